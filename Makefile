@@ -1,0 +1,80 @@
+# ptcp: `make demo` shows it, `make check` tests it, `make help` lists the rest.
+
+PREFIX  ?= /usr/local
+BINDIR  ?= $(PREFIX)/bin
+MANDIR  ?= $(PREFIX)/share/man
+PKG_CONFIG ?= pkg-config
+INSTALL ?= install
+CFLAGS  ?= -O2 -g
+VERSION := 0.1.0
+
+# make check SAN=address,undefined and SAN=thread build in folders of their own.
+SAN ?=
+BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
+comma := ,
+Q := $(if $(V),,@)
+
+# ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
+
+core_SRC  := err units clock
+libptcp_LAYERS := core
+plan_LAYERS :=
+cli_SRC   :=
+
+TESTS := core/test_units
+
+# ------------------------------------------------------------- Compiling
+
+LIB_PC  := libuv libssl libcrypto libxxhash
+PLAN_PC :=
+TOOL_PC := jansson
+TEST_PC := cmocka
+
+our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -pthread \
+	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
+	-fvisibility=hidden $(if $(WERROR),-Werror) \
+	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+our_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN))
+pc_cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
+pc_libs   = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+
+layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
+lib_OBJS  := $(call layer_objs,$(libptcp_LAYERS))
+plan_OBJS := $(call layer_objs,$(plan_LAYERS))
+cli_OBJS  := $(call layer_objs,cli)
+test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
+
+.DEFAULT_GOAL := all
+.PHONY: all check clean help setup
+.SECONDARY:
+
+all: $(BUILD)/libptcp.a
+
+$(BUILD)/libptcp.a: $(lib_OBJS)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC  $<")
+	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# --------------------------------------------------------------- Testing
+
+# make check T=core/units runs the tests whose name contains that.
+check: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+
+setup:
+	$(Q)contrib/setup
+
+clean:
+	rm -rf build build-*
+
+help:
+	@sed -n 's/^# \(make [a-z]*.*\)/\1/p' Makefile

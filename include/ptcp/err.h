@@ -1,0 +1,54 @@
+/* Errors of libptcp and libptcp-plan.
+ *
+ * Every function that can fail returns 0 or a negative PTCP_E* and, when the
+ * caller gave a struct ptcp_err, fills it with the same code, the errno behind
+ * it (0 if none) and one sentence "what: why (what to do)" without a newline.
+ * Control bytes of names inside the sentence are escaped. The struct is the
+ * caller's; it may be NULL; it is untouched on success. */
+#ifndef PTCP_ERR_H
+#define PTCP_ERR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, value, default text */
+#define PTCP_ERRORS(X)                                                         \
+	X(PTCP_ENOMEM, -1, "out of memory")                                    \
+	X(PTCP_EUSAGE, -2, "wrong argument")                                   \
+	X(PTCP_ECONFIG, -3, "bad configuration")                               \
+	X(PTCP_ECONNECT, -4, "could not connect")                              \
+	X(PTCP_EREFUSED, -5, "refused")                                        \
+	X(PTCP_EVERIFY, -6, "data did not verify")                             \
+	X(PTCP_EPARTIAL, -7, "some files failed")                              \
+	X(PTCP_EINFEASIBLE, -8, "plan infeasible")                             \
+	X(PTCP_ECANCELED, -9, "interrupted")                                   \
+	X(PTCP_EPROTO, -10, "the peer broke the protocol")                     \
+	X(PTCP_EPEER, -11, "the peer failed")                                  \
+	X(PTCP_ETIMEOUT, -12, "no progress")                                   \
+	X(PTCP_EIO, -13, "input/output error")                                 \
+	X(PTCP_ENOSPC, -14, "no space left")                                   \
+	X(PTCP_ECHANGED, -15, "the source changed while it was sent")          \
+	X(PTCP_ENOTYET, -16, "not available yet")                              \
+	X(PTCP_ERANGE, -17, "value out of range")
+
+enum ptcp_code {
+#define X(name, value, text) name = value,
+	PTCP_ERRORS(X)
+#undef X
+};
+
+struct ptcp_err {
+	int code;      /* a PTCP_E* */
+	int sys;       /* errno, or 0 */
+	char msg[512]; /* one sentence */
+};
+
+/* The name ("PTCP_EIO") and default text of a code; "PTCP_?" for an unknown one. */
+const char *ptcp_err_name(int code);
+const char *ptcp_err_text(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+#include "core/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *ptcp_err_name(int code)
+{
+	switch (code) {
+#define X(name, value, text) case name: return #name;
+	PTCP_ERRORS(X)
+#undef X
+	default: return "PTCP_?";
+	}
+}
+
+const char *ptcp_err_text(int code)
+{
+	switch (code) {
+#define X(name, value, text) case name: return text;
+	PTCP_ERRORS(X)
+#undef X
+	default: return "unknown error";
+	}
+}
+
+int err_set(struct ptcp_err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e == NULL)
+		return code;
+	e->code = code;
+	e->sys = 0;
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_sys(struct ptcp_err *e, int code, const char *fmt, ...)
+{
+	int sys = errno;
+	size_t n;
+	va_list ap;
+
+	if (e == NULL)
+		return code;
+	e->code = code;
+	e->sys = sys;
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof e->msg - n, ": %s", strerror(sys));
+	errno = sys;
+	return code;
+}
+
+int err_while(struct ptcp_err *e, int code, const char *fmt, ...)
+{
+	char old[sizeof e->msg];
+	size_t n;
+	va_list ap;
+
+	if (e == NULL)
+		return code;
+	memcpy(old, e->msg, sizeof old);
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof e->msg - n, ": %s", old);
+	return code;
+}
+
+int err_nomem(struct ptcp_err *e)
+{
+	return err_set(e, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
+}
+
+int err_from_errno(int sys)
+{
+	switch (sys) {
+	case ENOSPC:
+	case EDQUOT:
+		return PTCP_ENOSPC;
+	case ENOMEM:
+		return PTCP_ENOMEM;
+	default:
+		return PTCP_EIO;
+	}
+}

@@ -1,0 +1,123 @@
+#include "core/units.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static const struct unit size_units[] = {
+	{ "", 1 }, { "B", 1 },
+	{ "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 },
+	{ "KiB", 1024.0 }, { "MiB", 1048576.0 }, { "GiB", 1073741824.0 },
+	{ "TiB", 1099511627776.0 },
+	{ NULL, 0 }
+};
+static const struct unit rate_units[] = {
+	{ "", 1 }, { "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 },
+	{ "Gbit/s", 1e9 },
+	{ NULL, 0 }
+};
+static const struct unit time_units[] = {
+	{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 },
+	{ NULL, 0 }
+};
+
+/* Digits with at most one dot. strtod() alone would take "1e3", "inf", "0x1". */
+static int parse(const char *text, const struct unit *u, uint64_t *out)
+{
+	const char *p = text;
+	int digits = 0, dots = 0;
+	double v;
+
+	for (; isdigit((unsigned char)*p) || *p == '.'; p++)
+		if (*p == '.')
+			dots++;
+		else
+			digits++;
+	if (digits == 0 || dots > 1)
+		return -1;
+	v = strtod(text, NULL);
+	if (*p == ' ')
+		while (*++p == ' ')
+			;
+	for (; u->name != NULL; u++)
+		if (strcasecmp(u->name, p) == 0)
+			break;
+	if (u->name == NULL)
+		return -1;
+	v *= u->factor;
+	if (!(v < 18446744073709549568.0))
+		return -1;
+	*out = (uint64_t)(v + 0.5);
+	return 0;
+}
+
+int units_parse_size(const char *text, uint64_t *bytes)
+{
+	return parse(text, size_units, bytes);
+}
+
+int units_parse_rate(const char *text, uint64_t *bps)
+{
+	return parse(text, rate_units, bps);
+}
+
+int units_parse_time(const char *text, uint64_t *ns)
+{
+	return parse(text, time_units, ns);
+}
+
+/* v in the largest unit that leaves it at least 1, to three digits. */
+static const char *scaled(char *buf, double v, const struct unit *first)
+{
+	const struct unit *u = first;
+
+	while (u[1].name != NULL && v >= u[1].factor * 0.9995)
+		u++;
+	v /= u->factor;
+	snprintf(buf, UNITS_TEXT_BYTES, "%.*f %s",
+	    u == first || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2, v, u->name);
+	return buf;
+}
+
+const char *units_size_text(char *buf, uint64_t bytes)
+{
+	static const struct unit shown[] = {
+		{ "B", 1 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 },
+		{ "TB", 1e12 }, { NULL, 0 }
+	};
+	return scaled(buf, (double)bytes, shown);
+}
+
+const char *units_rate_text(char *buf, double bps)
+{
+	return scaled(buf, bps > 0 ? bps : 0, rate_units + 1);
+}
+
+const char *units_time_text(char *buf, double s)
+{
+	unsigned long t;
+
+	if (!(s < 1e9)) {
+		snprintf(buf, UNITS_TEXT_BYTES, "?");
+		return buf;
+	}
+	if (s < 10) {
+		snprintf(buf, UNITS_TEXT_BYTES, "%.2fs", s > 0 ? s : 0);
+		return buf;
+	}
+	t = (unsigned long)(s + 0.5);
+	if (t < 60)
+		snprintf(buf, UNITS_TEXT_BYTES, "%lus", t);
+	else if (t < 3600)
+		snprintf(buf, UNITS_TEXT_BYTES, "%lum%02lus", t / 60, t % 60);
+	else
+		snprintf(buf, UNITS_TEXT_BYTES, "%luh%02lum", t / 3600, t / 60 % 60);
+	return buf;
+}

@@ -1,0 +1,86 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/units.h"
+
+static void sizes(void **state)
+{
+	static const struct { const char *text; uint64_t want; } good[] = {
+		{ "0", 0 }, { "1", 1 }, { "1B", 1 }, { "1kB", 1000 }, { "1KB", 1000 },
+		{ "1KiB", 1024 }, { "1.5GB", 1500000000 }, { "0.5 MiB", 524288 },
+		{ "10TB", 10000000000000 }, { "2TiB", 2199023255552 }, { ".5kB", 500 },
+	};
+	static const char *const bad[] = {
+		"", " ", "-1", "+1", "1e3", "inf", "nan", "0x10", "1.2.3", ".",
+		"1GBB", "1 G B", "1s", "kB", "1\n", " 1", "99999999999999999999",
+		"20000000TB",
+	};
+	uint64_t v;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof good / sizeof *good; i++) {
+		assert_int_equal(units_parse_size(good[i].text, &v), 0);
+		assert_int_equal(v, good[i].want);
+	}
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		v = 77;
+		assert_int_equal(units_parse_size(bad[i], &v), -1);
+		assert_int_equal(v, 77);
+	}
+}
+
+static void rates_and_times(void **state)
+{
+	uint64_t v;
+
+	(void)state;
+	assert_int_equal(units_parse_rate("94Mbit/s", &v), 0);
+	assert_int_equal(v, 94000000);
+	assert_int_equal(units_parse_rate("2.5Gbit/s", &v), 0);
+	assert_int_equal(v, 2500000000);
+	assert_int_equal(units_parse_rate("10MB", &v), -1);
+	assert_int_equal(units_parse_time("0.25s", &v), 0);
+	assert_int_equal(v, 250000000);
+	assert_int_equal(units_parse_time("30", &v), 0);
+	assert_int_equal(v, 30 * NS_PER_S);
+	assert_int_equal(units_parse_time("20ms", &v), 0);
+	assert_int_equal(v, 20 * NS_PER_MS);
+	assert_int_equal(units_parse_time("2h", &v), 0);
+	assert_int_equal(v, 7200 * NS_PER_S);
+	assert_int_equal(units_parse_time("3m", &v), 0);
+	assert_int_equal(v, 180 * NS_PER_S);
+}
+
+static void texts(void **state)
+{
+	char b[UNITS_TEXT_BYTES];
+
+	(void)state;
+	assert_string_equal(units_size_text(b, 0), "0 B");
+	assert_string_equal(units_size_text(b, 999), "999 B");
+	assert_string_equal(units_size_text(b, 1500), "1.50 kB");
+	assert_string_equal(units_size_text(b, 1500000000), "1.50 GB");
+	assert_string_equal(units_size_text(b, 999999999), "1.00 GB");
+	assert_string_equal(units_size_text(b, UINT64_MAX), "18446744 TB");
+	assert_string_equal(units_rate_text(b, 412e6), "412 Mbit/s");
+	assert_string_equal(units_rate_text(b, -1), "0 bit/s");
+	assert_string_equal(units_time_text(b, 0.25), "0.25s");
+	assert_string_equal(units_time_text(b, 59.4), "59s");
+	assert_string_equal(units_time_text(b, 61), "1m01s");
+	assert_string_equal(units_time_text(b, 3720), "1h02m");
+	assert_string_equal(units_time_text(b, 1e300), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(rates_and_times),
+		cmocka_unit_test(texts),
+	};
+	return cmocka_run_group_tests_name("core/units", tests, NULL, NULL);
+}
