@@ -1,0 +1,45 @@
+#include "core/buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void buf_fini(struct buf *b)
+{
+	free(b->data);
+	*b = BUF_INIT;
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t n)
+{
+	size_t len = buf_len(b), cap;
+	uint8_t *data;
+
+	if (b->data != NULL && n <= b->cap - b->end)
+		return b->data + b->end;
+	if (b->data != NULL && n <= b->cap - len && b->start >= len) {
+		memcpy(b->data, b->data + b->start, len);
+	} else {
+		if (n > SIZE_MAX / 2 - len)
+			return NULL;
+		cap = b->cap > 0 ? b->cap : 256;
+		while (cap < len + n)
+			cap *= 2;
+		if ((data = malloc(cap)) == NULL)
+			return NULL;
+		if (len > 0)
+			memcpy(data, b->data + b->start, len);
+		free(b->data);
+		b->data = data;
+		b->cap = cap;
+	}
+	b->start = 0;
+	b->end = len;
+	return b->data + len;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+	b->start += n;
+	if (b->start == b->end)
+		b->start = b->end = 0;
+}

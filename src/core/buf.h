@@ -1,0 +1,29 @@
+/* A growing byte queue: appended at the end, consumed at the front. */
+#ifndef CORE_BUF_H
+#define CORE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	uint8_t *data;
+	size_t start, end, cap; /* content is data[start..end) */
+};
+
+#define BUF_INIT ((struct buf){ 0 })
+
+void buf_fini(struct buf *b);
+
+static inline size_t buf_len(const struct buf *b) { return b->end - b->start; }
+static inline uint8_t *buf_head(const struct buf *b) { return b->data + b->start; }
+
+/* Room for n more bytes at data + end, valid until the next call; NULL without
+ * memory (the content stays). Add what was written to `end` with buf_added(). */
+uint8_t *buf_reserve(struct buf *b, size_t n);
+static inline void buf_added(struct buf *b, size_t n) { b->end += n; }
+
+/* Drops n bytes, at most buf_len(), from the front. */
+void buf_consume(struct buf *b, size_t n);
+
+#endif

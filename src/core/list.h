@@ -1,0 +1,34 @@
+/* Intrusive doubly linked list; a head is a node that points to itself. */
+#ifndef CORE_LIST_H
+#define CORE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next, *prev;
+};
+
+#define LIST_OF(node, type, member) \
+	((type *)(void *)((char *)(node) - offsetof(type, member)))
+
+static inline void list_init(struct list *l) { l->next = l->prev = l; }
+static inline bool list_empty(const struct list *l) { return l->next == l; }
+
+static inline void list_append(struct list *head, struct list *n)
+{
+	n->prev = head->prev;
+	n->next = head;
+	head->prev->next = n;
+	head->prev = n;
+}
+
+/* Leaves n as an empty list of its own, so removing twice is harmless. */
+static inline void list_remove(struct list *n)
+{
+	n->prev->next = n->next;
+	n->next->prev = n->prev;
+	list_init(n);
+}
+
+#endif

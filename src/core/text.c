@@ -1,0 +1,74 @@
+#include "core/text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Length of the valid, printable UTF-8 character at p, or 0. C1 controls and
+ * the bidirectional overrides count as not printable. */
+static size_t printable(const unsigned char *p)
+{
+	uint32_t c;
+	size_t n, i;
+
+	if (p[0] < 0x80)
+		return p[0] >= 0x20 && p[0] != 0x7f && p[0] != '\\' ? 1 : 0;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if ((p[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	c = p[0] & (0xffu >> (n + 1));
+	for (i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)))
+		return 0;
+	if (c < 0xa0 || (c >= 0xd800 && c <= 0xdfff) ||
+	    (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2066 && c <= 0x2069) || c == 0xfeff)
+		return 0;
+	return n;
+}
+
+const char *text_escape(char *out, size_t cap, const char *name)
+{
+	const unsigned char *p = (const unsigned char *)name;
+	size_t used = 0, n;
+	char one[8];
+
+	while (*p != '\0') {
+		if ((n = printable(p)) > 0) {
+			memcpy(one, p, n);
+			p += n;
+		} else if (*p == '\\') {
+			memcpy(one, "\\\\", n = 2);
+			p++;
+		} else {
+			n = (size_t)snprintf(one, sizeof one, "\\%03o", *p++);
+		}
+		if (used + n + (*p != '\0' ? 3 : 1) > cap) {
+			memcpy(out + used, "..", 2);
+			used += 2;
+			break;
+		}
+		memcpy(out + used, one, n);
+		used += n;
+	}
+	out[used] = '\0';
+	return out;
+}
+
+bool text_name_ok(const char *name, size_t n)
+{
+	if (n == 0 || n > 255)
+		return false;
+	if (memchr(name, '/', n) != NULL || memchr(name, '\0', n) != NULL)
+		return false;
+	return !(name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.')));
+}

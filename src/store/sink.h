@@ -1,0 +1,65 @@
+/* Files, directories and links that are being received.
+ *
+ * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits
+ * of the XXH3 of its name + ".part" (so a name of 255 bytes has one too), created
+ * 0600 and locked with flock(2) as long as this process works on it, and renamed
+ * over the target when complete. The target is never opened: a link there is
+ * replaced, not followed, and other hard links of it keep the old content. Two
+ * transfers of the same file: the second fails with a sentence that says so.
+ * Any thread; writes of one file may run side by side. All may block on disk,
+ * except where said. */
+#ifndef STORE_SINK_H
+#define STORE_SINK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "store/dir.h"
+
+struct meta {
+	bool set_mode, set_mtime;
+	uint32_t mode; /* only 0777 is used */
+	struct timespec mtime;
+};
+
+struct sink;
+
+/* No I/O. `name` is one component (text_name_ok(), asserted). Copies name, holds
+ * dir. NULL without memory. */
+struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m);
+struct sink *sink_ref(struct sink *s);
+void sink_unref(struct sink *s); /* with the last hold closes; the part file stays. NULL is fine */
+
+const char *sink_path_text(const struct sink *s, char *out, size_t cap);
+
+/* Write n bytes at off; the first write of a file opens its part, the same name's
+ * leftover of an earlier run truncated. off + n <= size (asserted). */
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e);
+
+/* All is written: set length, mode and times and rename to the final name (an
+ * empty file is created here). PTCP_EIO with EISDIR in e->sys if a directory is in
+ * the way. On failure the part file stays. */
+int sink_commit(struct sink *s, struct ptcp_err *e);
+
+/* Give up: remove the part file if this sink made it. Never fails. */
+void sink_discard(struct sink *s);
+
+/* How many part files are open in this process; see the limit of the caller. */
+unsigned sink_open_count(void);
+
+/* True for names that are part files (or later journals) of ptcp. */
+bool sink_is_own_name(const char *name);
+
+/* A directory: made with u+rwx if it is not there; an existing directory is fine
+ * and gains u+rwx for the time being if it lacks it and is ours; anything else in
+ * the way fails (EEXIST). */
+int store_mkdir(struct dir *parent, const char *name, struct ptcp_err *e);
+/* Give a received directory its final mode and times, after all within it. */
+int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
+
+/* A symbolic link, made beside and renamed over the target name; a directory in
+ * the way fails (EISDIR). Only times of `m` are used. */
+int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
+    struct ptcp_err *e);
+
+#endif

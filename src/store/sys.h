@@ -1,0 +1,39 @@
+/* Every system call by which the store touches user files, in one table, so that
+ * a test can make each of them fail. Each member behaves as the call of that
+ * name: -1 and errno on failure. */
+#ifndef STORE_SYS_H
+#define STORE_SYS_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct sys {
+	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
+	int (*openat2)(int dirfd, const char *path, struct open_how *how, size_t size);
+	int (*close)(int fd);
+	int (*fstat)(int fd, struct stat *st);
+	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
+	DIR *(*fdopendir)(int fd);
+	struct dirent *(*readdir)(DIR *d);
+	int (*closedir)(DIR *d);
+	ssize_t (*readlinkat)(int dirfd, const char *path, char *buf, size_t n);
+	ssize_t (*preadv2)(int fd, const struct iovec *v, int n, off_t off, int flags);
+	ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t off);
+	int (*ftruncate)(int fd, off_t n);
+	int (*flock)(int fd, int op);
+	int (*fchmod)(int fd, mode_t mode);
+	int (*futimens)(int fd, const struct timespec ts[2]);
+	int (*utimensat)(int dirfd, const char *path, const struct timespec ts[2], int flags);
+	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
+	int (*symlinkat)(const char *target, int dirfd, const char *path);
+	int (*renameat)(int fromfd, const char *from, int tofd, const char *to);
+	int (*unlinkat)(int dirfd, const char *path, int flags);
+};
+
+extern const struct sys sys_real;
+
+#endif

@@ -1,0 +1,51 @@
+/* Listing what is to be sent: a depth-first walk that never follows symbolic
+ * links below its start and holds one directory stream a level, so a directory of
+ * a million entries is streamed. Used by one thread at a time; blocks on disk. */
+#ifndef STORE_WALK_H
+#define STORE_WALK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "store/dir.h"
+
+enum walk_type {
+	WALK_DIR,     /* its content follows, then its WALK_DIR_END */
+	WALK_DIR_END,
+	WALK_FILE,
+	WALK_SYMLINK,
+	WALK_SKIPPED, /* FIFO, socket or device; `why` says so */
+	WALK_FAILED,  /* could not be listed or stat'ed; `why` is the sentence */
+};
+
+#define WALK_DEPTH_MAX 2000 /* deeper directories are WALK_FAILED */
+
+struct walk_entry {
+	enum walk_type type;
+	int depth;        /* 0 for what was added, or directly in "contents of" */
+	struct dir *dir;  /* the directory it is in (for WALK_DIR_END: itself) */
+	char *name;       /* within dir; NULL for WALK_DIR_END */
+	char *target;     /* of WALK_SYMLINK, else NULL */
+	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
+	uint64_t size_bytes, dev, ino;
+	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
+	struct timespec mtime, ctime;
+};
+
+struct walk;
+
+int walk_new(struct walk **out, struct ptcp_err *e);
+void walk_free(struct walk *w);
+
+/* Adds `name` in `dir`, or with name NULL the contents of `dir`; they are walked
+ * in the order they were added. Holds dir. */
+int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
+
+/* 1 with an entry, which the caller ends with walk_entry_fini(); 0 when all has
+ * been listed; negative only without memory. What a readdir error cuts short is
+ * reported as WALK_FAILED and the walk goes on. Files that ptcp itself is
+ * receiving (part files and journals, see sink.h) are not listed. */
+int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
+void walk_entry_fini(struct walk_entry *e);
+
+#endif
