@@ -1,0 +1,228 @@
+/* libptcp: files and trees between hosts over parallel TLS streams.
+ *
+ * Handles are opaque; options are plain structs filled by an _init() function
+ * and copied by what takes them. Errors: see <ptcp/err.h>. Unless said otherwise
+ * a function may be called from any thread, a handle by one thread at a time, and
+ * different handles by different threads at once. The library never exits,
+ * prints, or touches signal handlers, and keeps no state between handles. Its host should ignore
+ * SIGPIPE. Sizes are bytes, rates bits per second, times seconds. */
+#ifndef PTCP_PTCP_H
+#define PTCP_PTCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ptcp/err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PTCP_API __attribute__((visibility("default")))
+#else
+#define PTCP_API
+#endif
+
+#define PTCP_PORT 7811
+#define PTCP_STREAMS_MAX 128
+
+/* "0.1.0"; static. */
+PTCP_API const char *ptcp_version(void);
+
+/* ---- Identity and trust ------------------------------------------------- */
+
+/* "SHA256:" and 43 characters of unpadded base64: the SHA-256 of the DER
+ * SubjectPublicKeyInfo of an identity key. */
+#define PTCP_FINGERPRINT_BYTES 51
+
+/* Wherever a config_dir is asked for, NULL means $XDG_CONFIG_HOME/ptcp, else
+ * ~/.config/ptcp. It holds identity.pem, known_hosts and authorized_clients. */
+
+/* The fingerprint of this host's identity; the identity is made if there is none.
+ * PTCP_ECONFIG for a key that others can read or that is damaged. */
+PTCP_API int ptcp_key_show(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
+    struct ptcp_err *e);
+
+/* Makes the identity; PTCP_EUSAGE if there is one already. */
+PTCP_API int ptcp_key_generate(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
+    struct ptcp_err *e);
+
+/* What a client may do at this host's daemon. Strings are borrowed. */
+struct ptcp_permission {
+	size_t size;
+	const char *fingerprint;
+	bool read_only; /* it may recv, not send */
+	bool no_relay;
+	const char *root; /* its own root, absolute, or NULL for the daemon's */
+	const char *name; /* for people: one word for logs, or NULL */
+};
+PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
+
+/* Adds or replaces the client's line in authorized_clients, atomically; holds from the
+ * next connection on. PTCP_EUSAGE for a malformed fingerprint, root or name. */
+PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
+    struct ptcp_err *e);
+/* Removes it; PTCP_EUSAGE if it is not there. */
+PTCP_API int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err *e);
+
+/* ---- What a transfer or server tells while it runs ----------------------- */
+
+enum ptcp_log_level { PTCP_LOG_ERROR, PTCP_LOG_WARN, PTCP_LOG_INFO, PTCP_LOG_DEBUG };
+
+/* One line "key=value ..", without a newline, names escaped. May come from any of the
+ * library's threads; must not call back into the library. */
+typedef void ptcp_log_fn(void *arg, enum ptcp_log_level level, const char *component,
+    const char *msg);
+
+enum ptcp_event_type {
+	PTCP_EVENT_START,    /* connected, authenticated, agreed */
+	PTCP_EVENT_PROGRESS, /* about five a second, from START on */
+	PTCP_EVENT_STREAMS,  /* their number changed: from, to, text = reason */
+	PTCP_EVENT_FILE,     /* a regular file or link is done, skipped or failed */
+	PTCP_EVENT_WARNING,  /* text */
+};
+
+enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
+
+struct ptcp_event {
+	enum ptcp_event_type type;
+	/* START */
+	const char *peer;             /* "ADDR:PORT" */
+	const char *peer_fingerprint;
+	/* PROGRESS (also valid at START) */
+	uint64_t bytes;               /* verified and written at the destination */
+	uint64_t total_bytes;         /* of what has been listed so far */
+	bool total_known;             /* the listing is complete */
+	uint64_t files;
+	uint64_t total_files;
+	double rate_bps;              /* over the last seconds */
+	double eta_s;                 /* negative: not known */
+	unsigned streams;             /* in use now */
+	/* STREAMS */
+	unsigned from, to;
+	/* FILE */
+	const char *path;             /* raw bytes, relative to what was named; escape before showing */
+	enum ptcp_file_status status;
+	/* WARNING: sentence; FILE: why it failed or was skipped, or NULL; STREAMS: reason */
+	const char *text;
+	int code;                     /* FILE failed: a PTCP_E* */
+};
+
+/* Called on the thread that runs the transfer; everything in ev is valid only during
+ * the call. May call ptcp_transfer_cancel(). */
+typedef void ptcp_event_fn(void *arg, const struct ptcp_event *ev);
+
+/* ---- Transfers ------------------------------------------------------------ */
+
+enum ptcp_cipher {
+	PTCP_CIPHER_AES128GCM,
+	PTCP_CIPHER_AES256GCM,
+	PTCP_CIPHER_CHACHA20,
+	PTCP_CIPHER_NONE, /* data in clear after an authenticated start; control stays TLS */
+	PTCP_CIPHERS
+};
+/* "aes128gcm" ..; NULL for an unknown value. And back: 0, or -1. */
+PTCP_API const char *ptcp_cipher_name(enum ptcp_cipher c);
+PTCP_API int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
+
+/* An unknown host: return true to trust this fingerprint from now on (it is written to
+ * known_hosts). Asked while no connection is open; may take its time. */
+typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);
+
+struct ptcp_transfer_opts {
+	size_t size;
+	const char *config_dir;
+	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen (4) */
+	enum ptcp_cipher cipher;
+	bool no_verify;             /* no hashing of blocks and files */
+	bool preserve_times, preserve_mode, preserve_links; /* all true */
+	int family;                 /* 0, 4 or 6 */
+	double timeout_s;           /* no progress from the peer for so long fails; 30 */
+	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
+	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, never written */
+	const char *const *fingerprints;
+	size_t n_fingerprints;
+	ptcp_trust_fn *trust;       /* NULL: an unknown host is refused */
+	ptcp_event_fn *event;       /* NULL: silent */
+	bool file_events;           /* PTCP_EVENT_FILE also for what went well */
+	ptcp_log_fn *log;           /* NULL: no log */
+	enum ptcp_log_level log_level;
+	void *arg;                  /* of the callbacks */
+};
+PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
+
+struct ptcp_transfer;
+
+/* Send local paths to `dest`, or receive `srcs` into the local path `dest`. Remote:
+ * "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
+ * bracketed IPv6 address. Where things land is as with cp -r: inside dest when that is a
+ * directory, ends with a slash or there are several sources, else the single source becomes dest;
+ * a slash at the end of a source directory means its contents. All remote sources must
+ * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (through
+ * ssh, third party) that are yet to come. Copies everything; connects nowhere. */
+PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
+PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
+
+/* What has been achieved; valid after ptcp_transfer_run(), whatever it returned. */
+struct ptcp_result {
+	size_t size;
+	uint64_t bytes;         /* logical size of the files now complete at the destination */
+	uint64_t wire_bytes;    /* file data sent in this run */
+	uint64_t resumed_bytes; /* was there already and verified */
+	uint64_t files;         /* regular files completed */
+	uint64_t failed;        /* files, links and directories that failed */
+	uint64_t warnings;
+	double seconds;
+	unsigned streams;       /* most in use at one time */
+};
+
+/* Blocks until all is done, failed or cancelled; once per handle. Success means every
+ * file is complete and verified under its name. PTCP_EPARTIAL: some files failed (each
+ * had an event), the rest is done. PTCP_ECANCELED: interrupted. */
+PTCP_API int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e);
+PTCP_API void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r);
+/* Any thread and signal handlers; idempotent; before run too. */
+PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
+PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t); /* NULL is fine */
+
+/* ---- Server ---------------------------------------------------------------- */
+
+struct ptcp_server_opts {
+	size_t size;
+	const char *config_dir;
+	const char *listen;         /* "ADDR:PORT", "[ADDR]:PORT", ":PORT" or "PORT"; NULL: every address, PTCP_PORT; port 0: a free one */
+	const char *root;           /* NULL: serves no files, except to clients with a root of their own */
+	unsigned ciphers;           /* bits 1 << PTCP_CIPHER_*; all but NONE */
+	unsigned max_streams;       /* a session's ceiling; PTCP_STREAMS_MAX */
+	unsigned max_sessions;      /* 64 */
+	double timeout_s;           /* 30 */
+	ptcp_log_fn *log;
+	enum ptcp_log_level log_level;
+	void *arg;
+};
+PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
+
+struct ptcp_server;
+
+/* Binds and listens. PTCP_ECONFIG when the address or root cannot be had. */
+PTCP_API int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o,
+    struct ptcp_err *e);
+/* "127.0.0.1" or "::" without brackets, the port, and this host's fingerprint; valid as long as the handle. */
+PTCP_API const char *ptcp_server_address(const struct ptcp_server *s);
+PTCP_API unsigned ptcp_server_port(const struct ptcp_server *s);
+PTCP_API const char *ptcp_server_fingerprint(const struct ptcp_server *s);
+/* Serves until ptcp_server_stop(); once per handle; 0 when stopped. */
+PTCP_API int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e);
+/* Any thread and signal handlers; idempotent. Running sessions end at once, their
+ * peers are told. */
+PTCP_API void ptcp_server_stop(struct ptcp_server *s);
+PTCP_API void ptcp_server_free(struct ptcp_server *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
