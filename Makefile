@@ -16,8 +16,9 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err units clock
-libptcp_LAYERS := core
+core_SRC  := err units clock buf text log
+wire_SRC  := frame start entry
+libptcp_LAYERS := core wire
 plan_LAYERS :=
 cli_SRC   :=
 

@@ -1,0 +1,95 @@
+/* Reading and writing fields in order, for the encoders and decoders of frame.h.
+ * A reader that runs out stays empty and remembers it, so a decoder checks once. */
+#ifndef WIRE_CODEC_H
+#define WIRE_CODEC_H
+
+#include <string.h>
+
+#include "core/bytes.h"
+#include "core/err.h"
+#include "wire/frame.h"
+
+struct reader {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static inline struct reader reader_of(struct span in)
+{
+	return (struct reader){ in.p, in.n > 0 ? in.p + in.n : in.p, false };
+}
+
+/* n bytes, or NULL and bad. */
+static inline const uint8_t *read_bytes(struct reader *r, size_t n)
+{
+	const uint8_t *p = r->p;
+
+	if (r->bad || n > (size_t)(r->end - r->p)) {
+		r->bad = true;
+		return NULL;
+	}
+	if (n > 0)
+		r->p += n;
+	return p;
+}
+
+static inline uint8_t read_u8(struct reader *r)
+{
+	const uint8_t *p = read_bytes(r, 1);
+	return p != NULL ? *p : 0;
+}
+
+static inline uint16_t read_u16(struct reader *r)
+{
+	const uint8_t *p = read_bytes(r, 2);
+	return p != NULL ? get_u16(p) : 0;
+}
+
+static inline uint32_t read_u32(struct reader *r)
+{
+	const uint8_t *p = read_bytes(r, 4);
+	return p != NULL ? get_u32(p) : 0;
+}
+
+static inline uint64_t read_u64(struct reader *r)
+{
+	const uint8_t *p = read_bytes(r, 8);
+	return p != NULL ? get_u64(p) : 0;
+}
+
+static inline struct span read_span(struct reader *r, size_t n)
+{
+	const uint8_t *p = read_bytes(r, n);
+	return p != NULL ? (struct span){ p, n } : (struct span){ NULL, 0 };
+}
+
+static inline uint8_t *write_u8(uint8_t *p, uint8_t v) { *p = v; return p + 1; }
+static inline uint8_t *write_u16(uint8_t *p, uint16_t v) { put_u16(p, v); return p + 2; }
+static inline uint8_t *write_u32(uint8_t *p, uint32_t v) { put_u32(p, v); return p + 4; }
+static inline uint8_t *write_u64(uint8_t *p, uint64_t v) { put_u64(p, v); return p + 8; }
+
+static inline uint8_t *write_span(uint8_t *p, struct span s)
+{
+	if (s.n > 0)
+		memcpy(p, s.p, s.n);
+	return p + s.n;
+}
+
+/* Fills in the header before the payload that ends at p; returns the frame's bytes. */
+static inline size_t frame_finish(uint8_t *out, uint8_t *p, uint8_t type)
+{
+	struct wire_header h = { type, WIRE_CRITICAL, (uint32_t)(p - out - WIRE_HEADER_BYTES) };
+
+	wire_header_encode(out, &h);
+	return (size_t)(p - out);
+}
+
+/* 0 if the payload has been read exactly and `ok` holds, else PTCP_EPROTO. */
+static inline int frame_done(const struct reader *r, bool ok, unsigned type, struct ptcp_err *e)
+{
+	if (!r->bad && r->p == r->end && ok)
+		return 0;
+	return err_set(e, PTCP_EPROTO, "malformed %s frame", wire_type_name(type));
+}
+
+#endif

@@ -1,0 +1,129 @@
+#include "wire/frame.h"
+
+#include "wire/codec.h"
+
+static const struct {
+	const char *name;
+	uint32_t max;
+} frames[] = {
+#define X(name, number, max) [number] = { #name, max },
+	WIRE_FRAMES(X)
+#undef X
+};
+
+bool wire_type_known(unsigned type)
+{
+	return type < sizeof frames / sizeof *frames && frames[type].name != NULL;
+}
+
+const char *wire_type_name(unsigned type)
+{
+	return wire_type_known(type) ? frames[type].name : "?";
+}
+
+void wire_header_encode(uint8_t out[WIRE_HEADER_BYTES], const struct wire_header *h)
+{
+	out[0] = h->type;
+	out[1] = h->flags;
+	put_u16(out + 2, 0);
+	put_u32(out + 4, h->length);
+}
+
+int wire_header_decode(struct wire_header *h, const uint8_t in[WIRE_HEADER_BYTES],
+    struct ptcp_err *e)
+{
+	struct wire_header d = { in[0], in[1], get_u32(in + 4) };
+	bool known = wire_type_known(d.type);
+
+	if ((d.flags & ~WIRE_CRITICAL) != 0 || get_u16(in + 2) != 0)
+		return err_set(e, PTCP_EPROTO, "malformed frame header");
+	if (!known && (d.flags & WIRE_CRITICAL) != 0)
+		return err_set(e, PTCP_EPROTO, "unknown critical frame %u", d.type);
+	if (d.length > (known ? frames[d.type].max : WIRE_CONTROL_MAX))
+		return err_set(e, PTCP_EPROTO, "%s frame of %u bytes is too long",
+		    wire_type_name(d.type), (unsigned)d.length);
+	*h = d;
+	return 0;
+}
+
+/* ---- Blocks ---- */
+
+size_t wire_block_encode(uint8_t *out, const struct wire_block *f)
+{
+	struct wire_header h = { WIRE_BLOCK, WIRE_CRITICAL,
+		WIRE_BLOCK_FIELDS + f->length_bytes + WIRE_BLOCK_END_BYTES };
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	wire_header_encode(out, &h);
+	p = write_u64(p, f->id);
+	p = write_u64(p, f->offset);
+	p = write_u32(p, f->length_bytes);
+	p = write_u32(p, 0);
+	return (size_t)(p - out);
+}
+
+int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *e)
+{
+	struct wire_header h;
+	struct wire_block d;
+	uint32_t rest;
+	int r;
+
+	if ((r = wire_header_decode(&h, in, e)) < 0)
+		return r;
+	in += WIRE_HEADER_BYTES;
+	d.id = get_u64(in);
+	d.offset = get_u64(in + 8);
+	d.length_bytes = get_u32(in + 16);
+	rest = get_u32(in + 20);
+	if (h.type != WIRE_BLOCK || rest != 0 || d.length_bytes > WIRE_BLOCK_MAX ||
+	    h.length != WIRE_BLOCK_FIELDS + d.length_bytes + WIRE_BLOCK_END_BYTES ||
+	    d.offset > WIRE_FILE_MAX)
+		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
+	*f = d;
+	return 0;
+}
+
+size_t wire_block_end_encode(uint8_t *out, const struct wire_block_end *f)
+{
+	uint8_t *p = out;
+
+	p = write_u32(p, f->status);
+	p = write_u32(p, 0);
+	p = write_u64(p, f->check);
+	return (size_t)(p - out);
+}
+
+int wire_block_end_decode(struct wire_block_end *f, const uint8_t *in, struct ptcp_err *e)
+{
+	struct wire_block_end d = { get_u32(in), get_u64(in + 8) };
+
+	if (d.status > WIRE_BLOCK_VOID || get_u32(in + 4) != 0)
+		return err_set(e, PTCP_EPROTO, "malformed end of a BLOCK frame");
+	*f = d;
+	return 0;
+}
+
+uint32_t wire_grid_bytes(uint64_t size_bytes)
+{
+	uint32_t b = 256u << 10;
+
+	while (b < WIRE_BLOCK_MAX && (size_bytes + b - 1) / b > 1u << 20)
+		b *= 2;
+	return b;
+}
+
+uint32_t wire_grid_blocks(uint64_t size_bytes)
+{
+	uint32_t b = wire_grid_bytes(size_bytes);
+
+	return (uint32_t)((size_bytes + b - 1) / b);
+}
+
+uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block)
+{
+	uint32_t b = wire_grid_bytes(size_bytes);
+	uint64_t left = size_bytes - (uint64_t)block * b;
+
+	return left < b ? (uint32_t)left : b;
+}

@@ -1,0 +1,244 @@
+/* Frames that start, join and end a session. */
+#include <assert.h>
+
+#include "wire/codec.h"
+
+size_t wire_hello_encode(uint8_t *out, const struct wire_hello *h)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+	unsigned i;
+
+	assert(h->n_abilities <= WIRE_ABILITIES_MAX && h->software.n <= WIRE_SOFTWARE_MAX);
+	p = write_u32(p, WIRE_MAGIC);
+	p = write_u16(p, h->version_min);
+	p = write_u16(p, h->version_max);
+	p = write_u32(p, h->timeout_ms);
+	p = write_u32(p, h->max_entries);
+	p = write_u16(p, h->max_streams);
+	p = write_u8(p, h->n_abilities);
+	for (i = 0; i < h->n_abilities; i++)
+		p = write_u16(p, h->abilities[i]);
+	p = write_u8(p, (uint8_t)h->software.n);
+	p = write_span(p, h->software);
+	return frame_finish(out, p, WIRE_HELLO);
+}
+
+int wire_hello_decode(struct wire_hello *h, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_hello d = { 0 };
+	bool ok = read_u32(&r) == WIRE_MAGIC;
+	unsigned i;
+	int err;
+
+	d.version_min = read_u16(&r);
+	d.version_max = read_u16(&r);
+	d.timeout_ms = read_u32(&r);
+	d.max_entries = read_u32(&r);
+	d.max_streams = read_u16(&r);
+	d.n_abilities = read_u8(&r);
+	ok = ok && d.n_abilities <= WIRE_ABILITIES_MAX;
+	for (i = 0; ok && i < d.n_abilities; i++)
+		d.abilities[i] = read_u16(&r);
+	d.software = read_span(&r, read_u8(&r));
+	ok = ok && d.software.n <= WIRE_SOFTWARE_MAX && d.version_min <= d.version_max &&
+	    d.timeout_ms > 0 && d.max_entries > 0 && d.max_streams > 0;
+	/* What a later version appends is not ours to judge. */
+	if (ok && !r.bad && d.version_max > WIRE_VERSION)
+		r.p = r.end;
+	if ((err = frame_done(&r, ok, WIRE_HELLO, e)) < 0)
+		return err;
+	*h = d;
+	return 0;
+}
+
+size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(o->n_paths <= WIRE_PATHS_MAX);
+	p = write_u8(p, o->role);
+	p = write_u8(p, o->cipher);
+	p = write_u16(p, 0);
+	p = write_u32(p, o->flags);
+	p = write_u16(p, o->streams);
+	p = write_u16(p, o->n_paths);
+	p = write_span(p, o->paths);
+	return frame_finish(out, p, WIRE_OPEN);
+}
+
+int wire_open_decode(struct wire_open *o, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_open d = { 0 };
+	struct span rest, path;
+	uint8_t flags;
+	bool ok = true;
+	unsigned i;
+	int err;
+
+	d.role = read_u8(&r);
+	d.cipher = read_u8(&r);
+	ok = read_u16(&r) == 0 && (d.role == WIRE_YOU_RECEIVE || d.role == WIRE_YOU_SEND);
+	d.flags = read_u32(&r);
+	d.streams = read_u16(&r);
+	d.n_paths = read_u16(&r);
+	ok = ok && !r.bad && (d.flags & ~(uint32_t)WIRE_OPEN_FLAGS) == 0 && d.streams > 0 &&
+	    d.n_paths > 0 && d.n_paths <= WIRE_PATHS_MAX;
+	if (ok)
+		rest = d.paths = read_span(&r, (size_t)(r.end - r.p));
+	for (i = 0; ok && i < d.n_paths; i++)
+		ok = wire_path_next(&rest, &flags, &path) && path.n <= WIRE_PATH_MAX &&
+		    (flags & ~WIRE_PATH_CONTENTS) == 0 &&
+		    (path.n == 0 || memchr(path.p, '\0', path.n) == NULL);
+	if ((err = frame_done(&r, ok && rest.n == 0, WIRE_OPEN, e)) < 0)
+		return err;
+	*o = d;
+	return 0;
+}
+
+size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path)
+{
+	uint8_t *p = out;
+
+	assert(path.n <= WIRE_PATH_MAX);
+	p = write_u8(p, flags);
+	p = write_u16(p, (uint16_t)path.n);
+	p = write_span(p, path);
+	return (size_t)(p - out);
+}
+
+bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path)
+{
+	struct reader r = reader_of(*paths);
+
+	*flags = read_u8(&r);
+	*path = read_span(&r, read_u16(&r));
+	if (r.bad)
+		return false;
+	*paths = (struct span){ r.p, (size_t)(r.end - r.p) };
+	return true;
+}
+
+size_t wire_opened_encode(uint8_t *out, const struct wire_opened *o)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(o->n_endpoints <= WIRE_ENDPOINTS_MAX);
+	memcpy(p, o->session, WIRE_SESSION_BYTES);
+	p += WIRE_SESSION_BYTES;
+	p = write_u8(p, o->cipher);
+	p = write_u16(p, o->streams);
+	p = write_u8(p, o->n_endpoints);
+	p = write_span(p, o->endpoints);
+	return frame_finish(out, p, WIRE_OPENED);
+}
+
+int wire_opened_decode(struct wire_opened *o, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in), ends;
+	struct wire_opened d = { 0 };
+	const uint8_t *id = read_bytes(&r, WIRE_SESSION_BYTES);
+	bool ok;
+	unsigned i;
+	int err;
+
+	if (id != NULL)
+		memcpy(d.session, id, WIRE_SESSION_BYTES);
+	d.cipher = read_u8(&r);
+	d.streams = read_u16(&r);
+	d.n_endpoints = read_u8(&r);
+	ok = !r.bad && d.streams > 0 && d.n_endpoints <= WIRE_ENDPOINTS_MAX;
+	if (ok)
+		d.endpoints = read_span(&r, (size_t)(r.end - r.p));
+	ends = reader_of(d.endpoints);
+	for (i = 0; ok && i < d.n_endpoints; i++) {
+		ok = read_u16(&ends) != 0;
+		read_span(&ends, read_u8(&ends));
+	}
+	ok = ok && !ends.bad && ends.p == ends.end;
+	if ((err = frame_done(&r, ok, WIRE_OPENED, e)) < 0)
+		return err;
+	*o = d;
+	return 0;
+}
+
+size_t wire_error_encode(uint8_t *out, const struct wire_error *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->text.n <= WIRE_TEXT_MAX);
+	p = write_u16(p, f->code);
+	p = write_u16(p, (uint16_t)f->text.n);
+	p = write_span(p, f->text);
+	return frame_finish(out, p, WIRE_ERROR);
+}
+
+int wire_error_decode(struct wire_error *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_error d = { 0 };
+	int err;
+
+	d.code = read_u16(&r);
+	d.text = read_span(&r, read_u16(&r));
+	if ((err = frame_done(&r, d.text.n <= WIRE_TEXT_MAX, WIRE_ERROR, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_ping_encode(uint8_t *out, const struct wire_ping *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	p = write_u8(p, f->busy);
+	p = write_u64(p, f->tick);
+	return frame_finish(out, p, WIRE_PING);
+}
+
+int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_ping d = { 0 };
+	int err;
+
+	d.busy = read_u8(&r);
+	d.tick = read_u64(&r);
+	if ((err = frame_done(&r, d.busy <= WIRE_VERIFYING, WIRE_PING, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_join_encode(uint8_t *out, const struct wire_join *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	p = write_span(p, (struct span){ f->session, WIRE_SESSION_BYTES });
+	p = write_u16(p, f->stream);
+	p = write_span(p, (struct span){ f->mac, WIRE_MAC_BYTES });
+	return frame_finish(out, p, WIRE_JOIN);
+}
+
+int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_join d = { 0 };
+	struct span session = read_span(&r, WIRE_SESSION_BYTES), mac;
+	int err;
+
+	d.stream = read_u16(&r);
+	mac = read_span(&r, WIRE_MAC_BYTES);
+	if ((err = frame_done(&r, true, WIRE_JOIN, e)) < 0)
+		return err;
+	memcpy(d.session, session.p, WIRE_SESSION_BYTES);
+	memcpy(d.mac, mac.p, WIRE_MAC_BYTES);
+	*f = d;
+	return 0;
+}
+
+size_t wire_joined_encode(uint8_t *out)
+{
+	return frame_finish(out, out + WIRE_HEADER_BYTES, WIRE_JOINED);
+}
