@@ -18,7 +18,8 @@ Q := $(if $(V),,@)
 
 core_SRC  := err units clock buf text log
 wire_SRC  := frame start entry
-libptcp_LAYERS := core wire
+xfer_SRC  := outbox flight sender receiver session
+libptcp_LAYERS := core wire xfer
 plan_LAYERS :=
 cli_SRC   :=
 

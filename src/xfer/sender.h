@@ -1,0 +1,123 @@
+/* The sending half of the engine: which entries are offered, which block goes on
+ * which stream, what has arrived.
+ *
+ * No sockets, no files, no clock: the caller brings entries, the peer's frames,
+ * streams that come and go, and `now`; it takes jobs for streams and delivers what the
+ * outbox holds. One thread (the control thread). An entry's life:
+ *
+ *   OFFERED  ENTRY was sent; next SENDING, MADE (a directory), or its end
+ *   SENDING  blocks go out, come back acknowledged, are sent again; from OFFERED
+ *   CHECKING all acknowledged, the caller looks whether the source is still the same; from
+ *            SENDING (not for files of one block)
+ *   FINISHING the receiver has all it needs; from SENDING, CHECKING, OFFERED (a link), MADE
+ *            (ACKs and the local news of reading may cross; both must be there)
+ *   MADE     a directory there is; it stays until the listing has left it and all its
+ *            children have ended; from OFFERED
+ *   FAILING  failed here, the receiver has been told; from any but FAILING
+ *   LOST     a directory the receiver could not make: its children fail; from OFFERED, MADE
+ *
+ * and ends by the peer's DONE, FAIL or SEND_NONE. */
+#ifndef XFER_SENDER_H
+#define XFER_SENDER_H
+
+#include "core/clock.h"
+#include "core/list.h"
+#include "xfer/outbox.h"
+
+struct snd;
+
+enum snd_fate { SND_DONE, SND_SKIPPED /* was there already */, SND_FAILED, SND_DROPPED /* snd_free() */ };
+
+struct snd_ops {
+	/* The entry is over; called once for each; the cookie is the caller's again. `why`
+	 * only with SND_FAILED. Not called for directories that are fine until their end. */
+	void (*ended)(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why);
+	/* All blocks have arrived: is the source still what was offered? Answer with
+	 * snd_checked(), not from within. */
+	void (*check)(void *arg, void *cookie, uint64_t id);
+	/* Nothing sent on this stream has been acknowledged for the time-out: the caller
+	 * closes it and calls snd_stream_lost(), not from within. */
+	void (*stalled)(void *arg, unsigned stream);
+};
+
+struct snd_opts {
+	uint32_t max_entries;   /* the peer's, up to WIRE_SLOTS */
+	uint64_t timeout_ns;
+	bool verify;            /* compare digests */
+	const struct snd_ops *ops;
+	void *arg;
+};
+
+int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);
+void snd_free(struct snd *s); /* NULL is fine */
+
+/* ---- Entries, in the order of the walk ---- */
+
+/* How many entries may be offered right now. */
+unsigned snd_room(const struct snd *s);
+
+/* Offers an entry inside the directory offered last and not yet left; id and parent of
+ * `f` are filled in here, snd_room() must not be 0. For WIRE_DIR what follows is inside it
+ * until snd_leave(). Takes the cookie in any case: without memory, or inside a lost directory, it ends at once.
+ * snd_depth() is the number of directories entered and not left. */
+void snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
+void snd_leave(struct snd *s);
+unsigned snd_depth(const struct snd *s);
+/* What has been listed so far; `final`: nothing more comes. */
+void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final);
+
+/* ---- Streams and jobs ---- */
+
+#define SND_JOB_EXTENTS 64
+#define SND_JOB_BYTES (256u << 10) /* small files share a job up to this */
+
+struct snd_extent {
+	uint64_t id, offset;
+	uint32_t block, length;
+	void *cookie;
+};
+
+struct snd_job {
+	unsigned n;
+	struct snd_extent extent[SND_JOB_EXTENTS];
+};
+
+void snd_stream_up(struct snd *s, unsigned stream, struct mono now);
+void snd_stream_lost(struct snd *s, unsigned stream);
+
+/* The next job for a stream that has room: new blocks first, then lost ones, and when the
+ * listing is complete and nothing is left, blocks that another stream has not got
+ * acknowledged for long. False: nothing now (ask again after frames, losses or snd_deadline()). */
+bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job);
+
+/* A block of a job has been read (its term, for the digest) and is now being sent, or could
+ * not be read (`why`). */
+void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
+    const struct ptcp_err *why, struct mono now);
+void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
+
+/* ---- Time, the peer, the end ---- */
+
+/* An ANSWER, NEED, HAVE, ACK, DONE or FAIL of the receiver; anything else is PTCP_EPROTO. */
+int snd_frame(struct snd *s, unsigned type, struct span in, struct mono now, struct ptcp_err *e);
+/* The receiver says that its disk keeps it busy: no stream counts as stalled for it. */
+void snd_excuse(struct snd *s, struct mono now);
+/* When snd_tick() should be called at the latest. */
+struct mono snd_deadline(const struct snd *s);
+void snd_tick(struct snd *s, struct mono now);
+
+/* Everything has been listed and has ended. */
+bool snd_finished(const struct snd *s);
+
+struct snd_stats {
+	uint64_t acked_bytes;    /* verified and written by the receiver */
+	uint64_t sent_bytes;     /* in jobs taken */
+	uint64_t resumed_bytes;  /* HAVE, and skipped files */
+	uint64_t files, bytes;   /* regular files done, their size */
+	uint64_t failed;
+	uint64_t blocks_again;   /* sent more than once */
+	uint32_t live;           /* entries not ended */
+};
+struct snd_stats snd_stats(const struct snd *s);
+
+#endif

@@ -1,0 +1,86 @@
+/* One session on one control channel: agreeing, then sending or receiving, then the end.
+ *
+ * Bytes and `now` come in, bytes (the outbox) and a deadline come out; decisions through the
+ * operations. No sockets, no files, no clock; one thread. The starter sends OPEN and is
+ * independent of who is the TLS client and of who sends the data.
+ *
+ *   HELLO    ours is sent; next OPENING (starter), ASKED (acceptor)
+ *   OPENING  OPEN is sent; next RUNNING
+ *   ASKED    waiting for OPEN; next JUDGING
+ *   JUDGING  the caller decides; next RUNNING
+ *   RUNNING  entries and blocks; next ENDING (sender), ENDED (receiver)
+ *   ENDING   END is sent; next ENDED
+ *   ENDED, FAILED   nothing more is taken; FAILED from any but ENDED */
+#ifndef XFER_SESSION_H
+#define XFER_SESSION_H
+
+#include "core/log.h"
+#include "xfer/receiver.h"
+#include "xfer/sender.h"
+
+struct session;
+
+struct session_ops {
+	/* Acceptor: what the starter asks for (valid during the call). Answer with
+	 * session_accept() or session_fail(), now or later. */
+	void (*open)(void *arg, const struct wire_open *o);
+	/* Both: agreed (valid during the call); session_snd() or session_rcv() is there. */
+	void (*running)(void *arg, const struct wire_opened *o);
+	/* Receiver: something the sender could not offer. */
+	void (*note)(void *arg, const struct wire_note *n);
+	/* What our own disk keeps us with right now. */
+	enum wire_busy (*busy)(void *arg);
+	/* Once. `why` NULL: all is done (files may have failed, see session_totals()). */
+	void (*ended)(void *arg, const struct ptcp_err *why);
+	struct snd_ops snd;
+	struct rcv_ops rcv;
+};
+
+struct session_opts {
+	bool starter;
+	const char *software;     /* outlives the session */
+	uint64_t timeout_ns;
+	uint32_t max_entries;
+	uint16_t max_streams;
+	const struct session_ops *ops;
+	void *arg;
+	const struct log *log;    /* may be NULL */
+};
+
+/* For the starter `open` says what it wants (copied). */
+int session_new(struct session **out, const struct session_opts *o, const struct wire_open *open,
+    struct mono now, struct ptcp_err *e);
+void session_free(struct session *s); /* NULL is fine; ends entries, not the session */
+
+/* Bytes from the peer. What is wrong with them fails the session. */
+void session_input(struct session *s, const uint8_t *p, size_t n, struct mono now);
+/* The channel is gone: fails the session unless it has ended. */
+void session_closed(struct session *s, const struct ptcp_err *why);
+/* Bytes for the peer; the caller takes them off. */
+struct outbox *session_outbox(struct session *s);
+
+/* Acceptor in JUDGING; a session that has failed meanwhile ignores it. */
+void session_accept(struct session *s, const struct wire_opened *o, struct mono now);
+/* Tells the peer why and ends. */
+void session_fail(struct session *s, const struct ptcp_err *why);
+/* Data came in on a stream. */
+void session_progress(struct session *s, struct mono now);
+
+struct mono session_deadline(const struct session *s);
+/* Also after the caller has done anything to the engine: looks whether all is finished. */
+void session_tick(struct session *s, struct mono now);
+
+struct snd *session_snd(struct session *s); /* NULL unless sending and agreed */
+struct rcv *session_rcv(struct session *s); /* NULL unless receiving and agreed */
+bool session_over(const struct session *s);
+/* What was asked for: the starter's own, or the peer's OPEN (paths only during ops.open). */
+const struct wire_open *session_open(const struct session *s);
+
+/* Something that could not be offered (sender only): counted, and the receiver is told. */
+void session_note(struct session *s, enum wire_note_kind kind, const char *path,
+    const struct ptcp_err *why);
+/* Failed files, both ends' and what could not be offered; complete when ended well. */
+uint64_t session_failed(const struct session *s);
+uint64_t session_files(const struct session *s);
+
+#endif
