@@ -19,7 +19,8 @@ Q := $(if $(V),,@)
 core_SRC  := err units clock buf text log
 wire_SRC  := frame start entry
 xfer_SRC  := outbox flight sender receiver session
-libptcp_LAYERS := core wire xfer
+net_SRC   := loop identity trust tls chan sock
+libptcp_LAYERS := core wire xfer net
 plan_LAYERS :=
 cli_SRC   :=
 

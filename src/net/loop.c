@@ -1,0 +1,193 @@
+#include "net/loop_uv.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/units.h"
+
+struct loop {
+	uv_loop_t uv;
+	uv_async_t wake;
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool stop;
+	pthread_mutex_t mutex;
+	struct msg *first, **last; /* under mutex */
+};
+
+uv_loop_t *loop_uv(struct loop *l) { return &l->uv; }
+
+/* Takes all there is, so that a message that posts another does not keep us here. */
+static void deliver(struct loop *l)
+{
+	struct msg *m, *next;
+
+	pthread_mutex_lock(&l->mutex);
+	m = l->first;
+	l->first = NULL;
+	l->last = &l->first;
+	pthread_mutex_unlock(&l->mutex);
+	for (; m != NULL; m = next) {
+		next = m->next;
+		m->run(m);
+	}
+}
+
+static void on_wake(uv_async_t *a)
+{
+	struct loop *l = a->data;
+
+	deliver(l);
+	if (atomic_load(&l->stop))
+		uv_stop(&l->uv);
+}
+
+int loop_new(struct loop **out, struct ptcp_err *e)
+{
+	struct loop *l = calloc(1, sizeof *l);
+	int r;
+
+	if (l == NULL)
+		return err_nomem(e);
+	if ((r = uv_loop_init(&l->uv)) < 0) {
+		free(l);
+		return err_set(e, PTCP_EIO, "could not make an event loop: %s", uv_strerror(r));
+	}
+	if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0) {
+		uv_loop_close(&l->uv);
+		free(l);
+		return err_set(e, PTCP_EIO, "could not make an event loop: %s", uv_strerror(r));
+	}
+	l->wake.data = l;
+	l->last = &l->first;
+	atomic_init(&l->stop, false);
+	pthread_mutex_init(&l->mutex, NULL);
+	*out = l;
+	return 0;
+}
+
+void loop_run(struct loop *l)
+{
+	while (!atomic_load(&l->stop))
+		uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+static void *thread_main(void *arg)
+{
+	loop_run(arg);
+	return NULL;
+}
+
+int loop_start_thread(struct loop *l, struct ptcp_err *e)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&l->thread, NULL, thread_main, l);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r != 0)
+		return err_set(e, PTCP_ENOMEM, "could not start a thread (see ulimit -u)");
+	l->has_thread = true;
+	return 0;
+}
+
+void loop_stop(struct loop *l)
+{
+	atomic_store(&l->stop, true);
+	uv_async_send(&l->wake);
+}
+
+void loop_post(struct loop *l, struct msg *m)
+{
+	bool first;
+
+	m->next = NULL;
+	pthread_mutex_lock(&l->mutex);
+	first = l->first == NULL;
+	*l->last = m;
+	l->last = &m->next;
+	pthread_mutex_unlock(&l->mutex);
+	if (first)
+		uv_async_send(&l->wake);
+}
+
+void loop_free(struct loop *l)
+{
+	if (l == NULL)
+		return;
+	loop_stop(l);
+	if (l->has_thread)
+		pthread_join(l->thread, NULL);
+	deliver(l);
+	uv_close((uv_handle_t *)&l->wake, NULL);
+	uv_run(&l->uv, UV_RUN_DEFAULT);
+	uv_loop_close(&l->uv);
+	pthread_mutex_destroy(&l->mutex);
+	free(l);
+}
+
+/* ---- Timers ---- */
+
+struct timer {
+	uv_timer_t uv;
+	void (*fire)(void *arg);
+	void *arg;
+	struct mono at; /* what it is set to */
+};
+
+static void on_timer(uv_timer_t *h)
+{
+	struct timer *t = h->data;
+
+	t->at = MONO_NEVER;
+	t->fire(t->arg);
+}
+
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
+    struct ptcp_err *e)
+{
+	struct timer *t = calloc(1, sizeof *t);
+
+	if (t == NULL)
+		return err_nomem(e);
+	uv_timer_init(&l->uv, &t->uv); /* cannot fail */
+	t->uv.data = t;
+	t->fire = fire;
+	t->arg = arg;
+	t->at = MONO_NEVER;
+	*out = t;
+	return 0;
+}
+
+void timer_set(struct timer *t, struct mono at)
+{
+	struct mono now;
+
+	if (at.ns == t->at.ns)
+		return;
+	t->at = at;
+	if (at.ns == MONO_NEVER.ns) {
+		uv_timer_stop(&t->uv);
+		return;
+	}
+	now = mono_now();
+	uv_update_time(t->uv.loop);
+	uv_timer_start(&t->uv, on_timer, (mono_diff_ns(at, now) + NS_PER_MS - 1) / NS_PER_MS, 0);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+void timer_free(struct timer *t)
+{
+	if (t != NULL)
+		uv_close((uv_handle_t *)&t->uv, on_timer_closed);
+}

@@ -1,0 +1,38 @@
+/* Event loops, what crosses between threads, and timers: all that libuv gives us. A loop
+ * and what hangs on it belong to the thread that runs it, except where said. */
+#ifndef NET_LOOP_H
+#define NET_LOOP_H
+
+#include "core/clock.h"
+#include "core/err.h"
+
+struct loop;
+
+/* Embedded by the sender; `run` is called once on the loop's thread and may free it. */
+struct msg {
+	void (*run)(struct msg *m);
+	struct msg *next;
+};
+
+int loop_new(struct loop **out, struct ptcp_err *e);
+/* Runs the loop in a thread of its own, signals blocked; loop_free() ends and joins it. */
+int loop_start_thread(struct loop *l, struct ptcp_err *e);
+/* Runs it here until loop_stop(). */
+void loop_run(struct loop *l);
+/* Any thread and signal handlers; idempotent. What was posted before still runs. */
+void loop_stop(struct loop *l);
+/* Closes what is left, frees. Nothing may be posted any more. NULL is fine. */
+void loop_free(struct loop *l);
+
+/* Any thread; first in, first out. Not after the loop has been stopped. */
+void loop_post(struct loop *l, struct msg *m);
+
+struct timer;
+
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
+    struct ptcp_err *e);
+/* Fires once at or soon after `at` (millisecond grain); MONO_NEVER: not. */
+void timer_set(struct timer *t, struct mono at);
+void timer_free(struct timer *t); /* NULL is fine; never fires afterwards */
+
+#endif

@@ -1,0 +1,30 @@
+/* TLS 1.3 contexts: mutual Ed25519 certificates whose chain says nothing; who a peer is, is its
+ * fingerprint, which the caller checks after every handshake. */
+#ifndef NET_TLS_H
+#define NET_TLS_H
+
+#include "net/identity.h"
+
+#define ALPN_CONTROL "ptcp/1"
+#define ALPN_DATA "ptcp-data/1"
+
+/* `ciphers`: bits 1 << PTCP_CIPHER_*, those of TLS of them are offered or accepted in the order
+ * aes128gcm, chacha20, aes256gcm; at least one is needed (PTCP_ECONFIG). */
+int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers,
+    struct ptcp_err *e);
+
+/* Takes the oldest error of OpenSSL's queue into `e`, empties the queue, returns `code`. */
+int tls_error(struct ptcp_err *e, int code, const char *what);
+
+/* 32 bytes of RFC 8446 exporter, label "EXPORTER-ptcp-join", no context. */
+int tls_export(SSL *ssl, uint8_t out[32], struct ptcp_err *e);
+
+/* HMAC-SHA256(key, exporter | session | be16(stream)). */
+int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[32],
+    const uint8_t session[16], uint16_t stream);
+/* In constant time. */
+bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32]);
+/* Random bytes for session names; never fails quietly. */
+int tls_random(uint8_t *out, size_t n, struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,281 @@
+#include "net/trust.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "net/identity.h"
+
+#define PATH_BYTES (CONFIG_DIR_BYTES + 64)
+
+static int file_path(char out[PATH_BYTES], const char *dir, const char *name, struct ptcp_err *e)
+{
+	char where[CONFIG_DIR_BYTES];
+	int r;
+
+	if ((r = config_dir(where, dir, e)) < 0)
+		return r;
+	snprintf(out, PATH_BYTES, "%s/%s", where, name);
+	return 0;
+}
+
+/* Splits off the next word of a line; NULL at its end. */
+static char *word(char **line)
+{
+	char *p = *line + strspn(*line, " \t\r\n"), *end = p + strcspn(p, " \t\r\n");
+
+	if (*p == '\0' || *p == '#')
+		return NULL;
+	*line = end + (*end != '\0');
+	*end = '\0';
+	return p;
+}
+
+/* ---- known_hosts ---- */
+
+int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
+{
+	char path[PATH_BYTES], *line = NULL, *rest, *name, *fp;
+	enum known found = KNOWN_NOT;
+	size_t cap = 0;
+	FILE *f;
+	int r;
+
+	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
+		return r;
+	if ((f = fopen(path, "re")) == NULL) {
+		if (errno == ENOENT)
+			return KNOWN_NOT;
+		return err_sys(e, PTCP_ECONFIG, "reading %s", path);
+	}
+	while (found != KNOWN_SAME && getline(&line, &cap, f) > 0) {
+		rest = line;
+		if ((name = word(&rest)) == NULL || (fp = word(&rest)) == NULL ||
+		    strcasecmp(name, host) != 0)
+			continue;
+		found = strcmp(fp, fingerprint) == 0 ? KNOWN_SAME : KNOWN_OTHER;
+	}
+	r = ferror(f) ? err_set(e, PTCP_ECONFIG, "%s: cannot be read", path) : (int)found;
+	free(line);
+	fclose(f);
+	return r;
+}
+
+int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
+{
+	char path[PATH_BYTES], line[512];
+	int fd, n, r;
+
+	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
+		return r;
+	n = snprintf(line, sizeof line, "%s %s\n", host, fingerprint);
+	if (n >= (int)sizeof line)
+		return err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts");
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd < 0)
+		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	if (write(fd, line, (size_t)n) != n) /* one write: lines of others stay whole */
+		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	close(fd);
+	return r;
+}
+
+/* ---- authorized_clients ---- */
+
+/* root= values are percent-encoded where a byte would break the line. */
+static void encode(char *out, size_t cap, const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0' && n + 4 < cap; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c <= ' ' || c == '%' || c == '#' || c == 0x7f)
+			n += (size_t)snprintf(out + n, cap - n, "%%%02X", c);
+		else
+			out[n++] = *s;
+	}
+	out[n] = '\0';
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' :
+	    isxdigit((unsigned char)c) ? toupper((unsigned char)c) - 'A' + 10 : -1;
+}
+
+static bool decode(char *out, size_t cap, const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++) {
+		if (n + 1 >= cap)
+			return false;
+		if (*s != '%') {
+			out[n++] = *s;
+			continue;
+		}
+		if (hex(s[1]) < 0 || hex(s[2]) < 0 || (s[1] == '0' && s[2] == '0'))
+			return false;
+		out[n++] = (char)(hex(s[1]) << 4 | hex(s[2]));
+		s += 2;
+	}
+	out[n] = '\0';
+	return true;
+}
+
+/* What follows the fingerprint; false if any of it is not understood. */
+static bool parse_permission(char *rest, struct authorization *a)
+{
+	char *w;
+
+	*a = (struct authorization){ 0 };
+	while ((w = word(&rest)) != NULL) {
+		if (strcmp(w, "read-only") == 0)
+			a->read_only = true;
+		else if (strcmp(w, "no-relay") == 0)
+			a->no_relay = true;
+		else if (strncmp(w, "root=/", 6) == 0) {
+			if (!decode(a->root, sizeof a->root, w + 5))
+				return false;
+		} else if (strncmp(w, "name=", 5) == 0) {
+			if (!decode(a->name, sizeof a->name, w + 5))
+				return false;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
+    const struct log *log)
+{
+	char path[PATH_BYTES], *line = NULL, *rest, *fp;
+	struct authorization a;
+	struct ptcp_err e;
+	size_t cap = 0;
+	int found = 0;
+	FILE *f;
+
+	if (file_path(path, dir, "authorized_clients", &e) < 0)
+		return 0;
+	if ((f = fopen(path, "re")) == NULL) {
+		if (errno != ENOENT)
+			log_at(log, LOG_ERROR, "trust", "cannot read %s: nobody is let in", path);
+		return 0;
+	}
+	while (getline(&line, &cap, f) > 0) {
+		rest = line;
+		if ((fp = word(&rest)) == NULL || strcmp(fp, fingerprint) != 0)
+			continue;
+		found = parse_permission(rest, &a);
+		if (!found)
+			log_at(log, LOG_ERROR, "trust", "%s: the line of %s is malformed: refused",
+			    path, fingerprint);
+		break;
+	}
+	if (ferror(f))
+		found = 0;
+	free(line);
+	fclose(f);
+	if (found)
+		*out = a;
+	return found;
+}
+
+static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)
+{
+	char text[3 * TRUST_ROOT_BYTES + 4];
+
+	fprintf(f, "%s", fingerprint);
+	if (p->read_only)
+		fputs(" read-only", f);
+	if (p->no_relay)
+		fputs(" no-relay", f);
+	if (p->root != NULL) {
+		encode(text, sizeof text, p->root);
+		fprintf(f, " root=%s", text);
+	}
+	if (p->name != NULL) {
+		encode(text, sizeof text, p->name);
+		fprintf(f, " name=%s", text);
+	}
+	fputc('\n', f);
+}
+
+/* Copies all lines but those of the fingerprint; 1 if there was one. */
+static int copy_others(FILE *to, const char *path, const char *fingerprint, struct ptcp_err *e)
+{
+	char *line = NULL;
+	size_t cap = 0, n = strlen(fingerprint);
+	FILE *from = fopen(path, "re");
+	int found = 0;
+
+	if (from == NULL)
+		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
+	while (getline(&line, &cap, from) > 0) {
+		const char *p = line + strspn(line, " \t");
+
+		if (strncmp(p, fingerprint, n) == 0 && (p[n] == '\0' || isspace((unsigned char)p[n])))
+			found = 1;
+		else
+			fputs(line, to);
+	}
+	if (ferror(from))
+		found = err_set(e, PTCP_ECONFIG, "%s: cannot be read", path);
+	free(line);
+	fclose(from);
+	return found;
+}
+
+static int replace_file(const char *path, const char *fingerprint, const struct ptcp_permission *p,
+    struct ptcp_err *e)
+{
+	char temp[PATH_BYTES + 16];
+	int fd, r;
+	FILE *f;
+
+	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
+	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0 || (f = fdopen(fd, "w")) == NULL)
+		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	r = copy_others(f, path, fingerprint, e);
+	if (r >= 0 && p != NULL)
+		write_permission(f, fingerprint, p);
+	if ((fflush(f) != 0 || fsync(fd) != 0) && r >= 0)
+		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	fclose(f);
+	if (r >= 0 && rename(temp, path) < 0)
+		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	if (r < 0)
+		unlink(temp);
+	return r;
+}
+
+int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
+    struct ptcp_err *e)
+{
+	char path[PATH_BYTES], lock[PATH_BYTES + 8];
+	int fd, r;
+
+	if ((r = file_path(path, dir, "authorized_clients", e)) < 0)
+		return r;
+	snprintf(lock, sizeof lock, "%s.lock", path);
+	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+		r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);
+	} else {
+		r = replace_file(path, fingerprint, p, e);
+	}
+	if (fd >= 0)
+		close(fd);
+	return r;
+}

@@ -1,0 +1,37 @@
+/* Whom we trust: known_hosts (daemons a client has accepted) and authorized_clients (clients a
+ * daemon lets in). Read anew at each use, so that changes hold at once. Blocks on small files;
+ * any thread. `dir` as in config_dir(). What cannot be read or parsed admits nobody. */
+#ifndef NET_TRUST_H
+#define NET_TRUST_H
+
+#include <ptcp/ptcp.h>
+
+#include "core/err.h"
+#include "core/log.h"
+
+enum known { KNOWN_NOT, KNOWN_SAME, KNOWN_OTHER };
+
+/* `host` is "NAME:PORT", "[V6]:PORT"; compared without case. KNOWN_OTHER: there are lines
+ * for the host and none has this fingerprint. Negative PTCP_ECONFIG if the file cannot be read. */
+int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
+/* Appends a line; safe among several processes. */
+int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
+
+#define TRUST_NAME_BYTES 64
+#define TRUST_ROOT_BYTES 4096
+
+struct authorization {
+	bool read_only, no_relay;
+	char root[TRUST_ROOT_BYTES]; /* "" : the daemon's */
+	char name[TRUST_NAME_BYTES]; /* "" : none */
+};
+
+/* 1 and `out` filled, or 0: not authorised (also when its line is malformed, which is logged,
+ * or when the file cannot be read). */
+int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
+    const struct log *log);
+/* Adds or replaces, removes (`p` NULL). 1: it was there, 0: it was not. */
+int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
+    struct ptcp_err *e);
+
+#endif
