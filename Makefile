@@ -16,8 +16,9 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err units clock
-libptcp_LAYERS := core
+core_SRC  := err buf text log units clock
+store_SRC := sys fail dir hash walk source part sink entry io
+libptcp_LAYERS := core store
 plan_LAYERS :=
 cli_SRC   :=
 
