@@ -22,7 +22,8 @@ libptcp_LAYERS := core store
 plan_LAYERS :=
 cli_SRC   :=
 
-TESTS := core/test_units
+TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
+	store/test_dir store/test_hash store/test_io
 
 # ------------------------------------------------------------- Compiling
 
@@ -60,7 +61,9 @@ $(BUILD)/%.o: %.c Makefile
 	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+
+$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
