@@ -16,15 +16,17 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err units clock buf text log
+core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
 xfer_SRC  := outbox flight sender receiver session
+store_SRC := sys fail dir hash walk source part sink entry io
 net_SRC   := loop identity trust tls chan sock
-libptcp_LAYERS := core wire xfer net
+libptcp_LAYERS := core wire xfer store net
 plan_LAYERS :=
 cli_SRC   :=
 
-TESTS := core/test_units
+TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
+	store/test_dir store/test_hash store/test_io
 
 # ------------------------------------------------------------- Compiling
 
@@ -62,7 +64,9 @@ $(BUILD)/%.o: %.c Makefile
 	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+
+$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

@@ -39,7 +39,7 @@ static size_t printable(const unsigned char *p)
 const char *text_escape(char *out, size_t cap, const char *name)
 {
 	const unsigned char *p = (const unsigned char *)name;
-	size_t used = 0, n;
+	size_t used = 0, cut = 0, n; /* cut: where ".." still fits behind */
 	char one[8];
 
 	while (*p != '\0') {
@@ -52,13 +52,15 @@ const char *text_escape(char *out, size_t cap, const char *name)
 		} else {
 			n = (size_t)snprintf(one, sizeof one, "\\%03o", *p++);
 		}
-		if (used + n + (*p != '\0' ? 3 : 1) > cap) {
-			memcpy(out + used, "..", 2);
-			used += 2;
+		if (used + n + 1 > cap) {
+			memcpy(out + cut, "..", 2);
+			used = cut + 2;
 			break;
 		}
 		memcpy(out + used, one, n);
 		used += n;
+		if (used + 3 <= cap)
+			cut = used;
 	}
 	out[used] = '\0';
 	return out;

@@ -20,6 +20,8 @@ struct dir;
 
 #define DIR_OPEN_MAX 128
 
+#define STORE_AGAIN 1 /* would have to wait for the disk */
+
 /* `root` must exist and be a directory ("" is refused). `sys` outlives the tree. */
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
 /* Nodes keep their tree alive; this only ends the caller's own hold. NULL is fine. */
@@ -48,13 +50,26 @@ void dir_unref(struct dir *d); /* NULL is fine */
 /* The tree's system calls, for what is done with dir_fd(). */
 const struct sys *dir_sys(const struct dir *d);
 
+/* The process's umask when the tree was opened (022 where /proc does not tell). */
+mode_t dir_umask(const struct dir *d);
+
 /* The directory's descriptor (O_DIRECTORY, readable where permitted, else O_PATH),
- * pinned open until dir_fd_done(); or a negative PTCP_E*. May block on disk. */
+ * pinned open until dir_fd_done(); or a negative PTCP_E*. May block on disk.
+ * A node stands for the directory it was first opened as: if the descriptor was
+ * closed and another directory has that name now, PTCP_EIO with ESTALE in e->sys. */
 int dir_fd(struct dir *d, struct ptcp_err *e);
+/* The same without waiting for the disk: 0, or STORE_AGAIN if it would have to
+ * (nothing is pinned then). */
+int dir_fd_cached(struct dir *d, int *fd, struct ptcp_err *e);
 void dir_fd_done(struct dir *d);
 
+/* openat(at, name, flags) that does not wait for the disk: -1 and EAGAIN if it
+ * would have to. Where the kernel cannot tell, as openat(). `flags` create nothing. */
+int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
+
 /* "a/b/name" relative to the root, escaped for people (text_escape()), `name`
- * may be NULL. Cut in front with ".." where `cap` is too small. Returns `out`. */
+ * may be NULL; "." is the root. Cut in front with ".." where `cap` (at least 16)
+ * is too small. Returns `out`. */
 const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap);
 
 #define DIR_PATH_TEXT_BYTES 400

@@ -4,8 +4,6 @@
 
 #include "store/walk.h"
 
-#define STORE_AGAIN 1 /* would have to wait for the disk */
-
 struct source;
 
 /* The file of a WALK_FILE entry; no I/O yet. Takes the entry's dir and name

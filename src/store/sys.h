@@ -10,13 +10,16 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 struct sys {
 	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
 	int (*openat2)(int dirfd, const char *path, struct open_how *how, size_t size);
 	int (*close)(int fd);
+	int (*dup)(int fd); /* with FD_CLOEXEC */
 	int (*fstat)(int fd, struct stat *st);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
+	int (*fstatfs)(int fd, struct statfs *st);
 	DIR *(*fdopendir)(int fd);
 	struct dirent *(*readdir)(DIR *d);
 	int (*closedir)(DIR *d);
@@ -26,6 +29,7 @@ struct sys {
 	int (*ftruncate)(int fd, off_t n);
 	int (*flock)(int fd, int op);
 	int (*fchmod)(int fd, mode_t mode);
+	int (*fchmodat)(int dirfd, const char *path, mode_t mode, int flags);
 	int (*futimens)(int fd, const struct timespec ts[2]);
 	int (*utimensat)(int dirfd, const char *path, const struct timespec ts[2], int flags);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);

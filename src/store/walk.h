@@ -15,7 +15,9 @@ enum walk_type {
 	WALK_FILE,
 	WALK_SYMLINK,
 	WALK_SKIPPED, /* FIFO, socket or device; `why` says so */
-	WALK_FAILED,  /* could not be listed or stat'ed; `why` is the sentence */
+	WALK_FAILED,  /* could not be stat'ed, or (then dir is itself, name NULL, and
+		       * this comes before its WALK_DIR_END) not be listed to its end;
+		       * `why` is the sentence */
 };
 
 #define WALK_DEPTH_MAX 2000 /* deeper directories are WALK_FAILED */
@@ -24,7 +26,7 @@ struct walk_entry {
 	enum walk_type type;
 	int depth;        /* 0 for what was added, or directly in "contents of" */
 	struct dir *dir;  /* the directory it is in (for WALK_DIR_END: itself) */
-	char *name;       /* within dir; NULL for WALK_DIR_END */
+	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
 	uint64_t size_bytes, dev, ino;
@@ -41,10 +43,11 @@ void walk_free(struct walk *w);
  * in the order they were added. Holds dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
-/* 1 with an entry, which the caller ends with walk_entry_fini(); 0 when all has
+/* 1 with an entry (in *out, whatever that held), which the caller ends with walk_entry_fini(); 0 when all has
  * been listed; negative only without memory. What a readdir error cuts short is
  * reported as WALK_FAILED and the walk goes on. Files that ptcp itself is
- * receiving (part files and journals, see sink.h) are not listed. */
+ * receiving (part files and journals, see sink.h) are not listed, nor is what
+ * vanishes between listing and stat; what was added by name is always reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 

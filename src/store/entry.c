@@ -1,0 +1,127 @@
+/* The directories and links of sink.h. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "store/fail.h"
+#include "store/part.h"
+#include "store/sink.h"
+
+#define TRIES 16
+
+/* What is there already, where a directory was to be made. */
+static int use_existing(struct dir *parent, int at, const char *name, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	struct stat st;
+
+	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fail_sys(e, errno, parent, name, "cannot examine it");
+	if (!S_ISDIR(st.st_mode))
+		return fail_why(e, PTCP_EIO, EEXIST, parent, name,
+		    "cannot make the directory: something else has this name (move it away)");
+	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
+		return 0;
+	if (sys->fchmodat(at, name, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0)
+		return fail_sys(e, errno, parent, name, "cannot make the directory writable");
+	return 0;
+}
+
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, struct ptcp_err *e)
+{
+	mode_t mode = m != NULL && m->set_mode ? (m->mode & 0777) | S_IRWXU : 0777;
+	int at, r = 0;
+
+	if ((at = dir_fd(parent, e)) < 0)
+		return at;
+	if (dir_sys(parent)->mkdirat(at, name, mode) != 0) {
+		if (errno == EEXIST)
+			r = use_existing(parent, at, name, e);
+		else
+			r = fail_sys(e, errno, parent, name, "cannot make the directory");
+	}
+	dir_fd_done(parent);
+	return r;
+}
+
+/* By the name ".", which works with a descriptor that is O_PATH too; the mode last
+ * since it may forbid to look up even that. */
+int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	struct stat st;
+	mode_t mode;
+	int at, r = 0;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	if (m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
+	    errno != EOPNOTSUPP)
+		r = fail_sys(e, errno, d, NULL, "cannot set the directory's times");
+	if (r == 0 && m->set_mode) {
+		if (sys->fstat(at, &st) != 0) {
+			r = fail_sys(e, errno, d, NULL, "cannot examine the directory");
+		} else {
+			/* A setgid or sticky bit is the receiver's own. */
+			mode = (st.st_mode & 07000) | (m->mode & 0777);
+			if (mode != (st.st_mode & 07777) &&
+			    sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
+			    errno != EOPNOTSUPP)
+				r = fail_sys(e, errno, d, NULL, "cannot set the directory's mode");
+		}
+	}
+	dir_fd_done(d);
+	return r;
+}
+
+/* The link under its temporary name. A leftover makes way; a transfer of the same
+ * link may take ours for one, hence the tries. */
+static int link_beside(struct dir *parent, int at, const char *temp, const char *name,
+    const char *target, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	int tries;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		if (sys->symlinkat(target, at, temp) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return fail_sys(e, errno, parent, name, "cannot make the symbolic link");
+		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
+			return fail_sys(e, errno, parent, name, "cannot remove an old part file");
+	}
+	return fail_why(e, PTCP_EIO, EEXIST, parent, name,
+	    "another transfer is writing this link (wait until it has ended)");
+}
+
+int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
+    struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	char temp[PART_NAME_BYTES];
+	int at, r, sys_errno, tries;
+
+	if ((at = dir_fd(parent, e)) < 0)
+		return at;
+	part_name(temp, name, PART_LINK_SUFFIX);
+	for (tries = 0;; tries++) {
+		if ((r = link_beside(parent, at, temp, name, target, e)) != 0)
+			break;
+		if (m->set_mtime && sys->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
+		    errno != EPERM && errno != EOPNOTSUPP && errno != ENOENT) {
+			r = fail_sys(e, errno, parent, name, "cannot set the link's times");
+			sys->unlinkat(at, temp, 0);
+			break;
+		}
+		if (sys->renameat(at, temp, at, name) == 0)
+			break;
+		if ((sys_errno = errno) == ENOENT && tries < TRIES)
+			continue;
+		r = fail_sys(e, sys_errno, parent, name, "cannot give the link its final name");
+		sys->unlinkat(at, temp, 0);
+		break;
+	}
+	dir_fd_done(parent);
+	return r;
+}

@@ -1,0 +1,54 @@
+#include "store/fail.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Room for the reason must be left in the sentence. */
+#define PATH_BYTES 300
+
+static const char *advice(int sys)
+{
+	switch (sys) {
+	case ENOSPC:
+		return " (make room, then run the same command again)";
+	case EDQUOT:
+		return " (make room within the quota, then run the same command again)";
+	case EMFILE:
+	case ENFILE:
+		return " (raise the limit on open files, see ulimit -n)";
+	case EACCES:
+	case EPERM:
+		return " (check owner and permissions)";
+	case EROFS:
+		return " (choose another place or mount it writable)";
+	case EIO:
+		return " (check the disk and the kernel's log)";
+	default:
+		return "";
+	}
+}
+
+int fail_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what)
+{
+	int code = err_from_errno(sys);
+	char path[PATH_BYTES];
+
+	if (e == NULL)
+		return code;
+	err_set(e, code, "%s: %s: %s%s", dir_path_text(d, name, path, sizeof path), what,
+	    strerror(sys), advice(sys));
+	e->sys = sys;
+	return code;
+}
+
+int fail_why(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
+    const char *why)
+{
+	char path[PATH_BYTES];
+
+	if (e == NULL)
+		return code;
+	err_set(e, code, "%s: %s", dir_path_text(d, name, path, sizeof path), why);
+	e->sys = sys;
+	return code;
+}

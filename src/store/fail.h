@@ -1,0 +1,15 @@
+/* The sentences of the store's failures. */
+#ifndef STORE_FAIL_H
+#define STORE_FAIL_H
+
+#include "store/dir.h"
+
+/* "PATH: WHAT: why (what to do)" with the code that fits `sys`, an errno, which
+ * is kept in e->sys. PATH is dir_path_text(d, name). Returns the code. */
+int fail_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what);
+
+/* "PATH: why", the reason being our own; `sys` is the errno that comes nearest. */
+int fail_why(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
+    const char *why);
+
+#endif

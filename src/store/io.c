@@ -1,0 +1,96 @@
+#include "store/io.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct io {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct io_job *first, **last;
+	bool stop;
+	unsigned n;
+	pthread_t threads[];
+};
+
+static void *worker(void *arg)
+{
+	struct io *io = arg;
+	struct io_job *job;
+
+	pthread_mutex_lock(&io->lock);
+	for (;;) {
+		if ((job = io->first) == NULL) {
+			if (io->stop)
+				break;
+			pthread_cond_wait(&io->wake, &io->lock);
+			continue;
+		}
+		if ((io->first = job->next) == NULL)
+			io->last = &io->first;
+		pthread_mutex_unlock(&io->lock);
+		job->run(job);
+		pthread_mutex_lock(&io->lock);
+	}
+	pthread_mutex_unlock(&io->lock);
+	return NULL;
+}
+
+int io_new(struct io **out, unsigned threads, struct ptcp_err *e)
+{
+	struct io *io = calloc(1, sizeof *io + threads * sizeof io->threads[0]);
+	sigset_t all, old;
+	int sys = 0;
+
+	if (io == NULL)
+		return err_nomem(e);
+	pthread_mutex_init(&io->lock, NULL);
+	pthread_cond_init(&io->wake, NULL);
+	io->last = &io->first;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (io->n < threads && sys == 0)
+		if ((sys = pthread_create(&io->threads[io->n], NULL, worker, io)) == 0)
+			io->n++;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (sys != 0) {
+		io_free(io);
+		err_set(e, PTCP_ENOMEM,
+		    "I/O threads: cannot start one: %s (raise the limit on processes, see ulimit -u)",
+		    strerror(sys));
+		if (e != NULL)
+			e->sys = sys;
+		return PTCP_ENOMEM;
+	}
+	*out = io;
+	return 0;
+}
+
+void io_submit(struct io *io, struct io_job *job)
+{
+	job->next = NULL;
+	pthread_mutex_lock(&io->lock);
+	*io->last = job;
+	io->last = &job->next;
+	pthread_mutex_unlock(&io->lock);
+	pthread_cond_signal(&io->wake);
+}
+
+void io_free(struct io *io)
+{
+	unsigned i;
+
+	if (io == NULL)
+		return;
+	pthread_mutex_lock(&io->lock);
+	io->stop = true;
+	pthread_mutex_unlock(&io->lock);
+	pthread_cond_broadcast(&io->wake);
+	for (i = 0; i < io->n; i++)
+		pthread_join(io->threads[i], NULL);
+	pthread_cond_destroy(&io->wake);
+	pthread_mutex_destroy(&io->lock);
+	free(io);
+}

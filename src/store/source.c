@@ -1,0 +1,286 @@
+#include "store/source.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "store/fail.h"
+
+struct source {
+	struct dir *dir;
+	char *name;
+	uint64_t size_bytes, dev, ino;
+	struct timespec mtime, ctime;
+	atomic_uint refs;
+	atomic_int reading; /* an enum reading */
+	/* Taken twice a block, some 20 ns each, by files of several blocks: it makes
+	 * sure that nobody reads from a descriptor that another has closed. */
+	pthread_mutex_t lock;
+	int fd; /* -1 when closed */
+	unsigned readers;
+	bool close; /* with the last reader */
+};
+
+/* How to read without waiting for the disk. */
+enum reading {
+	READING_NOWAIT, /* by RWF_NOWAIT */
+	READING_MEMORY, /* a file system without it that lives in memory: just read */
+	READING_WAITS,  /* one that cannot tell: I/O threads only */
+};
+
+struct source *source_new(struct walk_entry *take)
+{
+	struct source *s = malloc(sizeof *s);
+
+	assert(take->type == WALK_FILE);
+	if (s == NULL)
+		return NULL;
+	*s = (struct source){
+		.dir = take->dir, .name = take->name, .size_bytes = take->size_bytes,
+		.dev = take->dev, .ino = take->ino, .mtime = take->mtime, .ctime = take->ctime,
+		.fd = -1,
+	};
+	atomic_init(&s->refs, 1);
+	atomic_init(&s->reading, READING_NOWAIT);
+	pthread_mutex_init(&s->lock, NULL);
+	take->dir = NULL;
+	take->name = NULL;
+	walk_entry_fini(take);
+	return s;
+}
+
+struct source *source_ref(struct source *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	return s;
+}
+
+static void close_file(struct source *s)
+{
+	if (s->fd >= 0)
+		dir_sys(s->dir)->close(s->fd);
+	s->fd = -1;
+}
+
+void source_unref(struct source *s)
+{
+	if (s == NULL || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	close_file(s);
+	dir_unref(s->dir);
+	free(s->name);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+uint64_t source_size_bytes(const struct source *s)
+{
+	return s->size_bytes;
+}
+
+const char *source_path_text(const struct source *s, char *out, size_t cap)
+{
+	return dir_path_text(s->dir, s->name, out, cap);
+}
+
+static int changed(const struct source *s, struct ptcp_err *e)
+{
+	return fail_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
+	    "changed while it was sent (send it again when it is not written to)");
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static int compare(const struct source *s, const struct stat *st, struct ptcp_err *e)
+{
+	if (S_ISREG(st->st_mode) && (uint64_t)st->st_dev == s->dev &&
+	    (uint64_t)st->st_ino == s->ino && (uint64_t)st->st_size == s->size_bytes &&
+	    same_time(st->st_mtim, s->mtime) && same_time(st->st_ctim, s->ctime))
+		return 0;
+	return changed(s, e);
+}
+
+static int examine(const struct source *s, int fd, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (dir_sys(s->dir)->fstat(fd, &st) != 0)
+		return fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+	return compare(s, &st, e);
+}
+
+/* Opens the file that was listed, or fails. O_NONBLOCK: it may be a FIFO by now. */
+static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+	const struct sys *sys = dir_sys(s->dir);
+	int at, fd, saved, r;
+
+	if (!wait) {
+		if ((r = dir_fd_cached(s->dir, &at, e)) != 0)
+			return r;
+		fd = dir_open_cached(s->dir, at, s->name, flags);
+	} else {
+		if ((at = dir_fd(s->dir, e)) < 0)
+			return at;
+		fd = sys->openat(at, s->name, flags, 0);
+	}
+	saved = errno;
+	dir_fd_done(s->dir);
+	if (fd < 0 && !wait && saved == EAGAIN)
+		return STORE_AGAIN;
+	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
+		return changed(s, e);
+	if (fd < 0)
+		return fail_sys(e, saved, s->dir, s->name, "cannot open it");
+	if ((r = examine(s, fd, e)) != 0) {
+		sys->close(fd);
+		return r;
+	}
+	*out = fd;
+	return 0;
+}
+
+/* What to do with a file system that has no RWF_NOWAIT (tmpfs until Linux 6.6). */
+static enum reading without_nowait(const struct source *s, int fd)
+{
+	struct statfs st;
+
+	if (dir_sys(s->dir)->fstatfs(fd, &st) == 0 &&
+	    (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
+		return READING_MEMORY;
+	return READING_WAITS;
+}
+
+static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off, bool wait,
+    struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	struct iovec v = { buf, n };
+	int reading;
+	ssize_t got;
+
+	while (v.iov_len > 0) {
+		reading = atomic_load_explicit(&s->reading, memory_order_relaxed);
+		if (!wait && reading == READING_WAITS)
+			return STORE_AGAIN;
+		got = sys->preadv2(fd, &v, 1, (off_t)off,
+		    !wait && reading == READING_NOWAIT ? RWF_NOWAIT : 0);
+		if (got > 0) {
+			v.iov_base = (char *)v.iov_base + got;
+			v.iov_len -= (size_t)got;
+			off += (uint64_t)got;
+		} else if (got == 0) {
+			return changed(s, e);
+		} else if (!wait && errno == EAGAIN) {
+			return STORE_AGAIN;
+		} else if (!wait && reading == READING_NOWAIT &&
+		    (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
+			atomic_store(&s->reading, (int)without_nowait(s, fd));
+		} else if (errno != EINTR) {
+			return fail_sys(e, errno, s->dir, s->name, "cannot read");
+		}
+	}
+	return 0;
+}
+
+/* A file of one block: no other thread needs its descriptor. */
+static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct ptcp_err *e)
+{
+	int fd, r;
+
+	if ((r = open_file(s, wait, &fd, e)) != 0)
+		return r;
+	if (n > 0 && (r = read_all(s, fd, buf, n, 0, wait, e)) == 0)
+		r = examine(s, fd, e);
+	dir_sys(s->dir)->close(fd);
+	return r;
+}
+
+/* A descriptor to read from, until leave(). Opened without the lock, so that who
+ * must not wait does not wait for who may; of two openers one closes again. */
+static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
+{
+	int mine = -1, r;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->fd < 0) {
+		pthread_mutex_unlock(&s->lock);
+		if ((r = open_file(s, wait, &mine, e)) != 0)
+			return r;
+		pthread_mutex_lock(&s->lock);
+		if (s->fd < 0) {
+			s->fd = mine;
+			mine = -1;
+		}
+	}
+	s->close = false;
+	s->readers++;
+	*fd = s->fd;
+	pthread_mutex_unlock(&s->lock);
+	if (mine >= 0)
+		dir_sys(s->dir)->close(mine);
+	return 0;
+}
+
+static void leave(struct source *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (--s->readers == 0 && s->close)
+		close_file(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e)
+{
+	int fd, r;
+
+	assert(off <= s->size_bytes && n <= s->size_bytes - off);
+	if (off == 0 && n == s->size_bytes)
+		return read_whole(s, buf, n, wait, e);
+	if ((r = enter(s, wait, &fd, e)) != 0)
+		return r;
+	r = read_all(s, fd, buf, n, off, wait, e);
+	leave(s);
+	return r;
+}
+
+/* By the name where the file is not open. */
+static int check_name(struct source *s, struct ptcp_err *e)
+{
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(s->dir, e)) < 0)
+		return at;
+	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		r = compare(s, &st, e);
+	else if (errno == ENOENT)
+		r = changed(s, e);
+	else
+		r = fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+	dir_fd_done(s->dir);
+	return r;
+}
+
+int source_check(struct source *s, struct ptcp_err *e)
+{
+	bool open;
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if ((open = s->fd >= 0)) {
+		r = examine(s, s->fd, e);
+		s->close = true;
+		if (s->readers == 0)
+			close_file(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return open ? r : check_name(s, e);
+}

@@ -1,0 +1,380 @@
+#include "store/walk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buf.h"
+#include "core/list.h"
+#include "core/text.h"
+#include "store/fail.h"
+#include "store/sink.h"
+
+/* Levels below this one are read whole when entered and their stream is closed,
+ * so that a deep tree does not use up the descriptors. */
+#define STREAMS_MAX 64
+
+/* What was added. */
+struct item {
+	struct list node;
+	struct dir *dir;
+	char *name; /* NULL: the contents of dir */
+};
+
+/* A directory that is being listed, below the one in `up`. */
+struct level {
+	struct level *up;
+	struct dir *dir;
+	DIR *stream;      /* NULL when read to its end, or whole */
+	struct buf names; /* those read whole, each with its NUL */
+	char *why;        /* the listing was cut short; to be reported next */
+	int depth;        /* of the directory; -1 for "the contents of" */
+};
+
+struct walk {
+	struct list items;
+	struct level *top;
+	unsigned streams;
+	struct dir *enter; /* returned as WALK_DIR last time: its content is next */
+	int enter_depth;
+};
+
+int walk_new(struct walk **out, struct ptcp_err *e)
+{
+	struct walk *w = calloc(1, sizeof *w);
+
+	if (w == NULL)
+		return err_nomem(e);
+	list_init(&w->items);
+	*out = w;
+	return 0;
+}
+
+static void item_free(struct item *it)
+{
+	list_remove(&it->node);
+	dir_unref(it->dir);
+	free(it->name);
+	free(it);
+}
+
+static void close_stream(struct walk *w, struct level *l)
+{
+	if (l->stream == NULL)
+		return;
+	dir_sys(l->dir)->closedir(l->stream);
+	l->stream = NULL;
+	w->streams--;
+}
+
+static void pop(struct walk *w)
+{
+	struct level *l = w->top;
+
+	w->top = l->up;
+	close_stream(w, l);
+	buf_fini(&l->names);
+	dir_unref(l->dir);
+	free(l->why);
+	free(l);
+}
+
+void walk_free(struct walk *w)
+{
+	if (w == NULL)
+		return;
+	while (w->top != NULL)
+		pop(w);
+	while (!list_empty(&w->items))
+		item_free(LIST_OF(w->items.next, struct item, node));
+	dir_unref(w->enter);
+	free(w);
+}
+
+int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
+{
+	struct item *it = calloc(1, sizeof *it);
+
+	if (it == NULL || (name != NULL && (it->name = strdup(name)) == NULL)) {
+		free(it);
+		return err_nomem(e);
+	}
+	it->dir = dir_ref(dir);
+	list_append(&w->items, &it->node);
+	return 0;
+}
+
+void walk_entry_fini(struct walk_entry *e)
+{
+	dir_unref(e->dir);
+	free(e->name);
+	free(e->target);
+	free(e->why);
+	*e = (struct walk_entry){ 0 };
+}
+
+/* The name of l's next entry, valid until the next call; 0 at the end, -1 and errno. */
+static int read_name(struct level *l, const char **name)
+{
+	struct dirent *de;
+
+	if (l->stream == NULL) {
+		if (buf_len(&l->names) == 0)
+			return 0;
+		*name = (const char *)buf_head(&l->names);
+		buf_consume(&l->names, strlen(*name) + 1);
+		return 1;
+	}
+	do {
+		errno = 0;
+		if ((de = dir_sys(l->dir)->readdir(l->stream)) == NULL)
+			return errno == 0 ? 0 : -1;
+	} while (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0);
+	*name = de->d_name;
+	return 1;
+}
+
+/* The sentence in `why`, kept; the level is at its end. */
+static int cut_short(struct walk *w, struct level *l, const struct ptcp_err *why)
+{
+	close_stream(w, l);
+	if (why->code == PTCP_ENOMEM && why->sys == 0)
+		return PTCP_ENOMEM;
+	return (l->why = strdup(why->msg)) != NULL ? 0 : PTCP_ENOMEM;
+}
+
+static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
+{
+	const struct sys *sys = dir_sys(l->dir);
+	int at, fd, saved;
+
+	if ((at = dir_fd(l->dir, why)) < 0)
+		return at;
+	/* A description of its own, since a stream moves the position. */
+	fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	saved = errno;
+	dir_fd_done(l->dir);
+	if (fd >= 0 && (l->stream = sys->fdopendir(fd)) == NULL) {
+		saved = errno;
+		sys->close(fd);
+	}
+	if (l->stream == NULL)
+		return fail_sys(why, saved, l->dir, NULL, "cannot list the directory");
+	w->streams++;
+	return 0;
+}
+
+static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
+{
+	const char *name;
+	struct buf all = BUF_INIT;
+	uint8_t *p;
+	size_t n;
+	int r;
+
+	while ((r = read_name(l, &name)) > 0) {
+		n = strlen(name) + 1;
+		if ((p = buf_reserve(&all, n)) == NULL) {
+			buf_fini(&all);
+			return err_nomem(why);
+		}
+		memcpy(p, name, n);
+		buf_added(&all, n);
+	}
+	if (r < 0)
+		r = fail_sys(why, errno, l->dir, NULL, "cannot list all of the directory");
+	close_stream(w, l);
+	l->names = all;
+	return r;
+}
+
+/* Starts on the content of dir, whose hold it takes. A directory that cannot be
+ * listed is a level at its end that has a `why`. Fails without memory only. */
+static int push(struct walk *w, struct dir *dir, int depth)
+{
+	struct level *l = calloc(1, sizeof *l);
+	struct ptcp_err why = { 0 };
+	int r;
+
+	if (l == NULL) {
+		dir_unref(dir);
+		return PTCP_ENOMEM;
+	}
+	l->dir = dir;
+	l->depth = depth;
+	l->up = w->top;
+	w->top = l;
+	if ((r = open_stream(w, l, &why)) == 0 && w->streams > STREAMS_MAX)
+		r = read_whole(w, l, &why);
+	return r == 0 ? 0 : cut_short(w, l, &why);
+}
+
+static int read_target(struct walk_entry *out, int at, struct ptcp_err *why)
+{
+	const struct sys *sys = dir_sys(out->dir);
+	char target[PATH_MAX + 1];
+	ssize_t n = sys->readlinkat(at, out->name, target, sizeof target);
+
+	if (n < 0)
+		return fail_sys(why, errno, out->dir, out->name, "cannot read the link");
+	if ((size_t)n == sizeof target)
+		return fail_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the link");
+	if ((out->target = strndup(target, (size_t)n)) == NULL)
+		return err_nomem(why);
+	return 0;
+}
+
+static const char *special(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFIFO: return "a FIFO: not sent";
+	case S_IFSOCK: return "a socket: not sent";
+	case S_IFCHR: return "a character device: not sent";
+	case S_IFBLK: return "a block device: not sent";
+	default: return "of an unknown type: not sent";
+	}
+}
+
+/* Fills what stat tells into out, which has dir, name and depth. */
+static int classify(struct walk_entry *out, int at, const struct stat *st, struct ptcp_err *why)
+{
+	out->size_bytes = (uint64_t)st->st_size;
+	out->dev = (uint64_t)st->st_dev;
+	out->ino = (uint64_t)st->st_ino;
+	out->mode = st->st_mode & 07777;
+	out->mtime = st->st_mtim;
+	out->ctime = st->st_ctim;
+	if (S_ISREG(st->st_mode)) {
+		out->type = WALK_FILE;
+		return 0;
+	}
+	if (S_ISLNK(st->st_mode)) {
+		out->type = WALK_SYMLINK;
+		return read_target(out, at, why);
+	}
+	if (!S_ISDIR(st->st_mode)) {
+		fail_why(why, 0, 0, out->dir, out->name, special(st->st_mode));
+		out->type = WALK_SKIPPED;
+		return (out->why = strdup(why->msg)) != NULL ? 0 : err_nomem(why);
+	}
+	if (out->depth > WALK_DEPTH_MAX)
+		return fail_why(why, PTCP_EIO, 0, out->dir, out->name, "too many directories deep");
+	out->type = WALK_DIR;
+	return 0;
+}
+
+/* One entry of `dir`. 1 and *out; 0 if there is nothing to be said of it;
+ * negative only without memory. `listed`: found in a listing, not asked for. */
+static int examine(struct walk *w, struct dir *dir, const char *name, int depth, bool listed,
+    struct walk_entry *out)
+{
+	struct ptcp_err why = { 0 };
+	struct stat st;
+	int at, r;
+
+	*out = (struct walk_entry){ .depth = depth, .dir = dir_ref(dir), .name = strdup(name) };
+	if (out->name == NULL) {
+		walk_entry_fini(out);
+		return PTCP_ENOMEM;
+	}
+	if (!text_name_ok(name, strlen(name))) { /* over 255 bytes: some file systems */
+		r = fail_why(&why, PTCP_EIO, ENAMETOOLONG, dir, name, "a name that cannot be sent");
+	} else if ((at = dir_fd(dir, &why)) < 0) {
+		r = at;
+	} else {
+		if (dir_sys(dir)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			r = classify(out, at, &st, &why);
+		else
+			r = fail_sys(&why, errno, dir, name, "cannot examine it");
+		dir_fd_done(dir);
+	}
+	/* What vanished since it was listed might as well have vanished before; and
+	 * files that are being received here are nobody's yet. */
+	if (listed && ((r < 0 && why.sys == ENOENT) ||
+	    (r == 0 && out->type != WALK_DIR && sink_is_own_name(name)))) {
+		walk_entry_fini(out);
+		return 0;
+	}
+	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
+		r = err_nomem(&why);
+	w->enter_depth = depth;
+	if (r < 0 && !(r == PTCP_ENOMEM && why.sys == 0)) {
+		out->type = WALK_FAILED;
+		r = (out->why = strdup(why.msg)) != NULL ? 0 : PTCP_ENOMEM;
+	}
+	if (r == 0)
+		return 1;
+	walk_entry_fini(out);
+	return r;
+}
+
+/* The next of what was added: 1 with an entry, 0 without. */
+static int next_item(struct walk *w, struct walk_entry *out)
+{
+	struct item *it = LIST_OF(w->items.next, struct item, node);
+	int r;
+
+	if (it->name == NULL)
+		r = push(w, dir_ref(it->dir), -1);
+	else
+		r = examine(w, it->dir, it->name, 0, false, out);
+	item_free(it);
+	return r;
+}
+
+/* The next of the innermost directory: 1 with an entry, 0 without. */
+static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
+{
+	const char *name;
+	struct ptcp_err why = { 0 };
+	int r;
+
+	if (l->stream != NULL || buf_len(&l->names) > 0) {
+		if ((r = read_name(l, &name)) > 0)
+			return examine(w, l->dir, name, l->depth + 1, true, out);
+		if (r == 0) {
+			close_stream(w, l);
+			return 0;
+		}
+		fail_sys(&why, errno, l->dir, NULL, "cannot list all of the directory");
+		return cut_short(w, l, &why);
+	}
+	*out = (struct walk_entry){ .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir) };
+	if (l->why != NULL) {
+		out->type = WALK_FAILED;
+		out->why = l->why;
+		l->why = NULL;
+		return 1;
+	}
+	out->type = WALK_DIR_END;
+	r = l->depth >= 0; /* "the contents of" has no beginning and no end */
+	pop(w);
+	if (r == 0)
+		walk_entry_fini(out);
+	return r;
+}
+
+int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
+{
+	struct walk_entry got;
+	struct dir *d;
+	int r = 0;
+
+	while (r == 0) {
+		if ((d = w->enter) != NULL) {
+			w->enter = NULL;
+			r = push(w, d, w->enter_depth);
+		} else if (w->top != NULL) {
+			r = next_in(w, w->top, &got);
+		} else if (!list_empty(&w->items)) {
+			r = next_item(w, &got);
+		} else {
+			return 0;
+		}
+	}
+	if (r < 0)
+		return err_nomem(e);
+	*out = got;
+	return 1;
+}

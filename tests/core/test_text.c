@@ -1,0 +1,109 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/text.h"
+
+static const char *escaped(const char *name)
+{
+	static char out[TEXT_NAME_BYTES];
+
+	return text_escape(out, sizeof out, name);
+}
+
+static void plain_stays(void **state)
+{
+	static const char *const same[] = {
+		"", "a", "a b/c.txt", "-rf", "~", "\xc3\xa4\xc3\xb6", "\xe2\x82\xac",
+		"\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf",
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof same / sizeof *same; i++)
+		assert_string_equal(escaped(same[i]), same[i]);
+}
+
+static void unsafe_is_octal(void **state)
+{
+	static const struct { const char *in, *want; } t[] = {
+		{ "a\nb", "a\\012b" }, { "\x1b[2J", "\\033[2J" }, { "\x7f", "\\177" },
+		{ "a\\b", "a\\\\b" }, { "\xff\xfe", "\\377\\376" },
+		{ "\xc3", "\\303" }, { "\xc3x", "\\303x" },               /* cut short */
+		{ "\xc0\xaf", "\\300\\257" }, { "\xe0\x80\xaf", "\\340\\200\\257" }, /* overlong */
+		{ "\xf0\x80\x80\xaf", "\\360\\200\\200\\257" },
+		{ "\xed\xa0\x80", "\\355\\240\\200" },                   /* a surrogate */
+		{ "\xf4\x90\x80\x80", "\\364\\220\\200\\200" },           /* past the end */
+		{ "\xf5\x80\x80\x80", "\\365\\200\\200\\200" },
+		{ "\xc2\x9b", "\\302\\233" },                             /* C1: CSI */
+		{ "\xe2\x80\xae", "\\342\\200\\256" },                    /* turns the line around */
+		{ "\xef\xbb\xbf", "\\357\\273\\277" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof t / sizeof *t; i++)
+		assert_string_equal(escaped(t[i].in), t[i].want);
+}
+
+/* Whatever the size, the result fits, ends whole characters, and is cut only if
+ * it has to be. */
+static void cuts(void **state)
+{
+	const char *in = "ab\n\xe2\x82\xac\\cdefgh", *whole = "ab\\012\xe2\x82\xac\\\\cdefgh";
+	char out[64];
+	size_t cap, n;
+
+	(void)state;
+	for (cap = 8; cap < 30; cap++) {
+		memset(out, 'Z', sizeof out);
+		assert_ptr_equal(text_escape(out, cap, in), out);
+		n = strlen(out);
+		assert_true(n < cap);
+		assert_int_equal(out[cap], 'Z');
+		if (strlen(whole) < cap) {
+			assert_string_equal(out, whole);
+		} else {
+			assert_string_equal(out + n - 2, "..");
+			assert_memory_equal(out, whole, n - 2);
+			assert_true((whole[n - 2] & 0xc0) != 0x80);
+		}
+	}
+	assert_string_equal(text_escape(out, 8, "1234567"), "1234567");
+	assert_string_equal(text_escape(out, 8, "12345678"), "12345..");
+}
+
+static void names(void **state)
+{
+	char longest[256];
+
+	(void)state;
+	memset(longest, 'x', sizeof longest);
+	assert_true(text_name_ok("a", 1));
+	assert_true(text_name_ok("...", 3));
+	assert_true(text_name_ok(".a", 2));
+	assert_true(text_name_ok("\n\xff-", 3));
+	assert_true(text_name_ok(longest, 255));
+	assert_false(text_name_ok(longest, 256));
+	assert_false(text_name_ok("", 0));
+	assert_false(text_name_ok(".", 1));
+	assert_false(text_name_ok("..", 2));
+	assert_false(text_name_ok("a/b", 3));
+	assert_false(text_name_ok("/", 1));
+	assert_false(text_name_ok("a\0b", 3));
+	assert_true(text_name_ok("..x", 3));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_stays),
+		cmocka_unit_test(unsafe_is_octal),
+		cmocka_unit_test(cuts),
+		cmocka_unit_test(names),
+	};
+	return cmocka_run_group_tests_name("core/text", tests, NULL, NULL);
+}

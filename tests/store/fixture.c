@@ -1,0 +1,276 @@
+#include "fixture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char root[400];
+static int fds_before;
+
+static atomic_int calls, calls_of[FX_CALLS_N], nth, nth_sys, always[FX_CALLS_N], failed;
+static atomic_size_t most;
+static void (*_Atomic before)(enum fx_call);
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+int fx_setup(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	(void)state;
+	fx_heal();
+	fds_before = fx_open_fds();
+	snprintf(root, sizeof root, "%s/ptcp-test-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	return mkdtemp(root) != NULL ? 0 : -1;
+}
+
+int fx_teardown(void **state)
+{
+	(void)state;
+	fx_heal();
+	if (nftw(root, remove_one, 64, FTW_DEPTH | FTW_PHYS) != 0)
+		return -1;
+	assert_int_equal(fx_open_fds(), fds_before);
+	return 0;
+}
+
+const char *fx_path(const char *below)
+{
+	static char text[8][5000];
+	static unsigned turn;
+	char *p = text[turn++ % 8];
+
+	snprintf(p, sizeof text[0], "%s/%s", root, below);
+	return p;
+}
+
+int fx_open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	if (d == NULL)
+		return -1;
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+void fx_write(const char *below, const void *data, size_t n)
+{
+	FILE *f = fopen(fx_path(below), "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+}
+
+void fx_text(const char *below, const char *text)
+{
+	fx_write(below, text, strlen(text));
+}
+
+void fx_mkdir(const char *below)
+{
+	assert_int_equal(mkdir(fx_path(below), 0755), 0);
+}
+
+long fx_read(const char *below, void *buf, size_t cap)
+{
+	struct stat st;
+	int fd = open(fx_path(below), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	assert_int_equal(fstat(fd, &st), 0);
+	if (cap > 0)
+		assert_true(read(fd, buf, cap) >= 0);
+	close(fd);
+	return (long)st.st_size;
+}
+
+void fx_holds(const char *below, const char *text)
+{
+	char buf[4096];
+	long n = fx_read(below, buf, sizeof buf);
+
+	assert_int_equal(n, strlen(text));
+	assert_memory_equal(buf, text, strlen(text));
+}
+
+int fx_exists(const char *below)
+{
+	struct stat st;
+
+	return lstat(fx_path(below), &st) == 0;
+}
+
+int fx_count(const char *below)
+{
+	DIR *d = opendir(fx_path(below));
+	int n = -2;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+int fx_is_root(void)
+{
+	return geteuid() == 0;
+}
+
+void fx_heal(void)
+{
+	int i;
+
+	atomic_store(&nth, 0);
+	atomic_store(&calls, 0);
+	atomic_store(&failed, 0);
+	atomic_store(&most, 0);
+	atomic_store(&before, NULL);
+	for (i = 0; i < FX_CALLS_N; i++) {
+		atomic_store(&always[i], 0);
+		atomic_store(&calls_of[i], 0);
+	}
+}
+
+void fx_fail_nth(int n, int sys)
+{
+	atomic_store(&nth_sys, sys);
+	atomic_store(&nth, atomic_load(&calls) + n);
+}
+
+void fx_fail_always(enum fx_call call, int sys)
+{
+	atomic_store(&always[call], sys);
+}
+
+int fx_failed(void)
+{
+	return atomic_load(&failed);
+}
+
+int fx_calls(void)
+{
+	return atomic_load(&calls);
+}
+
+int fx_calls_of(enum fx_call call)
+{
+	return atomic_load(&calls_of[call]);
+}
+
+void fx_short_io(size_t n)
+{
+	atomic_store(&most, n);
+}
+
+void fx_before(void (*hook)(enum fx_call call))
+{
+	atomic_store(&before, hook);
+}
+
+/* Counts this call; the errno it is to fail with, or 0. */
+static int fault(enum fx_call call)
+{
+	void (*hook)(enum fx_call) = atomic_load(&before);
+	int n = atomic_fetch_add(&calls, 1) + 1, sys = atomic_load(&always[call]);
+
+	if (hook != NULL)
+		hook(call);
+	atomic_fetch_add(&calls_of[call], 1);
+	if (sys == 0 && n == atomic_load(&nth))
+		sys = atomic_load(&nth_sys);
+	if (sys != 0) {
+		atomic_fetch_add(&failed, 1);
+		errno = sys;
+	}
+	return sys;
+}
+
+#define FAULTY(name, type, bad, params, args) \
+	static type faulty_##name params \
+	{ \
+		return fault(FX_##name) ? bad : sys_real.name args; \
+	}
+
+FAULTY(openat, int, -1, (int d, const char *p, int f, mode_t m), (d, p, f, m))
+FAULTY(openat2, int, -1, (int d, const char *p, struct open_how *h, size_t n), (d, p, h, n))
+FAULTY(dup, int, -1, (int fd), (fd))
+FAULTY(fstat, int, -1, (int fd, struct stat *st), (fd, st))
+FAULTY(fstatat, int, -1, (int d, const char *p, struct stat *st, int f), (d, p, st, f))
+FAULTY(fstatfs, int, -1, (int fd, struct statfs *st), (fd, st))
+FAULTY(fdopendir, DIR *, NULL, (int fd), (fd))
+FAULTY(readdir, struct dirent *, NULL, (DIR *d), (d))
+FAULTY(readlinkat, ssize_t, -1, (int d, const char *p, char *b, size_t n), (d, p, b, n))
+FAULTY(ftruncate, int, -1, (int fd, off_t n), (fd, n))
+FAULTY(flock, int, -1, (int fd, int op), (fd, op))
+FAULTY(fchmod, int, -1, (int fd, mode_t m), (fd, m))
+FAULTY(fchmodat, int, -1, (int d, const char *p, mode_t m, int f), (d, p, m, f))
+FAULTY(futimens, int, -1, (int fd, const struct timespec ts[2]), (fd, ts))
+FAULTY(utimensat, int, -1, (int d, const char *p, const struct timespec ts[2], int f), (d, p, ts, f))
+FAULTY(mkdirat, int, -1, (int d, const char *p, mode_t m), (d, p, m))
+FAULTY(symlinkat, int, -1, (const char *t, int d, const char *p), (t, d, p))
+FAULTY(renameat, int, -1, (int a, const char *p, int b, const char *q), (a, p, b, q))
+FAULTY(unlinkat, int, -1, (int d, const char *p, int f), (d, p, f))
+
+/* As in Linux, a close that fails has closed. */
+static int faulty_close(int fd)
+{
+	int sys = fault(FX_close), r = sys_real.close(fd);
+
+	if (sys == 0)
+		return r;
+	errno = sys;
+	return -1;
+}
+
+static int faulty_closedir(DIR *d)
+{
+	int sys = fault(FX_closedir), r = sys_real.closedir(d);
+
+	if (sys == 0)
+		return r;
+	errno = sys;
+	return -1;
+}
+
+static size_t at_most(size_t n)
+{
+	size_t m = atomic_load(&most);
+
+	return m > 0 && n > m ? m : n;
+}
+
+static ssize_t faulty_preadv2(int fd, const struct iovec *v, int n, off_t off, int flags)
+{
+	struct iovec one = { v->iov_base, at_most(v->iov_len) };
+
+	assert_int_equal(n, 1);
+	return fault(FX_preadv2) ? -1 : sys_real.preadv2(fd, &one, 1, off, flags);
+}
+
+static ssize_t faulty_pwrite(int fd, const void *buf, size_t n, off_t off)
+{
+	return fault(FX_pwrite) ? -1 : sys_real.pwrite(fd, buf, at_most(n), off);
+}
+
+const struct sys fx_sys = {
+#define X(name) .name = faulty_##name,
+	FX_CALLS(X)
+#undef X
+};
