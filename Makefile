@@ -19,9 +19,11 @@ Q := $(if $(V),,@)
 core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
 xfer_SRC  := outbox flight sender receiver session
-store_SRC := sys fail dir hash walk source part sink entry io
+store_SRC := sys fail dir hash walk source part sink entry place io
 net_SRC   := loop identity trust tls chan sock
-libptcp_LAYERS := core wire xfer store net
+lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
+	client guest served server
+libptcp_LAYERS := core wire xfer store net lib
 plan_LAYERS :=
 cli_SRC   :=
 

@@ -17,6 +17,8 @@ struct loop {
 	atomic_bool stop;
 	pthread_mutex_t mutex;
 	struct msg *first, **last; /* under mutex */
+	void (*woken)(void *arg);
+	void *woken_arg;
 };
 
 uv_loop_t *loop_uv(struct loop *l) { return &l->uv; }
@@ -42,8 +44,21 @@ static void on_wake(uv_async_t *a)
 	struct loop *l = a->data;
 
 	deliver(l);
+	if (l->woken != NULL)
+		l->woken(l->woken_arg);
 	if (atomic_load(&l->stop))
 		uv_stop(&l->uv);
+}
+
+void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+	l->woken = fn;
+	l->woken_arg = arg;
+}
+
+void loop_wake(struct loop *l)
+{
+	uv_async_send(&l->wake);
 }
 
 int loop_new(struct loop **out, struct ptcp_err *e)
@@ -101,6 +116,11 @@ void loop_stop(struct loop *l)
 {
 	atomic_store(&l->stop, true);
 	uv_async_send(&l->wake);
+}
+
+void loop_reset(struct loop *l)
+{
+	atomic_store(&l->stop, false);
 }
 
 void loop_post(struct loop *l, struct msg *m)

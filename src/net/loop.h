@@ -21,11 +21,18 @@ int loop_start_thread(struct loop *l, struct ptcp_err *e);
 void loop_run(struct loop *l);
 /* Any thread and signal handlers; idempotent. What was posted before still runs. */
 void loop_stop(struct loop *l);
+/* After loop_run() has returned: it may run again. */
+void loop_reset(struct loop *l);
 /* Closes what is left, frees. Nothing may be posted any more. NULL is fine. */
 void loop_free(struct loop *l);
 
 /* Any thread; first in, first out. Not after the loop has been stopped. */
 void loop_post(struct loop *l, struct msg *m);
+
+/* `fn` is called on the loop's thread soon after loop_wake(), which any thread and signal handlers may
+ * call while the loop exists. */
+void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg);
+void loop_wake(struct loop *l);
 
 struct timer;
 

@@ -498,3 +498,30 @@ const char *dir_path_text(const struct dir *d, const char *name, char *out, size
 		out[--at] = '.'; /* the root itself */
 	return memmove(out, out + at, cap - at);
 }
+
+const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap)
+{
+	size_t at = cap - 1, n;
+
+	assert(cap >= 16);
+	out[at] = '\0';
+	for (;;) {
+		if (name != NULL) {
+			n = strlen(name);
+			if (n + 5 > at) {
+				memcpy(out + (at -= 3), "../", 3);
+				break;
+			}
+			if (at < cap - 1)
+				out[--at] = '/';
+			memcpy(out + (at -= n), name, n);
+		}
+		if (d->parent == NULL)
+			break;
+		name = d->name;
+		d = d->parent;
+	}
+	if (at == cap - 1)
+		out[--at] = '.'; /* the root itself */
+	return memmove(out, out + at, cap - at);
+}

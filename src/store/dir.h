@@ -72,6 +72,9 @@ int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
  * is too small. Returns `out`. */
 const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap);
 
+/* The same in raw bytes, for programs. */
+const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);
+
 #define DIR_PATH_TEXT_BYTES 400
 
 #endif

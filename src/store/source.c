@@ -86,6 +86,11 @@ const char *source_path_text(const struct source *s, char *out, size_t cap)
 	return dir_path_text(s->dir, s->name, out, cap);
 }
 
+const char *source_path_raw(const struct source *s, char *out, size_t cap)
+{
+	return dir_path_raw(s->dir, s->name, out, cap);
+}
+
 static int changed(const struct source *s, struct ptcp_err *e)
 {
 	return fail_why(e, PTCP_ECHANGED, 0, s->dir, s->name,

@@ -14,6 +14,7 @@ void source_unref(struct source *s); /* closes with the last hold; NULL is fine 
 
 uint64_t source_size_bytes(const struct source *s);
 const char *source_path_text(const struct source *s, char *out, size_t cap);
+const char *source_path_raw(const struct source *s, char *out, size_t cap);
 
 /* Read exactly n bytes at off into buf. With `wait` false nothing waits for the
  * disk: STORE_AGAIN, and the caller comes back with `wait` true on an I/O thread.

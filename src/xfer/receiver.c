@@ -136,21 +136,24 @@ static void fail(struct rcv *r, struct file *f, const struct ptcp_err *why)
 	fail_one(r, f, why);
 }
 
-void rcv_free(struct rcv *r)
+void rcv_drop(struct rcv *r)
 {
+	uint64_t failed = r->stats.failed;
 	struct ptcp_err why;
 	unsigned i;
 
-	if (r == NULL)
-		return;
 	err_set(&why, PTCP_ECANCELED, "%s", ptcp_err_text(PTCP_ECANCELED));
-	/* Children first: an entry's parent is never younger than itself. */
-	for (i = 0; i < WIRE_SLOTS; i++)
-		if (r->slot[i] != NULL && r->slot[i]->type != WIRE_DIR)
-			end(r, r->slot[i], false, &why);
 	for (i = 0; i < WIRE_SLOTS; i++)
 		if (r->slot[i] != NULL)
 			end(r, r->slot[i], false, &why);
+	r->stats.failed = failed;
+}
+
+void rcv_free(struct rcv *r)
+{
+	if (r == NULL)
+		return;
+	rcv_drop(r);
 	free(r);
 }
 

@@ -44,8 +44,9 @@ struct rcv_opts {
 };
 
 int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, struct ptcp_err *e);
-/* Ends what is left with PTCP_ECANCELED (parts are kept by the caller if it wants). NULL is fine. */
-void rcv_free(struct rcv *r);
+void rcv_free(struct rcv *r); /* NULL is fine */
+/* Ends all entries that are not over, with PTCP_ECANCELED; they do not count as failed. */
+void rcv_drop(struct rcv *r);
 
 /* An ENTRY, FILE_END, FAIL, TOTALS of the sender; anything else is PTCP_EPROTO. */
 int rcv_frame(struct rcv *r, unsigned type, struct span in, struct ptcp_err *e);

@@ -277,12 +277,10 @@ struct snd_stats snd_stats(const struct snd *s)
 	return s->stats;
 }
 
-void snd_free(struct snd *s)
+void snd_drop(struct snd *s)
 {
 	unsigned i;
 
-	if (s == NULL)
-		return;
 	for (i = 0; i < s->depth; i++)
 		if (s->stack[i]->id == 0)
 			file_free(s, s->stack[i]); /* lost ones are in no slot */
@@ -291,6 +289,14 @@ void snd_free(struct snd *s)
 			tell_ended(s, s->slot[i], SND_DROPPED, NULL);
 			file_free(s, s->slot[i]);
 		}
+	s->depth = 0;
+}
+
+void snd_free(struct snd *s)
+{
+	if (s == NULL)
+		return;
+	snd_drop(s);
 	flights_fini(&s->flights);
 	free(s->stack);
 	free(s);

@@ -26,7 +26,7 @@
 
 struct snd;
 
-enum snd_fate { SND_DONE, SND_SKIPPED /* was there already */, SND_FAILED, SND_DROPPED /* snd_free() */ };
+enum snd_fate { SND_DONE, SND_SKIPPED /* was there already */, SND_FAILED, SND_DROPPED /* snd_drop() */ };
 
 struct snd_ops {
 	/* The entry is over; called once for each; the cookie is the caller's again. `why`
@@ -50,6 +50,8 @@ struct snd_opts {
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);
 void snd_free(struct snd *s); /* NULL is fine */
+/* Ends all entries that are not over, SND_DROPPED; the statistics stay. */
+void snd_drop(struct snd *s);
 
 /* ---- Entries, in the order of the walk ---- */
 

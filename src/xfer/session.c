@@ -86,6 +86,14 @@ void session_free(struct session *s)
 	free(s);
 }
 
+void session_drop(struct session *s)
+{
+	if (s->snd != NULL)
+		snd_drop(s->snd);
+	if (s->rcv != NULL)
+		rcv_drop(s->rcv);
+}
+
 struct outbox *session_outbox(struct session *s) { return &s->out; }
 struct snd *session_snd(struct session *s) { return s->snd; }
 struct rcv *session_rcv(struct session *s) { return s->rcv; }
@@ -169,11 +177,11 @@ static int start_engine(struct session *s, struct ptcp_err *e)
 	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
 
 	if (sends) {
-		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, &s->o.ops->snd, s->o.arg };
+		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, s->o.ops->snd, s->o.arg };
 
 		return snd_new(&s->snd, &so, &s->out, e);
 	} else {
-		struct rcv_opts ro = { s->o.max_entries, verify, &s->o.ops->rcv, s->o.arg };
+		struct rcv_opts ro = { s->o.max_entries, verify, s->o.ops->rcv, s->o.arg };
 
 		return rcv_new(&s->rcv, &ro, &s->out, e);
 	}

@@ -32,8 +32,8 @@ struct session_ops {
 	enum wire_busy (*busy)(void *arg);
 	/* Once. `why` NULL: all is done (files may have failed, see session_totals()). */
 	void (*ended)(void *arg, const struct ptcp_err *why);
-	struct snd_ops snd;
-	struct rcv_ops rcv;
+	const struct snd_ops *snd;
+	const struct rcv_ops *rcv;
 };
 
 struct session_opts {
@@ -50,7 +50,9 @@ struct session_opts {
 /* For the starter `open` says what it wants (copied). */
 int session_new(struct session **out, const struct session_opts *o, const struct wire_open *open,
     struct mono now, struct ptcp_err *e);
-void session_free(struct session *s); /* NULL is fine; ends entries, not the session */
+void session_free(struct session *s); /* NULL is fine */
+/* Ends every entry that is unfinished, as the session itself is over. */
+void session_drop(struct session *s);
 
 /* Bytes from the peer. What is wrong with them fails the session. */
 void session_input(struct session *s, const uint8_t *p, size_t n, struct mono now);

@@ -1,0 +1,142 @@
+#include "lib/guest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "xfer/outbox.h"
+
+#define PATIENCE_NS (10 * NS_PER_S) /* for handshake and JOIN, or a goodbye */
+
+void guest_free(struct guest *g)
+{
+	list_remove(&g->in_list);
+	chan_free(g->chan);
+	timer_free(g->timer);
+	g->o.ops->gone(g->o.arg);
+	free(g);
+}
+
+struct chan *guest_take_chan(struct guest *g)
+{
+	struct chan *c = g->chan;
+
+	g->chan = NULL;
+	return c;
+}
+
+void guest_refuse(struct guest *g, const struct ptcp_err *why)
+{
+	struct outbox out = { BUF_INIT, false };
+
+	outbox_put_error(&out, why);
+	if (!out.failed)
+		chan_write(g->chan, buf_head(&out.b), buf_len(&out.b));
+	buf_fini(&out.b);
+	g->state = GUEST_REFUSED;
+	chan_shutdown(g->chan);
+}
+
+void guest_welcome(struct guest *g, bool raw)
+{
+	uint8_t frame[WIRE_HEADER_BYTES];
+
+	chan_write(g->chan, frame, wire_joined_encode(frame));
+	chan_flush(g->chan);
+	if (raw) {
+		g->state = GUEST_LEAVING_TLS;
+		chan_hand_over(g->chan);
+	} else {
+		g->o.ops->stream(g->o.arg, g, &g->join);
+	}
+}
+
+static void on_opened(void *arg)
+{
+	struct guest *g = arg;
+
+	if (g->state == GUEST_LEAVING_TLS)
+		g->o.ops->stream(g->o.arg, g, &g->join);
+	else if (chan_is_alpn(g->chan, ALPN_CONTROL))
+		g->o.ops->control(g->o.arg, g);
+	else
+		g->state = GUEST_JOINING;
+}
+
+static void on_readable(void *arg)
+{
+	struct guest *g = arg;
+	struct wire_header h;
+	struct ptcp_err why;
+	uint8_t rest[256];
+
+	if (g->state == GUEST_REFUSED)
+		while (chan_read(g->chan, rest, sizeof rest) > 0)
+			;
+	if (g->state != GUEST_JOINING || g->got == sizeof g->frame)
+		return;
+	g->got += chan_read(g->chan, g->frame + g->got, sizeof g->frame - g->got);
+	if (g->got < sizeof g->frame)
+		return;
+	if (wire_header_decode(&h, g->frame, &why) < 0 || h.type != WIRE_JOIN ||
+	    h.length != sizeof g->frame - WIRE_HEADER_BYTES ||
+	    wire_join_decode(&g->join, (struct span){ g->frame + WIRE_HEADER_BYTES, h.length }, &why) < 0) {
+		guest_free(g);
+		return;
+	}
+	g->o.ops->join(g->o.arg, g, &g->join);
+}
+
+static void on_writable(void *arg)
+{
+	(void)arg;
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	struct guest *g = arg;
+
+	if (why != NULL)
+		log_at(&g->o.host->log, LOG_INFO, "server", "event=guest-lost from=%s why=\"%s\"", g->address,
+		    why->msg);
+	guest_free(g);
+}
+
+static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+
+static void on_timer(void *arg)
+{
+	struct guest *g = arg;
+
+	log_at(&g->o.host->log, LOG_INFO, "server", "event=guest-late from=%s", g->address);
+	guest_free(g);
+}
+
+int guest_new(const struct guest_opts *o, struct ptcp_err *e)
+{
+	struct sock_opts so = { 0, o->timeout_ns, NULL };
+	struct guest *g = calloc(1, sizeof *g);
+	struct chan_opts co = { .fd = o->fd, .server = true, .ops = &chan_ops, .arg = g };
+	struct timer *timer = NULL;
+	int r;
+
+	sock_tune(o->fd, &so, e);
+	if (g == NULL || (r = timer_new(&timer, o->host->control, on_timer, g, e)) < 0) {
+		free(g);
+		close(o->fd);
+		return err_nomem(e);
+	}
+	if ((r = chan_new(&g->chan, o->host->control, o->host->server, &co, e)) < 0) {
+		timer_free(timer);
+		free(g);
+		return r;
+	}
+	g->o = *o;
+	g->timer = timer;
+	strncpy(g->address, o->address, sizeof g->address - 1);
+	list_append(o->list, &g->in_list);
+	timer_set(timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	return 0;
+}

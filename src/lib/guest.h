@@ -1,0 +1,52 @@
+/* A connection to a daemon that has yet to say what it is: TLS handshake, then by its ALPN a control
+ * connection, or a JOIN. Costs a bounded time. Control thread. */
+#ifndef LIB_GUEST_H
+#define LIB_GUEST_H
+
+#include "core/list.h"
+#include "lib/host.h"
+#include "net/sock.h"
+#include "wire/frame.h"
+
+struct guest;
+
+/* Each may end the guest or take its channel. */
+struct guest_ops {
+	void (*control)(void *arg, struct guest *g);                            /* it wants a session */
+	void (*join)(void *arg, struct guest *g, const struct wire_join *j);    /* it wants to be a stream */
+	void (*stream)(void *arg, struct guest *g, const struct wire_join *j);  /* welcomed, and ready */
+	void (*gone)(void *arg);                                                /* freed */
+};
+
+struct guest_opts {
+	struct host *host;
+	int fd;                /* taken, also on failure */
+	const char *address;   /* copied */
+	struct list *list;     /* it is appended to */
+	uint64_t timeout_ns;   /* for the socket, once it is a stream */
+	const struct guest_ops *ops;
+	void *arg;
+};
+
+struct guest {
+	struct list in_list;
+	struct guest_opts o;
+	struct chan *chan;
+	struct timer *timer;
+	char address[SOCK_TEXT_BYTES];
+	enum { GUEST_HANDSHAKE, GUEST_JOINING, GUEST_LEAVING_TLS, GUEST_REFUSED } state;
+	uint8_t frame[WIRE_JOIN_MAX_BYTES];
+	size_t got;
+	struct wire_join join;
+};
+
+int guest_new(const struct guest_opts *o, struct ptcp_err *e);
+void guest_free(struct guest *g);
+/* The channel is the caller's; guest_free() is due. */
+struct chan *guest_take_chan(struct guest *g);
+/* Tells why and closes. */
+void guest_refuse(struct guest *g, const struct ptcp_err *why);
+/* Answers JOINED; ops.stream follows, after the hand-over out of TLS if `raw`. */
+void guest_welcome(struct guest *g, bool raw);
+
+#endif

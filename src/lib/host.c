@@ -1,0 +1,54 @@
+#include "lib/host.h"
+
+#include <unistd.h>
+
+#include "core/err.h"
+
+#define IO_THREADS 4
+
+int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
+    unsigned server_ciphers, struct ptcp_err *e)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct log log = h->log;
+	unsigned i;
+	int r;
+
+	*h = (struct host){ .control = control, .log = log };
+	if (cores > 0 && workers > (unsigned)cores)
+		workers = (unsigned)cores;
+	if (workers > HOST_WORKERS_MAX)
+		workers = HOST_WORKERS_MAX;
+	if ((r = config_dir(h->config_dir, config, e)) < 0 ||
+	    (r = identity_load(&h->identity, h->config_dir, false, e)) < 0 ||
+	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
+	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
+	    (r = io_new(&h->io, IO_THREADS, e)) < 0)
+		goto out;
+	for (i = 0; i < workers; i++) {
+		if ((r = loop_new(&h->worker[i], e)) < 0)
+			goto out;
+		h->n_workers++;
+		if ((r = loop_start_thread(h->worker[i], e)) < 0)
+			goto out;
+	}
+	return 0;
+out:
+	host_fini(h);
+	return r;
+}
+
+void host_fini(struct host *h)
+{
+	unsigned i;
+
+	io_free(h->io);
+	for (i = 0; i < h->n_workers; i++)
+		loop_free(h->worker[i]);
+	SSL_CTX_free(h->client);
+	SSL_CTX_free(h->server);
+	identity_fini(&h->identity);
+	h->io = NULL;
+	h->n_workers = 0;
+	h->client = h->server = NULL;
+}

@@ -1,0 +1,29 @@
+/* What the sessions of one handle share: loops and their threads, I/O threads, identity, log. */
+#ifndef LIB_HOST_H
+#define LIB_HOST_H
+
+#include "core/log.h"
+#include "net/chan.h"
+#include "store/io.h"
+
+#define HOST_WORKERS_MAX 64
+
+struct host {
+	struct loop *control;             /* the handle's own, run by its own thread */
+	struct loop *worker[HOST_WORKERS_MAX];
+	unsigned n_workers;
+	struct io *io;
+	struct identity identity;
+	SSL_CTX *client, *server;         /* NULL where not asked for */
+	struct log log;
+	char config_dir[CONFIG_DIR_BYTES];
+};
+
+/* `workers`: at most so many worker loops, and at most one a core. `server_ciphers` 0: only a
+ * client. On failure nothing is left. */
+int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
+    unsigned server_ciphers, struct ptcp_err *e);
+/* Every session must be gone. Zeroed memory is fine. */
+void host_fini(struct host *h);
+
+#endif

@@ -1,0 +1,66 @@
+#include "lib/intake.h"
+
+void intake_init(struct intake *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+}
+
+void intake_fini(struct intake *t)
+{
+	pthread_mutex_destroy(&t->lock);
+}
+
+void intake_set(struct intake *t, uint64_t id, struct sink *sink, uint64_t size_bytes)
+{
+	unsigned i = wire_slot(id);
+
+	pthread_mutex_lock(&t->lock);
+	t->slot[i].id = id;
+	t->slot[i].sink = sink_ref(sink);
+	t->slot[i].size_bytes = size_bytes;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void intake_clear(struct intake *t, uint64_t id)
+{
+	struct sink *s = NULL;
+	unsigned i = wire_slot(id);
+
+	pthread_mutex_lock(&t->lock);
+	if (t->slot[i].id == id) {
+		s = t->slot[i].sink;
+		t->slot[i].id = 0;
+		t->slot[i].sink = NULL;
+	}
+	pthread_mutex_unlock(&t->lock);
+	sink_unref(s);
+}
+
+struct sink *intake_find(struct intake *t, const struct wire_block *b, uint32_t *index, bool *ok)
+{
+	unsigned i = wire_slot(b->id);
+	struct sink *s = NULL;
+	uint64_t size = 0;
+	uint32_t grid;
+
+	*ok = true;
+	if (i >= WIRE_SLOTS || b->id == 0)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	if (t->slot[i].id == b->id) {
+		s = sink_ref(t->slot[i].sink);
+		size = t->slot[i].size_bytes;
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (s == NULL)
+		return NULL;
+	grid = wire_grid_bytes(size);
+	*ok = b->offset < size && b->offset % grid == 0 &&
+	    b->length_bytes == wire_grid_length(size, (uint32_t)(b->offset / grid));
+	if (!*ok) {
+		sink_unref(s);
+		return NULL;
+	}
+	*index = (uint32_t)(b->offset / grid);
+	return s;
+}

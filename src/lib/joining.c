@@ -1,0 +1,309 @@
+/* Data connections: made and joined by the TLS client, replaced when they die. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bytes.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "lib/party_impl.h"
+
+#define RETRY_FIRST_NS (100 * NS_PER_MS)
+#define RETRY_MOST_NS (2 * NS_PER_S)
+
+/* A connection on its way to become a stream: dial, TLS, JOIN, its answer, leaving TLS for `none`. */
+struct joiner {
+	struct party *party;
+	unsigned number;
+	struct dial *dial;
+	struct chan *chan;
+	struct mono deadline;
+	bool asked, leaving;
+	uint8_t answer[WIRE_HEADER_BYTES];
+	size_t got;
+};
+
+static void joiner_free(struct joiner *j)
+{
+	if (j == NULL)
+		return;
+	dial_cancel(j->dial);
+	chan_free(j->chan);
+	j->party->joiner[j->number] = NULL;
+	free(j);
+}
+
+static void try_again_later(struct party *p, unsigned number)
+{
+	uint64_t wait = RETRY_FIRST_NS << (p->retries[number] < 5 ? p->retries[number] : 5);
+
+	p->retries[number]++;
+	p->retry_at[number] = mono_add_ns(mono_now(), wait < RETRY_MOST_NS ? wait : RETRY_MOST_NS);
+}
+
+static void join_failed(struct joiner *j, const struct ptcp_err *why)
+{
+	struct party *p = j->party;
+
+	log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number,
+	    why->msg);
+	p->join_why = *why;
+	try_again_later(p, j->number);
+	joiner_free(j);
+	party_pump(p);
+}
+
+static void joined(struct joiner *j)
+{
+	struct party *p = j->party;
+	struct chan *c = j->chan;
+	unsigned number = j->number;
+
+	j->chan = NULL;
+	joiner_free(j);
+	p->retries[number] = 0;
+	party_add_stream(p, number, c);
+}
+
+static int ask(struct joiner *j, struct ptcp_err *e)
+{
+	struct party *p = j->party;
+	struct wire_join f = { .stream = (uint16_t)j->number };
+	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
+	int r;
+
+	if (strcmp(chan_fingerprint(j->chan), p->fingerprint) != 0)
+		return err_set(e, PTCP_EREFUSED, "another host answered on the data connection");
+	memcpy(f.session, p->id, sizeof f.session);
+	if ((r = chan_export(j->chan, exporter, e)) < 0 ||
+	    (r = tls_join_mac(f.mac, p->key, exporter, p->id, f.stream)) < 0)
+		return r;
+	chan_write(j->chan, frame, wire_join_encode(frame, &f));
+	chan_flush(j->chan);
+	j->asked = true;
+	return 0;
+}
+
+static void on_opened(void *arg)
+{
+	struct joiner *j = arg;
+	struct ptcp_err why;
+
+	if (j->leaving)
+		joined(j);
+	else if (ask(j, &why) < 0)
+		join_failed(j, &why);
+}
+
+/* The answer is JOINED, or a reason. */
+static void on_readable(void *arg)
+{
+	struct joiner *j = arg;
+	struct wire_header h;
+	struct ptcp_err why;
+
+	if (!j->asked || j->leaving)
+		return;
+	j->got += chan_read(j->chan, j->answer + j->got, sizeof j->answer - j->got);
+	if (j->got < sizeof j->answer)
+		return;
+	if (wire_header_decode(&h, j->answer, &why) < 0) {
+		join_failed(j, &why);
+	} else if (h.type != WIRE_JOINED || h.length != 0) {
+		err_set(&why, PTCP_EPEER, "the peer refused a data connection");
+		join_failed(j, &why);
+	} else if (j->party->cipher == PTCP_CIPHER_NONE) {
+		j->leaving = true;
+		chan_hand_over(j->chan);
+	} else {
+		joined(j);
+	}
+}
+
+static void on_writable(void *arg)
+{
+	(void)arg;
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	struct ptcp_err closed;
+
+	err_set(&closed, PTCP_EPEER, "the peer closed a data connection");
+	join_failed(arg, why != NULL ? why : &closed);
+}
+
+static const struct chan_ops join_ops = { on_opened, on_readable, on_writable, on_closed };
+
+static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
+{
+	struct joiner *j = arg;
+	struct party *p = j->party;
+	struct chan_opts o = { .fd = fd, .alpn = ALPN_DATA, .ops = &join_ops, .arg = j,
+		.one_cipher = p->cipher != PTCP_CIPHER_NONE, .cipher = p->cipher };
+	struct ptcp_err e;
+
+	(void)address;
+	j->dial = NULL;
+	if (fd < 0)
+		join_failed(j, why);
+	else if (chan_new(&j->chan, p->o.host->control, p->o.host->client, &o, &e) < 0)
+		join_failed(j, &e);
+}
+
+static void start(struct party *p, unsigned number)
+{
+	struct joiner *j = calloc(1, sizeof *j);
+	struct ptcp_err e;
+
+	if (j == NULL) {
+		try_again_later(p, number);
+		return;
+	}
+	j->party = p;
+	j->number = number;
+	j->deadline = mono_add_ns(mono_now(), p->o.timeout_ns);
+	p->joiner[number] = j;
+	if (dial_start(&j->dial, p->o.host->control, p->address, p->o.port, &p->o.sock, on_dialled, j,
+	    &e) < 0) {
+		p->join_why = e;
+		try_again_later(p, number);
+		joiner_free(j);
+	}
+}
+
+void joining_pump(struct party *p, struct mono now)
+{
+	struct ptcp_err why;
+	unsigned i;
+
+	if (!p->o.connects)
+		return;
+	for (i = 0; i < p->n_wanted; i++) {
+		if (p->joiner[i] != NULL && p->joiner[i]->deadline.ns <= now.ns) {
+			try_again_later(p, i);
+			joiner_free(p->joiner[i]);
+		}
+		if (p->stream[i] == NULL && p->joiner[i] == NULL && p->retry_at[i].ns <= now.ns)
+			start(p, i);
+	}
+	if (p->n_up == 0 && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
+		err_set(&why, p->ever_up ? PTCP_ETIMEOUT : PTCP_ECONNECT,
+		    "no data connection could be had for %.3g s: %s", (double)p->o.timeout_ns / 1e9,
+		    p->join_why.code != 0 ? p->join_why.msg : "no answer");
+		party_fail(p, &why);
+	}
+}
+
+struct mono joining_deadline(const struct party *p)
+{
+	struct mono at = MONO_NEVER;
+	unsigned i;
+
+	if (!p->o.connects || !p->running)
+		return at;
+	for (i = 0; i < p->n_wanted; i++) {
+		if (p->joiner[i] != NULL && p->joiner[i]->deadline.ns < at.ns)
+			at = p->joiner[i]->deadline;
+		if (p->joiner[i] == NULL && p->stream[i] == NULL && p->retry_at[i].ns < at.ns)
+			at = p->retry_at[i];
+	}
+	if (p->n_up == 0 && p->none_since.ns + p->o.timeout_ns < at.ns)
+		at = mono_add_ns(p->none_since, p->o.timeout_ns);
+	return at;
+}
+
+void joining_stop(struct party *p)
+{
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		joiner_free(p->joiner[i]);
+}
+
+/* ---- Streams come and go ---- */
+
+static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
+{
+	party_stream_lost(arg, s, why);
+}
+
+static void on_gone(void *arg, struct stream *s)
+{
+	struct party *p = arg;
+	unsigned number = stream_number(s);
+
+	p->n_ending--;
+	if (p->stream[number] == s)
+		p->stream[number] = NULL;
+	stream_free(s);
+	party_pump(p);
+}
+
+static void on_idle(void *arg, struct stream *s)
+{
+	(void)s;
+	party_pump(arg);
+}
+
+static const struct stream_ops stream_ops = {
+	sending_sent, on_idle, receiving_received, on_lost, on_gone
+};
+
+void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
+{
+	unsigned number = stream_number(s);
+
+	if (p->stream[number] != s)
+		return;
+	p->stream[number] = NULL;
+	p->n_up--;
+	p->n_ending++;
+	if (p->snd != NULL && session_snd(p->session) != NULL)
+		snd_stream_lost(session_snd(p->session), number);
+	stream_stop(s);
+	if (p->n_up == 0)
+		p->none_since = mono_now();
+	if (!p->over) {
+		p->join_why = *why;
+		log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
+		p->o.ops->streams(p->o.arg, p->n_up + 1, p->n_up, why->msg);
+		try_again_later(p, number);
+	}
+	party_pump(p);
+}
+
+bool party_takes_stream(const struct party *p, unsigned number)
+{
+	return p->running && !p->over && number < p->n_wanted;
+}
+
+void party_add_stream(struct party *p, unsigned number, struct chan *c)
+{
+	struct stream_opts o = {
+		.host = p->o.host, .number = number, .chan = c,
+		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,
+		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p
+	};
+	struct ptcp_err e;
+
+	if (!party_takes_stream(p, number)) {
+		chan_free(c);
+		return;
+	}
+	if (p->stream[number] != NULL) { /* it died without our noticing */
+		err_set(&e, PTCP_EPEER, "replaced by the peer");
+		party_stream_lost(p, p->stream[number], &e);
+	}
+	if (stream_new(&p->stream[number], &o, &e) < 0) {
+		p->stream[number] = NULL;
+		return; /* the peer will notice and come again */
+	}
+	p->n_up++;
+	p->ever_up = true;
+	if (p->n_up > p->n_most)
+		p->n_most = p->n_up;
+	if (p->snd != NULL)
+		snd_stream_up(session_snd(p->session), number, mono_now());
+	p->o.ops->streams(p->o.arg, p->n_up - 1, p->n_up, "connected");
+	party_pump(p);
+}

@@ -1,0 +1,322 @@
+#include "lib/party_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+
+#define LINGER_NS (2 * NS_PER_S) /* how long a peer may take to close */
+
+/* ---- The session's decisions ---- */
+
+static void on_open(void *arg, const struct wire_open *o)
+{
+	struct party *p = arg;
+
+	p->o.ops->open(p->o.arg, p, o);
+}
+
+static void on_running(void *arg, const struct wire_opened *o)
+{
+	struct party *p = arg;
+
+	memcpy(p->id, o->session, sizeof p->id);
+	p->cipher = o->cipher;
+	p->n_wanted = o->streams;
+	p->running = true;
+	p->none_since = mono_now();
+	p->o.ops->running(p->o.arg, p);
+}
+
+static void on_note(void *arg, const struct wire_note *n)
+{
+	struct party *p = arg;
+	char path[WIRE_PATH_MAX + 1];
+	struct ptcp_err why;
+
+	memcpy(path, n->path.n > 0 ? (const char *)n->path.p : "", n->path.n);
+	path[n->path.n] = '\0';
+	outbox_reason(&why, n->code, n->text);
+	if (n->kind == WIRE_NOTE_FAILED)
+		p->o.ops->file(p->o.arg, path, PTCP_FILE_FAILED, &why);
+	else
+		p->o.ops->warning(p->o.arg, path, why.msg);
+}
+
+static enum wire_busy busy(void *arg)
+{
+	struct party *p = arg;
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (p->stream[i] != NULL && stream_on_disk(p->stream[i]))
+			return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
+	if (p->snd != NULL && !sending_idle(p))
+		return WIRE_READING;
+	if (p->rcv != NULL && !receiving_idle(p))
+		return WIRE_WRITING;
+	return WIRE_IDLE;
+}
+
+static void on_ended(void *arg, const struct ptcp_err *why)
+{
+	struct party *p = arg;
+
+	p->over = true;
+	p->failed = why != NULL;
+	if (why != NULL)
+		p->why = *why;
+	p->give_up = mono_add_ns(mono_now(), LINGER_NS);
+}
+
+static const struct session_ops session_ops = {
+	.open = on_open, .running = on_running, .note = on_note, .busy = busy, .ended = on_ended,
+	.snd = &sending_snd_ops, .rcv = &receiving_rcv_ops
+};
+
+/* ---- The control channel ---- */
+
+static void flush(struct party *p)
+{
+	struct buf *b = &session_outbox(p->session)->b;
+	size_t n;
+
+	if (p->control == NULL)
+		return;
+	while (buf_len(b) > 0 && (n = chan_write(p->control, buf_head(b), buf_len(b))) > 0)
+		buf_consume(b, n);
+	chan_flush(p->control);
+}
+
+static void on_readable(void *arg)
+{
+	struct party *p = arg;
+	uint8_t bytes[16384];
+	size_t n, total = 0;
+
+	while (total < 8 * sizeof bytes && (n = chan_read(p->control, bytes, sizeof bytes)) > 0) {
+		total += n;
+		session_input(p->session, bytes, n, mono_now());
+	}
+	party_pump(p);
+}
+
+static void on_writable(void *arg)
+{
+	party_pump(arg);
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	struct party *p = arg;
+	struct ptcp_err cut;
+
+	chan_free(p->control);
+	p->control = NULL;
+	err_set(&cut, PTCP_EPEER, "the control connection was cut: %s (run it again when the other "
+	    "host can be reached)", why != NULL ? why->msg : "the peer closed it");
+	session_closed(p->session, &cut);
+	party_pump(p);
+}
+
+static void on_opened(void *arg)
+{
+	(void)arg;
+}
+
+static const struct chan_ops control_ops = { on_opened, on_readable, on_writable, on_closed };
+
+/* ---- The end ---- */
+
+static void tell_gone(struct msg *m)
+{
+	struct party *p = (struct party *)(void *)((char *)m - offsetof(struct party, gone));
+
+	p->o.ops->gone(p->o.arg, p, p->failed ? &p->why : NULL);
+}
+
+/* The session is over: says so to the peer, lets go of streams and files, and when nothing of it is
+ * left on other threads, tells the owner. */
+static void wind_up(struct party *p, struct mono now)
+{
+	unsigned i;
+
+	joining_stop(p);
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (p->stream[i] != NULL)
+			stream_stop(p->stream[i]);
+	if (p->control != NULL) {
+		flush(p);
+		if (buf_len(&session_outbox(p->session)->b) == 0)
+			chan_shutdown(p->control);
+		if (now.ns >= p->give_up.ns) {
+			chan_free(p->control);
+			p->control = NULL;
+		} else {
+			timer_set(p->timer, p->give_up);
+		}
+	}
+	if (p->control != NULL || p->n_up + p->n_ending > 0 || (p->snd != NULL && !sending_idle(p)))
+		return;
+	if (p->session != NULL) {
+		/* What was unfinished is let go of; for received parts that is work for the store. */
+		session_drop(p->session);
+		if (p->rcv != NULL) {
+			receiving_pump(p);
+			if (!receiving_idle(p))
+				return;
+		}
+	}
+	if (p->told_gone)
+		return;
+	p->told_gone = true;
+	p->gone.run = tell_gone;
+	loop_post(p->o.host->control, &p->gone);
+}
+
+void party_free(struct party *p)
+{
+	if (p == NULL)
+		return;
+	chan_free(p->control);
+	timer_free(p->timer);
+	session_free(p->session);
+	sending_free(p);
+	receiving_free(p);
+	free(p);
+}
+
+/* ---- Turning the crank ---- */
+
+void party_pump(struct party *p)
+{
+	struct mono now = mono_now(), at, t;
+
+	if (p->pumping)
+		return; /* an operation called back; the outer one goes on */
+	p->pumping = true;
+	session_tick(p->session, now);
+	if (p->running && !p->over) {
+		joining_pump(p, now);
+		if (p->snd != NULL) {
+			sending_pump(p);
+			sending_feed(p, now);
+		} else {
+			receiving_pump(p);
+		}
+		session_tick(p->session, now);
+	}
+	p->pumping = false;
+	if (p->over) {
+		wind_up(p, now);
+		return;
+	}
+	flush(p);
+	at = session_deadline(p->session);
+	t = joining_deadline(p);
+	timer_set(p->timer, t.ns < at.ns ? t : at);
+}
+
+static void on_timer(void *arg)
+{
+	party_pump(arg);
+}
+
+void party_fail(struct party *p, const struct ptcp_err *why)
+{
+	session_fail(p->session, why);
+}
+
+void party_cancel(struct party *p, const struct ptcp_err *why)
+{
+	session_fail(p->session, why);
+	party_pump(p);
+}
+
+/* ---- Making one ---- */
+
+int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e)
+{
+	static const char software[] = "ptcp " PTCP_VERSION;
+	struct session_opts so = {
+		.starter = o->open != NULL, .software = software, .timeout_ns = o->timeout_ns,
+		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams, .ops = &session_ops,
+		.log = &o->host->log
+	};
+	struct party *p = calloc(1, sizeof *p);
+	int r;
+
+	if (p == NULL) {
+		chan_free(o->control);
+		return err_nomem(e);
+	}
+	p->o = *o;
+	p->control = o->control;
+	so.arg = p;
+	strncpy(p->address, o->address, sizeof p->address - 1);
+	strcpy(p->fingerprint, chan_fingerprint(p->control));
+	if ((r = chan_export(p->control, p->key, e)) < 0 ||
+	    (r = timer_new(&p->timer, o->host->control, on_timer, p, e)) < 0 ||
+	    (r = session_new(&p->session, &so, o->open, mono_now(), e)) < 0) {
+		party_free(p);
+		return r;
+	}
+	chan_depart(p->control);
+	if ((r = chan_arrive(p->control, o->host->control, &control_ops, p, e)) < 0) {
+		party_free(p);
+		return r;
+	}
+	party_pump(p);
+	*out = p;
+	return 0;
+}
+
+struct session *party_session(struct party *p) { return p->session; }
+const char *party_fingerprint(const struct party *p) { return p->fingerprint; }
+const uint8_t *party_id(const struct party *p) { return p->id; }
+const uint8_t *party_key(const struct party *p) { return p->key; }
+
+void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)
+{
+	struct wire_opened o = { .cipher = (uint8_t)cipher, .streams = (uint16_t)streams };
+	struct ptcp_err e;
+
+	if (tls_random(o.session, sizeof o.session, &e) < 0)
+		party_fail(p, &e);
+	else
+		session_accept(p->session, &o, mono_now());
+	party_pump(p);
+}
+
+struct party_progress party_progress(const struct party *p)
+{
+	struct party_progress g = { .streams = p->n_up, .streams_most = p->n_most };
+	struct snd_stats s;
+	struct rcv_stats r;
+
+	g.failed = session_failed(p->session);
+	if (p->snd != NULL && session_snd(p->session) != NULL) {
+		s = snd_stats(session_snd(p->session));
+		g.bytes = s.acked_bytes;
+		g.files = s.files;
+		g.file_bytes = s.bytes;
+		g.wire_bytes = s.sent_bytes;
+		g.resumed_bytes = s.resumed_bytes;
+		g.total_bytes = p->snd->bytes;
+		g.total_files = p->snd->files;
+		g.total_known = p->snd->end;
+	} else if (p->rcv != NULL && session_rcv(p->session) != NULL) {
+		r = rcv_stats(session_rcv(p->session));
+		g.bytes = r.bytes;
+		g.files = r.files;
+		g.file_bytes = r.file_bytes;
+		g.wire_bytes = r.bytes - r.resumed_bytes;
+		g.resumed_bytes = r.resumed_bytes;
+		g.total_bytes = p->rcv->total_bytes;
+		g.total_files = p->rcv->total_files;
+		g.total_known = p->rcv->total_known;
+	}
+	return g;
+}

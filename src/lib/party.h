@@ -1,0 +1,82 @@
+/* One end of a session at work: the engine joined with its control channel, its data streams and the
+ * store. Belongs to the control thread. Used by client and server alike; what differs (who connects,
+ * who decides) comes through the options. */
+#ifndef LIB_PARTY_H
+#define LIB_PARTY_H
+
+#include "lib/host.h"
+#include "store/dir.h"
+#include "net/sock.h"
+#include "xfer/session.h"
+
+struct party;
+struct stream;
+
+struct party_ops {
+	/* Acceptor: judge what is asked for; call party_send_from(), or party_receive_into(),
+	 * then party_accept(); or session_fail(party_session()). */
+	void (*open)(void *arg, struct party *p, const struct wire_open *o);
+	/* Agreed. */
+	void (*running)(void *arg, struct party *p);
+	/* A file or link is over; `path` in raw bytes. Also for directories that failed. */
+	void (*file)(void *arg, const char *path, enum ptcp_file_status status,
+	    const struct ptcp_err *why);
+	/* A sentence about a path (NULL: none). */
+	void (*warning)(void *arg, const char *path, const char *text);
+	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
+	/* All is over, and everything of it freed but the party itself, which party_free() does.
+	 * `why` NULL: done. */
+	void (*gone)(void *arg, struct party *p, const struct ptcp_err *why);
+};
+
+struct party_opts {
+	struct host *host;
+	struct chan *control;         /* opened, peer's fingerprint accepted; taken, also on failure */
+	bool connects;                /* we make the data connections (the TLS client) */
+	const char *address;          /* where to, as reached; copied */
+	unsigned port;
+	struct sock_opts sock;        /* copied; congestion outlives the party */
+	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */
+	uint16_t max_streams;
+	uint64_t timeout_ns;
+	const struct party_ops *ops;
+	void *arg;
+};
+
+int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e);
+void party_free(struct party *p); /* only after ops.gone; NULL is fine */
+struct session *party_session(struct party *p);
+const char *party_fingerprint(const struct party *p);
+
+/* Interrupts: the peer is told why. */
+void party_cancel(struct party *p, const struct ptcp_err *why);
+
+/* ---- What to send, where to receive: before running ---- */
+
+/* A source; `name` NULL: the contents of dir. Holds dir. */
+int party_send_from(struct party *p, struct dir *dir, const char *name, struct ptcp_err *e);
+/* A source that is not there: reported, counted and told to the receiver once running. */
+int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why);
+/* Entries land in `dir`; `rename` not NULL: the only top-level one gets this name. Holds dir. */
+int party_receive_into(struct party *p, struct dir *dir, const char *rename, struct ptcp_err *e);
+/* Acceptor: agrees, with so many streams. */
+void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher);
+
+/* ---- Data connections ---- */
+
+const uint8_t *party_id(const struct party *p);
+/* The control connection's exporter. */
+const uint8_t *party_key(const struct party *p);
+bool party_takes_stream(const struct party *p, unsigned number);
+/* A joined channel (raw where the cipher is none); taken. */
+void party_add_stream(struct party *p, unsigned number, struct chan *c);
+
+struct party_progress {
+	uint64_t bytes, total_bytes, files, total_files, failed;
+	uint64_t wire_bytes, resumed_bytes, file_bytes;
+	bool total_known;
+	unsigned streams, streams_most;
+};
+struct party_progress party_progress(const struct party *p);
+
+#endif

@@ -1,0 +1,106 @@
+/* The inside of a party, for party.c, joining.c, sending.c and receiving.c. */
+#ifndef LIB_PARTY_IMPL_H
+#define LIB_PARTY_IMPL_H
+
+#include "lib/party.h"
+#include "lib/stream.h"
+#include "store/walk.h"
+
+#define WALK_BATCH 256
+#define WORK_BATCH 1000
+
+struct joiner;
+struct item;
+
+/* What is being sent: a listing on an I/O thread, offered to the engine batch by batch. */
+struct sending {
+	struct party *party;
+	struct walk *walk;
+	struct msg done;
+	struct io_job io;
+	struct walk_entry entry[WALK_BATCH];
+	unsigned n;                 /* in this batch */
+	int result;                 /* of the last walk_next() */
+	bool listing, end;          /* on an I/O thread; the listing is complete */
+	uint64_t files, bytes;      /* listed */
+	unsigned checks;            /* of sources, on I/O threads */
+};
+
+/* What is being received: everything the store has to do that is not writing blocks goes through one
+ * queue, a batch at a time on an I/O thread. */
+struct receiving {
+	struct party *party;
+	struct intake intake;
+	struct dir *base;
+	char *rename;               /* of the only top-level entry; NULL once used */
+	bool renames;
+	struct item *first, **last; /* waiting */
+	struct item *batch;         /* on the I/O thread */
+	struct msg done;
+	struct io_job io;
+	uint64_t total_files, total_bytes;
+	bool total_known;
+};
+
+struct party {
+	struct party_opts o;
+	char address[SOCK_HOST_BYTES];
+	struct session *session;
+	struct chan *control;       /* NULL once closed */
+	struct timer *timer;
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	uint8_t id[WIRE_SESSION_BYTES], key[32];
+	bool running, over, pumping, told_gone;
+	bool failed;                /* with `why` */
+	struct ptcp_err why;
+	struct mono give_up;        /* on a peer that does not close */
+	struct msg gone;
+	/* data streams */
+	enum ptcp_cipher cipher;
+	unsigned n_wanted;          /* agreed */
+	unsigned n_up, n_most, n_ending;
+	bool ever_up;
+	struct stream *stream[PTCP_STREAMS_MAX];
+	struct joiner *joiner[PTCP_STREAMS_MAX];
+	struct mono retry_at[PTCP_STREAMS_MAX];
+	unsigned retries[PTCP_STREAMS_MAX];
+	struct mono none_since;     /* no stream up since then */
+	struct ptcp_err join_why;   /* of the last that failed */
+	/* one of: */
+	struct sending *snd;
+	struct receiving *rcv;
+};
+
+/* Moves everything that can move; after any event. Ends the party when all is over. */
+void party_pump(struct party *p);
+/* Fails the session from here; the peer is told. */
+void party_fail(struct party *p, const struct ptcp_err *why);
+
+/* ---- joining.c: data connections ---- */
+
+void joining_pump(struct party *p, struct mono now);
+struct mono joining_deadline(const struct party *p);
+void joining_stop(struct party *p);
+void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
+
+/* ---- sending.c ---- */
+
+int sending_new(struct party *p, struct ptcp_err *e);
+void sending_free(struct party *p);
+void sending_pump(struct party *p);
+/* Fills the streams' free jobs. */
+void sending_feed(struct party *p, struct mono now);
+bool sending_idle(const struct party *p); /* nothing of it is on an I/O thread */
+extern const struct snd_ops sending_snd_ops;
+void sending_sent(void *arg, struct stream *s, struct stream_job *job);
+
+/* ---- receiving.c ---- */
+
+int receiving_new(struct party *p, struct ptcp_err *e);
+void receiving_free(struct party *p);
+void receiving_pump(struct party *p);
+bool receiving_idle(const struct party *p); /* nothing waits for or is on an I/O thread */
+extern const struct rcv_ops receiving_rcv_ops;
+void receiving_received(void *arg, struct stream *s, struct stream_news *news);
+
+#endif

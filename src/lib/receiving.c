@@ -1,0 +1,350 @@
+/* A party that receives: makes what will receive each entry, and has the store finish it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "lib/party_impl.h"
+#include "lib/why.h"
+#include "store/sink.h"
+
+#define PATH_BYTES 4200
+
+enum work { WORK_NONE, WORK_MKDIR, WORK_COMMIT, WORK_LINK, WORK_FINISH_DIR, WORK_DISCARD };
+
+/* The cookie of an entry in the engine. */
+struct item {
+	struct item *next;      /* in the queue or batch */
+	uint64_t id;
+	uint8_t type;
+	enum work work;         /* what it is in the queue for */
+	bool over;              /* the engine has let go of it */
+	bool discard;           /* what was written is to be removed */
+	struct dir *dir;        /* what it is in */
+	struct dir *self;       /* of a directory: itself */
+	struct sink *sink;      /* of a file */
+	char *name, *target;
+	struct meta meta;
+	int result;
+	struct ptcp_err why;
+};
+
+static void item_free(struct item *t)
+{
+	dir_unref(t->dir);
+	dir_unref(t->self);
+	sink_unref(t->sink);
+	free(t->name);
+	free(t->target);
+	free(t);
+}
+
+int receiving_new(struct party *p, struct ptcp_err *e)
+{
+	if ((p->rcv = calloc(1, sizeof *p->rcv)) == NULL)
+		return err_nomem(e);
+	p->rcv->party = p;
+	p->rcv->last = &p->rcv->first;
+	intake_init(&p->rcv->intake);
+	return 0;
+}
+
+void receiving_free(struct party *p)
+{
+	if (p->rcv == NULL)
+		return;
+	intake_fini(&p->rcv->intake);
+	dir_unref(p->rcv->base);
+	free(p->rcv->rename);
+	free(p->rcv);
+	p->rcv = NULL;
+}
+
+int party_receive_into(struct party *p, struct dir *dir, const char *rename, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = receiving_new(p, e)) < 0)
+		return r;
+	p->rcv->base = dir_ref(dir);
+	p->rcv->renames = rename != NULL;
+	if (rename != NULL && (p->rcv->rename = strdup(rename)) == NULL)
+		return err_nomem(e);
+	return 0;
+}
+
+bool receiving_idle(const struct party *p)
+{
+	return p->rcv->first == NULL && p->rcv->batch == NULL;
+}
+
+/* ---- The store's work, in batches ---- */
+
+static void enqueue(struct party *p, struct item *t, enum work work)
+{
+	t->work = work;
+	t->next = NULL;
+	*p->rcv->last = t;
+	p->rcv->last = &t->next;
+}
+
+static void do_work(struct item *t)
+{
+	switch (t->work) {
+	case WORK_NONE:
+		break;
+	case WORK_MKDIR:
+		t->result = store_mkdir(t->dir, t->name, &t->meta, &t->why);
+		break;
+	case WORK_COMMIT:
+		t->result = sink_commit(t->sink, &t->why);
+		break;
+	case WORK_LINK:
+		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
+		break;
+	case WORK_FINISH_DIR:
+		t->result = store_dir_finish(t->self, &t->meta, &t->why);
+		break;
+	case WORK_DISCARD:
+		sink_discard(t->sink);
+		break;
+	}
+}
+
+static void item_over(struct party *p, struct item *t)
+{
+	if (t->discard && t->sink != NULL) {
+		t->discard = false;
+		enqueue(p, t, WORK_DISCARD);
+	} else {
+		item_free(t);
+	}
+}
+
+/* Our own disk is full: that is not this file's fault alone, it ends the session. */
+static bool disk_full(struct party *p, const struct ptcp_err *why)
+{
+	if (why->code != PTCP_ENOSPC)
+		return false;
+	party_fail(p, why);
+	return true;
+}
+
+static void work_done(struct party *p, struct item *t)
+{
+	enum work work = t->work;
+	struct ptcp_err why, *failed = NULL;
+	char text[DIR_PATH_TEXT_BYTES];
+
+	t->work = WORK_NONE;
+	if (t->over) {
+		item_over(p, t);
+		return;
+	}
+	if (t->result < 0) {
+		if (disk_full(p, &t->why))
+			return;
+		why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+		failed = &why;
+	}
+	if (work == WORK_MKDIR)
+		rcv_prepared(session_rcv(p->session), t->id, failed != NULL ? RCV_REFUSE : RCV_ACCEPT, failed);
+	else
+		rcv_committed(session_rcv(p->session), t->id, failed);
+}
+
+/* On the control thread. */
+static void on_done(struct msg *m)
+{
+	struct receiving *r = (struct receiving *)(void *)((char *)m - offsetof(struct receiving, done));
+	struct item *t = r->batch, *next;
+
+	r->batch = NULL;
+	for (; t != NULL; t = next) {
+		next = t->next;
+		work_done(r->party, t);
+	}
+	party_pump(r->party);
+}
+
+/* On an I/O thread. */
+static void run_batch(struct io_job *io)
+{
+	struct receiving *r = (struct receiving *)(void *)((char *)io - offsetof(struct receiving, io));
+	struct item *t;
+
+	for (t = r->batch; t != NULL; t = t->next)
+		do_work(t);
+	r->done.run = on_done;
+	loop_post(r->party->o.host->control, &r->done);
+}
+
+void receiving_pump(struct party *p)
+{
+	struct receiving *r = p->rcv;
+	struct item *t;
+	unsigned n;
+
+	if (r->batch != NULL || r->first == NULL)
+		return;
+	r->batch = t = r->first;
+	for (n = 1; n < WORK_BATCH && t->next != NULL; n++)
+		t = t->next;
+	if ((r->first = t->next) == NULL)
+		r->last = &r->first;
+	t->next = NULL;
+	r->io.run = run_batch;
+	io_submit(p->o.host->io, &r->io);
+}
+
+/* ---- The engine's decisions ---- */
+
+static void set_meta(struct party *p, struct meta *m, const struct wire_entry *f)
+{
+	uint32_t flags = session_open(p->session)->flags;
+
+	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
+	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
+	m->mode = f->mode;
+	m->mtime.tv_sec = f->mtime_s;
+	m->mtime.tv_nsec = f->mtime_ns;
+}
+
+static char *copy(struct span s)
+{
+	char *p = malloc(s.n + 1);
+
+	if (p != NULL) {
+		memcpy(p, s.p, s.n);
+		p[s.n] = '\0';
+	}
+	return p;
+}
+
+static struct item *item_new(struct party *p, uint64_t id, const struct wire_entry *f,
+    struct item *parent)
+{
+	struct item *t = calloc(1, sizeof *t);
+	bool ok;
+
+	if (t == NULL)
+		return NULL;
+	t->id = id;
+	t->type = f->type;
+	set_meta(p, &t->meta, f);
+	t->dir = dir_ref(parent != NULL ? parent->self : p->rcv->base);
+	if (parent == NULL && p->rcv->rename != NULL) {
+		t->name = p->rcv->rename;
+		p->rcv->rename = NULL;
+	} else {
+		t->name = copy(f->name);
+	}
+	ok = t->name != NULL;
+	if (ok && f->type == WIRE_DIR)
+		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
+	if (ok && f->type == WIRE_FILE)
+		ok = (t->sink = sink_new(t->dir, t->name, f->size_bytes, &t->meta)) != NULL;
+	if (ok && f->type == WIRE_SYMLINK)
+		ok = (t->target = copy(f->target)) != NULL;
+	if (!ok) {
+		item_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
+    void **cookie, struct ptcp_err *e)
+{
+	struct party *p = arg;
+	struct item *t;
+
+	if (parent == NULL && p->rcv->renames && p->rcv->rename == NULL) {
+		err_set(e, PTCP_EPROTO, "more than one source for one name");
+		return RCV_REFUSE;
+	}
+	if ((t = item_new(p, id, f, parent)) == NULL) {
+		err_nomem(e);
+		return RCV_REFUSE;
+	}
+	*cookie = t;
+	if (f->type != WIRE_DIR)
+		return RCV_ACCEPT;
+	enqueue(p, t, WORK_MKDIR);
+	return RCV_LATER;
+}
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+{
+	struct party *p = arg;
+	struct item *t = cookie;
+
+	intake_set(&p->rcv->intake, id, t->sink, size_bytes);
+}
+
+static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
+{
+	struct party *p = arg;
+	struct item *t = cookie;
+
+	if (t->type == WIRE_FILE)
+		intake_clear(&p->rcv->intake, id);
+	if (end != NULL)
+		set_meta(p, &t->meta, end);
+	enqueue(p, t, t->type == WIRE_FILE ? WORK_COMMIT : t->type == WIRE_DIR ? WORK_FINISH_DIR :
+	    WORK_LINK);
+}
+
+static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why)
+{
+	struct party *p = arg;
+	struct item *t = cookie;
+	char path[PATH_BYTES];
+
+	if (t->type == WIRE_FILE)
+		intake_clear(&p->rcv->intake, id);
+	dir_path_raw(t->dir, t->name, path, sizeof path);
+	if (why != NULL && why->code != PTCP_ECANCELED)
+		p->o.ops->file(p->o.arg, path, PTCP_FILE_FAILED, why);
+	else if (why == NULL && t->type != WIRE_DIR)
+		p->o.ops->file(p->o.arg, path, skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, NULL);
+	t->over = true;
+	t->discard = why != NULL;
+	if (t->work == WORK_NONE)
+		item_over(p, t); /* else when that is done */
+}
+
+static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
+{
+	struct party *p = arg;
+
+	p->rcv->total_files = files;
+	p->rcv->total_bytes = bytes;
+	p->rcv->total_known = final;
+}
+
+const struct rcv_ops receiving_rcv_ops = { on_prepare, on_accepted, on_commit, on_ended, on_totals };
+
+void receiving_received(void *arg, struct stream *s, struct stream_news *news)
+{
+	struct party *p = arg;
+	struct ptcp_err nomem, *why;
+	unsigned i;
+
+	(void)s;
+	session_progress(p->session, mono_now());
+	for (i = 0; i < news->n; i++) {
+		why = news->of[i].why;
+		if (!p->over && news->of[i].what == RCV_BLOCK_FAILED) {
+			err_nomem(&nomem);
+			why = why != NULL ? why : &nomem;
+			if (!disk_full(p, why))
+				rcv_block(session_rcv(p->session), news->of[i].id, news->of[i].block,
+				    RCV_BLOCK_FAILED, news->of[i].term, why);
+		} else if (!p->over) {
+			rcv_block(session_rcv(p->session), news->of[i].id, news->of[i].block,
+			    news->of[i].what, news->of[i].term, NULL);
+		}
+		free(news->of[i].why);
+	}
+	party_pump(p);
+}

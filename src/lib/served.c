@@ -1,0 +1,320 @@
+#include "lib/served.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "lib/why.h"
+#include "store/place.h"
+
+struct place {
+	struct dir *dir;               /* NULL: `why` */
+	char name[PLACE_NAME_BYTES];
+	char *path;                    /* as the client wrote it */
+	bool contents;
+	struct ptcp_err why;
+};
+
+struct served {
+	struct list in_list;
+	struct served_set *set;
+	struct party *party;
+	struct authorization auth;
+	char address[SOCK_TEXT_BYTES];
+	struct mono since;
+	/* what it asked for; looked up on an I/O thread */
+	bool judging, gone;
+	bool sends;                    /* we do */
+	int flags;
+	unsigned streams;
+	enum ptcp_cipher cipher;
+	struct place *place;
+	unsigned n_places;
+	struct ptcp_err why;
+	int result;
+	struct io_job io;
+	struct msg msg;
+};
+
+void served_set_init(struct served_set *t, struct host *host, const char *root,
+    const struct ptcp_server_opts *o, void (*gone)(void *arg), void *arg)
+{
+	*t = (struct served_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
+	list_init(&t->list);
+}
+
+static void served_free(struct served *s)
+{
+	struct served_set *set = s->set;
+	unsigned i;
+
+	if (s->judging)
+		return; /* when the I/O thread is done */
+	for (i = 0; i < s->n_places; i++) {
+		dir_unref(s->place[i].dir);
+		free(s->place[i].path);
+	}
+	free(s->place);
+	party_free(s->party);
+	list_remove(&s->in_list);
+	set->n--;
+	free(s);
+	set->gone(set->arg);
+}
+
+static struct log *log_of(struct served *s) { return &s->set->host->log; }
+
+/* ---- Judging what is asked for ---- */
+
+/* On an I/O thread: find the places beneath the client's root. */
+static int look_up(struct served *s, struct ptcp_err *e)
+{
+	const char *root = s->auth.root[0] != '\0' ? s->auth.root : s->set->root;
+	struct tree *tree;
+	unsigned i;
+	int r;
+
+	if ((r = tree_open(&tree, root, &sys_real, e)) < 0)
+		return r;
+	for (i = 0; i < s->n_places; i++) {
+		struct place *p = &s->place[i];
+
+		if (s->sends && place_source(tree, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
+			p->dir = NULL; /* that one is a failed file */
+		if (!s->sends && (r = place_target(tree, p->path, s->flags, &p->dir, p->name, e)) < 0) {
+			p->dir = NULL;
+			break;
+		}
+	}
+	tree_unref(tree);
+	return r;
+}
+
+static void on_judged(struct msg *m)
+{
+	struct served *s = (struct served *)(void *)((char *)m - offsetof(struct served, msg));
+	char shown[TEXT_NAME_BYTES];
+
+	s->judging = false;
+	if (s->gone) {
+		served_free(s);
+	} else if (s->result < 0) {
+		err_while(&s->why, s->result, "destination %s",
+		    text_escape(shown, sizeof shown, s->place[0].path));
+		party_cancel(s->party, &s->why);
+	} else {
+		party_accept(s->party, s->streams, s->cipher);
+	}
+}
+
+static void judge(struct io_job *io)
+{
+	struct served *s = (struct served *)(void *)((char *)io - offsetof(struct served, io));
+
+	s->result = look_up(s, &s->why);
+	s->msg.run = on_judged;
+	loop_post(s->set->host->control, &s->msg);
+}
+
+static int check_rights(struct served *s, const struct wire_open *o, struct ptcp_err *e)
+{
+	unsigned allowed = s->set->o->ciphers;
+
+	if (s->auth.root[0] == '\0' && s->set->root == NULL)
+		return err_set(e, PTCP_EREFUSED, "the server serves no files (it was started without --root)");
+	if (o->role == WIRE_YOU_RECEIVE && s->auth.read_only)
+		return err_set(e, PTCP_EREFUSED, "this client may only read there (have its administrator "
+		    "authorize it without --read-only)");
+	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
+		return err_set(e, PTCP_EREFUSED, "the server does not allow the cipher %s (see its --cipher)",
+		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
+	if (o->role == WIRE_YOU_RECEIVE && o->n_paths != 1)
+		return err_set(e, PTCP_EPROTO, "one destination is needed");
+	return 0;
+}
+
+static int take_places(struct served *s, const struct wire_open *o, struct ptcp_err *e)
+{
+	struct span rest = o->paths, path;
+	uint8_t flags;
+
+	if ((s->place = calloc(o->n_paths, sizeof *s->place)) == NULL)
+		return err_nomem(e);
+	while (s->n_places < o->n_paths && wire_path_next(&rest, &flags, &path)) {
+		struct place *p = &s->place[s->n_places];
+
+		if ((p->path = malloc(path.n + 1)) == NULL)
+			return err_nomem(e);
+		memcpy(p->path, path.n > 0 ? (const char *)path.p : "", path.n);
+		p->path[path.n] = '\0';
+		p->contents = (flags & WIRE_PATH_CONTENTS) != 0;
+		s->n_places++;
+	}
+	return 0;
+}
+
+static void on_open(void *arg, struct party *p, const struct wire_open *o)
+{
+	struct served *s = arg;
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
+
+	s->party = p;
+	s->sends = o->role == WIRE_YOU_SEND;
+	s->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
+	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0);
+	s->streams = o->streams < s->set->o->max_streams ? o->streams : s->set->o->max_streams;
+	s->cipher = o->cipher;
+	if (check_rights(s, o, &why) < 0 || take_places(s, o, &why) < 0) {
+		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
+		    party_fingerprint(p), why.msg);
+		session_fail(party_session(p), &why);
+		return;
+	}
+	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
+	    "streams=%u cipher=%s", s->address, party_fingerprint(p), s->auth.name,
+	    s->sends ? "send" : "receive", text_escape(shown, sizeof shown, s->place[0].path), s->streams,
+	    ptcp_cipher_name(s->cipher));
+	s->judging = true;
+	s->io.run = judge;
+	io_submit(s->set->host->io, &s->io);
+}
+
+/* ---- At work ---- */
+
+static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
+{
+	unsigned i;
+	int r = 0;
+
+	if (!s->sends)
+		return party_receive_into(p, s->place[0].dir,
+		    s->place[0].name[0] != '\0' ? s->place[0].name : NULL, e);
+	for (i = 0; i < s->n_places && r == 0; i++) {
+		struct place *pl = &s->place[i];
+
+		r = pl->dir == NULL ? party_send_missing(p, pl->path, &pl->why) :
+		    party_send_from(p, pl->dir, pl->name[0] != '\0' ? pl->name : NULL, e);
+	}
+	return r;
+}
+
+static void on_running(void *arg, struct party *p)
+{
+	struct ptcp_err why;
+
+	if (start_work(arg, p, &why) < 0)
+		session_fail(party_session(p), &why);
+}
+
+static void on_file(void *arg, const char *path, enum ptcp_file_status status,
+    const struct ptcp_err *why)
+{
+	struct served *s = arg;
+	char shown[TEXT_NAME_BYTES];
+
+	if (status == PTCP_FILE_FAILED)
+		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
+		    party_fingerprint(s->party), text_escape(shown, sizeof shown, path), why->msg);
+}
+
+static void on_warning(void *arg, const char *path, const char *text)
+{
+	struct served *s = arg;
+	char shown[TEXT_NAME_BYTES];
+
+	log_at(log_of(s), LOG_INFO, "server", "event=warning client=%s path=\"%s\" text=\"%s\"",
+	    party_fingerprint(s->party), text_escape(shown, sizeof shown, path != NULL ? path : ""), text);
+}
+
+static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
+{
+	struct served *s = arg;
+
+	log_at(log_of(s), LOG_DEBUG, "server", "event=streams client=%s from=%u to=%u why=\"%s\"",
+	    party_fingerprint(s->party), from, to, why);
+}
+
+static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
+{
+	struct served *s = arg;
+	struct party_progress g = party_progress(p);
+
+	s->party = p;
+	log_at(log_of(s), why != NULL ? LOG_WARN : LOG_INFO, "server",
+	    "event=end client=%s from=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"",
+	    party_fingerprint(p), s->address, (unsigned long long)g.files, (unsigned long long)g.file_bytes,
+	    (unsigned long long)g.failed, (double)mono_diff_ns(mono_now(), s->since) / 1e9,
+	    why != NULL ? why->msg : "done");
+	s->gone = true;
+	served_free(s);
+}
+
+static const struct party_ops party_ops = {
+	on_open, on_running, on_file, on_warning, on_streams, on_gone
+};
+
+int served_new(struct served_set *t, struct chan *c, const char *address,
+    const struct authorization *a, struct ptcp_err *e)
+{
+	struct party_opts o = {
+		.host = t->host, .control = c, .address = "", .max_streams = (uint16_t)t->o->max_streams,
+		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .ops = &party_ops
+	};
+	struct served *s = calloc(1, sizeof *s);
+	int r;
+
+	if (s == NULL) {
+		chan_free(c);
+		return err_nomem(e);
+	}
+	s->set = t;
+	s->auth = *a;
+	s->since = mono_now();
+	strncpy(s->address, address, sizeof s->address - 1);
+	o.arg = s;
+	if ((r = party_new(&s->party, &o, e)) < 0) {
+		free(s);
+		return r;
+	}
+	list_append(&t->list, &s->in_list);
+	t->n++;
+	return 0;
+}
+
+static struct served *find(struct served_set *t, const uint8_t *id)
+{
+	struct list *l;
+	struct served *s;
+
+	for (l = t->list.next; l != &t->list; l = l->next) {
+		s = LIST_OF(l, struct served, in_list);
+		if (!s->gone && s->party != NULL && memcmp(party_id(s->party), id, WIRE_SESSION_BYTES) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES])
+{
+	struct served *s = find(t, id);
+
+	return s != NULL ? s->party : NULL;
+}
+
+enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES])
+{
+	return find(t, id)->cipher;
+}
+
+void served_cancel_all(struct served_set *t, const struct ptcp_err *why)
+{
+	struct list *l, *next;
+
+	for (l = t->list.next; l != &t->list; l = next) {
+		next = l->next;
+		party_cancel(LIST_OF(l, struct served, in_list)->party, why);
+	}
+}

@@ -1,0 +1,30 @@
+/* The sessions of a daemon: judged by what the client is authorised to, carried out by a party each.
+ * Control thread. */
+#ifndef LIB_SERVED_H
+#define LIB_SERVED_H
+
+#include "core/list.h"
+#include "lib/party.h"
+#include "net/trust.h"
+
+struct served_set {
+	struct list list;
+	unsigned n;
+	struct host *host;
+	const char *root;                 /* NULL: none */
+	const struct ptcp_server_opts *o;
+	void (*gone)(void *arg);          /* one has ended */
+	void *arg;
+};
+
+void served_set_init(struct served_set *t, struct host *host, const char *root,
+    const struct ptcp_server_opts *o, void (*gone)(void *arg), void *arg);
+/* A session of the authorised client on this channel, which is taken, also on failure. */
+int served_new(struct served_set *t, struct chan *c, const char *address,
+    const struct authorization *a, struct ptcp_err *e);
+/* The running session of that name, or NULL. */
+struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
+enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
+void served_cancel_all(struct served_set *t, const struct ptcp_err *why);
+
+#endif

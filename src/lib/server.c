@@ -1,0 +1,237 @@
+/* A daemon: one port, many guests, some of them clients with sessions. */
+#include <ptcp/ptcp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/list.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "lib/guest.h"
+#include "lib/served.h"
+#include "net/sock.h"
+
+#define GUESTS_MAX 512 /* connections that have not said who they are */
+
+struct ptcp_server {
+	struct ptcp_server_opts o;
+	char *config_dir, *root;
+	struct loop *loop;
+	struct host host;
+	struct listener *listener;
+	struct list guests;             /* the oldest first */
+	unsigned n_guests;
+	struct served_set sessions;
+	atomic_bool stop;
+	bool stopping, ran;
+};
+
+static void try_end(struct ptcp_server *s)
+{
+	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0)
+		loop_stop(s->loop);
+}
+
+/* ---- Guests become sessions or streams ---- */
+
+static void on_guest_gone(void *arg)
+{
+	struct ptcp_server *s = arg;
+
+	s->n_guests--;
+	try_end(s);
+}
+
+static void on_control(void *arg, struct guest *g)
+{
+	struct ptcp_server *s = arg;
+	struct authorization a;
+	struct ptcp_err why;
+	const char *fingerprint = chan_fingerprint(g->chan);
+
+	if (!authorized_find(s->host.config_dir, fingerprint, &a, &s->host.log)) {
+		log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
+		    g->address, fingerprint);
+		err_set(&why, PTCP_EREFUSED, "this client is not authorized there (have its administrator run: "
+		    "ptcp key authorize %s)", fingerprint);
+		guest_refuse(g, &why);
+		return;
+	}
+	if (s->sessions.n >= s->o.max_sessions) {
+		err_set(&why, PTCP_EREFUSED, "the server has %u sessions, its limit (try again later)",
+		    s->sessions.n);
+		guest_refuse(g, &why);
+		return;
+	}
+	if (served_new(&s->sessions, guest_take_chan(g), g->address, &a, &why) < 0)
+		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
+	guest_free(g);
+}
+
+static void on_join(void *arg, struct guest *g, const struct wire_join *j)
+{
+	struct ptcp_server *s = arg;
+	struct party *p = served_find(&s->sessions, j->session);
+	uint8_t exporter[32], mac[32];
+	struct ptcp_err why;
+
+	/* One answer for all that can be wrong: a stranger learns nothing. */
+	if (p == NULL || strcmp(chan_fingerprint(g->chan), party_fingerprint(p)) != 0 ||
+	    chan_export(g->chan, exporter, &why) < 0 ||
+	    tls_join_mac(mac, party_key(p), exporter, j->session, j->stream) < 0 ||
+	    !tls_mac_equal(mac, j->mac) || !party_takes_stream(p, j->stream)) {
+		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
+		    chan_fingerprint(g->chan));
+		err_set(&why, PTCP_EREFUSED, "no such session or stream");
+		guest_refuse(g, &why);
+		return;
+	}
+	guest_welcome(g, served_cipher(&s->sessions, j->session) == PTCP_CIPHER_NONE);
+}
+
+static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
+{
+	struct ptcp_server *s = arg;
+	struct party *p = served_find(&s->sessions, j->session);
+	struct chan *c = guest_take_chan(g);
+
+	guest_free(g);
+	if (p != NULL)
+		party_add_stream(p, j->stream, c);
+	else
+		chan_free(c); /* it ended in between */
+}
+
+static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
+
+static void on_accepted(void *arg, int fd, const char *address)
+{
+	struct ptcp_server *s = arg;
+	struct guest_opts o = { .host = &s->host, .fd = fd, .address = address, .list = &s->guests,
+		.timeout_ns = (uint64_t)(s->o.timeout_s * 1e9), .ops = &guest_ops, .arg = s };
+	struct ptcp_err why;
+
+	/* In a flood the oldest goes, so that a client's fast handshake gets through. */
+	if (s->n_guests >= GUESTS_MAX)
+		guest_free(LIST_OF(s->guests.next, struct guest, in_list));
+	if (guest_new(&o, &why) < 0)
+		log_at(&s->host.log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
+	else
+		s->n_guests++;
+}
+
+static void on_session_gone(void *arg)
+{
+	try_end(arg);
+}
+
+/* ---- Start and stop ---- */
+
+static void on_wake(void *arg)
+{
+	struct ptcp_server *s = arg;
+	struct ptcp_err why;
+
+	if (!atomic_load(&s->stop) || s->stopping)
+		return;
+	s->stopping = true;
+	listener_free(s->listener);
+	s->listener = NULL;
+	err_set(&why, PTCP_EPEER, "the server was stopped (run it again when it is back)");
+	while (!list_empty(&s->guests))
+		guest_free(LIST_OF(s->guests.next, struct guest, in_list));
+	served_cancel_all(&s->sessions, &why);
+	try_end(s);
+}
+
+static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	struct tree *t;
+	char shown[TEXT_NAME_BYTES];
+	int r;
+
+	ptcp_server_opts_init(&s->o);
+	if (o != NULL) {
+		if (o->size == 0 || o->size > sizeof s->o)
+			return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
+		memcpy(&s->o, o, o->size);
+	}
+	if (s->o.max_streams == 0 || s->o.max_streams > PTCP_STREAMS_MAX || s->o.max_sessions == 0 ||
+	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions or timeout out of range");
+	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
+	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
+		return err_nomem(e);
+	if (s->root == NULL)
+		return 0;
+	if ((r = tree_open(&t, s->root, &sys_real, e)) < 0) {
+		if (e != NULL)
+			e->code = PTCP_ECONFIG;
+		return err_while(e, PTCP_ECONFIG, "--root %s", text_escape(shown, sizeof shown, s->root));
+	}
+	tree_unref(t);
+	return 0;
+}
+
+int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	struct ptcp_server *s = calloc(1, sizeof *s);
+	struct ptcp_err scratch;
+	int r;
+
+	if (e == NULL)
+		e = &scratch;
+	if (s == NULL)
+		return err_nomem(e);
+	list_init(&s->guests);
+	atomic_init(&s->stop, false);
+	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0)
+		goto out;
+	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
+	if (s->o.log != NULL)
+		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
+	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, 0, s->o.ciphers, e)) < 0)
+		goto out;
+	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
+	loop_on_wake(s->loop, on_wake, s);
+	if ((r = listener_new(&s->listener, s->loop, s->o.listen, PTCP_PORT, on_accepted, s, e)) < 0)
+		goto out;
+	*out = s;
+	return 0;
+out:
+	ptcp_server_free(s);
+	return r;
+}
+
+const char *ptcp_server_address(const struct ptcp_server *s) { return listener_address(s->listener); }
+unsigned ptcp_server_port(const struct ptcp_server *s) { return listener_port(s->listener); }
+const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->host.identity.fingerprint; }
+
+int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+{
+	if (s->ran)
+		return err_set(e, PTCP_EUSAGE, "a server runs once");
+	s->ran = true;
+	loop_wake(s->loop); /* it may have been stopped already */
+	loop_run(s->loop);
+	return 0;
+}
+
+void ptcp_server_stop(struct ptcp_server *s)
+{
+	atomic_store(&s->stop, true);
+	loop_wake(s->loop);
+}
+
+void ptcp_server_free(struct ptcp_server *s)
+{
+	if (s == NULL)
+		return;
+	listener_free(s->listener);
+	host_fini(&s->host);
+	loop_free(s->loop);
+	free(s->config_dir);
+	free(s->root);
+	free(s);
+}

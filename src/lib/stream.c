@@ -1,0 +1,215 @@
+#include "lib/stream_impl.h"
+
+#include <stdlib.h>
+
+#include "core/err.h"
+
+#define OF(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
+/* ---- On the control thread ---- */
+
+static void tell_lost(struct msg *m)
+{
+	struct stream *s = OF(m, struct stream, lost);
+
+	s->o.ops->lost(s->o.arg, s, &s->why);
+}
+
+static void tell_gone(struct msg *m)
+{
+	struct stream *s = OF(m, struct stream, gone);
+
+	s->o.ops->gone(s->o.arg, s);
+}
+
+/* ---- On the worker's ---- */
+
+void stream_fail(struct stream *s, const struct ptcp_err *why)
+{
+	if (s->told_lost || s->stopping)
+		return;
+	s->told_lost = true;
+	s->why = *why;
+	s->lost.run = tell_lost;
+	loop_post(s->o.host->control, &s->lost);
+}
+
+static void on_opened(void *arg)
+{
+	(void)arg;
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	struct ptcp_err closed;
+
+	if (why == NULL) {
+		err_set(&closed, PTCP_EPEER, "the peer closed the connection");
+		why = &closed;
+	}
+	stream_fail(arg, why);
+}
+
+/* A sending stream hears nothing from its peer, but reads so as to notice the end. */
+static void on_unwanted(void *arg)
+{
+	struct stream *s = arg;
+	struct ptcp_err why;
+	uint8_t byte;
+
+	if (chan_read(s->chan, &byte, 1) > 0) {
+		err_set(&why, PTCP_EPROTO, "unexpected data on a sending stream");
+		chan_pause(s->chan, true);
+		stream_fail(s, &why);
+	}
+}
+
+static void on_no_writes(void *arg)
+{
+	(void)arg;
+}
+
+static const struct chan_ops sending_ops = {
+	on_opened, on_unwanted, stream_send_writable, on_closed
+};
+static const struct chan_ops receiving_ops = {
+	on_opened, stream_recv_readable, on_no_writes, on_closed
+};
+
+static void on_start(struct msg *m)
+{
+	struct stream *s = OF(m, struct stream, start);
+	struct ptcp_err why;
+
+	if (chan_arrive(s->chan, s->loop, s->o.intake != NULL ? &receiving_ops : &sending_ops, s,
+	    &why) < 0)
+		stream_fail(s, &why);
+}
+
+static void try_gone(struct stream *s)
+{
+	if (!s->stopping || s->n_io > 0 || s->told_gone)
+		return;
+	s->told_gone = true;
+	s->gone.run = tell_gone;
+	loop_post(s->o.host->control, &s->gone);
+}
+
+static void on_stop(struct msg *m)
+{
+	struct stream *s = OF(m, struct stream, stop);
+
+	s->stopping = true;
+	chan_free(s->chan);
+	s->chan = NULL;
+	try_gone(s);
+}
+
+void stream_io_done(struct stream *s)
+{
+	s->n_io--;
+	atomic_fetch_sub(&s->on_disk, 1);
+	try_gone(s);
+}
+
+/* ---- On the control thread ---- */
+
+int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e)
+{
+	struct stream *s = calloc(1, sizeof *s);
+	unsigned i;
+
+	if (s == NULL) {
+		chan_free(o->chan);
+		return err_nomem(e);
+	}
+	s->o = *o;
+	s->chan = o->chan;
+	s->loop = o->host->worker[o->number % o->host->n_workers];
+	s->last = &s->first;
+	atomic_init(&s->on_disk, 0);
+	for (i = 0; i < STREAM_JOBS; i++) {
+		s->jobs[i].stream = s;
+		s->jobs[i].next = s->free_jobs;
+		s->free_jobs = &s->jobs[i];
+	}
+	chan_depart(s->chan);
+	s->start.run = on_start;
+	loop_post(s->loop, &s->start);
+	*out = s;
+	return 0;
+}
+
+unsigned stream_number(const struct stream *s)
+{
+	return s->o.number;
+}
+
+bool stream_on_disk(const struct stream *s)
+{
+	return atomic_load(&s->on_disk) > 0;
+}
+
+void stream_job_sent(struct msg *m)
+{
+	struct stream_job *job = OF(m, struct stream_job, msg);
+	struct stream *s = job->stream;
+	unsigned i;
+
+	s->o.ops->sent(s->o.arg, s, job);
+	for (i = 0; i < job->job.n; i++) {
+		source_unref(job->source[i]);
+		free(job->why[i]);
+		job->why[i] = NULL;
+	}
+	job->job.n = 0;
+	job->next = s->free_jobs;
+	s->free_jobs = job;
+	s->o.ops->idle(s->o.arg, s);
+}
+
+struct stream_job *stream_free_job(struct stream *s)
+{
+	struct stream_job *job = s->stop_sent ? NULL : s->free_jobs;
+
+	if (job != NULL)
+		s->free_jobs = job->next;
+	return job;
+}
+
+void stream_send(struct stream *s, struct stream_job *job)
+{
+	if (job->job.n == 0) { /* not needed after all */
+		job->next = s->free_jobs;
+		s->free_jobs = job;
+		return;
+	}
+	job->msg.run = stream_send_queue;
+	loop_post(s->loop, &job->msg);
+}
+
+void stream_stop(struct stream *s)
+{
+	if (s->stop_sent)
+		return;
+	s->stop_sent = true;
+	s->stop.run = on_stop;
+	loop_post(s->loop, &s->stop);
+}
+
+void stream_free(struct stream *s)
+{
+	unsigned i, k;
+
+	if (s == NULL)
+		return;
+	for (i = 0; i < STREAM_JOBS; i++) {
+		for (k = 0; k < s->jobs[i].job.n; k++) {
+			source_unref(s->jobs[i].source[k]);
+			free(s->jobs[i].why[k]);
+		}
+		free(s->jobs[i].buf);
+	}
+	stream_recv_fini(s);
+	free(s);
+}

@@ -1,0 +1,85 @@
+/* A data stream: lives on one worker loop, does what the control thread's engine decides.
+ *
+ *   control thread                          worker thread
+ *   stream_new(), stream_send() .. ------->  reads, hashes, encrypts, sends
+ *   ops.sent(), ops.received() <-----------  what has become of it
+ *   stream_stop() ------------------------>  lets go of everything
+ *   ops.gone() <---------------------------  the last word
+ *
+ * All functions here are the control thread's; so are the callbacks. */
+#ifndef LIB_STREAM_H
+#define LIB_STREAM_H
+
+#include "lib/host.h"
+#include "lib/intake.h"
+#include "store/source.h"
+#include "xfer/receiver.h"
+#include "xfer/sender.h"
+
+struct stream;
+
+#define STREAM_JOBS 3 /* jobs a sending stream holds: one going out, others being read */
+
+struct stream_job {
+	struct snd_job job;
+	struct source *source[SND_JOB_EXTENTS]; /* held until the job is done */
+	struct digest term[SND_JOB_EXTENTS];
+	bool failed[SND_JOB_EXTENTS];           /* not read, not sent; */
+	struct ptcp_err *why[SND_JOB_EXTENTS];  /* why: NULL without memory */
+	/* the worker's */
+	struct msg msg;
+	struct io_job io;
+	struct stream *stream;
+	uint8_t *buf;
+	size_t buf_bytes, fill;                 /* the frames that go out: buf[0..fill) */
+	unsigned n_read;                        /* extents that are in buf or have failed */
+	bool reading;                           /* on an I/O thread */
+	struct stream_job *next;
+};
+
+#define STREAM_NEWS 64
+
+struct stream_news {
+	unsigned n;
+	struct {
+		uint64_t id;
+		uint32_t block;
+		enum rcv_block_news what;
+		struct digest term;
+		struct ptcp_err *why;           /* with RCV_BLOCK_FAILED; to be freed */
+	} of[STREAM_NEWS];
+};
+
+struct stream_ops {
+	/* The job has been given to the channel: what has become of its extents. */
+	void (*sent)(void *arg, struct stream *s, struct stream_job *job);
+	/* After that: stream_free_job() has one. */
+	void (*idle)(void *arg, struct stream *s);
+	void (*received)(void *arg, struct stream *s, struct stream_news *news);
+	/* The connection is over or broke the protocol; stream_stop() is due. */
+	void (*lost)(void *arg, struct stream *s, const struct ptcp_err *why);
+	void (*gone)(void *arg, struct stream *s);
+};
+
+struct stream_opts {
+	struct host *host;
+	unsigned number;
+	struct chan *chan;              /* taken, also on failure; of the control loop until now */
+	bool verify;
+	struct intake *intake;          /* receiving; NULL: sending */
+	const struct stream_ops *ops;
+	void *arg;
+};
+
+int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e);
+unsigned stream_number(const struct stream *s);
+/* A job to fill and give to stream_send(), or NULL when all are out. */
+struct stream_job *stream_free_job(struct stream *s);
+void stream_send(struct stream *s, struct stream_job *job);
+/* Something of it waits for a disk. */
+bool stream_on_disk(const struct stream *s);
+/* Ends it; ops.gone follows and is the last callback, then stream_free(). */
+void stream_stop(struct stream *s);
+void stream_free(struct stream *s);
+
+#endif

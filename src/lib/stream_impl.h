@@ -1,0 +1,60 @@
+/* The inside of a stream, for stream.c, stream_send.c and stream_recv.c. */
+#ifndef LIB_STREAM_IMPL_H
+#define LIB_STREAM_IMPL_H
+
+#include <stdatomic.h>
+
+#include "lib/stream.h"
+
+enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
+
+struct stream {
+	struct stream_opts o;
+	struct loop *loop;               /* the worker's */
+	struct chan *chan;
+	struct msg start, stop, lost, gone;
+	struct ptcp_err why;             /* of lost */
+	atomic_uint on_disk;
+	/* control thread */
+	bool stop_sent;
+	struct stream_job *free_jobs;
+	/* worker thread */
+	bool stopping, told_lost, told_gone;
+	unsigned n_io;                   /* jobs of ours on I/O threads */
+	/* sending: the first of the queue goes out */
+	struct stream_job *first, **last;
+	size_t out_at;                   /* of the first, bytes taken by the channel */
+	struct stream_job jobs[STREAM_JOBS];
+	/* receiving */
+	enum phase phase;
+	size_t got;
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
+	struct wire_block block;
+	struct sink *sink;               /* where the block goes; NULL: dropped */
+	uint32_t index;
+	uint64_t hash;
+	uint8_t *buf;
+	size_t buf_bytes;
+	struct mono slow_until;          /* the disk pushed back: writes go to I/O threads */
+	struct io_job write_io;
+	struct msg write_done;
+	struct ptcp_err write_why;
+	int write_result;
+	struct news_msg *news;           /* being gathered */
+};
+
+/* The connection is of no use any more; once. */
+void stream_fail(struct stream *s, const struct ptcp_err *why);
+/* An I/O job of the stream has come back to the loop. */
+void stream_io_done(struct stream *s);
+
+/* On the control thread: a job has come back from the worker. */
+void stream_job_sent(struct msg *m);
+
+void stream_send_writable(void *arg);
+void stream_send_queue(struct msg *m);
+
+void stream_recv_readable(void *arg);
+void stream_recv_fini(struct stream *s);
+
+#endif

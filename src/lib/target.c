@@ -1,0 +1,76 @@
+#include "lib/target.h"
+
+#include <ctype.h>
+#include <ptcp/ptcp.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/err.h"
+#include "core/text.h"
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' :
+	    isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+/* Percent-decodes; -1 for a malformed escape, a NUL or what is too long. */
+static int decode(char *out, size_t cap, const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++) {
+		if (n + 1 >= cap)
+			return -1;
+		if (*s != '%') {
+			out[n++] = *s;
+			continue;
+		}
+		if (hex(s[1]) < 0 || hex(s[2]) < 0 || (s[1] == '0' && s[2] == '0'))
+			return -1;
+		out[n++] = (char)(hex(s[1]) << 4 | hex(s[2]));
+		s += 2;
+	}
+	out[n] = '\0';
+	return 0;
+}
+
+int target_parse(struct target *out, const char *text, struct ptcp_err *e)
+{
+	static const char scheme[] = "ptcp://";
+	char shown[TEXT_NAME_BYTES], where[SOCK_HOST_BYTES + 16];
+	const char *p, *slash, *colon = strchr(text, ':'), *first = strchr(text, '/');
+	struct target t;
+	int r;
+
+	text_escape(shown, sizeof shown, text);
+	if (strncasecmp(text, "ssh://", 6) == 0)
+		return err_set(e, PTCP_ENOTYET, "%s: through ssh: not available yet (use a daemon: "
+		    "ptcp://HOST/PATH)", shown);
+	if (strncasecmp(text, scheme, strlen(scheme)) != 0) {
+		if (colon == NULL || (first != NULL && first < colon) || colon == text)
+			return 0;
+		return err_set(e, PTCP_ENOTYET, "%s: through ssh: not available yet (use a daemon: "
+		    "ptcp://HOST/PATH, or write ./%s for a local file)", shown, shown);
+	}
+	p = text + strlen(scheme);
+	if ((slash = strchr(p, '/')) == NULL)
+		slash = p + strlen(p);
+	if ((size_t)(slash - p) >= sizeof where)
+		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long", shown);
+	memcpy(where, p, (size_t)(slash - p));
+	where[slash - p] = '\0';
+	if (strchr(where, '@') != NULL)
+		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (a daemon knows its clients by "
+		    "their keys)", shown);
+	if ((r = sock_split(where, t.host, &t.port, PTCP_PORT, e)) < 0)
+		return r;
+	if (t.host[0] == '\0' || t.port == 0)
+		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
+		    "ptcp://HOST[:PORT]/PATH)", shown);
+	if (decode(t.path, sizeof t.path, slash) < 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed %%-escape, NUL or path too long "
+		    "(write %%25 for a percent sign)", shown);
+	*out = t;
+	return 1;
+}

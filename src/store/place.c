@@ -1,0 +1,106 @@
+#include "store/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "store/sink.h"
+
+/* The path in two: what is above the last component ("" for nothing, "/" for the root), and that. */
+static int split(const char *path, char **above, char name[PLACE_NAME_BYTES], struct ptcp_err *e)
+{
+	size_t n = strlen(path), start;
+
+	while (n > 0 && path[n - 1] == '/')
+		n--;
+	for (start = n; start > 0 && path[start - 1] != '/'; start--)
+		;
+	if (!text_name_ok(path + start, n - start))
+		return err_set(e, PTCP_EUSAGE, "not the name of a file or directory");
+	memcpy(name, path + start, n - start);
+	name[n - start] = '\0';
+	if ((*above = malloc(start + 1)) == NULL)
+		return err_nomem(e);
+	memcpy(*above, path, start);
+	(*above)[start] = '\0';
+	return 0;
+}
+
+/* An existing directory. */
+static int open_dir(struct tree *root, const char *path, struct dir **out, struct ptcp_err *e)
+{
+	struct tree *t;
+	struct dir *top;
+	int r;
+
+	if (root == NULL) {
+		if ((r = tree_open(&t, path[0] != '\0' ? path : ".", &sys_real, e)) < 0)
+			return r;
+		*out = tree_root(t);
+		tree_unref(t);
+		return 0;
+	}
+	top = tree_root(root);
+	r = dir_resolve(out, top, path, e);
+	dir_unref(top);
+	return r;
+}
+
+bool place_is_contents(const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	last = last != NULL ? last + 1 : path;
+	return last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+}
+
+int place_target(struct tree *root, const char *path, int flags, struct dir **base,
+    char rename[PLACE_NAME_BYTES], struct ptcp_err *e)
+{
+	bool into = flags != 0 || place_is_contents(path);
+	char name[PLACE_NAME_BYTES], *above = NULL;
+	struct dir *parent = NULL;
+	int r;
+
+	if ((r = open_dir(root, path, base, e)) == 0) {
+		rename[0] = '\0';
+		return 0;
+	}
+	if (e->sys != ENOENT && (e->sys != ENOTDIR || into))
+		return r;
+	if ((r = split(path, &above, name, e)) < 0 || (r = open_dir(root, above, &parent, e)) < 0)
+		goto out;
+	if (!into) {
+		strcpy(rename, name);
+		*base = parent;
+		parent = NULL;
+		goto out;
+	}
+	if ((r = store_mkdir(parent, name, NULL, e)) < 0)
+		goto out;
+	rename[0] = '\0';
+	if ((*base = dir_child(parent, name)) == NULL)
+		r = err_nomem(e);
+out:
+	dir_unref(parent);
+	free(above);
+	return r;
+}
+
+int place_source(struct tree *root, const char *path, bool contents, struct dir **dir,
+    char name[PLACE_NAME_BYTES], struct ptcp_err *e)
+{
+	char *above = NULL;
+	int r;
+
+	if (contents || place_is_contents(path)) {
+		name[0] = '\0';
+		return open_dir(root, path, dir, e);
+	}
+	if ((r = split(path, &above, name, e)) == 0)
+		r = open_dir(root, above, dir, e);
+	free(above);
+	return r;
+}
