@@ -56,7 +56,7 @@ static bool entry_ok(const struct wire_entry *d)
 	case WIRE_HARDLINK:
 		return named && target && d->size_bytes == 0;
 	case WIRE_DIR_END:
-		return d->name.n == 0 && d->target.n == 0 && d->size_bytes == 0 && d->parent != 0;
+		return d->name.n == 0 && d->target.n == 0 && d->size_bytes == 0 && d->parent == 0;
 	default:
 		return false;
 	}
@@ -306,6 +306,43 @@ int wire_end_decode(struct wire_end *f, struct span in, struct ptcp_err *e)
 	d.files = read_u64(&r);
 	d.failed = read_u64(&r);
 	if ((err = frame_done(&r, true, WIRE_END, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_note_encode(uint8_t *out, const struct wire_note *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->path.n <= WIRE_PATH_MAX && f->text.n <= WIRE_TEXT_MAX);
+	p = write_u8(p, f->kind);
+	p = write_u16(p, f->code);
+	p = write_u16(p, (uint16_t)f->path.n);
+	p = write_u16(p, (uint16_t)f->text.n);
+	p = write_span(p, f->path);
+	p = write_span(p, f->text);
+	return frame_finish(out, p, WIRE_NOTE);
+}
+
+int wire_note_decode(struct wire_note *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_note d = { 0 };
+	uint16_t path, text;
+	bool ok;
+	int err;
+
+	d.kind = read_u8(&r);
+	d.code = read_u16(&r);
+	path = read_u16(&r);
+	text = read_u16(&r);
+	d.path = read_span(&r, path);
+	d.text = read_span(&r, text);
+	ok = !r.bad && (d.kind == WIRE_NOTE_FAILED || d.kind == WIRE_NOTE_WARNING) &&
+	    path <= WIRE_PATH_MAX && text <= WIRE_TEXT_MAX &&
+	    (path == 0 || memchr(d.path.p, '\0', path) == NULL);
+	if ((err = frame_done(&r, ok, WIRE_NOTE, e)) < 0)
 		return err;
 	*f = d;
 	return 0;

@@ -39,6 +39,7 @@
 	X(FAIL, 23, 1024)                                                      \
 	X(TOTALS, 24, 64)                                                      \
 	X(END, 25, 64)                                                         \
+	X(NOTE, 26, 8192)                                                      \
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)
 
 #define WIRE_CONTROL_MAX 65536
@@ -192,7 +193,8 @@ static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); 
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 
-/* DIR_END names a directory by `parent` and has no name; its mode and mtime are final. */
+/* DIR_END has the id of its directory, no name and parent 0; all within it has its verdict,
+ * and mode and mtime are final. */
 struct wire_entry {
 	uint8_t type;
 	uint64_t id, parent;  /* parent 0: the destination itself */
@@ -205,10 +207,12 @@ struct wire_entry {
 	struct span attrs;    /* tag u16, length u16, value; unknown tags below 0x8000 are skipped */
 };
 #define WIRE_ENTRY_MAX_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))
+#define WIRE_DIR_END_MAX_BYTES (8 + 49)
 size_t wire_entry_encode(uint8_t *out, const struct wire_entry *f);
 int wire_entry_decode(struct wire_entry *f, struct span in, struct ptcp_err *e);
 
-/* All blocks of a file have been sent and acknowledged and the source is unchanged. */
+/* All blocks of a file have been sent and acknowledged and the source is unchanged. A file of
+ * exactly one block does without: that block is the file. */
 struct wire_file_end {
 	uint64_t id;
 	struct digest digest;
@@ -225,6 +229,20 @@ struct wire_totals {
 #define WIRE_TOTALS_MAX_BYTES (8 + 17)
 size_t wire_totals_encode(uint8_t *out, const struct wire_totals *f);
 int wire_totals_decode(struct wire_totals *f, struct span in, struct ptcp_err *e);
+
+enum wire_note_kind { WIRE_NOTE_FAILED = 1, WIRE_NOTE_WARNING = 2 };
+
+/* About something that was not offered: a source that is missing or cannot be read
+ * (FAILED, counted in END), a device or FIFO (WARNING). */
+struct wire_note {
+	uint8_t kind;
+	uint16_t code;        /* as in ERROR */
+	struct span path;     /* of any bytes, at most WIRE_PATH_MAX, without NUL */
+	struct span text;
+};
+#define WIRE_NOTE_MAX_BYTES (8 + 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX)
+size_t wire_note_encode(uint8_t *out, const struct wire_note *f);
+int wire_note_decode(struct wire_note *f, struct span in, struct ptcp_err *e);
 
 /* ---- Verdicts: receiver to sender ---------------------------------------------- */
 
