@@ -22,7 +22,7 @@ libptcp_LAYERS := core wire
 plan_LAYERS :=
 cli_SRC   :=
 
-TESTS := core/test_units
+TESTS := core/test_units wire/test_frame wire/test_start wire/test_entry
 
 # ------------------------------------------------------------- Compiling
 
