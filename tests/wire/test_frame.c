@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "check.h"
@@ -41,6 +42,24 @@ static void every_frame_has_a_sample(void **state)
 	assert_false(wire_type_known(100000));
 	assert_string_equal(wire_type_name(0), "?");
 	assert_string_equal(wire_type_name(255), "?");
+}
+
+/* PROTOCOL.md's table of frames has the same numbers and limits. */
+static void every_frame_is_documented(void **state)
+{
+	static char text[1 << 17];
+	char row[80];
+	FILE *f = fopen("PROTOCOL.md", "r"); /* tests run at the top of the tree */
+
+	(void)state;
+	check_that(f != NULL, "no PROTOCOL.md here");
+	text[fread(text, 1, sizeof text - 1, f)] = '\0';
+	fclose(f);
+#define X(name, number, max)                                                   \
+	snprintf(row, sizeof row, "| %s | %d | %u |", #name, number, (unsigned)(max)); \
+	check_that(strstr(text, row) != NULL, "PROTOCOL.md has no row %s", row);
+	WIRE_FRAMES(X)
+#undef X
 }
 
 /* What an encoder may write fits the limit of its type. */
@@ -368,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample),
 		cmocka_unit_test(every_frame_has_a_sample),
+		cmocka_unit_test(every_frame_is_documented),
 		cmocka_unit_test(largest_frames_fit_their_limits),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(header_of_every_type),
