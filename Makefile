@@ -10,8 +10,8 @@ VERSION := 0.1.0
 
 # make check SAN=address,undefined and SAN=thread build in folders of their own.
 SAN ?=
-BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 comma := ,
+BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
@@ -28,6 +28,7 @@ plan_LAYERS :=
 cli_SRC   :=
 
 TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
+	wire/test_frame wire/test_start wire/test_entry \
 	store/test_dir store/test_hash store/test_io
 
 # ------------------------------------------------------------- Compiling
@@ -52,7 +53,7 @@ cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean help setup
+.PHONY: all check clean fuzz fuzz-seeds help setup FORCE
 .SECONDARY:
 
 all: $(BUILD)/libptcp.a
@@ -78,6 +79,32 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+
+# make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
+# What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.
+FUZZ    := wire
+FUZZ_S  ?= 60
+FUZZ_CC ?= clang
+fuzz_BINS := $(patsubst %,build-fuzz/fuzz_%,$(FUZZ))
+fuzz_SRC  := $(foreach l,core wire,$(patsubst %,src/$(l)/%.c,$($(l)_SRC)))
+
+fuzz: $(fuzz_BINS)
+	$(Q)set -e; for t in $(FUZZ); do \
+		mkdir -p build-fuzz/corpus/$$t build-fuzz/found; \
+		build-fuzz/fuzz_$$t -max_total_time=$(FUZZ_S) -timeout=10 -max_len=70000 -verbosity=0 \
+			-print_final_stats=1 -artifact_prefix=build-fuzz/found/ \
+			build-fuzz/corpus/$$t tests/fuzz/seeds/$$t; \
+	done
+
+$(fuzz_BINS): build-fuzz/%: tests/fuzz/%.c $(fuzz_SRC) FORCE
+	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz: no $(FUZZ_CC) here; install clang" \
+		"with its libFuzzer (Debian: clang libclang-rt-dev) or set FUZZ_CC" >&2; exit 1; }
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(our_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=all -o $@ $(filter %.c,$^)
+
+fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
+	$(Q)$< tests/fuzz/seeds/wire
 
 setup:
 	$(Q)contrib/setup

@@ -4,11 +4,14 @@
 #include "core/text.h"
 #include "wire/codec.h"
 
+#define ENTRY_FIELDS 49 /* before the name */
+
 size_t wire_entry_encode(uint8_t *out, const struct wire_entry *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
-	assert(f->name.n <= 255 && f->target.n <= WIRE_PATH_MAX);
+	assert(f->name.n <= 255 && f->target.n <= WIRE_PATH_MAX &&
+	    f->attrs.n <= WIRE_CONTROL_MAX - ENTRY_FIELDS - f->name.n - f->target.n);
 	p = write_u8(p, f->type);
 	p = write_u64(p, f->id);
 	p = write_u64(p, f->parent);
@@ -45,7 +48,9 @@ static bool entry_ok(const struct wire_entry *d)
 	    memchr(d->target.p, '\0', d->target.n) == NULL;
 
 	if (d->mtime_ns >= 1000000000 || d->mode > 07777 || d->size_bytes > WIRE_FILE_MAX ||
-	    wire_slot(d->id) >= WIRE_SLOTS || d->id >> 16 == 0 || !attrs_ok(d->attrs))
+	    !wire_id_ok(d->id) || !attrs_ok(d->attrs))
+		return false;
+	if (d->parent != 0 && (!wire_id_ok(d->parent) || d->parent == d->id))
 		return false;
 	switch (d->type) {
 	case WIRE_DIR:
@@ -108,7 +113,7 @@ int wire_file_end_decode(struct wire_file_end *f, struct span in, struct ptcp_er
 	d.id = read_u64(&r);
 	d.digest.hi = read_u64(&r);
 	d.digest.lo = read_u64(&r);
-	if ((err = frame_done(&r, true, WIRE_FILE_END, e)) < 0)
+	if ((err = frame_done(&r, wire_id_ok(d.id), WIRE_FILE_END, e)) < 0)
 		return err;
 	*f = d;
 	return 0;
@@ -156,8 +161,8 @@ int wire_answer_decode(struct wire_answer *f, struct span in, struct ptcp_err *e
 
 	d.id = read_u64(&r);
 	d.verdict = read_u8(&r);
-	if ((err = frame_done(&r, d.verdict >= WIRE_SEND_ALL && d.verdict <= WIRE_SEND_PARTS,
-	    WIRE_ANSWER, e)) < 0)
+	if ((err = frame_done(&r, wire_id_ok(d.id) && d.verdict >= WIRE_SEND_ALL &&
+	    d.verdict <= WIRE_SEND_PARTS, WIRE_ANSWER, e)) < 0)
 		return err;
 	*f = d;
 	return 0;
@@ -176,7 +181,7 @@ static bool read_blocks(struct reader *r, struct wire_blocks *d)
 	d->id = read_u64(r);
 	d->first = read_u32(r);
 	d->count = read_u32(r);
-	return d->count > 0 && d->count <= UINT32_MAX - d->first;
+	return wire_id_ok(d->id) && d->count > 0 && d->count <= UINT32_MAX - d->first;
 }
 
 size_t wire_need_encode(uint8_t *out, const struct wire_blocks *f)
@@ -238,7 +243,7 @@ int wire_ack_decode(struct wire_ack *f, struct span in, struct ptcp_err *e)
 
 	d.id = read_u64(&r);
 	d.block = read_u32(&r);
-	if ((err = frame_done(&r, true, WIRE_ACK, e)) < 0)
+	if ((err = frame_done(&r, wire_id_ok(d.id), WIRE_ACK, e)) < 0)
 		return err;
 	*f = d;
 	return 0;
@@ -255,7 +260,7 @@ int wire_done_decode(struct wire_done *f, struct span in, struct ptcp_err *e)
 	struct wire_done d = { read_u64(&r) };
 	int err;
 
-	if ((err = frame_done(&r, true, WIRE_DONE, e)) < 0)
+	if ((err = frame_done(&r, wire_id_ok(d.id), WIRE_DONE, e)) < 0)
 		return err;
 	*f = d;
 	return 0;
@@ -282,7 +287,7 @@ int wire_fail_decode(struct wire_fail *f, struct span in, struct ptcp_err *e)
 	d.id = read_u64(&r);
 	d.code = read_u16(&r);
 	d.text = read_span(&r, read_u16(&r));
-	if ((err = frame_done(&r, d.text.n <= WIRE_TEXT_MAX, WIRE_FAIL, e)) < 0)
+	if ((err = frame_done(&r, wire_id_ok(d.id) && d.text.n <= WIRE_TEXT_MAX, WIRE_FAIL, e)) < 0)
 		return err;
 	*f = d;
 	return 0;

@@ -1,5 +1,7 @@
 #include "wire/frame.h"
 
+#include <assert.h>
+
 #include "wire/codec.h"
 
 static const struct {
@@ -54,6 +56,7 @@ size_t wire_block_encode(uint8_t *out, const struct wire_block *f)
 		WIRE_BLOCK_FIELDS + f->length_bytes + WIRE_BLOCK_END_BYTES };
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
+	assert(f->length_bytes > 0 && f->length_bytes <= WIRE_BLOCK_MAX);
 	wire_header_encode(out, &h);
 	p = write_u64(p, f->id);
 	p = write_u64(p, f->offset);
@@ -76,9 +79,10 @@ int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *
 	d.offset = get_u64(in + 8);
 	d.length_bytes = get_u32(in + 16);
 	rest = get_u32(in + 20);
-	if (h.type != WIRE_BLOCK || rest != 0 || d.length_bytes > WIRE_BLOCK_MAX ||
+	if (h.type != WIRE_BLOCK || rest != 0 || !wire_id_ok(d.id) || d.length_bytes == 0 ||
+	    d.length_bytes > WIRE_BLOCK_MAX ||
 	    h.length != WIRE_BLOCK_FIELDS + d.length_bytes + WIRE_BLOCK_END_BYTES ||
-	    d.offset > WIRE_FILE_MAX)
+	    d.offset > WIRE_FILE_MAX - d.length_bytes)
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
 	*f = d;
 	return 0;
@@ -104,26 +108,34 @@ int wire_block_end_decode(struct wire_block_end *f, const uint8_t *in, struct pt
 	return 0;
 }
 
+/* Rounded up; cannot wrap, whatever the size. */
+static uint64_t divide_up(uint64_t size_bytes, uint32_t b)
+{
+	return size_bytes / b + (size_bytes % b != 0);
+}
+
 uint32_t wire_grid_bytes(uint64_t size_bytes)
 {
 	uint32_t b = 256u << 10;
 
-	while (b < WIRE_BLOCK_MAX && (size_bytes + b - 1) / b > 1u << 20)
+	while (b < WIRE_BLOCK_MAX && divide_up(size_bytes, b) > 1u << 20)
 		b *= 2;
 	return b;
 }
 
 uint32_t wire_grid_blocks(uint64_t size_bytes)
 {
-	uint32_t b = wire_grid_bytes(size_bytes);
-
-	return (uint32_t)((size_bytes + b - 1) / b);
+	if (size_bytes > WIRE_FILE_MAX)
+		return 0;
+	return (uint32_t)divide_up(size_bytes, wire_grid_bytes(size_bytes));
 }
 
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block)
 {
 	uint32_t b = wire_grid_bytes(size_bytes);
-	uint64_t left = size_bytes - (uint64_t)block * b;
+	uint64_t start = (uint64_t)block * b;
 
-	return left < b ? (uint32_t)left : b;
+	if (size_bytes > WIRE_FILE_MAX || start >= size_bytes)
+		return 0;
+	return size_bytes - start < b ? (uint32_t)(size_bytes - start) : b;
 }

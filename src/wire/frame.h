@@ -24,7 +24,7 @@
 #define WIRE_FRAMES(X)                                                         \
 	X(HELLO, 1, 1024)                                                      \
 	X(OPEN, 2, WIRE_CONTROL_MAX)                                           \
-	X(OPENED, 3, 4096)                                                     \
+	X(OPENED, 3, 8192)                                                     \
 	X(ERROR, 4, 1024)                                                      \
 	X(PING, 5, 64)                                                         \
 	X(JOIN, 8, 256)                                                        \
@@ -81,11 +81,17 @@ struct span {
 #define WIRE_ABILITIES_MAX 32
 #define WIRE_SOFTWARE_MAX 64
 
+/* What a side can do beyond version 1; in use when both list it. */
+enum wire_ability {
+	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection, as stream 0 */
+	WIRE_ABLE_HARDLINK = 2     /* takes HARDLINK entries */
+};
+
 /* First frame of both sides of a control connection. */
 struct wire_hello {
 	uint16_t version_min, version_max;
 	uint32_t timeout_ms;      /* silence for so long is a failure to the sender of this */
-	uint32_t max_entries;     /* entries it holds unfinished as a receiver, up to WIRE_SLOTS */
+	uint32_t max_entries;     /* entries it holds unfinished as a receiver; over WIRE_SLOTS counts as that */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
@@ -112,7 +118,7 @@ enum wire_open_flags {
 #define WIRE_PATH_CONTENTS 0x01 /* flag of a source path: its contents, not itself */
 
 /* What the starter wants. `paths` holds n_paths encoded paths (wire_path_next()):
- * one destination, or one or more sources. */
+ * one destination (without path flags), or one or more sources. */
 struct wire_open {
 	uint8_t role, cipher;
 	uint32_t flags;
@@ -139,7 +145,7 @@ struct wire_opened {
 	uint8_t cipher;
 	uint16_t streams;
 	uint8_t n_endpoints;
-	struct span endpoints; /* port u16, length u8, host */
+	struct span endpoints; /* port u16, not 0; length u8; host, 1 to 255 printable ASCII bytes */
 };
 #define WIRE_OPENED_MAX_BYTES (8 + 20 + WIRE_ENDPOINTS_MAX * 258)
 size_t wire_opened_encode(uint8_t *out, const struct wire_opened *o);
@@ -182,14 +188,18 @@ size_t wire_join_encode(uint8_t *out, const struct wire_join *f);
 int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
 
 /* The answer: welcome. No payload. */
+#define WIRE_JOINED_MAX_BYTES 8
 size_t wire_joined_encode(uint8_t *out);
+int wire_joined_decode(struct span in, struct ptcp_err *e);
 
 /* ---- Entries: sender to receiver -------------------------------------------- */
 
 /* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16
- * bits, free at the time; above it a count that makes the number unique in the session. */
+ * bits, free at the time; above it a count from 1 that makes the number unique in the
+ * session. Decoders refuse an id that breaks wire_id_ok(). */
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
+static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 
@@ -317,7 +327,7 @@ int wire_end_decode(struct wire_end *f, struct span in, struct ptcp_err *e);
  * wire_block_end. */
 struct wire_block {
 	uint64_t id, offset;
-	uint32_t length_bytes; /* at most WIRE_BLOCK_MAX */
+	uint32_t length_bytes; /* 1 to WIRE_BLOCK_MAX; offset + length at most WIRE_FILE_MAX */
 };
 #define WIRE_BLOCK_FIELDS 24
 #define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
@@ -338,10 +348,10 @@ int wire_block_end_decode(struct wire_block_end *f, const uint8_t *in, struct pt
 /* The grid of blocks depends on the file's size alone: 256 KiB, doubled until the file
  * has at most 2^20 blocks, up to WIRE_BLOCK_MAX. A file of no bytes has no blocks. */
 uint32_t wire_grid_bytes(uint64_t size_bytes);
-/* Number of blocks; a size over WIRE_FILE_MAX has none and is refused earlier. */
-uint32_t wire_grid_blocks(uint64_t size_bytes);
 #define WIRE_FILE_MAX (UINT64_C(1) << 48)
-/* Length of block i of a file of that size. */
+/* Number of blocks, at most 2^27; 0 for a size over WIRE_FILE_MAX. */
+uint32_t wire_grid_blocks(uint64_t size_bytes);
+/* Length of a block of a file of that size; 0 if the file has no such block. */
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
 
 #endif

@@ -56,7 +56,7 @@ size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
-	assert(o->n_paths <= WIRE_PATHS_MAX);
+	assert(o->n_paths <= WIRE_PATHS_MAX && o->paths.n <= WIRE_CONTROL_MAX - 12);
 	p = write_u8(p, o->role);
 	p = write_u8(p, o->cipher);
 	p = write_u16(p, 0);
@@ -84,12 +84,12 @@ int wire_open_decode(struct wire_open *o, struct span in, struct ptcp_err *e)
 	d.streams = read_u16(&r);
 	d.n_paths = read_u16(&r);
 	ok = ok && !r.bad && (d.flags & ~(uint32_t)WIRE_OPEN_FLAGS) == 0 && d.streams > 0 &&
-	    d.n_paths > 0 && d.n_paths <= WIRE_PATHS_MAX;
+	    d.n_paths > 0 && d.n_paths <= (d.role == WIRE_YOU_RECEIVE ? 1 : WIRE_PATHS_MAX);
 	if (ok)
 		rest = d.paths = read_span(&r, (size_t)(r.end - r.p));
 	for (i = 0; ok && i < d.n_paths; i++)
 		ok = wire_path_next(&rest, &flags, &path) && path.n <= WIRE_PATH_MAX &&
-		    (flags & ~WIRE_PATH_CONTENTS) == 0 &&
+		    (flags & ~(d.role == WIRE_YOU_SEND ? WIRE_PATH_CONTENTS : 0)) == 0 &&
 		    (path.n == 0 || memchr(path.p, '\0', path.n) == NULL);
 	if ((err = frame_done(&r, ok && rest.n == 0, WIRE_OPEN, e)) < 0)
 		return err;
@@ -118,6 +118,17 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path)
 		return false;
 	*paths = (struct span){ r.p, (size_t)(r.end - r.p) };
 	return true;
+}
+
+/* A name or address, to be resolved and logged: nothing that could not be typed. */
+static bool host_ok(struct span host)
+{
+	size_t i;
+
+	for (i = 0; i < host.n; i++)
+		if (host.p[i] <= ' ' || host.p[i] > '~')
+			return false;
+	return host.n > 0;
 }
 
 size_t wire_opened_encode(uint8_t *out, const struct wire_opened *o)
@@ -154,7 +165,7 @@ int wire_opened_decode(struct wire_opened *o, struct span in, struct ptcp_err *e
 	ends = reader_of(d.endpoints);
 	for (i = 0; ok && i < d.n_endpoints; i++) {
 		ok = read_u16(&ends) != 0;
-		read_span(&ends, read_u8(&ends));
+		ok = host_ok(read_span(&ends, read_u8(&ends))) && ok;
 	}
 	ok = ok && !ends.bad && ends.p == ends.end;
 	if ((err = frame_done(&r, ok, WIRE_OPENED, e)) < 0)
@@ -241,4 +252,11 @@ int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e)
 size_t wire_joined_encode(uint8_t *out)
 {
 	return frame_finish(out, out + WIRE_HEADER_BYTES, WIRE_JOINED);
+}
+
+int wire_joined_decode(struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+
+	return frame_done(&r, true, WIRE_JOINED, e);
 }

@@ -1,0 +1,402 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "check.h"
+
+/* Every frame's golden bytes come back, cut short, prolonged and bent. */
+static void every_sample(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES];
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < N_SAMPLES; i++) {
+		n = hex_bytes(f, samples[i].hex);
+		assert_true(n <= sizeof f);
+		check_that(f[0] == samples[i].type, "%s: of another type", samples[i].name);
+		check_frame(samples[i].name, f, n);
+	}
+}
+
+/* Who adds a frame adds a sample, a line in recode.h and a line in largest[]. */
+static void every_frame_has_a_sample(void **state)
+{
+	size_t i;
+	bool has;
+
+	(void)state;
+#define X(name, number, max)                                                   \
+	for (has = false, i = 0; i < N_SAMPLES; i++)                           \
+		has = has || samples[i].type == number;                        \
+	check_that(has, "no sample of %s in samples.h", #name);                \
+	assert_string_equal(wire_type_name(number), #name);                    \
+	assert_true(wire_type_known(number));
+	WIRE_FRAMES(X)
+#undef X
+	assert_false(wire_type_known(0));
+	assert_false(wire_type_known(255));
+	assert_false(wire_type_known(100000));
+	assert_string_equal(wire_type_name(0), "?");
+	assert_string_equal(wire_type_name(255), "?");
+}
+
+/* PROTOCOL.md's table of frames has the same numbers and limits. */
+static void every_frame_is_documented(void **state)
+{
+	static char text[1 << 17];
+	char row[80];
+	FILE *f = fopen("PROTOCOL.md", "r"); /* tests run at the top of the tree */
+
+	(void)state;
+	check_that(f != NULL, "no PROTOCOL.md here");
+	text[fread(text, 1, sizeof text - 1, f)] = '\0';
+	fclose(f);
+#define X(name, number, max)                                                   \
+	snprintf(row, sizeof row, "| %s | %d | %u |", #name, number, (unsigned)(max)); \
+	check_that(strstr(text, row) != NULL, "PROTOCOL.md has no row %s", row);
+	WIRE_FRAMES(X)
+#undef X
+}
+
+/* What an encoder may write fits the limit of its type. */
+static void largest_frames_fit_their_limits(void **state)
+{
+	static const struct { uint8_t type; uint32_t bytes; } largest[] = {
+		{ WIRE_HELLO, WIRE_HELLO_MAX_BYTES },
+		{ WIRE_OPEN, WIRE_HEADER_BYTES + WIRE_CONTROL_MAX },
+		{ WIRE_OPENED, WIRE_OPENED_MAX_BYTES },
+		{ WIRE_ERROR, WIRE_ERROR_MAX_BYTES },
+		{ WIRE_PING, WIRE_PING_MAX_BYTES },
+		{ WIRE_JOIN, WIRE_JOIN_MAX_BYTES },
+		{ WIRE_JOINED, WIRE_JOINED_MAX_BYTES },
+		{ WIRE_ENTRY, WIRE_HEADER_BYTES + WIRE_CONTROL_MAX },
+		{ WIRE_ENTRY, WIRE_ENTRY_MAX_BYTES(0) },
+		{ WIRE_ENTRY, WIRE_DIR_END_MAX_BYTES },
+		{ WIRE_ANSWER, WIRE_ANSWER_MAX_BYTES },
+		{ WIRE_NEED, WIRE_NEED_MAX_BYTES },
+		{ WIRE_HAVE, WIRE_HAVE_MAX_BYTES },
+		{ WIRE_ACK, WIRE_ACK_MAX_BYTES },
+		{ WIRE_FILE_END, WIRE_FILE_END_MAX_BYTES },
+		{ WIRE_DONE, WIRE_DONE_MAX_BYTES },
+		{ WIRE_FAIL, WIRE_FAIL_MAX_BYTES },
+		{ WIRE_TOTALS, WIRE_TOTALS_MAX_BYTES },
+		{ WIRE_END, WIRE_END_MAX_BYTES },
+		{ WIRE_NOTE, WIRE_NOTE_MAX_BYTES },
+		{ WIRE_BLOCK, WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_MAX + WIRE_BLOCK_END_BYTES },
+	};
+	size_t i;
+	bool has;
+
+	(void)state;
+#define X(name, number, max)                                                   \
+	for (has = false, i = 0; i < sizeof largest / sizeof *largest; i++)    \
+		if (largest[i].type == number) {                               \
+			has = true;                                            \
+			check_that(largest[i].bytes - WIRE_HEADER_BYTES <= (max), "%s", #name); \
+		}                                                              \
+	check_that(has, "%s is not in largest[]", #name);
+	WIRE_FRAMES(X)
+#undef X
+}
+
+/* ---- Headers ---- */
+
+static void headers(void **state)
+{
+	static const struct { const char *hex; bool good; } cases[] = {
+		{ "0501 0000 00000009", true },
+		{ "0500 0000 00000009", true },   /* the flag says nothing to who knows the type */
+		{ "0501 0000 00000040", true },   /* as long as PING may be */
+		{ "0501 0000 00000041", false },
+		{ "0501 0000 ffffffff", false },
+		{ "0503 0000 00000009", false },  /* unknown flags */
+		{ "0581 0000 00000009", false },
+		{ "0501 0100 00000009", false },  /* reserved bytes */
+		{ "0501 0001 00000009", false },
+		{ "2001 0000 00200028", true },   /* the largest BLOCK */
+		{ "2001 0000 00200029", false },
+		{ "1001 0000 00010000", true },   /* the largest ENTRY */
+		{ "1001 0000 00010001", false },
+		{ "0001 0000 00000000", false },  /* unknown and critical */
+		{ "6301 0000 00000000", false },
+		{ "ff01 0000 00000000", false },
+		{ "0000 0000 00000000", true },   /* unknown, to be skipped */
+		{ "6300 0000 00010000", true },
+		{ "ff00 0000 00010000", true },
+		{ "6300 0000 00010001", false },  /* but not at any length */
+		{ "ff02 0000 00000000", false },
+	};
+	struct wire_header h, untouched = { 7, 7, 7 };
+	uint8_t in[WIRE_HEADER_BYTES], out[WIRE_HEADER_BYTES], *copy;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(hex_bytes(in, cases[i].hex), sizeof in);
+		copy = exact(in, sizeof in);
+		h = untouched;
+		e = (struct ptcp_err){ 0 };
+		if (cases[i].good) {
+			check_that(wire_header_decode(&h, copy, &e) == 0, "%s", cases[i].hex);
+			wire_header_encode(out, &h);
+			assert_memory_equal(out, in, sizeof in);
+		} else {
+			check_that(wire_header_decode(&h, copy, &e) == PTCP_EPROTO, "%s", cases[i].hex);
+			assert_memory_equal(&h, &untouched, sizeof h);
+			assert_int_equal(e.code, PTCP_EPROTO);
+			assert_true(e.msg[0] != '\0');
+			assert_int_equal(wire_header_decode(&h, copy, NULL), PTCP_EPROTO);
+		}
+		free(copy);
+	}
+}
+
+/* All 256 types at all lengths around their limits: only known ones may be critical. */
+static void header_of_every_type(void **state)
+{
+	uint8_t in[WIRE_HEADER_BYTES];
+	struct wire_header h;
+	unsigned type;
+	int r;
+
+	(void)state;
+	for (type = 0; type < 256; type++) {
+		wire_header_encode(in, &(struct wire_header){ (uint8_t)type, WIRE_CRITICAL, 0 });
+		r = wire_header_decode(&h, in, NULL);
+		assert_int_equal(r, wire_type_known(type) ? 0 : PTCP_EPROTO);
+		wire_header_encode(in, &(struct wire_header){ (uint8_t)type, 0, 0 });
+		assert_int_equal(wire_header_decode(&h, in, NULL), 0);
+		wire_header_encode(in, &(struct wire_header){ (uint8_t)type, 0,
+		    WIRE_BLOCK_MAX + 1000 });
+		assert_int_equal(wire_header_decode(&h, in, NULL), PTCP_EPROTO);
+	}
+}
+
+/* ---- Blocks ---- */
+
+static void block_golden(void **state)
+{
+	const struct wire_block b = { 0x10002, 262144, 5 };
+	const struct wire_block_end end = { WIRE_BLOCK_GOOD, 0x0123456789abcdef };
+	uint8_t f[SAMPLE_MAX_BYTES], *copy;
+	struct wire_block d = { 0 };
+	struct wire_block_end de = { 9, 9 };
+	size_t n;
+
+	(void)state;
+	n = wire_block_encode(f, &b);
+	assert_int_equal(n, WIRE_BLOCK_HEAD_BYTES);
+	memcpy(f + n, "hello", 5);
+	n += 5;
+	assert_int_equal(wire_block_end_encode(f + n, &end), WIRE_BLOCK_END_BYTES);
+	n += WIRE_BLOCK_END_BYTES;
+	free((void *)(uintptr_t)check_golden("block", f, n).p);
+
+	copy = exact(f, WIRE_BLOCK_HEAD_BYTES);
+	assert_int_equal(wire_block_decode(&d, copy, NULL), 0);
+	assert_int_equal(d.id, b.id);
+	assert_int_equal(d.offset, b.offset);
+	assert_int_equal(d.length_bytes, b.length_bytes);
+	free(copy);
+	copy = exact(f + n - WIRE_BLOCK_END_BYTES, WIRE_BLOCK_END_BYTES);
+	assert_int_equal(wire_block_end_decode(&de, copy, NULL), 0);
+	assert_int_equal(de.status, end.status);
+	assert_int_equal(de.check, end.check);
+	free(copy);
+}
+
+static void block_rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "slot out of range", "block", 0, "0000000000014000", false },
+		{ "last slot", "block", 0, "0000000000013fff", true },
+		{ "id without a count", "block", 0, "0000000000000002", false },
+		{ "largest id", "block", 0, "ffffffffffff3fff", true },
+		{ "beyond the largest file", "block", 8, "0001000000000000", false },
+		{ "over the end of the largest file", "block", 8, "0000fffffffffffc", false },
+		{ "last bytes of the largest file", "block", 8, "0000fffffffffffb", true },
+		{ "offset that would wrap", "block", 8, "ffffffffffffffff", false },
+		{ "fewer bytes than the header says", "block", 16, "00000004", false },
+		{ "more bytes than the header says", "block", 16, "00000006", false },
+		{ "length that would wrap", "block", 16, "ffffffe0", false },
+		{ "reserved field", "block", 20, "00000001", false },
+		{ "void", "block", 29, "00000001", true },
+		{ "unknown status", "block", 29, "00000002", false },
+		{ "unknown status", "block", 29, "ffffffff", false },
+		{ "reserved field at the end", "block", 33, "80000000", false },
+		{ "any check", "block", 37, "ffffffffffffffff", true },
+	};
+	static const struct payload whole[] = {
+		{ "empty block", WIRE_BLOCK, "0000000000010002 0000000000000000 00000000 00000000"
+		    "00000000 00000000 0000000000000000", false },
+		{ "block of one byte", WIRE_BLOCK, "0000000000010002 0000000000000000 00000001"
+		    "00000000 ff 00000000 00000000 0000000000000000", true },
+	};
+	uint8_t f[WIRE_BLOCK_HEAD_BYTES];
+	struct wire_block d;
+
+	(void)state;
+	check_patches(cases, sizeof cases / sizeof *cases);
+	check_payloads(whole, sizeof whole / sizeof *whole);
+
+	/* Another frame of the same length is no block. */
+	wire_block_encode(f, &(struct wire_block){ 0x10002, 0, 5 });
+	f[0] = WIRE_ENTRY;
+	assert_int_equal(wire_block_decode(&d, f, NULL), PTCP_EPROTO);
+}
+
+static void largest_block(void **state)
+{
+	const struct wire_block b = { UINT64_C(0xffffffffffff3fff), WIRE_FILE_MAX - WIRE_BLOCK_MAX,
+		WIRE_BLOCK_MAX };
+	const struct wire_block_end end = { WIRE_BLOCK_VOID, UINT64_MAX };
+	uint8_t *f = malloc(RECODE_MAX_BYTES);
+	size_t n;
+	bool same;
+
+	(void)state;
+	assert_non_null(f);
+	n = wire_block_encode(f, &b);
+	memset(f + n, 0x5a, b.length_bytes);
+	n += b.length_bytes;
+	n += wire_block_end_encode(f + n, &end);
+	assert_int_equal(n, RECODE_MAX_BYTES);
+	assert_int_equal(recode_exact(f, n, &same), 0);
+	assert_true(same);
+	/* One more, consistently, is over the limit. */
+	put_u32(f + 4, WIRE_BLOCK_FIELDS + WIRE_BLOCK_MAX + 1 + WIRE_BLOCK_END_BYTES);
+	put_u32(f + WIRE_HEADER_BYTES + 16, WIRE_BLOCK_MAX + 1);
+	assert_int_equal(recode_exact(f, n, &same), PTCP_EPROTO);
+	free(f);
+}
+
+/* ---- The grid ---- */
+
+static void check_grid(uint64_t size)
+{
+	uint32_t b = wire_grid_bytes(size), n = wire_grid_blocks(size), i, last;
+	uint64_t sum = 0;
+
+	check_that(b == 256u << 10 || b == 512u << 10 || b == 1u << 20 || b == 2u << 20,
+	    "%llu: blocks of %u", (unsigned long long)size, b);
+	assert_true(n <= 1u << 27);
+	if (size == 0) {
+		assert_int_equal(n, 0);
+		assert_int_equal(wire_grid_length(size, 0), 0);
+		return;
+	}
+	/* As small as the number of blocks allows. */
+	assert_true(n <= 1u << 20 || b == WIRE_BLOCK_MAX);
+	if (b > 256u << 10)
+		assert_true(size > (uint64_t)(b / 2) << 20);
+	/* All full but for the last, which has the rest. */
+	assert_true(n > 0);
+	last = wire_grid_length(size, n - 1);
+	assert_in_range(last, 1, b);
+	check_that((uint64_t)(n - 1) * b + last == size, "%llu: not covered",
+	    (unsigned long long)size);
+	for (i = 0; i < n - 1; i += n <= 4096 ? 1 : n / 64)
+		assert_int_equal(wire_grid_length(size, i), b);
+	if (n > 1)
+		assert_int_equal(wire_grid_length(size, n - 2), b);
+	for (i = 0; n <= 4096 && i < n; i++)
+		sum += wire_grid_length(size, i);
+	assert_true(n > 4096 || sum == size);
+	/* Nothing beyond. */
+	assert_int_equal(wire_grid_length(size, n), 0);
+	assert_int_equal(wire_grid_length(size, n + 1), 0);
+	assert_int_equal(wire_grid_length(size, UINT32_MAX), 0);
+}
+
+static void grid_of_known_sizes(void **state)
+{
+	static const struct { uint64_t size; uint32_t bytes, blocks; } cases[] = {
+		{ 0, 1u << 18, 0 },
+		{ 1, 1u << 18, 1 },
+		{ (1u << 18) - 1, 1u << 18, 1 },
+		{ 1u << 18, 1u << 18, 1 },
+		{ (1u << 18) + 1, 1u << 18, 2 },
+		{ (1u << 19) - 1, 1u << 18, 2 },
+		{ 5000000000, 1u << 18, 19074 },
+		{ UINT64_C(1) << 32, 1u << 18, 1u << 14 },
+		{ (UINT64_C(1) << 38) - 1, 1u << 18, 1u << 20 },
+		{ UINT64_C(1) << 38, 1u << 18, 1u << 20 },
+		{ (UINT64_C(1) << 38) + 1, 1u << 19, (1u << 19) + 1 },
+		{ UINT64_C(1) << 39, 1u << 19, 1u << 20 },
+		{ (UINT64_C(1) << 39) + 1, 1u << 20, (1u << 19) + 1 },
+		{ UINT64_C(1) << 40, 1u << 20, 1u << 20 },
+		{ (UINT64_C(1) << 40) + 1, 1u << 21, (1u << 19) + 1 },
+		{ UINT64_C(1) << 41, 1u << 21, 1u << 20 },
+		{ (UINT64_C(1) << 41) + 1, 1u << 21, (1u << 20) + 1 },
+		{ WIRE_FILE_MAX - 1, 1u << 21, 1u << 27 },
+		{ WIRE_FILE_MAX, 1u << 21, 1u << 27 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(wire_grid_bytes(cases[i].size), cases[i].bytes);
+		assert_int_equal(wire_grid_blocks(cases[i].size), cases[i].blocks);
+		check_grid(cases[i].size);
+	}
+}
+
+/* Too large is refused before; if it is not, nothing wraps. */
+static void grid_of_impossible_sizes(void **state)
+{
+	static const uint64_t sizes[] = { WIRE_FILE_MAX + 1, UINT64_C(1) << 60,
+		UINT64_MAX - WIRE_BLOCK_MAX, UINT64_MAX - 1, UINT64_MAX };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		assert_int_equal(wire_grid_bytes(sizes[i]), WIRE_BLOCK_MAX);
+		assert_int_equal(wire_grid_blocks(sizes[i]), 0);
+		assert_int_equal(wire_grid_length(sizes[i], 0), 0);
+		assert_int_equal(wire_grid_length(sizes[i], UINT32_MAX), 0);
+	}
+}
+
+static void grid_of_random_sizes(void **state)
+{
+	uint64_t x = 0x9e3779b97f4a7c15; /* xorshift64 from a fixed start */
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		check_grid((x & (WIRE_FILE_MAX - 1)) >> (x >> 58) % 48);
+	}
+	for (i = 18; i <= 48; i++) {
+		check_grid((UINT64_C(1) << i) - 1);
+		check_grid(UINT64_C(1) << i);
+		if (i < 48)
+			check_grid((UINT64_C(1) << i) + 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sample),
+		cmocka_unit_test(every_frame_has_a_sample),
+		cmocka_unit_test(every_frame_is_documented),
+		cmocka_unit_test(largest_frames_fit_their_limits),
+		cmocka_unit_test(headers),
+		cmocka_unit_test(header_of_every_type),
+		cmocka_unit_test(block_golden),
+		cmocka_unit_test(block_rules),
+		cmocka_unit_test(largest_block),
+		cmocka_unit_test(grid_of_known_sizes),
+		cmocka_unit_test(grid_of_impossible_sizes),
+		cmocka_unit_test(grid_of_random_sizes),
+	};
+	return cmocka_run_group_tests_name("wire/frame", tests, NULL, NULL);
+}
