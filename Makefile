@@ -23,7 +23,8 @@ plan_LAYERS :=
 cli_SRC   :=
 
 TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
-	store/test_dir store/test_hash store/test_io
+	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
+	store/test_sink store/test_entry
 
 # ------------------------------------------------------------- Compiling
 
