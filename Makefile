@@ -24,7 +24,7 @@ cli_SRC   :=
 
 TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
 	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
-	store/test_sink store/test_entry
+	store/test_sink store/test_entry store/test_race store/test_torture
 
 # ------------------------------------------------------------- Compiling
 
@@ -65,6 +65,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
 
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+$(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
