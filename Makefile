@@ -48,7 +48,7 @@ cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean help setup
+.PHONY: all check clean help setup bench-hash bench-small
 .SECONDARY:
 
 all: $(BUILD)/libptcp.a
@@ -75,6 +75,10 @@ $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc real
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+
+# make bench-hash, bench-small: the store's own tricks beside the plain way.
+bench-hash bench-small: bench-%: $(BUILD)/tests/bench/bench_%
+	$(Q)$< $(ARGS)
 
 setup:
 	$(Q)contrib/setup

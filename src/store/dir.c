@@ -38,6 +38,7 @@ struct tree {
 	unsigned open;
 	mode_t umask;
 	atomic_bool no_cached; /* this kernel has no RESOLVE_CACHED */
+	_Atomic uint64_t note;  /* dev << 2 | note */
 	struct dir *root;
 };
 
@@ -168,6 +169,21 @@ const struct sys *dir_sys(const struct dir *d)
 mode_t dir_umask(const struct dir *d)
 {
 	return d->tree->umask;
+}
+
+unsigned dir_noted(const struct dir *d, uint64_t dev)
+{
+	uint64_t got = atomic_load_explicit(&d->tree->note, memory_order_relaxed);
+
+	return got >> 2 == dev ? (unsigned)(got & 3) : 0;
+}
+
+void dir_note(const struct dir *d, uint64_t dev, unsigned note)
+{
+	assert(note >= 1 && note <= 3);
+	/* Linux has 32 bits of dev, which glibc spreads over 44. */
+	if (dev <= UINT64_MAX >> 2)
+		atomic_store_explicit(&d->tree->note, dev << 2 | note, memory_order_relaxed);
 }
 
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags)

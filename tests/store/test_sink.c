@@ -203,7 +203,7 @@ static void leftovers(void **state)
 		s = make("f", 4);
 		if (i % 2 == 0)
 			assert_int_equal(sink_write(s, "ne", 2, 0, NULL), 0);
-		assert_int_equal(sink_write(s, "new!" + (i % 2 ? 0 : 2), i % 2 ? 4 : 2,
+		assert_int_equal(sink_write(s, &"new!"[i % 2 ? 0 : 2], i % 2 ? 4 : 2,
 		    i % 2 ? 0 : 2, NULL), 0);
 		assert_int_equal(sink_commit(s, NULL), 0);
 		sink_unref(s);
@@ -406,7 +406,7 @@ static int attempt(int pieces, struct ptcp_err *e)
 	int i, r = 0;
 
 	for (i = 0; i < pieces && r == 0; i++)
-		r = sink_write(s, "new!" + i * 4 / pieces, 4 / (size_t)pieces,
+		r = sink_write(s, &"new!"[i * 4 / pieces], 4 / (size_t)pieces,
 		    (uint64_t)(i * 4 / pieces), e);
 	if (r == 0 && (r = sink_commit(s, e)) != 0) {
 		fx_holds("f", "old");
