@@ -113,6 +113,20 @@ static void empty_file(void **state)
 	assert_int_equal(fx_count(""), 2);
 }
 
+/* The length is what was announced, where the end of the file is a hole too. */
+static void hole_at_the_end(void **state)
+{
+	struct sink *s = make("f", 100000);
+	uint8_t back[100000], want[100000] = "head";
+
+	(void)state;
+	assert_int_equal(sink_write(s, "head", 4, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(fx_read("f", back, sizeof back), sizeof back);
+	assert_memory_equal(back, want, sizeof back);
+}
+
 static void metadata(void **state)
 {
 	struct meta m = { .set_mode = true, .set_mtime = true, .mode = 07754,
@@ -378,6 +392,50 @@ static void taken_over(void **state)
 	}
 }
 
+/* One that writes nothing before it commits cannot be told from our fresh part by
+ * its size: it must not take ours over. */
+static void and_commits_nothing(void)
+{
+	struct sink *s = make("f", 0);
+
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+}
+
+static void empty_one_meanwhile(void **state)
+{
+	struct sink *s = make("f", 5);
+
+	(void)state;
+	when = FX_flock;
+	deed = and_commits_nothing;
+	fx_before(hook);
+	assert_int_equal(sink_write(s, "our", 3, 0, NULL), 0);
+	assert_null(deed);
+	fx_holds("f", "");
+	assert_int_equal(sink_write(s, "s!", 2, 3, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("f", "ours!");
+}
+
+/* As on network file systems: what failed to be written is told by close(). */
+static void told_late(void **state)
+{
+	struct sink *s = make("f", 4);
+	struct ptcp_err e;
+
+	(void)state;
+	fx_text("f", "old");
+	assert_int_equal(sink_write(s, "new!", 4, 0, NULL), 0);
+	fx_fail_always(FX_close, EDQUOT);
+	assert_int_equal(sink_commit(s, &e), PTCP_ENOSPC);
+	assert_int_equal(e.sys, EDQUOT);
+	fx_holds("f", "old");
+	sink_discard(s);
+	sink_unref(s);
+}
+
 static void discard(void **state)
 {
 	struct sink *s = make("f", 10);
@@ -563,9 +621,9 @@ static void own_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		sink_test(one_file), sink_test(empty_file), sink_test(metadata), sink_test(odd_names),
+		sink_test(one_file), sink_test(empty_file), sink_test(hole_at_the_end), sink_test(metadata), sink_test(odd_names),
 		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(busy),
-		sink_test(taken_over), sink_test(discard), sink_test(faults), sink_test(short_writes),
+		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late), sink_test(discard), sink_test(faults), sink_test(short_writes),
 		sink_test(side_by_side), sink_test(discard_while_written), sink_test(own_names),
 	};
 	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);
