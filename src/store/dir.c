@@ -243,8 +243,7 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		if (errno == ENOTDIR || errno == ELOOP)
 			return fail_why(e, PTCP_EIO, errno, d, NULL, "not a directory");
 		if (errno == EXDEV)
-			return fail_why(e, PTCP_EIO, errno, d, NULL,
-			    "leaves the directory that is served");
+			return fail_why(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
 		return fail_sys(e, errno, d, NULL, "cannot open the directory");
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {

@@ -242,6 +242,33 @@ static void change_while_read(void **state)
 	}
 }
 
+/* Checked, hence to be closed, while a block is read once more. */
+static struct source *checked;
+
+static void check(void)
+{
+	int fds = fx_open_fds();
+
+	assert_int_equal(source_check(checked, NULL), 0);
+	assert_int_equal(fx_open_fds(), fds);
+}
+
+static void check_while_read(void **state)
+{
+	int fds;
+
+	(void)state;
+	checked = make(20000);
+	fds = fx_open_fds();
+	on_read = check;
+	fx_before(before_read);
+	assert_int_equal(source_read(checked, got, 5000, 5000, true, NULL), 0);
+	assert_null(on_read);
+	assert_memory_equal(got, data + 5000, 5000);
+	assert_int_equal(fx_open_fds(), fds);
+	source_unref(checked);
+}
+
 /* A parent becomes a link to somewhere else, before the file is opened. */
 static void parent_swapped(void **state)
 {
@@ -432,7 +459,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		source_test(whole), source_test(blocks), source_test(changes),
-		source_test(change_between_blocks), source_test(change_while_read),
+		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
 		source_test(parent_swapped), source_test(again), source_test(without_nowait),
 		source_test(faults), source_test(threads),
 	};
