@@ -652,7 +652,8 @@ static void own_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		sink_test(one_file), sink_test(empty_file), sink_test(hole_at_the_end), sink_test(metadata), sink_test(odd_names),
+		sink_test(one_file), sink_test(empty_file), sink_test(hole_at_the_end),
+		sink_test(metadata), sink_test(odd_names),
 		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(busy),
 		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late),
 		sink_test(commit_while_written), sink_test(discard), sink_test(faults), sink_test(short_writes),
