@@ -29,7 +29,8 @@ cli_SRC   :=
 
 TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
 	wire/test_frame wire/test_start wire/test_entry \
-	store/test_dir store/test_hash store/test_io
+	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
+	store/test_sink store/test_entry store/test_race store/test_torture
 
 # ------------------------------------------------------------- Compiling
 
@@ -53,7 +54,7 @@ cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean fuzz fuzz-seeds help setup FORCE
+.PHONY: all check clean fuzz fuzz-seeds help setup bench-hash bench-small FORCE
 .SECONDARY:
 
 all: $(BUILD)/libptcp.a
@@ -70,6 +71,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
 
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+$(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -105,6 +107,10 @@ $(fuzz_BINS): build-fuzz/%: tests/fuzz/%.c $(fuzz_SRC) FORCE
 
 fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 	$(Q)$< tests/fuzz/seeds/wire
+
+# make bench-hash, bench-small: the store's own tricks beside the plain way.
+bench-hash bench-small: bench-%: $(BUILD)/tests/bench/bench_%
+	$(Q)$< $(ARGS)
 
 setup:
 	$(Q)contrib/setup

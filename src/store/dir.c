@@ -38,6 +38,7 @@ struct tree {
 	unsigned open;
 	mode_t umask;
 	atomic_bool no_cached; /* this kernel has no RESOLVE_CACHED */
+	_Atomic uint64_t note;  /* dev << 2 | note */
 	struct dir *root;
 };
 
@@ -170,6 +171,21 @@ mode_t dir_umask(const struct dir *d)
 	return d->tree->umask;
 }
 
+unsigned dir_noted(const struct dir *d, uint64_t dev)
+{
+	uint64_t got = atomic_load_explicit(&d->tree->note, memory_order_relaxed);
+
+	return got >> 2 == dev ? (unsigned)(got & 3) : 0;
+}
+
+void dir_note(const struct dir *d, uint64_t dev, unsigned note)
+{
+	assert(note >= 1 && note <= 3);
+	/* Linux has 32 bits of dev, which glibc spreads over 44. */
+	if (dev <= UINT64_MAX >> 2)
+		atomic_store_explicit(&d->tree->note, dev << 2 | note, memory_order_relaxed);
+}
+
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags)
 {
 	struct tree *t = d->tree;
@@ -227,8 +243,7 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		if (errno == ENOTDIR || errno == ELOOP)
 			return fail_why(e, PTCP_EIO, errno, d, NULL, "not a directory");
 		if (errno == EXDEV)
-			return fail_why(e, PTCP_EIO, errno, d, NULL,
-			    "leaves the directory that is served");
+			return fail_why(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
 		return fail_sys(e, errno, d, NULL, "cannot open the directory");
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {

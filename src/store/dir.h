@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/err.h"
 #include "store/sys.h"
@@ -66,6 +67,11 @@ void dir_fd_done(struct dir *d);
 /* openat(at, name, flags) that does not wait for the disk: -1 and EAGAIN if it
  * would have to. Where the kernel cannot tell, as openat(). `flags` create nothing. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
+
+/* What somebody learnt of the file system with this st_dev and noted with
+ * dir_note(), 1 to 3; else 0. The tree keeps its last note only. */
+unsigned dir_noted(const struct dir *d, uint64_t dev);
+void dir_note(const struct dir *d, uint64_t dev, unsigned note);
 
 /* "a/b/name" relative to the root, escaped for people (text_escape()), `name`
  * may be NULL; "." is the root. Cut in front with ".." where `cap` (at least 16)

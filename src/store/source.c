@@ -26,9 +26,10 @@ struct source {
 
 /* How to read without waiting for the disk. */
 enum reading {
-	READING_NOWAIT, /* by RWF_NOWAIT */
+	READING_NOWAIT, /* by RWF_NOWAIT: to be tried first, hence 0 */
 	READING_MEMORY, /* a file system without it that lives in memory: just read */
 	READING_WAITS,  /* one that cannot tell: I/O threads only */
+	/* Noted for the file system, so that the next small file need not ask. */
 };
 
 struct source *source_new(struct walk_entry *take)
@@ -44,7 +45,7 @@ struct source *source_new(struct walk_entry *take)
 		.fd = -1,
 	};
 	atomic_init(&s->refs, 1);
-	atomic_init(&s->reading, READING_NOWAIT);
+	atomic_init(&s->reading, (int)dir_noted(s->dir, s->dev));
 	pthread_mutex_init(&s->lock, NULL);
 	take->dir = NULL;
 	take->name = NULL;
@@ -152,15 +153,17 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	return 0;
 }
 
-/* What to do with a file system that has no RWF_NOWAIT (tmpfs until Linux 6.6). */
-static enum reading without_nowait(const struct source *s, int fd)
+/* This file system has no RWF_NOWAIT; tmpfs is one of these. */
+static void without_nowait(struct source *s, int fd)
 {
+	enum reading reading = READING_WAITS;
 	struct statfs st;
 
 	if (dir_sys(s->dir)->fstatfs(fd, &st) == 0 &&
 	    (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
-		return READING_MEMORY;
-	return READING_WAITS;
+		reading = READING_MEMORY;
+	atomic_store(&s->reading, (int)reading);
+	dir_note(s->dir, s->dev, reading);
 }
 
 static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off, bool wait,
@@ -187,7 +190,7 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 			return STORE_AGAIN;
 		} else if (!wait && reading == READING_NOWAIT &&
 		    (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
-			atomic_store(&s->reading, (int)without_nowait(s, fd));
+			without_nowait(s, fd);
 		} else if (errno != EINTR) {
 			return fail_sys(e, errno, s->dir, s->name, "cannot read");
 		}

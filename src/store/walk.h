@@ -43,11 +43,12 @@ void walk_free(struct walk *w);
  * in the order they were added. Holds dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
-/* 1 with an entry (in *out, whatever that held), which the caller ends with walk_entry_fini(); 0 when all has
- * been listed; negative only without memory. What a readdir error cuts short is
- * reported as WALK_FAILED and the walk goes on. Files that ptcp itself is
- * receiving (part files and journals, see sink.h) are not listed, nor is what
- * vanishes between listing and stat; what was added by name is always reported. */
+/* 1 with an entry (in *out, whatever that held), which the caller ends with
+ * walk_entry_fini(); 0 when all has been listed; negative only without memory. What
+ * a readdir error cuts short is reported as WALK_FAILED and the walk goes on. Files
+ * that ptcp itself is receiving (part files and journals, see sink.h) are not
+ * listed, nor is what vanishes between listing and stat; what was added by name is
+ * always reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 

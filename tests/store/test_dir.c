@@ -477,13 +477,31 @@ static void knows_umask(void **state)
 	tree_unref(t);
 }
 
+static void notes(void **state)
+{
+	struct tree *t = open_tree();
+	struct dir *root = tree_root(t);
+
+	(void)state;
+	assert_int_equal(dir_noted(root, 0), 0);
+	assert_int_equal(dir_noted(root, 77), 0);
+	dir_note(root, 77, 2);
+	assert_int_equal(dir_noted(root, 77), 2);
+	assert_int_equal(dir_noted(root, 76), 0);
+	dir_note(root, UINT64_MAX, 1); /* cannot be kept, nor taken for another */
+	assert_int_equal(dir_noted(root, UINT64_MAX), 0);
+	assert_int_equal(dir_noted(root, UINT64_MAX >> 2), 0);
+	dir_unref(root);
+	tree_unref(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_test(trees), fx_test(search_only), fx_test(children), fx_test(bounded),
 		fx_test(swapped), fx_test(resolve_openat2), fx_test(resolve_fallback),
 		fx_test(resolve_again), fx_test(path_text), fx_test(nowait), fx_test(faults),
-		fx_test(threads), fx_test(knows_umask),
+		fx_test(threads), fx_test(knows_umask), fx_test(notes),
 	};
 	return cmocka_run_group_tests_name("store/dir", tests, NULL, NULL);
 }

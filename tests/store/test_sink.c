@@ -1,0 +1,663 @@
+#include "fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "store/part.h"
+#include "store/sink.h"
+
+static struct tree *tree;
+static struct dir *root;
+static const struct meta plain;
+
+static int setup(void **state)
+{
+	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+		return -1;
+	root = tree_root(tree);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	dir_unref(root);
+	tree_unref(tree);
+	if (fx_teardown(state) != 0)
+		return -1;
+	assert_int_equal(sink_open_count(), 0);
+	return 0;
+}
+
+#define sink_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static const char *part_of(const char *name)
+{
+	static char part[PART_NAME_BYTES];
+
+	return part_name(part, name, PART_SUFFIX);
+}
+
+static struct sink *make(const char *name, uint64_t size)
+{
+	struct sink *s = sink_new(root, name, size, &plain);
+
+	assert_non_null(s);
+	return s;
+}
+
+static void receive(const char *name, const char *text)
+{
+	struct sink *s = make(name, strlen(text));
+
+	assert_int_equal(sink_write(s, text, strlen(text), 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+}
+
+static mode_t mode_of(const char *below)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(fx_path(below), &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void one_file(void **state)
+{
+	struct sink *s = make("f", 10);
+	char text[40];
+	struct stat st;
+
+	(void)state;
+	assert_string_equal(sink_path_text(s, text, sizeof text), "f");
+	assert_int_equal(fx_count(""), 0); /* no I/O yet */
+	assert_int_equal(sink_write(s, "56789", 5, 5, NULL), 0);
+	assert_int_equal(sink_open_count(), 1);
+	assert_int_equal(fx_count(""), 1);
+	assert_int_equal(mode_of(part_of("f")), 0600);
+	assert_int_equal(sink_write(s, "01234", 5, 0, NULL), 0);
+	assert_false(fx_exists("f"));
+	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(sink_open_count(), 0);
+	fx_holds("f", "0123456789");
+	assert_int_equal(fx_count(""), 1);
+	assert_int_equal(stat(fx_path("f"), &st), 0);
+	assert_int_equal(st.st_nlink, 1);
+	/* What comes late does no harm. */
+	assert_int_equal(sink_write(s, "xxxxx", 5, 0, NULL), PTCP_ECANCELED);
+	sink_discard(s);
+	fx_holds("f", "0123456789");
+	sink_unref(s);
+	sink_unref(NULL);
+}
+
+static void empty_file(void **state)
+{
+	struct sink *s = make("f", 0);
+
+	(void)state;
+	assert_int_equal(sink_write(s, "", 0, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("f", "");
+	s = make("g", 0);
+	assert_int_equal(sink_commit(s, NULL), 0); /* not written to at all */
+	sink_unref(s);
+	fx_holds("g", "");
+	assert_int_equal(fx_count(""), 2);
+}
+
+/* The length is what was announced, where the end of the file is a hole too. */
+static void hole_at_the_end(void **state)
+{
+	struct sink *s = make("f", 100000);
+	uint8_t back[100000], want[100000] = "head";
+
+	(void)state;
+	assert_int_equal(sink_write(s, "head", 4, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(fx_read("f", back, sizeof back), sizeof back);
+	assert_memory_equal(back, want, sizeof back);
+}
+
+static void metadata(void **state)
+{
+	struct meta m = { .set_mode = true, .set_mtime = true, .mode = 07754,
+		.mtime = { -5, 123456789 } };
+	struct sink *s = sink_new(root, "f", 1, &m);
+	mode_t mask = dir_umask(root);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(sink_write(s, "x", 1, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(stat(fx_path("f"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0754); /* no setuid from a peer */
+	assert_int_equal(st.st_mtim.tv_sec, -5);
+	assert_int_equal(st.st_mtim.tv_nsec, 123456789);
+	receive("g", "x");
+	assert_int_equal(mode_of("g"), 0666 & ~mask);
+	/* A file system that cannot hold them. */
+	fx_fail_always(FX_fchmod, EPERM);
+	fx_fail_always(FX_futimens, EOPNOTSUPP);
+	s = sink_new(root, "h", 1, &m);
+	assert_int_equal(sink_write(s, "x", 1, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(fx_failed(), 2);
+}
+
+static void odd_names(void **state)
+{
+	static const char *const odd[] = { "-rf", "a\nb", "\xff\xfe", " ", "...", "\x1b[31m", "~", "*" };
+	char longest[256];
+	size_t i;
+
+	(void)state;
+	memset(longest, '\xc3', 255);
+	longest[255] = '\0';
+	receive(longest, "long");
+	fx_holds(longest, "long");
+	for (i = 0; i < 8; i++) {
+		receive(odd[i], odd[i]);
+		fx_holds(odd[i], odd[i]);
+	}
+	assert_int_equal(fx_count(""), 9);
+}
+
+/* What bears the name already is replaced, never opened. */
+static void replaces(void **state)
+{
+	struct ptcp_err e;
+	struct sink *s;
+
+	(void)state;
+	fx_mkdir("away");
+	fx_text("away/target", "old");
+	assert_int_equal(symlink("away/target", fx_path("link")), 0);
+	assert_int_equal(link(fx_path("away/target"), fx_path("hard")), 0);
+	assert_int_equal(mkfifo(fx_path("fifo"), 0600), 0);
+	fx_mkdir("dir");
+	receive("link", "new");
+	receive("hard", "new");
+	receive("fifo", "new");
+	fx_holds("link", "new");
+	fx_holds("hard", "new");
+	fx_holds("fifo", "new");
+	fx_holds("away/target", "old");
+	s = make("dir", 3);
+	assert_int_equal(sink_write(s, "new", 3, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
+	assert_int_equal(e.sys, EISDIR);
+	assert_true(fx_exists(part_of("dir")));
+	sink_discard(s);
+	sink_unref(s);
+	assert_int_equal(fx_count("dir"), 0);
+	assert_false(fx_exists(part_of("dir")));
+}
+
+/* The leftover of an earlier run, of any length and mode, whole or in blocks. */
+static void leftovers(void **state)
+{
+	struct sink *s;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		fx_text(part_of("f"), "leftover, and longer than the new one");
+		assert_int_equal(chmod(fx_path(part_of("f")), i < 2 ? 0600 : 0444), 0);
+		s = make("f", 4);
+		if (i % 2 == 0)
+			assert_int_equal(sink_write(s, "ne", 2, 0, NULL), 0);
+		assert_int_equal(sink_write(s, &"new!"[i % 2 ? 0 : 2], i % 2 ? 4 : 2,
+		    i % 2 ? 0 : 2, NULL), 0);
+		assert_int_equal(sink_commit(s, NULL), 0);
+		sink_unref(s);
+		fx_holds("f", "new!");
+		assert_int_equal(fx_count(""), 1);
+	}
+	/* Where it had got its final mode, and opening it for writing fails. */
+	fx_text(part_of("f"), "leftover");
+	s = make("f", 4);
+	fx_fail_nth(2, EACCES);
+	assert_int_equal(sink_write(s, "ne", 2, 0, NULL), 0);
+	assert_int_equal(fx_failed(), 1);
+	assert_int_equal(sink_write(s, "w?", 2, 2, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("f", "new?");
+	assert_int_equal(fx_count(""), 1);
+}
+
+/* Under the part's name lies what could harm: it is not written to. */
+static void planted(void **state)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct ptcp_err e;
+	struct sink *s;
+	struct stat st;
+	int i, fd;
+
+	(void)state;
+	fx_text("precious", "precious");
+	for (i = 0; i < 4; i++) {
+		if (i == 0) {
+			assert_int_equal(symlink("precious", fx_path(part_of("f"))), 0);
+		} else if (i == 1) {
+			assert_int_equal(mkfifo(fx_path(part_of("f")), 0600), 0);
+		} else if (i == 2) {
+			fx_mkdir(part_of("f"));
+		} else {
+			fd = socket(AF_UNIX, SOCK_STREAM, 0);
+			snprintf(sun.sun_path, sizeof sun.sun_path, "%s", fx_path("s"));
+			assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof sun), 0);
+			close(fd);
+			assert_int_equal(rename(fx_path("s"), fx_path(part_of("f"))), 0);
+		}
+		s = make("f", 3);
+		assert_int_equal(sink_write(s, "new", 3, 0, &e), PTCP_EIO);
+		assert_int_equal(e.sys, EEXIST);
+		assert_non_null(strstr(e.msg, part_of("f")));
+		sink_discard(s); /* and what is not ours is not removed */
+		sink_unref(s);
+		assert_int_equal(remove(fx_path(part_of("f"))), 0);
+	}
+	/* A second name of another file: only that name goes. */
+	assert_int_equal(link(fx_path("precious"), fx_path(part_of("f"))), 0);
+	s = make("f", 3);
+	assert_int_equal(sink_write(s, "n", 1, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "ew", 2, 1, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("f", "new");
+	fx_holds("precious", "precious");
+	if (!fx_is_root())
+		return;
+	/* Another user's file, who could read along. */
+	fx_text(part_of("f"), "");
+	assert_int_equal(chown(fx_path(part_of("f")), 12345, 12345), 0);
+	s = make("f", 3);
+	assert_int_equal(sink_write(s, "n", 1, 0, NULL), 0);
+	assert_int_equal(stat(fx_path(part_of("f")), &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	sink_discard(s);
+	sink_unref(s);
+}
+
+static void busy(void **state)
+{
+	struct sink *a = make("f", 6), *b = make("f", 6);
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(sink_write(a, "old", 3, 0, NULL), 0);
+	assert_int_equal(sink_write(b, "new", 3, 0, &e), PTCP_EIO);
+	assert_int_equal(e.sys, EWOULDBLOCK);
+	assert_string_equal(e.msg, "f: another transfer is writing this file (wait until it has ended)");
+	assert_int_equal(sink_write(b, "newnew", 6, 0, &e), PTCP_EIO); /* nor whole */
+	sink_discard(b); /* does not take a's part away */
+	sink_unref(b);
+	assert_int_equal(sink_write(a, "old", 3, 3, NULL), 0);
+	assert_int_equal(sink_commit(a, NULL), 0);
+	sink_unref(a);
+	fx_holds("f", "oldold");
+	/* A dead one's part is free. */
+	a = make("f", 6);
+	assert_int_equal(sink_write(a, "old", 3, 0, NULL), 0);
+	sink_unref(a);
+	assert_true(fx_exists(part_of("f")));
+	b = make("f", 4);
+	assert_int_equal(sink_write(b, "ne", 2, 0, NULL), 0);
+	assert_int_equal(sink_write(b, "w2", 2, 2, NULL), 0);
+	assert_int_equal(sink_commit(b, NULL), 0);
+	sink_unref(b);
+	fx_holds("f", "new2");
+	/* Where there are no locks one works without. */
+	fx_fail_always(FX_flock, ENOLCK);
+	receive("f", "unlocked");
+	fx_holds("f", "unlocked");
+}
+
+/* Another transfer takes the part over, at the worst moments, between our creating
+ * it and our locking it: played by a hook that runs before a system call. */
+static enum fx_call when;
+static void (*deed)(void);
+
+static void hook(enum fx_call call)
+{
+	void (*f)(void) = deed;
+
+	if (call == when && f != NULL) {
+		deed = NULL;
+		f();
+	}
+}
+
+static void take_over(const char *text, int finish)
+{
+	int fd = open(fx_path(part_of("f")), O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	if (finish)
+		assert_int_equal(rename(fx_path(part_of("f")), fx_path("f")), 0);
+	else
+		assert_int_equal(unlink(fx_path(part_of("f"))), 0);
+	close(fd);
+}
+
+static void and_commits(void) { take_over("theirs", 1); }
+static void and_discards(void) { take_over("theirs", 0); }
+
+static void taken_over(void **state)
+{
+	static void (*const deeds[])(void) = { and_commits, and_discards };
+	static const enum fx_call moments[] = { FX_flock, FX_fstat };
+	struct sink *s;
+	int i, j, k;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < 2; j++) {
+			for (k = 0; k < 2; k++) { /* a fresh part, a leftover */
+				if (k == 1)
+					fx_text(part_of("f"), "leftover");
+				else if (moments[j] == FX_fstat)
+					continue; /* locked by then */
+				s = make("f", 5);
+				when = moments[j];
+				deed = deeds[i];
+				fx_before(hook);
+				assert_int_equal(sink_write(s, "our", 3, 0, NULL), 0);
+				assert_null(deed);
+				if (i == 0)
+					fx_holds("f", "theirs");
+				assert_int_equal(sink_write(s, "s!", 2, 3, NULL), 0);
+				assert_int_equal(sink_commit(s, NULL), 0);
+				sink_unref(s);
+				fx_holds("f", "ours!");
+				assert_int_equal(fx_count(""), 1);
+			}
+		}
+	}
+}
+
+/* One that writes nothing before it commits cannot be told from our fresh part by
+ * its size: it must not take ours over. */
+static void and_commits_nothing(void)
+{
+	struct sink *s = make("f", 0);
+
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+}
+
+static void empty_one_meanwhile(void **state)
+{
+	struct sink *s = make("f", 5);
+
+	(void)state;
+	when = FX_flock;
+	deed = and_commits_nothing;
+	fx_before(hook);
+	assert_int_equal(sink_write(s, "our", 3, 0, NULL), 0);
+	assert_null(deed);
+	fx_holds("f", "");
+	assert_int_equal(sink_write(s, "s!", 2, 3, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("f", "ours!");
+}
+
+/* As on network file systems: what failed to be written is told by close(). */
+static void told_late(void **state)
+{
+	struct sink *s = make("f", 4);
+	struct ptcp_err e;
+
+	(void)state;
+	fx_text("f", "old");
+	assert_int_equal(sink_write(s, "new!", 4, 0, NULL), 0);
+	fx_fail_always(FX_close, EDQUOT);
+	assert_int_equal(sink_commit(s, &e), PTCP_ENOSPC);
+	assert_int_equal(e.sys, EDQUOT);
+	fx_holds("f", "old");
+	sink_discard(s);
+	sink_unref(s);
+}
+
+static void discard(void **state)
+{
+	struct sink *s = make("f", 10);
+
+	(void)state;
+	fx_text("f", "old");
+	sink_discard(s);
+	sink_unref(s);
+	s = make("f", 10);
+	assert_int_equal(sink_write(s, "12345", 5, 0, NULL), 0);
+	sink_discard(s);
+	sink_discard(s);
+	assert_int_equal(sink_open_count(), 0);
+	assert_int_equal(sink_write(s, "12345", 5, 5, NULL), PTCP_ECANCELED);
+	sink_unref(s);
+	fx_holds("f", "old");
+	assert_int_equal(fx_count(""), 1);
+}
+
+/* A block that came twice is still being written when the file is committed: it is
+ * let finish, then the descriptor goes. What has the part's name by then is of
+ * another transfer. */
+static struct sink *late;
+
+static void commit_early(void)
+{
+	assert_int_equal(sink_commit(late, NULL), 0);
+	fx_text(part_of("f"), "another's");
+	sink_discard(late);
+	assert_int_equal(sink_open_count(), 1);
+}
+
+static void commit_while_written(void **state)
+{
+	(void)state;
+	late = make("f", 4);
+	assert_int_equal(sink_write(late, "new!", 4, 0, NULL), 0);
+	when = FX_pwrite;
+	deed = commit_early;
+	fx_before(hook);
+	assert_int_equal(sink_write(late, "new!", 4, 0, NULL), 0);
+	assert_null(deed);
+	assert_int_equal(sink_open_count(), 0);
+	fx_holds("f", "new!");
+	fx_holds(part_of("f"), "another's");
+	sink_unref(late);
+}
+
+static const struct meta full = { true, true, 0644, { 1000, 1 } };
+
+/* Receives f in blocks and, if that works, commits; else gives up. */
+static int attempt(int pieces, struct ptcp_err *e)
+{
+	struct sink *s = sink_new(root, "f", 4, &full);
+	int i, r = 0;
+
+	for (i = 0; i < pieces && r == 0; i++)
+		r = sink_write(s, &"new!"[i * 4 / pieces], 4 / (size_t)pieces,
+		    (uint64_t)(i * 4 / pieces), e);
+	if (r == 0 && (r = sink_commit(s, e)) != 0) {
+		fx_holds("f", "old");
+		if (sink_commit(s, NULL) == 0) /* it can be tried again */
+			fx_holds("f", "new!");
+		else
+			r = 1;
+	}
+	if (r != 0)
+		sink_discard(s);
+	sink_unref(s);
+	return r;
+}
+
+/* Each call fails in turn: an error with its errno, the old file stays as it was,
+ * no descriptor stays open, and the next attempt succeeds. */
+static void faults(void **state)
+{
+	static const int why[] = { EIO, ENOSPC, EMFILE };
+	struct ptcp_err e;
+	int n, w, way, r, fds = fx_open_fds();
+
+	(void)state;
+	for (w = 0; w < 3; w++) {
+		for (way = 0; way < 4; way++) {
+			for (n = 1;; n++) {
+				remove(fx_path(part_of("f")));
+				fx_text("f", "old");
+				if (way >= 2)
+					fx_text(part_of("f"), "leftover");
+				fx_heal();
+				fx_fail_nth(n, why[w]);
+				e.sys = 0;
+				r = attempt(way % 2 ? 2 : 1, &e);
+				if (r != 0) {
+					assert_int_equal(fx_failed(), 1);
+					assert_int_equal(e.sys, why[w]);
+					assert_int_equal(e.code, why[w] == ENOSPC ? PTCP_ENOSPC : PTCP_EIO);
+				}
+				assert_int_equal(fx_open_fds(), fds);
+				if (fx_failed() == 0)
+					break;
+				fx_heal();
+				assert_int_equal(attempt(1, NULL), 0);
+				fx_holds("f", "new!");
+				assert_int_equal(fx_count(""), 1);
+			}
+			assert_true(n > 8);
+		}
+	}
+}
+
+static void short_writes(void **state)
+{
+	char text[1000];
+
+	(void)state;
+	memset(text, 'x', 999);
+	text[999] = '\0';
+	fx_short_io(7);
+	receive("f", text);
+	assert_true(fx_calls_of(FX_pwrite) > 140);
+	fx_heal();
+	fx_holds("f", text);
+	fx_fail_nth(4, EINTR); /* open, flock, fstat, pwrite */
+	receive("f", "interrupted");
+	assert_int_equal(fx_failed(), 1);
+	fx_holds("f", "interrupted");
+}
+
+#define BLOCK 1000
+#define BLOCKS 400
+
+static struct { struct sink *s; atomic_int next; uint8_t data[BLOCK * BLOCKS]; } shared;
+
+static void *write_blocks(void *arg)
+{
+	int i;
+
+	(void)arg;
+	while ((i = atomic_fetch_add(&shared.next, 1)) < BLOCKS)
+		if (sink_write(shared.s, shared.data + i * BLOCK, BLOCK, (uint64_t)i * BLOCK, NULL) != 0)
+			return "write failed";
+	return NULL;
+}
+
+static void side_by_side(void **state)
+{
+	static uint8_t back[BLOCK * BLOCKS];
+	pthread_t t[4];
+	void *bad;
+	int i, round;
+
+	(void)state;
+	for (i = 0; i < BLOCK * BLOCKS; i++)
+		shared.data[i] = (uint8_t)(i * 31 >> 3);
+	for (round = 0; round < 20; round++) {
+		shared.s = make("f", BLOCK * BLOCKS);
+		atomic_store(&shared.next, 0);
+		for (i = 0; i < 4; i++)
+			assert_int_equal(pthread_create(&t[i], NULL, write_blocks, NULL), 0);
+		for (i = 0; i < 4; i++) {
+			pthread_join(t[i], &bad);
+			assert_null(bad);
+		}
+		assert_int_equal(sink_commit(shared.s, NULL), 0);
+		sink_unref(shared.s);
+		assert_int_equal(fx_read("f", back, sizeof back), sizeof back);
+		assert_memory_equal(back, shared.data, sizeof back);
+	}
+}
+
+/* Given up while others write: they fail or succeed, and never write to what has
+ * been closed (the descriptors' numbers are taken at once by another file). */
+static void discard_while_written(void **state)
+{
+	pthread_t t[4];
+	int i, round, bait;
+
+	(void)state;
+	for (round = 0; round < 50; round++) {
+		shared.s = make("f", BLOCK * BLOCKS);
+		atomic_store(&shared.next, 0);
+		for (i = 0; i < 4; i++)
+			assert_int_equal(pthread_create(&t[i], NULL, write_blocks, NULL), 0);
+		while (atomic_load(&shared.next) < 5 + round)
+			;
+		sink_discard(shared.s);
+		bait = open(fx_path("bait"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		for (i = 0; i < 4; i++)
+			pthread_join(t[i], NULL);
+		close(bait);
+		fx_holds("bait", "");
+		sink_unref(shared.s);
+		assert_int_equal(fx_count(""), 1);
+	}
+}
+
+static void own_names(void **state)
+{
+	char name[PART_NAME_BYTES];
+
+	(void)state;
+	assert_true(sink_is_own_name(part_name(name, "x", PART_SUFFIX)));
+	assert_true(sink_is_own_name(part_name(name, "", PART_LINK_SUFFIX)));
+	assert_true(sink_is_own_name(part_name(name, "\n", PART_JOURNAL_SUFFIX)));
+	assert_false(sink_is_own_name(""));
+	assert_false(sink_is_own_name(".ptcp-"));
+	assert_false(sink_is_own_name(".ptcp-0123456789abcdef"));
+	assert_false(sink_is_own_name(".ptcp-0123456789abcdefg.part"));
+	assert_false(sink_is_own_name("x.ptcp-0123456789abcdef.part"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		sink_test(one_file), sink_test(empty_file), sink_test(hole_at_the_end),
+		sink_test(metadata), sink_test(odd_names),
+		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(busy),
+		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late),
+		sink_test(commit_while_written), sink_test(discard), sink_test(faults), sink_test(short_writes),
+		sink_test(side_by_side), sink_test(discard_while_written), sink_test(own_names),
+	};
+	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);
+}

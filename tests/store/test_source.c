@@ -1,0 +1,467 @@
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/source.h"
+
+#define BIG 300000
+
+static struct tree *tree;
+static struct dir *root;
+static uint8_t data[BIG], got[BIG];
+
+static int setup(void **state)
+{
+	uint32_t x = 7;
+	size_t i;
+
+	for (i = 0; i < BIG; i++)
+		data[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+		return -1;
+	root = tree_root(tree);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	dir_unref(root);
+	tree_unref(tree);
+	return fx_teardown(state);
+}
+
+#define source_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/* The file t/f of n bytes, listed. */
+static struct source *make(size_t n)
+{
+	struct dir *t = dir_child(root, "t");
+	struct walk_entry e;
+	struct source *s;
+	struct walk *w;
+
+	if (!fx_exists("t"))
+		fx_mkdir("t");
+	fx_write("t/f", data, n);
+	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_add(w, t, "f", NULL), 0);
+	assert_int_equal(walk_next(w, &e, NULL), 1);
+	s = source_new(&e);
+	assert_non_null(s);
+	assert_null(e.dir);
+	assert_null(e.name);
+	walk_free(w);
+	dir_unref(t);
+	return s;
+}
+
+static void whole(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 4096, 10240, BIG };
+	char text[40];
+	struct source *s;
+	size_t i;
+	int fds;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		s = make(sizes[i]);
+		assert_int_equal(source_size_bytes(s), sizes[i]);
+		assert_string_equal(source_path_text(s, text, sizeof text), "t/f");
+		fds = fx_open_fds();
+		memset(got, 0, sizeof got);
+		assert_int_equal(source_read(s, got, sizes[i], 0, true, NULL), 0);
+		assert_memory_equal(got, data, sizes[i]);
+		memset(got, 0, sizeof got);
+		assert_int_equal(source_read(s, got, sizes[i], 0, false, NULL), 0); /* cached */
+		assert_memory_equal(got, data, sizes[i]);
+		assert_int_equal(fx_open_fds(), fds);
+		assert_int_equal(source_check(s, NULL), 0);
+		source_unref(s);
+	}
+	source_unref(NULL);
+}
+
+static void blocks(void **state)
+{
+	struct source *s = make(BIG);
+	int fds = fx_open_fds();
+	size_t off, n;
+
+	(void)state;
+	fx_short_io(999); /* the kernel may give less than it was asked for */
+	for (off = 0; off < BIG; off += n) {
+		n = BIG - off < 65536 ? BIG - off : 65536;
+		assert_int_equal(source_read(s, got + off, n, off, off % 131072 == 0, NULL), 0);
+	}
+	assert_memory_equal(got, data, BIG);
+	assert_int_equal(fx_open_fds(), fds + 1);
+	assert_int_equal(source_check(s, NULL), 0);
+	assert_int_equal(fx_open_fds(), fds);
+	/* A block may be wanted once more after that. */
+	memset(got, 0, sizeof got);
+	assert_int_equal(source_read(s, got, 5000, 70000, true, NULL), 0);
+	assert_memory_equal(got, data + 70000, 5000);
+	assert_int_equal(fx_open_fds(), fds + 1);
+	source_unref(s);
+	assert_int_equal(fx_open_fds(), fds - 1); /* its directory too */
+}
+
+/* What may happen to a file after it was listed. */
+static void grow(void) { fx_write("t/f", data, 20001); }
+static void shrink(void) { assert_int_equal(truncate(fx_path("t/f"), 100), 0); }
+static void touch(void)
+{
+	struct timespec ts[2] = { { 0, UTIME_OMIT }, { 1000, 5 } };
+
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("t/f"), ts, 0), 0);
+}
+/* Written to, and the time put back: ctime tells. */
+static void hide(void)
+{
+	struct timespec ts[2];
+	struct stat st;
+
+	assert_int_equal(stat(fx_path("t/f"), &st), 0);
+	usleep(20000); /* the kernel's clock for files ticks at 4 to 10 ms */
+	fx_write("t/f", data + 1, 20000);
+	ts[0] = st.st_atim;
+	ts[1] = st.st_mtim;
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("t/f"), ts, 0), 0);
+}
+static void vanish(void) { assert_int_equal(unlink(fx_path("t/f")), 0); }
+static void replace(void)
+{
+	fx_write("t/g", data, 20000);
+	assert_int_equal(rename(fx_path("t/g"), fx_path("t/f")), 0);
+}
+static void become_link(void)
+{
+	assert_int_equal(rename(fx_path("t/f"), fx_path("t/g")), 0);
+	assert_int_equal(symlink("g", fx_path("t/f")), 0);
+}
+static void become_fifo(void)
+{
+	vanish();
+	assert_int_equal(mkfifo(fx_path("t/f"), 0600), 0);
+}
+static void become_dir(void)
+{
+	vanish();
+	fx_mkdir("t/f");
+}
+
+static void changes(void **state)
+{
+	static void (*const how[])(void) = {
+		grow, shrink, touch, hide, vanish, replace, become_link, become_fifo, become_dir,
+	};
+	struct ptcp_err e;
+	struct source *s;
+	size_t i;
+	int way;
+
+	(void)state;
+	for (i = 0; i < sizeof how / sizeof *how; i++) {
+		for (way = 0; way < 4; way++) {
+			remove(fx_path("t/f"));
+			s = make(20000);
+			how[i]();
+			e.code = 0;
+			switch (way) {
+			case 0: assert_int_equal(source_read(s, got, 20000, 0, true, &e), PTCP_ECHANGED); break;
+			case 1: assert_int_equal(source_read(s, got, 20000, 0, false, &e), PTCP_ECHANGED); break;
+			case 2: assert_int_equal(source_read(s, got, 99, 100, true, &e), PTCP_ECHANGED); break;
+			case 3: assert_int_equal(source_check(s, &e), PTCP_ECHANGED); break;
+			}
+			assert_int_equal(e.code, PTCP_ECHANGED);
+			assert_non_null(strstr(e.msg, "t/f: "));
+			source_unref(s);
+		}
+	}
+}
+
+static void change_between_blocks(void **state)
+{
+	static void (*const how[])(void) = { grow, shrink, touch, hide, vanish, replace };
+	struct source *s;
+	size_t i;
+	int r;
+
+	(void)state;
+	for (i = 0; i < sizeof how / sizeof *how; i++) {
+		s = make(20000);
+		assert_int_equal(source_read(s, got, 10000, 0, true, NULL), 0);
+		how[i]();
+		r = source_read(s, got + 10000, 10000, 10000, true, NULL);
+		if (how[i] == shrink)
+			assert_int_equal(r, PTCP_ECHANGED); /* the end came too early */
+		else
+			assert_int_equal(r, 0);
+		assert_int_equal(source_check(s, NULL), PTCP_ECHANGED);
+		source_unref(s);
+	}
+}
+
+/* A file that is written to just while its only block is read. */
+static void (*on_read)(void);
+
+static void before_read(enum fx_call call)
+{
+	void (*f)(void) = on_read;
+
+	if (call == FX_preadv2 && f != NULL) {
+		on_read = NULL;
+		f();
+	}
+}
+
+static void change_while_read(void **state)
+{
+	static void (*const how[])(void) = { grow, shrink, touch, hide, vanish, replace };
+	struct source *s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof how / sizeof *how; i++) {
+		s = make(20000);
+		on_read = how[i];
+		fx_before(before_read);
+		assert_int_equal(source_read(s, got, 20000, 0, true, NULL), PTCP_ECHANGED);
+		assert_null(on_read);
+		source_unref(s);
+	}
+}
+
+/* Checked, hence to be closed, while a block is read once more. */
+static struct source *checked;
+
+static void check(void)
+{
+	int fds = fx_open_fds();
+
+	assert_int_equal(source_check(checked, NULL), 0);
+	assert_int_equal(fx_open_fds(), fds);
+}
+
+static void check_while_read(void **state)
+{
+	int fds;
+
+	(void)state;
+	checked = make(20000);
+	fds = fx_open_fds();
+	on_read = check;
+	fx_before(before_read);
+	assert_int_equal(source_read(checked, got, 5000, 5000, true, NULL), 0);
+	assert_null(on_read);
+	assert_memory_equal(got, data + 5000, 5000);
+	assert_int_equal(fx_open_fds(), fds);
+	source_unref(checked);
+}
+
+/* A parent becomes a link to somewhere else, before the file is opened. */
+static void parent_swapped(void **state)
+{
+	struct source *s = make(100);
+	struct ptcp_err e;
+
+	(void)state;
+	dir_unref(root);
+	tree_unref(tree); /* nothing of it is open but what s holds */
+	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
+	root = tree_root(tree);
+	source_unref(s);
+	s = make(100);
+	source_unref(s);
+	fx_mkdir("other");
+	struct dir *t = dir_child(root, "t");
+	struct walk_entry entry = { .type = WALK_FILE, .dir = t, .name = strdup("f"), .size_bytes = 100 };
+	assert_int_equal(rename(fx_path("t"), fx_path("u")), 0);
+	assert_int_equal(symlink("u", fx_path("t")), 0);
+	s = source_new(&entry);
+	assert_int_equal(source_read(s, got, 100, 0, true, &e), PTCP_EIO);
+	assert_int_equal(e.sys, ENOTDIR);
+	source_unref(s);
+}
+
+static void again(void **state)
+{
+	struct source *s = make(BIG);
+
+	(void)state;
+	/* Opening would wait. */
+	fx_fail_always(FX_openat2, EAGAIN);
+	assert_int_equal(source_read(s, got, BIG, 0, false, NULL), STORE_AGAIN);
+	assert_int_equal(source_read(s, got, 10, 0, false, NULL), STORE_AGAIN);
+	assert_int_equal(source_read(s, got, 10, 0, true, NULL), 0);
+	/* Reading would wait, at once or half way. */
+	fx_heal();
+	fx_fail_always(FX_preadv2, EAGAIN);
+	assert_int_equal(source_read(s, got, 10, 0, false, NULL), STORE_AGAIN);
+	assert_int_equal(source_read(s, got, BIG, 0, false, NULL), STORE_AGAIN);
+	fx_heal();
+	fx_short_io(1000);
+	fx_fail_nth(3, EAGAIN);
+	assert_int_equal(source_read(s, got, 5000, 0, false, NULL), STORE_AGAIN);
+	/* Interrupted: goes on. */
+	fx_heal();
+	fx_fail_nth(1, EINTR);
+	assert_int_equal(source_read(s, got, 5000, 100, false, NULL), 0);
+	assert_memory_equal(got, data + 100, 5000);
+	source_unref(s);
+}
+
+static long fs_type;
+
+static int tell_fs(int fd, struct statfs *st)
+{
+	(void)fd;
+	*st = (struct statfs){ .f_type = fs_type };
+	return 0;
+}
+
+static atomic_int waits;
+
+static ssize_t no_nowait(int fd, const struct iovec *v, int n, off_t off, int flags)
+{
+	if (flags != 0) {
+		atomic_fetch_add(&waits, 1);
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return preadv2(fd, v, n, off, 0);
+}
+
+/* Where the file system cannot tell what is cached, only I/O threads read, and it
+ * is asked once; but what lives in memory is just read. */
+static void without_nowait(void **state)
+{
+	struct sys sys = sys_real;
+	struct source *s;
+
+	(void)state;
+	sys.preadv2 = no_nowait;
+	sys.fstatfs = tell_fs;
+	for (int i = 0; i < 2; i++) {
+		fs_type = i == 0 ? EXT4_SUPER_MAGIC : TMPFS_MAGIC;
+		atomic_store(&waits, 0);
+		dir_unref(root); /* a tree that has learnt nothing yet */
+		tree_unref(tree);
+		assert_int_equal(tree_open(&tree, fx_path(""), &sys, NULL), 0);
+		root = tree_root(tree);
+		s = make(BIG);
+		assert_int_equal(source_read(s, got, 10, 0, false, NULL), i == 0 ? STORE_AGAIN : 0);
+		assert_int_equal(source_read(s, got, 10, 9, false, NULL), i == 0 ? STORE_AGAIN : 0);
+		assert_int_equal(atomic_load(&waits), 1);
+		memset(got, 0, sizeof got);
+		assert_int_equal(source_read(s, got, 1000, 77, true, NULL), 0);
+		assert_memory_equal(got, data + 77, 1000);
+		source_unref(s);
+		s = make(BIG); /* the next file of the file system: not asked again */
+		assert_int_equal(source_read(s, got, BIG, 0, false, NULL), i == 0 ? STORE_AGAIN : 0);
+		assert_int_equal(atomic_load(&waits), 1);
+		source_unref(s);
+	}
+	/* The table is on this stack. */
+	dir_unref(root);
+	tree_unref(tree);
+	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
+	root = tree_root(tree);
+}
+
+/* Each call fails in turn: an error (or "again", where nothing may wait), and no
+ * descriptor stays open; when all is well again so is the source. */
+static void faults(void **state)
+{
+	static const int why[] = { EIO, EMFILE, ENOMEM };
+	struct ptcp_err e;
+	struct source *s;
+	int n, w, fds, r, way;
+
+	(void)state;
+	for (w = 0; w < 3; w++) {
+		for (way = 0; way < 4; way++) {
+			for (n = 1;; n++) {
+				s = make(20000);
+				fds = fx_open_fds();
+				fx_heal();
+				fx_fail_nth(n, why[w]);
+				r = source_read(s, got, way < 2 ? 20000 : 7000, 0, way % 2, &e);
+				if (r == 0 && way >= 2)
+					r = source_check(s, &e);
+				if (r != 0) {
+					assert_int_equal(fx_failed(), 1);
+					assert_int_equal(r, why[w] == ENOMEM ? PTCP_ENOMEM : PTCP_EIO);
+					assert_int_equal(e.sys, why[w]);
+				}
+				if (fx_failed() == 0)
+					break;
+				assert_int_equal(source_read(s, got, 20000, 0, true, NULL), 0);
+				assert_memory_equal(got, data, 20000);
+				source_check(s, NULL);
+				assert_int_equal(fx_open_fds(), fds);
+				source_unref(s);
+			}
+			source_unref(s);
+			assert_true(n > 4);
+		}
+	}
+}
+
+static void *read_randomly(void *arg)
+{
+	struct source *s = arg;
+	uint8_t buf[3000];
+	uint32_t x = (uint32_t)(uintptr_t)buf;
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		x = x * 1664525 + 1013904223;
+		uint64_t off = x / 16 % (BIG - sizeof buf);
+		int r = source_read(s, buf, sizeof buf, off, x >> 31, NULL);
+		if (r < 0 || (r == 0 && memcmp(buf, data + off, sizeof buf) != 0))
+			return "read wrong";
+		if (i % 50 == 0 && source_check(s, NULL) != 0)
+			return "check failed";
+	}
+	source_unref(s);
+	return NULL;
+}
+
+static void threads(void **state)
+{
+	struct source *s = make(BIG);
+	pthread_t t[4];
+	void *bad;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, read_randomly, source_ref(s)), 0);
+	source_unref(s);
+	for (i = 0; i < 4; i++) {
+		pthread_join(t[i], &bad);
+		assert_null(bad);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		source_test(whole), source_test(blocks), source_test(changes),
+		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
+		source_test(parent_swapped), source_test(again), source_test(without_nowait),
+		source_test(faults), source_test(threads),
+	};
+	return cmocka_run_group_tests_name("store/source", tests, NULL, NULL);
+}

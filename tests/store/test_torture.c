@@ -1,0 +1,220 @@
+/* Every allocation of the store fails once. Linked with --wrap for each function
+ * below; what a failure leaks is found by the address sanitizer. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/io.h"
+#include "store/sink.h"
+#include "store/source.h"
+
+static atomic_int armed, countdown, hit;
+
+static int fails(void)
+{
+	if (!atomic_load(&armed) || atomic_fetch_sub(&countdown, 1) != 1)
+		return 0;
+	atomic_store(&hit, 1);
+	errno = ENOMEM;
+	return 1;
+}
+
+#define WRAP(name, type, params, args) \
+	type __real_##name params; \
+	type __wrap_##name params; \
+	type __wrap_##name params { return fails() ? NULL : __real_##name args; }
+
+WRAP(malloc, void *, (size_t n), (n))
+WRAP(calloc, void *, (size_t n, size_t m), (n, m))
+WRAP(realloc, void *, (void *p, size_t n), (p, n))
+WRAP(strdup, char *, (const char *s), (s))
+WRAP(strndup, char *, (const char *s, size_t n), (s, n))
+
+static struct dir *root;
+static const struct meta full = { true, true, 0755, { 1000, 1 } };
+
+static int a_tree(void)
+{
+	struct tree *t;
+	int r = tree_open(&t, fx_path(""), &fx_sys, NULL);
+
+	if (r == 0)
+		tree_unref(t);
+	return r;
+}
+
+static int resolving(void)
+{
+	struct dir *base = dir_child(root, "a"), *d;
+	int r = base == NULL ? PTCP_ENOMEM : dir_resolve(&d, base, "b/c", NULL);
+
+	if (r == 0)
+		dir_unref(d);
+	dir_unref(base);
+	return r;
+}
+
+static int resolving_plainly(void)
+{
+	int r;
+
+	fx_fail_always(FX_openat2, ENOSYS);
+	r = resolving();
+	fx_heal();
+	return r;
+}
+
+/* A file of what is listed, sent; NULL without memory is passed on as a code. */
+static int send_one(struct walk_entry *e)
+{
+	struct source *s = source_new(e);
+	char text[1];
+	int r;
+
+	if (s == NULL) {
+		assert_non_null(e->name); /* still the caller's */
+		walk_entry_fini(e);
+		return PTCP_ENOMEM;
+	}
+	r = source_read(s, text, 1, 0, true, NULL);
+	source_unref(s);
+	return r;
+}
+
+static int walking(void)
+{
+	struct walk_entry e;
+	struct walk *w = NULL;
+	int r, n = 0;
+
+	if ((r = walk_new(&w, NULL)) != 0)
+		return r;
+	if ((r = walk_add(w, root, "a", NULL)) == 0 && (r = walk_add(w, root, NULL, NULL)) == 0 &&
+	    (r = walk_add(w, root, "none", NULL)) == 0) {
+		while ((r = walk_next(w, &e, NULL)) == 1) {
+			n++;
+			if (e.type == WALK_FILE) {
+				if ((r = send_one(&e)) != 0)
+					break;
+			} else {
+				walk_entry_fini(&e);
+			}
+		}
+	}
+	walk_free(w);
+	if (r == 0)
+		assert_int_equal(n, 2 * 10 + 1);
+	return r;
+}
+
+/* Too deep for a stream each: listings are read whole. */
+static int walking_deep(void)
+{
+	struct walk_entry e;
+	struct walk *w;
+	int r, n = 0;
+
+	if ((r = walk_new(&w, NULL)) != 0)
+		return r;
+	if ((r = walk_add(w, root, "deep", NULL)) == 0)
+		while ((r = walk_next(w, &e, NULL)) == 1) {
+			n++;
+			walk_entry_fini(&e);
+		}
+	walk_free(w);
+	if (r == 0)
+		assert_int_equal(n, 2 * 71 + 1);
+	return r;
+}
+
+static int receiving(void)
+{
+	struct dir *d = dir_child(root, "a");
+	struct sink *s;
+	int r;
+
+	if (d == NULL)
+		return PTCP_ENOMEM;
+	s = sink_new(d, "new", 2, &full);
+	dir_unref(d);
+	if (s == NULL)
+		return PTCP_ENOMEM;
+	if ((r = sink_write(s, "x", 1, 0, NULL)) == 0 && (r = sink_write(s, "y", 1, 1, NULL)) == 0)
+		r = sink_commit(s, NULL);
+	sink_unref(s);
+	unlink(fx_path("a/new"));
+	return r;
+}
+
+static int threads(void)
+{
+	struct io *io;
+	int r = io_new(&io, 2, NULL);
+
+	if (r == 0)
+		io_free(io);
+	return r;
+}
+
+static void torture(int (*what)(void), int at_least)
+{
+	int n, r, fds;
+
+	for (n = 1;; n++) {
+		fds = fx_open_fds();
+		atomic_store(&hit, 0);
+		atomic_store(&countdown, n);
+		atomic_store(&armed, 1);
+		r = what();
+		atomic_store(&armed, 0);
+		assert_int_equal(fx_open_fds(), fds);
+		if (!atomic_load(&hit))
+			break;
+		assert_int_equal(r, PTCP_ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	assert_true(n > at_least);
+}
+
+static void everything(void **state)
+{
+	char path[300] = "deep";
+	struct tree *t;
+	int i;
+
+	(void)state;
+	fx_mkdir("a");
+	fx_mkdir("a/b");
+	fx_mkdir("a/b/c");
+	fx_text("a/f", "x");
+	fx_text("a/b/c/g", "y");
+	assert_int_equal(symlink("f", fx_path("a/l")), 0);
+	assert_int_equal(mkfifo(fx_path("a/p"), 0600), 0);
+	torture(a_tree, 2);
+	assert_int_equal(tree_open(&t, fx_path(""), &fx_sys, NULL), 0);
+	root = tree_root(t);
+	torture(resolving, 3);
+	torture(resolving_plainly, 5);
+	torture(walking, 40);
+	torture(receiving, 2);
+	torture(threads, 1);
+	for (i = 0; i < 71; i++) {
+		fx_mkdir(path);
+		strcat(path, "/d");
+	}
+	path[strlen(path) - 1] = 'f';
+	fx_text(path, "x");
+	torture(walking_deep, 71 * 3);
+	dir_unref(root);
+	tree_unref(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { fx_test(everything) };
+	return cmocka_run_group_tests_name("store/torture", tests, NULL, NULL);
+}
