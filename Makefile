@@ -10,18 +10,23 @@ VERSION := 0.1.0
 
 # make check SAN=address,undefined and SAN=thread build in folders of their own.
 SAN ?=
-BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 comma := ,
+BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err units clock
+core_SRC  := err units clock text
 libptcp_LAYERS := core
 plan_LAYERS :=
-cli_SRC   :=
+cli_SRC   := main command options exit process terminal talk connect trust output out_text \
+	out_json transfer cmd_send cmd_recv cmd_serve cmd_key cmd_version
 
 TESTS := core/test_units
+TESTS += cli/test_options cli/test_output cli/test_command
+test_SCRIPTS := tests/layers tests/docs
+e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
+	tests/e2e/test_failures
 
 # ------------------------------------------------------------- Compiling
 
@@ -43,12 +48,16 @@ lib_OBJS  := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
+# The tool needs the library whole; so do the tests that run it.
+tool      := $(if $(filter lib,$(libptcp_LAYERS)),$(BUILD)/ptcp)
+test_SCRIPTS += $(if $(tool),$(e2e_SCRIPTS))
+test_HELPERS := $(BUILD)/tests/e2e/jsonget
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean help setup
+.PHONY: all check clean demo help install setup uninstall
 .SECONDARY:
 
-all: $(BUILD)/libptcp.a
+all: $(BUILD)/libptcp.a $(tool)
 
 $(BUILD)/libptcp.a: $(lib_OBJS)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -61,14 +70,26 @@ $(BUILD)/%.o: %.c Makefile
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
 
+# The tool's parts against a fake of the library.
+$(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
+		$(BUILD)/tests/cli/capture.o \
+		$(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
+
+$(BUILD)/tests/e2e/jsonget: $(BUILD)/tests/e2e/jsonget.o
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,jansson)
+
+$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TOOL_PC)) -lm
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # --------------------------------------------------------------- Testing
 
 # make check T=core/units runs the tests whose name contains that.
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
-	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS) $(test_HELPERS)
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 setup:
 	$(Q)contrib/setup
