@@ -51,7 +51,7 @@ test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 # The tool needs the library whole; so do the tests that run it.
 tool      := $(if $(filter lib,$(libptcp_LAYERS)),$(BUILD)/ptcp)
 test_SCRIPTS += $(if $(tool),$(e2e_SCRIPTS))
-test_HELPERS := $(BUILD)/tests/e2e/jsonget
+test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 
 .DEFAULT_GOAL := all
 .PHONY: all check clean demo help install setup uninstall
@@ -76,7 +76,7 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 		$(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
 
-$(BUILD)/tests/e2e/jsonget: $(BUILD)/tests/e2e/jsonget.o
+$(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,jansson)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
