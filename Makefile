@@ -84,6 +84,34 @@ $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+# ---------------------------------------------------- Showing, installing
+
+# make demo sends a tree over loopback and back, and compares.
+demo: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all
+	$(Q)BUILD='$(BUILD)' contrib/demo
+
+# make install puts the tool, its manual, the library and its headers below PREFIX.
+MAN_PAGES := $(patsubst %,man/%.1,ptcp ptcp-serve ptcp-send ptcp-recv ptcp-key)
+HEADERS   := include/ptcp/ptcp.h include/ptcp/err.h
+INCLUDEDIR ?= $(PREFIX)/include
+LIBDIR     ?= $(PREFIX)/lib
+
+install: all
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(LIBDIR) \
+		$(DESTDIR)$(INCLUDEDIR)/ptcp
+	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 $(MAN_PAGES) $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 644 $(BUILD)/libptcp.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/ptcp
+
+# make uninstall removes what install put there.
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/ptcp $(DESTDIR)$(LIBDIR)/libptcp.a \
+		$(MAN_PAGES:man/%=$(DESTDIR)$(MANDIR)/man1/%) \
+		$(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%)
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
+
 # --------------------------------------------------------------- Testing
 
 # make check T=core/units runs the tests whose name contains that.

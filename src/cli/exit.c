@@ -48,12 +48,12 @@ enum exit_status exit_fail(const struct ptcp_err *e)
 
 int exit_checked(int status)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	int now = fflush(stdout) == 0 ? 0 : errno; /* of an earlier failure errno is gone */
+
+	if ((now == 0 && !ferror(stdout)) || status != EXIT_DONE)
 		return status;
-	if (status != EXIT_DONE)
-		return status;
-	terminal_line("ptcp: standard output: could not write all of it%s%s"
-	    " (make room, or read to its end)",
-	    errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+	terminal_line("ptcp: standard output: not all of it could be written%s%s "
+	    "(make room, or read it to its end)",
+	    now != 0 ? ": " : "", now != 0 ? strerror(now) : "");
 	return EXIT_FAILED;
 }

@@ -31,8 +31,10 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->bytes),
 	    units_size_text(b, total), ev->total_known ? "" : " so far");
 	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
-	if (ev->eta_s >= 0)
-		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ceil(ev->eta_s)));
+	if (ev->eta_s >= 0 && ev->eta_s < 60)
+		snprintf(part[3], sizeof part[3], "ETA %.0fs", ceil(ev->eta_s));
+	else if (ev->eta_s >= 0)
+		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
 	snprintf(part[4], sizeof part[4], "%u stream%s", ev->streams, ev->streams == 1 ? "" : "s");
 
 	buf[0] = '\0';

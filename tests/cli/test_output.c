@@ -216,6 +216,10 @@ static void status_line(void **state)
 	assert_string_equal(output_status_text(line, sizeof line, 38, &ev),
 	    " 50%  1.25 GB of 2.50 GB  812 Mbit/s");
 	assert_string_equal(output_status_text(line, 30, 80, &ev), " 50%  1.25 GB of 2.50 GB");
+	ev.eta_s = 0.2;
+	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1s"));
+	ev.eta_s = 3725;
+	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1h02m"));
 	ev.total_known = false;
 	ev.eta_s = -1;
 	ev.streams = 1;

@@ -4,6 +4,7 @@
 #
 #   test_case NAME FUNCTION     runs it in a subshell; fail (or exit 1) there fails the case,
 #                               skip there skips it; its log is printed only when it failed
+#   after_case                  what a script may define: runs after each case
 #   done_testing                last line of a script
 
 set -u
@@ -20,6 +21,7 @@ failures=0 skips=0 cases=0
 
 cleanup() {
 	local pid
+	exec 2>/dev/null # the shell's remarks on what is killed
 	while read -r pid; do
 		kill -CONT "$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
@@ -58,6 +60,15 @@ test_case() {
 	fi
 	chmod -R u+rwX "$dir" 2>/dev/null
 	rm -rf "$dir" 2>/dev/null
+	after_case
+}
+
+after_case() { :; }
+
+# Leaves nothing in a folder that a server may hold open.
+empty() {
+	chmod -R u+rwX "$1" 2>/dev/null
+	find "$1" -mindepth 1 -delete
 }
 
 report() {
