@@ -25,12 +25,17 @@ lib_SRC   := opts target keys host intake stream stream_send stream_recv party j
 	client guest served server
 libptcp_LAYERS := core wire xfer store net lib
 plan_LAYERS :=
-cli_SRC   :=
+cli_SRC   := main command options exit process terminal talk connect trust output out_text \
+	out_json transfer cmd_send cmd_recv cmd_serve cmd_key cmd_version
 
 TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
 	wire/test_frame wire/test_start wire/test_entry \
 	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
 	store/test_sink store/test_entry store/test_race store/test_torture
+TESTS += cli/test_options cli/test_output cli/test_command
+test_SCRIPTS := tests/layers tests/docs
+e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
+	tests/e2e/test_failures
 
 # ------------------------------------------------------------- Compiling
 
@@ -52,12 +57,16 @@ lib_OBJS  := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
+# The tool needs the library whole; so do the tests that run it.
+tool      := $(if $(filter lib,$(libptcp_LAYERS)),$(BUILD)/ptcp)
+test_SCRIPTS += $(if $(tool),$(e2e_SCRIPTS))
+test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean fuzz fuzz-seeds help setup bench-hash bench-small FORCE
+.PHONY: all check clean demo fuzz fuzz-seeds help install setup uninstall bench-hash bench-small FORCE
 .SECONDARY:
 
-all: $(BUILD)/libptcp.a
+all: $(BUILD)/libptcp.a $(tool)
 
 $(BUILD)/libptcp.a: $(lib_OBJS)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -73,14 +82,54 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
 $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
+# The tool's parts against a fake of the library.
+$(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
+		$(BUILD)/tests/cli/capture.o \
+		$(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
+
+$(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,jansson)
+
+$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TOOL_PC)) -lm
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# ---------------------------------------------------- Showing, installing
+
+# make demo sends a tree over loopback and back, and compares.
+demo: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all
+	$(Q)BUILD='$(BUILD)' contrib/demo
+
+# make install puts the tool, its manual, the library and its headers below PREFIX.
+MAN_PAGES := $(patsubst %,man/%.1,ptcp ptcp-serve ptcp-send ptcp-recv ptcp-key)
+HEADERS   := include/ptcp/ptcp.h include/ptcp/err.h
+INCLUDEDIR ?= $(PREFIX)/include
+LIBDIR     ?= $(PREFIX)/lib
+
+install: all
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(LIBDIR) \
+		$(DESTDIR)$(INCLUDEDIR)/ptcp
+	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 $(MAN_PAGES) $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 644 $(BUILD)/libptcp.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/ptcp
+
+# make uninstall removes what install put there.
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/ptcp $(DESTDIR)$(LIBDIR)/libptcp.a \
+		$(MAN_PAGES:man/%=$(DESTDIR)$(MANDIR)/man1/%) \
+		$(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%)
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
 
 # --------------------------------------------------------------- Testing
 
 # make check T=core/units runs the tests whose name contains that.
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
-	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS) $(test_HELPERS)
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.

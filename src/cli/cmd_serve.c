@@ -1,0 +1,99 @@
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/process.h"
+#include "cli/serve.h"
+#include "core/err.h"
+
+static int cipher_one(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+	enum ptcp_cipher c;
+
+	if (ptcp_cipher_parse(part, &c) < 0)
+		return opt_reject(o, part, e,
+		    "no such cipher (a list of aes128gcm, aes256gcm, chacha20 and none)");
+	a->ciphers |= 1u << c;
+	return 0;
+}
+
+static int set_ciphers(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	((struct serve_args *)args)->ciphers = 0;
+	return opt_each(args, o, text, e, cipher_one);
+}
+
+static const struct opt own_options[] = {
+	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811)", opt_text,
+	    offsetof(struct serve_args, listen) },
+	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
+	    offsetof(struct serve_args, root) },
+	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", set_ciphers, 0 },
+	{ "relay-to", 0, "HOST[:PORT]", NULL, NULL, 0 },
+	{ "config", 0, "FILE", NULL, NULL, 0 },
+	{ "metrics", 0, "FILE", NULL, NULL, 0 },
+	{ .name = NULL },
+};
+
+const struct opt *const serve_options[] = { own_options, talk_options, NULL };
+
+int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
+    struct ptcp_err *e)
+{
+	struct ptcp_server_opts defaults;
+	int n, r;
+
+	ptcp_server_opts_init(&defaults);
+	memset(a, 0, sizeof *a);
+	talk_init(&a->talk);
+	a->ciphers = defaults.ciphers;
+	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
+		return r;
+	if (n > 0)
+		return err_set(e, PTCP_EUSAGE, "%s: takes no operand (--root DIR names what to serve)",
+		    c->name);
+	return 0;
+}
+
+static void stop(void *handle)
+{
+	ptcp_server_stop(handle);
+}
+
+static int serve(const struct serve_args *a, struct ptcp_err *e)
+{
+	struct ptcp_server_opts o;
+	struct ptcp_server *s = NULL;
+	int level = talk_level(&a->talk, PTCP_LOG_WARN), r;
+
+	ptcp_server_opts_init(&o);
+	o.listen = a->listen;
+	o.root = a->root;
+	o.ciphers = a->ciphers;
+	o.log = talk_log;
+	o.log_level = (enum ptcp_log_level)level;
+	process_catch(EXIT_DONE, NULL);
+	if ((r = ptcp_server_new(&s, &o, e)) < 0)
+		return r;
+	process_set_stop(stop, s);
+	output_listening(a->talk.json, ptcp_server_address(s), ptcp_server_port(s),
+	    ptcp_server_fingerprint(s));
+	r = ptcp_server_run(s, e);
+	process_set_stop(NULL, NULL);
+	ptcp_server_free(s);
+	return r;
+}
+
+int cmd_serve(const struct command *c, int argc, char **argv)
+{
+	struct ptcp_err e = { .code = 0 };
+	struct serve_args a;
+	int r;
+
+	if ((r = serve_parse(&a, c, argc, argv, &e)) == OPTIONS_HELP)
+		return command_help(c);
+	if (r == 0)
+		r = serve(&a, &e);
+	return r < 0 ? (int)exit_fail(&e) : 0;
+}

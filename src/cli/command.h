@@ -1,0 +1,32 @@
+/* What the table in main.c says of a subcommand. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+struct opt;
+
+struct command {
+	const char *name;
+	const char *operands; /* as in a synopsis: "SRC... DEST" */
+	const char *summary;
+	/* Gets the arguments after the command's name, may reorder them; returns an exit
+	 * status. NULL: comes in a later release, and says so. */
+	int (*run)(const struct command *c, int argc, char **argv);
+	const struct opt *const *options; /* tables (options.h), ended by NULL; or NULL */
+};
+
+/* "usage: ptcp NAME ..", the summary and the options, on stdout; returns 0. */
+int command_help(const struct command *c);
+
+int cmd_serve(const struct command *c, int argc, char **argv);
+int cmd_send(const struct command *c, int argc, char **argv);
+int cmd_recv(const struct command *c, int argc, char **argv);
+int cmd_key(const struct command *c, int argc, char **argv);
+int cmd_version(const struct command *c, int argc, char **argv);
+
+extern const struct opt *const serve_options[];
+extern const struct opt *const transfer_options[];
+extern const struct opt *const key_options[];
+
+#endif

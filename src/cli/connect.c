@@ -1,0 +1,118 @@
+#include "cli/connect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/terminal.h"
+#include "cli/trust.h"
+#include "core/err.h"
+#include "core/units.h"
+
+static int add_fingerprint(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct connect_args *a = args;
+	const char *fp = strstr(text, "SHA256:"), **more;
+
+	/* the rest of its form is the library's to check */
+	if (fp == NULL || (fp != text && fp[-1] != '=') ||
+	    strlen(fp) != PTCP_FINGERPRINT_BYTES - 1)
+		return opt_reject(o, text, e,
+		    "not a fingerprint (SHA256: and 43 characters, or HOST=SHA256:..; "
+		    "ptcp key show prints it on the server)");
+	more = realloc(a->fingerprints, (a->n_fingerprints + 1) * sizeof *more);
+	if (more == NULL)
+		return err_nomem(e);
+	a->fingerprints = more;
+	a->fingerprints[a->n_fingerprints++] = text;
+	return 0;
+}
+
+static int set_timeout(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct connect_args *a = args;
+	uint64_t ns;
+
+	if (units_parse_time(text, &ns) < 0 || ns == 0)
+		return opt_reject(o, text, e, "not a time above 0 (such as 30s, 500ms or 2m)");
+	a->timeout_s = (double)ns / (double)NS_PER_S;
+	return 0;
+}
+
+static int set_ipv4(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	(void)text;
+	(void)e;
+	((struct connect_args *)args)->family = 4;
+	return 0;
+}
+
+static int set_ipv6(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	(void)text;
+	(void)e;
+	((struct connect_args *)args)->family = 6;
+	return 0;
+}
+
+static int set_congestion(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	static const char *const known[] = { "cubic", "bbr", "reno" };
+	struct connect_args *a = args;
+	size_t i;
+
+	if (strcmp(text, "auto") == 0) {
+		a->congestion = NULL;
+		return 0;
+	}
+	for (i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(text, known[i]) == 0) {
+			a->congestion = known[i];
+			return 0;
+		}
+	return opt_reject(o, text, e, "no such congestion control (auto, cubic, bbr or reno)");
+}
+
+const struct opt connect_options[] = {
+	{ "fingerprint", 0, "[HOST[:PORT]=]FP", "trust this server identity in this run; repeatable",
+	    add_fingerprint, 0 },
+	{ "timeout", 0, "TIME", "give a silent peer up after this (30s)", set_timeout, 0 },
+	{ "ipv4", '4', NULL, "use IPv4 only", set_ipv4, 0 },
+	{ "ipv6", '6', NULL, "use IPv6 only", set_ipv6, 0 },
+	{ "congestion", 0, "NAME", "auto, cubic, bbr or reno (auto: the system's)", set_congestion,
+	    0 },
+	{ .name = NULL },
+};
+
+void connect_init(struct connect_args *a)
+{
+	memset(a, 0, sizeof *a);
+	talk_init(&a->talk);
+	a->timeout_s = 30;
+}
+
+void connect_fini(struct connect_args *a)
+{
+	free(a->fingerprints);
+	a->fingerprints = NULL;
+	a->n_fingerprints = 0;
+}
+
+void connect_apply(const struct connect_args *a, struct ptcp_transfer_opts *o)
+{
+	int level = talk_level(&a->talk, TALK_NO_LOG);
+
+	o->fingerprints = a->fingerprints;
+	o->n_fingerprints = a->n_fingerprints;
+	o->timeout_s = a->timeout_s;
+	o->family = a->family;
+	o->congestion = a->congestion;
+	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO))
+		o->trust = trust_ask;
+	if (level != TALK_NO_LOG) {
+		o->log = talk_log;
+		o->log_level = (enum ptcp_log_level)level;
+	}
+}

@@ -1,0 +1,28 @@
+/* Options of every command that connects. */
+#ifndef CLI_CONNECT_H
+#define CLI_CONNECT_H
+
+#include <ptcp/ptcp.h>
+
+#include "cli/talk.h"
+
+/* First member of the args of a command whose tables contain connect_options. */
+struct connect_args {
+	struct talk_args talk;
+	const char **fingerprints; /* texts borrowed from argv */
+	size_t n_fingerprints;
+	double timeout_s;
+	int family;             /* 0, 4 or 6 */
+	const char *congestion; /* NULL: the system's */
+};
+
+extern const struct opt connect_options[];
+
+void connect_init(struct connect_args *a);
+void connect_fini(struct connect_args *a);
+
+/* Into the library's options, which borrow from `a`; with the trust question when there
+ * is a terminal to ask on. */
+void connect_apply(const struct connect_args *a, struct ptcp_transfer_opts *o);
+
+#endif

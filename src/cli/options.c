@@ -1,0 +1,204 @@
+#include "cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/text.h"
+
+/* Where parsing stands: the next argument to read and the next place for an operand. */
+struct parse {
+	const struct command *c;
+	int argc;
+	char **argv;
+	int next;
+	void *args;
+	struct ptcp_err *e;
+};
+
+static const struct opt *find(const struct command *c, const char *name, size_t len, char letter)
+{
+	const struct opt *const *t;
+	const struct opt *o;
+
+	for (t = c->options; t != NULL && *t != NULL; t++)
+		for (o = *t; o->name != NULL; o++)
+			if (letter != 0 ? o->letter == letter
+			                : strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+				return o;
+	return NULL;
+}
+
+static int unknown(const struct parse *p, const char *arg)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	return err_set(p->e, PTCP_EUSAGE, "%s: no such option (ptcp help %s lists them)",
+	    text_escape(shown, sizeof shown, arg), p->c->name);
+}
+
+static int set(const struct parse *p, const struct opt *o, const char *text)
+{
+	if (o->set == NULL)
+		return err_set(p->e, PTCP_ENOTYET, "--%s: not available yet (leave it out)", o->name);
+	return o->set(p->args, o, text, p->e);
+}
+
+/* arg is "--name" or "--name=value" */
+static int parse_long(struct parse *p, const char *arg)
+{
+	const char *name = arg + 2, *eq = strchr(name, '=');
+	size_t len = eq != NULL ? (size_t)(eq - name) : strlen(name);
+	const struct opt *o = find(p->c, name, len, 0);
+
+	if (o == NULL)
+		return unknown(p, arg);
+	if (o->set == NULL)
+		return set(p, o, NULL);
+	if (o->value == NULL) {
+		if (eq != NULL)
+			return opt_reject(o, eq + 1, p->e, "takes no value (leave it out)");
+		return set(p, o, NULL);
+	}
+	if (eq != NULL)
+		return set(p, o, eq + 1);
+	if (p->next == p->argc)
+		return err_set(p->e, PTCP_EUSAGE, "--%s: needs a value (--%s %s)", o->name, o->name,
+		    o->value);
+	return set(p, o, p->argv[p->next++]);
+}
+
+/* arg is "-x" or several letters of flags */
+static int parse_letters(struct parse *p, const char *arg)
+{
+	const char *l;
+	const struct opt *o;
+	int r;
+
+	for (l = arg + 1; *l != '\0'; l++) {
+		if (*l == 'h')
+			return OPTIONS_HELP;
+		if ((o = find(p->c, NULL, 0, *l)) == NULL)
+			return unknown(p, arg);
+		if ((r = set(p, o, NULL)) != 0)
+			return r;
+	}
+	return 0;
+}
+
+int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
+    struct ptcp_err *e)
+{
+	struct parse p = { .c = c, .argc = argc, .argv = argv, .args = args, .e = e };
+	int n = 0, r;
+
+	while (p.next < argc) {
+		char *arg = argv[p.next++];
+
+		if (strcmp(arg, "--") == 0) {
+			while (p.next < argc)
+				argv[n++] = argv[p.next++];
+		} else if (strcmp(arg, "--help") == 0) {
+			return OPTIONS_HELP;
+		} else if (arg[0] == '-' && arg[1] == '-') {
+			if ((r = parse_long(&p, arg)) != 0)
+				return r;
+		} else if (arg[0] == '-' && arg[1] != '\0') {
+			if ((r = parse_letters(&p, arg)) != 0)
+				return r;
+		} else {
+			argv[n++] = arg;
+		}
+	}
+	*operands = n;
+	return 0;
+}
+
+bool options_ask_help(const char *arg)
+{
+	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
+bool options_has_flag(int argc, char **argv, const char *flag)
+{
+	int i;
+
+	for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], flag) == 0)
+			return true;
+	return false;
+}
+
+static void help_line(FILE *f, const struct opt *o)
+{
+	char left[80];
+	int n;
+
+	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ',
+	    o->letter != 0 ? o->letter : ' ', o->letter != 0 ? ',' : ' ', o->name,
+	    o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+	if (n <= 31)
+		fprintf(f, "%-31s  %s\n", left, o->help);
+	else
+		fprintf(f, "%s\n%33s%s\n", left, "", o->help);
+}
+
+void options_help(FILE *f, const struct opt *const *tables)
+{
+	const struct opt *o;
+
+	for (; *tables != NULL; tables++)
+		for (o = *tables; o->name != NULL; o++)
+			if (o->set != NULL)
+				help_line(f, o);
+}
+
+int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const char *why)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	return err_set(e, PTCP_EUSAGE, "--%s '%s': %s", o->name,
+	    text_escape(shown, sizeof shown, text), why);
+}
+
+int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e,
+    int (*one)(void *args, const struct opt *o, const char *part, struct ptcp_err *e))
+{
+	char *copy = strdup(text), *p = copy, *comma;
+	int r = 0;
+
+	if (copy == NULL)
+		return err_nomem(e);
+	while (r == 0 && p != NULL) {
+		if ((comma = strchr(p, ',')) != NULL)
+			*comma++ = '\0';
+		r = *p != '\0' ? one(args, o, p, e)
+		               : opt_reject(o, text, e, "an empty word in the list (separate words by one comma)");
+		p = comma;
+	}
+	free(copy);
+	return r;
+}
+
+int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)text;
+	(void)e;
+	*(bool *)(void *)((char *)args + o->at) = true;
+	return 0;
+}
+
+int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)text;
+	(void)e;
+	++*(unsigned *)(void *)((char *)args + o->at);
+	return 0;
+}
+
+int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)e;
+	*(const char **)(void *)((char *)args + o->at) = text;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy"; options may stand after
+ * operands; "--" ends them; no abbreviations, so that a new option breaks no script. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <ptcp/err.h>
+
+#include "cli/command.h"
+
+struct opt {
+	const char *name;  /* without dashes; NULL ends a table */
+	char letter;       /* of a short form, which takes no value; or 0 */
+	const char *value; /* what the help calls its value; NULL: takes none */
+	const char *help;
+	/* Puts `text` (NULL where there is no value) into `args`, the command's own struct,
+	 * or returns a negative PTCP_E*. NULL: refused as not available yet. */
+	int (*set)(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+	size_t at; /* offset in `args` of what the setters below fill */
+};
+
+enum { OPTIONS_HELP = 1 };
+
+/* Sets what the options in argv say and moves the operands to its front. Returns 0,
+ * OPTIONS_HELP when --help or -h was met, or a negative PTCP_E* whose sentence names
+ * the option and the text. */
+int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
+    struct ptcp_err *e);
+
+/* A line for each option that is available. */
+void options_help(FILE *f, const struct opt *const *tables);
+
+bool options_ask_help(const char *arg);
+
+/* An argument before "--" is this flag. For what must be known even when parsing fails. */
+bool options_has_flag(int argc, char **argv, const char *flag);
+
+/* PTCP_EUSAGE with "--NAME TEXT: WHY". */
+int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const char *why);
+
+/* Calls `one` for each part of a comma-separated text; empty parts are rejected. Stops
+ * at the first that does not return 0. */
+int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e,
+    int (*one)(void *args, const struct opt *o, const char *part, struct ptcp_err *e));
+
+/* Setters of a bool, an unsigned that counts, and a borrowed string. */
+int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,155 @@
+/* One object a line, flushed. The manual pages ptcp-send.1 and ptcp-serve.1 describe each
+ * field with its unit. ASCII only: other characters are \u escapes, so that no name can
+ * do anything to a terminal, a log or a reader in another encoding. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "core/text.h"
+
+/* Takes the object. NULL is what jansson gives without memory: then the line is lost. */
+static void print(json_t *object)
+{
+	if (object != NULL &&
+	    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15)) == 0)
+		putchar('\n');
+	json_decref(object);
+	fflush(stdout);
+}
+
+static json_t *number(uint64_t v)
+{
+	return json_integer(v < INT64_MAX ? (json_int_t)v : INT64_MAX);
+}
+
+static json_t *rate(double bps)
+{
+	return json_integer(isfinite(bps) && bps > 0 && bps < 9e18 ? llround(bps) : 0);
+}
+
+/* Seconds to the microsecond; null for less than 0, which means not known. */
+static json_t *seconds(double s)
+{
+	return isfinite(s) && s >= 0 && s < 1e12 ? json_real(round(s * 1e6) / 1e6) : json_null();
+}
+
+/* A text as it is; escaped where it is not UTF-8; null for NULL. */
+static json_t *text(const char *s)
+{
+	json_t *j;
+	size_t cap;
+	char *shown;
+
+	if (s == NULL)
+		return json_null();
+	if ((j = json_string(s)) != NULL)
+		return j;
+	cap = strlen(s) * 4 + 8;
+	if ((shown = malloc(cap)) == NULL)
+		return NULL;
+	j = json_string(text_escape(shown, cap, s));
+	free(shown);
+	return j;
+}
+
+static json_t *base64(const char *s)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *p = (const unsigned char *)s;
+	size_t n = strlen(s), i;
+	char *out = malloc((n + 2) / 3 * 4 + 1), *q = out;
+	json_t *j;
+
+	if (out == NULL)
+		return NULL;
+	for (i = 0; i < n; i += 3) {
+		unsigned v = (unsigned)p[i] << 16 | (unsigned)(i + 1 < n ? p[i + 1] : 0) << 8 |
+		    (unsigned)(i + 2 < n ? p[i + 2] : 0);
+
+		*q++ = digits[v >> 18];
+		*q++ = digits[v >> 12 & 63];
+		*q++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		*q++ = i + 2 < n ? digits[v & 63] : '=';
+	}
+	*q = '\0';
+	j = json_string(out);
+	free(out);
+	return j;
+}
+
+static void json_start(struct output *o, const struct ptcp_event *ev)
+{
+	print(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command,
+	    "version", ptcp_version(), "peer", text(ev->peer), "fingerprint",
+	    text(ev->peer_fingerprint), "cipher", text(o->cipher), "streams", number(ev->streams)));
+}
+
+static void json_progress(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o;
+	print(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "event", "progress", "bytes",
+	    number(ev->bytes), "total_bytes", number(ev->total_bytes), "rate_bps",
+	    rate(ev->rate_bps), "eta_s", seconds(ev->eta_s), "streams", number(ev->streams)));
+}
+
+static void json_streams(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o;
+	print(json_pack("{s:s, s:o, s:o, s:o}", "event", "streams", "from", number(ev->from), "to",
+	    number(ev->to), "reason", text(ev->text)));
+}
+
+static void json_file(struct output *o, const struct ptcp_event *ev)
+{
+	static const char *const status[] = { "done", "skipped", "failed" };
+	json_t *j, *probe;
+
+	(void)o;
+	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", text(ev->path), "status",
+	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : text(ev->text));
+	if ((probe = json_string(ev->path)) == NULL && j != NULL)
+		json_object_set_new(j, "path_raw", base64(ev->path));
+	json_decref(probe);
+	print(j);
+}
+
+static void json_end(struct output *o, const struct ptcp_result *r, int status,
+    const char *failure)
+{
+	json_t *paths = json_array();
+
+	if (o->started)
+		json_array_append_new(paths,
+		    json_pack("{s:[], s:o}", "via", "bytes", number(r->wire_bytes)));
+	print(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+	    "end", "ok", status == 0, "exit", status, "error", text(failure), "bytes",
+	    number(r->bytes), "wire_bytes", number(r->wire_bytes), "files", number(r->files),
+	    "failed", number(r->failed), "resumed_bytes", number(r->resumed_bytes), "seconds",
+	    seconds(r->seconds), "throughput_bps", rate(output_throughput_bps(r)), "streams",
+	    number(r->streams), "paths", paths));
+}
+
+const struct output_ops output_json = {
+	.start = json_start,
+	.progress = json_progress,
+	.streams = json_streams,
+	.file = json_file,
+	.end = json_end,
+};
+
+void output_listening(bool json, const char *address, unsigned port, const char *fingerprint)
+{
+	bool bracket = strchr(address, ':') != NULL;
+
+	if (json) {
+		print(json_pack("{s:s, s:s, s:i, s:s}", "event", "listening", "address", address,
+		    "port", (int)port, "fingerprint", fingerprint));
+		return;
+	}
+	printf("listening %s%s%s:%u %s\n", bracket ? "[" : "", address, bracket ? "]" : "", port,
+	    fingerprint);
+	fflush(stdout);
+}

@@ -1,0 +1,88 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "core/units.h"
+
+/* Appends " PART" unless that would make the line `width` columns wide: the last column
+ * stays free, as terminals differ on whether filling it starts a new line. Parts are ASCII. */
+static bool add(char *buf, size_t cap, unsigned width, const char *part)
+{
+	size_t n = strlen(buf), gap = n > 0 ? 2 : 0, want = n + gap + strlen(part);
+
+	if (want >= width || want >= cap)
+		return false;
+	memcpy(buf + n, "  ", gap);
+	strcpy(buf + n + gap, part);
+	return true;
+}
+
+const char *output_status_text(char *buf, size_t cap, unsigned width, const struct ptcp_event *ev)
+{
+	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[5][80] = { "" };
+	uint64_t total = ev->total_bytes;
+	size_t i;
+
+	if (ev->total_known && total > 0)
+		snprintf(part[0], sizeof part[0], "%3u%%",
+		    (unsigned)((double)(ev->bytes < total ? ev->bytes : total) / (double)total * 100));
+	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->bytes),
+	    units_size_text(b, total), ev->total_known ? "" : " so far");
+	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
+	if (ev->eta_s >= 0 && ev->eta_s < 60)
+		snprintf(part[3], sizeof part[3], "ETA %.0fs", ceil(ev->eta_s));
+	else if (ev->eta_s >= 0)
+		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
+	snprintf(part[4], sizeof part[4], "%u stream%s", ev->streams, ev->streams == 1 ? "" : "s");
+
+	buf[0] = '\0';
+	for (i = 0; i < sizeof part / sizeof *part; i++)
+		if (part[i][0] != '\0' && !add(buf, cap, width, part[i]))
+			break;
+	return buf;
+}
+
+static void text_progress(struct output *o, const struct ptcp_event *ev)
+{
+	char line[256];
+
+	if (o->status)
+		terminal_status(output_status_text(line, sizeof line, terminal_width(), ev));
+}
+
+static void text_streams(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o; /* the status line shows their number; the log says why */
+	(void)ev;
+}
+
+static void text_file(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o; /* what failed has its line; what went well is in the last one */
+	(void)ev;
+}
+
+static void text_end(struct output *o, const struct ptcp_result *r, int status,
+    const char *failure)
+{
+	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
+
+	(void)failure;
+	if (status != 0 || o->quiet)
+		return;
+	terminal_line("%s %llu file%s, %s in %s, %s, %u stream%s",
+	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->files,
+	    r->files == 1 ? "" : "s", units_size_text(size, r->bytes),
+	    units_time_text(time, r->seconds), units_rate_text(rate, output_throughput_bps(r)),
+	    r->streams, r->streams == 1 ? "" : "s");
+}
+
+const struct output_ops output_text = {
+	.start = text_progress,
+	.progress = text_progress,
+	.streams = text_streams,
+	.file = text_file,
+	.end = text_end,
+};

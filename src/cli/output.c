@@ -1,0 +1,71 @@
+#include "cli/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+#include "cli/terminal.h"
+#include "core/text.h"
+
+void output_init(struct output *o, const char *command, bool json, bool quiet)
+{
+	memset(o, 0, sizeof *o);
+	o->ops = json ? &output_json : &output_text;
+	o->command = command;
+	o->quiet = quiet;
+	o->status = !json && !quiet && terminal_is(STDERR_FILENO);
+}
+
+static void failed_file(const struct ptcp_event *ev)
+{
+	size_t cap = strlen(ev->path) * 4 + 8; /* \ooo for each byte at worst */
+	char *shown = malloc(cap);
+
+	terminal_line("ptcp: %s: %s", shown != NULL ? text_escape(shown, cap, ev->path) : "?",
+	    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+	free(shown);
+}
+
+void output_event(void *arg, const struct ptcp_event *ev)
+{
+	struct output *o = arg;
+
+	switch (ev->type) {
+	case PTCP_EVENT_START:
+		o->started = true;
+		o->ops->start(o, ev);
+		break;
+	case PTCP_EVENT_PROGRESS:
+		o->ops->progress(o, ev);
+		break;
+	case PTCP_EVENT_STREAMS:
+		o->ops->streams(o, ev);
+		break;
+	case PTCP_EVENT_FILE:
+		if (ev->status == PTCP_FILE_FAILED)
+			failed_file(ev);
+		o->ops->file(o, ev);
+		break;
+	case PTCP_EVENT_WARNING:
+		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
+		break;
+	}
+}
+
+int output_end(struct output *o, int code, const struct ptcp_result *r, const struct ptcp_err *e)
+{
+	int status = exit_status(code);
+	const char *why = e->msg[0] != '\0' ? e->msg : ptcp_err_text(code);
+
+	terminal_status("");
+	o->ops->end(o, r, status, code == 0 ? NULL : why);
+	if (code != 0)
+		terminal_line("ptcp: %s", why);
+	return status;
+}
+
+double output_throughput_bps(const struct ptcp_result *r)
+{
+	return r->seconds > 0 ? (double)r->wire_bytes * 8 / r->seconds : 0;
+}

@@ -1,0 +1,87 @@
+#include "cli/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static atomic_int signals;
+static _Atomic(void *) stop_handle;
+static void (*_Atomic stop_fn)(void *);
+static int exit_second;
+static const char *line_second;
+
+void process_prepare(void)
+{
+	struct rlimit r;
+	int fd;
+
+	/* a socket must never become "standard error" */
+	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
+		;
+	if (fd > STDERR_FILENO)
+		close(fd);
+	signal(SIGPIPE, SIG_IGN);
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r); /* fewer streams and files then */
+	}
+}
+
+static void say_last_line(void)
+{
+	ssize_t r;
+
+	if (line_second == NULL)
+		return;
+	r = write(STDERR_FILENO, line_second, strlen(line_second));
+	(void)r;
+}
+
+static void on_signal(int sig)
+{
+	int saved = errno;
+	void (*stop)(void *) = atomic_load(&stop_fn);
+
+	(void)sig;
+	if (atomic_fetch_add(&signals, 1) > 0) {
+		say_last_line();
+		_exit(exit_second);
+	}
+	if (stop != NULL)
+		stop(atomic_load(&stop_handle));
+	errno = saved;
+}
+
+void process_catch(int second_status, const char *second_line)
+{
+	struct sigaction sa;
+
+	exit_second = second_status;
+	line_second = second_line;
+	memset(&sa, 0, sizeof sa);
+	sa.sa_handler = on_signal;
+	sigemptyset(&sa.sa_mask);
+	/* both at once count as two only after the first has been dealt with */
+	sigaddset(&sa.sa_mask, SIGINT);
+	sigaddset(&sa.sa_mask, SIGTERM);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+void process_set_stop(void (*stop)(void *handle), void *handle)
+{
+	atomic_store(&stop_handle, handle);
+	atomic_store(&stop_fn, stop);
+	if (stop != NULL && process_stopping())
+		stop(handle); /* idempotent: the handler may have called it too */
+}
+
+bool process_stopping(void)
+{
+	return atomic_load(&signals) > 0;
+}

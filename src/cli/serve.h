@@ -1,0 +1,18 @@
+/* Parsing of `ptcp serve`, apart from running it. */
+#ifndef CLI_SERVE_H
+#define CLI_SERVE_H
+
+#include "cli/talk.h"
+
+struct serve_args {
+	struct talk_args talk; /* first */
+	const char *listen;    /* NULL: every address, PTCP_PORT */
+	const char *root;      /* NULL: no files */
+	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_* */
+};
+
+/* 0, OPTIONS_HELP or a negative PTCP_E*. */
+int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
+    struct ptcp_err *e);
+
+#endif

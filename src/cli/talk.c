@@ -1,0 +1,69 @@
+#include "cli/talk.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/terminal.h"
+
+static const char *const level_names[] = { "error", "warn", "info", "debug" };
+#define N_LEVELS ((int)(sizeof level_names / sizeof *level_names))
+
+static int set_level(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct talk_args *a = args;
+	int i;
+
+	for (i = 0; i < N_LEVELS; i++)
+		if (strcmp(text, level_names[i]) == 0) {
+			a->log_level = i;
+			return 0;
+		}
+	return opt_reject(o, text, e, "no such level (error, warn, info or debug)");
+}
+
+const struct opt talk_options[] = {
+	{ "json", 0, NULL, "one JSON object a line on stdout", opt_true,
+	    offsetof(struct talk_args, json) },
+	{ "quiet", 'q', NULL, "only warnings and errors", opt_true,
+	    offsetof(struct talk_args, quiet) },
+	{ "verbose", 'v', NULL, "log to stderr; twice: more", opt_count,
+	    offsetof(struct talk_args, verbose) },
+	{ "log-level", 0, "LEVEL", "what is logged: error, warn, info or debug", set_level, 0 },
+	{ .name = NULL },
+};
+
+void talk_init(struct talk_args *a)
+{
+	memset(a, 0, sizeof *a);
+	a->log_level = TALK_NO_LOG;
+}
+
+int talk_level(const struct talk_args *a, int base)
+{
+	int level = base;
+
+	if (a->quiet && level > PTCP_LOG_ERROR)
+		level = PTCP_LOG_ERROR;
+	if (a->log_level != TALK_NO_LOG)
+		level = a->log_level;
+	if (a->verbose > 0 && level < PTCP_LOG_INFO)
+		level = PTCP_LOG_INFO;
+	if (a->verbose > 1)
+		level = PTCP_LOG_DEBUG;
+	return level;
+}
+
+void talk_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
+{
+	struct timespec now;
+	struct tm tm;
+	char when[32];
+
+	(void)arg;
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
+	terminal_line("%s.%03ldZ %s %s: %s", when, now.tv_nsec / 1000000,
+	    (int)level < N_LEVELS ? level_names[level] : "?", component, msg);
+}

@@ -1,0 +1,174 @@
+#include "cli/transfer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/process.h"
+#include "core/err.h"
+
+static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+	unsigned long n;
+	char *end;
+
+	if (strcmp(text, "auto") == 0) {
+		a->streams = 0;
+		return 0;
+	}
+	n = strtoul(text, &end, 10);
+	if (strspn(text, "0123456789") != strlen(text) || *end != '\0' || end == text || n < 1 ||
+	    n > PTCP_STREAMS_MAX)
+		return opt_reject(o, text, e, "not a number from 1 to 128 (or auto)");
+	a->streams = (unsigned)n;
+	return 0;
+}
+
+static int set_cipher(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (ptcp_cipher_parse(text, &a->cipher) < 0)
+		return opt_reject(o, text, e,
+		    "no such cipher (aes128gcm, aes256gcm, chacha20 or none)");
+	return 0;
+}
+
+static int preserve_one(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (strcmp(part, "times") == 0)
+		a->times = true;
+	else if (strcmp(part, "mode") == 0)
+		a->mode = true;
+	else if (strcmp(part, "links") == 0)
+		a->links = true;
+	else if (strcmp(part, "owner") == 0 || strcmp(part, "xattr") == 0)
+		return err_set(e, PTCP_ENOTYET, "--preserve '%s': not available yet (leave it out)",
+		    part);
+	else
+		return opt_reject(o, part, e, "cannot be preserved (times, mode and links can, or none)");
+	return 0;
+}
+
+static int set_preserve(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	a->times = a->mode = a->links = false;
+	return strcmp(text, "none") == 0 ? 0 : opt_each(args, o, text, e, preserve_one);
+}
+
+static const struct opt own_options[] = {
+	{ "streams", 0, "N|auto", "parallel streams, 1 to 128 (auto: 4)", set_streams, 0 },
+	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
+	{ "preserve", 0, "LIST", "of times,mode,links (all), or none", set_preserve, 0 },
+	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true,
+	    offsetof(struct transfer_args, no_verify) },
+	/* To make one of these real: give it a help text and a setter. */
+	{ "impact", 0, "PCT", NULL, NULL, 0 },
+	{ "rate", 0, "RATE", NULL, NULL, 0 },
+	{ "via", 0, "HOST[:PORT]", NULL, NULL, 0 },
+	{ "exclude", 0, "GLOB", NULL, NULL, 0 },
+	{ "include", 0, "GLOB", NULL, NULL, 0 },
+	{ "no-resume", 0, NULL, NULL, NULL, 0 },
+	{ "fsync", 0, "none|group|file", NULL, NULL, 0 },
+	{ "dry-run", 'n', NULL, NULL, NULL, 0 },
+	{ "overlay", 0, "FILE", NULL, NULL, 0 },
+	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
+	{ "paths", 0, "K", NULL, NULL, 0 },
+	{ "detach", 0, NULL, NULL, NULL, 0 },
+	{ "remote-ptcp", 0, "CMD", NULL, NULL, 0 },
+	{ "remote-port", 0, "PORT", NULL, NULL, 0 },
+	{ "ssh", 0, "CMD", NULL, NULL, 0 },
+	{ .name = NULL },
+};
+
+const struct opt *const transfer_options[] = { own_options, connect_options, talk_options, NULL };
+
+int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv,
+    struct ptcp_err *e)
+{
+	int n, r;
+
+	memset(a, 0, sizeof *a);
+	connect_init(&a->connect);
+	a->cipher = PTCP_CIPHER_AES128GCM;
+	a->times = a->mode = a->links = true;
+	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
+		return r;
+	if (n < 2)
+		return err_set(e, PTCP_EUSAGE, "%s: needs a source and a destination (ptcp %s %s)",
+		    c->name, c->name, c->operands);
+	a->srcs = (const char *const *)argv;
+	a->n_srcs = (size_t)n - 1;
+	a->dest = argv[n - 1];
+	return 0;
+}
+
+void transfer_args_fini(struct transfer_args *a)
+{
+	connect_fini(&a->connect);
+}
+
+void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
+{
+	ptcp_transfer_opts_init(o);
+	connect_apply(&a->connect, o);
+	o->streams = a->streams;
+	o->cipher = a->cipher;
+	o->no_verify = a->no_verify;
+	o->preserve_times = a->times;
+	o->preserve_mode = a->mode;
+	o->preserve_links = a->links;
+	o->file_events = a->connect.talk.json;
+}
+
+static void cancel(void *handle)
+{
+	ptcp_transfer_cancel(handle);
+}
+
+static int run(const struct transfer_args *a, struct output *out, transfer_new_fn *make,
+    struct ptcp_result *result, struct ptcp_err *e)
+{
+	struct ptcp_transfer_opts o;
+	struct ptcp_transfer *t = NULL;
+	int r;
+
+	transfer_opts(a, &o);
+	o.event = output_event;
+	o.arg = out;
+	out->cipher = ptcp_cipher_name(a->cipher);
+	process_catch(EXIT_INTERRUPTED,
+	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
+	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)
+		return r;
+	process_set_stop(cancel, t);
+	r = ptcp_transfer_run(t, e);
+	process_set_stop(NULL, NULL);
+	ptcp_transfer_result(t, result);
+	ptcp_transfer_free(t);
+	return r;
+}
+
+int transfer_command(const struct command *c, int argc, char **argv, transfer_new_fn *make)
+{
+	struct ptcp_err e = { .code = 0 };
+	struct ptcp_result result;
+	struct transfer_args a;
+	struct output out;
+	bool json = options_has_flag(argc, argv, "--json"); /* parsing may reorder and fail */
+	int r;
+
+	memset(&result, 0, sizeof result);
+	result.size = sizeof result;
+	r = transfer_parse(&a, c, argc, argv, &e);
+	output_init(&out, c->name, json, a.connect.talk.quiet);
+	if (r == 0)
+		r = run(&a, &out, make, &result, &e);
+	transfer_args_fini(&a);
+	return r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);
+}

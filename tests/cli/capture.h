@@ -1,0 +1,17 @@
+/* What a call writes to stdout and stderr, as text. */
+#ifndef TESTS_CLI_CAPTURE_H
+#define TESTS_CLI_CAPTURE_H
+
+struct capture {
+	int saved[2];
+	int file[2];
+	char out[65536], err[65536]; /* after capture_end() */
+};
+
+void capture_begin(struct capture *c);
+void capture_end(struct capture *c);
+
+/* How many lines; -1 when the last has no end. */
+int lines_of(const char *text);
+
+#endif

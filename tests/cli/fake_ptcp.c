@@ -1,0 +1,226 @@
+#include "fake_ptcp.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fake fake;
+
+#define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+void fake_reset(void)
+{
+	memset(&fake, 0, sizeof fake);
+}
+
+static int play(int code, struct ptcp_err *e)
+{
+	if (code != 0) {
+		e->code = code;
+		snprintf(e->msg, sizeof e->msg, "%s", fake.sentence != NULL ? fake.sentence : "");
+	}
+	return code;
+}
+
+const char *ptcp_version(void)
+{
+	return "9.8.7";
+}
+
+static const char *const ciphers[] = { "aes128gcm", "aes256gcm", "chacha20", "none" };
+
+const char *ptcp_cipher_name(enum ptcp_cipher c)
+{
+	return (unsigned)c < PTCP_CIPHERS ? ciphers[c] : NULL;
+}
+
+int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
+{
+	for (unsigned i = 0; i < PTCP_CIPHERS; i++)
+		if (strcmp(ciphers[i], name) == 0) {
+			*out = (enum ptcp_cipher)i;
+			return 0;
+		}
+	return -1;
+}
+
+/* ---- Keys */
+
+static int key(const char *called, char *fingerprint, struct ptcp_err *e)
+{
+	fake.called = called;
+	if (fingerprint != NULL && fake.key_code == 0)
+		strcpy(fingerprint, FP);
+	return play(fake.key_code, e);
+}
+
+int ptcp_key_show(const char *dir, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e)
+{
+	(void)dir;
+	return key("show", fingerprint, e);
+}
+
+int ptcp_key_generate(const char *dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
+    struct ptcp_err *e)
+{
+	(void)dir;
+	return key("generate", fingerprint, e);
+}
+
+void ptcp_permission_init(struct ptcp_permission *p)
+{
+	memset(p, 0, sizeof *p);
+	p->size = sizeof *p;
+}
+
+int ptcp_authorize(const char *dir, const struct ptcp_permission *p, struct ptcp_err *e)
+{
+	(void)dir;
+	snprintf(fake.fingerprint, sizeof fake.fingerprint, "%s", p->fingerprint);
+	snprintf(fake.perm_root, sizeof fake.perm_root, "%s", p->root != NULL ? p->root : "-");
+	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", p->name != NULL ? p->name : "-");
+	fake.perm_read_only = p->read_only;
+	fake.perm_no_relay = p->no_relay;
+	return key("authorize", NULL, e);
+}
+
+int ptcp_revoke(const char *dir, const char *fingerprint, struct ptcp_err *e)
+{
+	(void)dir;
+	snprintf(fake.fingerprint, sizeof fake.fingerprint, "%s", fingerprint);
+	return key("revoke", NULL, e);
+}
+
+/* ---- Transfers */
+
+struct ptcp_transfer {
+	int unused;
+};
+static struct ptcp_transfer transfer;
+
+void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
+{
+	memset(o, 0, sizeof *o);
+	o->size = sizeof *o;
+	o->preserve_times = o->preserve_mode = o->preserve_links = true;
+	o->timeout_s = 30;
+}
+
+static int new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
+{
+	size_t used = 0;
+
+	fake.opts = *o;
+	for (size_t i = 0; i < n; i++)
+		used += (size_t)snprintf(fake.srcs + used, sizeof fake.srcs - used, "%s%s",
+		    i > 0 ? "|" : "", srcs[i]);
+	snprintf(fake.dest, sizeof fake.dest, "%s", dest);
+	if (fake.new_code == 0)
+		*out = &transfer;
+	return play(fake.new_code, e);
+}
+
+int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
+{
+	fake.sends++;
+	return new(out, o, srcs, n, dest, e);
+}
+
+int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
+{
+	fake.recvs++;
+	return new(out, o, srcs, n, dest, e);
+}
+
+int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	(void)t;
+	fake.runs++;
+	for (size_t i = 0; i < fake.n_events; i++)
+		fake.opts.event(fake.opts.arg, &fake.events[i]);
+	if (fake.raise != 0)
+		raise(fake.raise);
+	return play(fake.run_code, e);
+}
+
+void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
+{
+	(void)t;
+	*r = fake.result;
+}
+
+void ptcp_transfer_cancel(struct ptcp_transfer *t)
+{
+	fake.cancels += t == &transfer;
+}
+
+void ptcp_transfer_free(struct ptcp_transfer *t)
+{
+	fake.frees += t == &transfer;
+}
+
+/* ---- Server */
+
+struct ptcp_server {
+	int unused;
+};
+static struct ptcp_server server;
+
+void ptcp_server_opts_init(struct ptcp_server_opts *o)
+{
+	memset(o, 0, sizeof *o);
+	o->size = sizeof *o;
+	o->ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
+	    1u << PTCP_CIPHER_CHACHA20;
+}
+
+int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o,
+    struct ptcp_err *e)
+{
+	fake.server = *o;
+	snprintf(fake.listen, sizeof fake.listen, "%s", o->listen != NULL ? o->listen : "-");
+	snprintf(fake.root, sizeof fake.root, "%s", o->root != NULL ? o->root : "-");
+	if (fake.new_code == 0)
+		*out = &server;
+	return play(fake.new_code, e);
+}
+
+const char *ptcp_server_address(const struct ptcp_server *s)
+{
+	(void)s;
+	return "::1";
+}
+
+unsigned ptcp_server_port(const struct ptcp_server *s)
+{
+	(void)s;
+	return 4711;
+}
+
+const char *ptcp_server_fingerprint(const struct ptcp_server *s)
+{
+	(void)s;
+	return FP;
+}
+
+int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+{
+	(void)s;
+	fake.runs++;
+	if (fake.raise != 0)
+		raise(fake.raise);
+	return play(fake.run_code, e);
+}
+
+void ptcp_server_stop(struct ptcp_server *s)
+{
+	fake.stops += s == &server;
+}
+
+void ptcp_server_free(struct ptcp_server *s)
+{
+	fake.frees += s == &server;
+}

@@ -1,0 +1,34 @@
+/* A library that moves nothing: it records what it was asked and plays what a test has
+ * written into `fake`. Links in place of libptcp in the tests of src/cli. */
+#ifndef TESTS_CLI_FAKE_PTCP_H
+#define TESTS_CLI_FAKE_PTCP_H
+
+#include <ptcp/ptcp.h>
+
+struct fake {
+	/* What to play. */
+	int new_code;                    /* of ptcp_send_new, ptcp_recv_new, ptcp_server_new */
+	int run_code;                    /* of ptcp_transfer_run, ptcp_server_run */
+	const char *sentence;            /* of a failure */
+	const struct ptcp_event *events; /* during ptcp_transfer_run */
+	size_t n_events;
+	struct ptcp_result result;
+	int raise;                       /* a signal to raise during run; 0: none */
+	int key_code;                    /* of the key functions */
+
+	/* What was asked. */
+	unsigned sends, recvs, runs, cancels, stops, frees;
+	struct ptcp_transfer_opts opts;
+	struct ptcp_server_opts server;
+	char srcs[512];                  /* joined by '|' */
+	char dest[256];
+	char listen[64], root[256];
+	const char *called;              /* "show", "generate", "authorize", "revoke" */
+	char fingerprint[128], perm_root[512], perm_name[64];
+	bool perm_read_only, perm_no_relay;
+};
+
+extern struct fake fake;
+void fake_reset(void);
+
+#endif

@@ -1,0 +1,342 @@
+/* Whole commands, from their arguments to exit status and output, over the fake library. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/process.h"
+#include "fake_ptcp.h"
+
+#define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+static const struct command commands[] = {
+	{ "send", "[options] SRC... DEST", "s", cmd_send, transfer_options },
+	{ "recv", "[options] SRC... DEST", "r", cmd_recv, transfer_options },
+	{ "serve", "[options]", "d", cmd_serve, serve_options },
+	{ "key", "ACTION", "k", cmd_key, key_options },
+	{ "version", "", "v", cmd_version, NULL },
+};
+static struct capture cap;
+
+static int command(const char *line)
+{
+	char words[512], *rest = words, *argv[16];
+	int argc = 0, status = -1;
+	size_t i;
+
+	strcpy(words, line);
+	while (rest != NULL)
+		argv[argc++] = strsep(&rest, " ");
+	capture_begin(&cap);
+	for (i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(commands[i].name, argv[0]) == 0)
+			status = commands[i].run(&commands[i], argc - 1, argv + 1);
+	capture_end(&cap);
+	return status;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_reset();
+	return 0;
+}
+
+/* The last line of the output, which must be an end object that says `status`. */
+static void assert_end(int status)
+{
+	char *last = cap.out, *p;
+	json_t *j;
+
+	assert_true(lines_of(cap.out) >= 1);
+	for (p = cap.out; *p != '\0'; p++)
+		if (*p == '\n' && p[1] != '\0')
+			last = p + 1;
+	j = json_loads(last, 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(j, "event")), "end");
+	assert_int_equal(json_integer_value(json_object_get(j, "exit")), status);
+	assert_int_equal(json_is_true(json_object_get(j, "ok")), status == 0);
+	if (status == 0)
+		assert_true(json_is_null(json_object_get(j, "error")));
+	else
+		assert_true(strlen(json_string_value(json_object_get(j, "error"))) > 0);
+	json_decref(j);
+}
+
+static void sends_and_receives(void **state)
+{
+	(void)state;
+	fake.result = (struct ptcp_result){ .files = 1, .bytes = 10, .seconds = 1, .streams = 4 };
+	assert_int_equal(command("send a b/ ptcp://h/x"), 0);
+	assert_int_equal(fake.sends, 1);
+	assert_string_equal(fake.srcs, "a|b/");
+	assert_string_equal(fake.dest, "ptcp://h/x");
+	assert_int_equal(fake.frees, 1);
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "sent 1 file, 10 B in 1.00s, 0 bit/s, 4 streams\n");
+	assert_int_equal(command("recv -q ptcp://h/x y"), 0);
+	assert_int_equal(fake.recvs, 1);
+	assert_string_equal(fake.srcs, "ptcp://h/x");
+	assert_string_equal(cap.err, "");
+}
+
+/* Wherever it goes wrong, one line on stderr, and with --json an end object. */
+static void failures(void **state)
+{
+	(void)state;
+	assert_int_equal(command("send a"), 2);
+	assert_int_equal(lines_of(cap.err), 1);
+	assert_string_equal(cap.out, "");
+	assert_int_equal(command("send a --json"), 2);
+	assert_int_equal(lines_of(cap.err), 1);
+	assert_end(2);
+	assert_int_equal(command("recv --streams nine --json a b"), 2);
+	assert_end(2);
+	assert_int_equal(command("send --via x a b --json"), 2);
+	assert_end(2);
+	assert_int_equal(command("send a -- --json"), 0); /* a file of that name */
+	assert_string_equal(fake.dest, "--json");
+	assert_string_equal(cap.out, "");
+
+	fake.new_code = PTCP_ENOTYET;
+	fake.sentence = "u@h:p: not available yet (use ptcp://)";
+	assert_int_equal(command("send --json a u@h:p"), 2);
+	assert_string_equal(cap.err, "ptcp: u@h:p: not available yet (use ptcp://)\n");
+	assert_end(2);
+	assert_int_equal(fake.runs, 1);
+	fake.new_code = 0;
+	fake.run_code = PTCP_EREFUSED;
+	fake.sentence = "h: unknown (add it)";
+	assert_int_equal(command("send --json a ptcp://h/"), 4);
+	assert_string_equal(cap.err, "ptcp: h: unknown (add it)\n");
+	assert_end(4);
+}
+
+static void events_in_order(void **state)
+{
+	static const struct ptcp_event events[] = {
+		{ .type = PTCP_EVENT_START, .peer = "[::1]:1", .peer_fingerprint = FP, .eta_s = -1 },
+		{ .type = PTCP_EVENT_STREAMS, .from = 0, .to = 4, .text = "start" },
+		{ .type = PTCP_EVENT_FILE, .path = "good", .status = PTCP_FILE_DONE },
+		{ .type = PTCP_EVENT_FILE, .path = "bad", .status = PTCP_FILE_FAILED,
+		    .text = "changed", .code = PTCP_ECHANGED },
+		{ .type = PTCP_EVENT_WARNING, .text = "p: skipped" },
+		{ .type = PTCP_EVENT_PROGRESS, .bytes = 1, .total_bytes = 2, .eta_s = 1 },
+	};
+	static const char *const want[] = { "start", "streams", "file", "file", "progress", "end" };
+	char *line, *rest = cap.out;
+	size_t i = 0;
+	json_t *j;
+
+	(void)state;
+	fake.events = events;
+	fake.n_events = sizeof events / sizeof *events;
+	fake.run_code = PTCP_EPARTIAL;
+	fake.sentence = "1 of 2 files failed (see above)";
+	assert_int_equal(command("send --json --cipher none a ptcp://h/"), 6);
+	assert_true(fake.opts.file_events);
+	assert_end(6);
+	assert_non_null(strstr(cap.out, "\"cipher\":\"none\""));
+	assert_string_equal(cap.err,
+	    "ptcp: bad: changed\nptcp: warning: p: skipped\nptcp: 1 of 2 files failed (see above)\n");
+	for (; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; i++) {
+		j = json_loads(line, 0, NULL);
+		assert_true(i < sizeof want / sizeof *want);
+		assert_string_equal(json_string_value(json_object_get(j, "event")), want[i]);
+		json_decref(j);
+	}
+	assert_int_equal(i, sizeof want / sizeof *want);
+}
+
+/* Runs a command in a child, as signals and descriptors are the process's. */
+static int in_child(const char *line, const char *out)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		const struct command *c;
+		int argc = 0;
+		char words[256], *rest = words, *argv[16];
+
+		strcpy(words, line);
+		while (rest != NULL)
+			argv[argc++] = strsep(&rest, " ");
+		if (freopen(out, "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
+			_exit(99);
+		process_prepare();
+		c = &commands[strcmp(argv[0], "serve") == 0 ? 2 : 0];
+		status = exit_checked(c->run(c, argc - 1, argv + 1));
+		_exit(status + (int)(fake.cancels + fake.stops) * 100);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void interrupted(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		fake_reset();
+		fake.raise = signals[i];
+		fake.run_code = PTCP_ECANCELED;
+		/* the signal reached ptcp_transfer_cancel (+100), and the status is 8 */
+		assert_int_equal(in_child("send a ptcp://h/", "/dev/null"), 108);
+		fake.run_code = 0;
+		assert_int_equal(in_child("serve", "/dev/null"), 100);
+	}
+	fake.raise = SIGPIPE;
+	assert_int_equal(in_child("send a ptcp://h/", "/dev/null"), 0);
+}
+
+/* The first signal asks, the second ends at once. */
+static void interrupted_twice(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if ((pid = fork()) == 0) {
+		if (freopen("/dev/null", "w", stderr) == NULL)
+			_exit(99);
+		process_catch(EXIT_INTERRUPTED, "bye\n");
+		raise(SIGINT);
+		if (!process_stopping())
+			_exit(98);
+		raise(SIGTERM);
+		_exit(97);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 8);
+}
+
+static void stop_with_status(void *handle)
+{
+	_exit(*(int *)handle);
+}
+
+/* A signal before there is a transfer is not lost. */
+static void interrupted_early(void **state)
+{
+	int status, seven = 7;
+	pid_t pid;
+
+	(void)state;
+	if ((pid = fork()) == 0) {
+		process_catch(EXIT_INTERRUPTED, NULL);
+		raise(SIGINT);
+		process_set_stop(stop_with_status, &seven);
+		_exit(97);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+static void output_that_fails(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child("send --json a ptcp://h/", "/dev/full"), 1);
+	fake.run_code = PTCP_EREFUSED; /* the first failure is the one that counts */
+	assert_int_equal(in_child("send --json a ptcp://h/", "/dev/full"), 4);
+}
+
+static void serves(void **state)
+{
+	(void)state;
+	assert_int_equal(command("serve --listen [::1]:0 --root /srv"), 0);
+	assert_string_equal(cap.out, "listening [::1]:4711 " FP "\n");
+	assert_string_equal(fake.listen, "[::1]:0");
+	assert_string_equal(fake.root, "/srv");
+	assert_int_equal(fake.server.log_level, PTCP_LOG_WARN);
+	fake.new_code = PTCP_ECONFIG;
+	fake.sentence = "/srv: no such directory (make it)";
+	assert_int_equal(command("serve --json"), 2);
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "ptcp: /srv: no such directory (make it)\n");
+}
+
+static void keys(void **state)
+{
+	static const char *const bad[] = {
+		"key", "key frob", "key show x", "key generate x", "key authorize", "key revoke",
+		"key authorize a b", "key revoke a b", "key show --read-only", "key revoke a --root /",
+		"key authorize a --shiny", "key show --name x",
+	};
+	char here[512];
+
+	(void)state;
+	assert_int_equal(command("key show"), 0);
+	assert_string_equal(cap.out, FP "\n");
+	assert_int_equal(command("key generate"), 0);
+	assert_string_equal(fake.called, "generate");
+	assert_int_equal(command("key authorize " FP " --read-only --root /a/b --name lab"), 0);
+	assert_string_equal(fake.fingerprint, FP);
+	assert_true(fake.perm_read_only);
+	assert_false(fake.perm_no_relay);
+	assert_string_equal(fake.perm_root, "/a/b");
+	assert_string_equal(fake.perm_name, "lab");
+	assert_string_equal(cap.out, "");
+	assert_int_equal(command("key authorize --no-relay --root ./d " FP), 0);
+	assert_false(fake.perm_read_only);
+	assert_true(fake.perm_no_relay);
+	assert_non_null(getcwd(here, sizeof here - 3));
+	strcat(here, "/d");
+	assert_string_equal(fake.perm_root, here);
+	assert_string_equal(fake.perm_name, "-");
+	assert_int_equal(command("key revoke x"), 0);
+	assert_string_equal(fake.fingerprint, "x");
+	fake.key_code = PTCP_ECONFIG;
+	fake.sentence = "identity.pem: others can read it (chmod 600)";
+	assert_int_equal(command("key show"), 2);
+	assert_string_equal(cap.err, "ptcp: identity.pem: others can read it (chmod 600)\n");
+	assert_string_equal(cap.out, "");
+	fake.called = NULL;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(command(bad[i]), 2);
+		assert_int_equal(lines_of(cap.err), 1);
+		assert_null(fake.called);
+	}
+}
+
+static void help_and_version(void **state)
+{
+	(void)state;
+	assert_int_equal(command("version"), 0);
+	assert_string_equal(cap.out, "ptcp 9.8.7\n");
+	assert_int_equal(command("version x"), 2);
+	assert_int_equal(command("send --help"), 0);
+	assert_non_null(strstr(cap.out, "--streams N|auto"));
+	assert_null(strstr(cap.out, "--via")); /* what is not there is not shown */
+	assert_int_equal(command("key -h"), 0);
+	assert_int_equal(fake.runs, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(sends_and_receives, setup),
+		cmocka_unit_test_setup(failures, setup),
+		cmocka_unit_test_setup(events_in_order, setup),
+		cmocka_unit_test_setup(interrupted, setup),
+		cmocka_unit_test_setup(interrupted_twice, setup),
+		cmocka_unit_test_setup(interrupted_early, setup),
+		cmocka_unit_test_setup(output_that_fails, setup),
+		cmocka_unit_test_setup(serves, setup),
+		cmocka_unit_test_setup(keys, setup),
+		cmocka_unit_test_setup(help_and_version, setup),
+	};
+	return cmocka_run_group_tests_name("cli/command", tests, NULL, NULL);
+}

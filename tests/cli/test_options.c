@@ -1,0 +1,324 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/serve.h"
+#include "cli/transfer.h"
+#include "cli/trust.h"
+#include "fake_ptcp.h"
+
+#define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define MAX_ARGS 32
+
+static const struct command send_command = {
+	"send", "[options] SRC... DEST", "", NULL, transfer_options
+};
+static const struct command serve_command = { "serve", "[options]", "", NULL, serve_options };
+
+/* Splits at '|' (names may have spaces); `words` must outlive what was parsed. */
+static int split(char *words, char **argv)
+{
+	int n = 0;
+
+	while (words != NULL)
+		argv[n++] = strsep(&words, "|");
+	return n;
+}
+
+static char words[1024];
+static char *argv_[MAX_ARGS];
+
+static int parse_send(struct transfer_args *a, const char *text, struct ptcp_err *e)
+{
+	strcpy(words, text);
+	memset(e, 0, sizeof *e);
+	return transfer_parse(a, &send_command, split(words, argv_), argv_, e);
+}
+
+static int parse_serve(struct serve_args *a, const char *text, struct ptcp_err *e)
+{
+	strcpy(words, text);
+	memset(e, 0, sizeof *e);
+	return serve_parse(a, &serve_command, text[0] != '\0' ? split(words, argv_) : 0, argv_, e);
+}
+
+static void defaults(void **state)
+{
+	struct transfer_args a;
+	struct ptcp_transfer_opts o;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(parse_send(&a, "x|ptcp://h/y", &e), 0);
+	transfer_opts(&a, &o);
+	assert_int_equal(o.streams, 0);
+	assert_int_equal(o.cipher, PTCP_CIPHER_AES128GCM);
+	assert_false(o.no_verify);
+	assert_true(o.preserve_times && o.preserve_mode && o.preserve_links);
+	assert_int_equal(o.family, 0);
+	assert_true(o.timeout_s == 30);
+	assert_null(o.congestion);
+	assert_int_equal(o.n_fingerprints, 0);
+	assert_null(o.log);
+	assert_null(o.trust); /* a test has no terminal */
+	assert_false(o.file_events);
+	assert_int_equal(a.n_srcs, 1);
+	assert_string_equal(a.dest, "ptcp://h/y");
+	transfer_args_fini(&a);
+}
+
+static void every_option(void **state)
+{
+	struct transfer_args a;
+	struct ptcp_transfer_opts o;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(parse_send(&a,
+	    "--streams=7|one|--cipher|none|--no-verify|-6q|--timeout|250ms|--json|two|"
+	    "--preserve=mode|--congestion|reno|--fingerprint|" FP "|three|"
+	    "--fingerprint=h:12=" FP "|--log-level|debug", &e), 0);
+	transfer_opts(&a, &o);
+	assert_int_equal(o.streams, 7);
+	assert_int_equal(o.cipher, PTCP_CIPHER_NONE);
+	assert_true(o.no_verify);
+	assert_int_equal(o.family, 6);
+	assert_true(o.timeout_s == 0.25);
+	assert_true(o.preserve_mode);
+	assert_false(o.preserve_times || o.preserve_links);
+	assert_string_equal(o.congestion, "reno");
+	assert_int_equal(o.n_fingerprints, 2);
+	assert_string_equal(o.fingerprints[0], FP);
+	assert_string_equal(o.fingerprints[1], "h:12=" FP);
+	assert_non_null(o.log);
+	assert_int_equal(o.log_level, PTCP_LOG_DEBUG);
+	assert_true(o.file_events);
+	assert_true(a.connect.talk.json && a.connect.talk.quiet);
+	assert_int_equal(a.n_srcs, 2);
+	assert_string_equal(a.srcs[0], "one");
+	assert_string_equal(a.srcs[1], "two");
+	assert_string_equal(a.dest, "three");
+	transfer_args_fini(&a);
+}
+
+static void order_and_dashes(void **state)
+{
+	struct transfer_args a;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(parse_send(&a, "-q|--|-v|--streams|-|x", &e), 0);
+	assert_int_equal(a.n_srcs, 3);
+	assert_string_equal(a.srcs[0], "-v");
+	assert_string_equal(a.srcs[1], "--streams");
+	assert_string_equal(a.srcs[2], "-");
+	assert_string_equal(a.dest, "x");
+	assert_int_equal(a.connect.talk.verbose, 0);
+	transfer_args_fini(&a);
+
+	assert_int_equal(parse_send(&a, "a|b|-4|-6|-4|--streams|1|--streams|128", &e), 0);
+	assert_int_equal(a.connect.family, 4); /* the last one wins */
+	assert_int_equal(a.streams, 128);
+	transfer_args_fini(&a);
+
+	assert_int_equal(parse_send(&a, "a|--streams|7|--streams=auto|--preserve|none|b", &e), 0);
+	assert_int_equal(a.streams, 0);
+	assert_false(a.times || a.mode || a.links);
+	transfer_args_fini(&a);
+
+	assert_int_equal(parse_send(&a, "|b", &e), 0); /* an empty operand is the library's to judge */
+	assert_string_equal(a.srcs[0], "");
+	transfer_args_fini(&a);
+
+	assert_int_equal(parse_send(&a, "a|--help", &e), OPTIONS_HELP);
+	transfer_args_fini(&a);
+	assert_int_equal(parse_send(&a, "-qh", &e), OPTIONS_HELP);
+	transfer_args_fini(&a);
+}
+
+/* Each names the option and the text. */
+static void usage_errors(void **state)
+{
+	static const struct { const char *args; int code; const char *names[2]; } bad[] = {
+		{ "a", PTCP_EUSAGE, { "send", "destination" } },
+		{ "--strems|4|a|b", PTCP_EUSAGE, { "--strems", "no such option" } },
+		{ "--stream=4|a|b", PTCP_EUSAGE, { "--stream=4", "no such option" } },
+		{ "-z|a|b", PTCP_EUSAGE, { "-z", "no such option" } },
+		{ "-qz|a|b", PTCP_EUSAGE, { "-qz", "no such option" } },
+		{ "a|b|--streams", PTCP_EUSAGE, { "--streams", "needs a value" } },
+		{ "a|b|--streams|0", PTCP_EUSAGE, { "--streams", "'0'" } },
+		{ "a|b|--streams=129", PTCP_EUSAGE, { "--streams", "'129'" } },
+		{ "a|b|--streams=-1", PTCP_EUSAGE, { "--streams", "'-1'" } },
+		{ "a|b|--streams=+4", PTCP_EUSAGE, { "--streams", "'+4'" } },
+		{ "a|b|--streams= 4", PTCP_EUSAGE, { "--streams", "' 4'" } },
+		{ "a|b|--streams=4x", PTCP_EUSAGE, { "--streams", "'4x'" } },
+		{ "a|b|--streams=", PTCP_EUSAGE, { "--streams", "''" } },
+		{ "a|b|--streams=18446744073709551620", PTCP_EUSAGE,
+		    { "--streams", "'18446744073709551620'" } },
+		{ "a|b|--streams=4\n\033[2J", PTCP_EUSAGE, { "--streams", "'4\\012\\033[2J'" } },
+		{ "a|b|--cipher|des", PTCP_EUSAGE, { "--cipher", "'des'" } },
+		{ "a|b|--timeout|soon", PTCP_EUSAGE, { "--timeout", "'soon'" } },
+		{ "a|b|--timeout|0", PTCP_EUSAGE, { "--timeout", "'0'" } },
+		{ "a|b|--timeout|-1", PTCP_EUSAGE, { "--timeout", "'-1'" } },
+		{ "a|b|--congestion|vegas", PTCP_EUSAGE, { "--congestion", "'vegas'" } },
+		{ "a|b|--fingerprint|SHA256:xyz", PTCP_EUSAGE, { "--fingerprint", "'SHA256:xyz'" } },
+		{ "a|b|--fingerprint|h" FP, PTCP_EUSAGE, { "--fingerprint", "'hSHA256:" } },
+		{ "a|b|--preserve|times,smell", PTCP_EUSAGE, { "--preserve", "'smell'" } },
+		{ "a|b|--preserve|times,,mode", PTCP_EUSAGE, { "--preserve", "'times,,mode'" } },
+		{ "a|b|--preserve=", PTCP_EUSAGE, { "--preserve", "''" } },
+		{ "a|b|--log-level|loud", PTCP_EUSAGE, { "--log-level", "'loud'" } },
+		{ "a|b|--json=yes", PTCP_EUSAGE, { "--json", "'yes'" } },
+		{ "a|b|--preserve|owner", PTCP_ENOTYET, { "--preserve", "'owner'" } },
+		{ "a|b|--preserve|times,xattr", PTCP_ENOTYET, { "--preserve", "'xattr'" } },
+	};
+	struct transfer_args a;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(parse_send(&a, bad[i].args, &e), bad[i].code);
+		transfer_args_fini(&a);
+		assert_int_equal(exit_status(e.code), EXIT_USAGE);
+		if (strstr(e.msg, bad[i].names[0]) == NULL || strstr(e.msg, bad[i].names[1]) == NULL)
+			fail_msg("%s: %s", bad[i].args, e.msg);
+		if (strchr(e.msg, '\n') != NULL || strchr(e.msg, '(') == NULL)
+			fail_msg("%s: not one line with what to do: %s", bad[i].args, e.msg);
+	}
+}
+
+/* What is to come is refused, by name, however it is written. */
+static void not_yet(void **state)
+{
+	static const char *const later[] = {
+		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--exclude|*.o",
+		"--include=x", "--no-resume", "--fsync|group", "--dry-run", "-n", "--overlay|f",
+		"--relays|A,B", "--paths|2", "--detach", "--remote-ptcp|x", "--remote-port=1",
+		"--ssh|ssh",
+	};
+	static const char *const serve_later[] = {
+		"--relay-to|h", "--relay-to=10.0.0.0/8", "--config|f", "--metrics=f",
+	};
+	char args[128];
+	struct transfer_args a;
+	struct serve_args s;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof later / sizeof *later; i++) {
+		snprintf(args, sizeof args, "a|b|%s", later[i]);
+		assert_int_equal(parse_send(&a, args, &e), PTCP_ENOTYET);
+		transfer_args_fini(&a);
+		assert_non_null(strstr(e.msg, "not available yet"));
+	}
+	for (i = 0; i < sizeof serve_later / sizeof *serve_later; i++) {
+		assert_int_equal(parse_serve(&s, serve_later[i], &e), PTCP_ENOTYET);
+		assert_non_null(strstr(e.msg, "not available yet"));
+	}
+}
+
+static void serve(void **state)
+{
+	struct serve_args a;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(parse_serve(&a, "", &e), 0);
+	assert_null(a.listen);
+	assert_null(a.root);
+	assert_int_equal(a.ciphers, 7); /* all but none */
+	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);
+	assert_string_equal(a.listen, "[::1]:0");
+	assert_string_equal(a.root, "/srv");
+	assert_int_equal(a.ciphers, 1u << PTCP_CIPHER_NONE | 1u << PTCP_CIPHER_CHACHA20);
+	assert_int_equal(talk_level(&a.talk, PTCP_LOG_WARN), PTCP_LOG_INFO);
+	assert_int_equal(parse_serve(&a, "dir", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--cipher|aes128gcm,rot13", &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "--cipher 'rot13'"));
+	assert_int_equal(parse_serve(&a, "--cipher=", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--streams|4", &e), PTCP_EUSAGE);
+}
+
+static void log_levels(void **state)
+{
+	struct talk_args a;
+
+	(void)state;
+	talk_init(&a);
+	assert_int_equal(talk_level(&a, TALK_NO_LOG), TALK_NO_LOG);
+	assert_int_equal(talk_level(&a, PTCP_LOG_WARN), PTCP_LOG_WARN);
+	a.quiet = true;
+	assert_int_equal(talk_level(&a, TALK_NO_LOG), TALK_NO_LOG);
+	assert_int_equal(talk_level(&a, PTCP_LOG_WARN), PTCP_LOG_ERROR);
+	a.log_level = PTCP_LOG_WARN;
+	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_WARN);
+	a.verbose = 1;
+	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_INFO);
+	a.verbose = 2;
+	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_DEBUG);
+	a.verbose = 1;
+	a.log_level = PTCP_LOG_DEBUG; /* -v raises, it does not lower */
+	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_DEBUG);
+}
+
+static void trust_answers(void **state)
+{
+	(void)state;
+	assert_int_equal(trust_answer("yes", FP), TRUST_YES);
+	assert_int_equal(trust_answer("  YES \r", FP), TRUST_YES);
+	assert_int_equal(trust_answer(FP, FP), TRUST_YES);
+	assert_int_equal(trust_answer("no", FP), TRUST_NO);
+	assert_int_equal(trust_answer("No ", FP), TRUST_NO);
+	assert_int_equal(trust_answer("", FP), TRUST_UNCLEAR);
+	assert_int_equal(trust_answer("y", FP), TRUST_UNCLEAR);
+	assert_int_equal(trust_answer("yes please", FP), TRUST_UNCLEAR);
+	assert_int_equal(trust_answer("yesterday", FP), TRUST_UNCLEAR);
+	assert_int_equal(trust_answer("SHA256:AAAA", FP), TRUST_UNCLEAR);
+	assert_int_equal(trust_answer(FP "B", FP), TRUST_UNCLEAR);
+}
+
+/* Every code has a place in the table, and it is the interface's. */
+static void exit_table(void **state)
+{
+	static const struct { int code; int status; } want[] = {
+		{ 0, 0 }, { PTCP_ENOMEM, 1 }, { PTCP_EUSAGE, 2 }, { PTCP_ECONFIG, 2 },
+		{ PTCP_ECONNECT, 3 }, { PTCP_EREFUSED, 4 }, { PTCP_EVERIFY, 5 }, { PTCP_EPARTIAL, 6 },
+		{ PTCP_EINFEASIBLE, 7 }, { PTCP_ECANCELED, 8 }, { PTCP_EPROTO, 1 }, { PTCP_EPEER, 1 },
+		{ PTCP_ETIMEOUT, 1 }, { PTCP_EIO, 1 }, { PTCP_ENOSPC, 1 }, { PTCP_ECHANGED, 1 },
+		{ PTCP_ENOTYET, 2 }, { PTCP_ERANGE, 2 },
+	};
+	static const int all[] = {
+#define X(name, value, text) name,
+		PTCP_ERRORS(X)
+#undef X
+	};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sizeof want / sizeof *want, sizeof all / sizeof *all + 1);
+	for (i = 0; i < sizeof want / sizeof *want; i++)
+		assert_int_equal(exit_status(want[i].code), want[i].status);
+	assert_int_equal(exit_status(-9999), 1);
+	assert_int_equal(exit_status(1), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(every_option),
+		cmocka_unit_test(order_and_dashes),
+		cmocka_unit_test(usage_errors),
+		cmocka_unit_test(not_yet),
+		cmocka_unit_test(serve),
+		cmocka_unit_test(log_levels),
+		cmocka_unit_test(trust_answers),
+		cmocka_unit_test(exit_table),
+	};
+	return cmocka_run_group_tests_name("cli/options", tests, NULL, NULL);
+}

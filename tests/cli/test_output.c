@@ -1,0 +1,287 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+
+static struct capture cap;
+
+static json_t *event(bool json, const struct ptcp_event *ev)
+{
+	struct output o;
+
+	capture_begin(&cap);
+	output_init(&o, "send", json, false);
+	output_event(&o, ev);
+	capture_end(&cap);
+	return json_loads(cap.out, JSON_REJECT_DUPLICATES, NULL);
+}
+
+static const char *string(json_t *j, const char *key)
+{
+	return json_string_value(json_object_get(j, key));
+}
+
+static void json_progress(void **state)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 5000000000,
+		.total_bytes = UINT64_MAX, .rate_bps = 812.4e6, .eta_s = 12.3456789, .streams = 4 };
+	json_t *j = event(true, &ev);
+
+	(void)state;
+	assert_string_equal(cap.out, "{\"event\":\"progress\",\"bytes\":5000000000,"
+	    "\"total_bytes\":9223372036854775807,\"rate_bps\":812400000,\"eta_s\":12.345679,"
+	    "\"streams\":4}\n");
+	assert_string_equal(cap.err, "");
+	json_decref(j);
+
+	ev.eta_s = -1;
+	ev.rate_bps = NAN;
+	j = event(true, &ev);
+	assert_true(json_is_null(json_object_get(j, "eta_s")));
+	assert_int_equal(json_integer_value(json_object_get(j, "rate_bps")), 0);
+	json_decref(j);
+}
+
+static void json_start_and_streams(void **state)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = "127.0.0.1:7811",
+		.peer_fingerprint = "SHA256:x", .eta_s = -1 };
+	json_t *j = event(true, &ev);
+
+	(void)state;
+	assert_string_equal(string(j, "event"), "start");
+	assert_string_equal(string(j, "command"), "send");
+	assert_string_equal(string(j, "peer"), "127.0.0.1:7811");
+	assert_string_equal(string(j, "fingerprint"), "SHA256:x");
+	json_decref(j);
+
+	ev = (struct ptcp_event){ .type = PTCP_EVENT_STREAMS, .from = 4, .to = 3, .text = "lost" };
+	j = event(true, &ev);
+	assert_string_equal(cap.out,
+	    "{\"event\":\"streams\",\"from\":4,\"to\":3,\"reason\":\"lost\"}\n");
+	json_decref(j);
+}
+
+/* Any name gives one line of valid JSON, from which its bytes can be had again. */
+static void json_names(void **state)
+{
+	static const struct { const char *path, *shown, *raw; } names[] = {
+		{ "plain", "plain", NULL },
+		{ "a\nb\t\"\\\033[2J", "a\nb\t\"\\\033[2J", NULL },
+		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f", NULL },
+		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", NULL },
+		{ "\xe2\x80\xae", "\xe2\x80\xae", NULL },
+		{ "\xff", "\\377", "/w==" },
+		{ "a\xffz", "a\\377z", "Yf96" },
+		{ "\xed\xa0\x80x", "\\355\\240\\200x", "7aCAeA==" },
+		{ "d\\\xc0\xaf/f", "d\\\\\\300\\257/f", "ZFzAry9m" },
+	};
+	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .status = PTCP_FILE_DONE };
+	json_t *j;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof names / sizeof *names; i++) {
+		ev.path = names[i].path;
+		j = event(true, &ev);
+		assert_non_null(j);
+		assert_int_equal(lines_of(cap.out), 1);
+		for (k = 0; cap.out[k] != '\0'; k++)
+			assert_true((unsigned char)cap.out[k] < 0x7f);
+		assert_string_equal(string(j, "path"), names[i].shown);
+		assert_string_equal(string(j, "status"), "done");
+		assert_true(json_is_null(json_object_get(j, "error")));
+		if (names[i].raw == NULL)
+			assert_null(json_object_get(j, "path_raw"));
+		else
+			assert_string_equal(string(j, "path_raw"), names[i].raw);
+		json_decref(j);
+	}
+}
+
+/* A failed file is a line on stderr in both forms, its name harmless. */
+static void failed_file(void **state)
+{
+	char path[4200];
+	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .status = PTCP_FILE_FAILED, .path = path,
+		.text = "Permission denied", .code = PTCP_EIO };
+	json_t *j;
+
+	(void)state;
+	strcpy(path, "d/\033]0;x\007\n\xff");
+	assert_null(event(false, &ev));
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "ptcp: d/\\033]0;x\\007\\012\\377: Permission denied\n");
+	j = event(true, &ev);
+	assert_string_equal(cap.err, "ptcp: d/\\033]0;x\\007\\012\\377: Permission denied\n");
+	assert_string_equal(string(j, "status"), "failed");
+	assert_string_equal(string(j, "error"), "Permission denied");
+	json_decref(j);
+
+	memset(path, '\001', sizeof path - 1); /* a path of 4 kB is shown whole */
+	path[sizeof path - 1] = '\0';
+	ev.text = NULL;
+	event(false, &ev);
+	assert_int_equal(lines_of(cap.err), 1);
+	assert_int_equal(strlen(cap.err),
+	    strlen("ptcp: : input/output error\n") + 4 * (sizeof path - 1));
+}
+
+static void warning(void **state)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = "pipe: skipped" };
+
+	(void)state;
+	event(false, &ev);
+	assert_string_equal(cap.err, "ptcp: warning: pipe: skipped\n");
+	json_decref(event(true, &ev));
+	assert_string_equal(cap.err, "ptcp: warning: pipe: skipped\n");
+	assert_string_equal(cap.out, "");
+}
+
+static const struct ptcp_result result = { .size = sizeof result, .bytes = 3000000000,
+	.wire_bytes = 1000000000, .resumed_bytes = 7, .files = 12, .failed = 2, .seconds = 2,
+	.streams = 8 };
+
+static int end(bool json, bool quiet, bool started, int code, const char *msg)
+{
+	struct output o;
+	struct ptcp_err e = { .code = code };
+	int status;
+
+	snprintf(e.msg, sizeof e.msg, "%s", msg);
+	capture_begin(&cap);
+	output_init(&o, "recv", json, quiet);
+	o.started = started;
+	status = output_end(&o, code, &result, &e);
+	capture_end(&cap);
+	return status;
+}
+
+static void json_end(void **state)
+{
+	(void)state;
+	assert_int_equal(end(true, false, true, 0, ""), 0);
+	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,"
+	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
+	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
+	    "\"paths\":[{\"via\":[],\"bytes\":1000000000}]}\n");
+	assert_string_equal(cap.err, "");
+
+	assert_int_equal(end(true, false, false, PTCP_ECONNECT, "h:7811: refused (start it)"), 3);
+	assert_non_null(strstr(cap.out, "\"ok\":false,\"exit\":3,\"error\":\"h:7811: refused (start it)\""));
+	assert_non_null(strstr(cap.out, "\"paths\":[]"));
+	assert_string_equal(cap.err, "ptcp: h:7811: refused (start it)\n");
+}
+
+static void text_end(void **state)
+{
+	(void)state;
+	assert_int_equal(end(false, false, true, 0, ""), 0);
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "received 12 files, 3.00 GB in 2.00s, 4.00 Gbit/s, 8 streams\n");
+	assert_int_equal(end(false, true, true, 0, ""), 0);
+	assert_string_equal(cap.err, "");
+	/* not 0: one line and no other, quiet or not */
+	assert_int_equal(end(false, true, true, PTCP_EPARTIAL, "2 of 14 files failed"), 6);
+	assert_string_equal(cap.err, "ptcp: 2 of 14 files failed\n");
+	assert_int_equal(end(false, false, true, PTCP_ENOSPC, ""), 1);
+	assert_string_equal(cap.err, "ptcp: no space left\n");
+}
+
+static void status_line(void **state)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 1250000000,
+		.total_bytes = 2500000000, .total_known = true, .rate_bps = 812e6, .eta_s = 11.2,
+		.streams = 4 };
+	char line[256];
+	unsigned width;
+
+	(void)state;
+	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
+	    " 50%  1.25 GB of 2.50 GB  812 Mbit/s  ETA 12s  4 streams");
+	for (width = 0; width < 120; width++) {
+		output_status_text(line, sizeof line, width, &ev);
+		assert_true(strlen(line) < width || line[0] == '\0');
+	}
+	assert_string_equal(output_status_text(line, sizeof line, 38, &ev),
+	    " 50%  1.25 GB of 2.50 GB  812 Mbit/s");
+	assert_string_equal(output_status_text(line, 30, 80, &ev), " 50%  1.25 GB of 2.50 GB");
+	ev.eta_s = 0.2;
+	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1s"));
+	ev.eta_s = 3725;
+	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1h02m"));
+	ev.total_known = false;
+	ev.eta_s = -1;
+	ev.streams = 1;
+	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
+	    "1.25 GB of 2.50 GB so far  812 Mbit/s  1 stream");
+	ev.total_known = true;
+	ev.bytes = ev.total_bytes - 1; /* not 100 before it is */
+	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
+	ev.bytes = ev.total_bytes = 0;
+	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);
+}
+
+/* Without a terminal there is no status line, whatever comes. */
+static void no_terminal_no_status(void **state)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 1, .total_bytes = 2 };
+
+	(void)state;
+	event(false, &ev);
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "");
+}
+
+/* The line is drawn over with blanks, and erased before a line of text. */
+static void status_is_erased(void **state)
+{
+	(void)state;
+	capture_begin(&cap);
+	terminal_status("12345678");
+	terminal_status("abc");
+	terminal_line("hello");
+	terminal_status("");
+	capture_end(&cap);
+	assert_string_equal(cap.err, "\r12345678\rabc     \r   \rhello\n");
+}
+
+static void listening(void **state)
+{
+	(void)state;
+	capture_begin(&cap);
+	output_listening(false, "127.0.0.1", 7811, "SHA256:x");
+	output_listening(false, "::", 1, "SHA256:x");
+	output_listening(true, "::1", 65535, "SHA256:x");
+	capture_end(&cap);
+	assert_string_equal(cap.out, "listening 127.0.0.1:7811 SHA256:x\nlistening [::]:1 SHA256:x\n"
+	    "{\"event\":\"listening\",\"address\":\"::1\",\"port\":65535,\"fingerprint\":\"SHA256:x\"}\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json_progress),
+		cmocka_unit_test(json_start_and_streams),
+		cmocka_unit_test(json_names),
+		cmocka_unit_test(failed_file),
+		cmocka_unit_test(warning),
+		cmocka_unit_test(json_end),
+		cmocka_unit_test(text_end),
+		cmocka_unit_test(status_line),
+		cmocka_unit_test(no_terminal_no_status),
+		cmocka_unit_test(status_is_erased),
+		cmocka_unit_test(listening),
+	};
+	return cmocka_run_group_tests_name("cli/output", tests, NULL, NULL);
+}

@@ -1,0 +1,315 @@
+# Sourced by the end-to-end scripts: sides with their own XDG folders, servers on loopback
+# at a free port, clients with a time limit, trees to compare, TAP lines. All in one temporary
+# folder that is removed at the end, as are the processes started.
+#
+#   test_case NAME FUNCTION     runs it in a subshell; fail (or exit 1) there fails the case,
+#                               skip there skips it; its log is printed only when it failed
+#   after_case                  what a script may define: runs after each case
+#   done_testing                last line of a script
+
+set -u
+export LC_ALL=C
+unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_RUNTIME_DIR 2>/dev/null
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
+PTCP=${PTCP:-$BUILD/ptcp}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ptcp-e2e.XXXXXX") || exit 1
+chmod 755 "$tmp"
+failures=0 skips=0 cases=0
+: >"$tmp/pids"
+
+cleanup() {
+	local pid
+	exec 2>/dev/null # the shell's remarks on what is killed
+	while read -r pid; do
+		kill -CONT "$pid" 2>/dev/null
+		kill -KILL "$pid" 2>/dev/null
+	done <"$tmp/pids"
+	grep -qs " $tmp/" /proc/mounts && umount "$tmp"/*/ 2>/dev/null
+	chmod -R u+rwX "$tmp" 2>/dev/null
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+# ---- Cases
+
+test_case() {
+	local name=$1 rc
+	cases=$((cases + 1))
+	dir=$tmp/case$cases
+	mkdir "$dir"
+	(
+		cd "$dir" || exit 1
+		"$2"
+	) >"$tmp/case.log" 2>&1
+	rc=$?
+	if [ $rc -eq 77 ]; then
+		skips=$((skips + 1))
+		echo "ok $name # SKIP $(tail -n 1 "$tmp/case.log")"
+	elif [ $rc -eq 0 ]; then
+		echo "ok $name"
+	else
+		failures=$((failures + 1))
+		echo "not ok $name"
+		report "$tmp/case.log" log
+		for f in "$dir"/out "$dir"/err "$tmp"/*.serve.err "$dir"/*.serve.err; do
+			[ -s "$f" ] && report "$f" "${f##*/}"
+		done
+	fi
+	chmod -R u+rwX "$dir" 2>/dev/null
+	rm -rf "$dir" 2>/dev/null
+	after_case
+}
+
+after_case() { :; }
+
+# Leaves nothing in a folder that a server may hold open.
+empty() {
+	chmod -R u+rwX "$1" 2>/dev/null
+	find "$1" -mindepth 1 -delete
+}
+
+report() {
+	echo "# ---- $2"
+	tail -n 30 "$1" | cat -v | sed 's/^/#   /'
+}
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+done_testing() {
+	echo "1..$cases"
+	[ "$failures" -eq 0 ]
+	exit
+}
+
+# ---- Sides: each has its own identity and state in $tmp/SIDE
+
+as() {
+	local side=$1
+	shift
+	mkdir -p "$tmp/$side"
+	env HOME="$tmp/$side" XDG_CONFIG_HOME="$tmp/$side/config" XDG_STATE_HOME="$tmp/$side/state" "$@"
+}
+
+config() { echo "$tmp/$1/config/ptcp"; }
+
+fingerprint() { as "$1" "$PTCP" key show; }
+
+# authorize SERVER CLIENT [OPTION...]
+authorize() {
+	local server=$1 client=$2
+	shift 2
+	as "$server" "$PTCP" key authorize "$(fingerprint "$client")" "$@" ||
+		fail "key authorize ended with $?"
+}
+
+# serve SIDE [OPTION...]: starts a server, sets $pid, $port, $addr, $fp and $url. The case's
+# folder (or $tmp outside a case) gets SIDE.serve.out and SIDE.serve.err.
+serve() {
+	local side=$1 line i log
+	shift
+	log=$PWD/$side.serve
+	case $PWD in "$tmp"*) ;; *) log=$tmp/$side.serve ;; esac
+	case " $* " in *" --listen"*) ;; *) set -- --listen 127.0.0.1:0 "$@" ;; esac
+	: >"$log.out"
+	mkdir -p "$tmp/$side"
+	HOME=$tmp/$side XDG_CONFIG_HOME=$tmp/$side/config XDG_STATE_HOME=$tmp/$side/state \
+		"$PTCP" serve "$@" >"$log.out" 2>"$log.err" </dev/null &
+	pid=$!
+	echo "$pid" >>"$tmp/pids"
+	for ((i = 0; i < 100; i++)); do
+		grep -q . "$log.out" && break
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	read -r line <"$log.out"
+	if ! [[ $line =~ ^listening\ (.*):([0-9]+)\ (SHA256:[A-Za-z0-9+/]{43})$ ]]; then
+		cat "$log.err"
+		fail "serve $* is not ready: '$line'"
+	fi
+	addr=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]} fp=${BASH_REMATCH[3]}
+	url=ptcp://$addr:$port
+}
+
+stop() {
+	kill -TERM "$1" 2>/dev/null
+	wait "$1"
+}
+
+# run ARGUMENT...: the tool as the side "client", trusting $fp when there is one. Sets $status;
+# its output is in the files out and err of the current folder.
+run() {
+	run_as client ${fp:+--fingerprint "$fp"} -- "$@"
+}
+
+# run_as SIDE [OPTION...] -- COMMAND ARGUMENT...: the options go behind the command's name
+run_as() {
+	local side=$1 options=() command
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	command=$2
+	shift 2
+	as "$side" timeout -k 5 "${LIMIT:-60}" "$PTCP" "$command" "${options[@]}" "$@" \
+		>out 2>err </dev/null
+	status=$?
+	echo "ptcp $command $* -> $status"
+	[ "$status" -ne 124 ] || fail "hung"
+}
+
+# The status of the last run, and what goes with each that is not 0: one line, the last, that is
+# neither a warning nor anything else.
+expect() {
+	[ "$status" -eq "$1" ] || fail "status $status instead of $1: $(cat -v err)"
+	[ "$1" -eq 0 ] && return
+	[[ $(tail -n 1 err) == "ptcp: "*:* && $(tail -n 1 err) != "ptcp: warning:"* ]] ||
+		fail "no sentence: $(cat -v err)"
+	if grep -qvE '^ptcp: ' err; then
+		fail "a line that is not ours: $(cat -v err)"
+	fi
+}
+
+# As expect, and no other line on stderr.
+expect_one_line() {
+	expect "$1"
+	[ "$(wc -l <err)" -eq 1 ] || fail "not exactly one line: $(cat -v err)"
+}
+
+says() { grep -qiE -- "$1" err || fail "stderr does not say /$1/: $(cat -v err)"; }
+
+json() { "$BUILD/tests/e2e/jsonget" "$@"; }
+
+# json_is FILE KEY VALUE: of the last object
+json_is() {
+	local got
+	got=$(json "$1" last "$2") || fail "no JSON lines in $1"
+	[ "$got" = "$3" ] || fail "$2 is $got instead of $3"
+}
+
+# ---- Background transfers
+
+# start_transfer COMMAND ARGUMENT...: with --json, trusting $fp; sets $job, output in out and err
+start_transfer() {
+	local command=$1
+	shift
+	: >out
+	HOME=$tmp/client XDG_CONFIG_HOME=$tmp/client/config XDG_STATE_HOME=$tmp/client/state \
+		"$PTCP" "$command" --json --fingerprint "$fp" "$@" >out 2>err </dev/null &
+	job=$!
+	echo "$job" >>"$tmp/pids"
+}
+
+# Until bytes have moved; fails if the transfer is over before.
+wait_moving() {
+	local i
+	for ((i = 0; i < 400; i++)); do
+		grep -qE '"event":"progress","bytes":[1-9]' out && return
+		grep -q '"event":"end"' out && fail "over before it could be disturbed"
+		sleep 0.02
+	done
+	fail "nothing moved: $(cat -v err)"
+}
+
+# end_transfer SECONDS: waits for it at most so long, sets $status
+end_transfer() {
+	local i
+	for ((i = 0; i < $1 * 50; i++)); do
+		kill -0 "$job" 2>/dev/null || break
+		sleep 0.02
+	done
+	if kill -0 "$job" 2>/dev/null; then
+		kill -KILL "$job"
+		fail "still there after $1 s"
+	fi
+	wait "$job"
+	status=$?
+	echo "transfer -> $status"
+}
+
+# ---- Trees
+
+# bytes N FILE: N bytes that do not compress and differ from file to file
+bytes() {
+	openssl enc -aes-128-ctr -nosalt -pass "pass:$2" -in /dev/zero 2>/dev/null | head -c "$1" >"$2"
+}
+
+long_name() { printf '%0255d' 7; }
+
+# Names that scripts and protocols trip over, as files in folder $1.
+odd_names() {
+	local name
+	for name in $'new\nline' $'\nleading' $'tab\there' '-rf' '--' '--json' ' lead' 'trail ' '*' '?' \
+		'[a]' '\' 'back\slash' "quote'" 'dquote"' '$HOME' '`id`' ';' '&' '|' '#x' '%41' 'a%2Fb' \
+		'a:b' 'user@host:x' '~' '...' '..x' '.hidden' $'\xff\xfe' $'gr\xc3\xbc\xc3\x9f' \
+		$'\xed\xa0\x80' $'\xe2\x80\xae' $'\033[31m' $'\177' $'\001' "$(long_name)" CON 'x.part'; do
+		echo "$name" >"$1/$name" || fail "cannot make that name here"
+	done
+}
+
+# A tree with all kinds of things in it.
+make_tree() {
+	mkdir -p "$1"/deep/{1,2}/{3,4} "$1/empty dir" "$1/odd"
+	: >"$1/empty"
+	bytes 1 "$1/one"
+	bytes 4096 "$1/page"
+	bytes 65537 "$1/deep/1/odd size"
+	bytes 1048576 "$1/deep/1/3/MiB"
+	bytes 5000011 "$1/deep/2/large"
+	odd_names "$1/odd"
+	mkdir "$1/odd/"$'dir\n\xff' && echo x >"$1/odd/"$'dir\n\xff/x'
+	ln -s one "$1/link"
+	ln -s /nowhere/at/all "$1/dangling"
+	ln -s .. "$1/deep/up"
+	ln -s deep "$1/to dir"
+	chmod 600 "$1/one"
+	chmod 755 "$1/page"
+	chmod 444 "$1/deep/1/odd size"
+	chmod 700 "$1/deep/2"
+	chmod 775 "$1/deep/1"
+	touch -d '2001-02-03 04:05:06.789012345Z' "$1/one" "$1/link"
+	touch -d '1969-12-31 23:59:58Z' "$1/page"
+	touch -d '2038-01-19 03:14:08.5Z' "$1/empty"
+	touch -d '2011-11-11 11:11:11.111Z' "$1/deep/1" "$1/empty dir" "$1/deep"
+	chmod 555 "$1/deep/1/3"
+	touch -d '2010-10-10 10:10:10Z' "$1"
+}
+
+# One NUL-ended record for everything below a folder: type, mode and time (a link's mode means
+# nothing and its time need not be kept), size of files, target of links.
+listing() {
+	(cd "$1" && find . -mindepth 1 \
+		\( -type l -printf 'l %l %P\0' \) -o \
+		\( -type d -printf 'd %m %T@ %P\0' \) -o \
+		-printf '%y %m %T@ %s %P\0') | sort -z
+}
+
+# same A B: the same things with the same contents, modes and times, and nothing else
+same() {
+	cmp -s <(listing "$1") <(listing "$2") ||
+		fail "not the same: $(diff <(listing "$1" | tr '\n\0' '?\n' | cat -v) \
+			<(listing "$2" | tr '\n\0' '?\n' | cat -v) | head -n 10)"
+	diff -r --no-dereference "$1" "$2" >/dev/null ||
+		fail "contents differ: $(diff -rq --no-dereference "$1" "$2" | head -n 5 | cat -v)"
+}
+
+same_file() {
+	[ -f "$2" ] || fail "$2 is not there"
+	cmp -s "$1" "$2" || fail "$1 and $2 differ"
+}
+
+absent() { [ ! -e "$1" ] && [ ! -L "$1" ] || fail "$1 is there"; }
+
+# Free bytes where the cases run
+free_bytes() { df -P -B1 "$tmp" | awk 'NR == 2 { print $4 }'; }
