@@ -154,6 +154,7 @@ static int local(const char *text, struct ptcp_err *e)
 static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
     struct ptcp_err *e)
 {
+	char shown[TEXT_NAME_BYTES];
 	struct target each;
 	size_t i;
 	int r;
@@ -164,8 +165,8 @@ static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs,
 		if (i == 0)
 			t->target = each;
 		else if (strcasecmp(each.host, t->target.host) != 0 || each.port != t->target.port)
-			return err_set(e, PTCP_ENOTYET, "sources on several hosts: not available yet (run one "
-			    "ptcp recv for each)");
+			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
+			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
 		if ((r = add_path(t, place_is_contents(each.path) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
 			return r;
 	}
@@ -410,10 +411,10 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	if (why == NULL && t->last.failed > 0) {
 		/* In doubt: nothing done at all is a failure, not a partial success. */
 		err_set(&partial, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
-		    "%llu of the files failed (see above; run it again when that is mended)",
-		    (unsigned long long)t->last.failed);
+		    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
+		    (unsigned long long)t->last.failed, t->last.failed == 1 ? "file" : "files");
 		if (partial.code == PTCP_EIO)
-			err_set(&partial, PTCP_EIO, "nothing was transferred: all that was named failed (see above)");
+			err_set(&partial, PTCP_EIO, "transfer: all that was named failed (see above)");
 		why = &partial;
 	}
 	party_free(p);
@@ -583,7 +584,7 @@ static void check_cancelled(struct ptcp_transfer *t)
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, "interrupted (run the same command again to go on)");
+	err_set(&why, PTCP_ECANCELED, "transfer: interrupted (run the same command again to go on)");
 	if (t->party != NULL)
 		party_cancel(t->party, &why);
 	else

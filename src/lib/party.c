@@ -68,7 +68,8 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	p->failed = why != NULL;
 	if (why != NULL)
 		p->why = *why;
-	p->give_up = mono_add_ns(mono_now(), LINGER_NS);
+	/* Who was silent for the time-out will not close in good order either. */
+	p->give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 : LINGER_NS);
 }
 
 static const struct session_ops session_ops = {
@@ -115,8 +116,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 	chan_free(p->control);
 	p->control = NULL;
-	err_set(&cut, PTCP_EPEER, "the control connection was cut: %s (run it again when the other "
-	    "host can be reached)", why != NULL ? why->msg : "the peer closed it");
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be "
+	    "reached)", why != NULL ? why->msg : "the peer closed it");
 	session_closed(p->session, &cut);
 	party_pump(p);
 }

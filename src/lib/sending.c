@@ -13,6 +13,7 @@ struct outgoing {
 	struct source *source;   /* of a file */
 	struct dir *dir;         /* of anything else: what it is in, */
 	char *name;              /* and its name there */
+	bool is_dir;
 };
 
 static void outgoing_free(struct outgoing *o)
@@ -97,8 +98,9 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 	switch (fate) {
 	case SND_DONE:
 	case SND_SKIPPED:
-		p->o.ops->file(p->o.arg, path_raw(o, path),
-		    fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
+		if (!o->is_dir)
+			p->o.ops->file(p->o.arg, path_raw(o, path),
+			    fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
 		break;
 	case SND_FAILED:
 		why_bare(&shown, why, path_text(o, text, sizeof text));
@@ -261,6 +263,7 @@ static struct outgoing *outgoing_new(struct walk_entry *w)
 	}
 	o->dir = w->dir;
 	o->name = w->name;
+	o->is_dir = w->type == WALK_DIR;
 	w->dir = NULL;
 	w->name = NULL;
 	return o;

@@ -123,12 +123,12 @@ static int check_rights(struct served *s, const struct wire_open *o, struct ptcp
 	unsigned allowed = s->set->o->ciphers;
 
 	if (s->auth.root[0] == '\0' && s->set->root == NULL)
-		return err_set(e, PTCP_EREFUSED, "the server serves no files (it was started without --root)");
+		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
 	if (o->role == WIRE_YOU_RECEIVE && s->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "this client may only read there (have its administrator "
+		return err_set(e, PTCP_EREFUSED, "sending there: this client may only read (have its administrator "
 		    "authorize it without --read-only)");
 	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
-		return err_set(e, PTCP_EREFUSED, "the server does not allow the cipher %s (see its --cipher)",
+		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
 		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
 	if (o->role == WIRE_YOU_RECEIVE && o->n_paths != 1)
 		return err_set(e, PTCP_EPROTO, "one destination is needed");

@@ -53,13 +53,13 @@ static void on_control(void *arg, struct guest *g)
 	if (!authorized_find(s->host.config_dir, fingerprint, &a, &s->host.log)) {
 		log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
 		    g->address, fingerprint);
-		err_set(&why, PTCP_EREFUSED, "this client is not authorized there (have its administrator run: "
+		err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
 		    "ptcp key authorize %s)", fingerprint);
 		guest_refuse(g, &why);
 		return;
 	}
 	if (s->sessions.n >= s->o.max_sessions) {
-		err_set(&why, PTCP_EREFUSED, "the server has %u sessions, its limit (try again later)",
+		err_set(&why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
 		    s->sessions.n);
 		guest_refuse(g, &why);
 		return;
@@ -138,7 +138,7 @@ static void on_wake(void *arg)
 	s->stopping = true;
 	listener_free(s->listener);
 	s->listener = NULL;
-	err_set(&why, PTCP_EPEER, "the server was stopped (run it again when it is back)");
+	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
 	while (!list_empty(&s->guests))
 		guest_free(LIST_OF(s->guests.next, struct guest, in_list));
 	served_cancel_all(&s->sessions, &why);

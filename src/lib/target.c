@@ -41,7 +41,6 @@ int target_parse(struct target *out, const char *text, struct ptcp_err *e)
 	char shown[TEXT_NAME_BYTES], where[SOCK_HOST_BYTES + 16];
 	const char *p, *slash, *colon = strchr(text, ':'), *first = strchr(text, '/');
 	struct target t;
-	int r;
 
 	text_escape(shown, sizeof shown, text);
 	if (strncasecmp(text, "ssh://", 6) == 0)
@@ -63,8 +62,9 @@ int target_parse(struct target *out, const char *text, struct ptcp_err *e)
 	if (strchr(where, '@') != NULL)
 		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (a daemon knows its clients by "
 		    "their keys)", shown);
-	if ((r = sock_split(where, t.host, &t.port, PTCP_PORT, e)) < 0)
-		return r;
+	if (sock_split(where, t.host, &t.port, PTCP_PORT, e) < 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed host or port (write ptcp://HOST[:PORT]/PATH, "
+		    "an IPv6 address in brackets)", shown);
 	if (t.host[0] == '\0' || t.port == 0)
 		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
 		    "ptcp://HOST[:PORT]/PATH)", shown);

@@ -68,7 +68,9 @@ int place_target(struct tree *root, const char *path, int flags, struct dir **ba
 		rename[0] = '\0';
 		return 0;
 	}
-	if (e->sys != ENOENT && (e->sys != ENOTDIR || into))
+	/* Nothing there, or something that is no directory (a link out of the root is not one for us) and
+	 * that will be replaced. */
+	if (e->sys != ENOENT && (into || (e->sys != ENOTDIR && e->sys != EXDEV && e->sys != ELOOP)))
 		return r;
 	if ((r = split(path, &above, name, e)) < 0 || (r = open_dir(root, above, &parent, e)) < 0)
 		goto out;

@@ -452,13 +452,13 @@ static void check_time(struct session *s, struct mono now)
 	if (busy != WIRE_IDLE || !waiting(s))
 		s->last_progress = now;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
-		err_set(&e, PTCP_ETIMEOUT, "nothing heard from the peer for %.3g s "
-		    "(check the network and the other host; run it again)",
+		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
+		    "(check the network and the other host, then run it again)",
 		    (double)s->o.timeout_ns / 1e9);
 		fail(s, &e, true);
 	} else if (mono_diff_ns(now, s->last_progress) >= s->o.timeout_ns) {
-		err_set(&e, PTCP_ETIMEOUT, "no progress from the peer for %.3g s "
-		    "(check the network and the other host; run it again)",
+		err_set(&e, PTCP_ETIMEOUT, "the peer: no progress for %.3g s "
+		    "(check the network and the other host, then run it again)",
 		    (double)s->o.timeout_ns / 1e9);
 		fail(s, &e, true);
 	} else if (mono_diff_ns(now, s->last_ping) >= s->peer_timeout_ns / 3) {
@@ -485,7 +485,7 @@ void session_tick(struct session *s, struct mono now)
 	}
 	check_time(s, now);
 	if (s->out.failed && !session_over(s)) {
-		err_set(&e, PTCP_ENOMEM, "the peer does not read its control connection, or memory is short");
+		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read it, or memory is short");
 		fail(s, &e, true);
 	}
 }
