@@ -17,7 +17,8 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err units clock
-libptcp_LAYERS := core
+model_SRC := rng stats fit advice regress budget divide paths ratectl choose
+libptcp_LAYERS := core model
 plan_LAYERS :=
 cli_SRC   :=
 
