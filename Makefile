@@ -31,7 +31,7 @@ PLAN_PC :=
 TOOL_PC := jansson
 TEST_PC := cmocka
 
-our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -pthread \
+our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -Itests -pthread \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
 	-fvisibility=hidden $(if $(WERROR),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -46,7 +46,7 @@ cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean help setup
+.PHONY: all check clean help setup multipath-report
 .SECONDARY:
 
 all: $(BUILD)/libptcp.a
@@ -60,11 +60,22 @@ $(BUILD)/%.o: %.c Makefile
 	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+		$(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # --------------------------------------------------------------- Testing
+
+# Tests that need more than libptcp.
+multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
+$(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
+$(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_flow \
+$(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
+
+# make multipath-report sets the rate controller beside the published study.
+multipath-report: $(BUILD)/tests/bench/multipath/report
+	$(Q)$<
 
 # make check T=core/units runs the tests whose name contains that.
 check: setup

@@ -14,7 +14,7 @@
  *     another one when the demand had capped the step;
  *   - x is compared with y (1 - delta) less a tolerance for rounding;
  *   - with one path, that one is probed again after a failure;
- *   - no path's probability falls below 1 % of an even share's, or all of it could
+ *   - no path's probability falls below 0.1 % of an even share, or all of it could
  *     sit on the path that failed. */
 #ifndef MODEL_RATECTL_H
 #define MODEL_RATECTL_H

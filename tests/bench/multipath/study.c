@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/choose.h"
-
 void study_init(struct study *s, size_t k, double skew, double f, double spread, struct rng *r)
 {
 	double total = 0, demand = 0;
@@ -153,4 +151,47 @@ void study_run(struct study *s, const struct ratectl_opts *o, struct rng *r,
 		if (fabs(got[i - 1] / out->reached - 1) > 0.02)
 			break;
 	out->converged = i;
+}
+
+/* Mean of what arrives over the last intervals of a run, by source and path. */
+static void run_and_average(struct study *s, const struct ratectl_opts *o, struct rng *r,
+    double (*mean)[RATECTL_PATHS_MAX])
+{
+	size_t i, p, t;
+
+	memset(mean, 0, STUDY_MAX * sizeof *mean);
+	study_start(s, o);
+	for (t = 0; t < STUDY_RESELECT_INTERVALS; t++) {
+		study_interval(s, r);
+		if (t < STUDY_RESELECT_INTERVALS - STUDY_RESELECT_LAST)
+			continue;
+		for (i = 0; i < s->sources; i++)
+			for (p = 0; p < s->k; p++)
+				mean[i][p] += s->seen[i][p] / STUDY_RESELECT_LAST;
+	}
+}
+
+unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choose_again how,
+    bool proportional, unsigned most, struct rng *r)
+{
+	double mean[STUDY_MAX][RATECTL_PATHS_MAX], got;
+	unsigned n;
+	size_t i, p, short_of;
+
+	for (n = 0; n < most; n++) {
+		run_and_average(s, o, r, mean);
+		short_of = 0;
+		for (i = 0; i < s->sources; i++) {
+			for (got = 0, p = 0; p < s->k; p++)
+				got += mean[i][p];
+			if (got >= 0.98 * s->demand[i])
+				continue;
+			short_of++;
+			choose_again(s->relay[i], s->k, how, mean[i],
+			    proportional ? s->capacity : NULL, s->relays, r);
+		}
+		if (short_of == 0)
+			break;
+	}
+	return n;
 }

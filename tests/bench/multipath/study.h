@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/choose.h"
 #include "model/ratectl.h"
 #include "model/rng.h"
 
@@ -50,5 +51,14 @@ struct study_outcome {
 
 void study_run(struct study *s, const struct ratectl_opts *o, struct rng *r,
     struct study_outcome *out);
+
+/* Reselection: run, let every source that is short of its demand by more than
+ * 2 % reselect, and again, until none is. Returns how many times sources
+ * reselected, or `most` when some were still short then. */
+unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choose_again how,
+    bool proportional, unsigned most, struct rng *r);
+
+#define STUDY_RESELECT_INTERVALS 60
+#define STUDY_RESELECT_LAST 20
 
 #endif
