@@ -22,7 +22,8 @@ libptcp_LAYERS := core model
 plan_LAYERS :=
 cli_SRC   :=
 
-TESTS := core/test_units
+TESTS := core/test_units \
+	model/test_rng model/test_stats model/test_fit
 
 # ------------------------------------------------------------- Compiling
 
@@ -70,7 +71,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 # Tests that need more than libptcp.
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
-$(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_flow \
+$(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
 # make multipath-report sets the rate controller beside the published study.

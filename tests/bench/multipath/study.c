@@ -184,7 +184,7 @@ unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choo
 		for (i = 0; i < s->sources; i++) {
 			for (got = 0, p = 0; p < s->k; p++)
 				got += mean[i][p];
-			if (got >= 0.98 * s->demand[i])
+			if (got >= 0.95 * s->demand[i])
 				continue;
 			short_of++;
 			choose_again(s->relay[i], s->k, how, mean[i],

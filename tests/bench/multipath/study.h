@@ -53,7 +53,7 @@ void study_run(struct study *s, const struct ratectl_opts *o, struct rng *r,
     struct study_outcome *out);
 
 /* Reselection: run, let every source that is short of its demand by more than
- * 2 % reselect, and again, until none is. Returns how many times sources
+ * 5 % reselect, and again, until none is. Returns how many times sources
  * reselected, or `most` when some were still short then. */
 unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choose_again how,
     bool proportional, unsigned most, struct rng *r);
