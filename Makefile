@@ -23,7 +23,8 @@ plan_LAYERS :=
 cli_SRC   :=
 
 TESTS := core/test_units \
-	model/test_rng model/test_stats model/test_fit
+	model/test_rng model/test_stats model/test_fit model/test_advice model/test_regress \
+	model/test_budget model/test_divide model/test_paths model/test_bound
 
 # ------------------------------------------------------------- Compiling
 

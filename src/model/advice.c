@@ -231,27 +231,32 @@ static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 	return false;
 }
 
-/* A probe at the answer when that lies outside, though not further than three
- * times the range; between the levels when the shape is in doubt; else the one
- * that makes the answer uncertain once more. */
+/* While no congestion is in sight, or the answer lies outside: outwards to the
+ * answer, though not further than three times the range. Where the shape is in
+ * doubt: the answer or between the levels. Else once more the probe that makes the
+ * answer most uncertain. */
 static unsigned suggest(const struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned noisiest)
 {
+	unsigned outwards = a->streams < 3 * a->fit.most ? a->streams : 3 * a->fit.most;
 	unsigned between = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
-	unsigned n = 0;
+	unsigned n = noisiest;
 
+	if ((a->warnings & ~(unsigned)(ADVICE_WARN_TOTAL | ADVICE_WARN_BBR |
+	    ADVICE_WARN_CONGESTION)) == 0)
+		return 0;
 	if (a->warnings & ADVICE_WARN_CLOSE_LEVELS)
 		n = a->fit.most < 8 ? 10 : 1;
+	else if (a->warnings & ADVICE_WARN_NO_CONGESTION)
+		n = outwards;
 	else if (a->warnings & (ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT | ADVICE_WARN_RIVAL))
-		n = !was_probed(p, count, a->streams) && a->streams <= 3 * a->fit.most ?
-		    a->streams : between;
+		n = was_probed(p, count, a->streams) || a->streams > a->fit.most ? between :
+		    a->streams;
 	else if (a->warnings & ADVICE_WARN_OUTSIDE)
-		n = a->streams < 3 * a->fit.most ? a->streams : 3 * a->fit.most;
-	else if (a->warnings & ADVICE_WARN_NOISY)
-		return noisiest;
-	if (n > o->max_streams)
-		n = o->max_streams;
-	return was_probed(p, count, n) ? noisiest : n;
+		n = outwards;
+	if (was_probed(p, count, n))
+		n = noisiest;
+	return n < o->max_streams ? n : o->max_streams;
 }
 
 static int check(const struct advice_opts *o, struct ptcp_err *e)
