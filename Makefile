@@ -24,7 +24,8 @@ cli_SRC   :=
 
 TESTS := core/test_units \
 	model/test_rng model/test_stats model/test_fit model/test_advice model/test_regress \
-	model/test_budget model/test_divide model/test_paths model/test_bound
+	model/test_budget model/test_divide model/test_paths model/test_bound model/test_ratectl \
+	model/test_choose model/test_multipath
 
 # ------------------------------------------------------------- Compiling
 

@@ -21,6 +21,7 @@ struct setup {
 	double beta, spread;
 	bool proportional;
 	double error;
+	enum study_sharing sharing;
 };
 
 struct sample {
@@ -41,6 +42,7 @@ static void run(const struct setup *u, double skew, double f, struct rng *r, str
 	opts.beta = u->beta;
 	opts.delta_ratio = 0;
 	study_init(&s, u->k, skew, f, u->spread, r);
+	s.sharing = u->sharing;
 	study_choose(&s, u->proportional, u->error, r);
 	study_run(&s, &opts, r, &o);
 	for (i = 0; i < s.sources; i++)
@@ -151,16 +153,18 @@ static void print_reselections(struct rng *r)
 
 int main(int argc, char **argv)
 {
-	static const struct setup main_study = { "all 360, AIAD, k 2", 2, 0, 0, false, 0 };
+	static const struct setup main_study = { "all 360, AIAD, k 2", 2, 0, 0, false, 0, STUDY_MAXMIN };
 	static const struct setup others[] = {
-		{ "k 1", 1, 0, 0, false, 0 },
-		{ "k 3", 3, 0, 0, false, 0 },
-		{ "k 4", 4, 0, 0, false, 0 },
-		{ "k 2, MIMD", 2, 0.1, 0, false, 0 },
-		{ "k 2, demands 0.5 to 1.5", 2, 0, 0.5, false, 0 },
-		{ "k 3, demands 0.5 to 1.5", 3, 0, 0.5, false, 0 },
-		{ "k 2, proportional", 2, 0, 0, true, 0 },
-		{ "k 2, proportional, off by 50 %", 2, 0, 0, true, 0.5 },
+		{ "k 2, shared in proportion", 2, 0, 0, false, 0, STUDY_PROPORTIONAL },
+		{ "k 2, the same, MIMD", 2, 0.1, 0, false, 0, STUDY_PROPORTIONAL },
+		{ "k 1", 1, 0, 0, false, 0, STUDY_MAXMIN },
+		{ "k 3", 3, 0, 0, false, 0, STUDY_MAXMIN },
+		{ "k 4", 4, 0, 0, false, 0, STUDY_MAXMIN },
+		{ "k 2, MIMD", 2, 0.1, 0, false, 0, STUDY_MAXMIN },
+		{ "k 2, demands 0.5 to 1.5", 2, 0, 0.5, false, 0, STUDY_MAXMIN },
+		{ "k 3, demands 0.5 to 1.5", 3, 0, 0.5, false, 0, STUDY_MAXMIN },
+		{ "k 2, proportional", 2, 0, 0, true, 0, STUDY_MAXMIN },
+		{ "k 2, proportional, off by 50 %", 2, 0, 0, true, 0.5, STUDY_MAXMIN },
 	};
 	static struct sample x;
 	struct rng r = { argc > 1 ? strtoull(argv[1], NULL, 0) : 1 };

@@ -8,6 +8,7 @@ void study_init(struct study *s, size_t k, double skew, double f, double spread,
 	double total = 0, demand = 0;
 	size_t i;
 
+	s->sharing = STUDY_MAXMIN;
 	s->sources = s->relays = 100;
 	s->k = k;
 	for (i = 0; i < s->sources; i++) {
@@ -44,15 +45,20 @@ static size_t flows_of(const struct study *s, size_t relay, struct flow *flows)
 	return n;
 }
 
-/* Max-min fair: who asks least is satisfied first. */
+/* Returns what the relay delivers in all. */
 static double share_relay(struct study *s, size_t relay)
 {
-	struct flow flows[STUDY_MAX];
+	struct flow flows[STUDY_MAX * RATECTL_PATHS_MAX];
 	size_t i, n = flows_of(s, relay, flows);
-	double left = s->capacity[relay], gets;
+	double left = s->capacity[relay], asked = 0, gets;
 
+	for (i = 0; i < n; i++)
+		asked += flows[i].asks;
 	for (i = 0; i < n; i++) {
-		gets = fmin(flows[i].asks, left / (double)(n - i));
+		if (s->sharing == STUDY_PROPORTIONAL)
+			gets = flows[i].asks * fmin(s->capacity[relay] / asked, 1);
+		else
+			gets = fmin(flows[i].asks, left / (double)(n - i));
 		s->seen[flows[i].source][flows[i].path] = gets;
 		left -= gets;
 	}

@@ -14,7 +14,14 @@
 
 #define STUDY_MAX 128 /* sources, relays */
 
+/* How a relay that is asked for more than it has divides it. Max-min fair, as TCP
+ * flows at one bottleneck: who asks for less than a fair share does not feel that
+ * the relay is full. In proportion to what is asked: everybody feels it, which is
+ * what the paper's theorem 1 needs. */
+enum study_sharing { STUDY_MAXMIN, STUDY_PROPORTIONAL };
+
 struct study {
+	enum study_sharing sharing;
 	size_t sources, relays, k; /* k paths a source, one relay each */
 	double capacity[STUDY_MAX], demand[STUDY_MAX];
 	size_t relay[STUDY_MAX][RATECTL_PATHS_MAX];
@@ -23,7 +30,8 @@ struct study {
 };
 
 /* 100 sources and relays; relay j has 1 / (j+1)^skew of f x total demand.
- * `spread` 0: equal demands; else uniform in 1 -+ spread. Paths are not chosen. */
+ * `spread` 0: equal demands; else uniform in 1 -+ spread. Shared max-min fairly; paths are not
+ * chosen. */
 void study_init(struct study *s, size_t k, double skew, double f, double spread, struct rng *r);
 
 /* Every source takes k relays: uniformly, or in proportion to the capacities,
@@ -35,7 +43,7 @@ void study_choose(struct study *s, bool proportional, double error, struct rng *
 void study_start(struct study *s, const struct ratectl_opts *o);
 
 /* One interval of every source: returns what arrives in all, in
- * seen[][] by path. A relay that is full is shared max-min fairly. */
+ * seen[][] by path. */
 double study_interval(struct study *s, struct rng *r);
 
 /* The most that can arrive, by linear programme. */
