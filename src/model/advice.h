@@ -13,7 +13,11 @@
  * answer is named, and without such a reason confidence is high. The bounds are
  * chosen after the targets for advice with high confidence (throughput within
  * 15 % in the median and 35 % in nine cases of ten, impact within 12 points);
- * they are not yet calibrated against measured truth. */
+ * they are not yet calibrated against measured truth.
+ *
+ * An impact against no transfer above the budget makes confidence low too. With
+ * fair share that is every answer that the budget limits: n/(n+m) is above
+ * n/(n+1+m), which is above the budget or n+1 streams would be the answer. */
 #ifndef MODEL_ADVICE_H
 #define MODEL_ADVICE_H
 

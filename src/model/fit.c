@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "model/stats.h"
 
 static const char *const names[] = {
 #define X(id, name) name,
@@ -70,6 +71,19 @@ double probe_error_ratio(const struct probe *p)
 	if (p->error_bps > 0)
 		return p->error_bps / p->throughput_bps;
 	return p->streams >= 8 ? 0.1 : 0.1 * pow(8.0 / p->streams, 0.6);
+}
+
+void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
+    size_t runs)
+{
+	struct stats s;
+	double prior;
+
+	stats_of(&s, throughput_bps, runs);
+	*out = (struct probe){ streams, s.mean, 0 };
+	prior = probe_error_ratio(out) * s.mean;
+	out->error_bps = sqrt((2 * prior * prior + s.sd * s.sd * (double)(runs - 1)) /
+	    (double)(runs + 1) / (double)runs);
 }
 
 /* ---- Least squares ---- */

@@ -50,14 +50,20 @@ int fit_model_by_name(enum fit_model *out, const char *name);
 struct probe {
 	unsigned streams;      /* at least 1 */
 	double throughput_bps; /* aggregate of all streams */
-	double error_bps;      /* standard error of it over repeated runs; 0: not known,
-				  probe_error_ratio() then assumes one */
+	double error_bps;      /* standard error of it; 0: not known, probe_error_ratio()
+				  then assumes that of one short run */
 };
 
 /* One standard deviation of the probe's throughput over the throughput. Where it
  * is not known: what single short runs scattered by on Linux (up to 70 % with 1
  * or 2 streams, about 10 % with 8 and more, taken as two and one deviations). */
 double probe_error_ratio(const struct probe *p);
+
+/* One probe of several runs with the same number of streams: their mean, and its
+ * error from their scatter; since a few runs show scatter badly, what is assumed of
+ * a single run counts as two runs more. runs >= 1. */
+void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
+    size_t runs);
 
 enum fit_flag {
 	FIT_NO_CONGESTION = 1, /* a <= 0: n streams brought n times one or more */

@@ -246,6 +246,24 @@ static void errors_weigh(void **state)
 	assert_near(probe_error_ratio(&p[0]), 0.1, 0);
 }
 
+static void runs_make_a_probe(void **state)
+{
+	const double runs[] = { 8, 12, 10, 10 };
+	struct probe p, q;
+	double prior;
+
+	(void)state;
+	probe_of_runs(&p, 8, runs, 1);
+	assert_near(p.throughput_bps, 8, 0);
+	assert_near(p.error_bps, 0.8, 1e-12); /* as assumed of one run */
+	probe_of_runs(&p, 8, runs, 4);
+	assert_near(p.throughput_bps, 10, 1e-15);
+	assert_near(p.error_bps, sqrt((2 * 1 + 8) / 5.0 / 4), 1e-12);
+	probe_of_runs(&q, 1, runs, 4);
+	prior = 10 * 0.1 * pow(8, 0.6);
+	assert_near(q.error_bps, sqrt((2 * prior * prior + 8) / 5 / 4), 1e-12);
+}
+
 static void auto_follows_evidence(void **state)
 {
 	static const unsigned levels[] = { 1, 4, 10, 20, 30 };
@@ -285,6 +303,7 @@ int main(void)
 		cmocka_unit_test(degenerate_shapes),
 		cmocka_unit_test(what_is_no_probe),
 		cmocka_unit_test(errors_weigh),
+		cmocka_unit_test(runs_make_a_probe),
 		cmocka_unit_test(auto_follows_evidence),
 	};
 	return cmocka_run_group_tests_name("model/fit", tests, NULL, NULL);
