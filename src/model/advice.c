@@ -231,29 +231,29 @@ static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 	return false;
 }
 
-/* While no congestion is in sight, or the answer lies outside: outwards to the
- * answer, though not further than three times the range. Where the shape is in
- * doubt: the answer or between the levels. Else once more the probe that makes the
- * answer most uncertain. */
+/* Which number of streams to probe next. Where the curve has the probes' shape but
+ * the answer lies outside: outwards to the answer, though not further than three
+ * times the range. Where the shape is in doubt: at the answer or between the levels.
+ * Else once more the probe that makes the answer most uncertain. */
 static unsigned suggest(const struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned noisiest)
 {
-	unsigned outwards = a->streams < 3 * a->fit.most ? a->streams : 3 * a->fit.most;
-	unsigned between = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
+	const unsigned no_help = ADVICE_WARN_TOTAL | ADVICE_WARN_BBR | ADVICE_WARN_CONGESTION;
+	const unsigned shape = ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT;
 	unsigned n = noisiest;
 
-	if ((a->warnings & ~(unsigned)(ADVICE_WARN_TOTAL | ADVICE_WARN_BBR |
-	    ADVICE_WARN_CONGESTION)) == 0)
+	if ((a->warnings & ~no_help) == 0)
 		return 0;
 	if (a->warnings & ADVICE_WARN_CLOSE_LEVELS)
 		n = a->fit.most < 8 ? 10 : 1;
-	else if (a->warnings & ADVICE_WARN_NO_CONGESTION)
-		n = outwards;
-	else if (a->warnings & (ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT | ADVICE_WARN_RIVAL))
-		n = was_probed(p, count, a->streams) || a->streams > a->fit.most ? between :
-		    a->streams;
-	else if (a->warnings & ADVICE_WARN_OUTSIDE)
-		n = outwards;
+	else if ((a->warnings & ADVICE_WARN_NO_CONGESTION) ||
+	    ((a->warnings & ADVICE_WARN_OUTSIDE) && !(a->warnings & shape)))
+		n = a->streams < 3 * a->fit.most ? a->streams : 3 * a->fit.most;
+	else if ((a->warnings & (shape | ADVICE_WARN_RIVAL)) &&
+	    (was_probed(p, count, a->streams) || a->streams > a->fit.most))
+		n = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
+	else if (a->warnings & (shape | ADVICE_WARN_RIVAL))
+		n = a->streams;
 	if (was_probed(p, count, n))
 		n = noisiest;
 	return n < o->max_streams ? n : o->max_streams;

@@ -352,6 +352,25 @@ static void errors_are_as_claimed(void **state)
 	assert_near(sqrt(seen / (double)n), sqrt(claimed / (double)n), 0.35);
 }
 
+/* Far outside the probes the two models part: said, and a probe there asked for. */
+static void rival_disagrees(void **state)
+{
+	const struct probe p[] = { { 1, 10e6, 1e5 }, { 4, 25e6, 1e5 } };
+	struct advice_opts o = opts(FIT_AUTO, 1, 0, 32);
+	struct advice a;
+
+	(void)state;
+	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
+	assert_int_equal(a.streams, 32);
+	assert_int_equal(a.limited_by, ADVICE_BY_MAX);
+	assert_true(a.warnings & ADVICE_WARN_RIVAL);
+	assert_true(a.warnings & ADVICE_WARN_OUTSIDE);
+	assert_int_equal(a.next_probe, 12);
+	o.max_streams = 3; /* between the probes they agree */
+	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
+	assert_int_equal(a.warnings, 0);
+}
+
 static void longest_warning_fits(void **state)
 {
 	char text[ADVICE_WARNING_BYTES];
@@ -386,6 +405,7 @@ int main(void)
 		cmocka_unit_test(options_out_of_range),
 		cmocka_unit_test(confidence),
 		cmocka_unit_test(errors_are_as_claimed),
+		cmocka_unit_test(rival_disagrees),
 		cmocka_unit_test(longest_warning_fits),
 		cmocka_unit_test(congestion_names),
 	};

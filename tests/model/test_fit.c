@@ -151,6 +151,48 @@ static void curves_are_monotone(void **state)
 	}
 }
 
+/* Weighted squares of relative errors in y^2 for the quadratic with these terms. */
+static double objective(const struct fit *f, const struct probe *p, int count)
+{
+	double sum = 0, y, ratio;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		y = p[i].streams / p[i].throughput_bps;
+		ratio = p[i].streams / fit_throughput_bps(f, p[i].streams) / y;
+		sum += pow((ratio * ratio - 1) / probe_error_ratio(&p[i]), 2);
+	}
+	return sum;
+}
+
+/* No other set of terms that are not negative fits better. */
+static void used_is_the_best_allowed(void **state)
+{
+	static const unsigned levels[] = { 1, 3, 8, 15, 30 };
+	struct rng r = { 12 };
+	struct probe p[5];
+	struct fit f, moved;
+	int round, i, j, bound = 0;
+	double best, step;
+
+	(void)state;
+	for (round = 0; round < 2000; round++) {
+		for (i = 0; i < 5; i++)
+			p[i] = (struct probe){ levels[i], pow(30, rng_uniform(&r)), 0 };
+		assert_int_equal(fit_probes(&f, FIT_QUADRATIC, p, 5, NULL), 0);
+		best = objective(&f, p, 5);
+		bound += f.used[0] == 0 || f.used[1] == 0 || f.used[2] == 0;
+		for (j = 0; j < 3; j++)
+			for (step = -1e-4; step < 2e-4; step += 2e-4) {
+				moved = f;
+				moved.used[j] += step * (f.used[0] + f.used[1] + f.used[2]);
+				if (moved.used[j] >= 0)
+					assert_true(objective(&moved, p, 5) >= best * (1 - 1e-9));
+			}
+	}
+	assert_in_range(bound, 200, 2000);
+}
+
 static void degenerate_shapes(void **state)
 {
 	const struct probe more_than_linear[] = { { 1, 10, 0 }, { 10, 200, 0 } };
@@ -289,6 +331,19 @@ static void auto_follows_evidence(void **state)
 		assert_int_equal(fit_probes(&f, FIT_AUTO, p, 5, NULL), 0);
 		assert_int_equal(f.model, sure ? FIT_PARTIAL_QUADRATIC : FIT_FAIR_SHARE);
 	}
+	/* Through three levels the quadratic always goes: no evidence for it. */
+	truth = (struct fit){ .model = FIT_QUADRATIC, .used = { 1, 0.01, 100 } };
+	for (i = 0; i < 5; i++) {
+		p[i].throughput_bps = fit_throughput_bps(&truth, levels[i]);
+		p[i].error_bps = p[i].throughput_bps * 0.001;
+	}
+	assert_int_equal(fit_probes(&f, FIT_AUTO, p, 3, NULL), 0);
+	assert_int_not_equal(f.model, FIT_QUADRATIC);
+	truth.used[1] = 60;
+	for (i = 0; i < 5; i++)
+		p[i].throughput_bps = fit_throughput_bps(&truth, levels[i]);
+	assert_int_equal(fit_probes(&f, FIT_AUTO, p, 5, NULL), 0);
+	assert_int_equal(f.model, FIT_QUADRATIC);
 }
 
 int main(void)
@@ -300,6 +355,7 @@ int main(void)
 		cmocka_unit_test(fair_share_is_nearer_on_linux),
 		cmocka_unit_test(every_model_finds_itself),
 		cmocka_unit_test(curves_are_monotone),
+		cmocka_unit_test(used_is_the_best_allowed),
 		cmocka_unit_test(degenerate_shapes),
 		cmocka_unit_test(what_is_no_probe),
 		cmocka_unit_test(errors_weigh),

@@ -56,6 +56,31 @@ static void by_hand(void **state)
 	    PTCP_EINFEASIBLE);
 }
 
+/* 0.3 - 0.1 - 0.2 is not 0 in binary: nothing is left all the same. */
+static void rounding_leaves_nothing(void **state)
+{
+	struct paths_link links[] = {
+		{ 0, 1, 0.3, 0.001 }, { 1, 2, 0.1, 0.001 }, { 1, 2, 0.2, 0.002 },
+		{ 1, 2, 5, 0.003 },
+	};
+	struct paths_graph g = { 3, 4, NULL, links };
+	struct paths_node scratch[3];
+	size_t one[2], two[2];
+	struct paths_path p[] = {
+		{ .rate_bps = 0.1, .hops = 2, .links = one }, { .rate_bps = 0.2, .hops = 2, .links = two }
+	};
+
+	(void)state;
+	one[0] = two[0] = 0;
+	one[1] = 1;
+	two[1] = 2;
+	paths_take(&g, &p[0]);
+	paths_take(&g, &p[1]);
+	assert_true(links[0].rate_bps == 0);
+	assert_int_equal(paths_quickest(&p[0], &g, PATHS_PIPELINED, 0, 2, 1, scratch, NULL),
+	    PTCP_EINFEASIBLE);
+}
+
 /* ---- Against every path there is ---- */
 
 struct search {
@@ -247,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_hand),
+		cmocka_unit_test(rounding_leaves_nothing),
 		cmocka_unit_test(equals_enumeration),
 		cmocka_unit_test(each_next_is_exact),
 		cmocka_unit_test(what_is_no_overlay),

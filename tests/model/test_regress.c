@@ -103,6 +103,8 @@ static void named_results(void **state)
 	assert_near(r.d_min_s, 0.1, 0);
 	/* sum s (d - 0.1) / sum s^2 = (0.4 + 2.8 + 7.2) / 14 */
 	assert_near(r.ebw_bps, 8e6 / (10.4 / 14), 1e-12);
+	assert_near(r.slope_error_s, sqrt((7.88 - 10.4 * 10.4 / 14) / 2 / 14) / 1e6, 1e-9);
+	assert_true(isnan(r.d_min_error_s));
 	assert_int_equal(regress_through(&r, one, level, 3, 0.1, NULL), 0);
 	assert_near(r.ebw_bps, 8e6 / 1.9, 1e-12);
 	assert_int_equal(regress_through(&r, one, level, 3, 5, NULL), 0);

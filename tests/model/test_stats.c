@@ -152,6 +152,31 @@ static void cluster_verdicts(void **state)
 	assert_true(two > 990);
 }
 
+/* `slow` values about 10 and the rest about 10 + apart, each group half 1 below and
+ * half 1 above. */
+static int verdict(size_t slow, double apart)
+{
+	struct clusters c;
+	double x[40];
+	size_t i;
+
+	for (i = 0; i < 40; i++)
+		x[i] = (i < slow ? 10 : 10 + apart) + (i % 2 ? 1 : -1);
+	stats_clusters(&c, x, 40);
+	return c.count;
+}
+
+/* Halves: explained is at the bound of 0.84 with means 4.58 apart, the separation
+ * of 4.5 pooled deviations with 4.62. A fifth: 4.7 apart explain only 0.78. */
+static void cluster_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(verdict(20, 4.60), 1);
+	assert_int_equal(verdict(20, 4.64), 2);
+	assert_int_equal(verdict(8, 4.7), 1);
+	assert_int_equal(verdict(8, 6), 2);
+}
+
 static void saturation(void **state)
 {
 	const unsigned n[] = { 10, 20, 30, 40, 50 };
@@ -177,6 +202,7 @@ int main(void)
 		cmocka_unit_test(fairness),
 		cmocka_unit_test(two_means_is_exact),
 		cmocka_unit_test(cluster_verdicts),
+		cmocka_unit_test(cluster_bounds),
 		cmocka_unit_test(saturation),
 	};
 	return cmocka_run_group_tests_name("model/stats", tests, NULL, NULL);
