@@ -17,7 +17,7 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err units clock
-model_SRC := rng stats fit advice regress budget divide paths ratectl choose
+model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 libptcp_LAYERS := core model
 plan_LAYERS :=
 cli_SRC   :=
@@ -25,7 +25,7 @@ cli_SRC   :=
 TESTS := core/test_units \
 	model/test_rng model/test_stats model/test_fit model/test_advice model/test_regress \
 	model/test_budget model/test_divide model/test_paths model/test_bound model/test_ratectl \
-	model/test_choose model/test_multipath
+	model/test_choose model/test_watch model/test_multipath
 
 # ------------------------------------------------------------- Compiling
 

@@ -113,7 +113,7 @@ unsigned advice_search(const struct fit *f, const struct advice_opts *o,
 /* ---- How sure ---- */
 
 /* Carries one deviation of each probe, up and down, through fit and search; the
- * probes' errors are independent, so their effects add as squares. Returns the
+ * probes' errors are independent, so their effects add as squares. *noisiest are the
  * streams of the probe that contributes most. */
 static int spread(struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned *noisiest, struct ptcp_err *e)
@@ -162,8 +162,8 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 	return 0;
 }
 
-/* Whether the other of the two models of two terms that have a physical reading
- * explains the probes as well and says something else at the answer. */
+/* Warns when the other of the two models that have a physical reading explains the
+ * probes as well and says something else at the answer. */
 static int ask_rival(struct advice *a, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	struct fit f;

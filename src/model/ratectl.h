@@ -55,8 +55,8 @@ void ratectl_init(struct ratectl *c, const struct ratectl_opts *o, size_t paths,
  * most takes_bps[j]. */
 void ratectl_start(double *rate_bps, const double *takes_bps, size_t paths, double demand_bps);
 
-/* One interval: seen_bps[j] arrived on path j at the rates in rate_bps, which
- * change to those for the next. `u` is uniform in [0, 1). The rates are never
+/* One interval: seen_bps[j] arrived on path j at the rates in rate_bps (only the
+ * probed path's is read; none the first time), which change to those for the next. `u` is uniform in [0, 1). The rates are never
  * negative and sum to the demand at most. */
 void ratectl_step(struct ratectl *c, const double *seen_bps, double u);
 
