@@ -286,9 +286,7 @@ static double criterion(const struct fit *f)
 int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
     struct ptcp_err *e)
 {
-	static const enum fit_model rivals[] = {
-		FIT_PARTIAL_QUADRATIC, FIT_QUADRATIC, FIT_LINEAR
-	};
+	static const enum fit_model rivals[] = { FIT_PARTIAL_QUADRATIC, FIT_QUADRATIC };
 	struct fit best, f;
 	double bar;
 	size_t i;

@@ -94,7 +94,8 @@ struct fit {
  *   - with more levels a rival is taken if its misfit + 2 x terms is less than
  *     fair share's by more than 2 (Akaike's criterion, and a head start for the
  *     model with the better record). A model that has as many terms as there
- *     are levels is never taken: it fits anything.
+ *     are levels is never taken: it fits anything. Nor is the linear one, which has
+ *     no reading: by it throughput grows without end, and y(0) means nothing.
  * Fails with PTCP_EUSAGE, giving no number, when a probe has no streams or a
  * rate that is zero, negative or not finite, or when there are fewer different
  * levels than the model has terms. Needs count <= FIT_PROBES_MAX. */

@@ -331,6 +331,14 @@ static void auto_follows_evidence(void **state)
 		assert_int_equal(fit_probes(&f, FIT_AUTO, p, 5, NULL), 0);
 		assert_int_equal(f.model, sure ? FIT_PARTIAL_QUADRATIC : FIT_FAIR_SHARE);
 	}
+	/* Nothing makes it take the linear model, which is there for comparison. */
+	truth = (struct fit){ .model = FIT_LINEAR, .used = { 1, 5, 0 } };
+	for (i = 0; i < 5; i++) {
+		p[i].throughput_bps = fit_throughput_bps(&truth, levels[i]);
+		p[i].error_bps = p[i].throughput_bps * 0.01;
+	}
+	assert_int_equal(fit_probes(&f, FIT_AUTO, p, 5, NULL), 0);
+	assert_int_not_equal(f.model, FIT_LINEAR);
 	/* Through three levels the quadratic always goes: no evidence for it. */
 	truth = (struct fit){ .model = FIT_QUADRATIC, .used = { 1, 0.01, 100 } };
 	for (i = 0; i < 5; i++) {
