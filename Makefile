@@ -1,12 +1,15 @@
 # ptcp: `make demo` shows it, `make check` tests it, `make help` lists the rest.
 
+VERSION := 0.1.0
+
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
+LIBDIR  ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
 MANDIR  ?= $(PREFIX)/share/man
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
 CFLAGS  ?= -O2 -g
-VERSION := 0.1.0
 
 # make check SAN=address,undefined and SAN=thread build in folders of their own.
 SAN ?=
@@ -14,62 +17,61 @@ comma := ,
 BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 Q := $(if $(V),,@)
 
+.DEFAULT_GOAL := all
+.PHONY: all check clean demo help install setup uninstall FORCE
+.SECONDARY:
+
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
+model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender receiver session
 store_SRC := sys fail dir hash walk source part sink entry place io
 net_SRC   := loop identity trust tls chan sock
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
-libptcp_LAYERS := core wire xfer store net lib
-plan_LAYERS :=
 cli_SRC   := main command options exit process terminal talk connect trust output out_text \
 	out_json transfer cmd_send cmd_recv cmd_serve cmd_key cmd_version
-
-TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
-	wire/test_frame wire/test_start wire/test_entry \
-	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
-	store/test_sink store/test_entry store/test_race store/test_torture
-TESTS += cli/test_options cli/test_output cli/test_command
-test_SCRIPTS := tests/layers tests/docs
-e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
-	tests/e2e/test_failures
-
-# ------------------------------------------------------------- Compiling
+libptcp_LAYERS := core wire model xfer store net lib
 
 LIB_PC  := libuv libssl libcrypto libxxhash
-PLAN_PC :=
 TOOL_PC := jansson
 TEST_PC := cmocka
+
+# ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
+
+core_TESTS  := units buf text list err clock
+wire_TESTS  := frame start entry
+model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
+store_TESTS := dir hash io walk source sink entry race torture
+cli_TESTS   := options output command
+TEST_LAYERS := core wire model store cli
+test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
+	tests/e2e/test_trust tests/e2e/test_failures
+test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+
+# ------------------------------------------------------------- Compiling
 
 our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -pthread \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
 	-fvisibility=hidden $(if $(WERROR),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 our_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN))
-pc_cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
-pc_libs   = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+pc_libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^)
 
 layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
-lib_OBJS  := $(call layer_objs,$(libptcp_LAYERS))
-plan_OBJS := $(call layer_objs,$(plan_LAYERS))
 cli_OBJS  := $(call layer_objs,cli)
-test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
-# The tool needs the library whole; so do the tests that run it.
-tool      := $(if $(filter lib,$(libptcp_LAYERS)),$(BUILD)/ptcp)
-test_SCRIPTS += $(if $(tool),$(e2e_SCRIPTS))
-test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
 
-.DEFAULT_GOAL := all
-.PHONY: all check clean demo fuzz fuzz-seeds help install setup uninstall bench-hash bench-small FORCE
-.SECONDARY:
+all: $(BUILD)/ptcp
 
-all: $(BUILD)/libptcp.a $(tool)
-
-$(BUILD)/libptcp.a: $(lib_OBJS)
+$(BUILD)/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TOOL_PC)) -lm
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -77,26 +79,27 @@ $(BUILD)/%.o: %.c Makefile
 	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
-
-$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
-$(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
-
-# The tool's parts against a fake of the library.
-$(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
-		$(BUILD)/tests/cli/capture.o \
-		$(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
-
-$(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,jansson)
-
-$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TOOL_PC)) -lm
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-# ---------------------------------------------------- Showing, installing
+# What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
+$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+$(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
+
+multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
+$(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
+$(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_bound \
+$(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
+
+$(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
+		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
+
+$(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
+	$(Q)$(link) $(call pc_libs,jansson)
+
+# --------------------------------------------------- Showing, installing
 
 # make demo sends a tree over loopback and back, and compares.
 demo: setup
@@ -106,13 +109,11 @@ demo: setup
 # make install puts the tool, its manual, the library and its headers below PREFIX.
 MAN_PAGES := $(patsubst %,man/%.1,ptcp ptcp-serve ptcp-send ptcp-recv ptcp-key)
 HEADERS   := include/ptcp/ptcp.h include/ptcp/err.h
-INCLUDEDIR ?= $(PREFIX)/include
-LIBDIR     ?= $(PREFIX)/lib
 
 install: all
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(LIBDIR) \
 		$(DESTDIR)$(INCLUDEDIR)/ptcp
-	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(MAN_PAGES) $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/libptcp.a $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/ptcp
@@ -126,7 +127,7 @@ uninstall:
 
 # --------------------------------------------------------------- Testing
 
-# make check T=core/units runs the tests whose name contains that.
+# make check builds and runs all tests; T=core/units only those whose name contains that.
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS) $(test_HELPERS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(test_SCRIPTS)
@@ -138,6 +139,7 @@ FUZZ_S  ?= 60
 FUZZ_CC ?= clang
 fuzz_BINS := $(patsubst %,build-fuzz/fuzz_%,$(FUZZ))
 fuzz_SRC  := $(foreach l,core wire,$(patsubst %,src/$(l)/%.c,$($(l)_SRC)))
+.PHONY: fuzz fuzz-seeds
 
 fuzz: $(fuzz_BINS)
 	$(Q)set -e; for t in $(FUZZ); do \
@@ -157,9 +159,18 @@ $(fuzz_BINS): build-fuzz/%: tests/fuzz/%.c $(fuzz_SRC) FORCE
 fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 	$(Q)$< tests/fuzz/seeds/wire
 
+# ------------------------------------------------------------- Measuring
+
 # make bench-hash, bench-small: the store's own tricks beside the plain way.
+.PHONY: bench-hash bench-small multipath-report
 bench-hash bench-small: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
+
+# make multipath-report sets the rate controller beside the published study.
+multipath-report: $(BUILD)/tests/bench/multipath/report
+	$(Q)$<
+
+# ------------------------------------------------------------------------
 
 setup:
 	$(Q)contrib/setup

@@ -1,0 +1,297 @@
+#include "model/advice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/err.h"
+
+enum advice_congestion advice_congestion_by_name(const char *name)
+{
+	if (name == NULL || *name == '\0')
+		return ADVICE_CC_UNKNOWN;
+	if (strcmp(name, "reno") == 0)
+		return ADVICE_CC_RENO;
+	if (strcmp(name, "cubic") == 0)
+		return ADVICE_CC_CUBIC;
+	if (strncmp(name, "bbr", 3) == 0)
+		return ADVICE_CC_BBR;
+	return ADVICE_CC_OTHER;
+}
+
+void advice_opts_init(struct advice_opts *o)
+{
+	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN };
+}
+
+const char *advice_limit_name(enum advice_limit l)
+{
+	switch (l) {
+	case ADVICE_BY_IMPACT: return "impact";
+	case ADVICE_BY_GAIN: return "gain";
+	case ADVICE_BY_MAX: return "max-streams";
+	case ADVICE_BY_SATURATED: return "saturated";
+	}
+	return "?";
+}
+
+const char *advice_warning_text(char buf[ADVICE_WARNING_BYTES], unsigned warnings)
+{
+	static const struct { unsigned bit; const char *text; } all[] = {
+#define X(id, bit, text) { id, text },
+		ADVICE_WARNING_LIST(X)
+#undef X
+	};
+	size_t i, n = 0;
+
+	for (i = 0; i < sizeof all / sizeof *all; i++)
+		if (warnings & all[i].bit)
+			n += (size_t)snprintf(buf + n, ADVICE_WARNING_BYTES - n, "%s%s",
+			    n > 0 ? "; " : "", all[i].text);
+	return n > 0 ? buf : NULL;
+}
+
+/* ---- The search ---- */
+
+/* A hair of tolerance, so that a budget met exactly is met. */
+#define EXACT 1e-12
+
+static bool keeps_budget(const struct fit *f, const struct advice_opts *o, unsigned n)
+{
+	return fit_impact_ratio(f, n) <= o->budget_ratio + EXACT;
+}
+
+static bool gains(const struct fit *f, const struct advice_opts *o, unsigned n)
+{
+	return fit_throughput_bps(f, n) >=
+	    fit_throughput_bps(f, n - 1) * (1 + o->min_gain_ratio) * (1 - EXACT);
+}
+
+/* Largest n in 1..max for which `holds`, which is true for 1 and, once false,
+ * stays false. */
+static unsigned largest(const struct fit *f, const struct advice_opts *o,
+    bool (*holds)(const struct fit *, const struct advice_opts *, unsigned))
+{
+	unsigned lo = 1, hi = o->max_streams, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo + 1) / 2;
+		if (holds(f, o, mid))
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo;
+}
+
+unsigned advice_search(const struct fit *f, const struct advice_opts *o,
+    enum advice_limit *limited_by)
+{
+	unsigned by_impact, by_gain;
+
+	if (f->flags & FIT_FALLS) {
+		*limited_by = ADVICE_BY_SATURATED;
+		return 1;
+	}
+	by_impact = largest(f, o, keeps_budget);
+	by_gain = largest(f, o, gains);
+	if (by_impact >= o->max_streams && by_gain >= o->max_streams) {
+		*limited_by = ADVICE_BY_MAX;
+		return o->max_streams;
+	}
+	if (by_impact < by_gain) {
+		*limited_by = ADVICE_BY_IMPACT;
+		return by_impact;
+	}
+	if (fit_throughput_bps(f, by_gain + 1) <= fit_throughput_bps(f, by_gain) * (1 + EXACT))
+		*limited_by = ADVICE_BY_SATURATED;
+	else
+		*limited_by = by_impact == by_gain ? ADVICE_BY_IMPACT : ADVICE_BY_GAIN;
+	return by_gain;
+}
+
+/* ---- How sure ---- */
+
+/* Carries one deviation of each probe, up and down, through fit and search; the
+ * probes' errors are independent, so their effects add as squares. *noisiest are the
+ * streams of the probe that contributes most. */
+static int spread(struct advice *a, const struct probe *p, size_t count,
+    const struct advice_opts *o, unsigned *noisiest, struct ptcp_err *e)
+{
+	struct probe moved[FIT_PROBES_MAX];
+	double rate[2], impact[2], d_rate, d_impact, most = -1;
+	double rate_var = 0, impact_var = 0;
+	enum advice_limit by;
+	struct fit f;
+	unsigned n;
+	size_t i;
+	int side, r;
+
+	a->streams_low = a->streams_high = a->streams;
+	memcpy(moved, p, count * sizeof *p);
+	for (i = 0; i < count; i++) {
+		for (side = 0; side < 2; side++) {
+			double factor = exp(probe_error_ratio(&p[i]) * (side ? 1 : -1));
+
+			moved[i].throughput_bps = p[i].throughput_bps * factor;
+			moved[i].error_bps = p[i].error_bps * factor;
+			if ((r = fit_probes(&f, a->fit.model, moved, count, e)) < 0)
+				return r;
+			n = advice_search(&f, o, &by);
+			if (n < a->streams_low)
+				a->streams_low = n;
+			if (n > a->streams_high)
+				a->streams_high = n;
+			rate[side] = log(fit_throughput_bps(&f, a->streams));
+			impact[side] = fit_impact_ratio(&f, a->streams);
+		}
+		moved[i] = p[i];
+		d_rate = (rate[1] - rate[0]) / 2;
+		d_impact = (impact[1] - impact[0]) / 2;
+		rate_var += d_rate * d_rate;
+		impact_var += d_impact * d_impact;
+		d_rate /= ADVICE_THROUGHPUT_SD_RATIO;
+		d_impact /= ADVICE_IMPACT_SD_RATIO;
+		if (d_rate * d_rate + d_impact * d_impact > most) {
+			most = d_rate * d_rate + d_impact * d_impact;
+			*noisiest = p[i].streams;
+		}
+	}
+	a->throughput_sd_ratio = sqrt(rate_var);
+	a->impact_sd_ratio = sqrt(impact_var);
+	return 0;
+}
+
+/* Warns when the other of the two models that have a physical reading explains the
+ * probes as well and says something else at the answer. */
+static int ask_rival(struct advice *a, const struct probe *p, size_t count, struct ptcp_err *e)
+{
+	struct fit f;
+	double rate;
+	int r;
+
+	r = fit_probes(&f, a->fit.model == FIT_FAIR_SHARE ? FIT_PARTIAL_QUADRATIC : FIT_FAIR_SHARE,
+	    p, count, e);
+	if (r < 0)
+		return r;
+	rate = fit_throughput_bps(&f, a->streams) / a->throughput_bps;
+	if (f.misfit < a->fit.misfit + 2 &&
+	    (fabs(log(rate)) > ADVICE_THROUGHPUT_SD_RATIO ||
+	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > ADVICE_IMPACT_SD_RATIO))
+		a->warnings |= ADVICE_WARN_RIVAL;
+	return 0;
+}
+
+static bool off_curve(const struct fit *f, const struct probe *p, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		double miss = fit_throughput_bps(f, p[i].streams) / p[i].throughput_bps - 1;
+
+		if (fabs(miss) > 0.15 && fabs(miss) > 2 * probe_error_ratio(&p[i]))
+			return true;
+	}
+	return false;
+}
+
+static void warn(struct advice *a, const struct probe *p, size_t count,
+    const struct advice_opts *o)
+{
+	if (a->fit.flags & FIT_NO_CONGESTION)
+		a->warnings |= ADVICE_WARN_NO_CONGESTION;
+	if (a->fit.flags & FIT_FALLS)
+		a->warnings |= ADVICE_WARN_FALLS;
+	if (a->fit.flags & FIT_CLOSE_LEVELS)
+		a->warnings |= ADVICE_WARN_CLOSE_LEVELS;
+	if (a->streams < a->fit.fewest || a->streams > a->fit.most)
+		a->warnings |= ADVICE_WARN_OUTSIDE;
+	if (a->throughput_sd_ratio > ADVICE_THROUGHPUT_SD_RATIO ||
+	    a->impact_sd_ratio > ADVICE_IMPACT_SD_RATIO)
+		a->warnings |= ADVICE_WARN_NOISY;
+	if (off_curve(&a->fit, p, count))
+		a->warnings |= ADVICE_WARN_MISFIT;
+	if (a->impact_total_ratio > o->budget_ratio + EXACT)
+		a->warnings |= ADVICE_WARN_TOTAL;
+	if (o->congestion == ADVICE_CC_BBR) {
+		a->warnings |= ADVICE_WARN_BBR;
+		a->congestion_advice = "cubic";
+	}
+	if (o->congestion == ADVICE_CC_OTHER)
+		a->warnings |= ADVICE_WARN_CONGESTION;
+}
+
+static bool was_probed(const struct probe *p, size_t count, unsigned streams)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (p[i].streams == streams)
+			return true;
+	return false;
+}
+
+/* Which number of streams to probe next. Where the curve has the probes' shape but
+ * the answer lies outside: outwards to the answer, though not further than three
+ * times the range. Where the shape is in doubt: at the answer or between the levels.
+ * Else once more the probe that makes the answer most uncertain. */
+static unsigned suggest(const struct advice *a, const struct probe *p, size_t count,
+    const struct advice_opts *o, unsigned noisiest)
+{
+	const unsigned no_help = ADVICE_WARN_TOTAL | ADVICE_WARN_BBR | ADVICE_WARN_CONGESTION;
+	const unsigned shape = ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT;
+	unsigned n = noisiest;
+
+	if ((a->warnings & ~no_help) == 0)
+		return 0;
+	if (a->warnings & ADVICE_WARN_CLOSE_LEVELS)
+		n = a->fit.most < 8 ? 10 : 1;
+	else if ((a->warnings & ADVICE_WARN_NO_CONGESTION) ||
+	    ((a->warnings & ADVICE_WARN_OUTSIDE) && !(a->warnings & shape)))
+		n = a->streams < 3 * a->fit.most ? a->streams : 3 * a->fit.most;
+	else if ((a->warnings & (shape | ADVICE_WARN_RIVAL)) &&
+	    (was_probed(p, count, a->streams) || a->streams > a->fit.most))
+		n = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
+	else if (a->warnings & (shape | ADVICE_WARN_RIVAL))
+		n = a->streams;
+	if (was_probed(p, count, n))
+		n = noisiest;
+	return n < o->max_streams ? n : o->max_streams;
+}
+
+static int check(const struct advice_opts *o, struct ptcp_err *e)
+{
+	if (!(o->budget_ratio >= 0 && o->budget_ratio <= 1))
+		return err_set(e, PTCP_EUSAGE, "impact budget %g %%: must be 0 to 100",
+		    o->budget_ratio * 100);
+	if (!(o->min_gain_ratio >= 0) || !isfinite(o->min_gain_ratio))
+		return err_set(e, PTCP_EUSAGE, "minimum gain %g %%: must not be negative",
+		    o->min_gain_ratio * 100);
+	if (o->max_streams < 1 || o->max_streams > ADVICE_STREAMS_MAX)
+		return err_set(e, PTCP_EUSAGE, "maximum of %u streams: must be 1 to %u",
+		    o->max_streams, ADVICE_STREAMS_MAX);
+	return 0;
+}
+
+int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
+    const struct advice_opts *o, struct ptcp_err *e)
+{
+	struct advice a = { .budget_ratio = o->budget_ratio };
+	unsigned noisiest = 0;
+	int r;
+
+	if ((r = check(o, e)) < 0 || (r = fit_probes(&a.fit, o->model, p, count, e)) < 0)
+		return r;
+	a.streams = advice_search(&a.fit, o, &a.limited_by);
+	a.throughput_bps = fit_throughput_bps(&a.fit, a.streams);
+	a.impact_ratio = fit_impact_ratio(&a.fit, a.streams);
+	a.impact_total_ratio = fit_impact_total_ratio(&a.fit, a.streams);
+	if ((r = spread(&a, p, count, o, &noisiest, e)) < 0 ||
+	    (r = ask_rival(&a, p, count, e)) < 0)
+		return r;
+	warn(&a, p, count, o);
+	a.confident = a.warnings == 0;
+	a.next_probe = suggest(&a, p, count, o, noisiest);
+	*out = a;
+	return 0;
+}

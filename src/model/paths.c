@@ -1,0 +1,258 @@
+#include "model/paths.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/err.h"
+
+static int check(const struct paths_graph *g, size_t from, size_t to, struct ptcp_err *e)
+{
+	size_t i;
+
+	if (from >= g->hosts || to >= g->hosts || from == to)
+		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two of the hosts");
+	for (i = 0; i < g->link_count; i++) {
+		const struct paths_link *l = &g->links[i];
+
+		if (l->from >= g->hosts || l->to >= g->hosts)
+			return err_set(e, PTCP_EUSAGE, "link %zu: no such host", i + 1);
+		if (!(l->rate_bps >= 0 && isfinite(l->rate_bps) && l->delay_s >= 0 &&
+		      isfinite(l->delay_s)))
+			return err_set(e, PTCP_EUSAGE,
+			    "link %zu: %g bit/s and %g s (both must be numbers from 0 on)",
+			    i + 1, l->rate_bps, l->delay_s);
+	}
+	return 0;
+}
+
+static bool passes(const struct paths_graph *g, size_t host, size_t from)
+{
+	return host == from || g->may_relay == NULL || g->may_relay[host];
+}
+
+static void clear(struct paths_node *node, size_t hosts, size_t from)
+{
+	size_t i;
+
+	for (i = 0; i < hosts; i++)
+		node[i] = (struct paths_node){ INFINITY, INFINITY, 0, false };
+	node[from].cost = node[from].delay_s = 0;
+}
+
+/* Dijkstra over the links faster than `above_bps`. A link costs its delay and
+ * `bits` over its rate. Returns whether `to` was reached. */
+static bool shortest(const struct paths_graph *g, double above_bps, double bits,
+    size_t from, size_t to, struct paths_node *node)
+{
+	size_t i, at;
+
+	clear(node, g->hosts, from);
+	for (;;) {
+		at = g->hosts;
+		for (i = 0; i < g->hosts; i++)
+			if (!node[i].done && (at == g->hosts || node[i].cost < node[at].cost))
+				at = i;
+		if (at == g->hosts || !isfinite(node[at].cost))
+			return false;
+		if (at == to)
+			return true;
+		node[at].done = true;
+		if (!passes(g, at, from))
+			continue;
+		for (i = 0; i < g->link_count; i++) {
+			const struct paths_link *l = &g->links[i];
+			double cost;
+
+			if (l->from != at || !(l->rate_bps > above_bps))
+				continue;
+			cost = node[at].cost + l->delay_s + bits / l->rate_bps;
+			if (cost < node[l->to].cost) {
+				node[l->to].cost = cost;
+				node[l->to].via = i;
+			}
+		}
+	}
+}
+
+/* Fills a path from the tree that shortest() left. */
+static void trace(struct paths_path *p, const struct paths_graph *g, enum paths_kind kind,
+    size_t from, size_t to, const struct paths_node *node)
+{
+	double inverse = 0, slowest = INFINITY;
+	size_t at, i;
+
+	p->hops = 0;
+	p->delay_s = 0;
+	for (at = to; at != from; at = g->links[node[at].via].from)
+		p->hops++;
+	for (at = to, i = p->hops; i > 0; at = g->links[p->links[i]].from)
+		p->links[--i] = node[at].via;
+	for (i = 0; i < p->hops; i++) {
+		const struct paths_link *l = &g->links[p->links[i]];
+
+		p->delay_s += l->delay_s;
+		inverse += 1 / l->rate_bps;
+		slowest = fmin(slowest, l->rate_bps);
+	}
+	p->rate_bps = kind == PATHS_STORED ? 1 / inverse : slowest;
+}
+
+double paths_delivery_s(const struct paths_path *p, uint64_t size_bytes)
+{
+	return 8 * (double)size_bytes / p->rate_bps + p->delay_s;
+}
+
+static int unreachable(struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EINFEASIBLE, "no path leads there");
+}
+
+int paths_quickest(struct paths_path *out, const struct paths_graph *g, enum paths_kind kind,
+    size_t from, size_t to, uint64_t size_bytes, struct paths_node *scratch, struct ptcp_err *e)
+{
+	double bits = 8 * (double)size_bytes, above = 0, best_above = 0;
+	double best = INFINITY;
+	struct paths_path p = *out;
+	int r;
+
+	if ((r = check(g, from, to, e)) < 0)
+		return r;
+	if (kind == PATHS_STORED) {
+		if (!shortest(g, 0, bits, from, to, scratch))
+			return unreachable(e);
+		trace(out, g, kind, from, to, scratch);
+		return 0;
+	}
+	while (shortest(g, above, 0, from, to, scratch)) {
+		trace(&p, g, kind, from, to, scratch);
+		if (paths_delivery_s(&p, size_bytes) < best) {
+			best = paths_delivery_s(&p, size_bytes);
+			best_above = above;
+		}
+		above = p.rate_bps;
+	}
+	if (!isfinite(best))
+		return unreachable(e);
+	shortest(g, best_above, 0, from, to, scratch);
+	trace(out, g, kind, from, to, scratch);
+	return 0;
+}
+
+void paths_take(struct paths_graph *g, const struct paths_path *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->hops; i++) {
+		struct paths_link *l = &g->links[p->links[i]];
+
+		l->rate_bps -= p->rate_bps;
+		if (l->rate_bps < 1e-9 * p->rate_bps)
+			l->rate_bps = 0;
+	}
+}
+
+int paths_m_quickest(struct paths_path *out, size_t want, size_t *found, struct paths_graph *g,
+    size_t from, size_t to, uint64_t size_bytes, struct paths_node *scratch, struct ptcp_err *e)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < want; i++) {
+		r = paths_quickest(&out[i], g, PATHS_PIPELINED, from, to, size_bytes, scratch,
+		    i == 0 ? e : NULL);
+		if (r < 0 && i == 0)
+			return r;
+		if (r < 0)
+			break;
+		paths_take(g, &out[i]);
+	}
+	*found = i;
+	return 0;
+}
+
+/* ---- Quickest flow ---- */
+
+/* Differences below this share of the numbers they come from are rounding: no
+ * room on a link, no shorter way. */
+#define ROUNDING 1e-12
+
+/* Bellman-Ford on what the flow leaves: links with room, and backwards, at
+ * negative delay, links with flow (via >= link_count). Returns whether `to` is
+ * reached; its delay is then in node[to].cost. */
+static bool augmenting(const struct paths_graph *g, const double *flow, size_t from, size_t to,
+    struct paths_node *node)
+{
+	bool changed = true;
+	double slack = 0;
+	size_t i, round;
+
+	for (i = 0; i < g->link_count; i++)
+		slack = fmax(slack, ROUNDING * g->links[i].delay_s);
+	clear(node, g->hosts, from);
+	for (round = 0; changed && round < g->hosts; round++) {
+		changed = false;
+		for (i = 0; i < g->link_count; i++) {
+			const struct paths_link *l = &g->links[i];
+
+			if (flow[i] < l->rate_bps * (1 - ROUNDING) && passes(g, l->from, from) &&
+			    node[l->from].cost + l->delay_s < node[l->to].cost - slack) {
+				node[l->to].cost = node[l->from].cost + l->delay_s;
+				node[l->to].via = i;
+				changed = true;
+			}
+			if (flow[i] > l->rate_bps * ROUNDING &&
+			    node[l->to].cost - l->delay_s < node[l->from].cost - slack) {
+				node[l->from].cost = node[l->to].cost - l->delay_s;
+				node[l->from].via = g->link_count + i;
+				changed = true;
+			}
+		}
+	}
+	return isfinite(node[to].cost);
+}
+
+/* Sends what fits along the path found; returns how much. */
+static double augment(const struct paths_graph *g, double *flow, size_t from, size_t to,
+    const struct paths_node *node)
+{
+	double room = INFINITY;
+	size_t at, i;
+	int pass;
+
+	for (pass = 0; pass < 2; pass++)
+		for (at = to; at != from;) {
+			bool back = node[at].via >= g->link_count;
+
+			i = node[at].via - (back ? g->link_count : 0);
+			if (pass == 0)
+				room = fmin(room, back ? flow[i] : g->links[i].rate_bps - flow[i]);
+			else
+				flow[i] += back ? -room : room;
+			at = back ? g->links[i].to : g->links[i].from;
+		}
+	return room;
+}
+
+int paths_bound_s(double *finish_s, const struct paths_graph *g, size_t from, size_t to,
+    uint64_t size_bytes, double *flow_bps, struct paths_node *scratch, struct ptcp_err *e)
+{
+	double finish = INFINITY, rate = 0, delayed = 0, more = INFINITY;
+	size_t i;
+	int r;
+
+	if ((r = check(g, from, to, e)) < 0)
+		return r;
+	for (i = 0; i < g->link_count; i++)
+		flow_bps[i] = 0;
+	while (more > ROUNDING * rate && augmenting(g, flow_bps, from, to, scratch) &&
+	    scratch[to].cost < finish) {
+		more = augment(g, flow_bps, from, to, scratch);
+		rate += more;
+		delayed += more * scratch[to].cost;
+		finish = (8 * (double)size_bytes + delayed) / rate;
+	}
+	if (!isfinite(finish))
+		return unreachable(e);
+	*finish_s = finish;
+	return 0;
+}

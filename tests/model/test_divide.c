@@ -1,0 +1,160 @@
+#include "model/near.h"
+
+#include "model/divide.h"
+#include "model/rng.h"
+
+/* The paper's equation for the first of two paths. */
+static double naive_first(const struct divide_part *p, double bits)
+{
+	double both = p[0].rate_bps + p[1].rate_bps;
+
+	return p[0].rate_bps * bits / both +
+	    p[0].rate_bps * p[1].rate_bps * (p[1].delay_s - p[0].delay_s) / both;
+}
+
+static void worked_example(void **state)
+{
+	/* 100 MB, 80 and 20 Mbit/s, 0.1 and 1.1 s: T = (800 + 8 + 22) / 100. */
+	struct divide_part p[] = { { 80e6, 0.1, 0 }, { 20e6, 1.1, 0 } };
+	size_t order[2];
+	double finish;
+
+	(void)state;
+	assert_int_equal(divide_bytes(p, order, 2, 100000000, &finish, NULL), 0);
+	assert_near(finish, 8.3, 1e-12);
+	assert_int_equal(p[0].bytes, 82000000);
+	assert_int_equal(p[1].bytes, 18000000);
+	assert_near(naive_first(p, 800e6), 8.0 * 82e6, 1e-12);
+	p[1].delay_s = 12; /* ends later than the first path alone: 10.1 s */
+	assert_int_equal(divide_bytes(p, order, 2, 100000000, &finish, NULL), 0);
+	assert_near(finish, 10.1, 1e-12);
+	assert_int_equal(p[0].bytes, 100000000);
+	assert_int_equal(p[1].bytes, 0);
+}
+
+/* Best finish over all sets of paths for which no part is negative. */
+static double enumerate(const struct divide_part *p, size_t n, double bits)
+{
+	double best = INFINITY, rate, delayed, latest, finish;
+	unsigned set;
+	size_t i;
+
+	for (set = 1; set < 1u << n; set++) {
+		rate = delayed = latest = 0;
+		for (i = 0; i < n; i++)
+			if (set >> i & 1) {
+				rate += p[i].rate_bps;
+				delayed += p[i].rate_bps * p[i].delay_s;
+				latest = fmax(latest, p[i].delay_s);
+			}
+		finish = (bits + delayed) / rate;
+		if (finish >= latest)
+			best = fmin(best, finish);
+	}
+	return best;
+}
+
+static void equals_enumeration(void **state)
+{
+	struct rng r = { 1 };
+	struct divide_part p[8];
+	size_t order[8], i, n;
+	uint64_t size, sum;
+	double finish;
+	int round;
+
+	(void)state;
+	for (round = 0; round < 5000; round++) {
+		n = 1 + rng_below(&r, 8);
+		size = (uint64_t)pow(10, 3 + 7 * rng_uniform(&r));
+		for (i = 0; i < n; i++)
+			p[i] = (struct divide_part){ 1e6 * pow(10, 3 * rng_uniform(&r)),
+			    0.001 * pow(10, 3 * rng_uniform(&r)), 7 };
+		assert_int_equal(divide_bytes(p, order, n, size, &finish, NULL), 0);
+		assert_near(finish, enumerate(p, n, 8 * (double)size), 1e-12);
+		for (sum = 0, i = 0; i < n; i++) {
+			sum += p[i].bytes;
+			if (p[i].bytes > 0) /* nobody ends more than a byte late */
+				assert_true((double)(p[i].bytes - 1) * 8 / p[i].rate_bps +
+				    p[i].delay_s <= finish * (1 + 1e-12));
+		}
+		assert_int_equal(sum, size);
+	}
+}
+
+/* The equations as printed give a negative part to one of two paths in about a
+ * quarter of the cases (1 Mbit/s to 1 Gbit/s, 1 to 100 ms, 1 kB to 10 GB). */
+static void printed_equations_go_negative(void **state)
+{
+	struct rng r = { 2 };
+	struct divide_part p[2];
+	int round, negative = 0;
+	double bits, first;
+
+	(void)state;
+	for (round = 0; round < 20000; round++) {
+		int i;
+
+		for (i = 0; i < 2; i++)
+			p[i] = (struct divide_part){ 1e6 * pow(10, 3 * rng_uniform(&r)),
+			    0.001 * pow(10, 2 * rng_uniform(&r)), 0 };
+		bits = 8 * pow(10, 3 + 7 * rng_uniform(&r));
+		first = naive_first(p, bits);
+		negative += first < 0 || first > bits;
+	}
+	print_message("# negative parts in %.1f %% of cases\n", negative / 200.0);
+	assert_in_range(negative, 4000, 6000);
+}
+
+static void whole_bytes(void **state)
+{
+	struct divide_part p[] = { { 1e6, 0, 0 }, { 1e6, 0, 0 }, { 1e6, 0, 0 } };
+	struct divide_part dead[] = { { 0, 0, 9 }, { 5, 1, 9 } };
+	size_t order[3];
+	double finish;
+
+	(void)state;
+	assert_int_equal(divide_bytes(p, order, 3, 10, &finish, NULL), 0);
+	assert_int_equal(p[0].bytes + p[1].bytes + p[2].bytes, 10);
+	assert_true(p[0].bytes >= 3 && p[1].bytes >= 3 && p[2].bytes >= 3);
+	assert_int_equal(divide_bytes(p, order, 3, 0, &finish, NULL), 0);
+	assert_near(finish, 0, 0);
+	assert_int_equal(divide_bytes(p, order, 3, 1, &finish, NULL), 0);
+	assert_int_equal(p[0].bytes + p[1].bytes + p[2].bytes, 1);
+	assert_int_equal(divide_bytes(p, order, 3, UINT64_MAX, &finish, NULL), 0);
+	assert_true(p[0].bytes + p[1].bytes + p[2].bytes == UINT64_MAX);
+	assert_near((double)p[1].bytes, 0x1p64 / 3, 1e-9);
+	assert_int_equal(divide_bytes(dead, order, 2, 100, &finish, NULL), 0);
+	assert_int_equal(dead[0].bytes, 0);
+	assert_int_equal(dead[1].bytes, 100);
+}
+
+static void what_is_no_path(void **state)
+{
+	struct divide_part p[] = { { 1e6, 0, 0 }, { 0, 0, 0 } };
+	size_t order[2];
+	double finish = 77;
+
+	(void)state;
+	assert_int_equal(divide_bytes(p + 1, order, 1, 10, &finish, NULL), PTCP_EINFEASIBLE);
+	assert_int_equal(divide_bytes(p, order, 0, 10, &finish, NULL), PTCP_EINFEASIBLE);
+	p[1].rate_bps = -1;
+	assert_int_equal(divide_bytes(p, order, 2, 10, &finish, NULL), PTCP_EUSAGE);
+	p[1].rate_bps = NAN;
+	assert_int_equal(divide_bytes(p, order, 2, 10, &finish, NULL), PTCP_EUSAGE);
+	p[1] = (struct divide_part){ 1, INFINITY, 0 };
+	assert_int_equal(divide_bytes(p, order, 2, 10, &finish, NULL), PTCP_EUSAGE);
+	assert_near(finish, 77, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(worked_example),
+		cmocka_unit_test(equals_enumeration),
+		cmocka_unit_test(printed_equations_go_negative),
+		cmocka_unit_test(whole_bytes),
+		cmocka_unit_test(what_is_no_path),
+	};
+	return cmocka_run_group_tests_name("model/divide", tests, NULL, NULL);
+}

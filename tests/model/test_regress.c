@@ -1,0 +1,145 @@
+#include "model/near.h"
+
+#include "model/regress.h"
+#include "model/rng.h"
+
+/* By hand: sizes 1, 2, 3, 4 MB, delays 1.1, 1.9, 3.2, 3.8 s: slope 0.94 s/MB,
+ * intercept 0.15 s, residual squares 0.082, R^2 = 1 - 0.082 / 4.5. */
+static void by_hand(void **state)
+{
+	const double size[] = { 1e6, 2e6, 3e6, 4e6 }, delay[] = { 1.1, 1.9, 3.2, 3.8 };
+	struct regress r;
+
+	(void)state;
+	assert_int_equal(regress_delay(&r, size, delay, 4, NULL), 0);
+	assert_int_equal(r.result, REGRESS_OK);
+	assert_near(r.ebw_bps, 8e6 / 0.94, 1e-12);
+	assert_near(r.d_min_s, 0.15, 1e-12);
+	assert_near(r.slope_error_s, sqrt(0.082 / 2 / 5) / 1e6, 1e-9);
+	assert_near(r.ebw_error_bps / r.ebw_bps, r.slope_error_s / r.slope_s, 1e-12);
+	assert_near(r.d_min_error_s, sqrt(0.082 / 2 * (0.25 + 6.25 / 5)), 1e-9);
+	assert_near(r.r2_ratio, 1 - 0.082 / 4.5, 1e-9);
+}
+
+/* Errors are what estimates of the same link really scatter by. */
+static void errors_are_honest(void **state)
+{
+	struct rng r = { 1 };
+	double size[20], delay[20], sum = 0, squares = 0, claimed = 0, slope;
+	struct regress g;
+	int round, i;
+
+	(void)state;
+	for (round = 0; round < 2000; round++) {
+		for (i = 0; i < 20; i++) {
+			size[i] = 1e5 * (1 + i % 5);
+			delay[i] = 0.5 + size[i] / 1e6 + 0.05 * (rng_uniform(&r) - 0.5);
+		}
+		assert_int_equal(regress_delay(&g, size, delay, 20, NULL), 0);
+		slope = g.slope_s * 1e6;
+		sum += slope / 2000;
+		squares += slope * slope / 2000;
+		claimed += g.slope_error_s * g.slope_error_s * 1e12 / 2000;
+	}
+	assert_near(sum, 1, 0.002);
+	assert_near(sqrt(squares - sum * sum), sqrt(claimed), 0.1);
+}
+
+static void exact_lines(void **state)
+{
+	struct rng r = { 2 };
+	double size[6], delay[6], ebw, d_min;
+	struct regress g;
+	int round, i;
+
+	(void)state;
+	for (round = 0; round < 2000; round++) {
+		ebw = pow(10, 5 + 5 * rng_uniform(&r));
+		d_min = 0.001 + rng_uniform(&r);
+		for (i = 0; i < 6; i++) {
+			size[i] = ebw / 8 * (0.1 + i * rng_uniform(&r));
+			delay[i] = 8 * size[i] / ebw + d_min;
+		}
+		assert_int_equal(regress_delay(&g, size, delay, 6, NULL), 0);
+		assert_int_equal(g.result, REGRESS_OK);
+		assert_near(g.ebw_bps, ebw, 1e-9);
+		assert_near(g.d_min_s, d_min, 1e-9);
+		assert_near(g.r2_ratio, 1, 1e-12);
+	}
+}
+
+static void named_results(void **state)
+{
+	const double size[] = { 1e6, 2e6, 3e6 }, one[] = { 1e6, 1e6, 1e6 };
+	const double rising[] = { 0.5, 1.5, 2.5 }, falling[] = { 3, 2, 1 };
+	const double level[] = { 2, 2, 2 };
+	struct regress r;
+
+	(void)state;
+	assert_int_equal(regress_delay(&r, one, rising, 3, NULL), 0);
+	assert_int_equal(r.result, REGRESS_ONE_SIZE);
+	assert_true(isnan(r.ebw_bps) && isnan(r.d_min_s));
+	assert_int_equal(regress_delay(&r, size, rising, 1, NULL), 0);
+	assert_int_equal(r.result, REGRESS_ONE_SIZE);
+	assert_int_equal(regress_delay(&r, size, rising, 0, NULL), 0);
+	assert_int_equal(r.result, REGRESS_ONE_SIZE);
+	assert_string_equal(regress_result_name(r.result), "one-size");
+
+	assert_int_equal(regress_delay(&r, size, falling, 3, NULL), 0);
+	assert_int_equal(r.result, REGRESS_NO_SLOPE);
+	assert_true(isnan(r.ebw_bps) && r.slope_s < 0);
+	assert_int_equal(regress_delay(&r, size, level, 3, NULL), 0);
+	assert_int_equal(r.result, REGRESS_NO_SLOPE);
+	assert_true(isnan(r.r2_ratio));
+
+	assert_int_equal(regress_delay(&r, size, rising, 2, NULL), 0);
+	assert_int_equal(r.result, REGRESS_NO_INTERCEPT); /* -0.5 s */
+	assert_near(r.ebw_bps, 8e6, 1e-12);
+	assert_near(r.d_min_s, -0.5, 1e-12);
+	assert_true(isnan(r.ebw_error_bps)); /* two points, two coefficients */
+
+	assert_int_equal(regress_through(&r, size, rising, 3, 0.1, NULL), 0);
+	assert_int_equal(r.result, REGRESS_OK);
+	assert_near(r.d_min_s, 0.1, 0);
+	/* sum s (d - 0.1) / sum s^2 = (0.4 + 2.8 + 7.2) / 14 */
+	assert_near(r.ebw_bps, 8e6 / (10.4 / 14), 1e-12);
+	assert_near(r.slope_error_s, sqrt((7.88 - 10.4 * 10.4 / 14) / 2 / 14) / 1e6, 1e-9);
+	assert_true(isnan(r.d_min_error_s));
+	assert_int_equal(regress_through(&r, one, level, 3, 0.1, NULL), 0);
+	assert_near(r.ebw_bps, 8e6 / 1.9, 1e-12);
+	assert_int_equal(regress_through(&r, one, level, 3, 5, NULL), 0);
+	assert_int_equal(r.result, REGRESS_NO_SLOPE);
+}
+
+static void what_is_no_measurement(void **state)
+{
+	static const double bad[] = { -1, NAN, INFINITY };
+	double size[] = { 1, 2, 3 }, delay[] = { 1, 2, 3 };
+	struct ptcp_err e;
+	struct regress r;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		delay[1] = bad[i];
+		assert_int_equal(regress_delay(&r, size, delay, 3, &e), PTCP_EUSAGE);
+		assert_int_equal(regress_through(&r, size, delay, 3, 0, &e), PTCP_EUSAGE);
+		delay[1] = 2;
+		size[2] = bad[i];
+		assert_int_equal(regress_delay(&r, size, delay, 3, &e), PTCP_EUSAGE);
+		size[2] = 3;
+		assert_int_equal(regress_through(&r, size, delay, 3, bad[i], &e), PTCP_EUSAGE);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_hand),
+		cmocka_unit_test(errors_are_honest),
+		cmocka_unit_test(exact_lines),
+		cmocka_unit_test(named_results),
+		cmocka_unit_test(what_is_no_measurement),
+	};
+	return cmocka_run_group_tests_name("model/regress", tests, NULL, NULL);
+}
