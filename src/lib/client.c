@@ -403,23 +403,26 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
-	struct ptcp_err partial;
+	struct ptcp_err outcome;
+	bool failed = why != NULL;
 
+	if (failed)
+		outcome = *why; /* it goes with the party */
 	measure(t, &ev);
 	if (t->announced)
 		emit(t, &ev);
-	if (why == NULL && t->last.failed > 0) {
-		/* In doubt: nothing done at all is a failure, not a partial success. */
-		err_set(&partial, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
+	if (!failed && t->last.failed > 0) {
+		failed = true;
+		/* In doubt: nothing done at all is a failure, not a outcome success. */
+		err_set(&outcome, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
 		    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
 		    (unsigned long long)t->last.failed, t->last.failed == 1 ? "file" : "files");
-		if (partial.code == PTCP_EIO)
-			err_set(&partial, PTCP_EIO, "transfer: all that was named failed (see above)");
-		why = &partial;
+		if (outcome.code == PTCP_EIO)
+			err_set(&outcome, PTCP_EIO, "transfer: all that was named failed (see above)");
 	}
 	party_free(p);
 	t->party = NULL;
-	finish(t, why);
+	finish(t, failed ? &outcome : NULL);
 }
 
 

@@ -114,10 +114,10 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct party *p = arg;
 	struct ptcp_err cut;
 
-	chan_free(p->control);
-	p->control = NULL;
 	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be "
 	    "reached)", why != NULL ? why->msg : "the peer closed it");
+	chan_free(p->control); /* `why` goes with it */
+	p->control = NULL;
 	session_closed(p->session, &cut);
 	party_pump(p);
 }

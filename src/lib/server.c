@@ -95,10 +95,11 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 	struct ptcp_server *s = arg;
 	struct party *p = served_find(&s->sessions, j->session);
 	struct chan *c = guest_take_chan(g);
+	uint16_t number = j->stream; /* j is the guest's */
 
 	guest_free(g);
 	if (p != NULL)
-		party_add_stream(p, j->stream, c);
+		party_add_stream(p, number, c);
 	else
 		chan_free(c); /* it ended in between */
 }
