@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/list.h"
@@ -35,7 +36,7 @@ struct tree {
 	const struct sys *sys;
 	pthread_mutex_t lock;
 	struct list idle; /* the longest unused first */
-	unsigned open;
+	unsigned open, most_open;
 	mode_t umask;
 	atomic_bool no_cached; /* this kernel has no RESOLVE_CACHED */
 	_Atomic uint64_t note;  /* dev << 2 | note */
@@ -79,6 +80,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 {
 	const int flags = O_DIRECTORY | O_CLOEXEC;
 	char text[TEXT_NAME_BYTES];
+	struct rlimit limit;
 	struct tree *t;
 	int fd, r;
 
@@ -97,6 +99,9 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	}
 	t->sys = sys;
 	t->umask = read_umask();
+	t->most_open = DIR_OPEN_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < t->most_open)
+		t->most_open = (unsigned)(limit.rlim_cur / 8);
 	pthread_mutex_init(&t->lock, NULL);
 	list_init(&t->idle);
 	t->root->fd = fd;
@@ -261,7 +266,7 @@ static void trim(struct tree *t)
 {
 	struct dir *d;
 
-	while (t->open > DIR_OPEN_MAX && !list_empty(&t->idle)) {
+	while (t->open > t->most_open && !list_empty(&t->idle)) {
 		d = LIST_OF(t->idle.next, struct dir, idle);
 		list_remove(&d->idle);
 		t->sys->close(d->fd);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/text.h"
 #include "store/fail.h"
@@ -13,7 +14,7 @@
 
 enum sink_state {
 	SINK_OPEN, /* may be written to; fd may still be -1 */
-	SINK_DONE, /* committed or discarded: no more writes */
+	SINK_DONE, /* committed or discarded, or about to be: no more writes */
 };
 
 struct sink {
@@ -27,6 +28,7 @@ struct sink {
 	enum sink_state state;
 	int fd;
 	unsigned writers;
+	pthread_cond_t idle; /* writers is 0 */
 	uint64_t end_bytes; /* the furthest byte written */
 	char name[];
 };
@@ -44,6 +46,7 @@ struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, co
 	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes, .meta = *m, .fd = -1 };
 	atomic_init(&s->refs, 1);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->idle, NULL);
 	memcpy(s->name, name, n + 1);
 	return s;
 }
@@ -69,6 +72,7 @@ void sink_unref(struct sink *s)
 		return;
 	close_part(s);
 	dir_unref(s->dir);
+	pthread_cond_destroy(&s->idle);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -100,6 +104,13 @@ static int open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	return 0;
 }
 
+static bool enough_open(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && atomic_load(&open_count) >= limit.rlim_cur / 2;
+}
+
 /* A descriptor to write to, until leave(). */
 static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
@@ -109,6 +120,8 @@ static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 	if (s->state == SINK_DONE) {
 		r = fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
 		    "written to after it was complete or given up");
+	} else if (s->fd < 0 && enough_open()) {
+		r = STORE_AGAIN;
 	} else if (s->fd < 0) {
 		if ((at = dir_fd(s->dir, e)) < 0) {
 			r = at;
@@ -131,7 +144,7 @@ static void leave(struct sink *s, uint64_t end_bytes)
 	if (end_bytes > s->end_bytes)
 		s->end_bytes = end_bytes;
 	if (--s->writers == 0 && s->state == SINK_DONE)
-		close_part(s);
+		pthread_cond_signal(&s->idle);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -193,6 +206,15 @@ static int flush(struct sink *s, struct ptcp_err *e)
 	return 0;
 }
 
+/* With s->lock held: what is being written gets done (a copy of a block may come late, and would
+ * change the times that are about to be set), and nothing follows. */
+static void stop_writers(struct sink *s)
+{
+	s->state = SINK_DONE;
+	while (s->writers > 0)
+		pthread_cond_wait(&s->idle, &s->lock);
+}
+
 int sink_commit(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -203,6 +225,7 @@ int sink_commit(struct sink *s, struct ptcp_err *e)
 		return at;
 	pthread_mutex_lock(&s->lock);
 	assert(s->state == SINK_OPEN);
+	stop_writers(s);
 	part_name(part, s->name, PART_SUFFIX);
 	if (s->fd < 0)
 		r = open_part(s, at, s->size_bytes == 0, e);
@@ -211,11 +234,11 @@ int sink_commit(struct sink *s, struct ptcp_err *e)
 			r = fail_sys(e, errno, s->dir, s->name,
 			    "cannot give the file its final name");
 		} else {
-			s->state = SINK_DONE;
-			if (s->writers == 0)
-				close_part(s);
+			close_part(s);
 		}
 	}
+	if (r < 0)
+		s->state = SINK_OPEN;
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
 	return r;
@@ -227,14 +250,13 @@ void sink_discard(struct sink *s)
 	int at;
 
 	pthread_mutex_lock(&s->lock);
-	/* The lock on what fd is makes the name ours. */
-	if (s->state == SINK_OPEN && s->fd >= 0 && (at = dir_fd(s->dir, NULL)) >= 0) {
+	stop_writers(s);
+	/* The lock on what fd is makes the name ours; a committed file has none. */
+	if (s->fd >= 0 && (at = dir_fd(s->dir, NULL)) >= 0) {
 		dir_sys(s->dir)->unlinkat(at, part_name(part, s->name, PART_SUFFIX), 0);
 		dir_fd_done(s->dir);
 	}
-	s->state = SINK_DONE;
-	if (s->writers == 0)
-		close_part(s);
+	close_part(s);
 	pthread_mutex_unlock(&s->lock);
 }
 

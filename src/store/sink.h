@@ -37,7 +37,8 @@ const char *sink_path_raw(const struct sink *s, char *out, size_t cap);
 
 /* Write n bytes at off; the first write of a file opens its part, the same name's
  * leftover of an earlier run truncated. off + n <= size (asserted). PTCP_ECANCELED
- * after sink_commit() or sink_discard(). */
+ * after sink_commit() or sink_discard(). STORE_AGAIN: half of the descriptors this
+ * process may have are part files already; when some have been committed it goes on. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e);
 
 /* All is written: set length, mode and times and rename to the final name (an
@@ -52,7 +53,7 @@ int sink_commit(struct sink *s, struct ptcp_err *e);
  * after sink_commit(). */
 void sink_discard(struct sink *s);
 
-/* How many part files are open in this process; see the limit of the caller. */
+/* How many part files are open in this process. */
 unsigned sink_open_count(void);
 
 /* True for names that are part files, unfinished links or journals of ptcp. */

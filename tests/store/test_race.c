@@ -197,6 +197,53 @@ static void resolving_plainly(void **state)
 	race(resolve);
 }
 
+/* A copy of a block that is written while the file is committed: what it touches, the times, must
+ * be set after it. */
+static atomic_int writing;
+
+static void slow_write(enum fx_call call)
+{
+	struct timespec nap = { 0, 50000000 };
+
+	if (call == FX_pwrite && atomic_load(&writing) == 1) {
+		atomic_store(&writing, 2);
+		nanosleep(&nap, NULL);
+	}
+}
+
+static void *write_late(void *arg)
+{
+	return sink_write(arg, "again", 5, 0, NULL) == 0 ? NULL : arg;
+}
+
+static void committing_beside_a_writer(void **state)
+{
+	struct meta m = { .set_mtime = true, .mtime = { 1000000000, 123 } };
+	struct dir *d = tree_root(tree);
+	struct sink *s = sink_new(d, "late", 5, &m);
+	struct ptcp_err e;
+	struct stat st;
+	pthread_t t;
+	void *why;
+
+	(void)state;
+	assert_int_equal(sink_write(s, "again", 5, 0, &e), 0);
+	fx_before(slow_write);
+	atomic_store(&writing, 1);
+	assert_int_equal(pthread_create(&t, NULL, write_late, s), 0);
+	while (atomic_load(&writing) != 2)
+		;
+	assert_int_equal(sink_commit(s, &e), 0);
+	assert_int_equal(pthread_join(t, &why), 0);
+	fx_before(NULL);
+	assert_null(why);
+	assert_int_equal(stat(fx_path("root/late"), &st), 0);
+	assert_int_equal(st.st_mtim.tv_sec, 1000000000);
+	assert_int_equal(st.st_mtim.tv_nsec, 123);
+	sink_unref(s);
+	dir_unref(d);
+}
+
 #define race_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -204,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		race_test(receiving), race_test(making), race_test(resolving),
 		race_test(resolving_plainly), race_test(sending),
+		race_test(committing_beside_a_writer),
 	};
 	return cmocka_run_group_tests_name("store/race", tests, NULL, NULL);
 }

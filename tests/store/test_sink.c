@@ -457,35 +457,6 @@ static void discard(void **state)
 	assert_int_equal(fx_count(""), 1);
 }
 
-/* A block that came twice is still being written when the file is committed: it is
- * let finish, then the descriptor goes. What has the part's name by then is of
- * another transfer. */
-static struct sink *late;
-
-static void commit_early(void)
-{
-	assert_int_equal(sink_commit(late, NULL), 0);
-	fx_text(part_of("f"), "another's");
-	sink_discard(late);
-	assert_int_equal(sink_open_count(), 1);
-}
-
-static void commit_while_written(void **state)
-{
-	(void)state;
-	late = make("f", 4);
-	assert_int_equal(sink_write(late, "new!", 4, 0, NULL), 0);
-	when = FX_pwrite;
-	deed = commit_early;
-	fx_before(hook);
-	assert_int_equal(sink_write(late, "new!", 4, 0, NULL), 0);
-	assert_null(deed);
-	assert_int_equal(sink_open_count(), 0);
-	fx_holds("f", "new!");
-	fx_holds(part_of("f"), "another's");
-	sink_unref(late);
-}
-
 static const struct meta full = { true, true, 0644, { 1000, 1 } };
 
 /* Receives f in blocks and, if that works, commits; else gives up. */
@@ -656,7 +627,7 @@ int main(void)
 		sink_test(metadata), sink_test(odd_names),
 		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(busy),
 		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late),
-		sink_test(commit_while_written), sink_test(discard), sink_test(faults), sink_test(short_writes),
+		sink_test(discard), sink_test(faults), sink_test(short_writes),
 		sink_test(side_by_side), sink_test(discard_while_written), sink_test(own_names),
 	};
 	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);
