@@ -20,7 +20,7 @@ core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
 xfer_SRC  := outbox flight sender receiver session
 store_SRC := sys fail dir hash walk source part sink entry place io
-net_SRC   := loop identity trust tls chan sock
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
 libptcp_LAYERS := core wire xfer store net lib
