@@ -31,7 +31,8 @@ cli_SRC   := main command options exit process terminal talk connect trust outpu
 TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_err core/test_clock \
 	wire/test_frame wire/test_start wire/test_entry \
 	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
-	store/test_sink store/test_entry store/test_race store/test_torture
+	store/test_sink store/test_entry store/test_race store/test_torture \
+	net/test_loop net/test_identity net/test_trust
 TESTS += cli/test_options cli/test_output cli/test_command
 test_SCRIPTS := tests/layers tests/docs
 e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
@@ -80,6 +81,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
 
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 # The tool's parts against a fake of the library.
