@@ -32,7 +32,8 @@ TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_e
 	wire/test_frame wire/test_start wire/test_entry \
 	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
 	store/test_sink store/test_entry store/test_race store/test_torture \
-	net/test_loop net/test_identity net/test_trust net/test_sock net/test_dial net/test_listen
+	net/test_loop net/test_identity net/test_trust net/test_sock net/test_dial net/test_listen \
+	net/test_tls net/test_chan
 TESTS += cli/test_options cli/test_output cli/test_command
 test_SCRIPTS := tests/layers tests/docs
 e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \

@@ -197,7 +197,7 @@ int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void 
 
 void timer_set(struct timer *t, struct mono at)
 {
-	struct mono now;
+	uint64_t ms;
 
 	if (at.ns == t->at.ns)
 		return;
@@ -206,9 +206,10 @@ void timer_set(struct timer *t, struct mono at)
 		uv_timer_stop(&t->uv);
 		return;
 	}
-	now = mono_now();
+	ms = (mono_diff_ns(at, mono_now()) + NS_PER_MS - 1) / NS_PER_MS;
 	uv_update_time(t->uv.loop);
-	uv_timer_start(&t->uv, on_timer, (mono_diff_ns(at, now) + NS_PER_MS - 1) / NS_PER_MS, 0);
+	/* Not 0: libuv would not look at anything else while timers keep setting themselves so. */
+	uv_timer_start(&t->uv, on_timer, ms > 0 ? ms : 1, 0);
 }
 
 static void on_timer_closed(uv_handle_t *h)

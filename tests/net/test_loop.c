@@ -357,6 +357,37 @@ static void timers_are_set_anew(void **state)
 	loop_free(l);
 }
 
+struct restless {
+	struct timer *timer;
+	unsigned n;
+};
+
+static void never_content(void *arg)
+{
+	struct restless *r = arg;
+
+	if (++r->n < 10000)
+		timer_set(r->timer, (struct mono){ 1 });
+}
+
+/* A timer that is always late does not keep the loop from the others. */
+static void late_timers_starve_nobody(void **state)
+{
+	struct restless r = { .n = 0 };
+	struct alarm a;
+	struct loop *l = with_alarm(&a);
+
+	(void)state;
+	assert_int_equal(timer_new(&r.timer, l, never_content, &r, NULL), 0);
+	timer_set(r.timer, (struct mono){ 1 });
+	timer_set(a.timer, mono_add_ns(mono_now(), 5 * NS_PER_MS));
+	assert_true(nf_run_until(l, &a.fired, 5000));
+	assert_in_range(r.n, 1, 100);
+	timer_free(r.timer);
+	timer_free(a.timer);
+	loop_free(l);
+}
+
 static void timers_free_themselves(void **state)
 {
 	struct alarm a;
@@ -383,7 +414,8 @@ int main(void)
 		nf_test(what_messages_post_is_delivered_at_the_end), nf_test(stopped_before_it_runs),
 		nf_test(stopped_before_its_thread_runs), nf_test(woken_by_threads_and_signals),
 		nf_test(timers_in_the_past_fire_at_once), nf_test(timers_never_fire_early),
-		nf_test(timers_are_set_anew), nf_test(timers_free_themselves),
+		nf_test(timers_are_set_anew), nf_test(late_timers_starve_nobody),
+		nf_test(timers_free_themselves),
 	};
 	return cmocka_run_group_tests_name("net/loop", tests, NULL, NULL);
 }
