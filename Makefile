@@ -28,7 +28,7 @@ wire_SRC  := frame start entry
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender receiver session
 store_SRC := sys fail dir hash walk source part sink entry place io
-net_SRC   := loop identity trust tls chan sock
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
 cli_SRC   := main command options exit process terminal talk connect trust output out_text \
@@ -44,9 +44,10 @@ TEST_PC := cmocka
 core_TESTS  := units buf text list err clock
 wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
+net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source sink entry race torture
 cli_TESTS   := options output command
-TEST_LAYERS := core wire model store cli
+TEST_LAYERS := core wire model store net cli
 test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
 	tests/e2e/test_trust tests/e2e/test_failures
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
@@ -85,6 +86,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o

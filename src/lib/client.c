@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "lib/party.h"
 #include "lib/target.h"
+#include "net/dial.h"
 #include "net/trust.h"
 #include "store/place.h"
 

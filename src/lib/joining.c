@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "lib/party_impl.h"
+#include "net/dial.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_MOST_NS (2 * NS_PER_S)

@@ -10,7 +10,7 @@
 #include "core/units.h"
 #include "lib/guest.h"
 #include "lib/served.h"
-#include "net/sock.h"
+#include "net/listen.h"
 
 #define GUESTS_MAX 512 /* connections that have not said who they are */
 

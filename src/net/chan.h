@@ -21,7 +21,8 @@ struct chan_ops {
 	void (*readable)(void *arg);
 	/* There is room again after chan_write() took less than was given. */
 	void (*writable)(void *arg);
-	/* `why` NULL: the peer closed in good order. */
+	/* `why` NULL: the peer closed in good order. What had arrived until then has been read (or
+	 * offered, to a channel that is paused), also when sending failed first. */
 	void (*closed)(void *arg, const struct ptcp_err *why);
 };
 
@@ -31,6 +32,7 @@ struct chan_opts {
 	const char *alpn;       /* the client's */
 	bool one_cipher;        /* the client offers only `cipher`, not all of the context */
 	enum ptcp_cipher cipher;
+	uint64_t rekey_records; /* our key is renewed after so many; 0: 2^22 */
 	const struct chan_ops *ops;
 	void *arg;
 };
@@ -52,7 +54,7 @@ size_t chan_read(struct chan *c, void *buf, size_t n);
  * much has come together or chan_flush() is called. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 void chan_flush(struct chan *c);
-/* Everything written has been given to the kernel. */
+/* Everything written has been given to the kernel; false once that has failed. */
 bool chan_flushed(const struct chan *c);
 /* No more `readable` while paused. */
 void chan_pause(struct chan *c, bool paused);

@@ -28,6 +28,8 @@ int config_dir(char out[CONFIG_DIR_BYTES], const char *dir, struct ptcp_err *e)
 	else
 		return err_set(e, PTCP_ECONFIG, "no place for the configuration: neither "
 		    "XDG_CONFIG_HOME nor HOME is set (set one of them)");
+	if (n == 0)
+		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is empty");
 	if (n >= CONFIG_DIR_BYTES)
 		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is too long");
 	return 0;
@@ -106,9 +108,19 @@ static int check_private(int fd, const char *path, struct ptcp_err *e)
 	return 0;
 }
 
+/* OpenSSL's own would ask the terminal. */
+static int no_passphrase(char *buf, int n, int writing, void *arg)
+{
+	(void)buf;
+	(void)n;
+	(void)writing;
+	(void)arg;
+	return -1;
+}
+
 static int read_identity(struct identity *id, const char *path, struct ptcp_err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
 	FILE *f;
 
 	if (fd < 0)
@@ -121,8 +133,8 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 		close(fd);
 		return err_nomem(e);
 	}
-	id->key = PEM_read_PrivateKey(f, NULL, NULL, NULL);
-	id->cert = PEM_read_X509(f, NULL, NULL, NULL);
+	id->key = PEM_read_PrivateKey(f, NULL, no_passphrase, NULL);
+	id->cert = PEM_read_X509(f, NULL, no_passphrase, NULL);
 	fclose(f);
 	if (id->key == NULL || id->cert == NULL || !EVP_PKEY_is_a(id->key, "ED25519") ||
 	    X509_check_private_key(id->cert, id->key) != 1) {
@@ -163,6 +175,7 @@ static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 		close(fd);
 		return -1;
 	}
+	errno = EIO; /* what OpenSSL cannot do has none */
 	ok = PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL) && PEM_write_X509(f, cert) &&
 	    fflush(f) == 0 && fsync(fd) == 0;
 	return fclose(f) == 0 && ok ? 0 : -1;

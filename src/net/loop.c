@@ -89,6 +89,7 @@ void loop_run(struct loop *l)
 {
 	while (!atomic_load(&l->stop))
 		uv_run(&l->uv, UV_RUN_DEFAULT);
+	deliver(l); /* what was posted before, also if the stop was there first */
 }
 
 static void *thread_main(void *arg)
@@ -139,15 +140,20 @@ void loop_post(struct loop *l, struct msg *m)
 
 void loop_free(struct loop *l)
 {
+	int r;
+
 	if (l == NULL)
 		return;
 	loop_stop(l);
 	if (l->has_thread)
 		pthread_join(l->thread, NULL);
-	deliver(l);
+	while (l->first != NULL)
+		deliver(l); /* what their callbacks post, too */
 	uv_close((uv_handle_t *)&l->wake, NULL);
 	uv_run(&l->uv, UV_RUN_DEFAULT);
-	uv_loop_close(&l->uv);
+	r = uv_loop_close(&l->uv);
+	assert(r == 0); /* else something on it has not been freed */
+	(void)r;
 	pthread_mutex_destroy(&l->mutex);
 	free(l);
 }
@@ -165,6 +171,10 @@ static void on_timer(uv_timer_t *h)
 {
 	struct timer *t = h->data;
 
+	if (mono_now().ns < t->at.ns) { /* libuv counts in whole milliseconds */
+		uv_timer_start(h, on_timer, 1, 0);
+		return;
+	}
 	t->at = MONO_NEVER;
 	t->fire(t->arg);
 }
@@ -187,7 +197,7 @@ int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void 
 
 void timer_set(struct timer *t, struct mono at)
 {
-	struct mono now;
+	uint64_t ms;
 
 	if (at.ns == t->at.ns)
 		return;
@@ -196,9 +206,10 @@ void timer_set(struct timer *t, struct mono at)
 		uv_timer_stop(&t->uv);
 		return;
 	}
-	now = mono_now();
+	ms = (mono_diff_ns(at, mono_now()) + NS_PER_MS - 1) / NS_PER_MS;
 	uv_update_time(t->uv.loop);
-	uv_timer_start(&t->uv, on_timer, (mono_diff_ns(at, now) + NS_PER_MS - 1) / NS_PER_MS, 0);
+	/* Not 0: libuv would not look at anything else while timers keep setting themselves so. */
+	uv_timer_start(&t->uv, on_timer, ms > 0 ? ms : 1, 0);
 }
 
 static void on_timer_closed(uv_handle_t *h)

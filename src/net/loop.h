@@ -19,11 +19,12 @@ int loop_new(struct loop **out, struct ptcp_err *e);
 int loop_start_thread(struct loop *l, struct ptcp_err *e);
 /* Runs it here until loop_stop(). */
 void loop_run(struct loop *l);
-/* Any thread and signal handlers; idempotent. What was posted before still runs. */
+/* Any thread and signal handlers; idempotent. What was posted before still runs, on the loop's thread. */
 void loop_stop(struct loop *l);
 /* After loop_run() has returned: it may run again. */
 void loop_reset(struct loop *l);
-/* Closes what is left, frees. Nothing may be posted any more. NULL is fine. */
+/* Everything on it must have been freed, nothing may be posted any more. Waits for a resolver that a
+ * cancelled dial has left behind. NULL is fine. */
 void loop_free(struct loop *l);
 
 /* Any thread; first in, first out. Not after the loop has been stopped. */
@@ -38,7 +39,7 @@ struct timer;
 
 int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
     struct ptcp_err *e);
-/* Fires once at or soon after `at` (millisecond grain); MONO_NEVER: not. */
+/* Fires once at or soon after `at` (millisecond grain), never before; MONO_NEVER: not. */
 void timer_set(struct timer *t, struct mono at);
 void timer_free(struct timer *t); /* NULL is fine; never fires afterwards */
 

@@ -43,6 +43,19 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/* Without ALPN select_alpn() is not asked. */
+static int require_alpn(SSL *ssl, int *alert, void *arg)
+{
+	const unsigned char *p;
+	size_t n;
+
+	(void)arg;
+	if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &p, &n) == 1)
+		return SSL_CLIENT_HELLO_SUCCESS;
+	*alert = SSL_AD_NO_APPLICATION_PROTOCOL;
+	return SSL_CLIENT_HELLO_ERROR;
+}
+
 static void suites_text(char out[160], unsigned ciphers)
 {
 	static const struct {
@@ -89,8 +102,10 @@ int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciph
 	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_max_cert_list(c, 4096);
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, accept_any);
-	if (server)
+	if (server) {
+		SSL_CTX_set_client_hello_cb(c, require_alpn, NULL);
 		SSL_CTX_set_alpn_select_cb(c, select_alpn, NULL);
+	}
 	*out = c;
 	return 0;
 }

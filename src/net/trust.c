@@ -69,6 +69,27 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 	return r;
 }
 
+/* A file edited by hand may end within a line. */
+static bool ends_in_line(int fd)
+{
+	struct stat st;
+	char last;
+
+	return fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
+	    last != '\n';
+}
+
+/* As a line of known_hosts can hold it. */
+static bool host_ok(const char *host)
+{
+	const char *p;
+
+	for (p = host; *p != '\0'; p++)
+		if (!isgraph((unsigned char)*p))
+			return false;
+	return host[0] != '\0' && host[0] != '#';
+}
+
 int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
 {
 	char path[PATH_BYTES], line[512];
@@ -76,13 +97,16 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 
 	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
 		return r;
-	n = snprintf(line, sizeof line, "%s %s\n", host, fingerprint);
-	if (n >= (int)sizeof line)
-		return err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts");
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	if (!host_ok(host))
+		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts");
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	if (write(fd, line, (size_t)n) != n) /* one write: lines of others stay whole */
+	n = snprintf(line, sizeof line, "%s%s %s\n", ends_in_line(fd) ? "\n" : "", host, fingerprint);
+	errno = EIO; /* if only a part is written */
+	if (n >= (int)sizeof line)
+		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts");
+	else if (write(fd, line, (size_t)n) != n) /* one write: lines of others stay whole */
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	close(fd);
 	return r;
@@ -156,6 +180,15 @@ static bool parse_permission(char *rest, struct authorization *a)
 	return true;
 }
 
+/* Who can write the list can let himself in. */
+static bool only_ours(FILE *f)
+{
+	struct stat st;
+
+	return fstat(fileno(f), &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
+	    (st.st_mode & 022) == 0;
+}
+
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log)
 {
@@ -171,6 +204,12 @@ int authorized_find(const char *dir, const char *fingerprint, struct authorizati
 	if ((f = fopen(path, "re")) == NULL) {
 		if (errno != ENOENT)
 			log_at(log, LOG_ERROR, "trust", "cannot read %s: nobody is let in", path);
+		return 0;
+	}
+	if (!only_ours(f)) {
+		log_at(log, LOG_ERROR, "trust", "%s: others can write it: nobody is let in (chmod 600 it)",
+		    path);
+		fclose(f);
 		return 0;
 	}
 	while (getline(&line, &cap, f) > 0) {
@@ -215,21 +254,25 @@ static void write_permission(FILE *f, const char *fingerprint, const struct ptcp
 /* Copies all lines but those of the fingerprint; 1 if there was one. */
 static int copy_others(FILE *to, const char *path, const char *fingerprint, struct ptcp_err *e)
 {
-	char *line = NULL;
+	char *line = NULL, last = '\n';
 	size_t cap = 0, n = strlen(fingerprint);
 	FILE *from = fopen(path, "re");
 	int found = 0;
+	ssize_t got;
 
 	if (from == NULL)
 		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
-	while (getline(&line, &cap, from) > 0) {
+	while ((got = getline(&line, &cap, from)) > 0) {
 		const char *p = line + strspn(line, " \t");
 
 		if (strncmp(p, fingerprint, n) == 0 && (p[n] == '\0' || isspace((unsigned char)p[n])))
 			found = 1;
 		else
-			fputs(line, to);
+			fwrite(line, 1, (size_t)got, to);
+		last = line[got - 1];
 	}
+	if (last != '\n') /* edited by hand */
+		fputc('\n', to);
 	if (ferror(from))
 		found = err_set(e, PTCP_ECONFIG, "%s: cannot be read", path);
 	free(line);
@@ -245,12 +288,18 @@ static int replace_file(const char *path, const char *fingerprint, const struct 
 	FILE *f;
 
 	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0 || (f = fdopen(fd, "w")) == NULL)
+	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	if ((f = fdopen(fd, "w")) == NULL) {
+		close(fd);
+		unlink(temp);
+		return err_nomem(e);
+	}
 	r = copy_others(f, path, fingerprint, e);
 	if (r >= 0 && p != NULL)
 		write_permission(f, fingerprint, p);
-	if ((fflush(f) != 0 || fsync(fd) != 0) && r >= 0)
+	errno = EIO; /* ferror() remembers what failed, not why */
+	if ((fflush(f) != 0 || ferror(f) || fsync(fd) != 0) && r >= 0)
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	fclose(f);
 	if (r >= 0 && rename(temp, path) < 0)

@@ -26,8 +26,8 @@ struct authorization {
 	char name[TRUST_NAME_BYTES]; /* "" : none */
 };
 
-/* 1 and `out` filled, or 0: not authorised (also when its line is malformed, which is logged,
- * or when the file cannot be read). */
+/* 1 and `out` filled, or 0: not authorised (also when its first line is malformed, when the file
+ * cannot be read, or others can write it; these are logged). */
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log);
 /* Adds or replaces, removes (`p` NULL). 1: it was there, 0: it was not. */

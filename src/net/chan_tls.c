@@ -1,0 +1,266 @@
+/* TLS over a channel's buffers: the BIO, the handshake, leaving, records. */
+#include <openssl/err.h>
+#include <string.h>
+
+#include "net/chan_impl.h"
+
+#define STEP_BYTES (64u << 10)
+#define RECORD_BYTES 16384u
+#define RECORD_OVERHEAD 64 /* generous */
+/* AES-GCM keys are good for 2^24.5 records (RFC 8446, 5.5); we renew long before. */
+#define REKEY_RECORDS (UINT64_C(1) << 22)
+/* Key updates that a peer may send: some, and then one for so much data. */
+#define UPDATES_FREE 16u
+#define UPDATE_BYTES (1u << 20)
+
+/* ---- The BIO: records gathered on the way out, read in place on the way in ---- */
+
+static int bio_write(BIO *b, const char *p, int n)
+{
+	struct chan *c = BIO_get_data(b);
+
+	BIO_clear_retry_flags(b);
+	if (chan_tx_room(c) < (size_t)n)
+		chan_tx_send(c);
+	if (c->cut)
+		return n;
+	if (chan_tx_room(c) < (size_t)n) {
+		BIO_set_retry_write(b);
+		return -1;
+	}
+	chan_tx_put(c, p, (size_t)n);
+	return n;
+}
+
+static int bio_read(BIO *b, char *p, int n)
+{
+	struct chan *c = BIO_get_data(b);
+	size_t have;
+
+	BIO_clear_retry_flags(b);
+	if (c->failed)
+		return 0;
+	if (c->rx_start == c->rx_end && !chan_rx_fill(c)) {
+		if (c->eof || c->failed)
+			return 0;
+		BIO_set_retry_read(b);
+		return -1;
+	}
+	have = c->rx_end - c->rx_start;
+	if (have > (size_t)n)
+		have = (size_t)n;
+	memcpy(p, c->rx + c->rx_start, have);
+	c->rx_start += have;
+	return (int)have;
+}
+
+static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
+{
+	struct chan *c = BIO_get_data(b);
+
+	(void)num;
+	(void)ptr;
+	if (cmd == BIO_CTRL_EOF)
+		return c->eof;
+	return cmd == BIO_CTRL_FLUSH || cmd == BIO_CTRL_DUP;
+}
+
+/* The method is the channel's own: no global, and 200 bytes beside its buffers. */
+static int attach_bio(struct chan *c)
+{
+	BIO *b;
+
+	c->bio = BIO_meth_new(BIO_TYPE_SOURCE_SINK | 0x7f, "ptcp channel");
+	if (c->bio == NULL || !BIO_meth_set_write(c->bio, bio_write) ||
+	    !BIO_meth_set_read(c->bio, bio_read) || !BIO_meth_set_ctrl(c->bio, bio_ctrl) ||
+	    (b = BIO_new(c->bio)) == NULL)
+		return -1;
+	BIO_set_data(b, c);
+	BIO_set_init(b, 1);
+	SSL_set_bio(c->ssl, b, b);
+	return 0;
+}
+
+/* Each update of a key costs us a derivation and the peer 27 bytes: a peer that sends nothing else wants
+ * to keep us busy. */
+static void on_message(int writing, int version, int type, const void *p, size_t n, SSL *ssl, void *arg)
+{
+	struct chan *c = arg;
+
+	(void)version;
+	(void)ssl;
+	if (writing || type != SSL3_RT_HANDSHAKE || n == 0 || *(const uint8_t *)p != SSL3_MT_KEY_UPDATE)
+		return;
+	if (++c->rx_updates > UPDATES_FREE + c->rx_bytes / UPDATE_BYTES)
+		chan_fail(c, PTCP_EPROTO, 0, "the peer keeps changing its key");
+}
+
+/* ---- The handshake and leaving ---- */
+
+int chan_tls_start(struct chan *c, SSL_CTX *tls, struct ptcp_err *e)
+{
+	static const char *const one[] = { "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384",
+		"TLS_CHACHA20_POLY1305_SHA256" };
+	uint8_t alpn[32];
+	size_t n;
+
+	if (c->o.rekey_records == 0)
+		c->o.rekey_records = REKEY_RECORDS;
+	if ((c->ssl = SSL_new(tls)) == NULL || attach_bio(c) < 0)
+		return tls_error(e, PTCP_ENOMEM, "could not start TLS");
+	SSL_set_msg_callback(c->ssl, on_message);
+	SSL_set_msg_callback_arg(c->ssl, c);
+	if (c->o.server) {
+		SSL_set_accept_state(c->ssl);
+		return 0;
+	}
+	SSL_set_connect_state(c->ssl);
+	n = strlen(c->o.alpn);
+	alpn[0] = (uint8_t)n;
+	memcpy(alpn + 1, c->o.alpn, n);
+	if (SSL_set_alpn_protos(c->ssl, alpn, (unsigned)n + 1) != 0 ||
+	    (c->o.cipher < PTCP_CIPHER_NONE && c->o.one_cipher &&
+	    SSL_set_ciphersuites(c->ssl, one[c->o.cipher]) != 1))
+		return tls_error(e, PTCP_ENOMEM, "could not start TLS");
+	return 0;
+}
+
+void chan_tls_free(struct chan *c)
+{
+	SSL_free(c->ssl);
+	BIO_meth_free(c->bio);
+}
+
+/* After an SSL call that returned <= 0: fails the channel unless it only has to be tried again. */
+static void ssl_again(struct chan *c, int r, const char *what)
+{
+	int why = SSL_get_error(c->ssl, r);
+	struct ptcp_err e;
+
+	if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE || c->failed)
+		return;
+	if (why == SSL_ERROR_ZERO_RETURN) {
+		c->eof = true;
+		c->rx_start = c->rx_end = 0; /* what follows the end is nobody's */
+	} else if (c->eof) {
+		chan_fail(c, PTCP_EPEER, 0, c->mode == CHAN_HANDSHAKE ?
+		    "the peer closed the connection during the handshake" : "the connection was cut");
+	} else {
+		tls_error(&e, PTCP_EPROTO, what);
+		chan_fail(c, PTCP_EPROTO, 0, e.msg);
+		chan_tx_send(c); /* the alert */
+	}
+}
+
+static bool check_peer(struct chan *c)
+{
+	X509 *cert = SSL_get0_peer_certificate(c->ssl);
+	const unsigned char *alpn;
+	unsigned n;
+	struct ptcp_err e;
+
+	SSL_get0_alpn_selected(c->ssl, &alpn, &n);
+	if (cert == NULL || !EVP_PKEY_is_a(X509_get0_pubkey(cert), "ED25519") ||
+	    identity_fingerprint(c->fingerprint, cert, &e) < 0) {
+		chan_fail(c, PTCP_EPROTO, 0, "the peer has no identity of ptcp");
+		return false;
+	}
+	if (n == 0) {
+		chan_fail(c, PTCP_EPROTO, 0, "the peer does not speak ptcp");
+		return false;
+	}
+	return true;
+}
+
+void chan_tls_handshake(struct chan *c)
+{
+	int r;
+
+	ERR_clear_error();
+	r = SSL_do_handshake(c->ssl);
+	if (r != 1) {
+		ssl_again(c, r, "TLS handshake");
+	} else if (check_peer(c)) {
+		c->mode = CHAN_TLS;
+		c->tell_opened = true;
+	}
+	chan_tx_send(c);
+}
+
+void chan_hand_over(struct chan *c)
+{
+	ERR_clear_error();
+	c->mode = CHAN_LEAVING;
+	SSL_shutdown(c->ssl);
+	chan_tx_send(c);
+	chan_again(c);
+}
+
+/* Nothing but the peer's close_notify may come while both leave. */
+void chan_tls_leave(struct chan *c)
+{
+	uint8_t byte;
+	int r;
+
+	ERR_clear_error();
+	r = SSL_read(c->ssl, &byte, 1);
+	if (r > 0) {
+		chan_fail(c, PTCP_EPROTO, 0, "data before the end of TLS");
+	} else if (SSL_get_shutdown(c->ssl) & SSL_RECEIVED_SHUTDOWN) {
+		c->mode = CHAN_RAW;
+		c->tell_opened = true;
+	} else {
+		ssl_again(c, r, "leaving TLS");
+	}
+}
+
+/* ---- Records ---- */
+
+size_t chan_tls_read(struct chan *c, uint8_t *buf, size_t n)
+{
+	size_t got;
+
+	ERR_clear_error();
+	if (SSL_read_ex(c->ssl, buf, n, &got) == 1) {
+		c->rx_bytes += got;
+		return got;
+	}
+	ssl_again(c, 0, "reading");
+	return 0;
+}
+
+size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
+{
+	size_t done;
+
+	if (n > STEP_BYTES)
+		n = STEP_BYTES;
+	if (chan_tx_room(c) < n + (n / RECORD_BYTES + 2) * RECORD_OVERHEAD + 4096)
+		return 0;
+	ERR_clear_error();
+	if (c->tx_records >= c->o.rekey_records &&
+	    SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+		c->tx_records = 0;
+	if (SSL_write_ex(c->ssl, p, n, &done) != 1) {
+		ssl_again(c, 0, "writing");
+		return 0;
+	}
+	c->tx_records += (done + RECORD_BYTES - 1) / RECORD_BYTES;
+	return done;
+}
+
+const char *chan_fingerprint(const struct chan *c) { return c->fingerprint; }
+
+bool chan_is_alpn(const struct chan *c, const char *alpn)
+{
+	const unsigned char *p;
+	unsigned n;
+
+	SSL_get0_alpn_selected(c->ssl, &p, &n);
+	return n == strlen(alpn) && memcmp(p, alpn, n) == 0;
+}
+
+int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e)
+{
+	return tls_export(c->ssl, out, e);
+}

@@ -1,0 +1,191 @@
+#include "net/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "core/units.h"
+#include "net/loop_uv.h"
+
+#define REST_NS (100 * NS_PER_MS)
+
+struct listener {
+	uv_poll_t poll;
+	struct timer *rest; /* until descriptors may be had again */
+	int fd, reserve;    /* a descriptor kept back, so that connections can be turned away without one */
+	char address[INET6_ADDRSTRLEN + 20]; /* and a scope */
+	unsigned port;
+	void (*accepted)(void *, int, const char *);
+	void *arg;
+};
+
+static int open_listener(const char *host, unsigned port, int *out, struct ptcp_err *e)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST }, *ai;
+	char service[12], shown[TEXT_NAME_BYTES];
+	int on = 1, off = 0, fd, r, sys = 0;
+
+	snprintf(service, sizeof service, "%u", port);
+	text_escape(shown, sizeof shown, host);
+	if (host[0] == '\0' || strcmp(host, "*") == 0)
+		host = access("/proc/net/if_inet6", F_OK) == 0 ? "::" : "0.0.0.0";
+	if ((r = getaddrinfo(host, service, &hints, &ai)) != 0)
+		return err_set(e, PTCP_ECONFIG, "listening on %s: %s (give a numeric address of this "
+		    "host)", shown, gai_strerror(r));
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		sys = errno;
+	} else {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+		if (ai->ai_family == AF_INET6) /* "::" takes IPv4 as well */
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+		if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0) {
+			sys = errno;
+			close(fd);
+		}
+	}
+	freeaddrinfo(ai);
+	if (sys != 0) {
+		errno = sys;
+		return err_sys(e, PTCP_ECONFIG, "listening on port %u of %s", port,
+		    shown[0] != '\0' ? shown : "every address");
+	}
+	*out = fd;
+	return 0;
+}
+
+static int name_listener(struct listener *ls, struct ptcp_err *e)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+	char port[8];
+
+	if (getsockname(ls->fd, (struct sockaddr *)&sa, &n) < 0)
+		return err_sys(e, PTCP_ECONFIG, "listening");
+	if (getnameinfo((struct sockaddr *)&sa, n, ls->address, sizeof ls->address, port, sizeof port,
+	    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return err_set(e, PTCP_ECONFIG, "listening: an address that cannot be shown");
+	ls->port = (unsigned)atoi(port);
+	return 0;
+}
+
+static void on_incoming(uv_poll_t *h, int status, int events);
+
+static void on_rested(void *arg)
+{
+	struct listener *ls = arg;
+
+	uv_poll_start(&ls->poll, UV_READABLE, on_incoming);
+}
+
+/* No descriptor for a connection: it is turned away with the one kept back. Should another thread have
+ * taken that, too, we wait: the connection would wake us without end. */
+static void turn_away(struct listener *ls)
+{
+	int fd;
+
+	if (ls->reserve >= 0)
+		close(ls->reserve);
+	if ((fd = accept4(ls->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		close(fd);
+	if ((ls->reserve = fcntl(ls->fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+		uv_poll_stop(&ls->poll);
+		timer_set(ls->rest, mono_add_ns(mono_now(), REST_NS));
+	}
+}
+
+/* Takes some, so that a flood does not keep the loop from its sessions. */
+static void on_incoming(uv_poll_t *h, int status, int events)
+{
+	struct listener *ls = h->data;
+	struct sockaddr_storage sa;
+	char address[SOCK_TEXT_BYTES];
+	socklen_t n;
+	int i, fd;
+
+	(void)status;
+	(void)events;
+	for (i = 0; i < 16 && uv_is_active((uv_handle_t *)h); i++) {
+		n = sizeof sa;
+		fd = accept4(ls->fd, (struct sockaddr *)&sa, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			sock_address_text(address, (struct sockaddr *)&sa, n);
+			ls->accepted(ls->arg, fd, address);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			turn_away(ls);
+		} else {
+			return;
+		}
+	}
+}
+
+int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
+    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e)
+{
+	struct listener *ls = calloc(1, sizeof *ls);
+	char host[SOCK_HOST_BYTES] = "";
+	unsigned port = default_port;
+	int r;
+
+	if (ls == NULL)
+		return err_nomem(e);
+	ls->fd = ls->reserve = -1;
+	if (where != NULL && where[0] != '\0' && strspn(where, "0123456789") == strlen(where))
+		port = strlen(where) <= 5 ? (unsigned)atoi(where) : 65536; /* a port alone */
+	else if (where != NULL && (r = sock_split(where, host, &port, default_port, e)) < 0)
+		goto out;
+	if (port > 65535) {
+		r = err_set(e, PTCP_EUSAGE, "%s: not a port (0 to 65535)", where);
+		goto out;
+	}
+	if ((r = open_listener(host, port, &ls->fd, e)) < 0)
+		goto out;
+	if ((r = name_listener(ls, e)) < 0 || (r = timer_new(&ls->rest, l, on_rested, ls, e)) < 0)
+		goto out;
+	if ((r = uv_poll_init(loop_uv(l), &ls->poll, ls->fd)) < 0) {
+		r = err_set(e, PTCP_ECONFIG, "listening: %s", uv_strerror(r));
+		goto out;
+	}
+	ls->reserve = fcntl(ls->fd, F_DUPFD_CLOEXEC, 0);
+	ls->poll.data = ls;
+	ls->accepted = accepted;
+	ls->arg = arg;
+	uv_poll_start(&ls->poll, UV_READABLE, on_incoming);
+	*out = ls;
+	return 0;
+out:
+	timer_free(ls->rest);
+	if (ls->fd >= 0)
+		close(ls->fd);
+	free(ls);
+	return r;
+}
+
+static void on_listener_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+void listener_free(struct listener *ls)
+{
+	if (ls == NULL)
+		return;
+	uv_poll_stop(&ls->poll);
+	timer_free(ls->rest);
+	close(ls->fd);
+	if (ls->reserve >= 0)
+		close(ls->reserve);
+	uv_close((uv_handle_t *)&ls->poll, on_listener_closed);
+}
+
+const char *listener_address(const struct listener *ls) { return ls->address; }
+unsigned listener_port(const struct listener *ls) { return ls->port; }

@@ -1,0 +1,144 @@
+#include "fixture.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+char nf_dir[200];
+static int fds_before;
+
+int nf_open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (d != NULL && readdir(d) != NULL)
+		n++;
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+int nf_setup(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct loop *l;
+
+	(void)state;
+	if (loop_new(&l, NULL) < 0) /* libuv's first loop opens descriptors that stay */
+		return -1;
+	loop_free(l);
+	fds_before = nf_open_fds();
+	snprintf(nf_dir, sizeof nf_dir, "%s/ptcp-net.XXXXXX", tmp != NULL ? tmp : "/tmp");
+	return mkdtemp(nf_dir) != NULL ? 0 : -1;
+}
+
+int nf_teardown(void **state)
+{
+	char command[500];
+	int now = nf_open_fds();
+
+	(void)state;
+	snprintf(command, sizeof command, "chmod -R u+rwX '%s'; rm -rf '%s'", nf_dir, nf_dir);
+	if (system(command) != 0)
+		return -1;
+	if (now != fds_before)
+		fprintf(stderr, "# %d descriptors are open, %d were\n", now, fds_before);
+	return now == fds_before ? 0 : -1;
+}
+
+const char *nf_path(const char *name)
+{
+	static char path[4][sizeof nf_dir + 100];
+	static unsigned i;
+	char *p = path[i++ % 4];
+
+	snprintf(p, sizeof path[0], "%s/%s", nf_dir, name);
+	return p;
+}
+
+void nf_write(const char *name, const char *text, unsigned mode)
+{
+	int fd = open(nf_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	size_t n = strlen(text);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, n), n);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+const char *nf_read(const char *name)
+{
+	static char text[65536];
+	int fd = open(nf_path(name), O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	n = read(fd, text, sizeof text - 1);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	close(fd);
+	return text;
+}
+
+int nf_count_files(void)
+{
+	DIR *d = opendir(nf_dir);
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+struct watch {
+	struct loop *loop;
+	const bool *flag;
+	struct mono deadline;
+	struct timer *timer;
+};
+
+static void look(void *arg)
+{
+	struct watch *w = arg;
+
+	if (*w->flag || mono_now().ns >= w->deadline.ns)
+		loop_stop(w->loop);
+	else
+		timer_set(w->timer, mono_add_ns(mono_now(), NS_PER_MS));
+}
+
+bool nf_run_until(struct loop *l, const bool *flag, unsigned ms)
+{
+	struct watch w = { .loop = l, .flag = flag, .deadline = mono_add_ns(mono_now(), ms * NS_PER_MS) };
+	struct ptcp_err e;
+
+	assert_int_equal(timer_new(&w.timer, l, look, &w, &e), 0);
+	loop_reset(l);
+	timer_set(w.timer, mono_now());
+	loop_run(l);
+	timer_free(w.timer);
+	return *flag;
+}
+
+void nf_run_for(struct loop *l, unsigned ms)
+{
+	static const bool never = false;
+
+	nf_run_until(l, &never, ms);
+}
+
+void nf_sleep_ms(unsigned ms)
+{
+	struct timespec t = { ms / 1000, (long)(ms % 1000) * (long)NS_PER_MS };
+
+	nanosleep(&t, NULL);
+}

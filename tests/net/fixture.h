@@ -1,0 +1,40 @@
+/* What the tests of net share: a directory of their own, files in it, an identity, a loop that is
+ * run until something holds; and what is true of every test (no descriptor stays open). */
+#ifndef TESTS_NET_FIXTURE_H
+#define TESTS_NET_FIXTURE_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <cmocka.h>
+
+#include "core/units.h"
+#include "net/identity.h"
+#include "net/loop.h"
+
+/* cmocka setup and teardown: an empty directory; afterwards it is removed, and as many descriptors
+ * must be open as before. */
+int nf_setup(void **state);
+int nf_teardown(void **state);
+#define nf_test(f) cmocka_unit_test_setup_teardown(f, nf_setup, nf_teardown)
+
+extern char nf_dir[200];
+/* "DIR/name"; one of a few buffers used in turn. */
+const char *nf_path(const char *name);
+void nf_write(const char *name, const char *text, unsigned mode);
+/* The file as a string. */
+const char *nf_read(const char *name);
+int nf_count_files(void);
+
+int nf_open_fds(void);
+
+/* Runs the loop until *flag or so many milliseconds have passed; what *flag is then. */
+bool nf_run_until(struct loop *l, const bool *flag, unsigned ms);
+/* Runs it for so long. */
+void nf_run_for(struct loop *l, unsigned ms);
+
+void nf_sleep_ms(unsigned ms);
+
+#endif

@@ -1,0 +1,303 @@
+#include "fixture.h"
+
+#include <openssl/pem.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *load(bool only_new, int want)
+{
+	static char fingerprint[PTCP_FINGERPRINT_BYTES];
+	struct identity id;
+	struct ptcp_err e = { 0 };
+
+	assert_int_equal(identity_load(&id, nf_dir, only_new, &e), want);
+	assert_int_equal(e.code, want);
+	if (want < 0) {
+		assert_non_null(strstr(e.msg, "identity.pem"));
+		return NULL;
+	}
+	strcpy(fingerprint, id.fingerprint);
+	identity_fini(&id);
+	identity_fini(&id); /* twice is fine */
+	return fingerprint;
+}
+
+static void made_once(void **state)
+{
+	char first[PTCP_FINGERPRINT_BYTES];
+	struct stat st;
+
+	(void)state;
+	strcpy(first, load(false, 0));
+	assert_true(identity_fingerprint_ok(first));
+	assert_int_equal(stat(nf_path("identity.pem"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(st.st_nlink, 1);
+	assert_int_equal(nf_count_files(), 1); /* nothing temporary stays */
+	assert_string_equal(load(false, 0), first);
+	load(true, PTCP_EUSAGE);
+	assert_string_equal(load(false, 0), first);
+}
+
+static void only_new_makes_it(void **state)
+{
+	(void)state;
+	load(true, 0);
+	load(true, PTCP_EUSAGE);
+}
+
+static void the_directory_is_made_private(void **state)
+{
+	char dir[sizeof nf_dir + 16];
+	struct identity id;
+	struct ptcp_err e;
+	struct stat st;
+
+	(void)state;
+	snprintf(dir, sizeof dir, "%s/a/b", nf_dir);
+	assert_int_equal(identity_load(&id, dir, false, &e), 0);
+	identity_fini(&id);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(identity_load(&id, "", false, &e), PTCP_ECONFIG);
+	assert_int_equal(identity_load(&id, "/proc/none/here", false, &e), PTCP_ECONFIG);
+}
+
+/* ---- Two at once ---- */
+
+#define RACERS 4
+
+struct racer {
+	pthread_barrier_t *start;
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+};
+
+static void *race(void *arg)
+{
+	struct racer *r = arg;
+	struct identity id;
+
+	pthread_barrier_wait(r->start);
+	if (identity_load(&id, nf_dir, false, NULL) == 0) {
+		strcpy(r->fingerprint, id.fingerprint);
+		identity_fini(&id);
+	}
+	return NULL;
+}
+
+static void threads_agree_on_one(void **state)
+{
+	pthread_barrier_t start;
+	struct racer r[RACERS] = { { 0 } };
+	pthread_t t[RACERS];
+	int i, round;
+
+	(void)state;
+	for (round = 0; round < 10; round++) {
+		pthread_barrier_init(&start, NULL, RACERS);
+		for (i = 0; i < RACERS; i++) {
+			r[i].start = &start;
+			assert_int_equal(pthread_create(&t[i], NULL, race, &r[i]), 0);
+		}
+		for (i = 0; i < RACERS; i++)
+			pthread_join(t[i], NULL);
+		pthread_barrier_destroy(&start);
+		assert_true(identity_fingerprint_ok(r[0].fingerprint));
+		for (i = 1; i < RACERS; i++)
+			assert_string_equal(r[i].fingerprint, r[0].fingerprint);
+		assert_int_equal(nf_count_files(), 1);
+		assert_int_equal(unlink(nf_path("identity.pem")), 0);
+	}
+}
+
+static void processes_agree_on_one(void **state)
+{
+	char got[RACERS][PTCP_FINGERPRINT_BYTES] = { "" };
+	int i, out[2], status;
+	struct identity id;
+
+	(void)state;
+	assert_int_equal(pipe(out), 0);
+	for (i = 0; i < RACERS; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			if (identity_load(&id, nf_dir, false, NULL) < 0 ||
+			    write(out[1], id.fingerprint, sizeof got[0]) != sizeof got[0])
+				_exit(1);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < RACERS; i++) {
+		assert_true(wait(&status) > 0);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		assert_int_equal(read(out[0], got[i], sizeof got[0]), sizeof got[0]);
+		assert_string_equal(got[i], got[0]);
+	}
+	close(out[0]);
+	close(out[1]);
+	assert_string_equal(load(false, 0), got[0]);
+}
+
+/* ---- What is refused ---- */
+
+static void readable_by_others(void **state)
+{
+	static const unsigned modes[] = { 0640, 0604, 0620, 0602, 0610, 0601 };
+	size_t i;
+
+	(void)state;
+	load(false, 0);
+	for (i = 0; i < sizeof modes / sizeof *modes; i++) {
+		assert_int_equal(chmod(nf_path("identity.pem"), modes[i]), 0);
+		load(false, PTCP_ECONFIG);
+	}
+	assert_int_equal(chmod(nf_path("identity.pem"), 0400), 0);
+	load(false, 0);
+}
+
+static void damaged(void **state)
+{
+	char whole[4096], other[4096];
+	size_t n, i;
+
+	(void)state;
+	load(false, 0);
+	strcpy(whole, nf_read("identity.pem"));
+	n = strlen(whole);
+	for (i = 0; i < n - 1; i += 7) { /* cut anywhere */
+		memcpy(other, whole, i);
+		other[i] = '\0';
+		nf_write("identity.pem", other, 0600);
+		load(false, PTCP_ECONFIG);
+	}
+	nf_write("identity.pem", "nonsense\n", 0600);
+	load(false, PTCP_ECONFIG);
+	assert_string_equal(nf_read("identity.pem"), "nonsense\n"); /* never overwritten */
+	/* The key of one, the certificate of another */
+	unlink(nf_path("identity.pem"));
+	load(false, 0);
+	strcpy(other, nf_read("identity.pem"));
+	strcpy(strstr(other, "-----BEGIN CERT"), strstr(whole, "-----BEGIN CERT"));
+	nf_write("identity.pem", other, 0600);
+	load(false, PTCP_ECONFIG);
+	nf_write("identity.pem", whole, 0600);
+	load(false, 0);
+	unlink(nf_path("identity.pem"));
+	assert_int_equal(mkdir(nf_path("identity.pem"), 0700), 0);
+	load(false, PTCP_ECONFIG);
+	rmdir(nf_path("identity.pem"));
+	assert_int_equal(symlink("nowhere/at/all", nf_path("identity.pem")), 0);
+	load(false, PTCP_ECONFIG);
+	unlink(nf_path("identity.pem"));
+	assert_int_equal(mkfifo(nf_path("identity.pem"), 0600), 0);
+	load(false, PTCP_ECONFIG); /* and does not wait for a writer */
+}
+
+/* OpenSSL would ask the terminal for the passphrase of an encrypted key. */
+static void encrypted(void **state)
+{
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	FILE *f = fopen(nf_path("identity.pem"), "w");
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(PEM_write_PrivateKey(f, key, EVP_aes_128_cbc(), (const unsigned char *)"pass", 4,
+	    NULL, NULL), 1);
+	fclose(f);
+	EVP_PKEY_free(key);
+	chmod(nf_path("identity.pem"), 0600);
+	load(false, PTCP_ECONFIG);
+}
+
+static void not_ed25519(void **state)
+{
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+	X509 *x = X509_new();
+	FILE *f = fopen(nf_path("identity.pem"), "w");
+
+	(void)state;
+	X509_set_pubkey(x, key);
+	X509_gmtime_adj(X509_getm_notBefore(x), 0);
+	X509_gmtime_adj(X509_getm_notAfter(x), 1000);
+	assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+	PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL);
+	PEM_write_X509(f, x);
+	fclose(f);
+	X509_free(x);
+	EVP_PKEY_free(key);
+	chmod(nf_path("identity.pem"), 0600);
+	load(false, PTCP_ECONFIG);
+}
+
+static void form_of_a_fingerprint(void **state)
+{
+	static const char good[] = "SHA256:0123456789abcdefghijABCDEFGHIJ0123456789+/x";
+	char bad[80];
+
+	(void)state;
+	assert_true(identity_fingerprint_ok(good));
+	assert_false(identity_fingerprint_ok(""));
+	assert_false(identity_fingerprint_ok("SHA256:"));
+	snprintf(bad, sizeof bad, "%.*s", (int)strlen(good) - 1, good);
+	assert_false(identity_fingerprint_ok(bad));
+	snprintf(bad, sizeof bad, "%s=", good);
+	assert_false(identity_fingerprint_ok(bad));
+	snprintf(bad, sizeof bad, "%s ", good);
+	assert_false(identity_fingerprint_ok(bad));
+	snprintf(bad, sizeof bad, "sha256%s", good + 6);
+	assert_false(identity_fingerprint_ok(bad));
+	snprintf(bad, sizeof bad, "%s", good);
+	bad[20] = '-';
+	assert_false(identity_fingerprint_ok(bad));
+}
+
+static void where_it_is(void **state)
+{
+	char dir[CONFIG_DIR_BYTES], *home = strdup(getenv("HOME") != NULL ? getenv("HOME") : ""), *xdg =
+	    strdup(getenv("XDG_CONFIG_HOME") != NULL ? getenv("XDG_CONFIG_HOME") : ""), *long_dir;
+
+	(void)state;
+	assert_int_equal(config_dir(dir, "given", NULL), 0);
+	assert_string_equal(dir, "given");
+	setenv("XDG_CONFIG_HOME", "/xdg", 1);
+	setenv("HOME", "/home/x", 1);
+	assert_int_equal(config_dir(dir, NULL, NULL), 0);
+	assert_string_equal(dir, "/xdg/ptcp");
+	setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored, says its specification */
+	assert_int_equal(config_dir(dir, NULL, NULL), 0);
+	assert_string_equal(dir, "/home/x/.config/ptcp");
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("HOME");
+	assert_int_equal(config_dir(dir, NULL, NULL), PTCP_ECONFIG);
+	long_dir = malloc(CONFIG_DIR_BYTES + 1);
+	memset(long_dir, 'x', CONFIG_DIR_BYTES);
+	long_dir[CONFIG_DIR_BYTES] = '\0';
+	assert_int_equal(config_dir(dir, long_dir, NULL), PTCP_ECONFIG);
+	long_dir[CONFIG_DIR_BYTES - 1] = '\0';
+	assert_int_equal(config_dir(dir, long_dir, NULL), 0);
+	free(long_dir);
+	if (home[0] != '\0')
+		setenv("HOME", home, 1);
+	if (xdg[0] != '\0')
+		setenv("XDG_CONFIG_HOME", xdg, 1);
+	free(home);
+	free(xdg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		nf_test(made_once), nf_test(only_new_makes_it), nf_test(the_directory_is_made_private),
+		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(readable_by_others),
+		nf_test(damaged), nf_test(encrypted), nf_test(not_ed25519), nf_test(form_of_a_fingerprint),
+		nf_test(where_it_is),
+	};
+	return cmocka_run_group_tests_name("net/identity", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+#include "net/sock.h"
+
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+static void split(void **state)
+{
+	static const struct {
+		const char *text, *host;
+		unsigned port;
+	} good[] = {
+		{ "h", "h", 9 }, { "h:1", "h", 1 }, { "h:65535", "h", 65535 }, { "h:0", "h", 0 },
+		{ "h:080", "h", 80 }, { ":80", "", 80 }, { "", "", 9 }, { "1.2.3.4:5", "1.2.3.4", 5 },
+		{ "::1", "::1", 9 }, { "[::1]", "::1", 9 }, { "[::1]:5", "::1", 5 }, { "::", "::", 9 },
+		{ "[fe80::1%eth0]:5", "fe80::1%eth0", 5 }, { "fe80::1%eth0", "fe80::1%eth0", 9 },
+		{ "::ffff:1.2.3.4", "::ffff:1.2.3.4", 9 }, { "[]:5", "", 5 },
+	};
+	static const char *const bad[] = { "h:", "h:65536", "h:-1", "h:+1", "h: 1", "h:1 ", "h:1x", "h:x",
+		"h:99999999999999999999", "h:4294967297", "h:18446744073709551617", "[::1", "[::1]x", "[::1]:",
+		"[::1]5", "[::1]:5:6", "[::1]::5", "h:0x10", "h:1\n" };
+	char host[SOCK_HOST_BYTES], text[SOCK_HOST_BYTES + 20];
+	struct ptcp_err e;
+	unsigned port;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof good / sizeof *good; i++) {
+		assert_int_equal(sock_split(good[i].text, host, &port, 9, &e), 0);
+		assert_string_equal(host, good[i].host);
+		assert_int_equal(port, good[i].port);
+	}
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		strcpy(host, "untouched");
+		assert_int_equal(sock_split(bad[i], host, &port, 9, &e), PTCP_EUSAGE);
+		assert_string_equal(host, "untouched");
+	}
+	memset(text, 'x', sizeof text);
+	text[SOCK_HOST_BYTES - 1] = '\0';
+	assert_int_equal(sock_split(text, host, &port, 9, &e), 0);
+	text[SOCK_HOST_BYTES - 1] = 'x';
+	text[SOCK_HOST_BYTES] = '\0';
+	assert_int_equal(sock_split(text, host, &port, 9, &e), PTCP_EUSAGE);
+	assert_int_equal(sock_split("a\033[31m:x", host, &port, 9, &e), PTCP_EUSAGE);
+	assert_null(strchr(e.msg, '\033'));
+}
+
+static void join(void **state)
+{
+	char out[SOCK_HOST_BYTES + 10], host[SOCK_HOST_BYTES];
+	unsigned port;
+
+	(void)state;
+	sock_join(out, sizeof out, "::1", 5);
+	assert_string_equal(out, "[::1]:5");
+	sock_join(out, sizeof out, "h", 65535);
+	assert_string_equal(out, "h:65535");
+	assert_int_equal(sock_split(out, host, &port, 9, NULL), 0); /* and back */
+	assert_string_equal(host, "h");
+	sock_join(out, 5, "longer", 5);
+	assert_string_equal(out, "long");
+}
+
+static void address_text(void **state)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+		.sin6_port = htons(7) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(65535),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr odd = { .sa_family = AF_UNIX };
+	char out[SOCK_TEXT_BYTES];
+
+	(void)state;
+	sock_address_text(out, (struct sockaddr *)&six, sizeof six);
+	assert_string_equal(out, "[::1]:7");
+	sock_address_text(out, (struct sockaddr *)&four, sizeof four);
+	assert_string_equal(out, "127.0.0.1:65535");
+	sock_address_text(out, &odd, 1);
+	assert_true(strlen(out) < sizeof out);
+	memset(&six.sin6_addr, 0xfe, sizeof six.sin6_addr); /* the longest */
+	six.sin6_port = htons(65535);
+	sock_address_text(out, (struct sockaddr *)&six, sizeof six);
+	assert_string_equal(out, "[fefe:fefe:fefe:fefe:fefe:fefe:fefe:fefe]:65535");
+}
+
+static int option(int fd, int level, int name)
+{
+	int v = -1;
+	socklen_t n = sizeof v;
+
+	assert_int_equal(getsockopt(fd, level, name, &v, &n), 0);
+	return v;
+}
+
+static void tune(void **state)
+{
+	struct sock_opts o = { 0, 30 * NS_PER_S, NULL };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), pair[2];
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(sock_tune(fd, &o, &e), 0);
+	assert_int_not_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 0);
+	assert_int_not_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+	assert_int_equal(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 30000);
+	assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 10);
+	o.timeout_ns = 100 * NS_PER_MS;
+	assert_int_equal(sock_tune(fd, &o, &e), 0);
+	assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+	assert_int_equal(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 100);
+	o.congestion = "no-such-thing";
+	assert_int_equal(sock_tune(fd, &o, &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "no-such-thing"));
+	close(fd);
+	o.congestion = NULL;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(sock_tune(pair[0], &o, &e), 0); /* what cannot be set is left */
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { nf_test(split), nf_test(join), nf_test(address_text),
+		nf_test(tune) };
+	return cmocka_run_group_tests_name("net/sock", tests, NULL, NULL);
+}
