@@ -18,7 +18,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
-xfer_SRC  := outbox flight sender receiver session
+xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
 store_SRC := sys fail dir hash walk source part sink entry place io
 net_SRC   := loop identity trust tls chan sock
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
