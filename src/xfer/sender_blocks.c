@@ -93,6 +93,7 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 	s->up[stream] = true;
 	s->flights.last_ack[stream] = now;
 	s->flights.latency_ns[stream] = 0;
+	s->flights.unread[stream] = 0;
 }
 
 /* The stream does not carry it any more; sent again unless another does. Also when it was
@@ -317,6 +318,8 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	struct entry *f = snd_find(s, id);
 	struct flight *t;
 
+	if (s->flights.unread[stream] > 0)
+		s->flights.unread[stream]--;
 	if (f == NULL || f->state != SENDING)
 		return;
 	t = find_flight(f, stream, block);
@@ -366,11 +369,12 @@ void snd_excuse(struct snd *s, struct mono now)
 static struct mono stalls_at(const struct snd *s, unsigned stream)
 {
 	const struct list *l = &s->flights.stream[stream];
-	struct mono since;
+	struct mono since = s->flights.handed[stream];
 
-	if (!s->up[stream] || list_empty(l))
+	if (!s->up[stream] || (list_empty(l) && s->flights.unread[stream] == 0))
 		return MONO_NEVER;
-	since = LIST_OF(l->next, struct flight, in_stream)->since;
+	if (!list_empty(l))
+		since = LIST_OF(l->next, struct flight, in_stream)->since;
 	if (since.ns < s->flights.last_ack[stream].ns)
 		since = s->flights.last_ack[stream];
 	return mono_add_ns(since, s->o.timeout_ns / 4 * 3);
