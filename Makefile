@@ -26,7 +26,7 @@ Q := $(if $(V),,@)
 core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
-xfer_SRC  := outbox flight sender receiver session
+xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
 store_SRC := sys fail dir hash walk source part sink entry place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
@@ -44,10 +44,11 @@ TEST_PC := cmocka
 core_TESTS  := units buf text list err clock
 wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
+xfer_TESTS  := worlds
 net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source sink entry race torture
 cli_TESTS   := options output command
-TEST_LAYERS := core wire model store net cli
+TEST_LAYERS := core wire model xfer store net cli
 test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
 	tests/e2e/test_trust tests/e2e/test_failures
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
@@ -86,6 +87,8 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store)
+$(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 

@@ -198,6 +198,7 @@ void party_pump(struct party *p)
 	if (p->pumping)
 		return; /* an operation called back; the outer one goes on */
 	p->pumping = true;
+	flush(p); /* first, so that what waits does not keep back what could be added */
 	session_tick(p->session, now);
 	if (p->running && !p->over) {
 		joining_pump(p, now);

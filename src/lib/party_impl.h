@@ -19,7 +19,7 @@ struct sending {
 	struct msg done;
 	struct io_job io;
 	struct walk_entry entry[WALK_BATCH];
-	unsigned n;                 /* in this batch */
+	unsigned n, most;           /* in this batch */
 	int result;                 /* of the last walk_next() */
 	bool listing, end;          /* on an I/O thread; the listing is complete */
 	uint64_t files, bytes;      /* listed */

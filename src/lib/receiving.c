@@ -267,6 +267,10 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_REFUSE;
 	}
 	*cookie = t;
+	if (sink_is_own_name(t->name)) {
+		err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
+		return RCV_REFUSE;
+	}
 	if (f->type != WIRE_DIR)
 		return RCV_ACCEPT;
 	enqueue(p, t, WORK_MKDIR);

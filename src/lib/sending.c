@@ -170,8 +170,8 @@ static void on_stalled(void *arg, unsigned number)
 	struct party *p = arg;
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ETIMEOUT, "nothing acknowledged for %.3g s", (double)p->o.timeout_ns / 1e9);
-	if (p->stream[number] != NULL)
+	err_set(&why, PTCP_ETIMEOUT, "nothing acknowledged for long");
+	if (p->stream[number] != NULL && !stream_on_disk(p->stream[number]))
 		party_stream_lost(p, p->stream[number], &why);
 }
 
@@ -214,7 +214,7 @@ static void list_batch(struct io_job *io)
 	t->n = 0;
 	do
 		t->result = walk_next(t->walk, &t->entry[t->n], &why);
-	while (t->result > 0 && ++t->n < WALK_BATCH);
+	while (t->result > 0 && ++t->n < t->most);
 	t->done.run = on_listed;
 	loop_post(t->party->o.host->control, &t->done);
 }
@@ -222,9 +222,14 @@ static void list_batch(struct io_job *io)
 void sending_pump(struct party *p)
 {
 	struct sending *t = p->snd;
+	struct snd *snd = session_snd(p->session);
+	unsigned room = snd_room(snd);
 
-	if (t->listing || t->end || snd_room(session_snd(p->session)) < WALK_BATCH)
+	/* Whole batches, unless the receiver takes so few entries that there is no such room. */
+	if (t->listing || t->end || room == 0 ||
+	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
+	t->most = room < WALK_BATCH ? room : WALK_BATCH;
 	t->party = p;
 	t->listing = true;
 	t->io.run = list_batch;

@@ -42,6 +42,8 @@ struct flight *flight_add(struct flights *t, struct list *file_list, void *file,
 	f->stream = stream;
 	f->since = now;
 	f->copied = false;
+	t->unread[stream]++;
+	t->handed[stream] = now;
 	list_append(&t->all, &f->in_all);
 	list_append(&t->stream[stream], &f->in_stream);
 	list_append(file_list, &f->in_file);

@@ -1,5 +1,5 @@
 /* Blocks on their way: which stream has which block since when. The oldest first in each of
- * three lists: of all, of a stream, of a file. Used by sender.c alone. */
+ * three lists: of all, of a stream, of a file. Used by the sender alone. */
 #ifndef XFER_FLIGHT_H
 #define XFER_FLIGHT_H
 
@@ -19,6 +19,10 @@ struct flight {
 
 struct flights {
 	struct list all, stream[FLIGHT_STREAMS], spare;
+	/* Blocks handed to the stream of which no news has come, though their flights may have
+	 * been removed since: it still has them to send. And when the newest was handed. */
+	uint32_t unread[FLIGHT_STREAMS];
+	struct mono handed[FLIGHT_STREAMS];
 	struct mono last_ack[FLIGHT_STREAMS];
 	uint64_t latency_ns[FLIGHT_STREAMS]; /* smoothed, sent to acknowledged; 0: none yet */
 };

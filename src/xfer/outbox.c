@@ -26,15 +26,32 @@ void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why)
 	OUTBOX_PUT(o, fail, FAIL, &f);
 }
 
+/* What a peer may say of itself. Anything else would read as if it were about us: our usage,
+ * our configuration, our user's interrupt. */
+static int code_of(uint16_t wire)
+{
+	switch (-(int)wire) {
+	case PTCP_ENOMEM:
+	case PTCP_EREFUSED:
+	case PTCP_EVERIFY:
+	case PTCP_EPROTO:
+	case PTCP_ETIMEOUT:
+	case PTCP_EIO:
+	case PTCP_ENOSPC:
+	case PTCP_ECHANGED:
+	case PTCP_ENOTYET:
+		return -(int)wire;
+	default:
+		return PTCP_EPEER;
+	}
+}
+
 void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text)
 {
 	char raw[WIRE_TEXT_MAX + 1], shown[sizeof out->msg];
-	int known = -(int)code;
 
 	memcpy(raw, text.n > 0 ? (const char *)text.p : "", text.n);
 	raw[text.n] = '\0';
-	text_escape(shown, sizeof shown, text.n > 0 ? raw : ptcp_err_text(known));
-	if (strcmp(ptcp_err_name(known), "PTCP_?") == 0)
-		known = PTCP_EPEER;
-	err_set(out, known, "%s", shown);
+	text_escape(shown, sizeof shown, text.n > 0 ? raw : ptcp_err_text(code_of(code)));
+	err_set(out, code_of(code), "%s", shown);
 }

@@ -42,7 +42,8 @@ static inline void outbox_added(struct outbox *o, size_t n) { buf_added(&o->b, n
 void outbox_put_error(struct outbox *o, const struct ptcp_err *why);
 void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
 
-/* The other way: what the peer says, its text escaped, an unknown code as PTCP_EPEER. */
+/* The other way: what the peer says, its text escaped. A code that is unknown, or of no meaning
+ * to the other side (the peer's usage, configuration, interrupt), becomes PTCP_EPEER. */
 void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
 #endif

@@ -7,16 +7,16 @@
  *
  *   OFFERED  ENTRY was sent; next SENDING, MADE (a directory), or its end
  *   SENDING  blocks go out, come back acknowledged, are sent again; from OFFERED
- *   CHECKING all acknowledged, the caller looks whether the source is still the same; from
- *            SENDING (not for files of one block)
+ *   CHECKING all acknowledged and the terms of all known, the caller looks whether the source
+ *            is still the same; from SENDING (not for files of one block)
  *   FINISHING the receiver has all it needs; from SENDING, CHECKING, OFFERED (a link), MADE
- *            (ACKs and the local news of reading may cross; both must be there)
  *   MADE     a directory there is; it stays until the listing has left it and all its
  *            children have ended; from OFFERED
  *   FAILING  failed here, the receiver has been told; from any but FAILING
  *   LOST     a directory the receiver could not make: its children fail; from OFFERED, MADE
  *
- * and ends by the peer's DONE, FAIL or SEND_NONE. */
+ * and ends by the peer's DONE, FAIL or SEND_NONE. (A directory's slot is free once it is LOST;
+ * what is offered in it from then on fails at once.) */
 #ifndef XFER_SENDER_H
 #define XFER_SENDER_H
 
@@ -35,8 +35,9 @@ struct snd_ops {
 	/* All blocks have arrived: is the source still what was offered? Answer with
 	 * snd_checked(), not from within. */
 	void (*check)(void *arg, void *cookie, uint64_t id);
-	/* Nothing sent on this stream has been acknowledged for the time-out: the caller
-	 * closes it and calls snd_stream_lost(), not from within. */
+	/* Nothing sent on this stream has been acknowledged for three quarters of the time-out:
+	 * the caller closes it and calls snd_stream_lost(), unless it knows that our own disk is
+	 * to blame; then it is asked again. */
 	void (*stalled)(void *arg, unsigned stream);
 };
 
@@ -55,7 +56,7 @@ void snd_drop(struct snd *s);
 
 /* ---- Entries, in the order of the walk ---- */
 
-/* How many entries may be offered right now. */
+/* How many entries may be offered right now; 0 also while much waits for the peer to read. */
 unsigned snd_room(const struct snd *s);
 
 /* Offers an entry inside the directory offered last and not yet left; id and parent of
@@ -87,13 +88,13 @@ struct snd_job {
 void snd_stream_up(struct snd *s, unsigned stream, struct mono now);
 void snd_stream_lost(struct snd *s, unsigned stream);
 
-/* The next job for a stream that has room: new blocks first, then lost ones, and when the
+/* The next job for a stream that has room: lost blocks first, then new ones, and when the
  * listing is complete and nothing is left, blocks that another stream has not got
  * acknowledged for long. False: nothing now (ask again after frames, losses or snd_deadline()). */
 bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job);
 
 /* A block of a job has been read (its term, for the digest) and is now being sent, or could
- * not be read (`why`). */
+ * not be read (`why`). May come late, or never when the stream is lost. */
 void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);

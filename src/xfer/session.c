@@ -32,7 +32,7 @@ struct session {
 	uint64_t peer_timeout_ns, ticks;
 	uint32_t peer_entries;
 	uint64_t noted_failures;
-	struct wire_end end;
+	struct wire_end end;             /* the sender's, at the receiver */
 	struct mono last_ping, last_heard, last_progress;
 };
 
@@ -143,7 +143,8 @@ uint64_t session_failed(const struct session *s)
 	if (s->snd != NULL)
 		return n + snd_stats(s->snd).failed;
 	if (s->rcv != NULL)
-		n = rcv_stats(s->rcv).failed > n ? rcv_stats(s->rcv).failed : n;
+		n += rcv_stats(s->rcv).failed;
+	/* More when directories failed: what is in them was never offered. */
 	return s->end.failed > n ? s->end.failed : n;
 }
 
@@ -312,16 +313,22 @@ static int on_note(struct session *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+/* Both ends must have come to the same. */
 static int on_end(struct session *s, struct span in, struct ptcp_err *e)
 {
+	struct wire_end end;
 	int r;
 
-	if ((r = wire_end_decode(&s->end, in, e)) < 0)
+	if ((r = wire_end_decode(&end, in, e)) < 0)
 		return r;
+	if (s->rcv != NULL && !rcv_idle(s->rcv))
+		return unexpected(s, WIRE_END, e);
+	if (end.files != session_files(s) || end.failed < session_failed(s) ||
+	    (s->snd != NULL && end.failed != session_failed(s)))
+		return err_set(e, PTCP_EPROTO, "the peer's count of files differs");
 	if (s->rcv != NULL) {
-		if (!rcv_idle(s->rcv))
-			return unexpected(s, WIRE_END, e);
-		OUTBOX_PUT(&s->out, end, END, &s->end);
+		s->end = end;
+		OUTBOX_PUT(&s->out, end, END, &end);
 	}
 	finish(s);
 	return 0;
@@ -446,7 +453,8 @@ struct mono session_deadline(const struct session *s)
 static void check_time(struct session *s, struct mono now)
 {
 	struct ptcp_err e;
-	enum wire_busy busy = s->o.ops->busy(s->o.arg);
+	/* Judging is looking at the disk, too. */
+	enum wire_busy busy = s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
 	struct wire_ping ping = { (uint8_t)busy, 0 };
 
 	if (busy != WIRE_IDLE || !waiting(s))
@@ -477,6 +485,8 @@ void session_tick(struct session *s, struct mono now)
 		return;
 	if (s->snd != NULL) {
 		snd_tick(s->snd, now);
+		if (session_over(s))
+			return; /* an operation ended it */
 		if (s->state == RUNNING && snd_finished(s->snd)) {
 			end = (struct wire_end){ session_files(s), session_failed(s) };
 			OUTBOX_PUT(&s->out, end, END, &end);

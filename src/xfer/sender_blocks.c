@@ -1,0 +1,407 @@
+/* Blocks: which goes next on which stream, what has become of it, and when a stream counts
+ * as stalled. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "xfer/sender_impl.h"
+
+#define RANGES_MAX (1u << 22) /* of all files, waiting to be sent again */
+
+/* ---- Blocks to be sent again ---- */
+
+/* Room for one range more: moves the live ones to the front, or takes memory. */
+static bool ranges_room(struct ranges *r)
+{
+	struct range *at;
+	uint32_t cap = r->cap > 0 ? r->cap * 2 : 4;
+
+	if (r->end < r->cap)
+		return true;
+	if (r->head > r->cap / 2) {
+		memmove(r->at, r->at + r->head, (r->end - r->head) * sizeof *r->at);
+		r->end -= r->head;
+		r->head = 0;
+		return true;
+	}
+	if ((at = realloc(r->at, cap * sizeof *at)) == NULL)
+		return false;
+	r->at = at;
+	r->cap = cap;
+	return true;
+}
+
+static bool want_again(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+{
+	struct ranges *r = &f->again;
+	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
+
+	if (last != NULL && last->first + last->count == first) {
+		last->count += count;
+		return true;
+	}
+	if (!ranges_room(r))
+		return false;
+	r->at[r->end++] = (struct range){ first, count };
+	s->n_ranges++;
+	return true;
+}
+
+bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+{
+	struct ptcp_err why;
+
+	if (s->n_ranges >= RANGES_MAX)
+		return false;
+	if (!want_again(s, f, first, count)) {
+		err_nomem(&why);
+		snd_fail(s, f, &why);
+		return true;
+	}
+	if (list_empty(&f->in_ready))
+		list_append(s->ready.next, &f->in_ready); /* before the first */
+	return true;
+}
+
+/* ---- What is on its way ---- */
+
+void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+{
+	struct list *l, *next;
+	struct flight *t;
+
+	for (l = f->flights.next; l != &f->flights; l = next) {
+		next = l->next;
+		t = LIST_OF(l, struct flight, in_file);
+		if (t->block >= first && t->block - first < count)
+			flight_remove(&s->flights, t);
+	}
+}
+
+void snd_drop_blocks(struct snd *s, struct entry *f)
+{
+	snd_forget_flights(s, f, 0, UINT32_MAX);
+	list_remove(&f->in_ready);
+	s->n_ranges -= f->again.end - f->again.head;
+	f->again.head = f->again.end = 0;
+}
+
+void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
+{
+	assert(stream < FLIGHT_STREAMS && list_empty(&s->flights.stream[stream]));
+	s->up[stream] = true;
+	s->flights.last_ack[stream] = now;
+	s->flights.latency_ns[stream] = 0;
+	s->flights.unread[stream] = 0;
+}
+
+/* The stream does not carry it any more; sent again unless another does. Also when it was
+ * acknowledged, but word of its reading will not come: the digest needs its term. */
+static void flight_lost(struct snd *s, struct flight *t)
+{
+	struct entry *f = t->file;
+	struct flight *other = flight_other(t, &f->flights);
+	uint32_t block = t->block;
+	struct ptcp_err why;
+
+	flight_remove(&s->flights, t);
+	if (other != NULL) {
+		other->copied = false;
+	} else if (!snd_requeue(s, f, block, 1)) {
+		err_set(&why, PTCP_ENOMEM, "too many blocks wait to be sent again");
+		snd_fail(s, f, &why);
+	}
+}
+
+void snd_stream_lost(struct snd *s, unsigned stream)
+{
+	struct list *l = &s->flights.stream[stream];
+
+	s->up[stream] = false;
+	while (!list_empty(l))
+		flight_lost(s, LIST_OF(l->next, struct flight, in_stream));
+}
+
+/* ---- Jobs ---- */
+
+/* Puts a block into the job and in flight; false if it is full or without memory. */
+static bool job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f,
+    uint32_t block, unsigned stream, struct mono now)
+{
+	uint32_t length = wire_grid_length(f->size_bytes, block);
+	struct snd_extent *x;
+
+	if (job->n == SND_JOB_EXTENTS || (job->n > 0 && *bytes + length > SND_JOB_BYTES))
+		return false;
+	if (flight_add(&s->flights, &f->flights, f, block, stream, now) == NULL) {
+		/* What is in flight comes back and can be used again; without any there is
+		 * nothing to wait for. */
+		s->out->failed |= list_empty(&s->flights.all);
+		return false;
+	}
+	x = &job->extent[job->n++];
+	x->id = f->id;
+	x->block = block;
+	x->offset = (uint64_t)block * wire_grid_bytes(f->size_bytes);
+	x->length = length;
+	x->cookie = f->cookie;
+	*bytes += length;
+	s->stats.sent_bytes += length;
+	if (bitmap_has(f->read, block))
+		s->stats.blocks_again++;
+	return true;
+}
+
+/* The next block the file has to send; false when there is none. */
+static bool next_block(const struct entry *f, uint32_t *block)
+{
+	if (f->again.head < f->again.end)
+		*block = f->again.at[f->again.head].first;
+	else if (f->next < f->n_blocks)
+		*block = f->next;
+	else
+		return false;
+	return true;
+}
+
+static void block_taken(struct snd *s, struct entry *f)
+{
+	struct ranges *r = &f->again;
+
+	if (r->head == r->end) {
+		f->next++;
+		return;
+	}
+	r->at[r->head].first++;
+	if (--r->at[r->head].count > 0)
+		return;
+	s->n_ranges--;
+	if (++r->head == r->end)
+		r->head = r->end = 0;
+}
+
+/* The receiver has it, and its term is in the digest. */
+static bool settled(const struct entry *f, uint32_t block)
+{
+	return bitmap_has(f->acked, block) && bitmap_has(f->read, block);
+}
+
+static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
+    uint32_t *bytes)
+{
+	struct entry *f;
+	uint32_t block;
+
+	while (!list_empty(&s->ready)) {
+		f = LIST_OF(s->ready.next, struct entry, in_ready);
+		while (next_block(f, &block)) {
+			/* Asked for or lost, but a copy has arrived meanwhile. */
+			if (!settled(f, block) && !job_add(s, job, bytes, f, block, stream, now))
+				return;
+			block_taken(s, f);
+		}
+		list_remove(&f->in_ready);
+	}
+}
+
+/* Copies of what others carry, oldest first, once older than this stream's patience. */
+static void take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
+    uint32_t *bytes)
+{
+	uint64_t patience = flight_patience_ns(&s->flights, stream);
+	struct list *l, *next, *last = s->flights.all.prev;
+	struct flight *t;
+	struct entry *f;
+	struct mono due;
+
+	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
+		next = l->next;
+		t = LIST_OF(l, struct flight, in_all);
+		f = t->file;
+		due = mono_add_ns(t->since, patience);
+		if (t->stream != stream && !t->copied && !bitmap_has(f->acked, t->block)) {
+			if (due.ns > now.ns) {
+				if (due.ns < s->tail_at.ns)
+					s->tail_at = due;
+				break;
+			}
+			if (!job_add(s, job, bytes, f, t->block, stream, now))
+				break;
+			t->copied = true;
+			LIST_OF(s->flights.all.prev, struct flight, in_all)->copied = true;
+		}
+		if (l == last)
+			break;
+	}
+}
+
+bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job)
+{
+	uint32_t bytes = 0;
+
+	assert(s->up[stream]);
+	job->n = 0;
+	take_new(s, stream, now, job, &bytes);
+	if (job->n == 0 && s->listed && list_empty(&s->ready))
+		take_copies(s, stream, now, job, &bytes);
+	return job->n > 0;
+}
+
+/* ---- News ---- */
+
+void snd_start(struct snd *s, struct entry *f, bool parts)
+{
+	struct ptcp_err why;
+
+	if (f->n_blocks > 64) {
+		f->acked = bitmap_new(f->n_blocks);
+		f->read = bitmap_new(f->n_blocks);
+		if (f->acked == NULL || f->read == NULL) {
+			err_nomem(&why);
+			snd_fail(s, f, &why);
+			return;
+		}
+	}
+	f->state = SENDING;
+	f->parts = parts;
+	if (parts)
+		f->next = f->n_blocks;
+	else if (f->n_blocks > 0)
+		list_append(&s->ready, &f->in_ready);
+	snd_try_complete(s, f);
+}
+
+void snd_try_complete(struct snd *s, struct entry *f)
+{
+	if (f->state != SENDING || f->n_acked < f->n_blocks)
+		return;
+	if (f->n_blocks == 1) {
+		snd_drop_blocks(s, f); /* that it was read need not be known: it has no digest */
+		f->state = FINISHING;
+	} else if (f->n_read == f->n_blocks) {
+		snd_drop_blocks(s, f);
+		f->state = CHECKING;
+		s->o.ops->check(s->o.arg, f->cookie, f->id);
+	}
+}
+
+static struct flight *find_flight(const struct entry *f, unsigned stream, uint32_t block)
+{
+	struct list *l;
+	struct flight *t;
+
+	for (l = f->flights.next; l != &f->flights; l = l->next) {
+		t = LIST_OF(l, struct flight, in_file);
+		if (t->block == block && t->stream == stream)
+			return t;
+	}
+	return NULL;
+}
+
+/* One reading of a block failed. That fails the file unless the receiver has the block, or it
+ * is on its way elsewhere or waits to be. */
+static void read_failed(struct snd *s, struct entry *f, struct flight *t,
+    const struct ptcp_err *why)
+{
+	if (t == NULL)
+		return;
+	if (flight_other(t, &f->flights) == NULL && !settled(f, t->block))
+		snd_fail(s, f, why);
+	else
+		flight_remove(&s->flights, t);
+}
+
+void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
+    const struct ptcp_err *why, struct mono now)
+{
+	struct entry *f = snd_find(s, id);
+	struct flight *t;
+
+	if (s->flights.unread[stream] > 0)
+		s->flights.unread[stream]--;
+	if (f == NULL || f->state != SENDING)
+		return;
+	t = find_flight(f, stream, block);
+	if (why != NULL) {
+		read_failed(s, f, t, why);
+		return;
+	}
+	if (t != NULL)
+		t->since = now;
+	if (bitmap_add(f->read, block)) {
+		f->n_read++;
+		digest_add(&f->digest, term);
+	}
+	if (settled(f, block))
+		snd_forget_flights(s, f, block, 1);
+	snd_try_complete(s, f);
+}
+
+void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
+{
+	struct entry *f = snd_find(s, id);
+	struct wire_file_end end_frame;
+
+	if (f == NULL || f->state != CHECKING)
+		return;
+	if (why != NULL) {
+		snd_fail(s, f, why);
+		return;
+	}
+	end_frame = (struct wire_file_end){ f->id, f->digest };
+	f->state = FINISHING;
+	OUTBOX_PUT(s->out, file_end, FILE_END, &end_frame);
+}
+
+/* ---- Time ---- */
+
+void snd_excuse(struct snd *s, struct mono now)
+{
+	unsigned i;
+
+	for (i = 0; i < FLIGHT_STREAMS; i++)
+		s->flights.last_ack[i] = now;
+}
+
+/* When a stream counts as stalled; MONO_NEVER if it carries nothing. Before the session's
+ * time-out, so that another one can still take over when all have stalled. */
+static struct mono stalls_at(const struct snd *s, unsigned stream)
+{
+	const struct list *l = &s->flights.stream[stream];
+	struct mono since = s->flights.handed[stream];
+
+	if (!s->up[stream] || (list_empty(l) && s->flights.unread[stream] == 0))
+		return MONO_NEVER;
+	if (!list_empty(l))
+		since = LIST_OF(l->next, struct flight, in_stream)->since;
+	if (since.ns < s->flights.last_ack[stream].ns)
+		since = s->flights.last_ack[stream];
+	return mono_add_ns(since, s->o.timeout_ns / 4 * 3);
+}
+
+struct mono snd_deadline(const struct snd *s)
+{
+	struct mono at = s->tail_at, t;
+	unsigned i;
+
+	for (i = 0; i < FLIGHT_STREAMS; i++) {
+		t = stalls_at(s, i);
+		if (t.ns < at.ns)
+			at = t;
+	}
+	return at;
+}
+
+void snd_tick(struct snd *s, struct mono now)
+{
+	unsigned i;
+
+	if (s->tail_at.ns <= now.ns)
+		s->tail_at = MONO_NEVER;
+	for (i = 0; i < FLIGHT_STREAMS; i++)
+		if (stalls_at(s, i).ns <= now.ns) {
+			s->flights.last_ack[i] = now; /* said once */
+			s->o.ops->stalled(s->o.arg, i);
+		}
+}

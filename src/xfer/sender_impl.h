@@ -1,0 +1,87 @@
+/* The inside of the sending half, for sender.c (entries), sender_blocks.c (blocks, streams,
+ * time) and sender_frames.c (what the receiver says). */
+#ifndef XFER_SENDER_IMPL_H
+#define XFER_SENDER_IMPL_H
+
+#include "core/bitmap.h"
+#include "xfer/flight.h"
+#include "xfer/sender.h"
+
+enum snd_state { OFFERED, SENDING, CHECKING, FINISHING, MADE, FAILING, LOST };
+
+struct range {
+	uint32_t first, count;
+};
+
+/* Ranges in the order they came; the live ones are at[head..end). */
+struct ranges {
+	struct range *at;
+	uint32_t head, end, cap;
+};
+
+struct entry {
+	uint64_t id, size_bytes;        /* id 0: has no slot (any more) */
+	struct entry *parent;
+	void *cookie;
+	enum snd_state state;
+	uint8_t type;
+	struct list in_all;
+	/* directories */
+	bool left;
+	uint32_t children;
+	struct wire_entry end;          /* its DIR_END */
+	/* regular files */
+	bool parts;                     /* the receiver names the blocks */
+	uint32_t n_blocks, next, n_acked, n_read, mismatches;
+	uint64_t *acked, *read, few[2]; /* bitmaps; `few` holds both of up to 64 blocks */
+	struct ranges again;            /* lost or asked for, to be sent next */
+	struct digest digest;           /* of the blocks in `read` */
+	struct list in_ready, flights;
+	struct ptcp_err *why;           /* FAILING; NULL without memory */
+};
+
+struct snd {
+	struct snd_opts o;
+	struct outbox *out;
+	struct entry *slot[WIRE_SLOTS];
+	uint16_t spare[WIRE_SLOTS];
+	unsigned n_spare;
+	uint64_t n_ids;
+	struct list all;                /* entries that are not over, and lost directories */
+	struct entry **stack;           /* directories entered and not left */
+	unsigned depth, cap_stack;
+	unsigned untracked;             /* directories entered above those, without memory */
+	struct list ready;              /* files with blocks to send */
+	uint32_t n_ranges;              /* in all `again` */
+	struct flights flights;
+	bool up[FLIGHT_STREAMS], listed;
+	struct mono tail_at;            /* an idle stream could copy a block then */
+	struct snd_stats stats;
+};
+
+/* ---- sender.c ---- */
+
+struct entry *snd_find(const struct snd *s, uint64_t id);
+/* The entry is over. */
+void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct ptcp_err *why);
+/* Fails on our side: the receiver is told and drops it; its answer ends the entry. */
+void snd_fail(struct snd *s, struct entry *f, const struct ptcp_err *why);
+/* The receiver could not make the directory: its slot is free, it stays for its children. */
+void snd_lose_dir(struct snd *s, struct entry *d, const struct ptcp_err *why);
+/* A directory that was left and has no children any more gets its last word. */
+void snd_dir_try_end(struct snd *s, struct entry *d);
+
+/* ---- sender_blocks.c ---- */
+
+/* Blocks may flow. `parts`: only those that NEED names. */
+void snd_start(struct snd *s, struct entry *f, bool parts);
+/* Sends blocks again, ahead of what is new; false when too much is waiting for that. */
+bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
+/* Nothing of these blocks counts as on its way any more. */
+void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
+/* All its flights and waiting blocks. */
+void snd_drop_blocks(struct snd *s, struct entry *f);
+/* All is here that the next step needs: acknowledged, and read for the digest. */
+void snd_try_complete(struct snd *s, struct entry *f);
+
+#endif

@@ -1,0 +1,55 @@
+/* The inside of a world, for world.c (events, control, walk), world_lines.c (streams) and
+ * world_store.c (what receives). */
+#ifndef TESTS_XFER_WORLD_IMPL_H
+#define TESTS_XFER_WORLD_IMPL_H
+
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum event_kind {
+	EV_CONTROL, EV_ACCEPT, EV_LISTED, EV_CHECKED, EV_READ, EV_SENT, EV_NEWS, EV_ARRIVED,
+	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_UP, EV_DIES, EV_STALLS, EV_CUT
+};
+
+struct event {
+	uint64_t at, order;
+	enum event_kind kind;
+	unsigned side, line, epoch;
+	uint64_t id;
+	uint32_t block;
+	struct node *node;
+	struct digest term;
+	enum rcv_block_news what;
+	struct snd_job *job;
+	uint8_t *bytes;
+	size_t n;
+};
+
+struct step {
+	struct node *node;
+	bool leave;
+};
+
+/* In `after_ns`; the event is the world's. */
+struct event *world_soon(struct world *w, enum event_kind kind, uint64_t after_ns);
+/* How long an operation of a store takes. */
+uint64_t world_store_ns(struct world *w);
+bool world_unlucky(struct world *w, unsigned one_in);
+struct digest world_term(const struct world *w, const struct node *n, uint32_t block);
+
+/* world_lines.c */
+void lines_start(struct world *w);
+void lines_feed(struct world *w);
+void line_lost(struct world *w, unsigned line);
+void lines_event(struct world *w, struct event *ev);
+extern const struct snd_ops world_snd_ops;
+
+/* world_store.c */
+void store_event(struct world *w, struct event *ev);
+/* A block of an entry: written, spoilt on the way, or it cannot be. */
+void store_block(struct world *w, const struct event *ev);
+extern const struct rcv_ops world_rcv_ops;
+
+#endif
