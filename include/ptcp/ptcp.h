@@ -116,11 +116,12 @@ typedef void ptcp_event_fn(void *arg, const struct ptcp_event *ev);
 
 /* ---- Transfers ------------------------------------------------------------ */
 
+/* The values are those on the wire. */
 enum ptcp_cipher {
-	PTCP_CIPHER_AES128GCM,
-	PTCP_CIPHER_AES256GCM,
-	PTCP_CIPHER_CHACHA20,
-	PTCP_CIPHER_NONE, /* data in clear after an authenticated start; control stays TLS */
+	PTCP_CIPHER_AES128GCM = 0,
+	PTCP_CIPHER_AES256GCM = 1,
+	PTCP_CIPHER_CHACHA20 = 2,
+	PTCP_CIPHER_NONE = 3, /* data in clear after an authenticated start; control stays TLS */
 	PTCP_CIPHERS
 };
 /* "aes128gcm" ..; NULL for an unknown value. And back: 0, or -1. */

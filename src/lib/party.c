@@ -304,7 +304,7 @@ struct party_progress party_progress(const struct party *p)
 		g.bytes = s.acked_bytes;
 		g.files = s.files;
 		g.file_bytes = s.bytes;
-		g.wire_bytes = s.sent_bytes;
+		g.wire_bytes = p->snd->wire_bytes;
 		g.resumed_bytes = s.resumed_bytes;
 		g.total_bytes = p->snd->bytes;
 		g.total_files = p->snd->files;

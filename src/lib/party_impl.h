@@ -23,6 +23,7 @@ struct sending {
 	int result;                 /* of the last walk_next() */
 	bool listing, end;          /* on an I/O thread; the listing is complete */
 	uint64_t files, bytes;      /* listed */
+	uint64_t wire_bytes;        /* given to streams' channels */
 	unsigned checks;            /* of sources, on I/O threads */
 };
 

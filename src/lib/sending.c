@@ -365,12 +365,14 @@ void sending_sent(void *arg, struct stream *s, struct stream_job *job)
 	struct ptcp_err nomem;
 	unsigned i;
 
-	if (!p->over)
-		for (i = 0; i < job->job.n; i++) {
-			const struct snd_extent *x = &job->job.extent[i];
+	err_nomem(&nomem);
+	for (i = 0; i < job->job.n; i++) {
+		const struct snd_extent *x = &job->job.extent[i];
 
-			err_nomem(&nomem);
+		if (!job->failed[i])
+			p->snd->wire_bytes += x->length;
+		if (!p->over)
 			snd_read(session_snd(p->session), stream_number(s), x->id, x->block, job->term[i],
 			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);
-		}
+	}
 }

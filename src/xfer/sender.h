@@ -114,7 +114,6 @@ bool snd_finished(const struct snd *s);
 
 struct snd_stats {
 	uint64_t acked_bytes;    /* verified and written by the receiver */
-	uint64_t sent_bytes;     /* in jobs taken */
 	uint64_t resumed_bytes;  /* HAVE, and skipped files */
 	uint64_t files, bytes;   /* regular files done, their size */
 	uint64_t failed;

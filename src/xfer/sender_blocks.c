@@ -147,7 +147,6 @@ static bool job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct 
 	x->length = length;
 	x->cookie = f->cookie;
 	*bytes += length;
-	s->stats.sent_bytes += length;
 	if (bitmap_has(f->read, block))
 		s->stats.blocks_again++;
 	return true;
