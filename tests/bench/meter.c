@@ -5,8 +5,7 @@
  *
  * The command's CPU time is what wait4() says of it and the children it waited for. A daemon's is
  * /proc/PID/stat before and after, of it, its children and theirs, those already waited for
- * included: to 10 ms. Before the second look meter waits until the children of this transfer have
- * ended. A daemon that ignores SIGCHLD would not account for them: that is an error. Memory is
+ * included: to 10 ms. Both times meter first waits until it has no children. A daemon that ignores SIGCHLD would not account for them: that is an error. Memory is
  * the largest resident size of one process on each side. The exit status is the command's. */
 #include <dirent.h>
 #include <errno.h>
@@ -27,8 +26,8 @@
 #define DAEMONS_MAX 8
 #define TREE_MAX 256
 #define POLL_NS 20000000L
-#define SCAN_EVERY 8      /* polls: looking for new children reads all of /proc */
-#define CHILDREN_GONE 250 /* polls until we give up waiting for them */
+#define SCAN_EVERY 8     /* polls: looking for new children reads all of /proc */
+#define SETTLE_POLLS 250 /* until we give up waiting for children to end */
 
 static int daemons[DAEMONS_MAX];
 static unsigned n_daemons;
@@ -134,6 +133,24 @@ static void scan(void)
 			ticks += all[i].ticks;
 }
 
+/* Scans until the daemons have no children and nothing changes: one scan alone could find a child
+ * gone whose parent it had read before that waited for it. */
+static void settle(void)
+{
+	const struct timespec pause = { 0, POLL_NS };
+	unsigned long long last;
+	unsigned i;
+
+	scan();
+	for (i = 0; i < SETTLE_POLLS && n_daemons > 0; i++) {
+		last = ticks;
+		nanosleep(&pause, NULL);
+		scan();
+		if (n_tree == n_daemons && ticks == last)
+			return;
+	}
+}
+
 static void look_at_memory(void)
 {
 	unsigned long long kib;
@@ -192,7 +209,7 @@ int main(int argc, char **argv)
 	struct rusage used;
 	sigset_t child;
 	double start, end;
-	unsigned n_before, polls;
+	unsigned polls;
 	int i = 1, status = 0;
 	pid_t pid;
 
@@ -204,9 +221,8 @@ int main(int argc, char **argv)
 	}
 	if (i >= argc)
 		die("usage: meter [-d PID]... COMMAND...");
-	scan();
+	settle();
 	before = ticks;
-	n_before = n_tree;
 
 	/* A signal that is blocked here ends sigtimedwait() at once: no poll is waited out. */
 	signal(SIGCHLD, on_child);
@@ -231,12 +247,9 @@ int main(int argc, char **argv)
 		look_at_memory();
 	}
 	end = seconds();
-	if (n_daemons > 0)
-		for (polls = 0; scan(), n_tree > n_before && polls < CHILDREN_GONE; polls++) {
-			look_at_memory();
-			nanosleep(&poll, NULL);
-		}
+	scan();
 	look_at_memory();
+	settle();
 	printf("%.4f %.4f %.4f %ld %ld\n", end - start,
 	    (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec +
 	    (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
