@@ -44,7 +44,7 @@ TEST_PC := cmocka
 core_TESTS  := units buf text list err clock
 wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
-xfer_TESTS  := worlds
+xfer_TESTS  := worlds states
 net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source sink entry race torture
 cli_TESTS   := options output command
@@ -87,7 +87,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
-xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store)
+xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))

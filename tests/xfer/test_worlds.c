@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WORLDS 800
+#else
 #define WORLDS 2000
+#endif
 #define LIMIT_NS (600 * NS_PER_S)
 
 /* XFER_SEED=n runs that world alone, XFER_TRACE=1 shows its sessions' states. */
@@ -81,10 +85,284 @@ static void any_world_ends_well(void **state)
 	}
 }
 
+/* ---- Sessions that cannot end well: both sides end, within a time, and let go of all ---- */
+
+static void ends_badly(struct plan *p, uint64_t limit_ns)
+{
+	struct world w;
+	struct node *big;
+
+	p->bad_blocks = 0;
+	world_init(&w, p);
+	lines_random(&w);
+	world_grow(&w, 40);
+	big = world_add(&w, WIRE_FILE, UINT64_C(1) << 40); /* so that it does not end before */
+	big->refused = big->have_it = false;
+	big->read_fails_at = big->write_fails_at = NO_BLOCK;
+	world_run(&w, limit_ns);
+	assert_true(w.side[0].failed && w.side[1].failed);
+	world_fini(&w);
+}
+
+static void a_cut_ends_both(void **state)
+{
+	struct plan p;
+	unsigned i;
+
+	(void)state;
+	for (i = 1; i <= 200; i++) {
+		plan_random(&p, i);
+		p.cut = true;
+		p.stalls = 0;
+		p.silent = i % 2 == 0;
+		/* Without word of it each waits for its time-out. */
+		ends_badly(&p, p.fault_ns + p.timeout_ns + 4 * p.slow_store_ns + NS_PER_S);
+	}
+}
+
+static void without_streams_it_ends(void **state)
+{
+	struct world w;
+	struct plan p;
+
+	(void)state;
+	plan_init(&p, 1);
+	p.no_streams = true;
+	ends_badly(&p, 2 * p.timeout_ns);
+
+	world_init(&w, &p);
+	world_add(&w, WIRE_DIR, 0);
+	world_add(&w, WIRE_FILE, 0);
+	world_add(&w, WIRE_SYMLINK, 0);
+	world_leave(&w);
+	world_run(&w, NS_PER_S);
+	world_agreed(&w); /* for there are no blocks */
+	world_fini(&w);
+}
+
+/* A peer whose control channel takes nothing: the one that talks notices by its outbox, or both by
+ * the silence. */
+static void a_deaf_side_ends_it(void **state)
+{
+	struct world w;
+	struct plan p;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		plan_init(&p, 3 + i);
+		world_init(&w, &p);
+		w.side[i].deaf = true;
+		world_grow(&w, 30);
+		world_run(&w, 2 * p.timeout_ns);
+		assert_true(w.side[0].failed && w.side[1].failed);
+		assert_int_equal(w.side[!i].why.code, PTCP_ETIMEOUT);
+		world_fini(&w);
+	}
+}
+
+/* ---- Streams ---- */
+
+static void nothing_to_send(void **state)
+{
+	struct world w;
+	struct plan p;
+
+	(void)state;
+	plan_init(&p, 1);
+	world_init(&w, &p);
+	world_run(&w, NS_PER_S);
+	world_agreed(&w);
+	world_fini(&w);
+}
+
+/* One stream is so slow that its first blocks would take minutes: others carry copies of them. */
+static void the_tail_does_not_wait(void **state)
+{
+	struct world w;
+	struct plan p;
+	uint64_t start;
+
+	(void)state;
+	plan_init(&p, 7);
+	p.timeout_ns = 1000 * NS_PER_S;
+	world_init(&w, &p);
+	w.line[2].bytes_per_s = 1000; /* a block in 262 s */
+	world_add(&w, WIRE_FILE, 200u << 18);
+	start = w.now_ns;
+	world_run(&w, 30 * NS_PER_S);
+	world_agreed(&w);
+	assert_true(w.now_ns - start < 5 * NS_PER_S);
+	assert_true(snd_stats(session_snd(w.side[0].session)).blocks_again <= 2 * p.jobs);
+	world_fini(&w);
+}
+
+/* Copies are for the tail: while there is anything new to send, and while a stream is as fast as it
+ * was, none are made. */
+static void no_copies_without_need(void **state)
+{
+	struct world w;
+	struct plan p;
+
+	(void)state;
+	plan_init(&p, 8);
+	world_init(&w, &p);
+	world_add(&w, WIRE_FILE, 400u << 18);
+	world_run(&w, 60 * NS_PER_S);
+	world_agreed(&w);
+	assert_int_equal(snd_stats(session_snd(w.side[0].session)).blocks_again, 0);
+	assert_int_equal(w.copies, 0);
+	world_fini(&w);
+}
+
+/* All streams stall at once, for ever: they are noticed in time for others to take over. */
+static void all_stall_and_others_go_on(void **state)
+{
+	struct world w;
+	struct plan p;
+	uint64_t start;
+	unsigned lines;
+
+	(void)state;
+	for (lines = 1; lines <= 4; lines++) {
+		plan_init(&p, lines);
+		p.lines = lines;
+		p.jobs = 3;
+		p.stalls = 20;
+		p.fault_ns = 600 * NS_PER_MS;
+		world_init(&w, &p);
+		world_add(&w, WIRE_FILE, (lines * 40u) << 18);
+		start = w.now_ns;
+		world_run(&w, 60 * NS_PER_S);
+		world_agreed(&w);
+		assert_true(w.now_ns - start > p.timeout_ns / 2); /* they did stall */
+		world_fini(&w);
+	}
+}
+
+/* A block may be acknowledged before the sender's own thread has said that it was read; when the
+ * stream dies in between, that news never comes. */
+static void acknowledged_but_never_read(void **state)
+{
+	struct world w;
+	struct plan p;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		plan_init(&p, i);
+		p.lines = 2;
+		p.jobs = 3;
+		p.deaths = 12;
+		p.control_latency_ns = NS_PER_MS;
+		p.store_ns = 0;
+		p.fault_ns = NS_PER_S;
+		world_init(&w, &p);
+		w.line[0].latency_ns = w.line[1].latency_ns = 0;
+		w.job_news_ns = 200 * NS_PER_MS;
+		world_add(&w, WIRE_FILE, 30u << 18);
+		world_run(&w, 9 * NS_PER_S);
+		world_agreed(&w);
+		world_fini(&w);
+	}
+}
+
+/* ---- Sizes ---- */
+
+static void a_big_file(void **state)
+{
+	struct world w;
+	struct plan p;
+
+	(void)state;
+	plan_init(&p, 5);
+	p.lines = 8;
+	p.deaths = 30;
+	p.fault_ns = 20 * NS_PER_S;
+	p.bad_blocks = 200;
+	p.store_ns = 0;
+	world_init(&w, &p);
+	world_add(&w, WIRE_FILE, (UINT64_C(20000) << 18) + 17);
+	world_run(&w, 3600 * NS_PER_S);
+	world_agreed(&w);
+	assert_true(w.node[0]->fate == SND_DONE);
+	world_fini(&w);
+}
+
+/* Directories within each other, one more than a receiver takes, and something in the last; all of
+ * them offered before the first is there, so that all wait for it. */
+static void deep(uint32_t depth, bool later, bool refused)
+{
+	struct world w;
+	struct plan p;
+	uint32_t i, well = 0;
+
+	plan_init(&p, 1);
+	p.list_batch = 100000;
+	p.control_latency_ns = 0;
+	p.later = later;
+	p.store_ns = later ? NS_PER_MS : 0;
+	world_init(&w, &p);
+	for (i = 0; i < depth; i++)
+		world_add(&w, WIRE_DIR, 0);
+	world_add(&w, WIRE_FILE, 10);
+	w.node[0]->refused = refused;
+	for (i = 0; i < depth; i++)
+		world_leave(&w);
+	world_run(&w, 3600 * NS_PER_S);
+	world_agreed(&w);
+	for (i = 0; i <= depth; i++)
+		well += w.node[i]->told == 0 || w.node[i]->fate == SND_DONE;
+	assert_int_equal(well, refused ? 0 : depth > 2049 ? 2049 : depth + 1);
+	world_fini(&w);
+}
+
+static void directories_within_each_other(void **state)
+{
+	(void)state;
+	deep(2048, false, false);
+	deep(2048, true, false);
+	deep(2048, true, true);
+	deep(2100, true, false);
+	deep(20000, true, false); /* more than there are slots */
+	deep(20000, false, true);
+}
+
+static void as_many_entries_as_there_are_slots(void **state)
+{
+	struct world w;
+	struct plan p;
+	uint32_t i, most = 0;
+
+	(void)state;
+	plan_init(&p, 1);
+	p.list_batch = 100000;
+	p.control_latency_ns = 300 * NS_PER_MS; /* so that all are unfinished at once */
+	world_init(&w, &p);
+	for (i = 0; i < 20000; i++)
+		world_add(&w, WIRE_FILE, i % 3 == 0 ? 0 : i);
+	world_run(&w, 3600 * NS_PER_S);
+	world_agreed(&w);
+	most = w.most_live;
+	assert_in_range(most, WIRE_SLOTS - 1000, WIRE_SLOTS);
+	world_fini(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_world_ends_well),
+		cmocka_unit_test(a_cut_ends_both),
+		cmocka_unit_test(without_streams_it_ends),
+		cmocka_unit_test(a_deaf_side_ends_it),
+		cmocka_unit_test(nothing_to_send),
+		cmocka_unit_test(the_tail_does_not_wait),
+		cmocka_unit_test(no_copies_without_need),
+		cmocka_unit_test(all_stall_and_others_go_on),
+		cmocka_unit_test(acknowledged_but_never_read),
+		cmocka_unit_test(a_big_file),
+		cmocka_unit_test(directories_within_each_other),
+		cmocka_unit_test(as_many_entries_as_there_are_slots),
 	};
 	return cmocka_run_group_tests_name("xfer/worlds", tests, NULL, NULL);
 }

@@ -182,7 +182,6 @@ static uint64_t random_size(struct rng *r)
 void world_grow(struct world *w, uint32_t entries)
 {
 	unsigned depth = 0;
-	struct node *n;
 
 	while (entries-- > 0) {
 		while (depth > 0 && rng_one_in(&w->rng, 6)) {
@@ -198,9 +197,7 @@ void world_grow(struct world *w, uint32_t entries)
 			world_add(w, WIRE_SYMLINK, 0);
 			break;
 		default:
-			n = world_add(w, WIRE_FILE, random_size(&w->rng));
-			/* Rarely more than its bitmap of 64 fits. */
-			(void)n;
+			world_add(w, WIRE_FILE, random_size(&w->rng));
 		}
 	}
 	while (depth-- > 0)
@@ -357,9 +354,13 @@ static void flush(struct world *w, struct side *sd)
 /* As a party does after every event. */
 static void pump(struct world *w, struct side *sd)
 {
+	uint32_t live;
+
 	session_tick(sd->session, world_now(w));
 	if (sd->running && !sd->over && sd->sends) {
 		list(w);
+		live = snd_stats(session_snd(sd->session)).live;
+		w->most_live = live > w->most_live ? live : w->most_live;
 		lines_feed(w);
 		session_tick(sd->session, world_now(w));
 	}

@@ -122,6 +122,8 @@ struct world {
 	bool listing;
 	uint64_t files, bytes;
 	uint64_t copies;                /* blocks that arrived more than once */
+	uint64_t job_news_ns;           /* the news of a job comes so late, and dies with its stream */
+	uint32_t most_live;
 	bool cut;
 };
 

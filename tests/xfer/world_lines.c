@@ -109,7 +109,7 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 	ev = world_soon(w, EV_READ, read_ns);
 	ev->line = line;
 	ev->epoch = l->epoch;
-	ev = world_soon(w, EV_SENT, at - w->now_ns);
+	ev = world_soon(w, EV_SENT, at - w->now_ns + w->job_news_ns);
 	ev->line = line;
 	ev->epoch = l->epoch;
 	assert_non_null(ev->job = malloc(sizeof *job));

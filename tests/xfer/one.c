@@ -1,0 +1,285 @@
+#include "one.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+
+/* ---- What the session decides ---- */
+
+static void on_open(void *arg, const struct wire_open *f)
+{
+	struct one *o = arg;
+
+	assert_int_equal(f->n_paths, 1);
+	o->opened++;
+}
+
+static void on_running(void *arg, const struct wire_opened *f)
+{
+	struct one *o = arg;
+
+	assert_int_equal(f->streams, 3);
+	o->running++;
+}
+
+static void on_note(void *arg, const struct wire_note *n)
+{
+	(void)n;
+	((struct one *)arg)->notes++;
+}
+
+static enum wire_busy on_busy(void *arg) { return ((struct one *)arg)->busy; }
+
+static void on_ended(void *arg, const struct ptcp_err *why)
+{
+	struct one *o = arg;
+
+	o->ended++;
+	o->why = why != NULL ? *why : (struct ptcp_err){ 0 };
+}
+
+static void on_snd_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
+{
+	struct one *o = arg;
+
+	free(cookie);
+	o->fates[fate]++;
+	if (why != NULL)
+		o->fate_why = *why;
+}
+
+static void on_check(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	(void)id;
+	((struct one *)arg)->checks++;
+}
+
+static void on_stalled(void *arg, unsigned stream) { ((struct one *)arg)->stalled |= 1u << stream; }
+
+static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
+    void **cookie, struct ptcp_err *e)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)f;
+	(void)parent;
+	o->cookies++;
+	*cookie = o;
+	err_set(e, PTCP_EIO, "refused");
+	return o->prep;
+}
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+{
+	(void)id;
+	(void)cookie;
+	(void)size_bytes;
+	((struct one *)arg)->accepted++;
+}
+
+static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
+{
+	(void)id;
+	(void)cookie;
+	(void)end;
+	((struct one *)arg)->commits++;
+}
+
+static void on_rcv_ended(void *arg, uint64_t id, void *cookie, bool skipped,
+    const struct ptcp_err *why)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)cookie;
+	(void)skipped;
+	o->cookies--;
+	o->rcv_ended++;
+	if (why != NULL)
+		o->rcv_why = *why;
+}
+
+static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
+{
+	(void)arg;
+	(void)files;
+	(void)bytes;
+	(void)final;
+}
+
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_stalled };
+static const struct rcv_ops rcv_ops = { on_prepare, on_accepted, on_commit, on_rcv_ended, on_totals };
+static const struct session_ops ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops,
+	&rcv_ops };
+
+/* ---- From its beginning to RUNNING ---- */
+
+static const uint8_t path[] = { 0, 0, 1, 'p' };
+
+static struct wire_open open_of(bool acceptor_sends, bool verify)
+{
+	return (struct wire_open){ .role = acceptor_sends ? WIRE_YOU_SEND : WIRE_YOU_RECEIVE, .streams = 3,
+		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0 };
+}
+
+static void init(struct one *o, bool starter, bool sends, bool verify)
+{
+	struct wire_open f = open_of(!sends, verify);
+	struct session_opts so = { .starter = starter, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
+
+	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
+	assert_int_equal(session_new(&o->s, &so, starter ? &f : NULL, (struct mono){ o->now_ns }, NULL), 0);
+}
+
+void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends, true); }
+
+void one_fini(struct one *o)
+{
+	session_drop(o->s);
+	assert_int_equal(o->cookies, 0);
+	session_free(o->s);
+}
+
+void one_input(struct one *o, const uint8_t *p, size_t n)
+{
+	uint8_t *exact = malloc(n); /* so that a sanitizer sees a byte too many */
+
+	assert_non_null(exact);
+	memcpy(exact, p, n);
+	session_input(o->s, exact, n, (struct mono){ o->now_ns });
+	free(exact);
+}
+
+void one_tick(struct one *o, uint64_t after_ns)
+{
+	o->now_ns += after_ns;
+	session_tick(o->s, (struct mono){ o->now_ns });
+}
+
+void one_hello(struct one *o)
+{
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
+		.max_entries = WIRE_SLOTS, .max_streams = 8 };
+
+	ONE_PUT(o, hello, &h);
+}
+
+void one_open(struct one *o, bool sends, bool verify)
+{
+	struct wire_open f = open_of(sends, verify);
+
+	ONE_PUT(o, open, &f);
+}
+
+static struct wire_opened opened(void)
+{
+	return (struct wire_opened){ .session = { 1 }, .streams = 3 };
+}
+
+void one_opened(struct one *o)
+{
+	struct wire_opened f = opened();
+
+	ONE_PUT(o, opened, &f);
+}
+
+void one_accept(struct one *o)
+{
+	struct wire_opened f = opened();
+
+	session_accept(o->s, &f, (struct mono){ o->now_ns });
+}
+
+void one_run(struct one *o, bool sends, bool verify)
+{
+	init(o, false, sends, verify);
+	one_hello(o);
+	one_open(o, sends, verify);
+	one_accept(o);
+	assert_int_equal(o->running, 1);
+	assert_true((session_snd(o->s) != NULL) == sends && (session_rcv(o->s) != NULL) != sends);
+	one_forget(o);
+}
+
+/* ---- Frames ---- */
+
+unsigned one_said(struct one *o, struct span *payload)
+{
+	struct buf *b = &session_outbox(o->s)->b;
+	struct wire_header h;
+
+	if (buf_len(b) == 0)
+		return 0;
+	assert_true(buf_len(b) >= WIRE_HEADER_BYTES);
+	assert_int_equal(wire_header_decode(&h, buf_head(b), NULL), 0);
+	assert_true(buf_len(b) >= WIRE_HEADER_BYTES + h.length);
+	*payload = (struct span){ buf_head(b) + WIRE_HEADER_BYTES, h.length };
+	b->start += WIRE_HEADER_BYTES + h.length; /* the bytes stay for the caller */
+	return h.type;
+}
+
+bool one_found(struct one *o, unsigned type, struct span *payload)
+{
+	struct span p;
+	unsigned said;
+	bool found = false;
+
+	while ((said = one_said(o, &p)) != 0)
+		if (said == type) {
+			found = true;
+			*payload = p;
+		}
+	return found;
+}
+
+void one_forget(struct one *o)
+{
+	buf_consume(&session_outbox(o->s)->b, buf_len(&session_outbox(o->s)->b));
+}
+
+struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t size_bytes)
+{
+	struct wire_entry f = { .type = type, .id = id, .parent = parent, .size_bytes = size_bytes,
+		.mode = 0644, .mtime_s = 1000, .name = { (const uint8_t *)"name", 4 } };
+
+	if (type == WIRE_DIR_END)
+		f.name.n = 0;
+	if (type == WIRE_SYMLINK || type == WIRE_HARDLINK)
+		f.target = (struct span){ (const uint8_t *)"target", 6 };
+	return f;
+}
+
+uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes)
+{
+	struct wire_entry f = one_entry(type, 0, 0, size_bytes);
+	void *cookie = malloc(1);
+
+	assert_non_null(cookie);
+	snd_offer(session_snd(o->s), &f, cookie);
+	return f.id;
+}
+
+void one_answer(struct one *o, uint64_t id, uint8_t verdict)
+{
+	struct wire_answer f = { id, verdict };
+
+	ONE_PUT(o, answer, &f);
+}
+
+void one_ack(struct one *o, uint64_t id, uint32_t block)
+{
+	struct wire_ack f = { id, block };
+
+	ONE_PUT(o, ack, &f);
+}
+
+void one_fail(struct one *o, uint64_t id, int code)
+{
+	struct wire_fail f = { id, (uint16_t)-code, { (const uint8_t *)"why", 3 } };
+
+	ONE_PUT(o, fail, &f);
+}

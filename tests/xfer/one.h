@@ -1,0 +1,59 @@
+/* One session with the test as its peer and its caller: frames go in by hand, what it decides
+ * and says is kept. */
+#ifndef TESTS_XFER_ONE_H
+#define TESTS_XFER_ONE_H
+
+#include "world.h"
+
+#define ONE_TIMEOUT_NS (12 * NS_PER_S)
+
+struct one {
+	struct session *s;
+	uint64_t now_ns;
+	enum rcv_prep prep;          /* what prepare() answers */
+	enum wire_busy busy;
+	uint64_t cookies;            /* entries held by the receiver's caller */
+	unsigned opened, running, ended, notes;
+	struct ptcp_err why;         /* of ended; code 0: ended well */
+	unsigned fates[4];           /* of snd_ops.ended, by fate */
+	struct ptcp_err fate_why;
+	unsigned checks, commits, accepted, rcv_ended;
+	struct ptcp_err rcv_why;
+	unsigned stalled;            /* bit mask */
+};
+
+void one_init(struct one *o, bool starter, bool sends);
+void one_fini(struct one *o);
+/* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
+void one_run(struct one *o, bool sends, bool verify);
+void one_hello(struct one *o);
+void one_open(struct one *o, bool sends, bool verify);
+void one_opened(struct one *o);
+void one_accept(struct one *o);
+void one_input(struct one *o, const uint8_t *p, size_t n);
+void one_tick(struct one *o, uint64_t after_ns);
+
+/* A frame from the peer. */
+#define ONE_PUT(o, x, ...) \
+	do { \
+		static uint8_t put_[70000]; \
+		one_input((o), put_, wire_##x##_encode(put_, __VA_ARGS__)); \
+	} while (0)
+
+/* Takes a frame of the session off; its type, or 0 when there is none. */
+unsigned one_said(struct one *o, struct span *payload);
+/* Of all that it has said since: the last of that type, or false. */
+bool one_found(struct one *o, unsigned type, struct span *payload);
+void one_forget(struct one *o);
+
+struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t size_bytes);
+/* Offers an entry; its id. */
+uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes);
+void one_answer(struct one *o, uint64_t id, uint8_t verdict);
+void one_ack(struct one *o, uint64_t id, uint32_t block);
+void one_fail(struct one *o, uint64_t id, int code);
+static inline uint64_t one_id(uint64_t count, unsigned slot) { return count << 16 | slot; }
+/* It has broken off for what the peer did. */
+static inline bool one_broke(const struct one *o) { return o->ended == 1 && o->why.code == PTCP_EPROTO; }
+
+#endif

@@ -1,0 +1,482 @@
+/* Every pair of a state and a frame: what PROTOCOL.md lists is taken, anything else ends the
+ * session with PTCP_EPROTO and a reason for the peer. */
+#include "one.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+
+#define BLOCK (256u << 10)
+
+/* What a peer may send, as rows of the tables below name it. */
+#define FRAMES(X) \
+	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
+	X(END) X(TOTALS) X(NOTE) \
+	X(ALL) X(NONE) X(PARTS) X(NEED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
+	X(ACK_AGAIN) X(DONE) X(FAIL) \
+	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(DIR_END) X(FILE_END) X(UNKNOWN)
+
+enum frame {
+#define X(name) F_##name,
+	FRAMES(X)
+#undef X
+	N_FRAMES
+};
+
+static const char *const names[] = {
+#define X(name) #name,
+	FRAMES(X)
+#undef X
+};
+
+static void put_blocks(struct one *o, uint64_t id, bool need, uint32_t first, uint32_t count)
+{
+	struct wire_blocks f = { .id = id, .first = first, .count = count };
+
+	if (need)
+		ONE_PUT(o, need, &f);
+	else
+		ONE_PUT(o, have, &f);
+}
+
+static void put_entry(struct one *o, uint8_t type, uint64_t id, uint64_t parent)
+{
+	struct wire_entry f = one_entry(type, id, parent, 0);
+
+	ONE_PUT(o, entry, &f);
+}
+
+static void put_start(struct one *o, enum frame f)
+{
+	static const uint8_t unknown[] = { 200, 0, 0, 0, 0, 0, 0, 1, 7 };
+	static uint8_t block[WIRE_BLOCK_HEAD_BYTES + 5 + WIRE_BLOCK_END_BYTES];
+	struct wire_error error = { 5, { (const uint8_t *)"no", 2 } };
+	struct wire_block b = { one_id(1, 0), 0, 5 };
+	struct wire_ping ping = { 0, 1 };
+	struct wire_join join = { .stream = 1 };
+
+	switch (f) {
+	case F_HELLO:  one_hello(o); break;
+	case F_OPEN:   one_open(o, session_snd(o->s) != NULL, true); break;
+	case F_OPENED: one_opened(o); break;
+	case F_ERROR:  ONE_PUT(o, error, &error); break;
+	case F_PING:   ONE_PUT(o, ping, &ping); break;
+	case F_JOIN:   ONE_PUT(o, join, &join); break;
+	case F_BLOCK:
+		wire_block_encode(block, &b);
+		one_input(o, block, sizeof block);
+		break;
+	case F_UNKNOWN: one_input(o, unknown, sizeof unknown); break;
+	default: {
+		uint8_t joined[WIRE_JOINED_MAX_BYTES];
+
+		one_input(o, joined, wire_joined_encode(joined));
+	}
+	}
+}
+
+/* About the entry `id`, a file of three blocks where it has any. */
+static void put(struct one *o, enum frame f, uint64_t id)
+{
+	struct wire_end end = { 0, 0 };
+	struct wire_totals totals = { 0, 0, 1 };
+	struct wire_note note = { .kind = WIRE_NOTE_WARNING };
+	struct wire_done done = { id };
+	struct wire_file_end file_end = { id, { 0, 0 } };
+
+	switch (f) {
+	case F_END:          ONE_PUT(o, end, &end); break;
+	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
+	case F_NOTE:         ONE_PUT(o, note, &note); break;
+	case F_ALL:          one_answer(o, id, WIRE_SEND_ALL); break;
+	case F_NONE:         one_answer(o, id, WIRE_SEND_NONE); break;
+	case F_PARTS:        one_answer(o, id, WIRE_SEND_PARTS); break;
+	case F_NEED:         put_blocks(o, id, true, 0, 1); break;
+	case F_NEED_BEYOND:  put_blocks(o, id, true, 2, 2); break;
+	case F_HAVE:         put_blocks(o, id, false, 1, 1); break;
+	case F_HAVE_BEYOND:  put_blocks(o, id, false, 0, UINT32_MAX - 1); break;
+	case F_ACK:          one_ack(o, id, 1); break;
+	case F_ACK_BEYOND:   one_ack(o, id, 3); break;
+	case F_ACK_AGAIN:    one_ack(o, id, 0); break;
+	case F_DONE:         ONE_PUT(o, done, &done); break;
+	case F_FAIL:         one_fail(o, id, PTCP_EIO); break;
+	case F_ENTRY_NEW:    put_entry(o, WIRE_FILE, one_id(100, 100), 0); break;
+	case F_ENTRY_SAME:   put_entry(o, WIRE_FILE, id, 0); break;
+	case F_ENTRY_NEXT:   put_entry(o, WIRE_FILE, one_id(100, wire_slot(id)), 0); break;
+	case F_ENTRY_INSIDE: put_entry(o, WIRE_FILE, one_id(100, 100), id); break;
+	case F_DIR_END:      put_entry(o, WIRE_DIR_END, id, 0); break;
+	case F_FILE_END:     ONE_PUT(o, file_end, &file_end); break;
+	default:             put_start(o, f);
+	}
+}
+
+/* A word of `list`, which is " A B C ". */
+static bool listed(const char *list, const char *word)
+{
+	char spaced[32];
+
+	strcpy(spaced, " ");
+	strcat(strcat(spaced, word), " ");
+	return strstr(list, spaced) != NULL;
+}
+
+/* One state: how to come there, and what is taken there. Returns the entry's id. */
+struct state {
+	const char *name;
+	uint64_t (*enter)(struct one *o);
+	const char *takes;
+};
+
+static void walk(const struct state *st, size_t n)
+{
+	struct span p;
+	struct one o;
+	uint64_t id;
+	size_t i;
+	int f;
+
+	for (i = 0; i < n; i++)
+		for (f = 0; f < N_FRAMES; f++) {
+			bool over, takes = listed(st[i].takes, names[f]) || f == F_PING || f == F_UNKNOWN;
+
+			id = st[i].enter(&o);
+			over = o.ended > 0;
+			one_forget(&o);
+			put(&o, (enum frame)f, id);
+			if (over) {
+				check_that(o.ended == 1 && !one_found(&o, WIRE_ERROR, &p), "%s in %s", names[f], st[i].name);
+			} else if (f == F_ERROR) {
+				check_that(o.ended == 1 && o.why.code == PTCP_EREFUSED &&
+				    one_said(&o, &p) == 0, "ERROR in %s", st[i].name);
+			} else if (takes) {
+				check_that(o.ended == 0 || (f == F_END && o.why.code == 0),
+				    "%s is not taken in %s: %s", names[f], st[i].name, o.why.msg);
+			} else {
+				check_that(one_broke(&o) && one_found(&o, WIRE_ERROR, &p), "%s is taken in %s",
+				    names[f], st[i].name);
+			}
+			one_fini(&o);
+		}
+}
+
+/* ---- The session ---- */
+
+static uint64_t none(struct one *o) { (void)o; return one_id(1, 0); }
+static uint64_t at_hello(struct one *o) { one_init(o, false, true); return none(o); }
+static uint64_t at_hello_starter(struct one *o) { one_init(o, true, true); return none(o); }
+static uint64_t at_opening(struct one *o) { one_init(o, true, true); one_hello(o); return none(o); }
+static uint64_t at_asked(struct one *o) { one_init(o, false, true); one_hello(o); return none(o); }
+static uint64_t at_judging(struct one *o) { at_asked(o); one_open(o, true, true); return none(o); }
+static uint64_t at_sending(struct one *o) { one_run(o, true, true); return none(o); }
+static uint64_t at_receiving(struct one *o) { one_run(o, false, true); return none(o); }
+
+static uint64_t at_ending(struct one *o)
+{
+	struct span p;
+
+	one_run(o, true, true);
+	snd_listed(session_snd(o->s), 0, 0, true);
+	one_tick(o, 0);
+	assert_true(one_found(o, WIRE_END, &p));
+	return none(o);
+}
+
+static uint64_t at_ended(struct one *o)
+{
+	at_ending(o);
+	put(o, F_END, 0);
+	assert_true(o->ended == 1 && o->why.code == 0);
+	return none(o);
+}
+
+static uint64_t at_failed(struct one *o)
+{
+	struct ptcp_err why;
+
+	one_run(o, true, true);
+	err_set(&why, PTCP_EIO, "x");
+	session_fail(o->s, &why);
+	return none(o);
+}
+
+static void sessions(void **state)
+{
+	static const struct state states[] = {
+		{ "HELLO of the acceptor", at_hello, " HELLO " },
+		{ "HELLO of the starter", at_hello_starter, " HELLO " },
+		{ "OPENING", at_opening, " OPENED " },
+		{ "ASKED", at_asked, " OPEN " },
+		{ "JUDGING", at_judging, "" },
+		{ "RUNNING, sending", at_sending, "" },
+		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "ENDING", at_ending, " END " },
+		{ "ENDED", at_ended, "" },
+		{ "FAILED", at_failed, "" },
+	};
+
+	(void)state;
+	walk(states, sizeof states / sizeof *states);
+}
+
+/* ---- Entries at the sender ---- */
+
+static uint64_t offered_file(struct one *o)
+{
+	one_run(o, true, true);
+	return one_offer(o, WIRE_FILE, 3 * BLOCK);
+}
+
+static uint64_t offered_dir(struct one *o) { one_run(o, true, true); return one_offer(o, WIRE_DIR, 0); }
+static uint64_t offered_link(struct one *o) { one_run(o, true, true); return one_offer(o, WIRE_SYMLINK, 0); }
+
+static uint64_t sending_all(struct one *o)
+{
+	uint64_t id = offered_file(o);
+
+	one_answer(o, id, WIRE_SEND_ALL);
+	one_ack(o, id, 0);
+	return id;
+}
+
+static uint64_t sending_parts(struct one *o)
+{
+	uint64_t id = offered_file(o);
+
+	one_answer(o, id, WIRE_SEND_PARTS);
+	one_ack(o, id, 0);
+	return id;
+}
+
+static uint64_t checking(struct one *o)
+{
+	uint64_t id;
+
+	one_run(o, true, true);
+	id = one_offer(o, WIRE_FILE, 0);
+	one_answer(o, id, WIRE_SEND_ALL);
+	assert_int_equal(o->checks, 1);
+	return id;
+}
+
+static uint64_t finishing(struct one *o)
+{
+	uint64_t id = checking(o);
+
+	snd_checked(session_snd(o->s), id, NULL);
+	return id;
+}
+
+static uint64_t failing(struct one *o)
+{
+	uint64_t id = checking(o);
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECHANGED, "x");
+	snd_checked(session_snd(o->s), id, &why);
+	return id;
+}
+
+static uint64_t made(struct one *o)
+{
+	uint64_t id = offered_dir(o);
+
+	one_answer(o, id, WIRE_SEND_ALL);
+	return id;
+}
+
+static uint64_t finishing_dir(struct one *o)
+{
+	uint64_t id = made(o);
+
+	snd_leave(session_snd(o->s));
+	return id;
+}
+
+static uint64_t finishing_link(struct one *o)
+{
+	uint64_t id = offered_link(o);
+
+	one_answer(o, id, WIRE_SEND_ALL);
+	return id;
+}
+
+static uint64_t lost(struct one *o)
+{
+	uint64_t id = made(o);
+
+	one_fail(o, id, PTCP_EIO);
+	return id;
+}
+
+static uint64_t retired(struct one *o)
+{
+	uint64_t id = offered_file(o);
+
+	one_answer(o, id, WIRE_SEND_NONE);
+	return id;
+}
+
+static void sent_entries(void **state)
+{
+	static const struct state states[] = {
+		{ "OFFERED, a file", offered_file, " ALL NONE PARTS FAIL " },
+		{ "OFFERED, a directory", offered_dir, " ALL FAIL " },
+		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
+		{ "SENDING all", sending_all, " NEED ACK FAIL " },
+		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL " },
+		{ "CHECKING", checking, " FAIL " },
+		{ "FINISHING, a file", finishing, " DONE FAIL " },
+		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
+		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
+		{ "FAILING", failing, " NEED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
+		{ "MADE", made, " FAIL " },
+		{ "LOST", lost, "" },
+		{ "retired", retired, "" },
+	};
+
+	(void)state;
+	walk(states, sizeof states / sizeof *states);
+}
+
+/* ---- Entries at the receiver ---- */
+
+#define ID ((uint64_t)7 << 16 | 5)
+#define DIR ((uint64_t)6 << 16 | 4)
+
+static void put_file(struct one *o, uint64_t parent, uint64_t size_bytes)
+{
+	struct wire_entry f = one_entry(WIRE_FILE, ID, parent, size_bytes);
+
+	ONE_PUT(o, entry, &f);
+}
+
+static uint64_t waiting(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_LATER;
+	put_entry(o, WIRE_DIR, DIR, 0);
+	put_file(o, DIR, 3 * BLOCK);
+	return ID;
+}
+
+static uint64_t waiting_dir(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_LATER;
+	put_entry(o, WIRE_DIR, DIR, 0);
+	put_entry(o, WIRE_DIR, ID, DIR);
+	return ID;
+}
+
+static uint64_t preparing(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_LATER;
+	put_file(o, 0, 3 * BLOCK);
+	return ID;
+}
+
+static uint64_t receiving(struct one *o)
+{
+	one_run(o, false, true);
+	put_file(o, 0, 3 * BLOCK);
+	return ID;
+}
+
+static uint64_t complete(struct one *o)
+{
+	one_run(o, false, true);
+	put_file(o, 0, 0);
+	return ID;
+}
+
+static uint64_t committing(struct one *o)
+{
+	struct digest d = { 0, 0 };
+
+	one_run(o, false, true);
+	put_file(o, 0, 5);
+	rcv_block(session_rcv(o->s), ID, 0, RCV_BLOCK_WRITTEN, d, NULL);
+	assert_int_equal(o->commits, 1);
+	return ID;
+}
+
+static uint64_t committing_link(struct one *o)
+{
+	one_run(o, false, true);
+	put_entry(o, WIRE_SYMLINK, ID, 0);
+	assert_int_equal(o->commits, 1);
+	return ID;
+}
+
+static uint64_t open_dir(struct one *o)
+{
+	one_run(o, false, true);
+	put_entry(o, WIRE_DIR, ID, 0);
+	return ID;
+}
+
+static uint64_t open_with_child(struct one *o)
+{
+	struct wire_entry f = one_entry(WIRE_FILE, one_id(8, 8), ID, 10);
+
+	open_dir(o);
+	ONE_PUT(o, entry, &f);
+	return ID;
+}
+
+static uint64_t committing_dir(struct one *o)
+{
+	open_dir(o);
+	put_entry(o, WIRE_DIR_END, ID, 0);
+	assert_int_equal(o->commits, 1);
+	return ID;
+}
+
+static uint64_t retired_file(struct one *o)
+{
+	committing(o);
+	rcv_committed(session_rcv(o->s), ID, NULL);
+	assert_int_equal(o->rcv_ended, 1);
+	return ID;
+}
+
+static uint64_t unheard(struct one *o)
+{
+	retired_file(o);
+	return one_id(90, 90);
+}
+
+static void received_entries(void **state)
+{
+	static const struct state states[] = {
+		{ "WAITING, a file", waiting, " TOTALS NOTE ENTRY_NEW " },
+		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE " },
+		{ "PREPARING", preparing, " TOTALS NOTE ENTRY_NEW " },
+		{ "RECEIVING", receiving, " TOTALS NOTE ENTRY_NEW FAIL " },
+		{ "COMPLETE", complete, " TOTALS NOTE ENTRY_NEW FAIL FILE_END " },
+		{ "COMMITTING, a file", committing, " TOTALS NOTE ENTRY_NEW FAIL " },
+		{ "COMMITTING, a link", committing_link, " TOTALS NOTE ENTRY_NEW " },
+		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE ENTRY_NEW " },
+		{ "OPEN", open_dir, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE DIR_END " },
+		{ "OPEN, not empty", open_with_child, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE " },
+		/* What it is told of it was on its way; whether it was a directory is forgotten. END: its
+		 * count of files is another. */
+		{ "retired", retired_file, " TOTALS NOTE ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE DIR_END FILE_END FAIL " },
+		{ "never heard of", unheard, " TOTALS NOTE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+	};
+
+	(void)state;
+	walk(states, sizeof states / sizeof *states);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sessions),
+		cmocka_unit_test(sent_entries),
+		cmocka_unit_test(received_entries),
+	};
+	return cmocka_run_group_tests_name("xfer/states", tests, NULL, NULL);
+}
