@@ -259,6 +259,22 @@ static uint64_t checking(struct one *o)
 	return id;
 }
 
+/* A file of one block whose ACK has come and maybe its DONE, while the news that it was read is still on its way from
+ * another thread. */
+static uint64_t acked_early(struct one *o)
+{
+	struct snd_job job;
+	uint64_t id;
+
+	one_run(o, true, true);
+	id = one_offer(o, WIRE_FILE, 1000);
+	one_answer(o, id, WIRE_SEND_ALL);
+	snd_stream_up(session_snd(o->s), 0, (struct mono){ o->now_ns });
+	assert_true(snd_take(session_snd(o->s), 0, (struct mono){ o->now_ns }, &job));
+	one_ack(o, id, 0);
+	return id;
+}
+
 static uint64_t finishing(struct one *o)
 {
 	uint64_t id = checking(o);
@@ -325,6 +341,7 @@ static void sent_entries(void **state)
 		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
 		{ "SENDING all", sending_all, " NEED ACK FAIL " },
 		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL " },
+		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
 		{ "CHECKING", checking, " FAIL " },
 		{ "FINISHING, a file", finishing, " DONE FAIL " },
 		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
