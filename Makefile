@@ -61,14 +61,16 @@ $(BUILD)/%.o: %.c Makefile
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
 
+include tests/lab/lab.mk
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # --------------------------------------------------------------- Testing
 
 # make check T=core/units runs the tests whose name contains that.
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
-	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS) $(lab_CHECK_NEEDS)
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(lab_CHECKS)
 
 setup:
 	$(Q)contrib/setup

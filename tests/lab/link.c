@@ -134,6 +134,15 @@ uint64_t link_next_ns(const struct link *l)
 	return due_ns < l->sent_at_ns ? due_ns : l->sent_at_ns;
 }
 
+uint64_t link_arrival_ns(const struct link *l)
+{
+	uint64_t ns = l->wire.head ? l->wire.head->due_ns : NEVER_NS;
+
+	if (l->sent_at_ns != NEVER_NS && l->sent_at_ns + l->conf.delay_ns < ns)
+		ns = l->sent_at_ns + l->conf.delay_ns;
+	return ns;
+}
+
 static enum link_event finish_sending(struct link *l, struct packet **out)
 {
 	uint64_t now_ns = l->sent_at_ns;

@@ -71,6 +71,9 @@ int link_offer(struct link *l, struct packet *p, uint64_t now_ns);
 /* When link_step() has something to do; NEVER_NS if it waits for packets. */
 uint64_t link_next_ns(const struct link *l);
 
+/* No packet arrives at the far end before this; NEVER_NS if there is none. */
+uint64_t link_arrival_ns(const struct link *l);
+
 /* Carry out the one next event if it is due by `now_ns`. LINK_LOST and
  * LINK_ARRIVED hand a packet to the caller; it arrived at p->due_ns. */
 enum link_event link_step(struct link *l, uint64_t now_ns, struct packet **p);

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int net_init(struct net *n, int nodes, int links)
+int net_init(struct net *n, int nodes, int exits, int links)
 {
 	memset(n, 0, sizeof *n);
 	n->nodes = nodes;
+	n->exits = exits;
 	n->link = calloc((size_t)links + 1, sizeof *n->link);
 	n->heap = calloc((size_t)links + 1, sizeof *n->heap);
 	n->next = malloc((size_t)(nodes * nodes + 1) * sizeof *n->next);
@@ -57,6 +58,27 @@ static void route_to(struct net *n, int to, int *queue)
 	}
 }
 
+/* Relax until nothing changes; delays are not negative, so that ends. */
+static void look_ahead(struct net *n)
+{
+	int changed = 1;
+
+	for (int i = 0; i < n->links; i++)
+		n->link[i].beyond_ns = n->link[i].to < n->exits ? 0 : NEVER_NS / 4;
+	while (changed) {
+		changed = 0;
+		for (int i = 0; i < n->links; i++)
+			for (int k = 0; k < n->links; k++) {
+				uint64_t ns = n->link[k].link.conf.delay_ns + n->link[k].beyond_ns;
+
+				if (n->link[k].from != n->link[i].to || ns >= n->link[i].beyond_ns)
+					continue;
+				n->link[i].beyond_ns = ns;
+				changed = 1;
+			}
+	}
+}
+
 int net_route(struct net *n)
 {
 	int *queue = calloc((size_t)n->nodes + 1, sizeof *queue);
@@ -68,6 +90,7 @@ int net_route(struct net *n)
 	for (int to = 0; to < n->nodes; to++)
 		route_to(n, to, queue);
 	free(queue);
+	look_ahead(n);
 	return 0;
 }
 
@@ -133,12 +156,20 @@ void net_inject(struct net *n, struct packet *p, int from, uint64_t now_ns)
 
 uint64_t net_next_ns(const struct net *n)
 {
-	return n->links > 0 ? key(n, 0) : NEVER_NS;
+	uint64_t next_ns = NEVER_NS;
+
+	for (int i = 0; i < n->links; i++) {
+		uint64_t ns = link_arrival_ns(&n->link[i].link);
+
+		if (ns != NEVER_NS && ns + n->link[i].beyond_ns < next_ns)
+			next_ns = ns + n->link[i].beyond_ns;
+	}
+	return next_ns;
 }
 
 void net_run(struct net *n, uint64_t now_ns)
 {
-	while (net_next_ns(n) <= now_ns) {
+	while (n->links > 0 && key(n, 0) <= now_ns) {
 		int link = n->heap[0];
 		struct net_link *l = &n->link[link];
 		struct packet *p = NULL;
@@ -158,6 +189,7 @@ void net_change(struct net *n, int link, const struct link_conf *c, uint64_t now
 {
 	link_change(&n->link[link].link, c, now_ns);
 	resort(n, link);
+	look_ahead(n);
 }
 
 void net_cut(struct net *n, int link)

@@ -10,10 +10,11 @@ struct net_link {
 	struct link link;
 	int from, to;  /* nodes */
 	int heap_at;   /* place in net.heap */
+	uint64_t beyond_ns; /* least further delay until a packet can leave the net */
 };
 
 struct net {
-	int nodes, links;
+	int nodes, links, exits; /* packets leave at the nodes below `exits` */
 	struct net_link *link; /* links of them */
 	int *next;             /* next[from * nodes + to]: link, -1: none */
 	int *heap;             /* links by link_next_ns(), soonest first */
@@ -23,8 +24,9 @@ struct net {
 	void *arg;
 };
 
-/* Room for `links` links among `nodes` nodes; callbacks as above. 0 or -1 (memory). */
-int net_init(struct net *n, int nodes, int links);
+/* Room for `links` links among `nodes` nodes, of which the first `exits` are
+ * destinations; the caller sets the callbacks. 0 or -1 (memory). */
+int net_init(struct net *n, int nodes, int exits, int links);
 void net_fini(struct net *n);
 
 /* Before net_route(); ends are nodes below `nodes`. */
@@ -39,7 +41,8 @@ int net_hop(const struct net *n, int from, int to);
 /* Let p (bytes and to are set) enter at node `from`. Takes it. */
 void net_inject(struct net *n, struct packet *p, int from, uint64_t now_ns);
 
-/* When net_run() has something to do; NEVER_NS if it waits for packets. */
+/* No packet leaves the net before this, so net_run() need not be called earlier;
+ * NEVER_NS if there is none. */
 uint64_t net_next_ns(const struct net *n);
 
 /* Carry out all events up to now_ns, in the order of time. */

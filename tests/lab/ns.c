@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,11 +35,12 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
-int ns_begin(struct ptcp_err *e)
+int ns_begin(int *user_fd, struct ptcp_err *e)
 {
 	char map[64];
 	unsigned uid = geteuid(), gid = getegid();
 
+	*user_fd = -1;
 	if (uid == 0)
 		return 0;
 	if (unshare(CLONE_NEWUSER) < 0)
@@ -51,7 +53,10 @@ int ns_begin(struct ptcp_err *e)
 	snprintf(map, sizeof map, "0 %u 1", gid);
 	if (write_file("/proc/self/gid_map", map) < 0)
 		return err_sys(e, PTCP_EREFUSED, "cannot map the user namespace's ids");
-	return 0;
+	/* What changes its rights is no longer open to its owner, so nobody could enter. */
+	prctl(PR_SET_DUMPABLE, 1);
+	*user_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	return *user_fd < 0 ? err_sys(e, PTCP_EIO, "cannot open /proc/self/ns/user") : 0;
 }
 
 /* The cookie of the namespace the caller is in. */

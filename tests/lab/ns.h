@@ -14,9 +14,9 @@ struct ns_id {
 	unsigned long long cookie;
 };
 
-/* Before anything else: as root nothing; else enter a user namespace of our own,
- * or explain why that may not be. */
-int ns_begin(struct ptcp_err *e);
+/* Before anything else: as root nothing (*user_fd is -1); else enter a user namespace
+ * of our own, kept by *user_fd, or explain why that may not be. */
+int ns_begin(int *user_fd, struct ptcp_err *e);
 
 /* A fresh network namespace for the calling process; *fd keeps it alive. */
 int ns_new(int *fd, struct ns_id *id, struct ptcp_err *e);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/units.h"
 
 #define RING_BYTES (32u << 20) /* 16384 frames of 1500: 196 ms at 1 Gbit/s */
 #define BLOCK_BYTES (1u << 17)
@@ -96,6 +97,7 @@ int packetio_peek(struct packetio *io, struct frame *f)
 		return 0;
 	f->data = (unsigned char *)h + h->tp_mac;
 	f->bytes = h->tp_snaplen;
+	f->at_ns = (uint64_t)h->tp_sec * NS_PER_S + h->tp_nsec;
 	f->device = ((struct sockaddr_ll *)(void *)((char *)h +
 	    TPACKET_ALIGN(sizeof *h)))->sll_ifindex;
 	return 1;

@@ -23,6 +23,7 @@ struct frame {
 	const unsigned char *data; /* Ethernet header and IPv4 packet */
 	uint32_t bytes;
 	int device;                /* interface index it came in by */
+	uint64_t at_ns;             /* when it came in, CLOCK_REALTIME; 0 in frames to send */
 };
 int packetio_peek(struct packetio *io, struct frame *f);
 void packetio_done(struct packetio *io);

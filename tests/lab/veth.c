@@ -94,8 +94,8 @@ int veth_create(const char *peer, int emu_ns, uint32_t mtu, struct ptcp_err *e)
 	struct request q = { .h = { .nlmsg_type = RTM_NEWLINK,
 	    .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL } };
 	struct ifinfomsg here = { .ifi_flags = IFF_NOARP, .ifi_change = IFF_NOARP };
-	struct ifinfomsg there = { .ifi_flags = IFF_NOARP | IFF_UP,
-	    .ifi_change = IFF_NOARP | IFF_UP };
+	struct ifinfomsg there = { .ifi_flags = IFF_NOARP,
+	    .ifi_change = IFF_NOARP };
 	struct rtattr *info, *data, *other;
 
 	q.h.nlmsg_len = NLMSG_LENGTH(sizeof here);
@@ -114,8 +114,6 @@ int veth_create(const char *peer, int emu_ns, uint32_t mtu, struct ptcp_err *e)
 	end_nest(&q, info);
 	if (talk(&q) < 0)
 		return err_sys(e, PTCP_EIO, "cannot make a veth pair");
-	if (offloads_off(VETH_HOST_DEV) < 0)
-		return err_sys(e, PTCP_EIO, "cannot switch offloads off");
 	return 0;
 }
 
@@ -151,12 +149,24 @@ int veth_configure(uint32_t address, uint64_t window_bytes, struct ptcp_err *e)
 		route.rt_window = window_bytes;
 	}
 	set_address(&r.ifr_addr, address);
-	ok = fd >= 0 && ioctl(fd, SIOCSIFADDR, &r) == 0;
+	ok = fd >= 0 && offloads_off(VETH_HOST_DEV) == 0 && ioctl(fd, SIOCSIFADDR, &r) == 0;
 	set_address(&r.ifr_addr, 0xffffffffu);
 	ok = ok && ioctl(fd, SIOCSIFNETMASK, &r) == 0 && bring_up(fd, "lo") == 0 &&
 	    bring_up(fd, VETH_HOST_DEV) == 0 && ioctl(fd, SIOCADDRT, &route) == 0;
 	if (!ok)
 		err_sys(e, PTCP_EIO, "cannot configure " VETH_HOST_DEV);
+	if (fd >= 0)
+		close(fd);
+	return ok ? 0 : PTCP_EIO;
+}
+
+int veth_bring_up(const char *dev, struct ptcp_err *e)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int ok = fd >= 0 && offloads_off(dev) == 0 && bring_up(fd, dev) == 0;
+
+	if (!ok)
+		err_sys(e, PTCP_EIO, "cannot bring %s up", dev);
 	if (fd >= 0)
 		close(fd);
 	return ok ? 0 : PTCP_EIO;

@@ -10,11 +10,14 @@
 #define VETH_HOST_DEV "lab0"
 
 /* Make the pair: lab0 in the calling thread's namespace, `peer` in that of
- * emu_ns, up, without any offload. */
+ * emu_ns, neither up yet. */
 int veth_create(const char *peer, int emu_ns, uint32_t mtu, struct ptcp_err *e);
 
-/* Bring lo and lab0 up with this address (host byte order) and a route to all
+/* Bring lo and, without any offload, lab0 up with this address (host byte order) and a route to all
  * others, through which windows over window_bytes are not advertised (0: any). */
 int veth_configure(uint32_t address, uint64_t window_bytes, struct ptcp_err *e);
+
+/* In the emulator's namespace: bring its end up, without offloads. */
+int veth_bring_up(const char *dev, struct ptcp_err *e);
 
 #endif

@@ -1,0 +1,19 @@
+# The network laboratory: see tests/lab/README.md.
+
+lab_PARTS := rng red link net vclock params topo veth ns packetio ctl emu emu_ctl \
+	state keeper
+lab_CMDS  := lab cmd_up cmd_use cmd_down selftest
+lab_dir   := $(BUILD)/tests/lab
+lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp
+
+.PHONY: lab-programs
+lab-programs: $(lab_BINS)
+
+$(lab_dir)/lab: $(patsubst %,$(lab_dir)/%.o,$(lab_CMDS) $(lab_PARTS)) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,yaml-0.1) -lm
+
+$(lab_dir)/flow: $(lab_dir)/flow.o $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(lab_dir)/udp: $(lab_dir)/udp.o $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
