@@ -22,6 +22,7 @@ plan_LAYERS :=
 cli_SRC   :=
 
 TESTS := core/test_units
+include tests/lab/lab.mk
 
 # ------------------------------------------------------------- Compiling
 
@@ -60,8 +61,6 @@ $(BUILD)/%.o: %.c Makefile
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
-
-include tests/lab/lab.mk
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

@@ -6,6 +6,15 @@ lab_CMDS  := lab cmd_up cmd_use cmd_down selftest
 lab_dir   := $(BUILD)/tests/lab
 lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp
 
+# What `make check` runs besides the unit tests in TESTS: see Makefile.
+TESTS += lab/test_link lab/test_net lab/test_topo
+lab_CHECKS := tests/lab/test_lab.sh
+lab_CHECK_NEEDS := $(lab_BINS)
+
+lab_unit_OBJS := $(patsubst %,$(lab_dir)/%.o,rng red link net vclock params topo)
+$(lab_dir)/test_%: $(lab_dir)/test_%.o $(lab_unit_OBJS) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,yaml-0.1 $(TEST_PC)) -lm
+
 .PHONY: lab-programs
 lab-programs: $(lab_BINS)
 

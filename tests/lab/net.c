@@ -46,6 +46,8 @@ static void route_to(struct net *n, int to, int *queue)
 	while (head < tail) {
 		int at = queue[head++];
 
+		if (at != to && at < n->exits)
+			continue; /* hosts do not forward */
 		for (int i = 0; i < n->links; i++) {
 			int from = n->link[i].from;
 

@@ -1,6 +1,6 @@
 /* Nodes joined by directed links. Packets enter at a node, follow the path of
  * fewest links to their destination (of equal ones, that of the links added
- * first), and leave there. Pure, like link.h; owns no packet memory. */
+ * first), never through another destination, and leave there. Pure, like link.h; owns no packet memory. */
 #ifndef LAB_NET_H
 #define LAB_NET_H
 

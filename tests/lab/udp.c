@@ -1,9 +1,9 @@
 /* Timed UDP packets: measures rate, loss, delay and order of a path, to nothing but
  * the kernel's receive time stamps. Both ends share the machine's clock.
  *
- *   udp sink [-p PORT] [-i IDLE_S]
- *       receives until nothing came for IDLE_S after the first packet (30 s before
- *       it), then prints one line
+ *   udp sink [-p PORT] [-f FIRST_S] [-i IDLE_S]
+ *       waits FIRST_S for a first packet and then for more until IDLE_S pass without,
+ *       then prints one line
  *   udp source [-p PORT] [-r PACKETS_PER_S] [-l IP_BYTES] [-k COUNT] ADDRESS
  *       sends COUNT packets of IP_BYTES (headers included) evenly spaced */
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@
 struct opts {
 	const char *address;
 	int port;
-	double rate, bytes, count, idle_s;
+	double rate, bytes, count, first_s, idle_s;
 };
 
 struct probe {
@@ -123,7 +123,7 @@ static int sink(const struct opts *o)
 		return complain("cannot listen");
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-	while (poll(&p, 1, t.received ? (int)(o->idle_s * 1e3) : 30000) > 0)
+	while (poll(&p, 1, (int)((t.received ? o->idle_s : o->first_s) * 1e3)) > 0)
 		while (receive(fd, &t) == 0)
 			;
 	report(&t);
@@ -176,12 +176,13 @@ static int parse(struct opts *o, int argc, char **argv)
 	double v = o->port;
 	int c, bad = 0;
 
-	while ((c = getopt(argc, argv, "p:r:l:k:i:")) != -1) {
+	while ((c = getopt(argc, argv, "p:r:l:k:f:i:")) != -1) {
 		switch (c) {
 		case 'p': bad |= number(optarg, 1, 65535, &v); o->port = (int)v; break;
 		case 'r': bad |= number(optarg, 0.1, 1e7, &o->rate); break;
 		case 'l': bad |= number(optarg, HEADER_BYTES + 16, 9000, &o->bytes); break;
 		case 'k': bad |= number(optarg, 1, MAX_PACKETS, &o->count); break;
+		case 'f': bad |= number(optarg, 0.01, 3600, &o->first_s); break;
 		case 'i': bad |= number(optarg, 0.01, 3600, &o->idle_s); break;
 		default: bad = 1;
 		}
@@ -192,7 +193,8 @@ static int parse(struct opts *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct opts o = { .port = 5002, .rate = 100, .bytes = 1500, .count = 100, .idle_s = 0.5 };
+	struct opts o = { .port = 5002, .rate = 100, .bytes = 1500, .count = 100,
+	    .first_s = 30, .idle_s = 0.5 };
 	struct in_addr ip;
 
 	if (argc > 1 && parse(&o, argc - 1, argv + 1) == 0) {
@@ -202,7 +204,7 @@ int main(int argc, char **argv)
 		    inet_pton(AF_INET, o.address, &ip) == 1)
 			return source(&o);
 	}
-	fputs("usage: udp sink [-p PORT] [-i IDLE_S]\n"
+	fputs("usage: udp sink [-p PORT] [-f FIRST_S] [-i IDLE_S]\n"
 	    "       udp source [-p PORT] [-r PACKETS_PER_S] [-l IP_BYTES] [-k COUNT] ADDRESS\n",
 	    stderr);
 	return 2;
