@@ -78,4 +78,4 @@ clean:
 	rm -rf build build-*
 
 help:
-	@sed -n 's/^# \(make [a-z]*.*\)/\1/p' Makefile
+	@sed -n 's/^# \(make [a-z]*.*\)/\1/p' Makefile tests/lab/lab.mk

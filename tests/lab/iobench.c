@@ -1,12 +1,12 @@
-/* Which way of carrying packets between namespaces costs least? Forwards without
- * any model between two namespaces and reports what its one thread used.
+/* Which way of carrying packets between namespaces costs least? Forwards one to four
+ * TCP streams between two namespaces, without any model, and prints what the one
+ * thread that does it used.
  *
- *   iobench tun SECONDS NSPID_A NSPID_B      creates lab0 in both, one read() and
- *                                            one write() a packet
- *   iobench packet SECONDS DEV_A DEV_B       veth ends here: memory-mapped receive
- *                                            ring, sendmmsg() past the qdisc
+ *   iobench tun|packet STREAMS SECONDS
  *
- * tests/lab/iobench.sh sets the namespaces up and runs both. */
+ * tun:    one read() and one write() a packet on two TUN devices
+ * packet: AF_PACKET on veth pairs, memory-mapped receive ring, sendmmsg() in batches
+ * Needs root. Runs `flow` from its own directory. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,21 +16,26 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/units.h"
+#include "ns.h"
+#include "veth.h"
 
 #define BATCH 64
 #define FRAME_BYTES 2048
 #define FRAMES 8192
+#define TUN_QUEUE_PACKETS 10000
 
 struct port {
 	int fd;
@@ -46,20 +51,17 @@ static int fail(const char *what)
 	exit(1);
 }
 
-static void open_tun(struct port *p, const char *pid)
+/* In the host's namespace. */
+static void open_tun(struct port *p)
 {
-	struct ifreq r = { .ifr_flags = IFF_TUN | IFF_NO_PI, .ifr_name = "lab0" };
-	char path[64];
-	int ns;
+	struct ifreq r = { .ifr_flags = IFF_TUN | IFF_NO_PI, .ifr_name = VETH_HOST_DEV };
 
-	snprintf(path, sizeof path, "/proc/%s/ns/net", pid);
-	ns = open(path, O_RDONLY | O_CLOEXEC);
-	if (ns < 0 || setns(ns, CLONE_NEWNET) < 0)
-		fail(path);
-	close(ns);
 	p->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (p->fd < 0 || ioctl(p->fd, TUNSETIFF, &r) < 0)
 		fail("/dev/net/tun");
+	r.ifr_qlen = TUN_QUEUE_PACKETS;
+	if (ioctl(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), SIOCSIFTXQLEN, &r) < 0)
+		fail("SIOCSIFTXQLEN");
 }
 
 static void open_packet(struct port *p, const char *dev)
@@ -127,35 +129,94 @@ static void carry_packet(struct port *from, struct port *to)
 	from->next = (from->next + (unsigned)n) % FRAMES;
 }
 
-int main(int argc, char **argv)
+/* Two hosts, and their ends here in p. */
+static void make_hosts(int tun, struct port *p, int *ns)
 {
-	struct port p[2] = { { .fd = -1 }, { .fd = -1 } };
-	struct pollfd w[2] = { { .events = POLLIN }, { .events = POLLIN } };
-	int tun = argc > 1 && strcmp(argv[1], "tun") == 0;
-	struct rusage u;
-	struct mono end;
-	double cpu, seconds;
+	struct ptcp_err e = { .msg = "" };
+	char peer[2][4] = { "va", "vb" };
+	struct ns_id ignored;
+	int here, r = ns_new(&here, &ignored, &e);
 
-	if (argc != 5)
-		return 2;
-	seconds = atof(argv[2]);
-	for (int i = 0; i < 2; i++) {
-		(tun ? open_tun : open_packet)(&p[i], argv[3 + i]);
-		w[i].fd = p[i].fd;
+	for (int i = 0; r == 0 && i < 2; i++) {
+		r = ns_new(&ns[i], &ignored, &e);
+		if (r == 0 && tun)
+			open_tun(&p[i]);
+		else if (r == 0)
+			r = veth_create(peer[i], here, 1500, &e);
+		if (r == 0)
+			r = veth_configure(0x0a000001u + (uint32_t)i, 0, &e);
 	}
-	printf("ready\n");
-	fflush(stdout);
-	end = mono_add_ns(mono_now(), (uint64_t)(seconds * 1e9));
-	while (mono_diff_ns(end, mono_now()) > 0) {
+	if (r == 0 && setns(here, CLONE_NEWNET) < 0)
+		fail("setns");
+	for (int i = 0; r == 0 && !tun && i < 2; i++) {
+		r = veth_bring_up(peer[i], &e);
+		if (r == 0)
+			open_packet(&p[i], peer[i]);
+	}
+	if (r < 0) {
+		fprintf(stderr, "iobench: %s\n", e.msg);
+		exit(1);
+	}
+}
+
+static pid_t run_flow(const char *dir, int ns, char **argv)
+{
+	char path[1000];
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(path, sizeof path, "%s/flow", dir);
+	if (setns(ns, CLONE_NEWNET) == 0)
+		execv(path, argv);
+	fail(path);
+	return -1;
+}
+
+/* Carry until the source has ended. */
+static double forward(int tun, struct port *p, pid_t source)
+{
+	struct pollfd w[2] = { { .fd = p[0].fd, .events = POLLIN },
+	    { .fd = p[1].fd, .events = POLLIN } };
+	struct mono start = mono_now();
+
+	while (waitpid(source, NULL, WNOHANG) == 0) {
 		poll(w, 2, 100);
 		for (int i = 0; i < 2; i++)
 			(tun ? carry_tun : carry_packet)(&p[i], &p[1 - i]);
 	}
+	return (double)mono_diff_ns(mono_now(), start) / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	struct port p[2] = { { .fd = -1 }, { .fd = -1 } };
+	char *sink[] = { "flow", "sink", NULL }, dir[900], *slash;
+	int tun = argc == 4 && strcmp(argv[1], "tun") == 0, ns[2];
+	struct rusage u;
+	double cpu_s, seconds;
+	pid_t listener, sender;
+
+	if (argc != 4 || (!tun && strcmp(argv[1], "packet") != 0)) {
+		fprintf(stderr, "usage: iobench tun|packet STREAMS SECONDS\n");
+		return 2;
+	}
+	snprintf(dir, sizeof dir, "%s", argv[0]);
+	slash = strrchr(dir, '/');
+	snprintf(slash ? slash : dir, 2, "%s", slash ? "" : ".");
+	make_hosts(tun, p, ns);
+	listener = run_flow(dir, ns[1], sink);
+	usleep(200000);
+	sender = run_flow(dir, ns[0], (char *[]){ "flow", "source", "-c", "cubic", "-n", argv[2],
+	    "-w", "0.5", "-t", argv[3], "10.0.0.2", NULL });
+	seconds = forward(tun, p, sender);
+	kill(listener, SIGKILL);
 	getrusage(RUSAGE_SELF, &u);
-	cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	cpu_s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
 	    (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-	printf("%s packets=%lu mbps=%.0f cpu_s=%.2f us_per_packet=%.2f\n", argv[1],
-	    packets, (double)bytes * 8e-6 / seconds, cpu,
-	    packets ? cpu * 1e6 / (double)packets : 0);
+	printf("%s packets=%lu mbps=%.0f cpu_percent=%.0f us_per_packet=%.2f\n", argv[1],
+	    packets, (double)bytes * 8e-6 / seconds, cpu_s / seconds * 100,
+	    packets ? cpu_s * 1e6 / (double)packets : 0);
 	return 0;
 }

@@ -26,3 +26,19 @@ $(lab_dir)/flow: $(lab_dir)/flow.o $(BUILD)/libptcp.a
 
 $(lab_dir)/udp: $(lab_dir)/udp.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(lab_dir)/iobench: $(patsubst %,$(lab_dir)/%.o,iobench ns veth) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+# make lab-selftest measures the laboratory's own accuracy (two minutes, root)
+# make lab-curves measures goodput over streams (hours; see tests/lab/curves for settings)
+# make lab-iobench compares two ways of carrying packets
+.PHONY: lab-selftest lab-curves lab-iobench
+lab-selftest: lab-programs
+	$(Q)$(lab_dir)/lab selftest
+
+lab-curves: lab-programs
+	$(Q)BUILD=$(BUILD) tests/lab/curves
+
+lab-iobench: lab-programs $(lab_dir)/iobench
+	$(Q)for n in 1 4; do for way in tun packet; do $(lab_dir)/iobench $$way $$n 4 || exit 1; done; done
