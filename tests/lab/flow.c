@@ -26,6 +26,7 @@
 #define MAX_STREAMS 256
 #define CHUNK_BYTES (128 * 1024)
 #define DISCARD_BYTES (1 << 20)
+#define STATE_SYN_SENT 2 /* TCP_SYN_SENT, which <linux/tcp.h> lacks */
 
 struct opts {
 	const char *address, *cc;
@@ -218,8 +219,11 @@ static int source(const struct opts *o)
 		read_info(&streams[i], &streams[i].was);
 	if (pump(streams, ep, mono_add_ns(t, (uint64_t)(o->time_s * 1e9))) < 0)
 		return complain("epoll_wait");
-	for (int i = 0; i < o->streams; i++)
+	for (int i = 0; i < o->streams; i++) {
 		read_info(&streams[i], &streams[i].is);
+		if (streams[i].fd >= 0 && streams[i].is.tcpi_state == STATE_SYN_SENT)
+			streams[i].failed = ETIMEDOUT; /* never connected */
+	}
 	return report(o, streams, (double)mono_diff_ns(mono_now(), t) / 1e9);
 }
 

@@ -121,7 +121,7 @@ ok "another comes up beside it" [ "$("$lab" list | grep -c ' up ')" = 2 ]
 fails "$lab" stats
 ok "which lab has to be said then" says 'say which with -n'
 ok "both have a host 10.0.0.2, each its own" [ "$("$lab" addr -n one b)" = "$("$lab" addr -n two s2)" ]
-ok "the other lab has no such listener" fails "$lab" exec -n two s1 "$bin/flow" source -t 0.1 "$("$lab" addr -n two s2)"
+ok "the other lab has no such listener" fails "$lab" exec -n two s1 "$bin/flow" source -t 1 "$("$lab" addr -n two s2)"
 "$lab" exec -n two s1 "$bin/udp" source -k 50 "$("$lab" addr -n two dst)"
 sleep 0.2
 # Less than 50: what the refusing host reports back makes some sends fail.
