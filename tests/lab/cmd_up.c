@@ -1,8 +1,6 @@
 /* lab up */
 #include "cmd.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,27 +29,33 @@ static void name_of(const char *path, char *name)
 		*dot = '\0';
 }
 
+/* A process id, or -1. */
+static pid_t pid_of(const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	return end == text || *end != '\0' || pid < 1 || pid > INT_MAX ? -1 : (pid_t)pid;
+}
+
 static int parse(struct up_opts *o, int argc, char **argv)
 {
 	const char *name = NULL;
-	int i;
 
 	memset(o, 0, sizeof *o);
-	for (i = 1; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		const char *a = argv[i];
 
 		if ((strcmp(a, "-n") == 0 || strcmp(a, "--name") == 0) && i + 1 < argc)
 			name = argv[++i];
 		else if ((strcmp(a, "-w") == 0 || strcmp(a, "--with") == 0) && i + 1 < argc)
-			o->with = (pid_t)atoi(argv[++i]);
+			o->with = pid_of(argv[++i]);
 		else if (a[0] == '-' || o->path)
 			return -1;
 		else
 			o->path = a;
-		if (i > 1 && strcmp(argv[i - 1], "-w") == 0 && o->with <= 0)
-			return -1;
 	}
-	if (o->path == NULL)
+	if (o->path == NULL || o->with < 0)
 		return -1;
 	if (name)
 		snprintf(o->name, sizeof o->name, "%s", strlen(name) < TOPO_NAME_BYTES ? name : "");
@@ -76,7 +80,8 @@ static void clear_all_crashed(void)
 	free(names);
 }
 
-static int up(const struct up_opts *o, struct topo *t, struct ptcp_err *e)
+/* *no_namespaces tells a machine where labs may not be made from other failures. */
+static int up(const struct up_opts *o, struct topo *t, int *no_namespaces, struct ptcp_err *e)
 {
 	char path[PATH_MAX];
 	struct keeper_opts k = { .name = o->name, .topology = o->path, .with_pidfd = -1 };
@@ -93,6 +98,7 @@ static int up(const struct up_opts *o, struct topo *t, struct ptcp_err *e)
 	if (k.lock_fd < 0)
 		return k.lock_fd;
 	r = keeper_start(t, &k, e);
+	*no_namespaces = r == PTCP_EREFUSED;
 	return r < 0 ? err_while(e, r, "lab %s", o->name) : 0;
 }
 
@@ -101,7 +107,7 @@ int cmd_up(int argc, char **argv)
 	struct up_opts o;
 	struct topo *t;
 	struct ptcp_err e;
-	int r;
+	int no_namespaces = 0, r;
 
 	if (parse(&o, argc, argv) < 0)
 		return cmd_usage(argv);
@@ -111,13 +117,13 @@ int cmd_up(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	clear_all_crashed();
-	r = up(&o, t, &e);
+	r = up(&o, t, &no_namespaces, &e);
 	if (r == 0)
 		printf("lab %s is up: %d hosts, %d links\n", o.name, t->hosts, t->links);
 	topo_free(t);
 	if (r < 0) {
 		cmd_fail(&e);
-		return r == PTCP_EREFUSED && strstr(e.msg, "namespace") ? EXIT_NO_NAMESPACES : 1;
+		return no_namespaces ? EXIT_NO_NAMESPACES : 1;
 	}
 	return 0;
 }
