@@ -39,37 +39,44 @@ static int means(const char *word, const struct topo_link *l, int d)
 
 typedef void link_fn(struct emu *m, int link, struct link_conf *c);
 
-/* Call fn for each link meant; NULL if there was one, else the complaint. A first
- * pass with try = 1 lets settings be checked before any is made. */
+/* Change c by "key=value" words; NULL or the complaint. */
+static char *apply(struct link_conf *c, int n, char **settings)
+{
+	for (int i = 0; i < n; i++) {
+		char key[16], *value = strchr(settings[i], '=');
+		struct ptcp_err e;
+
+		if (value == NULL)
+			return say("error: \"%s\" should be key=value\n", settings[i]);
+		snprintf(key, sizeof key, "%.*s", (int)(value - settings[i]), settings[i]);
+		if (params_set(c, key, value + 1, &e) < 0)
+			return say("error: %s\n", e.msg);
+	}
+	return NULL;
+}
+
+/* Call fn for each link meant, with its parameters changed by the settings. NULL, or
+ * the complaint; then fn was called for none. */
 static char *each_meant(struct emu *m, const char *word, link_fn *fn, int n, char **settings)
 {
+	struct link_conf c;
+	char *error = apply(&(struct link_conf){ 0 }, n, settings);
 	int found = 0;
 
-	for (int try = n > 0; try >= 0; try--)
-		for (int i = 0; i < m->topo->links; i++)
-			for (int d = 0; d <= m->topo->link[i].both; d++) {
-				int at = emu_link(m->topo, i, d);
-				struct link_conf c = m->net.link[at].link.conf;
-				struct ptcp_err e;
+	for (int i = 0; error == NULL && i < m->topo->links; i++)
+		for (int d = 0; d <= m->topo->link[i].both; d++) {
+			int at = emu_link(m->topo, i, d);
 
-				if (!means(word, &m->topo->link[i], d))
-					continue;
-				found = 1;
-				for (int k = 0; k < n; k++) {
-					char key[16], *value = strchr(settings[k], '=');
-
-					if (value == NULL)
-						return say("error: \"%s\" should be key=value\n",
-						    settings[k]);
-					snprintf(key, sizeof key, "%.*s",
-					    (int)(value - settings[k]), settings[k]);
-					if (params_set(&c, key, value + 1, &e) < 0)
-						return say("error: %s\n", e.msg);
-				}
-				if (!try)
-					fn(m, at, &c);
-			}
-	return found ? NULL : say("error: there is no link \"%s\"\n", word);
+			if (!means(word, &m->topo->link[i], d))
+				continue;
+			c = m->net.link[at].link.conf;
+			apply(&c, n, settings); /* what suits one link suits all */
+			fn(m, at, &c);
+			found = 1;
+		}
+	if (error == NULL && !found)
+		error = say("error: there is no link \"%s\"\n", word);
+	return error;
 }
 
 static uint64_t run_to_now(struct emu *m)
