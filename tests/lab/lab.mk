@@ -8,7 +8,7 @@ lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp
 
 # What `make check` runs besides the unit tests in TESTS: see Makefile.
 TESTS += lab/test_link lab/test_net lab/test_topo
-lab_CHECKS := tests/lab/test_lab.sh
+lab_CHECKS := tests/lab/test_lab.sh tests/lab/test_curves.sh
 lab_CHECK_NEEDS := $(lab_BINS)
 
 lab_unit_OBJS := $(patsubst %,$(lab_dir)/%.o,rng red link net vclock params topo)
