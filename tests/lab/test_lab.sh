@@ -80,39 +80,55 @@ udp() {
 	"$lab" exec a "$bin/udp" source -r "$1" -k "$2" "$("$lab" addr b)"
 	wait $sink
 }
-# Neighbours take these machines away at times, so a measurement has three tries.
-within() {
-	local what=$1 low=$2 high=$3 v=
-	shift 3
+tcp() {
+	"$lab" exec a "$bin/flow" source -n "$1" -w 1 -t 2 -c reno "$("$lab" addr b)" | tail -1 >"$dir/seen"
+}
+stalled() { "$lab" stats -n one link/fwd | sed -n 's/.*stalled_ms=\([0-9]*\).*/\1/p'; }
+# Measure: name, value, least, most, command. Neighbours take these machines away at
+# times, so there are three tries, and where the emulator noticed stalls in every one
+# of them the result says nothing.
+measured() {
+	local name=$1 what=$2 low=$3 high=$4 v before untroubled=
+	shift 4
 	for _ in 1 2 3; do
+		before=$(stalled)
 		"$@"
 		v=$(value "$what" <"$dir/seen")
-		between "${v:-0}" "$low" "$high" && return 0
-		echo "# $what=$v is not in $low..$high"
+		if between "${v:-0}" "$low" "$high"; then
+			echo "ok $name"
+			return
+		fi
+		before=$(($(stalled) - before))
+		[ $before -gt 5 ] || untroubled=1
+		echo "# $name: $what=$v is not in $low..$high; stalled $before ms"
 	done
-	false
+	if [ $untroubled ]; then
+		echo "not ok $name"
+	else
+		echo "ok $name # SKIP the machine was taken away in each of three tries"
+	fi
 }
-"$lab" set link rate=10Mbit/s delay=30ms queue="200 packets"
-ok "10 Mbit/s are 10 Mbit/s" within mbps 9.8 10.2 udp 1100 900
-ok "30 ms and sending are 31.2 ms" within delay_p50_ms 31 32.2 udp 200 100
+"$lab" set link rate=10Mbit/s delay=30ms queue="2000 packets"
+# Sent faster than carried: the queue lasts, whatever keeps the sender from its work.
+measured "10 Mbit/s are 10 Mbit/s" mbps 9.8 10.2 udp 5000 900
+measured "30 ms and sending are 31.2 ms" delay_p50_ms 31 32.2 udp 200 100
 "$lab" set link/fwd loss=50%
-ok "half is lost" within received 120 180 udp 600 300
+measured "half is lost" received 120 180 udp 600 300
 "$lab" set link loss=0 jitter=20ms reorder=yes
-ok "jitter may reorder" within reordered 1 300 udp 600 300
+measured "jitter may reorder" reordered 1 300 udp 600 300
 "$lab" set link jitter=0 reorder=no
 "$lab" cut link
 fails udp 200 20
 ok "a cut link carries nothing" [ "$(value received <"$dir/seen")" != 20 ]
 ok "a cut is seen in the counters" [ "$("$lab" stats link/fwd | value drop_cut)" -gt 0 ]
 "$lab" restore link
-ok "a restored link carries all" within received 20 20 udp 200 20
+measured "a restored link carries all" received 20 20 udp 200 20
 
 "$lab" exec b "$bin/flow" sink >/dev/null &
 sink=$!
 sleep 0.2
 "$lab" set link rate=20Mbit/s delay=5ms queue=50p
-"$lab" exec a "$bin/flow" source -n 4 -w 1 -t 2 -c reno "$("$lab" addr b)" >"$dir/out"
-ok "four TCP streams fill the link" between "$(value mbps <"$dir/out" | tail -1)" 17 19.5
+measured "four TCP streams fill the link" mbps 17 19.5 tcp 4
 
 # ------------------------------------------------- two labs, and ends
 
