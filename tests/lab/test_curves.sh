@@ -37,15 +37,20 @@ else
 fi
 
 rm -rf "$OUT"
-measure() { SCENARIOS=2 CCS=cubic MS=1 NS=2 RUNS=1 WARM=1 TIME=1 JOBS=1 STALL_LIMIT=100 "$here/curves" >"$dir/log" 2>&1; }
+measure() { # STALL_LIMIT N
+	SCENARIOS=2 CCS=cubic MS=1 NS=$2 RUNS=1 WARM=1 TIME=1 JOBS=1 STALL_LIMIT=$1 \
+		"$here/curves" >"$dir/log" 2>&1
+}
 "$BUILD/tests/lab/lab" up -n try -w $$ "$here/topologies/pair.yaml" >"$dir/log" 2>&1
 if [ $? -eq 77 ]; then
 	echo "ok a point is measured # SKIP $(cat "$dir/log")"
 	exit 0
 fi
-measure
+measure 100 2
 row=$(sed -n 2p "$OUT/runs.csv")
 ok "a point is measured" awk -F, -v r="$row" 'BEGIN { split(r, f); exit !(f[1] == 2 && f[6] > 5 && f[9] > 1 && f[6] + f[9] < 97) }'
-measure
-ok "and not once more" [ "$(cat "$OUT/runs.csv" | wc -l)" = 2 ]
+ok "no run is marked below the limit" [ "${row##*,}" = '' ]
+measure -1 "2 1"
+ok "what is there is not measured once more" [ "$(grep -c ^2,cubic,1,2 "$OUT/runs.csv")" = 1 ]
+ok "a run above the limit is marked" grep -q '^2,cubic,1,1,.*,marked$' "$OUT/runs.csv"
 ok "its labs are down" [ "$("$BUILD/tests/lab/lab" list | cut -d' ' -f1)" = try ]
