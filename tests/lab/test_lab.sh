@@ -165,7 +165,9 @@ ok "down finds what still ran in it" gone $sink
 ok "and removes it" [ -z "$("$lab" list)" ]
 
 "$lab" up -n four -w $$ "$here/topologies/pair.yaml" >/dev/null
-kill -9 "$(state four keeper)" "$(state four emulator)"
+keeper=$(state four keeper)
+kill -9 "$keeper" "$(state four emulator)"
+gone "$keeper"
 "$lab" up -n four -w $$ "$here/topologies/pair.yaml" >"$dir/out" 2>&1
 ok "up clears a crashed lab away" says 'cleared away'
 ok "and takes its name" says 'lab four is up'
