@@ -208,12 +208,12 @@ static void clock_stops(void **state)
 
 	(void)state;
 	vclock_init(&c, 100 * MS);
-	assert_int_equal(vclock_tick(&c, 100 * MS + MS / 2, 0), 100 * MS + MS / 2);
+	assert_int_equal(vclock_tick(&c, 101 * MS, 0), 101 * MS);
 	/* A sleep as long as it was meant is none of the machine's doing. */
-	assert_int_equal(vclock_tick(&c, 150 * MS + MS / 4, 150 * MS), 150 * MS + MS / 4);
+	assert_int_equal(vclock_tick(&c, 151 * MS, 150 * MS), 151 * MS);
 	assert_int_equal(c.stalls, 0);
-	/* Half a millisecond late is not a stall, more is: the whole of it. */
-	assert_int_equal(vclock_tick(&c, 160 * MS + MS / 2, 160 * MS), 160 * MS + MS / 2);
+	/* 2 ms late is not a stall, more is: the whole of it. */
+	assert_int_equal(vclock_tick(&c, 162 * MS, 160 * MS), 162 * MS);
 	assert_int_equal(vclock_tick(&c, 175 * MS, 170 * MS), 170 * MS);
 	assert_int_equal(c.stalls, 1);
 	assert_int_equal(c.stalled_ns, 5 * MS);

@@ -2,16 +2,13 @@
  * away from the emulator. A lateness over VCLOCK_STALL_NS stops the clock for all
  * of it, so that links neither drop nor deliver in a burst what they could not
  * serve in time; it is counted, for whoever judges the measurement. Pure: the
- * caller reads the real clock.
- *
- * 2 ms would do for rates and delays. But 2 ms of 100 Mbit/s are 17 packets at once,
- * hence 17 acknowledgements, and that burst overflows a queue of 25. */
+ * caller reads the real clock. */
 #ifndef LAB_VCLOCK_H
 #define LAB_VCLOCK_H
 
 #include <stdint.h>
 
-#define VCLOCK_STALL_NS 500000u
+#define VCLOCK_STALL_NS 2000000u
 
 struct vclock {
 	uint64_t started_ns;   /* real */
