@@ -66,6 +66,7 @@ link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(fil
 layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
+test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_PROGRAMS)
 
 all: $(BUILD)/ptcp
 
@@ -82,6 +83,8 @@ $(BUILD)/%.o: %.c Makefile
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
+
+include tests/lab/lab.mk
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -134,7 +137,7 @@ uninstall:
 
 # make check builds and runs all tests; T=core/units only those whose name contains that.
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS) $(test_HELPERS)
+	$(Q)$(MAKE) --no-print-directory -j2 all $(test_NEEDS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
@@ -197,4 +200,4 @@ clean:
 	rm -rf build build-*
 
 help:
-	@sed -n 's/^# \(make [a-z]*.*\)/\1/p' Makefile
+	@sed -n 's/^# \(make [a-z]*.*\)/\1/p' Makefile tests/lab/lab.mk
