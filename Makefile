@@ -37,7 +37,7 @@ TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_e
 TESTS += cli/test_options cli/test_output cli/test_command
 test_SCRIPTS := tests/layers tests/docs
 e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
-	tests/e2e/test_failures
+	tests/e2e/test_failures tests/hostile/test_hostile
 
 # ------------------------------------------------------------- Compiling
 
@@ -62,7 +62,7 @@ test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 # The tool needs the library whole; so do the tests that run it.
 tool      := $(if $(filter lib,$(libptcp_LAYERS)),$(BUILD)/ptcp)
 test_SCRIPTS += $(if $(tool),$(e2e_SCRIPTS))
-test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent $(BUILD)/tests/hostile/hostile
 
 .DEFAULT_GOAL := all
 .PHONY: all check clean demo fuzz fuzz-seeds help install setup uninstall bench-hash bench-small FORCE
@@ -91,8 +91,10 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 		$(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
 
-$(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
+$(filter $(BUILD)/tests/e2e/%,$(test_HELPERS)): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,jansson)
+
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,client server peer)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TOOL_PC)) -lm

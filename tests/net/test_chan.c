@@ -630,8 +630,7 @@ static void freed_in_each_callback(void **state)
 				p.b.shut = true;
 			}
 			start_pair(&p, true);
-			assert_true(nf_run_until(p.l, &p.b.closed, whens[i] == IN_CLOSED ? 200 : 5000) ||
-			    whens[i] == IN_CLOSED);
+			assert_true(nf_run_until(p.l, whens[i] == IN_CLOSED ? &p.a.closed : &p.b.closed, 10000));
 			assert_null(p.a.c);
 			end_pair(&p);
 		}
