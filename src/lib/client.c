@@ -417,9 +417,9 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 			err_set(&partial, PTCP_EIO, "nothing was transferred: all that was named failed (see above)");
 		why = &partial;
 	}
+	finish(t, why); /* `why` may be the party's */
 	party_free(p);
 	t->party = NULL;
-	finish(t, why);
 }
 
 
