@@ -96,11 +96,11 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 	struct party *p = served_find(&s->sessions, j->session);
 	struct chan *c = guest_take_chan(g);
 
-	guest_free(g);
 	if (p != NULL)
 		party_add_stream(p, j->stream, c);
 	else
 		chan_free(c); /* it ended in between */
+	guest_free(g); /* and with it `j` */
 }
 
 static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
