@@ -50,8 +50,9 @@ store_TESTS := dir hash io walk source sink entry race torture
 cli_TESTS   := options output command
 TEST_LAYERS := core wire model xfer store net cli
 test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
-	tests/e2e/test_trust tests/e2e/test_failures
+	tests/e2e/test_trust tests/e2e/test_failures tests/hostile/test_hostile
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+test_PROGRAMS := $(BUILD)/tests/hostile/hostile
 
 # ------------------------------------------------------------- Compiling
 
@@ -106,6 +107,8 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
+
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,client server peer)
 
 # --------------------------------------------------- Showing, installing
 

@@ -414,7 +414,7 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 		emit(t, &ev);
 	if (!failed && t->last.failed > 0) {
 		failed = true;
-		/* In doubt: nothing done at all is a failure, not a outcome success. */
+		/* In doubt: nothing done at all is a failure, not a partial success. */
 		err_set(&outcome, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
 		    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
 		    (unsigned long long)t->last.failed, t->last.failed == 1 ? "file" : "files");

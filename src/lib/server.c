@@ -97,11 +97,11 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 	struct chan *c = guest_take_chan(g);
 	uint16_t number = j->stream; /* j is the guest's */
 
-	guest_free(g);
 	if (p != NULL)
 		party_add_stream(p, number, c);
 	else
 		chan_free(c); /* it ended in between */
+	guest_free(g); /* and with it `j` */
 }
 
 static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };

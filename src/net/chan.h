@@ -22,7 +22,8 @@ struct chan_ops {
 	/* There is room again after chan_write() took less than was given. */
 	void (*writable)(void *arg);
 	/* `why` NULL: the peer closed in good order. What had arrived until then has been read (or
-	 * offered, to a channel that is paused), also when sending failed first. */
+	 * offered, to a channel that is paused), also when sending failed first. It lasts for the call, also
+	 * when the channel is freed there. */
 	void (*closed)(void *arg, const struct ptcp_err *why);
 };
 
