@@ -32,7 +32,7 @@ TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_e
 	wire/test_frame wire/test_start wire/test_entry \
 	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
 	store/test_sink store/test_entry store/test_race store/test_torture
-TESTS += xfer/test_worlds xfer/test_states xfer/test_session
+TESTS += xfer/test_worlds xfer/test_states xfer/test_session xfer/test_sender xfer/test_receiver
 TESTS += cli/test_options cli/test_output cli/test_command
 test_SCRIPTS := tests/layers tests/docs
 e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
