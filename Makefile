@@ -32,7 +32,8 @@ TESTS := core/test_units core/test_buf core/test_text core/test_list core/test_e
 	wire/test_frame wire/test_start wire/test_entry \
 	store/test_dir store/test_hash store/test_io store/test_walk store/test_source \
 	store/test_sink store/test_entry store/test_race store/test_torture
-TESTS += xfer/test_worlds xfer/test_states xfer/test_session xfer/test_sender xfer/test_receiver
+TESTS += xfer/test_worlds xfer/test_states xfer/test_session xfer/test_sender xfer/test_receiver \
+	xfer/test_torture
 TESTS += cli/test_options cli/test_output cli/test_command
 test_SCRIPTS := tests/layers tests/docs
 e2e_SCRIPTS  := tests/e2e/test_cli tests/e2e/test_send_recv tests/e2e/test_trust \
@@ -83,6 +84,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
+$(BUILD)/tests/xfer/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc,-Wl,--wrap=$(f))
 $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 # The tool's parts against a fake of the library.
