@@ -332,6 +332,53 @@ static void lost_blocks_go_first(void **state)
 	one_fini(&o);
 }
 
+/* A copy is made once, of what is old, when nothing else is left to do; and once more when the
+ * copy is lost. */
+static void copies(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	snd_listed(snd_of(&o), 1, 0, false);
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 1);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(take(&o, 1), UINT32_MAX); /* more may come */
+	snd_listed(snd_of(&o), 1, 0, true);
+	assert_int_equal(take(&o, 0), UINT32_MAX); /* it has it */
+	assert_int_equal(again(&o, 1, id), 0);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(take(&o, 2), UINT32_MAX);
+	snd_stream_lost(snd_of(&o), 1);
+	assert_int_equal(again(&o, 2, id), 0);
+	one_ack(&o, id, 0);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+/* A stream waits for as long as it takes itself, and says until when. */
+static void patience(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL), due;
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	o.now_ns += 100 * NS_PER_MS;
+	one_ack(&o, id, 1);
+	due = NS_PER_S + 250 * NS_PER_MS; /* 50 ms and twice its 100 */
+	assert_int_equal(take(&o, 1), UINT32_MAX);
+	assert_in_range(snd_deadline(snd_of(&o)).ns, due, due + 2);
+	one_tick(&o, 149 * NS_PER_MS);
+	assert_int_equal(take(&o, 1), UINT32_MAX);
+	one_tick(&o, 1 * NS_PER_MS + 2);
+	assert_int_equal(take(&o, 1), 0);
+	one_fini(&o);
+}
+
 static void a_stalled_stream_is_told_of_once(void **state)
 {
 	struct wire_ping busy = { WIRE_WRITING, 1 }, idle = { WIRE_IDLE, 1 };
@@ -504,6 +551,8 @@ int main(void)
 		cmocka_unit_test(acknowledged_without_its_term),
 		cmocka_unit_test(changed_too_late),
 		cmocka_unit_test(lost_blocks_go_first),
+		cmocka_unit_test(copies),
+		cmocka_unit_test(patience),
 		cmocka_unit_test(a_stalled_stream_is_told_of_once),
 		cmocka_unit_test(stalled_with_what_nobody_waits_for),
 		cmocka_unit_test(small_files_share_jobs),
