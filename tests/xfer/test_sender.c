@@ -332,6 +332,24 @@ static void lost_blocks_go_first(void **state)
 	one_fini(&o);
 }
 
+/* Also of a file that had nothing more to send, before new ones of another. */
+static void lost_blocks_go_before_other_files(void **state)
+{
+	struct snd_job job;
+	struct one o;
+	uint64_t id = sending(&o, 1, WIRE_SEND_ALL), next = one_offer(&o, WIRE_FILE, 9 * BLOCK);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	one_answer(&o, next, WIRE_SEND_ALL);
+	assert_int_equal(again(&o, 1, next), 0);
+	snd_stream_lost(snd_of(&o), 0);
+	assert_true(snd_take(snd_of(&o), 1, now(&o), &job));
+	assert_int_equal(job.extent[0].id, id);
+	assert_int_equal(again(&o, 1, next), 1);
+	one_fini(&o);
+}
+
 /* A copy is made once, of what is old, when nothing else is left to do; and once more when the
  * copy is lost. */
 static void copies(void **state)
@@ -551,6 +569,7 @@ int main(void)
 		cmocka_unit_test(acknowledged_without_its_term),
 		cmocka_unit_test(changed_too_late),
 		cmocka_unit_test(lost_blocks_go_first),
+		cmocka_unit_test(lost_blocks_go_before_other_files),
 		cmocka_unit_test(copies),
 		cmocka_unit_test(patience),
 		cmocka_unit_test(a_stalled_stream_is_told_of_once),

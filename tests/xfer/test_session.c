@@ -431,6 +431,24 @@ static void a_peer_that_never_reads(void **state)
 	one_fini(&o);
 }
 
+/* Memory was short once: the session ends, and its peer is told why. */
+static void the_last_word_is_said(void **state)
+{
+	struct wire_error f;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run(&o, true, true);
+	session_outbox(o.s)->failed = true;
+	one_tick(&o, 0);
+	assert_true(o.ended == 1 && o.why.code == PTCP_ENOMEM);
+	assert_int_equal(one_said(&o, &p), WIRE_ERROR);
+	assert_int_equal(wire_error_decode(&f, p, NULL), 0);
+	assert_int_equal(f.code, -PTCP_ENOMEM);
+	one_fini(&o);
+}
+
 static void what_the_outbox_cuts(void **state)
 {
 	struct outbox out = { .b = BUF_INIT };
@@ -468,6 +486,7 @@ int main(void)
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),
 		cmocka_unit_test(a_peer_that_never_reads),
+		cmocka_unit_test(the_last_word_is_said),
 		cmocka_unit_test(what_the_outbox_cuts),
 	};
 	return cmocka_run_group_tests_name("xfer/session", tests, NULL, NULL);
