@@ -44,7 +44,7 @@ TEST_PC := cmocka
 core_TESTS  := units buf text list err clock
 wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
-xfer_TESTS  := worlds states
+xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source sink entry race torture
 cli_TESTS   := options output command
@@ -94,7 +94,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
+$(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)

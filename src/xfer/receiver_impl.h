@@ -15,7 +15,7 @@ struct item {
 	void *cookie;
 	enum rcv_state state;
 	uint8_t type;
-	bool ended;               /* a directory that failed, kept for its children */
+	bool ended;               /* kept, a directory's, for its children */
 	bool has_digest;
 	uint32_t children, depth;
 	struct list waiting;      /* in its directory's waiters, or in runnable */
