@@ -118,8 +118,7 @@ static void parts_in_order(void **state)
 	assert_int_equal(o.checks, 0);
 	blocks(&o, id, false, 102, 97);
 	st = snd_stats(snd_of(&o));
-	assert_true(st.resumed_bytes == 194u * BLOCK && st.acked_bytes == 200u * BLOCK &&
-	    st.sent_bytes == 6u * BLOCK);
+	assert_true(st.resumed_bytes == 194u * BLOCK && st.acked_bytes == 200u * BLOCK);
 	finish(&o, id, 200 * 201 / 2);
 	one_fini(&o);
 }
