@@ -83,7 +83,7 @@ struct span {
 
 /* What a side can do beyond version 1; in use when both list it. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection, as stream 0 */
+	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
 	WIRE_ABLE_HARDLINK = 2     /* takes HARDLINK entries */
 };
 
@@ -303,7 +303,7 @@ int wire_done_decode(struct wire_done *f, struct span in, struct ptcp_err *e);
 /* ---- Both ways --------------------------------------------------------------- */
 
 /* This entry fails, the session goes on. From the sender: the receiver drops it and
- * answers DONE; from the receiver: nothing more comes of it. */
+ * answers FAIL; from the receiver: nothing more comes of it. */
 struct wire_fail {
 	uint64_t id;
 	uint16_t code; /* as in ERROR */
