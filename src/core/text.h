@@ -16,4 +16,8 @@ const char *text_escape(char *out, size_t cap, const char *name);
  * NUL among its n bytes, neither "." nor "..". */
 bool text_name_ok(const char *name, size_t n);
 
+/* Decodes %XX; false for a malformed escape, %00, or what does not fit into `cap` with its NUL. `out`
+ * is then undefined. */
+bool text_unpercent(char *out, size_t cap, const char *text);
+
 #endif

@@ -367,6 +367,23 @@ static int add_target(struct ptcp_transfer *t, struct party *p, struct ptcp_err 
 	return r;
 }
 
+/* A server may choose no names: what lies on top must be one of the sources, by its last component,
+ * unless a source's contents were asked for (then nobody knows their names). */
+static bool on_wanted(void *arg, const char *name)
+{
+	struct ptcp_transfer *t = arg;
+	struct span rest = { t->paths, t->paths_bytes }, path;
+	size_t n = strlen(name);
+	uint8_t flags;
+
+	while (wire_path_next(&rest, &flags, &path))
+		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
+		    (path.n == n || path.p[path.n - n - 1] == '/')))
+			return true;
+	return false;
+}
+
 static void on_running(void *arg, struct party *p)
 {
 	struct ptcp_transfer *t = arg;
@@ -426,9 +443,9 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	finish(t, failed ? &outcome : NULL);
 }
 
-
 static const struct party_ops party_ops = {
-	NULL, on_running, on_file, on_warning, on_streams, on_gone
+	.running = on_running, .wanted = on_wanted, .file = on_file, .warning = on_warning,
+	.streams = on_streams, .gone = on_gone
 };
 
 /* ---- Connecting ---- */

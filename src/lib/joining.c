@@ -282,6 +282,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
 		.host = p->o.host, .number = number, .chan = c,
+		.worker = p->id[0] + number, /* so that not all sessions of a server start at the same */
 		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,
 		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p
 	};

@@ -271,6 +271,11 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
 		return RCV_REFUSE;
 	}
+	if (parent == NULL && !p->rcv->renames && p->o.ops->wanted != NULL &&
+	    !p->o.ops->wanted(p->o.arg, t->name)) {
+		err_set(e, PTCP_EREFUSED, "not asked for");
+		return RCV_REFUSE;
+	}
 	if (f->type != WIRE_DIR)
 		return RCV_ACCEPT;
 	enqueue(p, t, WORK_MKDIR);

@@ -253,7 +253,8 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 }
 
 static const struct party_ops party_ops = {
-	on_open, on_running, on_file, on_warning, on_streams, on_gone
+	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning,
+	.streams = on_streams, .gone = on_gone
 };
 
 int served_new(struct served_set *t, struct chan *c, const char *address,

@@ -1,6 +1,6 @@
 /* A byte channel to a peer: TLS over a connected socket, or raw after the one hand-over out of TLS.
  *
- * Belongs to one loop and its thread; chan_move() takes it to another. Callbacks come from the
+ * Belongs to one loop and its thread; chan_depart() and chan_arrive() take it to another. Callbacks come from the
  * loop, never from within a call of chan_*(). After `closed` (once) only chan_free() is left. */
 #ifndef NET_CHAN_H
 #define NET_CHAN_H

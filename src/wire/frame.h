@@ -83,7 +83,7 @@ struct span {
 
 /* What a side can do beyond version 1; in use when both list it. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection, as stream 0 */
+	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
 	WIRE_ABLE_HARDLINK = 2     /* takes HARDLINK entries */
 };
 

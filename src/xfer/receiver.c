@@ -66,7 +66,6 @@ static void release(struct item *f)
 	}
 }
 
-/* The entry is over and its slot free; `why` NULL: complete. */
 void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err *why)
 {
 	r->slot[wire_slot(f->id)] = NULL;
