@@ -534,8 +534,8 @@ static void bitmap_bomb(unsigned port, char **arguments)
 	(void)arguments;
 	for (i = 0; i < 100; i++) {
 		snprintf(name, sizeof name, "bomb%u", i);
-		send_entry(s.control, WIRE_FILE, ID(i, 1), 0, name, strlen(name), UINT64_C(1) << 48, NULL);
-		accepted += answer(&s, ID(i, 1)) != 0;
+		send_entry(s.control, WIRE_FILE, ID(i, i + 1), 0, name, strlen(name), UINT64_C(1) << 48, NULL);
+		accepted += answer(&s, ID(i, i + 1)) != 0;
 	}
 	if (accepted > 8)
 		die("%u files of 2^48 bytes are accepted at once", accepted);
