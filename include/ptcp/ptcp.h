@@ -19,12 +19,6 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define PTCP_API __attribute__((visibility("default")))
-#else
-#define PTCP_API
-#endif
-
 #define PTCP_PORT 7811
 #define PTCP_STREAMS_MAX 128
 

@@ -273,7 +273,8 @@ static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 	t->sample[i].at = now;
 	t->sample[i].bytes = ev->bytes;
 	t->n_samples++;
-	ev->eta_s = ev->total_known && ev->rate_bps > 0 ?
+	/* The peer's total may be anything. */
+	ev->eta_s = ev->total_known && ev->rate_bps > 0 && ev->total_bytes >= ev->bytes ?
 	    8.0 * (double)(ev->total_bytes - ev->bytes) / ev->rate_bps : -1;
 }
 

@@ -233,9 +233,12 @@ static void on_gone(void *arg, struct stream *s)
 	struct party *p = arg;
 	unsigned number = stream_number(s);
 
-	p->n_ending--;
-	if (p->stream[number] == s)
+	if (p->stream[number] == s) { /* stopped with the session, not lost */
 		p->stream[number] = NULL;
+		p->n_up--;
+	} else {
+		p->n_ending--;
+	}
 	stream_free(s);
 	party_pump(p);
 }

@@ -110,9 +110,11 @@ static void do_work(struct item *t)
 	}
 }
 
+/* Only what is on disk waits for the store: else a sender could offer and fail files faster than a slow
+ * disk lets go of them, without end, as they hold no slot any more. */
 static void item_over(struct party *p, struct item *t)
 {
-	if (t->discard && t->sink != NULL) {
+	if (t->discard && t->sink != NULL && !sink_give_up(t->sink)) {
 		t->discard = false;
 		enqueue(p, t, WORK_DISCARD);
 	} else {
