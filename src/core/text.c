@@ -37,14 +37,14 @@ static size_t printable(const unsigned char *p)
 	return n;
 }
 
-const char *text_escape(char *out, size_t cap, const char *name)
+static const char *escape(char *out, size_t cap, const char *name, bool quoted)
 {
 	const unsigned char *p = (const unsigned char *)name;
 	size_t used = 0, cut = 0, n; /* cut: where ".." still fits behind */
 	char one[8];
 
 	while (*p != '\0') {
-		if ((n = printable(p)) > 0) {
+		if ((n = printable(p)) > 0 && !(quoted && *p == '"')) {
 			memcpy(one, p, n);
 			p += n;
 		} else if (*p == '\\') {
@@ -65,6 +65,16 @@ const char *text_escape(char *out, size_t cap, const char *name)
 	}
 	out[used] = '\0';
 	return out;
+}
+
+const char *text_escape(char *out, size_t cap, const char *name)
+{
+	return escape(out, cap, name, false);
+}
+
+const char *text_escape_quoted(char *out, size_t cap, const char *name)
+{
+	return escape(out, cap, name, true);
 }
 
 bool text_name_ok(const char *name, size_t n)

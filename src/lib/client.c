@@ -85,9 +85,9 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		memcpy(&t->o, o, o->size);
 	}
 	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
-	    !(t->o.timeout_s >= 0.1 && t->o.timeout_s <= 86400) ||
+	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
 	    (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.1s to 24h) or address "
+		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h) or address "
 		    "family out of range", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
@@ -390,18 +390,15 @@ static void on_running(void *arg, struct party *p)
 	struct ptcp_transfer *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
 		.peer_fingerprint = t->fingerprint, .eta_s = -1 };
-
 	struct ptcp_err why;
 
-	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0) {
-		session_fail(party_session(p), &why);
-		return;
-	}
 	t->announced = true;
 	t->sample[0].at = mono_now();
 	t->n_samples = 1;
 	emit(t, &ev);
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
+	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+		session_fail(party_session(p), &why);
 }
 
 /* ---- The end ---- */
@@ -689,9 +686,12 @@ void ptcp_transfer_cancel(struct ptcp_transfer *t)
 
 void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 {
-	*r = (struct ptcp_result){
-		.size = sizeof *r, .bytes = t->last.file_bytes, .wire_bytes = t->last.wire_bytes,
-		.resumed_bytes = t->last.resumed_bytes, .files = t->last.files, .failed = t->last.failed,
-		.warnings = t->warnings, .seconds = t->seconds, .streams = t->last.streams_most
+	struct ptcp_result all = {
+		.size = r->size < sizeof all ? r->size : sizeof all, .bytes = t->last.file_bytes,
+		.wire_bytes = t->last.wire_bytes, .resumed_bytes = t->last.resumed_bytes,
+		.files = t->last.files, .failed = t->last.failed, .warnings = t->warnings,
+		.seconds = t->seconds, .streams = t->last.streams_most
 	};
+
+	memcpy(r, &all, all.size);
 }

@@ -223,9 +223,15 @@ void joining_stop(struct party *p)
 
 /* ---- Streams come and go ---- */
 
+/* Under TLS nobody but the peer itself can have broken the protocol, and joining again would only
+ * repeat it; in clear it may have been the path. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
-	party_stream_lost(arg, s, why);
+	struct party *p = arg;
+
+	if (why->code == PTCP_EPROTO && p->cipher != PTCP_CIPHER_NONE && !p->over)
+		party_fail(p, why);
+	party_stream_lost(p, s, why);
 }
 
 static void on_gone(void *arg, struct stream *s)

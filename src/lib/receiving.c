@@ -142,6 +142,8 @@ static void work_done(struct party *p, struct item *t)
 		item_over(p, t);
 		return;
 	}
+	if (p->over)
+		return; /* nothing new is begun; session_drop() ends it */
 	if (t->result < 0) {
 		if (disk_full(p, &t->why))
 			return;
