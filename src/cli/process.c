@@ -21,8 +21,8 @@ void process_prepare(void)
 	int fd;
 
 	/* a socket must never become "standard error" */
-	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
-		;
+	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
+		; /* read-only: who writes to a closed standard output is told so */
 	if (fd > STDERR_FILENO)
 		close(fd);
 	signal(SIGPIPE, SIG_IGN);

@@ -329,6 +329,22 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 
 /* ---- Where from, where to ---- */
 
+/* Whether one of the sources before this one would land under the same name. */
+static bool named_before(const struct ptcp_transfer *t, size_t source, const char *name)
+{
+	size_t i, n, len = strlen(name);
+	const char *s;
+
+	for (i = 0; i < source; i++) {
+		s = t->local[i];
+		n = strlen(s);
+		if (!place_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
+		    (n == len || s[n - len - 1] == '/'))
+			return true;
+	}
+	return false;
+}
+
 /* The user's own sources; one that cannot be found is a failed file, not the end. */
 static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
 {
@@ -343,7 +359,12 @@ static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err
 			r = party_send_missing(p, t->local[i], &why);
 			continue;
 		}
-		r = party_send_from(p, dir, name[0] != '\0' ? name : NULL, e);
+		if (name[0] != '\0' && named_before(t, i, name)) {
+			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it apart, or to another place)");
+			r = party_send_missing(p, t->local[i], &why);
+		} else {
+			r = party_send_from(p, dir, name[0] != '\0' ? name : NULL, e);
+		}
 		dir_unref(dir);
 	}
 	return r;
@@ -577,6 +598,7 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 		return;
 	}
 	strcpy(t->peer, address);
+	timer_set(t->timer, mono_add_ns(mono_now(), (uint64_t)(t->o.timeout_s * 1e9)));
 	if (chan_new(&t->chan, t->host.control, t->host.client, &o, &why) < 0)
 		finish(t, &why);
 }
@@ -603,7 +625,7 @@ static void check_cancelled(struct ptcp_transfer *t)
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, "transfer: interrupted (run the same command again to go on)");
+	err_set(&why, PTCP_ECANCELED, "transfer: interrupted (run it again: it begins anew, resuming is not available yet)");
 	if (t->party != NULL)
 		party_cancel(t->party, &why);
 	else
@@ -636,7 +658,6 @@ static int attempt(struct ptcp_transfer *t, struct ptcp_err *e)
 	    (r = dial_start(&t->dial, t->host.control, t->target.host, t->target.port, &so, on_dialled, t,
 	    e)) < 0)
 		goto out;
-	timer_set(t->timer, mono_add_ns(mono_now(), 2 * so.timeout_ns));
 	loop_reset(t->loop);
 	check_cancelled(t);
 	if (!t->over)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/text.h"
 #include "lib/party_impl.h"
 #include "lib/why.h"
 
@@ -71,13 +72,15 @@ int party_send_from(struct party *p, struct dir *dir, const char *name, struct p
 
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why)
 {
-	struct ptcp_err e;
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err e, bare;
 	int r;
 
 	if ((r = sending_new(p, &e)) < 0)
 		return r;
-	session_note(p->session, WIRE_NOTE_FAILED, path, why);
-	p->o.ops->file(p->o.arg, path, PTCP_FILE_FAILED, why);
+	why_bare(&bare, why, text_escape(text, sizeof text, path));
+	session_note(p->session, WIRE_NOTE_FAILED, path, &bare);
+	p->o.ops->file(p->o.arg, path, PTCP_FILE_FAILED, &bare);
 	return 0;
 }
 
@@ -140,7 +143,11 @@ static void check_source(struct io_job *io)
 {
 	struct check *c = (struct check *)(void *)((char *)io - offsetof(struct check, io));
 
-	c->result = source_check(c->source, &c->why);
+	char path[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+
+	if ((c->result = source_check(c->source, &why)) < 0)
+		why_bare(&c->why, &why, source_path_text(c->source, path, sizeof path));
 	c->msg.run = on_checked;
 	loop_post(c->party->o.host->control, &c->msg);
 }

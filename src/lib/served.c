@@ -76,8 +76,12 @@ static int look_up(struct served *s, struct ptcp_err *e)
 	unsigned i;
 	int r;
 
-	if ((r = tree_open(&tree, root, &sys_real, e)) < 0)
-		return r;
+	if ((r = tree_open(&tree, root, &sys_real, e)) < 0) {
+		/* Where it is, is not for the client to know. */
+		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root why=\"%s\"", e->msg);
+		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
+		    "administrator)");
+	}
 	for (i = 0; i < s->n_places; i++) {
 		struct place *p = &s->place[i];
 

@@ -5,15 +5,18 @@
 
 #include "core/err.h"
 #include "lib/stream_impl.h"
+#include "lib/why.h"
 #include "store/hash.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
 
 static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_err *why)
 {
+	char path[DIR_PATH_TEXT_BYTES];
+
 	job->failed[i] = true;
 	if ((job->why[i] = malloc(sizeof *why)) != NULL)
-		*job->why[i] = *why;
+		why_bare(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
 }
 
 static bool job_room(struct stream_job *job)

@@ -66,6 +66,8 @@ bool identity_fingerprint_ok(const char *text)
 
 	return strncmp(text, PREFIX, strlen(PREFIX)) == 0 &&
 	    strspn(text + strlen(PREFIX), base64) == BASE64_CHARS &&
+	    /* 43 characters have two bits more than a SHA-256, which are zero. */
+	    strchr("AEIMQUYcgkosw048", text[strlen(PREFIX) + BASE64_CHARS - 1]) != NULL &&
 	    text[strlen(PREFIX) + BASE64_CHARS] == '\0';
 }
 

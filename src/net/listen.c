@@ -139,7 +139,11 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	if (ls == NULL)
 		return err_nomem(e);
 	ls->fd = ls->reserve = -1;
-	if (where != NULL && where[0] != '\0' && strspn(where, "0123456789") == strlen(where))
+	if (where != NULL && where[0] == '\0') {
+		r = err_set(e, PTCP_EUSAGE, "--listen \"\": no address (leave it out for every address)");
+		goto out;
+	}
+	if (where != NULL && strspn(where, "0123456789") == strlen(where))
 		port = strlen(where) <= 5 ? (unsigned)atoi(where) : 65536; /* a port alone */
 	else if (where != NULL && (r = sock_split(where, host, &port, default_port, e)) < 0)
 		goto out;

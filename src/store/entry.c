@@ -114,6 +114,10 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 			sys->unlinkat(at, temp, 0);
 			break;
 		}
+		if ((r = fail_unless_replaceable(e, at, parent, name)) != 0) {
+			sys->unlinkat(at, temp, 0);
+			break;
+		}
 		if (sys->renameat(at, temp, at, name) == 0)
 			break;
 		if ((sys_errno = errno) == ENOENT && tries < TRIES)

@@ -52,3 +52,17 @@ int fail_why(struct ptcp_err *e, int code, int sys, const struct dir *d, const c
 	e->sys = sys;
 	return code;
 }
+
+int fail_unless_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name)
+{
+	struct stat st;
+
+	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : fail_sys(e, errno, d, name, "cannot look what has its name");
+	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return fail_why(e, PTCP_EIO, EISDIR, d, name, "a directory has this name (move it away)");
+	return fail_why(e, PTCP_EIO, EEXIST, d, name,
+	    "a device, FIFO or socket has this name and is not replaced (move it away)");
+}

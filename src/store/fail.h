@@ -12,4 +12,8 @@ int fail_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name,
 int fail_why(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
     const char *why);
 
+/* Whether what is at `name` in `at` may be replaced: nothing, a file or a link, but no device, FIFO,
+ * socket or directory. 0, or PTCP_EIO. */
+int fail_unless_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name);
+
 #endif

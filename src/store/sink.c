@@ -229,7 +229,8 @@ int sink_commit(struct sink *s, struct ptcp_err *e)
 	part_name(part, s->name, PART_SUFFIX);
 	if (s->fd < 0)
 		r = open_part(s, at, s->size_bytes == 0, e);
-	if (r == 0 && (r = set_meta(s, e)) == 0 && (r = flush(s, e)) == 0) {
+	if (r == 0 && (r = set_meta(s, e)) == 0 && (r = flush(s, e)) == 0 &&
+	    (r = fail_unless_replaceable(e, at, s->dir, s->name)) == 0) {
 		if (sys->renameat(at, part, at, s->name) != 0) {
 			r = fail_sys(e, errno, s->dir, s->name,
 			    "cannot give the file its final name");

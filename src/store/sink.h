@@ -44,8 +44,8 @@ int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, struct p
 /* All is written: set length, mode and times and rename to the final name (an
  * empty file is created here); the descriptor is closed. Without set_mode the mode
  * is 0666 less the umask. What the file system cannot hold (EPERM, EOPNOTSUPP for
- * our own file) is left out. PTCP_EIO with EISDIR in e->sys if a directory is in
- * the way. On failure the part file stays, and this or sink_discard() may be
+ * our own file) is left out. PTCP_EIO with EISDIR or EEXIST in e->sys if a directory,
+ * a device, FIFO or socket has the name. On failure the part file stays, and this or sink_discard() may be
  * called again; once after success. */
 int sink_commit(struct sink *s, struct ptcp_err *e);
 

@@ -219,14 +219,15 @@ static void *write_late(void *arg)
 static void committing_beside_a_writer(void **state)
 {
 	struct meta m = { .set_mtime = true, .mtime = { 1000000000, 123 } };
-	struct dir *d = tree_root(tree);
-	struct sink *s = sink_new(d, "late", 5, &m);
+	struct sink *s;
 	struct ptcp_err e;
 	struct stat st;
 	pthread_t t;
 	void *why;
 
 	(void)state;
+	root = tree_root(tree); /* ends with the test */
+	s = sink_new(root, "late", 5, &m);
 	assert_int_equal(sink_write(s, "again", 5, 0, &e), 0);
 	fx_before(slow_write);
 	atomic_store(&writing, 1);
@@ -241,7 +242,6 @@ static void committing_beside_a_writer(void **state)
 	assert_int_equal(st.st_mtim.tv_sec, 1000000000);
 	assert_int_equal(st.st_mtim.tv_nsec, 123);
 	sink_unref(s);
-	dir_unref(d);
 }
 
 #define race_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -179,6 +179,7 @@ static void odd_names(void **state)
 static void replaces(void **state)
 {
 	struct ptcp_err e;
+	struct stat st;
 	struct sink *s;
 
 	(void)state;
@@ -190,11 +191,17 @@ static void replaces(void **state)
 	fx_mkdir("dir");
 	receive("link", "new");
 	receive("hard", "new");
-	receive("fifo", "new");
 	fx_holds("link", "new");
 	fx_holds("hard", "new");
-	fx_holds("fifo", "new");
 	fx_holds("away/target", "old");
+	s = make("fifo", 3); /* nor a device: recv .. /dev/null must not break the host */
+	assert_int_equal(sink_write(s, "new", 3, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
+	assert_int_equal(e.sys, EEXIST);
+	assert_int_equal(lstat(fx_path("fifo"), &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	sink_discard(s);
+	sink_unref(s);
 	s = make("dir", 3);
 	assert_int_equal(sink_write(s, "new", 3, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
