@@ -17,8 +17,11 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err units clock
+conf_SRC  := yaml fields overlay overlay_links
+plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots \
+	build verify plan
 libptcp_LAYERS := core
-plan_LAYERS :=
+plan_LAYERS := conf plan
 cli_SRC   :=
 
 TESTS := core/test_units
@@ -26,7 +29,8 @@ TESTS := core/test_units
 # ------------------------------------------------------------- Compiling
 
 LIB_PC  := libuv libssl libcrypto libxxhash
-PLAN_PC :=
+PLAN_PC := yaml-0.1
+PLAN_LIBS := -lglpk
 TOOL_PC := jansson
 TEST_PC := cmocka
 
@@ -48,9 +52,12 @@ test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 .PHONY: all check clean help setup
 .SECONDARY:
 
-all: $(BUILD)/libptcp.a
+all: $(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a
 
 $(BUILD)/libptcp.a: $(lib_OBJS)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/libptcp-plan.a: $(plan_OBJS)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c Makefile
@@ -60,6 +67,12 @@ $(BUILD)/%.o: %.c Makefile
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,$(LIB_PC) $(TEST_PC)) -lm
+
+plan_LINK = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) \
+	$(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+
+$(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(plan_LINK)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
