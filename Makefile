@@ -73,6 +73,10 @@ plan_LINK = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
 
 $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(plan_LINK)
+$(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o \
+		$(addprefix $(BUILD)/tests/plan/,compare.o instance.o plain.o) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(plan_LINK)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

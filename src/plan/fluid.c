@@ -9,7 +9,7 @@
 struct search {
 	struct run *run;
 	const struct net *n;
-	bool all_arcs;
+	const struct plan_tuning *tuning;
 	size_t mark; /* of the run's memory, to forget the programme at hand */
 	struct lp *lp;
 	struct grid *g;
@@ -46,7 +46,7 @@ static void solve_at(struct search *s, double t)
 	}
 	s->mark = run_mark(s->run);
 	s->g = grid_fluid(s->run, s->n, t);
-	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->all_arcs, NULL);
+	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs, NULL);
 	lp_solve(s->lp, LP_MOST_DATA);
 	s->t = t;
 	s->share = lp_share(s->lp);
@@ -104,10 +104,10 @@ static void find_horizon(struct search *s, int interval, double share_before)
 			hi = t;
 			t = tangent > lo ? tangent : lo + (1 - flo) / (s->share - flo) * (t - lo);
 		}
-		if (t <= lo || t > hi || hi - lo <= CLOSE * hi)
+		if (t <= lo || (isfinite(hi) && (t > hi || hi - lo <= CLOSE * hi)))
 			break;
 	}
-	if (!(s->share >= 1)) /* the last horizon that sufficed */
+	if (!(s->share >= 1) && isfinite(hi)) /* the last horizon that sufficed */
 		solve_at(s, hi);
 	if (!(s->share >= 1 - 1e-9))
 		run_fail(s->run, PTCP_ERANGE, "planning: no horizon found within %d rounds: rates "
@@ -132,10 +132,10 @@ static int most_hops(const struct pieces *p)
 	return (int)most;
 }
 
-void method_fluid(struct run *run, const struct net *n, bool all_arcs, struct pieces *pieces,
-    struct method_result *out)
+void method_fluid(struct run *run, const struct net *n, const struct plan_tuning *tuning,
+    struct pieces *pieces, struct method_result *out)
 {
-	struct search s = { .run = run, .n = n, .all_arcs = all_arcs };
+	struct search s = { .run = run, .n = n, .tuning = tuning };
 	double before = 0, over;
 
 	why_unreachable(run, n, false);

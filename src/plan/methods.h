@@ -8,6 +8,13 @@
 #include "plan/pieces.h"
 #include "plan/why.h"
 
+/* What tests and measurements turn; plan_tuning_init() gives what users get. */
+struct plan_tuning {
+	bool all_arcs;     /* no pruning of arcs */
+	double small_cols; /* arcs times slots up to which slots are not put together */
+};
+void plan_tuning_init(struct plan_tuning *t);
+
 struct method_result {
 	double makespan_s, bound_s;
 	double relayed_bound_bytes;
@@ -23,15 +30,15 @@ void method_fair(struct run *run, const struct net *n, bool best_path, struct pi
     struct method_result *out);
 
 /* Least makespan with relays that pass on as they receive. `pieces` may be NULL,
- * then only makespan and bound are computed. `all_arcs`: without pruning. */
-void method_fluid(struct run *run, const struct net *n, bool all_arcs, struct pieces *pieces,
-    struct method_result *out);
+ * then only makespan and bound are computed. */
+void method_fluid(struct run *run, const struct net *n, const struct plan_tuning *tuning,
+    struct pieces *pieces, struct method_result *out);
 
 #define SLOTS_MAX 20000
 
 /* Least number of slots with relays that pass on in later slots than they
  * receive in. */
-void method_slots(struct run *run, const struct net *n, double slot_s, bool all_arcs,
-    struct pieces *pieces, struct method_result *out);
+void method_slots(struct run *run, const struct net *n, double slot_s,
+    const struct plan_tuning *tuning, struct pieces *pieces, struct method_result *out);
 
 #endif

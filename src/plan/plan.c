@@ -37,10 +37,15 @@ void ptcp_plan_opts_init(struct ptcp_plan_opts *o)
 		.effort_s = 10 };
 }
 
+void plan_tuning_init(struct plan_tuning *t)
+{
+	*t = (struct plan_tuning){ .small_cols = 40000 };
+}
+
 struct job {
 	const struct conf_overlay *conf;
 	const struct ptcp_plan_opts *opts;
-	bool all_arcs;
+	const struct plan_tuning *tuning;
 	struct ptcp_plan *plan; /* on the heap: it outlives the run */
 };
 
@@ -57,7 +62,7 @@ static double slot_length(struct run *run, const struct net *n, const struct job
 	if (isinf(r.makespan_s))
 		method_fair(run, n, true, NULL, &r);
 	if (isinf(r.makespan_s))
-		method_fluid(run, n, j->all_arcs, NULL, &r);
+		method_fluid(run, n, j->tuning, NULL, &r);
 	return r.makespan_s / 100;
 }
 
@@ -72,10 +77,10 @@ static void make(struct run *run, const struct net *n, const struct job *j,
 		method_fair(run, n, true, pieces, r);
 		break;
 	case PTCP_PLAN_COORDINATED:
-		method_slots(run, n, slot_length(run, n, j), j->all_arcs, pieces, r);
+		method_slots(run, n, slot_length(run, n, j), j->tuning, pieces, r);
 		break;
 	case PTCP_PLAN_PIPELINED:
-		method_fluid(run, n, j->all_arcs, pieces, r);
+		method_fluid(run, n, j->tuning, pieces, r);
 		break;
 	}
 }
@@ -122,9 +127,9 @@ static void plan_job(struct run *run, void *arg)
 }
 
 int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
-    const struct ptcp_plan_opts *opts, bool all_arcs, struct ptcp_err *e)
+    const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e)
 {
-	struct job j = { .conf = o->conf, .opts = opts, .all_arcs = all_arcs };
+	struct job j = { .conf = o->conf, .opts = opts, .tuning = tuning };
 	struct mono start = mono_now();
 	int r = run_start(plan_job, &j, RUN_MEMORY_BYTES, opts->effort_s, e);
 
@@ -141,6 +146,7 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
     const struct ptcp_plan_opts *opts, struct ptcp_err *e)
 {
 	struct ptcp_plan_opts own;
+	struct plan_tuning tuning;
 
 	if (opts->size < offsetof(struct ptcp_plan_opts, effort_s) + sizeof opts->effort_s)
 		return err_set(e, PTCP_EUSAGE, "plan options: not initialised (call "
@@ -152,7 +158,8 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 	    isinf(own.slot_s))
 		return err_set(e, PTCP_EUSAGE, "plan options: slot, deadline and effort must be 0 "
 		    "or more seconds");
-	return plan_make(out, o, &own, false, e);
+	plan_tuning_init(&tuning);
+	return plan_make(out, o, &own, &tuning, e);
 }
 
 void ptcp_plan_free(struct ptcp_plan *p)

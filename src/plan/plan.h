@@ -30,9 +30,8 @@ int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net 
 int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double *storage,
     struct ptcp_err *e);
 
-/* As ptcp_plan_make() without the check of the options; for measuring what the
- * pruning of arcs brings, `all_arcs` leaves it out. */
+/* As ptcp_plan_make() without the check of the options. */
 int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
-    const struct ptcp_plan_opts *opts, bool all_arcs, struct ptcp_err *e);
+    const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e);
 
 #endif

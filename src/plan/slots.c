@@ -11,7 +11,6 @@
 #include "plan/methods.h"
 
 #define ALL (1 - 1e-9)      /* of the data */
-#define SMALL_COLS 40000    /* arcs times slots: solved slot by slot at once */
 #define LARGE_ROWS 30000    /* not attempted */
 #define LEVELS 4
 
@@ -19,7 +18,7 @@ struct slots {
 	struct run *run;
 	const struct net *n;
 	double slot_s;
-	bool all_arcs;
+	const struct plan_tuning *tuning;
 	int fringe;
 };
 
@@ -66,7 +65,7 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level,
 		run_release(s->run, a->mark);
 		return false;
 	}
-	a->lp = lp_new(s->run, s->n, a->g, mode, 1, s->all_arcs, like);
+	a->lp = lp_new(s->run, s->n, a->g, mode, 1, s->tuning->all_arcs, like);
 	lp_solve(a->lp, LP_MOST_DATA);
 	return true;
 }
@@ -112,7 +111,7 @@ enum verdict { FOUND, TOO_FEW, UNKNOWN };
 /* A plan of nslots slots, a proof that there is none, or neither. */
 static enum verdict try(struct slots *s, struct attempt *a, int nslots)
 {
-	bool small = (double)s->n->narcs * nslots <= SMALL_COLS;
+	bool small = (double)s->n->narcs * nslots <= s->tuning->small_cols;
 	int level;
 
 	for (level = small ? LEVELS - 1 : 0; level < LEVELS; level++) {
@@ -155,17 +154,17 @@ static int first_guess(const struct method_result *fluid, double slot_s)
 	return k > 1 ? k < SLOTS_MAX ? (int)k : SLOTS_MAX + 1 : 1;
 }
 
-void method_slots(struct run *run, const struct net *n, double slot_s, bool all_arcs,
-    struct pieces *pieces, struct method_result *out)
+void method_slots(struct run *run, const struct net *n, double slot_s,
+    const struct plan_tuning *tuning, struct pieces *pieces, struct method_result *out)
 {
-	struct slots s = { .run = run, .n = n, .slot_s = slot_s, .all_arcs = all_arcs };
+	struct slots s = { .run = run, .n = n, .slot_s = slot_s, .tuning = tuning };
 	struct attempt a = { 0 };
 	struct method_result fluid;
 	int nslots, proven;
 	enum verdict v;
 
 	why_unreachable(run, n, true);
-	method_fluid(run, n, all_arcs, pieces_new(run), &fluid);
+	method_fluid(run, n, tuning, pieces_new(run), &fluid);
 	s.fringe = fluid.hops > 2 ? fluid.hops - 1 : 1;
 	nslots = first_guess(&fluid, slot_s);
 	if (nslots > SLOTS_MAX)
