@@ -82,6 +82,40 @@ static int parser_failed(const yaml_parser_t *p, const char *name, struct ptcp_e
 	    p->context != NULL ? p->context : "");
 }
 
+/* libyaml takes time and memory by the square of the depth, so depth and number
+ * of nodes are looked at before it builds anything. */
+static int check_size(const char *text, size_t n, const char *name, struct ptcp_err *e)
+{
+	yaml_parser_t p;
+	yaml_event_t ev;
+	size_t depth = 0, nodes = 0, most = CONF_NODES_MAX;
+	int r = 0, end = 0;
+
+	if (!yaml_parser_initialize(&p))
+		return err_nomem(e);
+	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
+	while (r == 0 && !end) {
+		if (!yaml_parser_parse(&p, &ev)) {
+			r = parser_failed(&p, name, e);
+			break;
+		}
+		if (ev.type == YAML_SEQUENCE_START_EVENT || ev.type == YAML_MAPPING_START_EVENT)
+			depth++;
+		else if (ev.type == YAML_SEQUENCE_END_EVENT || ev.type == YAML_MAPPING_END_EVENT)
+			depth--;
+		end = ev.type == YAML_STREAM_END_EVENT;
+		if (depth > CONF_DEPTH_MAX)
+			r = err_set(e, PTCP_ECONFIG, "%s:%zu:%zu: expected at most %d levels", name,
+			    ev.start_mark.line + 1, ev.start_mark.column + 1, CONF_DEPTH_MAX);
+		else if (++nodes > most)
+			r = err_set(e, PTCP_ECONFIG, "%s:%zu:%zu: expected at most %zu values", name,
+			    ev.start_mark.line + 1, ev.start_mark.column + 1, most);
+		yaml_event_delete(&ev);
+	}
+	yaml_parser_delete(&p);
+	return r;
+}
+
 /* A second document would be ignored silently. */
 static int check_single(yaml_parser_t *p, const char *name, struct ptcp_err *e)
 {
@@ -116,6 +150,8 @@ int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char
 		    name, CONF_FILE_MAX_BYTES, n);
 		goto fail;
 	}
+	if ((r = check_size(text, n, name, e)) < 0)
+		goto fail;
 	if (!yaml_parser_initialize(&p)) {
 		r = err_nomem(e);
 		goto fail;

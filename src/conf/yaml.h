@@ -13,6 +13,8 @@
 
 #define CONF_FILE_MAX_BYTES (16u << 20)
 #define CONF_SCALAR_MAX_BYTES 4096
+#define CONF_DEPTH_MAX 32
+#define CONF_NODES_MAX 2000000
 
 struct conf_doc;
 
