@@ -24,7 +24,7 @@ libptcp_LAYERS := core
 plan_LAYERS := conf plan
 cli_SRC   :=
 
-TESTS := core/test_units conf/test_yaml conf/test_overlay
+TESTS := core/test_units conf/test_yaml conf/test_overlay plan/test_plan plan/test_verify plan/test_run plan/test_random
 
 # ------------------------------------------------------------- Compiling
 

@@ -115,13 +115,15 @@ static void scale_sources(struct run *run, const struct net *n, struct course *c
 
 	for (i = 0; i < nc; i++)
 		sum[c[i].source] += c[i].bytes;
-	for (h = 0; h < n->nhosts; h++)
-		if (n->host[h].data > 0 &&
-		    !(fabs(sum[h] / (share * n->host[h].data) - 1) < LOST))
+	for (h = 0; h < n->nhosts; h++) {
+		double want = share * n->host[h].data;
+
+		/* Less than a byte is lost again when pieces become whole bytes. */
+		if (want > 0 && !(sum[h] > 0 && fabs(sum[h] - want) < LOST * want + 0.5))
 			run_fail(run, PTCP_ERANGE, "planning: %g of %g bytes of host %s were lost in "
 			    "rounding: rates or sizes of the overlay lie too far apart",
-			    share * n->host[h].data - sum[h], share * n->host[h].data,
-			    net_name(n, h));
+			    want - sum[h], want, net_name(n, h));
+	}
 	for (i = 0; i < nc; i++)
 		c[i].bytes *= n->host[c[i].source].data / sum[c[i].source];
 }

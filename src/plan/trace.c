@@ -7,7 +7,8 @@
 #include "plan/pieces.h"
 
 #define NODES_MAX 8000000
-#define DUST 1e-13  /* of all data: rounding of the solution, not worth a piece */
+#define DUST 1e-15  /* of all data: rounding of the solution, not worth a piece */
+#define SMALL 1e-5  /* of the largest that arrived with it */
 
 /* One hop of some data: which data is told by following `before`. */
 struct node {
@@ -92,12 +93,21 @@ static void cross(struct trace *t, int before, int arc, int slot, int period, do
 	t->end[t->nends++] = (struct end){ id, bytes };
 }
 
+/* What is far smaller than the rest goes first: what leaves a host sums to what
+ * entered only up to rounding, and the last in the queue bears the difference. */
 static void collect_arrived(struct trace *t, int host)
 {
 	struct queue *from = &t->arriving[host];
+	double most = 0;
+	size_t i;
+	int small;
 
-	for (; from->head < from->n; from->head++)
-		put(t, &t->held[host], from->b[from->head].node, from->b[from->head].bytes);
+	for (i = from->head; i < from->n; i++)
+		most = fmax(most, from->b[i].bytes);
+	for (small = 1; small >= 0; small--)
+		for (i = from->head; i < from->n; i++)
+			if ((from->b[i].bytes < SMALL * most) == small)
+				put(t, &t->held[host], from->b[i].node, from->b[i].bytes);
 	from->head = from->n = 0;
 }
 
@@ -119,7 +129,6 @@ static void send(struct trace *t, int host, int first, int end, int slot, double
 
 			give = fmin(fmin(left, others), b->bytes);
 			cross(t, b->node, t->arc[i], slot, t->arc_period[i], give);
-			b = &q->b[q->head];
 			b->bytes -= give;
 			left -= give;
 			others -= give;
