@@ -135,6 +135,9 @@ static int check_slots(struct task *t, enum compare_depth depth, const char *sol
 	count->compared++;
 	if (r->code == 0 && r->info.bound_s < r->info.makespan_s * (1 - 1e-9))
 		count->unproven++;
+	if (r->code == 0 && r->info.relayed_bytes > r->info.relayed_bound_bytes +
+	    1e-6 * r->info.data_bytes)
+		count->relayed_unproven++;
 	if (want.feasible != (r->code == 0))
 		return wrong(t, PTCP_PLAN_COORDINATED, "feasible", r->code == 0, want.feasible);
 	if (!want.feasible)

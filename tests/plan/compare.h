@@ -11,7 +11,7 @@
 enum compare_depth { COMPARE_VERIFY, COMPARE_MAKESPAN, COMPARE_ALL };
 
 struct compare_count {
-	int planned, infeasible, compared, unproven;
+	int planned, infeasible, compared, unproven, relayed_unproven;
 };
 
 /* `together`: with as many slots put together as possible, as in large overlays;

@@ -30,8 +30,9 @@ static int go(const char *name, uint64_t first, int count, int hosts, enum compa
 			failed++;
 		}
 	}
-	printf("# %s: %d overlays, %d plans, %d infeasible, %d compared, %d unproven\n", name,
-	    count, c.planned, c.infeasible, c.compared, c.unproven);
+	printf("# %s: %d overlays, %d plans, %d infeasible, %d compared, %d makespans "
+	    "unproven, %d relayed\n", name, count, c.planned, c.infeasible, c.compared, c.unproven,
+	    c.relayed_unproven);
 	printf("%s %s\n", failed == 0 && (count == 0 || c.planned > 0) ? "ok" : "not ok", name);
 	fflush(stdout);
 	return failed;

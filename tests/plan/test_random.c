@@ -31,19 +31,20 @@ static void try(uint64_t first, int count, int lo, int hi, enum compare_depth de
 static void every_plan_is_verified(void **state)
 {
 	(void)state;
-	try(100000, 300, 5, 40, COMPARE_VERIFY, false);
+	try(100000, 200, 5, 14, COMPARE_VERIFY, false);
+	try(150000, 60, 15, 40, COMPARE_VERIFY, false);
 }
 
 static void plans_are_optimal(void **state)
 {
 	(void)state;
-	try(200000, 60, 5, 10, COMPARE_ALL, false);
+	try(200000, 50, 5, 10, COMPARE_ALL, false);
 }
 
 static void plans_of_stages_are_optimal(void **state)
 {
 	(void)state;
-	try(300000, 25, 5, 8, COMPARE_ALL, true);
+	try(300000, 15, 5, 8, COMPARE_ALL, true);
 }
 
 int main(void)
