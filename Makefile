@@ -22,9 +22,10 @@ plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair flui
 	build verify plan
 libptcp_LAYERS := core
 plan_LAYERS := conf plan
-cli_SRC   :=
+cli_SRC   := cmd_plan plan_text plan_json plan_plot
 
-TESTS := core/test_units conf/test_yaml conf/test_overlay plan/test_plan plan/test_verify plan/test_run plan/test_random
+TESTS := core/test_units conf/test_yaml conf/test_overlay plan/test_plan plan/test_verify plan/test_run plan/test_random \
+	cli/test_cmd_plan
 
 # ------------------------------------------------------------- Compiling
 
@@ -73,6 +74,8 @@ plan_LINK = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
 
 $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(plan_LINK)
+$(BUILD)/tests/cli/%: $(BUILD)/tests/cli/%.o $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(plan_LINK) $(call pc_libs,$(TOOL_PC))
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o \
 		$(addprefix $(BUILD)/tests/plan/,compare.o instance.o plain.o) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
