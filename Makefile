@@ -50,7 +50,7 @@ cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(patsubst %,$(BUILD)/tests/%,$(TESTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all check clean help setup
+.PHONY: all check check-long clean plan-bench help setup
 .SECONDARY:
 
 all: $(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a
@@ -76,9 +76,13 @@ $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/
 	$(Q)$(plan_LINK)
 $(BUILD)/tests/cli/%: $(BUILD)/tests/cli/%.o $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(plan_LINK) $(call pc_libs,$(TOOL_PC))
+$(BUILD)/tests/bench/plan/bench.o: our_CFLAGS += -Itests/plan
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o \
 		$(addprefix $(BUILD)/tests/plan/,compare.o instance.o plain.o) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(plan_LINK)
+$(BUILD)/tests/bench/plan/bench: $(addprefix $(BUILD)/tests/,bench/plan/bench.o \
+		plan/instance.o plan/plain.o) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(plan_LINK)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
@@ -89,6 +93,16 @@ $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o \
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_BINS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS)
+
+# make check-long plans 10,000 random overlays and compares hundreds with plain formulations.
+check-long: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long
+	$(Q)TEST_TIMEOUT=7200 BUILD=$(BUILD) T= SAN='$(SAN)' tests/run $(BUILD)/tests/plan/long
+
+# make plan-bench measures planning beside the plain formulation.
+plan-bench: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/bench/plan/bench
+	$(Q)$(BUILD)/tests/bench/plan/bench
 
 setup:
 	$(Q)contrib/setup

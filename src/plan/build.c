@@ -55,7 +55,8 @@ static void fill_pieces(struct ptcp_plan *plan, const struct pieces *p, const st
 		done = until;
 	}
 	plan->npieces = k;
-	memcpy(plan->hop, p->hop, p->nhops * sizeof *p->hop);
+	if (p->nhops > 0)
+		memcpy(plan->hop, p->hop, p->nhops * sizeof *p->hop);
 	plan->nhops = p->nhops;
 }
 
