@@ -91,7 +91,7 @@ struct ptcp_plan_opts {
 	enum ptcp_plan_method method;
 	double slot_s;     /* coordinated; 0: the overlay's, else 1/100 of the direct makespan */
 	double deadline_s; /* 0: the overlay's, if it has one */
-	double effort_s;   /* how long to look for a proof or a better plan once there is one */
+	double effort_s;   /* CPU time to look for a proof or a better plan once there is one */
 };
 /* Pipelined, no slot or deadline of its own, 10 s of effort. */
 PTCP_PLAN_API void ptcp_plan_opts_init(struct ptcp_plan_opts *o);

@@ -46,7 +46,7 @@ static void solve_at(struct search *s, double t)
 	}
 	s->mark = run_mark(s->run);
 	s->g = grid_fluid(s->run, s->n, t);
-	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs, NULL);
+	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs);
 	lp_solve(s->lp, LP_MOST_DATA);
 	s->t = t;
 	s->share = lp_share(s->lp);

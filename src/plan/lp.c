@@ -77,8 +77,10 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 		ENTRY(lp->src_row[a->from], f / data);
 	ENTRY(lp->keep_row[a->from * S + s], -f);
 	ENTRY(lp->out_row[a->from * S + s], -f);
+	ENTRY(lp->out_cap[a->from * S + s], -f);
 	ENTRY(lp->keep_row[a->to * S + s], f);
 	ENTRY(lp->in_row[a->to * S + s], -f);
+	ENTRY(lp->in_cap[a->to * S + s], -f);
 	for (i = 0; i < a->nres; i++)
 		ENTRY(lp->res_row[lp->n->arc_res[a->first_res + i] * lp->g->nperiods + period], f);
 	ENTRY(lp->relayed_row, f);
@@ -123,27 +125,32 @@ static int add_row(struct lp *lp, int type, double bound)
 	return row;
 }
 
-/* Rows of a relay in a stage; see lp.h. */
+/* What leaves a relay in a slot was there before it; see lp.h. */
+static void add_exact_rows(struct lp *lp, int host, int stage)
+{
+	int at = host * lp->g->nstages + stage;
+
+	lp->out_row[at] = add_row(lp, GLP_LO, 0);
+	if (lp->g->stage[stage].nslots > 1)
+		lp->in_row[at] = add_row(lp, GLP_LO, 0);
+}
+
 static void add_relay_rows(struct lp *lp, int host, int stage)
 {
 	const struct grid *g = lp->g;
-	const struct net_host *h = &lp->n->host[host];
 	int at = host * g->nstages + stage, slots = g->stage[stage].nslots;
-	bool loose = lp->mode == LP_SLOTS_LOOSE && slots > 1;
-	double limit = h->storage / lp->n->total * slots;
+	double limit = lp->n->host[host].storage / lp->n->total * slots;
 
 	lp->keep_row[at] = add_row(lp, GLP_FX, 0);
 	if (g->slot_s == 0)
 		return;
-	/* Loose: a slot takes in and passes on no more than fits the storage. */
-	if (!loose)
-		lp->out_row[at] = add_row(lp, GLP_LO, 0);
-	else if (isfinite(limit))
-		lp->out_row[at] = add_row(lp, GLP_LO, -limit);
-	if (slots > 1 && !loose)
-		lp->in_row[at] = add_row(lp, GLP_LO, 0);
-	else if (slots > 1 && isfinite(limit))
-		lp->in_row[at] = add_row(lp, GLP_LO, -limit);
+	if (slots == 1 || lp->mode == LP_SLOTS) {
+		add_exact_rows(lp, host, stage);
+	} else if (isfinite(limit)) {
+		/* A slot takes in and passes on no more than the storage holds. */
+		lp->out_cap[at] = add_row(lp, GLP_LO, -limit);
+		lp->in_cap[at] = add_row(lp, GLP_LO, -limit);
+	}
 }
 
 static void add_host_rows(struct lp *lp)
@@ -182,9 +189,9 @@ static void add_limit_rows(struct lp *lp)
 		}
 }
 
-static int add_col(struct lp *lp, int type, double max, int n, const int *ind, const double *val)
+static void set_col(struct lp *lp, int col, int n, const int *ind, const double *val)
 {
-	int c = glp_add_cols(lp->p, 1), k = 0, i, ind1[LP_ENTRIES_MAX + 1];
+	int ind1[LP_ENTRIES_MAX + 1], k = 0, i;
 	double val1[LP_ENTRIES_MAX + 1];
 
 	for (i = 0; i < n; i++)
@@ -192,9 +199,7 @@ static int add_col(struct lp *lp, int type, double max, int n, const int *ind, c
 			ind1[++k] = ind[i];
 			val1[k] = val[i];
 		}
-	glp_set_col_bnds(lp->p, c, type, 0, max);
-	glp_set_mat_col(lp->p, c, k, ind1, val1);
-	return c;
+	glp_set_mat_col(lp->p, col, k, ind1, val1);
 }
 
 static void add_share(struct lp *lp)
@@ -216,32 +221,41 @@ static void add_share(struct lp *lp)
 	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 
+/* Fills the columns of a relay in a stage, where there are any. */
+static void set_stage_cols(struct lp *lp, int h, int s)
+{
+	int at = h * lp->g->nstages + s;
+	double own = lp->n->host[h].data / lp->n->total;
+
+	if (lp->own_col[at] != 0)
+		set_col(lp, lp->own_col[at], 4,
+		    (int[]){ lp->src_row[h], lp->keep_row[at], lp->out_row[at], lp->out_cap[at] },
+		    (double[]){ 1, own, own, own });
+	/* What is held after this stage bounds what came in during its last slot
+	 * and what goes out during the first of the next. */
+	if (lp->held_col[at] != 0)
+		set_col(lp, lp->held_col[at], 4,
+		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at],
+		    lp->out_row[at + 1] },
+		    (double[]){ -1, 1, lp->g->stage[s].nslots, lp->g->stage[s + 1].nslots });
+}
+
 static void add_stage_cols(struct lp *lp, int h, int s)
 {
 	const struct net_host *host = &lp->n->host[h];
 	int at = h * lp->g->nstages + s;
-	double slots = lp->g->stage[s].nslots;
 
 	if (host->data > 0) {
-		double own = host->data / lp->n->total;
-
-		lp->own_col[at] = add_col(lp, GLP_LO, 0, 3,
-		    (int[]){ lp->src_row[h], lp->keep_row[at], lp->out_row[at] },
-		    (double[]){ 1, own, own });
+		lp->own_col[at] = glp_add_cols(lp->p, 1);
+		glp_set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
 	}
 	if (s + 1 < lp->g->nstages && host->storage > 0) {
-		/* What is held after this stage: seen by its own rows for what
-		 * came in, and by the next stage's for what may go out. */
-		bool in = lp->in_row[at] != 0 && lp->mode == LP_SLOTS;
-		bool out = lp->out_row[at + 1] != 0 &&
-		    !(lp->mode == LP_SLOTS_LOOSE && lp->g->stage[s + 1].nslots > 1);
-
-		lp->held_col[at] = add_col(lp, isfinite(host->storage) ? GLP_DB : GLP_LO,
-		    host->storage / lp->n->total, 4,
-		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], in ? lp->in_row[at] : 0,
-		    out ? lp->out_row[at + 1] : 0 },
-		    (double[]){ -1, 1, slots, lp->g->stage[s + 1].nslots });
+		lp->held_col[at] = glp_add_cols(lp->p, 1);
+		glp_set_col_bnds(lp->p, lp->held_col[at],
+		    isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
 	}
+	set_stage_cols(lp, h, s);
 }
 
 static void add_arc(struct lp *lp, int arc)
@@ -290,20 +304,8 @@ static void seed(struct lp *lp)
 	}
 }
 
-static void seed_like(struct lp *lp, const struct lp *like)
-{
-	int a, p;
-
-	for (a = 0; a < lp->n->narcs; a++)
-		for (p = 0; p < like->g->nperiods; p++)
-			if (lp_flow(like, a, p) > 0) {
-				add_arc(lp, a);
-				break;
-			}
-}
-
 struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, enum lp_mode mode,
-    double most_share, bool all_arcs, const struct lp *like)
+    double most_share, bool all_arcs)
 {
 	struct lp *lp = run_alloc(run, 1, sizeof *lp);
 	size_t at = (size_t)n->nhosts * (size_t)g->nstages;
@@ -316,6 +318,8 @@ struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, en
 	lp->keep_row = run_alloc(run, at, sizeof(int));
 	lp->out_row = run_alloc(run, at, sizeof(int));
 	lp->in_row = run_alloc(run, at, sizeof(int));
+	lp->out_cap = run_alloc(run, at, sizeof(int));
+	lp->in_cap = run_alloc(run, at, sizeof(int));
 	lp->res_row = run_alloc(run, (size_t)n->nres * (size_t)g->nperiods, sizeof(int));
 	lp->own_col = run_alloc(run, at, sizeof(int));
 	lp->held_col = run_alloc(run, at, sizeof(int));
@@ -334,10 +338,31 @@ struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, en
 			add_arc(lp, a);
 	else
 		seed(lp);
-	if (like != NULL)
-		seed_like(lp, like);
 	glp_scale_prob(lp->p, GLP_SF_AUTO);
 	return lp;
+}
+
+void lp_make_exact(struct lp *lp)
+{
+	const struct grid *g = lp->g;
+	int nflows = lp->n->narcs * g->nperiods, h, s, i, n;
+	int *ind = run_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *ind);
+	double *val = run_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *val);
+
+	lp->mode = LP_SLOTS;
+	for (h = 0; h < lp->n->nhosts; h++)
+		for (s = 0; s < g->nstages && relays(lp, h); s++)
+			if (g->stage[s].nslots > 1)
+				add_exact_rows(lp, h, s);
+	for (h = 0; h < lp->n->nhosts; h++)
+		for (s = 0; s < g->nstages && relays(lp, h); s++)
+			set_stage_cols(lp, h, s);
+	for (i = 0; i < nflows; i++)
+		if (lp->flow_col[i] != 0) {
+			n = lp_column(lp, i / g->nperiods, i % g->nperiods, ind, val);
+			glp_set_mat_col(lp->p, lp->flow_col[i], n, ind, val);
+		}
+	lp->dual_first = true;
 }
 
 void lp_free(struct lp *lp)

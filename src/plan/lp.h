@@ -35,13 +35,18 @@ enum lp_goal {
 struct lp;
 
 /* `most_share` caps the share; 1 where only feasibility matters. `all_arcs`: no
- * pruning. `like` (may be NULL): starts with the arcs that carry data there. */
+ * pruning. */
 struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, enum lp_mode mode,
-    double most_share, bool all_arcs, const struct lp *like);
+    double most_share, bool all_arcs);
+/* Makes a loose programme exact that has been solved for LP_LEAST_RELAYED, and
+ * solves it for that again, going on from the solution it has. If that share cannot
+ * be reached any more, solves for LP_MOST_DATA and returns false. */
+bool lp_tighten(struct lp *lp);
 void lp_free(struct lp *lp); /* NULL is fine; a failed run frees it by itself */
 
 /* The goals in this order; each keeps what the one before reached, up to 1e-9.
- * LP_LEAST_RELAYED first fixes the share: at 1 if it is that or more. */
+ * The second and third end when the run's effort does, with what they have, but
+ * not before they had a second. */
 void lp_solve(struct lp *lp, enum lp_goal goal);
 
 double lp_value(const struct lp *lp); /* share, or bytes */

@@ -71,8 +71,25 @@ static int price(struct lp *lp, struct candidate **out)
 	return k;
 }
 
+/* The solution so far is what there is until there is a better one. */
+static void keep_values(struct lp *lp)
+{
+	int n = glp_get_num_cols(lp->p), i;
+
+	if (n >= lp->values_room) {
+		lp->values_room = 2 * n + 1;
+		lp->value = run_alloc(lp->run, (size_t)lp->values_room, sizeof *lp->value);
+	}
+	lp->nvalues = n;
+	lp->value[0] = glp_get_obj_val(lp->p);
+	for (i = 1; i <= n; i++)
+		lp->value[i] = glp_get_col_prim(lp->p, i);
+}
+
+enum end { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
+
 /* Simplex from the basis there is; other ways when it fails. */
-static void simplex(struct lp *lp)
+static enum end simplex(struct lp *lp)
 {
 	glp_smcp parm;
 	int attempt, r = 0;
@@ -81,8 +98,11 @@ static void simplex(struct lp *lp)
 	parm.msg_lev = GLP_MSG_OFF;
 	parm.tol_bnd = 1e-9;
 	parm.tol_dj = 1e-9;
+	if (lp->goal != LP_MOST_DATA)
+		parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, run_left_s(lp->run))));
 	for (attempt = 0; attempt < 4; attempt++) {
-		parm.meth = attempt < 2 ? GLP_PRIMAL : GLP_DUALP;
+		parm.meth = lp->dual_first || attempt >= 2 ? GLP_DUALP : GLP_PRIMAL;
+		lp->dual_first = false;
 		if (attempt == 1)
 			glp_adv_basis(lp->p, 0);
 		else if (attempt == 2)
@@ -91,32 +111,44 @@ static void simplex(struct lp *lp)
 			parm.tol_bnd = parm.tol_dj = 1e-7;
 		r = glp_simplex(lp->p, &parm);
 		if (r == 0 && glp_get_status(lp->p) == GLP_OPT)
-			return;
+			return OPTIMAL;
+		if (r == 0 && glp_get_status(lp->p) == GLP_NOFEAS)
+			return INFEASIBLE;
+		if (r == GLP_ETMLIM)
+			return OUT_OF_TIME;
 	}
 	run_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
 	    "rates or sizes of the overlay lie too far apart", r, glp_get_status(lp->p));
 }
 
-static void optimise(struct lp *lp)
+static enum end optimise(struct lp *lp)
 {
 	for (;;) {
-		size_t mark = run_mark(lp->run);
+		size_t mark;
 		struct candidate *c;
+		enum end end;
 		int i, n;
 
-		simplex(lp);
+		lp->slack = INFINITY;
+		if ((end = simplex(lp)) != OPTIMAL) {
+			if (glp_get_prim_stat(lp->p) == GLP_FEAS)
+				keep_values(lp);
+			return end;
+		}
 		lp->slack = 0;
+		keep_values(lp);
 		if (lp->goal == LP_MOST_DATA && lp_share(lp) >= lp->most_share)
-			return;
+			return OPTIMAL;
+		mark = run_mark(lp->run);
 		n = price(lp, &c);
-		if (lp->slack > PROVEN && !run_hurry(lp->run)) {
+		if (lp->slack > PROVEN && (lp->goal == LP_MOST_DATA || !run_hurry(lp->run))) {
 			for (i = 0; i < n && i < BATCH; i++)
 				lp_add_flow(lp, c[i].at / lp->g->nperiods, c[i].at % lp->g->nperiods);
 			run_release(lp->run, mark);
 			continue;
 		}
 		run_release(lp->run, mark);
-		return;
+		return OPTIMAL;
 	}
 }
 
@@ -131,13 +163,15 @@ static void clear_goal(struct lp *lp)
 void lp_solve(struct lp *lp, enum lp_goal goal)
 {
 	double share = goal == LP_MOST_DATA ? 0 : lp_share(lp);
-	double relayed = goal == LP_LEAST_STORAGE ? glp_get_obj_val(lp->p) : 0;
+	double relayed = goal == LP_LEAST_STORAGE ? lp->value[0] : 0;
 	int i;
 
 	clear_goal(lp);
 	lp->goal = goal;
 	switch (goal) {
 	case LP_MOST_DATA:
+		glp_set_col_bnds(lp->p, lp->share_col,
+		    isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
 		glp_set_obj_dir(lp->p, GLP_MAX);
 		glp_set_obj_coef(lp->p, lp->share_col, 1);
 		break;
@@ -152,33 +186,48 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 		glp_set_obj_dir(lp->p, GLP_MIN);
 		lp_add_relayed_row(lp, relayed * (1 + KEEP));
 		lp_add_peaks(lp);
+		lp->dual_first = true;
 		break;
 	}
-	optimise(lp);
+	/* Later goals have a solution, the one before; should rounding deny it, that
+	 * stays the solution, without a bound. */
+	if (optimise(lp) == INFEASIBLE && goal == LP_MOST_DATA)
+		run_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
+		    "lie too far apart");
+}
+
+bool lp_tighten(struct lp *lp)
+{
+	enum end end;
+
+	lp_make_exact(lp);
+	end = optimise(lp);
+	if (end == OPTIMAL || (end == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
+		return true;
+	lp_solve(lp, LP_MOST_DATA);
+	return false;
 }
 
 double lp_share(const struct lp *lp)
 {
-	return glp_get_col_prim(lp->p, lp->share_col);
+	return lp->value[lp->share_col];
 }
 
 double lp_value(const struct lp *lp)
 {
-	double v = glp_get_obj_val(lp->p);
-
-	return lp->goal == LP_MOST_DATA ? v : v * lp->n->total;
+	return lp->goal == LP_MOST_DATA ? lp->value[0] : lp->value[0] * lp->n->total;
 }
 
 double lp_bound(const struct lp *lp)
 {
 	if (lp->goal == LP_MOST_DATA)
 		return fmin(lp_share(lp) + lp->slack, lp->most_share);
-	return fmax(0, (glp_get_obj_val(lp->p) - lp->slack) * lp->n->total);
+	return fmax(0, (lp->value[0] - lp->slack) * lp->n->total);
 }
 
 static double column_bytes(const struct lp *lp, int col, double scale)
 {
-	double v = col == 0 ? 0 : glp_get_col_prim(lp->p, col) * scale * lp->n->total;
+	double v = col == 0 || col > lp->nvalues ? 0 : lp->value[col] * scale * lp->n->total;
 
 	return v > 0 ? v : 0;
 }

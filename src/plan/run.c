@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "core/clock.h"
 #include "core/err.h"
 #include "core/units.h"
 
@@ -24,8 +24,7 @@ struct run {
 	void *arg;
 	struct block *blocks;
 	size_t nblocks, used_bytes, memory_bytes;
-	struct mono start;
-	double effort_s;
+	double effort_s; /* CPU time of the thread, so that a busy machine changes no plan */
 	char said[200]; /* GLPK's last line, for a report of its failure */
 	int code;
 	struct ptcp_err err;
@@ -82,8 +81,11 @@ void run_fail(struct run *run, int code, const char *fmt, ...)
 
 double run_left_s(const struct run *run)
 {
-	double gone = (double)mono_diff_ns(mono_now(), run->start) / (double)NS_PER_S;
+	struct timespec t;
+	double gone = 0;
 
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
+		gone = (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S;
 	return gone < run->effort_s ? run->effort_s - gone : 0;
 }
 
@@ -141,7 +143,6 @@ int run_start(void (*fn)(struct run *, void *), void *arg, size_t memory_bytes, 
 	run->arg = arg;
 	run->memory_bytes = memory_bytes;
 	run->effort_s = effort_s;
-	run->start = mono_now();
 	if ((r = pthread_create(&thread, NULL, run_thread, run)) != 0) {
 		r = err_set(e, PTCP_ENOMEM, "starting a thread: %s", strerror(r));
 	} else {

@@ -26,7 +26,9 @@ struct attempt {
 	size_t mark;
 	struct grid *g;
 	struct lp *lp;
+	int nslots;
 	bool full; /* every stage is one slot: exact and loose are the same */
+	double relayed_bound_bytes; /* of any plan with so many slots */
 };
 
 static void attempt_free(struct slots *s, struct attempt *a)
@@ -48,9 +50,8 @@ static struct grid *grid_at(struct slots *s, int nslots, int level)
 	    longest > 1 ? longest : 1);
 }
 
-/* false if the programme would be too large. */
-static bool attempt(struct slots *s, struct attempt *a, int nslots, int level,
-    enum lp_mode mode, const struct lp *like)
+/* Solves the loose programme; false if it would be too large. */
+static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 {
 	double rows = 0;
 	int h;
@@ -58,6 +59,8 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level,
 	a->mark = run_mark(s->run);
 	a->g = grid_at(s, nslots, level);
 	a->full = a->g->nstages == nslots;
+	a->nslots = nslots;
+	a->relayed_bound_bytes = 0;
 	for (h = 0; h < s->n->nhosts; h++)
 		rows += s->n->host[h].relay ? 2 : 0;
 	rows = rows * a->g->nstages + (double)s->n->nres * a->g->nperiods;
@@ -65,29 +68,29 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level,
 		run_release(s->run, a->mark);
 		return false;
 	}
-	a->lp = lp_new(s->run, s->n, a->g, mode, 1, s->tuning->all_arcs, like);
+	a->lp = lp_new(s->run, s->n, a->g, LP_SLOTS_LOOSE, 1, s->tuning->all_arcs);
 	lp_solve(a->lp, LP_MOST_DATA);
 	return true;
 }
 
 /* Whether the bound says that nslots are too few. */
-static bool proven_few(struct slots *s, int nslots, int level)
+static bool proven_few(struct slots *s, int nslots)
 {
 	struct attempt a = { 0 };
-	bool few = false;
+	bool few = attempt(s, &a, nslots, 0) && lp_bound(a.lp) < ALL;
 
-	if (attempt(s, &a, nslots, level, LP_SLOTS_LOOSE, NULL))
-		few = lp_bound(a.lp) < ALL;
 	attempt_free(s, &a);
 	return few;
 }
 
-/* The least number of slots from `from` on that the bound at level 0 allows. */
-static int least_allowed(struct slots *s, int from)
+/* The least number of slots from `from` on that the bound at level 0 allows. If
+ * that was the last one tried, its programme stays in `a`. */
+static int least_allowed(struct slots *s, int from, struct attempt *a)
 {
 	int few = from - 1, enough = from, step = 1;
 
-	while (proven_few(s, enough, 0)) {
+	while (attempt(s, a, enough, 0) && lp_bound(a->lp) < ALL) {
+		attempt_free(s, a);
 		few = enough;
 		if (enough >= SLOTS_MAX)
 			run_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
@@ -95,10 +98,12 @@ static int least_allowed(struct slots *s, int from)
 		enough = enough + step < SLOTS_MAX ? enough + step : SLOTS_MAX;
 		step *= 2;
 	}
+	if (enough - few > 1)
+		attempt_free(s, a);
 	while (enough - few > 1) {
 		int mid = few + (enough - few) / 2;
 
-		if (proven_few(s, mid, 0))
+		if (proven_few(s, mid))
 			few = mid;
 		else
 			enough = mid;
@@ -108,43 +113,42 @@ static int least_allowed(struct slots *s, int from)
 
 enum verdict { FOUND, TOO_FEW, UNKNOWN };
 
-/* A plan of nslots slots, a proof that there is none, or neither. */
+/* From the loose programme in `a`, which allows all the data, to an exact one. */
+static bool exact(struct attempt *a, double total)
+{
+	lp_solve(a->lp, LP_LEAST_RELAYED);
+	a->relayed_bound_bytes = fmax(0, lp_bound(a->lp) - total);
+	if (a->full || lp_tighten(a->lp))
+		return true;
+	if (lp_share(a->lp) < ALL)
+		return false;
+	lp_solve(a->lp, LP_LEAST_RELAYED);
+	return true;
+}
+
+/* A plan of nslots slots, least relayed, in `a`; a proof that there is none; or
+ * neither. `a` may hold the loose programme of level 0. */
 static enum verdict try(struct slots *s, struct attempt *a, int nslots)
 {
 	bool small = (double)s->n->narcs * nslots <= s->tuning->small_cols;
 	int level;
 
+	if (a->lp != NULL && (small || a->nslots != nslots))
+		attempt_free(s, a);
 	for (level = small ? LEVELS - 1 : 0; level < LEVELS; level++) {
 		if (level > 0 && !small && run_hurry(s->run))
 			return UNKNOWN;
-		if (level > 0 && !small && proven_few(s, nslots, level))
-			return TOO_FEW;
-		if (!attempt(s, a, nslots, level, LP_SLOTS, NULL))
+		if (a->lp == NULL && !attempt(s, a, nslots, level))
 			return UNKNOWN;
-		if (lp_share(a->lp) >= ALL)
-			return FOUND;
-		if (a->full && lp_bound(a->lp) < ALL) {
+		if (lp_bound(a->lp) < ALL) {
 			attempt_free(s, a);
 			return TOO_FEW;
 		}
+		if (lp_share(a->lp) >= ALL && exact(a, s->n->total))
+			return FOUND;
 		attempt_free(s, a);
 	}
 	return UNKNOWN;
-}
-
-/* Least relayed bytes of any plan with so many slots. */
-static double relayed_bound(struct slots *s, int nslots)
-{
-	struct attempt a = { 0 };
-	double bound = 0;
-
-	if (!run_hurry(s->run) && attempt(s, &a, nslots, 0, LP_SLOTS_LOOSE, NULL) &&
-	    lp_share(a.lp) >= ALL) {
-		lp_solve(a.lp, LP_LEAST_RELAYED);
-		bound = fmax(0, lp_bound(a.lp) - s->n->total);
-	}
-	attempt_free(s, &a);
-	return bound;
 }
 
 static int first_guess(const struct method_result *fluid, double slot_s)
@@ -170,7 +174,7 @@ void method_slots(struct run *run, const struct net *n, double slot_s,
 	if (nslots > SLOTS_MAX)
 		run_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
 		    "longer slot)", slot_s, SLOTS_MAX);
-	proven = nslots = least_allowed(&s, nslots);
+	proven = nslots = least_allowed(&s, nslots, &a);
 	while ((v = try(&s, &a, nslots)) != FOUND) {
 		if (v == TOO_FEW && proven == nslots)
 			proven++;
@@ -182,11 +186,8 @@ void method_slots(struct run *run, const struct net *n, double slot_s,
 	out->slot_s = slot_s;
 	out->makespan_s = nslots * slot_s;
 	out->bound_s = proven * slot_s;
-	lp_solve(a.lp, LP_LEAST_RELAYED);
-	out->relayed_bound_bytes = a.full ? fmax(0, lp_bound(a.lp) - n->total) : 0;
+	out->relayed_bound_bytes = a.relayed_bound_bytes;
 	lp_solve(a.lp, LP_LEAST_STORAGE);
 	pieces_trace(pieces, a.lp, n, a.g);
-	if (!a.full)
-		out->relayed_bound_bytes = relayed_bound(&s, nslots);
 	lp_free(a.lp); /* the pieces are in the run's memory after it */
 }
