@@ -63,7 +63,8 @@ PTCP_PLAN_API void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i,
     struct ptcp_overlay_host *out);
 PTCP_PLAN_API void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i,
     struct ptcp_overlay_link *out);
-PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name); /* -1: none */
+/* Index of a host, or -1. */
+PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name);
 
 /* What if: the rate of a link outside its windows ("A>B"), and what a host has
  * to deliver (as measured, or what is left when a collection is planned anew).

@@ -197,7 +197,7 @@ int plan_plot(const char *file, const struct plan_shown *s, struct ptcp_err *e)
 	const char *dir = getenv("TMPDIR");
 	char *script = NULL;
 	FILE *f = NULL;
-	int fd, r;
+	int fd, failed, r;
 
 	if (asprintf(&script, "%s/ptcp-plan-XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp") < 0)
 		return err_nomem(e);
@@ -211,7 +211,8 @@ int plan_plot(const char *file, const struct plan_shown *s, struct ptcp_err *e)
 		return r;
 	}
 	r = write_script(f, file, s) < 0 ? err_nomem(e) : 0;
-	if ((ferror(f) != 0) | (fclose(f) != 0) && r == 0)
+	failed = ferror(f);
+	if ((fclose(f) != 0 || failed) && r == 0)
 		r = err_sys(e, PTCP_EIO, "--plot %s: writing %s", file, script);
 	if (r == 0)
 		r = run_gnuplot(script, file, e);

@@ -219,6 +219,7 @@ static double solve_by(struct model *m, const char *solver)
 	if (fd < 0)
 		return NAN;
 	fclose(fdopen(fd, "w"));
+	glp_term_out(GLP_OFF);
 	glp_write_lp(m->p, NULL, file);
 	snprintf(cmd, sizeof cmd, strcmp(solver, "clp") == 0 ? "clp %s -solve 2>&1" :
 	    "glpsol --lp %s -o /dev/stdout 2>&1", file);
