@@ -386,23 +386,40 @@ void lp_add_relayed_row(struct lp *lp, double most)
 	glp_set_mat_row(lp->p, lp->relayed_row, k, ind, val);
 }
 
-/* The most that each host holds: a variable above every column of holding. */
-void lp_add_peaks(struct lp *lp)
+/* The most that each host holds: a variable above every column of holding. It
+ * enters the basis for the row of the largest, so that the basis stays feasible. */
+static void add_peak(struct lp *lp, int host)
 {
-	int S = lp->g->nstages, h, s, c, row;
+	int S = lp->g->nstages, s, c = 0, row, most_row = 0;
+	double most = -1;
 
-	for (h = 0; h < lp->n->nhosts; h++) {
-		for (c = 0, s = 0; s < S; s++) {
-			if (lp->held_col[h * S + s] == 0)
-				continue;
-			if (c == 0) {
-				c = glp_add_cols(lp->p, 1);
-				glp_set_col_bnds(lp->p, c, GLP_LO, 0, 0);
-				glp_set_obj_coef(lp->p, c, 1);
-			}
-			row = add_row(lp, GLP_LO, 0);
-			glp_set_mat_row(lp->p, row, 2,
-			    (int[]){ 0, c, lp->held_col[h * S + s] }, (double[]){ 0, 1, -1 });
+	for (s = 0; s < S; s++) {
+		int held = lp->held_col[host * S + s];
+
+		if (held == 0)
+			continue;
+		if (c == 0) {
+			c = glp_add_cols(lp->p, 1);
+			glp_set_col_bnds(lp->p, c, GLP_LO, 0, 0);
+			glp_set_obj_coef(lp->p, c, 1);
+		}
+		row = add_row(lp, GLP_LO, 0);
+		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, held }, (double[]){ 0, 1, -1 });
+		if (glp_get_col_prim(lp->p, held) > most) {
+			most = glp_get_col_prim(lp->p, held);
+			most_row = row;
 		}
 	}
+	if (c != 0) {
+		glp_set_col_stat(lp->p, c, GLP_BS);
+		glp_set_row_stat(lp->p, most_row, GLP_NL);
+	}
+}
+
+void lp_add_peaks(struct lp *lp)
+{
+	int h;
+
+	for (h = 0; h < lp->n->nhosts; h++)
+		add_peak(lp, h);
 }

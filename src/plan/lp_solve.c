@@ -186,7 +186,6 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 		glp_set_obj_dir(lp->p, GLP_MIN);
 		lp_add_relayed_row(lp, relayed * (1 + KEEP));
 		lp_add_peaks(lp);
-		lp->dual_first = true;
 		break;
 	}
 	/* Later goals have a solution, the one before; should rounding deny it, that
