@@ -12,6 +12,12 @@
 extern "C" {
 #endif
 
+#if defined(__GNUC__)
+#define PTCP_API __attribute__((visibility("default")))
+#else
+#define PTCP_API
+#endif
+
 /* name, value, default text */
 #define PTCP_ERRORS(X)                                                         \
 	X(PTCP_ENOMEM, -1, "out of memory")                                    \
@@ -45,8 +51,8 @@ struct ptcp_err {
 };
 
 /* The name ("PTCP_EIO") and default text of a code; "PTCP_?" for an unknown one. */
-const char *ptcp_err_name(int code);
-const char *ptcp_err_text(int code);
+PTCP_API const char *ptcp_err_name(int code);
+PTCP_API const char *ptcp_err_text(int code);
 
 #ifdef __cplusplus
 }

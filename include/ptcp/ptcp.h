@@ -19,12 +19,6 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define PTCP_API __attribute__((visibility("default")))
-#else
-#define PTCP_API
-#endif
-
 #define PTCP_PORT 7811
 #define PTCP_STREAMS_MAX 128
 
@@ -140,7 +134,7 @@ struct ptcp_transfer_opts {
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
 	int family;                 /* 0, 4 or 6 */
-	double timeout_s;           /* no progress from the peer for so long fails; 30 */
+	double timeout_s;           /* no progress from the peer for so long fails; 30, at least 0.5 */
 	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, never written */
 	const char *const *fingerprints;
@@ -181,14 +175,18 @@ struct ptcp_result {
 	unsigned streams;       /* most in use at one time */
 };
 
+PTCP_API void ptcp_result_init(struct ptcp_result *r);
+
 /* Blocks until all is done, failed or cancelled; once per handle. Success means every
  * file is complete and verified under its name. PTCP_EPARTIAL: some files failed (each
  * had an event), the rest is done. PTCP_ECANCELED: interrupted. */
 PTCP_API int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e);
+/* Fills in what the caller's ptcp_result_init() knew of. */
 PTCP_API void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r);
 /* Any thread and signal handlers; idempotent; before run too. */
 PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
-PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t); /* NULL is fine */
+/* NULL is fine. May wait for the resolver, which cannot be interrupted. */
+PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t);
 
 /* ---- Server ---------------------------------------------------------------- */
 

@@ -149,6 +149,7 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	process_set_stop(cancel, t);
 	r = ptcp_transfer_run(t, e);
 	process_set_stop(NULL, NULL);
+	ptcp_result_init(result);
 	ptcp_transfer_result(t, result);
 	ptcp_transfer_free(t);
 	return r;

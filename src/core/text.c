@@ -1,5 +1,6 @@
 #include "core/text.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,14 +37,14 @@ static size_t printable(const unsigned char *p)
 	return n;
 }
 
-const char *text_escape(char *out, size_t cap, const char *name)
+static const char *escape(char *out, size_t cap, const char *name, bool quoted)
 {
 	const unsigned char *p = (const unsigned char *)name;
 	size_t used = 0, cut = 0, n; /* cut: where ".." still fits behind */
 	char one[8];
 
 	while (*p != '\0') {
-		if ((n = printable(p)) > 0) {
+		if ((n = printable(p)) > 0 && !(quoted && *p == '"')) {
 			memcpy(one, p, n);
 			p += n;
 		} else if (*p == '\\') {
@@ -66,6 +67,16 @@ const char *text_escape(char *out, size_t cap, const char *name)
 	return out;
 }
 
+const char *text_escape(char *out, size_t cap, const char *name)
+{
+	return escape(out, cap, name, false);
+}
+
+const char *text_escape_quoted(char *out, size_t cap, const char *name)
+{
+	return escape(out, cap, name, true);
+}
+
 bool text_name_ok(const char *name, size_t n)
 {
 	if (n == 0 || n > 255)
@@ -73,4 +84,30 @@ bool text_name_ok(const char *name, size_t n)
 	if (memchr(name, '/', n) != NULL || memchr(name, '\0', n) != NULL)
 		return false;
 	return !(name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.')));
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' :
+	    isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+bool text_unpercent(char *out, size_t cap, const char *text)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++) {
+		if (n + 1 >= cap)
+			return false;
+		if (*text != '%') {
+			out[n++] = *text;
+			continue;
+		}
+		if (hex(text[1]) < 0 || hex(text[2]) < 0 || (text[1] == '0' && text[2] == '0'))
+			return false;
+		out[n++] = (char)(hex(text[1]) << 4 | hex(text[2]));
+		text += 2;
+	}
+	out[n] = '\0';
+	return true;
 }

@@ -85,9 +85,9 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		memcpy(&t->o, o, o->size);
 	}
 	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
-	    !(t->o.timeout_s >= 0.1 && t->o.timeout_s <= 86400) ||
+	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
 	    (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.1s to 24h) or address "
+		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h) or address "
 		    "family out of range", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
@@ -273,7 +273,8 @@ static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 	t->sample[i].at = now;
 	t->sample[i].bytes = ev->bytes;
 	t->n_samples++;
-	ev->eta_s = ev->total_known && ev->rate_bps > 0 ?
+	/* The peer's total may be anything. */
+	ev->eta_s = ev->total_known && ev->rate_bps > 0 && ev->total_bytes >= ev->bytes ?
 	    8.0 * (double)(ev->total_bytes - ev->bytes) / ev->rate_bps : -1;
 }
 
@@ -367,23 +368,37 @@ static int add_target(struct ptcp_transfer *t, struct party *p, struct ptcp_err 
 	return r;
 }
 
+/* A server may choose no names: what lies on top must be one of the sources, by its last component,
+ * unless a source's contents were asked for (then nobody knows their names). */
+static bool on_wanted(void *arg, const char *name)
+{
+	struct ptcp_transfer *t = arg;
+	struct span rest = { t->paths, t->paths_bytes }, path;
+	size_t n = strlen(name);
+	uint8_t flags;
+
+	while (wire_path_next(&rest, &flags, &path))
+		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
+		    (path.n == n || path.p[path.n - n - 1] == '/')))
+			return true;
+	return false;
+}
+
 static void on_running(void *arg, struct party *p)
 {
 	struct ptcp_transfer *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
 		.peer_fingerprint = t->fingerprint, .eta_s = -1 };
-
 	struct ptcp_err why;
 
-	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0) {
-		session_fail(party_session(p), &why);
-		return;
-	}
 	t->announced = true;
 	t->sample[0].at = mono_now();
 	t->n_samples = 1;
 	emit(t, &ev);
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
+	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+		session_fail(party_session(p), &why);
 }
 
 /* ---- The end ---- */
@@ -414,7 +429,7 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 		emit(t, &ev);
 	if (!failed && t->last.failed > 0) {
 		failed = true;
-		/* In doubt: nothing done at all is a failure, not a outcome success. */
+		/* In doubt: nothing done at all is a failure, not a partial success. */
 		err_set(&outcome, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
 		    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
 		    (unsigned long long)t->last.failed, t->last.failed == 1 ? "file" : "files");
@@ -426,9 +441,9 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	finish(t, failed ? &outcome : NULL);
 }
 
-
 static const struct party_ops party_ops = {
-	NULL, on_running, on_file, on_warning, on_streams, on_gone
+	.running = on_running, .wanted = on_wanted, .file = on_file, .warning = on_warning,
+	.streams = on_streams, .gone = on_gone
 };
 
 /* ---- Connecting ---- */
@@ -671,9 +686,12 @@ void ptcp_transfer_cancel(struct ptcp_transfer *t)
 
 void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 {
-	*r = (struct ptcp_result){
-		.size = sizeof *r, .bytes = t->last.file_bytes, .wire_bytes = t->last.wire_bytes,
-		.resumed_bytes = t->last.resumed_bytes, .files = t->last.files, .failed = t->last.failed,
-		.warnings = t->warnings, .seconds = t->seconds, .streams = t->last.streams_most
+	struct ptcp_result all = {
+		.size = r->size < sizeof all ? r->size : sizeof all, .bytes = t->last.file_bytes,
+		.wire_bytes = t->last.wire_bytes, .resumed_bytes = t->last.resumed_bytes,
+		.files = t->last.files, .failed = t->last.failed, .warnings = t->warnings,
+		.seconds = t->seconds, .streams = t->last.streams_most
 	};
+
+	memcpy(r, &all, all.size);
 }

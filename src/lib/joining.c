@@ -223,9 +223,15 @@ void joining_stop(struct party *p)
 
 /* ---- Streams come and go ---- */
 
+/* Under TLS nobody but the peer itself can have broken the protocol, and joining again would only
+ * repeat it; in clear it may have been the path. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
-	party_stream_lost(arg, s, why);
+	struct party *p = arg;
+
+	if (why->code == PTCP_EPROTO && p->cipher != PTCP_CIPHER_NONE && !p->over)
+		party_fail(p, why);
+	party_stream_lost(p, s, why);
 }
 
 static void on_gone(void *arg, struct stream *s)
@@ -233,9 +239,12 @@ static void on_gone(void *arg, struct stream *s)
 	struct party *p = arg;
 	unsigned number = stream_number(s);
 
-	p->n_ending--;
-	if (p->stream[number] == s)
+	if (p->stream[number] == s) { /* stopped with the session, not lost */
 		p->stream[number] = NULL;
+		p->n_up--;
+	} else {
+		p->n_ending--;
+	}
 	stream_free(s);
 	party_pump(p);
 }
@@ -282,6 +291,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
 		.host = p->o.host, .number = number, .chan = c,
+		.worker = p->id[0] + number, /* so that not all sessions of a server start at the same */
 		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,
 		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p
 	};

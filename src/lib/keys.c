@@ -54,9 +54,9 @@ static bool name_ok(const char *s)
 	return true;
 }
 
-int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p, struct ptcp_err *e)
+static int check_permission(const struct ptcp_permission *p, struct ptcp_err *e)
 {
-	char fingerprint[PTCP_FINGERPRINT_BYTES], shown[TEXT_NAME_BYTES];
+	char shown[TEXT_NAME_BYTES];
 	int r;
 
 	if ((r = check_fingerprint(p->fingerprint, e)) < 0)
@@ -67,10 +67,24 @@ int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p, stru
 	if (p->name != NULL && !name_ok(p->name))
 		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to %d printable characters",
 		    text_escape(shown, sizeof shown, p->name), TRUST_NAME_BYTES / 3 - 1);
+	return 0;
+}
+
+int ptcp_authorize(const char *config_dir, const struct ptcp_permission *o, struct ptcp_err *e)
+{
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	struct ptcp_permission p;
+	int r;
+
+	/* That of a caller built against an older header is a prefix of ours. */
+	ptcp_permission_init(&p);
+	if (o->size == 0 || o->size > sizeof p)
+		return err_set(e, PTCP_EUSAGE, "a permission that ptcp_permission_init() has not filled in");
+	memcpy(&p, o, o->size);
 	/* The identity first: it makes the directory. */
-	if ((r = show(config_dir, false, fingerprint, e)) < 0)
+	if ((r = check_permission(&p, e)) < 0 || (r = show(config_dir, false, fingerprint, e)) < 0)
 		return r;
-	r = authorized_set(config_dir, p->fingerprint, p, e);
+	r = authorized_set(config_dir, p.fingerprint, &p, e);
 	return r < 0 ? r : 0;
 }
 

@@ -54,6 +54,11 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 	};
 }
 
+void ptcp_result_init(struct ptcp_result *r)
+{
+	*r = (struct ptcp_result){ .size = sizeof *r };
+}
+
 void ptcp_permission_init(struct ptcp_permission *p)
 {
 	*p = (struct ptcp_permission){ .size = sizeof *p };

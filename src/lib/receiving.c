@@ -110,9 +110,11 @@ static void do_work(struct item *t)
 	}
 }
 
+/* Only what is on disk waits for the store: else a sender could offer and fail files faster than a slow
+ * disk lets go of them, without end, as they hold no slot any more. */
 static void item_over(struct party *p, struct item *t)
 {
-	if (t->discard && t->sink != NULL) {
+	if (t->discard && t->sink != NULL && !sink_give_up(t->sink)) {
 		t->discard = false;
 		enqueue(p, t, WORK_DISCARD);
 	} else {
@@ -140,6 +142,8 @@ static void work_done(struct party *p, struct item *t)
 		item_over(p, t);
 		return;
 	}
+	if (p->over)
+		return; /* nothing new is begun; session_drop() ends it */
 	if (t->result < 0) {
 		if (disk_full(p, &t->why))
 			return;
@@ -269,6 +273,11 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	*cookie = t;
 	if (sink_is_own_name(t->name)) {
 		err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
+		return RCV_REFUSE;
+	}
+	if (parent == NULL && !p->rcv->renames && p->o.ops->wanted != NULL &&
+	    !p->o.ops->wanted(p->o.arg, t->name)) {
+		err_set(e, PTCP_EREFUSED, "not asked for");
 		return RCV_REFUSE;
 	}
 	if (f->type != WIRE_DIR)

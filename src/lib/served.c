@@ -175,7 +175,7 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, party_fingerprint(p), s->auth.name,
-	    s->sends ? "send" : "receive", text_escape(shown, sizeof shown, s->place[0].path), s->streams,
+	    s->sends ? "send" : "receive", text_escape_quoted(shown, sizeof shown, s->place[0].path), s->streams,
 	    ptcp_cipher_name(s->cipher));
 	s->judging = true;
 	s->io.run = judge;
@@ -217,7 +217,7 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 
 	if (status == PTCP_FILE_FAILED)
 		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
-		    party_fingerprint(s->party), text_escape(shown, sizeof shown, path), why->msg);
+		    party_fingerprint(s->party), text_escape_quoted(shown, sizeof shown, path), why->msg);
 }
 
 static void on_warning(void *arg, const char *path, const char *text)
@@ -226,7 +226,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 	char shown[TEXT_NAME_BYTES];
 
 	log_at(log_of(s), LOG_INFO, "server", "event=warning client=%s path=\"%s\" text=\"%s\"",
-	    party_fingerprint(s->party), text_escape(shown, sizeof shown, path != NULL ? path : ""), text);
+	    party_fingerprint(s->party), text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""), text);
 }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
@@ -253,7 +253,8 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 }
 
 static const struct party_ops party_ops = {
-	on_open, on_running, on_file, on_warning, on_streams, on_gone
+	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning,
+	.streams = on_streams, .gone = on_gone
 };
 
 int served_new(struct served_set *t, struct chan *c, const char *address,

@@ -1,6 +1,7 @@
 /* A daemon: one port, many guests, some of them clients with sessions. */
 #include <ptcp/ptcp.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,9 @@ struct ptcp_server {
 	char *config_dir, *root;
 	struct loop *loop;
 	struct host host;
-	struct listener *listener;
+	struct listener *listener;      /* NULL once stopping */
+	char address[SOCK_TEXT_BYTES];  /* what it listened on, as long as the handle */
+	unsigned port;
 	struct list guests;             /* the oldest first */
 	unsigned n_guests;
 	struct served_set sessions;
@@ -97,11 +100,11 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 	struct chan *c = guest_take_chan(g);
 	uint16_t number = j->stream; /* j is the guest's */
 
-	guest_free(g);
 	if (p != NULL)
 		party_add_stream(p, number, c);
 	else
 		chan_free(c); /* it ended in between */
+	guest_free(g); /* and with it `j` */
 }
 
 static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
@@ -198,6 +201,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	loop_on_wake(s->loop, on_wake, s);
 	if ((r = listener_new(&s->listener, s->loop, s->o.listen, PTCP_PORT, on_accepted, s, e)) < 0)
 		goto out;
+	snprintf(s->address, sizeof s->address, "%s", listener_address(s->listener));
+	s->port = listener_port(s->listener);
 	*out = s;
 	return 0;
 out:
@@ -205,8 +210,8 @@ out:
 	return r;
 }
 
-const char *ptcp_server_address(const struct ptcp_server *s) { return listener_address(s->listener); }
-unsigned ptcp_server_port(const struct ptcp_server *s) { return listener_port(s->listener); }
+const char *ptcp_server_address(const struct ptcp_server *s) { return s->address; }
+unsigned ptcp_server_port(const struct ptcp_server *s) { return s->port; }
 const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->host.identity.fingerprint; }
 
 int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)

@@ -127,7 +127,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	}
 	s->o = *o;
 	s->chan = o->chan;
-	s->loop = o->host->worker[o->number % o->host->n_workers];
+	s->loop = o->host->worker[o->worker % o->host->n_workers];
 	s->last = &s->first;
 	atomic_init(&s->on_disk, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {

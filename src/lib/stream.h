@@ -64,6 +64,7 @@ struct stream_ops {
 struct stream_opts {
 	struct host *host;
 	unsigned number;
+	unsigned worker;                /* which of the host's loops, modulo their number */
 	struct chan *chan;              /* taken, also on failure; of the control loop until now */
 	bool verify;
 	struct intake *intake;          /* receiving; NULL: sending */

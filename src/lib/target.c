@@ -1,39 +1,11 @@
 #include "lib/target.h"
 
-#include <ctype.h>
 #include <ptcp/ptcp.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/err.h"
 #include "core/text.h"
-
-static int hex(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' :
-	    isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
-}
-
-/* Percent-decodes; -1 for a malformed escape, a NUL or what is too long. */
-static int decode(char *out, size_t cap, const char *s)
-{
-	size_t n = 0;
-
-	for (; *s != '\0'; s++) {
-		if (n + 1 >= cap)
-			return -1;
-		if (*s != '%') {
-			out[n++] = *s;
-			continue;
-		}
-		if (hex(s[1]) < 0 || hex(s[2]) < 0 || (s[1] == '0' && s[2] == '0'))
-			return -1;
-		out[n++] = (char)(hex(s[1]) << 4 | hex(s[2]));
-		s += 2;
-	}
-	out[n] = '\0';
-	return 0;
-}
 
 int target_parse(struct target *out, const char *text, struct ptcp_err *e)
 {
@@ -68,7 +40,7 @@ int target_parse(struct target *out, const char *text, struct ptcp_err *e)
 	if (t.host[0] == '\0' || t.port == 0)
 		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
 		    "ptcp://HOST[:PORT]/PATH)", shown);
-	if (decode(t.path, sizeof t.path, slash) < 0)
+	if (!text_unpercent(t.path, sizeof t.path, slash))
 		return err_set(e, PTCP_EUSAGE, "%s: malformed %%-escape, NUL or path too long "
 		    "(write %%25 for a percent sign)", shown);
 	*out = t;

@@ -118,6 +118,8 @@ static bool is_spent(const struct chan *c)
 /* One round: what has become possible is done and told. */
 static void turn(struct chan *c, bool readable)
 {
+	struct ptcp_err why;
+
 	if (c->told)
 		return;
 	c->turn_bytes = 0;
@@ -131,8 +133,10 @@ static void turn(struct chan *c, bool readable)
 		return;
 	c->told = is_spent(c);
 	chan_update_events(c);
-	if (c->told)
-		c->o.ops->closed(c->o.arg, c->failed || c->cut ? &c->why : NULL);
+	if (c->told) {
+		why = c->why; /* who is told may free the channel first */
+		c->o.ops->closed(c->o.arg, c->failed || c->cut ? &why : NULL);
+	}
 }
 
 static void poll_release(struct chan_poll *p)

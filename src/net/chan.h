@@ -1,6 +1,6 @@
 /* A byte channel to a peer: TLS over a connected socket, or raw after the one hand-over out of TLS.
  *
- * Belongs to one loop and its thread; chan_move() takes it to another. Callbacks come from the
+ * Belongs to one loop and its thread; chan_depart() and chan_arrive() take it to another. Callbacks come from the
  * loop, never from within a call of chan_*(). After `closed` (once) only chan_free() is left. */
 #ifndef NET_CHAN_H
 #define NET_CHAN_H
@@ -22,7 +22,8 @@ struct chan_ops {
 	/* There is room again after chan_write() took less than was given. */
 	void (*writable)(void *arg);
 	/* `why` NULL: the peer closed in good order. What had arrived until then has been read (or
-	 * offered, to a channel that is paused), also when sending failed first. */
+	 * offered, to a channel that is paused), also when sending failed first. It lasts for the call, also
+	 * when the channel is freed there. */
 	void (*closed)(void *arg, const struct ptcp_err *why);
 };
 

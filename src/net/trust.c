@@ -130,32 +130,6 @@ static void encode(char *out, size_t cap, const char *s)
 	out[n] = '\0';
 }
 
-static int hex(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' :
-	    isxdigit((unsigned char)c) ? toupper((unsigned char)c) - 'A' + 10 : -1;
-}
-
-static bool decode(char *out, size_t cap, const char *s)
-{
-	size_t n = 0;
-
-	for (; *s != '\0'; s++) {
-		if (n + 1 >= cap)
-			return false;
-		if (*s != '%') {
-			out[n++] = *s;
-			continue;
-		}
-		if (hex(s[1]) < 0 || hex(s[2]) < 0 || (s[1] == '0' && s[2] == '0'))
-			return false;
-		out[n++] = (char)(hex(s[1]) << 4 | hex(s[2]));
-		s += 2;
-	}
-	out[n] = '\0';
-	return true;
-}
-
 /* What follows the fingerprint; false if any of it is not understood. */
 static bool parse_permission(char *rest, struct authorization *a)
 {
@@ -168,10 +142,10 @@ static bool parse_permission(char *rest, struct authorization *a)
 		else if (strcmp(w, "no-relay") == 0)
 			a->no_relay = true;
 		else if (strncmp(w, "root=/", 6) == 0) {
-			if (!decode(a->root, sizeof a->root, w + 5))
+			if (!text_unpercent(a->root, sizeof a->root, w + 5))
 				return false;
 		} else if (strncmp(w, "name=", 5) == 0) {
-			if (!decode(a->name, sizeof a->name, w + 5))
+			if (!text_unpercent(a->name, sizeof a->name, w + 5))
 				return false;
 		} else {
 			return false;

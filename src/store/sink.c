@@ -260,6 +260,18 @@ void sink_discard(struct sink *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+bool sink_give_up(struct sink *s)
+{
+	bool nothing;
+
+	if (pthread_mutex_trylock(&s->lock) != 0)
+		return false; /* somebody is opening it */
+	if ((nothing = s->fd < 0 && s->writers == 0))
+		s->state = SINK_DONE;
+	pthread_mutex_unlock(&s->lock);
+	return nothing;
+}
+
 bool sink_is_own_name(const char *name)
 {
 	static const char *const suffixes[] = { PART_SUFFIX, PART_LINK_SUFFIX, PART_JOURNAL_SUFFIX };

@@ -53,6 +53,10 @@ int sink_commit(struct sink *s, struct ptcp_err *e);
  * after sink_commit(). */
 void sink_discard(struct sink *s);
 
+/* The same, without waiting, for a file that has nothing on disk yet: true if that was so, and from now on
+ * nothing is written. False: sink_discard() is due. */
+bool sink_give_up(struct sink *s);
+
 /* How many part files are open in this process. */
 unsigned sink_open_count(void);
 

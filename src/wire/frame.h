@@ -83,7 +83,7 @@ struct span {
 
 /* What a side can do beyond version 1; in use when both list it. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection, as stream 0 */
+	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
 	WIRE_ABLE_HARDLINK = 2     /* takes HARDLINK entries */
 };
 
@@ -195,8 +195,7 @@ int wire_joined_decode(struct span in, struct ptcp_err *e);
 /* ---- Entries: sender to receiver -------------------------------------------- */
 
 /* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16
- * bits, free at the time; above it a count from 1 that makes the number unique in the
- * session. Decoders refuse an id that breaks wire_id_ok(). */
+ * bits, free at the time; above it a count from 1 that rises from entry to entry. Decoders refuse an id that breaks wire_id_ok(). */
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
@@ -303,7 +302,7 @@ int wire_done_decode(struct wire_done *f, struct span in, struct ptcp_err *e);
 /* ---- Both ways --------------------------------------------------------------- */
 
 /* This entry fails, the session goes on. From the sender: the receiver drops it and
- * answers DONE; from the receiver: nothing more comes of it. */
+ * sends it back; from the receiver: nothing more comes of it. */
 struct wire_fail {
 	uint64_t id;
 	uint16_t code; /* as in ERROR */

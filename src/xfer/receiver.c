@@ -66,7 +66,6 @@ static void release(struct item *f)
 	}
 }
 
-/* The entry is over and its slot free; `why` NULL: complete. */
 void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err *why)
 {
 	r->slot[wire_slot(f->id)] = NULL;
@@ -169,21 +168,28 @@ static void answer(struct rcv *r, struct item *f, uint8_t verdict)
 	OUTBOX_PUT(r->out, answer, ANSWER, &a);
 }
 
-static void accept_file(struct rcv *r, struct item *f)
+bool rcv_track(struct rcv *r, struct item *f)
 {
 	struct ptcp_err why;
 
-	f->done = &f->few;
-	if (f->n_blocks > 64) {
-		if (r->bitmap_bytes + bitmap_bytes(f->n_blocks) > BITMAPS_MAX_BYTES ||
-		    (f->done = bitmap_new(f->n_blocks)) == NULL) {
-			f->done = NULL;
-			err_set(&why, PTCP_ENOMEM, "too many large files at once for the receiver");
-			rcv_fail(r, f, &why);
-			return;
-		}
-		r->bitmap_bytes += bitmap_bytes(f->n_blocks);
+	if (f->done != NULL)
+		return true;
+	if (f->n_blocks <= 64) {
+		f->done = &f->few;
+		return true;
 	}
+	if (r->bitmap_bytes + bitmap_bytes(f->n_blocks) <= BITMAPS_MAX_BYTES &&
+	    (f->done = bitmap_new(f->n_blocks)) != NULL) {
+		r->bitmap_bytes += bitmap_bytes(f->n_blocks);
+		return true;
+	}
+	err_set(&why, PTCP_ENOMEM, "too many large files at once for the receiver");
+	rcv_fail(r, f, &why);
+	return false;
+}
+
+static void accept_file(struct rcv *r, struct item *f)
+{
 	f->state = f->n_blocks > 0 ? RECEIVING : COMPLETE;
 	r->o.ops->accepted(r->o.arg, f->id, f->cookie, f->size_bytes);
 	answer(r, f, WIRE_SEND_ALL);

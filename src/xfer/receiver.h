@@ -9,7 +9,9 @@
  *   COMMITTING the store gives it its name; from RECEIVING, COMPLETE, PREPARING (links), OPEN
  *   OPEN       a directory there is; from PREPARING (directories only)
  *
- * and ends by our DONE, FAIL or SEND_NONE. Frames about entries that have ended are ignored. */
+ * and ends by our DONE, FAIL or SEND_NONE. Frames about entries that have ended are ignored; those
+ * about entries that never were, and ids that do not rise, are the sender's fault. Memory for what is
+ * unfinished is limited: what goes beyond is failed, not the session. */
 #ifndef XFER_RECEIVER_H
 #define XFER_RECEIVER_H
 

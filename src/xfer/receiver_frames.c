@@ -69,7 +69,7 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news n
 	struct wire_blocks need = { .id = id, .first = block, .count = 1 };
 	struct item *f = rcv_find(r, id);
 
-	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks ||
+	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks || !rcv_track(r, f) ||
 	    bitmap_has(f->done, block))
 		return;
 	switch (news) {

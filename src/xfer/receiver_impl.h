@@ -15,7 +15,7 @@ struct item {
 	void *cookie;
 	enum rcv_state state;
 	uint8_t type;
-	bool ended;               /* a directory that failed, kept for its children */
+	bool ended;               /* kept, a directory's, for its children */
 	bool has_digest;
 	uint32_t children, depth;
 	struct list waiting;      /* in its directory's waiters, or in runnable */
@@ -49,6 +49,9 @@ void rcv_new_entry(struct rcv *r, const struct wire_entry *w, struct span in);
 void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err *why);
 /* Tells the sender and ends it, and all that waits for it. */
 void rcv_fail(struct rcv *r, struct item *f, const struct ptcp_err *why);
+/* Makes sure of a file's bitmap, which it has from its first block on: thousands of large files may
+ * wait. False when there are too many of them: the file has been failed. */
+bool rcv_track(struct rcv *r, struct item *f);
 void rcv_commit(struct rcv *r, struct item *f, const struct wire_entry *end_frame);
 
 #endif

@@ -12,7 +12,7 @@
  *   FINISHING the receiver has all it needs; from SENDING, CHECKING, OFFERED (a link), MADE
  *   MADE     a directory there is; it stays until the listing has left it and all its
  *            children have ended; from OFFERED
- *   FAILING  failed here, the receiver has been told; from any but FAILING
+ *   FAILING  failed here, the receiver has been told; from OFFERED (once answered), SENDING, CHECKING
  *   LOST     a directory the receiver could not make: its children fail; from OFFERED, MADE
  *
  * and ends by the peer's DONE, FAIL or SEND_NONE. (A directory's slot is free once it is LOST;

@@ -194,6 +194,8 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 
 	while (!list_empty(&s->ready)) {
 		f = LIST_OF(s->ready.next, struct entry, in_ready);
+		if (!snd_track(s, f))
+			continue;
 		while (next_block(f, &block)) {
 			/* Asked for or lost, but a copy has arrived meanwhile. */
 			if (!settled(f, block) && !job_add(s, job, bytes, f, block, stream, now))
@@ -249,19 +251,23 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 
 /* ---- News ---- */
 
-void snd_start(struct snd *s, struct entry *f, bool parts)
+bool snd_track(struct snd *s, struct entry *f)
 {
 	struct ptcp_err why;
 
-	if (f->n_blocks > 64) {
-		f->acked = bitmap_new(f->n_blocks);
-		f->read = bitmap_new(f->n_blocks);
-		if (f->acked == NULL || f->read == NULL) {
-			err_nomem(&why);
-			snd_fail(s, f, &why);
-			return;
-		}
-	}
+	if (f->n_blocks <= 64 || f->read != &f->few[1])
+		return true;
+	f->acked = bitmap_new(f->n_blocks);
+	f->read = bitmap_new(f->n_blocks);
+	if (f->acked != NULL && f->read != NULL)
+		return true;
+	err_nomem(&why);
+	snd_fail(s, f, &why);
+	return false;
+}
+
+void snd_start(struct snd *s, struct entry *f, bool parts)
+{
 	f->state = SENDING;
 	f->parts = parts;
 	if (parts)

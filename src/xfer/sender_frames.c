@@ -58,6 +58,8 @@ static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		return 0;
 	if (!blocks_fit(f, &b))
 		return violation("NEED", e);
+	if (!snd_track(s, f))
+		return 0;
 	if ((bitmap_has(f->read, b.first) || !f->parts) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
 		err_set(&why, PTCP_EVERIFY, "%u blocks did not verify at the receiver "
@@ -85,6 +87,8 @@ static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
 		return 0;
 	if (!blocks_fit(f, &b) || !f->parts)
 		return violation("HAVE", e);
+	if (!snd_track(s, f))
+		return 0;
 	for (i = b.first; i < b.first + b.count; i++) {
 		if (!bitmap_add(f->acked, i) || !bitmap_add(f->read, i))
 			return violation("HAVE", e);
@@ -128,7 +132,11 @@ static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_er
 		return violation("ACK", e);
 	if (f->state == FAILING)
 		return 0;
-	if (f->state != SENDING || a.block >= f->n_blocks || !bitmap_add(f->acked, a.block))
+	if (f->state != SENDING || a.block >= f->n_blocks)
+		return violation("ACK", e);
+	if (!snd_track(s, f))
+		return 0;
+	if (!bitmap_add(f->acked, a.block))
 		return violation("ACK", e);
 	f->n_acked++;
 	s->stats.acked_bytes += wire_grid_length(f->size_bytes, a.block);

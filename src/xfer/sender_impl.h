@@ -75,6 +75,9 @@ void snd_dir_try_end(struct snd *s, struct entry *d);
 
 /* Blocks may flow. `parts`: only those that NEED names. */
 void snd_start(struct snd *s, struct entry *f, bool parts);
+/* Makes sure of a file's bitmaps, which it has from the first of its blocks on: thousands of large
+ * files may wait. False without memory: the file has been failed. */
+bool snd_track(struct snd *s, struct entry *f);
 /* Sends blocks again, ahead of what is new; false when too much is waiting for that. */
 bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
 /* Nothing of these blocks counts as on its way any more. */

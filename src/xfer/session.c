@@ -292,7 +292,8 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 
 	if ((r = wire_ping_decode(&f, in, e)) < 0)
 		return r;
-	if (f.busy != WIRE_IDLE) {
+	/* Before there is anything to be busy with it is no excuse. */
+	if (f.busy != WIRE_IDLE && s->state != HELLO && s->state != ASKED) {
 		s->last_progress = now;
 		if (s->snd != NULL)
 			snd_excuse(s->snd, now);

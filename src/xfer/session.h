@@ -30,7 +30,7 @@ struct session_ops {
 	void (*note)(void *arg, const struct wire_note *n);
 	/* What our own disk keeps us with right now. */
 	enum wire_busy (*busy)(void *arg);
-	/* Once. `why` NULL: all is done (files may have failed, see session_totals()). */
+	/* Once. `why` NULL: all is done (files may have failed, see session_failed()). */
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;

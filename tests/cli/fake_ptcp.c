@@ -146,6 +146,11 @@ int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
 	return play(fake.run_code, e);
 }
 
+void ptcp_result_init(struct ptcp_result *r)
+{
+	*r = (struct ptcp_result){ .size = sizeof *r };
+}
+
 void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 {
 	(void)t;

@@ -97,6 +97,26 @@ static void names(void **state)
 	assert_true(text_name_ok("..x", 3));
 }
 
+static void percent(void **state)
+{
+	static const char *const bad[] = { "%", "%4", "%4g", "%g4", "%00", "a%", "a%0" };
+	char out[8];
+	size_t i;
+
+	(void)state;
+	assert_true(text_unpercent(out, sizeof out, "a%2Fb%2f%ff"));
+	assert_string_equal(out, "a/b/\xff");
+	assert_true(text_unpercent(out, sizeof out, ""));
+	assert_string_equal(out, "");
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(text_unpercent(out, sizeof out, bad[i]));
+	assert_true(text_unpercent(out, sizeof out, "1234567"));
+	assert_true(text_unpercent(out, sizeof out, "123456%37"));
+	assert_string_equal(out, "1234567");
+	assert_false(text_unpercent(out, sizeof out, "12345678"));
+	assert_false(text_unpercent(out, sizeof out, "1234567%38"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +124,7 @@ int main(void)
 		cmocka_unit_test(unsafe_is_octal),
 		cmocka_unit_test(cuts),
 		cmocka_unit_test(names),
+		cmocka_unit_test(percent),
 	};
 	return cmocka_run_group_tests_name("core/text", tests, NULL, NULL);
 }

@@ -29,21 +29,24 @@ struct keeper {
 };
 
 /* Detach from the caller's terminal and files, whose ends others may wait for. */
-static int detach(const struct keeper *k, int report_fd)
+static int detach(const struct keeper *k, int report_fd, struct ptcp_err *e)
 {
 	char path[4096];
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), log;
+	int r = state_path(path, sizeof path, k->o->name, "log", e);
 
-	if (state_path(path, sizeof path, k->o->name, "log", NULL) < 0)
-		return -1;
+	if (r < 0)
+		return r;
 	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (null < 0 || log < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(log, 2) < 0)
-		return -1;
+	if (log < 0)
+		return err_sys(e, PTCP_EIO, "cannot open %s", path);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(log, 2) < 0)
+		return err_sys(e, PTCP_EIO, "cannot open /dev/null");
 	for (int fd = 3; fd < 1024; fd++)
 		if (fd != report_fd && fd != k->o->lock_fd && fd != k->o->with_pidfd)
 			close(fd);
 	setsid();
-	return chdir("/");
+	return chdir("/") < 0 ? err_sys(e, PTCP_EIO, "cannot enter /") : 0;
 }
 
 static int make_hosts(struct keeper *k, struct ptcp_err *e)
@@ -194,9 +197,7 @@ static void run(const struct topo *t, const struct keeper_opts *o, int report_fd
 	k.state.host = calloc((size_t)t->hosts, sizeof *k.state.host);
 	if (k.state.host == NULL)
 		err_nomem(&e);
-	else if (detach(&k, report_fd) < 0)
-		err_sys(&e, PTCP_EIO, "cannot detach");
-	else
+	else if (detach(&k, report_fd, &e) == 0)
 		bring_up(&k, &e);
 	if (write(report_fd, &e, sizeof e) == sizeof e && e.code == 0) {
 		close(report_fd);

@@ -483,6 +483,26 @@ static int attempt(int pieces, struct ptcp_err *e)
 
 /* Each call fails in turn: an error with its errno, the old file stays as it was,
  * no descriptor stays open, and the next attempt succeeds. */
+static void give_up(void **state)
+{
+	struct sink *s = make("never", 8);
+	struct ptcp_err e;
+
+	(void)state;
+	assert_true(sink_give_up(s));
+	assert_int_equal(sink_write(s, "late", 4, 0, &e), PTCP_ECANCELED);
+	assert_int_equal(sink_open_count(), 0);
+	sink_unref(s);
+
+	s = make("begun", 8);
+	assert_int_equal(sink_write(s, "some", 4, 0, NULL), 0);
+	assert_false(sink_give_up(s));
+	assert_int_equal(sink_write(s, "more", 4, 4, NULL), 0);
+	sink_discard(s);
+	assert_true(sink_give_up(s)); /* it has nothing any more */
+	sink_unref(s);
+}
+
 static void faults(void **state)
 {
 	static const int why[] = { EIO, ENOSPC, EMFILE };
@@ -627,7 +647,7 @@ int main(void)
 		sink_test(metadata), sink_test(odd_names),
 		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(busy),
 		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late),
-		sink_test(discard), sink_test(faults), sink_test(short_writes),
+		sink_test(discard), sink_test(give_up), sink_test(faults), sink_test(short_writes),
 		sink_test(side_by_side), sink_test(discard_while_written), sink_test(own_names),
 	};
 	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);

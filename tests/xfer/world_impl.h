@@ -32,6 +32,10 @@ struct step {
 	bool leave;
 };
 
+/* Memory of the world's own, zeroed when new; test_torture.c does not let it fail. */
+void *world_alloc(void *old, size_t n);
+extern volatile unsigned world_allocating;
+
 /* In `after_ns`; the event is the world's. */
 struct event *world_soon(struct world *w, enum event_kind kind, uint64_t after_ns);
 /* How long an operation of a store takes. */

@@ -112,7 +112,7 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 	ev = world_soon(w, EV_SENT, at - w->now_ns + w->job_news_ns);
 	ev->line = line;
 	ev->epoch = l->epoch;
-	assert_non_null(ev->job = malloc(sizeof *job));
+	ev->job = world_alloc(NULL, sizeof *job);
 	*ev->job = *job;
 }
 

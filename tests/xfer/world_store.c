@@ -64,7 +64,7 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	assert_true(n->type == WIRE_FILE && n->id == id && n->size_bytes == size_bytes);
 	assert_null(n->written);
 	n->accepted = true;
-	assert_non_null(n->written = bitmap_new(n->n_blocks));
+	n->written = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)

@@ -1,0 +1,68 @@
+/* A peer that can be made to misbehave: blocking connections under TLS, frames as they are on the
+ * wire. What does not go as it must ends the program with a sentence. */
+#ifndef TESTS_HOSTILE_PEER_H
+#define TESTS_HOSTILE_PEER_H
+
+#include "core/bytes.h"
+#include "net/tls.h"
+#include "wire/frame.h"
+
+struct peer {
+	int fd;
+	SSL *ssl;
+};
+
+struct frame {
+	int type; /* END_*, or a WIRE_* */
+	uint8_t payload[70000];
+	size_t n;
+};
+
+/* Instead of a frame: closed in good order, cut, nothing for TIMEOUT_S. */
+enum { END_CLOSED = -1, END_CUT = -2, END_SILENT = -3 };
+#define TIMEOUT_S 5
+
+_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+extern struct identity self;
+extern SSL_CTX *client_tls, *server_tls;
+void peer_init(const char *config_dir);
+
+int peer_dial(unsigned port);
+/* NULL when the handshake fails. */
+struct peer *peer_connect(unsigned port, const char *alpn);
+struct peer *peer_accept(int listener, const char *alpn);
+void peer_close(struct peer *p);
+/* So long nothing may come before it counts as silence. */
+void peer_patience(struct peer *p, unsigned s);
+
+void peer_send(struct peer *p, const void *bytes, size_t n);
+/* False once the other end has closed. */
+bool peer_try_send(struct peer *p, const void *bytes, size_t n);
+void peer_send_raw(struct peer *p, uint8_t type, uint8_t flags, const void *payload, uint32_t n);
+/* The next frame that is no PING, in memory that lasts until the next call. */
+const struct frame *peer_frame(struct peer *p);
+const char *frame_name(int type);
+
+/* Expectations. */
+const struct frame *expect(struct peer *p, int type);
+/* An ERROR of this code, and then the end. Frames before it are skipped. */
+void expect_error(struct peer *p, unsigned code);
+/* The end of the connection, without more than a TLS alert. */
+void expect_end(struct peer *p);
+
+/* ---- Frames ---- */
+
+void send_hello(struct peer *p);
+void send_error(struct peer *p, unsigned code, const char *text);
+void send_ping(struct peer *p);
+void send_entry(struct peer *p, uint8_t type, uint64_t id, uint64_t parent, const void *name, size_t n,
+    uint64_t size, const char *target);
+#define ID(slot, count) ((uint64_t)(count) << 16 | (slot))
+/* A block of the test's own content; `good`: with the right check. The other end may close meanwhile. */
+void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool good);
+void send_file_end(struct peer *p, uint64_t id, uint64_t size);
+void send_dir_end(struct peer *p, uint64_t id);
+void send_end(struct peer *p, uint64_t files, uint64_t failed);
+
+#endif
