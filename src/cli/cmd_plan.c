@@ -153,11 +153,10 @@ static int run(const struct plan_args *a, const char *file, struct ptcp_err *e)
 	struct plan_shown s = { .overlay = NULL };
 	int r;
 
-	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
-		return r;
 	process_catch(EXIT_INTERRUPTED, line);
 	process_set_stop(interrupted, line);
-	r = make(a, o, &s, &plan, e);
+	if ((r = ptcp_overlay_load(&o, file, e)) == 0)
+		r = make(a, o, &s, &plan, e);
 	process_set_stop(NULL, NULL);
 	if (r == 0 && a->json)
 		r = plan_json(&s, e);
