@@ -65,6 +65,15 @@ static double scale(const struct lp *lp, int arc, double max)
 	return u->relay ? s : fmin(s, u->data / lp->n->total);
 }
 
+/* A limit's row is scaled so that its bound is 1, or stays 0: the tolerance of the
+ * simplex is absolute, and a period may be very short. */
+static double limit_scale(const struct lp *lp, int res, int period)
+{
+	double cap = lp->n->res[res].rate * lp->g->period[period].len_s;
+
+	return cap > 0 ? lp->n->total / cap : 1;
+}
+
 int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 {
 	const struct net_arc *a = &lp->n->arc[arc];
@@ -81,8 +90,11 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 	ENTRY(lp->keep_row[a->to * S + s], f);
 	ENTRY(lp->in_row[a->to * S + s], -f);
 	ENTRY(lp->in_cap[a->to * S + s], -f);
-	for (i = 0; i < a->nres; i++)
-		ENTRY(lp->res_row[lp->n->arc_res[a->first_res + i] * lp->g->nperiods + period], f);
+	for (i = 0; i < a->nres; i++) {
+		int r = lp->n->arc_res[a->first_res + i];
+
+		ENTRY(lp->res_row[r * lp->g->nperiods + period], f * limit_scale(lp, r, period));
+	}
 	ENTRY(lp->relayed_row, f);
 #undef ENTRY
 	return n;
@@ -185,7 +197,7 @@ static void add_limit_rows(struct lp *lp)
 				sum += capacity(lp, n->res_arc[res->first_arc + i], p);
 			if (sum > cap)
 				lp->res_row[r * lp->g->nperiods + p] =
-				    add_row(lp, GLP_UP, cap / n->total);
+				    add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
 }
 

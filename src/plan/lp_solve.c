@@ -82,8 +82,12 @@ static void keep_values(struct lp *lp)
 	}
 	lp->nvalues = n;
 	lp->value[0] = glp_get_obj_val(lp->p);
-	for (i = 1; i <= n; i++)
-		lp->value[i] = glp_get_col_prim(lp->p, i);
+	/* A bound may be exceeded by the simplex's tolerance, a link's rate not. */
+	for (i = 1; i <= n; i++) {
+		lp->value[i] = fmax(0, glp_get_col_prim(lp->p, i));
+		if (glp_get_col_type(lp->p, i) == GLP_DB)
+			lp->value[i] = fmin(lp->value[i], glp_get_col_ub(lp->p, i));
+	}
 }
 
 enum end { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
@@ -273,7 +277,8 @@ double lp_share_per_s(const struct lp *lp)
 	for (r = 0; r < lp->n->nres; r++)
 		if (lp->res_row[r * P + last] != 0)
 			sum += fmax(0, glp_get_row_dual(lp->p, lp->res_row[r * P + last])) *
-			    lp->n->res[r].rate / lp->n->total;
+			    glp_get_row_ub(lp->p, lp->res_row[r * P + last]) /
+			    lp->g->period[last].len_s;
 	return sum;
 }
 
