@@ -31,11 +31,17 @@ store_SRC := sys fail dir hash walk source part sink entry place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
-cli_SRC   := main command options exit process terminal talk connect trust output out_text \
-	out_json transfer cmd_send cmd_recv cmd_serve cmd_key cmd_version
+conf_SRC  := yaml fields overlay overlay_links
+plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
+cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
+	out_json plan_text plan_json plan_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan \
+	cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
+plan_LAYERS    := conf plan
 
 LIB_PC  := libuv libssl libcrypto libxxhash
+PLAN_PC := yaml-0.1
+PLAN_LIBS := -lglpk # has no pkg-config file
 TOOL_PC := jansson
 TEST_PC := cmocka
 
@@ -47,10 +53,12 @@ model_TESTS := rng stats fit advice regress budget divide paths bound ratectl ch
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source sink entry race torture
-cli_TESTS   := options output command
-TEST_LAYERS := core wire model xfer store net cli
+conf_TESTS  := yaml overlay
+plan_TESTS  := plan verify run random
+cli_TESTS   := options output command cmd_plan
+TEST_LAYERS := core wire model xfer store net conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
-	tests/e2e/test_trust tests/e2e/test_failures tests/hostile/test_hostile
+	tests/e2e/test_trust tests/e2e/test_failures tests/e2e/test_plan tests/hostile/test_hostile
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile
 
@@ -74,8 +82,11 @@ all: $(BUILD)/ptcp
 $(BUILD)/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TOOL_PC)) -lm
+$(BUILD)/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -101,9 +112,23 @@ $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(mul
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
+# The tools of the plan's tests, and what they link beside libptcp.
+plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
+$(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+$(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+$(BUILD)/tests/bench/plan/bench.o: our_CFLAGS += -Itests/plan
+$(BUILD)/tests/bench/plan/bench: $(BUILD)/tests/bench/plan/bench.o $(plan_PLAIN) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+
 $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
-		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(TOOL_PC) $(TEST_PC)) -lm
+		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp-plan.a \
+		$(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
@@ -117,21 +142,21 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install puts the tool, its manual, the library and its headers below PREFIX.
-MAN_PAGES := $(patsubst %,man/%.1,ptcp ptcp-serve ptcp-send ptcp-recv ptcp-key)
-HEADERS   := include/ptcp/ptcp.h include/ptcp/err.h
+# make install puts the tool, its manual, the libraries and their headers below PREFIX.
+MAN_PAGES := $(patsubst %,man/%.1,ptcp ptcp-serve ptcp-send ptcp-recv ptcp-key ptcp-plan)
+HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan err)
 
 install: all
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(LIBDIR) \
 		$(DESTDIR)$(INCLUDEDIR)/ptcp
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(MAN_PAGES) $(DESTDIR)$(MANDIR)/man1
-	$(INSTALL) -m 644 $(BUILD)/libptcp.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/ptcp
 
 # make uninstall removes what install put there.
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/ptcp $(DESTDIR)$(LIBDIR)/libptcp.a \
+	rm -f $(DESTDIR)$(BINDIR)/ptcp $(DESTDIR)$(LIBDIR)/libptcp.a $(DESTDIR)$(LIBDIR)/libptcp-plan.a \
 		$(MAN_PAGES:man/%=$(DESTDIR)$(MANDIR)/man1/%) \
 		$(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
@@ -142,6 +167,12 @@ uninstall:
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_NEEDS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(test_SCRIPTS)
+
+# make check-long plans 10,000 random overlays and compares hundreds with plain formulations.
+.PHONY: check-long
+check-long: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long
+	$(Q)TEST_TIMEOUT=7200 BUILD=$(BUILD) T= SAN='$(SAN)' tests/run $(BUILD)/tests/plan/long
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.
@@ -189,6 +220,12 @@ bench bench-quick: all $(bench_HELPERS)
 
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
+
+# make plan-bench measures planning beside the plain formulation.
+.PHONY: plan-bench
+plan-bench: setup
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/bench/plan/bench
+	$(Q)$(BUILD)/tests/bench/plan/bench
 
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report

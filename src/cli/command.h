@@ -23,10 +23,12 @@ int cmd_serve(const struct command *c, int argc, char **argv);
 int cmd_send(const struct command *c, int argc, char **argv);
 int cmd_recv(const struct command *c, int argc, char **argv);
 int cmd_key(const struct command *c, int argc, char **argv);
+int cmd_plan(const struct command *c, int argc, char **argv);
 int cmd_version(const struct command *c, int argc, char **argv);
 
 extern const struct opt *const serve_options[];
 extern const struct opt *const transfer_options[];
 extern const struct opt *const key_options[];
+extern const struct opt *const plan_options[];
 
 #endif

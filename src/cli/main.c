@@ -20,6 +20,8 @@ static const struct command commands[] = {
 	    cmd_recv, transfer_options },
 	{ "key", "show | generate | authorize FINGERPRINT [options] | revoke FINGERPRINT",
 	    "this host's identity, and who may connect", cmd_key, key_options },
+	{ "plan", "[options] OVERLAY.yaml", "plan how to collect data from many hosts",
+	    cmd_plan, plan_options },
 	{ "version", "", "print the version", cmd_version, NULL },
 	{ "help", "[COMMAND]", "print this, or what a command takes", cmd_help, NULL },
 	{ "advise", "TARGET", "how many streams to use", NULL, NULL },
@@ -27,8 +29,7 @@ static const struct command commands[] = {
 	{ "links", "OVERLAY.yaml", "measure the links of an overlay", NULL, NULL },
 	{ "paths", "OVERLAY.yaml --from A --to B --size SIZE", "quickest paths between two hosts",
 	    NULL, NULL },
-	{ "plan", "OVERLAY.yaml", "plan how to collect data from many hosts", NULL, NULL },
-	{ "collect", "OVERLAY.yaml", "carry such a plan out", NULL, NULL },
+	{ "collect", "OVERLAY.yaml", "carry a plan out", NULL, NULL },
 	{ "doctor", "[TARGET]", "what slows transfers here, and what mends it", NULL, NULL },
 	{ "status", "NAME", "how a detached transfer is doing", NULL, NULL },
 };

@@ -1,29 +1,13 @@
-/* One object a line, flushed. The manual pages ptcp-send.1 and ptcp-serve.1 describe each
- * field with its unit. ASCII only: other characters are \u escapes, so that no name can
- * do anything to a terminal, a log or a reader in another encoding. */
-#include <jansson.h>
+/* One object a line. The manual pages ptcp-send.1 and ptcp-serve.1 describe each field with
+ * its unit. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json.h"
 #include "cli/output.h"
 #include "core/text.h"
-
-/* Takes the object. NULL is what jansson gives without memory: then the line is lost. */
-static void print(json_t *object)
-{
-	if (object != NULL &&
-	    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15)) == 0)
-		putchar('\n');
-	json_decref(object);
-	fflush(stdout);
-}
-
-static json_t *number(uint64_t v)
-{
-	return json_integer(v < INT64_MAX ? (json_int_t)v : INT64_MAX);
-}
 
 static json_t *rate(double bps)
 {
@@ -82,24 +66,24 @@ static json_t *base64(const char *s)
 
 static void json_start(struct output *o, const struct ptcp_event *ev)
 {
-	print(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command,
+	json_line(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command,
 	    "version", ptcp_version(), "peer", text(ev->peer), "fingerprint",
-	    text(ev->peer_fingerprint), "cipher", text(o->cipher), "streams", number(ev->streams)));
+	    text(ev->peer_fingerprint), "cipher", text(o->cipher), "streams", json_count(ev->streams)));
 }
 
 static void json_progress(struct output *o, const struct ptcp_event *ev)
 {
 	(void)o;
-	print(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "event", "progress", "bytes",
-	    number(ev->bytes), "total_bytes", number(ev->total_bytes), "rate_bps",
-	    rate(ev->rate_bps), "eta_s", seconds(ev->eta_s), "streams", number(ev->streams)));
+	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "event", "progress", "bytes",
+	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps",
+	    rate(ev->rate_bps), "eta_s", seconds(ev->eta_s), "streams", json_count(ev->streams)));
 }
 
 static void json_streams(struct output *o, const struct ptcp_event *ev)
 {
 	(void)o;
-	print(json_pack("{s:s, s:o, s:o, s:o}", "event", "streams", "from", number(ev->from), "to",
-	    number(ev->to), "reason", text(ev->text)));
+	json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "streams", "from", json_count(ev->from), "to",
+	    json_count(ev->to), "reason", text(ev->text)));
 }
 
 static void json_file(struct output *o, const struct ptcp_event *ev)
@@ -113,7 +97,7 @@ static void json_file(struct output *o, const struct ptcp_event *ev)
 	if ((probe = json_string(ev->path)) == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", base64(ev->path));
 	json_decref(probe);
-	print(j);
+	json_line(j);
 }
 
 static void json_end(struct output *o, const struct ptcp_result *r, int status,
@@ -123,13 +107,13 @@ static void json_end(struct output *o, const struct ptcp_result *r, int status,
 
 	if (o->started)
 		json_array_append_new(paths,
-		    json_pack("{s:[], s:o}", "via", "bytes", number(r->wire_bytes)));
-	print(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+		    json_pack("{s:[], s:o}", "via", "bytes", json_count(r->wire_bytes)));
+	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
 	    "end", "ok", status == 0, "exit", status, "error", text(failure), "bytes",
-	    number(r->bytes), "wire_bytes", number(r->wire_bytes), "files", number(r->files),
-	    "failed", number(r->failed), "resumed_bytes", number(r->resumed_bytes), "seconds",
+	    json_count(r->bytes), "wire_bytes", json_count(r->wire_bytes), "files", json_count(r->files),
+	    "failed", json_count(r->failed), "resumed_bytes", json_count(r->resumed_bytes), "seconds",
 	    seconds(r->seconds), "throughput_bps", rate(output_throughput_bps(r)), "streams",
-	    number(r->streams), "paths", paths));
+	    json_count(r->streams), "paths", paths));
 }
 
 const struct output_ops output_json = {
@@ -145,7 +129,7 @@ void output_listening(bool json, const char *address, unsigned port, const char 
 	bool bracket = strchr(address, ':') != NULL;
 
 	if (json) {
-		print(json_pack("{s:s, s:s, s:i, s:s}", "event", "listening", "address", address,
+		json_line(json_pack("{s:s, s:s, s:i, s:s}", "event", "listening", "address", address,
 		    "port", (int)port, "fingerprint", fingerprint));
 		return;
 	}

@@ -78,10 +78,10 @@ int main(int argc, char **argv)
 	for (; getline(&line, &cap, f) > 0; json_decref(j)) {
 		n++;
 		j = json_loads(line, JSON_REJECT_DUPLICATES, &why);
-		if (j == NULL || !json_is_string(json_object_get(j, "event")) ||
-		    strchr(line, '\n') == NULL) {
+		if (!json_is_object(j) || strchr(line, '\n') == NULL ||
+		    (strcmp(what, "check") == 0 && !json_is_string(json_object_get(j, "event")))) {
 			fprintf(stderr, "jsonget: line %u: %s: %s\n", n,
-			    j == NULL ? why.text : "no event, or cut off", line);
+			    j == NULL ? why.text : "no object, no event, or cut off", line);
 			return 1;
 		}
 		if (matches(j, condition)) {

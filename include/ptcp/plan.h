@@ -1,0 +1,170 @@
+/* Overlays and plans: which piece of the data of many hosts goes over which
+ * path, when, so that the last byte reaches the destination soonest.
+ *
+ * Rates are bit/s, times seconds from the start of the collection, data bytes.
+ * Functions that can fail return 0 or a negative PTCP_E* (<ptcp/err.h>); results
+ * leave through out-parameters, untouched on failure. A handle may be used by
+ * one thread at a time; different handles by different threads. Nothing is
+ * printed, and no state is kept outside the handles: GLPK runs in a thread of
+ * its own, so that a caller's own use of it is not disturbed. */
+#ifndef PTCP_PLAN_H
+#define PTCP_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ptcp/err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PTCP_PLAN_API __attribute__((visibility("default")))
+#else
+#define PTCP_PLAN_API
+#endif
+
+/* ---- Overlays: hosts, links, limits (the file is described in ptcp-overlay(5)) */
+
+struct ptcp_overlay;
+
+#define PTCP_UNKNOWN UINT64_MAX /* bytes or a rate that was not given */
+
+/* Reads an overlay file, or the `n` bytes of `text` (`name` stands for the file
+ * in errors). PTCP_ECONFIG with a message that begins "FILE:LINE:COLUMN:";
+ * PTCP_EIO if the file cannot be read. */
+PTCP_PLAN_API int ptcp_overlay_load(struct ptcp_overlay **out, const char *path,
+    struct ptcp_err *e);
+PTCP_PLAN_API int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n,
+    const char *name, struct ptcp_err *e);
+PTCP_PLAN_API void ptcp_overlay_free(struct ptcp_overlay *o); /* NULL is fine */
+
+struct ptcp_overlay_host {
+	const char *name, *address, *path; /* the overlay's; address and path may be NULL */
+	uint64_t data_bytes;    /* PTCP_UNKNOWN: to be measured; 0: none */
+	uint64_t storage_bytes; /* PTCP_UNKNOWN: no limit */
+	uint64_t ingress_bps, egress_bps; /* PTCP_UNKNOWN: no limit */
+	int relay;
+};
+struct ptcp_overlay_link {
+	int from, to; /* indices of hosts */
+	uint64_t rate_bps, delay_ns; /* PTCP_UNKNOWN: not given */
+};
+
+PTCP_PLAN_API size_t ptcp_overlay_hosts(const struct ptcp_overlay *o);
+PTCP_PLAN_API size_t ptcp_overlay_links(const struct ptcp_overlay *o);
+PTCP_PLAN_API int ptcp_overlay_destination(const struct ptcp_overlay *o);
+PTCP_PLAN_API const char *ptcp_overlay_launch(const struct ptcp_overlay *o); /* or NULL */
+PTCP_PLAN_API double ptcp_overlay_deadline_s(const struct ptcp_overlay *o);  /* 0: none */
+/* `i` must be in range. What the structs point to lives until the overlay is
+ * freed. */
+PTCP_PLAN_API void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i,
+    struct ptcp_overlay_host *out);
+PTCP_PLAN_API void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i,
+    struct ptcp_overlay_link *out);
+/* Index of a host, or -1. */
+PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name);
+
+/* What if: the rate of a link outside its windows ("A>B"), and what a host has
+ * to deliver (as measured, or what is left when a collection is planned anew).
+ * PTCP_EUSAGE if there is no such link or host, or data at the destination. */
+PTCP_PLAN_API int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link,
+    uint64_t rate_bps, struct ptcp_err *e);
+PTCP_PLAN_API int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host,
+    uint64_t bytes, struct ptcp_err *e);
+
+/* ---- Plans */
+
+enum ptcp_plan_method {
+	PTCP_PLAN_DIRECT,      /* every source straight to the destination, all at once */
+	PTCP_PLAN_BEST_PATH,   /* every source by itself its best path of at most one relay */
+	PTCP_PLAN_COORDINATED, /* time slots; what arrives in a slot can go on in the next */
+	PTCP_PLAN_PIPELINED,   /* relays pass on as they receive, and hold where it helps */
+};
+/* "direct", "best-path", "coordinated", "pipelined"; the second returns -1 for
+ * any other name. */
+PTCP_PLAN_API const char *ptcp_plan_method_name(enum ptcp_plan_method m);
+PTCP_PLAN_API int ptcp_plan_method_find(const char *name);
+
+struct ptcp_plan_opts {
+	size_t size;       /* set by ptcp_plan_opts_init() */
+	enum ptcp_plan_method method;
+	double slot_s;     /* coordinated; 0: the overlay's, else 1/100 of the direct makespan */
+	double deadline_s; /* 0: the overlay's, if it has one */
+	double effort_s;   /* CPU time to look for a proof or a better plan once there is one */
+};
+/* Pipelined, no slot or deadline of its own, 10 s of effort. */
+PTCP_PLAN_API void ptcp_plan_opts_init(struct ptcp_plan_opts *o);
+
+struct ptcp_plan;
+
+/* Makes a plan of least makespan by the method; among those one with least
+ * relayed bytes, then least storage (the sum over hosts of the most that each
+ * holds for others). The overlay is copied as far as needed. Every plan has
+ * passed ptcp_plan_verify().
+ * PTCP_EINFEASIBLE: no plan, or none within the deadline; the message says which
+ * source cannot reach the destination, which cut is too small, which window.
+ * PTCP_ECONFIG: a rate or size needed is unknown. PTCP_ERANGE: too many slots.
+ * Blocks; CPU time only. Any thread. */
+PTCP_PLAN_API int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
+    const struct ptcp_plan_opts *opts, struct ptcp_err *e);
+PTCP_PLAN_API void ptcp_plan_free(struct ptcp_plan *p); /* NULL is fine */
+
+struct ptcp_plan_info {
+	enum ptcp_plan_method method;
+	double makespan_s;
+	double bound_s;       /* no plan of this method can be shorter; direct and best path:
+	                         the makespan */
+	double slot_s;        /* coordinated; else 0 */
+	double solve_s;       /* wall time spent on this plan */
+	double data_bytes;
+	double relayed_bytes; /* summed over the relays a byte passes */
+	double relayed_bound_bytes; /* no plan of this makespan relays less; for direct and
+	                         best path: relayed_bytes */
+};
+PTCP_PLAN_API void ptcp_plan_info(const struct ptcp_plan *p, struct ptcp_plan_info *out);
+
+/* The plan as pieces: bytes [offset, offset + bytes) of the data of one source
+ * travel along `nhops` links; over hop i at the constant rate bytes / (end_s -
+ * start_s) from start_s to end_s. The pieces of a source cover its data once. */
+struct ptcp_plan_hop {
+	int from, to; /* indices of hosts */
+	double start_s, end_s;
+};
+struct ptcp_plan_piece {
+	int source;
+	uint64_t offset, bytes;
+	size_t nhops;
+	const struct ptcp_plan_hop *hops; /* the plan's */
+};
+PTCP_PLAN_API size_t ptcp_plan_pieces(const struct ptcp_plan *p);
+PTCP_PLAN_API void ptcp_plan_piece(const struct ptcp_plan *p, size_t i,
+    struct ptcp_plan_piece *out);
+
+/* The same summed up: what of one source crosses one link at one time; by start,
+ * then from, to, source. */
+struct ptcp_plan_step {
+	int from, to, source; /* indices of hosts */
+	double start_s, end_s;
+	uint64_t bytes;
+};
+PTCP_PLAN_API size_t ptcp_plan_steps(const struct ptcp_plan *p);
+PTCP_PLAN_API void ptcp_plan_step(const struct ptcp_plan *p, size_t i,
+    struct ptcp_plan_step *out);
+
+/* The most that a host holds for others (coordinated: at the end of a slot). */
+PTCP_PLAN_API double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host);
+
+/* Checks a plan against an overlay from nothing but the pieces: all data of all
+ * sources arrives once, over links that exist and relays that may; no link,
+ * shared bottleneck, ingress, egress or storage is exceeded at any time (by more
+ * than a part in a million and the rounding to whole bytes); no host passes on
+ * what it does not have. PTCP_EVERIFY with the first thing that is wrong. */
+PTCP_PLAN_API int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o,
+    struct ptcp_err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

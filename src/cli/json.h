@@ -1,0 +1,16 @@
+/* What all JSON output shares. ASCII only: other characters are \u escapes, so that no name
+ * can do anything to a terminal, a log or a reader in another encoding. */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* One object, one line on stdout, flushed. Takes the object. NULL is what jansson gives
+ * without memory: then, or when writing fails, the line is lost and -1 returned. */
+int json_line(json_t *object);
+
+/* An integer; what JSON readers cannot hold is the largest they can. */
+json_t *json_count(uint64_t v);
+
+#endif

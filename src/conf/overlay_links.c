@@ -1,0 +1,265 @@
+#include "conf/overlay_links.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+
+struct link_text {
+	int from, to; /* nodes */
+	uint64_t rate_bps, delay_ns;
+};
+
+static const struct conf_field link_fields[] = {
+	{ "from", CONF_NODE, offsetof(struct link_text, from), 1 },
+	{ "to", CONF_NODE, offsetof(struct link_text, to), 1 },
+	{ "rate", CONF_RATE, offsetof(struct link_text, rate_bps), 0 },
+	{ "delay", CONF_TIME, offsetof(struct link_text, delay_ns), 0 },
+	{ NULL, CONF_TEXT, 0, 0 }
+};
+
+struct group_text {
+	uint64_t rate_bps;
+	int links; /* node */
+};
+
+static const struct conf_field group_fields[] = {
+	{ "rate", CONF_RATE, offsetof(struct group_text, rate_bps), 1 },
+	{ "links", CONF_NODE, offsetof(struct group_text, links), 1 },
+	{ NULL, CONF_TEXT, 0, 0 }
+};
+
+struct window_text {
+	int link; /* node */
+	uint64_t from_ns, until_ns, rate_bps;
+};
+
+static const struct conf_field window_fields[] = {
+	{ "link", CONF_NODE, offsetof(struct window_text, link), 1 },
+	{ "from", CONF_TIME, offsetof(struct window_text, from_ns), 0 },
+	{ "until", CONF_TIME, offsetof(struct window_text, until_ns), 0 },
+	{ "rate", CONF_RATE, offsetof(struct window_text, rate_bps), 1 },
+	{ NULL, CONF_TEXT, 0, 0 }
+};
+
+struct name_at {
+	const char *name;
+	int host;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct name_at *)a)->name, ((const struct name_at *)b)->name);
+}
+
+/* Sorted names: a full mesh of 300 hosts looks up 180,000 of them. */
+static struct name_at *sorted_names(const struct conf_overlay *o)
+{
+	struct name_at *names = calloc(o->nhosts + 1, sizeof *names);
+	size_t i;
+
+	if (names == NULL)
+		return NULL;
+	for (i = 0; i < o->nhosts; i++)
+		names[i] = (struct name_at){ o->hosts[i].name, (int)i };
+	qsort(names, o->nhosts, sizeof *names, by_name);
+	return names;
+}
+
+static int want_host(const struct conf_doc *d, int node, const char *what,
+    const struct conf_overlay *o, const struct name_at *names, int *host, struct ptcp_err *e)
+{
+	struct name_at want = { NULL, 0 }, *got;
+	char q[CONF_QUOTED_BYTES];
+	int r;
+
+	if ((r = conf_want_text(d, node, what, &want.name, e)) < 0)
+		return r;
+	got = bsearch(&want, names, o->nhosts, sizeof *names, by_name);
+	if (got == NULL)
+		return conf_fail(d, node, e, "%s: expected one of the hosts, got '%s'", what,
+		    conf_quoted(q, want.name));
+	*host = got->host;
+	return 0;
+}
+
+static int read_link(const struct conf_doc *d, int node, struct conf_overlay *o,
+    const struct name_at *names, struct conf_link *l, struct ptcp_err *e)
+{
+	struct link_text t = { .rate_bps = CONF_UNSET, .delay_ns = CONF_UNSET };
+	const char *host;
+	int r, *slot;
+
+	if ((r = conf_read_map(d, node, "link", link_fields, &t, e)) < 0 ||
+	    (r = want_host(d, t.from, "from", o, names, &l->from, e)) < 0 ||
+	    (r = want_host(d, t.to, "to", o, names, &l->to, e)) < 0)
+		return r;
+	host = o->hosts[l->from].name;
+	if (l->from == l->to)
+		return conf_fail(d, node, e, "link: expected two hosts, got %s twice", host);
+	slot = &o->link_of[(size_t)l->from * o->nhosts + (size_t)l->to];
+	if (*slot >= 0)
+		return conf_fail(d, node, e, "link: expected %s>%s once (first on line %d)", host,
+		    o->hosts[l->to].name, o->links[*slot].mark.line);
+	*slot = (int)(l - o->links);
+	l->rate_bps = t.rate_bps;
+	l->delay_ns = t.delay_ns;
+	l->mark = conf_doc_mark(d, node);
+	return 0;
+}
+
+int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o,
+    struct ptcp_err *e)
+{
+	struct name_at *names;
+	size_t i, n = 0;
+	int r = 0;
+
+	if (node != 0 && (r = conf_want_list(d, node, "links", CONF_LINKS_MAX, &n, e)) < 0)
+		return r;
+	o->link_of = malloc((o->nhosts * o->nhosts + 1) * sizeof *o->link_of);
+	o->links = calloc(n + 1, sizeof *o->links);
+	names = sorted_names(o);
+	if (o->link_of == NULL || o->links == NULL || names == NULL)
+		r = err_nomem(e);
+	else
+		for (i = 0; i < o->nhosts * o->nhosts; i++)
+			o->link_of[i] = -1;
+	for (i = 0; i < n && r == 0; i++) {
+		r = read_link(d, conf_item(d, node, i), o, names, &o->links[i], e);
+		o->nlinks = i + 1;
+	}
+	free(names);
+	return r;
+}
+
+static int want_link(const struct conf_doc *d, int node, const char *what,
+    const struct conf_overlay *o, int *link, struct ptcp_err *e)
+{
+	char buf[CONF_LINK_TEXT_BYTES], q[CONF_QUOTED_BYTES], p[CONF_QUOTED_BYTES];
+	const char *text, *why;
+	int r;
+
+	if ((r = conf_want_text(d, node, what, &text, e)) < 0)
+		return r;
+	*link = conf_overlay_link(o, text, buf, &why);
+	if (*link >= 0)
+		return 0;
+	if (strchr(text, '>') == NULL)
+		return conf_fail(d, node, e, "%s: expected a link such as A>B, got '%s'", what,
+		    conf_quoted(q, text));
+	if (why != NULL)
+		return conf_fail(d, node, e, "%s: expected two hosts in '%s'; there is no host "
+		    "'%s'", what, conf_quoted(q, text), conf_quoted(p, why));
+	return conf_fail(d, node, e, "%s: expected one of the links, got '%s'", what,
+	    conf_quoted(q, text));
+}
+
+static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o,
+    int *used_by, int number, struct conf_group *g, struct ptcp_err *e)
+{
+	struct group_text t = { .rate_bps = CONF_UNSET };
+	size_t i, n;
+	int r, item;
+
+	if ((r = conf_read_map(d, node, "shared", group_fields, &t, e)) < 0 ||
+	    (r = conf_want_list(d, t.links, "links of a shared bottleneck", CONF_LINKS_MAX, &n,
+	    e)) < 0)
+		return r;
+	if (n == 0)
+		return conf_fail(d, t.links, e, "shared: expected at least one link");
+	if ((g->links = calloc(n, sizeof *g->links)) == NULL)
+		return err_nomem(e);
+	for (i = 0; i < n; i++) {
+		item = conf_item(d, t.links, i);
+		if ((r = want_link(d, item, "shared", o, &g->links[i], e)) < 0)
+			return r;
+		if (used_by[g->links[i]] == number)
+			return conf_fail(d, item, e, "shared: expected each link once");
+		used_by[g->links[i]] = number;
+	}
+	g->nlinks = n;
+	g->rate_bps = t.rate_bps;
+	g->mark = conf_doc_mark(d, node);
+	return 0;
+}
+
+int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o,
+    struct ptcp_err *e)
+{
+	int *used_by, r;
+	size_t i, n;
+
+	if (node == 0)
+		return 0;
+	if ((r = conf_want_list(d, node, "shared", CONF_GROUPS_MAX, &n, e)) < 0)
+		return r;
+	o->groups = calloc(n + 1, sizeof *o->groups);
+	used_by = calloc(o->nlinks + 1, sizeof *used_by);
+	if (o->groups == NULL || used_by == NULL)
+		r = err_nomem(e);
+	for (i = 0; i < n && r == 0; i++) {
+		o->ngroups = i + 1;
+		r = read_group(d, conf_item(d, node, i), o, used_by, (int)i + 1, &o->groups[i], e);
+	}
+	free(used_by);
+	return r;
+}
+
+static int read_window(const struct conf_doc *d, int node, struct conf_overlay *o,
+    struct conf_window *w, struct ptcp_err *e)
+{
+	struct window_text t = { .from_ns = 0, .until_ns = CONF_UNSET, .rate_bps = CONF_UNSET };
+	int r;
+
+	if ((r = conf_read_map(d, node, "window", window_fields, &t, e)) < 0 ||
+	    (r = want_link(d, t.link, "window", o, &w->link, e)) < 0)
+		return r;
+	if (t.from_ns >= t.until_ns)
+		return conf_fail(d, node, e, "window: expected 'from' before 'until'");
+	w->from_ns = t.from_ns;
+	w->until_ns = t.until_ns;
+	w->rate_bps = t.rate_bps;
+	w->mark = conf_doc_mark(d, node);
+	return 0;
+}
+
+static int by_link_and_time(const void *a, const void *b)
+{
+	const struct conf_window *x = a, *y = b;
+
+	if (x->link != y->link)
+		return x->link < y->link ? -1 : 1;
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->mark.line - y->mark.line;
+}
+
+int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o,
+    struct ptcp_err *e)
+{
+	const struct conf_window *w;
+	size_t i, n;
+	int r;
+
+	if (node == 0)
+		return 0;
+	if ((r = conf_want_list(d, node, "windows", CONF_WINDOWS_MAX, &n, e)) < 0)
+		return r;
+	if ((o->windows = calloc(n + 1, sizeof *o->windows)) == NULL)
+		return err_nomem(e);
+	for (i = 0; i < n; i++) {
+		o->nwindows = i + 1;
+		if ((r = read_window(d, conf_item(d, node, i), o, &o->windows[i], e)) < 0)
+			return r;
+	}
+	qsort(o->windows, n, sizeof *o->windows, by_link_and_time);
+	for (i = 1; i < n; i++) {
+		w = &o->windows[i];
+		if (w->link == w[-1].link && w->from_ns < w[-1].until_ns)
+			return err_set(e, PTCP_ECONFIG, "%s:%d:%d: window: expected no overlap "
+			    "with the window of the same link on line %d", o->file, w->mark.line,
+			    w->mark.column, w[-1].mark.line);
+	}
+	return 0;
+}

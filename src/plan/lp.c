@@ -1,0 +1,437 @@
+#include "plan/lp.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/lp_impl.h"
+
+#define SEED_RELAYS 10 /* relays that a host's first columns lead to */
+
+static int stage_of(const struct grid *g, int period)
+{
+	int lo = 0, hi = g->nstages - 1;
+
+	while (lo < hi) {
+		int mid = (lo + hi + 1) / 2;
+
+		if (g->stage[mid].first_period <= period)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo;
+}
+
+/* Bytes that the arc can carry in the period. */
+static double capacity(const struct lp *lp, int arc, int period)
+{
+	const struct period *p = &lp->g->period[period];
+
+	return net_rate(lp->n, arc, p->interval) * p->len_s;
+}
+
+static bool relays(const struct lp *lp, int host)
+{
+	return lp->n->host[host].relay;
+}
+
+double lp_flow_max(const struct lp *lp, int arc, int period)
+{
+	const struct net_arc *a = &lp->n->arc[arc];
+	const struct grid *g = lp->g;
+	double cap = capacity(lp, arc, period) / lp->n->total;
+
+	if (lp->g->slot_s > 0) {
+		int s = stage_of(g, period);
+
+		/* What arrives at a relay in the last slot is late, and in the
+		 * first slot it has nothing of others yet. */
+		if (a->to != lp->n->dest && s == g->nstages - 1 && g->stage[s].nslots == 1)
+			return 0;
+		if (!(lp->n->host[a->from].data > 0) && s == 0 && g->stage[s].nslots == 1)
+			return 0;
+	}
+	return fmin(cap, lp->most_share);
+}
+
+/* A flow's column is scaled so that 1 is as much as can be of use: tolerances of
+ * the simplex are absolute, and rates span many powers of ten. */
+static double scale(const struct lp *lp, int arc, double max)
+{
+	const struct net_host *u = &lp->n->host[lp->n->arc[arc].from];
+	double s = fmin(max, 1);
+
+	return u->relay ? s : fmin(s, u->data / lp->n->total);
+}
+
+/* A limit's row is scaled so that its bound is 1, or stays 0: the tolerance of the
+ * simplex is absolute, and a period may be very short. */
+static double limit_scale(const struct lp *lp, int res, int period)
+{
+	double cap = lp->n->res[res].rate * lp->g->period[period].len_s;
+
+	return cap > 0 ? lp->n->total / cap : 1;
+}
+
+int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
+{
+	const struct net_arc *a = &lp->n->arc[arc];
+	int n = 0, i, s = stage_of(lp->g, period), S = lp->g->nstages;
+	double f = lp->flow_scale[arc * lp->g->nperiods + period];
+	double data = lp->n->host[a->from].data / lp->n->total;
+
+#define ENTRY(row, v) do { if ((row) != 0) { ind[++n] = (row); val[n] = (v); } } while (0)
+	if (!relays(lp, a->from))
+		ENTRY(lp->src_row[a->from], f / data);
+	ENTRY(lp->keep_row[a->from * S + s], -f);
+	ENTRY(lp->out_row[a->from * S + s], -f);
+	ENTRY(lp->out_cap[a->from * S + s], -f);
+	ENTRY(lp->keep_row[a->to * S + s], f);
+	ENTRY(lp->in_row[a->to * S + s], -f);
+	ENTRY(lp->in_cap[a->to * S + s], -f);
+	for (i = 0; i < a->nres; i++) {
+		int r = lp->n->arc_res[a->first_res + i];
+
+		ENTRY(lp->res_row[r * lp->g->nperiods + period], f * limit_scale(lp, r, period));
+	}
+	ENTRY(lp->relayed_row, f);
+#undef ENTRY
+	return n;
+}
+
+double lp_flow_cost(const struct lp *lp, int arc, int period)
+{
+	return lp->goal == LP_LEAST_RELAYED ?
+	    lp->flow_scale[arc * lp->g->nperiods + period] : 0;
+}
+
+void lp_add_flow(struct lp *lp, int arc, int period)
+{
+	int at = arc * lp->g->nperiods + period, c, n;
+	double max = lp_flow_max(lp, arc, period);
+	size_t mark;
+	int *ind;
+	double *val;
+
+	if (lp->flow_col[at] != 0 || !(max > 0))
+		return;
+	lp->flow_scale[at] = scale(lp, arc, max);
+	mark = run_mark(lp->run);
+	n = LP_ENTRIES_MAX + lp->n->arc[arc].nres;
+	ind = run_alloc(lp->run, (size_t)n, sizeof *ind);
+	val = run_alloc(lp->run, (size_t)n, sizeof *val);
+	n = lp_column(lp, arc, period, ind, val);
+	lp->flow_col[at] = c = glp_add_cols(lp->p, 1);
+	glp_set_col_bnds(lp->p, c, GLP_DB, 0, max / lp->flow_scale[at]);
+	glp_set_obj_coef(lp->p, c, lp_flow_cost(lp, arc, period));
+	glp_set_mat_col(lp->p, c, n, ind, val);
+	run_release(lp->run, mark);
+}
+
+static int add_row(struct lp *lp, int type, double bound)
+{
+	int row = glp_add_rows(lp->p, 1);
+
+	glp_set_row_bnds(lp->p, row, type, bound, bound);
+	return row;
+}
+
+/* What leaves a relay in a slot was there before it; see lp.h. */
+static void add_exact_rows(struct lp *lp, int host, int stage)
+{
+	int at = host * lp->g->nstages + stage;
+
+	lp->out_row[at] = add_row(lp, GLP_LO, 0);
+	if (lp->g->stage[stage].nslots > 1)
+		lp->in_row[at] = add_row(lp, GLP_LO, 0);
+}
+
+static void add_relay_rows(struct lp *lp, int host, int stage)
+{
+	const struct grid *g = lp->g;
+	int at = host * g->nstages + stage, slots = g->stage[stage].nslots;
+	double limit = lp->n->host[host].storage / lp->n->total * slots;
+
+	lp->keep_row[at] = add_row(lp, GLP_FX, 0);
+	if (g->slot_s == 0)
+		return;
+	if (slots == 1 || lp->mode == LP_SLOTS) {
+		add_exact_rows(lp, host, stage);
+	} else if (isfinite(limit)) {
+		/* A slot takes in and passes on no more than the storage holds. */
+		lp->out_cap[at] = add_row(lp, GLP_LO, -limit);
+		lp->in_cap[at] = add_row(lp, GLP_LO, -limit);
+	}
+}
+
+static void add_host_rows(struct lp *lp)
+{
+	const struct net *n = lp->n;
+	int h, s;
+
+	for (h = 0; h < n->nhosts; h++) {
+		const struct net_host *host = &n->host[h];
+
+		/* Sources that relay, without stages: their one row of flows. */
+		if (host->data > 0 && (!host->relay || lp->staged))
+			lp->src_row[h] = add_row(lp, GLP_FX, 0);
+		if (host->relay && h != n->dest)
+			for (s = 0; s < lp->g->nstages; s++)
+				add_relay_rows(lp, h, s);
+	}
+}
+
+/* Limits that the arcs' own rates cannot reach have no row. */
+static void add_limit_rows(struct lp *lp)
+{
+	const struct net *n = lp->n;
+	int r, p, i;
+
+	for (r = 0; r < n->nres; r++)
+		for (p = 0; p < lp->g->nperiods; p++) {
+			const struct net_res *res = &n->res[r];
+			double cap = res->rate * lp->g->period[p].len_s, sum = 0;
+
+			for (i = 0; i < res->narcs; i++)
+				sum += capacity(lp, n->res_arc[res->first_arc + i], p);
+			if (sum > cap)
+				lp->res_row[r * lp->g->nperiods + p] =
+				    add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
+		}
+}
+
+static void set_col(struct lp *lp, int col, int n, const int *ind, const double *val)
+{
+	int ind1[LP_ENTRIES_MAX + 1], k = 0, i;
+	double val1[LP_ENTRIES_MAX + 1];
+
+	for (i = 0; i < n; i++)
+		if (ind[i] != 0) {
+			ind1[++k] = ind[i];
+			val1[k] = val[i];
+		}
+	glp_set_mat_col(lp->p, col, k, ind1, val1);
+}
+
+static void add_share(struct lp *lp)
+{
+	const struct net *n = lp->n;
+	int *ind = run_alloc(lp->run, (size_t)n->nhosts + 1, sizeof *ind), k = 0, h;
+	double *val = run_alloc(lp->run, (size_t)n->nhosts + 1, sizeof *val);
+
+	for (h = 0; h < n->nhosts; h++) {
+		if (!(n->host[h].data > 0))
+			continue;
+		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] :
+		    lp->keep_row[h * lp->g->nstages];
+		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
+	}
+	lp->share_col = glp_add_cols(lp->p, 1);
+	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0,
+	    lp->most_share);
+	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
+}
+
+/* Fills the columns of a relay in a stage, where there are any. */
+static void set_stage_cols(struct lp *lp, int h, int s)
+{
+	int at = h * lp->g->nstages + s;
+	double own = lp->n->host[h].data / lp->n->total;
+
+	if (lp->own_col[at] != 0)
+		set_col(lp, lp->own_col[at], 4,
+		    (int[]){ lp->src_row[h], lp->keep_row[at], lp->out_row[at], lp->out_cap[at] },
+		    (double[]){ 1, own, own, own });
+	/* What is held after this stage bounds what came in during its last slot
+	 * and what goes out during the first of the next. */
+	if (lp->held_col[at] != 0)
+		set_col(lp, lp->held_col[at], 4,
+		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at],
+		    lp->out_row[at + 1] },
+		    (double[]){ -1, 1, lp->g->stage[s].nslots, lp->g->stage[s + 1].nslots });
+}
+
+static void add_stage_cols(struct lp *lp, int h, int s)
+{
+	const struct net_host *host = &lp->n->host[h];
+	int at = h * lp->g->nstages + s;
+
+	if (host->data > 0) {
+		lp->own_col[at] = glp_add_cols(lp->p, 1);
+		glp_set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
+	}
+	if (s + 1 < lp->g->nstages && host->storage > 0) {
+		lp->held_col[at] = glp_add_cols(lp->p, 1);
+		glp_set_col_bnds(lp->p, lp->held_col[at],
+		    isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
+	}
+	set_stage_cols(lp, h, s);
+}
+
+static void add_arc(struct lp *lp, int arc)
+{
+	int p;
+
+	for (p = 0; p < lp->g->nperiods; p++)
+		lp_add_flow(lp, arc, p);
+}
+
+struct relay_rate {
+	double rate;
+	int arc;
+};
+
+static int by_rate(const void *a, const void *b)
+{
+	const struct relay_rate *x = a, *y = b;
+
+	if (x->rate != y->rate)
+		return x->rate > y->rate ? -1 : 1;
+	return x->arc - y->arc;
+}
+
+/* The first columns: every link into the destination, and from each host those
+ * to the relays from which most can go on. */
+static void seed(struct lp *lp)
+{
+	const struct net *n = lp->n;
+	struct relay_rate *best = run_alloc(lp->run, (size_t)n->nhosts, sizeof *best);
+	int h, a, i, k, d;
+
+	for (h = 0; h < n->nhosts; h++) {
+		for (k = 0, a = n->out[h]; a < n->out[h + 1]; a++) {
+			if (n->arc[a].to == n->dest) {
+				add_arc(lp, a);
+				continue;
+			}
+			d = net_find(n, n->arc[a].to, n->dest);
+			best[k].rate = d < 0 ? 0 : fmin(n->arc[a].rate, n->arc[d].rate);
+			best[k++].arc = a;
+		}
+		qsort(best, (size_t)k, sizeof *best, by_rate);
+		for (i = 0; i < k && i < SEED_RELAYS; i++)
+			add_arc(lp, best[i].arc);
+	}
+}
+
+struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, enum lp_mode mode,
+    double most_share, bool all_arcs)
+{
+	struct lp *lp = run_alloc(run, 1, sizeof *lp);
+	size_t at = (size_t)n->nhosts * (size_t)g->nstages;
+	size_t flows = (size_t)n->narcs * (size_t)g->nperiods;
+	int h, s, a;
+
+	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .most_share = most_share };
+	lp->staged = g->nstages > 1 || g->slot_s > 0;
+	lp->src_row = run_alloc(run, (size_t)n->nhosts, sizeof(int));
+	lp->keep_row = run_alloc(run, at, sizeof(int));
+	lp->out_row = run_alloc(run, at, sizeof(int));
+	lp->in_row = run_alloc(run, at, sizeof(int));
+	lp->out_cap = run_alloc(run, at, sizeof(int));
+	lp->in_cap = run_alloc(run, at, sizeof(int));
+	lp->res_row = run_alloc(run, (size_t)n->nres * (size_t)g->nperiods, sizeof(int));
+	lp->own_col = run_alloc(run, at, sizeof(int));
+	lp->held_col = run_alloc(run, at, sizeof(int));
+	lp->flow_col = run_alloc(run, flows, sizeof(int));
+	lp->flow_scale = run_alloc(run, flows, sizeof(double));
+	lp->p = glp_create_prob();
+	add_host_rows(lp);
+	add_limit_rows(lp);
+	add_share(lp);
+	if (lp->staged)
+		for (h = 0; h < n->nhosts; h++)
+			for (s = 0; s < g->nstages && n->host[h].relay; s++)
+				add_stage_cols(lp, h, s);
+	if (all_arcs)
+		for (a = 0; a < n->narcs; a++)
+			add_arc(lp, a);
+	else
+		seed(lp);
+	glp_scale_prob(lp->p, GLP_SF_AUTO);
+	return lp;
+}
+
+void lp_make_exact(struct lp *lp)
+{
+	const struct grid *g = lp->g;
+	int nflows = lp->n->narcs * g->nperiods, h, s, i, n;
+	int *ind = run_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *ind);
+	double *val = run_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *val);
+
+	lp->mode = LP_SLOTS;
+	for (h = 0; h < lp->n->nhosts; h++)
+		for (s = 0; s < g->nstages && relays(lp, h); s++)
+			if (g->stage[s].nslots > 1)
+				add_exact_rows(lp, h, s);
+	for (h = 0; h < lp->n->nhosts; h++)
+		for (s = 0; s < g->nstages && relays(lp, h); s++)
+			set_stage_cols(lp, h, s);
+	for (i = 0; i < nflows; i++)
+		if (lp->flow_col[i] != 0) {
+			n = lp_column(lp, i / g->nperiods, i % g->nperiods, ind, val);
+			glp_set_mat_col(lp->p, lp->flow_col[i], n, ind, val);
+		}
+	lp->dual_first = true;
+}
+
+void lp_free(struct lp *lp)
+{
+	if (lp != NULL)
+		glp_delete_prob(lp->p);
+}
+
+void lp_add_relayed_row(struct lp *lp, double most)
+{
+	int nflows = lp->n->narcs * lp->g->nperiods, i, k = 0;
+	int *ind = run_alloc(lp->run, (size_t)nflows + 1, sizeof *ind);
+	double *val = run_alloc(lp->run, (size_t)nflows + 1, sizeof *val);
+
+	for (i = 0; i < nflows; i++)
+		if (lp->flow_col[i] != 0) {
+			ind[++k] = lp->flow_col[i];
+			val[k] = lp->flow_scale[i];
+		}
+	lp->relayed_row = add_row(lp, GLP_UP, most);
+	glp_set_mat_row(lp->p, lp->relayed_row, k, ind, val);
+}
+
+/* The most that each host holds: a variable above every column of holding. It
+ * enters the basis for the row of the largest, so that the basis stays feasible. */
+static void add_peak(struct lp *lp, int host)
+{
+	int S = lp->g->nstages, s, c = 0, row, most_row = 0;
+	double most = -1;
+
+	for (s = 0; s < S; s++) {
+		int held = lp->held_col[host * S + s];
+
+		if (held == 0)
+			continue;
+		if (c == 0) {
+			c = glp_add_cols(lp->p, 1);
+			glp_set_col_bnds(lp->p, c, GLP_LO, 0, 0);
+			glp_set_obj_coef(lp->p, c, 1);
+		}
+		row = add_row(lp, GLP_LO, 0);
+		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, held }, (double[]){ 0, 1, -1 });
+		if (glp_get_col_prim(lp->p, held) > most) {
+			most = glp_get_col_prim(lp->p, held);
+			most_row = row;
+		}
+	}
+	if (c != 0) {
+		glp_set_col_stat(lp->p, c, GLP_BS);
+		glp_set_row_stat(lp->p, most_row, GLP_NL);
+	}
+}
+
+void lp_add_peaks(struct lp *lp)
+{
+	int h;
+
+	for (h = 0; h < lp->n->nhosts; h++)
+		add_peak(lp, h);
+}

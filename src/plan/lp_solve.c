@@ -1,0 +1,345 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/lp_impl.h"
+
+#define KEEP 1e-9        /* what one goal may give up for the next */
+#define PRICE_EPS 1e-10  /* reduced costs below it are noise */
+#define PROVEN 1e-9      /* what columns left out may add */
+#define BATCH 2000       /* columns added at a time */
+
+struct candidate {
+	double gain;
+	int at;
+};
+
+static int by_gain(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->gain != y->gain)
+		return x->gain > y->gain ? -1 : 1;
+	return x->at - y->at;
+}
+
+/* What one unit of a column that is not there would improve the goal by. */
+static double gain(const struct lp *lp, int arc, int period, int *ind, double *val,
+    const double *dual)
+{
+	int n = lp_column(lp, arc, period, ind, val), i;
+	double d = lp_flow_cost(lp, arc, period);
+
+	for (i = 1; i <= n; i++)
+		d -= dual[ind[i]] * val[i];
+	return lp->goal == LP_MOST_DATA ? d : -d;
+}
+
+/* Prices all columns that are not there, sets lp->slack, and returns how many
+ * could improve the solution, the best first. */
+static int price(struct lp *lp, struct candidate **out)
+{
+	int P = lp->g->nperiods, nrows = glp_get_num_rows(lp->p), most = 0, k = 0, a, p, i;
+	double *dual = run_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
+	int *ind;
+
+	for (i = 1; i <= nrows; i++)
+		dual[i] = glp_get_row_dual(lp->p, i);
+	for (a = 0; a < lp->n->narcs; a++)
+		if (lp->n->arc[a].nres > most)
+			most = lp->n->arc[a].nres;
+	ind = run_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
+	val = run_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
+	*out = run_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P, sizeof **out);
+	lp->slack = 0;
+	for (a = 0; a < lp->n->narcs; a++)
+		for (p = 0; p < P; p++) {
+			double max, d;
+
+			if (lp->flow_col[a * P + p] != 0 || !((max = lp_flow_max(lp, a, p)) > 0))
+				continue;
+			lp->flow_scale[a * P + p] = 1;
+			d = gain(lp, a, p, ind, val, dual);
+			if (d <= PRICE_EPS)
+				continue;
+			/* No arc carries more than all the data that arrives. */
+			max = fmin(max, fmax(1, lp_share(lp)));
+			lp->slack += d * max;
+			(*out)[k++] = (struct candidate){ d * max, a * P + p };
+		}
+	qsort(*out, (size_t)k, sizeof **out, by_gain);
+	return k;
+}
+
+/* The solution so far is what there is until there is a better one. */
+static void keep_values(struct lp *lp)
+{
+	int n = glp_get_num_cols(lp->p), i;
+
+	if (n >= lp->values_room) {
+		lp->values_room = 2 * n + 1;
+		lp->value = run_alloc(lp->run, (size_t)lp->values_room, sizeof *lp->value);
+	}
+	lp->nvalues = n;
+	lp->value[0] = glp_get_obj_val(lp->p);
+	/* A bound may be exceeded by the simplex's tolerance, a link's rate not. */
+	for (i = 1; i <= n; i++) {
+		lp->value[i] = fmax(0, glp_get_col_prim(lp->p, i));
+		if (glp_get_col_type(lp->p, i) == GLP_DB)
+			lp->value[i] = fmin(lp->value[i], glp_get_col_ub(lp->p, i));
+	}
+}
+
+enum end { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
+
+/* Simplex from the basis there is; other ways when it fails. */
+static enum end simplex(struct lp *lp)
+{
+	glp_smcp parm;
+	int attempt, r = 0;
+
+	glp_init_smcp(&parm);
+	parm.msg_lev = GLP_MSG_OFF;
+	parm.tol_bnd = 1e-9;
+	parm.tol_dj = 1e-9;
+	if (lp->goal != LP_MOST_DATA)
+		parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, run_left_s(lp->run))));
+	for (attempt = 0; attempt < 4; attempt++) {
+		parm.meth = lp->dual_first || attempt >= 2 ? GLP_DUALP : GLP_PRIMAL;
+		lp->dual_first = false;
+		if (attempt == 1)
+			glp_adv_basis(lp->p, 0);
+		else if (attempt == 2)
+			glp_std_basis(lp->p);
+		else if (attempt == 3)
+			parm.tol_bnd = parm.tol_dj = 1e-7;
+		r = glp_simplex(lp->p, &parm);
+		if (r == 0 && glp_get_status(lp->p) == GLP_OPT)
+			return OPTIMAL;
+		if (r == 0 && glp_get_status(lp->p) == GLP_NOFEAS)
+			return INFEASIBLE;
+		if (r == GLP_ETMLIM)
+			return OUT_OF_TIME;
+	}
+	run_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
+	    "rates or sizes of the overlay lie too far apart", r, glp_get_status(lp->p));
+}
+
+static enum end optimise(struct lp *lp)
+{
+	for (;;) {
+		size_t mark;
+		struct candidate *c;
+		enum end end;
+		int i, n;
+
+		lp->slack = INFINITY;
+		if ((end = simplex(lp)) != OPTIMAL) {
+			if (glp_get_prim_stat(lp->p) == GLP_FEAS)
+				keep_values(lp);
+			return end;
+		}
+		lp->slack = 0;
+		keep_values(lp);
+		if (lp->goal == LP_MOST_DATA && lp_share(lp) >= lp->most_share)
+			return OPTIMAL;
+		mark = run_mark(lp->run);
+		n = price(lp, &c);
+		if (lp->slack > PROVEN && (lp->goal == LP_MOST_DATA || !run_hurry(lp->run))) {
+			for (i = 0; i < n && i < BATCH; i++)
+				lp_add_flow(lp, c[i].at / lp->g->nperiods, c[i].at % lp->g->nperiods);
+			run_release(lp->run, mark);
+			continue;
+		}
+		run_release(lp->run, mark);
+		return OPTIMAL;
+	}
+}
+
+static void clear_goal(struct lp *lp)
+{
+	int i;
+
+	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
+		glp_set_obj_coef(lp->p, i, 0);
+}
+
+void lp_solve(struct lp *lp, enum lp_goal goal)
+{
+	double share = goal == LP_MOST_DATA ? 0 : lp_share(lp);
+	double relayed = goal == LP_LEAST_STORAGE ? lp->value[0] : 0;
+	int i;
+
+	clear_goal(lp);
+	lp->goal = goal;
+	switch (goal) {
+	case LP_MOST_DATA:
+		glp_set_col_bnds(lp->p, lp->share_col,
+		    isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
+		glp_set_obj_dir(lp->p, GLP_MAX);
+		glp_set_obj_coef(lp->p, lp->share_col, 1);
+		break;
+	case LP_LEAST_RELAYED:
+		glp_set_obj_dir(lp->p, GLP_MIN);
+		glp_set_col_bnds(lp->p, lp->share_col, GLP_DB, share * (1 - KEEP), share);
+		for (i = 0; i < lp->n->narcs * lp->g->nperiods; i++)
+			if (lp->flow_col[i] != 0)
+				glp_set_obj_coef(lp->p, lp->flow_col[i], lp->flow_scale[i]);
+		break;
+	case LP_LEAST_STORAGE:
+		glp_set_obj_dir(lp->p, GLP_MIN);
+		lp_add_relayed_row(lp, relayed * (1 + KEEP));
+		lp_add_peaks(lp);
+		break;
+	}
+	/* Later goals have a solution, the one before; should rounding deny it, that
+	 * stays the solution, without a bound. */
+	if (optimise(lp) == INFEASIBLE && goal == LP_MOST_DATA)
+		run_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
+		    "lie too far apart");
+}
+
+bool lp_tighten(struct lp *lp)
+{
+	enum end end;
+
+	lp_make_exact(lp);
+	end = optimise(lp);
+	if (end == OPTIMAL || (end == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
+		return true;
+	lp_solve(lp, LP_MOST_DATA);
+	return false;
+}
+
+double lp_share(const struct lp *lp)
+{
+	return lp->value[lp->share_col];
+}
+
+double lp_value(const struct lp *lp)
+{
+	return lp->goal == LP_MOST_DATA ? lp->value[0] : lp->value[0] * lp->n->total;
+}
+
+double lp_bound(const struct lp *lp)
+{
+	if (lp->goal == LP_MOST_DATA)
+		return fmin(lp_share(lp) + lp->slack, lp->most_share);
+	return fmax(0, (lp->value[0] - lp->slack) * lp->n->total);
+}
+
+static double column_bytes(const struct lp *lp, int col, double scale)
+{
+	double v = col == 0 || col > lp->nvalues ? 0 : lp->value[col] * scale * lp->n->total;
+
+	return v > 0 ? v : 0;
+}
+
+double lp_flow(const struct lp *lp, int arc, int period)
+{
+	int at = arc * lp->g->nperiods + period;
+
+	return column_bytes(lp, lp->flow_col[at], lp->flow_scale[at]);
+}
+
+double lp_own(const struct lp *lp, int host, int stage)
+{
+	double data = lp->n->host[host].data / lp->n->total;
+
+	if (!lp->staged)
+		return lp_share(lp) * lp->n->host[host].data;
+	return column_bytes(lp, lp->own_col[host * lp->g->nstages + stage], data);
+}
+
+double lp_held(const struct lp *lp, int host, int stage)
+{
+	return column_bytes(lp, lp->held_col[host * lp->g->nstages + stage], 1);
+}
+
+/* Dual of a column that stands at its upper bound, else 0. */
+static double price_of_bound(const struct lp *lp, int col)
+{
+	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ?
+	    fmax(0, glp_get_col_dual(lp->p, col)) : 0;
+}
+
+double lp_share_per_s(const struct lp *lp)
+{
+	int P = lp->g->nperiods, last = P - 1, a, r;
+	int interval = lp->g->period[last].interval;
+	double sum = 0;
+
+	for (a = 0; a < lp->n->narcs; a++)
+		if (lp->flow_col[a * P + last] != 0)
+			sum += price_of_bound(lp, lp->flow_col[a * P + last]) /
+			    lp->flow_scale[a * P + last] * net_rate(lp->n, a, interval) /
+			    lp->n->total;
+	for (r = 0; r < lp->n->nres; r++)
+		if (lp->res_row[r * P + last] != 0)
+			sum += fmax(0, glp_get_row_dual(lp->p, lp->res_row[r * P + last])) *
+			    glp_get_row_ub(lp->p, lp->res_row[r * P + last]) /
+			    lp->g->period[last].len_s;
+	return sum;
+}
+
+static int add_limit(struct lp_limit *out, int n, int max, struct lp_limit l)
+{
+	int i;
+
+	if (!(l.part > 1e-6) || (n == max && out[max - 1].part >= l.part))
+		return n;
+	for (i = n < max ? n : max - 1; i > 0 && out[i - 1].part < l.part; i--)
+		out[i] = out[i - 1];
+	out[i] = l;
+	return n < max ? n + 1 : max;
+}
+
+static double best_of(const double *part, int n, int *period)
+{
+	double sum = 0;
+	int p;
+
+	for (*period = 0, p = 0; p < n; p++) {
+		sum += part[p];
+		if (part[p] > part[*period])
+			*period = p;
+	}
+	return sum;
+}
+
+int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
+{
+	int P = lp->g->nperiods, S = lp->g->nstages, n = 0, a, r, p, h, s;
+	double *part = run_alloc(lp->run, (size_t)P, sizeof *part);
+	struct lp_limit l;
+
+	for (a = 0; a < lp->n->narcs; a++) {
+		for (p = 0; p < P; p++)
+			part[p] = lp->flow_col[a * P + p] == 0 ? 0 :
+			    price_of_bound(lp, lp->flow_col[a * P + p]) *
+			    glp_get_col_ub(lp->p, lp->flow_col[a * P + p]);
+		l = (struct lp_limit){ a, -1, -1, 0, 0 };
+		l.part = best_of(part, P, &l.period);
+		n = add_limit(out, n, max, l);
+	}
+	for (r = 0; r < lp->n->nres; r++) {
+		for (p = 0; p < P; p++) {
+			int row = lp->res_row[r * P + p];
+
+			part[p] = row == 0 ? 0 : fmax(0, glp_get_row_dual(lp->p, row)) *
+			    glp_get_row_ub(lp->p, row);
+		}
+		l = (struct lp_limit){ -1, r, -1, 0, 0 };
+		l.part = best_of(part, P, &l.period);
+		n = add_limit(out, n, max, l);
+	}
+	for (h = 0; h < lp->n->nhosts; h++) {
+		l = (struct lp_limit){ -1, -1, h, 0, 0 };
+		for (s = 0; s < S; s++)
+			if (lp->held_col[h * S + s] != 0)
+				l.part += price_of_bound(lp, lp->held_col[h * S + s]) *
+				    glp_get_col_ub(lp->p, lp->held_col[h * S + s]);
+		n = add_limit(out, n, max, l);
+	}
+	return n;
+}

@@ -1,0 +1,212 @@
+#include "plan/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/err.h"
+#include "core/units.h"
+
+static const char *const method_names[] = {
+	[PTCP_PLAN_DIRECT] = "direct",
+	[PTCP_PLAN_BEST_PATH] = "best-path",
+	[PTCP_PLAN_COORDINATED] = "coordinated",
+	[PTCP_PLAN_PIPELINED] = "pipelined",
+};
+#define NMETHODS (int)(sizeof method_names / sizeof *method_names)
+
+const char *ptcp_plan_method_name(enum ptcp_plan_method m)
+{
+	return (int)m >= 0 && (int)m < NMETHODS ? method_names[m] : "?";
+}
+
+int ptcp_plan_method_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < NMETHODS; i++)
+		if (strcmp(method_names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+void ptcp_plan_opts_init(struct ptcp_plan_opts *o)
+{
+	*o = (struct ptcp_plan_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED,
+		.effort_s = 10 };
+}
+
+void plan_tuning_init(struct plan_tuning *t)
+{
+	*t = (struct plan_tuning){ .small_cols = 6000 };
+}
+
+struct job {
+	const struct conf_overlay *conf;
+	const struct ptcp_plan_opts *opts;
+	const struct plan_tuning *tuning;
+	struct ptcp_plan *plan; /* on the heap: it outlives the run */
+};
+
+/* A hundredth of the direct makespan, or of the least that replaces it. */
+static double slot_length(struct run *run, const struct net *n, const struct job *j)
+{
+	struct method_result r;
+
+	if (j->opts->slot_s > 0)
+		return j->opts->slot_s;
+	if (j->conf->slot_ns != CONF_UNSET)
+		return (double)j->conf->slot_ns / (double)NS_PER_S;
+	method_fair(run, n, false, NULL, &r);
+	if (isinf(r.makespan_s))
+		method_fair(run, n, true, NULL, &r);
+	if (isinf(r.makespan_s))
+		method_fluid(run, n, j->tuning, NULL, &r);
+	return r.makespan_s / 100;
+}
+
+static void make(struct run *run, const struct net *n, const struct job *j,
+    struct pieces *pieces, struct method_result *r)
+{
+	switch (j->opts->method) {
+	case PTCP_PLAN_DIRECT:
+		method_fair(run, n, false, pieces, r);
+		break;
+	case PTCP_PLAN_BEST_PATH:
+		method_fair(run, n, true, pieces, r);
+		break;
+	case PTCP_PLAN_COORDINATED:
+		method_slots(run, n, slot_length(run, n, j), j->tuning, pieces, r);
+		break;
+	case PTCP_PLAN_PIPELINED:
+		method_fluid(run, n, j->tuning, pieces, r);
+		break;
+	}
+}
+
+static void check_deadline(struct run *run, const struct job *j, const struct method_result *r)
+{
+	double deadline = j->opts->deadline_s;
+	char least[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
+
+	if (!(deadline > 0) && j->conf->deadline_ns != CONF_UNSET)
+		deadline = (double)j->conf->deadline_ns / (double)NS_PER_S;
+	if (!(deadline > 0) || r->makespan_s <= deadline * (1 + 1e-9))
+		return;
+	run_fail(run, PTCP_EINFEASIBLE, "the data cannot arrive by the deadline of %s (%.6g s): "
+	    "the least makespan (%s) is %s (%.6g s); too small: %s",
+	    units_time_text(limit, deadline), deadline,
+	    ptcp_plan_method_name(j->opts->method), units_time_text(least, r->makespan_s),
+	    r->makespan_s, r->limits);
+}
+
+static void plan_job(struct run *run, void *arg)
+{
+	struct job *j = arg;
+	struct pieces *pieces = pieces_new(run);
+	struct net *n = net_new(run, j->conf);
+	struct method_result r = { 0 };
+	struct ptcp_err e;
+
+	if (n->total > 0)
+		make(run, n, j, pieces, &r);
+	check_deadline(run, j, &r);
+	if (plan_build(&j->plan, pieces, n, &e) < 0)
+		run_fail(run, e.code, "%s", e.msg);
+	j->plan->info.method = j->opts->method;
+	j->plan->info.makespan_s = r.makespan_s;
+	j->plan->info.bound_s = fmin(r.bound_s, r.makespan_s);
+	j->plan->info.slot_s = r.slot_s;
+	j->plan->info.relayed_bound_bytes = fmin(r.relayed_bound_bytes,
+	    j->plan->info.relayed_bytes);
+	if (j->opts->method <= PTCP_PLAN_BEST_PATH)
+		j->plan->info.relayed_bound_bytes = j->plan->info.relayed_bytes;
+	if (plan_verify(j->plan, j->conf, j->plan->storage, &e) < 0)
+		run_fail(run, e.code, "planning: the plan did not pass its check: %s", e.msg);
+}
+
+int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
+    const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e)
+{
+	struct job j = { .conf = o->conf, .opts = opts, .tuning = tuning };
+	struct mono start = mono_now();
+	int r = run_start(plan_job, &j, RUN_MEMORY_BYTES, opts->effort_s, e);
+
+	if (r < 0) {
+		ptcp_plan_free(j.plan);
+		return r;
+	}
+	j.plan->info.solve_s = (double)mono_diff_ns(mono_now(), start) / (double)NS_PER_S;
+	*out = j.plan;
+	return 0;
+}
+
+int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
+    const struct ptcp_plan_opts *opts, struct ptcp_err *e)
+{
+	struct ptcp_plan_opts own;
+	struct plan_tuning tuning;
+
+	if (opts->size < offsetof(struct ptcp_plan_opts, effort_s) + sizeof opts->effort_s)
+		return err_set(e, PTCP_EUSAGE, "plan options: not initialised (call "
+		    "ptcp_plan_opts_init())");
+	own = *opts;
+	if ((int)own.method < 0 || (int)own.method >= NMETHODS)
+		return err_set(e, PTCP_EUSAGE, "plan options: unknown method %d", (int)own.method);
+	if (!(own.slot_s >= 0) || !(own.deadline_s >= 0) || !(own.effort_s >= 0) ||
+	    isinf(own.slot_s))
+		return err_set(e, PTCP_EUSAGE, "plan options: slot, deadline and effort must be 0 "
+		    "or more seconds");
+	plan_tuning_init(&tuning);
+	return plan_make(out, o, &own, &tuning, e);
+}
+
+void ptcp_plan_free(struct ptcp_plan *p)
+{
+	if (p == NULL)
+		return;
+	free(p->piece);
+	free(p->hop);
+	free(p->step);
+	free(p->storage);
+	free(p);
+}
+
+void ptcp_plan_info(const struct ptcp_plan *p, struct ptcp_plan_info *out)
+{
+	*out = p->info;
+}
+
+size_t ptcp_plan_pieces(const struct ptcp_plan *p)
+{
+	return p->npieces;
+}
+
+void ptcp_plan_piece(const struct ptcp_plan *p, size_t i, struct ptcp_plan_piece *out)
+{
+	const struct plan_piece *k = &p->piece[i];
+
+	*out = (struct ptcp_plan_piece){ k->source, k->offset, k->bytes, k->nhops,
+		p->hop + k->first_hop };
+}
+
+size_t ptcp_plan_steps(const struct ptcp_plan *p)
+{
+	return p->nsteps;
+}
+
+void ptcp_plan_step(const struct ptcp_plan *p, size_t i, struct ptcp_plan_step *out)
+{
+	*out = p->step[i];
+}
+
+double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host)
+{
+	return host >= 0 && host < p->nhosts ? p->storage[host] : 0;
+}
+
+int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	return plan_verify(p, o->conf, NULL, e);
+}

@@ -1,0 +1,37 @@
+/* What a plan handle holds. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include <ptcp/plan.h>
+
+#include "plan/methods.h"
+
+struct plan_piece {
+	int source;
+	uint64_t offset, bytes;
+	size_t first_hop, nhops;
+};
+
+struct ptcp_plan {
+	struct ptcp_plan_info info;
+	struct plan_piece *piece;
+	struct ptcp_plan_hop *hop;
+	struct ptcp_plan_step *step;
+	size_t npieces, nhops, nsteps;
+	double *storage; /* of each host */
+	int nhosts;
+};
+
+/* Whole bytes, offsets and steps from the pieces of a method. */
+int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net *n,
+    struct ptcp_err *e);
+
+/* As ptcp_plan_verify(); also fills storage[host] unless it is NULL. */
+int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double *storage,
+    struct ptcp_err *e);
+
+/* As ptcp_plan_make() without the check of the options. */
+int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
+    const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e);
+
+#endif

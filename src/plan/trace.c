@@ -1,0 +1,300 @@
+/* From the flows of a linear programme to pieces with a path and times. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/courses.h"
+#include "plan/pieces.h"
+
+#define NODES_MAX 8000000
+#define DUST 1e-15  /* of all data: rounding of the solution, not worth a piece */
+#define SMALL 1e-5  /* of the largest that arrived with it */
+
+/* One hop of some data: which data is told by following `before`. */
+struct node {
+	int before; /* node, or -1 at the source */
+	int arc, slot, period;
+	int hops;
+};
+
+struct batch {
+	int node;
+	double bytes;
+};
+
+struct queue {
+	struct batch *b;
+	size_t head, n, room;
+};
+
+struct end { /* data that has arrived */
+	int node;
+	double bytes;
+};
+
+struct trace {
+	struct run *run;
+	const struct lp *lp;
+	const struct net *n;
+	const struct grid *g;
+	double dust;
+	struct node *node;
+	size_t nnodes, node_room;
+	struct queue *held, *arriving; /* of each host */
+	struct end *end;
+	size_t nends, end_room;
+	/* The arcs in use in the stage at hand and the bytes of one slot */
+	int *arc, *arc_period, narcs;
+	double *bytes;
+};
+
+static void *grown(struct trace *t, const void *old, size_t n, size_t *room, size_t size)
+{
+	void *to;
+
+	*room = *room == 0 ? 64 : 2 * *room;
+	if (*room > NODES_MAX)
+		run_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces "
+		    "(longer slots make fewer)", NODES_MAX);
+	to = run_alloc(t->run, *room, size);
+	if (n > 0)
+		memcpy(to, old, n * size);
+	return to;
+}
+
+static void put(struct trace *t, struct queue *q, int node, double bytes)
+{
+	if (q->n == q->room && q->head > q->n / 2) {
+		memmove(q->b, q->b + q->head, (q->n - q->head) * sizeof *q->b);
+		q->n -= q->head;
+		q->head = 0;
+	}
+	if (q->n == q->room)
+		q->b = grown(t, q->b, q->n, &q->room, sizeof *q->b);
+	q->b[q->n++] = (struct batch){ node, bytes };
+}
+
+/* `bytes` of what `before` brought (or of the source's own) cross an arc. */
+static void cross(struct trace *t, int before, int arc, int slot, int period, double bytes)
+{
+	const struct net_arc *a = &t->n->arc[arc];
+	int id = (int)t->nnodes;
+
+	if (t->nnodes == t->node_room)
+		t->node = grown(t, t->node, t->nnodes, &t->node_room, sizeof *t->node);
+	t->node[t->nnodes++] = (struct node){ before, arc, slot, period,
+		before < 0 ? 1 : t->node[before].hops + 1 };
+	if (a->to != t->n->dest) {
+		put(t, &t->arriving[a->to], id, bytes);
+		return;
+	}
+	if (t->nends == t->end_room)
+		t->end = grown(t, t->end, t->nends, &t->end_room, sizeof *t->end);
+	t->end[t->nends++] = (struct end){ id, bytes };
+}
+
+/* What is far smaller than the rest goes first: what leaves a host sums to what
+ * entered only up to rounding, and the last in the queue bears the difference. */
+static void collect_arrived(struct trace *t, int host)
+{
+	struct queue *from = &t->arriving[host];
+	double most = 0;
+	size_t i;
+	int small;
+
+	for (i = from->head; i < from->n; i++)
+		most = fmax(most, from->b[i].bytes);
+	for (small = 1; small >= 0; small--)
+		for (i = from->head; i < from->n; i++)
+			if ((from->b[i].bytes < SMALL * most) == small)
+				put(t, &t->held[host], from->b[i].node, from->b[i].bytes);
+	from->head = from->n = 0;
+}
+
+/* A host sends over the arcs [first, end) of the stage's list: what it holds for
+ * others, oldest first, then its own. */
+static void send(struct trace *t, int host, int first, int end, int slot, double own)
+{
+	struct queue *q = &t->held[host];
+	double others = 0, give, left;
+	int i;
+
+	for (i = first; i < end; i++)
+		others += t->bytes[i];
+	others = t->n->host[host].relay ? others - own : 0;
+	for (i = first; i < end; i++) {
+		left = t->bytes[i];
+		while (others > t->dust && left > t->dust && q->head < q->n) {
+			struct batch *b = &q->b[q->head];
+
+			give = fmin(fmin(left, others), b->bytes);
+			cross(t, b->node, t->arc[i], slot, t->arc_period[i], give);
+			b->bytes -= give;
+			left -= give;
+			others -= give;
+			if (b->bytes <= t->dust)
+				q->head++;
+		}
+		if (left > t->dust && t->n->host[host].data > 0)
+			cross(t, -1, t->arc[i], slot, t->arc_period[i], left);
+	}
+}
+
+static void list_arcs(struct trace *t, const struct stage *s)
+{
+	int a, p;
+
+	t->narcs = 0;
+	for (a = 0; a < t->n->narcs; a++)
+		for (p = s->first_period; p < s->first_period + s->nperiods; p++) {
+			double f = lp_flow(t->lp, a, p) / s->nslots;
+
+			if (f <= t->dust)
+				continue;
+			t->arc[t->narcs] = a;
+			t->arc_period[t->narcs] = p;
+			t->bytes[t->narcs++] = f;
+		}
+}
+
+static void end_of_arcs(const struct trace *t, int first, int *end)
+{
+	*end = first;
+	while (*end < t->narcs && t->n->arc[t->arc[*end]].from == t->n->arc[t->arc[first]].from)
+		(*end)++;
+}
+
+static void trace_slots(struct trace *t, int stage)
+{
+	const struct stage *s = &t->g->stage[stage];
+	int k, i, end, h;
+
+	list_arcs(t, s);
+	for (k = 0; k < s->nslots; k++) {
+		for (i = 0; i < t->narcs; i = end) {
+			h = t->n->arc[t->arc[i]].from;
+			end_of_arcs(t, i, &end);
+			send(t, h, i, end, s->first_slot + k, lp_own(t->lp, h, stage) / s->nslots);
+		}
+		for (h = 0; h < t->n->nhosts; h++)
+			collect_arrived(t, h);
+	}
+}
+
+/* Hosts in the order in which data flows in the stage. A solution has cycles
+ * only as rounding; one that is found is taken out, and 0 returned. */
+static int order_hosts(struct trace *t, int *order, int *indegree)
+{
+	int n = t->n->nhosts, done = 0, at, i, h;
+
+	memset(indegree, 0, (size_t)n * sizeof *indegree);
+	for (i = 0; i < t->narcs; i++)
+		if (t->bytes[i] > 0)
+			indegree[t->n->arc[t->arc[i]].to]++;
+	for (h = 0; h < n; h++)
+		if (indegree[h] == 0)
+			order[done++] = h;
+	for (at = 0; at < done; at++)
+		for (i = 0; i < t->narcs; i++)
+			if (t->bytes[i] > 0 && t->n->arc[t->arc[i]].from == order[at] &&
+			    --indegree[t->n->arc[t->arc[i]].to] == 0)
+				order[done++] = t->n->arc[t->arc[i]].to;
+	return done == n;
+}
+
+static void cancel_cycle(struct trace *t, const int *indegree, int *via)
+{
+	int h = 0, i, start;
+	double least = INFINITY;
+
+	for (i = 0; i < t->n->nhosts; i++)
+		via[i] = -1;
+	while (indegree[h] == 0)
+		h++;
+	/* Backwards among hosts that were never reached, until one comes twice. */
+	while (via[h] < 0) {
+		for (i = 0; !(t->bytes[i] > 0) || t->n->arc[t->arc[i]].to != h ||
+		    indegree[t->n->arc[t->arc[i]].from] == 0; i++)
+			;
+		via[h] = i;
+		h = t->n->arc[t->arc[i]].from;
+	}
+	start = h;
+	do {
+		least = fmin(least, t->bytes[via[h]]);
+		h = t->n->arc[t->arc[via[h]]].from;
+	} while (h != start);
+	do {
+		i = via[h];
+		t->bytes[i] = t->bytes[i] > least ? t->bytes[i] - least : 0;
+		h = t->n->arc[t->arc[i]].from;
+	} while (h != start);
+}
+
+static void trace_fluid(struct trace *t, int stage)
+{
+	int *order = run_alloc(t->run, (size_t)t->n->nhosts, sizeof *order), at, i, end, h;
+	int *indegree = run_alloc(t->run, (size_t)t->n->nhosts, sizeof *indegree);
+	int *first = run_alloc(t->run, (size_t)t->n->nhosts, sizeof *first);
+
+	list_arcs(t, &t->g->stage[stage]);
+	while (!order_hosts(t, order, indegree))
+		cancel_cycle(t, indegree, first);
+	for (h = 0; h < t->n->nhosts; h++)
+		first[h] = -1;
+	for (i = 0; i < t->narcs; i = end) {
+		first[t->n->arc[t->arc[i]].from] = i;
+		end_of_arcs(t, i, &end);
+	}
+	for (at = 0; at < t->n->nhosts; at++) {
+		h = order[at];
+		collect_arrived(t, h);
+		if (first[h] >= 0) {
+			end_of_arcs(t, first[h], &end);
+			send(t, h, first[h], end, stage, lp_own(t->lp, h, stage));
+		}
+	}
+}
+
+static struct course *courses(struct trace *t)
+{
+	struct course *c = run_alloc(t->run, t->nends, sizeof *c);
+	struct course_hop *hop;
+	size_t i, total = 0;
+	int id, k;
+
+	for (i = 0; i < t->nends; i++)
+		total += (size_t)t->node[t->end[i].node].hops;
+	hop = run_alloc(t->run, total, sizeof *hop);
+	for (i = 0; i < t->nends; i++) {
+		id = t->end[i].node;
+		k = t->node[id].hops;
+		c[i] = (struct course){ .bytes = t->end[i].bytes, .nhops = k, .hop = hop };
+		for (; id >= 0; id = t->node[id].before)
+			hop[--k] = (struct course_hop){ t->node[id].arc, t->node[id].slot,
+				t->node[id].period };
+		c[i].source = t->n->arc[hop[0].arc].from;
+		hop += c[i].nhops;
+	}
+	return c;
+}
+
+void pieces_trace(struct pieces *out, const struct lp *lp, const struct net *n,
+    const struct grid *g)
+{
+	struct trace t = { .run = out->run, .lp = lp, .n = n, .g = g, .dust = DUST * n->total };
+	size_t arcs = (size_t)n->narcs * (size_t)g->nperiods;
+	int s;
+
+	t.held = run_alloc(t.run, (size_t)n->nhosts, sizeof *t.held);
+	t.arriving = run_alloc(t.run, (size_t)n->nhosts, sizeof *t.arriving);
+	t.arc = run_alloc(t.run, arcs, sizeof *t.arc);
+	t.arc_period = run_alloc(t.run, arcs, sizeof *t.arc_period);
+	t.bytes = run_alloc(t.run, arcs, sizeof *t.bytes);
+	for (s = 0; s < g->nstages; s++)
+		if (g->slot_s > 0)
+			trace_slots(&t, s);
+		else
+			trace_fluid(&t, s);
+	courses_to_pieces(out, n, g, courses(&t), t.nends, lp_share(lp));
+}

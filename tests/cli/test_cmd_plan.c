@@ -1,0 +1,235 @@
+/* ptcp plan as a user and a script see it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cli/command.h"
+
+static char dir[] = "/tmp/ptcp-plan-test-XXXXXX";
+static char overlay[64];
+static struct capture cap;
+static const char *const out = cap.out, *const err = cap.err;
+static const struct command command = {
+	"plan", "[options] OVERLAY.yaml", "p", cmd_plan, plan_options
+};
+
+static const char worked[] =
+    "destination: D\n"
+    "slot: 0.5s\n"
+    "hosts:\n"
+    "  D: {}\n"
+    "  S1: {data: 1GB, path: /d}\n"
+    "  S2: {data: 1GB, path: /d}\n"
+    "  K: {relay: true, ingress: 8Gbit/s, egress: 16Gbit/s}\n"
+    "links:\n"
+    "  - {from: S1, to: D, rate: 8Gbit/s}\n"
+    "  - {from: S2, to: D, rate: 8Gbit/s}\n"
+    "  - {from: S1, to: K, rate: 8Gbit/s}\n"
+    "  - {from: S2, to: K, rate: 8Gbit/s}\n"
+    "  - {from: K, to: D, rate: 16Gbit/s}\n"
+    "shared:\n"
+    "  - {rate: 8Gbit/s, links: [S1>D, S2>D]}\n";
+
+static void write_overlay(const char *text)
+{
+	FILE *f = fopen(overlay, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void slurp(const char *file, char *buf, size_t size)
+{
+	FILE *f = fopen(file, "r");
+	size_t n = fread(buf, 1, size - 1, f);
+
+	buf[n] = '\0';
+	fclose(f);
+}
+
+/* Runs "ptcp plan ARGS.. OVERLAY" and keeps what it prints. */
+static int plan(const char *a1, const char *a2, const char *a3, const char *a4)
+{
+	const char *args[] = { a1, a2, a3, a4 };
+	char *argv[6];
+	int argc = 0, i, status;
+
+	for (i = 0; i < 4; i++)
+		if (args[i] != NULL)
+			argv[argc++] = (char *)args[i];
+	argv[argc++] = overlay;
+	capture_begin(&cap);
+	status = cmd_plan(&command, argc, argv);
+	capture_end(&cap);
+	return status;
+}
+
+static double number(const json_t *o, const char *a, const char *b)
+{
+	const json_t *v = json_object_get(o, a);
+
+	if (b != NULL)
+		v = json_object_get(v, b);
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static void json_of_the_worked_example(void **state)
+{
+	json_t *o, *list;
+	json_error_t je;
+	double bytes = 0;
+	size_t i;
+
+	(void)state;
+	write_overlay(worked);
+	assert_int_equal(plan("--json", NULL, NULL, NULL), 0);
+	assert_string_equal(err, "");
+	assert_int_equal(lines_of(out), 1);
+	assert_non_null(o = json_loads(out, 0, &je));
+	assert_string_equal(json_string_value(json_object_get(o, "method")), "pipelined");
+	assert_true(fabs(number(o, "makespan_s", NULL) - 1) < 1e-6);
+	assert_true(fabs(number(o, "baselines", "direct_s") - 2) < 1e-6);
+	assert_true(fabs(number(o, "baselines", "best_path_s") - 2) < 1e-6);
+	assert_true(fabs(number(o, "baselines", "coordinated_s") - 1.5) < 1e-6);
+	assert_true(fabs(number(o, "baselines", "pipelined_s") - 1) < 1e-6);
+	assert_true(number(o, "solve_s", NULL) > 0);
+	assert_true(number(o, "storage_bytes", "K") <= 1);
+	list = json_object_get(o, "schedule");
+	assert_true(json_array_size(list) >= 3);
+	for (i = 0; i < json_array_size(list); i++) {
+		const json_t *s = json_array_get(list, i);
+
+		assert_true(number(s, "start_s", NULL) < number(s, "end_s", NULL));
+		if (strcmp(json_string_value(json_object_get(s, "to")), "D") == 0)
+			bytes += number(s, "bytes", NULL);
+		assert_true(json_is_string(json_object_get(s, "from")));
+		assert_true(json_is_string(json_object_get(s, "source")));
+	}
+	assert_true(bytes == 2e9);
+	json_decref(o);
+}
+
+static void impossible_baselines_are_null(void **state)
+{
+	json_t *o;
+	json_error_t je;
+
+	(void)state;
+	write_overlay("destination: D\nhosts: {D: {}, S: {data: 1MB}, K: {relay: true, storage: 0}}\n"
+	    "links: [{from: S, to: K, rate: 8Mbit/s}, {from: K, to: D, rate: 8Mbit/s}]\n");
+	assert_int_equal(plan("--json", NULL, NULL, NULL), 0);
+	assert_non_null(o = json_loads(out, 0, &je));
+	assert_true(json_is_null(json_object_get(json_object_get(o, "baselines"), "direct_s")));
+	assert_true(json_is_null(json_object_get(json_object_get(o, "baselines"),
+	    "coordinated_s")));
+	assert_true(fabs(number(o, "baselines", "best_path_s") - 1) < 1e-6);
+	json_decref(o);
+	assert_int_equal(plan("--method", "coordinated", NULL, NULL), 7);
+	assert_string_equal(out, "");
+	assert_non_null(strstr(err, "ptcp: source S cannot reach D: relay K has no storage"));
+}
+
+static void text_and_what_if(void **state)
+{
+	(void)state;
+	write_overlay(worked);
+	assert_int_equal(plan("--method=coordinated", NULL, NULL, NULL), 0);
+	assert_non_null(strstr(out, "coordinated: 1.5 s"));
+	assert_non_null(strstr(out, "slots of 0.5 s"));
+	assert_non_null(strstr(out, "No coordinated plan is shorter."));
+	assert_non_null(strstr(out, "S1>K"));
+	assert_int_equal(plan("--what-if", "K>D=4Gbit/s", NULL, NULL), 0);
+	assert_non_null(strstr(out, "pipelined: 1.33333 s"));
+}
+
+static void exit_statuses(void **state)
+{
+	(void)state;
+	write_overlay(worked);
+	assert_int_equal(plan("--deadline", "0.9s", NULL, NULL), 7);
+	assert_non_null(strstr(err, "ptcp: the data cannot arrive by the deadline"));
+	assert_int_equal(plan("--deadline", "1s", NULL, NULL), 0);
+	assert_int_equal(plan("--deadline", "soon", NULL, NULL), 2);
+	assert_non_null(strstr(err, "ptcp: --deadline 'soon': "));
+	assert_int_equal(plan("--method", "best", NULL, NULL), 2);
+	assert_int_equal(plan("--what-if", "K>D", NULL, NULL), 2);
+	assert_int_equal(plan("--what-if", "K>X=1", NULL, NULL), 2);
+	assert_non_null(strstr(err, "K>X"));
+	assert_int_equal(plan("--frobnicate", NULL, NULL, NULL), 2);
+	assert_int_equal(plan("extra.yaml", NULL, NULL, NULL), 2);
+	assert_int_equal(plan("--help", NULL, NULL, NULL), 0);
+	assert_non_null(strstr(out, "usage: ptcp plan"));
+	write_overlay("destination: D\nhosts: {D: {}}\nlinks: [{from: D, to: X, rate: 1}]\n");
+	assert_int_equal(plan(NULL, NULL, NULL, NULL), 2);
+	assert_non_null(strstr(err, "overlay.yaml:3:23: to: expected one of the hosts"));
+	unlink(overlay);
+	assert_int_equal(plan(NULL, NULL, NULL, NULL), 1);
+	assert_non_null(strstr(err, "overlay.yaml: No such file"));
+	assert_int_equal(lines_of(err), 1);
+}
+
+static void plots(void **state)
+{
+	char file[64], text[32];
+	const char *path = getenv("PATH");
+	char *kept = path != NULL ? strdup(path) : NULL;
+	int without;
+
+	(void)state;
+	write_overlay(worked);
+	snprintf(file, sizeof file, "%s/it's.svg", dir);
+	setenv("PATH", dir, 1);
+	without = plan("--plot", file, NULL, NULL);
+	if (kept != NULL)
+		setenv("PATH", kept, 1);
+	free(kept);
+	assert_int_equal(without, 1);
+	assert_non_null(strstr(err, "gnuplot is not installed"));
+	if (system("command -v gnuplot >/dev/null 2>&1") != 0)
+		skip();
+	assert_int_equal(plan("--method", "coordinated", "--plot", file), 0);
+	assert_string_equal(err, "");
+	slurp(file, text, sizeof text);
+	assert_non_null(strstr(text, "<?xml"));
+	unlink(file);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(overlay, sizeof overlay, "%s/overlay.yaml", dir);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	unlink(overlay);
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json_of_the_worked_example),
+		cmocka_unit_test(impossible_baselines_are_null),
+		cmocka_unit_test(text_and_what_if),
+		cmocka_unit_test(exit_statuses),
+		cmocka_unit_test(plots),
+	};
+	return cmocka_run_group_tests_name("cli/cmd_plan", tests, set_up, tear_down);
+}

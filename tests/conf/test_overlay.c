@@ -1,0 +1,188 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/overlay.h"
+
+/* The example of the manual page. */
+static const char example[] =
+    "destination: D\n"
+    "slot: 1s\n"
+    "hosts:\n"
+    "  D:  {address: d.example.org}\n"
+    "  S1: {address: s1.example.org, data: 40GB, path: /data/run7}\n"
+    "  S2: {address: s2.example.org, path: /data/run7}\n"
+    "  K:  {address: k.example.org, relay: true, storage: 100GB, ingress: 1Gbit/s, egress: 2Gbit/s}\n"
+    "links:\n"
+    "  - {from: S1, to: D, rate: 400Mbit/s, delay: 20ms}\n"
+    "  - {from: S2, to: D, rate: 300Mbit/s}\n"
+    "  - {from: S1, to: K}\n"
+    "  - {from: K, to: D, rate: 1Gbit/s}\n"
+    "shared:\n"
+    "  - {rate: 500Mbit/s, links: [S1>D, S2>D]}\n"
+    "deadline: 2h\n"
+    "launch: \"ssh {host}\"\n"
+    "windows:\n"
+    "  - {link: K>D, from: 10m, until: 20m, rate: 0}\n"
+    "  - {link: K>D, until: 600s, rate: 5Mbit/s}\n";
+
+static void reads_the_example(void **state)
+{
+	struct conf_overlay *o;
+	char buf[CONF_LINK_TEXT_BYTES];
+	const char *why;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(conf_overlay_parse(&o, example, sizeof example - 1, "o.yaml", &e), 0);
+	assert_int_equal(o->nhosts, 4);
+	assert_int_equal(o->destination, 0);
+	assert_int_equal(o->slot_ns, 1000000000);
+	assert_int_equal(o->deadline_ns, 7200000000000);
+	assert_string_equal(o->launch, "ssh {host}");
+	assert_string_equal(o->hosts[1].path, "/data/run7");
+	assert_int_equal(o->hosts[1].data_bytes, 40000000000);
+	assert_true(o->hosts[2].data_bytes == CONF_UNSET);
+	assert_true(o->hosts[3].relay && !o->hosts[1].relay);
+	assert_int_equal(o->hosts[3].storage_bytes, 100000000000);
+	assert_int_equal(o->hosts[3].ingress_bps, 1000000000);
+	assert_true(o->hosts[1].egress_bps == CONF_UNSET);
+	assert_int_equal(o->nlinks, 4);
+	assert_int_equal(o->links[0].delay_ns, 20000000);
+	assert_true(o->links[2].rate_bps == CONF_UNSET);
+	assert_int_equal(o->links[1].mark.line, 10);
+	assert_int_equal(o->links[1].mark.column, 5);
+	assert_int_equal(o->groups[0].nlinks, 2);
+	assert_int_equal(o->groups[0].links[1], 1);
+	assert_int_equal(o->nwindows, 2);
+	assert_int_equal(o->windows[0].from_ns, 0);          /* sorted */
+	assert_int_equal(o->windows[1].rate_bps, 0);
+	assert_int_equal(conf_overlay_link(o, "K>D", buf, &why), 3);
+	assert_int_equal(conf_overlay_link(o, "D>K", buf, &why), -1);
+	assert_null(why);
+	assert_int_equal(conf_overlay_link(o, "K>X", buf, &why), -1);
+	assert_string_equal(why, "X");
+	assert_int_equal(conf_overlay_link(o, "KD", buf, &why), -1);
+	assert_int_equal(conf_overlay_link(o, "K>D>", buf, &why), -1);
+	conf_overlay_free(o);
+}
+
+#define HOSTS "destination: D\nhosts: {D: {}, S: {data: 1GB}, K: {relay: true}}\n"
+#define LINKS HOSTS "links: [{from: S, to: D, rate: 1}, {from: K, to: D, rate: 1}]\n"
+
+static void errors(void **state)
+{
+	static const struct { const char *text, *want; } bad[] = {
+		{ "hosts: {D: {}}\n", "o.yaml:1:1: overlay: expected the key 'destination'" },
+		{ "destination: D\n", "expected the key 'hosts'" },
+		{ "destination: X\nhosts: {D: {}}\n",
+		    "o.yaml:1:14: destination: expected one of the hosts, got 'X'" },
+		{ HOSTS "link: []\n", "o.yaml:3:1: overlay: expected destination, hosts, links" },
+		{ HOSTS "slot: 0\n", "o.yaml:3:7: slot: expected a time above 0" },
+		{ HOSTS "deadline: 0s\n", "o.yaml:3:11: deadline: expected a time above 0" },
+		{ HOSTS "deadline: 5GB\n", "o.yaml:3:11: overlay: deadline: expected a time" },
+		{ HOSTS "launch: ssh\n", "o.yaml:3:9: launch: expected a command with {host}" },
+		{ "destination: D\nhosts: {D: {data: 1GB}}\n", "host D: expected no 'data'" },
+		{ "destination: D\nhosts: {D: {}, D: {}}\n", "o.yaml:2:16: hosts: expected each key" },
+		{ "destination: D\nhosts: {D: {}, 'a b': {}}\n", "o.yaml:2:16: hosts: expected a name" },
+		{ "destination: D\nhosts: {D: {}, 'a>b': {}}\n", "hosts: expected a name" },
+		{ "destination: D\nhosts: {D: {}, ../x: {}}\n", "hosts: expected a name" },
+		{ "destination: D\nhosts: {D: {}, '': {}}\n", "hosts: expected a name" },
+		{ "destination: D\nhosts: {D: {}, S: {dta: 1}}\n",
+		    "o.yaml:2:20: host S: expected address, data, path, relay, storage, ingress or "
+		    "egress, got the unknown key 'dta'" },
+		{ "destination: D\nhosts: {D: {}, S: {data: 2000000TiB}}\n",
+		    "o.yaml:2:26: host S: data: expected" },
+		{ "destination: D\nhosts: {D: {}, S: {ingress: -5}}\n",
+		    "o.yaml:2:29: host S: ingress: expected a rate" },
+		{ HOSTS "links: [{from: S, to: D, rate: -1}]\n",
+		    "o.yaml:3:32: link: rate: expected a rate such as 400Mbit/s, got '-1'" },
+		{ HOSTS "links: [{from: S, rate: 1}]\n", "o.yaml:3:9: link: expected the key 'to'" },
+		{ HOSTS "links: [{from: S, to: X}]\n",
+		    "o.yaml:3:23: to: expected one of the hosts, got 'X'" },
+		{ HOSTS "links: [{from: S, to: S}]\n", "o.yaml:3:9: link: expected two hosts" },
+		{ HOSTS "links: [{from: S, to: D},\n  {from: S, to: D}]\n",
+		    "o.yaml:4:3: link: expected S>D once (first on line 3)" },
+		{ HOSTS "links: {}\n", "o.yaml:3:8: links: expected a list, got a map" },
+		{ LINKS "shared: [{rate: 1, links: []}]\n", "expected at least one link" },
+		{ LINKS "shared: [{links: [S>D]}]\n", "shared: expected the key 'rate'" },
+		{ LINKS "shared: [{rate: 1, links: [S>X]}]\n", "there is no host 'X'" },
+		{ LINKS "shared: [{rate: 1, links: [S>K]}]\n",
+		    "o.yaml:4:28: shared: expected one of the links, got 'S>K'" },
+		{ LINKS "shared: [{rate: 1, links: [SK]}]\n", "expected a link such as A>B" },
+		{ LINKS "shared: [{rate: 1, links: [S>D, S>D]}]\n",
+		    "o.yaml:4:33: shared: expected each link once" },
+		{ LINKS "windows: [{link: S>D, from: 5s, until: 5s, rate: 1}]\n",
+		    "expected 'from' before 'until'" },
+		{ LINKS "windows: [{link: S>D, from: 5s, until: 9s}]\n", "expected the key 'rate'" },
+		{ LINKS "windows: [{link: S>D, until: 9s, rate: 1},\n  {link: S>D, from: 8s, rate: 2}]\n",
+		    "o.yaml:5:3: window: expected no overlap with the window of the same link on "
+		    "line 4" },
+		{ LINKS "windows: [{link: S>K, rate: 1}]\n", "window: expected one of the links" },
+	};
+	struct conf_overlay *o;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		memset(&e, 0, sizeof e);
+		assert_int_equal(conf_overlay_parse(&o, bad[i].text, strlen(bad[i].text), "o.yaml",
+		    &e), PTCP_ECONFIG);
+		if (strstr(e.msg, bad[i].want) == NULL || strncmp(e.msg, "o.yaml:", 7) != 0)
+			fail_msg("for <%s>: <%s>, wanted <%s>", bad[i].text, e.msg, bad[i].want);
+	}
+}
+
+static void too_many_hosts(void **state)
+{
+	char *text = malloc(64 * (CONF_HOSTS_MAX + 2)), *p = text;
+	struct conf_overlay *o;
+	struct ptcp_err e;
+	int i;
+
+	(void)state;
+	p += sprintf(p, "destination: H0\nhosts:\n");
+	for (i = 0; i <= CONF_HOSTS_MAX; i++)
+		p += sprintf(p, "  H%d: {}\n", i);
+	assert_int_equal(conf_overlay_parse(&o, text, (size_t)(p - text), "o", &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "expected at most 1000 entries, got 1001"));
+	free(text);
+}
+
+/* Every prefix and damaged bytes of the example: an answer and no leak. */
+static void survives_damage(void **state)
+{
+	char text[sizeof example];
+	struct conf_overlay *o;
+	size_t i, c;
+
+	(void)state;
+	for (i = 0; i < sizeof example; i++)
+		if (conf_overlay_parse(&o, example, i, "o", NULL) == 0)
+			conf_overlay_free(o);
+	for (i = 0; i + 1 < sizeof example; i++)
+		for (c = 0; c < 6; c++) {
+			memcpy(text, example, sizeof example);
+			text[i] = "x:\n-{\xff"[c];
+			if (conf_overlay_parse(&o, text, sizeof example - 1, "o", NULL) == 0)
+				conf_overlay_free(o);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_the_example),
+		cmocka_unit_test(errors),
+		cmocka_unit_test(too_many_hosts),
+		cmocka_unit_test(survives_damage),
+	};
+	return cmocka_run_group_tests_name("conf/overlay", tests, NULL, NULL);
+}
