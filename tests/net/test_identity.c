@@ -238,7 +238,7 @@ static void not_ed25519(void **state)
 
 static void form_of_a_fingerprint(void **state)
 {
-	static const char good[] = "SHA256:0123456789abcdefghijABCDEFGHIJ0123456789+/x";
+	static const char good[] = "SHA256:0123456789abcdefghijABCDEFGHIJ0123456789+/w";
 	char bad[80];
 
 	(void)state;
@@ -255,6 +255,9 @@ static void form_of_a_fingerprint(void **state)
 	assert_false(identity_fingerprint_ok(bad));
 	snprintf(bad, sizeof bad, "%s", good);
 	bad[20] = '-';
+	assert_false(identity_fingerprint_ok(bad));
+	snprintf(bad, sizeof bad, "%s", good);
+	bad[strlen(bad) - 1] = 'x'; /* 43 characters, but no SHA-256 ends so */
 	assert_false(identity_fingerprint_ok(bad));
 }
 
