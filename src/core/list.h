@@ -9,7 +9,8 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define LIST_OF(node, type, member) \
+/* The struct that holds this member. */
+#define CONTAINER_OF(node, type, member) \
 	((type *)(void *)((char *)(node) - offsetof(type, member)))
 
 static inline void list_init(struct list *l) { l->next = l->prev = l; }

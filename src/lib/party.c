@@ -133,7 +133,7 @@ static const struct chan_ops control_ops = { on_opened, on_readable, on_writable
 
 static void tell_gone(struct msg *m)
 {
-	struct party *p = (struct party *)(void *)((char *)m - offsetof(struct party, gone));
+	struct party *p = CONTAINER_OF(m, struct party, gone);
 
 	p->o.ops->gone(p->o.arg, p, p->failed ? &p->why : NULL);
 }

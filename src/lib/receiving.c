@@ -159,7 +159,7 @@ static void work_done(struct party *p, struct item *t)
 /* On the control thread. */
 static void on_done(struct msg *m)
 {
-	struct receiving *r = (struct receiving *)(void *)((char *)m - offsetof(struct receiving, done));
+	struct receiving *r = CONTAINER_OF(m, struct receiving, done);
 	struct item *t = r->batch, *next;
 
 	r->batch = NULL;
@@ -173,7 +173,7 @@ static void on_done(struct msg *m)
 /* On an I/O thread. */
 static void run_batch(struct io_job *io)
 {
-	struct receiving *r = (struct receiving *)(void *)((char *)io - offsetof(struct receiving, io));
+	struct receiving *r = CONTAINER_OF(io, struct receiving, io);
 	struct item *t;
 
 	for (t = r->batch; t != NULL; t = t->next)

@@ -127,7 +127,7 @@ struct check {
 
 static void on_checked(struct msg *m)
 {
-	struct check *c = (struct check *)(void *)((char *)m - offsetof(struct check, msg));
+	struct check *c = CONTAINER_OF(m, struct check, msg);
 	struct party *p = c->party;
 
 	p->snd->checks--;
@@ -141,7 +141,7 @@ static void on_checked(struct msg *m)
 /* On an I/O thread. */
 static void check_source(struct io_job *io)
 {
-	struct check *c = (struct check *)(void *)((char *)io - offsetof(struct check, io));
+	struct check *c = CONTAINER_OF(io, struct check, io);
 
 	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why;
@@ -191,7 +191,7 @@ static void listed(struct party *p, struct walk_entry *w);
 /* On the control thread: a batch of the listing is here. */
 static void on_listed(struct msg *m)
 {
-	struct sending *t = (struct sending *)(void *)((char *)m - offsetof(struct sending, done));
+	struct sending *t = CONTAINER_OF(m, struct sending, done);
 	struct party *p = t->party;
 	struct ptcp_err why;
 	unsigned i;
@@ -215,7 +215,7 @@ static void on_listed(struct msg *m)
 /* On an I/O thread. */
 static void list_batch(struct io_job *io)
 {
-	struct sending *t = (struct sending *)(void *)((char *)io - offsetof(struct sending, io));
+	struct sending *t = CONTAINER_OF(io, struct sending, io);
 	struct ptcp_err why;
 
 	t->n = 0;

@@ -98,7 +98,7 @@ static int look_up(struct served *s, struct ptcp_err *e)
 
 static void on_judged(struct msg *m)
 {
-	struct served *s = (struct served *)(void *)((char *)m - offsetof(struct served, msg));
+	struct served *s = CONTAINER_OF(m, struct served, msg);
 	char shown[TEXT_NAME_BYTES];
 
 	s->judging = false;
@@ -115,7 +115,7 @@ static void on_judged(struct msg *m)
 
 static void judge(struct io_job *io)
 {
-	struct served *s = (struct served *)(void *)((char *)io - offsetof(struct served, io));
+	struct served *s = CONTAINER_OF(io, struct served, io);
 
 	s->result = look_up(s, &s->why);
 	s->msg.run = on_judged;
@@ -295,7 +295,7 @@ static struct served *find(struct served_set *t, const uint8_t *id)
 	struct served *s;
 
 	for (l = t->list.next; l != &t->list; l = l->next) {
-		s = LIST_OF(l, struct served, in_list);
+		s = CONTAINER_OF(l, struct served, in_list);
 		if (!s->gone && s->party != NULL && memcmp(party_id(s->party), id, WIRE_SESSION_BYTES) == 0)
 			return s;
 	}
@@ -320,6 +320,6 @@ void served_cancel_all(struct served_set *t, const struct ptcp_err *why)
 
 	for (l = t->list.next; l != &t->list; l = next) {
 		next = l->next;
-		party_cancel(LIST_OF(l, struct served, in_list)->party, why);
+		party_cancel(CONTAINER_OF(l, struct served, in_list)->party, why);
 	}
 }

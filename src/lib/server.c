@@ -118,7 +118,7 @@ static void on_accepted(void *arg, int fd, const char *address)
 
 	/* In a flood the oldest goes, so that a client's fast handshake gets through. */
 	if (s->n_guests >= GUESTS_MAX)
-		guest_free(LIST_OF(s->guests.next, struct guest, in_list));
+		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
 	if (guest_new(&o, &why) < 0)
 		log_at(&s->host.log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
 	else
@@ -144,7 +144,7 @@ static void on_wake(void *arg)
 	s->listener = NULL;
 	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
 	while (!list_empty(&s->guests))
-		guest_free(LIST_OF(s->guests.next, struct guest, in_list));
+		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
 	served_cancel_all(&s->sessions, &why);
 	try_end(s);
 }

@@ -4,20 +4,18 @@
 
 #include "core/err.h"
 
-#define OF(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
-
 /* ---- On the control thread ---- */
 
 static void tell_lost(struct msg *m)
 {
-	struct stream *s = OF(m, struct stream, lost);
+	struct stream *s = CONTAINER_OF(m, struct stream, lost);
 
 	s->o.ops->lost(s->o.arg, s, &s->why);
 }
 
 static void tell_gone(struct msg *m)
 {
-	struct stream *s = OF(m, struct stream, gone);
+	struct stream *s = CONTAINER_OF(m, struct stream, gone);
 
 	s->o.ops->gone(s->o.arg, s);
 }
@@ -78,7 +76,7 @@ static const struct chan_ops receiving_ops = {
 
 static void on_start(struct msg *m)
 {
-	struct stream *s = OF(m, struct stream, start);
+	struct stream *s = CONTAINER_OF(m, struct stream, start);
 	struct ptcp_err why;
 
 	if (chan_arrive(s->chan, s->loop, s->o.intake != NULL ? &receiving_ops : &sending_ops, s,
@@ -97,7 +95,7 @@ static void try_gone(struct stream *s)
 
 static void on_stop(struct msg *m)
 {
-	struct stream *s = OF(m, struct stream, stop);
+	struct stream *s = CONTAINER_OF(m, struct stream, stop);
 
 	s->stopping = true;
 	chan_free(s->chan);
@@ -154,7 +152,7 @@ bool stream_on_disk(const struct stream *s)
 
 void stream_job_sent(struct msg *m)
 {
-	struct stream_job *job = OF(m, struct stream_job, msg);
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
 	struct stream *s = job->stream;
 	unsigned i;
 

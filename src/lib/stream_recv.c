@@ -134,7 +134,7 @@ static bool settle(struct stream *s, int result, const struct ptcp_err *why)
 
 static void on_write_done(struct msg *m)
 {
-	struct stream *s = (struct stream *)(void *)((char *)m - offsetof(struct stream, write_done));
+	struct stream *s = CONTAINER_OF(m, struct stream, write_done);
 
 	if (settle(s, s->write_result, &s->write_why)) {
 		post_news(s);
@@ -147,7 +147,7 @@ static void on_write_done(struct msg *m)
 /* On an I/O thread. */
 static void write_on_disk(struct io_job *io)
 {
-	struct stream *s = (struct stream *)(void *)((char *)io - offsetof(struct stream, write_io));
+	struct stream *s = CONTAINER_OF(io, struct stream, write_io);
 
 	s->write_result = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset,
 	    &s->write_why);

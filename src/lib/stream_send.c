@@ -81,7 +81,7 @@ static void pump(struct stream *s);
 
 static void on_read(struct msg *m)
 {
-	struct stream_job *job = (struct stream_job *)(void *)((char *)m - offsetof(struct stream_job, msg));
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
 	struct stream *s = job->stream;
 
 	job->reading = false;
@@ -93,7 +93,7 @@ static void on_read(struct msg *m)
 /* On an I/O thread. */
 static void read_on_disk(struct io_job *io)
 {
-	struct stream_job *job = (struct stream_job *)(void *)((char *)io - offsetof(struct stream_job, io));
+	struct stream_job *job = CONTAINER_OF(io, struct stream_job, io);
 
 	read_extents(job, job->stream->o.verify, true);
 	job->msg.run = on_read;
@@ -149,7 +149,7 @@ void stream_send_writable(void *arg)
 
 void stream_send_queue(struct msg *m)
 {
-	struct stream_job *job = (struct stream_job *)(void *)((char *)m - offsetof(struct stream_job, msg));
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
 	struct stream *s = job->stream;
 	struct ptcp_err why;
 	unsigned i;

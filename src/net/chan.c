@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/list.h"
 #include "net/chan_impl.h"
 
 /* ---- What goes wrong ---- */
@@ -147,7 +148,7 @@ static void poll_release(struct chan_poll *p)
 
 static void on_again(struct msg *m)
 {
-	struct chan_poll *p = (struct chan_poll *)(void *)((char *)m - offsetof(struct chan_poll, again));
+	struct chan_poll *p = CONTAINER_OF(m, struct chan_poll, again);
 
 	p->posted = false;
 	if (p->chan == NULL)

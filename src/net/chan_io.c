@@ -196,7 +196,3 @@ void chan_flush(struct chan *c)
 	chan_update_events(c);
 }
 
-bool chan_flushed(const struct chan *c)
-{
-	return c->tx_start == c->tx_end && !c->cut;
-}

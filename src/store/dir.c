@@ -267,7 +267,7 @@ static void trim(struct tree *t)
 	struct dir *d;
 
 	while (t->open > t->most_open && !list_empty(&t->idle)) {
-		d = LIST_OF(t->idle.next, struct dir, idle);
+		d = CONTAINER_OF(t->idle.next, struct dir, idle);
 		list_remove(&d->idle);
 		t->sys->close(d->fd);
 		d->fd = -1;

@@ -82,11 +82,6 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap)
 	return dir_path_text(s->dir, s->name, out, cap);
 }
 
-const char *sink_path_raw(const struct sink *s, char *out, size_t cap)
-{
-	return dir_path_raw(s->dir, s->name, out, cap);
-}
-
 unsigned sink_open_count(void)
 {
 	return atomic_load(&open_count);

@@ -33,7 +33,6 @@ struct sink *sink_ref(struct sink *s);
 void sink_unref(struct sink *s); /* with the last hold closes; the part file stays. NULL is fine */
 
 const char *sink_path_text(const struct sink *s, char *out, size_t cap);
-const char *sink_path_raw(const struct sink *s, char *out, size_t cap);
 
 /* Write n bytes at off; the first write of a file opens its part, the same name's
  * leftover of an earlier run truncated. off + n <= size (asserted). PTCP_ECANCELED

@@ -87,7 +87,7 @@ void walk_free(struct walk *w)
 	while (w->top != NULL)
 		pop(w);
 	while (!list_empty(&w->items))
-		item_free(LIST_OF(w->items.next, struct item, node));
+		item_free(CONTAINER_OF(w->items.next, struct item, node));
 	dir_unref(w->enter);
 	free(w);
 }
@@ -312,7 +312,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, int depth,
 /* The next of what was added: 1 with an entry, 0 without. */
 static int next_item(struct walk *w, struct walk_entry *out)
 {
-	struct item *it = LIST_OF(w->items.next, struct item, node);
+	struct item *it = CONTAINER_OF(w->items.next, struct item, node);
 	int r;
 
 	if (it->name == NULL)

@@ -20,7 +20,7 @@ void flights_fini(struct flights *t)
 	struct flight *f;
 
 	while (!list_empty(&t->spare)) {
-		f = LIST_OF(t->spare.next, struct flight, in_all);
+		f = CONTAINER_OF(t->spare.next, struct flight, in_all);
 		list_remove(&f->in_all);
 		free(f);
 	}
@@ -32,7 +32,7 @@ struct flight *flight_add(struct flights *t, struct list *file_list, void *file,
 	struct flight *f;
 
 	if (!list_empty(&t->spare)) {
-		f = LIST_OF(t->spare.next, struct flight, in_all);
+		f = CONTAINER_OF(t->spare.next, struct flight, in_all);
 		list_remove(&f->in_all);
 	} else if ((f = malloc(sizeof *f)) == NULL) {
 		return NULL;
@@ -64,7 +64,7 @@ struct flight *flight_other(const struct flight *f, const struct list *file_list
 	struct flight *o;
 
 	for (l = file_list->next; l != file_list; l = l->next) {
-		o = LIST_OF(l, struct flight, in_file);
+		o = CONTAINER_OF(l, struct flight, in_file);
 		if (o != f && o->block == f->block)
 			return o;
 	}

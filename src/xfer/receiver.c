@@ -104,7 +104,7 @@ void rcv_fail(struct rcv *r, struct item *f, const struct ptcp_err *why)
 	struct item *c;
 
 	while (!list_empty(&f->waiters)) {
-		c = LIST_OF(f->waiters.next, struct item, waiting);
+		c = CONTAINER_OF(f->waiters.next, struct item, waiting);
 		while (!list_empty(&c->waiters)) {
 			struct list *l = c->waiters.next;
 
@@ -259,7 +259,7 @@ static void prepare_runnable(struct rcv *r)
 	struct item *f;
 
 	while (!list_empty(&r->runnable)) {
-		f = LIST_OF(r->runnable.next, struct item, waiting);
+		f = CONTAINER_OF(r->runnable.next, struct item, waiting);
 		list_remove(&f->waiting);
 		prepare(r, f);
 	}

@@ -137,7 +137,7 @@ void snd_drop(struct snd *s)
 	struct entry *f;
 
 	while (!list_empty(&s->all)) {
-		f = LIST_OF(s->all.next, struct entry, in_all);
+		f = CONTAINER_OF(s->all.next, struct entry, in_all);
 		tell_ended(s, f, SND_DROPPED, NULL);
 		entry_free(s, f);
 	}

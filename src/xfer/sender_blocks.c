@@ -73,7 +73,7 @@ void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t
 
 	for (l = f->flights.next; l != &f->flights; l = next) {
 		next = l->next;
-		t = LIST_OF(l, struct flight, in_file);
+		t = CONTAINER_OF(l, struct flight, in_file);
 		if (t->block >= first && t->block - first < count)
 			flight_remove(&s->flights, t);
 	}
@@ -120,7 +120,7 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 
 	s->up[stream] = false;
 	while (!list_empty(l))
-		flight_lost(s, LIST_OF(l->next, struct flight, in_stream));
+		flight_lost(s, CONTAINER_OF(l->next, struct flight, in_stream));
 }
 
 /* ---- Jobs ---- */
@@ -193,7 +193,7 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 	uint32_t block;
 
 	while (!list_empty(&s->ready)) {
-		f = LIST_OF(s->ready.next, struct entry, in_ready);
+		f = CONTAINER_OF(s->ready.next, struct entry, in_ready);
 		if (!snd_track(s, f))
 			continue;
 		while (next_block(f, &block)) {
@@ -218,7 +218,7 @@ static void take_copies(struct snd *s, unsigned stream, struct mono now, struct 
 
 	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
 		next = l->next;
-		t = LIST_OF(l, struct flight, in_all);
+		t = CONTAINER_OF(l, struct flight, in_all);
 		f = t->file;
 		due = mono_add_ns(t->since, patience);
 		if (t->stream != stream && !t->copied && !bitmap_has(f->acked, t->block)) {
@@ -230,7 +230,7 @@ static void take_copies(struct snd *s, unsigned stream, struct mono now, struct 
 			if (!job_add(s, job, bytes, f, t->block, stream, now))
 				break;
 			t->copied = true;
-			LIST_OF(s->flights.all.prev, struct flight, in_all)->copied = true;
+			CONTAINER_OF(s->flights.all.prev, struct flight, in_all)->copied = true;
 		}
 		if (l == last)
 			break;
@@ -297,7 +297,7 @@ static struct flight *find_flight(const struct entry *f, unsigned stream, uint32
 	struct flight *t;
 
 	for (l = f->flights.next; l != &f->flights; l = l->next) {
-		t = LIST_OF(l, struct flight, in_file);
+		t = CONTAINER_OF(l, struct flight, in_file);
 		if (t->block == block && t->stream == stream)
 			return t;
 	}
@@ -379,7 +379,7 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	if (!s->up[stream] || (list_empty(l) && s->flights.unread[stream] == 0))
 		return MONO_NEVER;
 	if (!list_empty(l))
-		since = LIST_OF(l->next, struct flight, in_stream)->since;
+		since = CONTAINER_OF(l->next, struct flight, in_stream)->since;
 	if (since.ns < s->flights.last_ack[stream].ns)
 		since = s->flights.last_ack[stream];
 	return mono_add_ns(since, s->o.timeout_ns / 4 * 3);

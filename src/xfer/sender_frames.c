@@ -112,7 +112,7 @@ static void block_acked(struct snd *s, struct entry *f, uint32_t block, struct m
 	struct flight *t;
 
 	for (l = f->flights.next; l != &f->flights; l = l->next) {
-		t = LIST_OF(l, struct flight, in_file);
+		t = CONTAINER_OF(l, struct flight, in_file);
 		if (t->block == block && !t->copied)
 			flight_acked(&s->flights, t, now);
 	}

@@ -18,7 +18,7 @@ static void holds(const struct list *head, const int *want, size_t count)
 
 	for (l = head->next; l != head; l = l->next, i++) {
 		assert_true(i < count);
-		assert_int_equal(LIST_OF(l, struct item, node)->n, want[i]);
+		assert_int_equal(CONTAINER_OF(l, struct item, node)->n, want[i]);
 		assert_ptr_equal(l->next->prev, l);
 		assert_ptr_equal(l->prev->next, l);
 	}

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/list.h"
 #include "net/loop_uv.h"
 
 static struct identity ours, theirs;
@@ -180,7 +181,7 @@ static const struct chan_ops moved_ops = { on_opened, moved_readable, on_writabl
 
 static void on_arrive(struct msg *m)
 {
-	struct end *x = (struct end *)(void *)((char *)m - offsetof(struct end, arrive));
+	struct end *x = CONTAINER_OF(m, struct end, arrive);
 
 	if (chan_arrive(x->c, x->to, &moved_ops, x, NULL) < 0)
 		abort();
@@ -404,7 +405,7 @@ static void moved_readable(void *arg)
 
 static void free_there(struct msg *m)
 {
-	struct end *x = (struct end *)(void *)((char *)m - offsetof(struct end, arrive));
+	struct end *x = CONTAINER_OF(m, struct end, arrive);
 
 	chan_free(x->c);
 }
