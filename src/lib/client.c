@@ -373,20 +373,18 @@ static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err
 static int add_target(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
 {
 	int flags = t->n_paths > 1 ? PLACE_INTO_DIR : 0;
-	char rename[PLACE_NAME_BYTES], shown[TEXT_NAME_BYTES];
 	struct span rest = { t->paths, t->paths_bytes }, path;
+	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
-	struct dir *base;
+	struct place place;
 	int r;
 
 	if (t->n_paths == 1 && wire_path_next(&rest, &path_flags, &path) &&
 	    (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= PLACE_CONTENTS;
-	if ((r = place_target(NULL, t->local[0], flags, &base, rename, e)) < 0)
+	if ((r = place_target(&place, NULL, t->local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->local[0]));
-	r = party_receive_into(p, base, rename[0] != '\0' ? rename : NULL, e);
-	dir_unref(base);
-	return r;
+	return party_receive_into(p, &place, e);
 }
 
 /* A server may choose no names: what lies on top must be one of the sources, by its last component,

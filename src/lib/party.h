@@ -5,7 +5,7 @@
 #define LIB_PARTY_H
 
 #include "lib/host.h"
-#include "store/dir.h"
+#include "store/place.h"
 #include "net/sock.h"
 #include "xfer/session.h"
 
@@ -60,8 +60,8 @@ void party_cancel(struct party *p, const struct ptcp_err *why);
 int party_send_from(struct party *p, struct dir *dir, const char *name, struct ptcp_err *e);
 /* A source that is not there: reported, counted and told to the receiver once running. */
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why);
-/* Entries land in `dir`; `rename` not NULL: the only top-level one gets this name. Holds dir. */
-int party_receive_into(struct party *p, struct dir *dir, const char *rename, struct ptcp_err *e);
+/* Entries land there. Takes what is in `place`, also on failure. */
+int party_receive_into(struct party *p, struct place *place, struct ptcp_err *e);
 /* Acceptor: agrees, with so many streams. */
 void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher);
 

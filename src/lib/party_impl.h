@@ -32,9 +32,8 @@ struct sending {
 struct receiving {
 	struct party *party;
 	struct intake intake;
-	struct dir *base;
-	char *rename;               /* of the only top-level entry; NULL once used */
-	bool renames;
+	struct place place;
+	bool placed;                /* the only top-level entry, which was renamed, is here */
 	struct item *first, **last; /* waiting */
 	struct item *batch;         /* on the I/O thread */
 	struct msg done;

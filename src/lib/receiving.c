@@ -23,6 +23,7 @@ struct item {
 	struct dir *self;       /* of a directory: itself */
 	struct sink *sink;      /* of a file */
 	char *name, *target;
+	char *source;           /* of a top-level directory under another name: its own */
 	struct meta meta;
 	int result;
 	struct ptcp_err why;
@@ -35,6 +36,7 @@ static void item_free(struct item *t)
 	sink_unref(t->sink);
 	free(t->name);
 	free(t->target);
+	free(t->source);
 	free(t);
 }
 
@@ -53,22 +55,21 @@ void receiving_free(struct party *p)
 	if (p->rcv == NULL)
 		return;
 	intake_fini(&p->rcv->intake);
-	dir_unref(p->rcv->base);
-	free(p->rcv->rename);
+	place_fini(&p->rcv->place);
 	free(p->rcv);
 	p->rcv = NULL;
 }
 
-int party_receive_into(struct party *p, struct dir *dir, const char *rename, struct ptcp_err *e)
+int party_receive_into(struct party *p, struct place *place, struct ptcp_err *e)
 {
 	int r;
 
-	if ((r = receiving_new(p, e)) < 0)
+	if ((r = receiving_new(p, e)) < 0) {
+		place_fini(place);
 		return r;
-	p->rcv->base = dir_ref(dir);
-	p->rcv->renames = rename != NULL;
-	if (rename != NULL && (p->rcv->rename = strdup(rename)) == NULL)
-		return err_nomem(e);
+	}
+	p->rcv->place = *place;
+	*place = (struct place){ 0 };
 	return 0;
 }
 
@@ -87,13 +88,24 @@ static void enqueue(struct party *p, struct item *t, enum work work)
 	p->rcv->last = &t->next;
 }
 
+static int make_dir(struct item *t)
+{
+	int r;
+
+	if (t->source != NULL && (r = landing_mark(t->dir, t->name, t->source, &t->why)) < 0)
+		return r;
+	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->why)) < 0 && t->source != NULL)
+		landing_unmark(t->dir, t->name);
+	return r;
+}
+
 static void do_work(struct item *t)
 {
 	switch (t->work) {
 	case WORK_NONE:
 		break;
 	case WORK_MKDIR:
-		t->result = store_mkdir(t->dir, t->name, &t->meta, &t->why);
+		t->result = make_dir(t);
 		break;
 	case WORK_COMMIT:
 		t->result = sink_commit(t->sink, &t->why);
@@ -103,6 +115,8 @@ static void do_work(struct item *t)
 		break;
 	case WORK_FINISH_DIR:
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
+		if (t->result == 0 && t->source != NULL)
+			landing_unmark(t->dir, t->name);
 		break;
 	case WORK_DISCARD:
 		sink_discard(t->sink);
@@ -224,6 +238,31 @@ static char *copy(struct span s)
 	return p;
 }
 
+/* Where a top-level entry goes: into the base by its own name, unless it is renamed, or an unfinished
+ * copy of it is to be completed. */
+static bool place_item(struct receiving *r, struct item *t, const struct wire_entry *f)
+{
+	const struct place *at = &r->place;
+	const char *name = NULL;
+
+	if (at->rename[0] != '\0') {
+		t->dir = dir_ref(at->base);
+		name = at->rename;
+	} else if (at->above != NULL && f->type == WIRE_DIR && f->name.n == strlen(at->source) &&
+	    memcmp(f->name.p, at->source, f->name.n) == 0) {
+		t->dir = dir_ref(at->above);
+		name = at->name;
+	} else {
+		t->dir = dir_ref(at->base);
+		t->name = copy(f->name);
+		return t->name != NULL;
+	}
+	r->placed = true;
+	t->name = strdup(name);
+	t->source = f->type == WIRE_DIR ? copy(f->name) : NULL;
+	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
+}
+
 static struct item *item_new(struct party *p, uint64_t id, const struct wire_entry *f,
     struct item *parent)
 {
@@ -235,14 +274,12 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 	t->id = id;
 	t->type = f->type;
 	set_meta(p, &t->meta, f);
-	t->dir = dir_ref(parent != NULL ? parent->self : p->rcv->base);
-	if (parent == NULL && p->rcv->rename != NULL) {
-		t->name = p->rcv->rename;
-		p->rcv->rename = NULL;
+	if (parent == NULL) {
+		ok = place_item(p->rcv, t, f);
 	} else {
-		t->name = copy(f->name);
+		t->dir = dir_ref(parent->self);
+		ok = (t->name = copy(f->name)) != NULL;
 	}
-	ok = t->name != NULL;
 	if (ok && f->type == WIRE_DIR)
 		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
 	if (ok && f->type == WIRE_FILE)
@@ -262,7 +299,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	struct party *p = arg;
 	struct item *t;
 
-	if (parent == NULL && p->rcv->renames && p->rcv->rename == NULL) {
+	if (parent == NULL && p->rcv->placed) {
 		err_set(e, PTCP_EPROTO, "more than one source for one name");
 		return RCV_REFUSE;
 	}
@@ -275,7 +312,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
 		return RCV_REFUSE;
 	}
-	if (parent == NULL && !p->rcv->renames && p->o.ops->wanted != NULL &&
+	if (parent == NULL && !p->rcv->placed && p->o.ops->wanted != NULL &&
 	    !p->o.ops->wanted(p->o.arg, t->name)) {
 		err_set(e, PTCP_EREFUSED, "not asked for");
 		return RCV_REFUSE;

@@ -9,8 +9,9 @@
 #include "lib/why.h"
 #include "store/place.h"
 
-struct place {
-	struct dir *dir;               /* NULL: `why` */
+/* A path of the client's. */
+struct asked {
+	struct dir *dir;               /* of a source; NULL: `why` */
 	char name[PLACE_NAME_BYTES];
 	char *path;                    /* as the client wrote it */
 	bool contents;
@@ -30,8 +31,9 @@ struct served {
 	int flags;
 	unsigned streams;
 	enum ptcp_cipher cipher;
-	struct place *place;
-	unsigned n_places;
+	struct asked *asked;
+	unsigned n_asked;
+	struct place place;            /* where we receive */
 	struct ptcp_err why;
 	int result;
 	struct io_job io;
@@ -52,11 +54,12 @@ static void served_free(struct served *s)
 
 	if (s->judging)
 		return; /* when the I/O thread is done */
-	for (i = 0; i < s->n_places; i++) {
-		dir_unref(s->place[i].dir);
-		free(s->place[i].path);
+	for (i = 0; i < s->n_asked; i++) {
+		dir_unref(s->asked[i].dir);
+		free(s->asked[i].path);
 	}
-	free(s->place);
+	free(s->asked);
+	place_fini(&s->place);
 	party_free(s->party);
 	list_remove(&s->in_list);
 	set->n--;
@@ -82,16 +85,14 @@ static int look_up(struct served *s, struct ptcp_err *e)
 		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
 		    "administrator)");
 	}
-	for (i = 0; i < s->n_places; i++) {
-		struct place *p = &s->place[i];
+	for (i = 0; s->sends && i < s->n_asked; i++) {
+		struct asked *a = &s->asked[i];
 
-		if (s->sends && place_source(tree, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
-			p->dir = NULL; /* that one is a failed file */
-		if (!s->sends && (r = place_target(tree, p->path, s->flags, &p->dir, p->name, e)) < 0) {
-			p->dir = NULL;
-			break;
-		}
+		if (place_source(tree, a->path, a->contents, &a->dir, a->name, &a->why) < 0)
+			a->dir = NULL; /* that one is a failed file */
 	}
+	if (!s->sends)
+		r = place_target(&s->place, tree, s->asked[0].path, s->flags, e);
 	tree_unref(tree);
 	return r;
 }
@@ -106,7 +107,7 @@ static void on_judged(struct msg *m)
 		served_free(s);
 	} else if (s->result < 0) {
 		err_while(&s->why, s->result, "destination %s",
-		    text_escape(shown, sizeof shown, s->place[0].path));
+		    text_escape(shown, sizeof shown, s->asked[0].path));
 		party_cancel(s->party, &s->why);
 	} else {
 		party_accept(s->party, s->streams, s->cipher);
@@ -144,17 +145,17 @@ static int take_places(struct served *s, const struct wire_open *o, struct ptcp_
 	struct span rest = o->paths, path;
 	uint8_t flags;
 
-	if ((s->place = calloc(o->n_paths, sizeof *s->place)) == NULL)
+	if ((s->asked = calloc(o->n_paths, sizeof *s->asked)) == NULL)
 		return err_nomem(e);
-	while (s->n_places < o->n_paths && wire_path_next(&rest, &flags, &path)) {
-		struct place *p = &s->place[s->n_places];
+	while (s->n_asked < o->n_paths && wire_path_next(&rest, &flags, &path)) {
+		struct asked *a = &s->asked[s->n_asked];
 
-		if ((p->path = malloc(path.n + 1)) == NULL)
+		if ((a->path = malloc(path.n + 1)) == NULL)
 			return err_nomem(e);
-		memcpy(p->path, path.n > 0 ? (const char *)path.p : "", path.n);
-		p->path[path.n] = '\0';
-		p->contents = (flags & WIRE_PATH_CONTENTS) != 0;
-		s->n_places++;
+		memcpy(a->path, path.n > 0 ? (const char *)path.p : "", path.n);
+		a->path[path.n] = '\0';
+		a->contents = (flags & WIRE_PATH_CONTENTS) != 0;
+		s->n_asked++;
 	}
 	return 0;
 }
@@ -179,7 +180,7 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, party_fingerprint(p), s->auth.name,
-	    s->sends ? "send" : "receive", text_escape_quoted(shown, sizeof shown, s->place[0].path), s->streams,
+	    s->sends ? "send" : "receive", text_escape_quoted(shown, sizeof shown, s->asked[0].path), s->streams,
 	    ptcp_cipher_name(s->cipher));
 	s->judging = true;
 	s->io.run = judge;
@@ -194,13 +195,12 @@ static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
 	int r = 0;
 
 	if (!s->sends)
-		return party_receive_into(p, s->place[0].dir,
-		    s->place[0].name[0] != '\0' ? s->place[0].name : NULL, e);
-	for (i = 0; i < s->n_places && r == 0; i++) {
-		struct place *pl = &s->place[i];
+		return party_receive_into(p, &s->place, e);
+	for (i = 0; i < s->n_asked && r == 0; i++) {
+		struct asked *a = &s->asked[i];
 
-		r = pl->dir == NULL ? party_send_missing(p, pl->path, &pl->why) :
-		    party_send_from(p, pl->dir, pl->name[0] != '\0' ? pl->name : NULL, e);
+		r = a->dir == NULL ? party_send_missing(p, a->path, &a->why) :
+		    party_send_from(p, a->dir, a->name[0] != '\0' ? a->name : NULL, e);
 	}
 	return r;
 }

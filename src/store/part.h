@@ -18,6 +18,7 @@ const char *part_name(char out[PART_NAME_BYTES], const char *name, const char *s
 #define PART_SUFFIX ".part"
 #define PART_LINK_SUFFIX ".link"
 #define PART_JOURNAL_SUFFIX ".journal"
+#define PART_DIR_SUFFIX ".dir" /* see landing.h */
 
 /* The part of `name` in `d`, which is open at `at`: created or taken over, locked,
  * empty. A leftover is taken over only if `reuse`; else it makes way, so that an

@@ -56,39 +56,68 @@ bool place_is_contents(const char *path)
 	return last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
 }
 
-int place_target(struct tree *root, const char *path, int flags, struct dir **base,
-    char rename[PLACE_NAME_BYTES], struct ptcp_err *e)
+/* What is at `path` is a directory already; is it one that an interrupted transfer began? */
+static int look_for_mark(struct place *out, struct tree *root, const char *path, struct ptcp_err *e)
 {
-	bool into = flags != 0 || place_is_contents(path);
+	char *above = NULL;
+	int r;
+
+	if ((r = split(path, &above, out->name, e)) == 0 &&
+	    (r = open_dir(root, above, &out->above, e)) == 0 &&
+	    !landing_marked(out->above, out->name, out->source)) {
+		dir_unref(out->above);
+		out->above = NULL;
+	}
+	free(above);
+	return r == PTCP_ENOMEM ? r : 0; /* what cannot be looked for is not there */
+}
+
+/* Nothing is at `path`, or nothing that is a directory. */
+static int place_anew(struct place *out, struct tree *root, const char *path, bool into, struct ptcp_err *e)
+{
 	char name[PLACE_NAME_BYTES], *above = NULL;
 	struct dir *parent = NULL;
 	int r;
 
-	if ((r = open_dir(root, path, base, e)) == 0) {
-		rename[0] = '\0';
-		return 0;
-	}
-	/* Nothing there, or something that is no directory (a link out of the root is not one for us) and
-	 * that will be replaced. */
-	if (e->sys != ENOENT && (into || (e->sys != ENOTDIR && e->sys != EXDEV && e->sys != ELOOP)))
-		return r;
 	if ((r = split(path, &above, name, e)) < 0 || (r = open_dir(root, above, &parent, e)) < 0)
 		goto out;
 	if (!into) {
-		strcpy(rename, name);
-		*base = parent;
-		parent = NULL;
+		strcpy(out->rename, name);
+		out->base = dir_ref(parent);
 		goto out;
 	}
 	if ((r = store_mkdir(parent, name, NULL, e)) < 0)
 		goto out;
-	rename[0] = '\0';
-	if ((*base = dir_child(parent, name)) == NULL)
+	if ((out->base = dir_child(parent, name)) == NULL)
 		r = err_nomem(e);
 out:
 	dir_unref(parent);
 	free(above);
 	return r;
+}
+
+int place_target(struct place *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
+{
+	bool into = flags != 0 || place_is_contents(path);
+	int r;
+
+	*out = (struct place){ 0 };
+	if ((r = open_dir(root, path, &out->base, e)) == 0)
+		r = into ? 0 : look_for_mark(out, root, path, e);
+	/* Something that is no directory (a link out of the root is not one for us) will be replaced. */
+	else if (e->sys == ENOENT ||
+	    (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
+		r = place_anew(out, root, path, into, e);
+	if (r < 0)
+		place_fini(out);
+	return r;
+}
+
+void place_fini(struct place *p)
+{
+	dir_unref(p->base);
+	dir_unref(p->above);
+	*p = (struct place){ 0 };
 }
 
 int place_source(struct tree *root, const char *path, bool contents, struct dir **dir,

@@ -2,7 +2,7 @@
 #ifndef STORE_PLACE_H
 #define STORE_PLACE_H
 
-#include "store/dir.h"
+#include "store/landing.h"
 
 #define PLACE_NAME_BYTES 256
 
@@ -11,12 +11,21 @@ enum place_flags {
 	PLACE_CONTENTS = 2  /* what comes is the content of one directory */
 };
 
-/* Where received entries land, as with cp -r. An existing directory (or one made now, for a path that
- * ends with a slash or with a flag, its parent being there): *base is it and rename is "". Else *base is
- * the parent and `rename` the name of the only entry. `root` NULL: `path` is the user's own and trusted;
- * else it is a peer's, below `root`. The caller ends *base with dir_unref(). */
-int place_target(struct tree *root, const char *path, int flags, struct dir **base,
-    char rename[PLACE_NAME_BYTES], struct ptcp_err *e);
+/* Where received entries land, as with cp -r. */
+struct place {
+	struct dir *base;
+	char rename[PLACE_NAME_BYTES];       /* of the only entry; "": they keep their names */
+	/* Not NULL: what lies at `base` is the unfinished copy of a directory called `source`: should that
+	 * come again, it goes on there, that is as `name` in `above`. */
+	struct dir *above;
+	char name[PLACE_NAME_BYTES], source[LANDING_SOURCE_BYTES];
+};
+
+/* An existing directory (or one made now, for a path that ends with a slash or with a flag, its parent
+ * being there) is the base. Else the base is its parent, and `rename` the last component. `root` NULL:
+ * `path` is the user's own and trusted; else it is a peer's, below `root`. On failure nothing is left. */
+int place_target(struct place *out, struct tree *root, const char *path, int flags, struct ptcp_err *e);
+void place_fini(struct place *p); /* zeroed is fine */
 
 /* What is to be sent: the directory and the name in it, or with name "" its contents (for a path that
  * ends with a slash, ".", ".." or "/", or with `contents`). The entry itself need not exist. */

@@ -270,7 +270,8 @@ bool sink_give_up(struct sink *s)
 
 bool sink_is_own_name(const char *name)
 {
-	static const char *const suffixes[] = { PART_SUFFIX, PART_LINK_SUFFIX, PART_JOURNAL_SUFFIX };
+	static const char *const suffixes[] = { PART_SUFFIX, PART_LINK_SUFFIX, PART_JOURNAL_SUFFIX,
+		PART_DIR_SUFFIX };
 	size_t i;
 
 	if (strncmp(name, ".ptcp-", 6) != 0 || strspn(name + 6, "0123456789abcdef") != 16)
