@@ -93,7 +93,7 @@ static void do_work(struct item *t)
 	case WORK_NONE:
 		break;
 	case WORK_MKDIR:
-		t->result = store_mkdir(t->dir, t->name, &t->meta, &t->why);
+		t->result = store_mkdir(t->dir, t->name, &t->meta, NULL, &t->why);
 		break;
 	case WORK_COMMIT:
 		t->result = sink_commit(t->sink, &t->why);
@@ -246,7 +246,7 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 	if (ok && f->type == WIRE_DIR)
 		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = sink_new(t->dir, t->name, f->size_bytes, &t->meta)) != NULL;
+		ok = (t->sink = sink_new(t->dir, t->name, f->size_bytes, &t->meta, NULL)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {

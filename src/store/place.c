@@ -80,7 +80,7 @@ int place_target(struct tree *root, const char *path, int flags, struct dir **ba
 		parent = NULL;
 		goto out;
 	}
-	if ((r = store_mkdir(parent, name, NULL, e)) < 0)
+	if ((r = store_mkdir(parent, name, NULL, NULL, e)) < 0)
 		goto out;
 	rename[0] = '\0';
 	if ((*base = dir_child(parent, name)) == NULL)
