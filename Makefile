@@ -27,7 +27,7 @@ core_SRC  := err buf text log units clock
 wire_SRC  := frame start entry
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
-store_SRC := sys fail dir hash walk source part sink entry landing place io
+store_SRC := sys fail dir hash walk source part journal sink look verify group entry landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
@@ -52,7 +52,7 @@ wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan
-store_TESTS := dir hash io walk source sink entry place race torture
+store_TESTS := dir hash io walk source journal sink resume entry place race torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 cli_TESTS   := options output command cmd_plan
@@ -101,7 +101,7 @@ include tests/lab/lab.mk
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
-$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
+$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer)
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o

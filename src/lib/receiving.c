@@ -94,7 +94,7 @@ static int make_dir(struct item *t)
 
 	if (t->source != NULL && (r = landing_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
-	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->why)) < 0 && t->source != NULL)
+	if ((r = store_mkdir(t->dir, t->name, &t->meta, NULL, &t->why)) < 0 && t->source != NULL)
 		landing_unmark(t->dir, t->name);
 	return r;
 }
@@ -283,7 +283,7 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 	if (ok && f->type == WIRE_DIR)
 		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = sink_new(t->dir, t->name, f->size_bytes, &t->meta)) != NULL;
+		ok = (t->sink = sink_new(t->dir, t->name, f->size_bytes, &t->meta, NULL)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {

@@ -26,20 +26,26 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	return 0;
 }
 
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, struct ptcp_err *e)
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
+    struct ptcp_err *e)
 {
 	mode_t mode = m != NULL && m->set_mode ? (m->mode & 0777) | S_IRWXU : 0777;
+	bool was_there = false;
 	int at, r = 0;
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
 	if (dir_sys(parent)->mkdirat(at, name, mode) != 0) {
-		if (errno == EEXIST)
+		if ((was_there = errno == EEXIST))
 			r = use_existing(parent, at, name, e);
 		else
 			r = fail_sys(e, errno, parent, name, "cannot make the directory");
 	}
 	dir_fd_done(parent);
+	if (r == 0)
+		dir_changed(parent); /* or a run that was killed made it: nobody has synced it then */
+	if (r == 0 && made != NULL)
+		*made = !was_there;
 	return r;
 }
 
@@ -71,6 +77,7 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 		}
 	}
 	dir_fd_done(d);
+	dir_changed(d);
 	return r;
 }
 
@@ -118,8 +125,10 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 			sys->unlinkat(at, temp, 0);
 			break;
 		}
-		if (sys->renameat(at, temp, at, name) == 0)
+		if (sys->renameat(at, temp, at, name) == 0) {
+			dir_changed(parent);
 			break;
+		}
 		if ((sys_errno = errno) == ENOENT && tries < TRIES)
 			continue;
 		r = fail_sys(e, sys_errno, parent, name, "cannot give the link its final name");

@@ -86,7 +86,7 @@ static int place_anew(struct place *out, struct tree *root, const char *path, bo
 		out->base = dir_ref(parent);
 		goto out;
 	}
-	if ((r = store_mkdir(parent, name, NULL, e)) < 0)
+	if ((r = store_mkdir(parent, name, NULL, NULL, e)) < 0)
 		goto out;
 	if ((out->base = dir_child(parent, name)) == NULL)
 		r = err_nomem(e);

@@ -1,5 +1,6 @@
 #include "store/sys.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -36,6 +37,11 @@ const struct sys sys_real = {
 	.preadv2 = preadv2,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
+	.fallocate = fallocate,
+	.lseek = lseek,
+	.fsync = fsync,
+	.fdatasync = fdatasync,
+	.syncfs = syncfs,
 	.flock = flock,
 	.fchmod = fchmod,
 	.fchmodat = fchmodat,
@@ -46,3 +52,8 @@ const struct sys sys_real = {
 	.renameat = renameat,
 	.unlinkat = unlinkat,
 };
+
+bool sys_cannot_sync(int sys)
+{
+	return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS || sys == EBADF;
+}

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -27,6 +28,11 @@ struct sys {
 	ssize_t (*preadv2)(int fd, const struct iovec *v, int n, off_t off, int flags);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t off);
 	int (*ftruncate)(int fd, off_t n);
+	int (*fallocate)(int fd, int mode, off_t off, off_t n);
+	off_t (*lseek)(int fd, off_t off, int whence);
+	int (*fsync)(int fd);
+	int (*fdatasync)(int fd);
+	int (*syncfs)(int fd);
 	int (*flock)(int fd, int op);
 	int (*fchmod)(int fd, mode_t mode);
 	int (*fchmodat)(int dirfd, const char *path, mode_t mode, int flags);
@@ -39,5 +45,11 @@ struct sys {
 };
 
 extern const struct sys sys_real;
+
+/* Whether this errno of a sync means that the file system knows no such thing, or the
+ * descriptor does not allow it (O_PATH, of a directory that may not be read), rather than
+ * that data was lost. EROFS is not among them: we have just written there, and ext4 says so
+ * when it gave up its own journal. */
+bool sys_cannot_sync(int sys);
 
 #endif

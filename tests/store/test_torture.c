@@ -139,11 +139,11 @@ static int receiving(void)
 
 	if (d == NULL)
 		return PTCP_ENOMEM;
-	s = sink_new(d, "new", 2, &full);
+	s = sink_new(d, "new", 2, &full, NULL);
 	dir_unref(d);
 	if (s == NULL)
 		return PTCP_ENOMEM;
-	if ((r = sink_write(s, "x", 1, 0, NULL)) == 0 && (r = sink_write(s, "y", 1, 1, NULL)) == 0)
+	if ((r = sink_write(s, "x", 1, 0, 0, NULL)) == 0 && (r = sink_write(s, "y", 1, 1, 0, NULL)) == 0)
 		r = sink_commit(s, NULL);
 	sink_unref(s);
 	unlink(fx_path("a/new"));
