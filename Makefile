@@ -24,7 +24,7 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err buf text log units clock
-wire_SRC  := frame start entry
+wire_SRC  := frame start entry attrs
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
 store_SRC := sys fail dir hash walk source part sink entry place io
@@ -48,7 +48,7 @@ TEST_PC := cmocka
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
 core_TESTS  := units buf text list err clock
-wire_TESTS  := frame start entry
+wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan

@@ -19,7 +19,7 @@ static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_answer_decode(&a, in, e)) < 0)
 		return r;
-	if ((f = snd_find(s, a.id)) == NULL || f->state != OFFERED ||
+	if ((f = snd_find(s, a.id)) == NULL || f->state != OFFERED || a.verdict == WIRE_COMPARE ||
 	    (f->type != WIRE_FILE && a.verdict == WIRE_SEND_PARTS) ||
 	    (f->type == WIRE_DIR && a.verdict != WIRE_SEND_ALL))
 		return violation("ANSWER", e);

@@ -175,7 +175,7 @@ static void waiting_frames_have_a_limit(void **state)
 	struct one o;
 
 	(void)state;
-	attrs[1] = 1; /* tag 1, of the length that is left */
+	attrs[0] = attrs[1] = 1; /* a tag of no meaning, of the length that is left */
 	attrs[2] = (sizeof attrs - 4) >> 8;
 	attrs[3] = (sizeof attrs - 4) & 0xff;
 	one_run(&o, false, true);
@@ -202,12 +202,15 @@ static void waiting_frames_have_a_limit(void **state)
 
 static void hard_links_are_not_taken(void **state)
 {
+	static const uint8_t link_id[] = { 0, 3, 0, 8, 0, 0, 0, 0, 0, 1, 0, 1 };
+	struct wire_entry f = one_entry(WIRE_HARDLINK, one_id(2, 1), 0, 0);
 	struct one o;
 
 	(void)state;
+	f.attrs = (struct span){ link_id, sizeof link_id };
 	one_run(&o, false, true);
-	put(&o, WIRE_HARDLINK, one_id(1, 1), 0, 0);
-	assert_int_equal(failed_with(&o, one_id(1, 1)), PTCP_ENOTYET);
+	ONE_PUT(&o, entry, &f);
+	assert_int_equal(failed_with(&o, one_id(2, 1)), PTCP_ENOTYET);
 	assert_true(o.ended == 0 && o.cookies == 0 && session_failed(o.s) == 1);
 	one_fini(&o);
 }
