@@ -23,10 +23,11 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err buf text log units clock
-wire_SRC  := frame start entry
+core_SRC  := err buf text log units clock bitmap
+wire_SRC  := frame start entry attrs
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
-xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
+xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
+	receiver_parts receiver_frames session
 store_SRC := sys fail dir hash walk source part journal sink look verify group entry landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
@@ -47,8 +48,8 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := units buf text list err clock
-wire_TESTS  := frame start entry
+core_TESTS  := units buf text list err clock bitmap
+wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan

@@ -165,7 +165,8 @@ static void work_done(struct party *p, struct item *t)
 		failed = &why;
 	}
 	if (work == WORK_MKDIR)
-		rcv_prepared(session_rcv(p->session), t->id, failed != NULL ? RCV_REFUSE : RCV_ACCEPT, failed);
+		rcv_prepared(session_rcv(p->session), t->id, failed != NULL ? RCV_REFUSE : RCV_ACCEPT, NULL,
+		    failed);
 	else
 		rcv_committed(session_rcv(p->session), t->id, failed);
 }
@@ -294,11 +295,16 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 }
 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
-    void **cookie, struct ptcp_err *e)
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
 	struct party *p = arg;
 	struct item *t;
 
+	(void)claimed; /* nothing is kept between sessions */
+	if (f->type == WIRE_HARDLINK) {
+		err_set(e, PTCP_ENOTYET, "hard links are not available yet");
+		return RCV_REFUSE;
+	}
 	if (parent == NULL && p->rcv->placed) {
 		err_set(e, PTCP_EPROTO, "more than one source for one name");
 		return RCV_REFUSE;
@@ -323,12 +329,31 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	return RCV_LATER;
 }
 
-static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
 {
 	struct party *p = arg;
 	struct item *t = cookie;
 
+	(void)parts;
 	intake_set(&p->rcv->intake, id, t->sink, size_bytes);
+}
+
+/* Nothing is compared yet. */
+static void on_differs(void *arg, uint64_t id, void *cookie)
+{
+	(void)arg;
+	(void)id;
+	(void)cookie;
+}
+
+/* What is never written is a hole. */
+static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
+{
+	(void)arg;
+	(void)id;
+	(void)cookie;
+	(void)first;
+	(void)count;
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
@@ -372,7 +397,8 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	p->rcv->total_known = final;
 }
 
-const struct rcv_ops receiving_rcv_ops = { on_prepare, on_accepted, on_commit, on_ended, on_totals };
+const struct rcv_ops receiving_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,
+	on_totals };
 
 void receiving_received(void *arg, struct stream *s, struct stream_news *news)
 {

@@ -182,7 +182,28 @@ static void on_stalled(void *arg, unsigned number)
 		party_stream_lost(p, p->stream[number], &why);
 }
 
-const struct snd_ops sending_snd_ops = { on_ended, on_check, on_stalled };
+/* A receiver of ours never asks for it. */
+static void on_compare(void *arg, void *cookie, uint64_t id)
+{
+	struct party *p = arg;
+	struct ptcp_err why;
+
+	(void)cookie;
+	(void)id;
+	err_set(&why, PTCP_ENOTYET, "comparing is not available yet");
+	party_fail(p, &why);
+}
+
+/* Files are not offered as sparse yet. */
+static void on_map(void *arg, void *cookie, uint64_t id)
+{
+	struct party *p = arg;
+
+	(void)cookie;
+	snd_mapped(session_snd(p->session), id, NULL, NULL);
+}
+
+const struct snd_ops sending_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled };
 
 /* ---- Listing ---- */
 

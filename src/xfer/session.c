@@ -31,6 +31,7 @@ struct session {
 	struct rcv *rcv;
 	uint64_t peer_timeout_ns, ticks;
 	uint32_t peer_entries;
+	bool peer_links;                 /* it takes HARDLINK entries */
 	uint64_t noted_failures;
 	struct wire_end end;             /* the sender's, at the receiver */
 	struct mono last_ping, last_heard, last_progress;
@@ -51,6 +52,7 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)(o->timeout_ns / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
+		.n_abilities = 1, .abilities = { WIRE_ABLE_HARDLINK },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -97,6 +99,7 @@ void session_drop(struct session *s)
 struct outbox *session_outbox(struct session *s) { return &s->out; }
 struct snd *session_snd(struct session *s) { return s->snd; }
 struct rcv *session_rcv(struct session *s) { return s->rcv; }
+bool session_takes_links(const struct session *s) { return s->peer_links; }
 const struct wire_open *session_open(const struct session *s) { return &s->open; }
 
 bool session_over(const struct session *s)
@@ -176,13 +179,15 @@ static int start_engine(struct session *s, struct ptcp_err *e)
 	/* `role` is what the acceptor does. */
 	bool sends = (s->open.role == WIRE_YOU_SEND) != s->o.starter;
 	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
+	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
 
 	if (sends) {
-		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, s->o.ops->snd, s->o.arg };
+		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, dry_run,
+			s->o.ops->snd, s->o.arg };
 
 		return snd_new(&s->snd, &so, &s->out, e);
 	} else {
-		struct rcv_opts ro = { s->o.max_entries, verify, s->o.ops->rcv, s->o.arg };
+		struct rcv_opts ro = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
 
 		return rcv_new(&s->rcv, &ro, &s->out, e);
 	}
@@ -203,6 +208,7 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
 	struct wire_open o = s->open;
+	unsigned i;
 	uint8_t *p;
 	int r;
 
@@ -214,6 +220,8 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 		    WIRE_VERSION);
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
+	for (i = 0; i < h.n_abilities; i++)
+		s->peer_links |= h.abilities[i] == WIRE_ABLE_HARDLINK;
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;
@@ -448,6 +456,8 @@ struct mono session_deadline(const struct session *s)
 		at = t;
 	if (s->snd != NULL && (t = snd_deadline(s->snd)).ns < at.ns)
 		at = t;
+	if (s->rcv != NULL && (t = rcv_deadline(s->rcv)).ns < at.ns)
+		at = t;
 	return at;
 }
 
@@ -494,6 +504,8 @@ void session_tick(struct session *s, struct mono now)
 			set_state(s, ENDING, "finished");
 		}
 	}
+	if (s->rcv != NULL)
+		rcv_tick(s->rcv);
 	check_time(s, now);
 	if (s->out.failed && !session_over(s)) {
 		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read it, or memory is short");

@@ -32,7 +32,7 @@ static void on_stalled(void *arg, unsigned stream)
 		line_lost(sd->w, stream);
 }
 
-const struct snd_ops world_snd_ops = { on_ended, on_check, on_stalled };
+const struct snd_ops world_snd_ops = { on_ended, on_check, NULL, NULL, on_stalled };
 
 static void line_comes(struct world *w, unsigned line, uint64_t after_ns)
 {

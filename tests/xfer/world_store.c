@@ -25,7 +25,7 @@ static enum rcv_prep verdict(const struct node *n, struct ptcp_err *why)
 }
 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
-    void **cookie, struct ptcp_err *e)
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
 	struct side *sd = arg;
 	struct world *w = sd->w;
@@ -33,6 +33,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	unsigned index;
 	struct node *n;
 
+	(void)claimed;
 	assert_true(f->name.n < sizeof name);
 	snprintf(name, sizeof name, "%.*s", (int)f->name.n, (const char *)f->name.p);
 	assert_int_equal(sscanf(name, "%u", &index), 1);
@@ -56,11 +57,12 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	return verdict(n, e);
 }
 
-static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
 {
 	struct node *n = cookie;
 
 	(void)arg;
+	(void)parts;
 	assert_true(n->type == WIRE_FILE && n->id == id && n->size_bytes == size_bytes);
 	assert_null(n->written);
 	n->accepted = true;
@@ -107,7 +109,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 		assert_true(files == sd->w->files && bytes == sd->w->bytes);
 }
 
-const struct rcv_ops world_rcv_ops = { on_prepare, on_accepted, on_commit, on_ended, on_totals };
+const struct rcv_ops world_rcv_ops = { on_prepare, NULL, on_accepted, NULL, on_commit, on_ended, on_totals };
 
 static void on_prepared(struct world *w, struct event *ev)
 {
@@ -117,7 +119,7 @@ static void on_prepared(struct world *w, struct event *ev)
 	/* The sender may have failed it meanwhile: then it is over. */
 	if (v == RCV_ACCEPT && !ev->node->over)
 		ev->node->accepted = true;
-	rcv_prepared(rcv_of(w), ev->id, v, v == RCV_REFUSE ? &why : NULL);
+	rcv_prepared(rcv_of(w), ev->id, v, NULL, v == RCV_REFUSE ? &why : NULL);
 }
 
 static void on_written(struct world *w, struct event *ev)
