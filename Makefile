@@ -23,7 +23,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err buf text log units clock
+core_SRC  := err buf text log units clock glob filter
 wire_SRC  := frame start entry
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
@@ -47,7 +47,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := units buf text list err clock
+core_TESTS  := units buf text list err clock glob
 wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
