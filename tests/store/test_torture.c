@@ -111,6 +111,29 @@ static int walking(void)
 	return r;
 }
 
+static int filtering(void)
+{
+	struct filter *f = NULL;
+	struct walk_entry e;
+	struct walk *w = NULL;
+	int r, n = 0;
+
+	if ((r = filter_new(&f, NULL)) == 0 && (r = filter_add(f, false, "*.o", NULL)) == 0 &&
+	    (r = walk_new(&w, NULL)) == 0) {
+		walk_filter(w, f);
+		if ((r = walk_add(w, root, "deep", NULL)) == 0)
+			while ((r = walk_next(w, &e, NULL)) == 1) {
+				n++;
+				walk_entry_fini(&e);
+			}
+	}
+	walk_free(w);
+	filter_free(f);
+	if (r == 0)
+		assert_int_equal(n, 2 * 71 + 1);
+	return r;
+}
+
 /* Too deep for a stream each: listings are read whole. */
 static int walking_deep(void)
 {
@@ -209,6 +232,7 @@ static void everything(void **state)
 	path[strlen(path) - 1] = 'f';
 	fx_text(path, "x");
 	torture(walking_deep, 71 * 3);
+	torture(filtering, 71 * 3);
 	dir_unref(root);
 	tree_unref(t);
 }
