@@ -27,7 +27,7 @@ core_SRC  := err buf text log units clock glob filter
 wire_SRC  := frame start entry
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
-store_SRC := sys fail dir hash walk source part sink entry place io
+store_SRC := sys fail dir hash walk source sum owner xattr part sink entry place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
@@ -52,7 +52,7 @@ wire_TESTS  := frame start entry
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan
-store_TESTS := dir hash io walk source sink entry race torture
+store_TESTS := dir hash io walk source owner xattr sink entry race torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 cli_TESTS   := options output command cmd_plan

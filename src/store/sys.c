@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
@@ -34,6 +35,7 @@ const struct sys sys_real = {
 	.closedir = closedir,
 	.readlinkat = readlinkat,
 	.preadv2 = preadv2,
+	.lseek = lseek,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
 	.flock = flock,
@@ -41,6 +43,10 @@ const struct sys sys_real = {
 	.fchmodat = fchmodat,
 	.futimens = futimens,
 	.utimensat = utimensat,
+	.fchownat = fchownat,
+	.flistxattr = flistxattr,
+	.fgetxattr = fgetxattr,
+	.fsetxattr = fsetxattr,
 	.mkdirat = mkdirat,
 	.symlinkat = symlinkat,
 	.renameat = renameat,
