@@ -23,12 +23,13 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err buf text log units clock bitmap
+core_SRC  := err buf text log units clock bitmap glob filter
 wire_SRC  := frame start entry attrs
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
-store_SRC := sys fail dir hash walk source part journal sink look verify group entry landing place io
+store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
+	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
 	client guest served server
@@ -48,18 +49,18 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := units buf text list err clock bitmap
+core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan
-store_TESTS := dir hash io walk source journal sink resume entry place race torture
+store_TESTS := dir hash io walk source owner xattr journal sink resume entry place race torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 cli_TESTS   := options output command cmd_plan
 TEST_LAYERS := core wire model xfer store net conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
-	tests/e2e/test_trust tests/e2e/test_failures tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile
+	tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_failures tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile
 

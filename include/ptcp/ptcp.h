@@ -126,6 +126,21 @@ PTCP_API int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
  * known_hosts). Asked while no connection is open; may take its time. */
 typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);
 
+/* What is left out of a transfer. Patterns are rsync's, see ptcp-send(1); of several rules
+ * the first that matches a path decides, without one it is transferred. What is in a
+ * directory that is left out is, too. */
+struct ptcp_rule {
+	bool include;
+	const char *pattern;
+};
+
+/* When received files are safe from a power failure. */
+enum ptcp_fsync {
+	PTCP_FSYNC_GROUP = 0, /* synced in groups, before they get their names */
+	PTCP_FSYNC_NONE,      /* when the system pleases */
+	PTCP_FSYNC_FILE,      /* each file by itself */
+};
+
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
@@ -145,6 +160,14 @@ struct ptcp_transfer_opts {
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
 	void *arg;                  /* of the callbacks */
+	const struct ptcp_rule *rules; /* in order; PTCP_EUSAGE for a malformed pattern */
+	size_t n_rules;
+	bool preserve_owner;        /* user and group, by name or else number, where permitted */
+	bool preserve_xattr;        /* extended attributes, those named user.* */
+	bool preserve_setid;        /* with preserve_mode: setuid, setgid and sticky bits, too */
+	bool no_resume;             /* begin every file anew */
+	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
+	bool dry_run;               /* tell what would be transferred, and change nothing */
 };
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 

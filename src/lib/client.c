@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/err.h"
+#include "core/filter.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "lib/party.h"
@@ -24,6 +25,7 @@ struct ptcp_transfer {
 	bool sends, ran;
 	char **local, **pins;
 	size_t n_local, n_pins;
+	struct filter *filter;          /* NULL: no rules */
 	char *config_dir, *congestion;
 	struct target target;           /* the other side, without paths */
 	char known_as[SOCK_HOST_BYTES + 10];
@@ -85,10 +87,11 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		memcpy(&t->o, o, o->size);
 	}
 	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
+	    (unsigned)t->o.fsync > PTCP_FSYNC_FILE ||
 	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
 	    (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h) or address "
-		    "family out of range", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), address "
+		    "family or way to sync out of range", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
@@ -110,6 +113,39 @@ static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
 			    text_escape(shown, sizeof shown, t->pins[i]));
 	}
 	return 0;
+}
+
+static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const struct ptcp_rule *rule;
+	size_t i;
+	int r = 0;
+
+	if (t->o.n_rules > 0 && (r = filter_new(&t->filter, e)) < 0)
+		return r;
+	for (i = 0; i < t->o.n_rules; i++) {
+		rule = &t->o.rules[i];
+		if ((r = filter_add(t->filter, rule->include, rule->pattern, e)) < 0)
+			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
+			    text_escape(shown, sizeof shown, rule->pattern));
+	}
+	return 0;
+}
+
+/* What the options promise and is yet to come. */
+static int check_not_yet(const struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	const struct ptcp_transfer_opts *o = &t->o;
+	const char *what = !t->sends && o->n_rules > 0 ? "--exclude and --include for recv" :
+	    o->preserve_owner ? "--preserve 'owner'" :
+	    o->preserve_xattr ? "--preserve 'xattr'" :
+	    o->preserve_setid ? "--preserve 'setid'" :
+	    o->no_resume ? "--no-resume" :
+	    o->fsync != PTCP_FSYNC_GROUP ? "--fsync other than group" :
+	    o->dry_run ? "--dry-run" : NULL;
+
+	return what == NULL ? 0 : err_set(e, PTCP_ENOTYET, "%s: not available yet (leave it out)", what);
 }
 
 static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, struct ptcp_err *e)
@@ -194,7 +230,8 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 		r = err_set(e, PTCP_EUSAGE, "no source");
 		goto out;
 	}
-	if ((r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0)
+	if ((r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0 ||
+	    (r = take_rules(t, e)) < 0 || (r = check_not_yet(t, e)) < 0)
 		goto out;
 	if (sends) {
 		for (i = 0, r = 0; i < n_srcs && r == 0; i++)
@@ -241,6 +278,7 @@ void ptcp_transfer_free(struct ptcp_transfer *t)
 	free_list(t->pins, t->n_pins);
 	free(t->config_dir);
 	free(t->congestion);
+	filter_free(t->filter);
 	free(t->paths);
 	free(t);
 }
@@ -352,7 +390,7 @@ static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err
 	struct ptcp_err why;
 	struct dir *dir;
 	size_t i;
-	int r = 0;
+	int r = t->filter != NULL ? party_send_filtered(p, t->filter, e) : 0;
 
 	for (i = 0; i < t->n_local && r == 0; i++) {
 		if (place_source(NULL, t->local[i], false, &dir, name, &why) < 0) {

@@ -9,6 +9,7 @@
 #include "net/sock.h"
 #include "xfer/session.h"
 
+struct filter;
 struct party;
 struct stream;
 
@@ -58,6 +59,8 @@ void party_cancel(struct party *p, const struct ptcp_err *why);
 
 /* A source; `name` NULL: the contents of dir. Holds dir. */
 int party_send_from(struct party *p, struct dir *dir, const char *name, struct ptcp_err *e);
+/* Leave out what `f` does not keep; of all sources. Borrowed as long as the party lives. */
+int party_send_filtered(struct party *p, const struct filter *f, struct ptcp_err *e);
 /* A source that is not there: reported, counted and told to the receiver once running. */
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why);
 /* Entries land there. Takes what is in `place`, also on failure. */

@@ -70,6 +70,16 @@ int party_send_from(struct party *p, struct dir *dir, const char *name, struct p
 	return walk_add(p->snd->walk, dir, name, e);
 }
 
+int party_send_filtered(struct party *p, const struct filter *f, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = sending_new(p, e)) < 0)
+		return r;
+	walk_filter(p->snd->walk, f);
+	return 0;
+}
+
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why)
 {
 	char text[DIR_PATH_TEXT_BYTES];

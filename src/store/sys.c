@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
@@ -35,10 +36,10 @@ const struct sys sys_real = {
 	.closedir = closedir,
 	.readlinkat = readlinkat,
 	.preadv2 = preadv2,
+	.lseek = lseek,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
 	.fallocate = fallocate,
-	.lseek = lseek,
 	.fsync = fsync,
 	.fdatasync = fdatasync,
 	.syncfs = syncfs,
@@ -47,6 +48,10 @@ const struct sys sys_real = {
 	.fchmodat = fchmodat,
 	.futimens = futimens,
 	.utimensat = utimensat,
+	.fchownat = fchownat,
+	.flistxattr = flistxattr,
+	.fgetxattr = fgetxattr,
+	.fsetxattr = fsetxattr,
 	.mkdirat = mkdirat,
 	.symlinkat = symlinkat,
 	.renameat = renameat,

@@ -10,7 +10,9 @@
 
 #include "store/io.h"
 #include "store/sink.h"
-#include "store/source.h"
+#include "store/owner.h"
+#include "store/sum.h"
+#include "store/xattr.h"
 
 static atomic_int armed, countdown, hit;
 
@@ -111,6 +113,69 @@ static int walking(void)
 	return r;
 }
 
+static int filtering(void)
+{
+	struct filter *f = NULL;
+	struct walk_entry e;
+	struct walk *w = NULL;
+	int r, n = 0;
+
+	if ((r = filter_new(&f, NULL)) == 0 && (r = filter_add(f, false, "*.o", NULL)) == 0 &&
+	    (r = walk_new(&w, NULL)) == 0) {
+		walk_filter(w, f);
+		if ((r = walk_add(w, root, "deep", NULL)) == 0)
+			while ((r = walk_next(w, &e, NULL)) == 1) {
+				n++;
+				walk_entry_fini(&e);
+			}
+	}
+	walk_free(w);
+	filter_free(f);
+	if (r == 0)
+		assert_int_equal(n, 2 * 71 + 1);
+	return r;
+}
+
+/* A file's digest, its attributes (played: a file system may have none) and its owner. */
+static ssize_t one_name(int fd, char *names, size_t n)
+{
+	(void)fd;
+	if (n > 0)
+		memcpy(names, "user.a", 7);
+	return 7;
+}
+
+static ssize_t one_value(int fd, const char *name, void *value, size_t n)
+{
+	(void)fd, (void)name;
+	assert_true(n > 5000);
+	memset(value, 'v', 5000);
+	return 5000;
+}
+
+static int describing(void)
+{
+	struct walk_entry e = { .type = WALK_FILE, .dir = dir_child(root, "a"), .name = strdup("f") };
+	struct source *s = e.dir != NULL && e.name != NULL ? source_new(&e) : NULL;
+	struct xattrs x = XATTRS_INIT;
+	struct owners *o = NULL;
+	struct sum sum;
+	int r = PTCP_ENOMEM;
+
+	if (s != NULL) {
+		sum_init(&sum, 1000, NULL);
+		/* An invented entry: that it changed is found after its buffer was had. */
+		if ((r = sum_next(&sum, s, NULL)) == PTCP_ECHANGED &&
+		    (r = xattrs_read(&x, root, "f", NULL)) == 0 && x.n == 1)
+			r = owners_new(&o, &owner_db_real, NULL);
+	}
+	source_unref(s);
+	walk_entry_fini(&e);
+	xattrs_fini(&x);
+	owners_free(o);
+	return r;
+}
+
 /* Too deep for a stream each: listings are read whole. */
 static int walking_deep(void)
 {
@@ -182,6 +247,7 @@ static void torture(int (*what)(void), int at_least)
 
 static void everything(void **state)
 {
+	static struct sys played;
 	char path[300] = "deep";
 	struct tree *t;
 	int i;
@@ -209,6 +275,16 @@ static void everything(void **state)
 	path[strlen(path) - 1] = 'f';
 	fx_text(path, "x");
 	torture(walking_deep, 71 * 3);
+	played = sys_real;
+	played.flistxattr = one_name;
+	played.fgetxattr = one_value;
+	dir_unref(root);
+	tree_unref(t);
+	assert_int_equal(tree_open(&t, fx_path(""), &played, NULL), 0);
+	root = tree_root(t);
+	fx_text("f", "x");
+	torture(describing, 6);
+	torture(filtering, 71 * 3);
 	dir_unref(root);
 	tree_unref(t);
 }
