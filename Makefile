@@ -253,13 +253,14 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 bench-hash bench-small: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
-# make bench-quick puts ptcp beside its peers and the limit in about a minute; make bench takes
-# more data and rounds. ROUNDS, SIZE and others: see tests/bench/peers.
+# make bench-quick puts ptcp beside its peers and the limit in about a minute; make bench takes more
+# data, rounds, numbers of streams, and a real disk. ROUNDS, SIZE and others: see tests/bench/peers.
 .PHONY: bench bench-quick
 bench_HELPERS := $(BUILD)/tests/bench/meter $(BUILD)/tests/bench/limit
 
 bench: export ROUNDS ?= 5
 bench: export SIZE ?= 2GiB
+bench: ARGS ?= large streams small start disk
 bench bench-quick: all $(bench_HELPERS)
 	$(Q)BUILD='$(BUILD)' tests/bench/peers $(ARGS)
 
