@@ -1,6 +1,7 @@
 # ptcp: `make demo` shows it, `make check` tests it, `make help` lists the rest.
 
 VERSION := 0.1.0
+SOVERSION := 0
 
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
@@ -9,6 +10,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR  ?= $(PREFIX)/share/man
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
+OBJCOPY ?= objcopy
 CFLAGS  ?= -O2 -g
 
 # make check SAN=address,undefined and SAN=thread build in folders of their own.
@@ -31,8 +33,8 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
-lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
-	client guest served server
+lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending sending_jobs links receiving \
+	receiving_entries readback client_new client_connect client_work client guest served server
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
@@ -57,10 +59,12 @@ net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source owner xattr journal sink resume entry place race torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
+lib_TESTS   := api
 cli_TESTS   := options output command cmd_plan
-TEST_LAYERS := core wire model xfer store net conf plan cli
-test_SCRIPTS := tests/layers tests/docs tests/e2e/test_cli tests/e2e/test_send_recv \
-	tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_failures tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile
+TEST_LAYERS := core wire model xfer store net lib conf plan cli
+test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
+	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_failures \
+	tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile
 
@@ -68,7 +72,7 @@ test_PROGRAMS := $(BUILD)/tests/hostile/hostile
 
 our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -Itests -pthread \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
-	-fvisibility=hidden $(if $(WERROR),-Werror) \
+	-fPIC -fvisibility=hidden $(if $(WERROR),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 our_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN))
 pc_libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
@@ -79,13 +83,39 @@ cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
 test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_PROGRAMS)
 
-all: $(BUILD)/ptcp
+all: $(BUILD)/ptcp shared
 
 $(BUILD)/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# The shared ones export what their maps name. libptcp-plan has what it needs of core and model in itself.
+LIB_SO  := libptcp.so libptcp-plan.so
+.PHONY: shared
+shared: $(LIB_SO:%=$(BUILD)/%)
+
+shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,--version-script=$(filter %.map,$^) \
+	-Wl,--no-undefined $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
+	$(filter %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
+
+$(BUILD)/libptcp.so: src/lib/libptcp.map $(call layer_objs,$(libptcp_LAYERS))
+	$(call shared_link,$(call pc_libs,$(LIB_PC)) -lm)
+
+$(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.a
+	$(call shared_link,$(call pc_libs,$(PLAN_PC)) $(PLAN_LIBS) -lm)
+
+# The static ones to install: one object each, in which only what is public is seen from outside.
+static_link = $(Q)mkdir -p $(@D) && $(LD) -r -o $(@:.a=.o) $(filter %.o,$^) $(filter %.a,$^) && \
+	$(OBJCOPY) -w $(foreach s,$(1),--keep-global-symbol='$(s)') $(@:.a=.o) && \
+	rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
+
+$(BUILD)/installed/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
+	$(call static_link,ptcp_*)
+
+$(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.a
+	$(call static_link,ptcp_overlay_* ptcp_plan_*)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
@@ -144,23 +174,39 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install puts the tool, its manual, the libraries and their headers below PREFIX.
-MAN_PAGES := $(patsubst %,man/%.1,ptcp ptcp-serve ptcp-send ptcp-recv ptcp-key ptcp-plan)
+# make install puts the tool, its manual, the libraries and their headers below PREFIX. DESTDIR is put
+# before that, for packages.
+MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan err)
+LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
+PC_FILES  := libptcp.pc libptcp-plan.pc
+man_of    = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+# A page of section 3 describes several functions: each gets a page that refers to it.
+man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
+	$(shell sed -n '/^\.Sh SYNOPSIS/q; s/^\.Nm \(ptcp_[a-z0-9_]*\).*/\1/p' $(1))),$(1):$(f).3)
 
-install: all
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(LIBDIR) \
-		$(DESTDIR)$(INCLUDEDIR)/ptcp
+install: all $(LIB_A)
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
+		$(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 $(MAN_PAGES) $(DESTDIR)$(MANDIR)/man1
-	$(INSTALL) -m 644 $(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a $(DESTDIR)$(LIBDIR)
+	$(Q)$(foreach m,$(MAN_PAGES),$(INSTALL) -m 644 $(m) $(call man_of,$(m)) &&) true
+	$(Q)$(foreach l,$(foreach m,$(filter %.3,$(MAN_PAGES)),$(call man_links,$(m))),echo '.so \
+		man3/$(notdir $(firstword $(subst :, ,$(l))))' >$(call man_of,$(lastword $(subst :, ,$(l)))) &&) true
+	$(INSTALL) -m 644 $(LIB_A) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(LIB_SO:%=$(BUILD)/%.$(SOVERSION)) $(DESTDIR)$(LIBDIR)
+	$(Q)$(foreach l,$(LIB_SO),ln -sf $(l).$(SOVERSION) $(DESTDIR)$(LIBDIR)/$(l) &&) true
 	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/ptcp
+	$(Q)$(foreach f,$(PC_FILES),sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' contrib/pkg/$(f).in \
+		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(f) &&) true
 
 # make uninstall removes what install put there.
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/ptcp $(DESTDIR)$(LIBDIR)/libptcp.a $(DESTDIR)$(LIBDIR)/libptcp-plan.a \
-		$(MAN_PAGES:man/%=$(DESTDIR)$(MANDIR)/man1/%) \
-		$(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%)
+	rm -f $(DESTDIR)$(BINDIR)/ptcp $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
+		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
+		$(foreach l,$(if $(filter %.3,$(m)),$(call man_links,$(m))),$(call man_of,$(lastword $(subst :, ,$(l)))))) \
+		$(foreach l,libptcp libptcp-plan,$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
+		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
 
 # --------------------------------------------------------------- Testing
@@ -168,7 +214,7 @@ uninstall:
 # make check builds and runs all tests; T=core/units only those whose name contains that.
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_NEEDS)
-	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run $(test_BINS) $(test_SCRIPTS)
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations.
 .PHONY: check-long

@@ -185,7 +185,7 @@ PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfe
 PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
-/* What has been achieved; valid after ptcp_transfer_run(), whatever it returned. */
+/* What has been achieved; valid once it is over, whatever came of it. */
 struct ptcp_result {
 	size_t size;
 	uint64_t bytes;         /* logical size of the files now complete at the destination */
@@ -204,11 +204,27 @@ PTCP_API void ptcp_result_init(struct ptcp_result *r);
  * file is complete and verified under its name. PTCP_EPARTIAL: some files failed (each
  * had an event), the rest is done. PTCP_ECANCELED: interrupted. */
 PTCP_API int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e);
+
+/* The same from a loop of the host's own, of whatever make: start it, then whenever the descriptor is
+ * readable or the time-out has passed, step it and ask for the time-out again. This is all that poll(),
+ * epoll, libuv (uv_poll_t and uv_timer_t) and glib have in common, so no loop's types are in this header
+ * and no version of one has to match ours; contrib/examples/receive.c does it in 30 lines. The work
+ * itself is done by threads of the library; a step decides, tells (its thread gets the callbacks), and
+ * does not wait, but for the last one, which joins these threads. */
+PTCP_API int ptcp_transfer_start(struct ptcp_transfer *t, struct ptcp_err *e);
+/* The descriptor, one and the same as long as the handle, to be watched for reading only. */
+PTCP_API int ptcp_transfer_fd(const struct ptcp_transfer *t);
+/* Milliseconds after which a step is due at the latest; 0: now; -1: only the descriptor says. */
+PTCP_API int ptcp_transfer_timeout_ms(const struct ptcp_transfer *t);
+/* 1: go on. 0 or negative: it is over, as ptcp_transfer_run() would have returned. */
+PTCP_API int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e);
+
 /* Fills in what the caller's ptcp_result_init() knew of. */
 PTCP_API void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r);
 /* Any thread and signal handlers; idempotent; before run too. */
 PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
-/* NULL is fine. May wait for the resolver, which cannot be interrupted. */
+/* NULL is fine. One that is at work is cancelled first and waited for. May wait for the resolver, which
+ * cannot be interrupted. */
 PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t);
 
 /* ---- Server ---------------------------------------------------------------- */

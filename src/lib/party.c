@@ -55,9 +55,7 @@ static enum wire_busy busy(void *arg)
 			return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	if (p->snd != NULL && !sending_idle(p))
 		return WIRE_READING;
-	if (p->rcv != NULL && !receiving_idle(p))
-		return WIRE_WRITING;
-	return WIRE_IDLE;
+	return p->rcv != NULL ? receiving_busy(p) : WIRE_IDLE;
 }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
@@ -165,7 +163,7 @@ static void wind_up(struct party *p, struct mono now)
 		/* What was unfinished is let go of; for received parts that is work for the store. */
 		session_drop(p->session);
 		if (p->rcv != NULL) {
-			receiving_pump(p);
+			receiving_pump(p, now);
 			if (!receiving_idle(p))
 				return;
 		}
@@ -206,7 +204,7 @@ void party_pump(struct party *p)
 			sending_pump(p);
 			sending_feed(p, now);
 		} else {
-			receiving_pump(p);
+			receiving_pump(p, now);
 		}
 		session_tick(p->session, now);
 	}
@@ -217,8 +215,11 @@ void party_pump(struct party *p)
 	}
 	flush(p);
 	at = session_deadline(p->session);
-	t = joining_deadline(p);
-	timer_set(p->timer, t.ns < at.ns ? t : at);
+	if ((t = joining_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
+		at = t;
+	timer_set(p->timer, at);
 }
 
 static void on_timer(void *arg)
@@ -235,6 +236,22 @@ void party_cancel(struct party *p, const struct ptcp_err *why)
 {
 	session_fail(p->session, why);
 	party_pump(p);
+}
+
+void party_yield(struct party *p)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECANCELED, "transfer: the same client has begun another one of the same file "
+	    "(which goes on from here)");
+	session_fail(p->session, &why);
+	p->give_up = mono_now(); /* who is there still has been told; nobody waits for who is not */
+	party_pump(p);
+}
+
+bool party_holds(const struct party *p, uint64_t dev, uint64_t ino)
+{
+	return p->rcv != NULL && intake_holds(&p->rcv->intake, dev, ino);
 }
 
 /* ---- Making one ---- */

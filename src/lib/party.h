@@ -28,6 +28,9 @@ struct party_ops {
 	/* A sentence about a path (NULL: none). */
 	void (*warning)(void *arg, const char *path, const char *text);
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
+	/* Receiver: a file's part, that inode, is held by another session. True: it is one of the same client's,
+	 * and is being ended: look again. NULL: none is. */
+	bool (*contended)(void *arg, struct party *p, uint64_t dev, uint64_t ino);
 	/* All is over, and everything of it freed but the party itself, which party_free() does.
 	 * `why` NULL: done. */
 	void (*gone)(void *arg, struct party *p, const struct ptcp_err *why);
@@ -54,6 +57,11 @@ const char *party_fingerprint(const struct party *p);
 
 /* Interrupts: the peer is told why. */
 void party_cancel(struct party *p, const struct ptcp_err *why);
+
+/* Ends at once for another session of the same client. */
+void party_yield(struct party *p);
+/* Whether it receives into that part file. */
+bool party_holds(const struct party *p, uint64_t dev, uint64_t ino);
 
 /* ---- What to send, where to receive: before running ---- */
 

@@ -1,21 +1,15 @@
 /* A party that sends: lists what there is, offers it, hands blocks to the streams. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
 #include "core/text.h"
-#include "lib/party_impl.h"
+#include "lib/sending_impl.h"
 #include "lib/why.h"
+#include "wire/attrs.h"
 
 #define PATH_BYTES 4200
-
-/* The cookie of an entry in the engine. */
-struct outgoing {
-	struct source *source;   /* of a file */
-	struct dir *dir;         /* of anything else: what it is in, */
-	char *name;              /* and its name there */
-	bool is_dir;
-};
 
 static void outgoing_free(struct outgoing *o)
 {
@@ -57,6 +51,7 @@ void sending_free(struct party *p)
 	if (p->snd == NULL)
 		return;
 	walk_free(p->snd->walk);
+	links_fini(&p->snd->links);
 	free(p->snd);
 	p->snd = NULL;
 }
@@ -96,7 +91,7 @@ int party_send_missing(struct party *p, const char *path, const struct ptcp_err 
 
 bool sending_idle(const struct party *p)
 {
-	return !p->snd->listing && p->snd->checks == 0;
+	return !p->snd->listing && p->snd->asked == 0;
 }
 
 /* ---- The engine's decisions ---- */
@@ -116,6 +111,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 			    fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
 		break;
 	case SND_FAILED:
+		if (o->link != NULL)
+			o->link->failed = true;
 		why_bare(&shown, why, path_text(o, text, sizeof text));
 		p->o.ops->file(p->o.arg, path_raw(o, path), PTCP_FILE_FAILED, &shown);
 		break;
@@ -123,63 +120,6 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		break;
 	}
 	outgoing_free(o);
-}
-
-struct check {
-	struct io_job io;
-	struct msg msg;
-	struct party *party;
-	struct source *source;
-	uint64_t id;
-	int result;
-	struct ptcp_err why;
-};
-
-static void on_checked(struct msg *m)
-{
-	struct check *c = CONTAINER_OF(m, struct check, msg);
-	struct party *p = c->party;
-
-	p->snd->checks--;
-	if (!p->over)
-		snd_checked(session_snd(p->session), c->id, c->result < 0 ? &c->why : NULL);
-	source_unref(c->source);
-	free(c);
-	party_pump(p);
-}
-
-/* On an I/O thread. */
-static void check_source(struct io_job *io)
-{
-	struct check *c = CONTAINER_OF(io, struct check, io);
-
-	char path[DIR_PATH_TEXT_BYTES];
-	struct ptcp_err why;
-
-	if ((c->result = source_check(c->source, &why)) < 0)
-		why_bare(&c->why, &why, source_path_text(c->source, path, sizeof path));
-	c->msg.run = on_checked;
-	loop_post(c->party->o.host->control, &c->msg);
-}
-
-static void on_check(void *arg, void *cookie, uint64_t id)
-{
-	struct party *p = arg;
-	struct outgoing *o = cookie;
-	struct check *c = calloc(1, sizeof *c);
-	struct ptcp_err why;
-
-	if (c == NULL) {
-		err_nomem(&why);
-		party_fail(p, &why);
-		return;
-	}
-	c->party = p;
-	c->source = source_ref(o->source);
-	c->id = id;
-	c->io.run = check_source;
-	p->snd->checks++;
-	io_submit(p->o.host->io, &c->io);
 }
 
 static void on_stalled(void *arg, unsigned number)
@@ -192,28 +132,10 @@ static void on_stalled(void *arg, unsigned number)
 		party_stream_lost(p, p->stream[number], &why);
 }
 
-/* A receiver of ours never asks for it. */
-static void on_compare(void *arg, void *cookie, uint64_t id)
-{
-	struct party *p = arg;
-	struct ptcp_err why;
-
-	(void)cookie;
-	(void)id;
-	err_set(&why, PTCP_ENOTYET, "comparing is not available yet");
-	party_fail(p, &why);
-}
-
-/* Files are not offered as sparse yet. */
-static void on_map(void *arg, void *cookie, uint64_t id)
-{
-	struct party *p = arg;
-
-	(void)cookie;
-	snd_mapped(session_snd(p->session), id, NULL, NULL);
-}
-
-const struct snd_ops sending_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled };
+const struct snd_ops sending_snd_ops = {
+	.ended = on_ended, .check = sending_check, .compare = sending_compare, .map = sending_map,
+	.stalled = on_stalled
+};
 
 /* ---- Listing ---- */
 
@@ -291,13 +213,13 @@ static void not_sent(struct party *p, const struct walk_entry *w, enum wire_note
 		p->o.ops->warning(p->o.arg, path, bare.msg);
 }
 
-static struct outgoing *outgoing_new(struct walk_entry *w)
+static struct outgoing *outgoing_new(struct walk_entry *w, uint8_t type)
 {
 	struct outgoing *o = calloc(1, sizeof *o);
 
 	if (o == NULL)
 		return NULL;
-	if (w->type == WALK_FILE) {
+	if (type == WIRE_FILE) {
 		if ((o->source = source_new(w)) == NULL) {
 			free(o);
 			return NULL;
@@ -312,7 +234,26 @@ static struct outgoing *outgoing_new(struct walk_entry *w)
 	return o;
 }
 
-static void offer(struct party *p, struct walk_entry *w, uint8_t type)
+/* What not every entry has. */
+static struct span attributes(struct party *p, const struct outgoing *o, const struct link *link_to)
+{
+	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0 };
+	size_t n;
+
+	if (o->source != NULL) {
+		a.sparse = source_sparse(o->source);
+		/* A file of one block is not resumed. */
+		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1))
+			source_version(o->source, a.version);
+	}
+	assert(wire_attrs_bytes(&a) <= sizeof p->snd->attrs);
+	n = wire_attrs_encode(p->snd->attrs, &a);
+	return (struct span){ p->snd->attrs, n };
+}
+
+/* `link_to` of a HARDLINK; `first` of a file with other names, to be remembered. */
+static void offer(struct party *p, struct walk_entry *w, uint8_t type, struct link *link_to,
+    struct link *first)
 {
 	/* The name moves into the cookie; the frame borrows it from a copy. */
 	char name[256], target[WIRE_PATH_MAX + 1];
@@ -322,30 +263,71 @@ static void offer(struct party *p, struct walk_entry *w, uint8_t type)
 	};
 	struct outgoing *o;
 	struct ptcp_err why;
+	const char *to = type == WIRE_SYMLINK ? w->target : link_to != NULL ? link_to->path : NULL;
+	uint64_t id;
 
 	f.name = (struct span){ (const uint8_t *)name, strlen(w->name) };
 	memcpy(name, w->name, f.name.n);
-	if (type == WIRE_SYMLINK) {
-		f.target = (struct span){ (const uint8_t *)target, strnlen(w->target, WIRE_PATH_MAX) };
-		memcpy(target, w->target, f.target.n);
+	if (to != NULL) {
+		f.target = (struct span){ (const uint8_t *)target, strnlen(to, WIRE_PATH_MAX) };
+		memcpy(target, to, f.target.n);
 	}
-	if ((o = outgoing_new(w)) == NULL) {
+	if ((o = outgoing_new(w, type)) == NULL) {
 		err_nomem(&why);
 		party_fail(p, &why);
 		return;
 	}
+	o->link = first;
+	f.attrs = attributes(p, o, link_to);
 	if (type == WIRE_FILE) {
 		p->snd->files++;
 		p->snd->bytes += f.size_bytes;
 	}
-	snd_offer(session_snd(p->session), &f, o);
+	id = snd_offer(session_snd(p->session), &f, o);
+	if (first != NULL)
+		first->id = id;
+}
+
+/* The path at the destination: below the tree's root it may have more in front. */
+static const char *path_there(const struct walk_entry *w, char *out)
+{
+	const char *at = dir_path_raw(w->dir, w->name, out, PATH_BYTES);
+	size_t n = strlen(at);
+	int components = w->depth + 1;
+
+	while (n > 0 && (at[n - 1] != '/' || --components > 0))
+		n--;
+	return at + n;
+}
+
+static void offer_file(struct party *p, struct walk_entry *w)
+{
+	struct links *links = &p->snd->links;
+	char path[PATH_BYTES];
+	struct link *l;
+
+	if (w->nlink < 2 || (session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0 ||
+	    !session_takes_links(p->session)) {
+		offer(p, w, WIRE_FILE, NULL, NULL);
+		return;
+	}
+	if ((l = links_find(links, w->dev, w->ino)) != NULL && !l->failed) {
+		offer(p, w, WIRE_HARDLINK, l, NULL);
+		return;
+	}
+	if (l == NULL)
+		l = links_add(links, w->dev, w->ino);
+	/* What cannot be remembered counts as failed: each other name is sent as a file. */
+	if (l != NULL)
+		l->failed = !links_set_path(links, l, path_there(w, path));
+	offer(p, w, WIRE_FILE, NULL, l);
 }
 
 static void listed(struct party *p, struct walk_entry *w)
 {
 	switch (w->type) {
 	case WALK_DIR:
-		offer(p, w, WIRE_DIR);
+		offer(p, w, WIRE_DIR, NULL, NULL);
 		break;
 	case WALK_DIR_END:
 		snd_leave(session_snd(p->session));
@@ -354,13 +336,13 @@ static void listed(struct party *p, struct walk_entry *w)
 		if (w->size_bytes > WIRE_FILE_MAX)
 			not_sent(p, w, WIRE_NOTE_FAILED, "larger than 256 TiB (split it)");
 		else
-			offer(p, w, WIRE_FILE);
+			offer_file(p, w);
 		break;
 	case WALK_SYMLINK:
 		if ((session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0)
 			not_sent(p, w, WIRE_NOTE_WARNING, "a symbolic link: skipped");
 		else
-			offer(p, w, WIRE_SYMLINK);
+			offer(p, w, WIRE_SYMLINK, NULL, NULL);
 		break;
 	case WALK_SKIPPED:
 		not_sent(p, w, WIRE_NOTE_WARNING, w->why);

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/units.h"
@@ -90,6 +89,21 @@ void loop_run(struct loop *l)
 	while (!atomic_load(&l->stop))
 		uv_run(&l->uv, UV_RUN_DEFAULT);
 	deliver(l); /* what was posted before, also if the stop was there first */
+}
+
+void loop_turn(struct loop *l, bool wait)
+{
+	uv_run(&l->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+	if (atomic_load(&l->stop))
+		deliver(l);
+}
+
+int loop_fd(const struct loop *l) { return uv_backend_fd(&l->uv); }
+
+int loop_timeout_ms(struct loop *l)
+{
+	uv_update_time(&l->uv);
+	return uv_backend_timeout(&l->uv);
 }
 
 static void *thread_main(void *arg)

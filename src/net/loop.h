@@ -3,6 +3,8 @@
 #ifndef NET_LOOP_H
 #define NET_LOOP_H
 
+#include <stdbool.h>
+
 #include "core/clock.h"
 #include "core/err.h"
 
@@ -19,9 +21,15 @@ int loop_new(struct loop **out, struct ptcp_err *e);
 int loop_start_thread(struct loop *l, struct ptcp_err *e);
 /* Runs it here until loop_stop(). */
 void loop_run(struct loop *l);
+/* One turn of it here: what is due is done, with `wait` at least something. */
+void loop_turn(struct loop *l, bool wait);
+/* For somebody else's loop: a turn is due when the descriptor is readable, or after so long (0: now, -1: not
+ * for any time). */
+int loop_fd(const struct loop *l);
+int loop_timeout_ms(struct loop *l);
 /* Any thread and signal handlers; idempotent. What was posted before still runs, on the loop's thread. */
 void loop_stop(struct loop *l);
-/* After loop_run() has returned: it may run again. */
+/* After it has been stopped: it may run again. */
 void loop_reset(struct loop *l);
 /* Everything on it must have been freed, nothing may be posted any more. Waits for a resolver that a
  * cancelled dial has left behind. NULL is fine. */

@@ -1,7 +1,10 @@
 /* The directories and links of sink.h. */
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "store/fail.h"
 #include "store/part.h"
 #include "store/sink.h"
@@ -136,5 +139,106 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 		break;
 	}
 	dir_fd_done(parent);
+	return r;
+}
+
+/* ---- Hard links ---- */
+
+/* The directory of `path` below `base`, and the last component. */
+static int split(struct dir *base, const char *path, struct dir **in, const char **last,
+    struct ptcp_err *e)
+{
+	char above[PATH_MAX + 1];
+	size_t n;
+
+	*last = strrchr(path, '/');
+	*last = *last != NULL ? *last + 1 : path;
+	n = (size_t)(*last - path);
+	if (n > PATH_MAX || !text_name_ok(*last, strlen(*last)))
+		return fail_why(e, PTCP_EIO, EINVAL, base, NULL, "another name of something without a name");
+	memcpy(above, path, n);
+	above[n] = '\0';
+	return dir_resolve(in, base, above, e);
+}
+
+/* The existing file's other name, under the temporary one. */
+static int hardlink_beside(int from, const char *existing, struct dir *parent, int at, const char *temp,
+    const char *name, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	struct stat st;
+	int tries;
+
+	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fail_sys(e, errno, parent, name, "cannot find the file it is another name of");
+	if (!S_ISREG(st.st_mode))
+		return fail_why(e, PTCP_EIO, EINVAL, parent, name, "what it is another name of is no regular file");
+	for (tries = 0; tries < TRIES; tries++) {
+		if (sys->linkat(from, existing, at, temp, 0) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return fail_sys(e, errno, parent, name, "cannot make the hard link");
+		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
+			return fail_sys(e, errno, parent, name, "cannot remove an old part file");
+	}
+	return fail_why(e, PTCP_EIO, EEXIST, parent, name,
+	    "another transfer is writing this link (wait until it has ended)");
+}
+
+/* Renaming one of two names of a file to the other does nothing, and leaves both. */
+static bool same_file(const struct sys *sys, int at, const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return sys->fstatat(at, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
+	    x.st_ino == y.st_ino;
+}
+
+static int hardlink(int from, const char *existing, struct dir *parent, int at, const char *name,
+    struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	char temp[PART_NAME_BYTES];
+	int r;
+
+	part_name(temp, name, PART_LINK_SUFFIX);
+	if ((r = hardlink_beside(from, existing, parent, at, temp, name, e)) != 0)
+		return r;
+	if (same_file(sys, at, temp, name)) {
+		sys->unlinkat(at, temp, 0);
+		return 0;
+	}
+	if ((r = fail_unless_replaceable(e, at, parent, name)) == 0 &&
+	    sys->renameat(at, temp, at, name) != 0)
+		r = fail_sys(e, errno, parent, name, "cannot give the link its final name");
+	if (r < 0)
+		sys->unlinkat(at, temp, 0);
+	else
+		dir_changed(parent);
+	return r;
+}
+
+int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
+    struct ptcp_err *e)
+{
+	const char *existing;
+	struct dir *in;
+	int from, at, r;
+
+	if ((r = split(base, path, &in, &existing, e)) < 0)
+		return r;
+	if ((from = dir_fd(in, e)) < 0) {
+		dir_unref(in);
+		return from;
+	}
+	if ((at = dir_fd(parent, e)) < 0) {
+		r = at;
+	} else {
+		r = hardlink(from, existing, parent, at, name, e);
+		dir_fd_done(parent);
+	}
+	dir_fd_done(in);
+	dir_unref(in);
 	return r;
 }

@@ -193,6 +193,20 @@ static int look_target(struct sink *s, int at, struct sink_look *out, struct ptc
 	return r;
 }
 
+bool sink_like(struct sink *s)
+{
+	struct stat st;
+	bool like;
+	int at;
+
+	if ((at = dir_fd(s->dir, NULL)) < 0)
+		return false;
+	like = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && looks_same(s, &st);
+	dir_fd_done(s->dir);
+	return like;
+}
+
 int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e)
 {
 	struct sink_look seen = { .found = SINK_NOTHING };

@@ -71,6 +71,10 @@ struct sink_look {
  * holds the part; sink_part_id() tells which part that is. */
 int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e);
 
+/* Whether a file of this size and mtime has the name, as far as can be told; for a dry run, which touches
+ * nothing. I/O threads. */
+bool sink_like(struct sink *s);
+
 /* dev and inode of the part that this sink holds or was refused. False: none so far. The ids of two sinks are
  * the same if one is in the other's way. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
@@ -172,6 +176,11 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 /* A symbolic link, made beside and renamed over the target name; a directory in
  * the way fails (EISDIR). Only times of `m` are used. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
+    struct ptcp_err *e);
+
+/* Another name of a regular file, which is at `path` below `base`: made beside and renamed over the
+ * target name, unless that is a name of the same file already. */
+int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
     struct ptcp_err *e);
 
 #endif

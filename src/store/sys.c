@@ -54,6 +54,7 @@ const struct sys sys_real = {
 	.fsetxattr = fsetxattr,
 	.mkdirat = mkdirat,
 	.symlinkat = symlinkat,
+	.linkat = linkat,
 	.renameat = renameat,
 	.unlinkat = unlinkat,
 };

@@ -44,6 +44,7 @@ struct sys {
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t n, int flags);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*symlinkat)(const char *target, int dirfd, const char *path);
+	int (*linkat)(int fromfd, const char *from, int tofd, const char *to, int flags);
 	int (*renameat)(int fromfd, const char *from, int tofd, const char *to);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 };

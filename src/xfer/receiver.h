@@ -86,6 +86,9 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum);
 
+/* Claimed blocks cannot be read: the file fails. */
+void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why);
+
 enum rcv_block_news {
 	RCV_BLOCK_WRITTEN, /* verified and written */
 	RCV_BLOCK_BAD,     /* did not verify, not written */

@@ -171,6 +171,15 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 	rcv_run_waiting(r);
 }
 
+void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
+{
+	struct item *f = rcv_find(r, id);
+
+	if (f != NULL && f->state == RECEIVING)
+		rcv_fail(r, f, why);
+	rcv_run_waiting(r);
+}
+
 /* ---- What is missing ---- */
 
 /* The next run of blocks that nobody claims. */

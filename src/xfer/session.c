@@ -316,6 +316,8 @@ static int on_note(struct session *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_note_decode(&n, in, e)) < 0)
 		return r;
+	if (n.kind == WIRE_NOTE_FAILED && s->snd != NULL)
+		return err_set(e, PTCP_EPROTO, "unexpected NOTE of a failure from the receiver");
 	if (n.kind == WIRE_NOTE_FAILED)
 		s->noted_failures++;
 	s->o.ops->note(s->o.arg, &n);
@@ -346,14 +348,12 @@ static int on_end(struct session *s, struct span in, struct ptcp_err *e)
 static int running_frame(struct session *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
+	if (type == WIRE_NOTE)
+		return on_note(s, in, e);
 	if (s->snd != NULL)
 		return type == WIRE_END && s->state == ENDING ? on_end(s, in, e) :
 		    snd_frame(s->snd, type, in, now, e);
-	switch (type) {
-	case WIRE_END:  return on_end(s, in, e);
-	case WIRE_NOTE: return on_note(s, in, e);
-	default:        return rcv_frame(s->rcv, type, in, e);
-	}
+	return type == WIRE_END ? on_end(s, in, e) : rcv_frame(s->rcv, type, in, e);
 }
 
 static int frame(struct session *s, unsigned type, struct span in, struct mono now,

@@ -26,7 +26,7 @@ struct session_ops {
 	void (*open)(void *arg, const struct wire_open *o);
 	/* Both: agreed (valid during the call); session_snd() or session_rcv() is there. */
 	void (*running)(void *arg, const struct wire_opened *o);
-	/* Receiver: something the sender could not offer. */
+	/* Something the sender could not offer, or a warning of either. */
 	void (*note)(void *arg, const struct wire_note *n);
 	/* What our own disk keeps us with right now. */
 	enum wire_busy (*busy)(void *arg);
@@ -80,7 +80,7 @@ bool session_over(const struct session *s);
 /* What was asked for: the starter's own, or the peer's OPEN (paths only during ops.open). */
 const struct wire_open *session_open(const struct session *s);
 
-/* Something that could not be offered (sender only): counted, and the receiver is told. */
+/* Something that could not be offered (sender only: counted), or a warning (both): the peer is told. */
 void session_note(struct session *s, enum wire_note_kind kind, const char *path,
     const struct ptcp_err *why);
 /* Failed files, both ends' and what could not be offered; complete when ended well. */

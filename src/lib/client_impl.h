@@ -1,0 +1,78 @@
+/* The inside of a transfer from the client's side, for client_new.c (what was asked for),
+ * client_connect.c (the way to the other side), client_work.c (what a party does for it) and client.c
+ * (running it). */
+#ifndef LIB_CLIENT_IMPL_H
+#define LIB_CLIENT_IMPL_H
+
+#include <ptcp/ptcp.h>
+#include <stdatomic.h>
+
+#include "core/filter.h"
+#include "lib/party.h"
+#include "lib/target.h"
+#include "net/dial.h"
+
+#define STREAMS_DEFAULT 4
+#define RATE_SAMPLES 16
+
+struct ptcp_transfer {
+	struct ptcp_transfer_opts o;
+	bool sends, ran, running;
+	char **local, **pins;
+	size_t n_local, n_pins;
+	struct filter *filter;          /* NULL: no rules */
+	char *config_dir, *congestion;
+	struct target target;           /* the other side, without paths */
+	char known_as[SOCK_HOST_BYTES + 10];
+	uint8_t *paths;                 /* encoded, for OPEN */
+	size_t paths_bytes;
+	uint16_t n_paths;
+	size_t n_remote;                /* of the paths; the others are rules */
+	/* while it runs */
+	struct host host;
+	struct loop *loop;              /* as long as the handle, so that cancel finds it */
+	atomic_bool cancelled;
+	struct dial *dial;
+	struct chan *chan;
+	struct party *party;
+	struct timer *timer;
+	struct mono started, deadline;
+	bool over, announced;
+	int result;
+	struct ptcp_err why;
+	char peer[SOCK_TEXT_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
+	bool unknown;                   /* the host is not known: ask, then connect again */
+	uint64_t warnings;
+	struct { struct mono at; uint64_t bytes; } sample[RATE_SAMPLES];
+	unsigned n_samples;
+	struct party_progress last;
+	double seconds;
+};
+
+/* Seconds without progress from the peer after which it is given up. */
+static inline uint64_t client_timeout_ns(const struct ptcp_transfer *t)
+{
+	return (uint64_t)(t->o.timeout_s * 1e9);
+}
+
+/* The transfer is over, for this attempt; the first outcome counts. `why` NULL: done. */
+void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);
+
+/* ---- client_new.c ---- */
+
+/* Frees it; it is not at work. */
+void client_fini(struct ptcp_transfer *t);
+
+/* ---- client_connect.c ---- */
+
+/* Starts connecting; ends in a party, or in client_finish(). */
+int client_connect(struct ptcp_transfer *t, struct ptcp_err *e);
+/* Lets go of what connecting has left. */
+void client_disconnect(struct ptcp_transfer *t);
+
+/* ---- client_work.c ---- */
+
+extern const struct party_ops client_party_ops;
+void client_show_progress(struct ptcp_transfer *t);
+
+#endif

@@ -1,0 +1,227 @@
+/* What a transfer is asked for: options, sources, destination. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "lib/client_impl.h"
+#include "store/place.h"
+
+static char **copy_list(const char *const *in, size_t n)
+{
+	char **out = calloc(n + 1, sizeof *out);
+	size_t i;
+
+	for (i = 0; out != NULL && i < n; i++)
+		if ((out[i] = strdup(in[i])) == NULL) {
+			while (i > 0)
+				free(out[--i]);
+			free(out);
+			out = NULL;
+		}
+	return out;
+}
+
+static void free_list(char **list, size_t n)
+{
+	while (list != NULL && n > 0)
+		free(list[--n]);
+	free(list);
+}
+
+/* Options of a caller built against an older header are a prefix of ours. */
+static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	ptcp_transfer_opts_init(&t->o);
+	if (o != NULL) {
+		if (o->size == 0 || o->size > sizeof t->o)
+			return err_set(e, PTCP_EUSAGE, "options that ptcp_transfer_opts_init() has not filled in");
+		memcpy(&t->o, o, o->size);
+	}
+	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
+	    (unsigned)t->o.fsync > PTCP_FSYNC_FILE ||
+	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
+	    (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
+		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), address "
+		    "family or way to sync out of range", PTCP_STREAMS_MAX);
+	t->n_pins = t->o.n_fingerprints;
+	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
+	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
+	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL))
+		return err_nomem(e);
+	return 0;
+}
+
+static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const char *eq;
+	size_t i;
+
+	for (i = 0; i < t->n_pins; i++) {
+		eq = strrchr(t->pins[i], '=');
+		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->pins[i]))
+			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:..",
+			    text_escape(shown, sizeof shown, t->pins[i]));
+	}
+	return 0;
+}
+
+static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, struct ptcp_err *e)
+{
+	struct span s = { (const uint8_t *)path, strlen(path) };
+	uint8_t *p;
+
+	if (s.n > WIRE_PATH_MAX || t->n_paths == WIRE_PATHS_MAX ||
+	    t->paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
+		return err_set(e, PTCP_EUSAGE, "too many or too long remote paths for one transfer (name "
+		    "their directory)");
+	if ((p = realloc(t->paths, t->paths_bytes + s.n + 3)) == NULL)
+		return err_nomem(e);
+	t->paths = p;
+	t->paths_bytes += wire_path_encode(p + t->paths_bytes, flags, s);
+	t->n_paths++;
+	return 0;
+}
+
+/* Where the other side sends, it is told the rules behind the sources. */
+static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const struct ptcp_rule *rule;
+	size_t i;
+	int r = 0;
+
+	if (t->o.n_rules > 0 && (r = filter_new(&t->filter, e)) < 0)
+		return r;
+	for (i = 0; i < t->o.n_rules; i++) {
+		rule = &t->o.rules[i];
+		if ((r = filter_add(t->filter, rule->include, rule->pattern, e)) < 0)
+			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
+			    text_escape(shown, sizeof shown, rule->pattern));
+		if (!t->sends && (r = add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
+		    rule->pattern, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int remote(struct target *out, const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	int r = target_parse(out, text, e);
+
+	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not a remote place (write ptcp://HOST/PATH)",
+	    text_escape(shown, sizeof shown, text));
+}
+
+static int local(const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct target ignored;
+	int r = target_parse(&ignored, text, e);
+
+	if (r > 0)
+		return err_set(e, PTCP_ENOTYET, "%s: between two remote hosts: not available yet (one side "
+		    "must be local)", text_escape(shown, sizeof shown, text));
+	if (r == 0 && text[0] == '\0')
+		return err_set(e, PTCP_EUSAGE, "an empty path");
+	return r;
+}
+
+static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+    struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct target each;
+	size_t i;
+	int r;
+
+	for (i = 0; i < n; i++) {
+		if ((r = remote(&each, srcs[i], e)) < 0)
+			return r;
+		if (i == 0)
+			t->target = each;
+		else if (strcasecmp(each.host, t->target.host) != 0 || each.port != t->target.port)
+			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
+			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
+		if ((r = add_path(t, place_is_contents(each.path) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+void client_fini(struct ptcp_transfer *t)
+{
+	loop_free(t->loop);
+	free_list(t->local, t->n_local);
+	free_list(t->pins, t->n_pins);
+	free(t->config_dir);
+	free(t->congestion);
+	filter_free(t->filter);
+	free(t->paths);
+	free(t);
+}
+
+static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	struct ptcp_transfer *t = calloc(1, sizeof *t);
+	struct ptcp_err scratch;
+	size_t i;
+	int r;
+
+	if (e == NULL)
+		e = &scratch;
+	if (t == NULL)
+		return err_nomem(e);
+	t->sends = sends;
+	atomic_init(&t->cancelled, false);
+	if ((r = loop_new(&t->loop, e)) < 0)
+		goto out;
+	if (n_srcs == 0) {
+		r = err_set(e, PTCP_EUSAGE, "no source");
+		goto out;
+	}
+	if ((r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0)
+		goto out;
+	if (sends) {
+		for (i = 0, r = 0; i < n_srcs && r == 0; i++)
+			r = local(srcs[i], e);
+		if (r < 0 || (r = remote(&t->target, dest, e)) < 0 ||
+		    (r = add_path(t, 0, t->target.path, e)) < 0)
+			goto out;
+		t->n_local = n_srcs;
+		t->n_remote = 1;
+	} else {
+		if ((r = local(dest, e)) < 0 || (r = take_remote_sources(t, srcs, n_srcs, e)) < 0)
+			goto out;
+		t->n_local = 1;
+		t->n_remote = n_srcs;
+	}
+	if ((r = take_rules(t, e)) < 0)
+		goto out;
+	if ((t->local = copy_list(sends ? srcs : &dest, t->n_local)) == NULL) {
+		r = err_nomem(e);
+		goto out;
+	}
+	sock_join(t->known_as, sizeof t->known_as, t->target.host, t->target.port);
+	*out = t;
+	return 0;
+out:
+	client_fini(t);
+	return r;
+}
+
+int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	return transfer_new(out, true, o, srcs, n_srcs, dest, e);
+}
+
+int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	return transfer_new(out, false, o, srcs, n_srcs, dest, e);
+}

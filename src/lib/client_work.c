@@ -1,0 +1,219 @@
+/* A transfer at work: what its party asks and tells, and what the caller hears of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "lib/client_impl.h"
+#include "store/place.h"
+
+#define PROGRESS_NS (200 * NS_PER_MS)
+
+/* ---- Telling ---- */
+
+static void emit(struct ptcp_transfer *t, struct ptcp_event *ev)
+{
+	if (t->o.event != NULL)
+		t->o.event(t->o.arg, ev);
+}
+
+static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
+{
+	struct mono now = mono_now();
+	unsigned i = t->n_samples % RATE_SAMPLES, first;
+	double s;
+
+	t->last = party_progress(t->party);
+	ev->bytes = t->last.bytes;
+	ev->total_bytes = t->last.total_bytes;
+	ev->total_known = t->last.total_known;
+	ev->files = t->last.files;
+	ev->total_files = t->last.total_files;
+	ev->streams = t->last.streams;
+	first = t->n_samples < RATE_SAMPLES ? 0 : i;
+	s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9;
+	if (t->n_samples > 0 && s > 0)
+		ev->rate_bps = 8.0 * (double)(ev->bytes - t->sample[first].bytes) / s;
+	t->sample[i].at = now;
+	t->sample[i].bytes = ev->bytes;
+	t->n_samples++;
+	/* The peer's total may be anything. */
+	ev->eta_s = ev->total_known && ev->rate_bps > 0 && ev->total_bytes >= ev->bytes ?
+	    8.0 * (double)(ev->total_bytes - ev->bytes) / ev->rate_bps : -1;
+}
+
+void client_show_progress(struct ptcp_transfer *t)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
+
+	measure(t, &ev);
+	emit(t, &ev);
+	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
+}
+
+static void on_file(void *arg, const char *path, enum ptcp_file_status status,
+    const struct ptcp_err *why)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = path, .status = status };
+
+	if (status != PTCP_FILE_FAILED && !t->o.file_events)
+		return;
+	if (why != NULL) {
+		ev.text = why->msg;
+		ev.code = why->code;
+	}
+	emit(t, &ev);
+}
+
+static void on_warning(void *arg, const char *path, const char *text)
+{
+	struct ptcp_transfer *t = arg;
+	char shown[TEXT_NAME_BYTES], line[TEXT_NAME_BYTES + 520];
+	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = text };
+
+	if (path != NULL) {
+		snprintf(line, sizeof line, "%s: %s", text_escape(shown, sizeof shown, path), text);
+		ev.text = line;
+	}
+	t->warnings++;
+	emit(t, &ev);
+}
+
+static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_STREAMS, .from = from, .to = to, .text = why };
+
+	emit(t, &ev);
+}
+
+/* ---- Where from, where to ---- */
+
+/* Whether one of the sources before this one would land under the same name. */
+static bool named_before(const struct ptcp_transfer *t, size_t source, const char *name)
+{
+	size_t i, n, len = strlen(name);
+	const char *s;
+
+	for (i = 0; i < source; i++) {
+		s = t->local[i];
+		n = strlen(s);
+		if (!place_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
+		    (n == len || s[n - len - 1] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* The user's own sources; one that cannot be found is a failed file, not the end. */
+static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
+{
+	char name[PLACE_NAME_BYTES];
+	struct ptcp_err why;
+	struct dir *dir;
+	size_t i;
+	int r = t->filter != NULL ? party_send_filtered(p, t->filter, e) : 0;
+
+	for (i = 0; i < t->n_local && r == 0; i++) {
+		if (place_source(NULL, t->local[i], false, &dir, name, &why) < 0) {
+			r = party_send_missing(p, t->local[i], &why);
+			continue;
+		}
+		if (name[0] != '\0' && named_before(t, i, name)) {
+			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it apart, or to another place)");
+			r = party_send_missing(p, t->local[i], &why);
+		} else {
+			r = party_send_from(p, dir, name[0] != '\0' ? name : NULL, e);
+		}
+		dir_unref(dir);
+	}
+	return r;
+}
+
+static int add_target(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
+{
+	int flags = (t->n_remote > 1 ? PLACE_INTO_DIR : 0) | (t->o.dry_run ? PLACE_DRY_RUN : 0);
+	struct span rest = { t->paths, t->paths_bytes }, path;
+	char shown[TEXT_NAME_BYTES];
+	uint8_t path_flags = 0;
+	struct place place;
+	int r;
+
+	if (t->n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
+	    (path_flags & WIRE_PATH_CONTENTS) != 0)
+		flags |= PLACE_CONTENTS;
+	if ((r = place_target(&place, NULL, t->local[0], flags, e)) < 0)
+		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->local[0]));
+	return party_receive_into(p, &place, e);
+}
+
+/* A server may choose no names: what lies on top must be one of the sources, by its last component,
+ * unless a source's contents were asked for (then nobody knows their names). */
+static bool on_wanted(void *arg, const char *name)
+{
+	struct ptcp_transfer *t = arg;
+	struct span rest = { t->paths, t->paths_bytes }, path;
+	size_t n = strlen(name);
+	uint8_t flags;
+
+	while (wire_path_next(&rest, &flags, &path)) {
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
+			continue;
+		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
+		    (path.n == n || path.p[path.n - n - 1] == '/')))
+			return true;
+	}
+	return false;
+}
+
+static void on_running(void *arg, struct party *p)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
+		.peer_fingerprint = t->fingerprint, .eta_s = -1 };
+	struct ptcp_err why;
+
+	t->announced = true;
+	t->sample[0].at = mono_now();
+	t->n_samples = 1;
+	emit(t, &ev);
+	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
+	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+		session_fail(party_session(p), &why);
+}
+
+/* ---- The end ---- */
+
+static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
+	struct ptcp_err outcome;
+	bool failed = why != NULL;
+
+	if (failed)
+		outcome = *why; /* it goes with the party */
+	measure(t, &ev);
+	if (t->announced)
+		emit(t, &ev);
+	if (!failed && t->last.failed > 0) {
+		failed = true;
+		/* In doubt: nothing done at all is a failure, not a partial success. */
+		err_set(&outcome, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
+		    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
+		    (unsigned long long)t->last.failed, t->last.failed == 1 ? "file" : "files");
+		if (outcome.code == PTCP_EIO)
+			err_set(&outcome, PTCP_EIO, "transfer: all that was named failed (see above)");
+	}
+	party_free(p);
+	t->party = NULL;
+	client_finish(t, failed ? &outcome : NULL);
+}
+
+const struct party_ops client_party_ops = {
+	.running = on_running, .wanted = on_wanted, .file = on_file, .warning = on_warning,
+	.streams = on_streams, .gone = on_gone
+};
