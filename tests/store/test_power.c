@@ -238,7 +238,7 @@ static void run(void)
 		wipe(disks[now]);
 		check(disks[now ^ 1]);
 	}
-	receive(disks[now], &sys_real);
+	receive(disks[now], seed % 50 == 0 ? &sys_real : &fx_sys);
 	check(disks[now]);
 	all_is_there(disks[now]);
 	wipe(disks[now]);
