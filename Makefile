@@ -56,7 +56,8 @@ wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender receiver torture
 net_TESTS   := loop identity trust sock dial listen tls chan
-store_TESTS := dir hash io walk source owner xattr journal sink resume entry place race torture
+store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
+	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api
@@ -133,7 +134,7 @@ include tests/lab/lab.mk
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
-$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer)
+$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o

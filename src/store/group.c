@@ -207,11 +207,44 @@ static void sync_data(struct store_end *of, unsigned n)
 }
 
 /* Entries come by directory, mostly: one that differs from its neighbour counts. */
+static bool many_dirs(const struct store_end *of, unsigned n, uint64_t dev)
+{
+	const struct dir *last = NULL;
+	unsigned i, dirs = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!pending(&of[i]) || dev_of(&of[i]) != dev || dir_of(&of[i]) == last)
+			continue;
+		last = dir_of(&of[i]);
+		dirs += dir_unsynced(last);
+	}
+	return dirs > FEW;
+}
+
+/* The kernel tells once that a directory was not written, and others may hang below it: so the first
+ * failure is that of all that follow. */
+static void sync_each_dir(struct store_end *of, unsigned n, uint64_t dev)
+{
+	struct ptcp_err e;
+	unsigned i;
+	int r = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!pending(&of[i]) || dev_of(&of[i]) != dev)
+			continue;
+		if (r == 0)
+			r = dir_sync(dir_of(&of[i]), &e);
+		of[i].synced = true;
+		of[i].result = r;
+		if (r != 0 && of[i].why != NULL)
+			*of[i].why = e;
+	}
+}
+
 static void sync_dirs(struct store_end *of, unsigned n)
 {
-	unsigned i, j, dirs;
-	const struct dir *last;
 	uint64_t dev;
+	unsigned i;
 
 	for (i = 0; i < n; i++)
 		of[i].synced = false;
@@ -219,20 +252,8 @@ static void sync_dirs(struct store_end *of, unsigned n)
 		if (!pending(&of[i]))
 			continue;
 		dev = dev_of(&of[i]);
-		for (last = NULL, dirs = 0, j = i; j < n; j++) {
-			if (!pending(&of[j]) || dev_of(&of[j]) != dev || dir_of(&of[j]) == last)
-				continue;
-			last = dir_of(&of[j]);
-			dirs += dir_unsynced(last);
-		}
-		if (dirs > FEW && sync_all(of, n, dev))
-			continue;
-		for (j = i; j < n; j++) {
-			if (!pending(&of[j]) || dev_of(&of[j]) != dev)
-				continue;
-			of[j].result = dir_sync(dir_of(&of[j]), of[j].why);
-			of[j].synced = true;
-		}
+		if (!many_dirs(of, n, dev) || !sync_all(of, n, dev))
+			sync_each_dir(of, n, dev);
 	}
 }
 

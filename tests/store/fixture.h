@@ -33,7 +33,7 @@ int fx_exists(const char *below); /* links are not followed */
 int fx_count(const char *below);
 int fx_is_root(void);
 
-/* sys_real until told otherwise. */
+/* sys_real until told otherwise; but syncing is only counted. */
 extern const struct sys fx_sys;
 
 #define FX_CALLS(X) \

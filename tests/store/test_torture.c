@@ -1,6 +1,7 @@
 /* Every allocation of the store fails once. Linked with --wrap for each function
  * below; what a failure leaks is found by the address sanitizer. */
 #include "fixture.h"
+#include "offer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -215,6 +216,48 @@ static int receiving(void)
 	return r;
 }
 
+/* A file that an earlier run left in part, and the same once more when it is complete. */
+static int resuming(void)
+{
+	static const struct offer o = { "resumed", 3 * OFFER_BLOCK, 1, false };
+	struct sink *s = offer_sink(root, &o);
+	bool have[OFFER_BLOCKS], same;
+	struct store_end one = { .sink = s };
+	int r, i;
+
+	unlink(fx_path("resumed")); /* the last attempt got so far */
+	if (s == NULL)
+		return PTCP_ENOMEM;
+	for (i = 0; i < 2; i++) {
+		if ((r = offer_write(s, &o, 1, NULL)) < 0)
+			break;
+		sink_keep(s);
+		sink_unref(s);
+		if ((one.sink = s = offer_sink(root, &o)) == NULL)
+			return PTCP_ENOMEM;
+		if ((r = offer_resume(s, &o, have, &same, NULL)) < 0)
+			break;
+		assert_int_equal(r, 1);
+		if ((r = offer_rest(s, &o, have, NULL)) < 0 || (r = sink_sync(s, NULL)) < 0)
+			break;
+		store_complete(&one, 1, STORE_SYNC_GROUP);
+		assert_int_equal(one.result, 0);
+		sink_unref(s);
+		if ((s = offer_sink(root, &o)) == NULL)
+			return PTCP_ENOMEM;
+		if ((r = offer_resume(s, &o, have, &same, NULL)) < 0)
+			break;
+		assert_true(same);
+		unlink(fx_path("resumed"));
+		sink_unref(s);
+		if ((s = offer_sink(root, &o)) == NULL)
+			return PTCP_ENOMEM;
+	}
+	sink_discard(s);
+	sink_unref(s);
+	return r;
+}
+
 static int threads(void)
 {
 	struct io *io;
@@ -267,6 +310,7 @@ static void everything(void **state)
 	torture(resolving_plainly, 5);
 	torture(walking, 40);
 	torture(receiving, 2);
+	torture(resuming, 12);
 	torture(threads, 1);
 	for (i = 0; i < 71; i++) {
 		fx_mkdir(path);
