@@ -134,6 +134,8 @@ static int check_rights(struct served *s, const struct wire_open *o, struct ptcp
 	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
 		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
 		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
+	if ((o->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID)) != 0)
+		return err_set(e, PTCP_ENOTYET, "an option is not available on this server yet (leave it out)");
 	if (o->role == WIRE_YOU_RECEIVE && o->n_paths != 1)
 		return err_set(e, PTCP_EPROTO, "one destination is needed");
 	return 0;
@@ -149,6 +151,8 @@ static int take_places(struct served *s, const struct wire_open *o, struct ptcp_
 	while (s->n_places < o->n_paths && wire_path_next(&rest, &flags, &path)) {
 		struct place *p = &s->place[s->n_places];
 
+		if ((flags & ~WIRE_PATH_CONTENTS) != 0)
+			return err_set(e, PTCP_ENOTYET, "patterns are not available on this server yet (leave them out)");
 		if ((p->path = malloc(path.n + 1)) == NULL)
 			return err_nomem(e);
 		memcpy(p->path, path.n > 0 ? (const char *)path.p : "", path.n);
