@@ -54,7 +54,7 @@ TEST_PC := cmocka
 core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
-xfer_TESTS  := worlds states session sender receiver torture
+xfer_TESTS  := worlds states session sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
@@ -135,7 +135,7 @@ include tests/lab/lab.mk
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
-xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
+xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
