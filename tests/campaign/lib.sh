@@ -105,6 +105,7 @@ proxy() {
 	: >proxy.out
 	"$chaos" --to "$PWD/server.serve.out" "$@" >proxy.out 2>proxy.err </dev/null &
 	proxy=$!
+	echo "$proxy" >>"$pids"
 	for ((i = 0; i < 250; i++)); do
 		[ -s proxy.out ] && break
 		nap 0.02
@@ -125,6 +126,7 @@ begin() {
 	HOME=$tmp/client XDG_CONFIG_HOME=$tmp/client/config XDG_STATE_HOME=$tmp/client/state \
 		"$PTCP" "$@" >out 2>err </dev/null &
 	job=$!
+	echo "$job" >>"$pids"
 	began_ms=$(now_ms)
 }
 
@@ -158,6 +160,7 @@ one_run() {
 	dir=$tmp/run$2
 	mkdir "$dir"
 	(
+		pids=/dev/null # the worker's group will do; by the end a number may be another's
 		differing=0
 		trap 'figures >>"$tmp/figures"; kill -KILL $(jobs -p) 2>/dev/null' EXIT
 		cd "$dir" || exit 1
@@ -185,7 +188,7 @@ fleet() {
 				one_run "$1" "$n"
 			done
 		) &
-		echo "-$!" >>"$tmp/pids"
+		echo "-$!" >>"$pids"
 	done
 	set +m
 	wait
