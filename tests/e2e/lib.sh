@@ -28,7 +28,7 @@ cleanup() {
 		kill -CONT "$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
 	done <"$tmp/pids"
-	grep -qs " $tmp/" /proc/mounts && umount "$tmp"/*/ 2>/dev/null
+	awk -v top="$tmp/" 'index($2, top) == 1 { print $2 }' /proc/mounts | xargs -r umount -l
 	chmod -R u+rwX "$tmp" 2>/dev/null
 	rm -rf "$tmp"
 }
