@@ -7,7 +7,9 @@
 #include "lib/party.h"
 #include "lib/links.h"
 #include "lib/stream.h"
+#include "store/owner.h"
 #include "store/walk.h"
+#include "store/xattr.h"
 
 #define WALK_BATCH 256
 
@@ -21,6 +23,9 @@ struct sending {
 	struct msg done;
 	struct io_job io;
 	struct walk_entry entry[WALK_BATCH];
+	struct owner *owner;        /* of these, where asked for; else NULL */
+	struct xattrs *xattrs;
+	char *lacking[WALK_BATCH];  /* what attribute does not travel, a sentence; else NULL */
 	unsigned n, most;           /* in this batch */
 	int result;                 /* of the last walk_next() */
 	bool listing, end;          /* on an I/O thread; the listing is complete */
@@ -28,7 +33,7 @@ struct sending {
 	uint64_t wire_bytes;        /* given to streams' channels */
 	unsigned asked;             /* sending_jobs.c: on I/O threads */
 	struct links links;
-	uint8_t attrs[WIRE_CONTROL_MAX]; /* of the entry that is being offered */
+	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* of the entry that is being offered */
 };
 
 /* What is being received: everything the store has to do that is not writing blocks goes through one

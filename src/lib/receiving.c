@@ -20,6 +20,8 @@ void item_free(struct item *t)
 	free(t->name);
 	free(t->target);
 	free(t->source);
+	free(t->owner);
+	xattrs_fini(&t->xattrs);
 	free(t->look.claimed);
 	free(t);
 }
@@ -133,6 +135,7 @@ static void do_work(struct item *t)
 		break;
 	case WORK_FINISH_DIR:
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
+		t->lacking = t->result > 0;
 		break;
 	case WORK_LET_GO:
 		if (t->keep)
@@ -164,7 +167,8 @@ static void complete(struct receiving *r)
 	for (t = r->batch; t != NULL; t = t->next) {
 		if (t->result < 0 || t->work < WORK_COMMIT || t->work > WORK_FINISH_DIR)
 			continue;
-		t->result = end++->result;
+		t->result = end->result;
+		t->lacking |= end++->lacking;
 		if (t->result == 0 && t->work == WORK_FINISH_DIR && t->source != NULL)
 			landing_unmark(t->dir, t->name);
 	}
@@ -302,6 +306,10 @@ static void work_done(struct party *p, struct item *t)
 	} else if (work == WORK_MKDIR || work == WORK_LOOK_DIR || work == WORK_ACCEPT) {
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 	} else {
+		if (t->lacking) {
+			why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+			receiving_warn(p, t, why.msg);
+		}
 		rcv_committed(rcv, t->id, NULL);
 	}
 }

@@ -1,6 +1,7 @@
 /* What the engine decides about entries that come: what will receive each, and its end. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/err.h"
 #include "lib/receiving_impl.h"
@@ -13,9 +14,38 @@ static void set_meta(struct party *p, struct meta *m, const struct wire_entry *f
 
 	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
 	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
+	/* At a server of root's they would be whatever a client likes to run as root. */
+	m->setid = (flags & WIRE_OPEN_SETID) != 0 && (p->o.open != NULL || geteuid() != 0);
 	m->mode = f->mode;
 	m->mtime.tv_sec = f->mtime_s;
 	m->mtime.tv_nsec = f->mtime_ns;
+}
+
+/* What of the attributes is to be set, and may be. */
+static bool take_attributes(struct party *p, struct item *t, const struct wire_attrs *a)
+{
+	uint32_t flags = session_open(p->session)->flags;
+	struct span rest = a->xattrs, name, value;
+
+	if ((flags & WIRE_OPEN_OWNER) != 0 && a->has_owner) {
+		if ((t->owner = calloc(1, sizeof *t->owner)) == NULL)
+			return false;
+		t->owner->uid = a->uid;
+		t->owner->gid = a->gid;
+		memcpy(t->owner->user, a->user.p, a->user.n);
+		memcpy(t->owner->group, a->group.p, a->group.n);
+		t->meta.owner = t->owner;
+		t->meta.owners = p->o.host->owners;
+	}
+	if ((flags & WIRE_OPEN_XATTR) == 0)
+		return true;
+	while (wire_xattr_next(&rest, &name, &value))
+		if (xattr_name_ok((const char *)name.p, name.n) &&
+		    xattrs_add(&t->xattrs, (const char *)name.p, name.n, value.p, value.n, NULL) == PTCP_ENOMEM)
+			return false;
+	if (t->xattrs.n > 0)
+		t->meta.xattrs = &t->xattrs;
+	return true;
 }
 
 static char *copy(struct span s)
@@ -105,7 +135,7 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 		t->dir = dir_ref(parent->self);
 		ok = (t->name = copy(f->name)) != NULL;
 	}
-	ok = ok && wire_attrs_decode(&a, f, NULL) == 0;
+	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && take_attributes(p, t, &a);
 	if (ok && f->type == WIRE_DIR)
 		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
 	if (ok && f->type == WIRE_FILE)

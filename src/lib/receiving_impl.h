@@ -39,10 +39,13 @@ struct item {
 	struct sink *sink;      /* of a file */
 	char *name, *target;
 	char *source;           /* of a top-level directory under another name: its own */
-	struct meta meta;
+	struct meta meta;       /* borrows from the next two */
+	struct owner *owner;
+	struct xattrs xattrs;
 	struct sink_look look;
 	struct mono look_since, look_at; /* while another session is in the way */
 	int result;
+	bool lacking;           /* done, but `why` is a warning */
 	struct ptcp_err why;
 };
 

@@ -33,16 +33,25 @@ static const char *path_text(const struct outgoing *o, char *out, size_t cap)
 
 int sending_new(struct party *p, struct ptcp_err *e)
 {
+	uint32_t flags = session_open(p->session)->flags;
 	int r;
 
 	if (p->snd != NULL)
 		return 0;
 	if ((p->snd = calloc(1, sizeof *p->snd)) == NULL)
 		return err_nomem(e);
-	if ((r = walk_new(&p->snd->walk, e)) < 0) {
-		free(p->snd);
-		p->snd = NULL;
-	}
+	p->snd->party = p;
+	if ((flags & WIRE_OPEN_OWNER) != 0)
+		p->snd->owner = calloc(WALK_BATCH, sizeof *p->snd->owner);
+	if ((flags & WIRE_OPEN_XATTR) != 0)
+		p->snd->xattrs = calloc(WALK_BATCH, sizeof *p->snd->xattrs);
+	if (((flags & WIRE_OPEN_OWNER) != 0 && p->snd->owner == NULL) ||
+	    ((flags & WIRE_OPEN_XATTR) != 0 && p->snd->xattrs == NULL))
+		r = err_nomem(e);
+	else
+		r = walk_new(&p->snd->walk, e);
+	if (r < 0)
+		sending_free(p);
 	return r;
 }
 
@@ -52,6 +61,8 @@ void sending_free(struct party *p)
 		return;
 	walk_free(p->snd->walk);
 	links_fini(&p->snd->links);
+	free(p->snd->owner);
+	free(p->snd->xattrs);
 	free(p->snd);
 	p->snd = NULL;
 }
@@ -139,7 +150,7 @@ const struct snd_ops sending_snd_ops = {
 
 /* ---- Listing ---- */
 
-static void listed(struct party *p, struct walk_entry *w);
+static void listed(struct party *p, unsigned i);
 
 /* On the control thread: a batch of the listing is here. */
 static void on_listed(struct msg *m)
@@ -152,8 +163,12 @@ static void on_listed(struct msg *m)
 	t->listing = false;
 	for (i = 0; i < t->n; i++) {
 		if (!p->over)
-			listed(p, &t->entry[i]);
+			listed(p, i);
 		walk_entry_fini(&t->entry[i]);
+		free(t->lacking[i]);
+		t->lacking[i] = NULL;
+		if (t->xattrs != NULL)
+			xattrs_fini(&t->xattrs[i]);
 	}
 	if (!p->over && t->result < 0) {
 		err_nomem(&why);
@@ -165,6 +180,20 @@ static void on_listed(struct msg *m)
 	party_pump(p);
 }
 
+/* On an I/O thread: what only some transfers keep. Links have no attributes of ours. */
+static void describe(struct sending *t, unsigned i)
+{
+	struct walk_entry *w = &t->entry[i];
+	struct ptcp_err why;
+
+	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
+		return;
+	if (t->owner != NULL)
+		owners_describe(t->party->o.host->owners, w->uid, w->gid, &t->owner[i]);
+	if (t->xattrs != NULL && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
+		t->lacking[i] = strdup(why.msg);
+}
+
 /* On an I/O thread. */
 static void list_batch(struct io_job *io)
 {
@@ -172,9 +201,8 @@ static void list_batch(struct io_job *io)
 	struct ptcp_err why;
 
 	t->n = 0;
-	do
-		t->result = walk_next(t->walk, &t->entry[t->n], &why);
-	while (t->result > 0 && ++t->n < t->most);
+	while (t->n < t->most && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
+		describe(t, t->n++);
 	t->done.run = on_listed;
 	loop_post(t->party->o.host->control, &t->done);
 }
@@ -190,7 +218,6 @@ void sending_pump(struct party *p)
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
 	t->most = room < WALK_BATCH ? room : WALK_BATCH;
-	t->party = p;
 	t->listing = true;
 	t->io.run = list_batch;
 	io_submit(p->o.host->io, &t->io);
@@ -234,11 +261,34 @@ static struct outgoing *outgoing_new(struct walk_entry *w, uint8_t type)
 	return o;
 }
 
+static struct span pack_xattrs(struct sending *t, const struct xattrs *x)
+{
+	struct xattr each;
+	size_t at = 0, n = 0;
+
+	while (xattrs_next(x, &at, &each))
+		n += wire_xattr_encode(t->packed + n,
+		    (struct span){ (const uint8_t *)each.name, each.name_n }, (struct span){ each.value, each.n });
+	return (struct span){ t->packed, n };
+}
+
 /* What not every entry has. */
-static struct span attributes(struct party *p, const struct outgoing *o, const struct link *link_to)
+static struct span attributes(struct party *p, const struct outgoing *o, const struct link *link_to,
+    unsigned i)
 {
 	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0 };
+	struct sending *t = p->snd;
 	size_t n;
+
+	if (link_to == NULL && t->owner != NULL) {
+		a.has_owner = true;
+		a.uid = t->owner[i].uid;
+		a.gid = t->owner[i].gid;
+		a.user = (struct span){ (const uint8_t *)t->owner[i].user, strlen(t->owner[i].user) };
+		a.group = (struct span){ (const uint8_t *)t->owner[i].group, strlen(t->owner[i].group) };
+	}
+	if (link_to == NULL && t->xattrs != NULL)
+		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
 
 	if (o->source != NULL) {
 		a.sparse = source_sparse(o->source);
@@ -246,15 +296,15 @@ static struct span attributes(struct party *p, const struct outgoing *o, const s
 		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1))
 			source_version(o->source, a.version);
 	}
-	assert(wire_attrs_bytes(&a) <= sizeof p->snd->attrs);
-	n = wire_attrs_encode(p->snd->attrs, &a);
-	return (struct span){ p->snd->attrs, n };
+	assert(wire_attrs_bytes(&a) <= sizeof t->attrs);
+	n = wire_attrs_encode(t->attrs, &a);
+	return (struct span){ t->attrs, n };
 }
 
 /* `link_to` of a HARDLINK; `first` of a file with other names, to be remembered. */
-static void offer(struct party *p, struct walk_entry *w, uint8_t type, struct link *link_to,
-    struct link *first)
+static void offer(struct party *p, unsigned i, uint8_t type, struct link *link_to, struct link *first)
 {
+	struct walk_entry *w = &p->snd->entry[i];
 	/* The name moves into the cookie; the frame borrows it from a copy. */
 	char name[256], target[WIRE_PATH_MAX + 1];
 	struct wire_entry f = {
@@ -278,7 +328,7 @@ static void offer(struct party *p, struct walk_entry *w, uint8_t type, struct li
 		return;
 	}
 	o->link = first;
-	f.attrs = attributes(p, o, link_to);
+	f.attrs = attributes(p, o, link_to, i);
 	if (type == WIRE_FILE) {
 		p->snd->files++;
 		p->snd->bytes += f.size_bytes;
@@ -300,19 +350,20 @@ static const char *path_there(const struct walk_entry *w, char *out)
 	return at + n;
 }
 
-static void offer_file(struct party *p, struct walk_entry *w)
+static void offer_file(struct party *p, unsigned i)
 {
+	struct walk_entry *w = &p->snd->entry[i];
 	struct links *links = &p->snd->links;
 	char path[PATH_BYTES];
 	struct link *l;
 
 	if (w->nlink < 2 || (session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0 ||
 	    !session_takes_links(p->session)) {
-		offer(p, w, WIRE_FILE, NULL, NULL);
+		offer(p, i, WIRE_FILE, NULL, NULL);
 		return;
 	}
 	if ((l = links_find(links, w->dev, w->ino)) != NULL && !l->failed) {
-		offer(p, w, WIRE_HARDLINK, l, NULL);
+		offer(p, i, WIRE_HARDLINK, l, NULL);
 		return;
 	}
 	if (l == NULL)
@@ -320,14 +371,18 @@ static void offer_file(struct party *p, struct walk_entry *w)
 	/* What cannot be remembered counts as failed: each other name is sent as a file. */
 	if (l != NULL)
 		l->failed = !links_set_path(links, l, path_there(w, path));
-	offer(p, w, WIRE_FILE, NULL, l);
+	offer(p, i, WIRE_FILE, NULL, l);
 }
 
-static void listed(struct party *p, struct walk_entry *w)
+static void listed(struct party *p, unsigned i)
 {
+	struct walk_entry *w = &p->snd->entry[i];
+
+	if (p->snd->lacking[i] != NULL)
+		not_sent(p, w, WIRE_NOTE_WARNING, p->snd->lacking[i]);
 	switch (w->type) {
 	case WALK_DIR:
-		offer(p, w, WIRE_DIR, NULL, NULL);
+		offer(p, i, WIRE_DIR, NULL, NULL);
 		break;
 	case WALK_DIR_END:
 		snd_leave(session_snd(p->session));
@@ -336,13 +391,13 @@ static void listed(struct party *p, struct walk_entry *w)
 		if (w->size_bytes > WIRE_FILE_MAX)
 			not_sent(p, w, WIRE_NOTE_FAILED, "larger than 256 TiB (split it)");
 		else
-			offer_file(p, w);
+			offer_file(p, i);
 		break;
 	case WALK_SYMLINK:
 		if ((session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0)
 			not_sent(p, w, WIRE_NOTE_WARNING, "a symbolic link: skipped");
 		else
-			offer(p, w, WIRE_SYMLINK, NULL, NULL);
+			offer(p, i, WIRE_SYMLINK, NULL, NULL);
 		break;
 	case WALK_SKIPPED:
 		not_sent(p, w, WIRE_NOTE_WARNING, w->why);

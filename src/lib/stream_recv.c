@@ -216,8 +216,9 @@ static int end_block(struct stream *s, struct ptcp_err *e)
 	}
 	if (s->sink == NULL)
 		return 1;
-	if (s->o.verify) {
+	if (s->o.verify || sink_has_journal(s->sink))
 		s->hash = hash_content(s->buf, s->block.length_bytes);
+	if (s->o.verify) {
 		if (end.check != hash_check(s->head + WIRE_HEADER_BYTES, s->hash)) {
 			add_news(s, RCV_BLOCK_BAD, none, NULL);
 			sink_unref(s->sink);

@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "store/fail.h"
 #include "store/part.h"
-#include "store/sink.h"
+#include "store/sink_impl.h"
 
 #define TRIES 16
 
@@ -52,33 +52,57 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 	return r;
 }
 
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *as_asked,
+    struct ptcp_err *e)
+{
+	int lacking = 0, r;
+	uint32_t uid, gid;
+
+	*as_asked = true;
+	if (m->xattrs != NULL && (lacking = xattrs_set(m->xattrs, d, name, fd, e)) < 0)
+		return lacking;
+	if (m->owner != NULL) {
+		owners_resolve(m->owners, m->owner, &uid, &gid);
+		if ((r = owner_set(d, name, fd, uid, gid, e)) < 0)
+			return r;
+		*as_asked = r > 0;
+	}
+	return lacking > 0;
+}
+
+static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool as_asked, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	struct stat st;
+	mode_t mode;
+
+	if (sys->fstat(at, &st) != 0)
+		return fail_sys(e, errno, d, NULL, "cannot examine the directory");
+	/* A setgid or sticky bit is the receiver's own, unless asked for. */
+	mode = owner_mode(m->mode, m->setid, as_asked) | (m->setid ? 0 : st.st_mode & 07000);
+	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
+	    errno != EOPNOTSUPP)
+		return fail_sys(e, errno, d, NULL, "cannot set the directory's mode");
+	return 0;
+}
+
 /* By the name ".", which works with a descriptor that is O_PATH too; the mode last
  * since it may forbid to look up even that. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
-	struct stat st;
-	mode_t mode;
-	int at, r = 0;
+	bool as_asked;
+	int at, r, lacking;
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	if (m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
+	r = lacking = meta_set_owner(m, d, NULL, at, &as_asked, e);
+	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
 	    errno != EOPNOTSUPP)
 		r = fail_sys(e, errno, d, NULL, "cannot set the directory's times");
-	if (r == 0 && m->set_mode) {
-		if (sys->fstat(at, &st) != 0) {
-			r = fail_sys(e, errno, d, NULL, "cannot examine the directory");
-		} else {
-			/* A setgid or sticky bit is the receiver's own. */
-			mode = (st.st_mode & 07000) | (m->mode & 0777);
-			if (mode != (st.st_mode & 07777) &&
-			    sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
-			    errno != EOPNOTSUPP)
-				r = fail_sys(e, errno, d, NULL, "cannot set the directory's mode");
-		}
-	}
+	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, as_asked, e)) == 0)
+		r = lacking;
 	dir_fd_done(d);
 	dir_changed(d);
 	return r;
@@ -104,6 +128,16 @@ static int link_beside(struct dir *parent, int at, const char *temp, const char 
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
+static int give_owner(const struct meta *m, struct dir *parent, int at, const char *link, struct ptcp_err *e)
+{
+	uint32_t uid, gid;
+	int r;
+
+	owners_resolve(m->owners, m->owner, &uid, &gid);
+	r = owner_set_at(parent, link, at, uid, gid, e);
+	return r < 0 && e != NULL && e->sys == ENOENT ? 0 : r; /* another transfer has taken it */
+}
+
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e)
 {
@@ -118,6 +152,10 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 	for (tries = 0;; tries++) {
 		if ((r = link_beside(parent, at, temp, name, target, e)) != 0)
 			break;
+		if (m->owner != NULL && (r = give_owner(m, parent, at, temp, e)) < 0) {
+			sys->unlinkat(at, temp, 0);
+			break;
+		}
 		if (m->set_mtime && sys->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
 		    errno != EPERM && errno != EOPNOTSUPP && errno != ENOENT) {
 			r = fail_sys(e, errno, parent, name, "cannot set the link's times");

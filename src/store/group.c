@@ -19,20 +19,26 @@ static bool cannot_hold(int sys)
 	return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS;
 }
 
+/* 1: something is lacking that only deserves a warning. */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
-	mode_t mode = s->meta.set_mode ? s->meta.mode & 0777 : 0666 & ~dir_umask(s->dir);
-	int fd = s->part.fd;
+	mode_t mode = 0666 & ~dir_umask(s->dir);
+	int fd = s->part.fd, lacking;
+	bool as_asked;
 
+	if ((lacking = meta_set_owner(&s->meta, s->dir, s->name, fd, &as_asked, e)) < 0)
+		return lacking;
+	if (s->meta.set_mode)
+		mode = owner_mode(s->meta.mode, s->meta.setid, as_asked);
 	if (s->end_bytes != s->size_bytes && sys->ftruncate(fd, (off_t)s->size_bytes) != 0)
 		return fail_sys(e, errno, s->dir, s->name, "cannot set its length");
 	if (sys->fchmod(fd, mode) != 0 && !cannot_hold(errno))
 		return fail_sys(e, errno, s->dir, s->name, "cannot set its mode");
 	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !cannot_hold(errno))
 		return fail_sys(e, errno, s->dir, s->name, "cannot set its times");
-	return 0;
+	return lacking;
 }
 
 /* A network file system may report a failed write only when a descriptor is
@@ -65,7 +71,7 @@ static int open_late(struct sink *s, struct ptcp_err *e)
 
 static int prepare(struct sink *s, struct ptcp_err *e)
 {
-	int r = 0;
+	int r = 0, lacking;
 
 	pthread_mutex_lock(&s->lock);
 	assert(s->state != SINK_DONE);
@@ -74,8 +80,8 @@ static int prepare(struct sink *s, struct ptcp_err *e)
 		r = sink_sicken(s, s->sick, e);
 	else if (s->part.fd < 0)
 		r = open_late(s, e);
-	if (r == 0 && (r = set_meta(s, e)) == 0)
-		r = flush(s, e);
+	if (r == 0 && (r = lacking = set_meta(s, e)) >= 0 && (r = flush(s, e)) == 0)
+		r = lacking;
 	if (r < 0)
 		s->state = s->sick != 0 ? SINK_SICK : SINK_OPEN;
 	pthread_mutex_unlock(&s->lock);
@@ -264,6 +270,8 @@ static void complete(struct store_end *of, unsigned n, bool sync)
 	for (i = 0; i < n; i++) {
 		of[i].synced = false;
 		of[i].result = of[i].sink != NULL ? prepare(of[i].sink, of[i].why) : 0;
+		if ((of[i].lacking = of[i].result > 0))
+			of[i].result = 0;
 	}
 	if (sync)
 		sync_data(of, n);

@@ -19,12 +19,18 @@
 #include <time.h>
 
 #include "core/digest.h"
-#include "store/dir.h"
+#include "store/owner.h"
+#include "store/xattr.h"
 
 struct meta {
 	bool set_mode, set_mtime;
-	uint32_t mode; /* only 0777 is used */
+	bool setid;    /* setuid, setgid and sticky of `mode` too, the first two if the owner could be set */
+	uint32_t mode; /* else only 0777 is used */
 	struct timespec mtime; /* the source's, set or not */
+	/* NULL: left as they are. Borrowed until the entry is complete. */
+	const struct owner *owner;
+	struct owners *owners;       /* with owner: who knows what it is here */
+	const struct xattrs *xattrs;
 };
 
 #define SINK_VERSION_BYTES 16
@@ -147,6 +153,7 @@ struct store_end {
 	struct dir *dir;      /* with sink NULL: where a link landed or a directory was made, or the directory that was finished */
 	int result;           /* 0 or a negative PTCP_E* */
 	struct ptcp_err *why; /* the caller's; may be NULL */
+	bool lacking;         /* with result 0: an extended attribute could not be kept, `why` names it */
 	bool synced;          /* the store's */
 };
 
@@ -168,13 +175,13 @@ void store_complete(struct store_end *of, unsigned n, enum store_sync sync);
  * (EEXIST). *made (NULL is fine): it was not there, so nothing is in it. */
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
     struct ptcp_err *e);
-/* Give a received directory its final mode and times, after all within it. Its
- * setuid, setgid and sticky bits stay as they are; what may not be set (EPERM, as
- * for a shared directory of somebody else) is left out. */
+/* Give a received directory its final attributes, mode and times, after all within it. Its
+ * setuid, setgid and sticky bits stay as they are unless `setid`; what may not be set (EPERM, as
+ * for a shared directory of somebody else) is left out. 1: so was an extended attribute, that `e` names. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
 /* A symbolic link, made beside and renamed over the target name; a directory in
- * the way fails (EISDIR). Only times of `m` are used. */
+ * the way fails (EISDIR). Only times and owner of `m` are used. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 

@@ -75,6 +75,11 @@ uint32_t sink_block_length(const struct sink *s, uint32_t block);
 /* Makes [off, off + n) read as zeros, by a hole if the file system has holes. */
 int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e);
 
+/* Extended attributes and owner, before mode and times. *as_asked: the owner is, if one was to be set. 1: an
+ * attribute was left out, that `e` names. */
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *as_asked,
+    struct ptcp_err *e);
+
 /* Begin what sink_verify_next() and sink_same_next() go on with; the first takes `claimed`
  * (a copy of the caller's). */
 int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *e);
