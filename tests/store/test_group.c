@@ -159,6 +159,36 @@ static void steps(void **state)
 	}
 }
 
+/* As many directories as files: the names go by one call, too. Where it fails each is asked. */
+static void many_directories(void **state)
+{
+	struct offer o = { "f", 100, 1, false };
+	struct dir *d[12];
+	unsigned i, way;
+
+	(void)state;
+	for (way = 0; way < 2; way++) {
+		memset(of, 0, sizeof of);
+		for (i = 0; i < 12; i++) {
+			assert_int_equal(store_mkdir(root, name_of(i), NULL, NULL, NULL), 0);
+			d[i] = dir_child(root, name_of(i));
+			of[i].sink = offer_sink(d[i], &o);
+			assert_int_equal(offer_write(of[i].sink, &o, 0, NULL), 0);
+		}
+		fx_heal();
+		if (way == 1)
+			fx_fail_always(FX_syncfs, EIO);
+		store_complete(of, 12, STORE_SYNC_GROUP);
+		assert_int_equal(fx_calls_of(FX_syncfs), 2);
+		assert_int_equal(fx_calls_of(FX_fsync), way == 0 ? 0 : 12 + 12 + 1);
+		for (i = 0; i < 12; i++) {
+			assert_int_equal(of[i].result, 0);
+			sink_unref(of[i].sink);
+			dir_unref(d[i]);
+		}
+	}
+}
+
 /* One file's failure is its own, whichever call it was. */
 static void one_fails(void **state)
 {
@@ -342,7 +372,8 @@ static void periodic(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		group_test(steps), group_test(one_fails), group_test(data_lost),
+		group_test(steps), group_test(many_directories), group_test(one_fails),
+		group_test(data_lost),
 		group_test(cannot_sync), group_test(name_lost), group_test(new_directories),
 		group_test(periodic),
 	};
