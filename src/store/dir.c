@@ -209,7 +209,8 @@ static int sync_one(struct dir *d, struct ptcp_err *e)
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	if (d->tree->sys->fsync(at) == 0 || sys_cannot_sync(errno))
+	/* EBADF: it may not be read, so we have it by O_PATH only. */
+	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
 		atomic_store(&d->synced, upto); /* of two at once the later may say less: no harm */
 	else
 		r = fail_sys(e, errno, d, NULL, "cannot make the directory's entries durable");

@@ -153,8 +153,9 @@ static int look_part(struct sink *s, int at, struct sink_look *out, struct ptcp_
 	return r;
 }
 
-/* The end came after the file had got its name and before its journal was removed. Should another transfer
- * begin just now it may lose its journal to us, and with that no more than its resumption. */
+/* The end came after the file had got its name and before its journal was removed. Should
+ * another transfer begin just now it may lose its journal to us, and with that no more than its
+ * resumption. */
 static void remove_stale_journal(struct sink *s, int at)
 {
 	const struct sys *sys = dir_sys(s->dir);

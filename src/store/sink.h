@@ -72,17 +72,17 @@ struct sink_look {
 
 /* What is there of an earlier run; at most once, before the first write; I/O threads. Not
  * called, an earlier part is emptied by the first write. After SINK_PART the part is ours and
- * all of it but the claimed blocks reads as zeros (holes where the file system has them), for the source may
- * have holes there, which nobody writes. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer
- * holds the part; sink_part_id() tells which part that is. */
+ * all of it but the claimed blocks reads as zeros (holes where the file system has them), for
+ * the source may have holes there, which nobody writes. PTCP_EIO with EWOULDBLOCK in e->sys:
+ * another transfer holds the part; sink_part_id() tells which part that is. */
 int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e);
 
 /* Whether a file of this size and mtime has the name, as far as can be told; for a dry run, which touches
  * nothing. I/O threads. */
 bool sink_like(struct sink *s);
 
-/* dev and inode of the part that this sink holds or was refused. False: none so far. The ids of two sinks are
- * the same if one is in the other's way. */
+/* dev and inode of the part that this sink holds or was refused. False: none so far. The ids of
+ * two sinks are the same if one is in the other's way. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
 struct sink_run { /* blocks [first, first + n) */
@@ -92,32 +92,35 @@ struct sink_run { /* blocks [first, first + n) */
 };
 #define SINK_RUNS 64
 
-/* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while others may write
- * the blocks that are missing. Each claimed block is told once. 1: there is more, 0: that was
- * all, or a negative PTCP_E*. I/O threads, one at a time. */
+/* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while others
+ * may write the blocks that are missing. Each claimed block is told once. 1: there is more, 0:
+ * that was all, or a negative PTCP_E*. I/O threads, one at a time. */
 int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n,
     struct ptcp_err *e);
 
 /* After SINK_SAME: reads about the next 16 MiB of the existing file. 1: there is more; 0: its
- * digest is in *sum; PTCP_ECHANGED: somebody changed or replaced it meanwhile. I/O threads, one at a time. */
+ * digest is in *sum; PTCP_ECHANGED: somebody changed or replaced it meanwhile. I/O threads, one
+ * at a time. */
 int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 
 /* ---- Writing ---- */
 
-/* Write n bytes at off; the first write of a file opens its part, the same name's
- * leftover of an earlier run truncated (unless sink_look() found it to be of use). off + n <= size, and with a journal one
- * whole block (asserted); `hash` is its content hash, for the journal alone. PTCP_ECANCELED
- * after store_complete() or sink_discard(). STORE_AGAIN: half of the descriptors this
- * process may have are parts and journals already; when some have been completed it goes on. */
+/* Write n bytes at off; the first write of a file opens its part, the same name's leftover of an
+ * earlier run truncated (unless sink_look() found it to be of use). off + n <= size, and with a
+ * journal one whole block (asserted); `hash` is its content hash, for the journal alone.
+ * PTCP_ECANCELED after store_complete() or sink_discard(). STORE_AGAIN: half of the descriptors
+ * this process may have are parts and journals already; when some have been completed it goes
+ * on. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
     struct ptcp_err *e);
 
 /* Whether sink_write() has a use for the hash. No I/O, never blocks. */
 bool sink_has_journal(const struct sink *s);
 
-/* Makes durable what was written until now, so that a power cut costs no more than what comes after; for large files
- * every few seconds, beside writers. I/O threads. On failure the file has failed: nothing of it can be written
- * or completed any more, and its journal forgets what had not been durable before. */
+/* Makes durable what was written until now, so that a power cut costs no more than what comes
+ * after; for large files every few seconds, beside writers. I/O threads. On failure the file has
+ * failed: nothing of it can be written or completed any more, and its journal forgets what had
+ * not been durable before. Of one file one at a time. */
 int sink_sync(struct sink *s, struct ptcp_err *e);
 
 /* ---- The end ---- */
@@ -129,11 +132,12 @@ int sink_commit(struct sink *s, struct ptcp_err *e);
  * after success of store_complete(). */
 void sink_discard(struct sink *s);
 
-/* Interrupted: part and journal stay for a later run if the journal holds anything, else as sink_discard(). */
+/* Interrupted: part and journal stay for a later run if the journal holds anything, else as
+ * sink_discard(). */
 void sink_keep(struct sink *s);
 
-/* As sink_discard(), without waiting, for a file that has nothing on disk yet: true if that was so, and from now on
- * nothing is written. False: sink_discard() or sink_keep() is due. */
+/* As sink_discard(), without waiting, for a file that has nothing on disk yet: true if that was
+ * so, and from now on nothing is written. False: sink_discard() or sink_keep() is due. */
 bool sink_give_up(struct sink *s);
 
 /* How many descriptors of parts and journals are open in this process. */
@@ -150,22 +154,23 @@ enum store_sync {
 
 struct store_end {
 	struct sink *sink;    /* a file to complete, or NULL */
-	struct dir *dir;      /* with sink NULL: where a link landed or a directory was made, or the directory that was finished */
+	struct dir *dir;      /* with sink NULL: where a link or directory was made, or what was finished */
 	int result;           /* 0 or a negative PTCP_E* */
 	struct ptcp_err *why; /* the caller's; may be NULL */
 	bool lacking;         /* with result 0: an extended attribute could not be kept, `why` names it */
 	bool synced;          /* the store's */
 };
 
-/* Completes files that are written, up to 1,000 at a time, and makes durable the names, links and
- * directories given with them, with all directories above. In steps, each for all: length, mode and times
- * (without set_mode the mode is 0666 less the umask; what the file system cannot hold, EPERM, EOPNOTSUPP for our own
- * file, is left out; an empty file is created here); data synced; renamed to the final name; directories synced;
- * descriptors closed, journals removed. A crash between any two leaves the old file, a part to resume, or the new
- * file. PTCP_EIO with EISDIR or EEXIST in sys if a directory, a device, FIFO or socket has
- * the name. A sync that fails is that file's failure; where a file system cannot sync, nothing is synced.
- * Of a failure before the renaming the part stays, and this may be called again (to no avail
- * if syncing failed), or sink_discard() or sink_keep(); once after success. */
+/* Completes files that are written, up to 1,000 at a time, and makes durable the names, links
+ * and directories given with them, with all directories above. In steps, each for all: length,
+ * mode and times (without set_mode the mode is 0666 less the umask; what the file system cannot
+ * hold, EPERM, EOPNOTSUPP for our own file, is left out; an empty file is created here); data
+ * synced; renamed to the final name; directories synced; descriptors closed, journals removed. A
+ * crash between any two leaves the old file, a part to resume, or the new file. PTCP_EIO with
+ * EISDIR or EEXIST in sys if a directory, a device, FIFO or socket has the name. A sync that
+ * fails is that file's failure; where a file system cannot sync, nothing is synced. Of a failure
+ * before the renaming the part stays, and this may be called again (to no avail if syncing
+ * failed), or sink_discard() or sink_keep(); once after success. */
 void store_complete(struct store_end *of, unsigned n, enum store_sync sync);
 
 /* A directory: made if it is not there, at once with the mode of `m` and u+rwx, so

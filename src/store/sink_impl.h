@@ -65,9 +65,9 @@ void sink_leave(struct sink *s, uint64_t end_bytes);
  * change the times that are about to be set), and nothing follows. */
 void sink_stop_writers(struct sink *s, enum sink_state state);
 
-/* With s->lock held and no writers: syncing failed with this errno. The kernel may have dropped what it could not write and
- * yet show it to who reads it back: what was not durable before is forgotten. Returns a
- * PTCP_E*. */
+/* With s->lock held and no writers: syncing failed with this errno. The kernel may have dropped
+ * what it could not write and yet show it to who reads it back: what was not durable before is
+ * forgotten. Returns a PTCP_E*. */
 int sink_sicken(struct sink *s, int sys, struct ptcp_err *e);
 
 /* Of a file with blocks: */

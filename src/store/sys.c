@@ -61,5 +61,5 @@ const struct sys sys_real = {
 
 bool sys_cannot_sync(int sys)
 {
-	return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS || sys == EBADF;
+	return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS;
 }

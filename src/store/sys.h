@@ -51,9 +51,8 @@ struct sys {
 
 extern const struct sys sys_real;
 
-/* Whether this errno of a sync means that the file system knows no such thing, or the
- * descriptor does not allow it (O_PATH, of a directory that may not be read), rather than
- * that data was lost. EROFS is not among them: we have just written there, and ext4 says so
+/* Whether this errno of a sync means that the file system knows no such thing rather than that
+ * data was lost. EROFS is not among them: we have just written there, and ext4 says so
  * when it gave up its own journal. */
 bool sys_cannot_sync(int sys);
 

@@ -10,8 +10,8 @@
 
 #define STEP_BYTES (16u << 20)
 
-/* The journal is read from its end, so that the first record seen of a block is the one that holds; sorted
- * by block within a batch, as the disk likes it. */
+/* The journal is read from its end, so that the first record seen of a block is the one that
+ * holds; sorted by block within a batch, as the disk likes it. */
 struct verifying {
 	uint64_t slot; /* records from here on have been read */
 	struct journal_record of[JOURNAL_READ];

@@ -17,6 +17,10 @@ int fx_setup(void **state);
 int fx_teardown(void **state);
 #define fx_test(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 
+/* For tests of many thousand files: from now on that directory is made in memory, if there is
+ * such a place and TMPDIR does not say otherwise. */
+void fx_in_memory(void);
+
 /* "PATH/below" of that directory; one of a few buffers used in turn. */
 const char *fx_path(const char *below);
 

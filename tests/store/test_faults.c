@@ -325,5 +325,7 @@ static void sending(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { fx_test(receiving), fx_test(sending) };
+
+	fx_in_memory();
 	return cmocka_run_group_tests_name("store/faults", tests, NULL, NULL);
 }

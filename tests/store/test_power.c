@@ -271,5 +271,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(cuts, fx_setup, teardown) };
+
+	fx_in_memory();
 	return cmocka_run_group_tests_name("store/power", tests, NULL, NULL);
 }
