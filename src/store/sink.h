@@ -24,9 +24,9 @@
 
 struct meta {
 	bool set_mode, set_mtime;
-	bool setid;    /* setuid, setgid and sticky of `mode` too, the first two if the owner could be set */
-	uint32_t mode; /* else only 0777 is used */
+	uint32_t mode;         /* only 0777 is used without `setid` */
 	struct timespec mtime; /* the source's, set or not */
+	bool setid;            /* setuid, setgid and sticky too, the first two if the owner could be set */
 	/* NULL: left as they are. Borrowed until the entry is complete. */
 	const struct owner *owner;
 	struct owners *owners;       /* with owner: who knows what it is here */

@@ -16,7 +16,8 @@ struct sink_opts offer_opts(const struct offer *o)
 
 struct sink *offer_sink(struct dir *d, const struct offer *o)
 {
-	struct meta m = { true, true, 0644, { 1000 + o->version, 5 } };
+	struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0644,
+	    .mtime = { 1000 + o->version, 5 } };
 	struct sink_opts opts = offer_opts(o);
 
 	return sink_new(d, o->name, o->size_bytes, &m, &opts);

@@ -11,7 +11,8 @@
 
 static struct tree *tree;
 static struct dir *root;
-static const struct meta full = { true, true, 07751, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 07751,
+	.mtime = { 1000, 1 } };
 static const struct meta plain;
 
 static int setup(void **state)

@@ -29,7 +29,8 @@ static const struct offer files[FILES] = {
 };
 static struct offer replaced_before;
 
-static const struct meta meta = { true, true, 0755, { 1000, 1 } };
+static const struct meta meta = { .set_mode = true, .set_mtime = true, .mode = 0755,
+	.mtime = { 1000, 1 } };
 
 /* ---- Receiving ---- */
 

@@ -22,7 +22,8 @@
 static struct tree *tree;
 static struct dir *root;
 static atomic_bool stop;
-static const struct meta full = { true, true, 0755, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0755,
+	.mtime = { 1000, 1 } };
 
 static void *swapper(void *arg)
 {

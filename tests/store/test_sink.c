@@ -464,7 +464,8 @@ static void discard(void **state)
 	assert_int_equal(fx_count(""), 1);
 }
 
-static const struct meta full = { true, true, 0644, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0644,
+	.mtime = { 1000, 1 } };
 
 /* Receives f in blocks and, if that works, commits; else gives up. */
 static int attempt(int pieces, struct ptcp_err *e)

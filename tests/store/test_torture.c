@@ -38,7 +38,8 @@ WRAP(strdup, char *, (const char *s), (s))
 WRAP(strndup, char *, (const char *s, size_t n), (s, n))
 
 static struct dir *root;
-static const struct meta full = { true, true, 0755, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0755,
+	.mtime = { 1000, 1 } };
 
 static int a_tree(void)
 {
