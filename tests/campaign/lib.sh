@@ -6,8 +6,8 @@
 #   LONG     set for the long form
 #   RUNS     how many, instead of the form's number
 #   WORKERS  how many at a time (4: they wait more than they compute)
-#   RESUME   seconds of data that a kill may cost, the journal's interval; switches on what can hold
-#            only since cut-off transfers are resumed; empty switches that off
+#   RESUME   ms of data that a kill may cost, the journal's interval; switches on what can hold only since
+#            cut-off transfers are resumed; empty switches that off
 
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
 : "${LONG=}" "${SEED:=1}" "${WORKERS:=4}" "${RESUME=}"
