@@ -10,7 +10,7 @@
 #            cut-off transfers are resumed; empty switches that off
 
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
-: "${LONG=}" "${SEED:=1}" "${WORKERS:=4}" "${RESUME=}"
+: "${LONG=}" "${SEED:=1}" "${WORKERS:=4}" "${RESUME=1000}"
 
 chaos=$BUILD/tests/campaign/chaos
 payloads=$tmp/payloads

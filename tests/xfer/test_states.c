@@ -13,7 +13,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(END) X(TOTALS) X(NOTE) \
+	X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -97,14 +97,15 @@ static void put(struct one *o, enum frame f, uint64_t id)
 {
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
-	struct wire_note note = { .kind = WIRE_NOTE_WARNING };
+	struct wire_note note = { .kind = f == F_NOTE_FAILED ? WIRE_NOTE_FAILED : WIRE_NOTE_WARNING };
 	struct wire_done done = { id };
 	struct wire_file_end file_end = { id, { 0, 0 } };
 
 	switch (f) {
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
-	case F_NOTE:         ONE_PUT(o, note, &note); break;
+	case F_NOTE:
+	case F_NOTE_FAILED:  ONE_PUT(o, note, &note); break;
 	case F_ALL:          one_answer(o, id, WIRE_SEND_ALL); break;
 	case F_NONE:         one_answer(o, id, WIRE_SEND_NONE); break;
 	case F_PARTS:        one_answer(o, id, WIRE_SEND_PARTS); break;
@@ -230,9 +231,9 @@ static void sessions(void **state)
 		{ "OPENING", at_opening, " OPENED " },
 		{ "ASKED", at_asked, " OPEN " },
 		{ "JUDGING", at_judging, "" },
-		{ "RUNNING, sending", at_sending, "" },
-		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
-		{ "ENDING", at_ending, " END " },
+		{ "RUNNING, sending", at_sending, " NOTE " },
+		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "ENDING", at_ending, " END NOTE " },
 		{ "ENDED", at_ended, "" },
 		{ "FAILED", at_failed, "" },
 	};
@@ -425,30 +426,30 @@ static uint64_t retired(struct one *o)
 static void sent_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL " },
-		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL " },
-		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL " },
-		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL " },
-		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL " },
-		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL " },
-		{ "COMPARING", comparing, " FAIL " },
-		{ "COMPARED", compared, " ALL NONE PARTS FAIL " },
-		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL " },
-		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL " },
-		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL " },
-		{ "OFFERED, a directory", offered_dir, " ALL FAIL " },
-		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
-		{ "SENDING all", sending_all, " NEED ACK FAIL " },
-		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL " },
-		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
-		{ "CHECKING", checking, " FAIL " },
-		{ "FINISHING, a file", finishing, " DONE FAIL " },
-		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
-		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
-		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
-		{ "MADE", made, " FAIL " },
-		{ "LOST", lost, "" },
-		{ "retired", retired, "" },
+		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE " },
+		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE " },
+		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE " },
+		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE " },
+		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE " },
+		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE " },
+		{ "COMPARING", comparing, " FAIL NOTE " },
+		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE " },
+		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE " },
+		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE " },
+		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE " },
+		{ "SENDING all", sending_all, " NEED ACK FAIL NOTE " },
+		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL NOTE " },
+		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE " },
+		{ "CHECKING", checking, " FAIL NOTE " },
+		{ "FINISHING, a file", finishing, " DONE FAIL NOTE " },
+		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE " },
+		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE " },
+		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE " },
+		{ "MADE", made, " FAIL NOTE " },
+		{ "LOST", lost, " NOTE " },
+		{ "retired", retired, " NOTE " },
 	};
 
 	(void)state;
@@ -628,26 +629,26 @@ static uint64_t unheard(struct one *o)
 static void received_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "WAITING, a file", waiting, " TOTALS NOTE ENTRY_NEW ENTRY_LINK " },
-		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE " },
-		{ "PREPARING", preparing, " TOTALS NOTE ENTRY_NEW ENTRY_LINK " },
-		{ "RECEIVING", receiving, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "RECEIVING, sparse", receiving_sparse, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL HOLE " },
-		{ "RECEIVING parts", receiving_parts, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL HOLE " },
-		{ "COMPARING", comparing_here, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
-		{ "COMPARING, told", comparing_told, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "PREPARING again", prepared_anew, " TOTALS NOTE ENTRY_NEW ENTRY_LINK " },
-		{ "WAITING, a hard link", waiting_link, " TOTALS NOTE ENTRY_NEW " },
-		{ "COMPLETE", complete, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
-		{ "COMMITTING, a file", committing, " TOTALS NOTE ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "COMMITTING, a link", committing_link, " TOTALS NOTE ENTRY_NEW " },
-		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE ENTRY_NEW " },
-		{ "OPEN", open_dir, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE DIR_END " },
-		{ "OPEN, not empty", open_with_child, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE " },
+		{ "WAITING, a file", waiting, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
+		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE " },
+		{ "PREPARING", preparing, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
+		{ "RECEIVING", receiving, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "RECEIVING, sparse", receiving_sparse, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL HOLE " },
+		{ "RECEIVING parts", receiving_parts, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL HOLE " },
+		{ "COMPARING", comparing_here, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
+		{ "COMPARING, told", comparing_told, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "PREPARING again", prepared_anew, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
+		{ "WAITING, a hard link", waiting_link, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
+		{ "COMPLETE", complete, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
+		{ "COMMITTING, a file", committing, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "COMMITTING, a link", committing_link, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
+		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
+		{ "OPEN", open_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE DIR_END " },
+		{ "OPEN, not empty", open_with_child, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE " },
 		/* What it is told of it was on its way; whether it was a directory is forgotten. END: its
 		 * count of files is another. */
-		{ "retired", retired_file, " TOTALS NOTE ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
-		{ "never heard of", unheard, " TOTALS NOTE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "retired", retired_file, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
+		{ "never heard of", unheard, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
 	};
 
 	(void)state;
