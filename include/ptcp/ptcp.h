@@ -78,6 +78,9 @@ enum ptcp_event_type {
 	PTCP_EVENT_WARNING,  /* text */
 };
 
+/* What keeps the ends: what is there already is read and hashed, what came is written to the disk. */
+enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
+
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
 struct ptcp_event {
@@ -102,6 +105,9 @@ struct ptcp_event {
 	/* WARNING: sentence; FILE: why it failed or was skipped, or NULL; STREAMS: reason */
 	const char *text;
 	int code;                     /* FILE failed: a PTCP_E* */
+	/* PROGRESS */
+	enum ptcp_activity activity;
+	uint64_t resumed_bytes;       /* of `bytes`, what was there already and verified */
 };
 
 /* Called on the thread that runs the transfer; everything in ev is valid only during

@@ -183,7 +183,7 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->no_resume = a->no_resume;
 	o->fsync = a->fsync;
 	o->dry_run = a->dry_run;
-	o->file_events = a->connect.talk.json;
+	o->file_events = a->connect.talk.json || a->dry_run;
 }
 
 static void cancel(void *handle)
@@ -202,6 +202,7 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	o.event = output_event;
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
+	out->dry_run = a->dry_run;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
 	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)

@@ -43,7 +43,7 @@ struct ptcp_transfer {
 	char peer[SOCK_TEXT_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
 	bool unknown;                   /* the host is not known: ask, then connect again */
 	uint64_t warnings;
-	struct { struct mono at; uint64_t bytes; } sample[RATE_SAMPLES];
+	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct party_progress last;
 	double seconds;

@@ -18,12 +18,30 @@ static void emit(struct ptcp_transfer *t, struct ptcp_event *ev)
 		t->o.event(t->o.arg, ev);
 }
 
-static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
+/* The rate is of what came over; but what is found there brings the end nearer as well. */
+static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
-	unsigned i = t->n_samples % RATE_SAMPLES, first;
-	double s;
+	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i;
+	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, found;
 
+	ev->eta_s = -1;
+	if (t->n_samples > 0 && s > 0) {
+		all = (double)(ev->bytes - t->sample[first].bytes) / s;
+		found = (double)(ev->resumed_bytes - t->sample[first].resumed_bytes) / s;
+		ev->rate_bps = 8.0 * (all > found ? all - found : 0);
+		/* The peer's total may be anything. */
+		if (ev->total_known && all > 0 && ev->total_bytes >= ev->bytes)
+			ev->eta_s = (double)(ev->total_bytes - ev->bytes) / all;
+	}
+	t->sample[i].at = now;
+	t->sample[i].bytes = ev->bytes;
+	t->sample[i].resumed_bytes = ev->resumed_bytes;
+	t->n_samples++;
+}
+
+static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
+{
 	t->last = party_progress(t->party);
 	ev->bytes = t->last.bytes;
 	ev->total_bytes = t->last.total_bytes;
@@ -31,16 +49,9 @@ static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 	ev->files = t->last.files;
 	ev->total_files = t->last.total_files;
 	ev->streams = t->last.streams;
-	first = t->n_samples < RATE_SAMPLES ? 0 : i;
-	s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9;
-	if (t->n_samples > 0 && s > 0)
-		ev->rate_bps = 8.0 * (double)(ev->bytes - t->sample[first].bytes) / s;
-	t->sample[i].at = now;
-	t->sample[i].bytes = ev->bytes;
-	t->n_samples++;
-	/* The peer's total may be anything. */
-	ev->eta_s = ev->total_known && ev->rate_bps > 0 && ev->total_bytes >= ev->bytes ?
-	    8.0 * (double)(ev->total_bytes - ev->bytes) / ev->rate_bps : -1;
+	ev->activity = t->last.activity;
+	ev->resumed_bytes = t->last.resumed_bytes;
+	measure_rate(t, ev);
 }
 
 void client_show_progress(struct ptcp_transfer *t)

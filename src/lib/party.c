@@ -53,6 +53,8 @@ static enum wire_busy busy(void *arg)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (p->stream[i] != NULL && stream_on_disk(p->stream[i]))
 			return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
+	if (p->snd != NULL && p->snd->comparing > 0)
+		return WIRE_VERIFYING;
 	if (p->snd != NULL && !sending_idle(p))
 		return WIRE_READING;
 	return p->rcv != NULL ? receiving_busy(p) : WIRE_IDLE;
@@ -309,6 +311,19 @@ void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)
 	party_pump(p);
 }
 
+/* What keeps either end when no bytes move. */
+static enum ptcp_activity activity(const struct party *p)
+{
+	enum wire_busy ours = p->running && !p->over ? busy((void *)(uintptr_t)p) : WIRE_IDLE;
+	enum wire_busy theirs = session_peer_busy(p->session);
+
+	if (ours == WIRE_SYNCING || theirs == WIRE_SYNCING)
+		return PTCP_SYNCING;
+	if (ours == WIRE_VERIFYING || theirs == WIRE_VERIFYING)
+		return PTCP_VERIFYING;
+	return PTCP_TRANSFERRING;
+}
+
 struct party_progress party_progress(const struct party *p)
 {
 	struct party_progress g = { .streams = p->n_up, .streams_most = p->n_most };
@@ -316,6 +331,7 @@ struct party_progress party_progress(const struct party *p)
 	struct rcv_stats r;
 
 	g.failed = session_failed(p->session);
+	g.activity = activity(p);
 	if (p->snd != NULL && session_snd(p->session) != NULL) {
 		s = snd_stats(session_snd(p->session));
 		g.bytes = s.acked_bytes;

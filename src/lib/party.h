@@ -90,6 +90,7 @@ struct party_progress {
 	uint64_t wire_bytes, resumed_bytes, file_bytes;
 	bool total_known;
 	unsigned streams, streams_most;
+	enum ptcp_activity activity;
 };
 struct party_progress party_progress(const struct party *p);
 

@@ -31,7 +31,7 @@ struct sending {
 	bool listing, end;          /* on an I/O thread; the listing is complete */
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* given to streams' channels */
-	unsigned asked;             /* sending_jobs.c: on I/O threads */
+	unsigned asked, comparing;  /* sending_jobs.c: on I/O threads; of these, hashing */
 	struct links links;
 	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* of the entry that is being offered */
 };

@@ -80,7 +80,7 @@ enum wire_busy receiving_busy(const struct party *p)
 
 	if (r->batch != NULL)
 		return atomic_load(&r->completing) && r->sync != STORE_SYNC_NONE ? WIRE_SYNCING : WIRE_WRITING;
-	if (r->n_reading > 0)
+	if (r->n_reading > 0 || !list_empty(&r->readers))
 		return WIRE_VERIFYING;
 	if (r->n_syncing > 0)
 		return WIRE_SYNCING;

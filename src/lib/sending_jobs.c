@@ -26,6 +26,7 @@ struct asked {
 static void done(struct asked *a)
 {
 	a->party->snd->asked--;
+	a->party->snd->comparing -= a->ask == ASK_COMPARE;
 	source_unref(a->source);
 	free(a->holes);
 	free(a);
@@ -130,6 +131,7 @@ static void ask(struct party *p, void *cookie, uint64_t id, enum ask what)
 	a->io.run = answer;
 	sum_init(&a->sum, wire_grid_bytes(source_size_bytes(a->source)), NULL);
 	p->snd->asked++;
+	p->snd->comparing += what == ASK_COMPARE;
 	io_submit(p->o.host->io, &a->io);
 }
 

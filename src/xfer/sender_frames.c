@@ -36,6 +36,7 @@ static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 	if ((f = snd_find(s, a.id)) == NULL || !answer_fits(s, f, a.verdict))
 		return violation("ANSWER", e);
 	if (a.verdict == WIRE_SEND_NONE) {
+		s->stats.acked_bytes += f->size_bytes;
 		s->stats.resumed_bytes += f->size_bytes;
 		snd_end(s, f, SND_SKIPPED, NULL);
 	} else if (a.verdict == WIRE_COMPARE) {

@@ -20,6 +20,8 @@ static const char *const state_names[] = {
 #undef X
 };
 
+#define TELL_NS (200 * NS_PER_MS) /* between PINGs at the least */
+
 struct session {
 	struct session_opts o;
 	enum state state;
@@ -33,6 +35,7 @@ struct session {
 	uint32_t peer_entries;
 	bool peer_links;                 /* it takes HARDLINK entries */
 	uint64_t noted_failures;
+	enum wire_busy told_busy, peer_busy;
 	struct wire_end end;             /* the sender's, at the receiver */
 	struct mono last_ping, last_heard, last_progress;
 };
@@ -305,6 +308,9 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 		s->last_progress = now;
 		if (s->snd != NULL)
 			snd_excuse(s->snd, now);
+		s->peer_busy = (enum wire_busy)f.busy;
+	} else {
+		s->peer_busy = WIRE_IDLE;
 	}
 	return 0;
 }
@@ -442,9 +448,31 @@ static bool waiting(const struct session *s)
 	return s->state != RUNNING || s->snd == NULL || snd_stats(s->snd).live > 0;
 }
 
+/* Judging is looking at the disk, too. */
+static enum wire_busy busy(const struct session *s)
+{
+	return s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
+}
+
+/* What the peer's user wants to see of it at once: nothing moves meanwhile. */
+static bool worth_telling(enum wire_busy b)
+{
+	return b == WIRE_SYNCING || b == WIRE_VERIFYING;
+}
+
+/* How long after the last PING the next is due. */
+static uint64_t ping_after_ns(const struct session *s, enum wire_busy now)
+{
+	uint64_t regular = s->peer_timeout_ns / 3;
+
+	if (now == s->told_busy || (!worth_telling(now) && !worth_telling(s->told_busy)))
+		return regular;
+	return regular < TELL_NS ? regular : TELL_NS;
+}
+
 struct mono session_deadline(const struct session *s)
 {
-	struct mono at = mono_add_ns(s->last_ping, s->peer_timeout_ns / 3), t;
+	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s))), t;
 
 	if (session_over(s))
 		return MONO_NEVER;
@@ -463,12 +491,11 @@ struct mono session_deadline(const struct session *s)
 
 static void check_time(struct session *s, struct mono now)
 {
+	enum wire_busy doing = busy(s);
+	struct wire_ping ping = { (uint8_t)doing, 0 };
 	struct ptcp_err e;
-	/* Judging is looking at the disk, too. */
-	enum wire_busy busy = s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
-	struct wire_ping ping = { (uint8_t)busy, 0 };
 
-	if (busy != WIRE_IDLE || !waiting(s))
+	if (doing != WIRE_IDLE || !waiting(s))
 		s->last_progress = now;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
 		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
@@ -480,7 +507,8 @@ static void check_time(struct session *s, struct mono now)
 		    "(check the network and the other host, then run it again)",
 		    (double)s->o.timeout_ns / 1e9);
 		fail(s, &e, true);
-	} else if (mono_diff_ns(now, s->last_ping) >= s->peer_timeout_ns / 3) {
+	} else if (mono_diff_ns(now, s->last_ping) >= ping_after_ns(s, doing)) {
+		s->told_busy = doing;
 		ping.tick = ++s->ticks;
 		OUTBOX_PUT(&s->out, ping, PING, &ping);
 		s->last_ping = now;
@@ -512,3 +540,5 @@ void session_tick(struct session *s, struct mono now)
 		fail(s, &e, true);
 	}
 }
+
+enum wire_busy session_peer_busy(const struct session *s) { return s->peer_busy; }

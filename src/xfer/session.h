@@ -76,6 +76,8 @@ struct snd *session_snd(struct session *s); /* NULL unless sending and agreed */
 struct rcv *session_rcv(struct session *s); /* NULL unless receiving and agreed */
 /* Sender: whether the peer takes HARDLINK entries; else other names of a file are sent as files. */
 bool session_takes_links(const struct session *s);
+/* What the peer's disk keeps it with, by its last word. */
+enum wire_busy session_peer_busy(const struct session *s);
 bool session_over(const struct session *s);
 /* What was asked for: the starter's own, or the peer's OPEN (paths only during ops.open). */
 const struct wire_open *session_open(const struct session *s);

@@ -614,7 +614,7 @@ void world_agreed(struct world *w)
 		node_agreed(w, n);
 		failed += n->told == 1 && n->fate == SND_FAILED;
 		files += n->type == WIRE_FILE && n->fate != SND_FAILED;
-		done_bytes += n->fate == SND_DONE ? n->size_bytes : 0;
+		done_bytes += n->fate == SND_DONE || n->fate == SND_SKIPPED ? n->size_bytes : 0;
 	}
 	assert_int_equal(session_files(s), files);
 	assert_int_equal(session_files(r), files);
