@@ -58,6 +58,9 @@ struct rcv_ops {
 	 * (or was, when `skipped`); else it failed, and what has been written of it is to be removed. */
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
+	/* The file that was to be compared is the same: see to its mode and the like. Answer with
+	 * rcv_prepared() (RCV_HAVE_IT or RCV_REFUSE), not from within. NULL: there is nothing to see to. */
+	void (*same)(void *arg, uint64_t id, void *cookie);
 };
 
 struct rcv_opts {

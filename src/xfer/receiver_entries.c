@@ -155,7 +155,11 @@ void rcv_try_compare(struct rcv *r, struct item *f)
 	if (!f->has_own || !f->has_digest)
 		return;
 	if (!f->unreadable && digest_equal(f->sum, f->wanted)) {
-		verdict(r, f, RCV_HAVE_IT, NULL, NULL);
+		f->state = PREPARING;
+		if (r->o.ops->same != NULL)
+			r->o.ops->same(r->o.arg, f->id, f->cookie);
+		else
+			verdict(r, f, RCV_HAVE_IT, NULL, NULL);
 		return;
 	}
 	f->sum = f->wanted = (struct digest){ 0, 0 };
