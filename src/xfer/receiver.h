@@ -59,7 +59,7 @@ struct rcv_ops {
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
 	/* The file that was to be compared is the same: see to its mode and the like. Answer with
-	 * rcv_prepared() (RCV_HAVE_IT or RCV_REFUSE), not from within. NULL: there is nothing to see to. */
+	 * rcv_prepared() (RCV_HAVE_IT or RCV_REFUSE), not from within. */
 	void (*same)(void *arg, uint64_t id, void *cookie);
 };
 

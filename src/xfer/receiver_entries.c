@@ -156,10 +156,7 @@ void rcv_try_compare(struct rcv *r, struct item *f)
 		return;
 	if (!f->unreadable && digest_equal(f->sum, f->wanted)) {
 		f->state = PREPARING;
-		if (r->o.ops->same != NULL)
-			r->o.ops->same(r->o.arg, f->id, f->cookie);
-		else
-			verdict(r, f, RCV_HAVE_IT, NULL, NULL);
+		r->o.ops->same(r->o.arg, f->id, f->cookie);
 		return;
 	}
 	f->sum = f->wanted = (struct digest){ 0, 0 };
