@@ -112,6 +112,7 @@ bool rcv_idle(const struct rcv *r);
 struct rcv_stats {
 	uint64_t bytes;          /* verified and written, found here, or holes */
 	uint64_t resumed_bytes;  /* of these, found here: claimed and verified, or all of the file */
+	uint64_t hole_bytes;     /* of these, neither sent nor found */
 	uint64_t files, file_bytes;
 	uint64_t failed;
 	uint32_t live;
