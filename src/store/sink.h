@@ -195,8 +195,8 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Another name of a regular file, which is at `path` below `base`: made beside and renamed over the
- * target name, unless that is a name of the same file already. */
+/* Another name of a regular file, which is at `path` below `base` (".." and links on the way are refused):
+ * made beside and renamed over the target name, unless that is a name of the same file already. */
 int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
     struct ptcp_err *e);
 

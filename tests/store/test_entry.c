@@ -211,7 +211,7 @@ static void hardlinks(void **state)
 /* Nothing but a regular file below the base gets another name. */
 static void hardlinks_refused(void **state)
 {
-	static const char *const paths[] = { "", "/", "..", ".", "d/..", "../x", "d/../f", "/f", "f/", "none",
+	static const char *const paths[] = { "", "/", "..", ".", "d/..", "../f", "d/../../f", "/../f", "f/", "none",
 		"none/f", "d", "soft", "p", "out/f", "f/f" };
 	struct dir *base = dir_child(root, "base");
 	struct ptcp_err e;
@@ -229,7 +229,8 @@ static void hardlinks_refused(void **state)
 	assert_int_equal(mkfifo(fx_path("base/p"), 0600), 0);
 	for (i = 0; i < sizeof paths / sizeof *paths; i++) {
 		e.code = 0;
-		assert_true(store_hardlink(base, paths[i], base, "new", &e) < 0);
+		if (store_hardlink(base, paths[i], base, "new", &e) >= 0)
+			fail_msg("%s", paths[i]);
 		assert_int_not_equal(e.code, 0);
 		assert_false(fx_exists("base/new"));
 	}
