@@ -60,11 +60,12 @@ store_TESTS := dir hash io walk source owner xattr journal sink resume group ent
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
-lib_TESTS   := api
+lib_TESTS   := api links
 cli_TESTS   := options output command cmd_plan
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
-	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_failures \
+	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
+	tests/e2e/test_resume tests/e2e/test_failures \
 	tests/e2e/test_disk tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent

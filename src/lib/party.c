@@ -347,7 +347,7 @@ struct party_progress party_progress(const struct party *p)
 		g.bytes = r.bytes;
 		g.files = r.files;
 		g.file_bytes = r.file_bytes;
-		g.wire_bytes = r.bytes - r.resumed_bytes;
+		g.wire_bytes = r.bytes - r.resumed_bytes - r.hole_bytes;
 		g.resumed_bytes = r.resumed_bytes;
 		g.total_bytes = p->rcv->total_bytes;
 		g.total_files = p->rcv->total_files;

@@ -119,6 +119,10 @@ static void do_work(struct item *t)
 	case WORK_LOOK:
 		t->result = sink_look(t->sink, &t->look, &t->why);
 		break;
+	case WORK_REFRESH:
+		t->result = sink_refresh(t->sink, &t->why);
+		t->lacking = t->result > 0;
+		break;
 	case WORK_LOOK_DIR:
 		t->fresh = dir_fd(t->self, NULL) < 0;
 		if (!t->fresh)
@@ -277,11 +281,26 @@ static void looked(struct party *p, struct item *t)
 		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
 		break;
 	case SINK_SAME:
-		if (verify)
-			readback_start(p, t, true);
-		rcv_prepared(rcv, t->id, verify ? RCV_COMPARE : RCV_HAVE_IT, NULL, NULL);
+		if (!verify) {
+			receiving_enqueue(p, t, WORK_REFRESH);
+			break;
+		}
+		readback_start(p, t, true);
+		rcv_prepared(rcv, t->id, RCV_COMPARE, NULL, NULL);
 		break;
 	}
+}
+
+/* Something that could not be kept, of what is there else. */
+static void warn_of_lack(struct party *p, const struct item *t)
+{
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+
+	if (!t->lacking)
+		return;
+	why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	receiving_warn(p, t, why.msg);
 }
 
 static void work_done(struct party *p, struct item *t)
@@ -302,21 +321,21 @@ static void work_done(struct party *p, struct item *t)
 		if (receiving_disk_full(p, &t->why) || (work == WORK_LOOK && contended(p, t)))
 			return;
 		why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-		if (work == WORK_MKDIR || work == WORK_LOOK)
+		if (work == WORK_MKDIR || work == WORK_LOOK || work == WORK_REFRESH)
 			rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
 		else
 			rcv_committed(rcv, t->id, &why);
 	} else if (work == WORK_LOOK) {
 		looked(p, t);
+	} else if (work == WORK_REFRESH) {
+		warn_of_lack(p, t);
+		rcv_prepared(rcv, t->id, RCV_HAVE_IT, NULL, NULL);
 	} else if (work == WORK_LOOK_SAME) {
 		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
 	} else if (work == WORK_MKDIR || work == WORK_LOOK_DIR || work == WORK_ACCEPT) {
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 	} else {
-		if (t->lacking) {
-			why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-			receiving_warn(p, t, why.msg);
-		}
+		warn_of_lack(p, t);
 		rcv_committed(rcv, t->id, NULL);
 	}
 }

@@ -204,6 +204,12 @@ static void on_differs(void *arg, uint64_t id, void *cookie)
 	receiving_enqueue(arg, cookie, WORK_ACCEPT);
 }
 
+static void on_same(void *arg, uint64_t id, void *cookie)
+{
+	(void)id;
+	receiving_enqueue(arg, cookie, WORK_REFRESH);
+}
+
 static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
 {
 	struct party *p = arg;
@@ -275,7 +281,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 
 const struct rcv_ops receiving_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted, .hole = on_hole,
-	.commit = on_commit, .ended = on_ended, .totals = on_totals
+	.commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same
 };
 
 /* ---- Blocks ---- */

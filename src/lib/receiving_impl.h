@@ -14,6 +14,7 @@ enum work {
 	WORK_ACCEPT,     /* only the answer is due */
 	WORK_MKDIR,
 	WORK_LOOK,       /* what is there of an earlier run? */
+	WORK_REFRESH,    /* the file is there: is its mode right? */
 	WORK_LOOK_DIR,   /* dry run: is there such a directory? */
 	WORK_LOOK_SAME,  /* dry run: is there such a file? */
 	WORK_COMMIT,

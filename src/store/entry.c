@@ -182,21 +182,32 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 
 /* ---- Hard links ---- */
 
-/* The directory of `path` below `base`, and the last component. */
+/* The directory of `path` below `base`, and the last component. The path is the peer's: no component leads
+ * up, and no link on the way is followed. */
 static int split(struct dir *base, const char *path, struct dir **in, const char **last,
     struct ptcp_err *e)
 {
-	char above[PATH_MAX + 1];
+	struct dir *d = dir_ref(base), *child;
+	char name[NAME_MAX + 1];
+	const char *end;
 	size_t n;
 
-	*last = strrchr(path, '/');
-	*last = *last != NULL ? *last + 1 : path;
-	n = (size_t)(*last - path);
-	if (n > PATH_MAX || !text_name_ok(*last, strlen(*last)))
+	while ((end = strchr(path, '/')) != NULL && text_name_ok(path, n = (size_t)(end - path))) {
+		memcpy(name, path, n);
+		name[n] = '\0';
+		child = dir_child(d, name);
+		dir_unref(d);
+		if ((d = child) == NULL)
+			return err_nomem(e);
+		path = end + 1;
+	}
+	if (!text_name_ok(path, strlen(path))) {
+		dir_unref(d);
 		return fail_why(e, PTCP_EIO, EINVAL, base, NULL, "another name of something without a name");
-	memcpy(above, path, n);
-	above[n] = '\0';
-	return dir_resolve(in, base, above, e);
+	}
+	*in = d;
+	*last = path;
+	return 0;
 }
 
 /* The existing file's other name, under the temporary one. */

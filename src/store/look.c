@@ -1,4 +1,4 @@
-/* What an earlier run left of a file: sink_look(). */
+/* What an earlier run left of a file: sink_look(), sink_refresh(). */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -206,6 +206,65 @@ bool sink_like(struct sink *s)
 	    S_ISREG(st.st_mode) && looks_same(s, &st);
 	dir_fd_done(s->dir);
 	return like;
+}
+
+static bool refreshed(const struct sink *s, const struct stat *st)
+{
+	const struct meta *m = &s->meta;
+	uint32_t uid, gid;
+
+	if (m->xattrs != NULL || (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
+		return false;
+	if (m->owner == NULL)
+		return true;
+	owners_resolve(m->owners, m->owner, &uid, &gid);
+	return st->st_uid == uid && st->st_gid == gid;
+}
+
+static int refresh(const struct sink *s, int fd, struct ptcp_err *e)
+{
+	const struct meta *m = &s->meta;
+	bool as_asked;
+	int lacking;
+
+	if ((lacking = meta_set_owner(m, s->dir, s->name, fd, &as_asked, e)) < 0)
+		return lacking;
+	if (m->set_mode && dir_sys(s->dir)->fchmod(fd, owner_mode(m->mode, m->setid, as_asked)) != 0 &&
+	    errno != EPERM && errno != EOPNOTSUPP)
+		return fail_sys(e, errno, s->dir, s->name, "cannot set its mode");
+	return lacking;
+}
+
+static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+	const struct sys *sys = dir_sys(s->dir);
+	struct stat st;
+	int fd, r = 0;
+
+	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+	if (refreshed(s, &st))
+		return 0;
+	if ((fd = sys->openat(at, s->name, flags, 0)) < 0)
+		return fail_sys(e, errno, s->dir, s->name, "cannot open it");
+	if (sys->fstat(fd, &st) != 0)
+		r = fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+	else if (S_ISREG(st.st_mode) && looks_same(s, &st))
+		r = refresh(s, fd, e);
+	sys->close(fd);
+	return r;
+}
+
+int sink_refresh(struct sink *s, struct ptcp_err *e)
+{
+	int at, r;
+
+	if ((at = dir_fd(s->dir, e)) < 0)
+		return at;
+	r = refresh_at(s, at, e);
+	dir_fd_done(s->dir);
+	return r;
 }
 
 int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e)

@@ -81,6 +81,11 @@ int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e);
  * nothing. I/O threads. */
 bool sink_like(struct sink *s);
 
+/* The file that has the name is the one to be received, but for what costs no data: it gets mode, owner and
+ * extended attributes as far as they are to be set and differ. Nothing to do if it has been replaced
+ * meanwhile. 1: an attribute was left out, that `e` names. I/O threads. */
+int sink_refresh(struct sink *s, struct ptcp_err *e);
+
 /* dev and inode of the part that this sink holds or was refused. False: none so far. The ids of
  * two sinks are the same if one is in the other's way. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
@@ -190,8 +195,8 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Another name of a regular file, which is at `path` below `base`: made beside and renamed over the
- * target name, unless that is a name of the same file already. */
+/* Another name of a regular file, which is at `path` below `base` (".." and links on the way are refused):
+ * made beside and renamed over the target name, unless that is a name of the same file already. */
 int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
     struct ptcp_err *e);
 

@@ -141,11 +141,16 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 	return r;
 }
 
-/* Reasons that lie in the file system: ext4 says ENOSPC when a block's worth of attributes is full. */
+/* ext4 says ENOSPC when a block's worth of attributes is full. */
+static bool no_room(int sys)
+{
+	return sys == ENOSPC || sys == E2BIG || sys == ERANGE;
+}
+
+/* Reasons that lie in the file system. */
 static bool not_taken(int sys)
 {
-	return sys == EOPNOTSUPP || sys == EPERM || sys == ENOSPC || sys == EDQUOT || sys == E2BIG ||
-	    sys == ERANGE;
+	return sys == EOPNOTSUPP || sys == EPERM || sys == EDQUOT || no_room(sys);
 }
 
 int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
@@ -159,7 +164,11 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 			continue;
 		if (!not_taken(errno))
 			return fail_sys(e, errno, d, name, "cannot set its extended attributes");
-		if (left_out++ == 0)
+		if (left_out++ > 0)
+			continue;
+		if (no_room(errno)) /* of the inode's, which is nothing that a user can make */
+			tell(e, 0, d, name, a.name, "no room for it here, not kept");
+		else
 			tell(e, errno, d, name, a.name, "not kept");
 	}
 	return left_out;

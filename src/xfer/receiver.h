@@ -58,6 +58,9 @@ struct rcv_ops {
 	 * (or was, when `skipped`); else it failed, and what has been written of it is to be removed. */
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
+	/* The file that was to be compared is the same: see to its mode and the like. Answer with
+	 * rcv_prepared() (RCV_HAVE_IT or RCV_REFUSE), not from within. */
+	void (*same)(void *arg, uint64_t id, void *cookie);
 };
 
 struct rcv_opts {
@@ -109,6 +112,7 @@ bool rcv_idle(const struct rcv *r);
 struct rcv_stats {
 	uint64_t bytes;          /* verified and written, found here, or holes */
 	uint64_t resumed_bytes;  /* of these, found here: claimed and verified, or all of the file */
+	uint64_t hole_bytes;     /* of these, neither sent nor found */
 	uint64_t files, file_bytes;
 	uint64_t failed;
 	uint32_t live;

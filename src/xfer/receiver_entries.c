@@ -155,7 +155,8 @@ void rcv_try_compare(struct rcv *r, struct item *f)
 	if (!f->has_own || !f->has_digest)
 		return;
 	if (!f->unreadable && digest_equal(f->sum, f->wanted)) {
-		verdict(r, f, RCV_HAVE_IT, NULL, NULL);
+		f->state = PREPARING;
+		r->o.ops->same(r->o.arg, f->id, f->cookie);
 		return;
 	}
 	f->sum = f->wanted = (struct digest){ 0, 0 };

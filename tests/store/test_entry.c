@@ -173,6 +173,77 @@ static void link_robbed(void **state)
 	is_link("l", "t");
 }
 
+/* ---- Hard links ---- */
+
+static void same_inode(const char *a, const char *b)
+{
+	assert_true(look(a).st_ino == look(b).st_ino && look(a).st_nlink >= 2);
+}
+
+static void hardlinks(void **state)
+{
+	struct dir *d = dir_child(root, "d");
+	char part[PART_NAME_BYTES];
+
+	(void)state;
+	fx_mkdir("d");
+	fx_mkdir("d/e");
+	fx_text("d/e/one", "1");
+	assert_int_equal(store_hardlink(root, "d/e/one", root, "two", NULL), 0);
+	same_inode("d/e/one", "two");
+	assert_int_equal(store_hardlink(root, "d/e/one", root, "two", NULL), 0); /* a second run */
+	assert_int_equal(look("two").st_nlink, 2);
+	assert_int_equal(store_hardlink(root, "two", d, "\xff\n", NULL), 0);
+	assert_int_equal(store_hardlink(d, "e/one", root, "four", NULL), 0);
+	assert_int_equal(look("two").st_nlink, 4);
+	/* Files and links are replaced, a leftover makes way. */
+	fx_text("old", "old");
+	assert_int_equal(symlink("old", fx_path("soft")), 0);
+	fx_text(part_name(part, "old", PART_LINK_SUFFIX), "x");
+	assert_int_equal(store_hardlink(root, "two", root, "old", NULL), 0);
+	assert_int_equal(store_hardlink(root, "two", root, "soft", NULL), 0);
+	same_inode("two", "old");
+	same_inode("two", "soft");
+	assert_int_equal(fx_count(""), 5);
+	dir_unref(d);
+}
+
+/* Nothing but a regular file below the base gets another name. */
+static void hardlinks_refused(void **state)
+{
+	static const char *const paths[] = { "", "/", "..", ".", "d/..", "../f", "d/../../f", "/../f", "f/", "none",
+		"none/f", "d", "soft", "p", "out/f", "f/f" };
+	struct dir *base = dir_child(root, "base");
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	fx_mkdir("base");
+	fx_mkdir("base/d");
+	fx_mkdir("beside");
+	fx_text("beside/f", "secret");
+	fx_text("base/f", "x");
+	fx_text("f", "secret");
+	assert_int_equal(symlink("../f", fx_path("base/soft")), 0);
+	assert_int_equal(symlink("../beside", fx_path("base/out")), 0);
+	assert_int_equal(mkfifo(fx_path("base/p"), 0600), 0);
+	for (i = 0; i < sizeof paths / sizeof *paths; i++) {
+		e.code = 0;
+		if (store_hardlink(base, paths[i], base, "new", &e) >= 0)
+			fail_msg("%s", paths[i]);
+		assert_int_not_equal(e.code, 0);
+		assert_false(fx_exists("base/new"));
+	}
+	assert_int_equal(fx_count("base"), 5);
+	/* What has the name and is neither file nor link stays. */
+	assert_int_equal(store_hardlink(base, "f", base, "d", &e), PTCP_EIO);
+	assert_int_equal(e.sys, EISDIR);
+	assert_int_equal(store_hardlink(base, "f", base, "p", &e), PTCP_EIO);
+	assert_int_equal(fx_count("base"), 5);
+	assert_int_equal(look("base/f").st_nlink, 1);
+	dir_unref(base);
+}
+
 static int attempt(int what, struct ptcp_err *e)
 {
 	struct dir *d = dir_child(root, "d");
@@ -183,6 +254,7 @@ static int attempt(int what, struct ptcp_err *e)
 	case 1: r = store_mkdir(d, "old", &full, NULL, e); break;
 	case 2: r = store_dir_finish(d, &full, e); break;
 	case 3: r = store_symlink(d, "l", "t", &full, e); break;
+	case 4: r = store_hardlink(d, "old/f", d, "l", e); break;
 	}
 	dir_unref(d);
 	return r;
@@ -197,12 +269,13 @@ static void faults(void **state)
 	(void)state;
 	fx_mkdir("d");
 	fx_mkdir("d/old");
+	fx_text("d/old/f", "x");
 	for (w = 0; w < 3; w++) {
-		for (what = 0; what < 4; what++) {
+		for (what = 0; what < 5; what++) {
 			for (n = 1;; n++) {
 				remove(fx_path("d/new"));
 				remove(fx_path("d/l"));
-				chmod(fx_path("d/old"), 0);
+				chmod(fx_path("d/old"), what == 1 ? 0 : 0755);
 				chmod(fx_path("d"), 0777);
 				fx_heal();
 				fx_fail_nth(n, why[w]);
@@ -213,14 +286,14 @@ static void faults(void **state)
 				if (r != 0) {
 					assert_int_equal(e.sys, why[w]);
 					assert_int_equal(r, why[w] == ENOSPC ? PTCP_ENOSPC : PTCP_EIO);
-					assert_true(what != 3 || !fx_exists("d/l"));
+					assert_true(what < 3 || !fx_exists("d/l"));
 				}
 				fx_heal();
 				assert_int_equal(attempt(what, NULL), 0);
 			}
 			assert_int_equal(r, 0);
 			assert_true(n > 4);
-			assert_int_equal(fx_count("d"), 1 + (what == 0 || what == 3));
+			assert_int_equal(fx_count("d"), 1 + (what == 0 || what >= 3));
 		}
 	}
 }
@@ -229,7 +302,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		entry_test(directories), entry_test(finish_unreadable), entry_test(links),
-		entry_test(link_robbed), entry_test(faults),
+		entry_test(link_robbed), entry_test(hardlinks),
+		entry_test(hardlinks_refused), entry_test(faults),
 	};
 	return cmocka_run_group_tests_name("store/entry", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "store/owner.h"
+#include "store/sink.h"
 
 /* ---- Names, from a service that we play: user uN is N, group gN is N ---- */
 
@@ -275,11 +276,59 @@ static void modes(void **state)
 	assert_int_equal(owner_mode(0177777, true, true), 07777);
 }
 
+/* ---- As part of what is completed ---- */
+
+static void completed(void **state)
+{
+	static const struct { bool setid, mine; mode_t mode; } t[] = {
+		{ false, true, 0755 }, { true, true, 06755 }, { true, false, 0755 },
+	};
+	struct owner w = { .user = "u1000", .group = "g1001" };
+	struct meta m = { .set_mode = true, .mode = 06755, .owner = &w };
+	struct owners *o;
+	struct stat st;
+	struct sink *s;
+	struct dir *d;
+	size_t i;
+
+	(void)state;
+	if (!fx_is_root())
+		skip();
+	down = 0;
+	assert_int_equal(owners_new(&o, &played, NULL), 0);
+	m.owners = o;
+	for (i = 0; i < sizeof t / sizeof *t; i++) {
+		m.setid = t[i].setid;
+		if (!t[i].mine)
+			fx_fail_always(FX_fchownat, EPERM);
+		s = sink_new(root, "new", 1, &m, NULL);
+		assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
+		assert_int_equal(sink_commit(s, NULL), 0);
+		sink_unref(s);
+		assert_int_equal(store_mkdir(root, "d", &m, NULL, NULL), 0);
+		d = dir_child(root, "d");
+		assert_int_equal(store_dir_finish(d, &m, NULL), 0);
+		dir_unref(d);
+		assert_int_equal(store_symlink(root, "soft", "f", &m, NULL), 0);
+		fx_heal();
+		is("new", t[i].mine ? 1000 : 0, t[i].mine ? 1001 : 0);
+		is("soft", t[i].mine ? 1000 : 0, t[i].mine ? 1001 : 0);
+		is("f", 0, 0);
+		assert_int_equal(lstat(fx_path("new"), &st), 0);
+		assert_int_equal(st.st_mode & 07777, t[i].mode);
+		assert_int_equal(lstat(fx_path("d"), &st), 0);
+		assert_int_equal(st.st_mode & 07777, t[i].mode);
+		assert_int_equal(st.st_uid, t[i].mine ? 1000 : 0);
+		remove(fx_path("d"));
+	}
+	owners_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(describes), cmocka_unit_test(resolves), cmocka_unit_test(the_real_service),
-		set_test(sets), set_test(not_root), set_test(fails), cmocka_unit_test(modes),
+		set_test(sets), set_test(not_root), set_test(fails), set_test(completed), cmocka_unit_test(modes),
 	};
 	return cmocka_run_group_tests_name("store/owner", tests, NULL, NULL);
 }

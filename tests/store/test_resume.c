@@ -41,6 +41,95 @@ static int teardown(void **state)
 
 #define resume_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static mode_t mode_of(const char *below)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(fx_path(below), &st), 0);
+	return st.st_mode & 07777;
+}
+
+static struct sink *with_meta(const struct meta *m)
+{
+	const struct sink_opts o = offer_opts(&big);
+
+	return sink_new(root, "big", 3, m, &o);
+}
+
+/* A file that is there gets what it lacks, and none but that file. */
+static void refreshed(void **state)
+{
+	static const struct timespec then[2] = { { 1000, 0 }, { 1000, 0 } };
+	struct meta m = { .mode = 06751, .mtime = { 1000, 500 } };
+	struct ptcp_err e;
+	struct sink *s;
+	int asked;
+
+	(void)state;
+	fx_text("big", "abc");
+	for (asked = 0; asked < 3; asked++) {
+		assert_int_equal(chmod(fx_path("big"), 0640), 0);
+		assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+		m.set_mode = asked > 0;
+		m.setid = asked > 1;
+		s = with_meta(&m);
+		assert_true(sink_like(s));
+		fx_heal();
+		assert_int_equal(sink_refresh(s, NULL), 0);
+		assert_int_equal(mode_of("big"), asked == 0 ? 0640 : asked == 1 ? 0751 : 06751);
+		assert_int_equal(fx_calls_of(FX_fchmod), asked > 0);
+		assert_int_equal(sink_refresh(s, NULL), 0); /* once */
+		assert_int_equal(fx_calls_of(FX_fchmod), asked > 0);
+		sink_unref(s);
+	}
+	s = with_meta(&m);
+	assert_int_equal(chmod(fx_path("big"), 0600), 0);
+	fx_fail_always(FX_fchmod, EPERM); /* not ours */
+	assert_int_equal(sink_refresh(s, NULL), 0);
+	fx_fail_always(FX_fchmod, EIO);
+	assert_int_equal(sink_refresh(s, &e), PTCP_EIO);
+	fx_heal();
+	fx_text("big", "another"); /* has come meanwhile */
+	assert_false(sink_like(s));
+	assert_int_equal(sink_refresh(s, NULL), 0);
+	assert_int_equal(mode_of("big"), 0600);
+	assert_int_equal(rename(fx_path("big"), fx_path("else")), 0);
+	assert_int_equal(symlink("else", fx_path("big")), 0);
+	assert_false(sink_like(s));
+	assert_true(sink_refresh(s, &e) < 0);
+	assert_int_equal(mode_of("else"), 0600);
+	assert_int_equal(unlink(fx_path("big")), 0);
+	assert_false(sink_like(s));
+	assert_int_equal(fx_count(""), 1);
+	sink_unref(s);
+}
+
+/* As for any file, what fails of it is told, and nothing stays open. */
+static void refreshing_fails(void **state)
+{
+	const struct meta m = { .set_mode = true, .mode = 0751, .mtime = { 1000, 0 } };
+	static const struct timespec then[2] = { { 1000, 0 }, { 1000, 0 } };
+	struct sink *s = with_meta(&m);
+	struct ptcp_err e;
+	int n, r;
+
+	(void)state;
+	fx_text("big", "abc");
+	for (n = 1;; n++) {
+		assert_int_equal(chmod(fx_path("big"), 0600), 0);
+		assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+		fx_heal();
+		fx_fail_nth(n, EIO);
+		r = sink_refresh(s, &e);
+		if (fx_failed() == 0)
+			break;
+		assert_true(r == 0 || (r == PTCP_EIO && e.sys == EIO));
+	}
+	assert_int_equal(r, 0);
+	assert_true(n > 4);
+	sink_unref(s);
+}
+
 static const char *own(const char *suffix)
 {
 	static char name[2][PART_NAME_BYTES];
@@ -546,7 +635,7 @@ int main(void)
 		resume_test(holes), resume_test(lies), resume_test(unreadable),
 		resume_test(begins_anew), resume_test(final_mode), resume_test(busy),
 		resume_test(planted_part), resume_test(side_by_side), resume_test(same),
-		resume_test(stale_journal), resume_test(kept_or_not), resume_test(small),
+		resume_test(refreshed), resume_test(refreshing_fails), resume_test(stale_journal), resume_test(kept_or_not), resume_test(small),
 	};
 	return cmocka_run_group_tests_name("store/resume", tests, NULL, NULL);
 }

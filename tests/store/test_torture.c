@@ -259,6 +259,14 @@ static int resuming(void)
 	return r;
 }
 
+static int linking(void)
+{
+	int r = store_hardlink(root, "a/b/c/g", root, "hard", NULL);
+
+	unlink(fx_path("hard"));
+	return r;
+}
+
 static int threads(void)
 {
 	struct io *io;
@@ -312,6 +320,7 @@ static void everything(void **state)
 	torture(walking, 40);
 	torture(receiving, 2);
 	torture(resuming, 12);
+	torture(linking, 3);
 	torture(threads, 1);
 	for (i = 0; i < 71; i++) {
 		fx_mkdir(path);

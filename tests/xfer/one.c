@@ -96,6 +96,13 @@ static void on_differs(void *arg, uint64_t id, void *cookie)
 	((struct one *)arg)->differs++;
 }
 
+static void on_same(void *arg, uint64_t id, void *cookie)
+{
+	(void)id;
+	(void)cookie;
+	((struct one *)arg)->same++;
+}
+
 static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
 {
 	struct one *o = arg;
@@ -147,7 +154,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 
 static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals };
+	on_totals, on_same };
 static const struct session_ops ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops,
 	&rcv_ops };
 

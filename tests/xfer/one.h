@@ -18,7 +18,7 @@ struct one {
 	struct ptcp_err why;         /* of ended; code 0: ended well */
 	unsigned fates[4];           /* of snd_ops.ended, by fate */
 	struct ptcp_err fate_why;
-	unsigned checks, compares, maps, commits, accepted, accepted_parts, differs, rcv_ended, skipped;
+	unsigned checks, compares, maps, commits, accepted, accepted_parts, differs, same, rcv_ended, skipped;
 	uint32_t holes;              /* blocks that the receiver's caller was told of */
 	struct ptcp_err rcv_why;
 	unsigned stalled;            /* bit mask */

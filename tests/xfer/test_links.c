@@ -93,6 +93,7 @@ static void after_a_file_that_is_here(void **state)
 	o.prep = RCV_ACCEPT;
 	rcv_compared(rcv_of(&o), FILE_ID, (struct digest){ 0, 5 }, NULL);
 	ONE_PUT(&o, file_end, &(struct wire_file_end){ FILE_ID, { 0, 5 } });
+	rcv_prepared(rcv_of(&o), FILE_ID, RCV_HAVE_IT, NULL, NULL);
 	assert_true(o.skipped == 1 && o.commits == 1);
 	one_fini(&o);
 }

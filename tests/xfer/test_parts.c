@@ -320,6 +320,7 @@ static void comparing(struct one *o)
 
 static void the_same_file_is_skipped(void **state)
 {
+	struct span p;
 	struct one o;
 	int first;
 
@@ -331,6 +332,8 @@ static void the_same_file_is_skipped(void **state)
 		file_end(&o, sum_of(0, 3));
 		if (!first)
 			rcv_compared(rcv_of(&o), ID, sum_of(0, 3), NULL);
+		assert_true(o.same == 1 && one_said(&o, &p) == 0); /* once its mode is right, too */
+		rcv_prepared(rcv_of(&o), ID, RCV_HAVE_IT, NULL, NULL);
 		assert_int_equal(verdict_said(&o), WIRE_SEND_NONE);
 		assert_true(o.skipped == 1 && o.differs == 0 && rcv_idle(rcv_of(&o)));
 		assert_int_equal(rcv_stats(rcv_of(&o)).resumed_bytes, 3 * BLOCK);

@@ -137,6 +137,13 @@ static void on_differs(void *arg, uint64_t id, void *cookie)
 	store_soon(sd->w, EV_PREPARED, cookie, id)->block = 1; /* again */
 }
 
+static void on_same(void *arg, uint64_t id, void *cookie)
+{
+	struct side *sd = arg;
+
+	store_soon(sd->w, EV_PREPARED, cookie, id)->block = 2; /* and it was this one */
+}
+
 /* What is claimed is read in runs, while blocks come. */
 static void verify_claims(struct world *w, struct node *n)
 {
@@ -238,13 +245,13 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 }
 
 const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,
-	on_totals };
+	on_totals, on_same };
 
 static void on_prepared(struct world *w, struct event *ev)
 {
 	uint64_t *claimed = NULL;
 	struct ptcp_err why;
-	enum rcv_prep v = verdict(w, ev->node, ev->block == 1, &claimed, &why);
+	enum rcv_prep v = ev->block == 2 ? RCV_HAVE_IT : verdict(w, ev->node, ev->block == 1, &claimed, &why);
 
 	/* The sender may have failed it meanwhile: then it is over. */
 	if (!ev->node->over)
