@@ -30,9 +30,9 @@ wire_SRC  := frame start entry
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
 store_SRC := sys fail dir hash walk source part sink entry landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
-lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending receiving \
-	client_new client_connect client_work client guest served server
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen child lines bridge
+lib_SRC   := opts target keys host intake stream stream_send stream_recv mux party joining sending receiving \
+	ssh_args far far_ways client_new client_connect client_work client guest home served greet one_time server
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
@@ -57,11 +57,11 @@ net_TESTS   := loop identity trust sock dial listen tls chan
 store_TESTS := dir hash io walk source sink entry place race torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
-lib_TESTS   := api
+lib_TESTS   := api target
 cli_TESTS   := options output command cmd_plan
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli tests/e2e/test_send_recv \
-	tests/e2e/test_trust tests/e2e/test_failures tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile
+	tests/e2e/test_trust tests/e2e/test_failures tests/e2e/test_demo tests/e2e/test_ssh tests/e2e/test_plan tests/hostile/test_hostile
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile
 

@@ -145,6 +145,10 @@ struct ptcp_transfer_opts {
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
 	void *arg;                  /* of the callbacks */
+	/* through ssh: */
+	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
+	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
+	unsigned remote_port;       /* it listens on there; 0: any */
 };
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
@@ -218,6 +222,11 @@ struct ptcp_server_opts {
 	ptcp_log_fn *log;
 	enum ptcp_log_level log_level;
 	void *arg;
+	/* The far side of a transfer through ssh, whose pipes `in` and `out` (0 and 1) are. It listens once the client
+	 * has said there who it is, admits nobody else, serves one session with any path of this user's, and ends with it, with
+	 * `in`, or when nobody comes for a minute. Its identity is made for it. listen and root are not used. */
+	bool one_time;
+	int in, out;
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

@@ -11,6 +11,8 @@ struct transfer_args {
 	enum ptcp_cipher cipher;
 	bool no_verify;
 	bool times, mode, links; /* --preserve */
+	const char *ssh, *remote_ptcp; /* NULL: the library's */
+	unsigned remote_port;    /* 0: any */
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

@@ -7,6 +7,7 @@
 #include <ptcp/ptcp.h>
 #include <stdatomic.h>
 
+#include "lib/far.h"
 #include "lib/party.h"
 #include "lib/target.h"
 #include "net/dial.h"
@@ -21,7 +22,8 @@ struct ptcp_transfer {
 	size_t n_local, n_pins;
 	char *config_dir, *congestion;
 	struct target target;           /* the other side, without paths */
-	char known_as[SOCK_HOST_BYTES + 10];
+	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
+	char *ssh, *remote_ptcp;
 	uint8_t *paths;                 /* encoded, for OPEN */
 	size_t paths_bytes;
 	uint16_t n_paths;
@@ -29,6 +31,7 @@ struct ptcp_transfer {
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
 	atomic_bool cancelled;
+	struct far *far;                /* through ssh; else: */
 	struct dial *dial;
 	struct chan *chan;
 	struct party *party;
@@ -37,7 +40,7 @@ struct ptcp_transfer {
 	bool over, announced;
 	int result;
 	struct ptcp_err why;
-	char peer[SOCK_TEXT_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
+	char peer[TARGET_USER_BYTES + SOCK_HOST_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
 	bool unknown;                   /* the host is not known: ask, then connect again */
 	uint64_t warnings;
 	struct { struct mono at; uint64_t bytes; } sample[RATE_SAMPLES];
@@ -70,6 +73,7 @@ void client_disconnect(struct ptcp_transfer *t);
 /* ---- client_work.c ---- */
 
 extern const struct party_ops client_party_ops;
+void client_warn(struct ptcp_transfer *t, const char *text);
 void client_show_progress(struct ptcp_transfer *t);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef LIB_PARTY_IMPL_H
 #define LIB_PARTY_IMPL_H
 
+#include "lib/mux.h"
 #include "lib/party.h"
 #include "lib/stream.h"
 #include "store/walk.h"
@@ -47,6 +48,7 @@ struct party {
 	char address[SOCK_HOST_BYTES];
 	struct session *session;
 	struct chan *control;       /* NULL once closed */
+	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint8_t id[WIRE_SESSION_BYTES], key[32];
