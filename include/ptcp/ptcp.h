@@ -156,11 +156,13 @@ struct ptcp_transfer;
 
 /* Send local paths to `dest`, or receive `srcs` into the local path `dest`. Remote:
  * "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
- * bracketed IPv6 address. Where things land is as with cp -r: inside dest when that is a
+ * bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through ssh, which is
+ * started as a process: its messages go to this one's standard error, and libuv handles SIGCHLD then (it waits for
+ * that process only). Where things land is as with cp -r: inside dest when that is a
  * directory, ends with a slash or there are several sources, else the single source becomes dest;
  * a slash at the end of a source directory means its contents. All remote sources must
- * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (through
- * ssh, third party) that are yet to come. Copies everything; connects nowhere. */
+ * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (third
+ * party) that are yet to come. Copies everything; connects nowhere. */
 PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
