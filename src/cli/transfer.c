@@ -32,7 +32,7 @@ static int set_remote_port(void *args, const struct opt *o, const char *text, st
 	unsigned long port = n > 0 && n <= 5 && strspn(text, "0123456789") == n ? strtoul(text, NULL, 10) : 0;
 
 	if (port < 1 || port > 65535)
-		return opt_reject(o, text, e, "not a port from 1 to 65535");
+		return opt_reject(o, text, e, "not a port from 1 to 65535 (leave it out for any)");
 	a->remote_port = (unsigned)port;
 	return 0;
 }

@@ -14,9 +14,10 @@
 
 /* A way through which frames go: where it stands in them, and a piece of them that is on its way. */
 struct lane {
-	uint8_t head[WIRE_HEADER_BYTES];
-	size_t head_got;     /* of the frame's header */
-	uint32_t left;       /* of its payload, once its header is here */
+	size_t head_bytes;   /* that a frame begins with, kept together */
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
+	size_t head_got;
+	uint32_t left;       /* of the frame, once its head is here */
 	size_t start, end;
 	uint8_t piece[PIECE_BYTES];
 };
@@ -32,18 +33,18 @@ struct mux {
 
 /* ---- Frames ---- */
 
-/* Fills an empty piece: with a header, or with some of what follows it. False: nothing now. */
+/* Fills an empty piece: with a head, or with some of what follows it. False: nothing now. */
 static bool fill(struct lane *l, struct chan *from)
 {
 	if (l->start < l->end)
 		return true;
-	if (l->head_got < WIRE_HEADER_BYTES) {
-		l->head_got += chan_read(from, l->head + l->head_got, WIRE_HEADER_BYTES - l->head_got);
-		if (l->head_got < WIRE_HEADER_BYTES)
+	if (l->head_got < l->head_bytes) {
+		l->head_got += chan_read(from, l->head + l->head_got, l->head_bytes - l->head_got);
+		if (l->head_got < l->head_bytes)
 			return false;
-		l->left = get_u32(l->head + 4);
-		memcpy(l->piece, l->head, WIRE_HEADER_BYTES);
-		l->end = WIRE_HEADER_BYTES;
+		l->left = get_u32(l->head + 4) - (uint32_t)(l->head_bytes - WIRE_HEADER_BYTES);
+		memcpy(l->piece, l->head, l->head_bytes);
+		l->end = l->head_bytes;
 	} else {
 		l->end = chan_read(from, l->piece, l->left < PIECE_BYTES ? l->left : PIECE_BYTES);
 		l->left -= (uint32_t)l->end;
@@ -111,6 +112,8 @@ int mux_new(struct mux **out, struct loop *l, const struct mux_ops *ops, void *a
 	if (m == NULL)
 		return err_nomem(e);
 	m->loop = l;
+	m->in.head_bytes = WIRE_HEADER_BYTES;
+	m->out.head_bytes = WIRE_BLOCK_HEAD_BYTES; /* a stream has no other frames */
 	m->ops = ops;
 	m->arg = arg;
 	*out = m;
@@ -167,7 +170,7 @@ static bool fill_void(struct mux *m)
 	struct lane *l = &m->out;
 	size_t n = l->left;
 
-	if (!m->lost || l->head_got < WIRE_HEADER_BYTES)
+	if (!m->lost || l->head_got < l->head_bytes)
 		return false;
 	if (n > WIRE_BLOCK_END_BYTES)
 		n = n - WIRE_BLOCK_END_BYTES < PIECE_BYTES ? n - WIRE_BLOCK_END_BYTES : PIECE_BYTES;
@@ -182,7 +185,7 @@ static bool fill_void(struct mux *m)
 
 bool mux_is_between(const struct mux *m)
 {
-	return m->out.start == m->out.end && m->out.head_got < WIRE_HEADER_BYTES;
+	return m->out.start == m->out.end && m->out.head_got < m->out.head_bytes;
 }
 
 bool mux_output(struct mux *m, struct chan *control)

@@ -122,13 +122,15 @@ static void on_readable(void *arg)
 	uint8_t bytes[16384];
 	size_t n, total = 0;
 
-	if (p->mux != NULL && !p->over)
+	if (p->mux != NULL && !p->over) {
 		mux_input(p->mux, p->control);
-	else
+		session_input(p->session, bytes, 0, mono_now()); /* what blocks bring is heard as well */
+	} else {
 		while (total < 8 * sizeof bytes && (n = chan_read(p->control, bytes, sizeof bytes)) > 0) {
 			total += n;
 			session_input(p->session, bytes, n, mono_now());
 		}
+	}
 	party_pump(p);
 }
 

@@ -107,6 +107,9 @@ int target_parse(struct target *out, const char *text, struct ptcp_err *e)
 		r = parse_url(&t, text + (t.ssh ? 6 : 7), shown, e);
 	else if (colon == NULL || colon == text || (slash != NULL && slash < colon))
 		return 0;
+	else if (strncmp(colon, "://", 3) == 0)
+		r = err_set(e, PTCP_EUSAGE, "%s: nothing that ptcp speaks (write ptcp://HOST/PATH, ssh://HOST/PATH, or "
+		    "[USER@]HOST:PATH)", shown);
 	else
 		r = parse_scp(&t, text, colon, shown, e);
 	if (r > 0)

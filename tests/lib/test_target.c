@@ -58,6 +58,7 @@ static void targets(void **state)
 		{ ":x", 0, 0, 0, 0, 0, 0, 0 },
 		{ "", 0, 0, 0, 0, 0, 0, 0 },
 		{ "user@host", 0, 0, 0, 0, 0, 0, 0 }, /* no colon: a file, as for scp */
+		{ "ftp://h/x", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "-oProxyCommand=x:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "u@-oProxyCommand=x:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "-l@h:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
