@@ -25,14 +25,17 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err buf text log units clock
-wire_SRC  := frame start entry
+core_SRC  := err buf text log units clock bitmap glob filter
+wire_SRC  := frame start entry attrs
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
-xfer_SRC  := outbox flight sender sender_blocks sender_frames receiver receiver_frames session
-store_SRC := sys fail dir hash walk source part sink entry landing place io
+xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
+	receiver_parts receiver_frames session
+store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
+	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen child lines bridge
-lib_SRC   := opts target keys host intake stream stream_send stream_recv mux party joining sending receiving \
-	ssh_args far far_ways client_new client_connect client_work client guest home served greet one_time server
+lib_SRC   := opts target keys host intake stream stream_send stream_recv mux party joining sending sending_jobs links receiving \
+	receiving_entries readback ssh_args far far_ways client_new client_connect client_work client guest home \
+	served greet one_time server
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
@@ -49,21 +52,24 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := units buf text list err clock
-wire_TESTS  := frame start entry
+core_TESTS  := units buf text list err clock bitmap glob
+wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
-xfer_TESTS  := worlds states session sender receiver torture
+xfer_TESTS  := worlds states session sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock dial listen tls chan child lines bridge
-store_TESTS := dir hash io walk source sink entry place race torture
+store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
+	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api target mux
 cli_TESTS   := options output command cmd_plan
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
-test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli tests/e2e/test_send_recv \
-	tests/e2e/test_trust tests/e2e/test_failures tests/e2e/test_demo tests/e2e/test_ssh tests/e2e/test_plan tests/hostile/test_hostile
+test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
+	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_failures \
+	tests/e2e/test_disk tests/e2e/test_demo tests/e2e/test_ssh tests/e2e/test_plan tests/hostile/test_hostile \
+	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
-test_PROGRAMS := $(BUILD)/tests/hostile/hostile
+test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
 # ------------------------------------------------------------- Compiling
 
@@ -130,8 +136,8 @@ include tests/lab/lab.mk
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
-$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(BUILD)/tests/store/fixture.o
-xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store one)
+$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
+xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
@@ -163,6 +169,7 @@ $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,client server peer)
+$(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing
 
@@ -213,11 +220,13 @@ check: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(test_NEEDS)
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
-# make check-long plans 10,000 random overlays and compares hundreds with plain formulations.
+# make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
+# transfers 300 times and disturbs 500, and prints what came of it.
 .PHONY: check-long
 check-long: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long
-	$(Q)TEST_TIMEOUT=7200 BUILD=$(BUILD) T= SAN='$(SAN)' tests/run $(BUILD)/tests/plan/long
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
+	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
+		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.

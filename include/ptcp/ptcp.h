@@ -78,6 +78,9 @@ enum ptcp_event_type {
 	PTCP_EVENT_WARNING,  /* text */
 };
 
+/* What keeps the ends: what is there already is read and hashed, what came is written to the disk. */
+enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
+
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
 struct ptcp_event {
@@ -102,6 +105,9 @@ struct ptcp_event {
 	/* WARNING: sentence; FILE: why it failed or was skipped, or NULL; STREAMS: reason */
 	const char *text;
 	int code;                     /* FILE failed: a PTCP_E* */
+	/* PROGRESS */
+	enum ptcp_activity activity;
+	uint64_t resumed_bytes;       /* of `bytes`, what was there already and verified */
 };
 
 /* Called on the thread that runs the transfer; everything in ev is valid only during
@@ -126,6 +132,21 @@ PTCP_API int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
  * known_hosts). Asked while no connection is open; may take its time. */
 typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);
 
+/* What is left out of a transfer. Patterns are rsync's, see ptcp-send(1); of several rules
+ * the first that matches a path decides, without one it is transferred. What is in a
+ * directory that is left out is, too. */
+struct ptcp_rule {
+	bool include;
+	const char *pattern;
+};
+
+/* When received files are safe from a power failure. */
+enum ptcp_fsync {
+	PTCP_FSYNC_GROUP = 0, /* synced in groups, before they get their names */
+	PTCP_FSYNC_NONE,      /* when the system pleases */
+	PTCP_FSYNC_FILE,      /* each file by itself */
+};
+
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
@@ -145,6 +166,14 @@ struct ptcp_transfer_opts {
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
 	void *arg;                  /* of the callbacks */
+	const struct ptcp_rule *rules; /* in order; PTCP_EUSAGE for a malformed pattern */
+	size_t n_rules;
+	bool preserve_owner;        /* user and group, by name or else number, where permitted */
+	bool preserve_xattr;        /* extended attributes, those named user.* */
+	bool preserve_setid;        /* with preserve_mode: setuid, setgid and sticky bits, too */
+	bool no_resume;             /* begin every file anew */
+	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
+	bool dry_run;               /* tell what would be transferred, and change nothing */
 	/* through ssh: */
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */

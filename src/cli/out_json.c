@@ -73,10 +73,14 @@ static void json_start(struct output *o, const struct ptcp_event *ev)
 
 static void json_progress(struct output *o, const struct ptcp_event *ev)
 {
+	static const char *const activity[] = { [PTCP_TRANSFERRING] = "transferring",
+		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
+
 	(void)o;
-	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "event", "progress", "bytes",
+	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "event", "progress", "bytes",
 	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps",
-	    rate(ev->rate_bps), "eta_s", seconds(ev->eta_s), "streams", json_count(ev->streams)));
+	    rate(ev->rate_bps), "eta_s", seconds(ev->eta_s), "streams", json_count(ev->streams),
+	    "resumed_bytes", json_count(ev->resumed_bytes), "activity", activity[ev->activity]));
 }
 
 static void json_streams(struct output *o, const struct ptcp_event *ev)

@@ -4,6 +4,7 @@
 
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "core/text.h"
 #include "core/units.h"
 
 /* Appends " PART" unless that would make the line `width` columns wide: the last column
@@ -21,7 +22,9 @@ static bool add(char *buf, size_t cap, unsigned width, const char *part)
 
 const char *output_status_text(char *buf, size_t cap, unsigned width, const struct ptcp_event *ev)
 {
-	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[5][80] = { "" };
+	static const char *const activity[] = { [PTCP_TRANSFERRING] = "",
+		[PTCP_VERIFYING] = "verifying what is there", [PTCP_SYNCING] = "syncing" };
+	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[6][80] = { "" };
 	uint64_t total = ev->total_bytes;
 	size_t i;
 
@@ -36,6 +39,7 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	else if (ev->eta_s >= 0)
 		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
 	snprintf(part[4], sizeof part[4], "%u stream%s", ev->streams, ev->streams == 1 ? "" : "s");
+	snprintf(part[5], sizeof part[5], "%s", activity[ev->activity]);
 
 	buf[0] = '\0';
 	for (i = 0; i < sizeof part / sizeof *part; i++)
@@ -60,21 +64,33 @@ static void text_streams(struct output *o, const struct ptcp_event *ev)
 
 static void text_file(struct output *o, const struct ptcp_event *ev)
 {
-	(void)o; /* what failed has its line; what went well is in the last one */
-	(void)ev;
+	char path[4 * 4096 + 1];
+
+	/* What failed has its line; what went well is in the last one. */
+	if (o->dry_run && ev->status == PTCP_FILE_DONE)
+		puts(text_escape(path, sizeof path, ev->path));
 }
 
 static void text_end(struct output *o, const struct ptcp_result *r, int status,
     const char *failure)
 {
 	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
+	char there[UNITS_TEXT_BYTES + 20] = "", found[UNITS_TEXT_BYTES];
 
 	(void)failure;
 	if (status != 0 || o->quiet)
 		return;
-	terminal_line("%s %llu file%s, %s in %s, %s, %u stream%s",
+	if (o->dry_run) {
+		terminal_line("would have %llu file%s there, %s, of which %s are there already",
+		    (unsigned long long)r->files, r->files == 1 ? "" : "s", units_size_text(size, r->bytes),
+		    units_size_text(found, r->resumed_bytes));
+		return;
+	}
+	if (r->resumed_bytes > 0)
+		snprintf(there, sizeof there, " (%s were there)", units_size_text(found, r->resumed_bytes));
+	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s",
 	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->files,
-	    r->files == 1 ? "" : "s", units_size_text(size, r->bytes),
+	    r->files == 1 ? "" : "s", units_size_text(size, r->bytes), there,
 	    units_time_text(time, r->seconds), units_rate_text(rate, output_throughput_bps(r)),
 	    r->streams, r->streams == 1 ? "" : "s");
 }

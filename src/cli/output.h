@@ -1,6 +1,7 @@
 /* What a transfer shows: a struct of functions with a text and a JSON implementation.
  *
- * Text: a status line while stderr is a terminal, a line at the end, both on stderr.
+ * Text: a status line while stderr is a terminal, a line at the end, both on stderr; of a dry run, what would
+ * be transferred on stdout, a path a line.
  * JSON: one object a line on stdout. In both, warnings and failed files are lines on stderr,
  * and a status other than 0 goes with one line "ptcp: what: why (what to do)" there. */
 #ifndef CLI_OUTPUT_H
@@ -31,6 +32,7 @@ struct output {
 	bool quiet;
 	bool status;     /* draw the status line */
 	bool started;    /* START was seen */
+	bool dry_run;    /* what would be transferred is listed */
 	const char *cipher;
 };
 

@@ -50,33 +50,81 @@ static int set_cipher(void *args, const struct opt *o, const char *text, struct 
 static int preserve_one(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct transfer_args *a = args;
+	const struct { const char *word; bool *kept; } known[] = {
+		{ "times", &a->times }, { "mode", &a->mode }, { "owner", &a->owner },
+		{ "xattr", &a->xattr }, { "links", &a->links }, { "setid", &a->setid },
+	};
+	size_t i;
 
-	if (strcmp(part, "times") == 0)
-		a->times = true;
-	else if (strcmp(part, "mode") == 0)
-		a->mode = true;
-	else if (strcmp(part, "links") == 0)
-		a->links = true;
-	else if (strcmp(part, "owner") == 0 || strcmp(part, "xattr") == 0)
-		return err_set(e, PTCP_ENOTYET, "--preserve '%s': not available yet (leave it out)",
-		    part);
-	else
-		return opt_reject(o, part, e, "cannot be preserved (times, mode and links can, or none)");
-	return 0;
+	for (i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(part, known[i].word) == 0) {
+			*known[i].kept = true;
+			return 0;
+		}
+	return opt_reject(o, part, e,
+	    "cannot be preserved (times, mode, owner, xattr, links and setid can, or none)");
 }
 
 static int set_preserve(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct transfer_args *a = args;
+	int r;
 
-	a->times = a->mode = a->links = false;
-	return strcmp(text, "none") == 0 ? 0 : opt_each(args, o, text, e, preserve_one);
+	a->times = a->mode = a->links = a->owner = a->xattr = a->setid = false;
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if ((r = opt_each(args, o, text, e, preserve_one)) == 0 && a->setid && !a->mode)
+		r = opt_reject(o, text, e, "setid without mode, of which it is a part (write mode,setid)");
+	return r;
+}
+
+static int add_rule(struct transfer_args *a, bool include, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_rule *more = realloc(a->rules, (a->n_rules + 1) * sizeof *more);
+
+	if (more == NULL)
+		return err_nomem(e);
+	a->rules = more;
+	a->rules[a->n_rules++] = (struct ptcp_rule){ include, text }; /* for the library to judge */
+	return 0;
+}
+
+static int add_exclude(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	return add_rule(args, false, text, e);
+}
+
+static int add_include(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	return add_rule(args, true, text, e);
+}
+
+static int set_fsync(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (strcmp(text, "none") == 0)
+		a->fsync = PTCP_FSYNC_NONE;
+	else if (strcmp(text, "group") == 0)
+		a->fsync = PTCP_FSYNC_GROUP;
+	else if (strcmp(text, "file") == 0)
+		a->fsync = PTCP_FSYNC_FILE;
+	else
+		return opt_reject(o, text, e, "no such way to sync (none, group or file)");
+	return 0;
 }
 
 static const struct opt own_options[] = {
 	{ "streams", 0, "N|auto", "parallel streams, 1 to 128 (auto: 4)", set_streams, 0 },
 	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
-	{ "preserve", 0, "LIST", "of times,mode,links (all), or none", set_preserve, 0 },
+	{ "exclude", 0, "GLOB", "leave out what matches; repeatable, the first match decides",
+	    add_exclude, 0 },
+	{ "include", 0, "GLOB", "transfer what matches and a later --exclude would leave out",
+	    add_include, 0 },
+	{ "preserve", 0, "LIST", "of times,mode,links (these), owner,xattr,setid; or none", set_preserve,
+	    0 },
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true,
 	    offsetof(struct transfer_args, no_verify) },
 	{ "ssh", 0, "CMD", "the ssh to use, with its options (ssh)", opt_text,
@@ -84,15 +132,16 @@ static const struct opt own_options[] = {
 	{ "remote-ptcp", 0, "CMD", "the ptcp to start through ssh (ptcp)", opt_text,
 	    offsetof(struct transfer_args, remote_ptcp) },
 	{ "remote-port", 0, "PORT", "the port it listens on (any)", set_remote_port, 0 },
+	{ "no-resume", 0, NULL, "begin every file anew", opt_true,
+	    offsetof(struct transfer_args, no_resume) },
+	{ "fsync", 0, "none|group|file", "how received files are synced to the disk (group)", set_fsync,
+	    0 },
+	{ "dry-run", 'n', NULL, "tell what would be transferred, change nothing", opt_true,
+	    offsetof(struct transfer_args, dry_run) },
 	/* To make one of these real: give it a help text and a setter. */
 	{ "impact", 0, "PCT", NULL, NULL, 0 },
 	{ "rate", 0, "RATE", NULL, NULL, 0 },
 	{ "via", 0, "HOST[:PORT]", NULL, NULL, 0 },
-	{ "exclude", 0, "GLOB", NULL, NULL, 0 },
-	{ "include", 0, "GLOB", NULL, NULL, 0 },
-	{ "no-resume", 0, NULL, NULL, NULL, 0 },
-	{ "fsync", 0, "none|group|file", NULL, NULL, 0 },
-	{ "dry-run", 'n', NULL, NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
 	{ "paths", 0, "K", NULL, NULL, 0 },
@@ -125,6 +174,9 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 void transfer_args_fini(struct transfer_args *a)
 {
 	connect_fini(&a->connect);
+	free(a->rules);
+	a->rules = NULL;
+	a->n_rules = 0;
 }
 
 void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
@@ -140,7 +192,15 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->ssh = a->ssh;
 	o->remote_ptcp = a->remote_ptcp;
 	o->remote_port = a->remote_port;
-	o->file_events = a->connect.talk.json;
+	o->preserve_owner = a->owner;
+	o->preserve_xattr = a->xattr;
+	o->preserve_setid = a->setid;
+	o->rules = a->rules;
+	o->n_rules = a->n_rules;
+	o->no_resume = a->no_resume;
+	o->fsync = a->fsync;
+	o->dry_run = a->dry_run;
+	o->file_events = a->connect.talk.json || a->dry_run;
 }
 
 static void cancel(void *handle)
@@ -159,6 +219,7 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	o.event = output_event;
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
+	out->dry_run = a->dry_run;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
 	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)

@@ -10,7 +10,11 @@ struct transfer_args {
 	unsigned streams;            /* 0: auto */
 	enum ptcp_cipher cipher;
 	bool no_verify;
-	bool times, mode, links; /* --preserve */
+	bool times, mode, links, owner, xattr, setid; /* --preserve */
+	struct ptcp_rule *rules; /* --exclude, --include in their order; patterns borrowed from argv */
+	size_t n_rules;
+	bool no_resume, dry_run;
+	enum ptcp_fsync fsync;
 	const char *ssh, *remote_ptcp; /* NULL: the library's */
 	unsigned remote_port;    /* 0: any */
 	const char *const *srcs; /* borrowed from argv */

@@ -19,6 +19,12 @@ static inline bool bitmap_has(const uint64_t *b, uint32_t i)
 	return (b[i / 64] >> (i % 64) & 1) != 0;
 }
 
+/* The first from `from` on and below `end` that is in the set, or (`in` false) is not; `end` when there
+ * is none. A word at a time. */
+uint32_t bitmap_next(const uint64_t *b, bool in, uint32_t from, uint32_t end);
+/* Adds or removes all from `first` on and below `end`, a word at a time. */
+void bitmap_set(uint64_t *b, bool in, uint32_t first, uint32_t end);
+
 /* Adds i; false if it was there. */
 static inline bool bitmap_add(uint64_t *b, uint32_t i)
 {

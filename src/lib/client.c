@@ -11,7 +11,7 @@ static void check_cancelled(struct ptcp_transfer *t)
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, "transfer: interrupted (run it again: it begins anew, resuming is not available yet)");
+	err_set(&why, PTCP_ECANCELED, "transfer: interrupted (run the same command again: it goes on from here)");
 	if (t->party != NULL)
 		party_cancel(t->party, &why);
 	else

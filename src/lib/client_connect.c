@@ -65,8 +65,19 @@ static int open_flags(const struct ptcp_transfer *t)
 
 	return (o->no_verify ? 0 : WIRE_OPEN_VERIFY) | (o->preserve_times ? WIRE_OPEN_TIMES : 0) |
 	    (o->preserve_mode ? WIRE_OPEN_MODE : 0) | (o->preserve_links ? WIRE_OPEN_LINKS : 0) |
+	    (o->preserve_owner ? WIRE_OPEN_OWNER : 0) | (o->preserve_xattr ? WIRE_OPEN_XATTR : 0) |
+	    (o->preserve_setid ? WIRE_OPEN_SETID : 0) | (o->no_resume ? WIRE_OPEN_NO_RESUME : 0) |
+	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) |
 	    (t->sends && (t->n_local > 1 || place_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
 	    (t->sends && t->n_local == 1 && place_is_contents(t->local[0]) ? WIRE_OPEN_CONTENTS : 0);
+}
+
+static uint8_t sync_wanted(enum ptcp_fsync f)
+{
+	static const uint8_t wire[] = { [PTCP_FSYNC_GROUP] = WIRE_FSYNC_GROUP,
+		[PTCP_FSYNC_NONE] = WIRE_FSYNC_NONE, [PTCP_FSYNC_FILE] = WIRE_FSYNC_FILE };
+
+	return wire[f];
 }
 
 /* On the control connection t->chan, which is taken. `way`: how it came about. */
@@ -74,6 +85,7 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 {
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
+		.fsync = sync_wanted(t->o.fsync),
 		.flags = (uint32_t)open_flags(t), .n_paths = t->n_paths,
 		.streams = (uint16_t)(t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT),
 		.paths = { t->paths, t->paths_bytes }

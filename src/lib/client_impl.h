@@ -7,6 +7,7 @@
 #include <ptcp/ptcp.h>
 #include <stdatomic.h>
 
+#include "core/filter.h"
 #include "lib/far.h"
 #include "lib/party.h"
 #include "lib/target.h"
@@ -20,6 +21,7 @@ struct ptcp_transfer {
 	bool sends, ran, running;
 	char **local, **pins;
 	size_t n_local, n_pins;
+	struct filter *filter;          /* NULL: no rules */
 	char *config_dir, *congestion;
 	struct target target;           /* the other side, without paths */
 	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
@@ -27,6 +29,7 @@ struct ptcp_transfer {
 	uint8_t *paths;                 /* encoded, for OPEN */
 	size_t paths_bytes;
 	uint16_t n_paths;
+	size_t n_remote;                /* of the paths; the others are rules */
 	/* while it runs */
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
@@ -43,7 +46,7 @@ struct ptcp_transfer {
 	char peer[TARGET_USER_BYTES + SOCK_HOST_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
 	bool unknown;                   /* the host is not known: ask, then connect again */
 	uint64_t warnings;
-	struct { struct mono at; uint64_t bytes; } sample[RATE_SAMPLES];
+	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct party_progress last;
 	double seconds;

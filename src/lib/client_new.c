@@ -38,10 +38,11 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		memcpy(&t->o, o, o->size);
 	}
 	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
+	    (unsigned)t->o.fsync > PTCP_FSYNC_FILE ||
 	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
 	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port or "
-		    "address family out of range", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
+		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
@@ -81,6 +82,28 @@ static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, st
 	t->paths = p;
 	t->paths_bytes += wire_path_encode(p + t->paths_bytes, flags, s);
 	t->n_paths++;
+	return 0;
+}
+
+/* Where the other side sends, it is told the rules behind the sources. */
+static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const struct ptcp_rule *rule;
+	size_t i;
+	int r = 0;
+
+	if (t->o.n_rules > 0 && (r = filter_new(&t->filter, e)) < 0)
+		return r;
+	for (i = 0; i < t->o.n_rules; i++) {
+		rule = &t->o.rules[i];
+		if ((r = filter_add(t->filter, rule->include, rule->pattern, e)) < 0)
+			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
+			    text_escape(shown, sizeof shown, rule->pattern));
+		if (!t->sends && (r = add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
+		    rule->pattern, e)) < 0)
+			return r;
+	}
 	return 0;
 }
 
@@ -138,6 +161,7 @@ void client_fini(struct ptcp_transfer *t)
 	free(t->congestion);
 	free(t->ssh);
 	free(t->remote_ptcp);
+	filter_free(t->filter);
 	free(t->paths);
 	free(t);
 }
@@ -171,11 +195,15 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 		    (r = add_path(t, 0, t->target.path, e)) < 0)
 			goto out;
 		t->n_local = n_srcs;
+		t->n_remote = 1;
 	} else {
 		if ((r = local(dest, e)) < 0 || (r = take_remote_sources(t, srcs, n_srcs, e)) < 0)
 			goto out;
 		t->n_local = 1;
+		t->n_remote = n_srcs;
 	}
+	if ((r = take_rules(t, e)) < 0)
+		goto out;
 	if ((t->local = copy_list(sends ? srcs : &dest, t->n_local)) == NULL) {
 		r = err_nomem(e);
 		goto out;

@@ -18,12 +18,30 @@ static void emit(struct ptcp_transfer *t, struct ptcp_event *ev)
 		t->o.event(t->o.arg, ev);
 }
 
-static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
+/* The rate is of what came over; but what is found there brings the end nearer as well. */
+static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
-	unsigned i = t->n_samples % RATE_SAMPLES, first;
-	double s;
+	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i;
+	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, found;
 
+	ev->eta_s = -1;
+	if (t->n_samples > 0 && s > 0) {
+		all = (double)(ev->bytes - t->sample[first].bytes) / s;
+		found = (double)(ev->resumed_bytes - t->sample[first].resumed_bytes) / s;
+		ev->rate_bps = 8.0 * (all > found ? all - found : 0);
+		/* The peer's total may be anything. */
+		if (ev->total_known && all > 0 && ev->total_bytes >= ev->bytes)
+			ev->eta_s = (double)(ev->total_bytes - ev->bytes) / all;
+	}
+	t->sample[i].at = now;
+	t->sample[i].bytes = ev->bytes;
+	t->sample[i].resumed_bytes = ev->resumed_bytes;
+	t->n_samples++;
+}
+
+static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
+{
 	t->last = party_progress(t->party);
 	ev->bytes = t->last.bytes;
 	ev->total_bytes = t->last.total_bytes;
@@ -31,16 +49,9 @@ static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 	ev->files = t->last.files;
 	ev->total_files = t->last.total_files;
 	ev->streams = t->last.streams;
-	first = t->n_samples < RATE_SAMPLES ? 0 : i;
-	s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9;
-	if (t->n_samples > 0 && s > 0)
-		ev->rate_bps = 8.0 * (double)(ev->bytes - t->sample[first].bytes) / s;
-	t->sample[i].at = now;
-	t->sample[i].bytes = ev->bytes;
-	t->n_samples++;
-	/* The peer's total may be anything. */
-	ev->eta_s = ev->total_known && ev->rate_bps > 0 && ev->total_bytes >= ev->bytes ?
-	    8.0 * (double)(ev->total_bytes - ev->bytes) / ev->rate_bps : -1;
+	ev->activity = t->last.activity;
+	ev->resumed_bytes = t->last.resumed_bytes;
+	measure_rate(t, ev);
 }
 
 void client_show_progress(struct ptcp_transfer *t)
@@ -119,7 +130,7 @@ static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err
 	struct ptcp_err why;
 	struct dir *dir;
 	size_t i;
-	int r = 0;
+	int r = t->filter != NULL ? party_send_filtered(p, t->filter, e) : 0;
 
 	for (i = 0; i < t->n_local && r == 0; i++) {
 		if (place_source(NULL, t->local[i], false, &dir, name, &why) < 0) {
@@ -139,14 +150,14 @@ static int add_sources(struct ptcp_transfer *t, struct party *p, struct ptcp_err
 
 static int add_target(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
 {
-	int flags = t->n_paths > 1 ? PLACE_INTO_DIR : 0;
+	int flags = (t->n_remote > 1 ? PLACE_INTO_DIR : 0) | (t->o.dry_run ? PLACE_DRY_RUN : 0);
 	struct span rest = { t->paths, t->paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
 	struct place place;
 	int r;
 
-	if (t->n_paths == 1 && wire_path_next(&rest, &path_flags, &path) &&
+	if (t->n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
 	    (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= PLACE_CONTENTS;
 	if ((r = place_target(&place, NULL, t->local[0], flags, e)) < 0)
@@ -163,11 +174,14 @@ static bool on_wanted(void *arg, const char *name)
 	size_t n = strlen(name);
 	uint8_t flags;
 
-	while (wire_path_next(&rest, &flags, &path))
+	while (wire_path_next(&rest, &flags, &path)) {
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
+			continue;
 		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
 		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
 		    (path.n == n || path.p[path.n - n - 1] == '/')))
 			return true;
+	}
 	return false;
 }
 

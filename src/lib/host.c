@@ -24,6 +24,7 @@ int host_init(struct host *h, struct loop *control, const char *config, unsigned
 	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
+	    (r = owners_new(&h->owners, &owner_db_real, e)) < 0 ||
 	    (r = io_new(&h->io, IO_THREADS, e)) < 0)
 		goto out;
 	for (i = 0; i < workers; i++) {
@@ -49,6 +50,8 @@ void host_fini(struct host *h)
 	SSL_CTX_free(h->client);
 	SSL_CTX_free(h->server);
 	identity_fini(&h->identity);
+	owners_free(h->owners);
+	h->owners = NULL;
 	h->io = NULL;
 	h->n_workers = 0;
 	h->client = h->server = NULL;

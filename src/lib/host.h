@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "net/chan.h"
 #include "store/io.h"
+#include "store/owner.h"
 
 #define HOST_WORKERS_MAX 64
 
@@ -13,6 +14,7 @@ struct host {
 	struct loop *worker[HOST_WORKERS_MAX];
 	unsigned n_workers;
 	struct io *io;
+	struct owners *owners;            /* names of users and groups */
 	struct identity identity;
 	SSL_CTX *client, *server;         /* NULL where not asked for */
 	struct log log;

@@ -18,7 +18,26 @@ void intake_set(struct intake *t, uint64_t id, struct sink *sink, uint64_t size_
 	t->slot[i].id = id;
 	t->slot[i].sink = sink_ref(sink);
 	t->slot[i].size_bytes = size_bytes;
+	t->slot[i].unsynced_bytes = 0;
 	pthread_mutex_unlock(&t->lock);
+}
+
+struct sink *intake_due(struct intake *t, uint64_t id, uint32_t block, uint64_t bytes, uint64_t ns,
+    struct mono now)
+{
+	unsigned i = wire_slot(id);
+	uint64_t length;
+
+	if (t->slot[i].id != id || !sink_has_journal(t->slot[i].sink))
+		return NULL;
+	length = wire_grid_length(t->slot[i].size_bytes, block);
+	if (t->slot[i].unsynced_bytes == 0)
+		t->slot[i].since = now;
+	t->slot[i].unsynced_bytes += length;
+	if (t->slot[i].unsynced_bytes < bytes && mono_diff_ns(now, t->slot[i].since) < ns)
+		return NULL;
+	t->slot[i].unsynced_bytes = 0;
+	return sink_ref(t->slot[i].sink);
 }
 
 void intake_clear(struct intake *t, uint64_t id)
@@ -63,4 +82,15 @@ struct sink *intake_find(struct intake *t, const struct wire_block *b, uint32_t 
 	}
 	*index = (uint32_t)(b->offset / grid);
 	return s;
+}
+
+bool intake_holds(const struct intake *t, uint64_t dev, uint64_t ino)
+{
+	uint64_t d, n;
+	unsigned i;
+
+	for (i = 0; i < WIRE_SLOTS; i++)
+		if (t->slot[i].id != 0 && sink_part_id(t->slot[i].sink, &d, &n) && d == dev && n == ino)
+			return true;
+	return false;
 }

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "core/clock.h"
 #include "store/sink.h"
 #include "wire/frame.h"
 
@@ -15,15 +16,25 @@ struct intake {
 		uint64_t id; /* 0: nothing */
 		struct sink *sink;
 		uint64_t size_bytes;
+		/* control thread: written since it was last made durable, and since when */
+		uint64_t unsynced_bytes;
+		struct mono since;
 	} slot[WIRE_SLOTS];
 };
 
 void intake_init(struct intake *t);
 void intake_fini(struct intake *t);
 void intake_set(struct intake *t, uint64_t id, struct sink *sink, uint64_t size_bytes);
+/* A block was written: its sink, held for the caller, if it is time to make durable what so many bytes
+ * or that much time brought; else NULL. Control thread. */
+struct sink *intake_due(struct intake *t, uint64_t id, uint32_t block, uint64_t bytes, uint64_t ns,
+    struct mono now);
 void intake_clear(struct intake *t, uint64_t id);
 /* The sink a block is for, held for the caller, and the block's index; NULL when there is no such
  * file (any more): the block is to be dropped. *ok false: the block does not fit the file's grid. */
 struct sink *intake_find(struct intake *t, const struct wire_block *b, uint32_t *index, bool *ok);
+
+/* Whether one of the files is received into that part. Control thread. */
+bool intake_holds(const struct intake *t, uint64_t dev, uint64_t ino);
 
 #endif

@@ -53,11 +53,11 @@ static enum wire_busy busy(void *arg)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (p->stream[i] != NULL && stream_on_disk(p->stream[i]))
 			return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
+	if (p->snd != NULL && p->snd->comparing > 0)
+		return WIRE_VERIFYING;
 	if (p->snd != NULL && !sending_idle(p))
 		return WIRE_READING;
-	if (p->rcv != NULL && !receiving_idle(p))
-		return WIRE_WRITING;
-	return WIRE_IDLE;
+	return p->rcv != NULL ? receiving_busy(p) : WIRE_IDLE;
 }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
@@ -197,7 +197,7 @@ static void wind_up(struct party *p, struct mono now)
 		/* What was unfinished is let go of; for received parts that is work for the store. */
 		session_drop(p->session);
 		if (p->rcv != NULL) {
-			receiving_pump(p);
+			receiving_pump(p, now);
 			if (!receiving_idle(p))
 				return;
 		}
@@ -241,7 +241,7 @@ void party_pump(struct party *p)
 			sending_pump(p);
 			sending_feed(p, now);
 		} else {
-			receiving_pump(p);
+			receiving_pump(p, now);
 		}
 		session_tick(p->session, now);
 	}
@@ -252,8 +252,11 @@ void party_pump(struct party *p)
 	}
 	flush(p);
 	at = session_deadline(p->session);
-	t = joining_deadline(p);
-	timer_set(p->timer, t.ns < at.ns ? t : at);
+	if ((t = joining_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
+		at = t;
+	timer_set(p->timer, at);
 }
 
 static void on_timer(void *arg)
@@ -270,6 +273,22 @@ void party_cancel(struct party *p, const struct ptcp_err *why)
 {
 	session_fail(p->session, why);
 	party_pump(p);
+}
+
+void party_yield(struct party *p)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECANCELED, "transfer: the same client has begun another one of the same file "
+	    "(which goes on from here)");
+	session_fail(p->session, &why);
+	p->give_up = mono_now(); /* who is there still has been told; nobody waits for who is not */
+	party_pump(p);
+}
+
+bool party_holds(const struct party *p, uint64_t dev, uint64_t ino)
+{
+	return p->rcv != NULL && intake_holds(&p->rcv->intake, dev, ino);
 }
 
 /* ---- Making one ---- */
@@ -330,6 +349,19 @@ void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)
 	party_pump(p);
 }
 
+/* What keeps either end when no bytes move. */
+static enum ptcp_activity activity(const struct party *p)
+{
+	enum wire_busy ours = p->running && !p->over ? busy((void *)(uintptr_t)p) : WIRE_IDLE;
+	enum wire_busy theirs = session_peer_busy(p->session);
+
+	if (ours == WIRE_SYNCING || theirs == WIRE_SYNCING)
+		return PTCP_SYNCING;
+	if (ours == WIRE_VERIFYING || theirs == WIRE_VERIFYING)
+		return PTCP_VERIFYING;
+	return PTCP_TRANSFERRING;
+}
+
 struct party_progress party_progress(const struct party *p)
 {
 	struct party_progress g = { .streams = p->n_up, .streams_most = p->n_most };
@@ -337,6 +369,7 @@ struct party_progress party_progress(const struct party *p)
 	struct rcv_stats r;
 
 	g.failed = session_failed(p->session);
+	g.activity = activity(p);
 	if (p->snd != NULL && session_snd(p->session) != NULL) {
 		s = snd_stats(session_snd(p->session));
 		g.bytes = s.acked_bytes;

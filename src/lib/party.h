@@ -9,6 +9,7 @@
 #include "net/sock.h"
 #include "xfer/session.h"
 
+struct filter;
 struct party;
 struct stream;
 
@@ -27,6 +28,9 @@ struct party_ops {
 	/* A sentence about a path (NULL: none). */
 	void (*warning)(void *arg, const char *path, const char *text);
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
+	/* Receiver: a file's part, that inode, is held by another session. True: it is one of the same client's,
+	 * and is being ended: look again. NULL: none is. */
+	bool (*contended)(void *arg, struct party *p, uint64_t dev, uint64_t ino);
 	/* All is over, and everything of it freed but the party itself, which party_free() does.
 	 * `why` NULL: done. */
 	void (*gone)(void *arg, struct party *p, const struct ptcp_err *why);
@@ -55,10 +59,17 @@ const char *party_fingerprint(const struct party *p);
 /* Interrupts: the peer is told why. */
 void party_cancel(struct party *p, const struct ptcp_err *why);
 
+/* Ends at once for another session of the same client. */
+void party_yield(struct party *p);
+/* Whether it receives into that part file. */
+bool party_holds(const struct party *p, uint64_t dev, uint64_t ino);
+
 /* ---- What to send, where to receive: before running ---- */
 
 /* A source; `name` NULL: the contents of dir. Holds dir. */
 int party_send_from(struct party *p, struct dir *dir, const char *name, struct ptcp_err *e);
+/* Leave out what `f` does not keep; of all sources. Borrowed as long as the party lives. */
+int party_send_filtered(struct party *p, const struct filter *f, struct ptcp_err *e);
 /* A source that is not there: reported, counted and told to the receiver once running. */
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why);
 /* Entries land there. Takes what is in `place`, also on failure. */
@@ -83,6 +94,7 @@ struct party_progress {
 	uint64_t wire_bytes, resumed_bytes, file_bytes;
 	bool total_known;
 	unsigned streams, streams_most;
+	enum ptcp_activity activity;
 };
 struct party_progress party_progress(const struct party *p);
 

@@ -2,13 +2,17 @@
 #ifndef LIB_PARTY_IMPL_H
 #define LIB_PARTY_IMPL_H
 
+#include <stdatomic.h>
+
 #include "lib/mux.h"
 #include "lib/party.h"
+#include "lib/links.h"
 #include "lib/stream.h"
+#include "store/owner.h"
 #include "store/walk.h"
+#include "store/xattr.h"
 
 #define WALK_BATCH 256
-#define WORK_BATCH 1000
 
 struct joiner;
 struct item;
@@ -20,12 +24,17 @@ struct sending {
 	struct msg done;
 	struct io_job io;
 	struct walk_entry entry[WALK_BATCH];
+	struct owner *owner;        /* of these, where asked for; else NULL */
+	struct xattrs *xattrs;
+	char *lacking[WALK_BATCH];  /* what attribute does not travel, a sentence; else NULL */
 	unsigned n, most;           /* in this batch */
 	int result;                 /* of the last walk_next() */
 	bool listing, end;          /* on an I/O thread; the listing is complete */
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* given to streams' channels */
-	unsigned checks;            /* of sources, on I/O threads */
+	unsigned asked, comparing;  /* sending_jobs.c: on I/O threads; of these, hashing */
+	struct links links;
+	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* of the entry that is being offered */
 };
 
 /* What is being received: everything the store has to do that is not writing blocks goes through one
@@ -35,8 +44,15 @@ struct receiving {
 	struct intake intake;
 	struct place place;
 	bool placed;                /* the only top-level entry, which was renamed, is here */
+	enum store_sync sync;
 	struct item *first, **last; /* waiting */
 	struct item *batch;         /* on the I/O thread */
+	struct store_end *ends;     /* of it, what is completed */
+	atomic_bool completing;
+	struct item *contended;     /* files that another session holds: looked at again later */
+	struct list readers;        /* readback.c: waiting for an I/O thread, */
+	unsigned n_reading;         /* and there */
+	unsigned n_syncing;
 	struct msg done;
 	struct io_job io;
 	uint64_t total_files, total_bytes;
@@ -98,10 +114,11 @@ void sending_sent(void *arg, struct stream *s, struct stream_job *job);
 
 /* ---- receiving.c ---- */
 
-int receiving_new(struct party *p, struct ptcp_err *e);
 void receiving_free(struct party *p);
-void receiving_pump(struct party *p);
+void receiving_pump(struct party *p, struct mono now);
+struct mono receiving_deadline(const struct party *p);
 bool receiving_idle(const struct party *p); /* nothing waits for or is on an I/O thread */
+enum wire_busy receiving_busy(const struct party *p);
 extern const struct rcv_ops receiving_rcv_ops;
 void receiving_received(void *arg, struct stream *s, struct stream_news *news);
 

@@ -1,35 +1,18 @@
-/* A party that receives: makes what will receive each entry, and has the store finish it. */
+/* A party that receives: everything the store has to do that is not writing blocks, a batch at a time on
+ * an I/O thread. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
-#include "lib/party_impl.h"
+#include "core/units.h"
+#include "lib/receiving_impl.h"
 #include "lib/why.h"
-#include "store/sink.h"
 
-#define PATH_BYTES 4200
+#define CONTENDED_RETRY_NS (50 * NS_PER_MS)
+#define CONTENDED_NS (5 * NS_PER_S)
 
-enum work { WORK_NONE, WORK_MKDIR, WORK_COMMIT, WORK_LINK, WORK_FINISH_DIR, WORK_DISCARD };
-
-/* The cookie of an entry in the engine. */
-struct item {
-	struct item *next;      /* in the queue or batch */
-	uint64_t id;
-	uint8_t type;
-	enum work work;         /* what it is in the queue for */
-	bool over;              /* the engine has let go of it */
-	bool discard;           /* what was written is to be removed */
-	struct dir *dir;        /* what it is in */
-	struct dir *self;       /* of a directory: itself */
-	struct sink *sink;      /* of a file */
-	char *name, *target;
-	char *source;           /* of a top-level directory under another name: its own */
-	struct meta meta;
-	int result;
-	struct ptcp_err why;
-};
-
-static void item_free(struct item *t)
+void item_free(struct item *t)
 {
 	dir_unref(t->dir);
 	dir_unref(t->self);
@@ -37,16 +20,38 @@ static void item_free(struct item *t)
 	free(t->name);
 	free(t->target);
 	free(t->source);
+	free(t->owner);
+	xattrs_fini(&t->xattrs);
+	free(t->look.claimed);
 	free(t);
 }
 
-int receiving_new(struct party *p, struct ptcp_err *e)
+static enum store_sync sync_asked(const struct wire_open *o)
 {
-	if ((p->rcv = calloc(1, sizeof *p->rcv)) == NULL)
+	switch ((enum wire_fsync)o->fsync) {
+	case WIRE_FSYNC_NONE: return STORE_SYNC_NONE;
+	case WIRE_FSYNC_FILE: return STORE_SYNC_FILE;
+	default:              return STORE_SYNC_GROUP;
+	}
+}
+
+int party_receive_into(struct party *p, struct place *place, struct ptcp_err *e)
+{
+	struct receiving *r = calloc(1, sizeof *r);
+
+	if (r == NULL || (r->ends = calloc(WORK_BATCH, sizeof *r->ends)) == NULL) {
+		free(r);
+		place_fini(place);
 		return err_nomem(e);
-	p->rcv->party = p;
-	p->rcv->last = &p->rcv->first;
-	intake_init(&p->rcv->intake);
+	}
+	r->party = p;
+	r->last = &r->first;
+	list_init(&r->readers);
+	intake_init(&r->intake);
+	r->sync = sync_asked(session_open(p->session));
+	r->place = *place;
+	*place = (struct place){ 0 };
+	p->rcv = r;
 	return 0;
 }
 
@@ -56,135 +61,121 @@ void receiving_free(struct party *p)
 		return;
 	intake_fini(&p->rcv->intake);
 	place_fini(&p->rcv->place);
+	free(p->rcv->ends);
 	free(p->rcv);
 	p->rcv = NULL;
 }
 
-int party_receive_into(struct party *p, struct place *place, struct ptcp_err *e)
-{
-	int r;
-
-	if ((r = receiving_new(p, e)) < 0) {
-		place_fini(place);
-		return r;
-	}
-	p->rcv->place = *place;
-	*place = (struct place){ 0 };
-	return 0;
-}
-
 bool receiving_idle(const struct party *p)
 {
-	return p->rcv->first == NULL && p->rcv->batch == NULL;
+	const struct receiving *r = p->rcv;
+
+	return r->first == NULL && r->batch == NULL && r->contended == NULL && r->n_reading == 0 &&
+	    r->n_syncing == 0 && list_empty(&r->readers);
 }
 
-/* ---- The store's work, in batches ---- */
-
-static void enqueue(struct party *p, struct item *t, enum work work)
+enum wire_busy receiving_busy(const struct party *p)
 {
-	t->work = work;
-	t->next = NULL;
-	*p->rcv->last = t;
-	p->rcv->last = &t->next;
+	const struct receiving *r = p->rcv;
+
+	if (r->batch != NULL)
+		return atomic_load(&r->completing) && r->sync != STORE_SYNC_NONE ? WIRE_SYNCING : WIRE_WRITING;
+	if (r->n_reading > 0 || !list_empty(&r->readers))
+		return WIRE_VERIFYING;
+	if (r->n_syncing > 0)
+		return WIRE_SYNCING;
+	return r->first != NULL ? WIRE_WRITING : WIRE_IDLE;
 }
+
+/* ---- On an I/O thread ---- */
 
 static int make_dir(struct item *t)
 {
+	bool made;
 	int r;
 
 	if (t->source != NULL && (r = landing_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
-	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->why)) < 0 && t->source != NULL)
-		landing_unmark(t->dir, t->name);
-	return r;
+	if ((r = store_mkdir(t->dir, t->name, &t->meta, &made, &t->why)) < 0) {
+		if (t->source != NULL)
+			landing_unmark(t->dir, t->name);
+		return r;
+	}
+	t->fresh = made;
+	return 0;
 }
 
 static void do_work(struct item *t)
 {
+	t->result = 0;
 	switch (t->work) {
 	case WORK_NONE:
+	case WORK_ACCEPT:
+	case WORK_COMMIT:
 		break;
 	case WORK_MKDIR:
 		t->result = make_dir(t);
 		break;
-	case WORK_COMMIT:
-		t->result = sink_commit(t->sink, &t->why);
+	case WORK_LOOK:
+		t->result = sink_look(t->sink, &t->look, &t->why);
 		break;
-	case WORK_LINK:
+	case WORK_LOOK_DIR:
+		t->fresh = dir_fd(t->self, NULL) < 0;
+		if (!t->fresh)
+			dir_fd_done(t->self);
+		break;
+	case WORK_LOOK_SAME:
+		t->same = sink_like(t->sink);
+		break;
+	case WORK_SYMLINK:
 		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
+		break;
+	case WORK_HARDLINK:
+		t->result = store_hardlink(t->self, t->target, t->dir, t->name, &t->why);
 		break;
 	case WORK_FINISH_DIR:
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
-		if (t->result == 0 && t->source != NULL)
-			landing_unmark(t->dir, t->name);
+		t->lacking = t->result > 0;
 		break;
-	case WORK_DISCARD:
-		sink_discard(t->sink);
+	case WORK_LET_GO:
+		if (t->keep)
+			sink_keep(t->sink);
+		else
+			sink_discard(t->sink);
 		break;
 	}
 }
 
-/* Only what is on disk waits for the store: else a sender could offer and fail files faster than a slow
- * disk lets go of them, without end, as they hold no slot any more. */
-static void item_over(struct party *p, struct item *t)
+/* What is complete now: files get their names, and all of it becomes durable. */
+static void complete(struct receiving *r)
 {
-	if (t->discard && t->sink != NULL && !sink_give_up(t->sink)) {
-		t->discard = false;
-		enqueue(p, t, WORK_DISCARD);
-	} else {
-		item_free(t);
+	struct store_end *end = r->ends;
+	struct item *t;
+
+	for (t = r->batch; t != NULL; t = t->next) {
+		if (t->result < 0 || t->work < WORK_COMMIT || t->work > WORK_FINISH_DIR)
+			continue;
+		*end++ = (struct store_end){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
+			.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
 	}
-}
-
-/* Our own disk is full: that is not this file's fault alone, it ends the session. */
-static bool disk_full(struct party *p, const struct ptcp_err *why)
-{
-	if (why->code != PTCP_ENOSPC)
-		return false;
-	party_fail(p, why);
-	return true;
-}
-
-static void work_done(struct party *p, struct item *t)
-{
-	enum work work = t->work;
-	struct ptcp_err why, *failed = NULL;
-	char text[DIR_PATH_TEXT_BYTES];
-
-	t->work = WORK_NONE;
-	if (t->over) {
-		item_over(p, t);
+	if (end == r->ends)
 		return;
+	atomic_store(&r->completing, true);
+	store_complete(r->ends, (unsigned)(end - r->ends), r->sync);
+	atomic_store(&r->completing, false);
+	end = r->ends;
+	for (t = r->batch; t != NULL; t = t->next) {
+		if (t->result < 0 || t->work < WORK_COMMIT || t->work > WORK_FINISH_DIR)
+			continue;
+		t->result = end->result;
+		t->lacking |= end++->lacking;
+		if (t->result == 0 && t->work == WORK_FINISH_DIR && t->source != NULL)
+			landing_unmark(t->dir, t->name);
 	}
-	if (p->over)
-		return; /* nothing new is begun; session_drop() ends it */
-	if (t->result < 0) {
-		if (disk_full(p, &t->why))
-			return;
-		why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-		failed = &why;
-	}
-	if (work == WORK_MKDIR)
-		rcv_prepared(session_rcv(p->session), t->id, failed != NULL ? RCV_REFUSE : RCV_ACCEPT, failed);
-	else
-		rcv_committed(session_rcv(p->session), t->id, failed);
 }
 
-/* On the control thread. */
-static void on_done(struct msg *m)
-{
-	struct receiving *r = CONTAINER_OF(m, struct receiving, done);
-	struct item *t = r->batch, *next;
+static void on_done(struct msg *m);
 
-	r->batch = NULL;
-	for (; t != NULL; t = next) {
-		next = t->next;
-		work_done(r->party, t);
-	}
-	party_pump(r->party);
-}
-
-/* On an I/O thread. */
 static void run_batch(struct io_job *io)
 {
 	struct receiving *r = CONTAINER_OF(io, struct receiving, io);
@@ -192,16 +183,188 @@ static void run_batch(struct io_job *io)
 
 	for (t = r->batch; t != NULL; t = t->next)
 		do_work(t);
+	complete(r);
 	r->done.run = on_done;
 	loop_post(r->party->o.host->control, &r->done);
 }
 
-void receiving_pump(struct party *p)
+/* ---- On the control thread ---- */
+
+void receiving_enqueue(struct party *p, struct item *t, enum work work)
+{
+	t->work = work;
+	t->next = NULL;
+	*p->rcv->last = t;
+	p->rcv->last = &t->next;
+}
+
+/* Only what is on disk waits for the store: else a sender could offer and fail files faster than a slow
+ * disk lets go of them, without end, as they hold no slot any more. */
+void receiving_item_over(struct party *p, struct item *t)
+{
+	if (t->let_go && t->sink != NULL && !sink_give_up(t->sink)) {
+		t->let_go = false;
+		receiving_enqueue(p, t, WORK_LET_GO);
+	} else {
+		item_free(t);
+	}
+}
+
+bool receiving_disk_full(struct party *p, const struct ptcp_err *why)
+{
+	if (why->code != PTCP_ENOSPC)
+		return false;
+	party_fail(p, why);
+	return true;
+}
+
+/* Another session has the part. If it is one of the same client, as after a connection that died
+ * without a word, it is ended, and the file is looked at again. */
+static bool contended(struct party *p, struct item *t)
+{
+	struct mono now = mono_now();
+	uint64_t dev, ino;
+
+	if (t->why.sys != EWOULDBLOCK || p->o.ops->contended == NULL ||
+	    !sink_part_id(t->sink, &dev, &ino))
+		return false;
+	if (!p->o.ops->contended(p->o.arg, p, dev, ino) && t->look_since.ns == 0)
+		return false;
+	if (t->look_since.ns == 0)
+		t->look_since = now;
+	if (mono_diff_ns(now, t->look_since) > CONTENDED_NS)
+		return false;
+	t->look_at = mono_add_ns(now, CONTENDED_RETRY_NS);
+	t->work = WORK_LOOK;
+	t->next = p->rcv->contended;
+	p->rcv->contended = t;
+	return true;
+}
+
+/* Both users hear of it. */
+void receiving_warn(struct party *p, const struct item *t, const char *text)
+{
+	struct ptcp_err why;
+	char path[PATH_BYTES];
+
+	dir_path_raw(t->dir, t->name, path, sizeof path);
+	err_set(&why, PTCP_EIO, "%s", text);
+	session_note(p->session, WIRE_NOTE_WARNING, path, &why);
+	p->o.ops->warning(p->o.arg, path, text);
+}
+
+static void looked(struct party *p, struct item *t)
+{
+	struct rcv *rcv = session_rcv(p->session);
+	bool verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0;
+	uint64_t *claimed = t->look.claimed;
+
+	t->look.claimed = NULL;
+	if (t->look.anew != NULL)
+		receiving_warn(p, t, t->look.anew);
+	switch (t->look.found) {
+	case SINK_NOTHING:
+		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+		break;
+	case SINK_PART:
+		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
+		break;
+	case SINK_SAME:
+		if (verify)
+			readback_start(p, t, true);
+		rcv_prepared(rcv, t->id, verify ? RCV_COMPARE : RCV_HAVE_IT, NULL, NULL);
+		break;
+	}
+}
+
+static void work_done(struct party *p, struct item *t)
+{
+	struct rcv *rcv = session_rcv(p->session);
+	enum work work = t->work;
+	struct ptcp_err why;
+	char text[DIR_PATH_TEXT_BYTES];
+
+	t->work = WORK_NONE;
+	if (t->over) {
+		receiving_item_over(p, t);
+		return;
+	}
+	if (p->over)
+		return; /* nothing new is begun; session_drop() ends it */
+	if (t->result < 0) {
+		if (receiving_disk_full(p, &t->why) || (work == WORK_LOOK && contended(p, t)))
+			return;
+		why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+		if (work == WORK_MKDIR || work == WORK_LOOK)
+			rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
+		else
+			rcv_committed(rcv, t->id, &why);
+	} else if (work == WORK_LOOK) {
+		looked(p, t);
+	} else if (work == WORK_LOOK_SAME) {
+		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
+	} else if (work == WORK_MKDIR || work == WORK_LOOK_DIR || work == WORK_ACCEPT) {
+		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+	} else {
+		if (t->lacking) {
+			why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+			receiving_warn(p, t, why.msg);
+		}
+		rcv_committed(rcv, t->id, NULL);
+	}
+}
+
+static void on_done(struct msg *m)
+{
+	struct receiving *r = CONTAINER_OF(m, struct receiving, done);
+	struct item *t = r->batch, *next;
+
+	r->batch = NULL;
+	session_progress(r->party->session, mono_now());
+	for (; t != NULL; t = next) {
+		next = t->next;
+		work_done(r->party, t);
+	}
+	party_pump(r->party);
+}
+
+static void look_again(struct party *p, struct mono now)
+{
+	struct item **at = &p->rcv->contended, *t;
+
+	while ((t = *at) != NULL) {
+		if (t->look_at.ns > now.ns && !t->over && !p->over) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		t->work = WORK_NONE;
+		if (t->over)
+			receiving_item_over(p, t);
+		else if (!p->over)
+			receiving_enqueue(p, t, WORK_LOOK);
+	}
+}
+
+struct mono receiving_deadline(const struct party *p)
+{
+	struct mono at = MONO_NEVER;
+	const struct item *t;
+
+	for (t = p->rcv->contended; t != NULL; t = t->next)
+		if (t->look_at.ns < at.ns)
+			at = t->look_at;
+	return at;
+}
+
+void receiving_pump(struct party *p, struct mono now)
 {
 	struct receiving *r = p->rcv;
 	struct item *t;
 	unsigned n;
 
+	look_again(p, now);
+	readback_pump(p);
 	if (r->batch != NULL || r->first == NULL)
 		return;
 	r->batch = t = r->first;
@@ -212,189 +375,4 @@ void receiving_pump(struct party *p)
 	t->next = NULL;
 	r->io.run = run_batch;
 	io_submit(p->o.host->io, &r->io);
-}
-
-/* ---- The engine's decisions ---- */
-
-static void set_meta(struct party *p, struct meta *m, const struct wire_entry *f)
-{
-	uint32_t flags = session_open(p->session)->flags;
-
-	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
-	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
-	m->mode = f->mode;
-	m->mtime.tv_sec = f->mtime_s;
-	m->mtime.tv_nsec = f->mtime_ns;
-}
-
-static char *copy(struct span s)
-{
-	char *p = malloc(s.n + 1);
-
-	if (p != NULL) {
-		memcpy(p, s.p, s.n);
-		p[s.n] = '\0';
-	}
-	return p;
-}
-
-/* Where a top-level entry goes: into the base by its own name, unless it is renamed, or an unfinished
- * copy of it is to be completed. */
-static bool place_item(struct receiving *r, struct item *t, const struct wire_entry *f)
-{
-	const struct place *at = &r->place;
-	const char *name = NULL;
-
-	if (at->rename[0] != '\0') {
-		t->dir = dir_ref(at->base);
-		name = at->rename;
-	} else if (at->above != NULL && f->type == WIRE_DIR && f->name.n == strlen(at->source) &&
-	    memcmp(f->name.p, at->source, f->name.n) == 0) {
-		t->dir = dir_ref(at->above);
-		name = at->name;
-	} else {
-		t->dir = dir_ref(at->base);
-		t->name = copy(f->name);
-		return t->name != NULL;
-	}
-	r->placed = true;
-	t->name = strdup(name);
-	t->source = f->type == WIRE_DIR ? copy(f->name) : NULL;
-	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
-}
-
-static struct item *item_new(struct party *p, uint64_t id, const struct wire_entry *f,
-    struct item *parent)
-{
-	struct item *t = calloc(1, sizeof *t);
-	bool ok;
-
-	if (t == NULL)
-		return NULL;
-	t->id = id;
-	t->type = f->type;
-	set_meta(p, &t->meta, f);
-	if (parent == NULL) {
-		ok = place_item(p->rcv, t, f);
-	} else {
-		t->dir = dir_ref(parent->self);
-		ok = (t->name = copy(f->name)) != NULL;
-	}
-	if (ok && f->type == WIRE_DIR)
-		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
-	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = sink_new(t->dir, t->name, f->size_bytes, &t->meta)) != NULL;
-	if (ok && f->type == WIRE_SYMLINK)
-		ok = (t->target = copy(f->target)) != NULL;
-	if (!ok) {
-		item_free(t);
-		return NULL;
-	}
-	return t;
-}
-
-static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
-    void **cookie, struct ptcp_err *e)
-{
-	struct party *p = arg;
-	struct item *t;
-
-	if (parent == NULL && p->rcv->placed) {
-		err_set(e, PTCP_EPROTO, "more than one source for one name");
-		return RCV_REFUSE;
-	}
-	if ((t = item_new(p, id, f, parent)) == NULL) {
-		err_nomem(e);
-		return RCV_REFUSE;
-	}
-	*cookie = t;
-	if (sink_is_own_name(t->name)) {
-		err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
-		return RCV_REFUSE;
-	}
-	if (parent == NULL && !p->rcv->placed && p->o.ops->wanted != NULL &&
-	    !p->o.ops->wanted(p->o.arg, t->name)) {
-		err_set(e, PTCP_EREFUSED, "not asked for");
-		return RCV_REFUSE;
-	}
-	if (f->type != WIRE_DIR)
-		return RCV_ACCEPT;
-	enqueue(p, t, WORK_MKDIR);
-	return RCV_LATER;
-}
-
-static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
-{
-	struct party *p = arg;
-	struct item *t = cookie;
-
-	intake_set(&p->rcv->intake, id, t->sink, size_bytes);
-}
-
-static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
-{
-	struct party *p = arg;
-	struct item *t = cookie;
-
-	if (t->type == WIRE_FILE)
-		intake_clear(&p->rcv->intake, id);
-	if (end != NULL)
-		set_meta(p, &t->meta, end);
-	enqueue(p, t, t->type == WIRE_FILE ? WORK_COMMIT : t->type == WIRE_DIR ? WORK_FINISH_DIR :
-	    WORK_LINK);
-}
-
-static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why)
-{
-	struct party *p = arg;
-	struct item *t = cookie;
-	char path[PATH_BYTES];
-
-	if (t->type == WIRE_FILE)
-		intake_clear(&p->rcv->intake, id);
-	dir_path_raw(t->dir, t->name, path, sizeof path);
-	if (why != NULL && why->code != PTCP_ECANCELED)
-		p->o.ops->file(p->o.arg, path, PTCP_FILE_FAILED, why);
-	else if (why == NULL && t->type != WIRE_DIR)
-		p->o.ops->file(p->o.arg, path, skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, NULL);
-	t->over = true;
-	t->discard = why != NULL;
-	if (t->work == WORK_NONE)
-		item_over(p, t); /* else when that is done */
-}
-
-static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
-{
-	struct party *p = arg;
-
-	p->rcv->total_files = files;
-	p->rcv->total_bytes = bytes;
-	p->rcv->total_known = final;
-}
-
-const struct rcv_ops receiving_rcv_ops = { on_prepare, on_accepted, on_commit, on_ended, on_totals };
-
-void receiving_received(void *arg, struct stream *s, struct stream_news *news)
-{
-	struct party *p = arg;
-	struct ptcp_err nomem, *why;
-	unsigned i;
-
-	(void)s;
-	session_progress(p->session, mono_now());
-	for (i = 0; i < news->n; i++) {
-		why = news->of[i].why;
-		if (!p->over && news->of[i].what == RCV_BLOCK_FAILED) {
-			err_nomem(&nomem);
-			why = why != NULL ? why : &nomem;
-			if (!disk_full(p, why))
-				rcv_block(session_rcv(p->session), news->of[i].id, news->of[i].block,
-				    RCV_BLOCK_FAILED, news->of[i].term, why);
-		} else if (!p->over) {
-			rcv_block(session_rcv(p->session), news->of[i].id, news->of[i].block,
-			    news->of[i].what, news->of[i].term, NULL);
-		}
-		free(news->of[i].why);
-	}
-	party_pump(p);
 }

@@ -1,21 +1,15 @@
 /* A party that sends: lists what there is, offers it, hands blocks to the streams. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
 #include "core/text.h"
-#include "lib/party_impl.h"
+#include "lib/sending_impl.h"
 #include "lib/why.h"
+#include "wire/attrs.h"
 
 #define PATH_BYTES 4200
-
-/* The cookie of an entry in the engine. */
-struct outgoing {
-	struct source *source;   /* of a file */
-	struct dir *dir;         /* of anything else: what it is in, */
-	char *name;              /* and its name there */
-	bool is_dir;
-};
 
 static void outgoing_free(struct outgoing *o)
 {
@@ -39,16 +33,25 @@ static const char *path_text(const struct outgoing *o, char *out, size_t cap)
 
 int sending_new(struct party *p, struct ptcp_err *e)
 {
+	uint32_t flags = session_open(p->session)->flags;
 	int r;
 
 	if (p->snd != NULL)
 		return 0;
 	if ((p->snd = calloc(1, sizeof *p->snd)) == NULL)
 		return err_nomem(e);
-	if ((r = walk_new(&p->snd->walk, e)) < 0) {
-		free(p->snd);
-		p->snd = NULL;
-	}
+	p->snd->party = p;
+	if ((flags & WIRE_OPEN_OWNER) != 0)
+		p->snd->owner = calloc(WALK_BATCH, sizeof *p->snd->owner);
+	if ((flags & WIRE_OPEN_XATTR) != 0)
+		p->snd->xattrs = calloc(WALK_BATCH, sizeof *p->snd->xattrs);
+	if (((flags & WIRE_OPEN_OWNER) != 0 && p->snd->owner == NULL) ||
+	    ((flags & WIRE_OPEN_XATTR) != 0 && p->snd->xattrs == NULL))
+		r = err_nomem(e);
+	else
+		r = walk_new(&p->snd->walk, e);
+	if (r < 0)
+		sending_free(p);
 	return r;
 }
 
@@ -57,6 +60,9 @@ void sending_free(struct party *p)
 	if (p->snd == NULL)
 		return;
 	walk_free(p->snd->walk);
+	links_fini(&p->snd->links);
+	free(p->snd->owner);
+	free(p->snd->xattrs);
 	free(p->snd);
 	p->snd = NULL;
 }
@@ -68,6 +74,16 @@ int party_send_from(struct party *p, struct dir *dir, const char *name, struct p
 	if ((r = sending_new(p, e)) < 0)
 		return r;
 	return walk_add(p->snd->walk, dir, name, e);
+}
+
+int party_send_filtered(struct party *p, const struct filter *f, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = sending_new(p, e)) < 0)
+		return r;
+	walk_filter(p->snd->walk, f);
+	return 0;
 }
 
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why)
@@ -86,7 +102,7 @@ int party_send_missing(struct party *p, const char *path, const struct ptcp_err 
 
 bool sending_idle(const struct party *p)
 {
-	return !p->snd->listing && p->snd->checks == 0;
+	return !p->snd->listing && p->snd->asked == 0;
 }
 
 /* ---- The engine's decisions ---- */
@@ -106,6 +122,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 			    fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
 		break;
 	case SND_FAILED:
+		if (o->link != NULL)
+			o->link->failed = true;
 		why_bare(&shown, why, path_text(o, text, sizeof text));
 		p->o.ops->file(p->o.arg, path_raw(o, path), PTCP_FILE_FAILED, &shown);
 		break;
@@ -113,63 +131,6 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		break;
 	}
 	outgoing_free(o);
-}
-
-struct check {
-	struct io_job io;
-	struct msg msg;
-	struct party *party;
-	struct source *source;
-	uint64_t id;
-	int result;
-	struct ptcp_err why;
-};
-
-static void on_checked(struct msg *m)
-{
-	struct check *c = CONTAINER_OF(m, struct check, msg);
-	struct party *p = c->party;
-
-	p->snd->checks--;
-	if (!p->over)
-		snd_checked(session_snd(p->session), c->id, c->result < 0 ? &c->why : NULL);
-	source_unref(c->source);
-	free(c);
-	party_pump(p);
-}
-
-/* On an I/O thread. */
-static void check_source(struct io_job *io)
-{
-	struct check *c = CONTAINER_OF(io, struct check, io);
-
-	char path[DIR_PATH_TEXT_BYTES];
-	struct ptcp_err why;
-
-	if ((c->result = source_check(c->source, &why)) < 0)
-		why_bare(&c->why, &why, source_path_text(c->source, path, sizeof path));
-	c->msg.run = on_checked;
-	loop_post(c->party->o.host->control, &c->msg);
-}
-
-static void on_check(void *arg, void *cookie, uint64_t id)
-{
-	struct party *p = arg;
-	struct outgoing *o = cookie;
-	struct check *c = calloc(1, sizeof *c);
-	struct ptcp_err why;
-
-	if (c == NULL) {
-		err_nomem(&why);
-		party_fail(p, &why);
-		return;
-	}
-	c->party = p;
-	c->source = source_ref(o->source);
-	c->id = id;
-	c->io.run = check_source;
-	p->snd->checks++;
-	io_submit(p->o.host->io, &c->io);
 }
 
 static void on_stalled(void *arg, unsigned number)
@@ -182,11 +143,14 @@ static void on_stalled(void *arg, unsigned number)
 		party_stream_lost(p, p->stream[number], &why);
 }
 
-const struct snd_ops sending_snd_ops = { on_ended, on_check, on_stalled };
+const struct snd_ops sending_snd_ops = {
+	.ended = on_ended, .check = sending_check, .compare = sending_compare, .map = sending_map,
+	.stalled = on_stalled
+};
 
 /* ---- Listing ---- */
 
-static void listed(struct party *p, struct walk_entry *w);
+static void listed(struct party *p, unsigned i);
 
 /* On the control thread: a batch of the listing is here. */
 static void on_listed(struct msg *m)
@@ -199,8 +163,12 @@ static void on_listed(struct msg *m)
 	t->listing = false;
 	for (i = 0; i < t->n; i++) {
 		if (!p->over)
-			listed(p, &t->entry[i]);
+			listed(p, i);
 		walk_entry_fini(&t->entry[i]);
+		free(t->lacking[i]);
+		t->lacking[i] = NULL;
+		if (t->xattrs != NULL)
+			xattrs_fini(&t->xattrs[i]);
 	}
 	if (!p->over && t->result < 0) {
 		err_nomem(&why);
@@ -212,6 +180,20 @@ static void on_listed(struct msg *m)
 	party_pump(p);
 }
 
+/* On an I/O thread: what only some transfers keep. Links have no attributes of ours. */
+static void describe(struct sending *t, unsigned i)
+{
+	struct walk_entry *w = &t->entry[i];
+	struct ptcp_err why;
+
+	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
+		return;
+	if (t->owner != NULL)
+		owners_describe(t->party->o.host->owners, w->uid, w->gid, &t->owner[i]);
+	if (t->xattrs != NULL && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
+		t->lacking[i] = strdup(why.msg);
+}
+
 /* On an I/O thread. */
 static void list_batch(struct io_job *io)
 {
@@ -219,9 +201,8 @@ static void list_batch(struct io_job *io)
 	struct ptcp_err why;
 
 	t->n = 0;
-	do
-		t->result = walk_next(t->walk, &t->entry[t->n], &why);
-	while (t->result > 0 && ++t->n < t->most);
+	while (t->n < t->most && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
+		describe(t, t->n++);
 	t->done.run = on_listed;
 	loop_post(t->party->o.host->control, &t->done);
 }
@@ -237,7 +218,6 @@ void sending_pump(struct party *p)
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
 	t->most = room < WALK_BATCH ? room : WALK_BATCH;
-	t->party = p;
 	t->listing = true;
 	t->io.run = list_batch;
 	io_submit(p->o.host->io, &t->io);
@@ -260,13 +240,13 @@ static void not_sent(struct party *p, const struct walk_entry *w, enum wire_note
 		p->o.ops->warning(p->o.arg, path, bare.msg);
 }
 
-static struct outgoing *outgoing_new(struct walk_entry *w)
+static struct outgoing *outgoing_new(struct walk_entry *w, uint8_t type)
 {
 	struct outgoing *o = calloc(1, sizeof *o);
 
 	if (o == NULL)
 		return NULL;
-	if (w->type == WALK_FILE) {
+	if (type == WIRE_FILE) {
 		if ((o->source = source_new(w)) == NULL) {
 			free(o);
 			return NULL;
@@ -281,8 +261,50 @@ static struct outgoing *outgoing_new(struct walk_entry *w)
 	return o;
 }
 
-static void offer(struct party *p, struct walk_entry *w, uint8_t type)
+static struct span pack_xattrs(struct sending *t, const struct xattrs *x)
 {
+	struct xattr each;
+	size_t at = 0, n = 0;
+
+	while (xattrs_next(x, &at, &each))
+		n += wire_xattr_encode(t->packed + n,
+		    (struct span){ (const uint8_t *)each.name, each.name_n }, (struct span){ each.value, each.n });
+	return (struct span){ t->packed, n };
+}
+
+/* What not every entry has. */
+static struct span attributes(struct party *p, const struct outgoing *o, const struct link *link_to,
+    unsigned i)
+{
+	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0 };
+	struct sending *t = p->snd;
+	size_t n;
+
+	if (link_to == NULL && t->owner != NULL) {
+		a.has_owner = true;
+		a.uid = t->owner[i].uid;
+		a.gid = t->owner[i].gid;
+		a.user = (struct span){ (const uint8_t *)t->owner[i].user, strlen(t->owner[i].user) };
+		a.group = (struct span){ (const uint8_t *)t->owner[i].group, strlen(t->owner[i].group) };
+	}
+	if (link_to == NULL && t->xattrs != NULL)
+		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
+
+	if (o->source != NULL) {
+		a.sparse = source_sparse(o->source);
+		/* A file of one block is not resumed. */
+		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1))
+			source_version(o->source, a.version);
+	}
+	assert(wire_attrs_bytes(&a) <= sizeof t->attrs);
+	n = wire_attrs_encode(t->attrs, &a);
+	return (struct span){ t->attrs, n };
+}
+
+/* `link_to` of a HARDLINK; `first` of a file with other names, to be remembered. */
+static void offer(struct party *p, unsigned i, uint8_t type, struct link *link_to, struct link *first)
+{
+	struct walk_entry *w = &p->snd->entry[i];
 	/* The name moves into the cookie; the frame borrows it from a copy. */
 	char name[256], target[WIRE_PATH_MAX + 1];
 	struct wire_entry f = {
@@ -291,30 +313,76 @@ static void offer(struct party *p, struct walk_entry *w, uint8_t type)
 	};
 	struct outgoing *o;
 	struct ptcp_err why;
+	const char *to = type == WIRE_SYMLINK ? w->target : link_to != NULL ? link_to->path : NULL;
+	uint64_t id;
 
 	f.name = (struct span){ (const uint8_t *)name, strlen(w->name) };
 	memcpy(name, w->name, f.name.n);
-	if (type == WIRE_SYMLINK) {
-		f.target = (struct span){ (const uint8_t *)target, strnlen(w->target, WIRE_PATH_MAX) };
-		memcpy(target, w->target, f.target.n);
+	if (to != NULL) {
+		f.target = (struct span){ (const uint8_t *)target, strnlen(to, WIRE_PATH_MAX) };
+		memcpy(target, to, f.target.n);
 	}
-	if ((o = outgoing_new(w)) == NULL) {
+	if ((o = outgoing_new(w, type)) == NULL) {
 		err_nomem(&why);
 		party_fail(p, &why);
 		return;
 	}
+	o->link = first;
+	f.attrs = attributes(p, o, link_to, i);
 	if (type == WIRE_FILE) {
 		p->snd->files++;
 		p->snd->bytes += f.size_bytes;
 	}
-	snd_offer(session_snd(p->session), &f, o);
+	id = snd_offer(session_snd(p->session), &f, o);
+	if (first != NULL)
+		first->id = id;
 }
 
-static void listed(struct party *p, struct walk_entry *w)
+/* The path at the destination: below the tree's root it may have more in front. */
+static const char *path_there(const struct walk_entry *w, char *out)
 {
+	const char *at = dir_path_raw(w->dir, w->name, out, PATH_BYTES);
+	size_t n = strlen(at);
+	int components = w->depth + 1;
+
+	while (n > 0 && (at[n - 1] != '/' || --components > 0))
+		n--;
+	return at + n;
+}
+
+static void offer_file(struct party *p, unsigned i)
+{
+	struct walk_entry *w = &p->snd->entry[i];
+	struct links *links = &p->snd->links;
+	char path[PATH_BYTES];
+	struct link *l;
+
+	if (w->nlink < 2 || (session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0 ||
+	    !session_takes_links(p->session)) {
+		offer(p, i, WIRE_FILE, NULL, NULL);
+		return;
+	}
+	if ((l = links_find(links, w->dev, w->ino)) != NULL && !l->failed) {
+		offer(p, i, WIRE_HARDLINK, l, NULL);
+		return;
+	}
+	if (l == NULL)
+		l = links_add(links, w->dev, w->ino);
+	/* What cannot be remembered counts as failed: each other name is sent as a file. */
+	if (l != NULL)
+		l->failed = !links_set_path(links, l, path_there(w, path));
+	offer(p, i, WIRE_FILE, NULL, l);
+}
+
+static void listed(struct party *p, unsigned i)
+{
+	struct walk_entry *w = &p->snd->entry[i];
+
+	if (p->snd->lacking[i] != NULL)
+		not_sent(p, w, WIRE_NOTE_WARNING, p->snd->lacking[i]);
 	switch (w->type) {
 	case WALK_DIR:
-		offer(p, w, WIRE_DIR);
+		offer(p, i, WIRE_DIR, NULL, NULL);
 		break;
 	case WALK_DIR_END:
 		snd_leave(session_snd(p->session));
@@ -323,13 +391,13 @@ static void listed(struct party *p, struct walk_entry *w)
 		if (w->size_bytes > WIRE_FILE_MAX)
 			not_sent(p, w, WIRE_NOTE_FAILED, "larger than 256 TiB (split it)");
 		else
-			offer(p, w, WIRE_FILE);
+			offer_file(p, i);
 		break;
 	case WALK_SYMLINK:
 		if ((session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0)
 			not_sent(p, w, WIRE_NOTE_WARNING, "a symbolic link: skipped");
 		else
-			offer(p, w, WIRE_SYMLINK);
+			offer(p, i, WIRE_SYMLINK, NULL, NULL);
 		break;
 	case WALK_SKIPPED:
 		not_sent(p, w, WIRE_NOTE_WARNING, w->why);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/filter.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "lib/home.h"
@@ -34,6 +35,7 @@ struct served {
 	enum ptcp_cipher cipher;
 	struct asked *asked;
 	unsigned n_asked;
+	struct filter *filter;         /* of what we send; NULL: no rules */
 	struct place place;            /* where we receive */
 	struct ptcp_err why;
 	int result;
@@ -60,6 +62,7 @@ static void served_free(struct served *s)
 		free(s->asked[i].path);
 	}
 	free(s->asked);
+	filter_free(s->filter);
 	place_fini(&s->place);
 	party_free(s->party);
 	list_remove(&s->in_list);
@@ -158,6 +161,15 @@ static int check_rights(struct served *s, const struct wire_open *o, struct ptcp
 	return 0;
 }
 
+static int take_rule(struct served *s, bool include, const char *pattern, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->filter == NULL && (r = filter_new(&s->filter, e)) < 0)
+		return r;
+	return filter_add(s->filter, include, pattern, e);
+}
+
 static int take_places(struct served *s, const struct wire_open *o, struct ptcp_err *e)
 {
 	struct span rest = o->paths, path;
@@ -166,14 +178,22 @@ static int take_places(struct served *s, const struct wire_open *o, struct ptcp_
 	if ((s->asked = calloc(o->n_paths, sizeof *s->asked)) == NULL)
 		return err_nomem(e);
 	while (s->n_asked < o->n_paths && wire_path_next(&rest, &flags, &path)) {
-		struct asked *a = &s->asked[s->n_asked];
+		char *text = malloc(path.n + 1);
+		int r;
 
-		if ((a->path = malloc(path.n + 1)) == NULL)
+		if (text == NULL)
 			return err_nomem(e);
-		memcpy(a->path, path.n > 0 ? (const char *)path.p : "", path.n);
-		a->path[path.n] = '\0';
-		a->contents = (flags & WIRE_PATH_CONTENTS) != 0;
-		s->n_asked++;
+		memcpy(text, path.n > 0 ? (const char *)path.p : "", path.n);
+		text[path.n] = '\0';
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0) {
+			s->asked[s->n_asked].path = text;
+			s->asked[s->n_asked++].contents = (flags & WIRE_PATH_CONTENTS) != 0;
+			continue;
+		}
+		r = take_rule(s, (flags & WIRE_PATH_INCLUDE) != 0, text, e);
+		free(text);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -187,7 +207,8 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	s->party = p;
 	s->sends = o->role == WIRE_YOU_SEND;
 	s->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
-	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0);
+	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
+	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
 	s->streams = o->streams < s->set->o->max_streams ? o->streams : s->set->o->max_streams;
 	s->cipher = o->cipher;
 	if (check_rights(s, o, &why) < 0 || take_places(s, o, &why) < 0) {
@@ -214,6 +235,8 @@ static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
 
 	if (!s->sends)
 		return party_receive_into(p, &s->place, e);
+	if (s->filter != NULL)
+		r = party_send_filtered(p, s->filter, e);
 	for (i = 0; i < s->n_asked && r == 0; i++) {
 		struct asked *a = &s->asked[i];
 
@@ -276,9 +299,29 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	served_free(s);
 }
 
+/* A client that has lost its connection comes again: what its old session holds is its own. */
+static bool on_contended(void *arg, struct party *p, uint64_t dev, uint64_t ino)
+{
+	struct served *s = arg, *other;
+	struct list *l;
+
+	for (l = s->set->list.next; l != &s->set->list; l = l->next) {
+		other = CONTAINER_OF(l, struct served, in_list);
+		if (other == s || other->gone || other->party == NULL ||
+		    strcmp(party_fingerprint(other->party), party_fingerprint(p)) != 0 ||
+		    !party_holds(other->party, dev, ino))
+			continue;
+		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
+		    party_fingerprint(p), other->address, s->address);
+		party_yield(other->party);
+		return true;
+	}
+	return false;
+}
+
 static const struct party_ops party_ops = {
 	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning,
-	.streams = on_streams, .gone = on_gone
+	.streams = on_streams, .contended = on_contended, .gone = on_gone
 };
 
 int served_new(struct served_set *t, const struct served_link *l, const struct authorization *a,

@@ -150,7 +150,7 @@ static void write_on_disk(struct io_job *io)
 	struct stream *s = CONTAINER_OF(io, struct stream, write_io);
 
 	s->write_result = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset,
-	    &s->write_why);
+	    s->hash, &s->write_why);
 	s->write_done.run = on_write_done;
 	loop_post(s->loop, &s->write_done);
 }
@@ -171,7 +171,7 @@ static bool write_block(struct stream *s)
 		io_submit(s->o.host->io, &s->write_io);
 		return false;
 	}
-	r = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset, &why);
+	r = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset, s->hash, &why);
 	end = mono_now();
 	if (mono_diff_ns(end, start) > SLOW_WRITE_NS)
 		s->slow_until = mono_add_ns(end, SLOW_FOR_NS);
@@ -216,8 +216,9 @@ static int end_block(struct stream *s, struct ptcp_err *e)
 	}
 	if (s->sink == NULL)
 		return 1;
-	if (s->o.verify) {
+	if (s->o.verify || sink_has_journal(s->sink))
 		s->hash = hash_content(s->buf, s->block.length_bytes);
+	if (s->o.verify) {
 		if (end.check != hash_check(s->head + WIRE_HEADER_BYTES, s->hash)) {
 			add_news(s, RCV_BLOCK_BAD, none, NULL);
 			sink_unref(s->sink);

@@ -22,6 +22,7 @@ struct dir {
 	struct dir *parent; /* held; NULL for the root */
 	atomic_uint refs;
 	bool resolved;      /* name is a path from the root; links in it are followed */
+	_Atomic uint64_t changes, synced; /* all changes up to that number are durable */
 	/* Under tree->lock: */
 	int fd;             /* -1 when closed */
 	unsigned pins;      /* the root has one for life */
@@ -189,6 +190,52 @@ void dir_note(const struct dir *d, uint64_t dev, unsigned note)
 	/* Linux has 32 bits of dev, which glibc spreads over 44. */
 	if (dev <= UINT64_MAX >> 2)
 		atomic_store_explicit(&d->tree->note, dev << 2 | note, memory_order_relaxed);
+}
+
+void dir_changed(struct dir *d)
+{
+	atomic_fetch_add(&d->changes, 1);
+}
+
+bool dir_unsynced(const struct dir *d)
+{
+	return atomic_load(&d->changes) != atomic_load(&d->synced);
+}
+
+static int sync_one(struct dir *d, struct ptcp_err *e)
+{
+	uint64_t upto = atomic_load(&d->changes);
+	int at, r = 0;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	/* EBADF: it may not be read, so we have it by O_PATH only. */
+	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
+		atomic_store(&d->synced, upto); /* of two at once the later may say less: no harm */
+	else
+		r = fail_sys(e, errno, d, NULL, "cannot make the directory's entries durable");
+	dir_fd_done(d);
+	return r;
+}
+
+int dir_sync(struct dir *d, struct ptcp_err *e)
+{
+	int r = 0;
+
+	for (; d != NULL && r == 0; d = d->parent)
+		if (dir_unsynced(d))
+			r = sync_one(d, e);
+	return r;
+}
+
+uint64_t dir_dev(struct dir *d)
+{
+	uint64_t dev;
+
+	pthread_mutex_lock(&d->tree->lock);
+	dev = d->known ? (uint64_t)d->dev : 0;
+	pthread_mutex_unlock(&d->tree->lock);
+	return dev;
 }
 
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags)

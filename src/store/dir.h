@@ -68,6 +68,17 @@ void dir_fd_done(struct dir *d);
  * would have to. Where the kernel cannot tell, as openat(). `flags` create nothing. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
+/* Something in d, or d itself, was changed: its names, mode or times. To be said after it was done. */
+void dir_changed(struct dir *d);
+/* Makes durable what dir_changed() told of d and of all directories above it. PTCP_EIO if the disk
+ * failed; where a file system cannot do it nothing is done. */
+int dir_sync(struct dir *d, struct ptcp_err *e);
+/* Whether dir_sync() has something to do for d itself. */
+bool dir_unsynced(const struct dir *d);
+
+/* The st_dev of a directory that dir_fd() has opened before; else 0. */
+uint64_t dir_dev(struct dir *d);
+
 /* What somebody learnt of the file system with this st_dev and noted with
  * dir_note(), 1 to 3; else 0. The tree keeps its last note only. */
 unsigned dir_noted(const struct dir *d, uint64_t dev);

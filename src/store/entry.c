@@ -1,10 +1,13 @@
 /* The directories and links of sink.h. */
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "store/fail.h"
 #include "store/part.h"
-#include "store/sink.h"
+#include "store/sink_impl.h"
 
 #define TRIES 16
 
@@ -26,21 +29,61 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	return 0;
 }
 
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, struct ptcp_err *e)
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
+    struct ptcp_err *e)
 {
 	mode_t mode = m != NULL && m->set_mode ? (m->mode & 0777) | S_IRWXU : 0777;
+	bool was_there = false;
 	int at, r = 0;
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
 	if (dir_sys(parent)->mkdirat(at, name, mode) != 0) {
-		if (errno == EEXIST)
+		if ((was_there = errno == EEXIST))
 			r = use_existing(parent, at, name, e);
 		else
 			r = fail_sys(e, errno, parent, name, "cannot make the directory");
 	}
 	dir_fd_done(parent);
+	if (r == 0)
+		dir_changed(parent); /* or a run that was killed made it: nobody has synced it then */
+	if (r == 0 && made != NULL)
+		*made = !was_there;
 	return r;
+}
+
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *as_asked,
+    struct ptcp_err *e)
+{
+	int lacking = 0, r;
+	uint32_t uid, gid;
+
+	*as_asked = true;
+	if (m->xattrs != NULL && (lacking = xattrs_set(m->xattrs, d, name, fd, e)) < 0)
+		return lacking;
+	if (m->owner != NULL) {
+		owners_resolve(m->owners, m->owner, &uid, &gid);
+		if ((r = owner_set(d, name, fd, uid, gid, e)) < 0)
+			return r;
+		*as_asked = r > 0;
+	}
+	return lacking > 0;
+}
+
+static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool as_asked, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	struct stat st;
+	mode_t mode;
+
+	if (sys->fstat(at, &st) != 0)
+		return fail_sys(e, errno, d, NULL, "cannot examine the directory");
+	/* A setgid or sticky bit is the receiver's own, unless asked for. */
+	mode = owner_mode(m->mode, m->setid, as_asked) | (m->setid ? 0 : st.st_mode & 07000);
+	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
+	    errno != EOPNOTSUPP)
+		return fail_sys(e, errno, d, NULL, "cannot set the directory's mode");
+	return 0;
 }
 
 /* By the name ".", which works with a descriptor that is O_PATH too; the mode last
@@ -49,28 +92,19 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
-	struct stat st;
-	mode_t mode;
-	int at, r = 0;
+	bool as_asked;
+	int at, r, lacking;
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	if (m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
+	r = lacking = meta_set_owner(m, d, NULL, at, &as_asked, e);
+	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
 	    errno != EOPNOTSUPP)
 		r = fail_sys(e, errno, d, NULL, "cannot set the directory's times");
-	if (r == 0 && m->set_mode) {
-		if (sys->fstat(at, &st) != 0) {
-			r = fail_sys(e, errno, d, NULL, "cannot examine the directory");
-		} else {
-			/* A setgid or sticky bit is the receiver's own. */
-			mode = (st.st_mode & 07000) | (m->mode & 0777);
-			if (mode != (st.st_mode & 07777) &&
-			    sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
-			    errno != EOPNOTSUPP)
-				r = fail_sys(e, errno, d, NULL, "cannot set the directory's mode");
-		}
-	}
+	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, as_asked, e)) == 0)
+		r = lacking;
 	dir_fd_done(d);
+	dir_changed(d);
 	return r;
 }
 
@@ -94,6 +128,16 @@ static int link_beside(struct dir *parent, int at, const char *temp, const char 
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
+static int give_owner(const struct meta *m, struct dir *parent, int at, const char *link, struct ptcp_err *e)
+{
+	uint32_t uid, gid;
+	int r;
+
+	owners_resolve(m->owners, m->owner, &uid, &gid);
+	r = owner_set_at(parent, link, at, uid, gid, e);
+	return r < 0 && e != NULL && e->sys == ENOENT ? 0 : r; /* another transfer has taken it */
+}
+
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e)
 {
@@ -108,6 +152,10 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 	for (tries = 0;; tries++) {
 		if ((r = link_beside(parent, at, temp, name, target, e)) != 0)
 			break;
+		if (m->owner != NULL && (r = give_owner(m, parent, at, temp, e)) < 0) {
+			sys->unlinkat(at, temp, 0);
+			break;
+		}
 		if (m->set_mtime && sys->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
 		    errno != EPERM && errno != EOPNOTSUPP && errno != ENOENT) {
 			r = fail_sys(e, errno, parent, name, "cannot set the link's times");
@@ -118,8 +166,10 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 			sys->unlinkat(at, temp, 0);
 			break;
 		}
-		if (sys->renameat(at, temp, at, name) == 0)
+		if (sys->renameat(at, temp, at, name) == 0) {
+			dir_changed(parent);
 			break;
+		}
 		if ((sys_errno = errno) == ENOENT && tries < TRIES)
 			continue;
 		r = fail_sys(e, sys_errno, parent, name, "cannot give the link its final name");
@@ -127,5 +177,106 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 		break;
 	}
 	dir_fd_done(parent);
+	return r;
+}
+
+/* ---- Hard links ---- */
+
+/* The directory of `path` below `base`, and the last component. */
+static int split(struct dir *base, const char *path, struct dir **in, const char **last,
+    struct ptcp_err *e)
+{
+	char above[PATH_MAX + 1];
+	size_t n;
+
+	*last = strrchr(path, '/');
+	*last = *last != NULL ? *last + 1 : path;
+	n = (size_t)(*last - path);
+	if (n > PATH_MAX || !text_name_ok(*last, strlen(*last)))
+		return fail_why(e, PTCP_EIO, EINVAL, base, NULL, "another name of something without a name");
+	memcpy(above, path, n);
+	above[n] = '\0';
+	return dir_resolve(in, base, above, e);
+}
+
+/* The existing file's other name, under the temporary one. */
+static int hardlink_beside(int from, const char *existing, struct dir *parent, int at, const char *temp,
+    const char *name, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	struct stat st;
+	int tries;
+
+	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fail_sys(e, errno, parent, name, "cannot find the file it is another name of");
+	if (!S_ISREG(st.st_mode))
+		return fail_why(e, PTCP_EIO, EINVAL, parent, name, "what it is another name of is no regular file");
+	for (tries = 0; tries < TRIES; tries++) {
+		if (sys->linkat(from, existing, at, temp, 0) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return fail_sys(e, errno, parent, name, "cannot make the hard link");
+		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
+			return fail_sys(e, errno, parent, name, "cannot remove an old part file");
+	}
+	return fail_why(e, PTCP_EIO, EEXIST, parent, name,
+	    "another transfer is writing this link (wait until it has ended)");
+}
+
+/* Renaming one of two names of a file to the other does nothing, and leaves both. */
+static bool same_file(const struct sys *sys, int at, const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return sys->fstatat(at, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
+	    x.st_ino == y.st_ino;
+}
+
+static int hardlink(int from, const char *existing, struct dir *parent, int at, const char *name,
+    struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	char temp[PART_NAME_BYTES];
+	int r;
+
+	part_name(temp, name, PART_LINK_SUFFIX);
+	if ((r = hardlink_beside(from, existing, parent, at, temp, name, e)) != 0)
+		return r;
+	if (same_file(sys, at, temp, name)) {
+		sys->unlinkat(at, temp, 0);
+		return 0;
+	}
+	if ((r = fail_unless_replaceable(e, at, parent, name)) == 0 &&
+	    sys->renameat(at, temp, at, name) != 0)
+		r = fail_sys(e, errno, parent, name, "cannot give the link its final name");
+	if (r < 0)
+		sys->unlinkat(at, temp, 0);
+	else
+		dir_changed(parent);
+	return r;
+}
+
+int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
+    struct ptcp_err *e)
+{
+	const char *existing;
+	struct dir *in;
+	int from, at, r;
+
+	if ((r = split(base, path, &in, &existing, e)) < 0)
+		return r;
+	if ((from = dir_fd(in, e)) < 0) {
+		dir_unref(in);
+		return from;
+	}
+	if ((at = dir_fd(parent, e)) < 0) {
+		r = at;
+	} else {
+		r = hardlink(from, existing, parent, at, name, e);
+		dir_fd_done(parent);
+	}
+	dir_fd_done(in);
+	dir_unref(in);
 	return r;
 }

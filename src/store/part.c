@@ -14,7 +14,9 @@
  * the same file end just then. */
 #define TRIES 16
 
-#define RETRY 1 /* of created() and found(), beside 0 and PTCP_E*: try again */
+/* Of created() and found(), beside 0 and PTCP_E*: try again, or there is none to take over. */
+#define RETRY 1
+#define NOTHING 2
 
 struct opening {
 	struct dir *d;
@@ -22,7 +24,8 @@ struct opening {
 	int at; /* d's descriptor */
 	const char *name;
 	char part[PART_NAME_BYTES];
-	bool reuse;
+	enum part_take take;
+	struct part *out;
 };
 
 const char *part_name(char out[PART_NAME_BYTES], const char *name, const char *suffix)
@@ -41,23 +44,35 @@ static int in_the_way(const struct opening *o, struct ptcp_err *e)
 	return fail_why(e, PTCP_EIO, EEXIST, o->d, o->name, why);
 }
 
-/* Locks fd, or closes it. Where a file system has no locks we go on without. */
+static int cannot_examine(const struct opening *o, int sys, struct ptcp_err *e)
+{
+	return fail_sys(e, sys, o->d, o->name, "cannot examine its part file");
+}
+
+static void remember(const struct opening *o, const struct stat *st)
+{
+	o->out->dev = (uint64_t)st->st_dev;
+	o->out->ino = (uint64_t)st->st_ino;
+}
+
+/* Where a file system has no locks we go on without. */
 static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 {
+	struct stat st;
 	int sys;
 
 	if (o->sys->flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == ENOSYS ||
 	    errno == EOPNOTSUPP)
 		return 0;
-	sys = errno;
-	o->sys->close(fd);
-	if (sys == EWOULDBLOCK)
-		return fail_why(e, PTCP_EIO, sys, o->d, o->name,
-		    "another transfer is writing this file (wait until it has ended)");
-	return fail_sys(e, sys, o->d, o->name, "cannot lock its part file");
+	if ((sys = errno) != EWOULDBLOCK)
+		return fail_sys(e, sys, o->d, o->name, "cannot lock its part file");
+	if (o->sys->fstat(fd, &st) == 0)
+		remember(o, &st);
+	return fail_why(e, PTCP_EIO, sys, o->d, o->name,
+	    "another transfer is writing this file (wait until it has ended)");
 }
 
-/* These two close fd unless they return 0.
+/* What these return is 0 only if fd is ours.
  *
  * We created fd. Between that and our lock another transfer may have taken it
  * over, and it may even have renamed it to its final name. Then it has data or,
@@ -73,13 +88,10 @@ static int created(const struct opening *o, int fd, struct ptcp_err *e)
 	if (o->sys->fstat(fd, &st) != 0) {
 		sys = errno;
 		o->sys->unlinkat(o->at, o->part, 0);
-		o->sys->close(fd);
-		return fail_sys(e, sys, o->d, o->name, "cannot examine its part file");
+		return cannot_examine(o, sys, e);
 	}
-	if (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_size == 0)
-		return 0;
-	o->sys->close(fd);
-	return RETRY;
+	remember(o, &st);
+	return S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_size == 0 ? 0 : RETRY;
 }
 
 /* Opens what is there; *writable if for writing too. */
@@ -94,69 +106,97 @@ static int open_there(const struct opening *o, bool *writable)
 	return fd;
 }
 
+/* As it is, but private again: it may have got its final mode just before the end came. */
+static int keep(const struct opening *o, int fd, const struct stat *st, bool writable)
+{
+	if (st->st_nlink != 1 || st->st_uid != geteuid())
+		return NOTHING;
+	if ((st->st_mode & 07777) == 0600 || o->sys->fchmod(fd, 0600) == 0)
+		return writable ? 0 : RETRY;
+	return writable ? 0 : NOTHING;
+}
+
+/* fd is locked and has the part's name. */
+static int take_over(const struct opening *o, int fd, const struct stat *st, bool writable,
+    struct ptcp_err *e)
+{
+	if (o->take == PART_KEEP)
+		return keep(o, fd, st, writable);
+	if (o->take == PART_NEW || !writable || st->st_nlink != 1 || st->st_uid != geteuid()) {
+		if (o->sys->unlinkat(o->at, o->part, 0) != 0)
+			return fail_sys(e, errno, o->d, o->name, "cannot remove its old part file");
+		return RETRY;
+	}
+	if (st->st_size > 0 && o->sys->ftruncate(fd, 0) != 0)
+		return fail_sys(e, errno, o->d, o->name, "cannot empty its old part file");
+	return 0;
+}
+
 /* fd is what lies there, not locked yet. Keeps it, emptied, or removes it. */
 static int found(const struct opening *o, int fd, bool writable, struct ptcp_err *e)
 {
 	struct stat st, named = { 0 };
-	int r, sys;
+	int r;
 
-	if (o->sys->fstat(fd, &st) != 0) {
-		sys = errno;
-		o->sys->close(fd);
-		return fail_sys(e, sys, o->d, o->name, "cannot examine its part file");
-	}
-	if (!S_ISREG(st.st_mode)) {
-		o->sys->close(fd);
+	o->out->leftover = true;
+	if (o->sys->fstat(fd, &st) != 0)
+		return cannot_examine(o, errno, e);
+	if (!S_ISREG(st.st_mode))
 		return in_the_way(o, e);
-	}
 	if ((r = lock(o, fd, e)) != 0)
 		return r;
 	/* Only now it is certain that the name stays with it, if it has it. */
 	if (o->sys->fstat(fd, &st) != 0 ||
-	    (o->sys->fstatat(o->at, o->part, &named, AT_SYMLINK_NOFOLLOW) != 0 &&
-		errno != ENOENT)) {
-		sys = errno;
-		r = fail_sys(e, sys, o->d, o->name, "cannot examine its part file");
-	} else if (st.st_nlink == 0 || st.st_dev != named.st_dev || st.st_ino != named.st_ino) {
-		r = RETRY;
-	} else if (!o->reuse || !writable || st.st_nlink != 1 || st.st_uid != geteuid()) {
-		r = RETRY;
-		if (o->sys->unlinkat(o->at, o->part, 0) != 0)
-			r = fail_sys(e, errno, o->d, o->name, "cannot remove its old part file");
-	} else if (st.st_size > 0 && o->sys->ftruncate(fd, 0) != 0) {
-		r = fail_sys(e, errno, o->d, o->name, "cannot empty its old part file");
+	    (o->sys->fstatat(o->at, o->part, &named, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT))
+		return cannot_examine(o, errno, e);
+	if (st.st_nlink == 0 || st.st_dev != named.st_dev || st.st_ino != named.st_ino)
+		return RETRY;
+	remember(o, &st);
+	return take_over(o, fd, &st, writable, e);
+}
+
+/* One try; the descriptor in o->out if it is ours. */
+static int open_once(const struct opening *o, struct ptcp_err *e)
+{
+	bool writable;
+	int fd = -1, r;
+
+	errno = EEXIST;
+	if (o->take != PART_KEEP)
+		fd = o->sys->openat(o->at, o->part,
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		r = created(o, fd, e);
+	} else if (errno != EEXIST) {
+		return fail_sys(e, errno, o->d, o->name, "cannot create its part file");
+	} else if ((fd = open_there(o, &writable)) >= 0) {
+		r = found(o, fd, writable, e);
+	} else if (errno == ENOENT) {
+		return o->take == PART_KEEP ? NOTHING : RETRY;
+	} else if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV) {
+		return in_the_way(o, e);
+	} else {
+		return fail_sys(e, errno, o->d, o->name, "cannot open its part file");
 	}
 	if (r != 0)
 		o->sys->close(fd);
+	else
+		o->out->fd = fd;
 	return r;
 }
 
-int part_open(struct dir *d, int at, const char *name, bool reuse, struct ptcp_err *e)
+int part_open(struct part *out, struct dir *d, int at, const char *name, enum part_take take,
+    struct ptcp_err *e)
 {
-	struct opening o = { .d = d, .sys = dir_sys(d), .at = at, .name = name, .reuse = reuse };
-	bool writable;
-	int fd, r, tries;
+	struct opening o = { .d = d, .sys = dir_sys(d), .at = at, .name = name, .take = take,
+		.out = out };
+	int r, tries;
 
+	*out = (struct part){ .fd = -1 };
 	part_name(o.part, name, PART_SUFFIX);
-	for (tries = 0; tries < TRIES; tries++) {
-		fd = o.sys->openat(at, o.part,
-		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd >= 0) {
-			r = created(&o, fd, e);
-		} else if (errno != EEXIST) {
-			return fail_sys(e, errno, d, name, "cannot create its part file");
-		} else if ((fd = open_there(&o, &writable)) >= 0) {
-			r = found(&o, fd, writable, e);
-		} else if (errno == ENOENT) {
-			r = RETRY;
-		} else if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV) {
-			return in_the_way(&o, e);
-		} else {
-			return fail_sys(e, errno, d, name, "cannot open its part file");
-		}
-		if (r != RETRY)
-			return r == 0 ? fd : r;
-	}
+	for (tries = 0; tries < TRIES; tries++)
+		if ((r = open_once(&o, e)) != RETRY)
+			return r == NOTHING ? 0 : r;
 	return fail_why(e, PTCP_EIO, EWOULDBLOCK, d, name,
 	    "other transfers keep taking its part file (wait until they have ended)");
 }

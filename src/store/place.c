@@ -73,7 +73,8 @@ static int look_for_mark(struct place *out, struct tree *root, const char *path,
 }
 
 /* Nothing is at `path`, or nothing that is a directory. */
-static int place_anew(struct place *out, struct tree *root, const char *path, bool into, struct ptcp_err *e)
+static int place_anew(struct place *out, struct tree *root, const char *path, bool into, bool dry_run,
+    struct ptcp_err *e)
 {
 	char name[PLACE_NAME_BYTES], *above = NULL;
 	struct dir *parent = NULL;
@@ -86,8 +87,9 @@ static int place_anew(struct place *out, struct tree *root, const char *path, bo
 		out->base = dir_ref(parent);
 		goto out;
 	}
-	if ((r = store_mkdir(parent, name, NULL, e)) < 0)
+	if (!dry_run && (r = store_mkdir(parent, name, NULL, NULL, e)) < 0)
 		goto out;
+	out->missing = dry_run;
 	if ((out->base = dir_child(parent, name)) == NULL)
 		r = err_nomem(e);
 out:
@@ -98,7 +100,7 @@ out:
 
 int place_target(struct place *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
 {
-	bool into = flags != 0 || place_is_contents(path);
+	bool into = (flags & (PLACE_INTO_DIR | PLACE_CONTENTS)) != 0 || place_is_contents(path);
 	int r;
 
 	*out = (struct place){ 0 };
@@ -107,7 +109,7 @@ int place_target(struct place *out, struct tree *root, const char *path, int fla
 	/* Something that is no directory (a link out of the root is not one for us) will be replaced. */
 	else if (e->sys == ENOENT ||
 	    (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
-		r = place_anew(out, root, path, into, e);
+		r = place_anew(out, root, path, into, (flags & PLACE_DRY_RUN) != 0, e);
 	if (r < 0)
 		place_fini(out);
 	return r;

@@ -8,13 +8,15 @@
 
 enum place_flags {
 	PLACE_INTO_DIR = 1, /* must be, or becomes, a directory */
-	PLACE_CONTENTS = 2  /* what comes is the content of one directory */
+	PLACE_CONTENTS = 2, /* what comes is the content of one directory */
+	PLACE_DRY_RUN = 4   /* nothing is made */
 };
 
 /* Where received entries land, as with cp -r. */
 struct place {
 	struct dir *base;
 	char rename[PLACE_NAME_BYTES];       /* of the only entry; "": they keep their names */
+	bool missing;                        /* dry run: the base would be made */
 	/* Not NULL: what lies at `base` is the unfinished copy of a directory called `source`: should that
 	 * come again, it goes on there, that is as `name` in `above`. */
 	struct dir *above;

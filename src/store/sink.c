@@ -1,49 +1,33 @@
-#include "store/sink.h"
+#include "store/sink_impl.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "core/text.h"
 #include "store/fail.h"
-#include "store/part.h"
 
-enum sink_state {
-	SINK_OPEN, /* may be written to; fd may still be -1 */
-	SINK_DONE, /* committed or discarded, or about to be: no more writes */
-};
-
-struct sink {
-	struct dir *dir;
-	uint64_t size_bytes;
-	struct meta meta;
-	atomic_uint refs;
-	/* Taken twice a block, some 20 ns each against the microseconds of the write:
-	 * it makes sure that nobody writes to a descriptor that another has closed. */
-	pthread_mutex_t lock;
-	enum sink_state state;
-	int fd;
-	unsigned writers;
-	pthread_cond_t idle; /* writers is 0 */
-	uint64_t end_bytes; /* the furthest byte written */
-	char name[];
-};
+#define PAGE_BYTES 4096
 
 static atomic_uint open_count;
+static _Atomic uint64_t openings;
 
-struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m)
+struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m,
+    const struct sink_opts *opts)
 {
 	size_t n = strlen(name);
 	struct sink *s;
 
 	assert(text_name_ok(name, n));
+	assert(opts == NULL || opts->block_bytes > 0);
 	if ((s = malloc(sizeof *s + n + 1)) == NULL)
 		return NULL;
-	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes, .meta = *m, .fd = -1 };
+	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes, .meta = *m,
+		.part.fd = -1, .journal.fd = -1 };
+	if (opts != NULL)
+		s->opts = *opts;
 	atomic_init(&s->refs, 1);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->idle, NULL);
@@ -57,12 +41,24 @@ struct sink *sink_ref(struct sink *s)
 	return s;
 }
 
-static void close_part(struct sink *s)
+void sink_close(struct sink *s)
 {
-	if (s->fd < 0)
+	if (s->journal.fd >= 0) {
+		journal_close(&s->journal, dir_sys(s->dir));
+		atomic_fetch_sub(&open_count, 1);
+	}
+	if (s->part.fd < 0)
 		return;
-	dir_sys(s->dir)->close(s->fd);
-	s->fd = -1;
+	dir_sys(s->dir)->close(s->part.fd);
+	s->part.fd = -1;
+	atomic_fetch_sub(&open_count, 1);
+}
+
+void sink_forget_journal(struct sink *s, int at)
+{
+	if (s->journal.fd < 0)
+		return;
+	journal_remove(&s->journal, s->dir, at, s->name);
 	atomic_fetch_sub(&open_count, 1);
 }
 
@@ -70,7 +66,9 @@ void sink_unref(struct sink *s)
 {
 	if (s == NULL || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
-	close_part(s);
+	sink_verify_end(s);
+	sink_same_end(s);
+	sink_close(s);
 	dir_unref(s->dir);
 	pthread_cond_destroy(&s->idle);
 	pthread_mutex_destroy(&s->lock);
@@ -87,15 +85,46 @@ unsigned sink_open_count(void)
 	return atomic_load(&open_count);
 }
 
-/* With s->lock held, and the directory open at `at`. `whole`: one write is all. */
-static int open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
+bool sink_has_journal(const struct sink *s)
 {
-	int fd = part_open(s->dir, at, s->name, !whole, e);
+	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;
+}
 
-	if (fd < 0)
-		return fd;
-	s->fd = fd;
-	atomic_fetch_add(&open_count, 1);
+struct journal_key sink_key(const struct sink *s)
+{
+	return (struct journal_key){ .name = s->name, .size_bytes = s->size_bytes,
+		.mtime = s->meta.mtime, .version = s->opts.version,
+		.block_bytes = s->opts.block_bytes };
+}
+
+bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino)
+{
+	pthread_mutex_lock(&s->lock);
+	*dev = s->part.dev;
+	*ino = s->part.ino;
+	pthread_mutex_unlock(&s->lock);
+	return *ino != 0;
+}
+
+void sink_opened(struct sink *s)
+{
+	s->opened = atomic_fetch_add(&openings, 1);
+	atomic_fetch_add(&open_count, s->journal.fd >= 0 ? 2 : 1);
+}
+
+int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
+{
+	const struct journal_key key = sink_key(s);
+	char journal[PART_NAME_BYTES];
+	int r;
+
+	if ((r = part_open(&s->part, s->dir, at, s->name, whole ? PART_NEW : PART_EMPTY, e)) < 0)
+		return r;
+	if (sink_has_journal(s))
+		journal_create(&s->journal, s->dir, at, &key);
+	else if (s->part.leftover) /* of what was a larger file then */
+		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->name, PART_JOURNAL_SUFFIX), 0);
+	sink_opened(s);
 	return 0;
 }
 
@@ -106,153 +135,224 @@ static bool enough_open(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && atomic_load(&open_count) >= limit.rlim_cur / 2;
 }
 
-/* A descriptor to write to, until leave(). */
+/* A descriptor to write to, until sink_leave(). */
 static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
 	int r = 0, at;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->state == SINK_DONE) {
+	if (s->state != SINK_OPEN) {
 		r = fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
 		    "written to after it was complete or given up");
-	} else if (s->fd < 0 && enough_open()) {
+	} else if (s->part.fd < 0 && enough_open()) {
 		r = STORE_AGAIN;
-	} else if (s->fd < 0) {
+	} else if (s->part.fd < 0) {
 		if ((at = dir_fd(s->dir, e)) < 0) {
 			r = at;
 		} else {
-			r = open_part(s, at, whole, e);
+			r = sink_open_part(s, at, whole, e);
 			dir_fd_done(s->dir);
 		}
 	}
 	if (r == 0) {
 		s->writers++;
-		*fd = s->fd;
+		*fd = s->part.fd;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
-static void leave(struct sink *s, uint64_t end_bytes)
+int sink_hold(struct sink *s)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->state == SINK_OPEN && (fd = s->part.fd) >= 0)
+		s->writers++;
+	pthread_mutex_unlock(&s->lock);
+	return fd;
+}
+
+void sink_leave(struct sink *s, uint64_t end_bytes)
 {
 	pthread_mutex_lock(&s->lock);
 	if (end_bytes > s->end_bytes)
 		s->end_bytes = end_bytes;
-	if (--s->writers == 0 && s->state == SINK_DONE)
-		pthread_cond_signal(&s->idle);
+	if (--s->writers == 0 && s->state != SINK_OPEN)
+		pthread_cond_broadcast(&s->idle);
 	pthread_mutex_unlock(&s->lock);
 }
 
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e)
+static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off,
+    struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
-	const char *p = buf;
-	size_t done = 0;
 	ssize_t w;
-	int fd, r;
 
-	assert(off <= s->size_bytes && n <= s->size_bytes - off);
-	if ((r = enter(s, off == 0 && n == s->size_bytes, &fd, e)) != 0)
-		return r;
-	while (done < n && r == 0) {
-		w = sys->pwrite(fd, p + done, n - done, (off_t)(off + done));
-		if (w > 0)
-			done += (size_t)w;
-		else if (w == 0)
-			r = fail_sys(e, EIO, s->dir, s->name, "cannot write");
-		else if (errno != EINTR)
-			r = fail_sys(e, errno, s->dir, s->name, "cannot write");
+	while (n > 0) {
+		w = sys->pwrite(fd, p, n, (off_t)off);
+		if (w > 0) {
+			p += w;
+			n -= (size_t)w;
+			off += (uint64_t)w;
+		} else if (w == 0) {
+			return fail_sys(e, EIO, s->dir, s->name, "cannot write");
+		} else if (errno != EINTR) {
+			return fail_sys(e, errno, s->dir, s->name, "cannot write");
+		}
 	}
-	leave(s, off + done);
+	return 0;
+}
+
+/* Length of the run of pages at the start of p that are all zeros, or all not. */
+static size_t same_pages(const uint8_t *p, size_t n, bool *zero)
+{
+	size_t at, page;
+	bool z;
+
+	for (at = 0; at < n; at += page) {
+		page = n - at < PAGE_BYTES ? n - at : PAGE_BYTES;
+		z = p[at] == 0 && memcmp(p + at, p + at + 1, page - 1) == 0;
+		if (at == 0)
+			*zero = z;
+		else if (z != *zero)
+			break;
+	}
+	return at < n ? at : n;
+}
+
+/* *end: where what is on disk ends. */
+static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off,
+    uint64_t *end, struct ptcp_err *e)
+{
+	size_t run;
+	bool zero;
+	int r = 0;
+
+	*end = 0;
+	for (; n > 0 && r == 0; p += run, n -= run, off += run) {
+		run = same_pages(p, n, &zero);
+		if (zero)
+			continue;
+		r = write_all(s, fd, p, run, off, e);
+		*end = off + run;
+	}
 	return r;
 }
 
-/* The owner of a file may change its mode and times unless the file system has
- * none (vfat, some network shares): then there is nothing to set. */
-static bool cannot_hold(int sys)
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
+    struct ptcp_err *e)
 {
-	return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS;
+	uint64_t end = off + n;
+	uint32_t block = 0;
+	int fd, r;
+
+	assert(off <= s->size_bytes && n <= s->size_bytes - off);
+	if (sink_has_journal(s)) {
+		block = (uint32_t)(off / s->opts.block_bytes);
+		assert(off % s->opts.block_bytes == 0 && n == sink_block_length(s, block));
+	}
+	if ((r = enter(s, off == 0 && n == s->size_bytes, &fd, e)) != 0)
+		return r;
+	if (s->opts.sparse)
+		r = write_sparse(s, fd, buf, n, off, &end, e);
+	else
+		r = write_all(s, fd, buf, n, off, e);
+	if (r == 0)
+		journal_append(&s->journal, dir_sys(s->dir), block, hash);
+	sink_leave(s, end);
+	return r;
 }
 
-static int set_meta(struct sink *s, struct ptcp_err *e)
+void sink_stop_writers(struct sink *s, enum sink_state state)
 {
-	const struct sys *sys = dir_sys(s->dir);
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
-	mode_t mode = s->meta.set_mode ? s->meta.mode & 0777 : 0666 & ~dir_umask(s->dir);
-
-	if (s->end_bytes != s->size_bytes && sys->ftruncate(s->fd, (off_t)s->size_bytes) != 0)
-		return fail_sys(e, errno, s->dir, s->name, "cannot set its length");
-	if (sys->fchmod(s->fd, mode) != 0 && !cannot_hold(errno))
-		return fail_sys(e, errno, s->dir, s->name, "cannot set its mode");
-	if (s->meta.set_mtime && sys->futimens(s->fd, ts) != 0 && !cannot_hold(errno))
-		return fail_sys(e, errno, s->dir, s->name, "cannot set its times");
-	return 0;
-}
-
-/* A network file system may report a failed write only when a descriptor is
- * closed, and ours has to stay open, for its lock, until the file is renamed. */
-static int flush(struct sink *s, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(s->dir);
-	int fd = sys->dup(s->fd);
-
-	if (fd < 0 || sys->close(fd) != 0)
-		return fail_sys(e, errno, s->dir, s->name, "cannot finish writing");
-	return 0;
-}
-
-/* With s->lock held: what is being written gets done (a copy of a block may come late, and would
- * change the times that are about to be set), and nothing follows. */
-static void stop_writers(struct sink *s)
-{
-	s->state = SINK_DONE;
+	s->state = state;
 	while (s->writers > 0)
 		pthread_cond_wait(&s->idle, &s->lock);
 }
 
-int sink_commit(struct sink *s, struct ptcp_err *e)
+int sink_sicken(struct sink *s, int sys, struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(s->dir);
-	char part[PART_NAME_BYTES];
-	int at, r = 0;
+	s->sick = sys;
+	if (s->state == SINK_OPEN)
+		s->state = SINK_SICK;
+	journal_cut(&s->journal, dir_sys(s->dir), s->durable);
+	return fail_sys(e, sys, s->dir, s->name, "cannot make its data durable");
+}
 
-	if ((at = dir_fd(s->dir, e)) < 0)
-		return at;
-	pthread_mutex_lock(&s->lock);
-	assert(s->state == SINK_OPEN);
-	stop_writers(s);
-	part_name(part, s->name, PART_SUFFIX);
-	if (s->fd < 0)
-		r = open_part(s, at, s->size_bytes == 0, e);
-	if (r == 0 && (r = set_meta(s, e)) == 0 && (r = flush(s, e)) == 0 &&
-	    (r = fail_unless_replaceable(e, at, s->dir, s->name)) == 0) {
-		if (sys->renameat(at, part, at, s->name) != 0) {
-			r = fail_sys(e, errno, s->dir, s->name,
-			    "cannot give the file its final name");
-		} else {
-			close_part(s);
-		}
-	}
-	if (r < 0)
-		s->state = SINK_OPEN;
-	pthread_mutex_unlock(&s->lock);
-	dir_fd_done(s->dir);
+/* The names of part and journal, once. */
+static int sync_names(struct sink *s, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->name_durable)
+		return 0;
+	dir_changed(s->dir);
+	if ((r = dir_sync(s->dir, e)) == 0)
+		s->name_durable = true;
 	return r;
 }
 
-void sink_discard(struct sink *s)
+int sink_sync(struct sink *s, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	uint64_t upto;
+	int fd, r = 0, lost = 0;
+
+	if ((fd = sink_hold(s)) < 0)
+		return 0;
+	upto = atomic_load(&s->journal.next);
+	if (sys->fdatasync(fd) != 0 && !sys_cannot_sync(errno)) {
+		lost = errno;
+	} else {
+		s->durable = upto;
+		if (s->journal.fd >= 0)
+			sys->fdatasync(s->journal.fd); /* what it claims is verified anyway */
+		r = sync_names(s, e);
+	}
+	if (lost != 0) { /* the kernel tells it once: who completes it meanwhile has to know */
+		pthread_mutex_lock(&s->lock);
+		s->sick = lost;
+		pthread_mutex_unlock(&s->lock);
+	}
+	sink_leave(s, 0);
+	if (lost == 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == SINK_OPEN)
+		sink_stop_writers(s, SINK_SICK);
+	r = sink_sicken(s, lost, e);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* With s->lock held. The lock on what the part is makes the name ours; a completed file has none. */
+static void let_go(struct sink *s, bool remove)
 {
 	char part[PART_NAME_BYTES];
 	int at;
 
-	pthread_mutex_lock(&s->lock);
-	stop_writers(s);
-	/* The lock on what fd is makes the name ours; a committed file has none. */
-	if (s->fd >= 0 && (at = dir_fd(s->dir, NULL)) >= 0) {
+	if (remove && s->part.fd >= 0 && !s->named && (at = dir_fd(s->dir, NULL)) >= 0) {
 		dir_sys(s->dir)->unlinkat(at, part_name(part, s->name, PART_SUFFIX), 0);
+		sink_forget_journal(s, at);
 		dir_fd_done(s->dir);
 	}
-	close_part(s);
+	sink_close(s);
+}
+
+void sink_discard(struct sink *s)
+{
+	pthread_mutex_lock(&s->lock);
+	sink_stop_writers(s, SINK_DONE);
+	let_go(s, true);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void sink_keep(struct sink *s)
+{
+	pthread_mutex_lock(&s->lock);
+	sink_stop_writers(s, SINK_DONE);
+	let_go(s, s->journal.fd < 0 || atomic_load(&s->journal.next) == 0);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -262,7 +362,7 @@ bool sink_give_up(struct sink *s)
 
 	if (pthread_mutex_trylock(&s->lock) != 0)
 		return false; /* somebody is opening it */
-	if ((nothing = s->fd < 0 && s->writers == 0))
+	if ((nothing = s->part.fd < 0 && s->writers == 0))
 		s->state = SINK_DONE;
 	pthread_mutex_unlock(&s->lock);
 	return nothing;

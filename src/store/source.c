@@ -6,14 +6,19 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "core/bitmap.h"
+#include "core/bytes.h"
 #include "store/fail.h"
+#include "store/hash.h"
 
 struct source {
 	struct dir *dir;
 	char *name;
 	uint64_t size_bytes, dev, ino;
 	struct timespec mtime, ctime;
+	bool sparse;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
 	/* Taken twice a block, some 20 ns each, by files of several blocks: it makes
@@ -42,7 +47,7 @@ struct source *source_new(struct walk_entry *take)
 	*s = (struct source){
 		.dir = take->dir, .name = take->name, .size_bytes = take->size_bytes,
 		.dev = take->dev, .ino = take->ino, .mtime = take->mtime, .ctime = take->ctime,
-		.fd = -1,
+		.sparse = take->sparse, .fd = -1,
 	};
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->reading, (int)dir_noted(s->dir, s->dev));
@@ -80,6 +85,25 @@ void source_unref(struct source *s)
 uint64_t source_size_bytes(const struct source *s)
 {
 	return s->size_bytes;
+}
+
+bool source_sparse(const struct source *s)
+{
+	return s->sparse;
+}
+
+void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES])
+{
+	uint8_t times[32];
+	struct digest d;
+
+	put_u64(times, (uint64_t)s->mtime.tv_sec);
+	put_u64(times + 8, (uint64_t)s->mtime.tv_nsec);
+	put_u64(times + 16, (uint64_t)s->ctime.tv_sec);
+	put_u64(times + 24, (uint64_t)s->ctime.tv_nsec);
+	d = hash_term(s->ino, s->size_bytes, hash_content(times, sizeof times));
+	put_u64(out, d.hi);
+	put_u64(out + 8, d.lo);
 }
 
 const char *source_path_text(const struct source *s, char *out, size_t cap)
@@ -255,6 +279,54 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	if ((r = enter(s, wait, &fd, e)) != 0)
 		return r;
 	r = read_all(s, fd, buf, n, off, wait, e);
+	leave(s);
+	return r;
+}
+
+/* The first data at or behind off, or with SEEK_HOLE the first hole; the file's size when there is no
+ * more. Negative on failure. */
+static off_t seek(const struct source *s, int fd, uint64_t off, int whence, struct ptcp_err *e)
+{
+	off_t at = dir_sys(s->dir)->lseek(fd, (off_t)off, whence);
+
+	if (at >= 0)
+		return (uint64_t)at < s->size_bytes ? at : (off_t)s->size_bytes;
+	if (errno == ENXIO)
+		return (off_t)s->size_bytes;
+	if (errno == EINVAL || errno == EOPNOTSUPP) /* all of it is data, as far as anyone knows */
+		return whence == SEEK_DATA ? (off_t)off : (off_t)s->size_bytes;
+	return fail_sys(e, errno, s->dir, s->name, "cannot look for its holes");
+}
+
+static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes,
+    struct ptcp_err *e)
+{
+	uint64_t size = s->size_bytes, off = 0; /* where the first block not judged yet begins */
+	off_t at;
+
+	while (off < size) {
+		if ((at = seek(s, fd, off, SEEK_DATA, e)) < 0)
+			return (int)at;
+		for (; off < size && ((uint64_t)at == size || off + block_bytes <= (uint64_t)at); off += block_bytes)
+			bitmap_add(holes, (uint32_t)(off / block_bytes));
+		off += block_bytes; /* this one has data; holes in it do not matter */
+		if (off >= size)
+			break;
+		if ((at = seek(s, fd, off, SEEK_HOLE, e)) < 0)
+			return (int)at;
+		off = ((uint64_t)at + block_bytes - 1) / block_bytes * block_bytes;
+	}
+	return 0;
+}
+
+int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e)
+{
+	int fd, r;
+
+	if ((r = enter(s, true, &fd, e)) != 0)
+		return r;
+	if ((r = map(s, fd, block_bytes, holes, e)) == 0)
+		r = examine(s, fd, e);
 	leave(s);
 	return r;
 }

@@ -16,6 +16,14 @@ uint64_t source_size_bytes(const struct source *s);
 const char *source_path_text(const struct source *s, char *out, size_t cap);
 const char *source_path_raw(const struct source *s, char *out, size_t cap);
 
+/* A value that is another one when the content may be: made of inode number, size, mtime and ctime
+ * (no device number, which a restart may change). Nothing else may be read out of it. */
+#define SOURCE_VERSION_BYTES 16
+void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES]);
+
+/* It had less on disk than its size when it was listed: source_map() is worth its while. */
+bool source_sparse(const struct source *s);
+
 /* Read exactly n bytes at off into buf. With `wait` false nothing waits for the
  * disk: STORE_AGAIN, and the caller comes back with `wait` true on an I/O thread.
  * The file is opened on first use (without following links; never blocks on a
@@ -25,6 +33,11 @@ const char *source_path_raw(const struct source *s, char *out, size_t cap);
  * again after reading and closes the descriptor again: many small files do not
  * hold descriptors. n may be 0 for an empty file. */
 int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e);
+
+/* Adds to `holes`, a bitmap, those blocks (of block_bytes, the last may be shorter) that lie wholly
+ * in holes, hence are zero, without reading anything. Where the file system cannot tell: none. At most
+ * two system calls a block. I/O threads only; fails as a read does. */
+int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e);
 
 /* Is it still what was listed? For a file of several blocks after its last read;
  * PTCP_ECHANGED if not. Closes the descriptor. */

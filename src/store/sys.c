@@ -1,8 +1,10 @@
 #include "store/sys.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
@@ -34,15 +36,30 @@ const struct sys sys_real = {
 	.closedir = closedir,
 	.readlinkat = readlinkat,
 	.preadv2 = preadv2,
+	.lseek = lseek,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
+	.fallocate = fallocate,
+	.fsync = fsync,
+	.fdatasync = fdatasync,
+	.syncfs = syncfs,
 	.flock = flock,
 	.fchmod = fchmod,
 	.fchmodat = fchmodat,
 	.futimens = futimens,
 	.utimensat = utimensat,
+	.fchownat = fchownat,
+	.flistxattr = flistxattr,
+	.fgetxattr = fgetxattr,
+	.fsetxattr = fsetxattr,
 	.mkdirat = mkdirat,
 	.symlinkat = symlinkat,
+	.linkat = linkat,
 	.renameat = renameat,
 	.unlinkat = unlinkat,
 };
+
+bool sys_cannot_sync(int sys)
+{
+	return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS;
+}

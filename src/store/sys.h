@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -25,19 +26,34 @@ struct sys {
 	int (*closedir)(DIR *d);
 	ssize_t (*readlinkat)(int dirfd, const char *path, char *buf, size_t n);
 	ssize_t (*preadv2)(int fd, const struct iovec *v, int n, off_t off, int flags);
+	off_t (*lseek)(int fd, off_t off, int whence);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t off);
 	int (*ftruncate)(int fd, off_t n);
+	int (*fallocate)(int fd, int mode, off_t off, off_t n);
+	int (*fsync)(int fd);
+	int (*fdatasync)(int fd);
+	int (*syncfs)(int fd);
 	int (*flock)(int fd, int op);
 	int (*fchmod)(int fd, mode_t mode);
 	int (*fchmodat)(int dirfd, const char *path, mode_t mode, int flags);
 	int (*futimens)(int fd, const struct timespec ts[2]);
 	int (*utimensat)(int dirfd, const char *path, const struct timespec ts[2], int flags);
+	int (*fchownat)(int dirfd, const char *path, uid_t uid, gid_t gid, int flags);
+	ssize_t (*flistxattr)(int fd, char *names, size_t n);
+	ssize_t (*fgetxattr)(int fd, const char *name, void *value, size_t n);
+	int (*fsetxattr)(int fd, const char *name, const void *value, size_t n, int flags);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*symlinkat)(const char *target, int dirfd, const char *path);
+	int (*linkat)(int fromfd, const char *from, int tofd, const char *to, int flags);
 	int (*renameat)(int fromfd, const char *from, int tofd, const char *to);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 };
 
 extern const struct sys sys_real;
+
+/* Whether this errno of a sync means that the file system knows no such thing rather than that
+ * data was lost. EROFS is not among them: we have just written there, and ext4 says so
+ * when it gave up its own journal. */
+bool sys_cannot_sync(int sys);
 
 #endif

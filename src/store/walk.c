@@ -30,6 +30,7 @@ struct level {
 	struct buf names; /* those read whole, each with its NUL */
 	char *why;        /* the listing was cut short; to be reported next */
 	int depth;        /* of the directory; -1 for "the contents of" */
+	size_t above;     /* with a filter: the length of its path and '/' in w->path */
 };
 
 struct walk {
@@ -38,6 +39,9 @@ struct walk {
 	unsigned streams;
 	struct dir *enter; /* returned as WALK_DIR last time: its content is next */
 	int enter_depth;
+	const struct filter *filter; /* NULL: everything is kept */
+	char *path;        /* with a filter: of the latest entry, for it */
+	size_t path_cap;
 };
 
 int walk_new(struct walk **out, struct ptcp_err *e)
@@ -89,7 +93,13 @@ void walk_free(struct walk *w)
 	while (!list_empty(&w->items))
 		item_free(CONTAINER_OF(w->items.next, struct item, node));
 	dir_unref(w->enter);
+	free(w->path);
 	free(w);
+}
+
+void walk_filter(struct walk *w, const struct filter *f)
+{
+	w->filter = f;
 }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
@@ -203,6 +213,10 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	}
 	l->dir = dir;
 	l->depth = depth;
+	if (w->filter != NULL && depth >= 0) { /* w->path is the directory's: it was the latest entry */
+		l->above = strlen(w->path) + 1;
+		w->path[l->above - 1] = '/';
+	}
 	l->up = w->top;
 	w->top = l;
 	if ((r = open_stream(w, l, &why)) == 0 && w->streams > STREAMS_MAX)
@@ -242,11 +256,15 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 	out->size_bytes = (uint64_t)st->st_size;
 	out->dev = (uint64_t)st->st_dev;
 	out->ino = (uint64_t)st->st_ino;
+	out->nlink = (uint64_t)st->st_nlink;
 	out->mode = st->st_mode & 07777;
+	out->uid = st->st_uid;
+	out->gid = st->st_gid;
 	out->mtime = st->st_mtim;
 	out->ctime = st->st_ctim;
 	if (S_ISREG(st->st_mode)) {
 		out->type = WALK_FILE;
+		out->sparse = (uint64_t)st->st_blocks < out->size_bytes / 512;
 		return 0;
 	}
 	if (S_ISLNK(st->st_mode)) {
@@ -258,47 +276,75 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 		out->type = WALK_SKIPPED;
 		return (out->why = strdup(why->msg)) != NULL ? 0 : err_nomem(why);
 	}
+	out->type = WALK_DIR;
 	if (out->depth > WALK_DEPTH_MAX)
 		return fail_why(why, PTCP_EIO, 0, out->dir, out->name, "too many directories deep");
-	out->type = WALK_DIR;
 	return 0;
 }
 
-/* One entry of `dir`. 1 and *out; 0 if there is nothing to be said of it;
- * negative only without memory. `listed`: found in a listing, not asked for. */
-static int examine(struct walk *w, struct dir *dir, const char *name, int depth, bool listed,
-    struct walk_entry *out)
+/* Whether the filter leaves out what is at `name` in the directory of `in` (NULL: what was
+ * added); negative without memory. */
+static int excluded(struct walk *w, const struct level *in, const char *name, bool is_dir)
 {
-	struct ptcp_err why = { 0 };
+	size_t above = in != NULL ? in->above : 0, n = strlen(name);
+	char *path;
+
+	if (w->filter == NULL)
+		return 0;
+	if (w->path_cap < above + n + 2) { /* a '/' may follow */
+		if ((path = realloc(w->path, 2 * (above + n + 2))) == NULL)
+			return PTCP_ENOMEM;
+		w->path = path;
+		w->path_cap = 2 * (above + n + 2);
+	}
+	memcpy(w->path + above, name, n + 1);
+	return !filter_keeps(w->filter, w->path, is_dir);
+}
+
+/* Fills out, which has dir, name and depth, with what is there. */
+static int look(struct walk_entry *out, struct ptcp_err *why)
+{
 	struct stat st;
 	int at, r;
 
-	*out = (struct walk_entry){ .depth = depth, .dir = dir_ref(dir), .name = strdup(name) };
-	if (out->name == NULL) {
-		walk_entry_fini(out);
-		return PTCP_ENOMEM;
-	}
-	if (!text_name_ok(name, strlen(name))) { /* over 255 bytes: some file systems */
-		r = fail_why(&why, PTCP_EIO, ENAMETOOLONG, dir, name, "a name that cannot be sent");
-	} else if ((at = dir_fd(dir, &why)) < 0) {
-		r = at;
-	} else {
-		if (dir_sys(dir)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			r = classify(out, at, &st, &why);
-		else
-			r = fail_sys(&why, errno, dir, name, "cannot examine it");
-		dir_fd_done(dir);
-	}
+	if (!text_name_ok(out->name, strlen(out->name))) /* over 255 bytes: some file systems */
+		return fail_why(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "a name that cannot be sent");
+	if ((at = dir_fd(out->dir, why)) < 0)
+		return at;
+	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		r = classify(out, at, &st, why);
+	else
+		r = fail_sys(why, errno, out->dir, out->name, "cannot examine it");
+	dir_fd_done(out->dir);
+	return r;
+}
+
+/* One entry of `dir`, found in the listing `in` or asked for (NULL). 1 and *out; 0 if there is
+ * nothing to be said of it; negative only without memory. */
+static int examine(struct walk *w, struct dir *dir, const char *name, const struct level *in,
+    struct walk_entry *out)
+{
+	struct ptcp_err why = { 0 };
+	int r, leave_out;
+
+	*out = (struct walk_entry){
+		.depth = in != NULL ? in->depth + 1 : 0, .dir = dir_ref(dir), .name = strdup(name),
+		.type = WALK_FAILED,
+	};
+	r = out->name != NULL ? look(out, &why) : err_nomem(&why);
 	/* What vanished since it was listed might as well have vanished before; and
 	 * files that are being received here are nobody's yet. */
-	if (listed && ((r < 0 && why.sys == ENOENT) ||
-	    (r == 0 && out->type != WALK_DIR && sink_is_own_name(name)))) {
+	leave_out = in != NULL && ((r < 0 && why.sys == ENOENT) ||
+	    (r == 0 && out->type != WALK_DIR && sink_is_own_name(name)));
+	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
+		r = err_nomem(&why);
+	if (leave_out > 0) {
 		walk_entry_fini(out);
 		return 0;
 	}
 	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
-	w->enter_depth = depth;
+	w->enter_depth = out->depth;
 	if (r < 0 && !(r == PTCP_ENOMEM && why.sys == 0)) {
 		out->type = WALK_FAILED;
 		r = (out->why = strdup(why.msg)) != NULL ? 0 : PTCP_ENOMEM;
@@ -318,7 +364,7 @@ static int next_item(struct walk *w, struct walk_entry *out)
 	if (it->name == NULL)
 		r = push(w, dir_ref(it->dir), -1);
 	else
-		r = examine(w, it->dir, it->name, 0, false, out);
+		r = examine(w, it->dir, it->name, NULL, out);
 	item_free(it);
 	return r;
 }
@@ -332,7 +378,7 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 
 	if (l->stream != NULL || buf_len(&l->names) > 0) {
 		if ((r = read_name(l, &name)) > 0)
-			return examine(w, l->dir, name, l->depth + 1, true, out);
+			return examine(w, l->dir, name, l, out);
 		if (r == 0) {
 			close_stream(w, l);
 			return 0;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "core/filter.h"
 #include "store/dir.h"
 
 enum walk_type {
@@ -29,8 +30,10 @@ struct walk_entry {
 	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
-	uint64_t size_bytes, dev, ino;
+	uint64_t size_bytes, dev, ino, nlink;
+	bool sparse;      /* a file with less on disk than its size: has holes, or is compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
+	uint32_t uid, gid;
 	struct timespec mtime, ctime;
 };
 
@@ -43,12 +46,17 @@ void walk_free(struct walk *w);
  * in the order they were added. Holds dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
+/* What `f` does not keep is not listed, whatever it is, and such a directory is not entered. Paths
+ * begin with what was added by name, which is subject to the rules itself, or below "the contents
+ * of". Borrows f as long as w lives; set before the first walk_next(). */
+void walk_filter(struct walk *w, const struct filter *f);
+
 /* 1 with an entry (in *out, whatever that held), which the caller ends with
  * walk_entry_fini(); 0 when all has been listed; negative only without memory. What
  * a readdir error cuts short is reported as WALK_FAILED and the walk goes on. Files
  * that ptcp itself is receiving (part files and journals, see sink.h) are not
  * listed, nor is what vanishes between listing and stat; what was added by name is
- * always reported. */
+ * reported unless the filter excludes it. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "core/text.h"
+#include "wire/attrs.h"
 #include "wire/codec.h"
 
 #define ENTRY_FIELDS 49 /* before the name */
@@ -28,27 +29,15 @@ size_t wire_entry_encode(uint8_t *out, const struct wire_entry *f)
 	return frame_finish(out, p, WIRE_ENTRY);
 }
 
-/* Attributes are well-formed and none is critical: version 1 has none. */
-static bool attrs_ok(struct span attrs)
-{
-	struct reader r = reader_of(attrs);
-
-	while (r.p != r.end && !r.bad) {
-		if (read_u16(&r) >= 0x8000)
-			return false;
-		read_span(&r, read_u16(&r));
-	}
-	return !r.bad;
-}
-
 static bool entry_ok(const struct wire_entry *d)
 {
+	struct wire_attrs attrs;
 	bool named = d->name.p != NULL && text_name_ok((const char *)d->name.p, d->name.n);
 	bool target = d->target.n > 0 && d->target.n <= WIRE_PATH_MAX &&
 	    memchr(d->target.p, '\0', d->target.n) == NULL;
 
 	if (d->mtime_ns >= 1000000000 || d->mode > 07777 || d->size_bytes > WIRE_FILE_MAX ||
-	    !wire_id_ok(d->id) || !attrs_ok(d->attrs))
+	    !wire_id_ok(d->id) || wire_attrs_decode(&attrs, d, NULL) < 0)
 		return false;
 	if (d->parent != 0 && (!wire_id_ok(d->parent) || d->parent == d->id))
 		return false;
@@ -162,7 +151,7 @@ int wire_answer_decode(struct wire_answer *f, struct span in, struct ptcp_err *e
 	d.id = read_u64(&r);
 	d.verdict = read_u8(&r);
 	if ((err = frame_done(&r, wire_id_ok(d.id) && d.verdict >= WIRE_SEND_ALL &&
-	    d.verdict <= WIRE_SEND_PARTS, WIRE_ANSWER, e)) < 0)
+	    d.verdict <= WIRE_COMPARE, WIRE_ANSWER, e)) < 0)
 		return err;
 	*f = d;
 	return 0;
@@ -184,6 +173,20 @@ static bool read_blocks(struct reader *r, struct wire_blocks *d)
 	return wire_id_ok(d->id) && d->count > 0 && d->count <= UINT32_MAX - d->first;
 }
 
+/* NEED and HOLE: the range alone. */
+static int decode_range(struct wire_blocks *f, struct span in, unsigned type, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_blocks d = { 0 };
+	bool ok = read_blocks(&r, &d);
+	int err;
+
+	if ((err = frame_done(&r, ok, type, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_need_encode(uint8_t *out, const struct wire_blocks *f)
 {
 	return frame_finish(out, write_blocks(out + WIRE_HEADER_BYTES, f), WIRE_NEED);
@@ -191,15 +194,17 @@ size_t wire_need_encode(uint8_t *out, const struct wire_blocks *f)
 
 int wire_need_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e)
 {
-	struct reader r = reader_of(in);
-	struct wire_blocks d = { 0 };
-	bool ok = read_blocks(&r, &d);
-	int err;
+	return decode_range(f, in, WIRE_NEED, e);
+}
 
-	if ((err = frame_done(&r, ok, WIRE_NEED, e)) < 0)
-		return err;
-	*f = d;
-	return 0;
+size_t wire_hole_encode(uint8_t *out, const struct wire_blocks *f)
+{
+	return frame_finish(out, write_blocks(out + WIRE_HEADER_BYTES, f), WIRE_HOLE);
+}
+
+int wire_hole_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e)
+{
+	return decode_range(f, in, WIRE_HOLE, e);
 }
 
 size_t wire_have_encode(uint8_t *out, const struct wire_blocks *f)

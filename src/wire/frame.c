@@ -139,3 +139,12 @@ uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block)
 		return 0;
 	return size_bytes - start < b ? (uint32_t)(size_bytes - start) : b;
 }
+
+uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count)
+{
+	uint64_t b = wire_grid_bytes(size_bytes), start = first * b, end = start + count * b;
+
+	if (size_bytes > WIRE_FILE_MAX || start >= size_bytes)
+		return 0;
+	return (end < size_bytes ? end : size_bytes) - start;
+}

@@ -40,6 +40,7 @@
 	X(TOTALS, 24, 64)                                                      \
 	X(END, 25, 64)                                                         \
 	X(NOTE, 26, 8192)                                                      \
+	X(HOLE, 27, 64)                                                        \
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)
 
 #define WIRE_CONTROL_MAX 65536
@@ -110,17 +111,31 @@ enum wire_open_flags {
 	WIRE_OPEN_TIMES = 1 << 3,       /* what to preserve */
 	WIRE_OPEN_MODE = 1 << 4,
 	WIRE_OPEN_LINKS = 1 << 5,
-	WIRE_OPEN_FLAGS = (1 << 6) - 1
+	WIRE_OPEN_NO_RESUME = 1 << 6,   /* what is there of an earlier session is not used */
+	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only, nothing is made */
+	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
+	WIRE_OPEN_XATTR = 1 << 9,
+	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files, too */
+	WIRE_OPEN_FLAGS = (1 << 11) - 1
 };
+
+/* When what has been received is made durable. */
+enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
 #define WIRE_PATHS_MAX 1024
 #define WIRE_PATH_MAX 4096
-#define WIRE_PATH_CONTENTS 0x01 /* flag of a source path: its contents, not itself */
+
+/* Of a path where the acceptor sends; at most one of them. */
+enum wire_path_flags {
+	WIRE_PATH_CONTENTS = 1 << 0, /* its contents, not itself */
+	WIRE_PATH_EXCLUDE = 1 << 1,  /* a glob pattern, no source; the first that matches decides */
+	WIRE_PATH_INCLUDE = 1 << 2
+};
 
 /* What the starter wants. `paths` holds n_paths encoded paths (wire_path_next()):
- * one destination (without path flags), or one or more sources. */
+ * one destination (without path flags), or sources, at least one, and patterns. */
 struct wire_open {
-	uint8_t role, cipher;
+	uint8_t role, cipher, fsync;
 	uint32_t flags;
 	uint16_t streams;
 	uint16_t n_paths;
@@ -213,7 +228,7 @@ struct wire_entry {
 	uint32_t mode;        /* 07777 */
 	struct span name;     /* one component, text_name_ok() */
 	struct span target;   /* of a link: 1 to WIRE_PATH_MAX bytes without NUL */
-	struct span attrs;    /* tag u16, length u16, value; unknown tags below 0x8000 are skipped */
+	struct span attrs;    /* wire/attrs.h; well-formed once decoded */
 };
 #define WIRE_ENTRY_MAX_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))
 #define WIRE_DIR_END_MAX_BYTES (8 + 49)
@@ -221,7 +236,7 @@ size_t wire_entry_encode(uint8_t *out, const struct wire_entry *f);
 int wire_entry_decode(struct wire_entry *f, struct span in, struct ptcp_err *e);
 
 /* All blocks of a file have been sent and acknowledged and the source is unchanged. A file of
- * exactly one block does without: that block is the file. */
+ * exactly one block does without: that block is the file. Also what COMPARE asks for. */
 struct wire_file_end {
 	uint64_t id;
 	struct digest digest;
@@ -258,7 +273,8 @@ int wire_note_decode(struct wire_note *f, struct span in, struct ptcp_err *e);
 enum wire_verdict {
 	WIRE_SEND_ALL = 1,  /* send every block */
 	WIRE_SEND_NONE = 2, /* it is here, complete and verified; nothing more comes of this entry */
-	WIRE_SEND_PARTS = 3 /* NEED and HAVE name the blocks */
+	WIRE_SEND_PARTS = 3, /* NEED and HAVE name the blocks */
+	WIRE_COMPARE = 4    /* a complete file like it is here: tell its digest, then another verdict follows */
 };
 
 struct wire_answer {
@@ -270,7 +286,8 @@ size_t wire_answer_encode(uint8_t *out, const struct wire_answer *f);
 int wire_answer_decode(struct wire_answer *f, struct span in, struct ptcp_err *e);
 
 /* NEED: send these blocks (again). HAVE: these are here and verified; `digest` is the
- * sum of their terms. ACK: this one block has been verified and written. */
+ * sum of their terms. ACK: this one block has been verified and written.
+ * HOLE, from the sender: these are zeros; it counts as their acknowledgement, they have no term. */
 struct wire_blocks {
 	uint64_t id;
 	uint32_t first, count;
@@ -278,10 +295,13 @@ struct wire_blocks {
 };
 #define WIRE_NEED_MAX_BYTES (8 + 16)
 #define WIRE_HAVE_MAX_BYTES (8 + 32)
+#define WIRE_HOLE_MAX_BYTES (8 + 16)
 size_t wire_need_encode(uint8_t *out, const struct wire_blocks *f);
 int wire_need_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e);
 size_t wire_have_encode(uint8_t *out, const struct wire_blocks *f);
 int wire_have_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e);
+size_t wire_hole_encode(uint8_t *out, const struct wire_blocks *f);
+int wire_hole_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e);
 
 struct wire_ack {
 	uint64_t id;
@@ -352,5 +372,7 @@ uint32_t wire_grid_bytes(uint64_t size_bytes);
 uint32_t wire_grid_blocks(uint64_t size_bytes);
 /* Length of a block of a file of that size; 0 if the file has no such block. */
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
+/* Bytes of `count` blocks of the file from `first` on; what is beyond its end counts nothing. */
+uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count);
 
 #endif

@@ -59,7 +59,8 @@ size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
 	assert(o->n_paths <= WIRE_PATHS_MAX && o->paths.n <= WIRE_CONTROL_MAX - 12);
 	p = write_u8(p, o->role);
 	p = write_u8(p, o->cipher);
-	p = write_u16(p, 0);
+	p = write_u8(p, o->fsync);
+	p = write_u8(p, 0);
 	p = write_u32(p, o->flags);
 	p = write_u16(p, o->streams);
 	p = write_u16(p, o->n_paths);
@@ -67,31 +68,51 @@ size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
 	return frame_finish(out, p, WIRE_OPEN);
 }
 
+/* One path of OPEN, and whether it is a source or destination. */
+static bool path_ok(uint8_t role, uint8_t flags, struct span path, bool *place)
+{
+	if (path.n > WIRE_PATH_MAX || (path.n > 0 && memchr(path.p, '\0', path.n) != NULL))
+		return false;
+	*place = flags == 0 || (flags == WIRE_PATH_CONTENTS && role == WIRE_YOU_SEND);
+	return *place || (role == WIRE_YOU_SEND && path.n > 0 &&
+	    (flags == WIRE_PATH_EXCLUDE || flags == WIRE_PATH_INCLUDE));
+}
+
+static bool paths_ok(const struct wire_open *o)
+{
+	struct span rest = o->paths, path;
+	bool any = false, place;
+	uint8_t flags;
+	unsigned i;
+
+	for (i = 0; i < o->n_paths; i++) {
+		if (!wire_path_next(&rest, &flags, &path) || !path_ok(o->role, flags, path, &place))
+			return false;
+		any |= place;
+	}
+	return any && rest.n == 0;
+}
+
 int wire_open_decode(struct wire_open *o, struct span in, struct ptcp_err *e)
 {
 	struct reader r = reader_of(in);
 	struct wire_open d = { 0 };
-	struct span rest, path;
-	uint8_t flags;
-	bool ok = true;
-	unsigned i;
+	bool ok;
 	int err;
 
 	d.role = read_u8(&r);
 	d.cipher = read_u8(&r);
-	ok = read_u16(&r) == 0 && (d.role == WIRE_YOU_RECEIVE || d.role == WIRE_YOU_SEND);
+	d.fsync = read_u8(&r);
+	ok = read_u8(&r) == 0 && (d.role == WIRE_YOU_RECEIVE || d.role == WIRE_YOU_SEND) &&
+	    d.fsync <= WIRE_FSYNC_FILE;
 	d.flags = read_u32(&r);
 	d.streams = read_u16(&r);
 	d.n_paths = read_u16(&r);
 	ok = ok && !r.bad && (d.flags & ~(uint32_t)WIRE_OPEN_FLAGS) == 0 && d.streams > 0 &&
 	    d.n_paths > 0 && d.n_paths <= (d.role == WIRE_YOU_RECEIVE ? 1 : WIRE_PATHS_MAX);
 	if (ok)
-		rest = d.paths = read_span(&r, (size_t)(r.end - r.p));
-	for (i = 0; ok && i < d.n_paths; i++)
-		ok = wire_path_next(&rest, &flags, &path) && path.n <= WIRE_PATH_MAX &&
-		    (flags & ~(d.role == WIRE_YOU_SEND ? WIRE_PATH_CONTENTS : 0)) == 0 &&
-		    (path.n == 0 || memchr(path.p, '\0', path.n) == NULL);
-	if ((err = frame_done(&r, ok && rest.n == 0, WIRE_OPEN, e)) < 0)
+		d.paths = read_span(&r, (size_t)(r.end - r.p));
+	if ((err = frame_done(&r, ok && paths_ok(&d), WIRE_OPEN, e)) < 0)
 		return err;
 	*o = d;
 	return 0;

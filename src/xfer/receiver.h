@@ -2,8 +2,9 @@
  *
  * No sockets, no files, no clock, one thread, as sender.h. An entry's life:
  *
- *   WAITING    its directory is not there yet
- *   PREPARING  the store looks; from WAITING
+ *   WAITING    its directory is not there yet, or the file that it is another name of is not complete
+ *   PREPARING  the store looks; from WAITING, COMPARING
+ *   COMPARING  a file like it is here, both sides hash theirs; from PREPARING (files only)
  *   RECEIVING  blocks may come; from PREPARING (files only)
  *   COMPLETE   all blocks are here, FILE_END is not; from RECEIVING
  *   COMMITTING the store gives it its name; from RECEIVING, COMPLETE, PREPARING (links), OPEN
@@ -11,24 +12,45 @@
  *
  * and ends by our DONE, FAIL or SEND_NONE. Frames about entries that have ended are ignored; those
  * about entries that never were, and ids that do not rise, are the sender's fault. Memory for what is
- * unfinished is limited: what goes beyond is failed, not the session. */
+ * unfinished is limited: what goes beyond is failed, not the session; a file whose claims go beyond
+ * is received anew.
+ *
+ * Resuming: the store claims blocks of an earlier session (RCV_PARTS) and verifies them while the
+ * others already flow; rcv_verified() says what came of it. */
 #ifndef XFER_RECEIVER_H
 #define XFER_RECEIVER_H
 
+#include "core/clock.h"
 #include "xfer/outbox.h"
 
 struct rcv;
 
-enum rcv_prep { RCV_ACCEPT, RCV_HAVE_IT, RCV_LATER, RCV_REFUSE };
+enum rcv_prep {
+	RCV_ACCEPT,
+	RCV_PARTS,   /* of a file: the blocks in `claimed` are said to be here, rcv_verified() will tell */
+	RCV_COMPARE, /* of a file, only when verifying: a complete one like it is here; rcv_compared() follows */
+	RCV_HAVE_IT,
+	RCV_LATER,
+	RCV_REFUSE
+};
 
 struct rcv_ops {
 	/* A new entry in the directory whose cookie is `parent` (NULL: the destination): make what
-	 * will receive it and look (make the directory, prepare the file). RCV_LATER: rcv_prepared() will
-	 * follow, not from within. RCV_REFUSE with `e`. Its cookie is the caller's until released. */
+	 * will receive it and look (make the directory, prepare the file); in a dry run only look. RCV_LATER:
+	 * rcv_prepared() will follow, not from within. RCV_REFUSE with `e`. RCV_PARTS with a bitmap_new() of the
+	 * file's blocks in `claimed`. Its cookie is the caller's until released. The file that a HARDLINK names
+	 * is complete. */
 	enum rcv_prep (*prepare)(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
-	    void **cookie, struct ptcp_err *e);
-	/* Blocks may be written from now on, before the sender hears of it. */
-	void (*accepted)(void *arg, uint64_t id, void *cookie, uint64_t size_bytes);
+	    void **cookie, uint64_t **claimed, struct ptcp_err *e);
+	/* The file that was to be compared is another, or could not be read: prepare to receive it.
+	 * Answer with rcv_prepared() (never RCV_COMPARE), not from within. */
+	void (*differs)(void *arg, uint64_t id, void *cookie);
+	/* Blocks may be written from now on, before the sender hears of it. `parts`: verify what was claimed and
+	 * say so by rcv_verified(), not from within; else claims are void, all comes anew. */
+	void (*accepted)(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts);
+	/* These blocks are holes, and count as written: what the caller has there (of an earlier session) must
+	 * be zeros before the commit is done. */
+	void (*hole)(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count);
 	/* All is here: give it its final name, mode and times (a directory: mode and times of `end`).
 	 * Answer with rcv_committed(), not from within. */
 	void (*commit)(void *arg, uint64_t id, void *cookie, const struct wire_entry *end);
@@ -41,6 +63,7 @@ struct rcv_ops {
 struct rcv_opts {
 	uint32_t max_entries;
 	bool verify;
+	bool dry_run;   /* what would be received is DONE as soon as it has been prepared, without a commit */
 	const struct rcv_ops *ops;
 	void *arg;
 };
@@ -50,11 +73,21 @@ void rcv_free(struct rcv *r); /* NULL is fine */
 /* Ends all entries that are not over, with PTCP_ECANCELED; they do not count as failed. */
 void rcv_drop(struct rcv *r);
 
-/* An ENTRY, FILE_END, FAIL, TOTALS of the sender; anything else is PTCP_EPROTO. */
+/* An ENTRY, FILE_END, HOLE, FAIL, TOTALS of the sender; anything else is PTCP_EPROTO. */
 int rcv_frame(struct rcv *r, unsigned type, struct span in, struct ptcp_err *e);
 
-/* `verdict` RCV_ACCEPT, RCV_HAVE_IT or RCV_REFUSE with `why`. */
-void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep verdict, const struct ptcp_err *why);
+/* Any verdict but RCV_LATER: takes `claimed` (RCV_PARTS; else NULL); `why` with RCV_REFUSE. */
+void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep verdict, uint64_t *claimed,
+    const struct ptcp_err *why);
+/* The digest of the file that is here (see snd_ops.compare), or why there is none. */
+void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why);
+/* Claimed blocks have been read: they are good, and `sum` that of their terms, or all of them are to be
+ * sent. Blocks that are not claimed, or of which this was said before, are ignored. */
+void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
+    struct digest sum);
+
+/* Claimed blocks cannot be read: the file fails. */
+void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 
 enum rcv_block_news {
 	RCV_BLOCK_WRITTEN, /* verified and written */
@@ -66,12 +99,16 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news n
     struct digest term, const struct ptcp_err *why);
 void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 
+/* Asks for missing blocks, as far as there is room for that. */
+void rcv_tick(struct rcv *r);
+struct mono rcv_deadline(const struct rcv *r);
+
 /* Nothing is unfinished. */
 bool rcv_idle(const struct rcv *r);
 
 struct rcv_stats {
-	uint64_t bytes;          /* verified and written, or found complete */
-	uint64_t resumed_bytes;
+	uint64_t bytes;          /* verified and written, found here, or holes */
+	uint64_t resumed_bytes;  /* of these, found here: claimed and verified, or all of the file */
 	uint64_t files, file_bytes;
 	uint64_t failed;
 	uint32_t live;

@@ -1,5 +1,6 @@
 /* What the sender says, what the store has done: PROTOCOL.md, section 8, "At the receiver". */
 #include "core/err.h"
+#include "wire/attrs.h"
 #include "xfer/receiver_impl.h"
 
 /* Whether the sender may name this directory as a parent. */
@@ -20,8 +21,25 @@ static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err
 		return 0;
 	if (f == NULL || f->state != OPEN || f->children > 0)
 		return rcv_violation("DIR_END", e);
-	rcv_commit(r, f, w);
+	if (r->o.dry_run)
+		rcv_done(r, f);
+	else
+		rcv_commit(r, f, w);
 	return 0;
+}
+
+/* Whether the sender may name this as the file that a link is another name of. */
+static bool link_ok(const struct rcv *r, const struct wire_entry *w)
+{
+	struct wire_attrs a;
+	const struct item *f;
+
+	if (w->type != WIRE_HARDLINK)
+		return true;
+	if (wire_attrs_decode(&a, w, NULL) < 0 || rcv_unheard(r, a.link_id))
+		return false;
+	f = rcv_find(r, a.link_id);
+	return f == NULL || f->type == WIRE_FILE;
 }
 
 static int on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
@@ -34,7 +52,7 @@ static int on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
 	if (w.type == WIRE_DIR_END)
 		return on_dir_end(r, &w, e);
 	if (wire_slot(w.id) >= r->o.max_entries || r->slot[wire_slot(w.id)] != NULL ||
-	    !rcv_unheard(r, w.id) || (w.parent != 0 && !parent_ok(r, w.parent)))
+	    !rcv_unheard(r, w.id) || (w.parent != 0 && !parent_ok(r, w.parent)) || !link_ok(r, &w))
 		return rcv_violation("ENTRY", e);
 	r->highest = w.id >> 16;
 	rcv_new_entry(r, &w, in);
@@ -43,8 +61,7 @@ static int on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
 
 /* ---- Blocks and the end of a file ---- */
 
-/* Everything is here: compare, and give it its name. */
-static void try_commit(struct rcv *r, struct item *f)
+void rcv_try_commit(struct rcv *r, struct item *f)
 {
 	struct ptcp_err why;
 
@@ -70,7 +87,7 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news n
 	struct item *f = rcv_find(r, id);
 
 	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks || !rcv_track(r, f) ||
-	    bitmap_has(f->done, block))
+	    !rcv_wanted(f, block))
 		return;
 	switch (news) {
 	case RCV_BLOCK_FAILED:
@@ -80,12 +97,10 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news n
 		OUTBOX_PUT(r->out, need, NEED, &need);
 		break;
 	case RCV_BLOCK_WRITTEN:
-		bitmap_add(f->done, block);
-		f->n_done++;
+		rcv_add_blocks(r, f, block, 1);
 		digest_add(&f->sum, term);
-		r->stats.bytes += wire_grid_length(f->size_bytes, block);
 		OUTBOX_PUT(r->out, ack, ACK, &ack);
-		try_commit(r, f);
+		rcv_try_commit(r, f);
 		break;
 	}
 }
@@ -100,11 +115,15 @@ static int on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
 		return err;
 	if ((f = rcv_find(r, w.id)) == NULL && !rcv_unheard(r, w.id))
 		return 0;
-	if (f == NULL || f->type != WIRE_FILE || f->state != COMPLETE || f->n_blocks == 1 || f->has_digest)
+	if (f == NULL || f->has_digest ||
+	    (f->state != COMPARING && (f->state != COMPLETE || f->n_blocks == 1)))
 		return rcv_violation("FILE_END", e);
 	f->wanted = w.digest;
 	f->has_digest = true;
-	try_commit(r, f);
+	if (f->state == COMPARING)
+		rcv_try_compare(r, f);
+	else
+		rcv_try_commit(r, f);
 	return 0;
 }
 
@@ -125,6 +144,7 @@ static int on_fail(struct rcv *r, struct span in, struct ptcp_err *e)
 	if (f->state == COMMITTING)
 		return 0; /* too late: its DONE or FAIL is on the way */
 	outbox_reason(&why, w.code, w.text);
+	rcv_fail_waiters(r, f);
 	if ((p = outbox_room(r->out, WIRE_FAIL_MAX_BYTES)) != NULL)
 		outbox_added(r->out, wire_fail_encode(p, &w));
 	rcv_end(r, f, false, &why);
@@ -133,34 +153,44 @@ static int on_fail(struct rcv *r, struct span in, struct ptcp_err *e)
 
 void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
-	struct wire_done done = { id };
 	struct item *f = rcv_find(r, id);
 
 	if (f == NULL || f->state != COMMITTING)
 		return;
-	if (why != NULL) {
+	if (why != NULL)
 		rcv_fail(r, f, why);
-		return;
-	}
-	OUTBOX_PUT(r->out, done, DONE, &done);
-	rcv_end(r, f, false, NULL);
+	else
+		rcv_done(r, f);
+	rcv_run_waiting(r);
 }
 
-int rcv_frame(struct rcv *r, unsigned type, struct span in, struct ptcp_err *e)
+static int on_totals(struct rcv *r, struct span in, struct ptcp_err *e)
 {
 	struct wire_totals t;
 	int err;
 
+	if ((err = wire_totals_decode(&t, in, e)) < 0)
+		return err;
+	r->o.ops->totals(r->o.arg, t.files, t.bytes, t.final);
+	return 0;
+}
+
+static int take_frame(struct rcv *r, unsigned type, struct span in, struct ptcp_err *e)
+{
 	switch (type) {
 	case WIRE_ENTRY:    return on_entry(r, in, e);
 	case WIRE_FILE_END: return on_file_end(r, in, e);
+	case WIRE_HOLE:     return rcv_on_hole(r, in, e);
 	case WIRE_FAIL:     return on_fail(r, in, e);
-	case WIRE_TOTALS:
-		if ((err = wire_totals_decode(&t, in, e)) < 0)
-			return err;
-		r->o.ops->totals(r->o.arg, t.files, t.bytes, t.final);
-		return 0;
-	default:
-		return rcv_violation(wire_type_name(type), e);
+	case WIRE_TOTALS:   return on_totals(r, in, e);
+	default:            return rcv_violation(wire_type_name(type), e);
 	}
+}
+
+int rcv_frame(struct rcv *r, unsigned type, struct span in, struct ptcp_err *e)
+{
+	int err = take_frame(r, type, in, e);
+
+	rcv_run_waiting(r); /* another name of a file that is complete now */
+	return err;
 }

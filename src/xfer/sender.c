@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "wire/attrs.h"
 #include "xfer/sender_impl.h"
-
-/* More waits for the peer to read: nothing more is offered meanwhile. */
-#define BACKLOG_BYTES (1u << 20)
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
@@ -25,6 +23,7 @@ int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, s
 		s->spare[i] = (uint16_t)(s->n_spare - 1 - i);
 	list_init(&s->all);
 	list_init(&s->ready);
+	list_init(&s->unmapped);
 	flights_init(&s->flights);
 	s->tail_at = MONO_NEVER;
 	*out = s;
@@ -179,6 +178,13 @@ static bool stack_room(struct snd *s)
 	return true;
 }
 
+static bool is_sparse(const struct wire_entry *f)
+{
+	struct wire_attrs a;
+
+	return f->type == WIRE_FILE && f->attrs.n > 0 && wire_attrs_decode(&a, f, NULL) == 0 && a.sparse;
+}
+
 /* A new entry in the directory `top`; `number`: with an id. */
 static struct entry *entry_new(struct snd *s, const struct wire_entry *f, struct entry *top,
     void *cookie, bool number)
@@ -191,6 +197,7 @@ static struct entry *entry_new(struct snd *s, const struct wire_entry *f, struct
 	n->cookie = cookie;
 	n->size_bytes = f->size_bytes;
 	n->n_blocks = wire_grid_blocks(f->size_bytes);
+	n->sparse = is_sparse(f);
 	n->acked = &n->few[0];
 	n->read = &n->few[1];
 	list_init(&n->in_ready);
@@ -222,7 +229,7 @@ static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cooki
 	s->o.ops->ended(s->o.arg, cookie, SND_FAILED, &why);
 }
 
-void snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
+uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 {
 	struct entry *top = s->depth > 0 ? s->stack[s->depth - 1] : NULL, *n;
 	bool lost = top != NULL && top->state == LOST;
@@ -232,7 +239,7 @@ void snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	assert(s->n_spare > 0 && cookie != NULL);
 	if (s->untracked > 0 || (n = entry_new(s, f, top, cookie, !lost)) == NULL) {
 		offer_nothing(s, f, cookie);
-		return;
+		return 0;
 	}
 	if (lost) {
 		err_set(&why, PTCP_EPEER, "its directory could not be made at the destination");
@@ -240,7 +247,7 @@ void snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 			snd_lose_dir(s, n, &why);
 		else
 			snd_end(s, n, SND_FAILED, &why);
-		return;
+		return 0;
 	}
 	f->id = n->id;
 	f->parent = top != NULL ? top->id : 0;
@@ -248,6 +255,7 @@ void snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 		.mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
 	if ((p = outbox_room(s->out, WIRE_ENTRY_MAX_BYTES(f->attrs.n))) != NULL)
 		outbox_added(s->out, wire_entry_encode(p, f));
+	return n->id;
 }
 
 void snd_leave(struct snd *s)

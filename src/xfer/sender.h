@@ -5,17 +5,20 @@
  * streams that come and go, and `now`; it takes jobs for streams and delivers what the
  * outbox holds. One thread (the control thread). An entry's life:
  *
- *   OFFERED  ENTRY was sent; next SENDING, MADE (a directory), or its end
- *   SENDING  blocks go out, come back acknowledged, are sent again; from OFFERED
+ *   OFFERED  ENTRY was sent; next COMPARING, SENDING, MADE (a directory), or its end
+ *   COMPARING the caller hashes the source, as the receiver asked; from OFFERED
+ *   COMPARED the receiver has been told the digest; next SENDING or its end; from COMPARING
+ *   SENDING  blocks go out, come back acknowledged, are sent again; from OFFERED, COMPARED
  *   CHECKING all acknowledged and the terms of all known, the caller looks whether the source
  *            is still the same; from SENDING (not for files of one block)
  *   FINISHING the receiver has all it needs; from SENDING, CHECKING, OFFERED (a link), MADE
  *   MADE     a directory there is; it stays until the listing has left it and all its
  *            children have ended; from OFFERED
- *   FAILING  failed here, the receiver has been told; from OFFERED (once answered), SENDING, CHECKING
+ *   FAILING  failed here, the receiver has been told; from COMPARING, SENDING, CHECKING
  *   LOST     a directory the receiver could not make: its children fail; from OFFERED, MADE
  *
- * and ends by the peer's DONE, FAIL or SEND_NONE. (A directory's slot is free once it is LOST;
+ * In a dry run, files and links end in OFFERED or COMPARED: DONE says that they would be sent.
+ * An entry ends by the peer's DONE, FAIL or SEND_NONE. (A directory's slot is free once it is LOST;
  * what is offered in it from then on fails at once.) */
 #ifndef XFER_SENDER_H
 #define XFER_SENDER_H
@@ -35,6 +38,13 @@ struct snd_ops {
 	/* All blocks have arrived: is the source still what was offered? Answer with
 	 * snd_checked(), not from within. */
 	void (*check)(void *arg, void *cookie, uint64_t id);
+	/* The receiver has a file like it: what is the digest of the source, as if none of it were a hole
+	 * (a block that is one has the term of its zeros), and is it still what was offered? Answer with
+	 * snd_compared(), not from within. */
+	void (*compare)(void *arg, void *cookie, uint64_t id);
+	/* Where are the holes of a file that was offered as SPARSE? No block of it is sent before
+	 * snd_mapped(), not from within. Asked for some files at a time, by snd_tick(). */
+	void (*map)(void *arg, void *cookie, uint64_t id);
 	/* Nothing sent on this stream has been acknowledged for three quarters of the time-out:
 	 * the caller closes it and calls snd_stream_lost(), unless it knows that our own disk is
 	 * to blame; then it is asked again. */
@@ -45,6 +55,7 @@ struct snd_opts {
 	uint32_t max_entries;   /* the peer's, up to WIRE_SLOTS */
 	uint64_t timeout_ns;
 	bool verify;            /* compare digests */
+	bool dry_run;
 	const struct snd_ops *ops;
 	void *arg;
 };
@@ -60,10 +71,11 @@ void snd_drop(struct snd *s);
 unsigned snd_room(const struct snd *s);
 
 /* Offers an entry inside the directory offered last and not yet left; id and parent of
- * `f` are filled in here, snd_room() must not be 0. For WIRE_DIR what follows is inside it
+ * `f` are filled in here, snd_room() must not be 0. Returns its id, for other names of it; 0 when it has
+ * ended. A HARDLINK is offered only if session_takes_links(), and not of a file that is known to have failed. For WIRE_DIR what follows is inside it
  * until snd_leave(). Takes the cookie in any case: without memory, or inside a lost directory, it ends at once.
  * snd_depth() is the number of directories entered and not left. */
-void snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
+uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
 void snd_leave(struct snd *s);
 unsigned snd_depth(const struct snd *s);
 /* What has been listed so far; `final`: nothing more comes. */
@@ -98,6 +110,9 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
+void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
+/* Takes `holes`, a bitmap_new() of the file's blocks: those that are wholly holes; NULL: none is. */
+void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why);
 
 /* ---- Time, the peer, the end ---- */
 
@@ -113,7 +128,7 @@ void snd_tick(struct snd *s, struct mono now);
 bool snd_finished(const struct snd *s);
 
 struct snd_stats {
-	uint64_t acked_bytes;    /* verified and written by the receiver */
+	uint64_t acked_bytes;    /* verified and written by the receiver, found there, or holes */
 	uint64_t resumed_bytes;  /* HAVE, and skipped files */
 	uint64_t files, bytes;   /* regular files done, their size */
 	uint64_t failed;

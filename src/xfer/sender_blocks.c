@@ -59,7 +59,7 @@ bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 		snd_fail(s, f, &why);
 		return true;
 	}
-	if (list_empty(&f->in_ready))
+	if (list_empty(&f->in_ready) && !f->unmapped)
 		list_append(s->ready.next, &f->in_ready); /* before the first */
 	return true;
 }
@@ -82,6 +82,7 @@ void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t
 void snd_drop_blocks(struct snd *s, struct entry *f)
 {
 	snd_forget_flights(s, f, 0, UINT32_MAX);
+	snd_drop_map(s, f);
 	list_remove(&f->in_ready);
 	s->n_ranges -= f->again.end - f->again.head;
 	f->again.head = f->again.end = 0;
@@ -152,28 +153,32 @@ static bool job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct 
 	return true;
 }
 
-/* The next block the file has to send; false when there is none. */
-static bool next_block(const struct entry *f, uint32_t *block)
+bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end)
 {
-	if (f->again.head < f->again.end)
-		*block = f->again.at[f->again.head].first;
-	else if (f->next < f->n_blocks)
+	const struct range *r;
+
+	if (f->again.head < f->again.end) {
+		r = &f->again.at[f->again.head];
+		*block = r->first;
+		*end = r->first + r->count;
+	} else {
 		*block = f->next;
-	else
-		return false;
-	return true;
+		*end = f->n_blocks;
+	}
+	return *block < *end;
 }
 
-static void block_taken(struct snd *s, struct entry *f)
+void snd_taken(struct snd *s, struct entry *f, uint32_t count)
 {
 	struct ranges *r = &f->again;
 
 	if (r->head == r->end) {
-		f->next++;
+		f->next += count;
 		return;
 	}
-	r->at[r->head].first++;
-	if (--r->at[r->head].count > 0)
+	r->at[r->head].first += count;
+	r->at[r->head].count -= count;
+	if (r->at[r->head].count > 0)
 		return;
 	s->n_ranges--;
 	if (++r->head == r->end)
@@ -190,17 +195,22 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
     uint32_t *bytes)
 {
 	struct entry *f;
-	uint32_t block;
+	uint32_t block, end;
 
 	while (!list_empty(&s->ready)) {
 		f = CONTAINER_OF(s->ready.next, struct entry, in_ready);
 		if (!snd_track(s, f))
 			continue;
-		while (next_block(f, &block)) {
+		while (snd_next_block(f, &block, &end)) {
+			if (snd_is_hole(f, block)) {
+				if (!snd_put_holes(s, f, block, end))
+					return;
+				continue;
+			}
 			/* Asked for or lost, but a copy has arrived meanwhile. */
 			if (!settled(f, block) && !job_add(s, job, bytes, f, block, stream, now))
 				return;
-			block_taken(s, f);
+			snd_taken(s, f, 1);
 		}
 		list_remove(&f->in_ready);
 	}
@@ -272,7 +282,9 @@ void snd_start(struct snd *s, struct entry *f, bool parts)
 	f->parts = parts;
 	if (parts)
 		f->next = f->n_blocks;
-	else if (f->n_blocks > 0)
+	if (f->sparse && f->n_blocks > 0)
+		snd_await_map(s, f);
+	else if (!parts && f->n_blocks > 0)
 		list_append(&s->ready, &f->in_ready);
 	snd_try_complete(s, f);
 }
@@ -343,20 +355,34 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	snd_try_complete(s, f);
 }
 
-void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
+/* What is known of the source as a whole goes to the receiver, or that it is no longer what was offered. */
+static void end_file(struct snd *s, struct entry *f, struct digest digest, enum snd_state next,
+    const struct ptcp_err *why)
 {
-	struct entry *f = snd_find(s, id);
-	struct wire_file_end end_frame;
+	struct wire_file_end end_frame = { f->id, digest };
 
-	if (f == NULL || f->state != CHECKING)
-		return;
 	if (why != NULL) {
 		snd_fail(s, f, why);
 		return;
 	}
-	end_frame = (struct wire_file_end){ f->id, f->digest };
-	f->state = FINISHING;
+	f->state = next;
 	OUTBOX_PUT(s->out, file_end, FILE_END, &end_frame);
+}
+
+void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
+{
+	struct entry *f = snd_find(s, id);
+
+	if (f != NULL && f->state == CHECKING)
+		end_file(s, f, f->digest, FINISHING, why);
+}
+
+void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why)
+{
+	struct entry *f = snd_find(s, id);
+
+	if (f != NULL && f->state == COMPARING)
+		end_file(s, f, digest, COMPARED, why);
 }
 
 /* ---- Time ---- */
@@ -390,6 +416,8 @@ struct mono snd_deadline(const struct snd *s)
 	struct mono at = s->tail_at, t;
 	unsigned i;
 
+	if (s->holes_wait && buf_len(&s->out->b) <= BACKLOG_BYTES)
+		return (struct mono){ 0 };
 	for (i = 0; i < FLIGHT_STREAMS; i++) {
 		t = stalls_at(s, i);
 		if (t.ns < at.ns)
@@ -402,6 +430,7 @@ void snd_tick(struct snd *s, struct mono now)
 {
 	unsigned i;
 
+	snd_tick_holes(s);
 	if (s->tail_at.ns <= now.ns)
 		s->tail_at = MONO_NEVER;
 	for (i = 0; i < FLIGHT_STREAMS; i++)

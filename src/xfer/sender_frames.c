@@ -11,6 +11,20 @@ static int violation(const char *what, struct ptcp_err *e)
 	return err_set(e, PTCP_EPROTO, "unexpected %s frame from the receiver", what);
 }
 
+/* Whether this verdict may come now. */
+static bool answer_fits(const struct snd *s, const struct entry *f, uint8_t verdict)
+{
+	if (f->state != OFFERED && f->state != COMPARED)
+		return false;
+	if (verdict == WIRE_COMPARE)
+		return f->type == WIRE_FILE && f->state == OFFERED && s->o.verify;
+	if (f->type == WIRE_DIR)
+		return verdict == WIRE_SEND_ALL;
+	if (verdict == WIRE_SEND_NONE)
+		return true;
+	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || f->type == WIRE_FILE);
+}
+
 static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_answer a;
@@ -19,13 +33,15 @@ static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_answer_decode(&a, in, e)) < 0)
 		return r;
-	if ((f = snd_find(s, a.id)) == NULL || f->state != OFFERED ||
-	    (f->type != WIRE_FILE && a.verdict == WIRE_SEND_PARTS) ||
-	    (f->type == WIRE_DIR && a.verdict != WIRE_SEND_ALL))
+	if ((f = snd_find(s, a.id)) == NULL || !answer_fits(s, f, a.verdict))
 		return violation("ANSWER", e);
 	if (a.verdict == WIRE_SEND_NONE) {
+		s->stats.acked_bytes += f->size_bytes;
 		s->stats.resumed_bytes += f->size_bytes;
 		snd_end(s, f, SND_SKIPPED, NULL);
+	} else if (a.verdict == WIRE_COMPARE) {
+		f->state = COMPARING;
+		s->o.ops->compare(s->o.arg, f->cookie, f->id);
 	} else if (f->type == WIRE_DIR) {
 		f->state = MADE;
 		snd_dir_try_end(s, f);
@@ -41,6 +57,12 @@ static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 static bool blocks_fit(const struct entry *f, const struct wire_blocks *b)
 {
 	return f->state == SENDING && b->first < f->n_blocks && b->count <= f->n_blocks - b->first;
+}
+
+/* Whether any of these has been acknowledged. */
+static bool any_acked(const struct entry *f, const struct wire_blocks *b)
+{
+	return bitmap_next(f->acked, true, b->first, b->first + b->count) < b->first + b->count;
 }
 
 static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
@@ -60,6 +82,8 @@ static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		return violation("NEED", e);
 	if (!snd_track(s, f))
 		return 0;
+	if (any_acked(f, &b))
+		return violation("NEED", e);
 	if ((bitmap_has(f->read, b.first) || !f->parts) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
 		err_set(&why, PTCP_EVERIFY, "%u blocks did not verify at the receiver "
@@ -76,7 +100,8 @@ static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
 	struct entry *f;
-	uint32_t i, length;
+	uint64_t bytes;
+	uint32_t end;
 	int r;
 
 	if ((r = wire_have_decode(&b, in, e)) < 0)
@@ -89,13 +114,14 @@ static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
 		return violation("HAVE", e);
 	if (!snd_track(s, f))
 		return 0;
-	for (i = b.first; i < b.first + b.count; i++) {
-		if (!bitmap_add(f->acked, i) || !bitmap_add(f->read, i))
-			return violation("HAVE", e);
-		length = wire_grid_length(f->size_bytes, i);
-		s->stats.acked_bytes += length;
-		s->stats.resumed_bytes += length;
-	}
+	end = b.first + b.count;
+	if (any_acked(f, &b) || bitmap_next(f->read, true, b.first, end) < end)
+		return violation("HAVE", e);
+	bitmap_set(f->acked, true, b.first, end);
+	bitmap_set(f->read, true, b.first, end);
+	bytes = wire_grid_range_bytes(f->size_bytes, b.first, b.count);
+	s->stats.acked_bytes += bytes;
+	s->stats.resumed_bytes += bytes;
 	f->n_acked += b.count;
 	f->n_read += b.count;
 	digest_add(&f->digest, b.digest);
@@ -145,6 +171,13 @@ static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_er
 	return 0;
 }
 
+static bool done_fits(const struct snd *s, const struct entry *f)
+{
+	/* FAILING: our FAIL came too late, it is complete there. */
+	return f->state == FINISHING || f->state == FAILING || (s->o.dry_run && f->type != WIRE_DIR &&
+	    (f->state == OFFERED || f->state == COMPARED));
+}
+
 static int on_done(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_done d;
@@ -153,8 +186,7 @@ static int on_done(struct snd *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_done_decode(&d, in, e)) < 0)
 		return r;
-	/* FAILING: our FAIL came too late, it is complete there. */
-	if ((f = snd_find(s, d.id)) == NULL || (f->state != FINISHING && f->state != FAILING))
+	if ((f = snd_find(s, d.id)) == NULL || !done_fits(s, f))
 		return violation("DONE", e);
 	snd_end(s, f, SND_DONE, NULL);
 	return 0;

@@ -1,5 +1,5 @@
 /* The inside of the sending half, for sender.c (entries), sender_blocks.c (blocks, streams,
- * time) and sender_frames.c (what the receiver says). */
+ * time), sender_holes.c and sender_frames.c (what the receiver says). */
 #ifndef XFER_SENDER_IMPL_H
 #define XFER_SENDER_IMPL_H
 
@@ -7,7 +7,10 @@
 #include "xfer/flight.h"
 #include "xfer/sender.h"
 
-enum snd_state { OFFERED, SENDING, CHECKING, FINISHING, MADE, FAILING, LOST };
+/* More waits for the peer to read: nothing more is offered or said of holes meanwhile. */
+#define BACKLOG_BYTES (1u << 20)
+
+enum snd_state { OFFERED, COMPARING, COMPARED, SENDING, CHECKING, FINISHING, MADE, FAILING, LOST };
 
 struct range {
 	uint32_t first, count;
@@ -32,11 +35,14 @@ struct entry {
 	struct wire_entry end;          /* its DIR_END */
 	/* regular files */
 	bool parts;                     /* the receiver names the blocks */
+	bool sparse, unmapped;          /* it has holes; where is not known yet: no block of it is sent */
+	bool has_map;                   /* it counts in map_bytes */
+	uint64_t *holes;                /* NULL: none */
 	uint32_t n_blocks, next, n_acked, n_read, mismatches;
 	uint64_t *acked, *read, few[2]; /* bitmaps; `few` holds both of up to 64 blocks */
 	struct ranges again;            /* lost or asked for, to be sent next */
 	struct digest digest;           /* of the blocks in `read` */
-	struct list in_ready, flights;
+	struct list in_ready, flights;  /* in_ready: in ready, or in unmapped */
 	struct ptcp_err *why;           /* FAILING; NULL without memory */
 };
 
@@ -53,6 +59,9 @@ struct snd {
 	unsigned untracked;             /* directories entered above those, without memory */
 	struct list ready;              /* files with blocks to send */
 	uint32_t n_ranges;              /* in all `again` */
+	struct list unmapped;           /* files whose map has not been asked for */
+	uint64_t map_bytes;             /* of all maps asked for or here */
+	bool holes_wait;                /* for the outbox */
 	struct flights flights;
 	bool up[FLIGHT_STREAMS], listed;
 	struct mono tail_at;            /* an idle stream could copy a block then */
@@ -84,7 +93,22 @@ bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
 /* All its flights and waiting blocks. */
 void snd_drop_blocks(struct snd *s, struct entry *f);
+/* The next block the file has to send, and the end of the run it is in; false when there is none. */
+bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end);
+/* So many from snd_next_block() on need no sending any more. */
+void snd_taken(struct snd *s, struct entry *f, uint32_t count);
 /* All is here that the next step needs: acknowledged, and read for the digest. */
 void snd_try_complete(struct snd *s, struct entry *f);
+
+/* ---- sender_holes.c ---- */
+
+/* Blocks may flow once it is known which are holes. */
+void snd_await_map(struct snd *s, struct entry *f);
+void snd_drop_map(struct snd *s, struct entry *f);
+bool snd_is_hole(const struct entry *f, uint32_t block);
+/* Tells the receiver of the holes that its next blocks to `end` begin with; false while the outbox is full. */
+bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end);
+/* Asks for maps, and sends the holes that files begin with. */
+void snd_tick_holes(struct snd *s);
 
 #endif

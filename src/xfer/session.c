@@ -20,6 +20,8 @@ static const char *const state_names[] = {
 #undef X
 };
 
+#define TELL_NS (200 * NS_PER_MS) /* between PINGs at the least */
+
 struct session {
 	struct session_opts o;
 	enum state state;
@@ -31,7 +33,9 @@ struct session {
 	struct rcv *rcv;
 	uint64_t peer_timeout_ns, ticks;
 	uint32_t peer_entries;
+	bool peer_links;                 /* it takes HARDLINK entries */
 	uint64_t noted_failures;
+	enum wire_busy told_busy, peer_busy;
 	struct wire_end end;             /* the sender's, at the receiver */
 	struct mono last_ping, last_heard, last_progress;
 };
@@ -51,6 +55,7 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)(o->timeout_ns / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
+		.n_abilities = 1, .abilities = { WIRE_ABLE_HARDLINK },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -99,6 +104,7 @@ void session_drop(struct session *s)
 struct outbox *session_outbox(struct session *s) { return &s->out; }
 struct snd *session_snd(struct session *s) { return s->snd; }
 struct rcv *session_rcv(struct session *s) { return s->rcv; }
+bool session_takes_links(const struct session *s) { return s->peer_links; }
 const struct wire_open *session_open(const struct session *s) { return &s->open; }
 
 bool session_over(const struct session *s)
@@ -178,13 +184,15 @@ static int start_engine(struct session *s, struct ptcp_err *e)
 	/* `role` is what the acceptor does. */
 	bool sends = (s->open.role == WIRE_YOU_SEND) != s->o.starter;
 	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
+	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
 
 	if (sends) {
-		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, s->o.ops->snd, s->o.arg };
+		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, dry_run,
+			s->o.ops->snd, s->o.arg };
 
 		return snd_new(&s->snd, &so, &s->out, e);
 	} else {
-		struct rcv_opts ro = { s->o.max_entries, verify, s->o.ops->rcv, s->o.arg };
+		struct rcv_opts ro = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
 
 		return rcv_new(&s->rcv, &ro, &s->out, e);
 	}
@@ -215,6 +223,7 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
 	struct wire_open o = s->open;
+	unsigned i;
 	uint8_t *p;
 	int r;
 
@@ -229,6 +238,8 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 		    "open a port to it)");
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
+	for (i = 0; i < h.n_abilities; i++)
+		s->peer_links |= h.abilities[i] == WIRE_ABLE_HARDLINK;
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;
@@ -312,6 +323,9 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 		s->last_progress = now;
 		if (s->snd != NULL)
 			snd_excuse(s->snd, now);
+		s->peer_busy = (enum wire_busy)f.busy;
+	} else {
+		s->peer_busy = WIRE_IDLE;
 	}
 	return 0;
 }
@@ -323,6 +337,8 @@ static int on_note(struct session *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_note_decode(&n, in, e)) < 0)
 		return r;
+	if (n.kind == WIRE_NOTE_FAILED && s->snd != NULL)
+		return err_set(e, PTCP_EPROTO, "unexpected NOTE of a failure from the receiver");
 	if (n.kind == WIRE_NOTE_FAILED)
 		s->noted_failures++;
 	s->o.ops->note(s->o.arg, &n);
@@ -353,14 +369,12 @@ static int on_end(struct session *s, struct span in, struct ptcp_err *e)
 static int running_frame(struct session *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
+	if (type == WIRE_NOTE)
+		return on_note(s, in, e);
 	if (s->snd != NULL)
 		return type == WIRE_END && s->state == ENDING ? on_end(s, in, e) :
 		    snd_frame(s->snd, type, in, now, e);
-	switch (type) {
-	case WIRE_END:  return on_end(s, in, e);
-	case WIRE_NOTE: return on_note(s, in, e);
-	default:        return rcv_frame(s->rcv, type, in, e);
-	}
+	return type == WIRE_END ? on_end(s, in, e) : rcv_frame(s->rcv, type, in, e);
 }
 
 static int frame(struct session *s, unsigned type, struct span in, struct mono now,
@@ -449,9 +463,31 @@ static bool waiting(const struct session *s)
 	return s->state != RUNNING || s->snd == NULL || snd_stats(s->snd).live > 0;
 }
 
+/* Judging is looking at the disk, too. */
+static enum wire_busy busy(const struct session *s)
+{
+	return s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
+}
+
+/* What the peer's user wants to see of it at once: nothing moves meanwhile. */
+static bool worth_telling(enum wire_busy b)
+{
+	return b == WIRE_SYNCING || b == WIRE_VERIFYING;
+}
+
+/* How long after the last PING the next is due. */
+static uint64_t ping_after_ns(const struct session *s, enum wire_busy now)
+{
+	uint64_t regular = s->peer_timeout_ns / 3;
+
+	if (now == s->told_busy || (!worth_telling(now) && !worth_telling(s->told_busy)))
+		return regular;
+	return regular < TELL_NS ? regular : TELL_NS;
+}
+
 struct mono session_deadline(const struct session *s)
 {
-	struct mono at = mono_add_ns(s->last_ping, s->peer_timeout_ns / 3), t;
+	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s))), t;
 
 	if (session_over(s))
 		return MONO_NEVER;
@@ -463,17 +499,18 @@ struct mono session_deadline(const struct session *s)
 		at = t;
 	if (s->snd != NULL && (t = snd_deadline(s->snd)).ns < at.ns)
 		at = t;
+	if (s->rcv != NULL && (t = rcv_deadline(s->rcv)).ns < at.ns)
+		at = t;
 	return at;
 }
 
 static void check_time(struct session *s, struct mono now)
 {
+	enum wire_busy doing = busy(s);
+	struct wire_ping ping = { (uint8_t)doing, 0 };
 	struct ptcp_err e;
-	/* Judging is looking at the disk, too. */
-	enum wire_busy busy = s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
-	struct wire_ping ping = { (uint8_t)busy, 0 };
 
-	if (busy != WIRE_IDLE || !waiting(s))
+	if (doing != WIRE_IDLE || !waiting(s))
 		s->last_progress = now;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
 		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
@@ -485,7 +522,8 @@ static void check_time(struct session *s, struct mono now)
 		    "(check the network and the other host, then run it again)",
 		    (double)s->o.timeout_ns / 1e9);
 		fail(s, &e, true);
-	} else if (mono_diff_ns(now, s->last_ping) >= s->peer_timeout_ns / 3) {
+	} else if (mono_diff_ns(now, s->last_ping) >= ping_after_ns(s, doing)) {
+		s->told_busy = doing;
 		ping.tick = ++s->ticks;
 		OUTBOX_PUT(&s->out, ping, PING, &ping);
 		s->last_ping = now;
@@ -509,9 +547,13 @@ void session_tick(struct session *s, struct mono now)
 			set_state(s, ENDING, "finished");
 		}
 	}
+	if (s->rcv != NULL)
+		rcv_tick(s->rcv);
 	check_time(s, now);
 	if (s->out.failed && !session_over(s)) {
 		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read it, or memory is short");
 		fail(s, &e, true);
 	}
 }
+
+enum wire_busy session_peer_busy(const struct session *s) { return s->peer_busy; }

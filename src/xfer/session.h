@@ -26,7 +26,7 @@ struct session_ops {
 	void (*open)(void *arg, const struct wire_open *o);
 	/* Both: agreed (valid during the call); session_snd() or session_rcv() is there. */
 	void (*running)(void *arg, const struct wire_opened *o);
-	/* Receiver: something the sender could not offer. */
+	/* Something the sender could not offer, or a warning of either. */
 	void (*note)(void *arg, const struct wire_note *n);
 	/* What our own disk keeps us with right now. */
 	enum wire_busy (*busy)(void *arg);
@@ -76,11 +76,15 @@ void session_tick(struct session *s, struct mono now);
 
 struct snd *session_snd(struct session *s); /* NULL unless sending and agreed */
 struct rcv *session_rcv(struct session *s); /* NULL unless receiving and agreed */
+/* Sender: whether the peer takes HARDLINK entries; else other names of a file are sent as files. */
+bool session_takes_links(const struct session *s);
+/* What the peer's disk keeps it with, by its last word. */
+enum wire_busy session_peer_busy(const struct session *s);
 bool session_over(const struct session *s);
 /* What was asked for: the starter's own, or the peer's OPEN (paths only during ops.open). */
 const struct wire_open *session_open(const struct session *s);
 
-/* Something that could not be offered (sender only): counted, and the receiver is told. */
+/* Something that could not be offered (sender only: counted), or a warning (both): the peer is told. */
 void session_note(struct session *s, enum wire_note_kind kind, const char *path,
     const struct ptcp_err *why);
 /* Failed files, both ends' and what could not be offered; complete when ended well. */

@@ -53,13 +53,13 @@ static void receive(const char *root)
 		if (i % PER_DIR == 0) {
 			dir_unref(d);
 			snprintf(name, sizeof name, "d%d", i / PER_DIR);
-			must(store_mkdir(top, name, &meta, &e), &e);
+			must(store_mkdir(top, name, &meta, NULL, &e), &e);
 			d = dir_child(top, name);
 		}
 		snprintf(name, sizeof name, "f%d", i);
-		if ((s = sink_new(d, name, BYTES, &meta)) == NULL)
+		if ((s = sink_new(d, name, BYTES, &meta, NULL)) == NULL)
 			die("sink");
-		must(sink_write(s, data, BYTES, 0, &e), &e);
+		must(sink_write(s, data, BYTES, 0, 0, &e), &e);
 		must(sink_commit(s, &e), &e);
 		sink_unref(s);
 	}

@@ -66,6 +66,10 @@ static void defaults(void **state)
 	assert_null(o.log);
 	assert_null(o.trust); /* a test has no terminal */
 	assert_false(o.file_events);
+	assert_false(o.preserve_owner || o.preserve_xattr || o.preserve_setid);
+	assert_int_equal(o.n_rules, 0);
+	assert_int_equal(o.fsync, PTCP_FSYNC_GROUP);
+	assert_false(o.no_resume || o.dry_run);
 	assert_int_equal(a.n_srcs, 1);
 	assert_string_equal(a.dest, "ptcp://h/y");
 	transfer_args_fini(&a);
@@ -103,6 +107,47 @@ static void every_option(void **state)
 	assert_string_equal(a.srcs[1], "two");
 	assert_string_equal(a.dest, "three");
 	transfer_args_fini(&a);
+}
+
+static void whole_trees(void **state)
+{
+	static const struct { const char *word; enum ptcp_fsync fsync; } ways[] = {
+		{ "none", PTCP_FSYNC_NONE }, { "group", PTCP_FSYNC_GROUP }, { "file", PTCP_FSYNC_FILE },
+	};
+	struct transfer_args a;
+	struct ptcp_transfer_opts o;
+	struct ptcp_err e;
+	char args[40];
+
+	(void)state;
+	assert_int_equal(parse_send(&a,
+	    "--exclude|*.o|a|--include=x=y|--exclude=|b|--exclude|-v|--no-resume|-n|"
+	    "--preserve|setid,owner,xattr,mode", &e), 0);
+	transfer_opts(&a, &o);
+	assert_int_equal(o.n_rules, 4);
+	assert_false(o.rules[0].include || o.rules[2].include || o.rules[3].include);
+	assert_true(o.rules[1].include);
+	assert_string_equal(o.rules[0].pattern, "*.o");
+	assert_string_equal(o.rules[1].pattern, "x=y");
+	assert_string_equal(o.rules[2].pattern, ""); /* the library's to judge */
+	assert_string_equal(o.rules[3].pattern, "-v");
+	assert_true(o.no_resume && o.dry_run);
+	assert_true(o.preserve_mode && o.preserve_owner && o.preserve_xattr && o.preserve_setid);
+	assert_false(o.preserve_times || o.preserve_links);
+	transfer_args_fini(&a);
+
+	assert_int_equal(parse_send(&a, "--preserve|owner|--preserve|links|a|b|--dry-run", &e), 0);
+	assert_false(a.owner || a.times); /* the last list is the one */
+	assert_true(a.links && a.dry_run);
+	transfer_args_fini(&a);
+
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		snprintf(args, sizeof args, "a|b|--fsync|%s", ways[i].word);
+		assert_int_equal(parse_send(&a, args, &e), 0);
+		transfer_opts(&a, &o);
+		assert_int_equal(o.fsync, ways[i].fsync);
+		transfer_args_fini(&a);
+	}
 }
 
 static void order_and_dashes(void **state)
@@ -175,8 +220,14 @@ static void usage_errors(void **state)
 		{ "a|b|--remote-port|0", PTCP_EUSAGE, { "--remote-port", "'0'" } },
 		{ "a|b|--remote-port|80x", PTCP_EUSAGE, { "--remote-port", "'80x'" } },
 		{ "a|b|--remote-port|65536", PTCP_EUSAGE, { "--remote-port", "'65536'" } },
-		{ "a|b|--preserve|owner", PTCP_ENOTYET, { "--preserve", "'owner'" } },
-		{ "a|b|--preserve|times,xattr", PTCP_ENOTYET, { "--preserve", "'xattr'" } },
+		{ "a|b|--preserve|times,setid", PTCP_EUSAGE, { "--preserve", "'times,setid'" } },
+		{ "a|b|--preserve|owner,none", PTCP_EUSAGE, { "--preserve", "'none'" } },
+		{ "a|b|--fsync|always", PTCP_EUSAGE, { "--fsync", "'always'" } },
+		{ "a|b|--fsync=", PTCP_EUSAGE, { "--fsync", "''" } },
+		{ "a|b|--exclude", PTCP_EUSAGE, { "--exclude", "needs a value" } },
+		{ "a|b|--include", PTCP_EUSAGE, { "--include", "needs a value" } },
+		{ "a|b|--dry-run=yes", PTCP_EUSAGE, { "--dry-run", "'yes'" } },
+		{ "a|b|--no-resume=1", PTCP_EUSAGE, { "--no-resume", "'1'" } },
 	};
 	struct transfer_args a;
 	struct ptcp_err e;
@@ -198,8 +249,7 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--exclude|*.o",
-		"--include=x", "--no-resume", "--fsync|group", "--dry-run", "-n", "--overlay|f",
+		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--overlay|f",
 		"--relays|A,B", "--paths|2", "--detach",
 	};
 	static const char *const serve_later[] = {
@@ -317,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(every_option),
+		cmocka_unit_test(whole_trees),
 		cmocka_unit_test(order_and_dashes),
 		cmocka_unit_test(usage_errors),
 		cmocka_unit_test(not_yet),

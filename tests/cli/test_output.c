@@ -39,7 +39,7 @@ static void json_progress(void **state)
 	(void)state;
 	assert_string_equal(cap.out, "{\"event\":\"progress\",\"bytes\":5000000000,"
 	    "\"total_bytes\":9223372036854775807,\"rate_bps\":812400000,\"eta_s\":12.345679,"
-	    "\"streams\":4}\n");
+	    "\"streams\":4,\"resumed_bytes\":0,\"activity\":\"transferring\"}\n");
 	assert_string_equal(cap.err, "");
 	json_decref(j);
 
@@ -188,7 +188,7 @@ static void text_end(void **state)
 	(void)state;
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_string_equal(cap.out, "");
-	assert_string_equal(cap.err, "received 12 files, 3.00 GB in 2.00s, 4.00 Gbit/s, 8 streams\n");
+	assert_string_equal(cap.err, "received 12 files, 3.00 GB (7 B were there) in 2.00s, 4.00 Gbit/s, 8 streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");
 	/* not 0: one line and no other, quiet or not */

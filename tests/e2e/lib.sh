@@ -17,16 +17,18 @@ PTCP=${PTCP:-$BUILD/ptcp}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ptcp-e2e.XXXXXX") || exit 1
 chmod 755 "$tmp"
 failures=0 skips=0 cases=0
-: >"$tmp/pids"
+pids=$tmp/pids
+: >"$pids"
 
 cleanup() {
 	local pid
+	trap '' INT TERM HUP # the second of two signals must not end this halfway
 	exec 2>/dev/null # the shell's remarks on what is killed
 	while read -r pid; do
 		kill -CONT "$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
 	done <"$tmp/pids"
-	grep -qs " $tmp/" /proc/mounts && umount "$tmp"/*/ 2>/dev/null
+	awk -v top="$tmp/" 'index($2, top) == 1 { print $2 }' /proc/mounts | xargs -r umount -l
 	chmod -R u+rwX "$tmp" 2>/dev/null
 	rm -rf "$tmp"
 }
@@ -126,7 +128,7 @@ serve() {
 	HOME=$tmp/$side XDG_CONFIG_HOME=$tmp/$side/config XDG_STATE_HOME=$tmp/$side/state \
 		"$PTCP" serve "$@" >"$log.out" 2>"$log.err" </dev/null &
 	pid=$!
-	echo "$pid" >>"$tmp/pids"
+	echo "$pid" >>"$pids"
 	for ((i = 0; i < 100; i++)); do
 		grep -q . "$log.out" && break
 		kill -0 "$pid" 2>/dev/null || break
@@ -208,7 +210,7 @@ start_transfer() {
 	HOME=$tmp/client XDG_CONFIG_HOME=$tmp/client/config XDG_STATE_HOME=$tmp/client/state \
 		"$PTCP" "$command" --json --fingerprint "$fp" "$@" >out 2>err </dev/null &
 	job=$!
-	echo "$job" >>"$tmp/pids"
+	echo "$job" >>"$pids"
 }
 
 # Until bytes have moved; fails if the transfer is over before.

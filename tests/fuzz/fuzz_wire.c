@@ -7,6 +7,7 @@
 
 #include "core/text.h"
 #include "../wire/recode.h"
+#include "wire/attrs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -18,6 +19,21 @@ static void broken(const char *what)
 	abort();
 }
 
+static void check_attrs(const struct wire_entry *f)
+{
+	struct wire_attrs a;
+	struct span name, value;
+
+	MUST(wire_attrs_decode(&a, f, NULL) == 0);
+	MUST(wire_attrs_bytes(&a) <= f->attrs.n);
+	MUST((f->type == WIRE_HARDLINK) == (a.link_id != 0) && a.link_id < f->id);
+	MUST(!a.sparse || f->type == WIRE_FILE);
+	MUST(a.user.n <= WIRE_OWNER_NAME_MAX && (a.user.n == 0 || memchr(a.user.p, 0, a.user.n) == NULL));
+	while (wire_xattr_next(&a.xattrs, &name, &value))
+		MUST(name.n > 0 && memchr(name.p, 0, name.n) == NULL);
+	MUST(a.xattrs.n == 0);
+}
+
 static void check_entry(struct span in)
 {
 	struct wire_entry f;
@@ -27,6 +43,7 @@ static void check_entry(struct span in)
 	MUST(f.type == WIRE_DIR_END || text_name_ok((const char *)f.name.p, f.name.n));
 	MUST(f.target.n <= WIRE_PATH_MAX && f.mode <= 07777 && f.mtime_ns < 1000000000);
 	MUST(f.size_bytes <= WIRE_FILE_MAX && wire_grid_blocks(f.size_bytes) <= 1u << 27);
+	check_attrs(&f);
 }
 
 static void check_open(struct span in)

@@ -316,7 +316,7 @@ static void wrong_states(unsigned port, char **arguments)
 {
 	static const uint8_t types[] = { WIRE_HELLO, WIRE_OPEN, WIRE_OPENED, WIRE_JOIN, WIRE_JOINED,
 		WIRE_ENTRY, WIRE_ANSWER, WIRE_NEED, WIRE_HAVE, WIRE_ACK, WIRE_FILE_END, WIRE_DONE, WIRE_FAIL,
-		WIRE_TOTALS, WIRE_END, WIRE_NOTE, WIRE_BLOCK };
+		WIRE_TOTALS, WIRE_END, WIRE_NOTE, WIRE_HOLE, WIRE_BLOCK };
 	static const uint8_t zeros[64];
 	struct peer *p;
 	size_t i;
@@ -370,6 +370,41 @@ static void bad_headers(unsigned port, char **arguments)
 	if (!file(&s, ID(0, 1), 0, "x"))
 		die("an optional frame disturbs");
 	finish(&s, 1, 0);
+}
+
+static void send_with_attrs(struct peer *p, uint8_t type, uint64_t id, uint64_t size, const char *attrs, size_t n)
+{
+	struct wire_entry f = { .type = type, .id = id, .size_bytes = size, .mode = 0644,
+		.name = { (const uint8_t *)"x", 1 }, .target = { (const uint8_t *)"y", type != WIRE_FILE },
+		.attrs = { (const uint8_t *)attrs, n } };
+	uint8_t out[WIRE_ENTRY_MAX_BYTES(64)];
+
+	peer_send(p, out, wire_entry_encode(out, &f));
+}
+
+static void bad_attributes(unsigned port, char **arguments)
+{
+	static const struct { uint8_t type; const char *attrs; size_t n; } bad[] = {
+		{ WIRE_FILE, "\0\2\0\0\0\2\0\0", 8 },                   /* twice */
+		{ WIRE_FILE, "\0\2\0\0\0\1\0\20ABCDEFGHIJKLMNOP", 24 }, /* not in order */
+		{ WIRE_FILE, "\0\1\0\17ABCDEFGHIJKLMNO", 19 },            /* a short version */
+		{ WIRE_FILE, "\0\4\0\14\0\0\0\0\0\0\0\0\2a\0\0", 16 }, /* NUL in a user */
+		{ WIRE_FILE, "\0\5\377\377\1a\0\0", 8 },                 /* longer than the frame */
+		{ WIRE_FILE, "\200\0\0\0", 4 },                          /* unknown and critical */
+		{ WIRE_HARDLINK, "", 0 },                               /* of nothing */
+		{ WIRE_HARDLINK, "\0\3\0\10\0\0\0\0\0\5\0\1", 12 },     /* of itself */
+		{ WIRE_HARDLINK, "\0\3\0\10\0\0\0\0\0\11\0\0", 12 },    /* of what comes later */
+	};
+	struct session s;
+	size_t i;
+
+	(void)arguments;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		s = opened(port, WIRE_YOU_RECEIVE, "/");
+		send_with_attrs(s.control, bad[i].type, ID(1, 5), 0, bad[i].attrs, bad[i].n);
+		expect_error(s.control, 10);
+		drop(&s);
+	}
 }
 
 /* ---- Names and links ---- */
@@ -491,6 +526,33 @@ static void bad_blocks(unsigned port, char **arguments)
 	send_file_end(s.control, ID(0, 1), SIZE);
 	expect(s.control, WIRE_DONE);
 	finish(&s, 1, 0);
+}
+
+/* Holes beyond the file, twice, where blocks are, in a file that has none, of what was never offered. */
+static void bad_holes(unsigned port, char **arguments)
+{
+	static const struct { bool sparse; uint64_t id; uint32_t first, count, before; } bad[] = {
+		{ true, ID(0, 1), 3, 1, 0 }, { true, ID(0, 1), 1, UINT32_MAX - 1, 0 }, { true, ID(0, 1), 0, 2, 1 },
+		{ false, ID(0, 1), 0, 1, 0 }, { true, ID(0, 2), 0, 1, 0 },
+	};
+	uint8_t out[WIRE_HOLE_MAX_BYTES];
+	struct wire_blocks b;
+	struct session s;
+	size_t i;
+
+	(void)arguments;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		s = opened(port, WIRE_YOU_RECEIVE, "/");
+		send_with_attrs(s.control, WIRE_FILE, ID(0, 1), 3 * GRID, "\0\2\0\0", bad[i].sparse ? 4 : 0);
+		expect(s.control, WIRE_ANSWER);
+		b = (struct wire_blocks){ .id = ID(0, 1), .first = 0, .count = bad[i].before };
+		if (bad[i].before > 0)
+			peer_send(s.control, out, wire_hole_encode(out, &b));
+		b = (struct wire_blocks){ .id = bad[i].id, .first = bad[i].first, .count = bad[i].count };
+		peer_send(s.control, out, wire_hole_encode(out, &b));
+		expect_error(s.control, 10);
+		drop(&s);
+	}
 }
 
 static void wrong_digest(unsigned port, char **arguments)
@@ -731,6 +793,7 @@ const struct hostile hostile_client[] = {
 	{ "garbage", garbage }, { "half-open", half_open }, { "wrong-alpn", wrong_alpn },
 	{ "key-updates", key_updates }, { "strange-joins", strange_joins }, { "joined-twice", joined_twice },
 	{ "wrong-states", wrong_states }, { "bad-headers", bad_headers }, { "bad-names", bad_names },
+	{ "bad-attributes", bad_attributes }, { "bad-holes", bad_holes },
 	{ "through-a-link", through_a_link }, { "onto-links", onto_links }, { "bad-blocks", bad_blocks },
 	{ "wrong-digest", wrong_digest }, { "early-end", early_end }, { "bitmap-bomb", bitmap_bomb },
 	{ "unauthorised", unauthorised }, { "read-escape", read_escape }, { "write-escape", write_escape },

@@ -199,6 +199,21 @@ static void bad_range(unsigned port, char **arguments)
 		struct wire_done d = { id };
 
 		n = wire_done_encode(out, &d);
+	} else if (strcmp(arguments[0], "have") == 0) { /* to who sends all of it */
+		struct wire_answer a = { id, WIRE_SEND_ALL };
+		struct wire_blocks b = { .id = id, .first = 0, .count = 1 };
+
+		n = wire_answer_encode(out, &a);
+		n += wire_have_encode(out + n, &b);
+	} else if (strcmp(arguments[0], "hole") == 0) {
+		struct wire_blocks b = { .id = id, .first = 0, .count = 1 };
+
+		n = wire_hole_encode(out, &b);
+	} else if (strcmp(arguments[0], "parts-twice") == 0) {
+		struct wire_answer a = { id, WIRE_SEND_PARTS };
+
+		n = wire_answer_encode(out, &a);
+		n += wire_answer_encode(out + n, &a);
 	} else {
 		struct wire_answer a = { ID(77, 9), WIRE_SEND_ALL };
 

@@ -23,6 +23,12 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+void fx_in_memory(void)
+{
+	if (access("/dev/shm", W_OK | X_OK) == 0)
+		setenv("TMPDIR", "/dev/shm", 0);
+}
+
 int fx_setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -218,6 +224,21 @@ FAULTY(fdopendir, DIR *, NULL, (int fd), (fd))
 FAULTY(readdir, struct dirent *, NULL, (DIR *d), (d))
 FAULTY(readlinkat, ssize_t, -1, (int d, const char *p, char *b, size_t n), (d, p, b, n))
 FAULTY(ftruncate, int, -1, (int fd, off_t n), (fd, n))
+FAULTY(fallocate, int, -1, (int fd, int m, off_t a, off_t n), (fd, m, a, n))
+FAULTY(lseek, off_t, -1, (int fd, off_t a, int w), (fd, a, w))
+
+/* No test can see whether the disk has it, and waiting for it takes minutes. */
+#define NO_SYNC(name) \
+	static int faulty_##name(int fd) \
+	{ \
+		assert_true(fd >= 0); \
+		return fault(FX_##name) ? -1 : 0; \
+	}
+
+NO_SYNC(fsync)
+NO_SYNC(fdatasync)
+NO_SYNC(syncfs)
+
 FAULTY(flock, int, -1, (int fd, int op), (fd, op))
 FAULTY(fchmod, int, -1, (int fd, mode_t m), (fd, m))
 FAULTY(fchmodat, int, -1, (int d, const char *p, mode_t m, int f), (d, p, m, f))
@@ -225,7 +246,12 @@ FAULTY(futimens, int, -1, (int fd, const struct timespec ts[2]), (fd, ts))
 FAULTY(utimensat, int, -1, (int d, const char *p, const struct timespec ts[2], int f), (d, p, ts, f))
 FAULTY(mkdirat, int, -1, (int d, const char *p, mode_t m), (d, p, m))
 FAULTY(symlinkat, int, -1, (const char *t, int d, const char *p), (t, d, p))
+FAULTY(linkat, int, -1, (int a, const char *p, int b, const char *q, int f), (a, p, b, q, f))
 FAULTY(renameat, int, -1, (int a, const char *p, int b, const char *q), (a, p, b, q))
+FAULTY(fchownat, int, -1, (int d, const char *p, uid_t u, gid_t g, int f), (d, p, u, g, f))
+FAULTY(flistxattr, ssize_t, -1, (int fd, char *b, size_t n), (fd, b, n))
+FAULTY(fgetxattr, ssize_t, -1, (int fd, const char *k, void *b, size_t n), (fd, k, b, n))
+FAULTY(fsetxattr, int, -1, (int fd, const char *k, const void *b, size_t n, int f), (fd, k, b, n, f))
 FAULTY(unlinkat, int, -1, (int d, const char *p, int f), (d, p, f))
 
 /* As in Linux, a close that fails has closed. */

@@ -17,6 +17,10 @@ int fx_setup(void **state);
 int fx_teardown(void **state);
 #define fx_test(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 
+/* For tests of many thousand files: from now on that directory is made in memory, if there is
+ * such a place and TMPDIR does not say otherwise. */
+void fx_in_memory(void);
+
 /* "PATH/below" of that directory; one of a few buffers used in turn. */
 const char *fx_path(const char *below);
 
@@ -33,14 +37,15 @@ int fx_exists(const char *below); /* links are not followed */
 int fx_count(const char *below);
 int fx_is_root(void);
 
-/* sys_real until told otherwise. */
+/* sys_real until told otherwise; but syncing is only counted. */
 extern const struct sys fx_sys;
 
 #define FX_CALLS(X) \
 	X(openat) X(openat2) X(close) X(dup) X(fstat) X(fstatat) X(fstatfs) X(fdopendir) \
 	X(readdir) X(closedir) X(readlinkat) X(preadv2) X(pwrite) X(ftruncate) X(flock) \
 	X(fchmod) X(fchmodat) X(futimens) X(utimensat) X(mkdirat) X(symlinkat) X(renameat) \
-	X(unlinkat)
+	X(unlinkat) X(fallocate) X(lseek) X(fsync) X(fdatasync) X(syncfs) X(fchownat) X(flistxattr) \
+	X(fgetxattr) X(fsetxattr) X(linkat)
 
 enum fx_call {
 #define X(name) FX_##name,

@@ -11,7 +11,8 @@
 
 static struct tree *tree;
 static struct dir *root;
-static const struct meta full = { true, true, 07751, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 07751,
+	.mtime = { 1000, 1 } };
 static const struct meta plain;
 
 static int setup(void **state)
@@ -56,19 +57,19 @@ static void directories(void **state)
 	struct dir *d;
 
 	(void)state;
-	assert_int_equal(store_mkdir(root, "plain", &plain, NULL), 0);
-	assert_int_equal(store_mkdir(root, "none", NULL, NULL), 0);
+	assert_int_equal(store_mkdir(root, "plain", &plain, NULL, NULL), 0);
+	assert_int_equal(store_mkdir(root, "none", NULL, NULL, NULL), 0);
 	assert_int_equal(look("plain").st_mode & 07777, 0777 & ~mask);
 	assert_int_equal(look("none").st_mode & 07777, 0777 & ~mask);
 	/* Private from the first moment, and writable until it is finished. */
-	assert_int_equal(store_mkdir(root, "d", &private, NULL), 0);
+	assert_int_equal(store_mkdir(root, "d", &private, NULL, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0700);
 	d = dir_child(root, "d");
-	assert_int_equal(store_mkdir(d, "\xff\n", &full, NULL), 0);
+	assert_int_equal(store_mkdir(d, "\xff\n", &full, NULL, NULL), 0);
 	assert_int_equal(store_dir_finish(d, &private, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0500);
 	/* Once more, as a second transfer finds it. */
-	assert_int_equal(store_mkdir(root, "d", &private, NULL), 0);
+	assert_int_equal(store_mkdir(root, "d", &private, NULL, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0700);
 	assert_int_equal(store_dir_finish(d, &full, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0751);
@@ -84,9 +85,9 @@ static void directories(void **state)
 	/* In the way. */
 	fx_text("file", "x");
 	assert_int_equal(symlink("plain", fx_path("link")), 0);
-	assert_int_equal(store_mkdir(root, "file", &full, &e), PTCP_EIO);
+	assert_int_equal(store_mkdir(root, "file", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EEXIST);
-	assert_int_equal(store_mkdir(root, "link", &full, &e), PTCP_EIO);
+	assert_int_equal(store_mkdir(root, "link", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EEXIST);
 	is_link("link", "plain");
 }
@@ -178,8 +179,8 @@ static int attempt(int what, struct ptcp_err *e)
 	int r = 0;
 
 	switch (what) {
-	case 0: r = store_mkdir(d, "new", &full, e); break;
-	case 1: r = store_mkdir(d, "old", &full, e); break;
+	case 0: r = store_mkdir(d, "new", &full, NULL, e); break;
+	case 1: r = store_mkdir(d, "old", &full, NULL, e); break;
 	case 2: r = store_dir_finish(d, &full, e); break;
 	case 3: r = store_symlink(d, "l", "t", &full, e); break;
 	}

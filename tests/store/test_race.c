@@ -22,7 +22,8 @@
 static struct tree *tree;
 static struct dir *root;
 static atomic_bool stop;
-static const struct meta full = { true, true, 0755, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0755,
+	.mtime = { 1000, 1 } };
 
 static void *swapper(void *arg)
 {
@@ -82,8 +83,8 @@ static int receive(struct dir *d, int i)
 	int r;
 
 	snprintf(name, sizeof name, "new%d", i % 10);
-	s = sink_new(d, name, 4, &full);
-	r = sink_write(s, "data", 4, 0, NULL);
+	s = sink_new(d, name, 4, &full, NULL);
+	r = sink_write(s, "data", 4, 0, 0, NULL);
 	if (r == 0)
 		r = sink_commit(s, NULL);
 	if (r != 0)
@@ -97,7 +98,7 @@ static int entries(struct dir *d, int i)
 	char name[20];
 
 	snprintf(name, sizeof name, "dir%d", i % 10);
-	if (store_mkdir(d, name, &full, NULL) != 0 ||
+	if (store_mkdir(d, name, &full, NULL, NULL) != 0 ||
 	    store_symlink(d, "link", "target", &full, NULL) != 0)
 		return -1;
 	return store_dir_finish(d, &full, NULL);
@@ -213,7 +214,7 @@ static void slow_write(enum fx_call call)
 
 static void *write_late(void *arg)
 {
-	return sink_write(arg, "again", 5, 0, NULL) == 0 ? NULL : arg;
+	return sink_write(arg, "again", 5, 0, 0, NULL) == 0 ? NULL : arg;
 }
 
 static void committing_beside_a_writer(void **state)
@@ -227,8 +228,8 @@ static void committing_beside_a_writer(void **state)
 
 	(void)state;
 	root = tree_root(tree); /* ends with the test */
-	s = sink_new(root, "late", 5, &m);
-	assert_int_equal(sink_write(s, "again", 5, 0, &e), 0);
+	s = sink_new(root, "late", 5, &m, NULL);
+	assert_int_equal(sink_write(s, "again", 5, 0, 0, &e), 0);
 	fx_before(slow_write);
 	atomic_store(&writing, 1);
 	assert_int_equal(pthread_create(&t, NULL, write_late, s), 0);

@@ -47,7 +47,7 @@ static const char *part_of(const char *name)
 
 static struct sink *make(const char *name, uint64_t size)
 {
-	struct sink *s = sink_new(root, name, size, &plain);
+	struct sink *s = sink_new(root, name, size, &plain, NULL);
 
 	assert_non_null(s);
 	return s;
@@ -57,7 +57,7 @@ static void receive(const char *name, const char *text)
 {
 	struct sink *s = make(name, strlen(text));
 
-	assert_int_equal(sink_write(s, text, strlen(text), 0, NULL), 0);
+	assert_int_equal(sink_write(s, text, strlen(text), 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 }
@@ -79,11 +79,11 @@ static void one_file(void **state)
 	(void)state;
 	assert_string_equal(sink_path_text(s, text, sizeof text), "f");
 	assert_int_equal(fx_count(""), 0); /* no I/O yet */
-	assert_int_equal(sink_write(s, "56789", 5, 5, NULL), 0);
+	assert_int_equal(sink_write(s, "56789", 5, 5, 0, NULL), 0);
 	assert_int_equal(sink_open_count(), 1);
 	assert_int_equal(fx_count(""), 1);
 	assert_int_equal(mode_of(part_of("f")), 0600);
-	assert_int_equal(sink_write(s, "01234", 5, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "01234", 5, 0, 0, NULL), 0);
 	assert_false(fx_exists("f"));
 	assert_int_equal(sink_commit(s, NULL), 0);
 	assert_int_equal(sink_open_count(), 0);
@@ -92,7 +92,7 @@ static void one_file(void **state)
 	assert_int_equal(stat(fx_path("f"), &st), 0);
 	assert_int_equal(st.st_nlink, 1);
 	/* What comes late does no harm. */
-	assert_int_equal(sink_write(s, "xxxxx", 5, 0, NULL), PTCP_ECANCELED);
+	assert_int_equal(sink_write(s, "xxxxx", 5, 0, 0, NULL), PTCP_ECANCELED);
 	sink_discard(s);
 	fx_holds("f", "0123456789");
 	sink_unref(s);
@@ -104,7 +104,7 @@ static void empty_file(void **state)
 	struct sink *s = make("f", 0);
 
 	(void)state;
-	assert_int_equal(sink_write(s, "", 0, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "", 0, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "");
@@ -122,7 +122,7 @@ static void hole_at_the_end(void **state)
 	uint8_t back[100000], want[100000] = "head";
 
 	(void)state;
-	assert_int_equal(sink_write(s, "head", 4, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "head", 4, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(fx_read("f", back, sizeof back), sizeof back);
@@ -133,12 +133,12 @@ static void metadata(void **state)
 {
 	struct meta m = { .set_mode = true, .set_mtime = true, .mode = 07754,
 		.mtime = { -5, 123456789 } };
-	struct sink *s = sink_new(root, "f", 1, &m);
+	struct sink *s = sink_new(root, "f", 1, &m, NULL);
 	mode_t mask = dir_umask(root);
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(sink_write(s, "x", 1, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(stat(fx_path("f"), &st), 0);
@@ -150,8 +150,8 @@ static void metadata(void **state)
 	/* A file system that cannot hold them. */
 	fx_fail_always(FX_fchmod, EPERM);
 	fx_fail_always(FX_futimens, EOPNOTSUPP);
-	s = sink_new(root, "h", 1, &m);
-	assert_int_equal(sink_write(s, "x", 1, 0, NULL), 0);
+	s = sink_new(root, "h", 1, &m, NULL);
+	assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(fx_failed(), 2);
@@ -195,7 +195,7 @@ static void replaces(void **state)
 	fx_holds("hard", "new");
 	fx_holds("away/target", "old");
 	s = make("fifo", 3); /* nor a device: recv .. /dev/null must not break the host */
-	assert_int_equal(sink_write(s, "new", 3, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "new", 3, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EEXIST);
 	assert_int_equal(lstat(fx_path("fifo"), &st), 0);
@@ -203,7 +203,7 @@ static void replaces(void **state)
 	sink_discard(s);
 	sink_unref(s);
 	s = make("dir", 3);
-	assert_int_equal(sink_write(s, "new", 3, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "new", 3, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	assert_true(fx_exists(part_of("dir")));
@@ -225,9 +225,9 @@ static void leftovers(void **state)
 		assert_int_equal(chmod(fx_path(part_of("f")), i < 2 ? 0600 : 0444), 0);
 		s = make("f", 4);
 		if (i % 2 == 0)
-			assert_int_equal(sink_write(s, "ne", 2, 0, NULL), 0);
+			assert_int_equal(sink_write(s, "ne", 2, 0, 0, NULL), 0);
 		assert_int_equal(sink_write(s, &"new!"[i % 2 ? 0 : 2], i % 2 ? 4 : 2,
-		    i % 2 ? 0 : 2, NULL), 0);
+		    i % 2 ? 0 : 2, 0, NULL), 0);
 		assert_int_equal(sink_commit(s, NULL), 0);
 		sink_unref(s);
 		fx_holds("f", "new!");
@@ -237,9 +237,9 @@ static void leftovers(void **state)
 	fx_text(part_of("f"), "leftover");
 	s = make("f", 4);
 	fx_fail_nth(2, EACCES);
-	assert_int_equal(sink_write(s, "ne", 2, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "ne", 2, 0, 0, NULL), 0);
 	assert_int_equal(fx_failed(), 1);
-	assert_int_equal(sink_write(s, "w?", 2, 2, NULL), 0);
+	assert_int_equal(sink_write(s, "w?", 2, 2, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "new?");
@@ -272,7 +272,7 @@ static void planted(void **state)
 			assert_int_equal(rename(fx_path("s"), fx_path(part_of("f"))), 0);
 		}
 		s = make("f", 3);
-		assert_int_equal(sink_write(s, "new", 3, 0, &e), PTCP_EIO);
+		assert_int_equal(sink_write(s, "new", 3, 0, 0, &e), PTCP_EIO);
 		assert_int_equal(e.sys, EEXIST);
 		assert_non_null(strstr(e.msg, part_of("f")));
 		sink_discard(s); /* and what is not ours is not removed */
@@ -282,8 +282,8 @@ static void planted(void **state)
 	/* A second name of another file: only that name goes. */
 	assert_int_equal(link(fx_path("precious"), fx_path(part_of("f"))), 0);
 	s = make("f", 3);
-	assert_int_equal(sink_write(s, "n", 1, 0, NULL), 0);
-	assert_int_equal(sink_write(s, "ew", 2, 1, NULL), 0);
+	assert_int_equal(sink_write(s, "n", 1, 0, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "ew", 2, 1, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "new");
@@ -294,7 +294,7 @@ static void planted(void **state)
 	fx_text(part_of("f"), "");
 	assert_int_equal(chown(fx_path(part_of("f")), 12345, 12345), 0);
 	s = make("f", 3);
-	assert_int_equal(sink_write(s, "n", 1, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "n", 1, 0, 0, NULL), 0);
 	assert_int_equal(stat(fx_path(part_of("f")), &st), 0);
 	assert_int_equal(st.st_uid, 0);
 	sink_discard(s);
@@ -307,25 +307,25 @@ static void busy(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(sink_write(a, "old", 3, 0, NULL), 0);
-	assert_int_equal(sink_write(b, "new", 3, 0, &e), PTCP_EIO);
+	assert_int_equal(sink_write(a, "old", 3, 0, 0, NULL), 0);
+	assert_int_equal(sink_write(b, "new", 3, 0, 0, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EWOULDBLOCK);
 	assert_string_equal(e.msg, "f: another transfer is writing this file (wait until it has ended)");
-	assert_int_equal(sink_write(b, "newnew", 6, 0, &e), PTCP_EIO); /* nor whole */
+	assert_int_equal(sink_write(b, "newnew", 6, 0, 0, &e), PTCP_EIO); /* nor whole */
 	sink_discard(b); /* does not take a's part away */
 	sink_unref(b);
-	assert_int_equal(sink_write(a, "old", 3, 3, NULL), 0);
+	assert_int_equal(sink_write(a, "old", 3, 3, 0, NULL), 0);
 	assert_int_equal(sink_commit(a, NULL), 0);
 	sink_unref(a);
 	fx_holds("f", "oldold");
 	/* A dead one's part is free. */
 	a = make("f", 6);
-	assert_int_equal(sink_write(a, "old", 3, 0, NULL), 0);
+	assert_int_equal(sink_write(a, "old", 3, 0, 0, NULL), 0);
 	sink_unref(a);
 	assert_true(fx_exists(part_of("f")));
 	b = make("f", 4);
-	assert_int_equal(sink_write(b, "ne", 2, 0, NULL), 0);
-	assert_int_equal(sink_write(b, "w2", 2, 2, NULL), 0);
+	assert_int_equal(sink_write(b, "ne", 2, 0, 0, NULL), 0);
+	assert_int_equal(sink_write(b, "w2", 2, 2, 0, NULL), 0);
 	assert_int_equal(sink_commit(b, NULL), 0);
 	sink_unref(b);
 	fx_holds("f", "new2");
@@ -387,11 +387,11 @@ static void taken_over(void **state)
 				when = moments[j];
 				deed = deeds[i];
 				fx_before(hook);
-				assert_int_equal(sink_write(s, "our", 3, 0, NULL), 0);
+				assert_int_equal(sink_write(s, "our", 3, 0, 0, NULL), 0);
 				assert_null(deed);
 				if (i == 0)
 					fx_holds("f", "theirs");
-				assert_int_equal(sink_write(s, "s!", 2, 3, NULL), 0);
+				assert_int_equal(sink_write(s, "s!", 2, 3, 0, NULL), 0);
 				assert_int_equal(sink_commit(s, NULL), 0);
 				sink_unref(s);
 				fx_holds("f", "ours!");
@@ -419,10 +419,10 @@ static void empty_one_meanwhile(void **state)
 	when = FX_flock;
 	deed = and_commits_nothing;
 	fx_before(hook);
-	assert_int_equal(sink_write(s, "our", 3, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "our", 3, 0, 0, NULL), 0);
 	assert_null(deed);
 	fx_holds("f", "");
-	assert_int_equal(sink_write(s, "s!", 2, 3, NULL), 0);
+	assert_int_equal(sink_write(s, "s!", 2, 3, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "ours!");
@@ -436,7 +436,7 @@ static void told_late(void **state)
 
 	(void)state;
 	fx_text("f", "old");
-	assert_int_equal(sink_write(s, "new!", 4, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "new!", 4, 0, 0, NULL), 0);
 	fx_fail_always(FX_close, EDQUOT);
 	assert_int_equal(sink_commit(s, &e), PTCP_ENOSPC);
 	assert_int_equal(e.sys, EDQUOT);
@@ -454,27 +454,28 @@ static void discard(void **state)
 	sink_discard(s);
 	sink_unref(s);
 	s = make("f", 10);
-	assert_int_equal(sink_write(s, "12345", 5, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "12345", 5, 0, 0, NULL), 0);
 	sink_discard(s);
 	sink_discard(s);
 	assert_int_equal(sink_open_count(), 0);
-	assert_int_equal(sink_write(s, "12345", 5, 5, NULL), PTCP_ECANCELED);
+	assert_int_equal(sink_write(s, "12345", 5, 5, 0, NULL), PTCP_ECANCELED);
 	sink_unref(s);
 	fx_holds("f", "old");
 	assert_int_equal(fx_count(""), 1);
 }
 
-static const struct meta full = { true, true, 0644, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0644,
+	.mtime = { 1000, 1 } };
 
 /* Receives f in blocks and, if that works, commits; else gives up. */
 static int attempt(int pieces, struct ptcp_err *e)
 {
-	struct sink *s = sink_new(root, "f", 4, &full);
+	struct sink *s = sink_new(root, "f", 4, &full, NULL);
 	int i, r = 0;
 
 	for (i = 0; i < pieces && r == 0; i++)
 		r = sink_write(s, &"new!"[i * 4 / pieces], 4 / (size_t)pieces,
-		    (uint64_t)(i * 4 / pieces), e);
+		    (uint64_t)(i * 4 / pieces), 0, e);
 	if (r == 0 && (r = sink_commit(s, e)) != 0) {
 		fx_holds("f", "old");
 		if (sink_commit(s, NULL) == 0) /* it can be tried again */
@@ -497,14 +498,14 @@ static void give_up(void **state)
 
 	(void)state;
 	assert_true(sink_give_up(s));
-	assert_int_equal(sink_write(s, "late", 4, 0, &e), PTCP_ECANCELED);
+	assert_int_equal(sink_write(s, "late", 4, 0, 0, &e), PTCP_ECANCELED);
 	assert_int_equal(sink_open_count(), 0);
 	sink_unref(s);
 
 	s = make("begun", 8);
-	assert_int_equal(sink_write(s, "some", 4, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "some", 4, 0, 0, NULL), 0);
 	assert_false(sink_give_up(s));
-	assert_int_equal(sink_write(s, "more", 4, 4, NULL), 0);
+	assert_int_equal(sink_write(s, "more", 4, 4, 0, NULL), 0);
 	sink_discard(s);
 	assert_true(sink_give_up(s)); /* it has nothing any more */
 	sink_unref(s);
@@ -575,7 +576,7 @@ static void *write_blocks(void *arg)
 
 	(void)arg;
 	while ((i = atomic_fetch_add(&shared.next, 1)) < BLOCKS)
-		if (sink_write(shared.s, shared.data + i * BLOCK, BLOCK, (uint64_t)i * BLOCK, NULL) != 0)
+		if (sink_write(shared.s, shared.data + i * BLOCK, BLOCK, (uint64_t)i * BLOCK, 0, NULL) != 0)
 			return "write failed";
 	return NULL;
 }

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/source.h"
+#include "core/bitmap.h"
+#include "store/hash.h"
+#include "store/sum.h"
 
 #define BIG 300000
 
@@ -418,6 +420,311 @@ static void faults(void **state)
 	}
 }
 
+/* ---- Versions, holes, digests ---- */
+
+static void versions(void **state)
+{
+	static void (*const how[])(void) = { grow, shrink, touch, hide, replace };
+	uint8_t before[SOURCE_VERSION_BYTES], after[SOURCE_VERSION_BYTES];
+	struct source *s;
+	struct walk_entry e;
+	struct walk *w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+		s = make(20000);
+		source_version(s, before);
+		source_unref(s);
+		for (int changed = 0; changed < 2; changed++) {
+			if (changed)
+				how[i]();
+			assert_int_equal(walk_new(&w, NULL), 0);
+			struct dir *t = dir_child(root, "t");
+			assert_int_equal(walk_add(w, t, "f", NULL), 0);
+			dir_unref(t);
+			assert_int_equal(walk_next(w, &e, NULL), 1);
+			s = source_new(&e);
+			source_version(s, after);
+			assert_int_equal(memcmp(before, after, sizeof after) != 0, changed);
+			source_unref(s);
+			walk_free(w);
+		}
+	}
+}
+
+#define BLOCK 65536
+
+/* The file t/f of n bytes with data at some places only, listed. */
+static struct source *make_sparse(uint64_t n, const uint64_t *at, size_t places)
+{
+	struct walk_entry e;
+	struct source *s;
+	struct walk *w;
+	int fd;
+
+	if (!fx_exists("t"))
+		fx_mkdir("t");
+	fd = open(fx_path("t/f"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < places; i++)
+		assert_int_equal(pwrite(fd, "data", 4, (off_t)at[i]), 4);
+	assert_int_equal(ftruncate(fd, (off_t)n), 0);
+	close(fd);
+	assert_int_equal(walk_new(&w, NULL), 0);
+	struct dir *t = dir_child(root, "t");
+	assert_int_equal(walk_add(w, t, "f", NULL), 0);
+	dir_unref(t);
+	assert_int_equal(walk_next(w, &e, NULL), 1);
+	s = source_new(&e);
+	assert_non_null(s);
+	walk_free(w);
+	return s;
+}
+
+/* Exactly the blocks without any of the places are holes, found without reading. */
+static void map_of(uint64_t n, const uint64_t *at, size_t places)
+{
+	uint32_t blocks = (uint32_t)((n + BLOCK - 1) / BLOCK), b;
+	struct source *s = make_sparse(n, at, places);
+	uint64_t *holes = bitmap_new(blocks);
+	struct ptcp_err e;
+	bool hole;
+
+	fx_heal();
+	if (source_map(s, BLOCK, holes, &e) != 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(fx_calls_of(FX_preadv2), 0);
+	assert_true((uint32_t)fx_calls_of(FX_lseek) <= 2 * blocks + 1);
+	for (b = 0; b < blocks; b++) {
+		hole = true;
+		for (size_t i = 0; i < places; i++)
+			hole &= at[i] / BLOCK != b && (at[i] + 3) / BLOCK != b;
+		if (bitmap_has(holes, b) != hole)
+			fail_msg("block %u of %u: %d", b, blocks, !hole);
+	}
+	assert_int_equal(source_sparse(s), places * BLOCK < n);
+	free(holes);
+	source_unref(s);
+}
+
+static void maps(void **state)
+{
+	uint64_t at[40];
+	uint32_t x = 11;
+	size_t i, k;
+
+	(void)state;
+	struct source *probe = make_sparse(1 << 20, NULL, 0);
+	uint64_t *holes = bitmap_new(16);
+	assert_int_equal(source_map(probe, BLOCK, holes, NULL), 0);
+	source_unref(probe);
+	if (!bitmap_has(holes, 0)) {
+		free(holes);
+		skip(); /* no holes on this file system */
+	}
+	free(holes);
+	map_of(0, NULL, 0);
+	map_of(1 << 20, NULL, 0);
+	map_of((1 << 20) + 5, NULL, 0); /* the last short block, too */
+	at[0] = (1 << 20) + 1;
+	map_of((1 << 20) + 5, at, 1);
+	at[0] = BLOCK - 2; /* two blocks share it */
+	map_of(1 << 20, at, 1);
+	at[0] = 0;
+	at[1] = 4 * BLOCK;
+	map_of(5 * BLOCK, at, 2);
+	at[0] = UINT64_C(6) << 30;
+	map_of((UINT64_C(6) << 30) + 100, at, 1);
+	for (i = 0; i < 30; i++) {
+		size_t places = i % 20;
+		uint64_t n = 40 * BLOCK + i * 1000;
+
+		for (k = 0; k < places; k++)
+			at[k] = (x = x * 1664525 + 1013904223) % (n - 4);
+		map_of(n, at, places);
+	}
+}
+
+/* The same on a file system in memory and where this was built. */
+static int setup_at(void **state, const char *where)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *before = tmp != NULL ? strdup(tmp) : NULL;
+	int r;
+
+	setenv("TMPDIR", access(where, W_OK) == 0 ? where : "/tmp", 1);
+	r = setup(state);
+	if (before != NULL)
+		setenv("TMPDIR", before, 1);
+	else
+		unsetenv("TMPDIR");
+	free(before);
+	return r;
+}
+
+static int setup_memory(void **state) { return setup_at(state, "/dev/shm"); }
+static int setup_build(void **state)
+{
+	return setup_at(state, getenv("BUILD") != NULL ? getenv("BUILD") : "/tmp");
+}
+
+static off_t no_seek(int fd, off_t off, int whence)
+{
+	(void)fd, (void)off, (void)whence;
+	errno = EINVAL;
+	return -1;
+}
+
+static void map_without_seek(void **state)
+{
+	struct sys sys = sys_real;
+	uint64_t holes = 0;
+	struct source *s;
+
+	(void)state;
+	sys.lseek = no_seek;
+	dir_unref(root);
+	tree_unref(tree);
+	assert_int_equal(tree_open(&tree, fx_path(""), &sys, NULL), 0);
+	root = tree_root(tree);
+	s = make_sparse(1 << 20, NULL, 0);
+	assert_int_equal(source_map(s, BLOCK, &holes, NULL), 0);
+	assert_int_equal(holes, 0);
+	source_unref(s);
+	dir_unref(root);
+	tree_unref(tree);
+	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
+	root = tree_root(tree);
+}
+
+/* What is mapped must still be what was listed; each call fails in turn. */
+static void map_faults(void **state)
+{
+	static void (*const how[])(void) = { grow, shrink, touch, vanish, replace };
+	uint64_t holes = 0;
+	struct ptcp_err e;
+	struct source *s;
+	int n, fds;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+		remove(fx_path("t/f"));
+		s = make_sparse(1 << 20, NULL, 0);
+		how[i]();
+		assert_int_equal(source_map(s, BLOCK, &holes, &e), PTCP_ECHANGED);
+		source_unref(s);
+		remove(fx_path("t/f"));
+		s = make_sparse(1 << 20, NULL, 0);
+		assert_int_equal(source_map(s, BLOCK, &holes, &e), 0);
+		if (how[i] == vanish || how[i] == replace)
+			assert_int_equal(unlink(fx_path("t/f")), 0); /* its ctime changes */
+		else
+			how[i]();
+		assert_int_equal(source_map(s, BLOCK, &holes, &e), PTCP_ECHANGED); /* still open */
+		source_unref(s);
+	}
+	for (n = 1;; n++) {
+		s = make_sparse(1 << 20, (uint64_t[]){ 100, 500000 }, 2);
+		fds = fx_open_fds();
+		fx_heal();
+		fx_fail_nth(n, EIO);
+		if (source_map(s, BLOCK, &holes, &e) != 0) {
+			assert_int_equal(e.sys, EIO);
+			assert_true(fx_open_fds() <= fds + 1);
+		}
+		source_unref(s);
+		if (fx_failed() == 0)
+			break;
+	}
+	assert_true(n > 6);
+}
+
+/* In one go from memory, every block read. */
+static struct digest plain_sum(const uint8_t *p, size_t n, size_t block)
+{
+	struct digest d = { 0, 0 };
+
+	for (size_t off = 0; off < n; off += block) {
+		size_t len = n - off < block ? n - off : block;
+		digest_add(&d, hash_term(off / block, len, hash_content(p + off, len)));
+	}
+	return d;
+}
+
+static void sums(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 4096, BLOCK, BLOCK + 1, BIG };
+	struct source *s;
+	struct sum sum;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		int fds;
+
+		s = make(sizes[i]);
+		fds = fx_open_fds();
+		sum_init(&sum, BLOCK, NULL);
+		assert_int_equal(sum_next(&sum, s, NULL), 0);
+		assert_int_equal(fx_open_fds(), fds);
+		assert_true(digest_equal(sum.digest, plain_sum(data, sizes[i], BLOCK)));
+		source_unref(s);
+	}
+}
+
+/* Holes count as zeros, whether they are read or not; a step reads so much and no more. */
+static void sums_of_holes(void **state)
+{
+	uint64_t size = 2 * (uint64_t)SUM_STEP_BYTES + 1000, at[] = { 10, 20 * BLOCK };
+	uint32_t blocks = (uint32_t)(size / BLOCK) + 1;
+	uint64_t *holes = bitmap_new(blocks);
+	uint8_t *all = calloc(1, size);
+	struct source *s = make_sparse(size, at, 2);
+	struct sum read, skipped;
+	struct digest want;
+	int steps = 1;
+
+	(void)state;
+	assert_non_null(all);
+	memcpy(all + at[0], "data", 4);
+	memcpy(all + at[1], "data", 4);
+	want = plain_sum(all, size, BLOCK);
+	sum_init(&read, BLOCK, NULL);
+	for (; sum_next(&read, s, NULL) == 1; steps++)
+		assert_int_equal(read.next, (uint32_t)steps * (SUM_STEP_BYTES / BLOCK));
+	assert_int_equal(steps, 3);
+	assert_true(digest_equal(read.digest, want));
+	assert_int_equal(source_map(s, BLOCK, holes, NULL), 0);
+	if (bitmap_has(holes, 1)) {
+		fx_heal();
+		sum_init(&skipped, BLOCK, holes);
+		assert_int_equal(sum_next(&skipped, s, NULL), 0);
+		assert_int_equal(fx_calls_of(FX_preadv2), 2);
+		assert_true(digest_equal(skipped.digest, want));
+	}
+	source_unref(s);
+	free(holes);
+	free(all);
+}
+
+static void sums_of_changes(void **state)
+{
+	static void (*const how[])(void) = { grow, shrink, touch, hide, vanish, replace };
+	struct source *s;
+	struct sum sum;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof how / sizeof *how; i++) {
+		s = make(20000);
+		on_read = how[i];
+		fx_before(before_read);
+		sum_init(&sum, 4096, NULL);
+		assert_int_equal(sum_next(&sum, s, NULL), PTCP_ECHANGED);
+		assert_null(on_read);
+		source_unref(s);
+	}
+}
+
 static void *read_randomly(void *arg)
 {
 	struct source *s = arg;
@@ -461,7 +768,11 @@ int main(void)
 		source_test(whole), source_test(blocks), source_test(changes),
 		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
 		source_test(parent_swapped), source_test(again), source_test(without_nowait),
-		source_test(faults), source_test(threads),
+		source_test(faults), source_test(versions), source_test(maps),
+		cmocka_unit_test_setup_teardown(maps, setup_memory, teardown),
+		cmocka_unit_test_setup_teardown(maps, setup_build, teardown),
+		source_test(map_without_seek), source_test(map_faults), source_test(sums),
+		source_test(sums_of_holes), source_test(sums_of_changes), source_test(threads),
 	};
 	return cmocka_run_group_tests_name("store/source", tests, NULL, NULL);
 }

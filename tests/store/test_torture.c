@@ -1,6 +1,7 @@
 /* Every allocation of the store fails once. Linked with --wrap for each function
  * below; what a failure leaks is found by the address sanitizer. */
 #include "fixture.h"
+#include "offer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -10,7 +11,9 @@
 
 #include "store/io.h"
 #include "store/sink.h"
-#include "store/source.h"
+#include "store/owner.h"
+#include "store/sum.h"
+#include "store/xattr.h"
 
 static atomic_int armed, countdown, hit;
 
@@ -35,7 +38,8 @@ WRAP(strdup, char *, (const char *s), (s))
 WRAP(strndup, char *, (const char *s, size_t n), (s, n))
 
 static struct dir *root;
-static const struct meta full = { true, true, 0755, { 1000, 1 } };
+static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0755,
+	.mtime = { 1000, 1 } };
 
 static int a_tree(void)
 {
@@ -111,6 +115,69 @@ static int walking(void)
 	return r;
 }
 
+static int filtering(void)
+{
+	struct filter *f = NULL;
+	struct walk_entry e;
+	struct walk *w = NULL;
+	int r, n = 0;
+
+	if ((r = filter_new(&f, NULL)) == 0 && (r = filter_add(f, false, "*.o", NULL)) == 0 &&
+	    (r = walk_new(&w, NULL)) == 0) {
+		walk_filter(w, f);
+		if ((r = walk_add(w, root, "deep", NULL)) == 0)
+			while ((r = walk_next(w, &e, NULL)) == 1) {
+				n++;
+				walk_entry_fini(&e);
+			}
+	}
+	walk_free(w);
+	filter_free(f);
+	if (r == 0)
+		assert_int_equal(n, 2 * 71 + 1);
+	return r;
+}
+
+/* A file's digest, its attributes (played: a file system may have none) and its owner. */
+static ssize_t one_name(int fd, char *names, size_t n)
+{
+	(void)fd;
+	if (n > 0)
+		memcpy(names, "user.a", 7);
+	return 7;
+}
+
+static ssize_t one_value(int fd, const char *name, void *value, size_t n)
+{
+	(void)fd, (void)name;
+	assert_true(n > 5000);
+	memset(value, 'v', 5000);
+	return 5000;
+}
+
+static int describing(void)
+{
+	struct walk_entry e = { .type = WALK_FILE, .dir = dir_child(root, "a"), .name = strdup("f") };
+	struct source *s = e.dir != NULL && e.name != NULL ? source_new(&e) : NULL;
+	struct xattrs x = XATTRS_INIT;
+	struct owners *o = NULL;
+	struct sum sum;
+	int r = PTCP_ENOMEM;
+
+	if (s != NULL) {
+		sum_init(&sum, 1000, NULL);
+		/* An invented entry: that it changed is found after its buffer was had. */
+		if ((r = sum_next(&sum, s, NULL)) == PTCP_ECHANGED &&
+		    (r = xattrs_read(&x, root, "f", NULL)) == 0 && x.n == 1)
+			r = owners_new(&o, &owner_db_real, NULL);
+	}
+	source_unref(s);
+	walk_entry_fini(&e);
+	xattrs_fini(&x);
+	owners_free(o);
+	return r;
+}
+
 /* Too deep for a stream each: listings are read whole. */
 static int walking_deep(void)
 {
@@ -139,14 +206,56 @@ static int receiving(void)
 
 	if (d == NULL)
 		return PTCP_ENOMEM;
-	s = sink_new(d, "new", 2, &full);
+	s = sink_new(d, "new", 2, &full, NULL);
 	dir_unref(d);
 	if (s == NULL)
 		return PTCP_ENOMEM;
-	if ((r = sink_write(s, "x", 1, 0, NULL)) == 0 && (r = sink_write(s, "y", 1, 1, NULL)) == 0)
+	if ((r = sink_write(s, "x", 1, 0, 0, NULL)) == 0 && (r = sink_write(s, "y", 1, 1, 0, NULL)) == 0)
 		r = sink_commit(s, NULL);
 	sink_unref(s);
 	unlink(fx_path("a/new"));
+	return r;
+}
+
+/* A file that an earlier run left in part, and the same once more when it is complete. */
+static int resuming(void)
+{
+	static const struct offer o = { "resumed", 3 * OFFER_BLOCK, 1, false };
+	struct sink *s = offer_sink(root, &o);
+	bool have[OFFER_BLOCKS], same;
+	struct store_end one = { .sink = s };
+	int r, i;
+
+	unlink(fx_path("resumed")); /* the last attempt got so far */
+	if (s == NULL)
+		return PTCP_ENOMEM;
+	for (i = 0; i < 2; i++) {
+		if ((r = offer_write(s, &o, 1, NULL)) < 0)
+			break;
+		sink_keep(s);
+		sink_unref(s);
+		if ((one.sink = s = offer_sink(root, &o)) == NULL)
+			return PTCP_ENOMEM;
+		if ((r = offer_resume(s, &o, have, &same, NULL)) < 0)
+			break;
+		assert_int_equal(r, 1);
+		if ((r = offer_rest(s, &o, have, NULL)) < 0 || (r = sink_sync(s, NULL)) < 0)
+			break;
+		store_complete(&one, 1, STORE_SYNC_GROUP);
+		assert_int_equal(one.result, 0);
+		sink_unref(s);
+		if ((s = offer_sink(root, &o)) == NULL)
+			return PTCP_ENOMEM;
+		if ((r = offer_resume(s, &o, have, &same, NULL)) < 0)
+			break;
+		assert_true(same);
+		unlink(fx_path("resumed"));
+		sink_unref(s);
+		if ((s = offer_sink(root, &o)) == NULL)
+			return PTCP_ENOMEM;
+	}
+	sink_discard(s);
+	sink_unref(s);
 	return r;
 }
 
@@ -182,6 +291,7 @@ static void torture(int (*what)(void), int at_least)
 
 static void everything(void **state)
 {
+	static struct sys played;
 	char path[300] = "deep";
 	struct tree *t;
 	int i;
@@ -201,6 +311,7 @@ static void everything(void **state)
 	torture(resolving_plainly, 5);
 	torture(walking, 40);
 	torture(receiving, 2);
+	torture(resuming, 12);
 	torture(threads, 1);
 	for (i = 0; i < 71; i++) {
 		fx_mkdir(path);
@@ -209,6 +320,16 @@ static void everything(void **state)
 	path[strlen(path) - 1] = 'f';
 	fx_text(path, "x");
 	torture(walking_deep, 71 * 3);
+	played = sys_real;
+	played.flistxattr = one_name;
+	played.fgetxattr = one_value;
+	dir_unref(root);
+	tree_unref(t);
+	assert_int_equal(tree_open(&t, fx_path(""), &played, NULL), 0);
+	root = tree_root(t);
+	fx_text("f", "x");
+	torture(describing, 6);
+	torture(filtering, 71 * 3);
 	dir_unref(root);
 	tree_unref(t);
 }

@@ -125,7 +125,10 @@ static void fields(void **state)
 
 	(void)state;
 	fx_text("f", "hello");
+	if (fx_is_root())
+		assert_int_equal(chown(fx_path("f"), 12, 34), 0);
 	assert_int_equal(chmod(fx_path("f"), 04751), 0);
+	assert_int_equal(link(fx_path("f"), fx_path("g")), 0);
 	assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), ts, 0), 0);
 	assert_int_equal(stat(fx_path("f"), &st), 0);
 	assert_int_equal(walk_add(walk, root, "f", NULL), 0);
@@ -140,6 +143,10 @@ static void fields(void **state)
 	assert_int_equal(e.mtime.tv_nsec, 987654321);
 	assert_int_equal(e.ctime.tv_sec, st.st_ctim.tv_sec);
 	assert_int_equal(e.ctime.tv_nsec, st.st_ctim.tv_nsec);
+	assert_int_equal(e.nlink, 2);
+	assert_int_equal(e.uid, st.st_uid);
+	assert_int_equal(e.gid, st.st_gid);
+	assert_false(e.sparse);
 	walk_entry_fini(&e);
 	walk_entry_fini(&e); /* leaves it empty */
 	assert_int_equal(walk_next(walk, &e, NULL), 0);
@@ -211,6 +218,87 @@ static void own_files_are_hidden(void **state)
 	assert_string_equal(listing(1),
 	    "d0 t\ne0 t\nf1 t/.ptcp-0123456789ABCDEF.part\nf1 t/.ptcp-0123456789abcde.part\n"
 	    "f1 t/.ptcp-0123456789abcdef.party\n");
+}
+
+static void holes(void **state)
+{
+	struct walk_entry e;
+
+	(void)state;
+	fx_text("f", "hello");
+	assert_int_equal(truncate(fx_path("f"), 10000000), 0);
+	walk_add(walk, root, "f", NULL);
+	assert_int_equal(walk_next(walk, &e, NULL), 1);
+	assert_true(e.sparse);
+	assert_int_equal(e.size_bytes, 10000000);
+	walk_entry_fini(&e);
+}
+
+/* A listing of t, or of its contents, by rules such as "-*.o" and "+x". */
+static const char *filtered(const char *name, const char *const *rules)
+{
+	struct dir *t = dir_child(root, "t");
+	struct filter *f;
+	char *text;
+
+	again();
+	assert_int_equal(filter_new(&f, NULL), 0);
+	for (; *rules != NULL; rules++)
+		assert_int_equal(filter_add(f, **rules == '+', *rules + 1, NULL), 0);
+	walk_filter(walk, f);
+	walk_add(walk, name != NULL ? root : t, name, NULL);
+	dir_unref(t);
+	text = listing(1);
+	walk_free(walk);
+	walk = NULL;
+	filter_free(f);
+	return text;
+}
+
+#define RULES(...) (const char *const[]){ __VA_ARGS__, NULL }
+
+static void filters(void **state)
+{
+	(void)state;
+	fx_mkdir("t");
+	fx_mkdir("t/d");
+	fx_mkdir("t/d/e");
+	fx_text("t/a.c", "");
+	fx_text("t/a.o", "");
+	fx_text("t/d/b.c", "");
+	fx_text("t/d/b.o", "");
+	fx_text("t/d/e/a.c", "");
+	assert_int_equal(symlink("x.o", fx_path("t/l.o")), 0);
+	assert_int_equal(mkfifo(fx_path("t/fifo.o"), 0600), 0);
+	assert_string_equal(filtered("t", RULES("-*.o")),
+	    "d0 t\nd1 t/d\nd2 t/d/e\ne0 t\ne1 t/d\ne2 t/d/e\nf1 t/a.c\nf2 t/d/b.c\nf3 t/d/e/a.c\n");
+	/* anchored: below the name, or in the contents */
+	assert_string_equal(filtered("t", RULES("-*.o", "-/t/d", "-/a.c")), "d0 t\ne0 t\nf1 t/a.c\n");
+	assert_string_equal(filtered(NULL, RULES("-*.o", "-/t", "-/d", "-/d/b.c")), "f0 t/a.c\n");
+	assert_string_equal(filtered(NULL, RULES("-*.o", "-/d/e", "-d/b.c")), "d0 t/d\ne0 t/d\nf0 t/a.c\n");
+	/* the first rule wins; what is named is subject to the rules, and nothing brings back
+	 * what is in a directory that is left out */
+	assert_string_equal(filtered("t", RULES("+*.c", "-*")), "");
+	assert_string_equal(filtered(NULL, RULES("+*.c", "-*")), "f0 t/a.c\n");
+	assert_string_equal(filtered(NULL, RULES("+*/", "+*.c", "-*")),
+	    "d0 t/d\nd1 t/d/e\ne0 t/d\ne1 t/d/e\nf0 t/a.c\nf1 t/d/b.c\nf2 t/d/e/a.c\n");
+	assert_string_equal(filtered(NULL, RULES("+/d/***", "-*")),
+	    "d0 t/d\nd1 t/d/e\ne0 t/d\ne1 t/d/e\nf1 t/d/b.c\nf1 t/d/b.o\nf2 t/d/e/a.c\n");
+	assert_string_equal(filtered("t", RULES("-*")), "");
+}
+
+/* Nothing is said of a failure or oddity that was not asked for. */
+static void filtered_failures(void **state)
+{
+	(void)state;
+	fx_mkdir("t");
+	fx_text("t/f", "");
+	again();
+	fx_fail_always(FX_fstatat, EACCES);
+	assert_string_equal(filtered(NULL, RULES("-f")), "");
+	fx_fail_always(FX_fstatat, EACCES);
+	assert_string_equal(filtered(NULL, RULES("-g")), "!0 t/f\n");
+	assert_string_equal(filtered("none", RULES("-f")), "!0 none\n");
 }
 
 /* Deeper than descriptors go, and than is allowed. */
@@ -502,7 +590,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		walk_test(types), walk_test(fields), walk_test(in_the_order_added),
-		walk_test(any_name), walk_test(own_files_are_hidden), walk_test(deep),
+		walk_test(any_name), walk_test(own_files_are_hidden), walk_test(holes), walk_test(filters),
+		walk_test(filtered_failures), walk_test(deep),
 		walk_test(wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned),
 	};

@@ -76,6 +76,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(ANSWER, answer, wire_answer)
 	LINE(NEED, need, wire_blocks)
 	LINE(HAVE, have, wire_blocks)
+	LINE(HOLE, hole, wire_blocks)
 	LINE(ACK, ack, wire_ack)
 	LINE(FILE_END, file_end, wire_file_end)
 	LINE(DONE, done, wire_done)

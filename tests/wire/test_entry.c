@@ -30,16 +30,16 @@ static void entry_golden(void **state)
 		    .mtime_ns = 999999999, .mode = 0755 }, "run7", "", "", 0 },
 		{ "entry-file", { .type = WIRE_FILE, .id = 0x20001, .parent = 0x10000,
 		    .size_bytes = 5000000000, .mtime_s = -1, .mode = 07777 },
-		    "n\n\xfe", "", "\0\x01\0\x02hi", 6 },
+		    "n\n\xfe", "", "\x01\x01\0\x02hi", 6 },
 		{ "entry-empty", { .type = WIRE_FILE, .id = 0x103fff, .mtime_ns = 1 }, "0", "", "", 0 },
 		{ "entry-symlink", { .type = WIRE_SYMLINK, .id = 0x20002, .parent = 0x10000,
 		    .mtime_s = 1, .mtime_ns = 2, .mode = 0777 }, "link", "../..", "", 0 },
 		{ "entry-hardlink", { .type = WIRE_HARDLINK, .id = 0x30001, .parent = 0x10000,
-		    .mtime_s = 1, .mtime_ns = 2, .mode = 0644 }, "other", "run7/n", "", 0 },
+		    .mtime_s = 1, .mtime_ns = 2, .mode = 0644 }, "other", "run7/n", "\0\x03\0\x08\0\0\0\0\0\x02\0\x01", 12 },
 		{ "entry-dir-end", { .type = WIRE_DIR_END, .id = 0x10000, .mtime_s = 1700000000,
 		    .mtime_ns = 999999999, .mode = 0755 }, "", "", "", 0 },
 	};
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(6)];
+	uint8_t out[WIRE_ENTRY_MAX_BYTES(12)];
 	struct wire_entry f, d;
 	struct span in;
 	size_t i;
@@ -137,11 +137,11 @@ static void entry_rules(void **state)
 		{ "'.a' for a name", WIRE_ENTRY, "02" FIXED "0002 0000 00000000 2e61", true },
 		{ "DIR_END with a target", WIRE_ENTRY, "04" FIXED "0000 0001 00000000 61", false },
 		{ "empty attribute", WIRE_ENTRY, "02" FIXED "0001 0000 00000004 61 0000 0000", true },
-		{ "two attributes", WIRE_ENTRY, "02" FIXED "0001 0000 00000009 61 0001 0001 aa 0002 0000", true },
+		{ "two attributes", WIRE_ENTRY, "02" FIXED "0001 0000 00000009 61 0101 0001 aa 0102 0000", true },
 		{ "a critical attribute behind another", WIRE_ENTRY,
-		    "02" FIXED "0001 0000 00000009 61 0001 0001 aa 8002 0000", false },
+		    "02" FIXED "0001 0000 00000009 61 0101 0001 aa 8002 0000", false },
 		{ "half a tag", WIRE_ENTRY, "02" FIXED "0001 0000 00000001 61 00", false },
-		{ "a tag without a length", WIRE_ENTRY, "02" FIXED "0001 0000 00000003 61 0001 00", false },
+		{ "a tag without a length", WIRE_ENTRY, "02" FIXED "0001 0000 00000003 61 0101 00", false },
 	};
 
 	(void)state;
@@ -266,11 +266,11 @@ static void answer_golden(void **state)
 {
 	static const struct { const char *sample; uint8_t verdict; } goldens[] = {
 		{ "answer-all", WIRE_SEND_ALL }, { "answer-none", WIRE_SEND_NONE },
-		{ "answer-parts", WIRE_SEND_PARTS },
+		{ "answer-parts", WIRE_SEND_PARTS }, { "answer-compare", WIRE_COMPARE },
 	};
 	static const struct patch cases[] = {
 		{ "no verdict", "answer-all", 8, "00", false },
-		{ "unknown verdict", "answer-all", 8, "04", false },
+		{ "unknown verdict", "answer-all", 8, "05", false },
 		{ "slot out of range", "answer-all", 0, "0000000000014000", false },
 		{ "id without a count", "answer-all", 0, "0000000000000002", false },
 		{ "largest id", "answer-all", 0, "ffffffffffff3fff", true },
@@ -292,7 +292,7 @@ static void answer_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
-static void need_and_have_golden(void **state)
+static void ranges_golden(void **state)
 {
 	static const struct patch cases[] = {
 		{ "no blocks", "need", 12, "00000000", false },
@@ -308,8 +308,14 @@ static void need_and_have_golden(void **state)
 		{ "largest values", "have", 0, "ffffffffffff3fff 00000000 ffffffff"
 		    "ffffffffffffffff ffffffffffffffff", true },
 		{ "slot out of range", "have", 0, "0000000000014000", false },
+		{ "no blocks", "hole", 12, "00000000", false },
+		{ "an end that wraps", "hole", 8, "00000001 ffffffff", false },
+		{ "largest values", "hole", 0, "ffffffffffff3fff 00000000 ffffffff", true },
+		{ "slot out of range", "hole", 0, "0000000000014000", false },
+		{ "id without a count", "hole", 0, "0000000000000002", false },
 	};
-	const struct wire_blocks need = { ID, 5, 7, { 0, 0 } }, have = { ID, 0, 5, digest };
+	const struct wire_blocks need = { ID, 5, 7, { 0, 0 } }, have = { ID, 0, 5, digest },
+	    hole = { ID, 5, 0x07ffff00, { 0, 0 } };
 	uint8_t f[WIRE_HAVE_MAX_BYTES];
 	struct wire_blocks d;
 	struct span in = check_golden("need", f, wire_need_encode(f, &need));
@@ -319,6 +325,11 @@ static void need_and_have_golden(void **state)
 	assert_int_equal(d.id, ID);
 	assert_int_equal(d.first, 5);
 	assert_int_equal(d.count, 7);
+	assert_true(digest_equal(d.digest, (struct digest){ 0, 0 }));
+	drop(in);
+	in = check_golden("hole", f, wire_hole_encode(f, &hole));
+	assert_int_equal(wire_hole_decode(&d, in, NULL), 0);
+	assert_true(d.id == ID && d.first == 5 && d.count == 0x07ffff00);
 	assert_true(digest_equal(d.digest, (struct digest){ 0, 0 }));
 	drop(in);
 	in = check_golden("have", f, wire_have_encode(f, &have));
@@ -462,7 +473,7 @@ int main(void)
 		cmocka_unit_test(totals_golden),
 		cmocka_unit_test(end_golden),
 		cmocka_unit_test(answer_golden),
-		cmocka_unit_test(need_and_have_golden),
+		cmocka_unit_test(ranges_golden),
 		cmocka_unit_test(ack_golden),
 		cmocka_unit_test(done_golden),
 		cmocka_unit_test(fail_golden),

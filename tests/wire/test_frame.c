@@ -79,6 +79,7 @@ static void largest_frames_fit_their_limits(void **state)
 		{ WIRE_ANSWER, WIRE_ANSWER_MAX_BYTES },
 		{ WIRE_NEED, WIRE_NEED_MAX_BYTES },
 		{ WIRE_HAVE, WIRE_HAVE_MAX_BYTES },
+		{ WIRE_HOLE, WIRE_HOLE_MAX_BYTES },
 		{ WIRE_ACK, WIRE_ACK_MAX_BYTES },
 		{ WIRE_FILE_END, WIRE_FILE_END_MAX_BYTES },
 		{ WIRE_DONE, WIRE_DONE_MAX_BYTES },
@@ -307,6 +308,10 @@ static void check_grid(uint64_t size)
 	for (i = 0; n <= 4096 && i < n; i++)
 		sum += wire_grid_length(size, i);
 	assert_true(n > 4096 || sum == size);
+	check_that(wire_grid_range_bytes(size, 0, n) == size &&
+	    wire_grid_range_bytes(size, n - 1, UINT32_MAX) == last &&
+	    wire_grid_range_bytes(size, n / 2, 1) == wire_grid_length(size, n / 2) &&
+	    wire_grid_range_bytes(size, n, 1) == 0, "%llu: ranges", (unsigned long long)size);
 	/* Nothing beyond. */
 	assert_int_equal(wire_grid_length(size, n), 0);
 	assert_int_equal(wire_grid_length(size, n + 1), 0);

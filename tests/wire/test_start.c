@@ -130,7 +130,7 @@ static void open_golden(void **state)
 		{ WIRE_PATH_CONTENTS, "a" }, { 0, "" }, { 0, "b\xff" "c" },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
-	struct wire_open o = { WIRE_YOU_RECEIVE, 0, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
+	struct wire_open o = { WIRE_YOU_RECEIVE, 0, WIRE_FSYNC_GROUP, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
 		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 } };
 	struct wire_open d;
 	struct span in, rest, path;
@@ -147,7 +147,7 @@ static void open_golden(void **state)
 	assert_int_equal(d.n_paths, 1);
 	drop(in);
 
-	o = (struct wire_open){ WIRE_YOU_SEND, 3, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 } };
+	o = (struct wire_open){ WIRE_YOU_SEND, 3, WIRE_FSYNC_GROUP, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 } };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -165,6 +165,31 @@ static void open_golden(void **state)
 	drop(in);
 }
 
+static void filters_golden(void **state)
+{
+	static const struct { uint8_t flags; const char *path; } want[] = {
+		{ WIRE_PATH_EXCLUDE, "*.o" }, { 0, "a" }, { WIRE_PATH_INCLUDE, "k/*.o" },
+	};
+	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
+	struct wire_open o = { WIRE_YOU_SEND, 0, WIRE_FSYNC_FILE, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
+		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 } }, d;
+	struct span in, rest, path;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
+	in = check_golden("open-filters", f, wire_open_encode(f, &o));
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_true(d.fsync == WIRE_FSYNC_FILE && d.flags == o.flags);
+	for (rest = d.paths, i = 0; i < 3; i++) {
+		assert_true(wire_path_next(&rest, &flags, &path));
+		assert_int_equal(flags, want[i].flags);
+		assert_span(path, want[i].path);
+	}
+	drop(in);
+}
+
 static void open_rules(void **state)
 {
 	static const struct patch cases[] = {
@@ -172,9 +197,11 @@ static void open_rules(void **state)
 		{ "unknown role", "open-put", 0, "03", false },
 		{ "any cipher is the engine's to judge", "open-put", 1, "ff", true },
 		{ "reserved field", "open-put", 2, "0001", false },
-		{ "every flag", "open-put", 4, "0000003f", true },
+		{ "last way to sync", "open-put", 2, "0200", true },
+		{ "unknown way to sync", "open-put", 2, "0300", false },
+		{ "every flag", "open-put", 4, "000007ff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00000040", false },
+		{ "unknown flag", "open-put", 4, "00000800", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },
@@ -183,7 +210,15 @@ static void open_rules(void **state)
 		{ "more paths than there are", "open-get", 10, "0004", false },
 		{ "fewer paths than there are", "open-get", 10, "0002", false },
 		{ "contents of the destination", "open-put", 12, "01", false },
-		{ "unknown path flag", "open-get", 12, "02", false },
+		{ "unknown path flag", "open-get", 12, "08", false },
+		{ "two flags of a path", "open-get", 12, "03", false },
+		{ "two flags of a path", "open-filters", 12, "06", false },
+		{ "pattern for a destination", "open-put", 12, "02", false },
+		{ "pattern for a destination", "open-put", 12, "04", false },
+		{ "empty pattern", "open-get", 16, "02", false },
+		{ "patterns alone", "open-filters", 18, "02", false },
+		{ "sources alone", "open-filters", 12, "00", true },
+		{ "NUL in a pattern", "open-filters", 15, "00", false },
 		{ "unknown path flag", "open-get", 16, "80", false },
 		{ "path longer than the frame", "open-put", 13, "0008", false },
 		{ "path shorter than the frame", "open-put", 13, "0006", false },
@@ -210,7 +245,7 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 {
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
-	struct wire_open o = { WIRE_YOU_SEND, 0, 0, 1, (uint16_t)n_paths, { paths, 0 } };
+	struct wire_open o = { WIRE_YOU_SEND, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 } };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
@@ -440,6 +475,7 @@ int main(void)
 		cmocka_unit_test(hello_rules),
 		cmocka_unit_test(hello_of_a_later_version),
 		cmocka_unit_test(open_golden),
+		cmocka_unit_test(filters_golden),
 		cmocka_unit_test(open_rules),
 		cmocka_unit_test(open_largest),
 		cmocka_unit_test(opened_golden),

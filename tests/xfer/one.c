@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "wire/attrs.h"
 
 /* ---- What the session decides ---- */
 
@@ -56,10 +57,24 @@ static void on_check(void *arg, void *cookie, uint64_t id)
 	((struct one *)arg)->checks++;
 }
 
+static void on_compare(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	(void)id;
+	((struct one *)arg)->compares++;
+}
+
+static void on_map(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	(void)id;
+	((struct one *)arg)->maps++;
+}
+
 static void on_stalled(void *arg, unsigned stream) { ((struct one *)arg)->stalled |= 1u << stream; }
 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
-    void **cookie, struct ptcp_err *e)
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
 	struct one *o = arg;
 
@@ -68,16 +83,36 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	(void)parent;
 	o->cookies++;
 	*cookie = o;
+	*claimed = o->claimed;
+	o->claimed = NULL;
 	err_set(e, PTCP_EIO, "refused");
 	return o->prep;
 }
 
-static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+static void on_differs(void *arg, uint64_t id, void *cookie)
 {
 	(void)id;
 	(void)cookie;
+	((struct one *)arg)->differs++;
+}
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)cookie;
 	(void)size_bytes;
-	((struct one *)arg)->accepted++;
+	o->accepted++;
+	o->accepted_parts += parts;
+}
+
+static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
+{
+	(void)id;
+	(void)cookie;
+	(void)first;
+	((struct one *)arg)->holes += count;
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
@@ -95,7 +130,7 @@ static void on_rcv_ended(void *arg, uint64_t id, void *cookie, bool skipped,
 
 	(void)id;
 	(void)cookie;
-	(void)skipped;
+	o->skipped += skipped;
 	o->cookies--;
 	o->rcv_ended++;
 	if (why != NULL)
@@ -110,8 +145,9 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	(void)final;
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_stalled };
-static const struct rcv_ops rcv_ops = { on_prepare, on_accepted, on_commit, on_rcv_ended, on_totals };
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
+	on_totals };
 static const struct session_ops ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops,
 	&rcv_ops };
 
@@ -140,6 +176,7 @@ void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends,
 void one_fini(struct one *o)
 {
 	session_drop(o->s);
+	free(o->claimed);
 	assert_int_equal(o->cookies, 0);
 	session_free(o->s);
 }
@@ -194,16 +231,22 @@ void one_accept(struct one *o)
 	session_accept(o->s, &f, (struct mono){ o->now_ns });
 }
 
-void one_run(struct one *o, bool sends, bool verify)
+static void run(struct one *o, bool sends, uint32_t flags)
 {
-	init(o, false, sends, verify);
+	struct wire_open f = open_of(sends, false);
+
+	f.flags = flags;
+	init(o, false, sends, false);
 	one_hello(o);
-	one_open(o, sends, verify);
+	ONE_PUT(o, open, &f);
 	one_accept(o);
 	assert_int_equal(o->running, 1);
 	assert_true((session_snd(o->s) != NULL) == sends && (session_rcv(o->s) != NULL) != sends);
 	one_forget(o);
 }
+
+void one_run(struct one *o, bool sends, bool verify) { run(o, sends, verify ? WIRE_OPEN_VERIFY : 0); }
+void one_run_dry(struct one *o, bool sends) { run(o, sends, WIRE_OPEN_VERIFY | WIRE_OPEN_DRY_RUN); }
 
 /* ---- Frames ---- */
 
@@ -253,14 +296,41 @@ struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t
 	return f;
 }
 
+struct wire_entry one_link(uint64_t id, uint64_t parent, uint64_t link_id)
+{
+	static uint8_t attrs[16];
+	struct wire_attrs a = { .link_id = link_id };
+	struct wire_entry f = one_entry(WIRE_HARDLINK, id, parent, 0);
+
+	f.attrs = (struct span){ attrs, wire_attrs_encode(attrs, &a) };
+	return f;
+}
+
+static uint64_t offer(struct one *o, struct wire_entry *f)
+{
+	void *cookie = malloc(1);
+	uint64_t id;
+
+	assert_non_null(cookie);
+	id = snd_offer(session_snd(o->s), f, cookie);
+	assert_int_equal(id, f->id);
+	return id;
+}
+
 uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes)
 {
 	struct wire_entry f = one_entry(type, 0, 0, size_bytes);
-	void *cookie = malloc(1);
 
-	assert_non_null(cookie);
-	snd_offer(session_snd(o->s), &f, cookie);
-	return f.id;
+	return offer(o, &f);
+}
+
+uint64_t one_offer_sparse(struct one *o, uint64_t size_bytes)
+{
+	static const uint8_t sparse[] = { 0, 2, 0, 0 };
+	struct wire_entry f = one_entry(WIRE_FILE, 0, 0, size_bytes);
+
+	f.attrs = (struct span){ sparse, sizeof sparse };
+	return offer(o, &f);
 }
 
 void one_answer(struct one *o, uint64_t id, uint8_t verdict)

@@ -11,13 +11,15 @@ struct one {
 	struct session *s;
 	uint64_t now_ns;
 	enum rcv_prep prep;          /* what prepare() answers */
+	uint64_t *claimed;           /* and gives with RCV_PARTS */
 	enum wire_busy busy;
 	uint64_t cookies;            /* entries held by the receiver's caller */
 	unsigned opened, running, ended, notes;
 	struct ptcp_err why;         /* of ended; code 0: ended well */
 	unsigned fates[4];           /* of snd_ops.ended, by fate */
 	struct ptcp_err fate_why;
-	unsigned checks, commits, accepted, rcv_ended;
+	unsigned checks, compares, maps, commits, accepted, accepted_parts, differs, rcv_ended, skipped;
+	uint32_t holes;              /* blocks that the receiver's caller was told of */
 	struct ptcp_err rcv_why;
 	unsigned stalled;            /* bit mask */
 };
@@ -26,6 +28,7 @@ void one_init(struct one *o, bool starter, bool sends);
 void one_fini(struct one *o);
 /* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
 void one_run(struct one *o, bool sends, bool verify);
+void one_run_dry(struct one *o, bool sends);
 void one_hello(struct one *o);
 void one_open(struct one *o, bool sends, bool verify);
 void one_opened(struct one *o);
@@ -46,9 +49,12 @@ unsigned one_said(struct one *o, struct span *payload);
 bool one_found(struct one *o, unsigned type, struct span *payload);
 void one_forget(struct one *o);
 
+/* Another name of the entry `link_id`; the frame borrows from the last call. */
+struct wire_entry one_link(uint64_t id, uint64_t parent, uint64_t link_id);
 struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t size_bytes);
 /* Offers an entry; its id. */
 uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes);
+uint64_t one_offer_sparse(struct one *o, uint64_t size_bytes);
 void one_answer(struct one *o, uint64_t id, uint8_t verdict);
 void one_ack(struct one *o, uint64_t id, uint32_t block);
 void one_fail(struct one *o, uint64_t id, int code);

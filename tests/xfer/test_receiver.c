@@ -175,7 +175,7 @@ static void waiting_frames_have_a_limit(void **state)
 	struct one o;
 
 	(void)state;
-	attrs[1] = 1; /* tag 1, of the length that is left */
+	attrs[0] = attrs[1] = 1; /* a tag of no meaning, of the length that is left */
 	attrs[2] = (sizeof attrs - 4) >> 8;
 	attrs[3] = (sizeof attrs - 4) & 0xff;
 	one_run(&o, false, true);
@@ -192,23 +192,11 @@ static void waiting_frames_have_a_limit(void **state)
 	assert_int_equal(rcv_stats(rcv_of(&o)).failed, 598 - waits);
 	/* The directory is there: all are prepared, and there is room again. */
 	o.prep = RCV_ACCEPT;
-	rcv_prepared(rcv_of(&o), one_id(1, 0), RCV_ACCEPT, NULL);
+	rcv_prepared(rcv_of(&o), one_id(1, 0), RCV_ACCEPT, NULL, NULL);
 	assert_int_equal(o.accepted, waits);
 	f.id = one_id(700, 700);
 	ONE_PUT(&o, entry, &f);
 	assert_int_equal(o.accepted, waits + 1);
-	one_fini(&o);
-}
-
-static void hard_links_are_not_taken(void **state)
-{
-	struct one o;
-
-	(void)state;
-	one_run(&o, false, true);
-	put(&o, WIRE_HARDLINK, one_id(1, 1), 0, 0);
-	assert_int_equal(failed_with(&o, one_id(1, 1)), PTCP_ENOTYET);
-	assert_true(o.ended == 0 && o.cookies == 0 && session_failed(o.s) == 1);
 	one_fini(&o);
 }
 
@@ -252,7 +240,7 @@ static void what_waits_fails_with_its_directory(void **state)
 	}
 	one_forget(&o);
 	err_set(&why, PTCP_EIO, "cannot be made");
-	rcv_prepared(rcv_of(&o), one_id(2, 2), RCV_REFUSE, &why);
+	rcv_prepared(rcv_of(&o), one_id(2, 2), RCV_REFUSE, NULL, &why);
 	while (one_said(&o, &p) == WIRE_FAIL) {
 		assert_int_equal(wire_fail_decode(&f, p, NULL), 0);
 		assert_int_equal(f.code, f.id == one_id(2, 2) ? -PTCP_EIO : -PTCP_EPEER);
@@ -274,7 +262,6 @@ int main(void)
 		cmocka_unit_test(the_senders_fail),
 		cmocka_unit_test(bitmaps_have_a_limit),
 		cmocka_unit_test(waiting_frames_have_a_limit),
-		cmocka_unit_test(hard_links_are_not_taken),
 		cmocka_unit_test(ids_rise_and_slots_are_few),
 		cmocka_unit_test(what_waits_fails_with_its_directory),
 	};

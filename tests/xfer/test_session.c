@@ -48,6 +48,32 @@ static void both_say_hello_at_once(void **state)
 	one_fini(&o);
 }
 
+/* Other names of a file go to who says that it takes them; we do. */
+static void who_takes_links(void **state)
+{
+	static const struct { uint8_t n; uint16_t abilities[3]; bool takes; } of[] = {
+		{ 0, { 0 }, false }, { 1, { 2 }, true }, { 2, { 1, 0x8000 }, false }, { 3, { 7, 1, 2 }, true },
+	};
+	struct wire_hello h;
+	struct span p;
+	struct one o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		one_init(&o, false, true);
+		assert_true(one_said(&o, &p) == WIRE_HELLO && wire_hello_decode(&h, p, NULL) == 0);
+		assert_true(h.n_abilities == 1 && h.abilities[0] == WIRE_ABLE_HARDLINK);
+		assert_false(session_takes_links(o.s));
+		h.n_abilities = of[i].n;
+		memcpy(h.abilities, of[i].abilities, sizeof of[i].abilities);
+		h.software = (struct span){ NULL, 0 };
+		ONE_PUT(&o, hello, &h);
+		assert_int_equal(session_takes_links(o.s), of[i].takes);
+		one_fini(&o);
+	}
+}
+
 /* The acceptor takes fewer streams than are wanted: no more are asked for. */
 static void asks_for_no_more_streams_than_there_are(void **state)
 {
@@ -471,6 +497,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),
 		cmocka_unit_test(both_say_hello_at_once),
+		cmocka_unit_test(who_takes_links),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),
 		cmocka_unit_test(byte_by_byte),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bitmap.h"
 #include "core/err.h"
 
 #define BLOCK (256u << 10)
@@ -12,10 +13,11 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(END) X(TOTALS) X(NOTE) \
-	X(ALL) X(NONE) X(PARTS) X(NEED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
+	X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
+	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
-	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(DIR_END) X(FILE_END) X(UNKNOWN)
+	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
+	X(HOLE) X(HOLE_HERE) X(HOLE_BEYOND) X(UNKNOWN)
 
 enum frame {
 #define X(name) F_##name,
@@ -38,6 +40,20 @@ static void put_blocks(struct one *o, uint64_t id, bool need, uint32_t first, ui
 		ONE_PUT(o, need, &f);
 	else
 		ONE_PUT(o, have, &f);
+}
+
+static void put_hole(struct one *o, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct wire_blocks f = { .id = id, .first = first, .count = count };
+
+	ONE_PUT(o, hole, &f);
+}
+
+static void put_link(struct one *o, uint64_t id, uint64_t parent, uint64_t link_id)
+{
+	struct wire_entry f = one_link(id, parent, link_id);
+
+	ONE_PUT(o, entry, &f);
 }
 
 static void put_entry(struct one *o, uint8_t type, uint64_t id, uint64_t parent)
@@ -81,18 +97,21 @@ static void put(struct one *o, enum frame f, uint64_t id)
 {
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
-	struct wire_note note = { .kind = WIRE_NOTE_WARNING };
+	struct wire_note note = { .kind = f == F_NOTE_FAILED ? WIRE_NOTE_FAILED : WIRE_NOTE_WARNING };
 	struct wire_done done = { id };
 	struct wire_file_end file_end = { id, { 0, 0 } };
 
 	switch (f) {
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
-	case F_NOTE:         ONE_PUT(o, note, &note); break;
+	case F_NOTE:
+	case F_NOTE_FAILED:  ONE_PUT(o, note, &note); break;
 	case F_ALL:          one_answer(o, id, WIRE_SEND_ALL); break;
 	case F_NONE:         one_answer(o, id, WIRE_SEND_NONE); break;
 	case F_PARTS:        one_answer(o, id, WIRE_SEND_PARTS); break;
-	case F_NEED:         put_blocks(o, id, true, 0, 1); break;
+	case F_COMPARE:      one_answer(o, id, WIRE_COMPARE); break;
+	case F_NEED:         put_blocks(o, id, true, 1, 1); break;
+	case F_NEED_ACKED:   put_blocks(o, id, true, 0, 2); break;
 	case F_NEED_BEYOND:  put_blocks(o, id, true, 2, 2); break;
 	case F_HAVE:         put_blocks(o, id, false, 1, 1); break;
 	case F_HAVE_BEYOND:  put_blocks(o, id, false, 0, UINT32_MAX - 1); break;
@@ -105,6 +124,10 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_ENTRY_SAME:   put_entry(o, WIRE_FILE, id, 0); break;
 	case F_ENTRY_NEXT:   put_entry(o, WIRE_FILE, one_id(100, wire_slot(id)), 0); break;
 	case F_ENTRY_INSIDE: put_entry(o, WIRE_FILE, one_id(100, 100), id); break;
+	case F_ENTRY_LINK:   put_link(o, one_id(100, 100), 0, id); break;
+	case F_HOLE:         put_hole(o, id, 1, 2); break;
+	case F_HOLE_HERE:    put_hole(o, id, 0, 2); break;
+	case F_HOLE_BEYOND:  put_hole(o, id, 1, UINT32_MAX - 1); break;
 	case F_DIR_END:      put_entry(o, WIRE_DIR_END, id, 0); break;
 	case F_FILE_END:     ONE_PUT(o, file_end, &file_end); break;
 	default:             put_start(o, f);
@@ -208,9 +231,9 @@ static void sessions(void **state)
 		{ "OPENING", at_opening, " OPENED " },
 		{ "ASKED", at_asked, " OPEN " },
 		{ "JUDGING", at_judging, "" },
-		{ "RUNNING, sending", at_sending, "" },
-		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
-		{ "ENDING", at_ending, " END " },
+		{ "RUNNING, sending", at_sending, " NOTE " },
+		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "ENDING", at_ending, " END NOTE " },
 		{ "ENDED", at_ended, "" },
 		{ "FAILED", at_failed, "" },
 	};
@@ -325,6 +348,73 @@ static uint64_t lost(struct one *o)
 	return id;
 }
 
+static uint64_t comparing(struct one *o)
+{
+	uint64_t id = offered_file(o);
+
+	one_answer(o, id, WIRE_COMPARE);
+	assert_int_equal(o->compares, 1);
+	return id;
+}
+
+static uint64_t compared(struct one *o)
+{
+	uint64_t id = comparing(o);
+
+	snd_compared(session_snd(o->s), id, (struct digest){ 1, 2 }, NULL);
+	return id;
+}
+
+static uint64_t offered_unverified(struct one *o)
+{
+	one_run(o, true, false);
+	return one_offer(o, WIRE_FILE, 3 * BLOCK);
+}
+
+static uint64_t offered_hardlink(struct one *o)
+{
+	struct wire_entry f = one_link(0, 0, offered_file(o));
+	void *cookie = malloc(1);
+
+	return snd_offer(session_snd(o->s), &f, cookie);
+}
+
+/* Sparse, and not known yet where: it takes what any other file does. */
+static uint64_t unmapped(struct one *o)
+{
+	uint64_t id;
+
+	one_run(o, true, true);
+	id = one_offer_sparse(o, 3 * BLOCK);
+	one_answer(o, id, WIRE_SEND_PARTS);
+	assert_int_equal(o->maps, 1);
+	return id;
+}
+
+static uint64_t holes_sent(struct one *o)
+{
+	uint64_t *holes = bitmap_new(3), id = unmapped(o);
+
+	put_blocks(o, id, true, 0, 1);
+	bitmap_set(holes, true, 0, 1);
+	snd_mapped(session_snd(o->s), id, holes, NULL);
+	one_tick(o, 0);
+	return id;
+}
+
+static uint64_t dry_file(struct one *o) { one_run_dry(o, true); return one_offer(o, WIRE_FILE, 3 * BLOCK); }
+static uint64_t dry_link(struct one *o) { one_run_dry(o, true); return one_offer(o, WIRE_SYMLINK, 0); }
+static uint64_t dry_dir(struct one *o) { one_run_dry(o, true); return one_offer(o, WIRE_DIR, 0); }
+
+static uint64_t dry_compared(struct one *o)
+{
+	uint64_t id = dry_file(o);
+
+	one_answer(o, id, WIRE_COMPARE);
+	snd_compared(session_snd(o->s), id, (struct digest){ 1, 2 }, NULL);
+	return id;
+}
+
 static uint64_t retired(struct one *o)
 {
 	uint64_t id = offered_file(o);
@@ -336,20 +426,30 @@ static uint64_t retired(struct one *o)
 static void sent_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "OFFERED, a file", offered_file, " ALL NONE PARTS FAIL " },
-		{ "OFFERED, a directory", offered_dir, " ALL FAIL " },
-		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
-		{ "SENDING all", sending_all, " NEED ACK FAIL " },
-		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL " },
-		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
-		{ "CHECKING", checking, " FAIL " },
-		{ "FINISHING, a file", finishing, " DONE FAIL " },
-		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
-		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
-		{ "FAILING", failing, " NEED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
-		{ "MADE", made, " FAIL " },
-		{ "LOST", lost, "" },
-		{ "retired", retired, "" },
+		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE " },
+		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE " },
+		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE " },
+		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE " },
+		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE " },
+		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE " },
+		{ "COMPARING", comparing, " FAIL NOTE " },
+		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE " },
+		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE " },
+		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE " },
+		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE " },
+		{ "SENDING all", sending_all, " NEED ACK FAIL NOTE " },
+		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL NOTE " },
+		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE " },
+		{ "CHECKING", checking, " FAIL NOTE " },
+		{ "FINISHING, a file", finishing, " DONE FAIL NOTE " },
+		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE " },
+		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE " },
+		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE " },
+		{ "MADE", made, " FAIL NOTE " },
+		{ "LOST", lost, " NOTE " },
+		{ "retired", retired, " NOTE " },
 	};
 
 	(void)state;
@@ -399,6 +499,67 @@ static uint64_t receiving(struct one *o)
 	one_run(o, false, true);
 	put_file(o, 0, 3 * BLOCK);
 	return ID;
+}
+
+static void put_sparse(struct one *o)
+{
+	static const uint8_t sparse[] = { 0, 2, 0, 0 };
+	struct wire_entry f = one_entry(WIRE_FILE, ID, 0, 3 * BLOCK);
+
+	f.attrs = (struct span){ sparse, sizeof sparse };
+	ONE_PUT(o, entry, &f);
+}
+
+static uint64_t receiving_sparse(struct one *o)
+{
+	one_run(o, false, true);
+	put_sparse(o);
+	rcv_block(session_rcv(o->s), ID, 0, RCV_BLOCK_WRITTEN, (struct digest){ 0, 0 }, NULL);
+	return ID;
+}
+
+/* Block 0 is claimed, the others have been asked for. */
+static uint64_t receiving_parts(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_PARTS;
+	o->claimed = bitmap_new(3);
+	bitmap_add(o->claimed, 0);
+	put_sparse(o);
+	o->prep = RCV_ACCEPT;
+	assert_int_equal(o->accepted_parts, 1);
+	return ID;
+}
+
+static uint64_t comparing_here(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_COMPARE;
+	put_file(o, 0, 3 * BLOCK);
+	o->prep = RCV_ACCEPT;
+	return ID;
+}
+
+/* The sender has told its digest, we have not come to ours. */
+static uint64_t comparing_told(struct one *o)
+{
+	put(o, F_FILE_END, comparing_here(o));
+	return ID;
+}
+
+static uint64_t prepared_anew(struct one *o)
+{
+	comparing_told(o);
+	rcv_compared(session_rcv(o->s), ID, (struct digest){ 0, 1 }, NULL);
+	assert_int_equal(o->differs, 1);
+	return ID;
+}
+
+static uint64_t waiting_link(struct one *o)
+{
+	receiving(o);
+	put_link(o, one_id(8, 8), 0, ID);
+	return one_id(8, 8);
 }
 
 static uint64_t complete(struct one *o)
@@ -468,20 +629,26 @@ static uint64_t unheard(struct one *o)
 static void received_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "WAITING, a file", waiting, " TOTALS NOTE ENTRY_NEW " },
-		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE " },
-		{ "PREPARING", preparing, " TOTALS NOTE ENTRY_NEW " },
-		{ "RECEIVING", receiving, " TOTALS NOTE ENTRY_NEW FAIL " },
-		{ "COMPLETE", complete, " TOTALS NOTE ENTRY_NEW FAIL FILE_END " },
-		{ "COMMITTING, a file", committing, " TOTALS NOTE ENTRY_NEW FAIL " },
-		{ "COMMITTING, a link", committing_link, " TOTALS NOTE ENTRY_NEW " },
-		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE ENTRY_NEW " },
-		{ "OPEN", open_dir, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE DIR_END " },
-		{ "OPEN, not empty", open_with_child, " TOTALS NOTE ENTRY_NEW ENTRY_INSIDE " },
+		{ "WAITING, a file", waiting, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
+		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE " },
+		{ "PREPARING", preparing, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
+		{ "RECEIVING", receiving, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "RECEIVING, sparse", receiving_sparse, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL HOLE " },
+		{ "RECEIVING parts", receiving_parts, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL HOLE " },
+		{ "COMPARING", comparing_here, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
+		{ "COMPARING, told", comparing_told, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "PREPARING again", prepared_anew, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
+		{ "WAITING, a hard link", waiting_link, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
+		{ "COMPLETE", complete, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
+		{ "COMMITTING, a file", committing, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "COMMITTING, a link", committing_link, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
+		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
+		{ "OPEN", open_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE DIR_END " },
+		{ "OPEN, not empty", open_with_child, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE " },
 		/* What it is told of it was on its way; whether it was a directory is forgotten. END: its
 		 * count of files is another. */
-		{ "retired", retired_file, " TOTALS NOTE ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE DIR_END FILE_END FAIL " },
-		{ "never heard of", unheard, " TOTALS NOTE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "retired", retired_file, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
+		{ "never heard of", unheard, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
 	};
 
 	(void)state;

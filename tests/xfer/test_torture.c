@@ -2,6 +2,7 @@
  * failure leaks is found by the address sanitizer. */
 #include "world_impl.h"
 
+#include "core/bitmap.h"
 #include "core/err.h"
 
 static volatile int armed, countdown, hit;
@@ -23,9 +24,24 @@ WRAP(malloc, void *, (size_t n), (n))
 WRAP(calloc, void *, (size_t n, size_t m), (n, m))
 WRAP(realloc, void *, (void *p, size_t n), (p, n))
 
+/* Of an earlier session, every third block and all of the end. */
+static void claim(struct node *n)
+{
+	uint32_t i;
+
+	n->part = n->version;
+	n->content = world_alloc(NULL, n->n_blocks * sizeof *n->content);
+	n->journal = world_alloc(NULL, bitmap_bytes(n->n_blocks));
+	for (i = 0; i < n->n_blocks; i += i < 60 ? 3 : 1) {
+		bitmap_add(n->journal, i);
+		n->content[i] = i % 4 == 0 ? 99 : n->version;
+	}
+}
+
 /* A tree with everything that takes memory. */
 static void fill(struct world *w)
 {
+	struct node *n;
 	unsigned i;
 
 	for (i = 0; i < 70; i++) /* more than the stack of directories has at first */
@@ -39,6 +55,12 @@ static void fill(struct world *w)
 	world_add(w, WIRE_SYMLINK, 0);
 	world_leave(w);
 	world_add(w, WIRE_FILE, 70u << 18)->read_fails_at = 60;
+	claim(world_add(w, WIRE_FILE, 80u << 18));
+	world_add(w, WIRE_FILE, 70u << 18)->here = 2;
+	n = world_add(w, WIRE_FILE, 100u << 18);
+	n->holes = world_alloc(NULL, bitmap_bytes(100));
+	bitmap_set(n->holes, true, 5, 90);
+	world_add(w, WIRE_HARDLINK, 0)->link_to = n;
 	for (i = 0; i < 20; i++)
 		world_add(w, WIRE_FILE, 1000);
 }

@@ -55,6 +55,12 @@ static void plan_random(struct plan *p, uint64_t seed)
 	p->write_fails = maybe(&r, 5, 20);
 	p->bad_blocks = maybe(&r, 3, 60);
 	p->late_news = maybe(&r, 1, 5);
+	p->sparse = maybe(&r, 1, 3);
+	p->links = maybe(&r, 1, 2);
+	p->exists = maybe(&r, 2, 8);
+	p->unreadable = maybe(&r, 2, 3);
+	p->rots = maybe(&r, 1, 3);
+	p->dry_run = rng_one_in(&r, 20);
 	p->deaths = maybe(&r, 1, 20);
 	p->stalls = maybe(&r, 1, 5);
 	p->fault_ns = (1 + rng_below(&r, 5)) * NS_PER_S;
@@ -88,6 +94,42 @@ static void any_world_ends_well(void **state)
 	}
 }
 
+/* Both ends are killed again and again, what is damaged or has changed meanwhile is found: in the end every
+ * file is whole, and nothing was sent again that was here and intact (world_lines.c sees to that). */
+static void any_world_resumes(void **state)
+{
+	uint64_t only = only_seed(), i, resumed = 0, again = 0, holes = 0, kills = 0;
+	struct world w;
+	struct plan p;
+	unsigned n;
+
+	(void)state;
+	for (i = only > 0 ? only : 1; i <= (only > 0 ? only : WORLDS); i++) {
+		plan_random(&p, i);
+		p.refuse = p.have_it = p.commit_fails = p.changes = p.spoils = p.read_fails = p.write_fails = 0;
+		p.bad_blocks = p.stalls = 0;
+		p.dry_run = false;
+		world_init(&w, &p);
+		lines_random(&w);
+		world_grow(&w, rng_below(&w.rng, 40));
+		for (n = rng_below(&w.rng, 5); n > 0; n--, kills++) {
+			world_run_for(&w, rng_next(&w.rng) % (p.fault_ns / 2));
+			world_again(&w, rng_below(&w.rng, 20));
+		}
+		world_run(&w, LIMIT_NS);
+		world_agreed(&w);
+		assert_int_equal(session_failed(w.side[0].session), 0);
+		world_whole(&w);
+		resumed += w.resumed;
+		again += w.asked_again;
+		holes += w.holes;
+		world_fini(&w);
+	}
+	/* All of it did happen. */
+	if (only == 0)
+		assert_true(kills > WORLDS && resumed > 10 * WORLDS && again > WORLDS && holes > WORLDS);
+}
+
 /* ---- Sessions that cannot end well: both sides end, within a time, and let go of all ---- */
 
 static void ends_badly(struct plan *p, uint64_t limit_ns)
@@ -96,9 +138,11 @@ static void ends_badly(struct plan *p, uint64_t limit_ns)
 	struct node *big;
 
 	p->bad_blocks = 0;
+	p->dry_run = false;
 	world_init(&w, p);
 	lines_random(&w);
 	world_grow(&w, 40);
+	w.plan.sparse = w.plan.exists = 0;
 	big = world_add(&w, WIRE_FILE, UINT64_C(1) << 40); /* so that it does not end before */
 	big->refused = big->have_it = false;
 	big->read_fails_at = big->write_fails_at = NO_BLOCK;
@@ -355,6 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_world_ends_well),
+		cmocka_unit_test(any_world_resumes),
 		cmocka_unit_test(a_cut_ends_both),
 		cmocka_unit_test(without_streams_it_ends),
 		cmocka_unit_test(a_deaf_side_ends_it),

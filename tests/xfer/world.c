@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "core/bitmap.h"
+#include "core/bytes.h"
 #include "core/err.h"
+#include "wire/attrs.h"
 
 #define EVENTS_MAX 20000000u
 
@@ -56,9 +58,9 @@ uint64_t world_store_ns(struct world *w)
 	return rng_next(&w->rng) % (w->plan.store_ns + 1);
 }
 
-struct digest world_term(const struct world *w, const struct node *n, uint32_t block)
+struct digest world_term(const struct world *w, const struct node *n, uint32_t version, uint32_t block)
 {
-	struct rng r = { (uint64_t)n->index << 32 | block };
+	struct rng r = { ((uint64_t)n->index << 32 | block) ^ (uint64_t)version << 56 };
 	struct digest d = { 0, 0 };
 
 	if (w->plan.verify) {
@@ -66,6 +68,21 @@ struct digest world_term(const struct world *w, const struct node *n, uint32_t b
 		d.lo = rng_next(&r);
 	}
 	return d;
+}
+
+struct digest world_sum(const struct world *w, const struct node *n, uint32_t version)
+{
+	struct digest sum = { 0, 0 };
+	uint32_t i;
+
+	for (i = 0; i < n->n_blocks; i++)
+		digest_add(&sum, world_term(w, n, version, i));
+	return sum;
+}
+
+bool world_is_hole(const struct node *n, uint32_t block)
+{
+	return n->holes != NULL && bitmap_has(n->holes, block);
 }
 
 /* ---- Events: a heap, the earliest first, equal ones in the order they were made ---- */
@@ -109,7 +126,7 @@ static struct event *pop(struct world *w)
 	return top;
 }
 
-static void event_free(struct event *ev)
+void event_free(struct event *ev)
 {
 	free(ev->bytes);
 	free(ev->job);
@@ -138,6 +155,20 @@ static struct node *inside(const struct world *w)
 	return w->step[w->n_steps - 1].leave || n->type != WIRE_DIR ? n->parent : n;
 }
 
+/* Runs of holes and of data; or nothing but holes. */
+static void make_holes(struct world *w, struct node *n)
+{
+	uint32_t i = 0, end, longest = 1 + rng_below(&w->rng, 2 * n->n_blocks);
+	bool hole = rng_one_in(&w->rng, 2);
+
+	n->holes = world_alloc(NULL, bitmap_bytes(n->n_blocks));
+	for (; i < n->n_blocks; i = end, hole = !hole) {
+		end = i + 1 + rng_below(&w->rng, longest);
+		end = end < n->n_blocks ? end : n->n_blocks;
+		bitmap_set(n->holes, hole, i, end);
+	}
+}
+
 struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes)
 {
 	struct node *n = world_alloc(NULL, sizeof *n);
@@ -158,10 +189,15 @@ struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes)
 	n->refused = world_unlucky(w, w->plan.refuse);
 	n->commit_fails = world_unlucky(w, w->plan.commit_fails);
 	n->have_it = type != WIRE_DIR && world_unlucky(w, w->plan.have_it);
+	n->version = 1;
 	if (type != WIRE_FILE)
 		return n;
+	if (world_unlucky(w, w->plan.exists))
+		n->here = rng_one_in(&w->rng, 2) ? 1 : 100;
+	if (blocks > 0 && world_unlucky(w, w->plan.sparse))
+		make_holes(w, n);
 	n->changed = world_unlucky(w, w->plan.changes);
-	n->spoilt = world_unlucky(w, w->plan.spoils) && w->plan.verify && blocks > 1;
+	n->spoilt = world_unlucky(w, w->plan.spoils) && w->plan.verify && blocks > 1 && n->holes == NULL;
 	if (blocks > 0 && world_unlucky(w, w->plan.read_fails))
 		n->read_fails_at = rng_below(&w->rng, blocks);
 	if (blocks > 0 && world_unlucky(w, w->plan.write_fails))
@@ -189,6 +225,17 @@ static uint64_t random_size(struct rng *r)
 	}
 }
 
+/* A symbolic link, or another name of a file before it. */
+static void add_link(struct world *w)
+{
+	struct node *to = w->n_nodes > 0 ? w->node[rng_below(&w->rng, w->n_nodes)] : NULL;
+
+	if (to == NULL || to->type != WIRE_FILE || !world_unlucky(w, w->plan.links))
+		world_add(w, WIRE_SYMLINK, 0);
+	else
+		world_add(w, WIRE_HARDLINK, 0)->link_to = to;
+}
+
 void world_grow(struct world *w, uint32_t entries)
 {
 	unsigned depth = 0;
@@ -204,7 +251,7 @@ void world_grow(struct world *w, uint32_t entries)
 			depth++;
 			break;
 		case 2:
-			world_add(w, WIRE_SYMLINK, 0);
+			add_link(w);
 			break;
 		default:
 			world_add(w, WIRE_FILE, random_size(&w->rng));
@@ -216,22 +263,43 @@ void world_grow(struct world *w, uint32_t entries)
 
 /* ---- Listing: a batch at a time, as a thread of the store would ---- */
 
+/* Whether its other name can be named: else it is sent as a symbolic link, for want of something better. */
+static bool linkable(const struct world *w, const struct node *n)
+{
+	return n->link_to->snd_id != 0 && session_takes_links(w->side[0].session) &&
+	    !(n->link_to->told && n->link_to->fate == SND_FAILED);
+}
+
+static struct span attrs_of(const struct node *n, uint8_t type, uint8_t *room)
+{
+	struct wire_attrs a = { .has_version = type == WIRE_FILE, .sparse = n->holes != NULL };
+
+	put_u32(a.version, n->version);
+	if (type == WIRE_HARDLINK)
+		a.link_id = n->link_to->snd_id;
+	return (struct span){ room, wire_attrs_encode(room, &a) };
+}
+
 static void offer(struct world *w, struct node *n)
 {
 	char name[16];
+	uint8_t attrs[64];
 	struct wire_entry f = { .type = n->type, .size_bytes = n->size_bytes,
 		.mtime_s = n->index, .mode = n->index & 07777,
 		.name = { (const uint8_t *)name, 0 }, .target = { (const uint8_t *)"to", 0 } };
 
+	if (f.type == WIRE_HARDLINK && !linkable(w, n))
+		f.type = WIRE_SYMLINK;
 	f.name.n = (size_t)snprintf(name, sizeof name, "%u", n->index);
-	if (n->type == WIRE_SYMLINK)
+	f.attrs = attrs_of(n, f.type, attrs);
+	if (f.type == WIRE_SYMLINK || f.type == WIRE_HARDLINK)
 		f.target.n = 2;
 	if (n->type == WIRE_FILE) {
 		w->files++;
 		w->bytes += n->size_bytes;
 	}
 	n->offered = true;
-	snd_offer(session_snd(w->side[0].session), &f, n);
+	n->snd_id = snd_offer(session_snd(w->side[0].session), &f, n);
 }
 
 static void on_listed(struct world *w)
@@ -415,6 +483,8 @@ static void happen(struct world *w, struct event *ev)
 	case EV_WRITTEN:
 	case EV_PREPARED:
 	case EV_COMMITTED:
+	case EV_HASHED:
+	case EV_VERIFIED:
 		store_event(w, ev);
 		break;
 	default:
@@ -432,7 +502,8 @@ static void start_side(struct world *w, unsigned i)
 	struct session_opts o = { .software = "test", .timeout_ns = w->plan.timeout_ns,
 		.max_entries = w->plan.max_entries, .max_streams = WORLD_LINES, .ops = &ops, .arg = sd };
 	struct wire_open open = { .streams = (uint16_t)w->plan.lines, .n_paths = 1,
-		.paths = { path, sizeof path }, .flags = w->plan.verify ? WIRE_OPEN_VERIFY : 0 };
+		.paths = { path, sizeof path }, .flags = (w->plan.verify ? WIRE_OPEN_VERIFY : 0) |
+		(w->plan.dry_run ? WIRE_OPEN_DRY_RUN : 0) };
 	static struct log logs[2];
 
 	logs[i] = log;
@@ -453,10 +524,15 @@ void world_init(struct world *w, const struct plan *p)
 		w->line[i].bytes_per_s = 10000000;
 		w->line[i].latency_ns = NS_PER_MS;
 	}
+	world_start(w);
+}
+
+void world_start(struct world *w)
+{
 	start_side(w, 0);
 	start_side(w, 1);
-	if (p->cut)
-		world_soon(w, EV_CUT, rng_next(&w->rng) % p->fault_ns);
+	if (w->plan.cut)
+		world_soon(w, EV_CUT, rng_next(&w->rng) % w->plan.fault_ns);
 }
 
 static uint64_t next_ns(const struct world *w)
@@ -472,16 +548,16 @@ static uint64_t next_ns(const struct world *w)
 	return at;
 }
 
-void world_run(struct world *w, uint64_t limit_ns)
+bool world_run_for(struct world *w, uint64_t ns)
 {
-	uint64_t end = w->now_ns + limit_ns, at, spins = 0;
+	uint64_t end = w->now_ns + ns, at, spins = 0;
 	struct event *ev;
 
 	pump(w, &w->side[0]);
 	pump(w, &w->side[1]);
 	while (!w->side[0].over || !w->side[1].over) {
-		at = next_ns(w);
-		check_that(at <= end, "seed %" PRIu64 ": it hangs", w->plan.seed);
+		if ((at = next_ns(w)) > end)
+			return false;
 		check_that(w->n_events < EVENTS_MAX, "seed %" PRIu64 ": no end of events", w->plan.seed);
 		/* A deadline in the past would make a loop spin. */
 		spins = at <= w->now_ns && (w->n_heap == 0 || w->heap[0]->at > at) ? spins + 1 : 0;
@@ -496,6 +572,12 @@ void world_run(struct world *w, uint64_t limit_ns)
 		pump(w, &w->side[0]);
 		pump(w, &w->side[1]);
 	}
+	return true;
+}
+
+void world_run(struct world *w, uint64_t limit_ns)
+{
+	check_that(world_run_for(w, limit_ns), "seed %" PRIu64 ": it hangs", w->plan.seed);
 }
 
 static void node_agreed(const struct world *w, const struct node *n)
@@ -512,7 +594,7 @@ static void node_agreed(const struct world *w, const struct node *n)
 	else
 		check_that(!sent_well, "seed %" PRIu64 ": entry %u never came to the receiver",
 		    w->plan.seed, n->index);
-	if (sent_well && n->type == WIRE_FILE && !n->skipped)
+	if (sent_well && n->type == WIRE_FILE && !n->skipped && !w->plan.dry_run)
 		check_that(n->n_written == n->n_blocks && n->committing && !n->spoilt,
 		    "seed %" PRIu64 ": file %u is not whole", w->plan.seed, n->index);
 }
@@ -520,7 +602,7 @@ static void node_agreed(const struct world *w, const struct node *n)
 void world_agreed(struct world *w)
 {
 	struct session *s = w->side[0].session, *r = w->side[1].session;
-	uint64_t files = 0, failed = 0;
+	uint64_t files = 0, failed = 0, done_bytes = 0;
 	uint32_t i;
 
 	for (i = 0; i < 2; i++)
@@ -532,6 +614,7 @@ void world_agreed(struct world *w)
 		node_agreed(w, n);
 		failed += n->told == 1 && n->fate == SND_FAILED;
 		files += n->type == WIRE_FILE && n->fate != SND_FAILED;
+		done_bytes += n->fate == SND_DONE || n->fate == SND_SKIPPED ? n->size_bytes : 0;
 	}
 	assert_int_equal(session_files(s), files);
 	assert_int_equal(session_files(r), files);
@@ -540,6 +623,12 @@ void world_agreed(struct world *w)
 	assert_int_equal(snd_stats(session_snd(s)).live, 0);
 	assert_true(rcv_idle(session_rcv(r)));
 	assert_int_equal(snd_stats(session_snd(s)).bytes, rcv_stats(session_rcv(r)).file_bytes);
+	if (failed == 0 && !w->plan.dry_run) {
+		assert_int_equal(snd_stats(session_snd(s)).acked_bytes, done_bytes);
+		assert_int_equal(rcv_stats(session_rcv(r)).bytes, rcv_stats(session_rcv(r)).file_bytes);
+		assert_int_equal(snd_stats(session_snd(s)).resumed_bytes,
+		    rcv_stats(session_rcv(r)).resumed_bytes);
+	}
 }
 
 void world_fini(struct world *w)
@@ -557,6 +646,9 @@ void world_fini(struct world *w)
 		check_that(n->prepared == n->over, "seed %" PRIu64 ": entry %u was never let go of",
 		    w->plan.seed, n->index);
 		free(n->written);
+		free(n->intact);
+		free(n->holes);
+		store_lose_part(n);
 		free(n);
 	}
 	for (i = 0; i < 2; i++)

@@ -45,8 +45,17 @@ struct node {
 	/* what goes wrong with it */
 	bool refused, have_it, commit_fails, changed, spoilt;
 	uint32_t read_fails_at, write_fails_at;
-	/* the sender's view */
+	uint32_t version;           /* of the source's content, from 1 */
+	uint64_t *holes;            /* of the source; NULL: none */
+	struct node *link_to;       /* of a HARDLINK */
+	/* what is at the destination, from session to session */
+	uint32_t here;              /* the version of a complete file; 0: none */
+	uint32_t part;              /* that of an unfinished one; 0: none */
+	uint32_t *content;          /* of that: the version of each block, 0: zeros */
+	uint64_t *journal;          /* its blocks that are claimed */
+	/* the sender's view, of this session */
 	bool offered;
+	uint64_t snd_id;
 	unsigned told;              /* how often, at the sender */
 	enum snd_fate fate;
 	/* the receiver's */
@@ -55,6 +64,7 @@ struct node {
 	unsigned open_children;
 	uint32_t n_blocks, n_written;
 	uint64_t *written;
+	uint64_t *intact;           /* claimed and as it should be: not to be sent again */
 };
 
 /* ---- A stream ---- */
@@ -83,6 +93,8 @@ struct plan {
 	/* one in so many; 0: never */
 	unsigned later, refuse, have_it, commit_fails, changes, spoils, read_fails, write_fails;
 	unsigned bad_blocks, late_news;
+	unsigned sparse, links, exists, rots, unreadable;
+	bool dry_run;
 	/* faults of streams and control */
 	unsigned deaths, stalls;        /* how many, at random times in the first fault_ns */
 	uint64_t fault_ns;
@@ -124,6 +136,7 @@ struct world {
 	uint64_t copies;                /* blocks that arrived more than once */
 	uint64_t job_news_ns;           /* the news of a job comes so late, and dies with its stream */
 	uint32_t most_live;
+	uint64_t resumed, holes, asked_again; /* blocks: verified, told as holes, claimed but bad */
 	bool cut;
 };
 
@@ -135,6 +148,13 @@ void world_leave(struct world *w);
 void world_grow(struct world *w, uint32_t entries);
 /* Until both sides are over; asserts that they are within that time. */
 void world_run(struct world *w, uint64_t limit_ns);
+/* For so long, or until both are over, which it returns. */
+bool world_run_for(struct world *w, uint64_t ns);
+/* Both sides are killed and start again; of the receiver remains what its journals claim, some of it
+ * damaged (plan.rots); one in so many sources changes meanwhile. */
+void world_again(struct world *w, unsigned changes);
+/* Every file is here as it is at the source. */
+void world_whole(struct world *w);
 /* Both ended well and agree about every entry. */
 void world_agreed(struct world *w);
 /* Lets go of everything; every entry must have been told of. */

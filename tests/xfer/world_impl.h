@@ -10,7 +10,7 @@
 
 enum event_kind {
 	EV_CONTROL, EV_ACCEPT, EV_LISTED, EV_CHECKED, EV_READ, EV_SENT, EV_NEWS, EV_ARRIVED,
-	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_UP, EV_DIES, EV_STALLS, EV_CUT
+	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_HASHED, EV_VERIFIED, EV_COMPARED, EV_MAPPED, EV_UP, EV_DIES, EV_STALLS, EV_CUT
 };
 
 struct event {
@@ -41,7 +41,16 @@ struct event *world_soon(struct world *w, enum event_kind kind, uint64_t after_n
 /* How long an operation of a store takes. */
 uint64_t world_store_ns(struct world *w);
 bool world_unlucky(struct world *w, unsigned one_in);
-struct digest world_term(const struct world *w, const struct node *n, uint32_t block);
+/* Of a block of that version; and of all of them. */
+struct digest world_term(const struct world *w, const struct node *n, uint32_t version, uint32_t block);
+struct digest world_sum(const struct world *w, const struct node *n, uint32_t version);
+bool world_is_hole(const struct node *n, uint32_t block);
+void event_free(struct event *ev);
+void world_start(struct world *w);
+/* Its part is no more. */
+void store_lose_part(struct node *n);
+/* The part becomes the file. */
+void store_name(struct node *n);
 
 /* world_lines.c */
 void lines_start(struct world *w);

@@ -24,6 +24,27 @@ static void on_check(void *arg, void *cookie, uint64_t id)
 	sd->busy++;
 }
 
+static void on_compare(void *arg, void *cookie, uint64_t id)
+{
+	struct side *sd = arg;
+	struct event *ev = world_soon(sd->w, EV_COMPARED, world_store_ns(sd->w));
+
+	ev->node = cookie;
+	ev->id = id;
+	sd->busy++;
+}
+
+static void on_map(void *arg, void *cookie, uint64_t id)
+{
+	struct side *sd = arg;
+	struct event *ev = world_soon(sd->w, EV_MAPPED, world_store_ns(sd->w));
+
+	ev->node = cookie;
+	ev->id = id;
+	assert_non_null(ev->node->holes);
+	sd->busy++;
+}
+
 static void on_stalled(void *arg, unsigned stream)
 {
 	struct side *sd = arg;
@@ -32,7 +53,7 @@ static void on_stalled(void *arg, unsigned stream)
 		line_lost(sd->w, stream);
 }
 
-const struct snd_ops world_snd_ops = { on_ended, on_check, on_stalled };
+const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled };
 
 static void line_comes(struct world *w, unsigned line, uint64_t after_ns)
 {
@@ -92,6 +113,9 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 
 		check_that(!n->told, "entry %u is over, its block %u is sent", n->index, x->block);
 		assert_int_equal(x->length, wire_grid_length(n->size_bytes, x->block));
+		check_that(!world_is_hole(n, x->block), "block %u of %u, a hole, is sent", x->block, n->index);
+		check_that(n->intact == NULL || !bitmap_has(n->intact, x->block),
+		    "block %u of %u was here, it is sent again", x->block, n->index);
 		if (unreadable(n, x->block))
 			continue;
 		at += (uint64_t)x->length * NS_PER_S / l->bytes_per_s;
@@ -162,7 +186,7 @@ static void on_news(struct world *w, const struct event *ev)
 		return;
 	err_set(&why, PTCP_EIO, "cannot be read");
 	snd_read(session_snd(w->side[0].session), ev->line, ev->id, ev->block,
-	    world_term(w, ev->node, ev->block), unreadable(ev->node, ev->block) ? &why : NULL,
+	    world_term(w, ev->node, ev->node->version, ev->block), unreadable(ev->node, ev->block) ? &why : NULL,
 	    world_now(w));
 }
 
@@ -186,6 +210,36 @@ static void on_checked(struct world *w, const struct event *ev)
 		snd_checked(session_snd(w->side[0].session), ev->id, ev->node->changed ? &why : NULL);
 }
 
+static void on_compared(struct world *w, const struct event *ev)
+{
+	struct ptcp_err why;
+
+	w->side[0].busy--;
+	err_set(&why, PTCP_ECHANGED, "it has changed");
+	if (!w->side[0].over)
+		snd_compared(session_snd(w->side[0].session), ev->id, world_sum(w, ev->node, ev->node->version),
+		    ev->node->changed ? &why : NULL);
+}
+
+static void on_mapped(struct world *w, const struct event *ev)
+{
+	struct node *n = ev->node;
+	uint64_t *holes;
+	struct ptcp_err why;
+
+	w->side[0].busy--;
+	if (w->side[0].over)
+		return;
+	if (unreadable(n, 0)) {
+		err_set(&why, PTCP_EIO, "cannot be read");
+		snd_mapped(session_snd(w->side[0].session), ev->id, NULL, &why);
+		return;
+	}
+	holes = world_alloc(NULL, bitmap_bytes(n->n_blocks));
+	memcpy(holes, n->holes, bitmap_bytes(n->n_blocks));
+	snd_mapped(session_snd(w->side[0].session), ev->id, holes, NULL);
+}
+
 static void on_up(struct world *w, unsigned line)
 {
 	if (w->side[0].over || w->line[line].up)
@@ -207,6 +261,12 @@ void lines_event(struct world *w, struct event *ev)
 	switch (ev->kind) {
 	case EV_CHECKED:
 		on_checked(w, ev);
+		break;
+	case EV_COMPARED:
+		on_compared(w, ev);
+		break;
+	case EV_MAPPED:
+		on_mapped(w, ev);
 		break;
 	case EV_READ:
 		on_read(w, ev);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "core/bitmap.h"
+#include "core/bytes.h"
 #include "core/err.h"
+#include "wire/attrs.h"
 
 static struct rcv *rcv_of(struct world *w) { return session_rcv(w->side[1].session); }
 
@@ -18,17 +20,86 @@ static struct event *store_soon(struct world *w, enum event_kind kind, struct no
 	return ev;
 }
 
-static enum rcv_prep verdict(const struct node *n, struct ptcp_err *why)
+/* ---- What is here of a file ---- */
+
+void store_lose_part(struct node *n)
 {
+	free(n->content);
+	free(n->journal);
+	n->content = NULL;
+	n->journal = NULL;
+	n->part = 0;
+}
+
+/* A part without anything in it. */
+static void new_part(struct node *n)
+{
+	store_lose_part(n);
+	n->part = n->version;
+	n->content = world_alloc(NULL, (size_t)n->n_blocks * sizeof *n->content + 8);
+	n->journal = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
+}
+
+void store_name(struct node *n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n->n_blocks; i++)
+		check_that(n->content[i] == (world_is_hole(n, i) ? 0 : n->version),
+		    "block %u of file %u is of version %u", i, n->index, n->content[i]);
+	n->here = n->part;
+	store_lose_part(n);
+}
+
+/* ---- Verdicts ---- */
+
+/* `again`: it has been compared. */
+static enum rcv_prep verdict(struct world *w, struct node *n, bool again, uint64_t **claimed,
+    struct ptcp_err *why)
+{
+	bool keep = n->type == WIRE_FILE && n->part == n->version && !w->plan.dry_run;
+
 	err_set(why, PTCP_EIO, "refused");
-	return n->refused ? RCV_REFUSE : n->have_it ? RCV_HAVE_IT : RCV_ACCEPT;
+	if (n->refused)
+		return RCV_REFUSE;
+	if (n->have_it || (n->here == n->version && !w->plan.verify))
+		return RCV_HAVE_IT;
+	if (n->here != 0 && w->plan.verify && !again)
+		return RCV_COMPARE;
+	if (!keep)
+		return RCV_ACCEPT;
+	*claimed = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
+	memcpy(*claimed, n->journal, bitmap_bytes(n->n_blocks));
+	return RCV_PARTS;
+}
+
+/* What follows from a verdict here. */
+static void judged(struct world *w, struct node *n, enum rcv_prep v)
+{
+	if (v == RCV_COMPARE)
+		store_soon(w, EV_HASHED, n, n->id);
+	else if (v == RCV_ACCEPT || v == RCV_PARTS)
+		n->accepted = true;
+}
+
+static void check_attrs(const struct wire_entry *f, const struct node *n)
+{
+	struct wire_attrs a;
+
+	assert_int_equal(wire_attrs_decode(&a, f, NULL), 0);
+	assert_true(a.has_version == (n->type == WIRE_FILE) && a.sparse == (n->holes != NULL));
+	assert_true(!a.has_version || get_u32(a.version) == n->version);
+	if (f->type == WIRE_HARDLINK)
+		check_that(a.link_id == n->link_to->id && n->link_to->over && !n->link_to->failed,
+		    "link %u before its file %u", n->index, n->link_to->index);
 }
 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
-    void **cookie, struct ptcp_err *e)
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
 	struct side *sd = arg;
 	struct world *w = sd->w;
+	enum rcv_prep v;
 	char name[16];
 	unsigned index;
 	struct node *n;
@@ -38,8 +109,10 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	assert_int_equal(sscanf(name, "%u", &index), 1);
 	assert_true(index < w->n_nodes);
 	n = w->node[index];
-	assert_true(f->type == n->type && f->size_bytes == n->size_bytes && f->mode == (index & 07777) &&
-	    f->mtime_s == index && (f->type == WIRE_SYMLINK) == (f->target.n == 2));
+	assert_true(f->type == n->type || (n->type == WIRE_HARDLINK && f->type == WIRE_SYMLINK));
+	assert_true(f->size_bytes == n->size_bytes && f->mode == (index & 07777) && f->mtime_s == index &&
+	    (f->type == WIRE_SYMLINK || f->type == WIRE_HARDLINK) == (f->target.n == 2));
+	check_attrs(f, n);
 	assert_false(n->prepared);
 	assert_ptr_equal(parent, n->parent);
 	assert_true(n->parent == NULL || (n->parent->accepted && !n->parent->committing));
@@ -52,19 +125,73 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		store_soon(w, EV_PREPARED, n, id);
 		return RCV_LATER;
 	}
-	n->accepted = !n->refused && !n->have_it;
-	return verdict(n, e);
+	v = verdict(w, n, false, claimed, e);
+	judged(w, n, v);
+	return v;
 }
 
-static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+static void on_differs(void *arg, uint64_t id, void *cookie)
 {
-	struct node *n = cookie;
+	struct side *sd = arg;
 
-	(void)arg;
+	store_soon(sd->w, EV_PREPARED, cookie, id)->block = 1; /* again */
+}
+
+/* What is claimed is read in runs, while blocks come. */
+static void verify_claims(struct world *w, struct node *n)
+{
+	uint32_t i = 0, end;
+	struct event *ev;
+
+	while ((i = bitmap_next(n->journal, true, i, n->n_blocks)) < n->n_blocks) {
+		end = bitmap_next(n->journal, false, i, n->n_blocks);
+		if (end - i > 8)
+			end = i + 1 + rng_below(&w->rng, end - i);
+		ev = store_soon(w, EV_VERIFIED, n, n->id);
+		ev->block = i;
+		ev->n = end - i;
+		i = end;
+	}
+}
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
+{
+	struct side *sd = arg;
+	struct node *n = cookie;
+	uint32_t i;
+
 	assert_true(n->type == WIRE_FILE && n->id == id && n->size_bytes == size_bytes);
+	assert_false(sd->w->plan.dry_run);
 	assert_null(n->written);
 	n->accepted = true;
 	n->written = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
+	if (!parts) {
+		new_part(n);
+		return;
+	}
+	assert_int_equal(n->part, n->version);
+	n->intact = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
+	for (i = 0; i < n->n_blocks; i++)
+		if (bitmap_has(n->journal, i) && n->content[i] == (world_is_hole(n, i) ? 0 : n->version))
+			bitmap_add(n->intact, i);
+	verify_claims(sd->w, n);
+}
+
+static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
+{
+	struct side *sd = arg;
+	struct node *n = cookie;
+	uint32_t i;
+
+	assert_true(n->id == id && n->accepted && !n->committing && !n->over);
+	for (i = first; i < first + count; i++) {
+		check_that(world_is_hole(n, i), "block %u of %u is no hole", i, n->index);
+		check_that(bitmap_add(n->written, i), "block %u of %u is a hole twice", i, n->index);
+		bitmap_add(n->journal, i);
+		n->content[i] = 0;
+	}
+	n->n_written += count;
+	sd->w->holes += count;
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
@@ -72,7 +199,8 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 	struct side *sd = arg;
 	struct node *n = cookie;
 
-	check_that(!n->committing && !n->over && n->accepted && n->id == id, "entry %u commits", n->index);
+	check_that(!n->committing && !n->over && n->accepted && n->id == id && !sd->w->plan.dry_run,
+	    "entry %u commits", n->index);
 	check_that(n->n_written == n->n_blocks, "file %u commits with %u of %u blocks", n->index,
 	    n->n_written, n->n_blocks);
 	assert_true((end != NULL) == (n->type == WIRE_DIR));
@@ -85,17 +213,19 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 
 static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why)
 {
+	struct side *sd = arg;
 	struct node *n = cookie;
 
-	(void)arg;
 	assert_true(n->id == id && !n->over);
 	n->over = true;
 	n->skipped = skipped;
 	n->failed = why != NULL;
 	if (n->parent != NULL)
 		n->parent->open_children--;
-	if (why == NULL && !skipped)
+	if (why == NULL && !skipped && !sd->w->plan.dry_run)
 		assert_true(n->committing && !n->commit_fails);
+	if (skipped || (why != NULL && why->code != PTCP_ECANCELED))
+		store_lose_part(n);
 }
 
 static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
@@ -107,17 +237,60 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 		assert_true(files == sd->w->files && bytes == sd->w->bytes);
 }
 
-const struct rcv_ops world_rcv_ops = { on_prepare, on_accepted, on_commit, on_ended, on_totals };
+const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,
+	on_totals };
 
 static void on_prepared(struct world *w, struct event *ev)
 {
+	uint64_t *claimed = NULL;
 	struct ptcp_err why;
-	enum rcv_prep v = verdict(ev->node, &why);
+	enum rcv_prep v = verdict(w, ev->node, ev->block == 1, &claimed, &why);
 
 	/* The sender may have failed it meanwhile: then it is over. */
-	if (v == RCV_ACCEPT && !ev->node->over)
-		ev->node->accepted = true;
-	rcv_prepared(rcv_of(w), ev->id, v, v == RCV_REFUSE ? &why : NULL);
+	if (!ev->node->over)
+		judged(w, ev->node, v);
+	rcv_prepared(rcv_of(w), ev->id, v, claimed, v == RCV_REFUSE ? &why : NULL);
+}
+
+static void on_hashed(struct world *w, struct event *ev)
+{
+	struct ptcp_err why;
+	bool bad = world_unlucky(w, w->plan.unreadable);
+
+	err_set(&why, PTCP_EIO, "cannot be read");
+	rcv_compared(rcv_of(w), ev->id, world_sum(w, ev->node, ev->node->here), bad ? &why : NULL);
+}
+
+/* A run of claimed blocks: good as a whole, or block by block. */
+static void on_verified(struct world *w, struct event *ev)
+{
+	struct node *n = ev->node;
+	uint32_t first = ev->block, end = first + (uint32_t)ev->n, i;
+	struct digest sum = { 0, 0 };
+
+	if (n->over)
+		return;
+	if (bitmap_next(n->intact, false, first, end) == end) {
+		for (i = first; i < end; i++)
+			digest_add(&sum, world_is_hole(n, i) ? (struct digest){ 0, 7 } :
+			    world_term(w, n, n->version, i));
+		bitmap_set(n->written, true, first, end);
+		n->n_written += end - first;
+		w->resumed += end - first;
+		rcv_verified(rcv_of(w), ev->id, first, end - first, true, sum);
+		return;
+	}
+	for (i = first; i < end && !n->over && !n->committing; i++) {
+		if (bitmap_has(n->intact, i)) {
+			bitmap_add(n->written, i);
+			n->n_written++;
+			w->resumed++;
+		} else {
+			bitmap_set(n->journal, false, i, i + 1);
+			w->asked_again++;
+		}
+		rcv_verified(rcv_of(w), ev->id, i, 1, bitmap_has(n->intact, i), world_term(w, n, n->version, i));
+	}
 }
 
 static void on_written(struct world *w, struct event *ev)
@@ -125,14 +298,24 @@ static void on_written(struct world *w, struct event *ev)
 	struct ptcp_err why;
 
 	err_set(&why, PTCP_EIO, "cannot be written");
+	if (ev->what == RCV_BLOCK_WRITTEN && !ev->node->over)
+		bitmap_add(ev->node->journal, ev->block);
 	rcv_block(rcv_of(w), ev->id, ev->block, ev->what, ev->term,
 	    ev->what == RCV_BLOCK_FAILED ? &why : NULL);
 }
 
-void store_event(struct world *w, struct event *ev)
+static void on_committed(struct world *w, struct event *ev)
 {
 	struct ptcp_err why;
 
+	err_set(&why, PTCP_EIO, "cannot be renamed");
+	if (ev->node->type == WIRE_FILE && !ev->node->commit_fails)
+		store_name(ev->node);
+	rcv_committed(rcv_of(w), ev->id, ev->node->commit_fails ? &why : NULL);
+}
+
+void store_event(struct world *w, struct event *ev)
+{
 	w->side[1].busy--;
 	if (w->side[1].over)
 		return;
@@ -143,9 +326,14 @@ void store_event(struct world *w, struct event *ev)
 	case EV_WRITTEN:
 		on_written(w, ev);
 		break;
+	case EV_HASHED:
+		on_hashed(w, ev);
+		break;
+	case EV_VERIFIED:
+		on_verified(w, ev);
+		break;
 	default:
-		err_set(&why, PTCP_EIO, "cannot be renamed");
-		rcv_committed(rcv_of(w), ev->id, ev->node->commit_fails ? &why : NULL);
+		on_committed(w, ev);
 	}
 }
 
@@ -161,7 +349,7 @@ void store_block(struct world *w, const struct event *ev)
 		return;
 	news = store_soon(w, EV_WRITTEN, n, ev->id);
 	news->block = ev->block;
-	news->term = world_term(w, n, ev->block);
+	news->term = world_term(w, n, n->version, ev->block);
 	if (n->spoilt && ev->block == n->n_blocks / 2)
 		news->term.lo++;
 	if (ev->block == n->write_fails_at) {
@@ -170,6 +358,7 @@ void store_block(struct world *w, const struct event *ev)
 		news->what = RCV_BLOCK_BAD;
 	} else {
 		news->what = RCV_BLOCK_WRITTEN;
+		n->content[ev->block] = n->version;
 		if (bitmap_add(n->written, ev->block))
 			n->n_written++;
 		else

@@ -1,0 +1,228 @@
+#include "core/glob.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
+
+/* A pattern is a row of tokens; position i stands before token i. A set of positions
+ * is `words` words, and so is each of the masks in `bits`. */
+struct glob {
+	bool anchored, dirs_only, name_only;
+	size_t n;      /* tokens; position n: all matched */
+	size_t itself; /* of "x/" and three stars: the position behind x; else n */
+	size_t words;
+	uint64_t bits[]; /* stars, deep stars, and for each byte the tokens it satisfies */
+};
+
+enum { STARS, DEEP, BYTES, MASKS = BYTES + 256 };
+
+static uint64_t *mask(struct glob *g, unsigned which)
+{
+	return g->bits + which * g->words;
+}
+
+static const uint64_t *masked(const struct glob *g, unsigned which)
+{
+	return g->bits + which * g->words;
+}
+
+static void put(struct glob *g, unsigned which)
+{
+	mask(g, which)[g->n / 64] |= UINT64_C(1) << (g->n % 64);
+}
+
+static bool has(const uint64_t *set, size_t at)
+{
+	return (set[at / 64] >> (at % 64) & 1) != 0;
+}
+
+/* Each parser below starts at p and returns where it ended, or NULL with the reason. */
+
+/* One character, maybe behind a backslash. */
+static const char *parse_char(const char *p, const char *end, unsigned char *c, const char **why)
+{
+	if (*p == '\\' && ++p == end) {
+		*why = "ends with a backslash (double it to mean one)";
+		return NULL;
+	}
+	*c = (unsigned char)*p;
+	return p + 1;
+}
+
+/* One member of a class or a range of them. */
+static const char *parse_member(const char *p, const char *end, bool in[256], const char **why)
+{
+	unsigned char low, high;
+
+	if (*p == '[' && end - p > 1 && p[1] == ':') {
+		*why = "named classes such as [:digit:] are not known (write 0-9)";
+		return NULL;
+	}
+	if ((p = parse_char(p, end, &low, why)) == NULL)
+		return NULL;
+	high = low;
+	if (end - p > 1 && p[0] == '-' && p[1] != ']' &&
+	    (p = parse_char(p + 1, end, &high, why)) == NULL)
+		return NULL;
+	if (high < low) {
+		*why = "a range that ends before it begins (write it the other way round)";
+		return NULL;
+	}
+	for (unsigned c = low; c <= high; c++)
+		in[c] = true;
+	return p;
+}
+
+/* What stands behind a '[', with the ']'. */
+static const char *parse_class(struct glob *g, const char *p, const char *end, const char **why)
+{
+	bool in[256] = { false };
+	bool negated = p < end && (*p == '!' || *p == '^');
+	const char *first = p + negated;
+
+	for (p = first; p < end && (*p != ']' || p == first);)
+		if ((p = parse_member(p, end, in, why)) == NULL)
+			return NULL;
+	if (p == end) {
+		*why = "a [ without its ] (write \\[ to mean the character)";
+		return NULL;
+	}
+	for (unsigned c = 0; c < 256; c++)
+		if (in[c] != negated && c != '/')
+			put(g, BYTES + c);
+	g->n++;
+	return p + 1;
+}
+
+static const char *parse_stars(struct glob *g, const char *p, const char *end)
+{
+	const char *from = p;
+
+	while (p < end && *p == '*')
+		p++;
+	put(g, STARS);
+	if (p - from > 1)
+		put(g, DEEP);
+	g->n++;
+	return p;
+}
+
+static const char *parse_token(struct glob *g, const char *p, const char *end, const char **why)
+{
+	unsigned char c;
+
+	if (*p == '*')
+		return parse_stars(g, p, end);
+	if (*p == '[')
+		return parse_class(g, p + 1, end, why);
+	if (*p == '?') {
+		for (unsigned any = 0; any < 256; any++)
+			if (any != '/')
+				put(g, BYTES + any);
+		g->n++;
+		return p + 1;
+	}
+	if ((p = parse_char(p, end, &c, why)) == NULL)
+		return NULL;
+	put(g, BYTES + c);
+	g->n++;
+	return p;
+}
+
+/* Whether the pattern is about paths, not about their last component: it has a '/' or "**". */
+static bool is_path(const struct glob *g)
+{
+	const uint64_t *slashes = masked(g, BYTES + '/'), *deep = masked(g, DEEP);
+
+	for (size_t w = 0; w < g->words; w++)
+		if (slashes[w] != 0 || deep[w] != 0)
+			return true;
+	return false;
+}
+
+static const char *parse(struct glob *g, const char *p, const char *end)
+{
+	const char *why = NULL;
+	bool three;
+
+	if ((g->anchored = p < end && *p == '/'))
+		p++;
+	while (!g->anchored && end - p > 3 && memcmp(p, "**/", 3) == 0)
+		p += 3;
+	while (p < end && end[-1] == '/') {
+		g->dirs_only = true;
+		end--;
+	}
+	if (p == end)
+		return "nothing that it could match (write * for every name)";
+	three = !g->dirs_only && end - p > 4 && memcmp(end - 4, "/***", 4) == 0;
+	g->itself = SIZE_MAX;
+	while (p < end) {
+		if (three && p == end - 4)
+			g->itself = g->n;
+		if ((p = parse_token(g, p, end, &why)) == NULL)
+			return why;
+	}
+	if (g->itself == SIZE_MAX)
+		g->itself = g->n;
+	g->name_only = !g->anchored && !is_path(g);
+	return NULL;
+}
+
+int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
+{
+	size_t n = strlen(pattern), words = n / 64 + 1;
+	const char *why;
+	struct glob *g;
+
+	if (n > GLOB_PATTERN_MAX)
+		return err_set(e, PTCP_EUSAGE, "longer than %d bytes (use wildcards)", GLOB_PATTERN_MAX);
+	if ((g = calloc(1, sizeof *g + MASKS * words * sizeof *g->bits)) == NULL)
+		return err_nomem(e);
+	g->words = words;
+	if ((why = parse(g, pattern, pattern + n)) != NULL) {
+		glob_free(g);
+		return err_set(e, PTCP_EUSAGE, "%s", why);
+	}
+	*out = g;
+	return 0;
+}
+
+void glob_free(struct glob *g)
+{
+	free(g);
+}
+
+/* Moves the positions in `at` over the byte c; the first one is added if `begin`. */
+static void step(const struct glob *g, uint64_t *at, unsigned char c, bool begin)
+{
+	const uint64_t *takes = masked(g, BYTES + c), *stars = masked(g, STARS);
+	const uint64_t *stays = c == '/' ? masked(g, DEEP) : stars;
+	uint64_t moved, skipped, from_below = begin, over = 0;
+
+	for (size_t w = 0; w < g->words; w++) {
+		moved = at[w] & takes[w];
+		at[w] = moved << 1 | from_below | (at[w] & stays[w]);
+		from_below = moved >> 63;
+		/* A star may match nothing; there are never two in a row. */
+		skipped = at[w] & stars[w];
+		at[w] |= skipped << 1 | over;
+		over = skipped >> 63;
+	}
+}
+
+bool glob_match(const struct glob *g, const char *path, bool is_dir)
+{
+	uint64_t at[WORDS_MAX] = { 0 };
+	const char *slash = g->name_only ? strrchr(path, '/') : NULL;
+
+	if (g->dirs_only && !is_dir)
+		return false;
+	step(g, at, '/', true);
+	for (const char *p = slash != NULL ? slash + 1 : path; *p != '\0'; p++)
+		step(g, at, (unsigned char)*p, *p == '/' && !g->anchored);
+	return has(at, g->n) || (is_dir && has(at, g->itself));
+}

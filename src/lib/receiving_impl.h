@@ -1,0 +1,71 @@
+/* The inside of a party that receives, for receiving.c (what the store does), receiving_entries.c (what
+ * the engine decides) and readback.c (what is there already). */
+#ifndef LIB_RECEIVING_IMPL_H
+#define LIB_RECEIVING_IMPL_H
+
+#include "lib/party_impl.h"
+#include "store/sink.h"
+
+#define PATH_BYTES 4200
+#define WORK_BATCH 1000
+
+enum work {
+	WORK_NONE,
+	WORK_ACCEPT,     /* only the answer is due */
+	WORK_MKDIR,
+	WORK_LOOK,       /* what is there of an earlier run? */
+	WORK_LOOK_DIR,   /* dry run: is there such a directory? */
+	WORK_LOOK_SAME,  /* dry run: is there such a file? */
+	WORK_COMMIT,
+	WORK_SYMLINK,
+	WORK_HARDLINK,
+	WORK_FINISH_DIR,
+	WORK_LET_GO      /* remove what was written, or keep it for the next run */
+};
+
+/* The cookie of an entry in the engine. */
+struct item {
+	struct item *next;      /* in the queue or batch, or among those that wait */
+	uint64_t id;
+	uint8_t type;
+	enum work work;         /* what it is in the queue for */
+	bool over;              /* the engine has let go of it */
+	bool let_go, keep;      /* of what was written; keep it for the next run */
+	bool fresh;             /* a directory made by us: nothing is in it */
+	bool same;              /* dry run: a file like it is there */
+	bool reading;           /* see readback.c */
+	struct dir *dir;        /* what it is in */
+	struct dir *self;       /* of a directory: itself */
+	struct sink *sink;      /* of a file */
+	char *name, *target;
+	char *source;           /* of a top-level directory under another name: its own */
+	struct meta meta;       /* borrows from the next two */
+	struct owner *owner;
+	struct xattrs xattrs;
+	struct sink_look look;
+	struct mono look_since, look_at; /* while another session is in the way */
+	int result;
+	bool lacking;           /* done, but `why` is a warning */
+	struct ptcp_err why;
+};
+
+/* ---- receiving.c ---- */
+
+void item_free(struct item *t);
+void receiving_enqueue(struct party *p, struct item *t, enum work work);
+/* The engine has let go of it, and so has everybody else: what was written is seen to. */
+void receiving_item_over(struct party *p, struct item *t);
+void receiving_warn(struct party *p, const struct item *t, const char *text);
+/* Our own disk is full: that is not this file's fault alone, it ends the session. */
+bool receiving_disk_full(struct party *p, const struct ptcp_err *why);
+
+/* ---- readback.c ---- */
+
+/* Reads what is there of the file, a step at a time beside everything else: the part's claimed blocks, or the
+ * whole of a file that may be the same. Tells the engine. */
+void readback_start(struct party *p, struct item *t, bool same);
+void readback_pump(struct party *p);
+/* A block was written: now and then what large files have got is made durable. */
+void readback_written(struct party *p, uint64_t id, uint32_t block, struct mono now);
+
+#endif

@@ -1,0 +1,166 @@
+#include "store/xattr.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bytes.h"
+#include "core/text.h"
+#include "store/fail.h"
+
+#define PREFIX "user."
+
+/* A record is be32(n), the name with its NUL, the value. */
+#define RECORD_BYTES(name_n, n) (4 + (name_n) + 1 + (n))
+
+void xattrs_fini(struct xattrs *x)
+{
+	buf_fini(&x->packed);
+	x->n = 0;
+}
+
+bool xattr_name_ok(const char *name, size_t n)
+{
+	return n > strlen(PREFIX) && n <= XATTR_NAME_MAX && memcmp(name, PREFIX, strlen(PREFIX)) == 0 &&
+	    memchr(name, '\0', n) == NULL;
+}
+
+int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *value, size_t n,
+    struct ptcp_err *e)
+{
+	uint8_t *p;
+
+	assert(xattr_name_ok(name, name_n));
+	/* 3 bytes of the 8 for each are not in its record. */
+	if (n > XATTRS_MAX_BYTES ||
+	    buf_len(&x->packed) + RECORD_BYTES(name_n, n) + 3 * (x->n + 1) > XATTRS_MAX_BYTES)
+		return PTCP_ERANGE;
+	if ((p = buf_reserve(&x->packed, RECORD_BYTES(name_n, n))) == NULL)
+		return err_nomem(e);
+	put_u32(p, (uint32_t)n);
+	memcpy(p + 4, name, name_n);
+	p[4 + name_n] = '\0';
+	if (n > 0)
+		memcpy(p + 4 + name_n + 1, value, n);
+	buf_added(&x->packed, RECORD_BYTES(name_n, n));
+	x->n++;
+	return 0;
+}
+
+bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out)
+{
+	const uint8_t *p;
+
+	if (*at == buf_len(&x->packed))
+		return false;
+	p = buf_head(&x->packed) + *at;
+	out->n = get_u32(p);
+	out->name = (const char *)p + 4;
+	out->name_n = strlen(out->name);
+	out->value = p + 4 + out->name_n + 1;
+	*at += RECORD_BYTES(out->name_n, out->n);
+	return true;
+}
+
+/* "NAME: WHAT: attribute ATTR: why", for the first that is left out. */
+static void tell(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *attr,
+    const char *what)
+{
+	char shown[TEXT_NAME_BYTES], text[TEXT_NAME_BYTES + 60];
+
+	snprintf(text, sizeof text, "extended attribute %s: %s", text_escape(shown, sizeof shown, attr), what);
+	if (sys != 0)
+		fail_sys(e, sys, d, name, text);
+	else
+		fail_why(e, PTCP_ERANGE, 0, d, name, text);
+}
+
+/* Each of `names`, n bytes, that travels; `value` has room for any. */
+static int read_each(struct xattrs *x, const struct dir *d, const char *name, int fd, const char *names,
+    size_t n, char *value, struct ptcp_err *e)
+{
+	const char *attr;
+	ssize_t got;
+	int r, left_out = 0;
+
+	for (attr = names; attr < names + n; attr += strlen(attr) + 1) {
+		if (!xattr_name_ok(attr, strlen(attr)))
+			continue;
+		if ((got = dir_sys(d)->fgetxattr(fd, attr, value, XATTR_SIZE_MAX)) < 0) {
+			if (errno == ENODATA) /* removed since it was listed */
+				continue;
+			return fail_sys(e, errno, d, name, "cannot read its extended attributes");
+		}
+		r = xattrs_add(x, attr, strlen(attr), value, (size_t)got, e);
+		if (r == PTCP_ERANGE && left_out++ == 0)
+			tell(e, 0, d, name, attr, "too large: not sent");
+		else if (r < 0 && r != PTCP_ERANGE)
+			return r;
+	}
+	return left_out;
+}
+
+static int read_open(struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
+{
+	ssize_t n = dir_sys(d)->flistxattr(fd, NULL, 0);
+	char *names;
+	int r;
+
+	if (n == 0 || (n < 0 && errno == EOPNOTSUPP))
+		return 0;
+	if (n < 0)
+		return fail_sys(e, errno, d, name, "cannot list its extended attributes");
+	/* There may be more of them by now, but never more than this. */
+	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
+		return err_nomem(e);
+	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
+		r = read_each(x, d, name, fd, names, (size_t)n, names + XATTR_LIST_MAX, e);
+	else
+		r = fail_sys(e, errno, d, name, "cannot list its extended attributes");
+	free(names);
+	return r;
+}
+
+int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_err *e)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+	int at, fd, saved, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	fd = dir_sys(d)->openat(at, name, flags, 0);
+	saved = errno;
+	dir_fd_done(d);
+	if (fd < 0)
+		return fail_sys(e, saved, d, name, "cannot open it");
+	r = read_open(x, d, name, fd, e);
+	dir_sys(d)->close(fd);
+	return r;
+}
+
+/* Reasons that lie in the file system: ext4 says ENOSPC when a block's worth of attributes is full. */
+static bool not_taken(int sys)
+{
+	return sys == EOPNOTSUPP || sys == EPERM || sys == ENOSPC || sys == EDQUOT || sys == E2BIG ||
+	    sys == ERANGE;
+}
+
+int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
+{
+	struct xattr a;
+	size_t at = 0;
+	int left_out = 0;
+
+	while (xattrs_next(x, &at, &a)) {
+		if (dir_sys(d)->fsetxattr(fd, a.name, a.value, a.n, 0) == 0)
+			continue;
+		if (!not_taken(errno))
+			return fail_sys(e, errno, d, name, "cannot set its extended attributes");
+		if (left_out++ == 0)
+			tell(e, errno, d, name, a.name, "not kept");
+	}
+	return left_out;
+}

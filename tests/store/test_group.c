@@ -1,0 +1,397 @@
+#include "fixture.h"
+#include "offer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/part.h"
+
+#define MOST 30
+
+static struct tree *tree;
+static struct dir *root;
+static const struct offer big = { "big", 6 * OFFER_BLOCK, 1, false };
+
+static int setup(void **state)
+{
+	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+		return -1;
+	root = tree_root(tree);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	dir_unref(root);
+	tree_unref(tree);
+	if (fx_teardown(state) != 0)
+		return -1;
+	assert_int_equal(sink_open_count(), 0);
+	return 0;
+}
+
+#define group_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static struct store_end of[MOST];
+static struct ptcp_err why[MOST];
+
+static const char *name_of(unsigned i)
+{
+	static char name[4][20];
+
+	snprintf(name[i % 4], sizeof name[0], "f%u", i);
+	return name[i % 4];
+}
+
+/* n files of one block, written. */
+static void begin(unsigned n)
+{
+	struct offer o = { NULL, 100, 1, false };
+	unsigned i;
+
+	memset(of, 0, sizeof of);
+	memset(why, 0, sizeof why);
+	for (i = 0; i < n; i++) {
+		o.name = name_of(i);
+		of[i].sink = offer_sink(root, &o);
+		of[i].why = &why[i];
+		assert_int_equal(offer_write(of[i].sink, &o, 0, NULL), 0);
+	}
+	fx_heal();
+}
+
+static void end(unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		sink_discard(of[i].sink);
+		sink_unref(of[i].sink);
+	}
+	for (i = 0; i < n; i++)
+		remove(fx_path(name_of(i)));
+	assert_int_equal(fx_count(""), 0);
+	fx_heal();
+}
+
+static unsigned failed(unsigned n)
+{
+	unsigned i, bad = 0;
+
+	for (i = 0; i < n; i++) {
+		assert_int_equal(of[i].result == 0, fx_exists(name_of(i)));
+		if (of[i].result != 0) {
+			assert_int_equal(why[i].code, of[i].result);
+			assert_memory_equal(why[i].msg, name_of(i), strlen(name_of(i)));
+			bad++;
+		}
+	}
+	return bad;
+}
+
+static enum fx_call seen[4000];
+static int n_seen;
+
+static void note(enum fx_call call)
+{
+	if (n_seen < 4000)
+		seen[n_seen++] = call;
+}
+
+static int first_of(enum fx_call call)
+{
+	int i;
+
+	for (i = 0; i < n_seen && seen[i] != call; i++)
+		;
+	return i;
+}
+
+static int last_of(enum fx_call call)
+{
+	int i;
+
+	for (i = n_seen - 1; i >= 0 && seen[i] != call; i--)
+		;
+	return i;
+}
+
+/* Each step is done for all before the next is begun. */
+static void steps(void **state)
+{
+	static const unsigned sizes[] = { 1, 8, 9, 30 };
+	unsigned i, n;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		n = sizes[i];
+		begin(n);
+		n_seen = 0;
+		fx_before(note);
+		store_complete(of, n, STORE_SYNC_GROUP);
+		fx_before(NULL);
+		assert_int_equal(failed(n), 0);
+		assert_int_equal(fx_calls_of(FX_fsync), n > 8 ? 1 : n + 1);
+		assert_int_equal(fx_calls_of(FX_syncfs), n > 8);
+		if (n > 8) {
+			assert_true(last_of(FX_fchmod) < first_of(FX_syncfs));
+			assert_true(first_of(FX_syncfs) < first_of(FX_renameat));
+		} else {
+			assert_true(last_of(FX_fchmod) < first_of(FX_fsync));
+			assert_true(first_of(FX_fsync) < first_of(FX_renameat));
+		}
+		assert_true(last_of(FX_renameat) < last_of(FX_fsync)); /* the directory */
+		end(n);
+		begin(n);
+		store_complete(of, n, STORE_SYNC_FILE);
+		assert_int_equal(failed(n), 0);
+		assert_int_equal(fx_calls_of(FX_fsync), 2 * n);
+		end(n);
+		begin(n);
+		store_complete(of, n, STORE_SYNC_NONE);
+		assert_int_equal(failed(n), 0);
+		assert_int_equal(fx_calls_of(FX_fsync) + fx_calls_of(FX_syncfs), 0);
+		end(n);
+	}
+}
+
+/* As many directories as files: the names go by one call, too. Where it fails each is asked. */
+static void many_directories(void **state)
+{
+	struct offer o = { "f", 100, 1, false };
+	struct dir *d[12];
+	unsigned i, way;
+
+	(void)state;
+	for (way = 0; way < 2; way++) {
+		memset(of, 0, sizeof of);
+		for (i = 0; i < 12; i++) {
+			assert_int_equal(store_mkdir(root, name_of(i), NULL, NULL, NULL), 0);
+			d[i] = dir_child(root, name_of(i));
+			of[i].sink = offer_sink(d[i], &o);
+			assert_int_equal(offer_write(of[i].sink, &o, 0, NULL), 0);
+		}
+		fx_heal();
+		if (way == 1)
+			fx_fail_always(FX_syncfs, EIO);
+		store_complete(of, 12, STORE_SYNC_GROUP);
+		assert_int_equal(fx_calls_of(FX_syncfs), 2);
+		assert_int_equal(fx_calls_of(FX_fsync), way == 0 ? 0 : 12 + 12 + 1);
+		for (i = 0; i < 12; i++) {
+			assert_int_equal(of[i].result, 0);
+			sink_unref(of[i].sink);
+			dir_unref(d[i]);
+		}
+	}
+}
+
+/* One file's failure is its own, whichever call it was. */
+static void one_fails(void **state)
+{
+	static const unsigned sizes[] = { 5, 12 };
+	unsigned i, n, bad;
+	int nth;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		n = sizes[i];
+		for (nth = 1;; nth++) {
+			begin(n);
+			fx_fail_nth(nth, EIO);
+			store_complete(of, n, STORE_SYNC_GROUP);
+			if (fx_failed() == 0) {
+				end(n);
+				break;
+			}
+			/* Of all calls only the directory's sync is everybody's. */
+			for (bad = 0; bad < n && of[bad].result != 0; bad++)
+				;
+			if (bad != n)
+				assert_true(failed(n) <= 1);
+			end(n);
+		}
+		assert_true(nth > (int)n * 5);
+	}
+}
+
+/* What cannot be made durable gets no final name, then or later, and its journal forgets it. */
+static void data_lost(void **state)
+{
+	static const enum fx_call how[] = { FX_fsync, FX_fdatasync, FX_close };
+	struct store_end one = { .why = &why[0] };
+	bool have[OFFER_BLOCKS], same;
+	struct sink *s;
+	uint32_t i;
+	int h;
+
+	(void)state;
+	for (h = 0; h < 3; h++) {
+		s = offer_sink(root, &big);
+		one.sink = s;
+		for (i = 0; i < 3; i++)
+			assert_int_equal(offer_write(s, &big, i, NULL), 0);
+		assert_int_equal(sink_sync(s, NULL), 0);
+		for (; i < 6; i++)
+			assert_int_equal(offer_write(s, &big, i, NULL), 0);
+		fx_fail_always(how[h], EIO);
+		if (how[h] == FX_fdatasync) {
+			assert_int_equal(sink_sync(s, &why[0]), PTCP_EIO);
+			fx_heal();
+			assert_int_equal(offer_write(s, &big, 0, NULL), PTCP_ECANCELED);
+			assert_int_equal(sink_sync(s, NULL), 0); /* there is nothing to sync any more */
+		} else {
+			store_complete(&one, 1, STORE_SYNC_GROUP);
+			assert_int_equal(one.result, PTCP_EIO);
+		}
+		assert_string_equal(why[0].msg, "big: cannot make its data durable: Input/output error "
+		    "(check the disk and the kernel's log)");
+		fx_heal(); /* the kernel tells it once */
+		store_complete(&one, 1, STORE_SYNC_GROUP);
+		assert_int_equal(one.result, PTCP_EIO);
+		assert_false(fx_exists("big"));
+		sink_keep(s);
+		sink_unref(s);
+		s = offer_sink(root, &big);
+		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 3);
+		assert_true(have[0] && have[1] && have[2]);
+		sink_discard(s);
+		sink_unref(s);
+		assert_int_equal(fx_count(""), 0);
+	}
+	/* Nothing had been durable: nothing is kept. */
+	s = offer_sink(root, &big);
+	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
+	fx_fail_always(FX_fdatasync, ENOSPC);
+	assert_int_equal(sink_sync(s, NULL), PTCP_ENOSPC);
+	sink_keep(s);
+	sink_unref(s);
+	assert_int_equal(fx_count(""), 0);
+}
+
+/* A file system without such calls is not a broken disk; one that was remounted read-only is. */
+static void cannot_sync(void **state)
+{
+	static const int cannot[] = { EINVAL, EOPNOTSUPP, ENOSYS, EROFS, EBADF };
+	struct store_end one = { .why = &why[0] };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		one.sink = offer_sink(root, &big);
+		assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
+		fx_fail_always(FX_fdatasync, i < 3 ? cannot[i] : 0);
+		fx_fail_always(FX_fsync, i < 3 ? cannot[i] : 0);
+		assert_int_equal(sink_sync(one.sink, NULL), 0);
+		fx_fail_always(FX_fsync, cannot[i]);
+		store_complete(&one, 1, STORE_SYNC_GROUP);
+		assert_int_equal(one.result, i < 3 ? 0 : PTCP_EIO);
+		sink_discard(one.sink);
+		sink_unref(one.sink);
+		fx_heal();
+		assert_int_equal(fx_exists("big"), i < 3);
+		remove(fx_path("big"));
+	}
+}
+
+/* A directory that may be written but not read is open by O_PATH, which cannot be synced. */
+static void not_readable(void **state)
+{
+	struct dir *d = dir_child(root, "d");
+	struct store_end one = { .dir = d };
+
+	(void)state;
+	assert_int_equal(store_mkdir(root, "d", NULL, NULL, NULL), 0);
+	dir_changed(d);
+	fx_fail_always(FX_fsync, EBADF);
+	store_complete(&one, 1, STORE_SYNC_GROUP);
+	assert_int_equal(one.result, 0);
+	dir_unref(d);
+}
+
+/* The name may be lost: the file has failed, and its journal stays for the part that may come back. */
+static void name_lost(void **state)
+{
+	struct store_end one = { .why = &why[0] };
+	char journal[PART_NAME_BYTES];
+
+	(void)state;
+	one.sink = offer_sink(root, &big);
+	assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
+	fx_heal();
+	fx_fail_nth(8, EIO); /* mode times dup close fsync look rename fsync */
+	store_complete(&one, 1, STORE_SYNC_GROUP);
+	if (one.result == 0 || !fx_exists("big")) {
+		assert_int_equal(fx_failed(), 1);
+		fail_msg("call 8 is not the directory's sync: %s", one.result < 0 ? why[0].msg : "-");
+	}
+	assert_string_equal(why[0].msg, ".: cannot make the directory's entries durable: Input/output "
+	    "error (check the disk and the kernel's log)");
+	offer_holds("big", &big);
+	assert_true(fx_exists(part_name(journal, "big", PART_JOURNAL_SUFFIX)));
+	sink_discard(one.sink);
+	sink_unref(one.sink);
+	offer_holds("big", &big);
+}
+
+/* Directories that were made are synced in their parents, up to one that was there; each once. */
+static void new_directories(void **state)
+{
+	struct dir *d = dir_child(root, "d"), *e = dir_child(d, "e");
+	struct store_end two[2] = { { .dir = e }, { .dir = e } };
+	bool made;
+
+	(void)state;
+	assert_int_equal(store_mkdir(root, "d", NULL, &made, NULL), 0);
+	assert_true(made);
+	assert_int_equal(store_mkdir(root, "d", NULL, &made, NULL), 0);
+	assert_false(made);
+	assert_int_equal(store_mkdir(d, "e", NULL, &made, NULL), 0);
+	assert_int_equal(store_symlink(e, "l", "x", &(struct meta){ 0 }, NULL), 0);
+	fx_heal();
+	store_complete(two, 2, STORE_SYNC_GROUP);
+	assert_int_equal(two[0].result | two[1].result, 0);
+	assert_int_equal(fx_calls_of(FX_fsync), 3); /* e, d and the root */
+	store_complete(two, 2, STORE_SYNC_GROUP);
+	assert_int_equal(fx_calls_of(FX_fsync), 3);
+	assert_int_equal(store_dir_finish(e, &(struct meta){ .set_mtime = true }, NULL), 0);
+	fx_fail_nth(1, EIO);
+	store_complete(two, 2, STORE_SYNC_GROUP);
+	assert_int_equal(two[0].result, PTCP_EIO);
+	assert_int_equal(two[1].result, PTCP_EIO); /* the kernel tells it once, of both */
+	store_complete(two, 2, STORE_SYNC_GROUP);
+	assert_int_equal(two[0].result | two[1].result, 0);
+	dir_unref(e);
+	dir_unref(d);
+}
+
+/* Periodic syncing: the part, the journal, and their names once. */
+static void periodic(void **state)
+{
+	struct sink *s = offer_sink(root, &big);
+
+	(void)state;
+	assert_int_equal(sink_sync(s, NULL), 0);
+	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
+	fx_heal();
+	assert_int_equal(sink_sync(s, NULL), 0);
+	assert_int_equal(sink_sync(s, NULL), 0);
+	assert_int_equal(fx_calls_of(FX_fdatasync), 4);
+	assert_int_equal(fx_calls_of(FX_fsync), 1);
+	sink_discard(s);
+	sink_unref(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		group_test(steps), group_test(many_directories), group_test(one_fails),
+		group_test(data_lost),
+		group_test(cannot_sync), group_test(not_readable), group_test(name_lost), group_test(new_directories),
+		group_test(periodic),
+	};
+	return cmocka_run_group_tests_name("store/group", tests, NULL, NULL);
+}

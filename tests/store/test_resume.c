@@ -1,0 +1,552 @@
+/* What an earlier run left, and what becomes of it. */
+#include "fixture.h"
+#include "offer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/hash.h"
+#include "store/part.h"
+
+static struct tree *tree;
+static struct dir *root;
+static const struct offer big = { "big", 20 * OFFER_BLOCK + 100, 1, false };
+static const struct offer sparse = { "big", 20 * OFFER_BLOCK + 100, 1, true };
+
+static int setup(void **state)
+{
+	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+		return -1;
+	root = tree_root(tree);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	dir_unref(root);
+	tree_unref(tree);
+	if (fx_teardown(state) != 0)
+		return -1;
+	assert_int_equal(sink_open_count(), 0);
+	return 0;
+}
+
+#define resume_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static const char *own(const char *suffix)
+{
+	static char name[2][PART_NAME_BYTES];
+	static int turn;
+
+	return part_name(name[++turn % 2], "big", suffix);
+}
+
+/* An earlier run that wrote blocks [from, to) of `o` and was killed. */
+static void earlier(const struct offer *o, uint32_t from, uint32_t to)
+{
+	struct sink *s = offer_sink(root, o);
+
+	for (; from < to; from++)
+		if (!offer_hole(o, from))
+			assert_int_equal(offer_write(s, o, from, NULL), 0);
+	sink_unref(s);
+}
+
+/* The rest of it; `want` blocks are found to be there. */
+static void later(const struct offer *o, int want)
+{
+	struct sink *s = offer_sink(root, o);
+	bool have[OFFER_BLOCKS], same;
+
+	assert_int_equal(offer_resume(s, o, have, &same, NULL), want);
+	assert_false(same);
+	assert_int_equal(offer_rest(s, o, have, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	offer_holds(o->name, o);
+	assert_int_equal(fx_count(""), 1);
+}
+
+static const char *told(const struct offer *o, enum sink_found want)
+{
+	struct sink *s = offer_sink(root, o);
+	struct sink_look look;
+
+	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(look.found, want);
+	free(look.claimed);
+	sink_unref(s);
+	return look.anew;
+}
+
+static void goes_on(void **state)
+{
+	(void)state;
+	assert_null(told(&big, SINK_NOTHING));
+	assert_int_equal(fx_count(""), 0);
+	earlier(&big, 3, 9);
+	assert_null(told(&big, SINK_PART)); /* looking alone changes nothing */
+	later(&big, 6);
+	remove(fx_path("big"));
+	/* Once more and once again; the last block is short. */
+	earlier(&big, 15, 21);
+	{
+		struct sink *s = offer_sink(root, &big);
+		bool have[OFFER_BLOCKS], same;
+
+		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 6);
+		assert_int_equal(offer_write(s, &big, 0, NULL), 0);
+		sink_unref(s);
+	}
+	later(&big, 7);
+}
+
+/* More records than are read at a time, most of them of the same blocks. */
+static void many_records(void **state)
+{
+	struct sink *s = offer_sink(root, &big);
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(offer_write(s, &big, (uint32_t)i * 7 % 11, NULL), 0);
+	sink_unref(s);
+	later(&big, 11);
+}
+
+/* The later of two records holds, however far apart they are. */
+static void superseded(void **state)
+{
+	struct sink *s = offer_sink(root, &big);
+	uint8_t junk[OFFER_BLOCK] = "junk";
+	int i;
+
+	(void)state;
+	assert_int_equal(sink_write(s, junk, OFFER_BLOCK, 0, hash_content(junk, OFFER_BLOCK), NULL), 0);
+	for (i = 0; i < 600; i++)
+		assert_int_equal(offer_write(s, &big, 5, NULL), 0);
+	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
+	sink_unref(s);
+	later(&big, 2);
+}
+
+static off_t allocated(const char *below)
+{
+	struct stat st;
+
+	assert_int_equal(stat(fx_path(below), &st), 0);
+	return st.st_blocks * 512;
+}
+
+/* What nobody will write reads as zeros, whatever lay there; and takes no room. */
+static void holes(void **state)
+{
+	static uint8_t junk[OFFER_BLOCKS * OFFER_BLOCK];
+	int fd, way;
+
+	(void)state;
+	memset(junk, 'j', sizeof junk);
+	for (way = 0; way < 3; way++) {
+		earlier(&sparse, 3, 9);
+		fd = open(fx_path(own(PART_SUFFIX)), O_RDWR | O_CLOEXEC);
+		assert_int_equal(pwrite(fd, junk, 3 * OFFER_BLOCK, 0), 3 * OFFER_BLOCK);
+		assert_int_equal(pwrite(fd, junk, OFFER_BLOCK, 4 * OFFER_BLOCK), OFFER_BLOCK);
+		assert_int_equal(pwrite(fd, junk, 8 * OFFER_BLOCK, 9 * OFFER_BLOCK), 8 * OFFER_BLOCK);
+		close(fd);
+		if (way == 1) /* a file system without holes */
+			fx_fail_always(FX_fallocate, EOPNOTSUPP);
+		if (way == 2) /* one that does not tell where they are */
+			fx_fail_always(FX_lseek, EINVAL);
+		later(&sparse, 4);
+		if (way != 1)
+			assert_true(allocated("big") < (off_t)sparse.size_bytes / 2);
+		fx_heal();
+		assert_int_equal(remove(fx_path("big")), 0);
+	}
+	/* Not resumed, zeros are left out all the same. */
+	later(&sparse, 0);
+	assert_true(allocated("big") < (off_t)sparse.size_bytes / 2);
+}
+
+/* What the journal claims and the part does not hold is cleared and told. */
+static void lies(void **state)
+{
+	bool have[OFFER_BLOCKS], same;
+	uint8_t back[OFFER_BLOCK], zeros[OFFER_BLOCK] = { 0 };
+	struct sink *s;
+	int fd, way;
+
+	(void)state;
+	for (way = 0; way < 3; way++) {
+		earlier(&big, 0, 21);
+		fd = open(fx_path(own(PART_SUFFIX)), O_RDWR | O_CLOEXEC);
+		if (way == 0) {
+			assert_int_equal(pwrite(fd, "!", 1, 5 * OFFER_BLOCK + 77), 1);
+			assert_int_equal(pwrite(fd, "!", 1, 6 * OFFER_BLOCK), 1);
+		} else if (way == 1) {
+			assert_int_equal(ftruncate(fd, 19 * OFFER_BLOCK), 0);
+		} else {
+			fx_short_io(1000);
+		}
+		s = offer_sink(root, &big);
+		assert_int_equal(offer_resume(s, &big, have, &same, NULL), way == 2 ? 21 : 19);
+		if (way == 0) {
+			assert_false(have[5] || have[6]);
+			assert_int_equal(pread(fd, back, sizeof back, 5 * OFFER_BLOCK), sizeof back);
+			assert_memory_equal(back, zeros, sizeof back);
+		}
+		close(fd);
+		sink_unref(s);
+		later(&big, way == 2 ? 21 : 19);
+		fx_heal();
+		assert_int_equal(remove(fx_path("big")), 0);
+	}
+}
+
+/* A sector that cannot be read is sent again. */
+static void unreadable(void **state)
+{
+	struct sink_run runs[SINK_RUNS];
+	struct sink *s = offer_sink(root, &big);
+	struct sink_look look;
+	unsigned n;
+
+	(void)state;
+	earlier(&big, 0, 3);
+	assert_int_equal(sink_look(s, &look, NULL), 0);
+	free(look.claimed);
+	fx_fail_nth(2, EIO); /* the journal, the first block */
+	assert_int_equal(sink_verify_next(s, runs, &n, NULL), 0);
+	assert_int_equal(n, 2);
+	assert_false(runs[0].good);
+	assert_int_equal(runs[0].n, 1);
+	assert_true(runs[1].good);
+	assert_int_equal(runs[1].n, 2);
+	sink_unref(s);
+}
+
+static void begins_anew(void **state)
+{
+	struct offer other = big;
+	uint8_t raw[2000];
+	long n;
+
+	(void)state;
+	earlier(&big, 0, 9);
+	other.version = 2;
+	assert_string_equal(told(&other, SINK_NOTHING), "the source has changed since: it begins anew");
+	later(&other, 0);
+	assert_int_equal(remove(fx_path("big")), 0);
+	earlier(&big, 0, 9);
+	n = fx_read(own(PART_JOURNAL_SUFFIX), raw, sizeof raw);
+	raw[20] ^= 1;
+	assert_int_equal(truncate(fx_path(own(PART_JOURNAL_SUFFIX)), 0), 0);
+	fx_write(own(PART_JOURNAL_SUFFIX), raw, (size_t)n);
+	assert_string_equal(told(&big, SINK_NOTHING), "its journal is damaged: it begins anew");
+	later(&big, 0);
+	/* Neither one: no journal is kept, and what lies there goes. */
+	assert_int_equal(remove(fx_path("big")), 0);
+	earlier(&big, 0, 9);
+	other.version = 0;
+	assert_null(told(&other, SINK_NOTHING));
+	later(&other, 0);
+	/* A part without a journal. */
+	assert_int_equal(remove(fx_path("big")), 0);
+	earlier(&big, 0, 9);
+	assert_int_equal(remove(fx_path(own(PART_JOURNAL_SUFFIX))), 0);
+	assert_null(told(&big, SINK_NOTHING));
+	later(&big, 0);
+}
+
+/* Killed between getting its mode and its name. */
+static void final_mode(void **state)
+{
+	struct sink *s;
+	struct stat st;
+
+	(void)state;
+	earlier(&big, 0, 9);
+	assert_int_equal(chmod(fx_path(own(PART_SUFFIX)), 0444), 0);
+	s = offer_sink(root, &big);
+	{
+		struct sink_look look;
+
+		fx_fail_nth(2, EACCES); /* as it is for who is not root */
+		if (!fx_is_root())
+			fx_heal();
+		assert_int_equal(sink_look(s, &look, NULL), 0);
+		assert_int_equal(look.found, SINK_PART);
+		free(look.claimed);
+	}
+	assert_int_equal(stat(fx_path(own(PART_SUFFIX)), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	sink_unref(s);
+	later(&big, 9);
+}
+
+static void busy(void **state)
+{
+	struct sink *a = offer_sink(root, &big), *b = offer_sink(root, &big);
+	uint64_t dev[2], ino[2];
+	struct sink_look look;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_false(sink_part_id(a, &dev[0], &ino[0]));
+	assert_int_equal(offer_write(a, &big, 4, NULL), 0);
+	assert_int_equal(sink_look(b, &look, &e), PTCP_EIO);
+	assert_int_equal(e.sys, EWOULDBLOCK);
+	assert_true(sink_part_id(a, &dev[0], &ino[0]));
+	assert_true(sink_part_id(b, &dev[1], &ino[1]));
+	assert_true(dev[0] == dev[1] && ino[0] == ino[1]);
+	sink_unref(a); /* the old session has been ended */
+	assert_int_equal(sink_look(b, &look, &e), 0);
+	assert_int_equal(look.found, SINK_PART);
+	assert_int_equal(look.n_claimed, 1);
+	free(look.claimed);
+	sink_unref(b);
+}
+
+static void planted_part(void **state)
+{
+	(void)state;
+	earlier(&big, 0, 9);
+	assert_int_equal(link(fx_path(own(PART_SUFFIX)), fx_path("second")), 0);
+	assert_null(told(&big, SINK_NOTHING));
+	assert_true(fx_exists("second"));
+	assert_int_equal(remove(fx_path("second")), 0);
+	if (fx_is_root()) {
+		assert_int_equal(chown(fx_path(own(PART_SUFFIX)), 12345, 12345), 0);
+		assert_null(told(&big, SINK_NOTHING));
+	}
+	later(&big, fx_is_root() ? 0 : 9);
+}
+
+/* Written, verified and completed at the same time. */
+static struct { struct sink *s; atomic_int next; } shared;
+
+static void *write_odd(void *arg)
+{
+	int i;
+
+	(void)arg;
+	while ((i = atomic_fetch_add(&shared.next, 2)) < 21)
+		if (offer_write(shared.s, &big, (uint32_t)i, NULL) != 0)
+			return "write failed";
+	return NULL;
+}
+
+static void side_by_side(void **state)
+{
+	bool have[OFFER_BLOCKS], same;
+	pthread_t t[2];
+	struct sink *s;
+	int round, i;
+	void *bad;
+
+	(void)state;
+	for (round = 0; round < 50; round++) {
+		s = offer_sink(root, &big);
+		for (i = 0; i < 21; i += 2)
+			assert_int_equal(offer_write(s, &big, (uint32_t)i, NULL), 0);
+		sink_unref(s);
+		shared.s = offer_sink(root, &big);
+		atomic_store(&shared.next, 1);
+		{
+			struct sink_run runs[SINK_RUNS];
+			struct sink_look look;
+			unsigned n;
+
+			assert_int_equal(sink_look(shared.s, &look, NULL), 0);
+			for (i = 0; i < 2; i++)
+				assert_int_equal(pthread_create(&t[i], NULL, write_odd, NULL), 0);
+			assert_int_equal(sink_verify_next(shared.s, runs, &n, NULL), 0);
+			assert_int_equal(n, 11);
+			for (i = 0; i < 11; i++)
+				assert_true(runs[i].good);
+			free(look.claimed);
+		}
+		assert_int_equal(sink_sync(shared.s, NULL), 0);
+		for (i = 0; i < 2; i++) {
+			pthread_join(t[i], &bad);
+			assert_null(bad);
+		}
+		sink_keep(shared.s);
+		sink_unref(shared.s);
+		s = offer_sink(root, &big);
+		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 21);
+		assert_int_equal(sink_commit(s, NULL), 0);
+		sink_unref(s);
+		offer_holds("big", &big);
+		assert_int_equal(remove(fx_path("big")), 0);
+	}
+}
+
+static void same(void **state)
+{
+	const struct offer small = { "big", 100, 1, false }, empty = { "big", 0, 1, false };
+	const struct offer *all[] = { &big, &sparse, &small, &empty };
+	bool have[OFFER_BLOCKS], it_is;
+	struct sink_look look;
+	struct digest sum;
+	struct ptcp_err e;
+	struct sink *s;
+	size_t i;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		later(all[i], 0);
+		s = offer_sink(root, all[i]);
+		assert_int_equal(offer_resume(s, all[i], have, &it_is, NULL), 0);
+		assert_true(it_is);
+		sink_unref(s);
+		assert_int_equal(fx_count(""), 1);
+		assert_int_equal(remove(fx_path("big")), 0);
+	}
+	later(&big, 0);
+	/* Same size and time, other content. */
+	fd = open(fx_path("big"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "!", 1, 100000), 1);
+	assert_int_equal(futimens(fd, (struct timespec[2]){ { 1001, 5 }, { 1001, 5 } }), 0);
+	s = offer_sink(root, &big);
+	assert_int_equal(offer_resume(s, &big, have, &it_is, NULL), 0);
+	assert_false(it_is);
+	sink_unref(s);
+	later(&big, 0);
+	/* Changed or replaced while it is read. */
+	for (i = 0; i < 2; i++) {
+		s = offer_sink(root, &big);
+		assert_int_equal(sink_look(s, &look, NULL), 0);
+		assert_int_equal(look.found, SINK_SAME);
+		if (i == 0) {
+			close(fd);
+			fd = open(fx_path("big"), O_RDWR | O_CLOEXEC);
+			assert_int_equal(pwrite(fd, "?", 1, 100000), 1);
+		} else {
+			assert_int_equal(remove(fx_path("big")), 0);
+		}
+		assert_int_equal(sink_same_next(s, &sum, &e), PTCP_ECHANGED);
+		sink_unref(s);
+		if (i == 0) {
+			assert_int_equal(remove(fx_path("big")), 0);
+			later(&big, 0);
+		}
+	}
+	close(fd);
+	/* Another time, another size, no file. */
+	assert_int_equal(mkfifo(fx_path("big"), 0600), 0);
+	assert_null(told(&big, SINK_NOTHING));
+	assert_int_equal(remove(fx_path("big")), 0);
+	fx_text("big", "old");
+	assert_null(told(&big, SINK_NOTHING));
+}
+
+/* The end came between the renaming and the removal of the journal. */
+static void stale_journal(void **state)
+{
+	uint8_t raw[2000];
+	long n;
+
+	(void)state;
+	earlier(&big, 0, 21);
+	n = fx_read(own(PART_JOURNAL_SUFFIX), raw, sizeof raw);
+	later(&big, 21);
+	fx_write(own(PART_JOURNAL_SUFFIX), raw, (size_t)n);
+	assert_null(told(&big, SINK_SAME));
+	assert_int_equal(fx_count(""), 1);
+	/* Not looked at, it makes way. */
+	fx_write(own(PART_JOURNAL_SUFFIX), raw, (size_t)n);
+	{
+		struct sink *s = offer_sink(root, &big);
+		bool none[OFFER_BLOCKS] = { false };
+
+		assert_int_equal(offer_rest(s, &big, none, NULL), 0);
+		assert_int_equal(sink_commit(s, NULL), 0);
+		sink_unref(s);
+	}
+	assert_int_equal(fx_count(""), 1);
+}
+
+static void kept_or_not(void **state)
+{
+	struct offer unknown = big;
+	struct sink *s;
+	int i;
+
+	(void)state;
+	unknown.version = 0;
+	for (i = 0; i < 4; i++) {
+		s = offer_sink(root, i == 2 ? &unknown : &big);
+		if (i != 3)
+			assert_int_equal(offer_write(s, &big, 7, NULL), 0);
+		if (i == 0)
+			sink_discard(s);
+		else
+			sink_keep(s);
+		assert_int_equal(sink_open_count(), 0);
+		assert_int_equal(fx_count(""), i == 1 ? 2 : 0);
+		assert_int_equal(offer_write(s, &big, 8, NULL), PTCP_ECANCELED);
+		sink_unref(s);
+		if (i == 1) { /* what is found is kept, too, though nothing was added */
+			s = offer_sink(root, &big);
+			{
+				struct sink_look look;
+
+				assert_int_equal(sink_look(s, &look, NULL), 0);
+				free(look.claimed);
+			}
+			assert_false(sink_give_up(s));
+			sink_keep(s);
+			sink_unref(s);
+			later(&big, 1);
+			assert_int_equal(remove(fx_path("big")), 0);
+		}
+	}
+}
+
+/* No journal for one block, nor a call more than before. */
+static void small(void **state)
+{
+	const struct offer one = { "big", OFFER_BLOCK, 1, false };
+	struct sink *s;
+	int calls;
+
+	(void)state;
+	s = offer_sink(root, &one);
+	assert_false(sink_has_journal(s));
+	fx_heal();
+	assert_int_equal(offer_write(s, &one, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	calls = fx_calls();
+	sink_unref(s);
+	assert_int_equal(calls, 11); /* open lock stat write mode times dup close look rename close */
+	offer_holds("big", &one);
+	/* The journal of what was a larger file goes when its part does. */
+	earlier(&big, 0, 4);
+	s = offer_sink(root, &one);
+	assert_int_equal(offer_write(s, &one, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(fx_count(""), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		resume_test(goes_on), resume_test(many_records), resume_test(superseded),
+		resume_test(holes), resume_test(lies), resume_test(unreadable),
+		resume_test(begins_anew), resume_test(final_mode), resume_test(busy),
+		resume_test(planted_part), resume_test(side_by_side), resume_test(same),
+		resume_test(stale_journal), resume_test(kept_or_not), resume_test(small),
+	};
+	return cmocka_run_group_tests_name("store/resume", tests, NULL, NULL);
+}
