@@ -32,7 +32,7 @@ static bool is_harmless(const char *name, const char *bad)
 	const char *p;
 
 	for (p = name; *p != '\0'; p++)
-		if ((*p >= 0 && *p <= ' ') || *p == 0x7f || strchr(bad, *p) != NULL)
+		if (*p <= ' ' || *p > '~' || strchr(bad, *p) != NULL) /* nor what is no ASCII */
 			return false;
 	return name[0] != '-';
 }

@@ -63,6 +63,8 @@ static void targets(void **state)
 		{ "u@-oProxyCommand=x:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "-l@h:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "a b@h:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
+		{ "u@h\xc2\x9b:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
+		{ "\xff@h:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "a\nb@h:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "$(id)@h:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "u@h;id:y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
