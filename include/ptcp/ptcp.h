@@ -185,10 +185,10 @@ struct ptcp_transfer;
 
 /* Send local paths to `dest`, or receive `srcs` into the local path `dest`. Remote:
  * "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
- * bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through ssh, which is
- * started as a process: its messages go to this one's standard error, and libuv handles SIGCHLD then (it waits for
- * that process only). Where things land is as with cp -r: inside dest when that is a
- * directory, ends with a slash or there are several sources, else the single source becomes dest;
+ * bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through
+ * ssh, which is started as a process: its messages go to this one's standard error, and libuv handles
+ * SIGCHLD then (it waits for that process only). Where things land is as with cp -r: inside dest when
+ * that is a directory, ends with a slash or there are several sources, else the single source becomes dest;
  * a slash at the end of a source directory means its contents. All remote sources must
  * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (third
  * party) that are yet to come. Copies everything; connects nowhere. */
@@ -253,9 +253,10 @@ struct ptcp_server_opts {
 	ptcp_log_fn *log;
 	enum ptcp_log_level log_level;
 	void *arg;
-	/* The far side of a transfer through ssh, whose pipes `in` and `out` (0 and 1) are. It listens once the client
-	 * has said there who it is, admits nobody else, serves one session with any path of this user's, and ends with it, with
-	 * `in`, or when nobody comes for a minute. Its identity is made for it. listen and root are not used. */
+	/* The far side of a transfer through ssh, whose pipes `in` and `out` (0 and 1) are. It listens once
+	 * the client has said there who it is, admits nobody else, serves one session with any path of this
+	 * user's, and ends with it, with `in`, or when nobody comes for a minute. Its identity is made for it.
+	 * listen and root are not used. */
 	bool one_time;
 	int in, out;
 };

@@ -43,8 +43,8 @@ static void say_why(const struct far *f, struct ptcp_err *e)
 		    "/PATH/ptcp)", f->name, text_escape(shown, sizeof shown, ptcp),
 		    f->status == 127 ? "not found" : "cannot be run");
 	else if (f->noise_bytes > 0)
-		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\" (may this user run commands through ssh?)",
-		    f->name, f->noise);
+		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\" (may this user run commands "
+		    "through ssh?)", f->name, f->noise);
 	else
 		err_set(e, PTCP_ECONNECT, "%s: the ptcp there did not answer, it ended with status %d (it may be too "
 		    "old: update it, or name another with --remote-ptcp)", f->name, f->status);
@@ -86,8 +86,8 @@ static void on_noise(struct far *f, const char *line)
 	f->noise_bytes += strlen(line) + 1;
 	if (f->noise_bytes <= NOISE_BYTES)
 		return;
-	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but much else, from \"%s\" on (its shell should print "
-	    "nothing for commands: \"ssh %s true\")", f->name, f->noise, f->name);
+	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but much else, from \"%s\" on (its shell "
+	    "should print nothing for commands: \"ssh %s true\")", f->name, f->noise, f->name);
 	far_fail(f, &why);
 }
 
@@ -134,8 +134,8 @@ static void on_closed(void *arg, bool broken)
 		look_whether_over(f);
 		return;
 	}
-	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but a line without end%s%s%s (its shell should print "
-	    "nothing for commands: \"ssh %s true\")", f->name, f->noise_bytes > 0 ? ", after \"" : "", f->noise,
+	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but a line without end%s%s%s (its shell should "
+	    "print nothing for commands: \"ssh %s true\")", f->name, f->noise_bytes > 0 ? ", after \"" : "", f->noise,
 	    f->noise_bytes > 0 ? "\"" : "", f->name);
 	far_fail(f, &why);
 }

@@ -1,6 +1,6 @@
 /* The other side of a transfer through ssh, from here: started there, asked who and where it is, and
- * connected to: directly, else from there to here, else through ssh itself. Who it is, is known from ssh; so a
- * wrong address does no harm. Control thread. */
+ * connected to: directly, else from there to here, else through ssh itself. Who it is, is known from
+ * ssh; so a wrong address does no harm. Control thread. */
 #ifndef LIB_FAR_H
 #define LIB_FAR_H
 

@@ -60,18 +60,23 @@ bool greet_is_meant(const char *line)
 	return strncmp(line, GREET_WORD, n) == 0 && (line[n] == ' ' || line[n] == '\0');
 }
 
-/* The words after version and all, `n` of them. */
+static int malformed(struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+}
+
+/* The words of a greeting, `n` of them or more. */
 static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_err *e)
 {
 	unsigned version;
 
 	split(w, line);
 	if (!greet_is_meant(line) || w->n < 2 || !number(&version, w->at[1]))
-		return err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+		return malformed(e);
 	if (version != GREET_VERSION)
 		return err_set(e, PTCP_EPROTO, "its ptcp speaks version %u of the start through ssh, this one version %d "
 		    "(update the older of the two)", version, GREET_VERSION);
-	return w->n >= n ? 0 : err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+	return w->n >= n ? 0 : malformed(e);
 }
 
 int greet_hello_parse(struct greet_hello *out, const char *line, struct ptcp_err *e)
@@ -82,7 +87,7 @@ int greet_hello_parse(struct greet_hello *out, const char *line, struct ptcp_err
 	if ((r = open_line(&w, line, 4, e)) < 0)
 		return r;
 	if (!identity_fingerprint_ok(w.at[2]) || !number(&out->port, w.at[3]))
-		return err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+		return malformed(e);
 	strcpy(out->fingerprint, w.at[2]);
 	return 0;
 }
@@ -96,7 +101,7 @@ int greet_answer_parse(struct greet_answer *out, const char *line, struct ptcp_e
 		return r;
 	if (!identity_fingerprint_ok(w.at[3]) || !number(&out->port, w.at[4]) || out->port == 0 ||
 	    (strcmp(w.at[5], "-") != 0 && !greet_address_ok(w.at[5])))
-		return err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+		return malformed(e);
 	snprintf(out->software, sizeof out->software, "%s", w.at[2]);
 	strcpy(out->fingerprint, w.at[3]);
 	snprintf(out->address, sizeof out->address, "%s", strcmp(w.at[5], "-") != 0 ? w.at[5] : "");

@@ -297,7 +297,8 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 {
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct session_opts so = {
-		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software, .timeout_ns = o->timeout_ns,
+		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
+		.timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams, .ops = &session_ops,
 		.log = &o->host->log
 	};

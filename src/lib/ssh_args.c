@@ -9,8 +9,8 @@
 /* Room for ours behind the words. */
 #define OURS_MAX 16
 
-/* Takes the next word of *p out of quotes, in place, behind *to; NULL when there is none. *ok false: a quote is left
- * open. */
+/* Takes the next word of *p out of quotes, behind *to; NULL when there is none. *ok false: a quote is
+ * left open. */
 static char *next_word(const char **p, char **to, bool *ok)
 {
 	const char *s = *p + strspn(*p, " \t\n");

@@ -14,7 +14,8 @@ struct ssh_args {
 };
 
 /* Starts `remote` there (a command of the far shell), or with `remote` NULL asks ssh what it makes of the
- * host (-G). `command`: its words, quoted with ' or " or \ where they have blanks; "" or NULL: ssh. PTCP_EUSAGE. */
+ * host (-G). `command`: its words, quoted with ' or " or \ where they have blanks; "" or NULL: ssh.
+ * PTCP_EUSAGE. */
 int ssh_args(struct ssh_args *out, const char *command, const struct target *t, int family,
     const char *remote, struct ptcp_err *e);
 

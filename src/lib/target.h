@@ -20,8 +20,9 @@ struct target {
  *   [USER@]HOST:PATH                 through ssh; the path is taken as it is
  *   ssh://[USER@]HOST[:PORT]/PATH    the same, the path absolute (/~/x: below the home) and %-decoded
  *
- * An IPv6 address is in brackets. A local path with a colon before its first slash is written with a slash in front, as
- * for scp: ./a:b. User and host are none that ssh could take for an option or a shell for more than a word. */
+ * An IPv6 address is in brackets. A local path with a colon before its first slash is written with a
+ * slash in front, as for scp: ./a:b. User and host are none that ssh could take for an option or a shell
+ * for more than a word. */
 int target_parse(struct target *out, const char *text, struct ptcp_err *e);
 
 /* "HOST:PORT", or "USER@HOST" of one through ssh: how it is called in sentences and known_hosts. */

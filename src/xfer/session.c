@@ -223,7 +223,6 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
 	struct wire_open o = s->open;
-	unsigned i;
 	uint8_t *p;
 	int r;
 
@@ -238,8 +237,7 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 		    "open a port to it)");
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
-	for (i = 0; i < h.n_abilities; i++)
-		s->peer_links |= h.abilities[i] == WIRE_ABLE_HARDLINK;
+	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;
