@@ -270,7 +270,7 @@ static void on_idle(void *arg, struct stream *s)
 }
 
 static const struct stream_ops stream_ops = {
-	sending_sent, on_idle, receiving_received, on_lost, on_gone
+	sending_sent, on_idle, receiving_received, receiving_held, on_lost, on_gone
 };
 
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)

@@ -120,6 +120,7 @@ struct mono receiving_deadline(const struct party *p);
 bool receiving_idle(const struct party *p); /* nothing waits for or is on an I/O thread */
 enum wire_busy receiving_busy(const struct party *p);
 extern const struct rcv_ops receiving_rcv_ops;
+bool receiving_held(void *arg, uint64_t dev, uint64_t ino);
 void receiving_received(void *arg, struct stream *s, struct stream_news *news);
 
 #endif

@@ -253,6 +253,13 @@ void receiving_warn(struct party *p, const struct item *t, const char *text)
 	p->o.ops->warning(p->o.arg, path, text);
 }
 
+bool receiving_held(void *arg, uint64_t dev, uint64_t ino)
+{
+	struct party *p = arg;
+
+	return !p->over && p->o.ops->contended != NULL && p->o.ops->contended(p->o.arg, p, dev, ino);
+}
+
 static void looked(struct party *p, struct item *t)
 {
 	struct rcv *rcv = session_rcv(p->session);

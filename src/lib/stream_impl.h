@@ -8,6 +8,15 @@
 
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
 
+/* The part that the block goes into is held by another session, */
+enum held {
+	HELD_NO,
+	HELD_ASKED,  /* the control thread is looking whose */
+	HELD_YIELDS, /* which is being ended */
+	HELD_ALIEN,  /* which is none of this client's, or was until now: one more try */
+	HELD_LAST
+};
+
 struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's */
@@ -40,8 +49,12 @@ struct stream {
 	struct msg write_done;
 	struct ptcp_err write_why;
 	int write_result;
-	struct timer *starved;           /* waits for descriptors */
+	struct timer *starved;           /* waits for descriptors, or for another session's end */
 	struct mono starving_since;
+	enum held held;
+	struct msg ask_held;
+	uint64_t held_dev, held_ino;
+	bool asking_held, held_yields;   /* ask_held is on its way; the answer */
 	struct news_msg *news;           /* being gathered */
 };
 

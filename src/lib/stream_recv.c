@@ -1,5 +1,6 @@
 /* The receiving half of a stream, on its worker: a block is gathered in memory, verified, and only
  * then written to its file: what does not verify never touches one. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,11 +116,62 @@ static bool starve(struct stream *s)
 	return true;
 }
 
+static void on_held_answer(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, ask_held);
+
+	s->asking_held = false;
+	if (s->held == HELD_ASKED)
+		s->held = s->held_yields ? HELD_YIELDS : HELD_ALIEN;
+	stream_io_done(s);
+}
+
+/* On the control thread. */
+static void ask_held(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, ask_held);
+
+	s->held_yields = s->o.ops->held(s->o.arg, s->held_dev, s->held_ino);
+	m->run = on_held_answer;
+	loop_post(s->loop, m);
+}
+
+/* Whether to try again; as after a connection that died without a word, whose session still has what it
+ * was receiving. */
+static bool wait_for_holder(struct stream *s)
+{
+	switch (s->held) {
+	case HELD_NO:
+		if (s->asking_held) /* about one before this */
+			return starve(s);
+		if (!sink_part_id(s->sink, &s->held_dev, &s->held_ino))
+			return false;
+		s->asking_held = true;
+		s->held = HELD_ASKED;
+		s->n_io++;
+		atomic_fetch_add(&s->on_disk, 1);
+		s->ask_held.run = ask_held;
+		loop_post(s->o.host->control, &s->ask_held);
+		return starve(s);
+	case HELD_ASKED:
+	case HELD_YIELDS:
+		return starve(s);
+	case HELD_ALIEN:
+		s->held = HELD_LAST;
+		return starve(s);
+	case HELD_LAST:
+		break;
+	}
+	return false;
+}
+
 /* 1: done with the block, 0: it waits. */
 static bool settle(struct stream *s, int result, const struct ptcp_err *why)
 {
 	struct ptcp_err none_left;
 
+	if (result < 0 && why->sys == EWOULDBLOCK && !s->stopping && wait_for_holder(s))
+		return false;
 	if (result == STORE_AGAIN) {
 		if (!s->stopping && starve(s))
 			return false;
@@ -128,6 +180,7 @@ static bool settle(struct stream *s, int result, const struct ptcp_err *why)
 		why = &none_left;
 	}
 	s->starving_since.ns = 0;
+	s->held = HELD_NO;
 	block_written(s, result, why);
 	return true;
 }

@@ -6,11 +6,11 @@
 #   LONG     set for the long form
 #   RUNS     how many, instead of the form's number
 #   WORKERS  how many at a time (4: they wait more than they compute)
-#   RESUME   ms of data that a kill may cost, the journal's interval; switches on what can hold only since
-#            cut-off transfers are resumed; empty switches that off
+#   COST     ms of data that a kill may cost beside what is in flight (1500): small files that wait to be
+#            completed together, and a journal's records
 
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
-: "${LONG=}" "${SEED:=1}" "${WORKERS:=4}" "${RESUME=1000}"
+: "${LONG=}" "${SEED:=1}" "${WORKERS:=4}" "${COST:=1500}"
 
 chaos=$BUILD/tests/campaign/chaos
 payloads=$tmp/payloads
