@@ -48,21 +48,40 @@ static bool tell(struct lines *ls)
 	return true;
 }
 
+/* The other end of a socket pair that went with something unread is told first (ECONNRESET, once), and
+ * only then what it had written. */
+static ssize_t receive(struct lines *ls)
+{
+	bool told = false;
+	ssize_t n;
+
+	do
+		n = recv(ls->fd, ls->buf + ls->n, sizeof ls->buf - ls->n, 0);
+	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !told && (told = true))));
+	return n;
+}
+
 static void on_readable(uv_poll_t *p, int status, int events)
 {
 	struct lines *ls = p->data;
 	ssize_t n;
 
 	(void)events;
-	n = status < 0 ? 0 : recv(ls->fd, ls->buf + ls->n, sizeof ls->buf - ls->n, 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n > 0)
-		ls->n += (size_t)n;
-	while (tell(ls))
-		; /* it may go meanwhile; its memory stays until the loop comes round */
-	if (!ls->gone && (n <= 0 || ls->n == sizeof ls->buf))
-		end(ls, n > 0);
+	do {
+		n = receive(ls);
+		if (n < 0 && errno == EAGAIN && status == 0)
+			return;
+		if (n > 0)
+			ls->n += (size_t)n;
+		while (tell(ls))
+			; /* it may go meanwhile; its memory stays until the loop comes round */
+		if (ls->gone)
+			return;
+		if (n <= 0 || ls->n == sizeof ls->buf) {
+			end(ls, n > 0);
+			return;
+		}
+	} while (status < 0); /* libuv has seen an error and watches no more */
 }
 
 int lines_new(struct lines **out, struct loop *l, int fd, const struct lines_ops *ops, void *arg,

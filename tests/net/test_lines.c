@@ -106,6 +106,21 @@ static void too_long(void **state)
 	end();
 }
 
+/* Who ends without having read what it was sent is heard nevertheless. */
+static void the_last_line(void **state)
+{
+	(void)state;
+	begin();
+	assert_true(lines_say(fx.lines, "unread"));
+	assert_int_equal(write(fx.peer, "one\nwhy\n", 8), 8);
+	close(fx.peer);
+	fx.peer = dup(0);
+	nf_run_for(fx.loop, 20);
+	assert_string_equal(fx.got, "one|why|");
+	assert_true(fx.closed && !fx.broken);
+	end();
+}
+
 static void free_within(void **state)
 {
 	(void)state;
@@ -137,6 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		nf_test(in_and_out),
 		nf_test(too_long),
+		nf_test(the_last_line),
 		nf_test(free_within),
 		nf_test(take_over),
 	};
