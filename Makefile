@@ -32,9 +32,10 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 	receiver_parts receiver_frames session
 store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
-lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending sending_jobs links receiving \
-	receiving_entries readback client_new client_connect client_work client guest served server
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen child lines bridge
+lib_SRC   := opts target keys host intake stream stream_send stream_recv mux party joining sending sending_jobs links receiving \
+	receiving_entries readback ssh_args far far_ways client_new client_connect client_work client guest home \
+	served greet one_time server
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
@@ -55,18 +56,18 @@ core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock dial listen tls chan
+net_TESTS   := loop identity trust sock dial listen tls chan child lines bridge
 store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
-lib_TESTS   := api links
+lib_TESTS   := api target mux links
 cli_TESTS   := options output command cmd_plan
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
-	tests/e2e/test_resume tests/e2e/test_failures \
-	tests/e2e/test_disk tests/e2e/test_demo tests/e2e/test_plan tests/hostile/test_hostile \
+	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
+	tests/e2e/test_ssh tests/e2e/test_plan tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos

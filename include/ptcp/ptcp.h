@@ -174,6 +174,10 @@ struct ptcp_transfer_opts {
 	bool no_resume;             /* begin every file anew */
 	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
 	bool dry_run;               /* tell what would be transferred, and change nothing */
+	/* through ssh: */
+	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
+	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
+	unsigned remote_port;       /* it listens on there; 0: any */
 };
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
@@ -181,11 +185,13 @@ struct ptcp_transfer;
 
 /* Send local paths to `dest`, or receive `srcs` into the local path `dest`. Remote:
  * "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
- * bracketed IPv6 address. Where things land is as with cp -r: inside dest when that is a
- * directory, ends with a slash or there are several sources, else the single source becomes dest;
+ * bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through
+ * ssh, which is started as a process: its messages go to this one's standard error, and libuv handles
+ * SIGCHLD then (it waits for that process only). Where things land is as with cp -r: inside dest when
+ * that is a directory, ends with a slash or there are several sources, else the single source becomes dest;
  * a slash at the end of a source directory means its contents. All remote sources must
- * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (through
- * ssh, third party) that are yet to come. Copies everything; connects nowhere. */
+ * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (third
+ * party) that are yet to come. Copies everything; connects nowhere. */
 PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
@@ -247,6 +253,12 @@ struct ptcp_server_opts {
 	ptcp_log_fn *log;
 	enum ptcp_log_level log_level;
 	void *arg;
+	/* The far side of a transfer through ssh, whose pipes `in` and `out` (0 and 1) are. It listens once
+	 * the client has said there who it is, admits nobody else, serves one session with any path of this
+	 * user's, and ends with it, with `in`, or when nobody comes for a minute. Its identity is made for it.
+	 * listen and root are not used. */
+	bool one_time;
+	int in, out;
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

@@ -1,3 +1,4 @@
+#include <stddef.h>
 #include <string.h>
 
 #include "cli/exit.h"
@@ -30,6 +31,8 @@ static const struct opt own_options[] = {
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
 	    offsetof(struct serve_args, root) },
 	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", set_ciphers, 0 },
+	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
+	    offsetof(struct serve_args, one_time) },
 	{ "relay-to", 0, "HOST[:PORT]", NULL, NULL, 0 },
 	{ "config", 0, "FILE", NULL, NULL, 0 },
 	{ "metrics", 0, "FILE", NULL, NULL, 0 },
@@ -65,20 +68,23 @@ static int serve(const struct serve_args *a, struct ptcp_err *e)
 {
 	struct ptcp_server_opts o;
 	struct ptcp_server *s = NULL;
-	int level = talk_level(&a->talk, PTCP_LOG_WARN), r;
+	/* What a client hears from the session need not come to its terminal through ssh as well. */
+	int level = talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN), r;
 
 	ptcp_server_opts_init(&o);
 	o.listen = a->listen;
 	o.root = a->root;
 	o.ciphers = a->ciphers;
+	o.one_time = a->one_time;
 	o.log = talk_log;
 	o.log_level = (enum ptcp_log_level)level;
 	process_catch(EXIT_DONE, NULL);
 	if ((r = ptcp_server_new(&s, &o, e)) < 0)
 		return r;
 	process_set_stop(stop, s);
-	output_listening(a->talk.json, ptcp_server_address(s), ptcp_server_port(s),
-	    ptcp_server_fingerprint(s));
+	if (!a->one_time) /* else it says so to its client */
+		output_listening(a->talk.json, ptcp_server_address(s), ptcp_server_port(s),
+		    ptcp_server_fingerprint(s));
 	r = ptcp_server_run(s, e);
 	process_set_stop(NULL, NULL);
 	ptcp_server_free(s);

@@ -14,9 +14,9 @@ static int cmd_help(const struct command *c, int argc, char **argv);
 static const struct command commands[] = {
 	{ "serve", "[options]", "serve files on one port, to authorised clients",
 	    cmd_serve, serve_options },
-	{ "send", "[options] SRC... DEST", "send files and directories to a server",
+	{ "send", "[options] SRC... DEST", "send files and directories to another host",
 	    cmd_send, transfer_options },
-	{ "recv", "[options] SRC... DEST", "receive files and directories from a server",
+	{ "recv", "[options] SRC... DEST", "receive files and directories from another host",
 	    cmd_recv, transfer_options },
 	{ "key", "show | generate | authorize FINGERPRINT [options] | revoke FINGERPRINT",
 	    "this host's identity, and who may connect", cmd_key, key_options },

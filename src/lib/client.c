@@ -57,7 +57,8 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	t->host.log = (struct log){ NULL, t->o.arg, (enum log_level)t->o.log_level };
 	if (t->o.log != NULL)
 		t->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))t->o.log;
-	if ((r = host_init(&t->host, t->loop, t->config_dir, workers, ciphers, 0, e)) < 0)
+	if ((r = host_init(&t->host, t->loop, t->config_dir, workers, ciphers, t->target.ssh ? ciphers : 0,
+	    e)) < 0)
 		return r;
 	t->running = true;
 	loop_reset(t->loop);

@@ -1,4 +1,5 @@
 /* The way to the other side: connects, checks who answers, and lets a party begin. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -79,7 +80,8 @@ static uint8_t sync_wanted(enum ptcp_fsync f)
 	return wire[f];
 }
 
-static int start_party(struct ptcp_transfer *t, struct ptcp_err *e)
+/* On the control connection t->chan, which is taken. `way`: how it came about. */
+static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
@@ -88,9 +90,10 @@ static int start_party(struct ptcp_transfer *t, struct ptcp_err *e)
 		.streams = (uint16_t)(t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT),
 		.paths = { t->paths, t->paths_bytes }
 	};
-	char address[SOCK_HOST_BYTES];
+	char address[SOCK_HOST_BYTES] = "";
 	struct party_opts o = {
-		.host = &t->host, .control = t->chan, .connects = true, .address = address,
+		.host = &t->host, .control = t->chan, .connects = way == FAR_DIRECT,
+		.one_channel = way == FAR_PIPE, .address = address,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = client_timeout_ns(t), .ops = &client_party_ops, .arg = t
@@ -98,7 +101,7 @@ static int start_party(struct ptcp_transfer *t, struct ptcp_err *e)
 	int r;
 
 	t->chan = NULL;
-	if ((r = sock_split(t->peer, address, &o.port, t->target.port, e)) < 0) {
+	if (o.connects && (r = sock_split(t->peer, address, &o.port, t->target.port, e)) < 0) {
 		chan_free(o.control);
 		return r;
 	}
@@ -114,7 +117,7 @@ static void on_opened(void *arg)
 	timer_set(t->timer, MONO_NEVER);
 	if (check_host(t, t->fingerprint, &why) < 0) {
 		client_finish(t, &why);
-	} else if (start_party(t, &why) < 0) {
+	} else if (start_party(t, FAR_DIRECT, &why) < 0) {
 		client_finish(t, &why);
 	}
 }
@@ -167,6 +170,54 @@ static void on_timer(void *arg)
 	client_finish(t, &why);
 }
 
+/* ---- Through ssh ---- */
+
+static void on_reached(void *arg, enum far_way way, struct chan *c, const char *address)
+{
+	struct ptcp_transfer *t = arg;
+	char text[2 * sizeof t->known_as + 200];
+	struct ptcp_err why;
+
+	t->chan = c;
+	strcpy(t->fingerprint, chan_fingerprint(c));
+	snprintf(t->peer, sizeof t->peer, "%s", address);
+	if (way == FAR_PIPE) {
+		snprintf(text, sizeof text, "%s: no TCP connection could be made to it, nor from it to here: all goes "
+		    "through ssh, which is slower (open a port there to this host, and name it with --remote-port)",
+		    t->known_as);
+		client_warn(t, text);
+	}
+	if (start_party(t, way, &why) < 0)
+		client_finish(t, &why);
+}
+
+static void on_far_failed(void *arg, const struct ptcp_err *why)
+{
+	struct ptcp_transfer *t = arg;
+
+	/* ^C on a terminal ends ssh as well: then that is the reason, and on its way here. */
+	if (!atomic_load(&t->cancelled))
+		client_finish(t, why);
+}
+
+static struct party *party_of(void *arg)
+{
+	struct ptcp_transfer *t = arg;
+
+	return t->party;
+}
+
+static const struct far_ops far_ops = { on_reached, on_far_failed, party_of };
+
+static int connect_through_ssh(struct ptcp_transfer *t, const struct sock_opts *so, struct ptcp_err *e)
+{
+	struct far_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
+		.remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port, .sock = *so,
+		.ops = &far_ops, .arg = t };
+
+	return far_new(&t->far, &o, e);
+}
+
 int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct sock_opts so = { t->o.family, client_timeout_ns(t), t->congestion };
@@ -174,11 +225,15 @@ int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
+	if (t->target.ssh)
+		return connect_through_ssh(t, &so, e);
 	return dial_start(&t->dial, t->loop, t->target.host, t->target.port, &so, on_dialled, t, e);
 }
 
 void client_disconnect(struct ptcp_transfer *t)
 {
+	far_free(t->far);
+	t->far = NULL;
 	dial_cancel(t->dial);
 	t->dial = NULL;
 	chan_free(t->chan);

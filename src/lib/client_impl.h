@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/filter.h"
+#include "lib/far.h"
 #include "lib/party.h"
 #include "lib/target.h"
 #include "net/dial.h"
@@ -23,7 +24,8 @@ struct ptcp_transfer {
 	struct filter *filter;          /* NULL: no rules */
 	char *config_dir, *congestion;
 	struct target target;           /* the other side, without paths */
-	char known_as[SOCK_HOST_BYTES + 10];
+	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
+	char *ssh, *remote_ptcp;
 	uint8_t *paths;                 /* encoded, for OPEN */
 	size_t paths_bytes;
 	uint16_t n_paths;
@@ -32,6 +34,7 @@ struct ptcp_transfer {
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
 	atomic_bool cancelled;
+	struct far *far;                /* through ssh; else: */
 	struct dial *dial;
 	struct chan *chan;
 	struct party *party;
@@ -40,7 +43,7 @@ struct ptcp_transfer {
 	bool over, announced;
 	int result;
 	struct ptcp_err why;
-	char peer[SOCK_TEXT_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
+	char peer[TARGET_USER_BYTES + SOCK_HOST_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
 	bool unknown;                   /* the host is not known: ask, then connect again */
 	uint64_t warnings;
 	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
@@ -73,6 +76,7 @@ void client_disconnect(struct ptcp_transfer *t);
 /* ---- client_work.c ---- */
 
 extern const struct party_ops client_party_ops;
+void client_warn(struct ptcp_transfer *t, const char *text);
 void client_show_progress(struct ptcp_transfer *t);
 
 #endif

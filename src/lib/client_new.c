@@ -1,12 +1,10 @@
 /* What a transfer is asked for: options, sources, destination. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/err.h"
 #include "core/text.h"
 #include "lib/client_impl.h"
-#include "store/place.h"
 
 static char **copy_list(const char *const *in, size_t n)
 {
@@ -42,13 +40,15 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
 	    (unsigned)t->o.fsync > PTCP_FSYNC_FILE ||
 	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
-	    (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), address "
-		    "family or way to sync out of range", PTCP_STREAMS_MAX);
+	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
+		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
+		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
-	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL))
+	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
+	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
+	    (t->o.remote_ptcp != NULL && (t->remote_ptcp = strdup(t->o.remote_ptcp)) == NULL))
 		return err_nomem(e);
 	return 0;
 }
@@ -112,7 +112,7 @@ static int remote(struct target *out, const char *text, struct ptcp_err *e)
 	char shown[TEXT_NAME_BYTES];
 	int r = target_parse(out, text, e);
 
-	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not a remote place (write ptcp://HOST/PATH)",
+	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not a remote place (write [USER@]HOST:PATH or ptcp://HOST/PATH)",
 	    text_escape(shown, sizeof shown, text));
 }
 
@@ -143,10 +143,10 @@ static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs,
 			return r;
 		if (i == 0)
 			t->target = each;
-		else if (strcasecmp(each.host, t->target.host) != 0 || each.port != t->target.port)
+		else if (!target_same_host(&each, &t->target))
 			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
 			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
-		if ((r = add_path(t, place_is_contents(each.path) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
+		if ((r = add_path(t, target_is_contents(&each) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -159,6 +159,8 @@ void client_fini(struct ptcp_transfer *t)
 	free_list(t->pins, t->n_pins);
 	free(t->config_dir);
 	free(t->congestion);
+	free(t->ssh);
+	free(t->remote_ptcp);
 	filter_free(t->filter);
 	free(t->paths);
 	free(t);
@@ -206,7 +208,7 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 		r = err_nomem(e);
 		goto out;
 	}
-	sock_join(t->known_as, sizeof t->known_as, t->target.host, t->target.port);
+	target_name(&t->target, t->known_as, sizeof t->known_as);
 	*out = t;
 	return 0;
 out:

@@ -92,6 +92,11 @@ static void on_warning(void *arg, const char *path, const char *text)
 	emit(t, &ev);
 }
 
+void client_warn(struct ptcp_transfer *t, const char *text)
+{
+	on_warning(t, NULL, text);
+}
+
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct ptcp_transfer *t = arg;

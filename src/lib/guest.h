@@ -22,6 +22,7 @@ struct guest_opts {
 	struct host *host;
 	int fd;                /* taken, also on failure */
 	const char *address;   /* copied */
+	bool one_channel;      /* for who asks for a session: this is all there is */
 	struct list *list;     /* it is appended to */
 	uint64_t timeout_ns;   /* for the socket, once it is a stream */
 	const struct guest_ops *ops;

@@ -10,17 +10,18 @@ int host_init(struct host *h, struct loop *control, const char *config, unsigned
     unsigned server_ciphers, struct ptcp_err *e)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct identity id = h->identity;
 	struct log log = h->log;
 	unsigned i;
 	int r;
 
-	*h = (struct host){ .control = control, .log = log };
+	*h = (struct host){ .control = control, .log = log, .identity = id };
 	if (cores > 0 && workers > (unsigned)cores)
 		workers = (unsigned)cores;
 	if (workers > HOST_WORKERS_MAX)
 		workers = HOST_WORKERS_MAX;
 	if ((r = config_dir(h->config_dir, config, e)) < 0 ||
-	    (r = identity_load(&h->identity, h->config_dir, false, e)) < 0 ||
+	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
 	    (r = owners_new(&h->owners, &owner_db_real, e)) < 0 ||

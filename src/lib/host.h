@@ -22,7 +22,7 @@ struct host {
 };
 
 /* `workers`: at most so many worker loops, and at most one a core. `server_ciphers` 0: only a
- * client. On failure nothing is left. */
+ * client. Log and identity may be there already; the identity is then not read. On failure nothing is left. */
 int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e);
 /* Every session must be gone. Zeroed memory is fine. */

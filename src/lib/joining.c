@@ -172,11 +172,25 @@ static void start(struct party *p, unsigned number)
 	}
 }
 
+/* The only stream there will be. */
+static void open_one_channel(struct party *p)
+{
+	struct ptcp_err why;
+	struct chan *c;
+
+	if (mux_open(p->mux, &c, &why) < 0)
+		party_fail(p, &why);
+	else
+		party_add_stream(p, 0, c);
+}
+
 void joining_pump(struct party *p, struct mono now)
 {
 	struct ptcp_err why;
 	unsigned i;
 
+	if (p->o.one_channel && !p->ever_up)
+		open_one_channel(p);
 	if (!p->o.connects)
 		return;
 	for (i = 0; i < p->n_wanted; i++) {
@@ -273,6 +287,8 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 	stream_stop(s);
 	if (p->n_up == 0)
 		p->none_since = mono_now();
+	if (p->o.one_channel && !p->over)
+		party_fail(p, why);
 	if (!p->over) {
 		p->join_why = *why;
 		log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
@@ -280,6 +296,18 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 		try_again_later(p, number);
 	}
 	party_pump(p);
+}
+
+bool party_knows(const struct party *p, struct chan *c, const struct wire_join *j)
+{
+	uint8_t exporter[32], mac[32];
+	struct ptcp_err why;
+
+	return p != NULL && strcmp(chan_fingerprint(c), p->fingerprint) == 0 &&
+	    memcmp(p->id, j->session, sizeof p->id) == 0 &&
+	    chan_export(c, exporter, &why) == 0 &&
+	    tls_join_mac(mac, p->key, exporter, j->session, j->stream) == 0 &&
+	    tls_mac_equal(mac, j->mac) && party_takes_stream(p, j->stream);
 }
 
 bool party_takes_stream(const struct party *p, unsigned number)

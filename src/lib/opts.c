@@ -50,7 +50,7 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 		    1u << PTCP_CIPHER_CHACHA20,
 		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .timeout_s = 30,
-		.log_level = PTCP_LOG_WARN
+		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
 }
 

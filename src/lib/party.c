@@ -79,6 +79,7 @@ static const struct session_ops session_ops = {
 
 /* ---- The control channel ---- */
 
+/* Control frames, and between them the blocks that have no other way. */
 static void flush(struct party *p)
 {
 	struct buf *b = &session_outbox(p->session)->b;
@@ -86,10 +87,34 @@ static void flush(struct party *p)
 
 	if (p->control == NULL)
 		return;
-	while (buf_len(b) > 0 && (n = chan_write(p->control, buf_head(b), buf_len(b))) > 0)
-		buf_consume(b, n);
+	do {
+		if (p->mux != NULL && !mux_is_between(p->mux))
+			continue;
+		while (buf_len(b) > 0 && (n = chan_write(p->control, buf_head(b), buf_len(b))) > 0)
+			buf_consume(b, n);
+		if (buf_len(b) > 0 || p->over)
+			break;
+	} while (p->mux != NULL && mux_output(p->mux, p->control));
 	chan_flush(p->control);
 }
+
+static void on_control(void *arg, const uint8_t *bytes, size_t n)
+{
+	struct party *p = arg;
+
+	session_input(p->session, bytes, n, mono_now());
+}
+
+static void on_pump(void *arg)
+{
+	struct party *p = arg;
+
+	if (p->control != NULL && !p->over && mux_holds(p->mux))
+		mux_input(p->mux, p->control);
+	party_pump(p);
+}
+
+static const struct mux_ops mux_ops = { on_control, on_pump };
 
 static void on_readable(void *arg)
 {
@@ -97,9 +122,14 @@ static void on_readable(void *arg)
 	uint8_t bytes[16384];
 	size_t n, total = 0;
 
-	while (total < 8 * sizeof bytes && (n = chan_read(p->control, bytes, sizeof bytes)) > 0) {
-		total += n;
-		session_input(p->session, bytes, n, mono_now());
+	if (p->mux != NULL && !p->over) {
+		mux_input(p->mux, p->control);
+		session_input(p->session, bytes, 0, mono_now()); /* what blocks bring is heard as well */
+	} else {
+		while (total < 8 * sizeof bytes && (n = chan_read(p->control, bytes, sizeof bytes)) > 0) {
+			total += n;
+			session_input(p->session, bytes, n, mono_now());
+		}
 	}
 	party_pump(p);
 }
@@ -150,7 +180,9 @@ static void wind_up(struct party *p, struct mono now)
 			stream_stop(p->stream[i]);
 	if (p->control != NULL) {
 		flush(p);
-		if (buf_len(&session_outbox(p->session)->b) == 0)
+		chan_pause(p->control, false); /* its end is to be heard */
+		if (buf_len(&session_outbox(p->session)->b) == 0 &&
+		    (p->mux == NULL || mux_is_between(p->mux)))
 			chan_shutdown(p->control);
 		if (now.ns >= p->give_up.ns) {
 			chan_free(p->control);
@@ -182,6 +214,7 @@ void party_free(struct party *p)
 	if (p == NULL)
 		return;
 	chan_free(p->control);
+	mux_free(p->mux);
 	timer_free(p->timer);
 	session_free(p->session);
 	sending_free(p);
@@ -199,6 +232,8 @@ void party_pump(struct party *p)
 		return; /* an operation called back; the outer one goes on */
 	p->pumping = true;
 	flush(p); /* first, so that what waits does not keep back what could be added */
+	if (p->mux != NULL && mux_holds(p->mux))
+		session_input(p->session, (const uint8_t *)"", 0, now); /* it is we who do not listen */
 	session_tick(p->session, now);
 	if (p->running && !p->over) {
 		joining_pump(p, now);
@@ -262,7 +297,8 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 {
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct session_opts so = {
-		.starter = o->open != NULL, .software = software, .timeout_ns = o->timeout_ns,
+		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
+		.timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams, .ops = &session_ops,
 		.log = &o->host->log
 	};
@@ -280,6 +316,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 	strcpy(p->fingerprint, chan_fingerprint(p->control));
 	if ((r = chan_export(p->control, p->key, e)) < 0 ||
 	    (r = timer_new(&p->timer, o->host->control, on_timer, p, e)) < 0 ||
+	    (o->one_channel && (r = mux_new(&p->mux, o->host->control, &mux_ops, p, e)) < 0) ||
 	    (r = session_new(&p->session, &so, o->open, mono_now(), e)) < 0) {
 		party_free(p);
 		return r;
@@ -298,10 +335,12 @@ struct session *party_session(struct party *p) { return p->session; }
 const char *party_fingerprint(const struct party *p) { return p->fingerprint; }
 const uint8_t *party_id(const struct party *p) { return p->id; }
 const uint8_t *party_key(const struct party *p) { return p->key; }
+enum ptcp_cipher party_cipher(const struct party *p) { return p->cipher; }
 
 void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)
 {
-	struct wire_opened o = { .cipher = (uint8_t)cipher, .streams = (uint16_t)streams };
+	struct wire_opened o = { .cipher = (uint8_t)cipher,
+		.streams = (uint16_t)(p->o.one_channel ? 1 : streams) };
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)

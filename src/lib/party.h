@@ -40,6 +40,7 @@ struct party_opts {
 	struct host *host;
 	struct chan *control;         /* opened, peer's fingerprint accepted; taken, also on failure */
 	bool connects;                /* we make the data connections (the TLS client) */
+	bool one_channel;             /* nobody does: blocks travel on the control connection */
 	const char *address;          /* where to, as reached; copied */
 	unsigned port;
 	struct sock_opts sock;        /* copied; congestion outlives the party */
@@ -81,7 +82,10 @@ void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher);
 const uint8_t *party_id(const struct party *p);
 /* The control connection's exporter. */
 const uint8_t *party_key(const struct party *p);
+enum ptcp_cipher party_cipher(const struct party *p); /* once running */
 bool party_takes_stream(const struct party *p, unsigned number);
+/* Whether who has sent this JOIN on this connection belongs to the party (NULL: to none). */
+bool party_knows(const struct party *p, struct chan *c, const struct wire_join *j);
 /* A joined channel (raw where the cipher is none); taken. */
 void party_add_stream(struct party *p, unsigned number, struct chan *c);
 

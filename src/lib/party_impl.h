@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "lib/mux.h"
 #include "lib/party.h"
 #include "lib/links.h"
 #include "lib/stream.h"
@@ -63,6 +64,7 @@ struct party {
 	char address[SOCK_HOST_BYTES];
 	struct session *session;
 	struct chan *control;       /* NULL once closed */
+	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint8_t id[WIRE_SESSION_BYTES], key[32];

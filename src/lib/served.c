@@ -7,6 +7,7 @@
 #include "core/filter.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "lib/home.h"
 #include "lib/why.h"
 #include "store/place.h"
 
@@ -74,28 +75,43 @@ static struct log *log_of(struct served *s) { return &s->set->host->log; }
 
 /* ---- Judging what is asked for ---- */
 
+static int find_places(struct served *s, struct tree *tree, struct ptcp_err *e)
+{
+	char own[HOME_PATH_BYTES];
+	const char *path;
+	unsigned i;
+	int r = 0;
+
+	for (i = 0; i < s->n_asked; i++) {
+		struct asked *a = &s->asked[i];
+
+		path = tree == NULL ? own : a->path;
+		if (tree == NULL && (r = home_path(own, a->path, e)) < 0)
+			return r;
+		if (!s->sends)
+			return place_target(&s->place, tree, path, s->flags, e);
+		if (place_source(tree, path, a->contents, &a->dir, a->name, &a->why) < 0)
+			a->dir = NULL; /* that one is a failed file */
+	}
+	return 0;
+}
+
 /* On an I/O thread: find the places beneath the client's root. */
 static int look_up(struct served *s, struct ptcp_err *e)
 {
 	const char *root = s->auth.root[0] != '\0' ? s->auth.root : s->set->root;
 	struct tree *tree;
-	unsigned i;
 	int r;
 
+	if (s->set->one_time)
+		return find_places(s, NULL, e);
 	if ((r = tree_open(&tree, root, &sys_real, e)) < 0) {
 		/* Where it is, is not for the client to know. */
 		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root why=\"%s\"", e->msg);
 		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
 		    "administrator)");
 	}
-	for (i = 0; s->sends && i < s->n_asked; i++) {
-		struct asked *a = &s->asked[i];
-
-		if (place_source(tree, a->path, a->contents, &a->dir, a->name, &a->why) < 0)
-			a->dir = NULL; /* that one is a failed file */
-	}
-	if (!s->sends)
-		r = place_target(&s->place, tree, s->asked[0].path, s->flags, e);
+	r = find_places(s, tree, e);
 	tree_unref(tree);
 	return r;
 }
@@ -128,9 +144,11 @@ static void judge(struct io_job *io)
 
 static int check_rights(struct served *s, const struct wire_open *o, struct ptcp_err *e)
 {
-	unsigned allowed = s->set->o->ciphers;
+	unsigned allowed = s->set->one_time ? ~0u : s->set->o->ciphers; /* what a user asks of itself */
 
-	if (s->auth.root[0] == '\0' && s->set->root == NULL)
+	if (s->set->one_time && s->set->n_run > 0)
+		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
+	if (!s->set->one_time && s->auth.root[0] == '\0' && s->set->root == NULL)
 		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
 	if (o->role == WIRE_YOU_RECEIVE && s->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "sending there: this client may only read (have its administrator "
@@ -230,9 +248,11 @@ static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
 
 static void on_running(void *arg, struct party *p)
 {
+	struct served *s = arg;
 	struct ptcp_err why;
 
-	if (start_work(arg, p, &why) < 0)
+	s->set->n_run++;
+	if (start_work(s, p, &why) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -304,24 +324,27 @@ static const struct party_ops party_ops = {
 	.streams = on_streams, .contended = on_contended, .gone = on_gone
 };
 
-int served_new(struct served_set *t, struct chan *c, const char *address,
-    const struct authorization *a, struct ptcp_err *e)
+int served_new(struct served_set *t, const struct served_link *l, const struct authorization *a,
+    struct ptcp_err *e)
 {
 	struct party_opts o = {
-		.host = t->host, .control = c, .address = "", .max_streams = (uint16_t)t->o->max_streams,
+		.host = t->host, .control = l->control, .connects = l->connects, .one_channel = l->one_channel,
+		.address = l->host != NULL ? l->host : "", .port = l->port,
+		.max_streams = (uint16_t)t->o->max_streams,
 		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .ops = &party_ops
 	};
 	struct served *s = calloc(1, sizeof *s);
 	int r;
 
 	if (s == NULL) {
-		chan_free(c);
+		chan_free(l->control);
 		return err_nomem(e);
 	}
+	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->auth = *a;
 	s->since = mono_now();
-	strncpy(s->address, address, sizeof s->address - 1);
+	strncpy(s->address, l->address, sizeof s->address - 1);
 	o.arg = s;
 	if ((r = party_new(&s->party, &o, e)) < 0) {
 		free(s);

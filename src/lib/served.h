@@ -9,7 +9,8 @@
 
 struct served_set {
 	struct list list;
-	unsigned n;
+	unsigned n, n_run;                /* now; those that have been agreed to so far */
+	bool one_time;                    /* one session in all, of a client who is this user: all paths are its own */
 	struct host *host;
 	const char *root;                 /* NULL: none */
 	const struct ptcp_server_opts *o;
@@ -19,9 +20,17 @@ struct served_set {
 
 void served_set_init(struct served_set *t, struct host *host, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg), void *arg);
+/* How a client is connected. */
+struct served_link {
+	struct chan *control;
+	const char *address;              /* for logs; copied */
+	bool connects, one_channel;       /* as party_opts has them */
+	const char *host;                 /* where data connections go if we make them; copied */
+	unsigned port;
+};
 /* A session of the authorised client on this channel, which is taken, also on failure. */
-int served_new(struct served_set *t, struct chan *c, const char *address,
-    const struct authorization *a, struct ptcp_err *e);
+int served_new(struct served_set *t, const struct served_link *l, const struct authorization *a,
+    struct ptcp_err *e);
 /* The running session of that name, or NULL. */
 struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);

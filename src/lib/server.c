@@ -1,34 +1,14 @@
 /* A daemon: one port, many guests, some of them clients with sessions. */
-#include <ptcp/ptcp.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
-#include "core/list.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "lib/guest.h"
-#include "lib/served.h"
-#include "net/listen.h"
+#include "lib/server_impl.h"
 
 #define GUESTS_MAX 512 /* connections that have not said who they are */
-
-struct ptcp_server {
-	struct ptcp_server_opts o;
-	char *config_dir, *root;
-	struct loop *loop;
-	struct host host;
-	struct listener *listener;      /* NULL once stopping */
-	char address[SOCK_TEXT_BYTES];  /* what it listened on, as long as the handle */
-	unsigned port;
-	struct list guests;             /* the oldest first */
-	unsigned n_guests;
-	struct served_set sessions;
-	atomic_bool stop;
-	bool stopping, ran;
-};
 
 static void try_end(struct ptcp_server *s)
 {
@@ -46,14 +26,23 @@ static void on_guest_gone(void *arg)
 	try_end(s);
 }
 
+static bool admits(struct ptcp_server *s, const char *fingerprint, struct authorization *a)
+{
+	if (s->once == NULL)
+		return authorized_find(s->host.config_dir, fingerprint, a, &s->host.log);
+	*a = (struct authorization){ .name = "ssh" };
+	return one_time_admits(s->once, fingerprint);
+}
+
 static void on_control(void *arg, struct guest *g)
 {
 	struct ptcp_server *s = arg;
 	struct authorization a;
 	struct ptcp_err why;
+	struct served_link l = { .address = g->address, .one_channel = g->o.one_channel };
 	const char *fingerprint = chan_fingerprint(g->chan);
 
-	if (!authorized_find(s->host.config_dir, fingerprint, &a, &s->host.log)) {
+	if (!admits(s, fingerprint, &a)) {
 		log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
 		    g->address, fingerprint);
 		err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
@@ -67,7 +56,8 @@ static void on_control(void *arg, struct guest *g)
 		guest_refuse(g, &why);
 		return;
 	}
-	if (served_new(&s->sessions, guest_take_chan(g), g->address, &a, &why) < 0)
+	l.control = guest_take_chan(g);
+	if (served_new(&s->sessions, &l, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	guest_free(g);
 }
@@ -76,14 +66,10 @@ static void on_join(void *arg, struct guest *g, const struct wire_join *j)
 {
 	struct ptcp_server *s = arg;
 	struct party *p = served_find(&s->sessions, j->session);
-	uint8_t exporter[32], mac[32];
 	struct ptcp_err why;
 
 	/* One answer for all that can be wrong: a stranger learns nothing. */
-	if (p == NULL || strcmp(chan_fingerprint(g->chan), party_fingerprint(p)) != 0 ||
-	    chan_export(g->chan, exporter, &why) < 0 ||
-	    tls_join_mac(mac, party_key(p), exporter, j->session, j->stream) < 0 ||
-	    !tls_mac_equal(mac, j->mac) || !party_takes_stream(p, j->stream)) {
+	if (!party_knows(p, g->chan, j)) {
 		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
 		    chan_fingerprint(g->chan));
 		err_set(&why, PTCP_EREFUSED, "no such session or stream");
@@ -109,11 +95,10 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 
 static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
 
-static void on_accepted(void *arg, int fd, const char *address)
+void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel)
 {
-	struct ptcp_server *s = arg;
-	struct guest_opts o = { .host = &s->host, .fd = fd, .address = address, .list = &s->guests,
-		.timeout_ns = (uint64_t)(s->o.timeout_s * 1e9), .ops = &guest_ops, .arg = s };
+	struct guest_opts o = { .host = &s->host, .fd = fd, .address = address, .one_channel = one_channel,
+		.list = &s->guests, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9), .ops = &guest_ops, .arg = s };
 	struct ptcp_err why;
 
 	/* In a flood the oldest goes, so that a client's fast handshake gets through. */
@@ -125,9 +110,18 @@ static void on_accepted(void *arg, int fd, const char *address)
 		s->n_guests++;
 }
 
+static void on_accepted(void *arg, int fd, const char *address)
+{
+	server_guest(arg, fd, address, false);
+}
+
 static void on_session_gone(void *arg)
 {
-	try_end(arg);
+	struct ptcp_server *s = arg;
+
+	if (s->once != NULL && s->sessions.n_run > 0)
+		ptcp_server_stop(s); /* that was it */
+	try_end(s);
 }
 
 /* ---- Start and stop ---- */
@@ -178,6 +172,31 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
+int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = listener_new(&s->listener, s->loop, where, PTCP_PORT, on_accepted, s, e)) < 0)
+		return r;
+	snprintf(s->address, sizeof s->address, "%s", listener_address(s->listener));
+	s->port = listener_port(s->listener);
+	return 0;
+}
+
+/* One for a single session makes an identity for it, and may have to connect to its client. */
+static int start_host(struct ptcp_server *s, struct ptcp_err *e)
+{
+	int r;
+
+	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
+	if (s->o.log != NULL)
+		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
+	if (s->o.one_time && (r = identity_new(&s->host.identity, e)) < 0)
+		return r;
+	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
+	    s->o.ciphers, e);
+}
+
 int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct ptcp_server *s = calloc(1, sizeof *s);
@@ -190,19 +209,13 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		return err_nomem(e);
 	list_init(&s->guests);
 	atomic_init(&s->stop, false);
-	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0)
-		goto out;
-	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
-	if (s->o.log != NULL)
-		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
-	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, 0, s->o.ciphers, e)) < 0)
+	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0)
 		goto out;
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
+	s->sessions.one_time = s->o.one_time;
 	loop_on_wake(s->loop, on_wake, s);
-	if ((r = listener_new(&s->listener, s->loop, s->o.listen, PTCP_PORT, on_accepted, s, e)) < 0)
+	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen(s, s->o.listen, e)) < 0)
 		goto out;
-	snprintf(s->address, sizeof s->address, "%s", listener_address(s->listener));
-	s->port = listener_port(s->listener);
 	*out = s;
 	return 0;
 out:
@@ -221,7 +234,9 @@ int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
 	s->ran = true;
 	loop_wake(s->loop); /* it may have been stopped already */
 	loop_run(s->loop);
-	return 0;
+	if (s->why.code != 0 && e != NULL)
+		*e = s->why;
+	return s->why.code;
 }
 
 void ptcp_server_stop(struct ptcp_server *s)
@@ -234,6 +249,7 @@ void ptcp_server_free(struct ptcp_server *s)
 {
 	if (s == NULL)
 		return;
+	one_time_free(s->once);
 	listener_free(s->listener);
 	host_fini(&s->host);
 	loop_free(s->loop);

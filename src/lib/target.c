@@ -1,48 +1,137 @@
 #include "lib/target.h"
 
 #include <ptcp/ptcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/err.h"
 #include "core/text.h"
+#include "store/place.h"
+
+#define WRITE_SSH "write [USER@]HOST:PATH, an IPv6 address in brackets, or ./NAME for a local file"
+
+/* What stands before the path, in three; `where` is cut up. */
+static int split_where(struct target *t, char *where, unsigned default_port, struct ptcp_err *e)
+{
+	char *at = strrchr(where, '@');
+
+	if (at != NULL) {
+		*at = '\0';
+		if (at == where || (size_t)(at - where) >= sizeof t->user)
+			return err_set(e, PTCP_EUSAGE, "no user, or too long a name");
+		strcpy(t->user, where);
+		where = at + 1;
+	}
+	return sock_split(where, t->host, &t->port, default_port, e);
+}
+
+/* As OpenSSH judges names before it puts them into commands. */
+static bool is_harmless(const char *name, const char *bad)
+{
+	const char *p;
+
+	for (p = name; *p != '\0'; p++)
+		if (*p <= ' ' || *p > '~' || strchr(bad, *p) != NULL) /* nor what is no ASCII */
+			return false;
+	return name[0] != '-';
+}
+
+static int check_ssh(const struct target *t, const char *shown, struct ptcp_err *e)
+{
+	if (t->host[0] != '\0' && is_harmless(t->user, "'`\"$;&<>|(){}") &&
+	    is_harmless(t->host, "'`\"$\\;&<>|(){},*?[]!#/@"))
+		return 1;
+	return err_set(e, PTCP_EUSAGE, "%s: not a user or host that ssh may be given (" WRITE_SSH ")", shown);
+}
+
+/* [USER@]HOST:PATH, where `colon` is the one. */
+static int parse_scp(struct target *t, const char *text, const char *colon, const char *shown,
+    struct ptcp_err *e)
+{
+	char where[TARGET_USER_BYTES + SOCK_HOST_BYTES];
+	size_t n = (size_t)(colon - text);
+
+	t->ssh = true;
+	if (n >= sizeof where || strlen(colon + 1) >= sizeof t->path)
+		return err_set(e, PTCP_EUSAGE, "%s: too long", shown);
+	memcpy(where, text, n);
+	where[n] = '\0';
+	if (split_where(t, where, 0, e) < 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (" WRITE_SSH ")", shown);
+	strcpy(t->path, colon + 1);
+	return check_ssh(t, shown, e);
+}
+
+static int parse_url(struct target *t, const char *rest, const char *shown, struct ptcp_err *e)
+{
+	char where[TARGET_USER_BYTES + SOCK_HOST_BYTES + 16];
+	const char *slash = strchr(rest, '/'), *scheme = t->ssh ? "ssh" : "ptcp";
+
+	if (slash == NULL)
+		slash = rest + strlen(rest);
+	if ((size_t)(slash - rest) >= sizeof where)
+		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long", shown);
+	memcpy(where, rest, (size_t)(slash - rest));
+	where[slash - rest] = '\0';
+	if (!t->ssh && strchr(where, '@') != NULL)
+		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (a daemon knows its clients by "
+		    "their keys)", shown);
+	if (split_where(t, where, t->ssh ? 0 : PTCP_PORT, e) < 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed host or port (write %s://HOST[:PORT]/PATH, "
+		    "an IPv6 address in brackets)", shown, scheme);
+	if (t->host[0] == '\0' || (!t->ssh && t->port == 0))
+		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
+		    "%s://HOST[:PORT]/PATH)", shown, scheme);
+	if (!text_unpercent(t->path, sizeof t->path, slash))
+		return err_set(e, PTCP_EUSAGE, "%s: malformed %%-escape, NUL or path too long "
+		    "(write %%25 for a percent sign)", shown);
+	if (!t->ssh)
+		return 1;
+	if (strncmp(t->path, "/~", 2) == 0)
+		memmove(t->path, t->path + 1, strlen(t->path));
+	return check_ssh(t, shown, e);
+}
 
 int target_parse(struct target *out, const char *text, struct ptcp_err *e)
 {
-	static const char scheme[] = "ptcp://";
-	char shown[TEXT_NAME_BYTES], where[SOCK_HOST_BYTES + 16];
-	const char *p, *slash, *colon = strchr(text, ':'), *first = strchr(text, '/');
-	struct target t;
+	char shown[TEXT_NAME_BYTES];
+	const char *colon = strchr(text, ':'), *slash = strchr(text, '/'), *bracket = strchr(text, '[');
+	struct target t = { .ssh = strncasecmp(text, "ssh://", 6) == 0 };
+	int r;
 
 	text_escape(shown, sizeof shown, text);
-	if (strncasecmp(text, "ssh://", 6) == 0)
-		return err_set(e, PTCP_ENOTYET, "%s: through ssh: not available yet (use a daemon: "
-		    "ptcp://HOST/PATH)", shown);
-	if (strncasecmp(text, scheme, strlen(scheme)) != 0) {
-		if (colon == NULL || (first != NULL && first < colon) || colon == text)
-			return 0;
-		return err_set(e, PTCP_ENOTYET, "%s: through ssh: not available yet (use a daemon: "
-		    "ptcp://HOST/PATH, or write ./%s for a local file)", shown, shown);
-	}
-	p = text + strlen(scheme);
-	if ((slash = strchr(p, '/')) == NULL)
-		slash = p + strlen(p);
-	if ((size_t)(slash - p) >= sizeof where)
-		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long", shown);
-	memcpy(where, p, (size_t)(slash - p));
-	where[slash - p] = '\0';
-	if (strchr(where, '@') != NULL)
-		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (a daemon knows its clients by "
-		    "their keys)", shown);
-	if (sock_split(where, t.host, &t.port, PTCP_PORT, e) < 0)
-		return err_set(e, PTCP_EUSAGE, "%s: malformed host or port (write ptcp://HOST[:PORT]/PATH, "
-		    "an IPv6 address in brackets)", shown);
-	if (t.host[0] == '\0' || t.port == 0)
-		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
-		    "ptcp://HOST[:PORT]/PATH)", shown);
-	if (!text_unpercent(t.path, sizeof t.path, slash))
-		return err_set(e, PTCP_EUSAGE, "%s: malformed %%-escape, NUL or path too long "
-		    "(write %%25 for a percent sign)", shown);
-	*out = t;
-	return 1;
+	if (bracket != NULL && (bracket == text || bracket[-1] == '@') && (colon == NULL || bracket < colon))
+		colon = strstr(bracket, "]:") != NULL ? strstr(bracket, "]:") + 1 : NULL;
+	if (t.ssh || strncasecmp(text, "ptcp://", 7) == 0)
+		r = parse_url(&t, text + (t.ssh ? 6 : 7), shown, e);
+	else if (colon == NULL || colon == text || (slash != NULL && slash < colon))
+		return 0;
+	else if (strncmp(colon, "://", 3) == 0)
+		r = err_set(e, PTCP_EUSAGE, "%s: nothing that ptcp speaks (write ptcp://HOST/PATH, ssh://HOST/PATH, or "
+		    "[USER@]HOST:PATH)", shown);
+	else
+		r = parse_scp(&t, text, colon, shown, e);
+	if (r > 0)
+		*out = t;
+	return r;
+}
+
+void target_name(const struct target *t, char *out, size_t cap)
+{
+	if (t->ssh)
+		snprintf(out, cap, "%s%s%s", t->user, t->user[0] != '\0' ? "@" : "", t->host);
+	else
+		sock_join(out, cap, t->host, t->port);
+}
+
+bool target_same_host(const struct target *a, const struct target *b)
+{
+	return a->ssh == b->ssh && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&
+	    strcmp(a->user, b->user) == 0;
+}
+
+bool target_is_contents(const struct target *t)
+{
+	return place_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
 }

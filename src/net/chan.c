@@ -249,9 +249,11 @@ int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_
 	c->o = *o;
 	c->rx = malloc(CHAN_GATHER_BYTES);
 	c->tx = malloc(CHAN_GATHER_BYTES + CHAN_SLACK_BYTES);
+	if (tls == NULL)
+		c->mode = CHAN_RAW;
 	if (c->rx == NULL || c->tx == NULL)
 		r = err_nomem(e);
-	else if ((r = chan_tls_start(c, tls, e)) == 0)
+	else if (tls == NULL || (r = chan_tls_start(c, tls, e)) == 0)
 		r = attach_poll(c, l, e);
 	if (r < 0) {
 		chan_free(c);

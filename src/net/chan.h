@@ -1,4 +1,5 @@
-/* A byte channel to a peer: TLS over a connected socket, or raw after the one hand-over out of TLS.
+/* A byte channel to a peer: TLS over a connected socket, or raw after the one hand-over out of TLS; or
+ * raw from the start, within this process.
  *
  * Belongs to one loop and its thread; chan_depart() and chan_arrive() take it to another. Callbacks come from the
  * loop, never from within a call of chan_*(). After `closed` (once) only chan_free() is left. */
@@ -38,6 +39,7 @@ struct chan_opts {
 	void *arg;
 };
 
+/* `tls` NULL: raw from the start, without `opened`. */
 int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
     struct ptcp_err *e);
 /* Closes the socket at once. NULL is fine. */

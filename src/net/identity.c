@@ -240,6 +240,23 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 	return 0;
 }
 
+int identity_new(struct identity *out, struct ptcp_err *e)
+{
+	struct identity id = { .key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519") };
+	int r = 0;
+
+	id.cert = id.key != NULL ? self_signed(id.key) : NULL;
+	if (id.cert == NULL)
+		r = ssl_error(e, "could not make a key");
+	else
+		r = identity_fingerprint(id.fingerprint, id.cert, e);
+	if (r < 0)
+		identity_fini(&id);
+	else
+		*out = id;
+	return r;
+}
+
 void identity_fini(struct identity *id)
 {
 	EVP_PKEY_free(id->key);

@@ -1,5 +1,7 @@
 #include "net/sock.h"
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -59,6 +61,34 @@ void sock_address_text(char out[SOCK_TEXT_BYTES], const struct sockaddr *sa, soc
 		snprintf(out, SOCK_TEXT_BYTES, "?");
 	else
 		sock_join(out, SOCK_TEXT_BYTES, host, (unsigned)atoi(port));
+}
+
+static bool is_link_local(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
+}
+
+unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned most)
+{
+	struct ifaddrs *all, *i;
+	unsigned n = 0;
+	socklen_t len;
+
+	if (getifaddrs(&all) < 0)
+		return 0;
+	for (i = all; i != NULL && n < most; i = i->ifa_next) {
+		if (i->ifa_addr == NULL || (i->ifa_flags & IFF_LOOPBACK) != 0 || (i->ifa_flags & IFF_UP) == 0 ||
+		    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
+		    is_link_local(i->ifa_addr))
+			continue;
+		len = i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
+		    sizeof(struct sockaddr_in6);
+		if (getnameinfo(i->ifa_addr, len, out[n], SOCK_HOST_BYTES, NULL, 0, NI_NUMERICHOST) == 0)
+			n++;
+	}
+	freeifaddrs(all);
+	return n;
 }
 
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)

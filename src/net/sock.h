@@ -26,6 +26,9 @@ void sock_join(char *out, size_t cap, const char *host, unsigned port);
 /* The same of a socket's address, numeric. */
 void sock_address_text(char out[SOCK_TEXT_BYTES], const struct sockaddr *sa, socklen_t n);
 
+/* Addresses of this host that another may reach, numeric, at most so many; their number. */
+unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned most);
+
 /* Options for a connected or accepted socket; what cannot be set is left. A congestion control that
  * the kernel lacks or does not allow: PTCP_EUSAGE. */
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);

@@ -62,6 +62,8 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 
 	if (s == NULL)
 		return err_nomem(e);
+	if (o->one_channel)
+		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
 	s->o = *o;
 	s->last_ping = s->last_heard = s->last_progress = now;
 	s->peer_timeout_ns = o->timeout_ns;
@@ -207,11 +209,20 @@ static int run(struct session *s, const struct wire_opened *o, const char *event
 	return 0;
 }
 
+static bool is_able(const struct wire_hello *h, enum wire_ability a)
+{
+	unsigned i;
+
+	for (i = 0; i < h->n_abilities; i++)
+		if (h->abilities[i] == a)
+			return true;
+	return false;
+}
+
 static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
 	struct wire_open o = s->open;
-	unsigned i;
 	uint8_t *p;
 	int r;
 
@@ -221,10 +232,12 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 		return err_set(e, PTCP_EPROTO, "the peer speaks versions %u to %u of the protocol, "
 		    "this is version %u (update the older side)", h.version_min, h.version_max,
 		    WIRE_VERSION);
+	if (s->o.one_channel && !is_able(&h, WIRE_ABLE_ONE_CHANNEL))
+		return err_set(e, PTCP_EPROTO, "the peer cannot take data on the control connection (update it, or "
+		    "open a port to it)");
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
-	for (i = 0; i < h.n_abilities; i++)
-		s->peer_links |= h.abilities[i] == WIRE_ABLE_HARDLINK;
+	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;

@@ -38,6 +38,7 @@ struct session_ops {
 
 struct session_opts {
 	bool starter;
+	bool one_channel;         /* blocks travel on the control channel; a peer that cannot is refused */
 	const char *software;     /* outlives the session */
 	uint64_t timeout_ns;
 	uint32_t max_entries;
@@ -54,7 +55,8 @@ void session_free(struct session *s); /* NULL is fine */
 /* Ends every entry that is unfinished, as the session itself is over. */
 void session_drop(struct session *s);
 
-/* Bytes from the peer. What is wrong with them fails the session. */
+/* Bytes of frames from the peer, but for those of a BLOCK where there is one channel; none is a sign of
+ * life, too. What is wrong with them fails the session. */
 void session_input(struct session *s, const uint8_t *p, size_t n, struct mono now);
 /* The channel is gone: fails the session unless it has ended. */
 void session_closed(struct session *s, const struct ptcp_err *why);

@@ -217,6 +217,9 @@ static void usage_errors(void **state)
 		{ "a|b|--preserve=", PTCP_EUSAGE, { "--preserve", "''" } },
 		{ "a|b|--log-level|loud", PTCP_EUSAGE, { "--log-level", "'loud'" } },
 		{ "a|b|--json=yes", PTCP_EUSAGE, { "--json", "'yes'" } },
+		{ "a|b|--remote-port|0", PTCP_EUSAGE, { "--remote-port", "'0'" } },
+		{ "a|b|--remote-port|80x", PTCP_EUSAGE, { "--remote-port", "'80x'" } },
+		{ "a|b|--remote-port|65536", PTCP_EUSAGE, { "--remote-port", "'65536'" } },
 		{ "a|b|--preserve|times,setid", PTCP_EUSAGE, { "--preserve", "'times,setid'" } },
 		{ "a|b|--preserve|owner,none", PTCP_EUSAGE, { "--preserve", "'none'" } },
 		{ "a|b|--fsync|always", PTCP_EUSAGE, { "--fsync", "'always'" } },
@@ -247,8 +250,7 @@ static void not_yet(void **state)
 {
 	static const char *const later[] = {
 		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--overlay|f",
-		"--relays|A,B", "--paths|2", "--detach", "--remote-ptcp|x", "--remote-port=1",
-		"--ssh|ssh",
+		"--relays|A,B", "--paths|2", "--detach",
 	};
 	static const char *const serve_later[] = {
 		"--relay-to|h", "--relay-to=10.0.0.0/8", "--config|f", "--metrics=f",
@@ -281,7 +283,10 @@ static void serve(void **state)
 	assert_int_equal(parse_serve(&a, "", &e), 0);
 	assert_null(a.listen);
 	assert_null(a.root);
+	assert_false(a.one_time);
 	assert_int_equal(a.ciphers, 7); /* all but none */
+	assert_int_equal(parse_serve(&a, "--one-time", &e), 0);
+	assert_true(a.one_time);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);
 	assert_string_equal(a.listen, "[::1]:0");
 	assert_string_equal(a.root, "/srv");

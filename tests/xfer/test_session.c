@@ -74,6 +74,48 @@ static void who_takes_links(void **state)
 	}
 }
 
+static void keep_code(void *arg, const struct ptcp_err *why)
+{
+	*(int *)arg = why != NULL ? why->code : 0;
+}
+
+static enum wire_busy never_busy(void *arg)
+{
+	(void)arg;
+	return WIRE_IDLE;
+}
+
+/* Where blocks have to travel on the control connection both must be able to; elsewhere nobody offers it. */
+static void who_has_one_channel(void **state)
+{
+	static const struct session_ops ops = { .busy = never_busy, .ended = keep_code };
+	static const uint16_t abilities[] = { 7, WIRE_ABLE_ONE_CHANNEL };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1,
+		.max_streams = 1 };
+	struct mono now = { 1 };
+	struct session *s;
+	struct wire_hello ours;
+	uint8_t frame[WIRE_HELLO_MAX_BYTES];
+	unsigned i;
+	int code;
+	struct session_opts so = { .one_channel = true, .software = "x", .timeout_ns = ONE_TIMEOUT_NS,
+		.max_entries = 1, .max_streams = 1, .ops = &ops, .arg = &code };
+
+	(void)state;
+	memcpy(h.abilities, abilities, sizeof abilities);
+	for (i = 0; i <= 2; i++) {
+		code = 0;
+		assert_int_equal(session_new(&s, &so, NULL, now, NULL), 0);
+		assert_int_equal(wire_hello_decode(&ours, (struct span){ buf_head(&session_outbox(s)->b) +
+		    WIRE_HEADER_BYTES, buf_len(&session_outbox(s)->b) - WIRE_HEADER_BYTES }, NULL), 0);
+		assert_true(ours.n_abilities == 2 && ours.abilities[1] == WIRE_ABLE_ONE_CHANNEL);
+		h.n_abilities = (uint8_t)i;
+		session_input(s, frame, wire_hello_encode(frame, &h), now);
+		assert_int_equal(code, i == 2 ? 0 : PTCP_EPROTO);
+		session_free(s);
+	}
+}
+
 /* The acceptor takes fewer streams than are wanted: no more are asked for. */
 static void asks_for_no_more_streams_than_there_are(void **state)
 {
@@ -497,6 +539,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),
 		cmocka_unit_test(both_say_hello_at_once),
+		cmocka_unit_test(who_has_one_channel),
 		cmocka_unit_test(who_takes_links),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),

@@ -1,0 +1,210 @@
+#include "lib/far_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "lib/ssh_args.h"
+
+#define NOISE_BYTES (64u << 10)     /* what a shell may print at login before it starts us */
+#define LEAVE_NS (2 * NS_PER_S)     /* between the end of ssh's output and its own */
+
+void far_fail(struct far *f, const struct ptcp_err *why)
+{
+	if (f->state == REACHED || f->state == FAILED)
+		return;
+	f->state = FAILED;
+	timer_set(f->timer, MONO_NEVER);
+	f->o.ops->failed(f->o.arg, why);
+}
+
+/* ---- ssh has ended before the transfer began ---- */
+
+static void say_why(const struct far *f, struct ptcp_err *e)
+{
+	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
+	char shown[TEXT_NAME_BYTES];
+
+	if (!f->exited)
+		err_set(e, PTCP_ECONNECT, "%s: the command there has closed its output (is it ptcp?)", f->name);
+	else if (f->signal != 0)
+		err_set(e, PTCP_ECONNECT, "%s: ssh was ended by signal %d (run it again)", f->name, f->signal);
+	else if (f->status == 255)
+		err_set(e, PTCP_ECONNECT, "%s: ssh could not connect, or was cut off (see what it said; \"ssh %s\" has to "
+		    "work)", f->name, f->name);
+	else if (f->state != ASKING)
+		err_set(e, PTCP_ECONNECT, "%s: the ptcp there ended before the transfer began, with status %d (see what it "
+		    "said)", f->name, f->status);
+	else if (f->status == 127 || f->status == 126)
+		err_set(e, PTCP_ECONNECT, "%s: %s there: %s (install ptcp there, or say where it is with --remote-ptcp "
+		    "/PATH/ptcp)", f->name, text_escape(shown, sizeof shown, ptcp),
+		    f->status == 127 ? "not found" : "cannot be run");
+	else if (f->noise_bytes > 0)
+		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\" (may this user run commands "
+		    "through ssh?)", f->name, f->noise);
+	else
+		err_set(e, PTCP_ECONNECT, "%s: the ptcp there did not answer, it ended with status %d (it may be too "
+		    "old: update it, or name another with --remote-ptcp)", f->name, f->status);
+}
+
+/* Its output is read to the end first: the reason may be in it. */
+static void look_whether_over(struct far *f)
+{
+	struct ptcp_err why;
+
+	if (f->state == REACHED || f->state == FAILED)
+		return;
+	if (!f->exited || !f->closed) {
+		timer_set(f->timer, mono_add_ns(mono_now(), LEAVE_NS));
+		return;
+	}
+	say_why(f, &why);
+	far_fail(f, &why);
+}
+
+static void on_ended(void *arg, int status, int signal)
+{
+	struct far *f = arg;
+
+	f->exited = true;
+	f->status = status;
+	f->signal = signal;
+	look_whether_over(f);
+}
+
+/* ---- The conversation ---- */
+
+static void on_noise(struct far *f, const char *line)
+{
+	struct ptcp_err why;
+
+	if (f->noise_bytes == 0)
+		text_escape_quoted(f->noise, sizeof f->noise, line);
+	f->noise_bytes += strlen(line) + 1;
+	if (f->noise_bytes <= NOISE_BYTES)
+		return;
+	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but much else, from \"%s\" on (its shell "
+	    "should print nothing for commands: \"ssh %s true\")", f->name, f->noise, f->name);
+	far_fail(f, &why);
+}
+
+static void on_answer(struct far *f, const char *line)
+{
+	struct ptcp_err why;
+
+	if (greet_answer_parse(&f->answer, line, &why) < 0) {
+		err_while(&why, why.code = PTCP_ECONNECT, "%s", f->name);
+		far_fail(f, &why);
+		return;
+	}
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
+	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.address);
+	far_ways_begin(f);
+}
+
+static void on_line(void *arg, const char *line)
+{
+	struct far *f = arg;
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
+	size_t n = strlen(GREET_ERROR " ");
+
+	if (f->state != ASKING) {
+		far_ways_line(f, line);
+	} else if (greet_is_meant(line)) {
+		on_answer(f, line);
+	} else if (strncmp(line, GREET_ERROR " ", n) == 0) {
+		err_set(&why, PTCP_ECONNECT, "%s: %s", f->name, text_escape(shown, sizeof shown, line + n));
+		far_fail(f, &why);
+	} else {
+		on_noise(f, line);
+	}
+}
+
+static void on_closed(void *arg, bool broken)
+{
+	struct far *f = arg;
+	struct ptcp_err why;
+
+	f->closed = true;
+	if (!broken) {
+		look_whether_over(f);
+		return;
+	}
+	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but a line without end%s%s%s (its shell should "
+	    "print nothing for commands: \"ssh %s true\")", f->name, f->noise_bytes > 0 ? ", after \"" : "", f->noise,
+	    f->noise_bytes > 0 ? "\"" : "", f->name);
+	far_fail(f, &why);
+}
+
+static const struct lines_ops lines_ops = { on_line, on_closed };
+
+static void on_timer(void *arg)
+{
+	struct far *f = arg;
+	struct ptcp_err why;
+
+	if (f->closed || f->exited) {
+		say_why(f, &why);
+		far_fail(f, &why);
+	} else {
+		far_ways_timeout(f);
+	}
+}
+
+/* ---- Start and end ---- */
+
+static int start(struct far *f, struct ptcp_err *e)
+{
+	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
+	struct child_opts co = { .ended = on_ended, .arg = f };
+	struct ssh_args args;
+	char remote[4096];
+	int fd, r;
+
+	/* A fixed text: what the transfer is about travels in the protocol. */
+	if ((size_t)snprintf(remote, sizeof remote, "%s serve --one-time", ptcp) >= sizeof remote)
+		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: too long");
+	if ((r = ssh_args(&args, f->o.ssh, f->o.target, f->o.sock.family, remote, e)) < 0)
+		return r;
+	co.argv = args.at;
+	if ((r = timer_new(&f->timer, f->o.host->control, on_timer, f, e)) < 0 ||
+	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
+	    (r = lines_new(&f->lines, f->o.host->control, fd, &lines_ops, f, e)) < 0)
+		return r;
+	lines_say(f->lines, GREET_WORD " %d %s %u", GREET_VERSION, f->o.host->identity.fingerprint,
+	    f->o.remote_port);
+	return 0;
+}
+
+int far_new(struct far **out, const struct far_opts *o, struct ptcp_err *e)
+{
+	struct far *f = calloc(1, sizeof *f);
+	int r;
+
+	if (f == NULL)
+		return err_nomem(e);
+	f->o = *o;
+	list_init(&f->guests);
+	target_name(o->target, f->name, sizeof f->name);
+	if ((r = start(f, e)) < 0) {
+		far_free(f);
+		return r;
+	}
+	*out = f;
+	return 0;
+}
+
+void far_free(struct far *f)
+{
+	if (f == NULL)
+		return;
+	far_ways_end(f);
+	lines_free(f->lines);
+	child_free(f->ssh);
+	timer_free(f->timer);
+	free(f);
+}

@@ -1,0 +1,43 @@
+/* The inside of a server, for server.c and for one_time.c. */
+#ifndef LIB_SERVER_IMPL_H
+#define LIB_SERVER_IMPL_H
+
+#include <ptcp/ptcp.h>
+#include <stdatomic.h>
+
+#include "core/list.h"
+#include "lib/guest.h"
+#include "lib/served.h"
+#include "net/listen.h"
+
+struct one_time;
+
+struct ptcp_server {
+	struct ptcp_server_opts o;
+	char *config_dir, *root;
+	struct loop *loop;
+	struct host host;
+	struct listener *listener;      /* NULL once stopping, and before there is one */
+	char address[SOCK_TEXT_BYTES];  /* what it listened on, as long as the handle */
+	unsigned port;
+	struct list guests;             /* the oldest first */
+	unsigned n_guests;
+	struct served_set sessions;
+	struct one_time *once;          /* NULL: a daemon */
+	struct ptcp_err why;            /* what ended it, if its code is not 0 */
+	atomic_bool stop;
+	bool stopping, ran;
+};
+
+int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
+/* A connection that has yet to say what it is; `fd` is taken. */
+void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
+
+/* ---- one_time.c: one session through ssh ---- */
+
+int one_time_start(struct ptcp_server *s, struct ptcp_err *e);
+void one_time_free(struct one_time *o); /* NULL is fine */
+/* Is this who has started us? */
+bool one_time_admits(const struct one_time *o, const char *fingerprint);
+
+#endif

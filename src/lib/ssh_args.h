@@ -1,0 +1,22 @@
+/* The command line of ssh. Pure. */
+#ifndef LIB_SSH_ARGS_H
+#define LIB_SSH_ARGS_H
+
+#include "lib/target.h"
+
+#define SSH_ARGS_MAX 64
+
+/* Arguments, ended by NULL; they point into `text` and to what it was made from. */
+struct ssh_args {
+	char *at[SSH_ARGS_MAX];
+	unsigned n;
+	char text[4096], port[12];
+};
+
+/* Starts `remote` there (a command of the far shell), or with `remote` NULL asks ssh what it makes of the
+ * host (-G). `command`: its words, quoted with ' or " or \ where they have blanks; "" or NULL: ssh.
+ * PTCP_EUSAGE. */
+int ssh_args(struct ssh_args *out, const char *command, const struct target *t, int family,
+    const char *remote, struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,113 @@
+#include "net/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "net/loop_uv.h"
+
+#define PATIENCE_MS 500
+#define NO_PATIENCE_MS 2000
+
+struct child {
+	uv_process_t uv;
+	uv_timer_t timer;       /* of one that is to end */
+	struct child_opts o;
+	bool freed, over, told;
+	unsigned n_closing;
+};
+
+static void on_handle_closed(uv_handle_t *h)
+{
+	struct child *c = h->data;
+
+	if (--c->n_closing == 0)
+		free(c);
+}
+
+static void release(struct child *c)
+{
+	if (!c->freed || !c->over)
+		return;
+	c->n_closing = 2;
+	uv_close((uv_handle_t *)&c->uv, on_handle_closed);
+	uv_close((uv_handle_t *)&c->timer, on_handle_closed);
+}
+
+static void on_ended(uv_process_t *p, int64_t status, int signal)
+{
+	struct child *c = p->data;
+
+	c->over = true;
+	if (!c->freed)
+		c->o.ended(c->o.arg, (int)status, signal);
+	else
+		release(c);
+}
+
+static int spawn(struct child *c, struct loop *l, int theirs)
+{
+	uv_stdio_container_t io[3] = {
+		{ .flags = UV_INHERIT_FD, .data.fd = theirs },
+		{ .flags = UV_INHERIT_FD, .data.fd = theirs },
+		{ .flags = c->o.quiet ? UV_IGNORE : UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+	};
+	uv_process_options_t o = { .exit_cb = on_ended, .file = c->o.argv[0],
+		.args = (char **)(uintptr_t)c->o.argv, .stdio_count = 3, .stdio = io };
+
+	c->uv.data = c->timer.data = c;
+	uv_timer_init(loop_uv(l), &c->timer);
+	return uv_spawn(loop_uv(l), &c->uv, &o);
+}
+
+int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd,
+    struct ptcp_err *e)
+{
+	struct child *c = calloc(1, sizeof *c);
+	char shown[TEXT_NAME_BYTES];
+	int pair[2], r;
+
+	if (c == NULL)
+		return err_nomem(e);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(c);
+		return err_sys(e, PTCP_EIO, "making a socket pair");
+	}
+	c->o = *o;
+	r = spawn(c, l, pair[1]);
+	close(pair[1]);
+	if (r < 0) {
+		close(pair[0]);
+		c->freed = c->over = true;
+		release(c);
+		return err_set(e, PTCP_ECONNECT, "%s: cannot be started: %s (install it, or name another program)",
+		    text_escape(shown, sizeof shown, o->argv[0]), uv_strerror(r));
+	}
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	*fd = pair[0];
+	*out = c;
+	return 0;
+}
+
+static void on_patience_over(uv_timer_t *t)
+{
+	struct child *c = t->data;
+
+	uv_process_kill(&c->uv, c->told ? SIGKILL : SIGTERM);
+	c->told = true;
+	uv_timer_start(&c->timer, on_patience_over, NO_PATIENCE_MS, 0);
+}
+
+void child_free(struct child *c)
+{
+	if (c == NULL)
+		return;
+	c->freed = true;
+	if (!c->over)
+		uv_timer_start(&c->timer, on_patience_over, PATIENCE_MS, 0);
+	release(c);
+}
