@@ -30,7 +30,7 @@ wire_SRC  := frame start entry attrs
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
-store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
+store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending sending_jobs links receiving \
@@ -56,7 +56,7 @@ wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock dial listen tls chan
-store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
+store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random

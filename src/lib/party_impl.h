@@ -45,6 +45,8 @@ struct receiving {
 	bool placed;                /* the only top-level entry, which was renamed, is here */
 	enum store_sync sync;
 	struct item *first, **last; /* waiting */
+	struct item *no_room, **no_room_last; /* for descriptors */
+	unsigned fds;               /* taken for files */
 	struct item *batch;         /* on the I/O thread */
 	struct store_end *ends;     /* of it, what is completed */
 	atomic_bool completing;

@@ -40,8 +40,6 @@ struct stream {
 	struct msg write_done;
 	struct ptcp_err write_why;
 	int write_result;
-	struct timer *starved;           /* waits for descriptors */
-	struct mono starving_since;
 	struct news_msg *news;           /* being gathered */
 };
 

@@ -14,8 +14,6 @@
 #define BUF_BYTES (256u << 10)
 #define SLOW_WRITE_NS (50 * NS_PER_MS)
 #define SLOW_FOR_NS (5 * NS_PER_S)
-#define STARVE_RETRY_NS (5 * NS_PER_MS)
-#define STARVE_NS (10 * NS_PER_S)
 
 struct news_msg {
 	struct msg msg;
@@ -86,61 +84,14 @@ static void block_written(struct stream *s, int result, const struct ptcp_err *w
 	s->sink = NULL;
 }
 
-static bool write_block(struct stream *s);
-
-static void on_starved(void *arg)
-{
-	struct stream *s = arg;
-
-	if (!s->stopping && s->sink != NULL && write_block(s)) {
-		post_news(s);
-		chan_pause(s->chan, false);
-	}
-}
-
-/* Too many part files are open: the stream waits until some have been committed. False when it has
- * waited for long or cannot. */
-static bool starve(struct stream *s)
-{
-	struct mono now = mono_now();
-	struct ptcp_err e;
-
-	if (s->starving_since.ns == 0)
-		s->starving_since = now;
-	if (mono_diff_ns(now, s->starving_since) > STARVE_NS ||
-	    (s->starved == NULL && timer_new(&s->starved, s->loop, on_starved, s, &e) < 0))
-		return false;
-	chan_pause(s->chan, true);
-	timer_set(s->starved, mono_add_ns(now, STARVE_RETRY_NS));
-	return true;
-}
-
-/* 1: done with the block, 0: it waits. */
-static bool settle(struct stream *s, int result, const struct ptcp_err *why)
-{
-	struct ptcp_err none_left;
-
-	if (result == STORE_AGAIN) {
-		if (!s->stopping && starve(s))
-			return false;
-		err_set(&none_left, PTCP_EIO, "too many part files are open (raise the limit on open files, "
-		    "see ulimit -n)");
-		why = &none_left;
-	}
-	s->starving_since.ns = 0;
-	block_written(s, result, why);
-	return true;
-}
-
 static void on_write_done(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, write_done);
 
-	if (settle(s, s->write_result, &s->write_why)) {
-		post_news(s);
-		if (!s->stopping)
-			chan_pause(s->chan, false);
-	}
+	block_written(s, s->write_result, &s->write_why);
+	post_news(s);
+	if (!s->stopping)
+		chan_pause(s->chan, false);
 	stream_io_done(s);
 }
 
@@ -175,7 +126,8 @@ static bool write_block(struct stream *s)
 	end = mono_now();
 	if (mono_diff_ns(end, start) > SLOW_WRITE_NS)
 		s->slow_until = mono_add_ns(end, SLOW_FOR_NS);
-	return settle(s, r, &why);
+	block_written(s, r, &why);
+	return true;
 }
 
 /* The head is here: where does the block go? */
