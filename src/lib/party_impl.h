@@ -46,7 +46,7 @@ struct receiving {
 	enum store_sync sync;
 	struct item *first, **last; /* waiting */
 	struct item *no_room, **no_room_last; /* for descriptors */
-	unsigned fds;               /* taken for files */
+	unsigned fds, few_fds;      /* taken for files; when so few are left, those without room are let in */
 	struct item *batch;         /* on the I/O thread */
 	struct store_end *ends;     /* of it, what is completed */
 	atomic_bool completing;

@@ -358,7 +358,7 @@ static bool take_fds(struct receiving *r, struct item *t)
 	unsigned n = sink_fds(t->sink);
 
 	if (r->fds == 0)
-		fds_count((int)n);
+		fds_take_anyway(n);
 	else if (!fds_take(n))
 		return false;
 	t->fds = n;
@@ -370,20 +370,26 @@ bool receiving_room(struct party *p, struct item *t, enum work work)
 {
 	struct receiving *r = p->rcv;
 
-	if (r->no_room == NULL && take_fds(r, t))
-		return true;
+	if (r->no_room == NULL) {
+		if (take_fds(r, t))
+			return true;
+		r->few_fds = r->fds / 2;
+	}
 	t->work = work;
 	*r->no_room_last = t;
 	r->no_room_last = &t->next;
 	return false;
 }
 
-/* In the order they came, or large files would wait for ever. */
+/* In the order they came, or large files would wait for ever; and many at once: one for each that is
+ * complete would make blocks, groups and wake-ups of single files. */
 static void make_room(struct party *p)
 {
 	struct receiving *r = p->rcv;
 	struct item *t;
 
+	if (r->no_room == NULL || (r->fds > r->few_fds && !p->over))
+		return;
 	while ((t = r->no_room) != NULL && (t->over || p->over || take_fds(r, t))) {
 		if ((r->no_room = t->next) == NULL)
 			r->no_room_last = &r->no_room;
@@ -393,6 +399,7 @@ static void make_room(struct party *p)
 		else
 			receiving_enqueue(p, t, t->work);
 	}
+	r->few_fds = r->fds / 2;
 }
 
 struct mono receiving_deadline(const struct party *p)

@@ -13,6 +13,8 @@ void fds_count(int n);
 /* True: there is room for n more of files, which are counted from now on. False: there will be when others are
  * closed; to be asked again then. */
 bool fds_take(unsigned n);
+/* As if there were. */
+void fds_take_anyway(unsigned n);
 void fds_give(unsigned n);
 
 /* The most connections of one transfer, that it may have files open beside: a quarter of the limit. */

@@ -65,6 +65,23 @@ static void connections_count(void **state)
 	fds_give(n);
 }
 
+static void taken_anyway(void **state)
+{
+	unsigned n, i;
+
+	(void)state;
+	limit(64);
+	n = take_all();
+	for (i = 0; i < 3; i++) {
+		fds_take_anyway(2);
+		assert_false(fds_take(1));
+		fds_give(2);
+	}
+	fds_give(n);
+	assert_int_equal(take_all(), n);
+	fds_give(n);
+}
+
 static void follows_the_limit(void **state)
 {
 	unsigned few, many;
@@ -97,8 +114,8 @@ static void shares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free),
-		cmocka_unit_test(connections_count), cmocka_unit_test(follows_the_limit),
-		cmocka_unit_test(shares) };
+		cmocka_unit_test(connections_count), cmocka_unit_test(taken_anyway),
+		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
