@@ -30,7 +30,7 @@ wire_SRC  := frame start entry attrs
 model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
-store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
+store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen child lines bridge
 lib_SRC   := opts target keys host intake stream stream_send stream_recv mux party joining sending sending_jobs links receiving \
@@ -57,7 +57,7 @@ wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock dial listen tls chan child lines bridge
-store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
+store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
@@ -68,7 +68,8 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_plan tests/hostile/test_hostile \
-	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link
+	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
+	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
@@ -222,12 +223,13 @@ check: setup
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
-# transfers 300 times and disturbs 500, and prints what came of it.
+# transfers 300 times and disturbs 500, sends a million files, and prints what came of it.
 .PHONY: check-long
 check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
-		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos
+		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
+		tests/campaign/test_bounds
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.

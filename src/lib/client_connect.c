@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "lib/client_impl.h"
 #include "net/trust.h"
+#include "store/fds.h"
 #include "store/place.h"
 
 /* Does a pin of the user's name this host, or every host? */
@@ -83,11 +84,12 @@ static uint8_t sync_wanted(enum ptcp_fsync f)
 /* On the control connection t->chan, which is taken. `way`: how it came about. */
 static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
+	unsigned streams = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = sync_wanted(t->o.fsync),
 		.flags = (uint32_t)open_flags(t), .n_paths = t->n_paths,
-		.streams = (uint16_t)(t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT),
+		.streams = (uint16_t)(streams < fds_connections() ? streams : fds_connections()),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";

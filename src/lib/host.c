@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "store/fds.h"
 
 #define IO_THREADS 4
+#define LOOP_FDS 4 /* libuv's */
 
 int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e)
@@ -31,6 +33,7 @@ int host_init(struct host *h, struct loop *control, const char *config, unsigned
 		if ((r = loop_new(&h->worker[i], e)) < 0)
 			goto out;
 		h->n_workers++;
+		fds_count(LOOP_FDS);
 		if ((r = loop_start_thread(h->worker[i], e)) < 0)
 			goto out;
 	}
@@ -45,8 +48,10 @@ void host_fini(struct host *h)
 	unsigned i;
 
 	io_free(h->io);
-	for (i = 0; i < h->n_workers; i++)
+	for (i = 0; i < h->n_workers; i++) {
 		loop_free(h->worker[i]);
+		fds_count(-LOOP_FDS);
+	}
 	SSL_CTX_free(h->client);
 	SSL_CTX_free(h->server);
 	identity_fini(&h->identity);

@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "store/fds.h"
 
 #define LINGER_NS (2 * NS_PER_S) /* how long a peer may take to close */
 
@@ -25,6 +26,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(p->id, o->session, sizeof p->id);
 	p->cipher = o->cipher;
 	p->n_wanted = o->streams;
+	fds_count((int)p->n_wanted);
 	p->running = true;
 	p->none_since = mono_now();
 	p->o.ops->running(p->o.arg, p);
@@ -219,6 +221,7 @@ void party_free(struct party *p)
 	session_free(p->session);
 	sending_free(p);
 	receiving_free(p);
+	fds_count(-1 - (int)p->n_wanted);
 	free(p);
 }
 
@@ -309,6 +312,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 		chan_free(o->control);
 		return err_nomem(e);
 	}
+	fds_count(1);
 	p->o = *o;
 	p->control = o->control;
 	so.arg = p;

@@ -46,6 +46,8 @@ struct receiving {
 	bool placed;                /* the only top-level entry, which was renamed, is here */
 	enum store_sync sync;
 	struct item *first, **last; /* waiting */
+	struct item *no_room, **no_room_last; /* for descriptors */
+	unsigned fds, few_fds;      /* taken for files; when so few are left, those without room are let in */
 	struct item *batch;         /* on the I/O thread */
 	struct store_end *ends;     /* of it, what is completed */
 	atomic_bool completing;

@@ -12,11 +12,10 @@
 #define SYNC_BYTES (256u << 20)       /* a power cut costs at most so much, */
 #define SYNC_NS (2 * NS_PER_S)        /* or what came in so long */
 
+/* A step, on its way. */
 struct readback {
-	struct list in_list;
 	struct party *party;
 	struct item *item;
-	bool same;                    /* a complete file, not a part */
 	struct sink_run run[SINK_RUNS];
 	unsigned n_runs;
 	struct digest sum;
@@ -26,12 +25,8 @@ struct readback {
 	struct msg msg;
 };
 
-static void finish(struct readback *b)
+static void finish(struct party *p, struct item *t)
 {
-	struct party *p = b->party;
-	struct item *t = b->item;
-
-	free(b);
 	t->reading = false;
 	if (t->over)
 		receiving_item_over(p, t);
@@ -40,6 +35,7 @@ static void finish(struct readback *b)
 /* A step has been read. True: there is more. */
 static bool tell(struct readback *b, struct rcv *rcv)
 {
+	bool compare = b->item->compare;
 	uint64_t id = b->item->id;
 	struct ptcp_err bare;
 	char path[DIR_PATH_TEXT_BYTES];
@@ -47,7 +43,7 @@ static bool tell(struct readback *b, struct rcv *rcv)
 
 	if (b->result < 0) {
 		why_bare(&bare, &b->why, sink_path_text(b->item->sink, path, sizeof path));
-		if (b->same)
+		if (compare)
 			rcv_compared(rcv, id, b->sum, &bare);
 		else
 			rcv_broken(rcv, id, &bare);
@@ -55,7 +51,7 @@ static bool tell(struct readback *b, struct rcv *rcv)
 	}
 	for (i = 0; i < b->n_runs; i++)
 		rcv_verified(rcv, id, b->run[i].first, b->run[i].n, b->run[i].good, b->run[i].sum);
-	if (b->result == 0 && b->same)
+	if (b->result == 0 && compare)
 		rcv_compared(rcv, id, b->sum, NULL);
 	return b->result > 0;
 }
@@ -64,13 +60,15 @@ static void on_step(struct msg *m)
 {
 	struct readback *b = CONTAINER_OF(m, struct readback, msg);
 	struct party *p = b->party;
+	struct item *t = b->item;
 
 	p->rcv->n_reading--;
 	session_progress(p->session, mono_now());
-	if (!p->over && !b->item->over && tell(b, session_rcv(p->session)) && !b->item->over)
-		list_append(&p->rcv->readers, &b->in_list);
+	if (!p->over && !t->over && tell(b, session_rcv(p->session)) && !t->over)
+		list_append(&p->rcv->readers, &t->in_readers);
 	else
-		finish(b);
+		finish(p, t);
+	free(b);
 	party_pump(p);
 }
 
@@ -78,15 +76,22 @@ static void on_step(struct msg *m)
 static void step(struct io_job *io)
 {
 	struct readback *b = CONTAINER_OF(io, struct readback, io);
+	struct sink *s = b->item->sink;
 
-	b->n_runs = 0;
-	b->result = b->same ? sink_same_next(b->item->sink, &b->sum, &b->why) :
-	    sink_verify_next(b->item->sink, b->run, &b->n_runs, &b->why);
+	b->result = b->item->compare ? sink_same_next(s, &b->sum, &b->why) :
+	    sink_verify_next(s, b->run, &b->n_runs, &b->why);
 	b->msg.run = on_step;
 	loop_post(b->party->o.host->control, &b->msg);
 }
 
 void readback_start(struct party *p, struct item *t, bool same)
+{
+	t->compare = same;
+	t->reading = true;
+	list_append(&p->rcv->readers, &t->in_readers);
+}
+
+static void start_step(struct party *p, struct item *t)
 {
 	struct readback *b = calloc(1, sizeof *b);
 	struct ptcp_err why;
@@ -94,30 +99,28 @@ void readback_start(struct party *p, struct item *t, bool same)
 	if (b == NULL) {
 		err_nomem(&why);
 		party_fail(p, &why);
+		finish(p, t);
 		return;
 	}
 	b->party = p;
 	b->item = t;
-	b->same = same;
-	t->reading = true;
-	list_append(&p->rcv->readers, &b->in_list);
+	b->io.run = step;
+	p->rcv->n_reading++;
+	io_submit(p->o.host->io, &b->io);
 }
 
 void readback_pump(struct party *p)
 {
 	struct receiving *r = p->rcv;
-	struct readback *b;
+	struct item *t;
 
 	while (!list_empty(&r->readers) && (r->n_reading < READERS_MAX || p->over)) {
-		b = CONTAINER_OF(r->readers.next, struct readback, in_list);
-		list_remove(&b->in_list);
-		if (p->over || b->item->over) {
-			finish(b);
-			continue;
-		}
-		r->n_reading++;
-		b->io.run = step;
-		io_submit(p->o.host->io, &b->io);
+		t = CONTAINER_OF(r->readers.next, struct item, in_readers);
+		list_remove(&t->in_readers);
+		if (p->over || t->over)
+			finish(p, t);
+		else
+			start_step(p, t);
 	}
 }
 

@@ -8,12 +8,16 @@
 #include "core/units.h"
 #include "lib/receiving_impl.h"
 #include "lib/why.h"
+#include "store/fds.h"
 
 #define CONTENDED_RETRY_NS (50 * NS_PER_MS)
 #define CONTENDED_NS (5 * NS_PER_S)
+#define ROOM_RETRY_NS (20 * NS_PER_MS) /* what other sessions have is given back unheard */
 
-void item_free(struct item *t)
+void item_free(struct party *p, struct item *t)
 {
+	p->rcv->fds -= t->fds;
+	fds_give(t->fds);
 	dir_unref(t->dir);
 	dir_unref(t->self);
 	sink_unref(t->sink);
@@ -46,6 +50,7 @@ int party_receive_into(struct party *p, struct place *place, struct ptcp_err *e)
 	}
 	r->party = p;
 	r->last = &r->first;
+	r->no_room_last = &r->no_room;
 	list_init(&r->readers);
 	intake_init(&r->intake);
 	r->sync = sync_asked(session_open(p->session));
@@ -70,7 +75,7 @@ bool receiving_idle(const struct party *p)
 {
 	const struct receiving *r = p->rcv;
 
-	return r->first == NULL && r->batch == NULL && r->contended == NULL && r->n_reading == 0 &&
+	return r->first == NULL && r->no_room == NULL && r->batch == NULL && r->contended == NULL && r->n_reading == 0 &&
 	    r->n_syncing == 0 && list_empty(&r->readers);
 }
 
@@ -210,7 +215,7 @@ void receiving_item_over(struct party *p, struct item *t)
 		t->let_go = false;
 		receiving_enqueue(p, t, WORK_LET_GO);
 	} else {
-		item_free(t);
+		item_free(p, t);
 	}
 }
 
@@ -372,11 +377,64 @@ static void look_again(struct party *p, struct mono now)
 	}
 }
 
+/* ---- Descriptors ---- */
+
+static bool take_fds(struct receiving *r, struct item *t)
+{
+	unsigned n = sink_fds(t->sink);
+
+	if (r->fds == 0)
+		fds_take_anyway(n);
+	else if (!fds_take(n))
+		return false;
+	t->fds = n;
+	r->fds += n;
+	return true;
+}
+
+bool receiving_room(struct party *p, struct item *t, enum work work)
+{
+	struct receiving *r = p->rcv;
+
+	if (r->no_room == NULL) {
+		if (take_fds(r, t))
+			return true;
+		r->few_fds = r->fds / 2;
+	}
+	t->work = work;
+	*r->no_room_last = t;
+	r->no_room_last = &t->next;
+	return false;
+}
+
+/* In the order they came, or large files would wait for ever; and many at once: one for each that is
+ * complete would make blocks, groups and wake-ups of single files. */
+static void make_room(struct party *p)
+{
+	struct receiving *r = p->rcv;
+	struct item *t;
+
+	if (r->no_room == NULL || (r->fds > r->few_fds && !p->over))
+		return;
+	while ((t = r->no_room) != NULL && (t->over || p->over || take_fds(r, t))) {
+		if ((r->no_room = t->next) == NULL)
+			r->no_room_last = &r->no_room;
+		t->next = NULL;
+		if (t->over || p->over || t->work == WORK_ACCEPT)
+			work_done(p, t);
+		else
+			receiving_enqueue(p, t, t->work);
+	}
+	r->few_fds = r->fds / 2;
+}
+
 struct mono receiving_deadline(const struct party *p)
 {
 	struct mono at = MONO_NEVER;
 	const struct item *t;
 
+	if (p->rcv->no_room != NULL)
+		at = mono_add_ns(mono_now(), ROOM_RETRY_NS);
 	for (t = p->rcv->contended; t != NULL; t = t->next)
 		if (t->look_at.ns < at.ns)
 			at = t->look_at;
@@ -390,6 +448,7 @@ void receiving_pump(struct party *p, struct mono now)
 	unsigned n;
 
 	look_again(p, now);
+	make_room(p);
 	readback_pump(p);
 	if (r->batch != NULL || r->first == NULL)
 		return;

@@ -145,7 +145,7 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 	if (ok && f->type == WIRE_HARDLINK)
 		ok = take_link(p->rcv, t, f);
 	if (!ok) {
-		item_free(t);
+		item_free(p, t);
 		return NULL;
 	}
 	return t;
@@ -159,6 +159,17 @@ static int admit(struct party *p, const struct item *t, bool on_top, struct ptcp
 	if (on_top && !p->rcv->placed && p->o.ops->wanted != NULL && !p->o.ops->wanted(p->o.arg, t->name))
 		return err_set(e, PTCP_EREFUSED, "not asked for");
 	return 0;
+}
+
+/* `anew`: whatever may be there of it is of no interest. */
+static enum rcv_prep prepare_file(struct party *p, struct item *t, bool anew, bool dry_run)
+{
+	if (!dry_run && !receiving_room(p, t, anew ? WORK_ACCEPT : WORK_LOOK))
+		return RCV_LATER;
+	if (anew)
+		return RCV_ACCEPT;
+	receiving_enqueue(p, t, dry_run ? WORK_LOOK_SAME : WORK_LOOK);
+	return RCV_LATER;
 }
 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
@@ -191,10 +202,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		receiving_enqueue(p, t, dry_run ? WORK_LOOK_DIR : WORK_MKDIR);
 		return RCV_LATER;
 	}
-	if (f->type != WIRE_FILE || fresh || (flags & WIRE_OPEN_NO_RESUME) != 0)
-		return RCV_ACCEPT;
-	receiving_enqueue(p, t, dry_run ? WORK_LOOK_SAME : WORK_LOOK);
-	return RCV_LATER;
+	return f->type == WIRE_FILE ? prepare_file(p, t, fresh || (flags & WIRE_OPEN_NO_RESUME) != 0, dry_run) :
+	    RCV_ACCEPT;
 }
 
 /* Not the same after all: its part is begun with the first block. */

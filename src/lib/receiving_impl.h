@@ -26,7 +26,7 @@ enum work {
 
 /* The cookie of an entry in the engine. */
 struct item {
-	struct item *next;      /* in the queue or batch, or among those that wait */
+	struct item *next;      /* in a queue or the batch, or among those that are contended */
 	uint64_t id;
 	uint8_t type;
 	enum work work;         /* what it is in the queue for */
@@ -34,7 +34,9 @@ struct item {
 	bool let_go, keep;      /* of what was written; keep it for the next run */
 	bool fresh;             /* a directory made by us: nothing is in it */
 	bool same;              /* dry run: a file like it is there */
-	bool reading;           /* see readback.c */
+	bool reading, compare;  /* see readback.c */
+	struct list in_readers;
+	unsigned fds;           /* taken for it, see store/fds.h */
 	struct dir *dir;        /* what it is in */
 	struct dir *self;       /* of a directory: itself */
 	struct sink *sink;      /* of a file */
@@ -52,8 +54,11 @@ struct item {
 
 /* ---- receiving.c ---- */
 
-void item_free(struct item *t);
+void item_free(struct party *p, struct item *t);
 void receiving_enqueue(struct party *p, struct item *t, enum work work);
+/* Takes the descriptors that a file needs, which it has until it is over. False: there are too few, `work` is
+ * done when others are complete. A session that has no file gets them at once, so that each makes progress. */
+bool receiving_room(struct party *p, struct item *t, enum work work);
 /* The engine has let go of it, and so has everybody else: what was written is seen to. */
 void receiving_item_over(struct party *p, struct item *t);
 void receiving_warn(struct party *p, const struct item *t, const char *text);

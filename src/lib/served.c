@@ -9,6 +9,7 @@
 #include "core/units.h"
 #include "lib/home.h"
 #include "lib/why.h"
+#include "store/fds.h"
 #include "store/place.h"
 
 /* A path of the client's. */
@@ -210,6 +211,7 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
 	s->streams = o->streams < s->set->o->max_streams ? o->streams : s->set->o->max_streams;
+	s->streams = s->streams < fds_connections() ? s->streams : fds_connections();
 	s->cipher = o->cipher;
 	if (check_rights(s, o, &why) < 0 || take_places(s, o, &why) < 0) {
 		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,

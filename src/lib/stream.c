@@ -100,8 +100,8 @@ static void on_stop(struct msg *m)
 	s->stopping = true;
 	chan_free(s->chan);
 	s->chan = NULL;
-	timer_free(s->starved);
-	s->starved = NULL;
+	timer_free(s->waiting);
+	s->waiting = NULL;
 	try_gone(s);
 }
 

@@ -49,8 +49,9 @@ struct stream {
 	struct msg write_done;
 	struct ptcp_err write_why;
 	int write_result;
-	struct timer *starved;           /* waits for descriptors, or for another session's end */
-	struct mono starving_since;
+	/* waiting for another session's end */
+	struct timer *waiting;
+	struct mono waiting_since;
 	enum held held;
 	struct msg ask_held;
 	uint64_t held_dev, held_ino;

@@ -15,8 +15,8 @@
 #define BUF_BYTES (256u << 10)
 #define SLOW_WRITE_NS (50 * NS_PER_MS)
 #define SLOW_FOR_NS (5 * NS_PER_S)
-#define STARVE_RETRY_NS (5 * NS_PER_MS)
-#define STARVE_NS (10 * NS_PER_S)
+#define HELD_RETRY_NS (20 * NS_PER_MS)
+#define HELD_NS (5 * NS_PER_S)
 
 struct news_msg {
 	struct msg msg;
@@ -89,7 +89,7 @@ static void block_written(struct stream *s, int result, const struct ptcp_err *w
 
 static bool write_block(struct stream *s);
 
-static void on_starved(void *arg)
+static void on_waited(void *arg)
 {
 	struct stream *s = arg;
 
@@ -99,20 +99,19 @@ static void on_starved(void *arg)
 	}
 }
 
-/* Too many part files are open: the stream waits until some have been committed. False when it has
- * waited for long or cannot. */
-static bool starve(struct stream *s)
+/* False when it has waited for long or cannot. */
+static bool wait_a_moment(struct stream *s)
 {
 	struct mono now = mono_now();
 	struct ptcp_err e;
 
-	if (s->starving_since.ns == 0)
-		s->starving_since = now;
-	if (mono_diff_ns(now, s->starving_since) > STARVE_NS ||
-	    (s->starved == NULL && timer_new(&s->starved, s->loop, on_starved, s, &e) < 0))
+	if (s->waiting_since.ns == 0)
+		s->waiting_since = now;
+	if (mono_diff_ns(now, s->waiting_since) > HELD_NS ||
+	    (s->waiting == NULL && timer_new(&s->waiting, s->loop, on_waited, s, &e) < 0))
 		return false;
 	chan_pause(s->chan, true);
-	timer_set(s->starved, mono_add_ns(now, STARVE_RETRY_NS));
+	timer_set(s->waiting, mono_add_ns(now, HELD_RETRY_NS));
 	return true;
 }
 
@@ -143,7 +142,7 @@ static bool wait_for_holder(struct stream *s)
 	switch (s->held) {
 	case HELD_NO:
 		if (s->asking_held) /* about one before this */
-			return starve(s);
+			return wait_a_moment(s);
 		if (!sink_part_id(s->sink, &s->held_dev, &s->held_ino))
 			return false;
 		s->asking_held = true;
@@ -152,13 +151,13 @@ static bool wait_for_holder(struct stream *s)
 		atomic_fetch_add(&s->on_disk, 1);
 		s->ask_held.run = ask_held;
 		loop_post(s->o.host->control, &s->ask_held);
-		return starve(s);
+		return wait_a_moment(s);
 	case HELD_ASKED:
 	case HELD_YIELDS:
-		return starve(s);
+		return wait_a_moment(s);
 	case HELD_ALIEN:
 		s->held = HELD_LAST;
-		return starve(s);
+		return wait_a_moment(s);
 	case HELD_LAST:
 		break;
 	}
@@ -168,18 +167,9 @@ static bool wait_for_holder(struct stream *s)
 /* 1: done with the block, 0: it waits. */
 static bool settle(struct stream *s, int result, const struct ptcp_err *why)
 {
-	struct ptcp_err none_left;
-
 	if (result < 0 && why->sys == EWOULDBLOCK && !s->stopping && wait_for_holder(s))
 		return false;
-	if (result == STORE_AGAIN) {
-		if (!s->stopping && starve(s))
-			return false;
-		err_set(&none_left, PTCP_EIO, "too many part files are open (raise the limit on open files, "
-		    "see ulimit -n)");
-		why = &none_left;
-	}
-	s->starving_since.ns = 0;
+	s->waiting_since.ns = 0;
 	s->held = HELD_NO;
 	block_written(s, result, why);
 	return true;

@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/list.h"
 #include "core/text.h"
 #include "store/fail.h"
+#include "store/fds.h"
 
 /* openat2() gives up with EAGAIN when a rename anywhere races with a "..". */
 #define RESOLVE_TRIES 64
@@ -81,7 +81,6 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 {
 	const int flags = O_DIRECTORY | O_CLOEXEC;
 	char text[TEXT_NAME_BYTES];
-	struct rlimit limit;
 	struct tree *t;
 	int fd, r;
 
@@ -100,9 +99,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	}
 	t->sys = sys;
 	t->umask = read_umask();
-	t->most_open = DIR_OPEN_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < t->most_open)
-		t->most_open = (unsigned)(limit.rlim_cur / 8);
+	t->most_open = fds_directories(DIR_OPEN_MAX);
 	pthread_mutex_init(&t->lock, NULL);
 	list_init(&t->idle);
 	t->root->fd = fd;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "core/text.h"
 #include "store/fail.h"
@@ -90,6 +89,11 @@ bool sink_has_journal(const struct sink *s)
 	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;
 }
 
+unsigned sink_fds(const struct sink *s)
+{
+	return sink_has_journal(s) ? 2 : 1;
+}
+
 struct journal_key sink_key(const struct sink *s)
 {
 	return (struct journal_key){ .name = s->name, .size_bytes = s->size_bytes,
@@ -128,13 +132,6 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	return 0;
 }
 
-static bool enough_open(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && atomic_load(&open_count) >= limit.rlim_cur / 2;
-}
-
 /* A descriptor to write to, until sink_leave(). */
 static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
@@ -144,8 +141,6 @@ static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 	if (s->state != SINK_OPEN) {
 		r = fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
 		    "written to after it was complete or given up");
-	} else if (s->part.fd < 0 && enough_open()) {
-		r = STORE_AGAIN;
 	} else if (s->part.fd < 0) {
 		if ((at = dir_fd(s->dir, e)) < 0) {
 			r = at;

@@ -113,11 +113,13 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 /* Write n bytes at off; the first write of a file opens its part, the same name's leftover of an
  * earlier run truncated (unless sink_look() found it to be of use). off + n <= size, and with a
  * journal one whole block (asserted); `hash` is its content hash, for the journal alone.
- * PTCP_ECANCELED after store_complete() or sink_discard(). STORE_AGAIN: half of the descriptors
- * this process may have are parts and journals already; when some have been completed it goes
- * on. */
+ * PTCP_ECANCELED after store_complete() or sink_discard(). */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
     struct ptcp_err *e);
+
+/* So many descriptors it may have open at once, until it is complete or given up; to be taken (fds.h)
+ * before it is looked for or written. No I/O. */
+unsigned sink_fds(const struct sink *s);
 
 /* Whether sink_write() has a use for the hash. No I/O, never blocks. */
 bool sink_has_journal(const struct sink *s);

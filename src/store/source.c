@@ -11,6 +11,7 @@
 #include "core/bitmap.h"
 #include "core/bytes.h"
 #include "store/fail.h"
+#include "store/fds.h"
 #include "store/hash.h"
 
 struct source {
@@ -66,9 +67,11 @@ struct source *source_ref(struct source *s)
 
 static void close_file(struct source *s)
 {
-	if (s->fd >= 0)
-		dir_sys(s->dir)->close(s->fd);
+	if (s->fd < 0)
+		return;
+	dir_sys(s->dir)->close(s->fd);
 	s->fd = -1;
+	fds_give(1);
 }
 
 void source_unref(struct source *s)
@@ -236,7 +239,8 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 }
 
 /* A descriptor to read from, until leave(). Opened without the lock, so that who
- * must not wait does not wait for who may; of two openers one closes again. */
+ * must not wait does not wait for who may; of two openers one closes again. Kept for the next
+ * reader, unless too many are open. */
 static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 {
 	int mine = -1, r;
@@ -247,24 +251,31 @@ static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 		if ((r = open_file(s, wait, &mine, e)) != 0)
 			return r;
 		pthread_mutex_lock(&s->lock);
-		if (s->fd < 0) {
+		if (s->fd < 0 && fds_take(1)) {
 			s->fd = mine;
 			mine = -1;
 		}
 	}
-	s->close = false;
-	s->readers++;
-	*fd = s->fd;
+	if (s->fd < 0) {
+		*fd = mine;
+		mine = -1;
+	} else {
+		s->close = false;
+		s->readers++;
+		*fd = s->fd;
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (mine >= 0)
 		dir_sys(s->dir)->close(mine);
 	return 0;
 }
 
-static void leave(struct source *s)
+static void leave(struct source *s, int fd)
 {
 	pthread_mutex_lock(&s->lock);
-	if (--s->readers == 0 && s->close)
+	if (fd != s->fd)
+		dir_sys(s->dir)->close(fd);
+	else if (--s->readers == 0 && s->close)
 		close_file(s);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -279,7 +290,7 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	if ((r = enter(s, wait, &fd, e)) != 0)
 		return r;
 	r = read_all(s, fd, buf, n, off, wait, e);
-	leave(s);
+	leave(s, fd);
 	return r;
 }
 
@@ -327,7 +338,7 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
 		return r;
 	if ((r = map(s, fd, block_bytes, holes, e)) == 0)
 		r = examine(s, fd, e);
-	leave(s);
+	leave(s, fd);
 	return r;
 }
 

@@ -193,13 +193,10 @@ int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *
 
 int sink_same_begin(struct sink *s, const struct stat *there, struct ptcp_err *e)
 {
-	uint64_t n = s->size_bytes < s->opts.block_bytes ? s->size_bytes : s->opts.block_bytes;
 	struct comparing *c = calloc(1, sizeof *c);
 
-	if (c == NULL || (c->buf = malloc(n > 0 ? (size_t)n : 1)) == NULL) {
-		free(c);
+	if (c == NULL)
 		return err_nomem(e);
-	}
 	c->there = *there;
 	c->fd = -1;
 	s->comparing = c;
@@ -235,13 +232,17 @@ static int check_same(const struct sink *s, const struct stat *st, struct ptcp_e
 	return changed(s, e);
 }
 
+/* Many files may wait to be compared: only those that are need a buffer. */
 static int open_same(struct sink *s, int at, struct ptcp_err *e)
 {
+	uint64_t n = s->size_bytes < s->opts.block_bytes ? s->size_bytes : s->opts.block_bytes;
 	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	const struct sys *sys = dir_sys(s->dir);
 	struct comparing *c = s->comparing;
 	struct stat st;
 
+	if ((c->buf = malloc(n > 0 ? (size_t)n : 1)) == NULL)
+		return err_nomem(e);
 	if ((c->fd = sys->openat(at, s->name, flags, 0)) < 0)
 		return errno == ENOENT || errno == ELOOP || errno == ENXIO ? changed(s, e) :
 		    fail_sys(e, errno, s->dir, s->name, "cannot open it");

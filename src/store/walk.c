@@ -9,10 +9,11 @@
 #include "core/list.h"
 #include "core/text.h"
 #include "store/fail.h"
+#include "store/fds.h"
 #include "store/sink.h"
 
-/* Levels below this one are read whole when entered and their stream is closed,
- * so that a deep tree does not use up the descriptors. */
+/* Levels below this one (or less, see fds_directories()) are read whole when entered and their stream is
+ * closed, so that a deep tree does not use up the descriptors. */
 #define STREAMS_MAX 64
 
 /* What was added. */
@@ -36,7 +37,7 @@ struct level {
 struct walk {
 	struct list items;
 	struct level *top;
-	unsigned streams;
+	unsigned streams, most_streams;
 	struct dir *enter; /* returned as WALK_DIR last time: its content is next */
 	int enter_depth;
 	const struct filter *filter; /* NULL: everything is kept */
@@ -51,6 +52,7 @@ int walk_new(struct walk **out, struct ptcp_err *e)
 	if (w == NULL)
 		return err_nomem(e);
 	list_init(&w->items);
+	w->most_streams = fds_directories(STREAMS_MAX);
 	*out = w;
 	return 0;
 }
@@ -219,7 +221,7 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	}
 	l->up = w->top;
 	w->top = l;
-	if ((r = open_stream(w, l, &why)) == 0 && w->streams > STREAMS_MAX)
+	if ((r = open_stream(w, l, &why)) == 0 && w->streams > w->most_streams)
 		r = read_whole(w, l, &why);
 	return r == 0 ? 0 : cut_short(w, l, &why);
 }

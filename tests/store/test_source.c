@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
+#include "store/fds.h"
 #include "store/hash.h"
 #include "store/sum.h"
 
@@ -160,6 +161,29 @@ static void become_dir(void)
 {
 	vanish();
 	fx_mkdir("t/f");
+}
+
+/* Where no file may stay open, it is opened for each block. */
+static void none_kept(void **state)
+{
+	struct source *s = make(BIG);
+	unsigned taken = 0;
+	int fds;
+
+	(void)state;
+	while (fds_take(1))
+		taken++;
+	assert_int_equal(source_read(s, got, 1, 0, true, NULL), 0); /* opens its directory */
+	fds = fx_open_fds();
+	assert_int_equal(source_read(s, got, 2, BIG - 2, true, NULL), 0);
+	assert_memory_equal(got, data + BIG - 2, 2);
+	assert_int_equal(fx_open_fds(), fds);
+	fds_give(taken);
+	assert_int_equal(source_read(s, got, 1, 0, true, NULL), 0);
+	assert_int_equal(fx_open_fds(), fds + 1);
+	assert_int_equal(source_check(s, NULL), 0);
+	assert_int_equal(fx_open_fds(), fds);
+	source_unref(s);
 }
 
 static void changes(void **state)
@@ -765,7 +789,7 @@ static void threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		source_test(whole), source_test(blocks), source_test(changes),
+		source_test(whole), source_test(blocks), source_test(none_kept), source_test(changes),
 		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
 		source_test(parent_swapped), source_test(again), source_test(without_nowait),
 		source_test(faults), source_test(versions), source_test(maps),

@@ -1,0 +1,121 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <cmocka.h>
+
+#include "store/fds.h"
+
+static rlim_t limit(rlim_t n)
+{
+	struct rlimit r;
+	rlim_t was;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
+	was = r.rlim_cur;
+	r.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &r), 0);
+	return was;
+}
+
+/* How many there are to take; all of them are taken then. */
+static unsigned take_all(void)
+{
+	unsigned n = 0;
+
+	while (fds_take(1))
+		n++;
+	return n;
+}
+
+static void leaves_some_free(void **state)
+{
+	unsigned n;
+
+	(void)state;
+	limit(64);
+	n = take_all();
+	assert_in_range(n, 24, 40);
+	assert_false(fds_take(1));
+	fds_give(1);
+	assert_false(fds_take(2));
+	assert_true(fds_take(1));
+	fds_give(n);
+	assert_int_equal(take_all(), n);
+	fds_give(n);
+}
+
+static void connections_count(void **state)
+{
+	unsigned n;
+
+	(void)state;
+	limit(64);
+	n = take_all();
+	fds_give(n);
+	fds_count(17);
+	assert_int_equal(take_all(), n - 17);
+	fds_give(n - 17);
+	fds_count((int)n); /* more than there are */
+	assert_false(fds_take(1));
+	fds_count(-(int)n);
+	fds_count(-17);
+	assert_int_equal(take_all(), n);
+	fds_give(n);
+}
+
+static void taken_anyway(void **state)
+{
+	unsigned n, i;
+
+	(void)state;
+	limit(64);
+	n = take_all();
+	for (i = 0; i < 3; i++) {
+		fds_take_anyway(2);
+		assert_false(fds_take(1));
+		fds_give(2);
+	}
+	fds_give(n);
+	assert_int_equal(take_all(), n);
+	fds_give(n);
+}
+
+static void follows_the_limit(void **state)
+{
+	unsigned few, many;
+
+	(void)state;
+	limit(64);
+	few = take_all();
+	limit(128);
+	many = take_all();
+	assert_true(many > 0);
+	fds_give(few + many);
+	limit(16);
+	assert_false(fds_take(1));
+	assert_int_equal(fds_connections(), 4);
+	limit(2);
+	assert_int_equal(fds_connections(), 1);
+}
+
+static void shares(void **state)
+{
+	(void)state;
+	limit(64);
+	assert_int_equal(fds_connections(), 16);
+	assert_int_equal(fds_directories(128), 4);
+	limit(1024);
+	assert_int_equal(fds_directories(128), 64);
+	assert_int_equal(fds_directories(32), 32);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free),
+		cmocka_unit_test(connections_count), cmocka_unit_test(taken_anyway),
+		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
