@@ -38,7 +38,7 @@ lib_SRC   := opts target keys host intake stream stream_send stream_recv party j
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
-	out_json plan_text plan_json plan_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan \
+	out_json plot plan_text plan_json plan_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan \
 	cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan

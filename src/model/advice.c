@@ -1,7 +1,6 @@
 #include "model/advice.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/err.h"
@@ -35,20 +34,19 @@ const char *advice_limit_name(enum advice_limit l)
 	return "?";
 }
 
-const char *advice_warning_text(char buf[ADVICE_WARNING_BYTES], unsigned warnings)
+const char *advice_warning_text(unsigned warnings, size_t i)
 {
 	static const struct { unsigned bit; const char *text; } all[] = {
 #define X(id, bit, text) { id, text },
 		ADVICE_WARNING_LIST(X)
 #undef X
 	};
-	size_t i, n = 0;
+	size_t k;
 
-	for (i = 0; i < sizeof all / sizeof *all; i++)
-		if (warnings & all[i].bit)
-			n += (size_t)snprintf(buf + n, ADVICE_WARNING_BYTES - n, "%s%s",
-			    n > 0 ? "; " : "", all[i].text);
-	return n > 0 ? buf : NULL;
+	for (k = 0; k < sizeof all / sizeof *all; k++)
+		if ((warnings & all[k].bit) && i-- == 0)
+			return all[k].text;
+	return NULL;
 }
 
 /* ---- The search ---- */
