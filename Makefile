@@ -27,12 +27,12 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock bitmap glob filter
 wire_SRC  := frame start entry attrs
-model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
+model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen
 lib_SRC   := opts target keys host intake stream stream_send stream_recv party joining sending sending_jobs links receiving \
 	receiving_entries readback client_new client_connect client_work client guest served server
 conf_SRC  := yaml fields overlay overlay_links
@@ -53,9 +53,9 @@ TEST_PC := cmocka
 
 core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
-model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
+model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock dial listen tls chan
+net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan
 store_TESTS := dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
