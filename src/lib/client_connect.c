@@ -97,6 +97,10 @@ static int start_party(struct ptcp_transfer *t, struct ptcp_err *e)
 	};
 	int r;
 
+	if (t->prober != NULL) {
+		open.role = WIRE_YOU_DROP;
+		open.flags = 0;
+	}
 	t->chan = NULL;
 	if ((r = sock_split(t->peer, address, &o.port, t->target.port, e)) < 0) {
 		chan_free(o.control);

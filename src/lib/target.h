@@ -15,4 +15,7 @@ struct target {
  * written with a slash in front, as for scp: ./a:b. */
 int target_parse(struct target *out, const char *text, struct ptcp_err *e);
 
+/* A host alone, without a path: HOST[:PORT] or ptcp://HOST[:PORT]; errors as above. */
+int target_parse_host(struct target *out, const char *text, struct ptcp_err *e);
+
 #endif

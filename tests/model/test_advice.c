@@ -280,7 +280,12 @@ static void confidence(void **state)
 	o.max_streams = 2;
 	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
 	assert_true(a.warnings & ADVICE_WARN_NOISY);
-	assert_int_equal(a.next_probe, 1);
+	assert_int_equal(a.next_probe, 2); /* between: one stream alone tells little */
+
+	p[2] = (struct probe){ 2, 28e6, 25e6 };
+	assert_int_equal(advice_from_probes(&a, p, 3, &o, NULL), 0);
+	assert_true(a.warnings & ADVICE_WARN_NOISY);
+	assert_true(a.next_probe == 1 || a.next_probe == 2); /* that is there, too: once more */
 }
 
 static double normal(struct rng *r)
