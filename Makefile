@@ -27,19 +27,21 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock bitmap glob filter
 wire_SRC  := frame start entry attrs
-model_SRC := rng stats fit advice regress budget divide paths ratectl choose watch
+model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock dial listen child lines bridge
-lib_SRC   := opts target keys host intake stream stream_send stream_recv mux party joining sending sending_jobs links receiving \
-	receiving_entries readback ssh_args far far_ways client_new client_connect client_work client guest home \
-	served greet one_time server
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge
+lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
+	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
+	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
+	served greet one_time server advice
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
-	out_json plan_text plan_json plan_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan \
+	out_json plot plan_text plan_json plan_plot advise_text \
+	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan probe cmd_advise cmd_measure \
 	cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan
@@ -54,20 +56,20 @@ TEST_PC := cmocka
 
 core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
-model_TESTS := rng stats fit advice regress budget divide paths bound ratectl choose watch multipath
-xfer_TESTS  := worlds states session sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock dial listen tls chan child lines bridge
+model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
+xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
+net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
-lib_TESTS   := api target mux links
-cli_TESTS   := options output command cmd_plan
+lib_TESTS   := api target mux links measure
+cli_TESTS   := options output command cmd_plan cmd_advise measure
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_plan tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
@@ -223,13 +225,14 @@ check: setup
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
-# transfers 300 times and disturbs 500, sends a million files, and prints what came of it.
+# transfers 300 times and disturbs 500, sends a million files, compares advice with what streams bring,
+# and prints what came of it.
 .PHONY: check-long
 check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds
+		tests/campaign/test_bounds tests/lab/test_advise.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.

@@ -239,6 +239,162 @@ PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
  * cannot be interrupted. */
 PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t);
 
+/* ---- Advice: how many streams ---------------------------------------------- */
+
+/* The curve through the probes: BW(n) = n / sqrt(a n^2 + b), n / (a n + b),
+ * n / sqrt(a n^2 + b n + c), n / sqrt(a n + b), BW in bit/s. AUTO takes what evidence
+ * favours. */
+enum ptcp_model {
+	PTCP_MODEL_AUTO,
+	PTCP_MODEL_PARTIAL_QUADRATIC,
+	PTCP_MODEL_FAIR_SHARE,
+	PTCP_MODEL_QUADRATIC,
+	PTCP_MODEL_LINEAR,
+	PTCP_MODELS
+};
+/* "auto", "partial-quadratic" ..; NULL for an unknown value. And back: 0, or -1. */
+PTCP_API const char *ptcp_model_name(enum ptcp_model m);
+PTCP_API int ptcp_model_parse(const char *name, enum ptcp_model *out);
+
+/* What so many streams brought together. */
+struct ptcp_probe {
+	unsigned streams;
+	double throughput_bps;
+	double error_bps; /* standard error of it; 0: not known, that of one short run */
+};
+#define PTCP_PROBES_MAX 64
+
+struct ptcp_advice_opts {
+	size_t size;
+	enum ptcp_model model;    /* AUTO */
+	double impact_percent;    /* 10; the most to take from each other flow, 0 to 100 */
+	double min_gain_percent;  /* 1; what the last stream must bring */
+	unsigned max_streams;     /* 32; 1 to PTCP_ADVICE_STREAMS_MAX */
+	/* ptcp_advice_from_probes() only: */
+	const char *congestion;   /* of the streams probed: "cubic" ..; NULL: not known */
+	/* ptcp_advise_new() only: */
+	const unsigned *levels;   /* numbers of streams to probe with; none: 1 and 10 */
+	size_t n_levels;
+};
+#define PTCP_ADVICE_STREAMS_MAX 100000
+PTCP_API void ptcp_advice_opts_init(struct ptcp_advice_opts *o);
+
+/* What one stream more, or too little gain by it, would break. */
+enum ptcp_limited_by {
+	PTCP_LIMITED_BY_IMPACT,
+	PTCP_LIMITED_BY_GAIN,
+	PTCP_LIMITED_BY_MAX_STREAMS,
+	PTCP_LIMITED_BY_SATURATION, /* more streams bring nothing, or less */
+};
+/* "impact", "gain", "max-streams", "saturated" */
+PTCP_API const char *ptcp_limited_by_name(enum ptcp_limited_by l);
+
+/* What held the probes up. */
+enum ptcp_limit {
+	PTCP_LIMIT_UNKNOWN,
+	PTCP_LIMIT_NETWORK,
+	PTCP_LIMIT_SEND_BUFFER,
+	PTCP_LIMIT_RECEIVE_WINDOW,
+	PTCP_LIMIT_APPLICATION,
+};
+/* "unknown", "network", "send-buffer", "receive-window", "application" */
+PTCP_API const char *ptcp_limit_name(enum ptcp_limit l);
+
+struct ptcp_advice {
+	size_t size;
+	unsigned streams;
+	double throughput_bps;       /* predicted for them, as the next two */
+	double impact_percent;       /* taken from each other flow, against one stream of ours */
+	double impact_total_percent; /* against no transfer */
+	double budget_percent;       /* the options, as used */
+	double min_gain_percent;
+	unsigned max_streams;
+	enum ptcp_limited_by limited_by;
+	bool confident;
+	unsigned warnings;           /* for ptcp_advice_warning(); any makes it not confident */
+	unsigned next_probe;         /* a number of streams to probe that would help most, or 0 */
+	char congestion[16];         /* of the streams probed; "": not known */
+	const char *congestion_advice; /* a gentler one that may keep the budget, static; or NULL */
+	enum ptcp_limit limit;
+	const char *limit_advice;    /* what more streams do not mend, and what does, static; or NULL */
+	enum ptcp_model model;       /* with its coefficients a, b, c: */
+	double raw[3], used[3];      /* as fitted, and after what cannot be was mended */
+	struct ptcp_probe probes[PTCP_PROBES_MAX];
+	size_t n_probes;
+};
+PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
+
+/* The largest number of streams that keeps the budget and whose last stream brings enough.
+ * No network. PTCP_EUSAGE for options out of range, a rate that is not positive and finite, or
+ * fewer different numbers of streams than the model has coefficients. */
+PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
+    const struct ptcp_advice_opts *o, struct ptcp_err *e);
+
+/* The same after probing the way to a daemon, "HOST[:PORT]" or "ptcp://HOST[:PORT]": streams of a
+ * transfer that carry nothing, for 12 seconds when that settles it, for less than 30 in any case. The
+ * handle is used like a transfer's: run or stepped, cancelled, freed; of `o` what is about connecting and
+ * the cipher counts. */
+PTCP_API int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e);
+/* PTCP_EUSAGE when it has come to nothing, or moves files. */
+PTCP_API int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a,
+    struct ptcp_err *e);
+
+/* What is predicted for any number of streams from 1. */
+struct ptcp_advice_point {
+	double throughput_bps, impact_percent, impact_total_percent;
+};
+PTCP_API void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams,
+    struct ptcp_advice_point *out);
+
+/* The i-th thing, from 0, that speaks against the answer; static; NULL after the last. */
+PTCP_API const char *ptcp_advice_warning(const struct ptcp_advice *a, size_t i);
+
+/* ---- Measuring: what n streams bring, over many rounds ------------------------ */
+
+/* So many streams, started together, sent so many bytes each. */
+struct ptcp_round {
+	unsigned number;              /* from 1 */
+	unsigned streams;
+	const char *why;              /* a stream was missing or short; the rest then means nothing. Or NULL */
+	double throughput_bps;        /* all bytes over last end minus first start */
+	const double *per_stream_bps; /* `streams` of them, each over its own time */
+	uint64_t retransmits;         /* segments */
+};
+
+struct ptcp_measure_opts {
+	size_t size;
+	const unsigned *streams;      /* levels; none: 10, 20, 30, 40, 50 */
+	size_t n_streams;
+	unsigned rounds;              /* 5; with each of them */
+	double interval_s;            /* 0; from the start of a round to that of the next, at least */
+	uint64_t bytes_per_stream;    /* 2000000 */
+	void (*round)(void *arg, const struct ptcp_round *r); /* as each ends; or NULL */
+	void *arg;
+};
+#define PTCP_LEVELS_MAX 64
+PTCP_API void ptcp_measure_opts_init(struct ptcp_measure_opts *o);
+
+/* Rounds on the way to a daemon; for the handle see ptcp_advise_new(). A round that fails is counted,
+ * and the others go on. */
+PTCP_API int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e);
+
+/* All rounds with one number of streams; rates are of those that did not fail. */
+struct ptcp_level {
+	unsigned streams;
+	unsigned rounds, failed;      /* all, and those that failed */
+	double mean_bps, min_bps, max_bps, stddev_bps;
+	double per_stream_mean_bps;
+	double fairness;              /* Jain's index, averaged over rounds */
+	int clusters;                 /* 2: in most rounds streams fell into a slow and a fast group; else 1 */
+};
+
+/* Writes at most `most` levels that have had a round, ascending by streams; returns how many there
+ * are. *saturates_at: the smallest whose mean no larger one exceeds by 5 %; 0: that is the largest. */
+PTCP_API size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out,
+    size_t most, unsigned *saturates_at);
+
 /* ---- Server ---------------------------------------------------------------- */
 
 struct ptcp_server_opts {

@@ -19,3 +19,11 @@ json_t *json_count(uint64_t v)
 {
 	return json_integer(v < INT64_MAX ? (json_int_t)v : INT64_MAX);
 }
+
+json_t *json_whole(json_t *list, size_t members)
+{
+	if (json_array_size(list) == members)
+		return list;
+	json_decref(list);
+	return NULL;
+}

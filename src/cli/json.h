@@ -13,4 +13,8 @@ int json_line(json_t *object);
 /* An integer; what JSON readers cannot hold is the largest they can. */
 json_t *json_count(uint64_t v);
 
+/* `list` if it has so many members; else memory has failed: the list is freed and NULL
+ * returned, so that no part of a list passes for the whole. */
+json_t *json_whole(json_t *list, size_t members);
+
 #endif

@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,34 @@ int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err 
 	}
 	free(copy);
 	return r;
+}
+
+int opt_number(const char *text, unsigned min, unsigned max, unsigned *out)
+{
+	unsigned long n;
+
+	if (*text == '\0' || text[strspn(text, "0123456789")] != '\0')
+		return -1;
+	errno = 0;
+	n = strtoul(text, NULL, 10);
+	if (errno != 0 || n < min || n > max)
+		return -1;
+	*out = (unsigned)n;
+	return 0;
+}
+
+int opt_decimal(const char *text, double max, double *out)
+{
+	double v;
+	char *end;
+
+	if (text[strspn(text, "0123456789.")] != '\0') /* strtod() would take "1e3", "inf" */
+		return -1;
+	v = strtod(text, &end);
+	if (end == text || *end != '\0' || v > max)
+		return -1;
+	*out = v;
+	return 0;
 }
 
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

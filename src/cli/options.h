@@ -46,6 +46,11 @@ int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const 
 int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e,
     int (*one)(void *args, const struct opt *o, const char *part, struct ptcp_err *e));
 
+/* The whole of `text` as a number without sign or exponent. Return 0, or -1 for anything
+ * else or out of range; *out is then untouched. */
+int opt_number(const char *text, unsigned min, unsigned max, unsigned *out);
+int opt_decimal(const char *text, double max, double *out);
+
 /* Setters of a bool, an unsigned that counts, and a borrowed string. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

@@ -44,11 +44,7 @@ static json_t *schedule(const struct plan_shown *s)
 		    name(s->overlay, st.source), "start_s", st.start_s, "end_s", st.end_s, "bytes",
 		    json_count(st.bytes)));
 	}
-	/* without memory a step is missing, or the list */
-	if (json_array_size(list) == ptcp_plan_steps(s->plan))
-		return list;
-	json_decref(list);
-	return NULL;
+	return json_whole(list, ptcp_plan_steps(s->plan));
 }
 
 static json_t *bytes(double n)

@@ -1,15 +1,7 @@
-#include <errno.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/plan_show.h"
-#include "core/err.h"
-#include "core/text.h"
-
-extern char **environ;
+#include "cli/plot.h"
 
 static const char *host_name(const struct ptcp_overlay *o, int host)
 {
@@ -17,18 +9,6 @@ static const char *host_name(const struct ptcp_overlay *o, int host)
 
 	ptcp_overlay_host(o, (size_t)host, &h);
 	return h.name;
-}
-
-/* A gnuplot string: names cannot hold a quote, a file name can. */
-static void quoted(FILE *f, const char *text)
-{
-	putc('\'', f);
-	for (; *text != '\0'; text++) {
-		if (*text == '\'')
-			putc('\'', f);
-		putc(*text, f);
-	}
-	putc('\'', f);
 }
 
 /* Rows of the picture: links in use, from the top in the order of first use. */
@@ -117,8 +97,9 @@ static size_t write_held(FILE *f, const struct plan_shown *s, int host, struct h
 	return n;
 }
 
-static int write_script(FILE *f, const char *file, const struct plan_shown *s)
+static int write_script(FILE *f, const char *file, const void *shown_plan)
 {
+	const struct plan_shown *s = shown_plan;
 	size_t hosts = ptcp_overlay_hosts(s->overlay), rows, i, hops = 0, shown = 0;
 	int *row = calloc(hosts * hosts + 1, sizeof *row);
 	char *holds = calloc(hosts + 1, 1);
@@ -139,10 +120,8 @@ static int write_script(FILE *f, const char *file, const struct plan_shown *s)
 	}
 	ptcp_plan_info(s->plan, &info);
 	rows = number_links(s, row);
-	fprintf(f, "set terminal svg size 900,%zu dynamic noenhanced\nset output ",
-	    360 + 18 * rows);
-	quoted(f, file);
-	fprintf(f, "\nset multiplot layout 2,1\nset xrange [0:%.9g]\nset xlabel 'time (s)'\n"
+	plot_begin(f, file, 360 + 18 * rows);
+	fprintf(f, "set multiplot layout 2,1\nset xrange [0:%.9g]\nset xlabel 'time (s)'\n"
 	    "set grid x\nset key outside\nset title '%s: %.6g s'\n", info.makespan_s > 0 ?
 	    info.makespan_s : 1, ptcp_plan_method_name(info.method), info.makespan_s);
 	write_links(f, s, row, rows);
@@ -171,81 +150,7 @@ static int write_script(FILE *f, const char *file, const struct plan_shown *s)
 	return 0;
 }
 
-/* The last line that is not blank, shown safely. */
-static const char *last_words(FILE *said, char out[TEXT_NAME_BYTES])
-{
-	char line[200];
-
-	strcpy(out, "no message");
-	rewind(said);
-	while (fgets(line, sizeof line, said) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
-		if (line[strspn(line, " \t^")] != '\0')
-			text_escape(out, TEXT_NAME_BYTES, line + strspn(line, " \t"));
-	}
-	return out;
-}
-
-/* What gnuplot says goes into `said`, so that stderr has nothing but our lines. */
-static int run_gnuplot(const char *script, const char *file, FILE *said, struct ptcp_err *e)
-{
-	char *argv[] = { "gnuplot", (char *)script, NULL };
-	char words[TEXT_NAME_BYTES];
-	posix_spawn_file_actions_t actions;
-	int r, status;
-	pid_t pid;
-
-	if ((r = posix_spawn_file_actions_init(&actions)) != 0)
-		return err_nomem(e);
-	if ((r = posix_spawn_file_actions_adddup2(&actions, fileno(said), 2)) == 0)
-		r = posix_spawnp(&pid, "gnuplot", &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (r == ENOENT)
-		return err_set(e, PTCP_EIO, "--plot %s: gnuplot is not installed (install it, or "
-		    "leave --plot out)", file);
-	if (r != 0)
-		return err_set(e, PTCP_EIO, "--plot %s: starting gnuplot: %s", file, strerror(r));
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_sys(e, PTCP_EIO, "--plot %s: waiting for gnuplot", file);
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(e, PTCP_EIO, "--plot %s: gnuplot: %s (see that the file can be "
-		    "written)", file, last_words(said, words));
-	return 0;
-}
-
-/* gnuplot reads a file, not a pipe: a pipe it closes early would kill us. */
 int plan_plot(const char *file, const struct plan_shown *s, struct ptcp_err *e)
 {
-	const char *dir = getenv("TMPDIR");
-	char *script = NULL;
-	char shown[TEXT_NAME_BYTES];
-	FILE *f = NULL, *said;
-	int fd, failed, r;
-
-	text_escape(shown, sizeof shown, file);
-	if (asprintf(&script, "%s/ptcp-plan-XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp") < 0)
-		return err_nomem(e);
-	if ((fd = mkstemp(script)) < 0 || (f = fdopen(fd, "w")) == NULL) {
-		r = err_sys(e, PTCP_EIO, "--plot %s: a temporary file", shown);
-		if (fd >= 0) {
-			close(fd);
-			unlink(script);
-		}
-		free(script);
-		return r;
-	}
-	r = write_script(f, file, s) < 0 ? err_nomem(e) : 0;
-	failed = ferror(f);
-	if ((fclose(f) != 0 || failed) && r == 0)
-		r = err_sys(e, PTCP_EIO, "--plot %s: writing %s", shown, script);
-	if (r == 0 && (said = tmpfile()) == NULL)
-		r = err_sys(e, PTCP_EIO, "--plot %s: a temporary file", shown);
-	else if (r == 0) {
-		r = run_gnuplot(script, shown, said, e);
-		fclose(said);
-	}
-	unlink(script);
-	free(script);
-	return r;
+	return plot_draw(file, write_script, s, e);
 }

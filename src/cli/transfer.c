@@ -10,18 +10,11 @@
 static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct transfer_args *a = args;
-	unsigned long n;
-	char *end;
 
-	if (strcmp(text, "auto") == 0) {
+	if (strcmp(text, "auto") == 0)
 		a->streams = 0;
-		return 0;
-	}
-	n = strtoul(text, &end, 10);
-	if (strspn(text, "0123456789") != strlen(text) || *end != '\0' || end == text || n < 1 ||
-	    n > PTCP_STREAMS_MAX)
+	else if (opt_number(text, 1, PTCP_STREAMS_MAX, &a->streams) < 0)
 		return opt_reject(o, text, e, "not a number from 1 to 128 (or auto)");
-	a->streams = (unsigned)n;
 	return 0;
 }
 

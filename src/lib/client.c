@@ -11,7 +11,8 @@ static void check_cancelled(struct ptcp_transfer *t)
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, "transfer: interrupted (run the same command again: it goes on from here)");
+	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "probing: interrupted (run it again)" :
+	    "transfer: interrupted (run the same command again: it goes on from here)");
 	if (t->party != NULL)
 		party_cancel(t->party, &why);
 	else

@@ -102,6 +102,10 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	};
 	int r;
 
+	if (t->prober != NULL) {
+		open.role = WIRE_YOU_DROP;
+		open.flags = 0;
+	}
 	t->chan = NULL;
 	if (o.connects && (r = sock_split(t->peer, address, &o.port, t->target.port, e)) < 0) {
 		chan_free(o.control);

@@ -1,6 +1,6 @@
 /* The inside of a transfer from the client's side, for client_new.c (what was asked for),
- * client_connect.c (the way to the other side), client_work.c (what a party does for it) and client.c
- * (running it). */
+ * client_connect.c (the way to the other side), client_work.c (what a party does for it),
+ * client_probe.c (those that measure) and client.c (running it). */
 #ifndef LIB_CLIENT_IMPL_H
 #define LIB_CLIENT_IMPL_H
 
@@ -9,7 +9,7 @@
 
 #include "core/filter.h"
 #include "lib/far.h"
-#include "lib/party.h"
+#include "lib/prober.h"
 #include "lib/target.h"
 #include "net/dial.h"
 
@@ -30,6 +30,7 @@ struct ptcp_transfer {
 	size_t paths_bytes;
 	uint16_t n_paths;
 	size_t n_remote;                /* of the paths; the others are rules */
+	struct prober *prober;          /* it measures, and has no paths; or NULL */
 	/* while it runs */
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
@@ -63,6 +64,10 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);
 
 /* ---- client_new.c ---- */
 
+/* One that knows its options, but not yet where to and what. */
+int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* Once `target` is known. */
+void client_name_target(struct ptcp_transfer *t);
 /* Frees it; it is not at work. */
 void client_fini(struct ptcp_transfer *t);
 

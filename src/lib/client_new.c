@@ -154,6 +154,8 @@ static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs,
 
 void client_fini(struct ptcp_transfer *t)
 {
+	if (t->prober != NULL)
+		t->prober->ops->free(t->prober);
 	loop_free(t->loop);
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
@@ -166,54 +168,72 @@ void client_fini(struct ptcp_transfer *t)
 	free(t);
 }
 
+int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	struct ptcp_transfer *t = calloc(1, sizeof *t);
+	int r;
+
+	if (t == NULL)
+		return err_nomem(e);
+	atomic_init(&t->cancelled, false);
+	if ((r = loop_new(&t->loop, e)) < 0 || (r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0) {
+		client_fini(t);
+		return r;
+	}
+	*out = t;
+	return 0;
+}
+
+void client_name_target(struct ptcp_transfer *t)
+{
+	target_name(&t->target, t->known_as, sizeof t->known_as);
+}
+
+static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+    const char *dest, struct ptcp_err *e)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < n; i++)
+		if ((r = local(srcs[i], e)) < 0)
+			return r;
+	if ((r = remote(&t->target, dest, e)) < 0)
+		return r;
+	return add_path(t, 0, t->target.path, e);
+}
+
 static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = calloc(1, sizeof *t);
+	struct ptcp_transfer *t;
 	struct ptcp_err scratch;
-	size_t i;
 	int r;
 
 	if (e == NULL)
 		e = &scratch;
-	if (t == NULL)
-		return err_nomem(e);
+	if (n_srcs == 0)
+		return err_set(e, PTCP_EUSAGE, "no source");
+	if ((r = client_new(&t, o, e)) < 0)
+		return r;
 	t->sends = sends;
-	atomic_init(&t->cancelled, false);
-	if ((r = loop_new(&t->loop, e)) < 0)
-		goto out;
-	if (n_srcs == 0) {
-		r = err_set(e, PTCP_EUSAGE, "no source");
-		goto out;
-	}
-	if ((r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0)
-		goto out;
-	if (sends) {
-		for (i = 0, r = 0; i < n_srcs && r == 0; i++)
-			r = local(srcs[i], e);
-		if (r < 0 || (r = remote(&t->target, dest, e)) < 0 ||
-		    (r = add_path(t, 0, t->target.path, e)) < 0)
-			goto out;
-		t->n_local = n_srcs;
-		t->n_remote = 1;
-	} else {
-		if ((r = local(dest, e)) < 0 || (r = take_remote_sources(t, srcs, n_srcs, e)) < 0)
-			goto out;
-		t->n_local = 1;
-		t->n_remote = n_srcs;
-	}
-	if ((r = take_rules(t, e)) < 0)
-		goto out;
-	if ((t->local = copy_list(sends ? srcs : &dest, t->n_local)) == NULL) {
+	t->n_local = sends ? n_srcs : 1;
+	t->n_remote = sends ? 1 : n_srcs;
+	if (sends)
+		r = take_local_sources(t, srcs, n_srcs, dest, e);
+	else if ((r = local(dest, e)) == 0)
+		r = take_remote_sources(t, srcs, n_srcs, e);
+	if (r == 0)
+		r = take_rules(t, e);
+	if (r == 0 && (t->local = copy_list(sends ? srcs : &dest, t->n_local)) == NULL)
 		r = err_nomem(e);
-		goto out;
+	if (r < 0) {
+		client_fini(t);
+		return r;
 	}
-	target_name(&t->target, t->known_as, sizeof t->known_as);
+	client_name_target(t);
 	*out = t;
 	return 0;
-out:
-	client_fini(t);
-	return r;
 }
 
 int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,

@@ -196,6 +196,10 @@ static void on_running(void *arg, struct party *p)
 	t->sample[0].at = mono_now();
 	t->n_samples = 1;
 	emit(t, &ev);
+	if (t->prober != NULL) {
+		t->prober->ops->running(t->prober, p);
+		return;
+	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
 		session_fail(party_session(p), &why);

@@ -201,7 +201,7 @@ void joining_pump(struct party *p, struct mono now)
 		if (p->stream[i] == NULL && p->joiner[i] == NULL && p->retry_at[i].ns <= now.ns)
 			start(p, i);
 	}
-	if (p->n_up == 0 && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
+	if (p->n_wanted > 0 && p->n_up == 0 && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
 		err_set(&why, p->ever_up ? PTCP_ETIMEOUT : PTCP_ECONNECT,
 		    "data connections: none could be had for %.3g s: %s", (double)p->o.timeout_ns / 1e9,
 		    p->join_why.code != 0 ? p->join_why.msg : "no answer");
@@ -222,7 +222,7 @@ struct mono joining_deadline(const struct party *p)
 		if (p->joiner[i] == NULL && p->stream[i] == NULL && p->retry_at[i].ns < at.ns)
 			at = p->retry_at[i];
 	}
-	if (p->n_up == 0 && p->none_since.ns + p->o.timeout_ns < at.ns)
+	if (p->n_wanted > 0 && p->n_up == 0 && p->none_since.ns + p->o.timeout_ns < at.ns)
 		at = mono_add_ns(p->none_since, p->o.timeout_ns);
 	return at;
 }
@@ -284,6 +284,8 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 	p->n_ending++;
 	if (p->snd != NULL && session_snd(p->session) != NULL)
 		snd_stream_lost(session_snd(p->session), number);
+	if (p->prb != NULL)
+		probing_stream_lost(p, s, why);
 	stream_stop(s);
 	if (p->n_up == 0)
 		p->none_since = mono_now();
@@ -323,6 +325,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,
 		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p
 	};
+	int fd = chan_fd(c);
 	struct ptcp_err e;
 
 	if (!party_takes_stream(p, number)) {
@@ -333,6 +336,8 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		err_set(&e, PTCP_EPEER, "replaced by the peer");
 		party_stream_lost(p, p->stream[number], &e);
 	}
+	if (p->prb != NULL)
+		probing_stream_opts(p, &o);
 	if (stream_new(&p->stream[number], &o, &e) < 0) {
 		p->stream[number] = NULL;
 		return; /* the peer will notice and come again */
@@ -343,6 +348,8 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		p->n_most = p->n_up;
 	if (p->snd != NULL)
 		snd_stream_up(session_snd(p->session), number, mono_now());
+	if (p->prb != NULL)
+		probing_stream_up(p, number, fd);
 	p->o.ops->streams(p->o.arg, p->n_up - 1, p->n_up, "connected");
 	party_pump(p);
 }

@@ -221,6 +221,7 @@ void party_free(struct party *p)
 	session_free(p->session);
 	sending_free(p);
 	receiving_free(p);
+	probing_free(p);
 	fds_count(-1 - (int)p->n_wanted);
 	free(p);
 }
@@ -243,8 +244,10 @@ void party_pump(struct party *p)
 		if (p->snd != NULL) {
 			sending_pump(p);
 			sending_feed(p, now);
-		} else {
+		} else if (p->rcv != NULL) {
 			receiving_pump(p, now);
+		} else if (p->prb != NULL) {
+			probing_pump(p, now);
 		}
 		session_tick(p->session, now);
 	}
@@ -258,6 +261,8 @@ void party_pump(struct party *p)
 	if ((t = joining_deadline(p)).ns < at.ns)
 		at = t;
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->prb != NULL && (t = probing_deadline(p)).ns < at.ns)
 		at = t;
 	timer_set(p->timer, at);
 }

@@ -1,4 +1,4 @@
-/* The inside of a party, for party.c, joining.c, sending.c and receiving.c. */
+/* The inside of a party, for party.c, joining.c, sending.c, receiving.c and probing.c. */
 #ifndef LIB_PARTY_IMPL_H
 #define LIB_PARTY_IMPL_H
 
@@ -7,6 +7,7 @@
 #include "lib/mux.h"
 #include "lib/party.h"
 #include "lib/links.h"
+#include "lib/probing.h"
 #include "lib/stream.h"
 #include "store/owner.h"
 #include "store/walk.h"
@@ -61,6 +62,23 @@ struct receiving {
 	bool total_known;
 };
 
+/* What is being measured. */
+struct probing {
+	const struct probing_ops *ops; /* the starter's; NULL: blocks are dropped here */
+	void *arg;
+	struct intake intake;       /* without a file, so that blocks have no place */
+	unsigned granted;
+	struct mono since[PTCP_STREAMS_MAX]; /* streams are up */
+	/* the starter's */
+	uint8_t *data;              /* of all blocks */
+	unsigned streams;           /* of this level; 0: none is under way */
+	uint64_t stream_bytes;
+	bool begun, clearing;
+	struct mono give_up;        /* on a level that has not begun */
+	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
+				       from this thread; -1: none */
+};
+
 struct party {
 	struct party_opts o;
 	char address[SOCK_HOST_BYTES];
@@ -89,6 +107,7 @@ struct party {
 	/* one of: */
 	struct sending *snd;
 	struct receiving *rcv;
+	struct probing *prb;
 };
 
 /* Moves everything that can move; after any event. Ends the party when all is over. */
@@ -124,5 +143,16 @@ enum wire_busy receiving_busy(const struct party *p);
 extern const struct rcv_ops receiving_rcv_ops;
 bool receiving_held(void *arg, uint64_t dev, uint64_t ino);
 void receiving_received(void *arg, struct stream *s, struct stream_news *news);
+
+/* ---- probing.c ---- */
+
+void probing_free(struct party *p);
+void probing_pump(struct party *p, struct mono now);
+struct mono probing_deadline(const struct party *p);
+/* What a stream of it does. */
+void probing_stream_opts(const struct party *p, struct stream_opts *o);
+/* It is on its way to its worker, with this socket. */
+void probing_stream_up(struct party *p, unsigned number, int fd);
+void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
 
 #endif

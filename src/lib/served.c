@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "lib/home.h"
+#include "lib/probing.h"
 #include "lib/why.h"
 #include "store/fds.h"
 #include "store/place.h"
@@ -31,6 +32,7 @@ struct served {
 	/* what it asked for; looked up on an I/O thread */
 	bool judging, gone;
 	bool sends;                    /* we do */
+	bool drops;                    /* it only measures */
 	int flags;
 	unsigned streams;
 	enum ptcp_cipher cipher;
@@ -143,23 +145,30 @@ static void judge(struct io_job *io)
 	loop_post(s->set->host->control, &s->msg);
 }
 
-static int check_rights(struct served *s, const struct wire_open *o, struct ptcp_err *e)
+static int check_cipher(struct served *s, const struct wire_open *o, struct ptcp_err *e)
 {
 	unsigned allowed = s->set->one_time ? ~0u : s->set->o->ciphers; /* what a user asks of itself */
 
+	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
+		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
+		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
+	return 0;
+}
+
+static int check_rights(struct served *s, const struct wire_open *o, struct ptcp_err *e)
+{
 	if (s->set->one_time && s->set->n_run > 0)
 		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
+	if (s->drops)
+		return check_cipher(s, o, e);
 	if (!s->set->one_time && s->auth.root[0] == '\0' && s->set->root == NULL)
 		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
 	if (o->role == WIRE_YOU_RECEIVE && s->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "sending there: this client may only read (have its administrator "
 		    "authorize it without --read-only)");
-	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
-		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
-		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
 	if (o->role == WIRE_YOU_RECEIVE && o->n_paths != 1)
 		return err_set(e, PTCP_EPROTO, "one destination is needed");
-	return 0;
+	return check_cipher(s, o, e);
 }
 
 static int take_rule(struct served *s, bool include, const char *pattern, struct ptcp_err *e)
@@ -207,13 +216,14 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 
 	s->party = p;
 	s->sends = o->role == WIRE_YOU_SEND;
+	s->drops = o->role == WIRE_YOU_DROP;
 	s->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
 	s->streams = o->streams < s->set->o->max_streams ? o->streams : s->set->o->max_streams;
 	s->streams = s->streams < fds_connections() ? s->streams : fds_connections();
 	s->cipher = o->cipher;
-	if (check_rights(s, o, &why) < 0 || take_places(s, o, &why) < 0) {
+	if (check_rights(s, o, &why) < 0 || (!s->drops && take_places(s, o, &why) < 0)) {
 		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
 		    party_fingerprint(p), why.msg);
 		session_fail(party_session(p), &why);
@@ -221,8 +231,13 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, party_fingerprint(p), s->auth.name,
-	    s->sends ? "send" : "receive", text_escape_quoted(shown, sizeof shown, s->asked[0].path), s->streams,
+	    s->drops ? "drop" : s->sends ? "send" : "receive",
+	    text_escape_quoted(shown, sizeof shown, s->drops ? "" : s->asked[0].path), s->streams,
 	    ptcp_cipher_name(s->cipher));
+	if (s->drops) {
+		party_accept(p, s->streams, s->cipher);
+		return;
+	}
 	s->judging = true;
 	s->io.run = judge;
 	io_submit(s->set->host->io, &s->io);
@@ -235,6 +250,8 @@ static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
 	unsigned i;
 	int r = 0;
 
+	if (s->drops)
+		return party_drop(p, e);
 	if (!s->sends)
 		return party_receive_into(p, &s->place, e);
 	if (s->filter != NULL)

@@ -70,6 +70,9 @@ static void on_no_writes(void *arg)
 static const struct chan_ops sending_ops = {
 	on_opened, on_unwanted, stream_send_writable, on_closed
 };
+static const struct chan_ops flooding_ops = {
+	on_opened, on_unwanted, stream_flood_writable, stream_flood_closed
+};
 static const struct chan_ops receiving_ops = {
 	on_opened, stream_recv_readable, on_no_writes, on_closed
 };
@@ -77,16 +80,17 @@ static const struct chan_ops receiving_ops = {
 static void on_start(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, start);
+	const struct chan_ops *ops = s->o.intake != NULL ? &receiving_ops :
+	    s->o.flood_data != NULL ? &flooding_ops : &sending_ops;
 	struct ptcp_err why;
 
-	if (chan_arrive(s->chan, s->loop, s->o.intake != NULL ? &receiving_ops : &sending_ops, s,
-	    &why) < 0)
+	if (chan_arrive(s->chan, s->loop, ops, s, &why) < 0)
 		stream_fail(s, &why);
 }
 
-static void try_gone(struct stream *s)
+void stream_try_gone(struct stream *s)
 {
-	if (!s->stopping || s->n_io > 0 || s->told_gone)
+	if (!s->stopping || s->n_io > 0 || s->flood.posted || s->told_gone)
 		return;
 	s->told_gone = true;
 	s->gone.run = tell_gone;
@@ -102,14 +106,14 @@ static void on_stop(struct msg *m)
 	s->chan = NULL;
 	timer_free(s->waiting);
 	s->waiting = NULL;
-	try_gone(s);
+	stream_try_gone(s);
 }
 
 void stream_io_done(struct stream *s)
 {
 	s->n_io--;
 	atomic_fetch_sub(&s->on_disk, 1);
-	try_gone(s);
+	stream_try_gone(s);
 }
 
 /* ---- On the control thread ---- */
@@ -127,6 +131,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->chan = o->chan;
 	s->loop = o->host->worker[o->worker % o->host->n_workers];
 	s->last = &s->first;
+	s->flood.left = o->flood_bytes;
 	atomic_init(&s->on_disk, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
@@ -186,6 +191,19 @@ void stream_send(struct stream *s, struct stream_job *job)
 	}
 	job->msg.run = stream_send_queue;
 	loop_post(s->loop, &job->msg);
+}
+
+void stream_flood(struct stream *s)
+{
+	s->flood.start.run = stream_flood_start;
+	loop_post(s->loop, &s->flood.start);
+}
+
+bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until)
+{
+	*from = s->flood.from;
+	*until = s->flood.until;
+	return s->flood.whole;
 }
 
 void stream_stop(struct stream *s)

@@ -1,4 +1,4 @@
-/* The inside of a stream, for stream.c, stream_send.c and stream_recv.c. */
+/* The inside of a stream, for stream.c, stream_send.c, stream_flood.c and stream_recv.c. */
 #ifndef LIB_STREAM_IMPL_H
 #define LIB_STREAM_IMPL_H
 
@@ -7,6 +7,18 @@
 #include "lib/stream.h"
 
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
+
+/* Sending blocks of no entry. */
+struct flood {
+	struct msg start, again;
+	bool posted;                     /* again */
+	bool whole;                      /* all sent, and the peer has closed behind it */
+	uint64_t left;                   /* bytes of blocks not yet written whole */
+	struct wire_block block;         /* going out; */
+	size_t at;                       /* so much of its frame has */
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
+	struct mono from, until;         /* from 0: not begun */
+};
 
 /* The part that the block goes into is held by another session, */
 enum held {
@@ -34,7 +46,9 @@ struct stream {
 	struct stream_job *first, **last;
 	size_t out_at;                   /* of the first, bytes taken by the channel */
 	struct stream_job jobs[STREAM_JOBS];
+	struct flood flood;
 	/* receiving */
+	uint64_t taken;                  /* bytes of blocks */
 	enum phase phase;
 	size_t got;
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
@@ -66,6 +80,13 @@ void stream_io_done(struct stream *s);
 
 /* On the control thread: a job has come back from the worker. */
 void stream_job_sent(struct msg *m);
+
+/* Tells ops.gone when nothing of it is under way any more. */
+void stream_try_gone(struct stream *s);
+
+void stream_flood_start(struct msg *m);
+void stream_flood_writable(void *arg);
+void stream_flood_closed(void *arg, const struct ptcp_err *why);
 
 void stream_send_writable(void *arg);
 void stream_send_queue(struct msg *m);

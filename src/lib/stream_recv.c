@@ -230,6 +230,9 @@ static int start_block(struct stream *s, struct ptcp_err *e)
 
 	if ((r = wire_block_decode(&s->block, s->head, e)) < 0)
 		return r;
+	s->taken += s->block.length_bytes;
+	if (s->o.most_bytes > 0 && s->taken > s->o.most_bytes)
+		return err_set(e, PTCP_EREFUSED, "more than this host takes on one stream of a probe");
 	s->sink = intake_find(s->o.intake, &s->block, &s->index, &ok);
 	if (!ok)
 		return err_set(e, PTCP_EPROTO, "a block that does not fit its file");

@@ -135,3 +135,26 @@ bool target_is_contents(const struct target *t)
 {
 	return place_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
 }
+
+int target_parse_host(struct target *out, const char *text, struct ptcp_err *e)
+{
+	static const char scheme[] = "ptcp://";
+	char shown[TEXT_NAME_BYTES];
+	int r;
+
+	text_escape(shown, sizeof shown, text);
+	if (strncasecmp(text, scheme, strlen(scheme)) == 0) {
+		if ((r = target_parse(out, text, e)) < 0)
+			return r;
+		return strcmp(out->path, "") == 0 || strcmp(out->path, "/") == 0 ? 0 :
+		    err_set(e, PTCP_EUSAGE, "%s: a host is needed, no path (write ptcp://HOST[:PORT])", shown);
+	}
+	if (strncasecmp(text, "ssh://", 6) == 0 || strchr(text, '@') != NULL)
+		return err_set(e, PTCP_ENOTYET, "%s: through ssh: not available yet (use a daemon: HOST[:PORT])",
+		    shown);
+	*out = (struct target){ 0 };
+	if ((r = sock_split(text, out->host, &out->port, PTCP_PORT, e)) < 0)
+		return r;
+	return out->host[0] != '\0' && out->port != 0 && strchr(out->host, '/') == NULL ? 0 :
+	    err_set(e, PTCP_EUSAGE, "%s: names no host or port (write HOST[:PORT])", shown);
+}

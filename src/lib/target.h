@@ -25,6 +25,9 @@ struct target {
  * for more than a word. */
 int target_parse(struct target *out, const char *text, struct ptcp_err *e);
 
+/* A host alone, without a path: HOST[:PORT] or ptcp://HOST[:PORT]; errors as above. */
+int target_parse_host(struct target *out, const char *text, struct ptcp_err *e);
+
 /* "HOST:PORT", or "USER@HOST" of one through ssh: how it is called in sentences and known_hosts. */
 void target_name(const struct target *t, char *out, size_t cap);
 bool target_same_host(const struct target *a, const struct target *b);

@@ -1,7 +1,6 @@
 #include "model/advice.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/err.h"
@@ -35,20 +34,19 @@ const char *advice_limit_name(enum advice_limit l)
 	return "?";
 }
 
-const char *advice_warning_text(char buf[ADVICE_WARNING_BYTES], unsigned warnings)
+const char *advice_warning_text(unsigned warnings, size_t i)
 {
 	static const struct { unsigned bit; const char *text; } all[] = {
 #define X(id, bit, text) { id, text },
 		ADVICE_WARNING_LIST(X)
 #undef X
 	};
-	size_t i, n = 0;
+	size_t k;
 
-	for (i = 0; i < sizeof all / sizeof *all; i++)
-		if (warnings & all[i].bit)
-			n += (size_t)snprintf(buf + n, ADVICE_WARNING_BYTES - n, "%s%s",
-			    n > 0 ? "; " : "", all[i].text);
-	return n > 0 ? buf : NULL;
+	for (k = 0; k < sizeof all / sizeof *all; k++)
+		if ((warnings & all[k].bit) && i-- == 0)
+			return all[k].text;
+	return NULL;
 }
 
 /* ---- The search ---- */
@@ -221,6 +219,8 @@ static void warn(struct advice *a, const struct probe *p, size_t count,
 		a->warnings |= ADVICE_WARN_CONGESTION;
 }
 
+#define FEW_STREAMS 2 /* whose rate varies most, see probe_error_ratio() */
+
 static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 {
 	size_t i;
@@ -234,13 +234,16 @@ static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 /* Which number of streams to probe next. Where the curve has the probes' shape but
  * the answer lies outside: outwards to the answer, though not further than three
  * times the range. Where the shape is in doubt: at the answer or between the levels.
- * Else once more the probe that makes the answer most uncertain. */
+ * Else between the levels, too, if what makes the answer most uncertain is a probe with
+ * very few streams: the rate of these tells least however often it is measured. Else that
+ * probe once more. */
 static unsigned suggest(const struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned noisiest)
 {
 	const unsigned no_help = ADVICE_WARN_TOTAL | ADVICE_WARN_BBR | ADVICE_WARN_CONGESTION;
 	const unsigned shape = ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT;
-	unsigned n = noisiest;
+	const unsigned between = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
+	unsigned n = noisiest <= FEW_STREAMS ? between : noisiest;
 
 	if ((a->warnings & ~no_help) == 0)
 		return 0;
@@ -251,7 +254,7 @@ static unsigned suggest(const struct advice *a, const struct probe *p, size_t co
 		n = a->streams < 3 * a->fit.most ? a->streams : 3 * a->fit.most;
 	else if ((a->warnings & (shape | ADVICE_WARN_RIVAL)) &&
 	    (was_probed(p, count, a->streams) || a->streams > a->fit.most))
-		n = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
+		n = between;
 	else if (a->warnings & (shape | ADVICE_WARN_RIVAL))
 		n = a->streams;
 	if (was_probed(p, count, n))

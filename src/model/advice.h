@@ -109,10 +109,7 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 unsigned advice_search(const struct fit *f, const struct advice_opts *o,
     enum advice_limit *limited_by);
 
-/* Bytes that hold the texts of all warnings. */
-#define ADVICE_WARNING_BYTES 1024
-
-/* The texts joined by "; " in buf; NULL when there is none. */
-const char *advice_warning_text(char buf[ADVICE_WARNING_BYTES], unsigned warnings);
+/* The text of the i-th of these warnings, from 0; NULL after the last. */
+const char *advice_warning_text(unsigned warnings, size_t i);
 
 #endif

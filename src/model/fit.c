@@ -255,7 +255,7 @@ static int fit_one(struct fit *out, enum fit_model m, const struct probe *p, siz
 
 	if (count_levels(p, count) < (size_t)s->terms)
 		return err_set(e, PTCP_EUSAGE,
-		    "probes: %s needs %d different numbers of streams",
+		    "probes: %s needs %d different numbers of streams (give more probes)",
 		    fit_model_name(m), s->terms);
 	for (i = 1; i < count; i++) {
 		if (p[i].streams < lo->streams)

@@ -102,7 +102,11 @@ struct wire_hello {
 size_t wire_hello_encode(uint8_t *out, const struct wire_hello *h);
 int wire_hello_decode(struct wire_hello *h, struct span in, struct ptcp_err *e);
 
-enum wire_role { WIRE_YOU_RECEIVE = 1, WIRE_YOU_SEND = 2 };
+enum wire_role {
+	WIRE_YOU_RECEIVE = 1,
+	WIRE_YOU_SEND = 2,
+	WIRE_YOU_DROP = 3 /* blocks of no entry, by which the starter measures */
+};
 
 enum wire_open_flags {
 	WIRE_OPEN_VERIFY = 1 << 0,      /* blocks and files carry hashes */
@@ -133,7 +137,8 @@ enum wire_path_flags {
 };
 
 /* What the starter wants. `paths` holds n_paths encoded paths (wire_path_next()):
- * one destination (without path flags), or sources, at least one, and patterns. */
+ * one destination (without path flags), or sources, at least one, and patterns; nothing where blocks
+ * are dropped. */
 struct wire_open {
 	uint8_t role, cipher, fsync;
 	uint32_t flags;

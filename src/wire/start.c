@@ -68,6 +68,17 @@ size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
 	return frame_finish(out, p, WIRE_OPEN);
 }
 
+/* A destination, sources and patterns, or nothing. */
+static bool path_count_ok(const struct wire_open *o)
+{
+	switch (o->role) {
+	case WIRE_YOU_RECEIVE: return o->n_paths == 1;
+	case WIRE_YOU_SEND: return o->n_paths > 0 && o->n_paths <= WIRE_PATHS_MAX;
+	case WIRE_YOU_DROP: return o->n_paths == 0 && o->flags == 0;
+	default: return false;
+	}
+}
+
 /* One path of OPEN, and whether it is a source or destination. */
 static bool path_ok(uint8_t role, uint8_t flags, struct span path, bool *place)
 {
@@ -90,7 +101,7 @@ static bool paths_ok(const struct wire_open *o)
 			return false;
 		any |= place;
 	}
-	return any && rest.n == 0;
+	return (any || o->n_paths == 0) && rest.n == 0;
 }
 
 int wire_open_decode(struct wire_open *o, struct span in, struct ptcp_err *e)
@@ -103,13 +114,12 @@ int wire_open_decode(struct wire_open *o, struct span in, struct ptcp_err *e)
 	d.role = read_u8(&r);
 	d.cipher = read_u8(&r);
 	d.fsync = read_u8(&r);
-	ok = read_u8(&r) == 0 && (d.role == WIRE_YOU_RECEIVE || d.role == WIRE_YOU_SEND) &&
-	    d.fsync <= WIRE_FSYNC_FILE;
+	ok = read_u8(&r) == 0 && d.fsync <= WIRE_FSYNC_FILE;
 	d.flags = read_u32(&r);
 	d.streams = read_u16(&r);
 	d.n_paths = read_u16(&r);
 	ok = ok && !r.bad && (d.flags & ~(uint32_t)WIRE_OPEN_FLAGS) == 0 && d.streams > 0 &&
-	    d.n_paths > 0 && d.n_paths <= (d.role == WIRE_YOU_RECEIVE ? 1 : WIRE_PATHS_MAX);
+	    path_count_ok(&d);
 	if (ok)
 		d.paths = read_span(&r, (size_t)(r.end - r.p));
 	if ((err = frame_done(&r, ok && paths_ok(&d), WIRE_OPEN, e)) < 0)

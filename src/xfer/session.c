@@ -73,7 +73,8 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 			free(s);
 			return err_nomem(e);
 		}
-		memcpy(p, open->paths.p, open->paths.n);
+		if (open->paths.n > 0)
+			memcpy(p, open->paths.p, open->paths.n);
 		s->open.paths.p = p;
 	}
 	OUTBOX_PUT(&s->out, hello, HELLO, &h);
@@ -177,7 +178,26 @@ void session_note(struct session *s, enum wire_note_kind kind, const char *path,
 	OUTBOX_PUT(&s->out, note, NOTE, &n);
 }
 
+static void send_end(struct session *s)
+{
+	struct wire_end end = { session_files(s), session_failed(s) };
+
+	OUTBOX_PUT(&s->out, end, END, &end);
+	set_state(s, ENDING, "finished");
+}
+
+void session_finish(struct session *s)
+{
+	if (s->state == RUNNING)
+		send_end(s);
+}
+
 /* ---- Agreeing ---- */
+
+static bool measures(const struct session *s)
+{
+	return s->open.role == WIRE_YOU_DROP;
+}
 
 static int start_engine(struct session *s, struct ptcp_err *e)
 {
@@ -186,6 +206,8 @@ static int start_engine(struct session *s, struct ptcp_err *e)
 	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
 	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
 
+	if (measures(s))
+		return 0;
 	if (sends) {
 		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, dry_run,
 			s->o.ops->snd, s->o.arg };
@@ -356,7 +378,7 @@ static int on_end(struct session *s, struct span in, struct ptcp_err *e)
 	if (end.files != session_files(s) || end.failed < session_failed(s) ||
 	    (s->snd != NULL && end.failed != session_failed(s)))
 		return err_set(e, PTCP_EPROTO, "the peer's count of files differs");
-	if (s->rcv != NULL) {
+	if (s->state == RUNNING) { /* the sender's, which gets it back */
 		s->end = end;
 		OUTBOX_PUT(&s->out, end, END, &end);
 	}
@@ -372,6 +394,9 @@ static int running_frame(struct session *s, unsigned type, struct span in, struc
 	if (s->snd != NULL)
 		return type == WIRE_END && s->state == ENDING ? on_end(s, in, e) :
 		    snd_frame(s->snd, type, in, now, e);
+	if (s->rcv == NULL)
+		return type == WIRE_END && (s->state == ENDING) == s->o.starter ? on_end(s, in, e) :
+		    unexpected(s, type, e);
 	return type == WIRE_END ? on_end(s, in, e) : rcv_frame(s->rcv, type, in, e);
 }
 
@@ -456,7 +481,7 @@ void session_progress(struct session *s, struct mono now)
 /* Whether the peer owes us something. */
 static bool waiting(const struct session *s)
 {
-	if (s->state == JUDGING)
+	if (s->state == JUDGING || (s->state == RUNNING && measures(s)))
 		return false;
 	return s->state != RUNNING || s->snd == NULL || snd_stats(s->snd).live > 0;
 }
@@ -530,7 +555,6 @@ static void check_time(struct session *s, struct mono now)
 
 void session_tick(struct session *s, struct mono now)
 {
-	struct wire_end end;
 	struct ptcp_err e;
 
 	if (session_over(s))
@@ -539,11 +563,8 @@ void session_tick(struct session *s, struct mono now)
 		snd_tick(s->snd, now);
 		if (session_over(s))
 			return; /* an operation ended it */
-		if (s->state == RUNNING && snd_finished(s->snd)) {
-			end = (struct wire_end){ session_files(s), session_failed(s) };
-			OUTBOX_PUT(&s->out, end, END, &end);
-			set_state(s, ENDING, "finished");
-		}
+		if (s->state == RUNNING && snd_finished(s->snd))
+			send_end(s);
 	}
 	if (s->rcv != NULL)
 		rcv_tick(s->rcv);

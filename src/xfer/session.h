@@ -24,7 +24,8 @@ struct session_ops {
 	/* Acceptor: what the starter asks for (valid during the call). Answer with
 	 * session_accept() or session_fail(), now or later. */
 	void (*open)(void *arg, const struct wire_open *o);
-	/* Both: agreed (valid during the call); session_snd() or session_rcv() is there. */
+	/* Both: agreed (valid during the call); session_snd() or session_rcv() is there, or neither in a
+	 * session that only measures. */
 	void (*running)(void *arg, const struct wire_opened *o);
 	/* Something the sender could not offer, or a warning of either. */
 	void (*note)(void *arg, const struct wire_note *n);
@@ -67,6 +68,8 @@ struct outbox *session_outbox(struct session *s);
 void session_accept(struct session *s, const struct wire_opened *o, struct mono now);
 /* Tells the peer why and ends. */
 void session_fail(struct session *s, const struct ptcp_err *why);
+/* The starter of a session that only measures, RUNNING: sends END. */
+void session_finish(struct session *s);
 /* Data came in on a stream. */
 void session_progress(struct session *s, struct mono now);
 

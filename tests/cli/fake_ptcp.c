@@ -1,5 +1,6 @@
 #include "fake_ptcp.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +142,8 @@ int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
 	fake.runs++;
 	for (size_t i = 0; i < fake.n_events; i++)
 		fake.opts.event(fake.opts.arg, &fake.events[i]);
+	for (size_t i = 0; i < fake.n_rounds; i++)
+		fake.measure.round(fake.measure.arg, &fake.rounds[i]);
 	if (fake.raise != 0)
 		raise(fake.raise);
 	return play(fake.run_code, e);
@@ -165,6 +168,59 @@ void ptcp_transfer_cancel(struct ptcp_transfer *t)
 void ptcp_transfer_free(struct ptcp_transfer *t)
 {
 	fake.frees += t == &transfer;
+}
+
+/* ---- Measuring */
+
+static int new_prober(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, struct ptcp_err *e)
+{
+	fake.opts = *o;
+	snprintf(fake.dest, sizeof fake.dest, "%s", target);
+	if (fake.new_code == 0)
+		*out = &transfer;
+	return play(fake.new_code, e);
+}
+
+int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e)
+{
+	fake.advice_opts = *a;
+	return new_prober(out, o, target, e);
+}
+
+int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
+{
+	(void)t;
+	(void)e;
+	*a = fake.advice;
+	return 0;
+}
+
+void ptcp_measure_opts_init(struct ptcp_measure_opts *o)
+{
+	memset(o, 0, sizeof *o);
+	o->size = sizeof *o;
+	o->rounds = 5;
+	o->bytes_per_stream = 2000000;
+}
+
+int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e)
+{
+	fake.measure = *m;
+	return new_prober(out, o, target, e);
+}
+
+size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out, size_t most,
+    unsigned *saturates_at)
+{
+	(void)t;
+	assert(fake.n_levels <= most);
+	for (size_t i = 0; i < fake.n_levels; i++)
+		out[i] = fake.levels[i];
+	*saturates_at = fake.saturates_at;
+	return fake.n_levels;
 }
 
 /* ---- Server */

@@ -15,11 +15,19 @@ struct fake {
 	struct ptcp_result result;
 	int raise;                       /* a signal to raise during run; 0: none */
 	int key_code;                    /* of the key functions */
+	struct ptcp_advice advice;
+	const struct ptcp_round *rounds; /* during ptcp_transfer_run */
+	size_t n_rounds;
+	const struct ptcp_level *levels;
+	size_t n_levels;
+	unsigned saturates_at;
 
 	/* What was asked. */
 	unsigned sends, recvs, runs, cancels, stops, frees;
 	struct ptcp_transfer_opts opts;
 	struct ptcp_server_opts server;
+	struct ptcp_advice_opts advice_opts;
+	struct ptcp_measure_opts measure;
 	char srcs[512];                  /* joined by '|' */
 	char dest[256];
 	char listen[64], root[256];

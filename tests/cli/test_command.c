@@ -24,6 +24,8 @@ static const struct command commands[] = {
 	{ "recv", "[options] SRC... DEST", "r", cmd_recv, transfer_options },
 	{ "serve", "[options]", "d", cmd_serve, serve_options },
 	{ "key", "ACTION", "k", cmd_key, key_options },
+	{ "advise", "HOST", "a", cmd_advise, advise_options },
+	{ "measure", "HOST", "m", cmd_measure, measure_options },
 	{ "version", "", "v", cmd_version, NULL },
 };
 static struct capture cap;
@@ -311,6 +313,75 @@ static void keys(void **state)
 	}
 }
 
+static void advises(void **state)
+{
+	static const char *const line = "advise --json --probes 2,9 --impact 20 -6 --congestion bbr h:1";
+
+	(void)state;
+	fake.advice = (struct ptcp_advice){ .streams = 3, .throughput_bps = 5e6, .max_streams = 1,
+		.model = PTCP_MODEL_FAIR_SHARE, .used = { 1e-7, 1e-7 }, .congestion = "bbr",
+		.limit = PTCP_LIMIT_SEND_BUFFER, .limit_advice = "raise it" };
+	assert_int_equal(command(line), 0);
+	assert_string_equal(cap.err, "");
+	assert_int_equal(lines_of(cap.out), 1);
+	assert_non_null(strstr(cap.out, "\"warning\":\"raise it\""));
+	assert_non_null(strstr(cap.out, "\"congestion\":\"bbr\""));
+	assert_non_null(strstr(cap.out, "\"limit\":\"send-buffer\""));
+	assert_string_equal(fake.dest, "h:1");
+	assert_int_equal(fake.advice_opts.n_levels, 2);
+	assert_true(fake.advice_opts.impact_percent == 20);
+	assert_int_equal(fake.opts.family, 6);
+	assert_string_equal(fake.opts.congestion, "bbr");
+	assert_int_equal(fake.frees, 1);
+	assert_int_equal(command("advise h"), 0);
+	assert_non_null(strstr(cap.out, "  - raise it\n"));
+	assert_non_null(strstr(cap.out, "congestion control bbr, held up by: send-buffer\n"));
+	fake.run_code = PTCP_ECONNECT;
+	fake.sentence = "h: nobody (look)";
+	assert_int_equal(command("advise h"), 3);
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "ptcp: h: nobody (look)\n");
+	assert_int_equal(command("advise --probes 1,0 h"), 2);
+	assert_int_equal(command("advise --probes 1,129 h"), 2);
+	assert_int_equal(command("advise h h"), 2);
+	assert_int_equal(command("advise"), 2);
+}
+
+/* What was measured is told, also when the rest failed. */
+static void measures(void **state)
+{
+	static const double rates[] = { 1e6, 2e6 };
+	static const struct ptcp_round rounds[] = { { 1, 2, NULL, 3e6, rates, 4 }, { 2, 2, "cut", 0, NULL, 0 } };
+	static const struct ptcp_level level = { 2, 2, 1, 3e6, 3e6, 3e6, 0, 1.5e6, 0.9, 1 };
+
+	(void)state;
+	fake.rounds = rounds;
+	fake.n_rounds = 2;
+	fake.levels = &level;
+	fake.n_levels = 1;
+	assert_int_equal(command("measure --streams 2,7 --rounds 3 --interval 1m --bytes-per-stream 1MB h"), 0);
+	assert_int_equal(lines_of(cap.out), 5);
+	assert_int_equal(fake.measure.n_streams, 2);
+	assert_int_equal(fake.measure.rounds, 3);
+	assert_true(fake.measure.interval_s == 60);
+	assert_int_equal(fake.measure.bytes_per_stream, 1000000);
+	fake.run_code = PTCP_EPEER;
+	fake.sentence = "h: gone (again)";
+	assert_int_equal(command("measure --json h"), 1);
+	assert_int_equal(lines_of(cap.out), 3);
+	assert_string_equal(cap.err, "ptcp: h: gone (again)\n");
+	assert_int_equal(fake.frees, 2);
+	fake.run_code = 0;
+	assert_int_equal(command("measure --csv /nonexistent/x h"), 1);
+	assert_non_null(strstr(cap.err, "ptcp: --csv /nonexistent/x: "));
+	assert_int_equal(command("measure --csv /dev/full -q h"), 1);
+	assert_int_equal(lines_of(cap.err), 1);
+	assert_int_equal(command("measure --bytes-per-stream 0 h"), 2);
+	assert_int_equal(command("measure --interval soon h"), 2);
+	assert_int_equal(command("measure --rounds 0 h"), 2);
+	assert_int_equal(command("measure"), 2);
+}
+
 static void help_and_version(void **state)
 {
 	(void)state;
@@ -336,6 +407,8 @@ int main(void)
 		cmocka_unit_test_setup(output_that_fails, setup),
 		cmocka_unit_test_setup(serves, setup),
 		cmocka_unit_test_setup(keys, setup),
+		cmocka_unit_test_setup(advises, setup),
+		cmocka_unit_test_setup(measures, setup),
 		cmocka_unit_test_setup(help_and_version, setup),
 	};
 	return cmocka_run_group_tests_name("cli/command", tests, NULL, NULL);

@@ -165,6 +165,21 @@ static void open_golden(void **state)
 	drop(in);
 }
 
+/* Who only measures names no place. */
+static void open_drop_golden(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES];
+	struct wire_open o = { .role = WIRE_YOU_DROP, .cipher = 1, .streams = 10 }, d;
+	struct span in = check_golden("open-drop", f, wire_open_encode(f, &o));
+
+	(void)state;
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_int_equal(d.role, WIRE_YOU_DROP);
+	assert_int_equal(d.streams, 10);
+	assert_int_equal(d.n_paths, 0);
+	drop(in);
+}
+
 static void filters_golden(void **state)
 {
 	static const struct { uint8_t flags; const char *path; } want[] = {
@@ -194,7 +209,13 @@ static void open_rules(void **state)
 {
 	static const struct patch cases[] = {
 		{ "no role", "open-put", 0, "00", false },
-		{ "unknown role", "open-put", 0, "03", false },
+		{ "unknown role", "open-put", 0, "04", false },
+		{ "unknown role", "open-drop", 0, "04", false },
+		{ "a destination of what is dropped", "open-put", 0, "03", false },
+		{ "sources of what is dropped", "open-get", 0, "03", false },
+		{ "no destination", "open-drop", 0, "01", false },
+		{ "no source", "open-drop", 0, "02", false },
+		{ "a flag where there is nothing", "open-drop", 4, "00000001", false },
 		{ "any cipher is the engine's to judge", "open-put", 1, "ff", true },
 		{ "reserved field", "open-put", 2, "0001", false },
 		{ "last way to sync", "open-put", 2, "0200", true },
@@ -475,6 +496,7 @@ int main(void)
 		cmocka_unit_test(hello_rules),
 		cmocka_unit_test(hello_of_a_later_version),
 		cmocka_unit_test(open_golden),
+		cmocka_unit_test(open_drop_golden),
 		cmocka_unit_test(filters_golden),
 		cmocka_unit_test(open_rules),
 		cmocka_unit_test(open_largest),

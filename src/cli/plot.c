@@ -1,0 +1,103 @@
+#include "cli/plot.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/err.h"
+#include "core/text.h"
+
+extern char **environ;
+
+void plot_begin(FILE *f, const char *file, size_t height)
+{
+	fprintf(f, "set terminal svg size 900,%zu dynamic noenhanced\nset output '", height);
+	for (; *file != '\0'; file++) {
+		if (*file == '\'') /* within quotes, two stand for one */
+			putc('\'', f);
+		putc(*file, f);
+	}
+	fprintf(f, "'\n");
+}
+
+/* The last line that is not blank, shown safely. */
+static const char *last_words(FILE *said, char out[TEXT_NAME_BYTES])
+{
+	char line[200];
+
+	strcpy(out, "no message");
+	rewind(said);
+	while (fgets(line, sizeof line, said) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[strspn(line, " \t^")] != '\0')
+			text_escape(out, TEXT_NAME_BYTES, line + strspn(line, " \t"));
+	}
+	return out;
+}
+
+/* What gnuplot says goes into `said`, so that stderr has nothing but our lines. */
+static int run_gnuplot(const char *script, const char *shown, FILE *said, struct ptcp_err *e)
+{
+	char *argv[] = { "gnuplot", (char *)script, NULL };
+	char words[TEXT_NAME_BYTES];
+	posix_spawn_file_actions_t actions;
+	int r, status;
+	pid_t pid;
+
+	if ((r = posix_spawn_file_actions_init(&actions)) != 0)
+		return err_nomem(e);
+	if ((r = posix_spawn_file_actions_adddup2(&actions, fileno(said), 2)) == 0)
+		r = posix_spawnp(&pid, "gnuplot", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (r == ENOENT)
+		return err_set(e, PTCP_EIO, "--plot %s: gnuplot is not installed (install it, or "
+		    "leave --plot out)", shown);
+	if (r != 0)
+		return err_set(e, PTCP_EIO, "--plot %s: starting gnuplot: %s", shown, strerror(r));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_sys(e, PTCP_EIO, "--plot %s: waiting for gnuplot", shown);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, PTCP_EIO, "--plot %s: gnuplot: %s (see that the file can be "
+		    "written)", shown, last_words(said, words));
+	return 0;
+}
+
+/* gnuplot reads a file, not a pipe: a pipe it closes early would kill us. */
+int plot_draw(const char *file, plot_fn *write_script, const void *what, struct ptcp_err *e)
+{
+	const char *dir = getenv("TMPDIR");
+	char *script = NULL;
+	char shown[TEXT_NAME_BYTES];
+	FILE *f = NULL, *said;
+	int fd, failed, r;
+
+	text_escape(shown, sizeof shown, file);
+	if (asprintf(&script, "%s/ptcp-plot-XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp") < 0)
+		return err_nomem(e);
+	if ((fd = mkstemp(script)) < 0 || (f = fdopen(fd, "w")) == NULL) {
+		r = err_sys(e, PTCP_EIO, "--plot %s: a temporary file", shown);
+		if (fd >= 0) {
+			close(fd);
+			unlink(script);
+		}
+		free(script);
+		return r;
+	}
+	r = write_script(f, file, what) < 0 ? err_nomem(e) : 0;
+	failed = ferror(f);
+	if ((fclose(f) != 0 || failed) && r == 0)
+		r = err_sys(e, PTCP_EIO, "--plot %s: writing %s", shown, script);
+	if (r == 0 && (said = tmpfile()) == NULL)
+		r = err_sys(e, PTCP_EIO, "--plot %s: a temporary file", shown);
+	else if (r == 0) {
+		r = run_gnuplot(script, shown, said, e);
+		fclose(said);
+	}
+	unlink(script);
+	free(script);
+	return r;
+}

@@ -1,0 +1,17 @@
+/* What commands that measure a path share. */
+#ifndef CLI_PROBE_H
+#define CLI_PROBE_H
+
+#include "cli/connect.h"
+
+/* For the handle's options, with its connection's; shows on the status line how many streams there are. */
+void probe_opts(const struct connect_args *a, struct ptcp_transfer_opts *o);
+
+/* Runs the handle to its end; a signal cancels it. */
+int probe_run(struct ptcp_transfer *t, struct ptcp_err *e);
+
+/* A setter of a list of numbers of streams that a daemon could grant, into `most` of them; *n how many. */
+int probe_levels(const struct opt *o, const char *text, unsigned *level, size_t most, size_t *n,
+    struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,315 @@
+/* Probes at several levels, each until its rate has settled, then advice; further probes while they
+ * would help and there is time. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "lib/prober.h"
+#include "model/advice.h"
+#include "model/limit.h"
+#include "model/settle.h"
+
+#define SAMPLE_NS (100 * NS_PER_MS)
+/* A level lasts so long at least, and until its error is so small, or for so long or so many bytes. */
+#define LEAST_NS (2500 * NS_PER_MS)
+#define GOOD_RATIO 0.02
+#define MOST_NS (5 * NS_PER_S)
+#define MOST_BYTES (UINT64_C(16) << 30)
+#define LAST_START_NS (12 * NS_PER_S) /* no further level begins after so long */
+
+struct advising {
+	struct prober base;
+	struct ptcp_advice_opts o;
+	struct party *party;
+	struct timer *timer;
+	struct mono started;
+	unsigned level[PTCP_PROBES_MAX];
+	size_t n_levels, at;
+	/* of this level */
+	struct mono begun, sampled;
+	uint64_t acked, acked_first;
+	struct tcpinfo first[PTCP_STREAMS_MAX];
+	bool seen[PTCP_STREAMS_MAX];
+	struct settle settle;
+	struct limit_times times;
+	/* what has come of it */
+	struct ptcp_probe probes[PTCP_PROBES_MAX];
+	size_t n_probes;
+	enum limit limit;
+	struct ptcp_advice advice;
+	bool advised;
+};
+
+static struct advising *of(struct prober *b)
+{
+	return CONTAINER_OF(b, struct advising, base);
+}
+
+static void fail(struct advising *a, const struct ptcp_err *why)
+{
+	timer_set(a->timer, MONO_NEVER);
+	party_cancel(a->party, why);
+}
+
+/* ---- One level ---- */
+
+static void start_level(struct advising *a)
+{
+	a->settle.n = 0;
+	a->times = (struct limit_times){ 0 };
+	probing_level(a->party, a->level[a->at], UINT64_MAX);
+}
+
+/* All streams that there are, summed up; those that are seen for the first time begin now. */
+static uint64_t look(struct advising *a, double elapsed_s)
+{
+	uint64_t acked = 0;
+	struct tcpinfo now;
+	unsigned i;
+
+	a->times = (struct limit_times){ 0 };
+	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
+		if (!probing_look(a->party, i, &now))
+			continue;
+		if (!a->seen[i]) {
+			a->first[i] = now;
+			a->seen[i] = true;
+			strcpy(a->advice.congestion, now.congestion);
+		}
+		acked += now.acked_bytes;
+		a->times.elapsed_s += elapsed_s;
+		a->times.busy_s += now.busy_s - a->first[i].busy_s;
+		a->times.window_s += now.window_s - a->first[i].window_s;
+		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
+	}
+	return acked;
+}
+
+static void on_begun(void *arg)
+{
+	struct advising *a = arg;
+
+	memset(a->seen, 0, sizeof a->seen);
+	a->begun = a->sampled = mono_now();
+	a->acked = a->acked_first = look(a, 0);
+	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
+}
+
+/* What the scatter within a probe shows, and what it cannot: how runs of a few seconds differ from
+ * each other, which the model knows. */
+static double error_of(unsigned streams, const struct settled *s)
+{
+	struct probe one_run = { streams, s->mean_bps, 0 };
+
+	return hypot(s->error_bps, probe_error_ratio(&one_run) * s->mean_bps);
+}
+
+static void end_level(struct advising *a)
+{
+	enum limit l = limit_of(&a->times);
+	struct settled s;
+	struct ptcp_err why;
+
+	timer_set(a->timer, MONO_NEVER);
+	if (settle_result(&s, &a->settle) < 0) {
+		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: nothing came through (see whether the "
+		    "other host can be reached, ptcp send)", a->level[a->at]);
+		fail(a, &why);
+		return;
+	}
+	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
+		a->limit = l;
+	a->probes[a->n_probes++] = (struct ptcp_probe){ a->level[a->at], s.mean_bps,
+		error_of(a->level[a->at], &s) };
+	probing_clear(a->party);
+}
+
+/* Whether the level has told what it can. */
+static bool told(const struct advising *a, uint64_t elapsed_ns)
+{
+	struct settled s;
+
+	if (elapsed_ns >= MOST_NS || a->acked - a->acked_first >= MOST_BYTES)
+		return true;
+	return elapsed_ns >= LEAST_NS && settle_result(&s, &a->settle) == 0 &&
+	    s.error_bps <= GOOD_RATIO * s.mean_bps;
+}
+
+static void on_timer(void *arg)
+{
+	struct advising *a = arg;
+	struct mono now = mono_now();
+	uint64_t elapsed = mono_diff_ns(now, a->begun), step = mono_diff_ns(now, a->sampled);
+	uint64_t acked = look(a, (double)elapsed / 1e9);
+
+	settle_add(&a->settle, 8e9 * (double)(acked - a->acked) / (double)step);
+	log_at(a->base.log, LOG_DEBUG, "probe", "streams=%u elapsed_s=%.3f rate_bps=%.0f",
+	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
+	a->acked = acked;
+	a->sampled = now;
+	if (told(a, elapsed))
+		end_level(a);
+	else
+		timer_set(a->timer, mono_add_ns(now, SAMPLE_NS));
+}
+
+static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+    const struct ptcp_err *why)
+{
+	struct advising *a = arg;
+	struct ptcp_err lost;
+
+	(void)number;
+	(void)from;
+	(void)until;
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s",
+	    a->level[a->at], why != NULL ? why->msg : "it ended");
+	fail(a, &lost);
+}
+
+/* ---- From level to level ---- */
+
+static int advise(struct advising *a, struct ptcp_err *e)
+{
+	char congestion[sizeof a->advice.congestion];
+	int r;
+
+	strcpy(congestion, a->advice.congestion);
+	a->o.congestion = congestion;
+	r = ptcp_advice_from_probes(&a->advice, a->probes, a->n_probes, &a->o, e);
+	a->o.congestion = NULL;
+	if (r < 0)
+		return r;
+	a->advice.limit = (enum ptcp_limit)a->limit;
+	a->advice.limit_advice = limit_advice(a->limit);
+	a->advice.confident &= a->advice.limit_advice == NULL;
+	a->advised = true;
+	return 0;
+}
+
+static void on_clear(void *arg)
+{
+	struct advising *a = arg;
+	struct ptcp_err why;
+
+	if (++a->at == a->n_levels) {
+		if (advise(a, &why) < 0) {
+			fail(a, &why);
+			return;
+		}
+		if (a->advice.next_probe > 0 && a->n_levels < PTCP_PROBES_MAX &&
+		    mono_diff_ns(mono_now(), a->started) < LAST_START_NS)
+			a->level[a->n_levels++] = a->advice.next_probe < probing_granted(a->party) ?
+			    a->advice.next_probe : probing_granted(a->party);
+	}
+	if (a->at < a->n_levels)
+		start_level(a);
+	else
+		probing_finish(a->party);
+}
+
+static const struct probing_ops probing_ops = { on_begun, on_ended, on_clear };
+
+static void running(struct prober *b, struct party *p)
+{
+	struct advising *a = of(b);
+	struct ptcp_err why;
+	size_t i;
+
+	a->party = p;
+	a->started = mono_now();
+	a->at = a->n_probes = 0;
+	if (party_probe(p, &probing_ops, a, &why) < 0 ||
+	    (a->timer == NULL && timer_new(&a->timer, b->loop, on_timer, a, &why) < 0)) {
+		party_cancel(p, &why);
+		return;
+	}
+	for (i = 0; i < a->n_levels; i++)
+		if (a->level[i] > probing_granted(p)) {
+			err_set(&why, PTCP_EREFUSED, "probe with %u streams: the server grants no more than %u "
+			    "(give --probes with fewer)", a->level[i], probing_granted(p));
+			fail(a, &why);
+			return;
+		}
+	start_level(a);
+}
+
+static void advising_free(struct prober *b)
+{
+	timer_free(of(b)->timer);
+	free(of(b));
+}
+
+static const struct prober_ops ops = { running, advising_free };
+
+/* The levels asked for, or 1 and 10. */
+static int take_levels(struct advising *a, struct ptcp_err *e)
+{
+	static const unsigned usual[] = { 1, 10 };
+	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : usual;
+	size_t i;
+
+	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof usual / sizeof *usual;
+	if (a->n_levels > PTCP_PROBES_MAX)
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d", PTCP_PROBES_MAX);
+	for (i = 0; i < a->n_levels; i++) {
+		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
+			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],
+			    PTCP_STREAMS_MAX);
+		a->level[i] = level[i];
+		if (level[i] > a->base.most_streams)
+			a->base.most_streams = level[i];
+	}
+	return 0;
+}
+
+/* What these options and levels cannot answer must be found out before probing. */
+static int try_answer(const struct advising *a, struct ptcp_err *e)
+{
+	struct ptcp_probe made_up[PTCP_PROBES_MAX];
+	struct ptcp_advice unused;
+	size_t i;
+
+	for (i = 0; i < a->n_levels; i++)
+		made_up[i] = (struct ptcp_probe){ a->level[i], a->level[i], 0 };
+	ptcp_advice_init(&unused);
+	return ptcp_advice_from_probes(&unused, made_up, a->n_levels, &a->o, e);
+}
+
+int advising_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e)
+{
+	struct advising *a = calloc(1, sizeof *a);
+	int r;
+
+	if (a == NULL)
+		return err_nomem(e);
+	a->base.ops = &ops;
+	ptcp_advice_init(&a->advice);
+	ptcp_advice_opts_init(&a->o);
+	if (o->size == 0 || o->size > sizeof a->o)
+		r = err_set(e, PTCP_EUSAGE, "advice: options that are not initialised (ptcp_advice_opts_init)");
+	else {
+		memcpy(&a->o, o, o->size);
+		/* Room for a further probe. */
+		a->base.most_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams :
+		    PTCP_STREAMS_MAX;
+		if ((r = take_levels(a, e)) == 0)
+			r = try_answer(a, e);
+	}
+	a->o.levels = NULL;
+	if (r < 0) {
+		free(a);
+		return r;
+	}
+	*out = &a->base;
+	return 0;
+}
+
+const struct ptcp_advice *advising_advice(const struct prober *b)
+{
+	const struct advising *a = of((struct prober *)(uintptr_t)b);
+
+	return b != NULL && b->ops == &ops && a->advised ? &a->advice : NULL;
+}

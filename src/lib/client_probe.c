@@ -1,0 +1,65 @@
+/* Handles that measure: transfers that move nothing. */
+#include <string.h>
+
+#include "core/err.h"
+#include "lib/client_impl.h"
+
+static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *target,
+    struct prober *b, struct ptcp_err *e)
+{
+	struct ptcp_transfer *t;
+	int r;
+
+	if ((r = client_new(&t, o, e)) < 0) {
+		b->ops->free(b);
+		return r;
+	}
+	t->prober = b;
+	b->loop = t->loop;
+	b->log = &t->host.log;
+	t->o.streams = b->most_streams;
+	if ((r = target_parse_host(&t->target, target, e)) < 0) {
+		client_fini(t);
+		return r;
+	}
+	client_name_target(t);
+	*out = t;
+	return 0;
+}
+
+int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e)
+{
+	struct prober *b;
+	int r;
+
+	return (r = advising_new(&b, a, e)) < 0 ? r : start(out, o, target, b, e);
+}
+
+int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e)
+{
+	struct prober *b;
+	int r;
+
+	return (r = measuring_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
+}
+
+int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
+{
+	const struct ptcp_advice *found = advising_advice(t->prober);
+	size_t size;
+
+	if (found == NULL)
+		return err_set(e, PTCP_EUSAGE, "no advice: nothing has been probed (run ptcp_advise_new()'s handle)");
+	size = a->size < found->size ? a->size : found->size;
+	memcpy(a, found, size);
+	a->size = size;
+	return 0;
+}
+
+size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out, size_t most,
+    unsigned *saturates_at)
+{
+	return measuring_levels(t->prober, out, most, saturates_at);
+}

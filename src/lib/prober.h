@@ -1,0 +1,36 @@
+/* What a client does in a session that only measures: level after level, and what comes of it.
+ * Control thread. */
+#ifndef LIB_PROBER_H
+#define LIB_PROBER_H
+
+#include <ptcp/ptcp.h>
+
+#include "lib/probing.h"
+
+struct prober;
+
+struct prober_ops {
+	/* The session runs: begin. */
+	void (*running)(struct prober *b, struct party *p);
+	void (*free)(struct prober *b);
+};
+
+/* First member of its kinds. */
+struct prober {
+	const struct prober_ops *ops;
+	unsigned most_streams;   /* to ask the acceptor for */
+	struct loop *loop;       /* of the client that has it, as the next */
+	const struct log *log;
+};
+
+/* Probes a path until it is known well enough, and advises. Copies the options. */
+int advising_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
+/* NULL before it has come to something. */
+const struct ptcp_advice *advising_advice(const struct prober *b);
+
+/* Runs round after round. Copies the options. */
+int measuring_new(struct prober **out, const struct ptcp_measure_opts *o, struct ptcp_err *e);
+size_t measuring_levels(const struct prober *b, struct ptcp_level *out, size_t most,
+    unsigned *saturates_at);
+
+#endif

@@ -1,0 +1,31 @@
+#include "net/tcpinfo.h"
+
+#include <linux/tcp.h> /* glibc's own lacks the newer fields */
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define US_PER_S 1e6
+
+int tcpinfo_read(struct tcpinfo *out, int fd)
+{
+	struct tcp_info i;
+	socklen_t n = sizeof i, m = TCPINFO_CC_BYTES - 1;
+	struct tcpinfo all = { .acked_bytes = 0 };
+
+	memset(&i, 0, sizeof i);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0 ||
+	    n < offsetof(struct tcp_info, tcpi_sndbuf_limited) + sizeof i.tcpi_sndbuf_limited)
+		return -1;
+	all.acked_bytes = i.tcpi_bytes_acked;
+	all.retransmits = i.tcpi_total_retrans;
+	all.rtt_s = i.tcpi_rtt / US_PER_S;
+	all.busy_s = (double)i.tcpi_busy_time / US_PER_S;
+	all.window_s = (double)i.tcpi_rwnd_limited / US_PER_S;
+	all.buffer_s = (double)i.tcpi_sndbuf_limited / US_PER_S;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, all.congestion, &m) < 0)
+		all.congestion[0] = '\0';
+	*out = all;
+	return 0;
+}
