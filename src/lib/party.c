@@ -28,7 +28,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	p->n_wanted = o->streams;
 	fds_count((int)p->n_wanted);
 	p->running = true;
-	p->none_since = mono_now();
+	p->none_since = p->began = mono_now();
 	p->o.ops->running(p->o.arg, p);
 }
 

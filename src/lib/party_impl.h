@@ -102,6 +102,7 @@ struct party {
 	struct joiner *joiner[PTCP_STREAMS_MAX];
 	struct mono retry_at[PTCP_STREAMS_MAX];
 	unsigned retries[PTCP_STREAMS_MAX];
+	struct mono began;          /* running since */
 	struct mono none_since;     /* no stream up since then */
 	struct ptcp_err join_why;   /* of the last that failed */
 	/* one of: */

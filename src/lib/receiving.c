@@ -12,6 +12,7 @@
 
 #define CONTENDED_RETRY_NS (50 * NS_PER_MS)
 #define CONTENDED_NS (5 * NS_PER_S)
+#define DYING_NS (2 * NS_PER_S) /* how long a killed process may take */
 #define ROOM_RETRY_NS (20 * NS_PER_MS) /* what other sessions have is given back unheard */
 
 void item_free(struct party *p, struct item *t)
@@ -227,17 +228,24 @@ bool receiving_disk_full(struct party *p, const struct ptcp_err *why)
 	return true;
 }
 
-/* Another session has the part. If it is one of the same client, as after a connection that died
- * without a word, it is ended, and the file is looked at again. */
+/* Another session has the part, that inode. Worth waiting for if it is one of the same client, as after a
+ * connection that died without a word: that is ended; or if it may be a process that was killed just
+ * before we began, and has not let go of everything yet. */
+static bool will_let_go(struct party *p, uint64_t dev, uint64_t ino, struct mono now)
+{
+	if (p->o.ops->contended != NULL && p->o.ops->contended(p->o.arg, p, dev, ino))
+		return true;
+	return mono_diff_ns(now, p->began) < DYING_NS;
+}
+
 static bool contended(struct party *p, struct item *t)
 {
 	struct mono now = mono_now();
 	uint64_t dev, ino;
 
-	if (t->why.sys != EWOULDBLOCK || p->o.ops->contended == NULL ||
-	    !sink_part_id(t->sink, &dev, &ino))
+	if (t->why.sys != EWOULDBLOCK || !sink_part_id(t->sink, &dev, &ino))
 		return false;
-	if (!p->o.ops->contended(p->o.arg, p, dev, ino) && t->look_since.ns == 0)
+	if (!will_let_go(p, dev, ino, now) && t->look_since.ns == 0)
 		return false;
 	if (t->look_since.ns == 0)
 		t->look_since = now;
@@ -266,7 +274,7 @@ bool receiving_held(void *arg, uint64_t dev, uint64_t ino)
 {
 	struct party *p = arg;
 
-	return !p->over && p->o.ops->contended != NULL && p->o.ops->contended(p->o.arg, p, dev, ino);
+	return !p->over && will_let_go(p, dev, ino, mono_now());
 }
 
 static void looked(struct party *p, struct item *t)

@@ -85,9 +85,9 @@ static void on_read(struct msg *m)
 	struct stream *s = job->stream;
 
 	job->reading = false;
-	stream_io_done(s);
 	if (!s->stopping)
 		pump(s);
+	stream_io_done(s); /* it may be gone then */
 }
 
 /* On an I/O thread. */
