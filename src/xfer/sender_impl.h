@@ -20,6 +20,7 @@ struct range {
 struct ranges {
 	struct range *at;
 	uint32_t head, end, cap;
+	uint64_t blocks;                /* in the live ones, each as often as it is there */
 };
 
 struct entry {
