@@ -111,6 +111,8 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
+/* Whether compare() asked for the digest of an entry that still waits for it. */
+bool snd_compares(const struct snd *s, uint64_t id);
 /* Takes `holes`, a bitmap_new() of the file's blocks: those that are wholly holes; NULL: none is. */
 void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why);
 

@@ -380,12 +380,17 @@ void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
 		end_file(s, f, f->digest, FINISHING, why);
 }
 
+bool snd_compares(const struct snd *s, uint64_t id)
+{
+	const struct entry *f = snd_find(s, id);
+
+	return f != NULL && f->state == COMPARING;
+}
+
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why)
 {
-	struct entry *f = snd_find(s, id);
-
-	if (f != NULL && f->state == COMPARING)
-		end_file(s, f, digest, COMPARED, why);
+	if (snd_compares(s, id))
+		end_file(s, snd_find(s, id), digest, COMPARED, why);
 }
 
 /* ---- Time ---- */

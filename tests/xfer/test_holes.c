@@ -274,8 +274,10 @@ static void the_same_and_another(void **state)
 
 	(void)state;
 	id = comparing(&o);
+	assert_true(snd_compares(snd_of(&o), id));
 	snd_compared(snd_of(&o), id, (struct digest){ 0, 77 }, NULL);
 	assert_file_end(&o, 77);
+	assert_false(snd_compares(snd_of(&o), id));
 	snd_compared(snd_of(&o), id, (struct digest){ 0, 78 }, NULL);
 	one_answer(&o, id, WIRE_SEND_NONE);
 	assert_int_equal(o.fates[SND_SKIPPED], 1);
