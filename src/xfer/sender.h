@@ -43,7 +43,7 @@ struct snd_ops {
 	 * snd_compared(), not from within. */
 	void (*compare)(void *arg, void *cookie, uint64_t id);
 	/* Where are the holes of a file that was offered as SPARSE? No block of it is sent before
-	 * snd_mapped(), not from within. Asked for some files at a time, by snd_tick(). */
+	 * snd_mapped(), once for each, not from within. Asked for some files at a time, by snd_tick(). */
 	void (*map)(void *arg, void *cookie, uint64_t id);
 	/* Nothing sent on this stream has been acknowledged for three quarters of the time-out:
 	 * the caller closes it and calls snd_stream_lost(), unless it knows that our own disk is

@@ -62,6 +62,7 @@ struct snd {
 	uint32_t n_ranges;              /* in all `again` */
 	struct list unmapped;           /* files whose map has not been asked for */
 	uint64_t map_bytes;             /* of all maps asked for or here */
+	unsigned n_mapping;             /* maps asked for and not here */
 	bool holes_wait;                /* for the outbox */
 	struct flights flights;
 	bool up[FLIGHT_STREAMS], listed;
