@@ -22,19 +22,23 @@ void intake_set(struct intake *t, uint64_t id, struct sink *sink, uint64_t size_
 	pthread_mutex_unlock(&t->lock);
 }
 
-struct sink *intake_due(struct intake *t, uint64_t id, uint32_t block, uint64_t bytes, uint64_t ns,
-    struct mono now)
+void intake_wrote(struct intake *t, uint64_t id, uint32_t block, struct mono now)
 {
 	unsigned i = wire_slot(id);
-	uint64_t length;
 
-	if (t->slot[i].id != id || !sink_has_journal(t->slot[i].sink))
-		return NULL;
-	length = wire_grid_length(t->slot[i].size_bytes, block);
+	if (t->slot[i].id != id)
+		return;
 	if (t->slot[i].unsynced_bytes == 0)
 		t->slot[i].since = now;
-	t->slot[i].unsynced_bytes += length;
-	if (t->slot[i].unsynced_bytes < bytes && mono_diff_ns(now, t->slot[i].since) < ns)
+	t->slot[i].unsynced_bytes += wire_grid_length(t->slot[i].size_bytes, block);
+}
+
+struct sink *intake_due(struct intake *t, uint64_t id, uint64_t bytes, uint64_t ns, struct mono now)
+{
+	unsigned i = wire_slot(id);
+
+	if (t->slot[i].id != id || !sink_has_journal(t->slot[i].sink) ||
+	    (t->slot[i].unsynced_bytes < bytes && mono_diff_ns(now, t->slot[i].since) < ns))
 		return NULL;
 	t->slot[i].unsynced_bytes = 0;
 	return sink_ref(t->slot[i].sink);

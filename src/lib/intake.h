@@ -25,10 +25,11 @@ struct intake {
 void intake_init(struct intake *t);
 void intake_fini(struct intake *t);
 void intake_set(struct intake *t, uint64_t id, struct sink *sink, uint64_t size_bytes);
-/* A block was written: its sink, held for the caller, if it is time to make durable what so many bytes
- * or that much time brought; else NULL. Control thread. */
-struct sink *intake_due(struct intake *t, uint64_t id, uint32_t block, uint64_t bytes, uint64_t ns,
-    struct mono now);
+/* A block was written. Control thread. */
+void intake_wrote(struct intake *t, uint64_t id, uint32_t block, struct mono now);
+/* A file that was just written to: its sink, held for the caller, if it is time to make durable what so many
+ * bytes or that much time brought, which counts from now anew; else NULL. Control thread. */
+struct sink *intake_due(struct intake *t, uint64_t id, uint64_t bytes, uint64_t ns, struct mono now);
 void intake_clear(struct intake *t, uint64_t id);
 /* The sink a block is for, held for the caller, and the block's index; NULL when there is no such
  * file (any more): the block is to be dropped. *ok false: the block does not fit the file's grid. */

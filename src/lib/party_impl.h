@@ -34,6 +34,7 @@ struct sending {
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* given to streams' channels */
 	unsigned asked, comparing;  /* sending_jobs.c: on I/O threads; of these, hashing */
+	struct list to_compare;     /* sources to be hashed, or to be hashed further */
 	struct links links;
 	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* of the entry that is being offered */
 };

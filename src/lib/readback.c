@@ -161,8 +161,9 @@ void readback_written(struct party *p, uint64_t id, uint32_t block, struct mono 
 	struct syncing *y;
 	struct sink *s;
 
+	intake_wrote(&r->intake, id, block, now);
 	if (r->sync == STORE_SYNC_NONE || r->n_syncing > 0 ||
-	    (s = intake_due(&r->intake, id, block, SYNC_BYTES, SYNC_NS, now)) == NULL)
+	    (s = intake_due(&r->intake, id, SYNC_BYTES, SYNC_NS, now)) == NULL)
 		return;
 	if ((y = calloc(1, sizeof *y)) == NULL) {
 		sink_unref(s);

@@ -41,6 +41,7 @@ int sending_new(struct party *p, struct ptcp_err *e)
 	if ((p->snd = calloc(1, sizeof *p->snd)) == NULL)
 		return err_nomem(e);
 	p->snd->party = p;
+	list_init(&p->snd->to_compare);
 	if ((flags & WIRE_OPEN_OWNER) != 0)
 		p->snd->owner = calloc(WALK_BATCH, sizeof *p->snd->owner);
 	if ((flags & WIRE_OPEN_XATTR) != 0)
@@ -60,6 +61,7 @@ void sending_free(struct party *p)
 	if (p->snd == NULL)
 		return;
 	walk_free(p->snd->walk);
+	sending_forget_compares(p->snd);
 	links_fini(&p->snd->links);
 	free(p->snd->owner);
 	free(p->snd->xattrs);

@@ -22,5 +22,7 @@ struct outgoing {
 void sending_check(void *arg, void *cookie, uint64_t id);
 void sending_map(void *arg, void *cookie, uint64_t id);
 void sending_compare(void *arg, void *cookie, uint64_t id);
+/* At the end: those that wait for their turn. */
+void sending_forget_compares(struct sending *t);
 
 #endif

@@ -8,9 +8,12 @@
 #include "lib/why.h"
 #include "store/sum.h"
 
+#define COMPARES_MAX 2u /* of a party, of the I/O threads that all share */
+
 enum ask { ASK_CHECK, ASK_MAP, ASK_COMPARE };
 
 struct asked {
+	struct list in_list;    /* in to_compare */
 	enum ask ask;
 	struct party *party;
 	struct source *source;
@@ -23,10 +26,8 @@ struct asked {
 	struct msg msg;
 };
 
-static void done(struct asked *a)
+static void asked_free(struct asked *a)
 {
-	a->party->snd->asked--;
-	a->party->snd->comparing -= a->ask == ASK_COMPARE;
 	source_unref(a->source);
 	free(a->holes);
 	free(a);
@@ -51,19 +52,60 @@ static void tell(struct asked *a, struct snd *snd)
 	}
 }
 
+static void submit(struct asked *a)
+{
+	struct sending *t = a->party->snd;
+
+	t->asked++;
+	t->comparing += a->ask == ASK_COMPARE;
+	io_submit(a->party->o.host->io, &a->io);
+}
+
+/* In turn, and few at once: the receiver may ask for all that has been offered, and whoever reads blocks
+ * or lists would wait behind that. */
+static void compare_some(struct party *p)
+{
+	struct sending *t = p->snd;
+	struct asked *a;
+
+	while (t->comparing < COMPARES_MAX && !p->over && !list_empty(&t->to_compare)) {
+		a = CONTAINER_OF(t->to_compare.next, struct asked, in_list);
+		list_remove(&a->in_list);
+		if (snd_compares(session_snd(p->session), a->id))
+			submit(a);
+		else
+			asked_free(a);
+	}
+}
+
+void sending_forget_compares(struct sending *t)
+{
+	struct asked *a;
+
+	while (!list_empty(&t->to_compare)) {
+		a = CONTAINER_OF(t->to_compare.next, struct asked, in_list);
+		list_remove(&a->in_list);
+		asked_free(a);
+	}
+}
+
 static void on_answered(struct msg *m)
 {
 	struct asked *a = CONTAINER_OF(m, struct asked, msg);
 	struct party *p = a->party;
+	struct sending *t = p->snd;
 
 	session_progress(p->session, mono_now());
+	t->asked--;
+	t->comparing -= a->ask == ASK_COMPARE;
 	if (!p->over && a->result > 0) {
-		io_submit(p->o.host->io, &a->io);
-		return;
+		list_append(&t->to_compare, &a->in_list);
+	} else {
+		if (!p->over)
+			tell(a, session_snd(p->session));
+		asked_free(a);
 	}
-	if (!p->over)
-		tell(a, session_snd(p->session));
-	done(a);
+	compare_some(p);
 	party_pump(p);
 }
 
@@ -130,9 +172,12 @@ static void ask(struct party *p, void *cookie, uint64_t id, enum ask what)
 	a->id = id;
 	a->io.run = answer;
 	sum_init(&a->sum, wire_grid_bytes(source_size_bytes(a->source)), NULL);
-	p->snd->asked++;
-	p->snd->comparing += what == ASK_COMPARE;
-	io_submit(p->o.host->io, &a->io);
+	if (what != ASK_COMPARE) {
+		submit(a);
+	} else {
+		list_append(&p->snd->to_compare, &a->in_list);
+		compare_some(p);
+	}
 }
 
 void sending_check(void *arg, void *cookie, uint64_t id) { ask(arg, cookie, id, ASK_CHECK); }

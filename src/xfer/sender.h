@@ -43,7 +43,7 @@ struct snd_ops {
 	 * snd_compared(), not from within. */
 	void (*compare)(void *arg, void *cookie, uint64_t id);
 	/* Where are the holes of a file that was offered as SPARSE? No block of it is sent before
-	 * snd_mapped(), not from within. Asked for some files at a time, by snd_tick(). */
+	 * snd_mapped(), once for each, not from within. Asked for some files at a time, by snd_tick(). */
 	void (*map)(void *arg, void *cookie, uint64_t id);
 	/* Nothing sent on this stream has been acknowledged for three quarters of the time-out:
 	 * the caller closes it and calls snd_stream_lost(), unless it knows that our own disk is
@@ -111,6 +111,8 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
+/* Whether compare() asked for the digest of an entry that still waits for it. */
+bool snd_compares(const struct snd *s, uint64_t id);
 /* Takes `holes`, a bitmap_new() of the file's blocks: those that are wholly holes; NULL: none is. */
 void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why);
 

@@ -39,12 +39,13 @@ static bool want_again(struct snd *s, struct entry *f, uint32_t first, uint32_t 
 
 	if (last != NULL && last->first + last->count == first) {
 		last->count += count;
-		return true;
+	} else {
+		if (!ranges_room(r))
+			return false;
+		r->at[r->end++] = (struct range){ first, count };
+		s->n_ranges++;
 	}
-	if (!ranges_room(r))
-		return false;
-	r->at[r->end++] = (struct range){ first, count };
-	s->n_ranges++;
+	r->blocks += count;
 	return true;
 }
 
@@ -86,6 +87,7 @@ void snd_drop_blocks(struct snd *s, struct entry *f)
 	list_remove(&f->in_ready);
 	s->n_ranges -= f->again.end - f->again.head;
 	f->again.head = f->again.end = 0;
+	f->again.blocks = 0;
 }
 
 void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
@@ -176,6 +178,7 @@ void snd_taken(struct snd *s, struct entry *f, uint32_t count)
 		f->next += count;
 		return;
 	}
+	r->blocks -= count;
 	r->at[r->head].first += count;
 	r->at[r->head].count -= count;
 	if (r->at[r->head].count > 0)
@@ -377,12 +380,17 @@ void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
 		end_file(s, f, f->digest, FINISHING, why);
 }
 
+bool snd_compares(const struct snd *s, uint64_t id)
+{
+	const struct entry *f = snd_find(s, id);
+
+	return f != NULL && f->state == COMPARING;
+}
+
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why)
 {
-	struct entry *f = snd_find(s, id);
-
-	if (f != NULL && f->state == COMPARING)
-		end_file(s, f, digest, COMPARED, why);
+	if (snd_compares(s, id))
+		end_file(s, snd_find(s, id), digest, COMPARED, why);
 }
 
 /* ---- Time ---- */

@@ -65,6 +65,13 @@ static bool any_acked(const struct entry *f, const struct wire_blocks *b)
 	return bitmap_next(f->acked, true, b->first, b->first + b->count) < b->first + b->count;
 }
 
+/* A block may wait because it was asked for, because it was lost on its way, and, some of them, because a copy was
+ * spoilt. With more, a receiver could have us look through the same blocks without end. */
+static bool too_many_wait(const struct entry *f, uint32_t count)
+{
+	return f->again.blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
+}
+
 static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
@@ -82,7 +89,7 @@ static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		return violation("NEED", e);
 	if (!snd_track(s, f))
 		return 0;
-	if (any_acked(f, &b))
+	if (any_acked(f, &b) || too_many_wait(f, b.count))
 		return violation("NEED", e);
 	if ((bitmap_has(f->read, b.first) || !f->parts) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {

@@ -1,10 +1,12 @@
 /* Holes: files that have some are looked at before they are sent, and what is not there is told
  * instead of sent. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "xfer/sender_impl.h"
 
 #define MAPS_MAX_BYTES (64u << 20) /* of all files; one file may have any */
+#define MAPPING_MAX 64             /* being looked for: others wait for the same disk */
 
 void snd_await_map(struct snd *s, struct entry *f)
 {
@@ -27,7 +29,7 @@ static void ask_for_maps(struct snd *s)
 	struct entry *f;
 	uint64_t bytes;
 
-	while (!list_empty(&s->unmapped)) {
+	while (!list_empty(&s->unmapped) && s->n_mapping < MAPPING_MAX) {
 		f = CONTAINER_OF(s->unmapped.next, struct entry, in_ready);
 		bytes = bitmap_bytes(f->n_blocks);
 		if (s->map_bytes > 0 && s->map_bytes + bytes > MAPS_MAX_BYTES)
@@ -35,6 +37,7 @@ static void ask_for_maps(struct snd *s)
 		list_remove(&f->in_ready);
 		s->map_bytes += bytes;
 		f->has_map = true;
+		s->n_mapping++;
 		s->o.ops->map(s->o.arg, f->cookie, f->id);
 	}
 }
@@ -44,6 +47,8 @@ void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_e
 	struct entry *f = snd_find(s, id);
 	uint32_t block, end;
 
+	assert(s->n_mapping > 0);
+	s->n_mapping--;
 	if (f == NULL || f->state != SENDING || !f->unmapped || !f->has_map) {
 		free(holes);
 		return;

@@ -20,6 +20,7 @@ struct range {
 struct ranges {
 	struct range *at;
 	uint32_t head, end, cap;
+	uint64_t blocks;                /* in the live ones, each as often as it is there */
 };
 
 struct entry {
@@ -61,6 +62,7 @@ struct snd {
 	uint32_t n_ranges;              /* in all `again` */
 	struct list unmapped;           /* files whose map has not been asked for */
 	uint64_t map_bytes;             /* of all maps asked for or here */
+	unsigned n_mapping;             /* maps asked for and not here */
 	bool holes_wait;                /* for the outbox */
 	struct flights flights;
 	bool up[FLIGHT_STREAMS], listed;

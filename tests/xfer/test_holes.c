@@ -195,6 +195,29 @@ static void as_fragmented_as_can_be(void **state)
 }
 
 /* Maps take memory: of huge files some at a time are asked for. */
+static void few_are_mapped_at_once(void **state)
+{
+	uint64_t id[100];
+	struct one o;
+	unsigned i;
+
+	(void)state;
+	one_run(&o, true, true);
+	for (i = 0; i < 100; i++)
+		id[i] = one_offer_sparse(&o, 2 * BLOCK);
+	for (i = 0; i < 100; i++)
+		one_answer(&o, id[i], WIRE_SEND_ALL);
+	assert_int_equal(o.maps, 64);
+	one_fail(&o, id[0], PTCP_EIO);
+	one_tick(&o, 0);
+	assert_int_equal(o.maps, 64); /* it is still being looked for */
+	for (i = 0; i < 64; i++)
+		snd_mapped(snd_of(&o), id[i], NULL, NULL);
+	one_tick(&o, 0);
+	assert_int_equal(o.maps, 100);
+	one_fini(&o);
+}
+
 static void maps_have_a_limit(void **state)
 {
 	uint64_t id[6];
@@ -274,8 +297,10 @@ static void the_same_and_another(void **state)
 
 	(void)state;
 	id = comparing(&o);
+	assert_true(snd_compares(snd_of(&o), id));
 	snd_compared(snd_of(&o), id, (struct digest){ 0, 77 }, NULL);
 	assert_file_end(&o, 77);
+	assert_false(snd_compares(snd_of(&o), id));
 	snd_compared(snd_of(&o), id, (struct digest){ 0, 78 }, NULL);
 	one_answer(&o, id, WIRE_SEND_NONE);
 	assert_int_equal(o.fates[SND_SKIPPED], 1);
@@ -339,6 +364,7 @@ int main(void)
 		cmocka_unit_test(nothing_but_holes),
 		cmocka_unit_test(what_was_asked_for_alone),
 		cmocka_unit_test(as_fragmented_as_can_be),
+		cmocka_unit_test(few_are_mapped_at_once),
 		cmocka_unit_test(maps_have_a_limit),
 		cmocka_unit_test(a_map_that_cannot_be_had),
 		cmocka_unit_test(had_before_it_is_mapped),

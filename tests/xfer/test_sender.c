@@ -160,6 +160,26 @@ static void what_is_had_need_not_arrive(void **state)
 	one_fini(&o);
 }
 
+/* Each range costs its receiver a frame, and us all its blocks. */
+static void no_end_of_ranges(void **state)
+{
+	struct one o;
+	unsigned i;
+	uint64_t id = sending(&o, 1000, WIRE_SEND_PARTS);
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		blocks(&o, id, true, 0, 1000);
+	blocks(&o, id, true, 0, 15);
+	assert_int_equal(o.ended, 0);
+	assert_int_equal(take(&o, 0), 0);
+	blocks(&o, id, true, 500, 2); /* what has been taken makes room */
+	assert_int_equal(o.ended, 0);
+	blocks(&o, id, true, 500, 1);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
 static void all_is_had(void **state)
 {
 	struct one o;
@@ -559,6 +579,7 @@ int main(void)
 		cmocka_unit_test(parts_in_order),
 		cmocka_unit_test(many_ranges_keep_their_order),
 		cmocka_unit_test(what_is_had_need_not_arrive),
+		cmocka_unit_test(no_end_of_ranges),
 		cmocka_unit_test(all_is_had),
 		cmocka_unit_test(spoilt_ones_go_again_at_once),
 		cmocka_unit_test(no_end_of_spoilt_ones),
