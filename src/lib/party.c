@@ -294,6 +294,8 @@ void party_yield(struct party *p)
 	party_pump(p);
 }
 
+bool party_over(const struct party *p) { return p->over; }
+
 bool party_holds(const struct party *p, uint64_t dev, uint64_t ino)
 {
 	return p->rcv != NULL && intake_holds(&p->rcv->intake, dev, ino);

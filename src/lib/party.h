@@ -59,6 +59,8 @@ const char *party_fingerprint(const struct party *p);
 /* Interrupts: the peer is told why. */
 void party_cancel(struct party *p, const struct ptcp_err *why);
 
+/* It is ending: what it holds it lets go of. */
+bool party_over(const struct party *p);
 /* Ends at once for another session of the same client. */
 void party_yield(struct party *p);
 /* Whether it receives into that part file. */

@@ -17,11 +17,11 @@
 
 void item_free(struct party *p, struct item *t)
 {
-	p->rcv->fds -= t->fds;
-	fds_give(t->fds);
 	dir_unref(t->dir);
 	dir_unref(t->self);
 	sink_unref(t->sink);
+	p->rcv->fds -= t->fds; /* which are closed only now */
+	fds_give(t->fds);
 	free(t->name);
 	free(t->target);
 	free(t->source);
@@ -76,8 +76,8 @@ bool receiving_idle(const struct party *p)
 {
 	const struct receiving *r = p->rcv;
 
-	return r->first == NULL && r->no_room == NULL && r->batch == NULL && r->contended == NULL && r->n_reading == 0 &&
-	    r->n_syncing == 0 && list_empty(&r->readers);
+	return r->first == NULL && r->no_room == NULL && r->batch == NULL && r->contended == NULL &&
+	    r->n_reading == 0 && r->n_syncing == 0 && list_empty(&r->readers);
 }
 
 enum wire_busy receiving_busy(const struct party *p)

@@ -227,6 +227,8 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	intake_set(&p->rcv->intake, id, t->sink, size_bytes);
 	if (parts)
 		readback_start(p, t, false);
+	else if (t->look.found == SINK_PART) /* where there may be holes now, nobody writes */
+		sink_begin_anew(t->sink);
 }
 
 /* A part has zeros wherever it has no verified block: see sink_look(). */

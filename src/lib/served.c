@@ -322,20 +322,23 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 static bool on_contended(void *arg, struct party *p, uint64_t dev, uint64_t ino)
 {
 	struct served *s = arg, *other;
+	bool ending = false;
 	struct list *l;
 
 	for (l = s->set->list.next; l != &s->set->list; l = l->next) {
 		other = CONTAINER_OF(l, struct served, in_list);
 		if (other == s || other->gone || other->party == NULL ||
-		    strcmp(party_fingerprint(other->party), party_fingerprint(p)) != 0 ||
-		    !party_holds(other->party, dev, ino))
+		    strcmp(party_fingerprint(other->party), party_fingerprint(p)) != 0)
+			continue;
+		ending |= party_over(other->party);
+		if (party_over(other->party) || !party_holds(other->party, dev, ino))
 			continue;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
 		    party_fingerprint(p), other->address, s->address);
 		party_yield(other->party);
 		return true;
 	}
-	return false;
+	return ending;
 }
 
 static const struct party_ops party_ops = {

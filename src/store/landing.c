@@ -24,6 +24,9 @@ static int write_mark(struct dir *parent, int at, const char *mark, const char *
 		return fail_sys(e, errno, parent, mark, "cannot create the mark of an unfinished directory");
 	if ((w = sys->pwrite(fd, source, n, 0)) != (ssize_t)n)
 		r = fail_sys(e, w < 0 ? errno : ENOSPC, parent, mark, "cannot write");
+	/* Empty it would be none, after a power cut. */
+	if (r == 0 && sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
+		r = fail_sys(e, errno, parent, mark, "cannot sync");
 	if (sys->close(fd) != 0 && r == 0)
 		r = fail_sys(e, errno, parent, mark, "cannot write");
 	if (r < 0)

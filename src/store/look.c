@@ -194,6 +194,15 @@ static int look_target(struct sink *s, int at, struct sink_look *out, struct ptc
 	return r;
 }
 
+void sink_begin_anew(struct sink *s)
+{
+	pthread_mutex_lock(&s->lock);
+	sink_verify_end(s);
+	sink_close(s);
+	s->end_bytes = 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
 bool sink_like(struct sink *s)
 {
 	struct stat st;

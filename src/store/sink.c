@@ -138,7 +138,9 @@ static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 	int r = 0, at;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->state != SINK_OPEN) {
+	if (s->state == SINK_SICK) {
+		r = fail_sys(e, s->sick, s->dir, s->name, "cannot make its data durable");
+	} else if (s->state != SINK_OPEN) {
 		r = fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
 		    "written to after it was complete or given up");
 	} else if (s->part.fd < 0) {

@@ -90,6 +90,9 @@ int sink_refresh(struct sink *s, struct ptcp_err *e);
  * two sinks are the same if one is in the other's way. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
+/* After SINK_PART, before the first write: its claims are not wanted; the part is emptied by the first write. */
+void sink_begin_anew(struct sink *s);
+
 struct sink_run { /* blocks [first, first + n) */
 	uint32_t first, n;
 	bool good;          /* else they read as zeros now and are to be sent again */
@@ -113,7 +116,7 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 /* Write n bytes at off; the first write of a file opens its part, the same name's leftover of an
  * earlier run truncated (unless sink_look() found it to be of use). off + n <= size, and with a
  * journal one whole block (asserted); `hash` is its content hash, for the journal alone.
- * PTCP_ECANCELED after store_complete() or sink_discard(). */
+ * PTCP_ECANCELED after store_complete() or sink_discard(); after a sync that failed, what that said. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
     struct ptcp_err *e);
 

@@ -182,8 +182,8 @@ int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *
 	if (s->verifying == NULL)
 		return 0;
 	if ((fd = sink_hold(s)) < 0)
-		return fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
-		    "read back after it was complete or given up");
+		return s->sick != 0 ? fail_sys(e, s->sick, s->dir, s->name, "cannot make its data durable") :
+		    fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name, "read back after it was complete or given up");
 	r = verify_some(s, fd, runs, n, e);
 	sink_leave(s, 0);
 	if (r == 0)

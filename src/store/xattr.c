@@ -147,10 +147,10 @@ static bool no_room(int sys)
 	return sys == ENOSPC || sys == E2BIG || sys == ERANGE;
 }
 
-/* Reasons that lie in the file system. */
+/* Reasons that lie in the file system, or in a directory that is somebody else's (EACCES, EBADF: open by O_PATH). */
 static bool not_taken(int sys)
 {
-	return sys == EOPNOTSUPP || sys == EPERM || sys == EDQUOT || no_room(sys);
+	return sys == EACCES || sys == EBADF || sys == EOPNOTSUPP || sys == EPERM || sys == EDQUOT || no_room(sys);
 }
 
 int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)

@@ -241,7 +241,7 @@ static void data_lost(void **state)
 		if (how[h] == FX_fdatasync) {
 			assert_int_equal(sink_sync(s, &why[0]), PTCP_EIO);
 			fx_heal();
-			assert_int_equal(offer_write(s, &big, 0, NULL), PTCP_ECANCELED);
+			assert_int_equal(offer_write(s, &big, 0, &why[0]), PTCP_EIO);
 			assert_int_equal(sink_sync(s, NULL), 0); /* there is nothing to sync any more */
 		} else {
 			store_complete(&one, 1, STORE_SYNC_GROUP);
