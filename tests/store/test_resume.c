@@ -265,6 +265,30 @@ static void holes(void **state)
 	assert_true(allocated("big") < (off_t)sparse.size_bytes / 2);
 }
 
+/* Claims that nobody wants leave nothing behind: where no block is written there are zeros. */
+static void not_wanted(void **state)
+{
+	static uint8_t all[OFFER_BLOCKS * OFFER_BLOCK], first[OFFER_BLOCK];
+	struct sink *s = offer_sink(root, &big);
+	struct sink_look look;
+	uint32_t length = offer_block(&big, 0, first), i;
+
+	(void)state;
+	earlier(&big, 3, 9);
+	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(look.found, SINK_PART);
+	free(look.claimed);
+	sink_begin_anew(s);
+	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
+	assert_int_equal(sink_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(fx_read("big", all, sizeof all), big.size_bytes);
+	assert_memory_equal(all, first, length);
+	for (i = length; i < big.size_bytes; i++)
+		assert_int_equal(all[i], 0);
+	assert_int_equal(fx_count(""), 1);
+}
+
 /* What the journal claims and the part does not hold is cleared and told. */
 static void lies(void **state)
 {
@@ -632,7 +656,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		resume_test(goes_on), resume_test(many_records), resume_test(superseded),
-		resume_test(holes), resume_test(lies), resume_test(unreadable),
+		resume_test(holes), resume_test(not_wanted), resume_test(lies), resume_test(unreadable),
 		resume_test(begins_anew), resume_test(final_mode), resume_test(busy),
 		resume_test(planted_part), resume_test(side_by_side), resume_test(same),
 		resume_test(refreshed), resume_test(refreshing_fails), resume_test(stale_journal), resume_test(kept_or_not), resume_test(small),
