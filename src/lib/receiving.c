@@ -228,13 +228,16 @@ bool receiving_disk_full(struct party *p, const struct ptcp_err *why)
 	return true;
 }
 
-/* Another session has the part, that inode. Worth waiting for if it is one of the same client, as after a
- * connection that died without a word: that is ended; or if it may be a process that was killed just
- * before we began, and has not let go of everything yet. */
-static bool will_let_go(struct party *p, uint64_t dev, uint64_t ino, struct mono now)
+/* Another session has the part, that inode. One of the same client, as after a connection that died without a
+ * word, is ended. */
+static bool is_ours(struct party *p, uint64_t dev, uint64_t ino)
 {
-	if (p->o.ops->contended != NULL && p->o.ops->contended(p->o.arg, p, dev, ino))
-		return true;
+	return p->o.ops->contended != NULL && p->o.ops->contended(p->o.arg, p, dev, ino);
+}
+
+/* It may be a process that was killed just before we began, and has not let go of everything yet. */
+static bool may_be_dying(const struct party *p, struct mono now)
+{
 	return mono_diff_ns(now, p->began) < DYING_NS;
 }
 
@@ -245,7 +248,8 @@ static bool contended(struct party *p, struct item *t)
 
 	if (t->why.sys != EWOULDBLOCK || !sink_part_id(t->sink, &dev, &ino))
 		return false;
-	if (!will_let_go(p, dev, ino, now) && t->look_since.ns == 0)
+	t->ours |= is_ours(p, dev, ino);
+	if (!t->ours && !may_be_dying(p, now))
 		return false;
 	if (t->look_since.ns == 0)
 		t->look_since = now;
@@ -274,7 +278,7 @@ bool receiving_held(void *arg, uint64_t dev, uint64_t ino)
 {
 	struct party *p = arg;
 
-	return !p->over && will_let_go(p, dev, ino, mono_now());
+	return !p->over && (is_ours(p, dev, ino) || may_be_dying(p, mono_now()));
 }
 
 static void looked(struct party *p, struct item *t)

@@ -46,7 +46,8 @@ struct item {
 	struct owner *owner;
 	struct xattrs xattrs;
 	struct sink_look look;
-	struct mono look_since, look_at; /* while another session is in the way */
+	struct mono look_since, look_at; /* while another session is in the way, */
+	bool ours;              /* which is the same client's */
 	int result;
 	bool lacking;           /* done, but `why` is a warning */
 	struct ptcp_err why;
