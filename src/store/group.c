@@ -103,18 +103,36 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
+/* What is renamed goes by its name: it must be what we wrote. */
+static int fail_unless_ours(const struct sink *s, int at, struct ptcp_err *e)
+{
+	int has = sink_has_name(s, at);
+
+	if (has < 0)
+		return fail_sys(e, errno, s->dir, s->name, "cannot examine its part file");
+	return has == 1 ? 0 : fail_why(e, PTCP_EIO, ESTALE, s->dir, s->name,
+	    "its part file was removed or replaced meanwhile (run the same command again)");
+}
+
+static int rename_part(struct sink *s, int at, struct ptcp_err *e)
+{
+	char part[PART_NAME_BYTES];
+	int r;
+
+	part_name(part, s->name, PART_SUFFIX);
+	if ((r = fail_unless_replaceable(e, at, s->dir, s->name)) == 0 &&
+	    (r = fail_unless_ours(s, at, e)) == 0 &&
+	    dir_sys(s->dir)->renameat(at, part, at, s->name) != 0)
+		r = fail_sys(e, errno, s->dir, s->name, "cannot give the file its final name");
+	return r;
+}
+
 static int give_name(struct sink *s, struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(s->dir);
-	char part[PART_NAME_BYTES];
 	int at, r;
 
 	if ((at = dir_fd(s->dir, e)) >= 0) {
-		part_name(part, s->name, PART_SUFFIX);
-		if ((r = fail_unless_replaceable(e, at, s->dir, s->name)) == 0 &&
-		    sys->renameat(at, part, at, s->name) != 0)
-			r = fail_sys(e, errno, s->dir, s->name,
-			    "cannot give the file its final name");
+		r = rename_part(s, at, e);
 		dir_fd_done(s->dir);
 	} else {
 		r = at;

@@ -132,6 +132,17 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	return 0;
 }
 
+int sink_has_name(const struct sink *s, int at)
+{
+	char part[PART_NAME_BYTES];
+	struct stat st;
+
+	part_name(part, s->name, PART_SUFFIX);
+	if (dir_sys(s->dir)->fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : -1;
+	return (uint64_t)st.st_dev == s->part.dev && (uint64_t)st.st_ino == s->part.ino;
+}
+
 /* A descriptor to write to, until sink_leave(). */
 static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
@@ -323,15 +334,17 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
-/* With s->lock held. The lock on what the part is makes the name ours; a completed file has none. */
+/* With s->lock held. A completed file has no part any more. */
 static void let_go(struct sink *s, bool remove)
 {
 	char part[PART_NAME_BYTES];
 	int at;
 
 	if (remove && s->part.fd >= 0 && !s->named && (at = dir_fd(s->dir, NULL)) >= 0) {
-		dir_sys(s->dir)->unlinkat(at, part_name(part, s->name, PART_SUFFIX), 0);
-		sink_forget_journal(s, at);
+		if (sink_has_name(s, at) == 1) {
+			dir_sys(s->dir)->unlinkat(at, part_name(part, s->name, PART_SUFFIX), 0);
+			sink_forget_journal(s, at);
+		}
 		dir_fd_done(s->dir);
 	}
 	sink_close(s);

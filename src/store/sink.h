@@ -177,7 +177,8 @@ struct store_end {
  * hold, EPERM, EOPNOTSUPP for our own file, is left out; an empty file is created here); data
  * synced; renamed to the final name; directories synced; descriptors closed, journals removed. A
  * crash between any two leaves the old file, a part to resume, or the new file. PTCP_EIO with
- * EISDIR or EEXIST in sys if a directory, a device, FIFO or socket has the name. A sync that
+ * EISDIR or EEXIST in sys if a directory, a device, FIFO or socket has the name, with ESTALE if what
+ * has the part's name is not what was written. A sync that
  * fails is that file's failure; where a file system cannot sync, nothing is synced. Of a failure
  * before the renaming the part stays, and this may be called again (to no avail if syncing
  * failed), or sink_discard() or sink_keep(); once after success. */

@@ -51,6 +51,9 @@ void sink_opened(struct sink *s);
 
 /* With s->lock held, and the directory open at `at`: the part, emptied. `whole`: one write is all. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
+/* Whether the part's name, in the directory that is open at `at`, is still that of our open part: else
+ * somebody who knows nothing of locks has removed or replaced it. 1 or 0, or -1 with errno. */
+int sink_has_name(const struct sink *s, int at);
 /* Closes the part; the journal too, but for its name. */
 void sink_close(struct sink *s);
 /* Removes the journal, in the directory that is open at `at`. */

@@ -6,16 +6,12 @@
 #include "core/bitmap.h"
 #include "store/hash.h"
 
-/* Of a step: a hole costs next to nothing, but a file may be 2^27 blocks of it. */
-#define STEP_BLOCKS 65536
-
 void sum_init(struct sum *sum, uint32_t block_bytes, const uint64_t *holes)
 {
 	*sum = (struct sum){ .block_bytes = block_bytes, .holes = holes };
 }
 
-/* The content hash of a block of zeros, for which `buf` is as large. */
-static uint64_t hash_zeros(struct sum *sum, void *buf, uint32_t n)
+uint64_t sum_zeros(struct sum *sum, void *buf, uint32_t n)
 {
 	if (n == sum->block_bytes && sum->zeros_known)
 		return sum->zeros;
@@ -36,10 +32,10 @@ int sum_next(struct sum *sum, struct source *s, struct ptcp_err *e)
 
 	if (buf == NULL)
 		return err_nomem(e);
-	for (; off < size && read < SUM_STEP_BYTES && blocks < STEP_BLOCKS; off += n, blocks++) {
+	for (; off < size && read < SUM_STEP_BYTES && blocks < SUM_STEP_BLOCKS; off += n, blocks++) {
 		n = size - off < sum->block_bytes ? (uint32_t)(size - off) : sum->block_bytes;
 		if (sum->holes != NULL && bitmap_has(sum->holes, sum->next)) {
-			content = hash_zeros(sum, buf, n);
+			content = sum_zeros(sum, buf, n);
 		} else {
 			if ((r = source_read(s, buf, n, off, true, e)) != 0)
 				break;

@@ -7,6 +7,7 @@
 #include "store/source.h"
 
 #define SUM_STEP_BYTES (16u << 20) /* read in one step, a few ms to some tenths of a second */
+#define SUM_STEP_BLOCKS 65536      /* in one step: a hole costs next to nothing, but may be 2^27 blocks */
 
 /* The caller's; `digest` is that of the blocks before `next`, in the end of all. */
 struct sum {
@@ -19,6 +20,9 @@ struct sum {
 
 /* Borrows holes. */
 void sum_init(struct sum *sum, uint32_t block_bytes, const uint64_t *holes);
+
+/* The content hash of n zeros, at most a block of them, for which `buf` has room. */
+uint64_t sum_zeros(struct sum *sum, void *buf, uint32_t n);
 
 /* Hashes the next blocks: 1 when there are more; 0 when all are hashed and the source is still what
  * was listed (its descriptor is closed then); or fails as a read does. I/O threads only. */

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/bitmap.h"
 #include "store/fail.h"
 #include "store/hash.h"
 #include "store/sink_impl.h"
-
-#define STEP_BYTES (16u << 20)
+#include "store/sum.h"
 
 /* The journal is read from its end, so that the first record seen of a block is the one that
  * holds; sorted by block within a batch, as the disk likes it. */
@@ -24,8 +24,8 @@ struct verifying {
 struct comparing {
 	struct stat there;
 	int fd;
-	uint64_t off;
-	struct digest sum;
+	struct sum sum;
+	uint64_t data; /* from sum.next on to here there is none */
 	uint8_t *buf;
 };
 
@@ -162,7 +162,7 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 	int r;
 
 	while (next_block(s, v, &block, &record)) {
-		if (bytes >= STEP_BYTES || *n == SINK_RUNS)
+		if (bytes >= SUM_STEP_BYTES || *n == SINK_RUNS)
 			return 1;
 		if ((r = check_block(s, fd, block, record, &good, &term, e)) < 0)
 			return r;
@@ -199,6 +199,7 @@ int sink_same_begin(struct sink *s, const struct stat *there, struct ptcp_err *e
 		return err_nomem(e);
 	c->there = *there;
 	c->fd = -1;
+	sum_init(&c->sum, s->opts.block_bytes, NULL);
 	s->comparing = c;
 	return 0;
 }
@@ -251,24 +252,43 @@ static int open_same(struct sink *s, int at, struct ptcp_err *e)
 	return check_same(s, &st, e);
 }
 
+/* Is the block at `off` a hole? A file as long as what it has on disk has none. */
+static bool in_hole(struct sink *s, uint64_t off, uint32_t n)
+{
+	struct comparing *c = s->comparing;
+	off_t data;
+
+	if ((uint64_t)c->there.st_blocks * 512 >= s->size_bytes)
+		return false;
+	if (off >= c->data) {
+		data = dir_sys(s->dir)->lseek(c->fd, (off_t)off, SEEK_DATA);
+		c->data = data >= 0 ? (uint64_t)data : errno == ENXIO ? s->size_bytes : off;
+	}
+	return off + n <= c->data;
+}
+
 /* 1: there is more, 0: all is read. */
 static int compare_some(struct sink *s, struct ptcp_err *e)
 {
 	struct comparing *c = s->comparing;
-	uint64_t upto = c->off + STEP_BYTES;
-	uint32_t block, n;
+	uint64_t off = (uint64_t)c->sum.next * s->opts.block_bytes, read = 0, content;
+	uint32_t n, blocks = 0;
 	int r;
 
-	while (c->off < s->size_bytes && c->off < upto) {
-		block = (uint32_t)(c->off / s->opts.block_bytes);
-		n = sink_block_length(s, block);
-		if ((r = read_back(dir_sys(s->dir), c->fd, c->buf, n, c->off)) <= 0)
+	for (; off < s->size_bytes && read < SUM_STEP_BYTES && blocks < SUM_STEP_BLOCKS; off += n, blocks++) {
+		n = sink_block_length(s, c->sum.next);
+		if (in_hole(s, off, n)) {
+			content = sum_zeros(&c->sum, c->buf, n);
+		} else if ((r = read_back(dir_sys(s->dir), c->fd, c->buf, n, off)) > 0) {
+			content = hash_content(c->buf, n);
+			read += n;
+		} else {
 			return r == 0 ? changed(s, e) :
 			    fail_sys(e, errno, s->dir, s->name, "cannot read");
-		digest_add(&c->sum, hash_term(block, n, hash_content(c->buf, n)));
-		c->off += n;
+		}
+		digest_add(&c->sum.digest, hash_term(c->sum.next++, n, content));
 	}
-	return c->off < s->size_bytes;
+	return off < s->size_bytes;
 }
 
 /* By the name: it is that file that would be left in place. */
@@ -281,7 +301,7 @@ static int end_same(struct sink *s, int at, struct digest *sum, struct ptcp_err 
 		return errno == ENOENT ? changed(s, e) :
 		    fail_sys(e, errno, s->dir, s->name, "cannot examine it");
 	if ((r = check_same(s, &st, e)) == 0)
-		*sum = s->comparing->sum;
+		*sum = s->comparing->sum.digest;
 	return r;
 }
 

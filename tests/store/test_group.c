@@ -322,11 +322,11 @@ static void name_lost(void **state)
 	one.sink = offer_sink(root, &big);
 	assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
 	fx_heal();
-	fx_fail_nth(8, EIO); /* mode times dup close fsync look rename fsync */
+	fx_fail_nth(9, EIO); /* mode times dup close fsync look, is it ours, rename fsync */
 	store_complete(&one, 1, STORE_SYNC_GROUP);
 	if (one.result == 0 || !fx_exists("big")) {
 		assert_int_equal(fx_failed(), 1);
-		fail_msg("call 8 is not the directory's sync: %s", one.result < 0 ? why[0].msg : "-");
+		fail_msg("call 9 is not the directory's sync: %s", one.result < 0 ? why[0].msg : "-");
 	}
 	assert_string_equal(why[0].msg, ".: cannot make the directory's entries durable: Input/output "
 	    "error (check the disk and the kernel's log)");

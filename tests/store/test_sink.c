@@ -301,6 +301,38 @@ static void planted(void **state)
 	sink_unref(s);
 }
 
+/* Somebody removes the part that we write, or puts something else there, such as the part of a transfer
+ * that cannot know of us: that is not what gets the final name, nor ours to remove. */
+static void lost_its_name(void **state)
+{
+	struct ptcp_err e;
+	struct sink *s;
+	int i;
+
+	(void)state;
+	fx_text("precious", "precious");
+	for (i = 0; i < 3; i++) {
+		s = make("f", 5);
+		assert_int_equal(sink_write(s, "our", 3, 0, 0, NULL), 0);
+		assert_int_equal(sink_write(s, "s!", 2, 3, 0, NULL), 0);
+		assert_int_equal(remove(fx_path(part_of("f"))), 0);
+		if (i == 1)
+			fx_text(part_of("f"), "half");
+		else if (i == 2)
+			assert_int_equal(symlink("precious", fx_path(part_of("f"))), 0);
+		assert_int_equal(sink_commit(s, &e), PTCP_EIO);
+		assert_non_null(strstr(e.msg, "removed or replaced"));
+		sink_discard(s);
+		sink_unref(s);
+		assert_false(fx_exists("f"));
+		assert_int_equal(fx_exists(part_of("f")), i != 0);
+	}
+	assert_int_equal(remove(fx_path(part_of("f"))), 0);
+	receive("f", "ours!");
+	fx_holds("f", "ours!");
+	fx_holds("precious", "precious");
+}
+
 static void busy(void **state)
 {
 	struct sink *a = make("f", 6), *b = make("f", 6);
@@ -653,7 +685,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		sink_test(one_file), sink_test(empty_file), sink_test(hole_at_the_end),
 		sink_test(metadata), sink_test(odd_names),
-		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(busy),
+		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(lost_its_name), sink_test(busy),
 		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late),
 		sink_test(discard), sink_test(give_up), sink_test(faults), sink_test(short_writes),
 		sink_test(side_by_side), sink_test(discard_while_written), sink_test(own_names),
