@@ -33,8 +33,8 @@ static int set_timeout(void *args, const struct opt *o, const char *text, struct
 	struct connect_args *a = args;
 	uint64_t ns;
 
-	if (units_parse_time(text, &ns) < 0 || ns == 0)
-		return opt_reject(o, text, e, "not a time above 0 (such as 30s, 500ms or 2m)");
+	if (units_parse_time(text, &ns) < 0 || ns < NS_PER_S / 2 || ns > 86400 * NS_PER_S)
+		return opt_reject(o, text, e, "not a time from 0.5s to 24h (such as 30s, 500ms or 2m)");
 	a->timeout_s = (double)ns / (double)NS_PER_S;
 	return 0;
 }

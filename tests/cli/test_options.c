@@ -83,7 +83,7 @@ static void every_option(void **state)
 
 	(void)state;
 	assert_int_equal(parse_send(&a,
-	    "--streams=7|one|--cipher|none|--no-verify|-6q|--timeout|250ms|--json|two|"
+	    "--streams=7|one|--cipher|none|--no-verify|-6q|--timeout|750ms|--json|two|"
 	    "--preserve=mode|--congestion|reno|--fingerprint|" FP "|three|"
 	    "--fingerprint=h:12=" FP "|--log-level|debug", &e), 0);
 	transfer_opts(&a, &o);
@@ -91,7 +91,7 @@ static void every_option(void **state)
 	assert_int_equal(o.cipher, PTCP_CIPHER_NONE);
 	assert_true(o.no_verify);
 	assert_int_equal(o.family, 6);
-	assert_true(o.timeout_s == 0.25);
+	assert_true(o.timeout_s == 0.75);
 	assert_true(o.preserve_mode);
 	assert_false(o.preserve_times || o.preserve_links);
 	assert_string_equal(o.congestion, "reno");
@@ -208,6 +208,8 @@ static void usage_errors(void **state)
 		{ "a|b|--cipher|des", PTCP_EUSAGE, { "--cipher", "'des'" } },
 		{ "a|b|--timeout|soon", PTCP_EUSAGE, { "--timeout", "'soon'" } },
 		{ "a|b|--timeout|0", PTCP_EUSAGE, { "--timeout", "'0'" } },
+		{ "a|b|--timeout|499ms", PTCP_EUSAGE, { "--timeout", "'499ms'" } },
+		{ "a|b|--timeout|25h", PTCP_EUSAGE, { "--timeout", "'25h'" } },
 		{ "a|b|--timeout|-1", PTCP_EUSAGE, { "--timeout", "'-1'" } },
 		{ "a|b|--congestion|vegas", PTCP_EUSAGE, { "--congestion", "'vegas'" } },
 		{ "a|b|--fingerprint|SHA256:xyz", PTCP_EUSAGE, { "--fingerprint", "'SHA256:xyz'" } },
