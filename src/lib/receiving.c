@@ -156,6 +156,12 @@ static void do_work(struct item *t)
 	}
 }
 
+/* What is done of it so far is to become durable. */
+static bool completes(const struct item *t)
+{
+	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR;
+}
+
 /* What is complete now: files get their names, and all of it becomes durable. */
 static void complete(struct receiving *r)
 {
@@ -163,7 +169,7 @@ static void complete(struct receiving *r)
 	struct item *t;
 
 	for (t = r->batch; t != NULL; t = t->next) {
-		if (t->result < 0 || t->work < WORK_COMMIT || t->work > WORK_FINISH_DIR)
+		if (!completes(t))
 			continue;
 		*end++ = (struct store_end){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
 			.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
@@ -175,7 +181,7 @@ static void complete(struct receiving *r)
 	atomic_store(&r->completing, false);
 	end = r->ends;
 	for (t = r->batch; t != NULL; t = t->next) {
-		if (t->result < 0 || t->work < WORK_COMMIT || t->work > WORK_FINISH_DIR)
+		if (!completes(t))
 			continue;
 		t->result = end->result;
 		t->lacking |= end++->lacking;
@@ -320,12 +326,25 @@ static void warn_of_lack(struct party *p, const struct item *t)
 	receiving_warn(p, t, why.msg);
 }
 
+static void work_failed(struct party *p, struct item *t, enum work work)
+{
+	struct rcv *rcv = session_rcv(p->session);
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+
+	if (receiving_disk_full(p, &t->why) || (work == WORK_LOOK && contended(p, t)))
+		return;
+	why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	if (work < WORK_COMMIT)
+		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
+	else
+		rcv_committed(rcv, t->id, &why);
+}
+
 static void work_done(struct party *p, struct item *t)
 {
 	struct rcv *rcv = session_rcv(p->session);
 	enum work work = t->work;
-	struct ptcp_err why;
-	char text[DIR_PATH_TEXT_BYTES];
 
 	t->work = WORK_NONE;
 	if (t->over) {
@@ -335,25 +354,35 @@ static void work_done(struct party *p, struct item *t)
 	if (p->over)
 		return; /* nothing new is begun; session_drop() ends it */
 	if (t->result < 0) {
-		if (receiving_disk_full(p, &t->why) || (work == WORK_LOOK && contended(p, t)))
-			return;
-		why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-		if (work == WORK_MKDIR || work == WORK_LOOK || work == WORK_REFRESH)
-			rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
-		else
-			rcv_committed(rcv, t->id, &why);
-	} else if (work == WORK_LOOK) {
+		work_failed(p, t, work);
+		return;
+	}
+	switch (work) {
+	case WORK_ACCEPT:
+	case WORK_MKDIR:
+	case WORK_LOOK_DIR:
+		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+		break;
+	case WORK_LOOK:
 		looked(p, t);
-	} else if (work == WORK_REFRESH) {
+		break;
+	case WORK_LOOK_SAME:
+		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
+		break;
+	case WORK_REFRESH:
 		warn_of_lack(p, t);
 		rcv_prepared(rcv, t->id, RCV_HAVE_IT, NULL, NULL);
-	} else if (work == WORK_LOOK_SAME) {
-		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
-	} else if (work == WORK_MKDIR || work == WORK_LOOK_DIR || work == WORK_ACCEPT) {
-		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
-	} else {
+		break;
+	case WORK_COMMIT:
+	case WORK_SYMLINK:
+	case WORK_HARDLINK:
+	case WORK_FINISH_DIR:
 		warn_of_lack(p, t);
 		rcv_committed(rcv, t->id, NULL);
+		break;
+	case WORK_NONE:
+	case WORK_LET_GO: /* only of what is over */
+		break;
 	}
 }
 

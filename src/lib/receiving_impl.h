@@ -9,6 +9,7 @@
 #define PATH_BYTES 4200
 #define WORK_BATCH 1000
 
+/* Up to WORK_LOOK_SAME it prepares an entry, from WORK_COMMIT to WORK_FINISH_DIR it completes one. */
 enum work {
 	WORK_NONE,
 	WORK_ACCEPT,     /* only the answer is due */

@@ -18,7 +18,7 @@ struct verifying {
 	unsigned n, at;
 	uint32_t rest; /* after the last record: blocks below are done */
 	uint8_t *buf;  /* one block */
-	uint64_t todo[]; /* claimed and not told yet */
+	uint64_t untold[]; /* claimed and not told yet */
 };
 
 struct comparing {
@@ -38,7 +38,7 @@ int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *
 		free(v);
 		return err_nomem(e);
 	}
-	memcpy(v->todo, claimed, bytes);
+	memcpy(v->untold, claimed, bytes);
 	v->slot = atomic_load(&s->journal.next);
 	s->verifying = v;
 	return 0;
@@ -107,13 +107,13 @@ static bool next_block(struct sink *s, struct verifying *v, uint32_t *block,
 		for (; v->at < v->n; v->at++) {
 			*record = &v->of[v->at];
 			*block = (*record)->block;
-			if (bitmap_has(v->todo, *block))
+			if (bitmap_has(v->untold, *block))
 				return true;
 		}
 	while (next_batch(s, v));
 	*record = NULL;
 	for (; v->rest < s->journal.n_blocks; v->rest++)
-		if (bitmap_has(v->todo, *block = v->rest))
+		if (bitmap_has(v->untold, *block = v->rest))
 			return true;
 	return false;
 }
@@ -166,7 +166,7 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 			return 1;
 		if ((r = check_block(s, fd, block, record, &good, &term, e)) < 0)
 			return r;
-		v->todo[block / 64] &= ~(UINT64_C(1) << block % 64);
+		v->untold[block / 64] &= ~(UINT64_C(1) << block % 64);
 		add_run(runs, n, block, good, &term);
 		bytes += sink_block_length(s, block);
 	}
