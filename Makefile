@@ -32,8 +32,8 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge
-lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge door
+lib_SRC   := opts target keys host lobby intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
 	served greet one_time server advice
@@ -58,7 +58,7 @@ core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge
+net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
@@ -172,7 +172,8 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,client server peer)
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client greedy strangers server local \
+	peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

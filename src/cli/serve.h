@@ -9,6 +9,7 @@ struct serve_args {
 	const char *listen;    /* NULL: every address, PTCP_PORT */
 	const char *root;      /* NULL: no files */
 	bool one_time;         /* started through ssh */
+	unsigned max_sessions, max_client_sessions, max_streams, max_startups;
 	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_* */
 };
 
