@@ -70,6 +70,7 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
@@ -226,14 +227,14 @@ check: setup
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
-# transfers 300 times and disturbs 500, sends a million files, compares advice with what streams bring,
+# transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares advice with what streams bring,
 # and prints what came of it.
 .PHONY: check-long
 check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/lab/test_advise.sh
+		tests/campaign/test_bounds tests/hostile/test_strangers tests/lab/test_advise.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.

@@ -13,6 +13,9 @@
 #include "store/fds.h"
 #include "store/place.h"
 
+/* Failed files that are logged one by one: a client must not fill the log. */
+#define LOGGED_FAILURES 1000u
+
 /* A path of the client's. */
 struct asked {
 	struct dir *dir;               /* of a source; NULL: `why` */
@@ -34,6 +37,7 @@ struct served {
 	bool judging, gone;
 	bool sends;                    /* we do */
 	bool drops;                    /* it only measures */
+	unsigned failures;             /* that its files met, as far as they are logged */
 	int flags;
 	unsigned streams;
 	enum ptcp_cipher cipher;
@@ -283,7 +287,12 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 	struct served *s = arg;
 	char shown[TEXT_NAME_BYTES];
 
-	if (status == PTCP_FILE_FAILED)
+	if (status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
+		return;
+	if (s->failures++ == LOGGED_FAILURES)
+		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed: the "
+		    "end of the session counts them\"", party_fingerprint(s->party), LOGGED_FAILURES);
+	else
 		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
 		    party_fingerprint(s->party), text_escape_quoted(shown, sizeof shown, path), why->msg);
 }

@@ -90,21 +90,19 @@ static void revoked(unsigned port, char **arguments)
 
 /* ---- Memory ---- */
 
-/* A window full of entries with the longest names and targets, in a directory that is made meanwhile. */
+/* A window full of files with the longest names, none of which ever comes. */
 static void entry_flood(unsigned port, char **arguments)
 {
-	static char name[256], target[4096];
+	static char name[256];
 	struct session s = sending(port, "/");
 	unsigned i;
 
 	(void)arguments;
 	memset(name, 'n', 255);
-	memset(target, 't', 4095);
-	send_entry(s.control, WIRE_DIR, ID(0, 1), 0, "d", 1, 0, NULL);
-	for (i = 1; i < WIRE_SLOTS; i++) {
+	for (i = 0; i < WIRE_SLOTS; i++) {
 		snprintf(name, 7, "%06u", i);
 		name[6] = 'n';
-		send_entry(s.control, WIRE_SYMLINK, ID(i, i + 1), ID(0, 1), name, 255, 0, target);
+		send_entry(s.control, WIRE_FILE, ID(i, i + 1), 0, name, 255, 1000000, NULL);
 	}
 	hold();
 }
@@ -120,7 +118,7 @@ static void reads_no_answer(unsigned port, char **arguments)
 
 	(void)arguments;
 	peer_patience(s.control, 1);
-	for (i = 0; i < 200000; i++)
+	for (i = 0; i < 20000; i++)
 		if (!peer_try_send(s.control, out, size))
 			break;
 	hold();
@@ -195,7 +193,7 @@ static void hole_bomb(unsigned port, char **arguments)
 /* Without SETID no such bit is set, without MODE none at all; attributes outside "user." are never. */
 static void unasked_bits(unsigned port, char **arguments)
 {
-	static const char attrs[] = "\0\6\0\32\0\23security.capability\0\1x";
+	static const char attrs[] = "\0\5\0\27\23security.capability\0\1x";
 	struct session s = opened_with(port, WIRE_YOU_RECEIVE, "/", WIRE_OPEN_MODE | WIRE_OPEN_XATTR);
 	struct wire_entry dir = { .type = WIRE_DIR, .id = ID(1, 2), .mode = 07777,
 		.name = { (const uint8_t *)"d", 1 } };
@@ -212,7 +210,9 @@ static void unasked_bits(unsigned port, char **arguments)
 	peer_send(s.control, out, wire_entry_encode(out, &dir));
 	if (answer(&s, ID(1, 2)) == 0)
 		die("refused");
-	send_entry(s.control, WIRE_DIR_END, ID(1, 2), 0, "", 0, 0, NULL);
+	dir.type = WIRE_DIR_END;
+	dir.name.n = 0;
+	peer_send(s.control, out, wire_entry_encode(out, &dir));
 	verdict(&s, ID(1, 2));
 	finish(&s, 1, 0);
 }

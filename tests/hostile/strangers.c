@@ -59,8 +59,8 @@ static void slow_handshake(unsigned port, char **arguments)
 
 /* ---- A flood ---- */
 
-/* The i-th of a flood from many addresses of loopback, or from one; -1 if it is not taken at once. */
-static int dial_from(unsigned port, unsigned i, bool many)
+/* From that address of loopback; -1 if it is not taken. */
+static int dial_from(unsigned port, uint32_t address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons((uint16_t)port) }, from = to;
@@ -68,7 +68,7 @@ static int dial_from(unsigned port, unsigned i, bool many)
 
 	if (fd < 0)
 		return -1;
-	from.sin_addr.s_addr = htonl(many ? 0x7f010000u + i % 60000 : 0x7f020304u);
+	from.sin_addr.s_addr = htonl(address);
 	from.sin_port = 0;
 	if (bind(fd, (struct sockaddr *)&from, sizeof from) == 0 &&
 	    connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
@@ -106,12 +106,19 @@ static bool is_over(void)
 	return poll(&in, 1, 0) > 0 && read(0, &byte, 1) <= 0;
 }
 
-/* ARGUMENTS: HELD RATE one|many. So many connections stay open, the oldest is closed for each new one, so many
+/* Of the i-th of a flood. */
+static uint32_t address_of(const char *whence, unsigned i)
+{
+	return strcmp(whence, "many") == 0 ? 0x7f010000u + i % 60000 :
+	    strcmp(whence, "one") == 0 ? 0x7f020304u : INADDR_LOOPBACK;
+}
+
+/* ARGUMENTS: HELD RATE many|one|same (as the client). So many connections stay open, the oldest is closed for each new one, so many
  * new ones come a second, until our stdin ends. Then prints how many came in all. */
 static void flood(unsigned port, char **arguments)
 {
 	unsigned held = (unsigned)atoi(arguments[0]), rate = (unsigned)atoi(arguments[1]), i, made = 0;
-	bool many = strcmp(arguments[2], "many") == 0, told = false;
+	bool told = false;
 	int *fds = malloc(held * sizeof *fds);
 	struct mono start = { 0 };
 
@@ -131,7 +138,7 @@ static void flood(unsigned port, char **arguments)
 			break;
 		if (fds[i % held] >= 0)
 			close(fds[i % held]);
-		if ((fds[i % held] = dial_from(port, i, many)) < 0)
+		if ((fds[i % held] = dial_from(port, address_of(arguments[2], i))) < 0)
 			continue;
 		made++;
 		begin(fds[i % held], told ? i % 4 : i % 2);
