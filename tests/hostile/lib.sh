@@ -15,12 +15,12 @@ hold_client() {
 	shift 2
 	mkfifo hold
 	timeout 60 "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" <hold >opened 2>held.err &
-	held=$!
+	holder=$!
 	exec 9>hold
 	rm hold
 	for ((i = 0; i < 1000; i++)); do
 		grep -q open opened && return
-		kill -0 "$held" 2>/dev/null || break
+		kill -0 "$holder" 2>/dev/null || break
 		sleep 0.02
 	done
 	fail "hostile client $name $*: $(cat held.err)"
@@ -28,7 +28,7 @@ hold_client() {
 
 release_client() {
 	exec 9>&-
-	wait "$held" || fail "$(cat held.err)"
+	wait "$holder" || fail "$(cat held.err)"
 }
 
 # server CASE [ARGUMENT...]: a bad server; sets $url and $fp to it, $bad_server to its process
