@@ -1,5 +1,6 @@
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/exit.h"
@@ -34,6 +35,7 @@ static int set_limit(void *args, const struct opt *o, const char *text, struct p
 		{ offsetof(struct serve_args, max_client_sessions), PTCP_SESSIONS_MAX },
 		{ offsetof(struct serve_args, max_streams), PTCP_STREAMS_MAX },
 		{ offsetof(struct serve_args, max_startups), PTCP_STARTUPS_MAX },
+		{ offsetof(struct serve_args, max_relayed), 65535 },
 	};
 	char why[40];
 	size_t i;
@@ -44,6 +46,14 @@ static int set_limit(void *args, const struct opt *o, const char *text, struct p
 		return 0;
 	snprintf(why, sizeof why, "not a number from 1 to %u", limits[i].most);
 	return opt_reject(o, text, e, why);
+}
+
+static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	(void)o; /* for the library to judge */
+	return opt_list_add(&a->relay_to, &a->n_relay_to, text, e);
 }
 
 static const struct opt own_options[] = {
@@ -62,7 +72,10 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, max_startups) },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
-	{ "relay-to", 0, "HOST[:PORT]", NULL, NULL, 0 },
+	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
+	    0 },
+	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_limit,
+	    offsetof(struct serve_args, max_relayed) },
 	{ "config", 0, "FILE", NULL, NULL, 0 },
 	{ "metrics", 0, "FILE", NULL, NULL, 0 },
 	{ .name = NULL },
@@ -84,6 +97,7 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	a->max_client_sessions = defaults.max_client_sessions;
 	a->max_streams = defaults.max_streams;
 	a->max_startups = defaults.max_startups;
+	a->max_relayed = defaults.max_relayed;
 	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
 		return r;
 	if (n > 0)
@@ -113,6 +127,9 @@ static int serve(const struct serve_args *a, struct ptcp_err *e)
 	o.max_streams = a->max_streams;
 	o.max_startups = a->max_startups;
 	o.one_time = a->one_time;
+	o.relay_to = a->relay_to;
+	o.n_relay_to = a->n_relay_to;
+	o.max_relayed = a->max_relayed;
 	o.log = talk_log;
 	o.log_level = (enum ptcp_log_level)level;
 	process_catch(EXIT_DONE, NULL);
@@ -138,5 +155,6 @@ int cmd_serve(const struct command *c, int argc, char **argv)
 		return command_help(c);
 	if (r == 0)
 		r = serve(&a, &e);
+	free(a.relay_to);
 	return r < 0 ? (int)exit_fail(&e) : 0;
 }

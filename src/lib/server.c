@@ -8,11 +8,11 @@
 #include "core/units.h"
 #include "lib/server_impl.h"
 
-#define WATCH_NS (500 * NS_PER_MS)   /* authorized_clients, while there are sessions */
+#define WATCH_NS (500 * NS_PER_MS)   /* authorized_clients is looked at */
 
 static void try_end(struct ptcp_server *s)
 {
-	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0)
+	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0 && s->relay.n == 0)
 		loop_stop(s->loop);
 }
 
@@ -50,20 +50,33 @@ static bool has_room(struct ptcp_server *s, const char *fingerprint, struct ptcp
 	return true;
 }
 
-static void watch_again(struct ptcp_server *s)
-{
-	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
-}
-
 /* Who is revoked loses what is running, too. */
 static void on_watch(void *arg)
 {
 	struct ptcp_server *s = arg;
 
-	if (authorized_changed(s->host.config_dir, &s->trusted))
+	if (authorized_changed(s->host.config_dir, &s->trusted)) {
 		served_judge_again(&s->sessions, admits, s);
-	if (s->sessions.n > 0)
-		watch_again(s);
+		relay_judge_again(&s->relay, admits, s);
+	}
+	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
+}
+
+/* Else the guest has been refused. */
+static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authorization *a)
+{
+	const char *fingerprint = chan_fingerprint(g->chan);
+	struct ptcp_err why;
+
+	if (admits(s, fingerprint, a))
+		return true;
+	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
+	    g->address, fingerprint);
+	err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
+	    "ptcp key authorize %s)", fingerprint);
+	g->end = DOOR_BAD;
+	guest_refuse(g, &why);
+	return false;
 }
 
 static void on_control(void *arg, struct guest *g)
@@ -72,29 +85,18 @@ static void on_control(void *arg, struct guest *g)
 	struct authorization a;
 	struct ptcp_err why;
 	struct served_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel };
-	const char *fingerprint = chan_fingerprint(g->chan);
 
-	if (!admits(s, fingerprint, &a)) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
-		    g->address, fingerprint);
-		err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
-		    "ptcp key authorize %s)", fingerprint);
-		g->end = DOOR_BAD;
-		guest_refuse(g, &why);
+	if (!admit_guest(s, g, &a))
 		return;
-	}
-	if (!has_room(s, fingerprint, &why)) {
+	if (!has_room(s, chan_fingerprint(g->chan), &why)) {
 		guest_refuse(g, &why);
 		return;
 	}
 	l.control = guest_take_chan(g);
-	if (served_new(&s->sessions, &l, &a, &why) < 0) {
+	if (served_new(&s->sessions, &l, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
-	} else {
+	else
 		door_session(s->lobby.door, g->o.from, true);
-		if (s->once == NULL && s->sessions.n == 1)
-			watch_again(s);
-	}
 	guest_free(g);
 }
 
@@ -129,7 +131,24 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 	guest_free(g); /* and with it `j` */
 }
 
-static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
+static void on_route(void *arg, struct guest *g, const struct wire_route *f)
+{
+	struct ptcp_server *s = arg;
+	struct authorization a;
+	struct ptcp_err why;
+
+	if (!admit_guest(s, g, &a))
+		return;
+	if (!a.no_relay) {
+		relay_ask(&s->relay, g, f);
+		return;
+	}
+	err_set(&why, PTCP_EREFUSED, "this client: may not be relayed (have its administrator authorize it without "
+	    "--no-relay)");
+	guest_refuse(g, &why);
+}
+
+static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_route, on_guest_gone };
 
 static void on_accepted(void *arg, int fd, const char *address)
 {
@@ -163,12 +182,29 @@ static void on_wake(void *arg)
 	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
 	lobby_empty(&s->lobby);
 	served_cancel_all(&s->sessions, &why);
+	relay_stop(&s->relay);
 	try_end(s);
 }
 
 static bool in_range(unsigned n, unsigned most)
 {
 	return n > 0 && n <= most;
+}
+
+static void on_relayed_gone(void *arg)
+{
+	try_end(arg);
+}
+
+static int take_nexthops(struct ptcp_server *s, struct ptcp_err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < s->o.n_relay_to && r == 0; i++)
+		r = nexthops_add(&s->nexthops, s->o.relay_to[i], PTCP_PORT, e);
+	s->o.relay_to = NULL; /* the caller's */
+	return r;
 }
 
 static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
@@ -185,9 +221,11 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	}
 	if (!in_range(s->o.max_streams, PTCP_STREAMS_MAX) || !in_range(s->o.max_sessions, PTCP_SESSIONS_MAX) ||
 	    !in_range(s->o.max_client_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(s->o.max_startups, PTCP_STARTUPS_MAX) ||
+	    !in_range(s->o.max_startups, PTCP_STARTUPS_MAX) || s->o.max_relayed == 0 ||
 	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups or timeout out of range");
+		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
+	if ((r = take_nexthops(s, e)) < 0)
+		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
 		return err_nomem(e);
@@ -250,10 +288,13 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0 ||
 	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_lobby(s, e)) < 0)
 		goto out;
-	authorized_changed(s->host.config_dir, &s->trusted);
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
+	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
+	    on_relayed_gone, s);
 	loop_on_wake(s->loop, on_wake, s);
+	if (!s->o.one_time)
+		on_watch(s);
 	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen(s, s->o.listen, e)) < 0)
 		goto out;
 	*out = s;
@@ -295,6 +336,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	lobby_fini(&s->lobby);
 	host_fini(&s->host);
 	loop_free(s->loop);
+	nexthops_free(s->nexthops);
 	free(s->config_dir);
 	free(s->root);
 	free(s);
