@@ -80,7 +80,7 @@ static void revoked(unsigned port, char **arguments)
 	(void)arguments;
 	puts("open");
 	fflush(stdout);
-	peer_patience(s.control, 3);
+	peer_patience(s.control, 10);
 	expect_error(s.control, 5);
 	p = data(port);
 	j = join_frame(&s, p, 0);
