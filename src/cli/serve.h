@@ -10,6 +10,7 @@ struct serve_args {
 	const char *root;      /* NULL: no files */
 	bool one_time;         /* started through ssh */
 	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_* */
+	bool no_sandbox;
 };
 
 /* 0, OPTIONS_HELP or a negative PTCP_E*. */

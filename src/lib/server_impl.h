@@ -33,6 +33,9 @@ int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
 /* A connection that has yet to say what it is; `fd` is taken. */
 void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
 
+/* Calls the host's `confine`, if it has one; the host's config_dir is known. needs.c */
+int server_confine(struct ptcp_server *s, struct ptcp_err *e);
+
 /* ---- one_time.c: one session through ssh ---- */
 
 int one_time_start(struct ptcp_server *s, struct ptcp_err *e);

@@ -163,29 +163,39 @@ static bool only_ours(FILE *f)
 	    (st.st_mode & 022) == 0;
 }
 
-int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
-    const struct log *log)
+/* NULL (but for a list that is not there, the log says why) when it admits nobody. */
+static FILE *open_clients(char path[PATH_BYTES], const char *dir, const struct log *log)
 {
-	char path[PATH_BYTES], *line = NULL, *rest, *fp;
-	struct authorization a;
 	struct ptcp_err e;
-	size_t cap = 0;
-	int found = 0;
 	FILE *f;
 
 	if (file_path(path, dir, "authorized_clients", &e) < 0)
-		return 0;
+		return NULL;
 	if ((f = fopen(path, "re")) == NULL) {
 		if (errno != ENOENT)
 			log_at(log, LOG_ERROR, "trust", "cannot read %s: nobody is let in", path);
-		return 0;
+		return NULL;
 	}
 	if (!only_ours(f)) {
 		log_at(log, LOG_ERROR, "trust", "%s: others can write it: nobody is let in (chmod 600 it)",
 		    path);
 		fclose(f);
-		return 0;
+		return NULL;
 	}
+	return f;
+}
+
+int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
+    const struct log *log)
+{
+	char path[PATH_BYTES], *line = NULL, *rest, *fp;
+	struct authorization a;
+	size_t cap = 0;
+	int found = 0;
+	FILE *f = open_clients(path, dir, log);
+
+	if (f == NULL)
+		return 0;
 	while (getline(&line, &cap, f) > 0) {
 		rest = line;
 		if ((fp = word(&rest)) == NULL || strcmp(fp, fingerprint) != 0)
@@ -203,6 +213,24 @@ int authorized_find(const char *dir, const char *fingerprint, struct authorizati
 	if (found)
 		*out = a;
 	return found;
+}
+
+void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
+    const struct log *log)
+{
+	char path[PATH_BYTES], *line = NULL, *rest, *fp;
+	struct authorization a;
+	size_t cap = 0;
+	FILE *f = open_clients(path, dir, log);
+
+	while (f != NULL && getline(&line, &cap, f) > 0) {
+		rest = line;
+		if ((fp = word(&rest)) != NULL && identity_fingerprint_ok(fp) && parse_permission(rest, &a))
+			each(arg, &a);
+	}
+	free(line);
+	if (f != NULL)
+		fclose(f);
 }
 
 static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)

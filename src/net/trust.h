@@ -30,6 +30,10 @@ struct authorization {
  * cannot be read, or others can write it; these are logged). */
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log);
+/* Each client that authorized_find() would admit, also a second line of one. Nothing without a list that can be
+ * read. */
+void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
+    const struct log *log);
 /* Adds or replaces, removes (`p` NULL). 1: it was there, 0: it was not. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e);

@@ -1,0 +1,57 @@
+/* What a server needs once it has started, told to a host that gives the rest up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "lib/server_impl.h"
+#include "net/trust.h"
+
+struct roots {
+	char **at; /* ended by NULL */
+	size_t n;
+	bool failed;
+};
+
+static void add(struct roots *r, const char *root)
+{
+	char **more = realloc(r->at, (r->n + 2) * sizeof *more);
+
+	if (more != NULL)
+		r->at = more;
+	if (more == NULL || (more[r->n] = strdup(root)) == NULL) {
+		r->failed = true;
+		return;
+	}
+	more[++r->n] = NULL;
+}
+
+static void on_client(void *arg, const struct authorization *a)
+{
+	if (a->root[0] != '\0')
+		add(arg, a->root);
+}
+
+int server_confine(struct ptcp_server *s, struct ptcp_err *e)
+{
+	static const char *const none[] = { NULL };
+	struct ptcp_server_needs n = { .config_dir = s->host.config_dir, .binds = s->o.one_time,
+		.connects = s->o.one_time };
+	struct roots r = { 0 };
+	size_t i;
+	int err;
+
+	if (s->o.confine == NULL)
+		return 0;
+	if (s->o.one_time)
+		add(&r, "/"); /* every path of its user's, who says later which */
+	else if (s->root != NULL)
+		add(&r, s->root);
+	if (!s->o.one_time)
+		authorized_each(s->host.config_dir, on_client, &r, &s->host.log);
+	n.roots = r.n > 0 ? (const char *const *)r.at : none;
+	err = r.failed ? err_nomem(e) : s->o.confine(s->o.arg, &n, e);
+	for (i = 0; i < r.n; i++)
+		free(r.at[i]);
+	free(r.at);
+	return err;
+}
