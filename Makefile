@@ -64,16 +64,16 @@ store_TESTS := fds dir hash io walk source owner xattr journal sink resume group
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api target mux links measure
-cli_TESTS   := options output command cmd_plan cmd_advise measure
+cli_TESTS   := options output command confine cmd_plan cmd_advise measure
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
-	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
+	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
-test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable)
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
 # ------------------------------------------------------------- Compiling

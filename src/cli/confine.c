@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -77,6 +76,13 @@ static const struct {
 
 /* To give files to their owners, to work in what belongs to these, and to keep a directory's setgid bit. */
 #define KEPT (1ull << CAP_CHOWN | 1ull << CAP_FOWNER | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FSETID)
+
+/* A sanitizer looks for leaks from a process of its own, as a debugger would. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define DUMPABLE 1
+#else
+#define DUMPABLE 0
+#endif
 
 static int failed(struct ptcp_err *e, const char *what)
 {
@@ -156,7 +162,9 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
 			allow(fd, r, system_places[i].path, READ); /* not every system has it */
 	allow(fd, r, "/dev/null", READ | WRITE);
-	return allow(fd, r, n->config_dir, READ) == 0 ? 0 : failed(e, "allowing its configuration directory");
+	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* who serves once may have none */
+		return failed(e, "allowing its configuration directory");
+	return 0;
 }
 
 static int restrict_self(unsigned abi, const struct ptcp_server_needs *n, int level, struct ptcp_err *e)
@@ -215,7 +223,6 @@ static void tell(const struct ptcp_server_needs *n, unsigned abi, const char *wh
 
 int confine(const struct ptcp_server_needs *n, unsigned newest, int level, struct ptcp_err *e)
 {
-	const struct rlimit none = { 0, 0 };
 	const char *why = NULL;
 	unsigned abi = abi_of(newest, &why);
 	uint64_t kept = 0;
@@ -223,8 +230,8 @@ int confine(const struct ptcp_server_needs *n, unsigned newest, int level, struc
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return failed(e, "giving up new privileges");
-	if (setrlimit(RLIMIT_CORE, &none) != 0)
-		return failed(e, "forbidding core files");
+	if (prctl(PR_SET_DUMPABLE, DUMPABLE, 0, 0, 0) != 0)
+		return failed(e, "closing its memory to others");
 	if ((abi > 0 && (r = restrict_self(abi, n, level, e)) < 0) || (r = drop_capabilities(&kept, e)) < 0)
 		return r;
 	if (level >= PTCP_LOG_INFO)

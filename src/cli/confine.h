@@ -6,8 +6,8 @@
 
 #define CONFINE_ABI 6 /* the newest Landlock of which we know what it adds */
 
-/* For this thread, which must be the only one, and all that it starts, for good: no new privileges; no core
- * file; by Landlock no files but those that `n` and name services need, no program run, no device made or
+/* For this thread, which must be the only one, and all that it starts, for good: no new privileges; its
+ * memory closed to other processes of its user; by Landlock no files but those that `n` and name services need, no program run, no device made or
  * controlled, and as far as the kernel's version goes no TCP beyond `n`, no signals to others; no
  * capability but those that it takes to give files to their owners, where the process has them.
  *

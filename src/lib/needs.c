@@ -7,7 +7,7 @@
 #include "net/trust.h"
 
 struct roots {
-	char **at; /* ended by NULL */
+	char **at; /* ended by NULL, once there is one */
 	size_t n;
 	bool failed;
 };
@@ -33,25 +33,30 @@ static void on_client(void *arg, const struct authorization *a)
 
 int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 {
-	static const char *const none[] = { NULL };
 	struct ptcp_server_needs n = { .config_dir = s->host.config_dir, .binds = s->o.one_time,
 		.connects = s->o.one_time };
 	struct roots r = { 0 };
-	size_t i;
-	int err;
 
 	if (s->o.confine == NULL)
 		return 0;
+	if ((s->roots = r.at = calloc(1, sizeof *r.at)) == NULL)
+		return err_nomem(e);
 	if (s->o.one_time)
 		add(&r, "/"); /* every path of its user's, who says later which */
 	else if (s->root != NULL)
 		add(&r, s->root);
 	if (!s->o.one_time)
 		authorized_each(s->host.config_dir, on_client, &r, &s->host.log);
-	n.roots = r.n > 0 ? (const char *const *)r.at : none;
-	err = r.failed ? err_nomem(e) : s->o.confine(s->o.arg, &n, e);
-	for (i = 0; i < r.n; i++)
-		free(r.at[i]);
-	free(r.at);
-	return err;
+	s->roots = r.at;
+	n.roots = (const char *const *)r.at;
+	return r.failed ? err_nomem(e) : s->o.confine(s->o.arg, &n, e);
+}
+
+void server_forget_needs(struct ptcp_server *s)
+{
+	char **at;
+
+	for (at = s->roots; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(s->roots);
 }

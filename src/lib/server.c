@@ -218,6 +218,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		goto out;
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
+	s->sessions.roots = (const char *const *)s->roots;
 	loop_on_wake(s->loop, on_wake, s);
 	if (s->o.one_time && (r = one_time_start(s, e)) < 0)
 		goto out;
@@ -258,6 +259,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	listener_free(s->listener);
 	host_fini(&s->host);
 	loop_free(s->loop);
+	server_forget_needs(s);
 	free(s->config_dir);
 	free(s->root);
 	free(s);

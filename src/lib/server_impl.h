@@ -15,6 +15,7 @@ struct one_time;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
+	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
 	struct loop *loop;
 	struct host host;
 	struct listener *listener;      /* NULL once stopping, and before there is one */
@@ -33,8 +34,12 @@ int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
 /* A connection that has yet to say what it is; `fd` is taken. */
 void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
 
-/* Calls the host's `confine`, if it has one; the host's config_dir is known. needs.c */
+/* ---- needs.c ---- */
+
+/* Calls `confine`, if there is one, with what is needed from here on, and keeps that in s->roots; the host's
+ * config_dir is known. */
 int server_confine(struct ptcp_server *s, struct ptcp_err *e);
+void server_forget_needs(struct ptcp_server *s);
 
 /* ---- one_time.c: one session through ssh ---- */
 
