@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/confine.h"
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/process.h"
@@ -72,6 +73,8 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, max_startups) },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
+	{ "no-sandbox", 0, NULL, "do not confine the server to what it needs", opt_true,
+	    offsetof(struct serve_args, no_sandbox) },
 	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
 	    0 },
 	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_limit,
@@ -106,17 +109,27 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	return 0;
 }
 
+/* What a client hears from the session need not come to its terminal through ssh as well. */
+static int log_level(const struct serve_args *a)
+{
+	return talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
+}
+
+static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e)
+{
+	return confine(n, CONFINE_ABI, log_level(arg), e);
+}
+
 static void stop(void *handle)
 {
 	ptcp_server_stop(handle);
 }
 
-static int serve(const struct serve_args *a, struct ptcp_err *e)
+static int serve(struct serve_args *a, struct ptcp_err *e)
 {
 	struct ptcp_server_opts o;
 	struct ptcp_server *s = NULL;
-	/* What a client hears from the session need not come to its terminal through ssh as well. */
-	int level = talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN), r;
+	int r;
 
 	ptcp_server_opts_init(&o);
 	o.listen = a->listen;
@@ -131,7 +144,9 @@ static int serve(const struct serve_args *a, struct ptcp_err *e)
 	o.n_relay_to = a->n_relay_to;
 	o.max_relayed = a->max_relayed;
 	o.log = talk_log;
-	o.log_level = (enum ptcp_log_level)level;
+	o.log_level = (enum ptcp_log_level)log_level(a);
+	o.arg = a;
+	o.confine = a->no_sandbox ? NULL : on_confine;
 	process_catch(EXIT_DONE, NULL);
 	if ((r = ptcp_server_new(&s, &o, e)) < 0)
 		return r;

@@ -16,6 +16,7 @@ struct one_time;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
+	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
 	struct loop *loop;
 	struct host host;
 	struct listener *listener;      /* NULL once stopping, and before there is one */
@@ -34,6 +35,13 @@ struct ptcp_server {
 };
 
 int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
+
+/* ---- needs.c ---- */
+
+/* Calls `confine`, if there is one, with what is needed from here on, and keeps that in s->roots; the host's
+ * config_dir is known. */
+int server_confine(struct ptcp_server *s, struct ptcp_err *e);
+void server_forget_needs(struct ptcp_server *s);
 
 /* ---- one_time.c: one session through ssh ---- */
 
