@@ -1,4 +1,4 @@
-/* Overlays and plans: which piece of the data of many hosts goes over which
+/* Overlays, paths and plans: which piece of the data of many hosts goes over which
  * path, when, so that the last byte reaches the destination soonest.
  *
  * Rates are bit/s, times seconds from the start of the collection, data bytes.
@@ -73,6 +73,35 @@ PTCP_PLAN_API int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link
     uint64_t rate_bps, struct ptcp_err *e);
 PTCP_PLAN_API int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host,
     uint64_t bytes, struct ptcp_err *e);
+
+/* ---- Quickest paths */
+
+/* The paths by which so many bytes get from one host to another soonest, and what to send over each
+ * so that all end together. */
+struct ptcp_paths;
+#define PTCP_PATHS_MAX 64
+
+/* At most `most` paths, each the quickest in what those before it have left of links, shared
+ * bottlenecks, ingress and egress; hosts on the way pass on as they receive, and may. Rates are those
+ * outside windows; a link without a rate is left out, a delay that is not given counts as 0. Paths that
+ * would get nothing are left out, too. Each path is exact; that no other set of paths is quicker is not
+ * promised. PTCP_EINFEASIBLE: no path; PTCP_EUSAGE: not two hosts, 0 bytes, or `most` out of 1 to
+ * PTCP_PATHS_MAX. CPU time only. Any thread. */
+PTCP_PLAN_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from,
+    int to, uint64_t bytes, size_t most, struct ptcp_err *e);
+PTCP_PLAN_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */
+
+struct ptcp_path {
+	const int *via;           /* indices of the hosts between, in order; the paths' */
+	size_t nvia;              /* 0: direct */
+	double rate_bps, delay_s; /* what the path gets, and the sum of its links' delays */
+	uint64_t bytes;           /* of all paths they sum to those asked for */
+};
+PTCP_PLAN_API size_t ptcp_paths_count(const struct ptcp_paths *p);
+/* The i-th as it was found, the quickest first. */
+PTCP_PLAN_API void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_path *out);
+/* When all has arrived, from the start; exact, as if bytes could be divided. */
+PTCP_PLAN_API double ptcp_paths_finish_s(const struct ptcp_paths *p);
 
 /* ---- Plans */
 

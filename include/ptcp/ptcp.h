@@ -178,6 +178,9 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
+	/* The most that all streams of it together send, or receive: "200Mbit/s", or by the local time of
+	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)). NULL: no limit */
+	const char *rate;
 };
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
@@ -415,6 +418,8 @@ struct ptcp_server_opts {
 	 * listen and root are not used. */
 	bool one_time;
 	int in, out;
+	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
+	const char *rate;
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

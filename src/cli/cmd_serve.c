@@ -30,6 +30,8 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, listen) },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
 	    offsetof(struct serve_args, root) },
+	{ "rate", 0, "RATE", "the most to send, and to receive; or by time, 08:00-18:00=200Mbit/s,else=0",
+	    opt_rate, offsetof(struct serve_args, rate) },
 	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", set_ciphers, 0 },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
@@ -74,6 +76,7 @@ static int serve(const struct serve_args *a, struct ptcp_err *e)
 	ptcp_server_opts_init(&o);
 	o.listen = a->listen;
 	o.root = a->root;
+	o.rate = a->rate;
 	o.ciphers = a->ciphers;
 	o.one_time = a->one_time;
 	o.log = talk_log;

@@ -158,6 +158,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	if (s->o.max_streams == 0 || s->o.max_streams > PTCP_STREAMS_MAX || s->o.max_sessions == 0 ||
 	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions or timeout out of range");
+	if ((r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
+		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
 		return err_nomem(e);
@@ -193,8 +195,10 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
 	if (s->o.one_time && (r = identity_new(&s->host.identity, e)) < 0)
 		return r;
-	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
-	    s->o.ciphers, e);
+	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
+	    s->o.ciphers, e)) < 0)
+		return r;
+	return pacing_start(&s->host.pacing, &s->rate, s->loop, e);
 }
 
 int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, struct ptcp_err *e)

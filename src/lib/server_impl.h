@@ -15,6 +15,7 @@ struct one_time;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
+	struct timetable rate;
 	struct loop *loop;
 	struct host host;
 	struct listener *listener;      /* NULL once stopping, and before there is one */
