@@ -13,7 +13,7 @@
 #include "core/err.h"
 
 #define TIMETABLE_RANGES 32
-#define TIMETABLE_LEAST_BPS 10000 /* slower, and the peer would take us for dead */
+#define TIMETABLE_LEAST_BPS 10000 /* a piece of a pacer would last for seconds */
 
 struct timetable {
 	unsigned n;
