@@ -398,6 +398,32 @@ struct ptcp_level {
 PTCP_API size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out,
     size_t most, unsigned *saturates_at);
 
+/* ---- Timing: how long messages take ----------------------------------------- */
+
+struct ptcp_message {
+	uint64_t bytes;
+	double delay_s; /* from the first byte given to TCP until all are known to be there */
+};
+#define PTCP_MESSAGES_MAX 1024
+
+struct ptcp_timing_opts {
+	size_t size;
+	unsigned streams;  /* 4; a message is divided among them */
+	unsigned messages; /* 8; 1 to PTCP_MESSAGES_MAX */
+};
+PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
+
+/* Messages of four sizes in turn on the way to a daemon, over streams that stay open: first some, not
+ * counted, that grow until one takes about half a second, so that TCP has found its rate and the sizes can
+ * be chosen, the largest to take about a second. For the handle see ptcp_advise_new(). */
+PTCP_API int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e);
+
+/* Writes at most `most`; returns how many there are, fewer than asked for after a failure. *round_trip_s:
+ * the least that a packet and its acknowledgement took; 0: not known. */
+PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out,
+    size_t most, double *round_trip_s);
+
 /* ---- Server ---------------------------------------------------------------- */
 
 struct ptcp_server_opts {

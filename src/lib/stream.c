@@ -239,6 +239,12 @@ void stream_flood(struct stream *s)
 	loop_post(s->loop, &s->flood.start);
 }
 
+void stream_flood_more(struct stream *s, uint64_t bytes)
+{
+	s->flood.more = bytes;
+	stream_flood(s);
+}
+
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until)
 {
 	*from = s->flood.from;

@@ -14,6 +14,7 @@ struct flood {
 	bool posted;                     /* again */
 	bool whole;                      /* all sent, and the peer has closed behind it */
 	uint64_t left;                   /* bytes of blocks not yet written whole */
+	uint64_t more;                   /* to be added to them by `start` */
 	struct wire_block block;         /* going out; */
 	size_t at;                       /* so much of its frame has */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
