@@ -137,7 +137,7 @@ void probing_stream_up(struct party *p, unsigned number, int fd)
 		return;
 	b->begun = true;
 	p->n_wanted = 0; /* who is lost from now on is not replaced */
-	for (i = 0; i < b->streams; i++)
+	for (i = 0; i < b->streams && !b->open; i++)
 		stream_flood(p->stream[i]);
 	b->ops->begun(b->arg);
 }

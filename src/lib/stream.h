@@ -85,7 +85,7 @@ struct stream_job *stream_free_job(struct stream *s);
 void stream_send(struct stream *s, struct stream_job *job);
 /* Begins to flood. When all has been sent the stream closes; ops.lost follows. */
 void stream_flood(struct stream *s);
-/* Of one that stays open, and has begun: so many bytes more. Not before those before have gone out. */
+/* Instead, of one that stays open: so many bytes. Not before those before have arrived. */
 void stream_flood_more(struct stream *s, uint64_t bytes);
 /* In ops.lost of a flooding stream: it sent all and the peer closed behind that, within [*from, *until]. */
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until);

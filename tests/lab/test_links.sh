@@ -53,10 +53,10 @@ measure() {
 	as a "$lab" exec -n links a "$BUILD/ptcp" links --json --fingerprint "$fp_b" --fingerprint "$fp_c" \
 		--write "$dir/$1.yaml" "${@:2}" "$dir/o.yaml" >"$dir/$1.out" 2>"$dir/$1.err"
 	ok "$1: links are measured" [ $? -eq 0 ]
-	# Of 1500 bytes of a packet some 1426 are data.
-	ok "$1: 10 Mbit/s to 10 % ($(get "$1" links.0.rate_bps))" within "$(get "$1" links.0.rate_bps)" 9e6 11e6
+	# Of 1500 bytes of a packet 1424 are data: 9.5 and 47.5 Mbit/s.
+	ok "$1: 10 Mbit/s to 10 % ($(get "$1" links.0.rate_bps))" within "$(get "$1" links.0.rate_bps)" 8.55e6 10.45e6
 	ok "$1: 5 ms to 2 ms ($(get "$1" links.0.delay_s))" within "$(get "$1" links.0.delay_s)" 0.003 0.007
-	ok "$1: 50 Mbit/s to 10 % ($(get "$1" links.1.rate_bps))" within "$(get "$1" links.1.rate_bps)" 45e6 55e6
+	ok "$1: 50 Mbit/s to 10 % ($(get "$1" links.1.rate_bps))" within "$(get "$1" links.1.rate_bps)" 42.7e6 52.2e6
 	ok "$1: 40 ms to 2 ms ($(get "$1" links.1.delay_s))" within "$(get "$1" links.1.delay_s)" 0.038 0.042
 	ok "$1: what begins elsewhere is not measured" [ "$(get "$1" links.2.measured)" = false ]
 }
@@ -68,5 +68,5 @@ ok "the file has what was measured, and the rest as it was" diff \
 ok "paths can be found with it" "$BUILD/ptcp" paths --from a --to b --size 10MB "$dir/four.yaml" >/dev/null
 if [ -n "$LONG" ]; then
 	measure one --streams 1
-	measure many --streams 16 --budget 100
+	measure more --streams 2 --budget 60
 fi
