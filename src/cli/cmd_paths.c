@@ -128,7 +128,7 @@ static void warn_of_unknown(const struct ptcp_overlay *o)
 		n += l.rate_bps == PTCP_UNKNOWN;
 	}
 	if (n > 0)
-		terminal_line("ptcp: warning: %zu of %zu links have no rate and were left out (give them one)",
+		terminal_line("ptcp: warning: %zu of %zu links have no rate and were left out (ptcp links measures them)",
 		    n, ptcp_overlay_links(o));
 }
 

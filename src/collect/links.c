@@ -148,7 +148,12 @@ static int measure(struct ptcp_links *s, struct link *l, unsigned messages, stru
 	if ((r = run(s, t, e)) == 0)
 		r = keep_messages(l, t, e);
 	ptcp_transfer_free(t);
-	return r < 0 ? r : estimate(l, e);
+	if (r < 0 || (r = estimate(l, e)) < 0)
+		return r;
+	if (isnan(l->estimate.rate_bps))
+		return err_set(e, PTCP_ERANGE, "%s: %zu messages tell no rate (try a larger --budget)",
+		    l->estimate.result, l->n);
+	return 0;
 }
 
 /* A link that fails is left, unless the whole is being given up. */
@@ -238,7 +243,8 @@ int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
 		each = left / (unsigned)(n - spent) < LEAST ? left / (unsigned)(n - spent) : LEAST;
 		spent++;
 		r = try_link(s, i, each, e);
-		left -= each;
+		if (s->link[i].estimate.state == PTCP_LINK_MEASURED)
+			left -= each;
 	}
 	if (r == 0 && left > 0)
 		r = spend_rest(s, left, e);
