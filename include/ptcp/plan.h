@@ -139,14 +139,14 @@ PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine *
 /* The paths by which so many bytes get from one host to another soonest, and what to send over each
  * so that all end together. */
 struct ptcp_paths;
-#define PTCP_PATHS_MAX 64
+#define PTCP_QUICKEST_MAX 64
 
 /* At most `most` paths, each the quickest in what those before it have left of links, shared
  * bottlenecks, ingress and egress; hosts on the way pass on as they receive, and may. Rates are those
  * outside windows; a link without a rate is left out, a delay that is not given counts as 0. Paths that
  * would get nothing are left out, too. Each path is exact; that no other set of paths is quicker is not
  * promised. PTCP_EINFEASIBLE: no path; PTCP_EUSAGE: not two hosts, 0 bytes, or `most` out of 1 to
- * PTCP_PATHS_MAX. CPU time only. Any thread. */
+ * PTCP_QUICKEST_MAX. CPU time only. Any thread. */
 PTCP_PLAN_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from,
     int to, uint64_t bytes, size_t most, struct ptcp_err *e);
 PTCP_PLAN_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */

@@ -30,7 +30,7 @@ static int set_size(void *args, const struct opt *o, const char *text, struct pt
 
 static int set_most(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	if (opt_number(text, 1, PTCP_PATHS_MAX, &((struct paths_args *)args)->most) < 0)
+	if (opt_number(text, 1, PTCP_QUICKEST_MAX, &((struct paths_args *)args)->most) < 0)
 		return opt_reject(o, text, e, "not a number of paths from 1 to 64");
 	return 0;
 }

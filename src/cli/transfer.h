@@ -18,6 +18,8 @@ struct transfer_args {
 	const char *rate;        /* NULL: no limit */
 	const char *ssh, *remote_ptcp; /* NULL: the library's */
 	unsigned remote_port;    /* 0: any */
+	const char **vias;       /* --via; texts borrowed from argv */
+	size_t n_vias;
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

@@ -140,7 +140,7 @@ static void no_path(void **state)
 	assert_int_equal(ptcp_paths_find(&p, o, -1, a, 1000, 2, &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_paths_find(&p, o, a, b, 0, 2, &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_paths_find(&p, o, a, b, 1, 0, &e), PTCP_EUSAGE);
-	assert_int_equal(ptcp_paths_find(&p, o, a, b, 1, PTCP_PATHS_MAX + 1, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_paths_find(&p, o, a, b, 1, PTCP_QUICKEST_MAX + 1, &e), PTCP_EUSAGE);
 	assert_null(p);
 	ptcp_overlay_free(o);
 }
