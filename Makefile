@@ -26,24 +26,24 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err buf text log units clock bitmap glob filter
-wire_SRC  := frame start entry attrs
+wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
+net_SRC   := loop identity trust tls sign chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
 	splice nexthops
 lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
-	client guest home served greet one_time relay server advice
+	client_third client_status client guest home grants asked served errand caller greet one_time relay server advice
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
 	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan probe cmd_advise cmd_measure \
-	cmd_version
+	cmd_status cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan
 
@@ -56,7 +56,7 @@ TEST_PC := cmocka
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
 core_TESTS  := units buf text list err clock bitmap glob
-wire_TESTS  := frame start entry attrs
+wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops
@@ -70,7 +70,7 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_third tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent

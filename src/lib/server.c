@@ -2,17 +2,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "lib/caller.h"
 #include "lib/server_impl.h"
 
 #define GUESTS_MAX 512 /* connections that have not said who they are */
+#define CALLERS_MAX 256
 
 static void try_end(struct ptcp_server *s)
 {
-	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0 && s->relay.n == 0)
+	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0 && s->relay.n == 0 &&
+	    errand_set_idle(&s->errands))
 		loop_stop(s->loop);
 }
 
@@ -35,9 +39,8 @@ static bool admits(struct ptcp_server *s, const char *fingerprint, struct author
 }
 
 /* Else the guest has been refused. */
-static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authorization *a)
+static bool admit_client(struct ptcp_server *s, struct guest *g, const char *fingerprint, struct authorization *a)
 {
-	const char *fingerprint = chan_fingerprint(g->chan);
 	struct ptcp_err why;
 
 	if (admits(s, fingerprint, a))
@@ -50,15 +53,14 @@ static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authoriza
 	return false;
 }
 
-static void on_control(void *arg, struct guest *g)
+/* It becomes a session of who is authorised so; by virtue of a grant, with one. */
+static void begin(struct ptcp_server *s, struct guest *g, const struct authorization *a,
+    const struct wire_grant *grant, const char *issuer)
 {
-	struct ptcp_server *s = arg;
-	struct authorization a;
+	struct served_link l = { .address = g->address, .one_channel = g->o.one_channel, .grant = grant,
+		.issuer = issuer };
 	struct ptcp_err why;
-	struct served_link l = { .address = g->address, .one_channel = g->o.one_channel };
 
-	if (!admit_guest(s, g, &a))
-		return;
 	if (s->sessions.n >= s->o.max_sessions) {
 		err_set(&why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
 		    s->sessions.n);
@@ -66,7 +68,63 @@ static void on_control(void *arg, struct guest *g)
 		return;
 	}
 	l.control = guest_take_chan(g);
-	if (served_new(&s->sessions, &l, &a, &why) < 0)
+	if (served_new(&s->sessions, &l, a, &why) < 0)
+		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
+	guest_free(g);
+}
+
+static void on_control(void *arg, struct guest *g)
+{
+	struct authorization a;
+
+	if (admit_client(arg, g, chan_fingerprint(g->chan), &a))
+		begin(arg, g, &a, NULL, NULL);
+}
+
+static int check_grant(struct ptcp_server *s, struct guest *g, const struct wire_grant *grant, struct ptcp_err *e)
+{
+	if (s->once != NULL)
+		return err_set(e, PTCP_EREFUSED, "no grant is taken here (this server was started for one client, through ssh)");
+	return grants_take(&s->sessions.grants, grant, s->host.identity.fingerprint, chan_fingerprint(g->chan),
+	    (uint64_t)time(NULL), e);
+}
+
+static void on_granted(void *arg, struct guest *g, const struct wire_grant *grant)
+{
+	struct ptcp_server *s = arg;
+	char issuer[PTCP_FINGERPRINT_BYTES] = "";
+	struct authorization a;
+	struct ptcp_err why;
+	int r = grant_issuer(issuer, grant, &why);
+
+	if (r == 0 && !admit_client(s, g, issuer, &a))
+		return;
+	if (r < 0 || check_grant(s, g, grant, &why) < 0) {
+		log_at(&s->host.log, LOG_WARN, "server", "event=grant-refused from=%s client=%s by=%s why=\"%s\"", g->address,
+		    issuer, chan_fingerprint(g->chan), why.msg);
+		guest_refuse(g, &why);
+		return;
+	}
+	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
+	    chan_fingerprint(g->chan));
+	begin(s, g, &a, grant, issuer);
+}
+
+static void on_errand(void *arg, struct guest *g)
+{
+	struct ptcp_server *s = arg;
+	struct authorization a;
+	struct ptcp_err why;
+
+	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
+		return;
+	if (s->once != NULL || s->errands.n_callers >= CALLERS_MAX) {
+		err_set(&why, PTCP_EREFUSED, s->once != NULL ? "no errands are done here (this server was started for one "
+		    "session, through ssh)" : "too busy: too many clients with errands (try again later)");
+		guest_refuse(g, &why);
+		return;
+	}
+	if (caller_new(&s->errands, guest_take_chan(g), g->address, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	guest_free(g);
 }
@@ -108,7 +166,7 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 	struct authorization a;
 	struct ptcp_err why;
 
-	if (!admit_guest(s, g, &a))
+	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
 		return;
 	if (!a.no_relay) {
 		relay_ask(&s->relay, g, f);
@@ -119,7 +177,9 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 	guest_refuse(g, &why);
 }
 
-static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_route, on_guest_gone };
+static const struct guest_ops guest_ops = {
+	on_control, on_granted, on_errand, on_join, on_stream, on_route, on_guest_gone
+};
 
 void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel)
 {
@@ -150,6 +210,11 @@ static void on_session_gone(void *arg)
 	try_end(s);
 }
 
+static void on_errand_gone(void *arg)
+{
+	try_end(arg);
+}
+
 /* ---- Start and stop ---- */
 
 static void on_wake(void *arg)
@@ -167,6 +232,7 @@ static void on_wake(void *arg)
 		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
 	served_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
+	errand_set_cancel(&s->errands, &why);
 	try_end(s);
 }
 
@@ -229,7 +295,7 @@ int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
 	return 0;
 }
 
-/* One for a single session makes an identity for it, and may have to connect to its client. */
+/* One for a single session makes an identity for it. Either may have to connect elsewhere. */
 static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 {
 	int r;
@@ -239,7 +305,7 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
 	if (s->o.one_time && (r = identity_new(&s->host.identity, e)) < 0)
 		return r;
-	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
+	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.ciphers,
 	    s->o.ciphers, e);
 }
 
@@ -261,6 +327,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.one_time = s->o.one_time;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    on_relayed_gone, s);
+	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, on_errand_gone, s);
 	loop_on_wake(s->loop, on_wake, s);
 	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen(s, s->o.listen, e)) < 0)
 		goto out;
@@ -298,6 +365,8 @@ void ptcp_server_free(struct ptcp_server *s)
 	if (s == NULL)
 		return;
 	one_time_free(s->once);
+	errand_set_fini(&s->errands);
+	grants_fini(&s->sessions.grants);
 	listener_free(s->listener);
 	host_fini(&s->host);
 	loop_free(s->loop);
