@@ -264,9 +264,9 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 
 # ------------------------------------------------------------- Measuring
 
-# make bench-hash, bench-small: the store's own tricks beside the plain way.
-.PHONY: bench-hash bench-small multipath-report
-bench-hash bench-small: bench-%: $(BUILD)/tests/bench/bench_%
+# make bench-hash, bench-small, bench-chan: each of our tricks beside the plain way (tests/bench/README.md).
+.PHONY: bench-hash bench-small bench-chan multipath-report
+bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
 # make bench-quick puts ptcp beside its peers and the limit in about a minute; make bench takes more
