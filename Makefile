@@ -59,12 +59,12 @@ core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops
+net_TESTS   := loop identity trust sign sock tcpinfo dial listen tls chan child lines bridge splice nexthops
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
-lib_TESTS   := api target mux links measure
+lib_TESTS   := api target grants mux links measure
 cli_TESTS   := options output command cmd_plan cmd_advise measure
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
