@@ -1,6 +1,7 @@
 /* A bad peer, for tests/hostile/test_hostile:
  *
  *   hostile client CASE CONFIG_DIR PORT [ARGUMENT...]   connects to a ptcp serve
+ *   hostile grants CASE CONFIG_DIR PORT ARGUMENT...     the same, for tests/e2e/test_third
  *   hostile server CASE CONFIG_DIR [ARGUMENT...]        prints "PORT FINGERPRINT", waits for one ptcp
  *
  * Ends with 0 when the other side did what it must. */
@@ -49,14 +50,15 @@ static unsigned listen_here(void)
 
 int main(int argc, char **argv)
 {
-	bool client = argc > 1 && strcmp(argv[1], "client") == 0;
+	bool grants = argc > 1 && strcmp(argv[1], "grants") == 0;
+	bool client = grants || (argc > 1 && strcmp(argv[1], "client") == 0);
 
 	if (argc < (client ? 5 : 4))
 		die("usage: hostile client CASE CONFIG PORT .. | hostile server CASE CONFIG ..");
 	signal(SIGPIPE, SIG_IGN);
 	peer_init(argv[3]);
 	if (client)
-		find(hostile_client, argv[2])->run((unsigned)atoi(argv[4]), argv + 5);
+		find(grants ? hostile_grants : hostile_client, argv[2])->run((unsigned)atoi(argv[4]), argv + 5);
 	else
 		find(hostile_server, argv[2])->run(listen_here(), argv + 4);
 	return 0;

@@ -10,6 +10,6 @@ struct hostile {
 };
 
 extern int hostile_listener;
-extern const struct hostile hostile_client[], hostile_server[];
+extern const struct hostile hostile_client[], hostile_grants[], hostile_server[];
 
 #endif
