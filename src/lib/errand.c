@@ -226,6 +226,24 @@ void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why)
 	}
 }
 
+void errand_judge_again(struct errand_set *t,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+{
+	struct authorization now;
+	struct list *l, *next;
+	struct ptcp_err why;
+	struct errand *r;
+
+	err_set(&why, PTCP_EREFUSED, "this client: may not have that done there any more (ask the administrator)");
+	for (l = t->errands.next; l != &t->errands; l = next) {
+		next = l->next;
+		r = CONTAINER_OF(l, struct errand, in_list);
+		if (!r->over && !(admits(arg, r->client, &now) && !now.no_relay &&
+		    strcmp(now.root, r->asked.auth.root) == 0))
+			errand_cancel(r, &why);
+	}
+}
+
 /* ---- The session with the third host ---- */
 
 static void on_running(void *arg, struct party *p)

@@ -31,6 +31,9 @@ void errand_set_init(struct errand_set *t, struct host *host, const char *root,
 bool errand_set_idle(const struct errand_set *t);
 void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why);
 void errand_set_fini(struct errand_set *t); /* once idle */
+/* Ends those whose clients may have them done no more. */
+void errand_judge_again(struct errand_set *t,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
 
 /* What was asked for, by whom; borrowed. */
 struct errand_order {

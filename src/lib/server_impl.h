@@ -22,8 +22,9 @@ struct ptcp_server {
 	struct listener *listener;      /* NULL once stopping, and before there is one */
 	char address[SOCK_TEXT_BYTES];  /* what it listened on, as long as the handle */
 	unsigned port;
-	struct list guests;             /* the oldest first */
-	unsigned n_guests;
+	struct lobby lobby;
+	struct timer *watch;            /* of authorized_clients */
+	struct trust_stamp trusted;     /* as it was */
 	struct served_set sessions;
 	struct nexthops *nexthops;      /* NULL: none */
 	struct relay relay;
@@ -35,8 +36,6 @@ struct ptcp_server {
 };
 
 int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
-/* A connection that has yet to say what it is; `fd` is taken. */
-void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
 
 /* ---- one_time.c: one session through ssh ---- */
 
