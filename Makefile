@@ -27,14 +27,14 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock bitmap glob filter
 wire_SRC  := frame start entry attrs
-model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
+model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch steer
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge
 lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
-	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
+	sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering advising measuring \
 	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
 	served greet one_time server advice
 conf_SRC  := yaml fields overlay overlay_links
@@ -56,7 +56,7 @@ TEST_PC := cmocka
 
 core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
-model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
+model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch steer multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \

@@ -150,7 +150,7 @@ enum ptcp_fsync {
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
-	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen (4) */
+	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen, from what they bring, see impact_percent */
 	enum ptcp_cipher cipher;
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
@@ -178,6 +178,9 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
+	/* where the number of streams is chosen: */
+	double impact_percent;      /* 10; the most to take from each other flow, against one stream; 0 to 100 */
+	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
 };
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
@@ -208,6 +211,12 @@ struct ptcp_result {
 	uint64_t warnings;
 	double seconds;
 	unsigned streams;       /* most in use at one time */
+	/* Where their number was chosen from what they brought; else 0: */
+	unsigned advised_streams;
+	double predicted_bps;            /* for these, and */
+	double predicted_impact_percent; /* what they should have taken from each other flow, against one stream */
+	double measured_bps;             /* what they brought while in use; 0: it was too short to say */
+	bool from_history;               /* predicted from earlier transfers, and not contradicted */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

@@ -18,6 +18,24 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 	return 0;
 }
 
+static int set_impact(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (opt_decimal(text, 100, &a->impact_percent) < 0)
+		return opt_reject(o, text, e, "not a percentage from 0 to 100");
+	return 0;
+}
+
+static int set_max_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (opt_number(text, 1, PTCP_STREAMS_MAX, &a->max_streams) < 0)
+		return opt_reject(o, text, e, "not a number from 1 to 128");
+	return 0;
+}
+
 static int set_remote_port(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct transfer_args *a = args;
@@ -110,7 +128,9 @@ static int set_fsync(void *args, const struct opt *o, const char *text, struct p
 }
 
 static const struct opt own_options[] = {
-	{ "streams", 0, "N|auto", "parallel streams, 1 to 128 (auto: 4)", set_streams, 0 },
+	{ "streams", 0, "N|auto", "parallel streams, 1 to 128, or what suits the path (auto)", set_streams, 0 },
+	{ "impact", 0, "PCT", "with auto, the most to take from each other flow (10)", set_impact, 0 },
+	{ "max-streams", 0, "N", "with auto, the most streams, 1 to 128 (32)", set_max_streams, 0 },
 	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
 	{ "exclude", 0, "GLOB", "leave out what matches; repeatable, the first match decides",
 	    add_exclude, 0 },
@@ -132,7 +152,6 @@ static const struct opt own_options[] = {
 	{ "dry-run", 'n', NULL, "tell what would be transferred, change nothing", opt_true,
 	    offsetof(struct transfer_args, dry_run) },
 	/* To make one of these real: give it a help text and a setter. */
-	{ "impact", 0, "PCT", NULL, NULL, 0 },
 	{ "rate", 0, "RATE", NULL, NULL, 0 },
 	{ "via", 0, "HOST[:PORT]", NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
@@ -152,6 +171,8 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	memset(a, 0, sizeof *a);
 	connect_init(&a->connect);
 	a->cipher = PTCP_CIPHER_AES128GCM;
+	a->impact_percent = 10;
+	a->max_streams = 32;
 	a->times = a->mode = a->links = true;
 	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
 		return r;
@@ -177,6 +198,8 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	ptcp_transfer_opts_init(o);
 	connect_apply(&a->connect, o);
 	o->streams = a->streams;
+	o->impact_percent = a->impact_percent;
+	o->max_streams = a->max_streams;
 	o->cipher = a->cipher;
 	o->no_verify = a->no_verify;
 	o->preserve_times = a->times;

@@ -7,7 +7,9 @@
 
 struct transfer_args {
 	struct connect_args connect; /* first */
-	unsigned streams;            /* 0: auto */
+	unsigned streams;            /* 0: auto; then: */
+	double impact_percent;
+	unsigned max_streams;
 	enum ptcp_cipher cipher;
 	bool no_verify;
 	bool times, mode, links, owner, xattr, setid; /* --preserve */

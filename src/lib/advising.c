@@ -65,7 +65,7 @@ static void start_level(struct advising *a)
 /* All streams that there are, summed up; those that are seen for the first time begin now. */
 static uint64_t look(struct advising *a, double elapsed_s)
 {
-	uint64_t acked = 0;
+	uint64_t acked = 0, unused;
 	struct tcpinfo now;
 	unsigned i;
 
@@ -84,6 +84,8 @@ static uint64_t look(struct advising *a, double elapsed_s)
 		a->times.window_s += now.window_s - a->first[i].window_s;
 		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
 	}
+	if (a->base.receives)
+		probing_told(a->party, &a->times, &unused);
 	return acked;
 }
 

@@ -84,12 +84,14 @@ static uint8_t sync_wanted(enum ptcp_fsync f)
 /* On the control connection t->chan, which is taken. `way`: how it came about. */
 static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
-	unsigned streams = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
+	unsigned most = fds_connections(), wanted = client_streams(t);
+	unsigned streams = wanted < most ? wanted : most, few = streams < STEER_START ? streams : STEER_START;
+	bool chosen = t->o.streams == 0, steered = chosen && !t->o.dry_run && way != FAR_PIPE;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = sync_wanted(t->o.fsync),
-		.flags = (uint32_t)open_flags(t), .n_paths = t->n_paths,
-		.streams = (uint16_t)(streams < fds_connections() ? streams : fds_connections()),
+		.flags = (uint32_t)open_flags(t) | (steered ? WIRE_OPEN_STEERED : 0), .n_paths = t->n_paths,
+		.streams = (uint16_t)(chosen && !steered ? few : streams),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
@@ -98,13 +100,14 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 		.one_channel = way == FAR_PIPE, .address = address,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
+		.fixed_streams = (uint16_t)few,
 		.timeout_ns = client_timeout_ns(t), .ops = &client_party_ops, .arg = t
 	};
 	int r;
 
 	if (t->prober != NULL) {
-		open.role = WIRE_YOU_DROP;
-		open.flags = 0;
+		open.role = t->prober->receives ? WIRE_YOU_FLOOD : WIRE_YOU_DROP;
+		open.flags = WIRE_OPEN_STEERED;
 	}
 	t->chan = NULL;
 	if (o.connects && (r = sock_split(t->peer, address, &o.port, t->target.port, e)) < 0) {

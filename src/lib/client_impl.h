@@ -10,10 +10,10 @@
 #include "core/filter.h"
 #include "lib/far.h"
 #include "lib/prober.h"
+#include "lib/steering.h"
 #include "lib/target.h"
 #include "net/dial.h"
 
-#define STREAMS_DEFAULT 4
 #define RATE_SAMPLES 16
 
 struct ptcp_transfer {
@@ -50,6 +50,7 @@ struct ptcp_transfer {
 	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct party_progress last;
+	struct steer steered;           /* at the end; advised: false: it came to nothing */
 	double seconds;
 };
 
@@ -57,6 +58,12 @@ struct ptcp_transfer {
 static inline uint64_t client_timeout_ns(const struct ptcp_transfer *t)
 {
 	return (uint64_t)(t->o.timeout_s * 1e9);
+}
+
+/* The most to have: what was said, or may be chosen. */
+static inline unsigned client_streams(const struct ptcp_transfer *t)
+{
+	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
 
 /* The transfer is over, for this attempt; the first outcome counts. `why` NULL: done. */

@@ -43,6 +43,10 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
 		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
 		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
+	if (!(t->o.impact_percent >= 0 && t->o.impact_percent <= 100) || t->o.max_streams < 1 ||
+	    t->o.max_streams > PTCP_STREAMS_MAX)
+		return err_set(e, PTCP_EUSAGE, "an impact budget out of range (0 to 100 %%), or of a maximum of streams "
+		    "(1 to %d)", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||

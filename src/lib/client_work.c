@@ -185,6 +185,13 @@ static bool on_wanted(void *arg, const char *name)
 	return false;
 }
 
+static int steer(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
+{
+	struct steering_opts o = { .budget_ratio = t->o.impact_percent / 100, .max_streams = t->o.max_streams };
+
+	return session_steered(party_session(p)) ? party_steer(p, &o, e) : 0;
+}
+
 static void on_running(void *arg, struct party *p)
 {
 	struct ptcp_transfer *t = arg;
@@ -201,7 +208,7 @@ static void on_running(void *arg, struct party *p)
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+	if (steer(t, p, &why) < 0 || (t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -228,6 +235,8 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 		if (outcome.code == PTCP_EIO)
 			err_set(&outcome, PTCP_EIO, "transfer: all that was named failed (see above)");
 	}
+	if (party_steered(p) != NULL)
+		t->steered = *party_steered(p);
 	party_free(p);
 	t->party = NULL;
 	client_finish(t, failed ? &outcome : NULL);

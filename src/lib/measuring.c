@@ -55,6 +55,7 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
     const struct ptcp_err *why)
 {
 	struct measuring *m = arg;
+	struct limit_times unused;
 	struct tcpinfo last;
 
 	if (m->failed)
@@ -67,6 +68,8 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 			m->o.bytes_per_stream };
 		if (probing_look(m->party, number, &last))
 			m->retransmits += last.retransmits;
+		if (m->base.receives)
+			probing_told(m->party, &unused, &m->retransmits);
 	}
 	if (m->failed || ++m->n_ended == this_level(m)->streams)
 		probing_clear(m->party);

@@ -19,6 +19,7 @@ struct prober_ops {
 struct prober {
 	const struct prober_ops *ops;
 	unsigned most_streams;   /* to ask the acceptor for */
+	bool receives;           /* the acceptor is to send */
 	struct loop *loop;       /* of the client that has it, as the next */
 	const struct log *log;
 };

@@ -32,7 +32,8 @@ struct served {
 	/* what it asked for; looked up on an I/O thread */
 	bool judging, gone;
 	bool sends;                    /* we do */
-	bool drops;                    /* it only measures */
+	bool measures;                 /* no files: blocks of none are dropped, */
+	bool floods;                   /* or sent */
 	int flags;
 	unsigned streams;
 	enum ptcp_cipher cipher;
@@ -159,7 +160,7 @@ static int check_rights(struct served *s, const struct wire_open *o, struct ptcp
 {
 	if (s->set->one_time && s->set->n_run > 0)
 		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
-	if (s->drops)
+	if (s->measures)
 		return check_cipher(s, o, e);
 	if (!s->set->one_time && s->auth.root[0] == '\0' && s->set->root == NULL)
 		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
@@ -216,14 +217,15 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 
 	s->party = p;
 	s->sends = o->role == WIRE_YOU_SEND;
-	s->drops = o->role == WIRE_YOU_DROP;
+	s->floods = o->role == WIRE_YOU_FLOOD;
+	s->measures = s->floods || o->role == WIRE_YOU_DROP;
 	s->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
 	s->streams = o->streams < s->set->o->max_streams ? o->streams : s->set->o->max_streams;
 	s->streams = s->streams < fds_connections() ? s->streams : fds_connections();
 	s->cipher = o->cipher;
-	if (check_rights(s, o, &why) < 0 || (!s->drops && take_places(s, o, &why) < 0)) {
+	if (check_rights(s, o, &why) < 0 || (!s->measures && take_places(s, o, &why) < 0)) {
 		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
 		    party_fingerprint(p), why.msg);
 		session_fail(party_session(p), &why);
@@ -231,10 +233,10 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, party_fingerprint(p), s->auth.name,
-	    s->drops ? "drop" : s->sends ? "send" : "receive",
-	    text_escape_quoted(shown, sizeof shown, s->drops ? "" : s->asked[0].path), s->streams,
+	    s->floods ? "flood" : s->measures ? "drop" : s->sends ? "send" : "receive",
+	    text_escape_quoted(shown, sizeof shown, s->measures ? "" : s->asked[0].path), s->streams,
 	    ptcp_cipher_name(s->cipher));
-	if (s->drops) {
+	if (s->measures) {
 		party_accept(p, s->streams, s->cipher);
 		return;
 	}
@@ -250,11 +252,13 @@ static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
 	unsigned i;
 	int r = 0;
 
-	if (s->drops)
-		return party_drop(p, e);
+	if (s->measures)
+		return s->floods ? party_flood(p, e) : party_drop(p, e);
 	if (!s->sends)
 		return party_receive_into(p, &s->place, e);
-	if (s->filter != NULL)
+	if (session_steered(party_session(p)))
+		r = party_tell_seen(p, e);
+	if (r == 0 && s->filter != NULL)
 		r = party_send_filtered(p, s->filter, e);
 	for (i = 0; i < s->n_asked && r == 0; i++) {
 		struct asked *a = &s->asked[i];
