@@ -27,7 +27,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock bitmap glob filter
 wire_SRC  := frame start entry attrs
-model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch steer
+model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch steer history
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
@@ -35,7 +35,7 @@ store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge
 lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering advising measuring \
-	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
+	ssh_args far far_ways client_new client_connect client_work client_path client_probe history client guest home \
 	served greet one_time server advice
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
@@ -56,7 +56,7 @@ TEST_PC := cmocka
 
 core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
-model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch steer multipath
+model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch steer history multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \

@@ -131,6 +131,8 @@ static const struct opt own_options[] = {
 	{ "streams", 0, "N|auto", "parallel streams, 1 to 128, or what suits the path (auto)", set_streams, 0 },
 	{ "impact", 0, "PCT", "with auto, the most to take from each other flow (10)", set_impact, 0 },
 	{ "max-streams", 0, "N", "with auto, the most streams, 1 to 128 (32)", set_max_streams, 0 },
+	{ "no-history", 0, NULL, "with auto, neither use nor keep what is known of the path", opt_true,
+	    offsetof(struct transfer_args, no_history) },
 	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
 	{ "exclude", 0, "GLOB", "leave out what matches; repeatable, the first match decides",
 	    add_exclude, 0 },
@@ -200,6 +202,7 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->streams = a->streams;
 	o->impact_percent = a->impact_percent;
 	o->max_streams = a->max_streams;
+	o->no_history = a->no_history;
 	o->cipher = a->cipher;
 	o->no_verify = a->no_verify;
 	o->preserve_times = a->times;

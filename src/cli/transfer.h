@@ -10,6 +10,7 @@ struct transfer_args {
 	unsigned streams;            /* 0: auto; then: */
 	double impact_percent;
 	unsigned max_streams;
+	bool no_history;
 	enum ptcp_cipher cipher;
 	bool no_verify;
 	bool times, mode, links, owner, xattr, setid; /* --preserve */

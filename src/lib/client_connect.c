@@ -105,6 +105,7 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	};
 	int r;
 
+	client_name_path(t);
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_YOU_FLOOD : WIRE_YOU_DROP;
 		open.flags = WIRE_OPEN_STEERED;
@@ -188,6 +189,12 @@ static void on_reached(void *arg, enum far_way way, struct chan *c, const char *
 	struct ptcp_err why;
 
 	t->chan = c;
+	if (way == FAR_PIPE && t->prober != NULL) {
+		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection could be made to it, nor from it to here, and through ssh "
+		    "there is one stream only (open a port there to this host)", t->known_as);
+		client_finish(t, &why);
+		return;
+	}
 	strcpy(t->fingerprint, chan_fingerprint(c));
 	snprintf(t->peer, sizeof t->peer, "%s", address);
 	if (way == FAR_PIPE) {

@@ -9,6 +9,7 @@
 
 #include "core/filter.h"
 #include "lib/far.h"
+#include "lib/history.h"
 #include "lib/prober.h"
 #include "lib/steering.h"
 #include "lib/target.h"
@@ -22,7 +23,7 @@ struct ptcp_transfer {
 	char **local, **pins;
 	size_t n_local, n_pins;
 	struct filter *filter;          /* NULL: no rules */
-	char *config_dir, *congestion;
+	char *config_dir, *state_dir, *congestion;
 	struct target target;           /* the other side, without paths */
 	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
 	char *ssh, *remote_ptcp;
@@ -50,6 +51,7 @@ struct ptcp_transfer {
 	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct party_progress last;
+	struct history_key path;        /* the way there; congestion "": not known yet */
 	struct steer steered;           /* at the end; advised: false: it came to nothing */
 	double seconds;
 };
@@ -84,6 +86,18 @@ void client_fini(struct ptcp_transfer *t);
 int client_connect(struct ptcp_transfer *t, struct ptcp_err *e);
 /* Lets go of what connecting has left. */
 void client_disconnect(struct ptcp_transfer *t);
+
+/* ---- client_path.c: what is known of the way there ---- */
+
+/* On the control connection t->chan. */
+void client_name_path(struct ptcp_transfer *t);
+/* Steers the streams where that has been agreed, from what is known. */
+int client_steer(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e);
+/* At the end: keeps what has been learnt. */
+void client_remember(struct ptcp_transfer *t);
+/* Of a handle that measures: true if it needs not, for the way is known. */
+bool client_recall_advice(struct ptcp_transfer *t);
+void client_remember_advice(struct ptcp_transfer *t);
 
 /* ---- client_work.c ---- */
 

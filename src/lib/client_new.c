@@ -50,6 +50,7 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
+	    (t->o.state_dir != NULL && (t->state_dir = strdup(t->o.state_dir)) == NULL) ||
 	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
 	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
 	    (t->o.remote_ptcp != NULL && (t->remote_ptcp = strdup(t->o.remote_ptcp)) == NULL))
@@ -164,6 +165,7 @@ void client_fini(struct ptcp_transfer *t)
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
 	free(t->config_dir);
+	free(t->state_dir);
 	free(t->congestion);
 	free(t->ssh);
 	free(t->remote_ptcp);

@@ -185,13 +185,6 @@ static bool on_wanted(void *arg, const char *name)
 	return false;
 }
 
-static int steer(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
-{
-	struct steering_opts o = { .budget_ratio = t->o.impact_percent / 100, .max_streams = t->o.max_streams };
-
-	return session_steered(party_session(p)) ? party_steer(p, &o, e) : 0;
-}
-
 static void on_running(void *arg, struct party *p)
 {
 	struct ptcp_transfer *t = arg;
@@ -204,11 +197,14 @@ static void on_running(void *arg, struct party *p)
 	t->n_samples = 1;
 	emit(t, &ev);
 	if (t->prober != NULL) {
-		t->prober->ops->running(t->prober, p);
+		if (client_recall_advice(t))
+			session_finish(party_session(p));
+		else
+			t->prober->ops->running(t->prober, p);
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	if (steer(t, p, &why) < 0 || (t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+	if (client_steer(t, p, &why) < 0 || (t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -235,8 +231,12 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 		if (outcome.code == PTCP_EIO)
 			err_set(&outcome, PTCP_EIO, "transfer: all that was named failed (see above)");
 	}
-	if (party_steered(p) != NULL)
+	if (party_steered(p) != NULL) {
 		t->steered = *party_steered(p);
+		client_remember(t);
+	}
+	if (t->prober != NULL && !failed)
+		client_remember_advice(t);
 	party_free(p);
 	t->party = NULL;
 	client_finish(t, failed ? &outcome : NULL);

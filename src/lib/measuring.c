@@ -134,7 +134,7 @@ static void measuring_free(struct prober *b)
 	free(of(b));
 }
 
-static const struct prober_ops ops = { running, measuring_free };
+static const struct prober_ops ops = { .running = running, .free = measuring_free };
 
 size_t measuring_levels(const struct prober *b, struct ptcp_level *out, size_t most,
     unsigned *saturates_at)
@@ -210,6 +210,7 @@ int measuring_new(struct prober **out, const struct ptcp_measure_opts *o, struct
 		r = take_opts(m, &m->o, e);
 	}
 	m->o.streams = NULL;
+	m->base.receives = m->o.receive;
 	if (r < 0) {
 		free(m);
 		return r;

@@ -56,6 +56,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 void party_free(struct party *p); /* only after ops.gone; NULL is fine */
 struct session *party_session(struct party *p);
 const char *party_fingerprint(const struct party *p);
+int party_control_fd(const struct party *p); /* -1 once it is closed */
 
 /* Interrupts: the peer is told why. */
 void party_cancel(struct party *p, const struct ptcp_err *why);

@@ -6,12 +6,15 @@
 #include <ptcp/ptcp.h>
 
 #include "lib/probing.h"
+#include "model/history.h"
 
 struct prober;
 
 struct prober_ops {
 	/* The session runs: begin. */
 	void (*running)(struct prober *b, struct party *p);
+	/* Instead: what is known of the path, so old. False: that does not do. NULL: nothing could. */
+	bool (*recall)(struct prober *b, const struct history_entry *h, double age_s);
 	void (*free)(struct prober *b);
 };
 

@@ -43,7 +43,7 @@ void seeing_pump(struct party *p, struct mono now)
 	if (now.ns < seeing_deadline(p).ns)
 		return;
 	gauge_read(&see->gauge, p, (double)mono_diff_ns(now, see->told) / 1e9, &g);
-	if (g.congestion[0] == '\0' && p->control != NULL && tcpinfo_read(&control, chan_fd(p->control)) == 0)
+	if (g.congestion[0] == '\0' && tcpinfo_read(&control, party_control_fd(p)) == 0)
 		strcpy(g.congestion, control.congestion);
 	f = (struct wire_seen){ us(g.times.elapsed_s), us(g.times.busy_s), us(g.times.window_s), us(g.times.buffer_s),
 		g.retransmits, { (const uint8_t *)g.congestion, strlen(g.congestion) } };

@@ -12,6 +12,7 @@
 #define DRAINED_RATIO 0.02 /* others carry less than that */
 
 struct steering {
+	struct steering_opts o;
 	struct steer model;
 	struct gauge gauge;
 	struct mono sampled;
@@ -22,11 +23,6 @@ struct steering {
 const struct steer *party_steered(const struct party *p)
 {
 	return p->str != NULL ? &p->str->model : NULL;
-}
-
-const char *party_congestion(const struct party *p)
-{
-	return p->str != NULL ? p->str->congestion : "";
 }
 
 static void apply(struct party *p)
@@ -40,8 +36,32 @@ static void apply(struct party *p)
 	party_want(p, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 
+static void learn_congestion(struct party *p, const char *name, size_t n)
+{
+	struct steering *t = p->str;
+
+	if (n == 0 || t->congestion[0] != '\0')
+		return;
+	memcpy(t->congestion, name, n);
+	t->congestion[n] = '\0';
+	t->model.o.congestion = advice_congestion_by_name(t->congestion);
+	if (t->o.known != NULL)
+		t->o.known(t->o.arg, p, t->congestion);
+}
+
+void party_recall(struct party *p, const struct probe *probe, size_t count)
+{
+	struct steer *m = &p->str->model;
+	unsigned before = m->streams;
+
+	steer_recall(m, probe, count);
+	if (m->streams != before)
+		apply(p);
+}
+
 int party_steer(struct party *p, const struct steering_opts *o, struct ptcp_err *e)
 {
+	struct tcpinfo control;
 	struct steer_opts so;
 
 	steer_opts_init(&so);
@@ -50,9 +70,14 @@ int party_steer(struct party *p, const struct steering_opts *o, struct ptcp_err 
 	if ((p->str = calloc(1, sizeof *p->str)) == NULL)
 		return err_nomem(e);
 	p->tapped = true;
+	p->str->o = *o;
 	p->str->sampled = mono_now();
 	steer_init(&p->str->model, &so);
-	apply(p);
+	/* Its streams are tuned as the control connection is. */
+	if (session_open(p->session)->role == WIRE_YOU_RECEIVE && tcpinfo_read(&control, party_control_fd(p)) == 0)
+		learn_congestion(p, control.congestion, strlen(control.congestion));
+	if (p->n_wanted == 0)
+		apply(p);
 	return 0;
 }
 
@@ -70,15 +95,6 @@ static void add_times(struct limit_times *t, const struct limit_times *more)
 	t->buffer_s += more->buffer_s;
 }
 
-static void learn_congestion(struct steering *t, const char *name, size_t n)
-{
-	if (n == 0 || t->congestion[0] != '\0')
-		return;
-	memcpy(t->congestion, name, n);
-	t->congestion[n] = '\0';
-	t->model.o.congestion = advice_congestion_by_name(t->congestion);
-}
-
 /* Where the peer sends it is its kernel that knows. */
 void steering_seen(struct party *p, const struct wire_seen *f)
 {
@@ -88,7 +104,7 @@ void steering_seen(struct party *p, const struct wire_seen *f)
 	if (p->str == NULL)
 		return;
 	p->str->lately = times;
-	learn_congestion(p->str, (const char *)f->congestion.p, f->congestion.n);
+	learn_congestion(p, (const char *)f->congestion.p, f->congestion.n);
 }
 
 /* A window that is closed while a disk is being written to is that disk's doing. */
@@ -119,7 +135,6 @@ static void look(struct party *p, double elapsed_s, struct steer_sample *x)
 		t->lately.window_s *= KEEP;
 		t->lately.buffer_s *= KEEP;
 		add_times(&t->lately, &g.times);
-		learn_congestion(t, g.congestion, strlen(g.congestion));
 	}
 	*x = (struct steer_sample){ .interval_s = elapsed_s, .rate_bps = 8 * (double)g.used_bytes / elapsed_s,
 		.steady = party_in_use(p) == p->n_wanted &&

@@ -27,7 +27,7 @@ static bool want(struct steer *s, unsigned streams)
 
 	s->streams = streams;
 	s->settle.n = 0;
-	s->level_s = s->starved_s = 0;
+	s->level_s = s->starved_s = s->roomy_s = 0;
 	return other;
 }
 
@@ -71,6 +71,7 @@ static void record(struct steer *s, unsigned streams, double mean_bps, double ru
 		i--;
 		memmove(s->probe, s->probe + 1, i * sizeof *s->probe);
 		memmove(s->runs, s->runs + 1, i * sizeof *s->runs);
+		memmove(s->roomy, s->roomy + 1, i * sizeof *s->roomy);
 	} else if (i == s->n_probes) {
 		s->n_probes++;
 	} else {
@@ -80,6 +81,7 @@ static void record(struct steer *s, unsigned streams, double mean_bps, double ru
 	s->runs[i] = fmin(known + runs, STEER_RUNS_MAX);
 	one_run.error_bps = probe_error_ratio(&one_run) * one_run.throughput_bps / sqrt(s->runs[i]);
 	s->probe[i] = one_run;
+	s->roomy[i] = 2 * s->roomy_s > s->level_s;
 }
 
 static bool fit(struct steer *s)
@@ -106,7 +108,7 @@ static bool probe_next(struct steer *s)
 	return want(s, n);
 }
 
-static bool hold(struct steer *s, unsigned streams)
+static bool hold(struct steer *s, unsigned streams, double rate_bps, double impact_ratio)
 {
 	char rate[UNITS_TEXT_BYTES];
 
@@ -119,27 +121,62 @@ static bool hold(struct steer *s, unsigned streams)
 		snprintf(s->reason, sizeof s->reason, "the probes tell nothing");
 		return want(s, streams);
 	}
-	s->predicted_bps = fit_throughput_bps(&s->advice.fit, streams);
-	s->predicted_impact_ratio = fit_impact_ratio(&s->advice.fit, streams);
+	s->predicted_bps = rate_bps;
+	s->predicted_impact_ratio = impact_ratio;
 	snprintf(s->reason, sizeof s->reason, "%s%u stream%s should bring %s and take %.0f %% from each other flow "
 	    "(budget %.0f %%)", s->recalled ? "from history, " : "", streams, plural(streams),
 	    units_rate_text(rate, s->predicted_bps), s->predicted_impact_ratio * 100, s->o.budget_ratio * 100);
 	return want(s, streams);
 }
 
+static bool probe_at(struct steer *s, unsigned streams)
+{
+	s->next[s->n_next++] = streams < s->o.max_streams ? streams : s->o.max_streams;
+	return probe_next(s);
+}
+
+/* The largest level with room for more, and the least above it; NULL: none. */
+static const struct probe *find_room(const struct steer *s, const struct probe **above)
+{
+	const struct probe *p, *room = NULL;
+
+	*above = NULL;
+	for (p = s->probe; p < s->probe + s->n_probes; p++)
+		if (s->roomy[p - s->probe] && (room == NULL || p->streams > room->streams))
+			room = p;
+	for (p = s->probe; room != NULL && p < s->probe + s->n_probes; p++)
+		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
+			*above = p;
+	return room;
+}
+
+/* Each stream brings the same, until the path is full: upwards by steps, then as many as fill it. */
+static bool fill_room(struct steer *s, const struct probe *room, const struct probe *above)
+{
+	double each = room->throughput_bps / room->streams;
+	unsigned n = room->streams;
+
+	if (above == NULL && n < s->o.max_streams)
+		return probe_at(s, STEER_STRETCH * n);
+	if (above != NULL)
+		n = (unsigned)fmin(fmax(above->throughput_bps / each, n), above->streams);
+	return hold(s, n, each * n, 0);
+}
+
 /* To the answer; far outside of what was probed by steps, each of them a probe. */
 static bool conclude(struct steer *s)
 {
-	unsigned n, stretched;
+	const struct probe *room, *above;
+	unsigned n;
 
 	if (!fit(s))
-		return hold(s, s->streams);
+		return hold(s, s->streams, 0, 0);
+	if ((room = find_room(s, &above)) != NULL)
+		return fill_room(s, room, above);
 	n = s->advice.streams;
-	stretched = STEER_STRETCH * s->advice.fit.most;
 	if (n <= s->advice.fit.most)
-		return hold(s, n);
-	s->next[s->n_next++] = n < stretched ? n : stretched;
-	return probe_next(s);
+		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	return probe_at(s, n < STEER_STRETCH * s->advice.fit.most ? n : STEER_STRETCH * s->advice.fit.most);
 }
 
 static bool start_again(struct steer *s, const char *why)
@@ -174,6 +211,7 @@ static bool add_probing(struct steer *s, const struct steer_sample *x)
 	settle_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
 	s->starved_s += x->starved ? x->interval_s : 0;
+	s->roomy_s += x->roomy ? x->interval_s : 0;
 	if (!told(s, &r))
 		return false;
 	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->probe[0].throughput_bps)
@@ -199,8 +237,7 @@ static bool changed(struct steer *s, int which)
 	s->recalled = false;
 	s->hold_s = STEER_FIRST_HOLD_S;
 	record(s, n, s->recent_bps, 1);
-	s->next[s->n_next++] = beside;
-	other = probe_next(s);
+	other = probe_at(s, beside);
 	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s brought %s, %s than %s; probing with %u", n,
 	    plural(n), now, which > 0 ? "more" : "less", then, beside);
 	return other;
@@ -220,8 +257,7 @@ static bool look_again(struct steer *s)
 			worst = i;
 	if (s->probe[worst].streams == s->streams)
 		return conclude(s);
-	s->next[s->n_next++] = s->probe[worst].streams;
-	return probe_next(s);
+	return probe_at(s, s->probe[worst].streams);
 }
 
 /* What it has brought lately; 1, -1: no longer what it brought at first. */
@@ -246,11 +282,14 @@ static bool add_holding(struct steer *s, const struct steer_sample *x)
 	if (x->starved)
 		return false;
 	s->level_s += x->interval_s;
+	s->roomy_s += x->roomy ? x->interval_s : 0;
 	if (s->level_s <= STEER_SKIP_S)
 		return false;
 	s->seen_s += x->interval_s;
 	s->seen_bps += (x->rate_bps - s->seen_bps) * x->interval_s / s->seen_s;
-	if ((which = compare(s, x)) != 0)
+	which = compare(s, x);
+	s->contradicted |= which != 0 && s->recalled;
+	if (which != 0)
 		return s->recalled ? start_again(s, "the path is not what it was in an earlier transfer: probing") :
 		    changed(s, which);
 	return s->level_s >= s->hold_s && look_again(s);
@@ -273,6 +312,7 @@ void steer_init(struct steer *s, const struct steer_opts *o)
 
 void steer_recall(struct steer *s, const struct probe *p, size_t count)
 {
+	unsigned n;
 	size_t i;
 
 	if (s->phase == STEER_FIXED || count > STEER_PROBES_MAX)
@@ -280,6 +320,7 @@ void steer_recall(struct steer *s, const struct probe *p, size_t count)
 	for (i = 0; i < count; i++) {
 		s->probe[i] = p[i];
 		s->runs[i] = 1;
+		s->roomy[i] = false;
 	}
 	s->n_probes = count;
 	if (!fit(s)) {
@@ -288,7 +329,8 @@ void steer_recall(struct steer *s, const struct probe *p, size_t count)
 	}
 	s->recalled = true;
 	s->n_next = 0;
-	hold(s, s->advice.streams);
+	n = s->advice.streams;
+	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
 }
 
 bool steer_add(struct steer *s, const struct steer_sample *x)

@@ -9,7 +9,8 @@
  *
  * While it holds it never wants more streams than the model says the budget allows; to learn, it may for the
  * seconds of one level. Time in which the application had too little to send says nothing about
- * the path, and nothing is changed for it. */
+ * the path, and nothing is changed for it. Where windows or buffers hold each stream up, it takes as many
+ * as fill the path: no model of shares holds there. */
 #ifndef MODEL_STEER_H
 #define MODEL_STEER_H
 
@@ -34,7 +35,7 @@
  * What was learnt at a level counts as so many short runs at the most. */
 #define STEER_FIRST_HOLD_S 10.0
 #define STEER_HOLD_MOST_S 320.0
-#define STEER_RUNS_MAX 8.0
+#define STEER_RUNS_MAX 32.0
 /* After a change of their number, streams take so long to come to their rates, and it so long to know them. */
 #define STEER_SKIP_S 2.0
 #define STEER_DWELL_S 8.0
@@ -63,16 +64,19 @@ struct steer {
 	unsigned streams;                /* wanted now */
 	char reason[STEER_REASON_BYTES]; /* for that; "" at the beginning */
 	bool advised, recalled;          /* recalled: by an earlier transfer's probes, not contradicted so far */
+	bool contradicted;               /* what was recalled has been found wrong */
 	struct advice advice;            /* valid once `advised` */
 	struct probe probe[STEER_PROBES_MAX];
 	double runs[STEER_PROBES_MAX];   /* short ones, that each of them is worth */
+	bool roomy[STEER_PROBES_MAX];    /* it was windows or buffers that held the streams up there */
 	size_t n_probes;
 	unsigned held;                   /* the answer that it came to last; 0: none yet. For it: */
 	double predicted_bps, predicted_impact_ratio;
 	double seen_bps, seen_s;         /* what it brought, over so long; 0: not yet */
 	/* of this level */
 	struct settle settle;
-	double level_s, starved_s;       /* that counted; of these with too little to send */
+	double level_s;                  /* that counted; of these: */
+	double starved_s, roomy_s;
 	unsigned next[STEER_PROBES_MAX]; /* levels yet to come */
 	size_t n_next;
 	/* holding */
@@ -94,6 +98,7 @@ struct steer_sample {
 	double rate_bps;       /* of all streams together */
 	bool steady;           /* all streams wanted were in use, and no others carried anything */
 	bool starved;          /* the application limited them, or a disk, not the path */
+	bool roomy;            /* windows or buffers did: the path has room for more streams */
 };
 
 /* Takes the next sample. True: another number of streams is wanted from now on. */
