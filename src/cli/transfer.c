@@ -36,18 +36,6 @@ static int set_max_streams(void *args, const struct opt *o, const char *text, st
 	return 0;
 }
 
-static int set_remote_port(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct transfer_args *a = args;
-	size_t n = strlen(text);
-	unsigned long port = n > 0 && n <= 5 && strspn(text, "0123456789") == n ? strtoul(text, NULL, 10) : 0;
-
-	if (port < 1 || port > 65535)
-		return opt_reject(o, text, e, "not a port from 1 to 65535 (leave it out for any)");
-	a->remote_port = (unsigned)port;
-	return 0;
-}
-
 static int set_cipher(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct transfer_args *a = args;
@@ -142,11 +130,6 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true,
 	    offsetof(struct transfer_args, no_verify) },
-	{ "ssh", 0, "CMD", "the ssh to use, with its options (ssh)", opt_text,
-	    offsetof(struct transfer_args, ssh) },
-	{ "remote-ptcp", 0, "CMD", "the ptcp to start through ssh (ptcp)", opt_text,
-	    offsetof(struct transfer_args, remote_ptcp) },
-	{ "remote-port", 0, "PORT", "the port it listens on (any)", set_remote_port, 0 },
 	{ "no-resume", 0, NULL, "begin every file anew", opt_true,
 	    offsetof(struct transfer_args, no_resume) },
 	{ "fsync", 0, "none|group|file", "how received files are synced to the disk (group)", set_fsync,
@@ -208,9 +191,6 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->preserve_times = a->times;
 	o->preserve_mode = a->mode;
 	o->preserve_links = a->links;
-	o->ssh = a->ssh;
-	o->remote_ptcp = a->remote_ptcp;
-	o->remote_port = a->remote_port;
 	o->preserve_owner = a->owner;
 	o->preserve_xattr = a->xattr;
 	o->preserve_setid = a->setid;

@@ -18,8 +18,6 @@ struct transfer_args {
 	size_t n_rules;
 	bool no_resume, dry_run;
 	enum ptcp_fsync fsync;
-	const char *ssh, *remote_ptcp; /* NULL: the library's */
-	unsigned remote_port;    /* 0: any */
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;
