@@ -178,6 +178,10 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
+	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B, "direct"
+	 * through none. None: directly. Streams are divided over the paths, each has at least one. */
+	const char *const *vias;
+	size_t n_vias;              /* at most PTCP_PATHS_MAX */
 	/* where the number of streams is chosen: */
 	double impact_percent;      /* 10; the most to take from each other flow, against one stream; 0 to 100 */
 	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
@@ -185,6 +189,7 @@ struct ptcp_transfer_opts {
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
 	bool no_history;            /* neither look there nor write */
 };
+#define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
 struct ptcp_transfer;
@@ -433,6 +438,11 @@ struct ptcp_server_opts {
 	 * listen and root are not used. */
 	bool one_time;
 	int in, out;
+	/* Next hops that it connects its clients to when they ask: a name, an address or a range, then nothing
+	 * (port 7811), ":PORT" or ":*". See ptcp-serve(1). PTCP_EUSAGE for a malformed one. */
+	const char *const *relay_to;
+	size_t n_relay_to;          /* 0: it relays nothing */
+	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

@@ -115,6 +115,14 @@ static int set_fsync(void *args, const struct opt *o, const char *text, struct p
 	return 0;
 }
 
+static int add_via(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	(void)o; /* for the library to judge */
+	return opt_list_add(&a->vias, &a->n_vias, text, e);
+}
+
 static const struct opt own_options[] = {
 	{ "streams", 0, "N|auto", "parallel streams, 1 to 128, or what suits the path (auto)", set_streams, 0 },
 	{ "impact", 0, "PCT", "with auto, the most to take from each other flow (10)", set_impact, 0 },
@@ -130,6 +138,7 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true,
 	    offsetof(struct transfer_args, no_verify) },
+	{ "via", 0, "RELAY[,RELAY..]", "a path through relays, or direct; repeatable: side by side", add_via, 0 },
 	{ "no-resume", 0, NULL, "begin every file anew", opt_true,
 	    offsetof(struct transfer_args, no_resume) },
 	{ "fsync", 0, "none|group|file", "how received files are synced to the disk (group)", set_fsync,
@@ -138,7 +147,6 @@ static const struct opt own_options[] = {
 	    offsetof(struct transfer_args, dry_run) },
 	/* To make one of these real: give it a help text and a setter. */
 	{ "rate", 0, "RATE", NULL, NULL, 0 },
-	{ "via", 0, "HOST[:PORT]", NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
 	{ "paths", 0, "K", NULL, NULL, 0 },
@@ -174,8 +182,10 @@ void transfer_args_fini(struct transfer_args *a)
 {
 	connect_fini(&a->connect);
 	free(a->rules);
+	free(a->vias);
 	a->rules = NULL;
-	a->n_rules = 0;
+	a->vias = NULL;
+	a->n_rules = a->n_vias = 0;
 }
 
 void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
@@ -196,6 +206,8 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->preserve_setid = a->setid;
 	o->rules = a->rules;
 	o->n_rules = a->n_rules;
+	o->vias = a->vias;
+	o->n_vias = a->n_vias;
 	o->no_resume = a->no_resume;
 	o->fsync = a->fsync;
 	o->dry_run = a->dry_run;

@@ -18,6 +18,8 @@ struct transfer_args {
 	size_t n_rules;
 	bool no_resume, dry_run;
 	enum ptcp_fsync fsync;
+	const char **vias;       /* --via; texts borrowed from argv */
+	size_t n_vias;
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

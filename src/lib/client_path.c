@@ -1,4 +1,5 @@
 /* What is known of the way to the other side: recalled at the start, kept at the end. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -13,18 +14,19 @@ void client_name_path(struct ptcp_transfer *t)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
+	const char *via = t->ways.at[t->path].via;
 	char text[SOCK_TEXT_BYTES], host[SOCK_HOST_BYTES];
 	unsigned port;
 
-	t->path = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
-	strcpy(t->path.peer, t->known_as);
+	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
+	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, via[0] != '\0' ? " via " : "", via);
 	/* Through ssh's pipe there is no address, nor anything to be steered. */
 	if (getsockname(chan_fd(t->chan), (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
 	sock_address_text(text, (struct sockaddr *)&sa, n);
 	if (sock_split(text, host, &port, 0, NULL) == 0)
-		strcpy(t->path.local, host);
+		strcpy(t->key.local, host);
 }
 
 /* That history cannot be had is no reason to fail. */
@@ -38,9 +40,9 @@ static bool find(const struct ptcp_transfer *t, struct history_entry *h)
 	struct ptcp_err why;
 	int r;
 
-	if (t->o.no_history || t->path.local[0] == '\0')
+	if (t->o.no_history || t->key.local[0] == '\0')
 		return false;
-	if ((r = history_find(t->state_dir, &t->path, h, &why)) < 0)
+	if ((r = history_find(t->state_dir, &t->key, h, &why)) < 0)
 		tell(t, &why);
 	return r > 0;
 }
@@ -61,7 +63,7 @@ static void on_known(void *arg, struct party *p, const char *congestion)
 	struct ptcp_transfer *t = arg;
 	struct history_entry h;
 
-	strcpy(t->path.congestion, congestion);
+	strcpy(t->key.congestion, congestion);
 	if (find(t, &h))
 		party_recall(p, h.probe, h.n_probes);
 }
@@ -77,7 +79,7 @@ int client_steer(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e)
 void client_remember(struct ptcp_transfer *t)
 {
 	const struct steer *m = &t->steered;
-	struct history_entry h = { .key = t->path, .when_s = (int64_t)time(NULL) };
+	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
 	bool learnt = m->advised && m->held > 0 && !m->recalled;
 
 	if (learnt) {
@@ -98,8 +100,8 @@ bool client_recall_advice(struct ptcp_transfer *t)
 
 	if (t->prober->ops->recall == NULL)
 		return false;
-	if (t->path.sends && tcpinfo_read(&control, party_control_fd(t->party)) == 0)
-		strcpy(t->path.congestion, control.congestion);
+	if (t->key.sends && tcpinfo_read(&control, party_control_fd(t->party)) == 0)
+		strcpy(t->key.congestion, control.congestion);
 	return find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
 }
 
@@ -107,7 +109,7 @@ bool client_recall_advice(struct ptcp_transfer *t)
 void client_remember_advice(struct ptcp_transfer *t)
 {
 	const struct ptcp_advice *a = advising_advice(t->prober);
-	struct history_entry h = { .key = t->path, .when_s = (int64_t)time(NULL) };
+	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
 	size_t i;
 
 	if (a == NULL || a->from_history || a->limit != PTCP_LIMIT_NETWORK)
