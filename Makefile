@@ -64,7 +64,7 @@ store_TESTS := fds dir hash io walk source owner xattr journal sink resume group
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
-lib_TESTS   := api target mux links measure
+lib_TESTS   := api target mux links measure history
 cli_TESTS   := options output command cmd_plan cmd_advise measure
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
@@ -235,7 +235,7 @@ check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/lab/test_advise.sh
+		tests/campaign/test_bounds tests/lab/test_advise.sh tests/lab/test_auto.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.
