@@ -255,6 +255,7 @@ void party_free(struct party *p)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		party_close_tap(p, i);
 	fds_count(-1 - (int)p->n_counted);
+	explicit_bzero(p->key, sizeof p->key);
 	free(p);
 }
 
