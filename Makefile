@@ -27,7 +27,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock bitmap glob filter pacer timetable
 wire_SRC  := frame start entry attrs grant errand
-model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
+model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch steer history
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
@@ -35,10 +35,10 @@ store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink
 net_SRC   := loop identity trust tls sign chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
 	splice nexthops door
 lib_SRC   := opts target keys pacing host lobby intake stream stream_send stream_flood stream_recv mux party joining \
-	sending sending_jobs links receiving receiving_entries readback probing advising measuring timing \
-	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
-	client_third client_status client guest home grants asked served errand caller greet one_time relay needs \
-	server advice
+	sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering advising \
+	measuring timing ssh_args far far_ways way paths client_new client_trust client_connect client_work \
+	client_path client_probe client_third client_status history client guest home grants asked served errand caller \
+	greet one_time relay needs server advice
 conf_SRC  := yaml fields overlay overlay_links edit save
 plan_SRC  := overlay annotate quickest net grid run lp lp_solve pieces trace courses why fair fluid slots build \
 	verify plan
@@ -60,14 +60,15 @@ TEST_PC := cmocka
 
 core_TESTS  := units buf text list err clock bitmap glob pacer timetable
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
+model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch steer \
+	history multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
 net_TESTS   := loop identity trust sign sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay edit
 plan_TESTS  := plan verify run random quickest
-lib_TESTS   := api target grants mux links measure
+lib_TESTS   := api target grants mux links measure history
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
@@ -75,7 +76,7 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_third tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
-	tests/e2e/test_links tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_links tests/e2e/test_advise tests/e2e/test_auto tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
@@ -253,7 +254,7 @@ check-long: setup
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
-		tests/hostile/test_strangers tests/lab/test_advise.sh tests/lab/test_links.sh
+		tests/hostile/test_strangers tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in

@@ -157,7 +157,7 @@ enum ptcp_fsync {
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
-	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen (4) */
+	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen, from what they bring, see impact_percent */
 	enum ptcp_cipher cipher;
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
@@ -194,6 +194,12 @@ struct ptcp_transfer_opts {
 	const char *rate;
 	/* between two daemons: */
 	bool detach;                /* over once it has begun, which PTCP_EVENT_DETACHED tells; goes on without us */
+	/* where the number of streams is chosen: */
+	double impact_percent;      /* 10; the most to take from each other flow, against one stream; 0 to 100 */
+	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
+	/* What is learnt of a path is kept in the file `paths` there, for the next transfer or advice: */
+	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
+	bool no_history;            /* neither look there nor write */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -225,6 +231,12 @@ struct ptcp_result {
 	uint64_t warnings;
 	double seconds;
 	unsigned streams;       /* most in use at one time */
+	/* Where their number was chosen from what they brought; else 0: */
+	unsigned advised_streams;
+	double predicted_bps;            /* for these, and */
+	double predicted_impact_percent; /* what they should have taken from each other flow, against one stream */
+	double measured_bps;             /* what they brought while in use; 0: it was too short to say */
+	bool from_history;               /* predicted from earlier transfers, and not contradicted */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);
@@ -318,8 +330,10 @@ struct ptcp_advice_opts {
 	/* ptcp_advice_from_probes() only: */
 	const char *congestion;   /* of the streams probed: "cubic" ..; NULL: not known */
 	/* ptcp_advise_new() only: */
-	const unsigned *levels;   /* numbers of streams to probe with; none: 1 and 10 */
+	const unsigned *levels;   /* numbers of streams to probe with; none: 1 and 10, or none where the path
+				     history knows (unless the handle's options say no_history) */
 	size_t n_levels;
+	bool receive;             /* streams from there to here */
 };
 #define PTCP_ADVICE_STREAMS_MAX 100000
 PTCP_API void ptcp_advice_opts_init(struct ptcp_advice_opts *o);
@@ -366,6 +380,8 @@ struct ptcp_advice {
 	double raw[3], used[3];      /* as fitted, and after what cannot be was mended */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
+	bool from_history;           /* the probes are those of an earlier transfer or advice, */
+	double age_s;                /* so old; errors are wider for that */
 };
 PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 
@@ -375,7 +391,8 @@ PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
-/* The same after probing the way to a daemon, "HOST[:PORT]" or "ptcp://HOST[:PORT]": streams of a
+/* The same after probing the way to a daemon, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to "USER@HOST" or
+ * "ssh://[USER@]HOST[:PORT]", where one is started through ssh: streams of a
  * transfer that carry nothing, for 12 seconds when that settles it, for less than 30 in any case. The
  * handle is used like a transfer's: run or stepped, cancelled, freed; of `o` what is about connecting and
  * the cipher counts. */
@@ -416,11 +433,12 @@ struct ptcp_measure_opts {
 	uint64_t bytes_per_stream;    /* 2000000 */
 	void (*round)(void *arg, const struct ptcp_round *r); /* as each ends; or NULL */
 	void *arg;
+	bool receive;                 /* from there to here */
 };
 #define PTCP_LEVELS_MAX 64
 PTCP_API void ptcp_measure_opts_init(struct ptcp_measure_opts *o);
 
-/* Rounds on the way to a daemon; for the handle see ptcp_advise_new(). A round that fails is counted,
+/* Rounds on the way to a host; for the handle see ptcp_advise_new(). A round that fails is counted,
  * and the others go on. */
 PTCP_API int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e);

@@ -79,20 +79,35 @@ static void json_detached(struct output *o, const struct ptcp_event *ev)
 	json_line(json_pack("{s:s, s:o}", "event", "detached", "name", json_text(ev->text)));
 }
 
+/* What --streams auto had come to; null where it had not. */
+static void add_advised(json_t *end, const struct ptcp_result *r)
+{
+	bool any = r->advised_streams > 0, seen = any && r->measured_bps > 0;
+
+	json_object_set_new(end, "advised_streams", any ? json_count(r->advised_streams) : json_null());
+	json_object_set_new(end, "predicted_bps", any ? json_rate(r->predicted_bps) : json_null());
+	json_object_set_new(end, "predicted_impact_percent",
+	    any ? json_real(r->predicted_impact_percent) : json_null());
+	json_object_set_new(end, "measured_bps", seen ? json_rate(r->measured_bps) : json_null());
+	json_object_set_new(end, "from_history", json_boolean(r->from_history));
+}
+
 static void json_end(struct output *o, const struct ptcp_result *r, int status,
     const char *failure)
 {
-	json_t *paths = json_array();
+	json_t *paths = json_array(), *end;
 
 	if (o->started)
 		json_array_append_new(paths,
 		    json_pack("{s:[], s:o}", "via", "bytes", json_count(r->wire_bytes)));
-	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
 	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes",
 	    json_count(r->bytes), "wire_bytes", json_count(r->wire_bytes), "files", json_count(r->files),
 	    "failed", json_count(r->failed), "resumed_bytes", json_count(r->resumed_bytes), "seconds",
 	    json_seconds(r->seconds), "throughput_bps", json_rate(output_throughput_bps(r)), "streams",
-	    json_count(r->streams), "paths", paths));
+	    json_count(r->streams), "paths", paths);
+	add_advised(end, r);
+	json_line(end);
 }
 
 const struct output_ops output_json = {

@@ -77,6 +77,18 @@ static void text_detached(struct output *o, const struct ptcp_event *ev)
 	puts(ev->text);
 }
 
+/* What --streams auto had come to, and what it was worth. */
+static void text_advised(const struct ptcp_result *r)
+{
+	char predicted[UNITS_TEXT_BYTES], seen[UNITS_TEXT_BYTES];
+
+	if (r->advised_streams > 0 && r->measured_bps > 0)
+		terminal_line("of %u stream%s %s and %.0f %% from each other flow were predicted%s, %s came",
+		    r->advised_streams, r->advised_streams == 1 ? "" : "s",
+		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
+		    r->from_history ? " from history" : "", units_rate_text(seen, r->measured_bps));
+}
+
 static void text_end(struct output *o, const struct ptcp_result *r, int status,
     const char *failure)
 {
@@ -99,6 +111,7 @@ static void text_end(struct output *o, const struct ptcp_result *r, int status,
 	    r->files == 1 ? "" : "s", units_size_text(size, r->bytes), there,
 	    units_time_text(time, r->seconds), units_rate_text(rate, output_throughput_bps(r)),
 	    r->streams, r->streams == 1 ? "" : "s");
+	text_advised(r);
 }
 
 const struct output_ops output_text = {

@@ -203,11 +203,14 @@ static void on_running(void *arg, struct party *p)
 
 	client_started(t);
 	if (t->prober != NULL) {
-		t->prober->ops->running(t->prober, p);
+		if (client_recall_advice(t))
+			session_finish(party_session(p));
+		else
+			t->prober->ops->running(t->prober, p);
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+	if (client_steer(t, p, &why) < 0 || (t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -247,6 +250,12 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
 
+	if (party_steered(p) != NULL) {
+		t->steered = *party_steered(p);
+		client_remember(t);
+	}
+	if (t->prober != NULL && why == NULL)
+		client_remember_advice(t);
 	client_outcome(t, why);
 	party_free(p); /* and `why` with it */
 	t->party = NULL;

@@ -1,11 +1,14 @@
 /* Data connections: made and joined by the TLS client, replaced when they die. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/bytes.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "lib/party_impl.h"
+#include "store/fds.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_MOST_NS (2 * NS_PER_S)
@@ -251,6 +254,52 @@ void joining_stop(struct party *p)
 		joiner_free(p->joiner[i]);
 }
 
+/* ---- How many are in use ---- */
+
+unsigned party_in_use(const struct party *p)
+{
+	unsigned i, n = 0;
+
+	if (p->prb != NULL)
+		return p->n_up;
+	for (i = 0; i < p->n_wanted; i++)
+		n += p->stream[i] != NULL;
+	return n;
+}
+
+/* What is up of those wanted is in use at once. */
+void party_want(struct party *p, unsigned streams, const char *why)
+{
+	unsigned before = party_in_use(p), after, need;
+
+	p->n_wanted = streams;
+	p->wanted_why = why;
+	need = streams * (p->tapped ? 2 : 1);
+	if (need > p->n_counted) {
+		fds_count((int)(need - p->n_counted));
+		p->n_counted = need;
+	}
+	if (before == 0)
+		p->none_since = mono_now();
+	after = party_in_use(p);
+	if (after > p->n_most)
+		p->n_most = after;
+	if (after != before && p->prb == NULL)
+		p->o.ops->streams(p->o.arg, before, after, why);
+}
+
+bool party_look(const struct party *p, unsigned number, struct tcpinfo *out)
+{
+	return p->tap[number] >= 0 && tcpinfo_read(out, p->tap[number]) == 0;
+}
+
+void party_close_tap(struct party *p, unsigned number)
+{
+	if (p->tap[number] >= 0)
+		close(p->tap[number]);
+	p->tap[number] = -1;
+}
+
 /* ---- Streams come and go ---- */
 
 /* Under TLS nobody but the peer itself can have broken the protocol, and joining again would only
@@ -291,7 +340,7 @@ static const struct stream_ops stream_ops = {
 
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
 {
-	unsigned number = stream_number(s);
+	unsigned number = stream_number(s), before = party_in_use(p), after;
 
 	if (p->stream[number] != s)
 		return;
@@ -302,6 +351,7 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 		snd_stream_lost(session_snd(p->session), number);
 	if (p->prb != NULL)
 		probing_stream_lost(p, s, why);
+	party_close_tap(p, number); /* or the connection would not close with the stream */
 	stream_stop(s);
 	if (p->n_up == 0)
 		p->none_since = mono_now();
@@ -310,7 +360,9 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 	if (!p->over) {
 		p->join_why = *why;
 		log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
-		p->o.ops->streams(p->o.arg, p->n_up + 1, p->n_up, why->msg);
+		after = party_in_use(p);
+		if (after != before)
+			p->o.ops->streams(p->o.arg, before, after, why->msg);
 		try_again_later(p, number);
 	}
 	party_pump(p);
@@ -334,7 +386,9 @@ bool party_knows(const struct party *p, struct chan *c, const struct wire_join *
 
 bool party_takes_stream(const struct party *p, unsigned number)
 {
-	return p->running && !p->over && number < p->n_wanted;
+	/* Who probes takes only those of the level under way. */
+	return p->running && !p->over &&
+	    number < (p->prb != NULL && p->prb->ops != NULL ? p->n_wanted : p->n_granted);
 }
 
 void party_add_stream(struct party *p, unsigned number, struct chan *c)
@@ -346,6 +400,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p
 	};
 	int fd = chan_fd(c);
+	unsigned before;
 	struct ptcp_err e;
 
 	if (!party_takes_stream(p, number)) {
@@ -358,18 +413,23 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 	}
 	if (p->prb != NULL)
 		probing_stream_opts(p, &o);
+	before = party_in_use(p);
+	if (p->tapped)
+		p->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&p->stream[number], &o, &e) < 0) {
 		p->stream[number] = NULL;
+		party_close_tap(p, number);
 		return; /* the peer will notice and come again */
 	}
 	p->n_up++;
 	p->ever_up = true;
-	if (p->n_up > p->n_most)
-		p->n_most = p->n_up;
+	if (party_in_use(p) > p->n_most)
+		p->n_most = party_in_use(p);
 	if (p->snd != NULL)
 		snd_stream_up(session_snd(p->session), number, mono_now());
 	if (p->prb != NULL)
-		probing_stream_up(p, number, fd);
-	p->o.ops->streams(p->o.arg, p->n_up - 1, p->n_up, "connected");
+		probing_stream_up(p, number);
+	if (party_in_use(p) != before)
+		p->o.ops->streams(p->o.arg, before, party_in_use(p), p->str != NULL ? p->wanted_why : "connected");
 	party_pump(p);
 }

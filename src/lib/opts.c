@@ -47,7 +47,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
 		.preserve_mode = true, .preserve_links = true, .timeout_s = 30,
-		.log_level = PTCP_LOG_WARN
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
 	};
 }
 

@@ -25,11 +25,31 @@ static void on_running(void *arg, const struct wire_opened *o)
 
 	memcpy(p->id, o->session, sizeof p->id);
 	p->cipher = o->cipher;
-	p->n_wanted = o->streams;
-	fds_count((int)p->n_wanted);
+	p->n_granted = o->streams;
+	if (!session_steered(p->session))
+		party_want(p, p->n_granted, "agreed");
 	p->running = true;
 	p->none_since = p->began = mono_now();
 	p->o.ops->running(p->o.arg, p);
+}
+
+static void on_use(void *arg, const struct wire_use *u)
+{
+	struct party *p = arg;
+
+	party_want(p, u->streams < p->n_granted ? u->streams : p->n_granted, "asked for");
+	if (p->prb != NULL)
+		probing_use(p, u->bytes);
+}
+
+static void on_seen(void *arg, const struct wire_seen *f)
+{
+	struct party *p = arg;
+
+	if (p->prb != NULL)
+		probing_seen(p, f);
+	else
+		steering_seen(p, f);
 }
 
 static void on_note(void *arg, const struct wire_note *n)
@@ -47,9 +67,8 @@ static void on_note(void *arg, const struct wire_note *n)
 		p->o.ops->warning(p->o.arg, path, why.msg);
 }
 
-static enum wire_busy busy(void *arg)
+enum wire_busy party_busy(const struct party *p)
 {
-	struct party *p = arg;
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
@@ -67,6 +86,11 @@ static enum wire_busy busy(void *arg)
 	return pacer_limits(&p->o.host->pacing.in) ? WIRE_WRITING : WIRE_IDLE;
 }
 
+static enum wire_busy busy(void *arg)
+{
+	return party_busy(arg);
+}
+
 static void on_ended(void *arg, const struct ptcp_err *why)
 {
 	struct party *p = arg;
@@ -81,7 +105,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 
 static const struct session_ops session_ops = {
 	.open = on_open, .running = on_running, .note = on_note, .busy = busy, .ended = on_ended,
-	.snd = &sending_snd_ops, .rcv = &receiving_rcv_ops
+	.snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen
 };
 
 /* ---- The control channel ---- */
@@ -183,8 +207,10 @@ static void wind_up(struct party *p, struct mono now)
 
 	joining_stop(p);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (p->stream[i] != NULL)
+		if (p->stream[i] != NULL) {
+			party_close_tap(p, i);
 			stream_stop(p->stream[i]);
+		}
 	if (p->control != NULL) {
 		flush(p);
 		chan_pause(p->control, false); /* its end is to be heard */
@@ -218,6 +244,8 @@ static void wind_up(struct party *p, struct mono now)
 
 void party_free(struct party *p)
 {
+	unsigned i;
+
 	if (p == NULL)
 		return;
 	chan_free(p->control);
@@ -227,7 +255,11 @@ void party_free(struct party *p)
 	sending_free(p);
 	receiving_free(p);
 	probing_free(p);
-	fds_count(-1 - (int)p->n_wanted);
+	steering_free(p);
+	seeing_free(p);
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		party_close_tap(p, i);
+	fds_count(-1 - (int)p->n_counted);
 	explicit_bzero(p->key, sizeof p->key);
 	free(p);
 }
@@ -247,6 +279,10 @@ void party_pump(struct party *p)
 	session_tick(p->session, now);
 	if (p->running && !p->over) {
 		joining_pump(p, now);
+		if (p->str != NULL)
+			steering_pump(p, now);
+		if (p->see != NULL)
+			seeing_pump(p, now);
 		if (p->snd != NULL) {
 			sending_pump(p);
 			sending_feed(p, now);
@@ -269,6 +305,10 @@ void party_pump(struct party *p)
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
 		at = t;
 	if (p->prb != NULL && (t = probing_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->str != NULL && (t = steering_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->see != NULL && (t = seeing_deadline(p)).ns < at.ns)
 		at = t;
 	timer_set(p->timer, at);
 }
@@ -315,16 +355,20 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 	struct session_opts so = {
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
 		.timeout_ns = o->timeout_ns,
-		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams, .ops = &session_ops,
+		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
+		.fixed_streams = o->fixed_streams, .ops = &session_ops,
 		.log = &o->host->log
 	};
 	struct party *p = calloc(1, sizeof *p);
+	unsigned i;
 	int r;
 
 	if (p == NULL) {
 		chan_free(o->control);
 		return err_nomem(e);
 	}
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		p->tap[i] = -1;
 	fds_count(1);
 	p->o = *o;
 	p->control = o->control;
@@ -350,6 +394,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 
 struct session *party_session(struct party *p) { return p->session; }
 const char *party_fingerprint(const struct party *p) { return p->fingerprint; }
+int party_control_fd(const struct party *p) { return p->control != NULL ? chan_fd(p->control) : -1; }
 const uint8_t *party_id(const struct party *p) { return p->id; }
 const uint8_t *party_key(const struct party *p) { return p->key; }
 enum ptcp_cipher party_cipher(const struct party *p) { return p->cipher; }
@@ -370,7 +415,7 @@ void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)
 /* What keeps either end when no bytes move. */
 static enum ptcp_activity activity(const struct party *p)
 {
-	enum wire_busy ours = p->running && !p->over ? busy((void *)(uintptr_t)p) : WIRE_IDLE;
+	enum wire_busy ours = p->running && !p->over ? party_busy(p) : WIRE_IDLE;
 	enum wire_busy theirs = session_peer_busy(p->session);
 
 	if (ours == WIRE_SYNCING || theirs == WIRE_SYNCING)
@@ -382,7 +427,7 @@ static enum ptcp_activity activity(const struct party *p)
 
 struct party_progress party_progress(const struct party *p)
 {
-	struct party_progress g = { .streams = p->n_up, .streams_most = p->n_most };
+	struct party_progress g = { .streams = party_in_use(p), .streams_most = p->n_most };
 	struct snd_stats s;
 	struct rcv_stats r;
 

@@ -9,6 +9,7 @@
 #include "lib/links.h"
 #include "lib/probing.h"
 #include "lib/stream.h"
+#include "model/limit.h"
 #include "store/owner.h"
 #include "store/walk.h"
 #include "store/xattr.h"
@@ -65,20 +66,23 @@ struct receiving {
 
 /* What is being measured. */
 struct probing {
-	const struct probing_ops *ops; /* the starter's; NULL: blocks are dropped here */
+	const struct probing_ops *ops; /* the starter's; NULL: the acceptor's */
 	void *arg;
+	bool floods;                /* blocks are sent here, and dropped there */
 	struct intake intake;       /* without a file, so that blocks have no place */
-	unsigned granted;
 	struct mono since[PTCP_STREAMS_MAX]; /* streams are up */
-	/* the starter's */
-	uint8_t *data;              /* of all blocks */
+	uint8_t *data;              /* of all blocks, where they are sent */
 	unsigned streams;           /* of this level; 0: none is under way */
 	uint64_t stream_bytes;
 	bool open;                  /* streams stay so behind them */
-	bool begun, clearing;
+	bool begun;
+	/* the starter's */
+	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */
-	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
-				       from this thread; -1: none */
+	struct mono from;           /* it began */
+	struct limit_times times;   /* since then, as the flooding side has told */
+	uint64_t retransmits;
+	char congestion[TCPINFO_CC_BYTES];
 };
 
 struct party {
@@ -97,10 +101,15 @@ struct party {
 	struct msg gone;
 	/* data streams */
 	enum ptcp_cipher cipher;
-	unsigned n_wanted;          /* agreed */
-	unsigned n_up, n_most, n_ending;
+	unsigned n_granted;         /* agreed */
+	unsigned n_wanted;          /* in use, of these: others may be up, and carry nothing new */
+	const char *wanted_why;
+	unsigned n_up, n_most, n_ending, n_counted;
 	bool ever_up;
 	struct stream *stream[PTCP_STREAMS_MAX];
+	bool tapped;                /* wanted: */
+	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
+				       from this thread; -1: none */
 	struct joiner *joiner[PTCP_STREAMS_MAX];
 	struct mono retry_at[PTCP_STREAMS_MAX];
 	unsigned retries[PTCP_STREAMS_MAX];
@@ -112,12 +121,21 @@ struct party {
 	struct sending *snd;
 	struct receiving *rcv;
 	struct probing *prb;
+	/* and beside one of these, or neither: */
+	struct steering *str;       /* the starter's */
+	struct seeing *see;         /* an acceptor's that sends */
 };
 
 /* Moves everything that can move; after any event. Ends the party when all is over. */
 void party_pump(struct party *p);
 /* Fails the session from here; the peer is told. */
 void party_fail(struct party *p, const struct ptcp_err *why);
+/* What our own disk, or our processor, keeps us with. */
+enum wire_busy party_busy(const struct party *p);
+/* From now on so many streams are in use. */
+void party_want(struct party *p, unsigned streams, const char *why);
+/* Of these, how many are up. */
+unsigned party_in_use(const struct party *p);
 
 /* ---- joining.c: data connections ---- */
 
@@ -125,6 +143,20 @@ void joining_pump(struct party *p, struct mono now);
 struct mono joining_deadline(const struct party *p);
 void joining_stop(struct party *p);
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
+/* What the kernel knows of a stream now; false: nothing, or it is not tapped. */
+bool party_look(const struct party *p, unsigned number, struct tcpinfo *out);
+void party_close_tap(struct party *p, unsigned number);
+
+/* ---- steering.c, seeing.c ---- */
+
+void steering_free(struct party *p);
+void steering_pump(struct party *p, struct mono now);
+struct mono steering_deadline(const struct party *p);
+void steering_seen(struct party *p, const struct wire_seen *f);
+
+void seeing_free(struct party *p);
+void seeing_pump(struct party *p, struct mono now);
+struct mono seeing_deadline(const struct party *p);
 
 /* ---- sending.c ---- */
 
@@ -155,8 +187,12 @@ void probing_pump(struct party *p, struct mono now);
 struct mono probing_deadline(const struct party *p);
 /* What a stream of it does. */
 void probing_stream_opts(const struct party *p, struct stream_opts *o);
-/* It is on its way to its worker, with this socket. */
-void probing_stream_up(struct party *p, unsigned number, int fd);
+/* It is on its way to its worker. */
+void probing_stream_up(struct party *p, unsigned number);
 void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
+/* Acceptor: a level begins, or ends, for party_flood() with so many bytes on each stream. */
+void probing_use(struct party *p, uint64_t stream_bytes);
+/* Starter: what the flooding side's kernel has seen. */
+void probing_seen(struct party *p, const struct wire_seen *f);
 
 #endif

@@ -110,10 +110,10 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, s->client, s->asked.auth.name,
-	    s->asked.drops ? "drop" : s->asked.sends ? "send" : "receive",
+	    s->asked.floods ? "flood" : s->asked.measures ? "drop" : s->asked.sends ? "send" : "receive",
 	    text_escape_quoted(shown, sizeof shown, asked_first(&s->asked)), s->asked.streams,
 	    ptcp_cipher_name(s->asked.cipher));
-	if (s->asked.drops)
+	if (s->asked.measures)
 		party_accept(p, s->asked.streams, s->asked.cipher);
 	else
 		asked_find(&s->asked, on_found);
@@ -323,7 +323,7 @@ unsigned served_count(const struct served_set *t, const char *fingerprint)
 static bool may_go_on(const struct served *s, const struct authorization *now)
 {
 	return strcmp(now->root, s->asked.auth.root) == 0 &&
-	    (s->asked.sends || s->asked.drops || !now->read_only || s->asked.auth.read_only);
+	    (s->asked.sends || s->asked.measures || !now->read_only || s->asked.auth.read_only);
 }
 
 void served_judge_again(struct served_set *t,

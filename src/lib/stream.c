@@ -39,13 +39,15 @@ static void on_opened(void *arg)
 
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
+	struct stream *s = arg;
 	struct ptcp_err closed;
 
+	s->closed = mono_now();
 	if (why == NULL) {
 		err_set(&closed, PTCP_EPEER, "the peer closed the connection");
 		why = &closed;
 	}
-	stream_fail(arg, why);
+	stream_fail(s, why);
 }
 
 /* A sending stream hears nothing from its peer, but reads so as to notice the end. */
@@ -171,7 +173,6 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->loop = o->host->worker[o->worker % o->host->n_workers];
 	s->pacer = o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out;
 	s->last = &s->first;
-	s->flood.left = o->flood_bytes;
 	atomic_init(&s->on_disk, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
@@ -233,16 +234,11 @@ void stream_send(struct stream *s, struct stream_job *job)
 	loop_post(s->loop, &job->msg);
 }
 
-void stream_flood(struct stream *s)
-{
-	s->flood.start.run = stream_flood_start;
-	loop_post(s->loop, &s->flood.start);
-}
-
-void stream_flood_more(struct stream *s, uint64_t bytes)
+void stream_flood(struct stream *s, uint64_t bytes)
 {
 	s->flood.more = bytes;
-	stream_flood(s);
+	s->flood.start.run = stream_flood_start;
+	loop_post(s->loop, &s->flood.start);
 }
 
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until)
@@ -250,6 +246,12 @@ bool stream_flooded(const struct stream *s, struct mono *from, struct mono *unti
 	*from = s->flood.from;
 	*until = s->flood.until;
 	return s->flood.whole;
+}
+
+uint64_t stream_taken(const struct stream *s, struct mono *until)
+{
+	*until = s->closed;
+	return s->taken;
 }
 
 void stream_stop(struct stream *s)

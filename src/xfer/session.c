@@ -56,7 +56,7 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)(o->timeout_ns / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
-		.n_abilities = 1, .abilities = { WIRE_ABLE_HARDLINK },
+		.n_abilities = 2, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -198,7 +198,30 @@ void session_finish(struct session *s)
 
 static bool measures(const struct session *s)
 {
-	return s->open.role == WIRE_YOU_DROP;
+	return s->open.role == WIRE_YOU_DROP || s->open.role == WIRE_YOU_FLOOD;
+}
+
+/* Whether the acceptor sends. */
+static bool gives(const struct session *s)
+{
+	return s->open.role == WIRE_YOU_SEND || s->open.role == WIRE_YOU_FLOOD;
+}
+
+bool session_steered(const struct session *s)
+{
+	return (s->open.flags & WIRE_OPEN_STEERED) != 0;
+}
+
+void session_use(struct session *s, const struct wire_use *u)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, use, USE, u);
+}
+
+void session_tell_seen(struct session *s, const struct wire_seen *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, seen, SEEN, f);
 }
 
 static int start_engine(struct session *s, struct ptcp_err *e)
@@ -243,6 +266,16 @@ static bool is_able(const struct wire_hello *h, enum wire_ability a)
 	return false;
 }
 
+static int do_without_steering(struct session *s, struct ptcp_err *e)
+{
+	if (s->open.role == WIRE_YOU_FLOOD)
+		return err_set(e, PTCP_ENOTYET, "the peer is too old to be measured in this direction (update it)");
+	s->open.flags &= ~(uint32_t)WIRE_OPEN_STEERED;
+	if (s->o.fixed_streams > 0)
+		s->open.streams = s->o.fixed_streams;
+	return 0;
+}
+
 static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
@@ -265,6 +298,11 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;
+	}
+	if (session_steered(s) && !is_able(&h, WIRE_ABLE_STEERED)) {
+		if ((r = do_without_steering(s, e)) < 0)
+			return r;
+		o = s->open;
 	}
 	if (o.streams > h.max_streams)
 		o.streams = s->open.streams = h.max_streams;
@@ -394,9 +432,35 @@ static int on_end(struct session *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+static int on_use(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_use u;
+	int r;
+
+	if ((r = wire_use_decode(&u, in, e)) < 0)
+		return r;
+	s->o.ops->use(s->o.arg, &u);
+	return 0;
+}
+
+static int on_seen(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_seen f;
+	int r;
+
+	if ((r = wire_seen_decode(&f, in, e)) < 0)
+		return r;
+	s->o.ops->seen(s->o.arg, &f);
+	return 0;
+}
+
 static int running_frame(struct session *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
+	if (type == WIRE_USE && session_steered(s) && !s->o.starter)
+		return on_use(s, in, e);
+	if (type == WIRE_SEEN && session_steered(s) && s->o.starter && gives(s))
+		return on_seen(s, in, e);
 	if (type == WIRE_NOTE)
 		return on_note(s, in, e);
 	if (s->snd != NULL)

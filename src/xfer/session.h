@@ -35,6 +35,10 @@ struct session_ops {
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
+	/* Steered, acceptor: so many streams are to be in use (valid during the calls). */
+	void (*use)(void *arg, const struct wire_use *u);
+	/* Steered, a starter that receives: what the sender's kernel has seen. */
+	void (*seen)(void *arg, const struct wire_seen *f);
 };
 
 /* A peer that says it is busy is believed for so many time-outs since there was progress; for as many as the
@@ -49,6 +53,7 @@ struct session_opts {
 	uint64_t timeout_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
+	uint16_t fixed_streams;   /* starter of a transfer to be steered: what to ask for where the peer cannot be */
 	const struct session_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */
@@ -75,6 +80,10 @@ void session_accept(struct session *s, const struct wire_opened *o, struct mono 
 void session_fail(struct session *s, const struct ptcp_err *why);
 /* The starter of a session that only measures, RUNNING: sends END. */
 void session_finish(struct session *s);
+/* Of a session that is steered, RUNNING: the starter sends USE, an acceptor that sends SEEN. */
+bool session_steered(const struct session *s);
+void session_use(struct session *s, const struct wire_use *u);
+void session_tell_seen(struct session *s, const struct wire_seen *f);
 /* Data came in on a stream. */
 void session_progress(struct session *s, struct mono now);
 

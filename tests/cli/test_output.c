@@ -174,7 +174,8 @@ static void json_end(void **state)
 	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,"
 	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
-	    "\"paths\":[{\"via\":[],\"bytes\":1000000000}]}\n");
+	    "\"paths\":[{\"via\":[],\"bytes\":1000000000}],\"advised_streams\":null,\"predicted_bps\":null,"
+	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false}\n");
 	assert_string_equal(cap.err, "");
 
 	assert_int_equal(end(true, false, false, PTCP_ECONNECT, "h:7811: refused (start it)"), 3);

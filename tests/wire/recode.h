@@ -72,6 +72,8 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(OPENED, opened, wire_opened)
 	LINE(ERROR, error, wire_error)
 	LINE(PING, ping, wire_ping)
+	LINE(USE, use, wire_use)
+	LINE(SEEN, seen, wire_seen)
 	LINE(JOIN, join, wire_join)
 	LINE(ROUTE, route, wire_route)
 	LINE(ENTRY, entry, wire_entry)
