@@ -36,12 +36,13 @@ net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial lis
 lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
-	served greet one_time server advice
-conf_SRC  := yaml fields overlay overlay_links
+	served greet one_time listening server server_stats advice
+conf_SRC  := yaml fields settings overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
-	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan probe cmd_advise cmd_measure \
+	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve \
+	serve_config serving metrics manager cmd_key cmd_plan probe cmd_advise cmd_measure \
 	cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan
@@ -61,7 +62,7 @@ xfer_TESTS  := worlds states session measuring sender holes receiver parts links
 net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
-conf_TESTS  := yaml overlay
+conf_TESTS  := yaml settings overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api target mux links measure
 cli_TESTS   := options output command cmd_plan cmd_advise measure
@@ -69,10 +70,10 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_service tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
-test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent $(BUILD)/tests/e2e/launch
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
 # ------------------------------------------------------------- Compiling

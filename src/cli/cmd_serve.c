@@ -2,10 +2,18 @@
 #include <string.h>
 
 #include "cli/exit.h"
-#include "cli/output.h"
-#include "cli/process.h"
 #include "cli/serve.h"
 #include "core/err.h"
+
+static int add_listen(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	if (a->n_listen == PTCP_LISTEN_MAX)
+		return opt_reject(o, text, e, "one place too many (32 are the most)");
+	a->listen[a->n_listen++] = text; /* for the library to judge */
+	return 0;
+}
 
 static int cipher_one(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
@@ -19,23 +27,41 @@ static int cipher_one(void *args, const struct opt *o, const char *part, struct 
 	return 0;
 }
 
-static int set_ciphers(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+static int add_ciphers(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	((struct serve_args *)args)->ciphers = 0;
 	return opt_each(args, o, text, e, cipher_one);
 }
 
+static int set_sessions(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (opt_number(text, 1, 100000, &((struct serve_args *)args)->max_sessions) < 0)
+		return opt_reject(o, text, e, "not a number from 1 to 100000");
+	return 0;
+}
+
+static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (opt_number(text, 1, PTCP_STREAMS_MAX, &((struct serve_args *)args)->max_streams) < 0)
+		return opt_reject(o, text, e, "not a number from 1 to 128");
+	return 0;
+}
+
 static const struct opt own_options[] = {
-	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811)", opt_text,
-	    offsetof(struct serve_args, listen) },
+	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811); repeatable", add_listen, 0 },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
 	    offsetof(struct serve_args, root) },
-	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", set_ciphers, 0 },
+	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", add_ciphers, 0 },
+	{ "max-sessions", 0, "N", "sessions at a time (64)", set_sessions, 0 },
+	{ "max-streams", 0, "N", "streams of a session (128)", set_streams, 0 },
+	{ "timeout", 0, "TIME", "give a silent client up after this (30s)", opt_patience,
+	    offsetof(struct serve_args, timeout_s) },
+	{ "config", 0, "FILE", "settings, as in ptcp.yaml(5) (config.yaml beside the identity)", opt_text,
+	    offsetof(struct serve_args, config) },
+	{ "metrics", 0, "FILE", "write counters there every 5s, as Prometheus reads them", opt_text,
+	    offsetof(struct serve_args, metrics) },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
 	{ "relay-to", 0, "HOST[:PORT]", NULL, NULL, 0 },
-	{ "config", 0, "FILE", NULL, NULL, 0 },
-	{ "metrics", 0, "FILE", NULL, NULL, 0 },
 	{ .name = NULL },
 };
 
@@ -44,51 +70,23 @@ const struct opt *const serve_options[] = { own_options, talk_options, NULL };
 int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)
 {
-	struct ptcp_server_opts defaults;
+	struct options_given given;
 	int n, r;
 
-	ptcp_server_opts_init(&defaults);
 	memset(a, 0, sizeof *a);
 	talk_init(&a->talk);
-	a->ciphers = defaults.ciphers;
-	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
+	if ((r = options_parse_noting(c, argc, argv, a, &n, &given, e)) != 0)
 		return r;
 	if (n > 0)
 		return err_set(e, PTCP_EUSAGE, "%s: takes no operand (--root DIR names what to serve)",
 		    c->name);
-	return 0;
+	return a->one_time ? 0 : serve_configure(a, c, &given, e);
 }
 
-static void stop(void *handle)
+void serve_args_fini(struct serve_args *a)
 {
-	ptcp_server_stop(handle);
-}
-
-static int serve(const struct serve_args *a, struct ptcp_err *e)
-{
-	struct ptcp_server_opts o;
-	struct ptcp_server *s = NULL;
-	/* What a client hears from the session need not come to its terminal through ssh as well. */
-	int level = talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN), r;
-
-	ptcp_server_opts_init(&o);
-	o.listen = a->listen;
-	o.root = a->root;
-	o.ciphers = a->ciphers;
-	o.one_time = a->one_time;
-	o.log = talk_log;
-	o.log_level = (enum ptcp_log_level)level;
-	process_catch(EXIT_DONE, NULL);
-	if ((r = ptcp_server_new(&s, &o, e)) < 0)
-		return r;
-	process_set_stop(stop, s);
-	if (!a->one_time) /* else it says so to its client */
-		output_listening(a->talk.json, ptcp_server_address(s), ptcp_server_port(s),
-		    ptcp_server_fingerprint(s));
-	r = ptcp_server_run(s, e);
-	process_set_stop(NULL, NULL);
-	ptcp_server_free(s);
-	return r;
+	conf_settings_free(a->file);
+	a->file = NULL;
 }
 
 int cmd_serve(const struct command *c, int argc, char **argv)
@@ -97,9 +95,10 @@ int cmd_serve(const struct command *c, int argc, char **argv)
 	struct serve_args a;
 	int r;
 
-	if ((r = serve_parse(&a, c, argc, argv, &e)) == OPTIONS_HELP)
+	if ((r = serve_parse(&a, c, argc, argv, &e)) == 0)
+		r = serve_run(&a, c, argc, argv, &e);
+	serve_args_fini(&a);
+	if (r == OPTIONS_HELP)
 		return command_help(c);
-	if (r == 0)
-		r = serve(&a, &e);
 	return r < 0 ? (int)exit_fail(&e) : 0;
 }

@@ -7,7 +7,6 @@
 #include "cli/terminal.h"
 #include "cli/trust.h"
 #include "core/err.h"
-#include "core/units.h"
 
 static int add_fingerprint(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -25,17 +24,6 @@ static int add_fingerprint(void *args, const struct opt *o, const char *text, st
 		return err_nomem(e);
 	a->fingerprints = more;
 	a->fingerprints[a->n_fingerprints++] = text;
-	return 0;
-}
-
-static int set_timeout(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct connect_args *a = args;
-	uint64_t ns;
-
-	if (units_parse_time(text, &ns) < 0 || ns < NS_PER_S / 2 || ns > 86400 * NS_PER_S)
-		return opt_reject(o, text, e, "not a time from 0.5s to 24h (such as 30s, 500ms or 2m)");
-	a->timeout_s = (double)ns / (double)NS_PER_S;
 	return 0;
 }
 
@@ -78,7 +66,8 @@ static int set_congestion(void *args, const struct opt *o, const char *text, str
 const struct opt connect_options[] = {
 	{ "fingerprint", 0, "[HOST[:PORT]=]FP", "trust this server identity in this run; repeatable",
 	    add_fingerprint, 0 },
-	{ "timeout", 0, "TIME", "give a silent peer up after this (30s)", set_timeout, 0 },
+	{ "timeout", 0, "TIME", "give a silent peer up after this (30s)", opt_patience,
+	    offsetof(struct connect_args, timeout_s) },
 	{ "ipv4", '4', NULL, "use IPv4 only", set_ipv4, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_ipv6, 0 },
 	{ "congestion", 0, "NAME", "auto, cubic, bbr or reno (auto: the system's)", set_congestion,

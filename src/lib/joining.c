@@ -259,6 +259,7 @@ static void on_gone(void *arg, struct stream *s)
 	} else {
 		p->n_ending--;
 	}
+	p->retransmits += stream_retransmits(s);
 	stream_free(s);
 	party_pump(p);
 }
@@ -352,4 +353,15 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		probing_stream_up(p, number, fd);
 	p->o.ops->streams(p->o.arg, p->n_up - 1, p->n_up, "connected");
 	party_pump(p);
+}
+
+uint64_t party_retransmits(struct party *p)
+{
+	uint64_t n = p->retransmits;
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (p->stream[i] != NULL)
+			n += stream_retransmits(p->stream[i]);
+	return n;
 }

@@ -1,5 +1,4 @@
 /* A daemon: one port, many guests, some of them clients with sessions. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,10 @@
 
 static void try_end(struct ptcp_server *s)
 {
-	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0)
+	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0) {
+		s->over = true;
 		loop_stop(s->loop);
+	}
 }
 
 /* ---- Guests become sessions or streams ---- */
@@ -43,6 +44,7 @@ static void on_control(void *arg, struct guest *g)
 	const char *fingerprint = chan_fingerprint(g->chan);
 
 	if (!admits(s, fingerprint, &a)) {
+		s->sessions.past.refused++;
 		log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
 		    g->address, fingerprint);
 		err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
@@ -51,6 +53,7 @@ static void on_control(void *arg, struct guest *g)
 		return;
 	}
 	if (s->sessions.n >= s->o.max_sessions) {
+		s->sessions.past.refused++;
 		err_set(&why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
 		    s->sessions.n);
 		guest_refuse(g, &why);
@@ -70,6 +73,7 @@ static void on_join(void *arg, struct guest *g, const struct wire_join *j)
 
 	/* One answer for all that can be wrong: a stranger learns nothing. */
 	if (!party_knows(p, g->chan, j)) {
+		s->sessions.past.refused++;
 		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
 		    chan_fingerprint(g->chan));
 		err_set(&why, PTCP_EREFUSED, "no such session or stream");
@@ -101,6 +105,7 @@ void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_c
 		.list = &s->guests, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9), .ops = &guest_ops, .arg = s };
 	struct ptcp_err why;
 
+	s->sessions.past.connections++;
 	/* In a flood the oldest goes, so that a client's fast handshake gets through. */
 	if (s->n_guests >= GUESTS_MAX)
 		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
@@ -108,11 +113,6 @@ void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_c
 		log_at(&s->host.log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
 	else
 		s->n_guests++;
-}
-
-static void on_accepted(void *arg, int fd, const char *address)
-{
-	server_guest(arg, fd, address, false);
 }
 
 static void on_session_gone(void *arg)
@@ -134,13 +134,23 @@ static void on_wake(void *arg)
 	if (!atomic_load(&s->stop) || s->stopping)
 		return;
 	s->stopping = true;
-	listener_free(s->listener);
-	s->listener = NULL;
+	server_listen_end(s);
 	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
 	while (!list_empty(&s->guests))
 		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
 	served_cancel_all(&s->sessions, &why);
 	try_end(s);
+}
+
+int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	if (o->max_streams == 0 || o->max_streams > PTCP_STREAMS_MAX || o->max_sessions == 0 ||
+	    !(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions or timeout out of range");
+	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
+		return err_set(e, PTCP_EUSAGE, "listening: at more than %d places (leave some out)",
+		    PTCP_LISTEN_MAX);
+	return 0;
 }
 
 static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
@@ -155,9 +165,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 			return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
 		memcpy(&s->o, o, o->size);
 	}
-	if (s->o.max_streams == 0 || s->o.max_streams > PTCP_STREAMS_MAX || s->o.max_sessions == 0 ||
-	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions or timeout out of range");
+	if ((r = server_check(&s->o, e)) < 0)
+		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
 		return err_nomem(e);
@@ -169,17 +178,6 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 		return err_while(e, PTCP_ECONFIG, "--root %s", text_escape(shown, sizeof shown, s->root));
 	}
 	tree_unref(t);
-	return 0;
-}
-
-int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
-{
-	int r;
-
-	if ((r = listener_new(&s->listener, s->loop, where, PTCP_PORT, on_accepted, s, e)) < 0)
-		return r;
-	snprintf(s->address, sizeof s->address, "%s", listener_address(s->listener));
-	s->port = listener_port(s->listener);
 	return 0;
 }
 
@@ -214,7 +212,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
 	loop_on_wake(s->loop, on_wake, s);
-	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen(s, s->o.listen, e)) < 0)
+	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen_all(s, &s->o, e)) < 0)
 		goto out;
 	*out = s;
 	return 0;
@@ -223,20 +221,50 @@ out:
 	return r;
 }
 
-const char *ptcp_server_address(const struct ptcp_server *s) { return s->address; }
-unsigned ptcp_server_port(const struct ptcp_server *s) { return s->port; }
 const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->host.identity.fingerprint; }
 
-int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e)
 {
 	if (s->ran)
 		return err_set(e, PTCP_EUSAGE, "a server runs once");
 	s->ran = true;
 	loop_wake(s->loop); /* it may have been stopped already */
-	loop_run(s->loop);
+	return 0;
+}
+
+int ptcp_server_fd(const struct ptcp_server *s) { return loop_fd(s->loop); }
+
+int ptcp_server_timeout_ms(const struct ptcp_server *s)
+{
+	return s->over || !s->ran ? 0 : loop_timeout_ms(s->loop);
+}
+
+static int turn(struct ptcp_server *s, bool wait, struct ptcp_err *e)
+{
+	loop_turn(s->loop, wait);
+	if (!s->over)
+		return 1;
 	if (s->why.code != 0 && e != NULL)
 		*e = s->why;
 	return s->why.code;
+}
+
+int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e)
+{
+	if (!s->ran || s->over)
+		return err_set(e, PTCP_EUSAGE, "a server that is not at work");
+	return turn(s, false, e);
+}
+
+int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = ptcp_server_start(s, e)) < 0)
+		return r;
+	while ((r = turn(s, true, e)) > 0)
+		;
+	return r;
 }
 
 void ptcp_server_stop(struct ptcp_server *s)
@@ -250,7 +278,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	if (s == NULL)
 		return;
 	one_time_free(s->once);
-	listener_free(s->listener);
+	server_listen_end(s);
 	host_fini(&s->host);
 	loop_free(s->loop);
 	free(s->config_dir);

@@ -87,6 +87,9 @@ void stream_flood(struct stream *s);
 /* In ops.lost of a flooding stream: it sent all and the peer closed behind that, within [*from, *until]. */
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until);
 #define STREAM_FLOOD_BLOCK (256u << 10)
+/* Segments that its socket has sent again, as of the last call, which asks for a newer number, or of its
+ * end; 0 where the kernel does not tell. */
+uint64_t stream_retransmits(struct stream *s);
 /* Something of it waits for a disk. */
 bool stream_on_disk(const struct stream *s);
 /* Ends it; ops.gone follows and is the last callback, then stream_free(). */
