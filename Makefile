@@ -8,6 +8,10 @@ BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR  ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
 OBJCOPY ?= objcopy
@@ -32,18 +36,18 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge speed
 lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
-	served greet one_time listening server server_stats advice
+	served greet one_time listening server server_stats speed advice
 conf_SRC  := yaml fields settings overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
 	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve \
 	serve_config serving metrics manager cmd_key cmd_plan probe cmd_advise cmd_measure \
-	cmd_version
+	cmd_version doctor doctor_host doctor_speed doctor_link doctor_path cmd_doctor
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan
 
@@ -65,12 +69,13 @@ store_TESTS := fds dir hash io walk source owner xattr journal sink resume group
 conf_TESTS  := yaml settings overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api target mux links measure
-cli_TESTS   := options output command cmd_plan cmd_advise measure
+cli_TESTS   := options output command cmd_plan cmd_advise measure doctor
 TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_service tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_service tests/e2e/test_doctor tests/e2e/test_package tests/e2e/test_documents \
+	tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent $(BUILD)/tests/e2e/launch
@@ -183,12 +188,21 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install puts the tool, its manual, the libraries and their headers below PREFIX. DESTDIR is put
-# before that, for packages.
+# make install puts the tool, its manual, completions and units, the libraries and their headers below PREFIX.
+# DESTDIR is put before that, for packages.
 MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
+# from contrib, with its place: service units name the tool, and so are made.
+EXTRAS    := systemd/ptcp.service.in:$(UNITDIR)/ptcp.service systemd/ptcp.socket:$(UNITDIR)/ptcp.socket \
+	systemd/user/ptcp.service.in:$(PREFIX)/lib/systemd/user/ptcp.service \
+	systemd/ptcp.sysusers:$(PREFIX)/lib/sysusers.d/ptcp.conf \
+	systemd/ptcp.tmpfiles:$(PREFIX)/lib/tmpfiles.d/ptcp.conf \
+	completions/ptcp.bash:$(BASHDIR)/ptcp completions/_ptcp:$(ZSHDIR)/_ptcp \
+	completions/ptcp.fish:$(FISHDIR)/ptcp.fish
+extra_from = contrib/$(firstword $(subst :, ,$(1)))
+extra_to   = $(DESTDIR)$(lastword $(subst :, ,$(1)))
 man_of    = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 # A page of section 3 describes several functions: each gets a page that refers to it.
 man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
@@ -196,7 +210,8 @@ man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
 
 install: all $(LIB_A)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
-		$(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp
+		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp \
+		$(sort $(foreach x,$(EXTRAS),$(dir $(call extra_to,$(x)))))
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(Q)$(foreach m,$(MAN_PAGES),$(INSTALL) -m 644 $(m) $(call man_of,$(m)) &&) true
 	$(Q)$(foreach l,$(foreach m,$(filter %.3,$(MAN_PAGES)),$(call man_links,$(m))),echo '.so \
@@ -208,6 +223,8 @@ install: all $(LIB_A)
 	$(Q)$(foreach f,$(PC_FILES),sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' contrib/pkg/$(f).in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(f) &&) true
+	$(Q)$(foreach x,$(EXTRAS),sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
+		chmod 644 $(call extra_to,$(x)) &&) true
 
 # make uninstall removes what install put there.
 uninstall:
@@ -215,8 +232,21 @@ uninstall:
 		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
 		$(foreach l,$(if $(filter %.3,$(m)),$(call man_links,$(m))),$(call man_of,$(lastword $(subst :, ,$(l)))))) \
 		$(foreach l,libptcp libptcp-plan,$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
-		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%)
+		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
+
+# make dist makes ptcp-VERSION.tar.gz of what is committed (or, without git, of what is there), the same bytes
+# every time.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
+export SOURCE_DATE_EPOCH
+DIST := ptcp-$(VERSION)
+.PHONY: dist deb
+dist:
+	$(Q)contrib/dist $(DIST) $(BUILD)
+
+# make deb makes Debian packages of that in $(BUILD)/deb.
+deb: dist
+	$(Q)contrib/deb $(DIST) $(BUILD)
 
 # --------------------------------------------------------------- Testing
 

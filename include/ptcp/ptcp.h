@@ -133,6 +133,11 @@ enum ptcp_cipher {
 PTCP_API const char *ptcp_cipher_name(enum ptcp_cipher c);
 PTCP_API int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
 
+/* How fast one core of this host encrypts with a cipher, or hashes as transfers do: bit/s, measured for so
+ * many seconds, more than 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
+PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
+PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
+
 /* An unknown host: return true to trust this fingerprint from now on (it is written to
  * known_hosts). Asked while no connection is open; may take its time. */
 typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);

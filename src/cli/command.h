@@ -26,6 +26,7 @@ int cmd_key(const struct command *c, int argc, char **argv);
 int cmd_plan(const struct command *c, int argc, char **argv);
 int cmd_advise(const struct command *c, int argc, char **argv);
 int cmd_measure(const struct command *c, int argc, char **argv);
+int cmd_doctor(const struct command *c, int argc, char **argv);
 int cmd_version(const struct command *c, int argc, char **argv);
 
 extern const struct opt *const serve_options[];
@@ -34,5 +35,6 @@ extern const struct opt *const key_options[];
 extern const struct opt *const plan_options[];
 extern const struct opt *const advise_options[];
 extern const struct opt *const measure_options[];
+extern const struct opt *const doctor_options[];
 
 #endif

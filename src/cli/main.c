@@ -26,13 +26,14 @@ static const struct command commands[] = {
 	    "how many streams to use", cmd_advise, advise_options },
 	{ "measure", "[options] HOST[:PORT]", "measure a path with many streams, over many rounds",
 	    cmd_measure, measure_options },
+	{ "doctor", "[options] [TARGET]", "what slows transfers here, and what mends it", cmd_doctor,
+	    doctor_options },
 	{ "version", "", "print the version", cmd_version, NULL },
 	{ "help", "[COMMAND]", "print this, or what a command takes", cmd_help, NULL },
 	{ "links", "OVERLAY.yaml", "measure the links of an overlay", NULL, NULL },
 	{ "paths", "OVERLAY.yaml --from A --to B --size SIZE", "quickest paths between two hosts",
 	    NULL, NULL },
 	{ "collect", "OVERLAY.yaml", "carry a plan out", NULL, NULL },
-	{ "doctor", "[TARGET]", "what slows transfers here, and what mends it", NULL, NULL },
 	{ "status", "NAME", "how a detached transfer is doing", NULL, NULL },
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)

@@ -230,6 +230,24 @@ size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *ou
 	return fake.n_levels;
 }
 
+/* ---- Speed */
+
+int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e)
+{
+	(void)seconds;
+	(void)e;
+	*bps = c == PTCP_CIPHER_AES128GCM ? fake.aes_bps : fake.chacha_bps;
+	return 0;
+}
+
+int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)
+{
+	(void)seconds;
+	(void)e;
+	*bps = fake.hash_bps;
+	return 0;
+}
+
 /* ---- Server */
 
 struct ptcp_server {

@@ -23,6 +23,7 @@ struct fake {
 	unsigned saturates_at;
 	const char *config_dir;
 	struct ptcp_server_stats stats;
+	double aes_bps, chacha_bps, hash_bps;
 
 	/* What was asked. */
 	unsigned sends, recvs, runs, cancels, stops, frees;
