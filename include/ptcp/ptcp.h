@@ -188,7 +188,12 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
+	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B, "direct"
+	 * through none. None: directly. Streams are divided over the paths, each has at least one. */
+	const char *const *vias;
+	size_t n_vias;              /* at most PTCP_PATHS_MAX */
 };
+#define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
 struct ptcp_transfer;
@@ -431,6 +436,11 @@ struct ptcp_server_opts {
 	size_t n_also_listen;
 	const int *sockets;
 	size_t n_sockets;
+	/* Next hops that it connects its clients to when they ask: a name, an address or a range, then nothing
+	 * (port 7811), ":PORT" or ":*". See ptcp-serve(1). PTCP_EUSAGE for a malformed one. */
+	const char *const *relay_to;
+	size_t n_relay_to;          /* 0: it relays nothing */
+	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
 };
 #define PTCP_LISTEN_MAX 32
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
@@ -455,9 +465,10 @@ PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
-/* Before it serves or between steps: from now on max_streams, max_sessions, timeout_s and log_level are those
- * of `o`, whose other fields are not looked at. Sessions that run keep what they have agreed. PTCP_EUSAGE,
- * and nothing has changed, when one is out of range. */
+/* Before it serves or between steps: from now on max_streams, max_sessions, timeout_s, relay_to, max_relayed and
+ * log_level are those of `o`, whose other fields are not looked at. What runs keeps what it has agreed. Names
+ * are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed, when one is malformed or out of
+ * range. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 

@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/exit.h"
@@ -46,6 +47,22 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 	return 0;
 }
 
+static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	(void)o; /* for the library to judge */
+	return opt_list_add(&a->relay_to, &a->n_relay_to, text, e);
+}
+
+static int set_max_relayed(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	return opt_number(text, 1, 65535, &a->max_relayed) == 0 ? 0 :
+	    opt_reject(o, text, e, "not a number from 1 to 65535");
+}
+
 static const struct opt own_options[] = {
 	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811); repeatable", add_listen, 0 },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
@@ -61,7 +78,9 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, metrics) },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
-	{ "relay-to", 0, "HOST[:PORT]", NULL, NULL, 0 },
+	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
+	    0 },
+	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_max_relayed, 0 },
 	{ .name = NULL },
 };
 
@@ -87,6 +106,8 @@ void serve_args_fini(struct serve_args *a)
 {
 	conf_settings_free(a->file);
 	a->file = NULL;
+	free(a->relay_to);
+	a->relay_to = NULL;
 }
 
 int cmd_serve(const struct command *c, int argc, char **argv)

@@ -48,6 +48,10 @@ static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
 		o->max_sessions = a->max_sessions;
 	if (a->max_streams != 0)
 		o->max_streams = a->max_streams;
+	o->relay_to = a->relay_to;
+	o->n_relay_to = a->n_relay_to;
+	if (a->max_relayed != 0)
+		o->max_relayed = a->max_relayed;
 	if (a->timeout_s > 0)
 		o->timeout_s = a->timeout_s;
 	o->log = talk_log;

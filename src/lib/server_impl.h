@@ -7,6 +7,7 @@
 
 #include "core/list.h"
 #include "lib/guest.h"
+#include "lib/relay.h"
 #include "lib/served.h"
 #include "net/listen.h"
 
@@ -26,6 +27,8 @@ struct ptcp_server {
 	struct list guests;             /* the oldest first */
 	unsigned n_guests;
 	struct served_set sessions;
+	struct nexthops *nexthops;      /* NULL: none */
+	struct relay relay;
 	struct one_time *once;          /* NULL: a daemon */
 	struct ptcp_err why;            /* what ended it, if its code is not 0 */
 	atomic_bool stop;
@@ -43,6 +46,8 @@ void server_listen_end(struct ptcp_server *s);
 
 /* PTCP_EUSAGE for numbers out of range. */
 int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e);
+/* Where the options allow to relay to; NULL: nowhere. Looks names up. */
+int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e);
 /* A connection that has yet to say what it is; `fd` is taken. */
 void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
 

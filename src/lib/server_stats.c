@@ -7,14 +7,20 @@
 int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct ptcp_server_opts all;
+	struct nexthops *to;
 	int r;
 
 	ptcp_server_opts_init(&all);
 	if (o->size == 0 || o->size > sizeof all)
 		return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
 	memcpy(&all, o, o->size);
-	if ((r = server_check(&all, e)) < 0)
+	if ((r = server_check(&all, e)) < 0 || (r = server_nexthops(&to, &all, e)) < 0)
 		return r;
+	s->relay.to = to;
+	s->relay.most = all.max_relayed;
+	nexthops_free(s->nexthops);
+	s->nexthops = to;
+	s->o.max_relayed = all.max_relayed;
 	s->o.max_streams = all.max_streams;
 	s->o.max_sessions = all.max_sessions;
 	s->o.timeout_s = all.timeout_s;

@@ -104,7 +104,7 @@ static void failures(void **state)
 	assert_end(2);
 	assert_int_equal(command("recv --streams nine --json a b"), 2);
 	assert_end(2);
-	assert_int_equal(command("send --via x a b --json"), 2);
+	assert_int_equal(command("send --overlay x a b --json"), 2);
 	assert_end(2);
 	assert_int_equal(command("send a -- --json"), 0); /* a file of that name */
 	assert_string_equal(fake.dest, "--json");

@@ -254,15 +254,11 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--overlay|f",
+		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--overlay|f",
 		"--relays|A,B", "--paths|2", "--detach",
-	};
-	static const char *const serve_later[] = {
-		"--relay-to|h", "--relay-to=10.0.0.0/8",
 	};
 	char args[128];
 	struct transfer_args a;
-	struct serve_args s;
 	struct ptcp_err e;
 	size_t i;
 
@@ -271,10 +267,6 @@ static void not_yet(void **state)
 		snprintf(args, sizeof args, "a|b|%s", later[i]);
 		assert_int_equal(parse_send(&a, args, &e), PTCP_ENOTYET);
 		transfer_args_fini(&a);
-		assert_non_null(strstr(e.msg, "not available yet"));
-	}
-	for (i = 0; i < sizeof serve_later / sizeof *serve_later; i++) {
-		assert_int_equal(parse_serve(&s, serve_later[i], &e), PTCP_ENOTYET);
 		assert_non_null(strstr(e.msg, "not available yet"));
 	}
 }
