@@ -174,7 +174,7 @@ static void reload(struct serving *v)
 	}
 	if (r < 0) {
 		serve_args_fini(&fresh);
-		say(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" (what was read before holds)", why.msg);
+		say(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" effect=\"what was read before holds\"", why.msg);
 	} else {
 		warn_of_changes(v->first, &fresh);
 		serve_args_fini(&v->again);
