@@ -252,8 +252,10 @@ deb: dist
 # --------------------------------------------------------------- Testing
 
 # make check builds and runs all tests; T=core/units only those whose name contains that.
+named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(test_NEEDS)
+	$(Q)$(MAKE) --no-print-directory -j2 all $(call named_T,$(test_BINS)) \
+		$(if $(call named_T,$(test_SCRIPTS)),$(filter-out $(test_BINS),$(test_NEEDS)))
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
