@@ -37,8 +37,8 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
-	splice nexthops speed
-lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
+	splice nexthops door speed
+lib_SRC   := opts target keys host lobby intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
 	client guest home served greet one_time relay listening server server_stats speed advice
@@ -64,7 +64,7 @@ core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops
+net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml settings overlay
@@ -77,6 +77,7 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_service tests/e2e/test_doctor tests/e2e/test_package tests/e2e/test_documents \
 	tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent $(BUILD)/tests/e2e/launch
@@ -179,7 +180,8 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,client server peer)
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client greedy strangers server local \
+	peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing
@@ -259,14 +261,15 @@ check: setup
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
-# transfers 300 times and disturbs 500, sends a million files, compares advice with what streams bring,
-# and prints what came of it.
+# transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares
+# advice with what streams bring, and prints what came of it.
 .PHONY: check-long
 check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/lab/test_advise.sh
+		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
+		tests/hostile/test_strangers tests/lab/test_advise.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
 # What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.

@@ -21,6 +21,8 @@ extern "C" {
 
 #define PTCP_PORT 7811
 #define PTCP_STREAMS_MAX 128
+#define PTCP_SESSIONS_MAX 4096   /* of a server at a time */
+#define PTCP_STARTUPS_MAX 65536
 
 /* "0.1.0"; static. */
 PTCP_API const char *ptcp_version(void);
@@ -60,7 +62,7 @@ struct ptcp_permission {
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
 /* Adds or replaces the client's line in authorized_clients, atomically; holds from the
- * next connection on. PTCP_EUSAGE for a malformed fingerprint, root or name. */
+ * next connection on; a session that it no longer allows ends within a second. PTCP_EUSAGE for a malformed fingerprint, root or name. */
 PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
     struct ptcp_err *e);
 /* Removes it; PTCP_EUSAGE if it is not there. */
@@ -419,7 +421,7 @@ struct ptcp_server_opts {
 	const char *root;           /* NULL: serves no files, except to clients with a root of their own */
 	unsigned ciphers;           /* bits 1 << PTCP_CIPHER_*; all but NONE */
 	unsigned max_streams;       /* a session's ceiling; PTCP_STREAMS_MAX */
-	unsigned max_sessions;      /* 64 */
+	unsigned max_sessions;      /* at a time; 64, at most PTCP_SESSIONS_MAX */
 	double timeout_s;           /* 30 */
 	ptcp_log_fn *log;
 	enum ptcp_log_level log_level;
@@ -441,6 +443,8 @@ struct ptcp_server_opts {
 	const char *const *relay_to;
 	size_t n_relay_to;          /* 0: it relays nothing */
 	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
+	unsigned max_client_sessions; /* of one client at a time; 16 */
+	unsigned max_startups;        /* connections that have yet to say who they are; 512 */
 };
 #define PTCP_LISTEN_MAX 32
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
@@ -465,7 +469,7 @@ PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
-/* Before it serves or between steps: from now on max_streams, max_sessions, timeout_s, relay_to, max_relayed and
+/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s, relay_to, max_relayed and
  * log_level are those of `o`, whose other fields are not looked at. What runs keeps what it has agreed. Names
  * are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed, when one is malformed or out of
  * range. */

@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,18 +34,25 @@ static int add_ciphers(void *args, const struct opt *o, const char *text, struct
 	return opt_each(args, o, text, e, cipher_one);
 }
 
-static int set_sessions(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+/* A limit; its option's place says which. */
+static int set_limit(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	if (opt_number(text, 1, 100000, &((struct serve_args *)args)->max_sessions) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to 100000");
-	return 0;
-}
+	static const struct { size_t at; unsigned most; } limits[] = {
+		{ offsetof(struct serve_args, max_sessions), PTCP_SESSIONS_MAX },
+		{ offsetof(struct serve_args, max_client_sessions), PTCP_SESSIONS_MAX },
+		{ offsetof(struct serve_args, max_streams), PTCP_STREAMS_MAX },
+		{ offsetof(struct serve_args, max_startups), PTCP_STARTUPS_MAX },
+		{ offsetof(struct serve_args, max_relayed), 65535 },
+	};
+	char why[40];
+	size_t i;
 
-static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if (opt_number(text, 1, PTCP_STREAMS_MAX, &((struct serve_args *)args)->max_streams) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to 128");
-	return 0;
+	for (i = 0; limits[i].at != o->at; i++)
+		;
+	if (opt_number(text, 1, limits[i].most, (unsigned *)(void *)((char *)args + o->at)) == 0)
+		return 0;
+	snprintf(why, sizeof why, "not a number from 1 to %u", limits[i].most);
+	return opt_reject(o, text, e, why);
 }
 
 static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -55,21 +63,19 @@ static int add_relay_to(void *args, const struct opt *o, const char *text, struc
 	return opt_list_add(&a->relay_to, &a->n_relay_to, text, e);
 }
 
-static int set_max_relayed(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct serve_args *a = args;
-
-	return opt_number(text, 1, 65535, &a->max_relayed) == 0 ? 0 :
-	    opt_reject(o, text, e, "not a number from 1 to 65535");
-}
-
 static const struct opt own_options[] = {
 	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811); repeatable", add_listen, 0 },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
 	    offsetof(struct serve_args, root) },
 	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", add_ciphers, 0 },
-	{ "max-sessions", 0, "N", "sessions at a time (64)", set_sessions, 0 },
-	{ "max-streams", 0, "N", "streams of a session (128)", set_streams, 0 },
+	{ "max-sessions", 0, "N", "transfers at a time (64)", set_limit,
+	    offsetof(struct serve_args, max_sessions) },
+	{ "max-client-sessions", 0, "N", "and of one client (16)", set_limit,
+	    offsetof(struct serve_args, max_client_sessions) },
+	{ "max-streams", 0, "N", "streams that a transfer may have (128)", set_limit,
+	    offsetof(struct serve_args, max_streams) },
+	{ "max-startups", 0, "N", "connections that have yet to say who they are (512)", set_limit,
+	    offsetof(struct serve_args, max_startups) },
 	{ "timeout", 0, "TIME", "give a silent client up after this (30s)", opt_patience,
 	    offsetof(struct serve_args, timeout_s) },
 	{ "config", 0, "FILE", "settings, as in ptcp.yaml(5) (config.yaml beside the identity)", opt_text,
@@ -80,7 +86,8 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, one_time) },
 	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
 	    0 },
-	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_max_relayed, 0 },
+	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_limit,
+	    offsetof(struct serve_args, max_relayed) },
 	{ .name = NULL },
 };
 

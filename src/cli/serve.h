@@ -13,7 +13,7 @@ struct serve_args {
 	const char *root;      /* NULL: no files */
 	bool one_time;         /* started through ssh */
 	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_*; 0: the default */
-	unsigned max_sessions, max_streams, max_relayed; /* 0: the default */
+	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed; /* 0: the default */
 	double timeout_s;      /* likewise */
 	const char **relay_to; /* the list is to be freed */
 	size_t n_relay_to;

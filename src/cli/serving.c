@@ -46,6 +46,10 @@ static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
 		o->ciphers = a->ciphers;
 	if (a->max_sessions != 0)
 		o->max_sessions = a->max_sessions;
+	if (a->max_client_sessions != 0)
+		o->max_client_sessions = a->max_client_sessions;
+	if (a->max_startups != 0)
+		o->max_startups = a->max_startups;
 	if (a->max_streams != 0)
 		o->max_streams = a->max_streams;
 	o->relay_to = a->relay_to;
@@ -151,6 +155,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		{ "listen", same_places(old, new) },
 		{ "root", same_text(old->root, new->root) },
 		{ "cipher", old->ciphers == new->ciphers },
+		{ "max-startups", old->max_startups == new->max_startups },
 		{ "json", old->talk.json == new->talk.json },
 	};
 	size_t i;

@@ -7,7 +7,10 @@
 
 static void on_accepted(void *arg, int fd, const char *address)
 {
-	server_guest(arg, fd, address, false);
+	struct ptcp_server *s = arg;
+
+	s->sessions.past.connections++;
+	lobby_take(&s->lobby, fd, address, false);
 }
 
 static int take(struct ptcp_server *s, int fd, struct listener **out, struct ptcp_err *e)

@@ -24,8 +24,9 @@ struct ptcp_server {
 		unsigned port;
 	} at[PTCP_LISTEN_MAX];
 	unsigned n_at;
-	struct list guests;             /* the oldest first */
-	unsigned n_guests;
+	struct lobby lobby;
+	struct timer *watch;            /* of authorized_clients */
+	struct trust_stamp trusted;     /* as it was */
 	struct served_set sessions;
 	struct nexthops *nexthops;      /* NULL: none */
 	struct relay relay;
@@ -48,8 +49,6 @@ void server_listen_end(struct ptcp_server *s);
 int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e);
 /* Where the options allow to relay to; NULL: nowhere. Looks names up. */
 int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e);
-/* A connection that has yet to say what it is; `fd` is taken. */
-void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
 
 /* ---- one_time.c: one session through ssh ---- */
 

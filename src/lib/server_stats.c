@@ -23,6 +23,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->o.max_relayed = all.max_relayed;
 	s->o.max_streams = all.max_streams;
 	s->o.max_sessions = all.max_sessions;
+	s->o.max_client_sessions = all.max_client_sessions;
 	s->o.timeout_s = all.timeout_s;
 	s->o.log_level = all.log_level;
 	s->host.log.level = (enum log_level)all.log_level;
@@ -33,6 +34,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 {
 	struct ptcp_server_stats all = s->sessions.past;
 
+	all.refused += s->lobby.shut_out;
 	served_add_stats(&s->sessions, &all);
 	all.size = st->size < sizeof all ? st->size : sizeof all;
 	memcpy(st, &all, all.size);
