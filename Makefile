@@ -145,7 +145,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 
 include tests/lab/lab.mk
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
