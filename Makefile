@@ -41,10 +41,10 @@ net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial lis
 lib_SRC   := opts target keys host lobby intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
-	client guest home served greet one_time relay listening server server_stats speed advice
+	client guest home served greet one_time relay needs listening server server_stats speed advice
 conf_SRC  := yaml fields settings overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
-cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
+cli_SRC   := main command options exit process terminal talk confine connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
 	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve \
 	serve_config serving metrics manager cmd_key cmd_plan probe cmd_advise cmd_measure \
@@ -70,17 +70,18 @@ store_TESTS := fds dir hash io walk source owner xattr journal sink resume group
 conf_TESTS  := yaml settings overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api target mux links measure
-cli_TESTS   := options output command cmd_plan cmd_advise measure doctor
-TEST_LAYERS := core wire model xfer store net lib conf plan cli
+cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
+fuzz_TESTS  := wire session state trust overlay glob text place options
+TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
-	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
+	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_service tests/e2e/test_doctor tests/e2e/test_package tests/e2e/test_documents \
 	tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
-test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent $(BUILD)/tests/e2e/launch
+test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
 # ------------------------------------------------------------- Compiling
@@ -177,6 +178,11 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 		$(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 
+# What fuzz targets are made of: all that there is, but for main().
+fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,caller scratch) $(filter-out %/main.o,$(cli_OBJS)) \
+	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
+
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
@@ -271,29 +277,26 @@ check-long: setup
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
 		tests/hostile/test_strangers tests/lab/test_advise.sh
 
-# make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
-# What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.
-FUZZ    := wire
+# make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
+# and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in
+# tests/fuzz/seeds, which make check feeds to the same targets.
+FUZZ    := $(fuzz_TESTS)
 FUZZ_S  ?= 60
 FUZZ_CC ?= clang
-fuzz_BINS := $(patsubst %,build-fuzz/fuzz_%,$(FUZZ))
-fuzz_SRC  := $(foreach l,core wire,$(patsubst %,src/$(l)/%.c,$($(l)_SRC)))
 .PHONY: fuzz fuzz-seeds
 
-fuzz: $(fuzz_BINS)
-	$(Q)set -e; for t in $(FUZZ); do \
-		mkdir -p build-fuzz/corpus/$$t build-fuzz/found; \
-		build-fuzz/fuzz_$$t -max_total_time=$(FUZZ_S) -timeout=10 -max_len=70000 -verbosity=0 \
-			-print_final_stats=1 -artifact_prefix=build-fuzz/found/ \
-			build-fuzz/corpus/$$t tests/fuzz/seeds/$$t; \
-	done
-
-$(fuzz_BINS): build-fuzz/%: tests/fuzz/%.c $(fuzz_SRC) FORCE
+fuzz:
 	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz: no $(FUZZ_CC) here; install clang" \
 		"with its libFuzzer (Debian: clang libclang-rt-dev) or set FUZZ_CC" >&2; exit 1; }
-	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(our_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all -o $@ $(filter %.c,$^)
+	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g' \
+		SAN=fuzzer-no-link,address,undefined $(FUZZ:%=build-fuzz/fuzz_%)
+	$(Q)FUZZ_S=$(FUZZ_S) tests/fuzz/run $(FUZZ)
+
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(fuzz_NEEDS)
+	$(Q)$(link) -fsanitize=fuzzer $(fuzz_LIBS)
+
+$(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o $(fuzz_NEEDS)
+	$(Q)$(link) $(fuzz_LIBS)
 
 fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 	$(Q)$< tests/fuzz/seeds/wire

@@ -414,6 +414,14 @@ PTCP_API size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_
 
 /* ---- Server ---------------------------------------------------------------- */
 
+/* What a server still needs of the system once it has started; valid during the call. Beside it, what name
+ * services read. */
+struct ptcp_server_needs {
+	const char *config_dir;     /* its files are read */
+	const char *const *roots;   /* ended by NULL: all below them is read, made, changed and removed; "/" where any path may be asked for */
+	bool binds, connects;       /* TCP: will listen once more; connects to others */
+};
+
 struct ptcp_server_opts {
 	size_t size;
 	const char *config_dir;
@@ -445,6 +453,11 @@ struct ptcp_server_opts {
 	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
 	unsigned max_client_sessions; /* of one client at a time; 16 */
 	unsigned max_startups;        /* connections that have yet to say who they are; 512 */
+	/* Called once by ptcp_server_new(), when identity and address are had and before any thread is started: the
+	 * moment for a host that is nothing but a server to give up what `n` does not name (Landlock, capabilities,
+	 * another user), for this thread and with it for all to come. A negative PTCP_E* ends the start. NULL: the
+	 * library gives nothing up by itself. */
+	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
 };
 #define PTCP_LISTEN_MAX 32
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);

@@ -84,6 +84,8 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, metrics) },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
+	{ "no-sandbox", 0, NULL, "do not confine the server to what it needs", opt_true,
+	    offsetof(struct serve_args, no_sandbox) },
 	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
 	    0 },
 	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_limit,

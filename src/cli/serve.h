@@ -12,6 +12,7 @@ struct serve_args {
 	size_t n_listen;       /* 0: every address, PTCP_PORT, or the sockets that are passed */
 	const char *root;      /* NULL: no files */
 	bool one_time;         /* started through ssh */
+	bool no_sandbox;
 	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_*; 0: the default */
 	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed; /* 0: the default */
 	double timeout_s;      /* likewise */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/confine.h"
 #include "cli/exit.h"
 #include "cli/manager.h"
 #include "cli/metrics.h"
@@ -31,6 +32,33 @@ struct serving {
 	struct mono measured;   /* when they were */
 	bool unwritten;         /* the last time; said once */
 };
+
+/* What a client hears from the session need not come to its terminal through ssh as well. */
+static int log_level(const struct serve_args *a)
+{
+	return talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
+}
+
+/* The directory that a file is in; NULL for no file. */
+static const char *directory(char out[PTCP_PATH_BYTES], const char *file)
+{
+	const char *slash = file != NULL ? strrchr(file, '/') : NULL;
+
+	if (file == NULL)
+		return NULL;
+	snprintf(out, PTCP_PATH_BYTES, "%.*s", slash == NULL || slash == file ? 1 : (int)(slash - file),
+	    slash == NULL ? "." : file);
+	return out;
+}
+
+static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e)
+{
+	const struct serve_args *a = arg;
+	char reads[PTCP_PATH_BYTES], writes[PTCP_PATH_BYTES];
+	const struct confine_also also = { directory(reads, a->config), directory(writes, a->metrics) };
+
+	return confine(n, &also, CONFINE_ABI, log_level(a), e);
+}
 
 static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
 {
@@ -59,8 +87,7 @@ static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
 	if (a->timeout_s > 0)
 		o->timeout_s = a->timeout_s;
 	o->log = talk_log;
-	/* What a client hears from the session need not come to its terminal through ssh as well. */
-	o->log_level = (enum ptcp_log_level)talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
+	o->log_level = (enum ptcp_log_level)log_level(a);
 }
 
 static void say(enum ptcp_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -145,6 +172,12 @@ static bool same_places(const struct serve_args *a, const struct serve_args *b)
 	return a->n_listen == b->n_listen;
 }
 
+/* Connecting may have been given up at the start, and cannot be had back. */
+static bool begins_to_relay(const struct serve_args *old, const struct serve_args *new)
+{
+	return !old->no_sandbox && old->n_relay_to == 0 && new->n_relay_to > 0;
+}
+
 /* What only a restart can change stays, and is said. */
 static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
 {
@@ -156,6 +189,8 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		{ "root", same_text(old->root, new->root) },
 		{ "cipher", old->ciphers == new->ciphers },
 		{ "max-startups", old->max_startups == new->max_startups },
+		{ "relay-to", !begins_to_relay(old, new) },
+		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
 		{ "json", old->talk.json == new->talk.json },
 	};
 	size_t i;
@@ -175,6 +210,8 @@ static void reload(struct serving *v)
 	manager_tell("RELOADING=1");
 	if ((r = serve_parse(&fresh, v->c, v->argc, v->argv, &why)) == 0) {
 		to_opts(&fresh, &o);
+		if (begins_to_relay(v->first, &fresh))
+			o.n_relay_to = 0;
 		r = ptcp_server_change(v->server, &o, &why);
 	}
 	if (r < 0) {
@@ -251,6 +288,8 @@ static int make(struct serving *v, struct ptcp_err *e)
 	size_t i, n;
 
 	to_opts(v->first, &o);
+	o.arg = (void *)(uintptr_t)v->first;
+	o.confine = v->first->no_sandbox ? NULL : on_confine;
 	if (!v->first->one_time && (n = manager_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)
 			return err_set(e, PTCP_ECONFIG, "%zu sockets are passed: more than %d (pass fewer)", n,

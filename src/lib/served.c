@@ -105,18 +105,33 @@ static int find_places(struct served *s, struct tree *tree, struct ptcp_err *e)
 	return 0;
 }
 
+/* A server that has confined itself cannot reach a root that came later, and should not look as if that were
+ * for want of permission. */
+static int open_root(const struct served *s, const char *root, struct tree **out, struct ptcp_err *e)
+{
+	const char *const *at = s->set->roots;
+
+	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
+		at++;
+	if (at != NULL && *at == NULL)
+		return err_set(e, PTCP_ECONFIG, "it was given to the client after the server had started (restart it)");
+	return tree_open(out, root, &sys_real, e);
+}
+
 /* On an I/O thread: find the places beneath the client's root. */
 static int look_up(struct served *s, struct ptcp_err *e)
 {
 	const char *root = s->auth.root[0] != '\0' ? s->auth.root : s->set->root;
+	char shown[TEXT_NAME_BYTES];
 	struct tree *tree;
 	int r;
 
 	if (s->set->one_time)
 		return find_places(s, NULL, e);
-	if ((r = tree_open(&tree, root, &sys_real, e)) < 0) {
+	if ((r = open_root(s, root, &tree, e)) < 0) {
 		/* Where it is, is not for the client to know. */
-		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root why=\"%s\"", e->msg);
+		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+		    text_escape_quoted(shown, sizeof shown, root), e->msg);
 		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
 		    "administrator)");
 	}

@@ -15,6 +15,7 @@ struct served_set {
 	bool one_time;                    /* one session in all, of a client who is this user: all paths are its own */
 	struct host *host;
 	const char *root;                 /* NULL: none */
+	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct source *from); /* one has ended */
 	void *arg;

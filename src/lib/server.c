@@ -249,15 +249,20 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
-/* One for a single session makes an identity for it, and may have to connect to its client. */
+/* One for a single session makes an identity for it, and may have to connect to its client. What can be
+ * done only once comes before the host's threads: what `confine` takes from one thread, it takes from those
+ * that are started later. */
 static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 {
+	struct identity *id = &s->host.identity;
 	int r;
 
 	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
 	if (s->o.log != NULL)
 		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
-	if (s->o.one_time && (r = identity_new(&s->host.identity, e)) < 0)
+	if ((r = config_dir(s->host.config_dir, s->config_dir, e)) < 0 ||
+	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
+	    (!s->o.one_time && (r = server_listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
 	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
 	    s->o.ciphers, e);
@@ -288,12 +293,13 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		goto out;
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
+	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    on_relayed_gone, s);
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)
 		on_watch(s);
-	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen_all(s, &s->o, e)) < 0)
+	if (s->o.one_time && (r = one_time_start(s, e)) < 0)
 		goto out;
 	*out = s;
 	return 0;
@@ -364,6 +370,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	lobby_fini(&s->lobby);
 	host_fini(&s->host);
 	loop_free(s->loop);
+	server_forget_needs(s);
 	nexthops_free(s->nexthops);
 	free(s->config_dir);
 	free(s->root);

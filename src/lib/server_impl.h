@@ -16,6 +16,7 @@ struct one_time;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
+	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
 	struct loop *loop;
 	struct host host;
 	struct place_listened {
@@ -49,6 +50,13 @@ void server_listen_end(struct ptcp_server *s);
 int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e);
 /* Where the options allow to relay to; NULL: nowhere. Looks names up. */
 int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e);
+
+/* ---- needs.c ---- */
+
+/* Calls `confine`, if there is one, with what is needed from here on, and keeps that in s->roots; the host's
+ * config_dir is known. */
+int server_confine(struct ptcp_server *s, struct ptcp_err *e);
+void server_forget_needs(struct ptcp_server *s);
 
 /* ---- one_time.c: one session through ssh ---- */
 

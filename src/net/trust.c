@@ -218,20 +218,27 @@ static bool parse_permission(char *rest, struct authorization *a)
 	return true;
 }
 
+/* NULL (but for a list that is not there, the log says why) when it admits nobody. */
+static FILE *open_clients(const char *dir, const struct log *log)
+{
+	struct ptcp_err e;
+	FILE *f;
+
+	if (open_trusted(&f, dir, "authorized_clients", &e) == 0)
+		return f;
+	log_at(log, LOG_ERROR, "trust", "nobody is let in: %s", e.msg);
+	return NULL;
+}
+
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log)
 {
 	char *line = NULL, *rest, *fp;
 	struct authorization a;
-	struct ptcp_err e;
 	size_t cap = 0;
 	int found = 0;
-	FILE *f;
+	FILE *f = open_clients(dir, log);
 
-	if (open_trusted(&f, dir, "authorized_clients", &e) < 0) {
-		log_at(log, LOG_ERROR, "trust", "nobody is let in: %s", e.msg);
-		return 0;
-	}
 	if (f == NULL)
 		return 0;
 	while (getline(&line, &cap, f) > 0) {
@@ -267,6 +274,24 @@ bool authorized_changed(const char *dir, struct trust_stamp *last)
 	    now.changed.tv_nsec == last->changed.tv_nsec;
 	*last = now;
 	return !same;
+}
+
+void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
+    const struct log *log)
+{
+	char *line = NULL, *rest, *fp;
+	struct authorization a;
+	size_t cap = 0;
+	FILE *f = open_clients(dir, log);
+
+	while (f != NULL && getline(&line, &cap, f) > 0) {
+		rest = line;
+		if ((fp = word(&rest)) != NULL && identity_fingerprint_ok(fp) && parse_permission(rest, &a))
+			each(arg, &a);
+	}
+	free(line);
+	if (f != NULL)
+		fclose(f);
 }
 
 static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)

@@ -45,6 +45,10 @@ struct trust_stamp {
 };
 /* Whether it is another one, or gone, or there again since then. One stat(2). */
 bool authorized_changed(const char *dir, struct trust_stamp *last);
+/* Each client that authorized_find() would admit, also a second line of one. Nothing without a list that can be
+ * read. */
+void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
+    const struct log *log);
 /* Adds or replaces, removes (`p` NULL). 1: it was there, 0: it was not. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e);
