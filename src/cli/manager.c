@@ -29,26 +29,36 @@ size_t manager_sockets(int *first)
 	return pid == (long)getpid() && n > 0 ? (size_t)n : 0;
 }
 
-void manager_tell(const char *fmt, ...)
+static int notify = -1; /* connected to NOTIFY_SOCKET */
+
+void manager_open(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	char text[512];
 	size_t n;
-	va_list ap;
-	int fd;
 
 	if (path == NULL || (path[0] != '/' && path[0] != '@') || (n = strlen(path)) >= sizeof sa.sun_path)
 		return;
 	memcpy(sa.sun_path, path, n);
 	if (path[0] == '@')
 		sa.sun_path[0] = '\0'; /* abstract: without a file, and without a NUL at the end */
+	notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (notify >= 0 && connect(notify, (struct sockaddr *)&sa,
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (path[0] == '/'))) < 0) {
+		close(notify);
+		notify = -1;
+	}
+}
+
+void manager_tell(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (notify < 0)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if ((fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0)
-		return;
-	sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&sa,
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (path[0] == '/')));
-	close(fd);
+	send(notify, text, strlen(text), MSG_NOSIGNAL);
 }

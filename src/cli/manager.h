@@ -9,6 +9,8 @@
  * follow it. Children do not see them as passed. */
 size_t manager_sockets(int *first);
 
+/* Connects to it; before the process gives up that it may. */
+void manager_open(void);
 /* "READY=1", "STOPPING=1", several lines. */
 void manager_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -314,6 +314,7 @@ int serve_run(struct serve_args *a, const struct command *c, int argc, char **ar
 
 	process_catch(EXIT_DONE, NULL);
 	v.signals = process_signal_fd();
+	manager_open();
 	if ((r = make(&v, e)) < 0)
 		goto out;
 	process_set_stop(stop, v.server);
