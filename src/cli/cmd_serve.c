@@ -67,6 +67,8 @@ static const struct opt own_options[] = {
 	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811); repeatable", add_listen, 0 },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
 	    offsetof(struct serve_args, root) },
+	{ "rate", 0, "RATE", "the most to send, and to receive; or by time, 08:00-18:00=200Mbit/s,else=0",
+	    opt_rate, offsetof(struct serve_args, rate) },
 	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", add_ciphers, 0 },
 	{ "max-sessions", 0, "N", "transfers at a time (64)", set_limit,
 	    offsetof(struct serve_args, max_sessions) },

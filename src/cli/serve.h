@@ -11,6 +11,7 @@ struct serve_args {
 	const char *listen[PTCP_LISTEN_MAX];
 	size_t n_listen;       /* 0: every address, PTCP_PORT, or the sockets that are passed */
 	const char *root;      /* NULL: no files */
+	const char *rate;      /* NULL: no limit */
 	bool one_time;         /* started through ssh */
 	bool no_sandbox;
 	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_*; 0: the default */

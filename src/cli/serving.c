@@ -69,6 +69,7 @@ static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
 		o->n_also_listen = a->n_listen - 1;
 	}
 	o->root = a->root;
+	o->rate = a->rate;
 	o->one_time = a->one_time;
 	if (a->ciphers != 0)
 		o->ciphers = a->ciphers;

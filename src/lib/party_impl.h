@@ -74,6 +74,7 @@ struct probing {
 	uint8_t *data;              /* of all blocks */
 	unsigned streams;           /* of this level; 0: none is under way */
 	uint64_t stream_bytes;
+	bool open;                  /* streams stay so behind them */
 	bool begun, clearing;
 	struct mono give_up;        /* on a level that has not begun */
 	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them

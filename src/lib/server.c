@@ -233,7 +233,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 			return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
 		memcpy(&s->o, o, o->size);
 	}
-	if ((r = server_check(&s->o, e)) < 0 || (r = server_nexthops(&s->nexthops, &s->o, e)) < 0)
+	if ((r = server_check(&s->o, e)) < 0 || (r = server_nexthops(&s->nexthops, &s->o, e)) < 0 ||
+	    (r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
@@ -264,8 +265,10 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.one_time && (r = server_listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
-	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
-	    s->o.ciphers, e);
+	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
+	    s->o.ciphers, e)) < 0)
+		return r;
+	return pacing_start(&s->host.pacing, &s->rate, s->loop, e);
 }
 
 static int start_lobby(struct ptcp_server *s, struct ptcp_err *e)

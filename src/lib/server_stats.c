@@ -7,6 +7,7 @@
 int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct ptcp_server_opts all;
+	struct timetable rate;
 	struct nexthops *to;
 	int r;
 
@@ -14,8 +15,14 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	if (o->size == 0 || o->size > sizeof all)
 		return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
 	memcpy(&all, o, o->size);
-	if ((r = server_check(&all, e)) < 0 || (r = server_nexthops(&to, &all, e)) < 0)
+	if ((r = server_check(&all, e)) < 0 || (r = pacing_parse(&rate, all.rate, e)) < 0 ||
+	    (r = server_nexthops(&to, &all, e)) < 0)
 		return r;
+	pacing_stop(&s->host.pacing);
+	if ((r = pacing_start(&s->host.pacing, &rate, s->loop, e)) < 0) {
+		nexthops_free(to);
+		return r;
+	}
 	s->relay.to = to;
 	s->relay.most = all.max_relayed;
 	nexthops_free(s->nexthops);

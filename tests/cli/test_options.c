@@ -254,7 +254,7 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--overlay|f",
+		"--impact|10", "--impact=10", "--overlay|f",
 		"--relays|A,B", "--paths|2", "--detach",
 	};
 	char args[128];
