@@ -4,17 +4,18 @@
  *   launch [-n SOCKETS | -d] FILE PROGRAM [ARGUMENT...]
  *
  * Signals go on to the program, whose status it ends with. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 static pid_t child;
 
@@ -56,11 +57,11 @@ static void become(char **argv, int sockets, int bad)
 	char text[32];
 	int i, fd[8];
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not stay when we are killed */
 	for (i = 0; i < sockets; i++)
 		fd[i] = bad ? open("/dev/null", O_RDONLY) : listening();
-	for (i = 0; i < sockets; i++) { /* above those that are passed, then down */
+	for (i = 0; i < sockets; i++) /* above those that are passed, then down */
 		fd[i] = fcntl(fd[i], F_DUPFD, 20);
-	}
 	for (i = 0; i < sockets; i++)
 		dup2(fd[i], 3 + i);
 	for (i = 0; i < sockets; i++)
