@@ -36,6 +36,11 @@ PTCP_API const char *ptcp_version(void);
 /* Wherever a config_dir is asked for, NULL means $XDG_CONFIG_HOME/ptcp, else
  * ~/.config/ptcp. It holds identity.pem, known_hosts and authorized_clients. */
 
+/* That directory. PTCP_ECONFIG when neither says, or when it is longer than `cap`, for which PTCP_PATH_BYTES
+ * are always enough. */
+#define PTCP_PATH_BYTES 4096
+PTCP_API int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e);
+
 /* The fingerprint of this host's identity; the identity is made if there is none.
  * PTCP_ECONFIG for a key that others can read or that is damaged. */
 PTCP_API int ptcp_key_show(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
@@ -134,6 +139,11 @@ enum ptcp_cipher {
 /* "aes128gcm" ..; NULL for an unknown value. And back: 0, or -1. */
 PTCP_API const char *ptcp_cipher_name(enum ptcp_cipher c);
 PTCP_API int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
+
+/* How fast one core of this host encrypts with a cipher, or hashes as transfers do: bit/s, measured for so
+ * many seconds, more than 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
+PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
+PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
 
 /* An unknown host: return true to trust this fingerprint from now on (it is written to
  * known_hosts). Asked while no connection is open; may take its time. */
@@ -512,6 +522,12 @@ struct ptcp_server_opts {
 	 * listen and root are not used. */
 	bool one_time;
 	int in, out;
+	/* Further addresses, each as in `listen`; and sockets that listen already, which are duplicated. With
+	 * sockets and no address there is no default address. Together at most PTCP_LISTEN_MAX. */
+	const char *const *also_listen;
+	size_t n_also_listen;
+	const int *sockets;
+	size_t n_sockets;
 	/* Next hops that it connects its clients to when they ask: a name, an address or a range, then nothing
 	 * (port 7811), ":PORT" or ":*". See ptcp-serve(1). PTCP_EUSAGE for a malformed one. */
 	const char *const *relay_to;
@@ -527,6 +543,7 @@ struct ptcp_server_opts {
 	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
 	const char *rate;
 };
+#define PTCP_LISTEN_MAX 32
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 
 struct ptcp_server;
@@ -538,8 +555,39 @@ PTCP_API int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_
 PTCP_API const char *ptcp_server_address(const struct ptcp_server *s);
 PTCP_API unsigned ptcp_server_port(const struct ptcp_server *s);
 PTCP_API const char *ptcp_server_fingerprint(const struct ptcp_server *s);
+/* The same of the i-th place, counted from 0; false behind the last. The first is that of the above. */
+PTCP_API bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const char **address,
+    unsigned *port);
 /* Serves until ptcp_server_stop(); once per handle; 0 when stopped. */
 PTCP_API int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e);
+/* The same from a loop of the host's own, as ptcp_transfer_start() and those behind it. A step returns 1 to
+ * go on, else what ptcp_server_run() would have. */
+PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
+PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
+PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
+PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
+/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s, rate, relay_to, max_relayed and
+ * log_level are those of `o`, whose other fields are not looked at. What runs keeps what it has agreed. Names
+ * are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed, when one is malformed or out of
+ * range. */
+PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
+    struct ptcp_err *e);
+
+/* Since the server was made, unless it says "now". */
+struct ptcp_server_stats {
+	size_t size;
+	uint64_t connections;       /* taken, whoever they were */
+	uint64_t refused;           /* clients, connections and requests that are not allowed */
+	uint64_t sessions, sessions_failed; /* begun; ended otherwise than well */
+	uint64_t received_bytes, sent_bytes; /* data of files that went over connections */
+	uint64_t received_files, sent_files;
+	uint64_t failed_files;
+	uint64_t retransmits;       /* segments, of data connections; those of the present a call late */
+	unsigned sessions_now, streams_now;
+};
+PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
+/* Fills in what the caller's ptcp_server_stats_init() knew of. Before it serves or between steps. */
+PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
 /* Any thread and signal handlers; idempotent. Running sessions end at once, their
  * peers are told. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);

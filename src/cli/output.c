@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/text.h"
 
@@ -27,10 +28,19 @@ static void failed_file(const struct ptcp_event *ev)
 	free(shown);
 }
 
+static void say_state(const struct ptcp_event *ev)
+{
+	char line[256];
+
+	terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
+}
+
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
 
+	if ((ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS) && process_state_asked())
+		say_state(ev);
 	switch (ev->type) {
 	case PTCP_EVENT_START:
 		o->started = true;

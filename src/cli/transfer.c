@@ -235,6 +235,7 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
 	out->dry_run = a->dry_run;
+	process_catch_state();
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
 	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)

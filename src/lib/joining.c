@@ -324,6 +324,7 @@ static void on_gone(void *arg, struct stream *s)
 	} else {
 		p->n_ending--;
 	}
+	p->retransmits += stream_retransmits(s);
 	stream_free(s);
 	party_pump(p);
 }
@@ -432,4 +433,15 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 	if (party_in_use(p) != before)
 		p->o.ops->streams(p->o.arg, before, party_in_use(p), p->str != NULL ? p->wanted_why : "connected");
 	party_pump(p);
+}
+
+uint64_t party_retransmits(struct party *p)
+{
+	uint64_t n = p->retransmits;
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (p->stream[i] != NULL)
+			n += stream_retransmits(p->stream[i]);
+	return n;
 }

@@ -63,6 +63,11 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 	};
 }
 
+void ptcp_server_stats_init(struct ptcp_server_stats *st)
+{
+	*st = (struct ptcp_server_stats){ .size = sizeof *st };
+}
+
 void ptcp_result_init(struct ptcp_result *r)
 {
 	*r = (struct ptcp_result){ .size = sizeof *r };

@@ -107,6 +107,8 @@ struct party_progress {
 	enum ptcp_activity activity;
 };
 struct party_progress party_progress(const struct party *p);
+/* Segments that its data connections have sent again; of those that are up, as of the last call. */
+uint64_t party_retransmits(struct party *p);
 
 /* Of one path: file data it has carried, and its streams now. */
 struct party_path {

@@ -117,6 +117,7 @@ struct party {
 	struct mono began;          /* running since */
 	struct mono none_since;     /* no stream up since then */
 	struct ptcp_err join_why;   /* of the last that failed */
+	uint64_t retransmits;       /* of those that are gone */
 	/* one of: */
 	struct sending *snd;
 	struct receiving *rcv;

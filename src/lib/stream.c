@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/err.h"
+#include "net/tcpinfo.h"
 
 /* ---- On the control thread ---- */
 
@@ -137,11 +138,28 @@ void stream_try_gone(struct stream *s)
 	loop_post(s->o.host->control, &s->gone);
 }
 
+static void look(struct stream *s)
+{
+	struct tcpinfo i;
+
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0)
+		atomic_store(&s->retransmits, i.retransmits);
+}
+
+static void on_look(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, look);
+
+	look(s);
+	atomic_store(&s->looking, false);
+}
+
 static void on_stop(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, stop);
 
 	s->stopping = true;
+	look(s);
 	chan_free(s->chan);
 	s->chan = NULL;
 	timer_free(s->waiting);
@@ -174,6 +192,8 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->pacer = o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out;
 	s->last = &s->first;
 	atomic_init(&s->on_disk, 0);
+	atomic_init(&s->retransmits, 0);
+	atomic_init(&s->looking, false);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
 		s->jobs[i].next = s->free_jobs;
@@ -189,6 +209,15 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 unsigned stream_number(const struct stream *s)
 {
 	return s->o.number;
+}
+
+uint64_t stream_retransmits(struct stream *s)
+{
+	if (!s->stop_sent && !atomic_exchange(&s->looking, true)) {
+		s->look.run = on_look;
+		loop_post(s->loop, &s->look);
+	}
+	return atomic_load(&s->retransmits);
 }
 
 bool stream_on_disk(const struct stream *s)

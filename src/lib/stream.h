@@ -91,6 +91,9 @@ bool stream_flooded(const struct stream *s, struct mono *from, struct mono *unti
 /* In ops.lost of a receiving stream: bytes of blocks that came, and when it ended. */
 uint64_t stream_taken(const struct stream *s, struct mono *until);
 #define STREAM_FLOOD_BLOCK (256u << 10)
+/* Segments that its socket has sent again, as of the last call, which asks for a newer number, or of its
+ * end; 0 where the kernel does not tell. */
+uint64_t stream_retransmits(struct stream *s);
 /* Something of it waits for a disk. */
 bool stream_on_disk(const struct stream *s);
 /* Ends it; ops.gone follows and is the last callback, then stream_free(). */

@@ -34,9 +34,11 @@ struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's */
 	struct chan *chan;
-	struct msg start, stop, lost, gone;
+	struct msg start, stop, lost, gone, look;
 	struct ptcp_err why;             /* of lost */
 	atomic_uint on_disk;
+	atomic_ullong retransmits;
+	atomic_bool looking;             /* `look` is on its way */
 	/* control thread */
 	bool stop_sent;
 	struct stream_job *free_jobs;
