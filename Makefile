@@ -34,7 +34,7 @@ store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
 	splice nexthops
-lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
+lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining returning stale \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
 	client guest home served greet one_time relay server advice
@@ -70,7 +70,7 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_via tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent

@@ -133,6 +133,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->last = &s->first;
 	s->flood.left = o->flood_bytes;
 	atomic_init(&s->on_disk, 0);
+	atomic_init(&s->moved, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
 		s->jobs[i].next = s->free_jobs;
@@ -153,6 +154,11 @@ unsigned stream_number(const struct stream *s)
 bool stream_on_disk(const struct stream *s)
 {
 	return atomic_load(&s->on_disk) > 0;
+}
+
+uint64_t stream_moved(const struct stream *s)
+{
+	return atomic_load_explicit(&s->moved, memory_order_relaxed);
 }
 
 void stream_job_sent(struct msg *m)

@@ -89,6 +89,8 @@ bool stream_flooded(const struct stream *s, struct mono *from, struct mono *unti
 #define STREAM_FLOOD_BLOCK (256u << 10)
 /* Something of it waits for a disk. */
 bool stream_on_disk(const struct stream *s);
+/* A count that changes whenever its channel gives or takes bytes. */
+uint64_t stream_moved(const struct stream *s);
 /* Ends it; ops.gone follows and is the last callback, then stream_free(). */
 void stream_stop(struct stream *s);
 void stream_free(struct stream *s);

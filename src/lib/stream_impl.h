@@ -36,6 +36,7 @@ struct stream {
 	struct msg start, stop, lost, gone;
 	struct ptcp_err why;             /* of lost */
 	atomic_uint on_disk;
+	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
 	bool stop_sent;
 	struct stream_job *free_jobs;

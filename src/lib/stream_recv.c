@@ -278,7 +278,10 @@ static int end_block(struct stream *s, struct ptcp_err *e)
 /* Fills one part of the block; false: not all of it is here yet. */
 static bool gather(struct stream *s, uint8_t *to, size_t n)
 {
-	s->got += chan_read(s->chan, to + s->got, n - s->got);
+	size_t more = chan_read(s->chan, to + s->got, n - s->got);
+
+	s->got += more;
+	atomic_fetch_add_explicit(&s->moved, more, memory_order_relaxed);
 	if (s->got < n)
 		return false;
 	s->got = 0;

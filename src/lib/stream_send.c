@@ -129,9 +129,11 @@ static void pop(struct stream *s)
 static void pump(struct stream *s)
 {
 	struct stream_job *job;
+	size_t n;
 
 	while ((job = s->first) != NULL && job_read(s, job)) {
-		s->out_at += chan_write(s->chan, job->buf + s->out_at, job->fill - s->out_at);
+		s->out_at += n = chan_write(s->chan, job->buf + s->out_at, job->fill - s->out_at);
+		atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 		if (s->out_at < job->fill)
 			return; /* writable() goes on */
 		pop(s);

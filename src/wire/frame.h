@@ -29,6 +29,7 @@
 	X(PING, 5, 64)                                                         \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
+	X(SEEN, 10, 64)                                                        \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -87,7 +88,8 @@ struct span {
 /* What a side can do beyond version 1; in use when both list it. */
 enum wire_ability {
 	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
-	WIRE_ABLE_HARDLINK = 2     /* takes HARDLINK entries */
+	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
+	WIRE_ABLE_RETURN = 3       /* the control connection may be replaced */
 };
 
 /* First frame of both sides of a control connection. */
@@ -202,9 +204,10 @@ int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e);
 /* First frame of a data connection, from its TLS client. */
 struct wire_join {
 	uint8_t session[WIRE_SESSION_BYTES];
-	uint16_t stream;
+	uint16_t stream;      /* or WIRE_JOIN_CONTROL: this is the control connection from now on */
 	uint8_t mac[WIRE_MAC_BYTES];
 };
+#define WIRE_JOIN_CONTROL UINT16_MAX
 #define WIRE_JOIN_MAX_BYTES (8 + 50)
 size_t wire_join_encode(uint8_t *out, const struct wire_join *f);
 int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
@@ -213,6 +216,14 @@ int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
 #define WIRE_JOINED_MAX_BYTES 8
 size_t wire_joined_encode(uint8_t *out);
 int wire_joined_decode(struct span in, struct ptcp_err *e);
+
+/* So many bytes of control frames have come in since the session began. */
+struct wire_seen {
+	uint64_t bytes;
+};
+#define WIRE_SEEN_MAX_BYTES (8 + 8)
+size_t wire_seen_encode(uint8_t *out, const struct wire_seen *f);
+int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
 
 /* ---- Routes: on connections to a relay ---------------------------------------- */
 

@@ -403,6 +403,13 @@ void snd_excuse(struct snd *s, struct mono now)
 		s->flights.last_ack[i] = now;
 }
 
+bool snd_stream_carries(const struct snd *s, unsigned stream)
+{
+	return s->up[stream] && (!list_empty(&s->flights.stream[stream]) || s->flights.unread[stream] > 0);
+}
+
+struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
+
 /* When a stream counts as stalled; MONO_NEVER if it carries nothing. Before the session's
  * time-out, so that another one can still take over when all have stalled. */
 static struct mono stalls_at(const struct snd *s, unsigned stream)
@@ -410,7 +417,7 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	const struct list *l = &s->flights.stream[stream];
 	struct mono since = s->flights.handed[stream];
 
-	if (!s->up[stream] || (list_empty(l) && s->flights.unread[stream] == 0))
+	if (!snd_stream_carries(s, stream))
 		return MONO_NEVER;
 	if (!list_empty(l))
 		since = CONTAINER_OF(l->next, struct flight, in_stream)->since;
