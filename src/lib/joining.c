@@ -312,8 +312,8 @@ void joining_stop(struct party *p)
 
 /* ---- Streams come and go ---- */
 
-/* Under TLS nobody but the peer itself can have broken the protocol, and joining again would only
- * repeat it; in clear it may have been the path. */
+/* A frame that TLS has let through is the peer's own: joining again would only repeat it. In clear it may have been
+ * the path, as with records that TLS does not let through. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
 	struct party *p = arg;

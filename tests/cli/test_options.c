@@ -251,11 +251,11 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--overlay|f",
+		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--overlay|f",
 		"--relays|A,B", "--paths|2", "--detach",
 	};
 	static const char *const serve_later[] = {
-		"--relay-to|h", "--relay-to=10.0.0.0/8", "--config|f", "--metrics=f",
+		"--config|f", "--metrics=f",
 	};
 	char args[128];
 	struct transfer_args a;
@@ -287,6 +287,15 @@ static void serve(void **state)
 	assert_null(a.root);
 	assert_false(a.one_time);
 	assert_int_equal(a.ciphers, 7); /* all but none */
+	assert_int_equal(a.n_relay_to, 0);
+	assert_int_equal(a.max_relayed, 512);
+	assert_int_equal(parse_serve(&a, "--relay-to|h:*|--relay-to=10.0.0.0/8|--max-relayed|9", &e), 0);
+	assert_int_equal(a.n_relay_to, 2);
+	assert_string_equal(a.relay_to[0], "h:*");
+	assert_string_equal(a.relay_to[1], "10.0.0.0/8");
+	assert_int_equal(a.max_relayed, 9);
+	free(a.relay_to);
+	assert_int_equal(parse_serve(&a, "--max-relayed|0", &e), PTCP_EUSAGE);
 	assert_int_equal(parse_serve(&a, "--one-time", &e), 0);
 	assert_true(a.one_time);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);

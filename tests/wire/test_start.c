@@ -467,6 +467,19 @@ static void joined_golden(void **state)
 	CHECK(cases, check_payloads);
 }
 
+static void seen_golden(void **state)
+{
+	const struct wire_seen w = { 0x0102030405060708 };
+	struct wire_seen d;
+	uint8_t f[WIRE_SEEN_MAX_BYTES];
+	struct span in = check_golden("seen", f, wire_seen_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_seen_decode(&d, in, NULL), 0);
+	assert_int_equal(d.bytes, w.bytes);
+	drop(in);
+}
+
 static void route_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -543,6 +556,7 @@ int main(void)
 		cmocka_unit_test(ping_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
+		cmocka_unit_test(seen_golden),
 		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};

@@ -155,7 +155,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
 	on_totals, on_same };
-static const struct session_ops ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops,
+static const struct session_ops ops = { on_open, on_running, on_note, NULL, on_busy, on_ended, &snd_ops,
 	&rcv_ops };
 
 /* ---- From its beginning to RUNNING ---- */
