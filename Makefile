@@ -283,6 +283,11 @@ bench bench-quick: all $(bench_HELPERS)
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
 
+# make bench-relay tells what a relay costs, beside a proxy that decrypts.
+.PHONY: bench-relay
+bench-relay: all
+	$(Q)BUILD='$(BUILD)' tests/bench/relay
+
 # make plan-bench measures planning beside the plain formulation.
 .PHONY: plan-bench
 plan-bench: setup
