@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* A process without a transfer has 12 beside its worker loops; every thread of the store's may have two directories and a file
- * open for a moment. */
+/* A process without a transfer has 12 beside its worker loops; every thread of the store's may have two
+ * directories and a file open for a moment. */
 #define SPARE 24u
 
 /* Of files, whatever the limit: more only waits to be completed. */
@@ -54,6 +54,13 @@ unsigned fds_connections(void)
 	unsigned most = limit() / 4;
 
 	return most > 0 ? most : 1;
+}
+
+unsigned fds_strangers(unsigned most)
+{
+	unsigned few = limit() / 8;
+
+	return few < most ? few : most;
 }
 
 unsigned fds_directories(unsigned most)
