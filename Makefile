@@ -291,7 +291,7 @@ bench bench-quick: all $(bench_HELPERS)
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
 
-# make bench-relay tells what a relay costs, beside a proxy that decrypts.
+# make bench-relay tells what a relay costs.
 .PHONY: bench-relay
 bench-relay: all
 	$(Q)BUILD='$(BUILD)' tests/bench/relay
