@@ -77,7 +77,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 }
 
 static const struct session_ops session_ops = {
-	.open = on_open, .running = on_running, .note = on_note, .seen = returning_seen, .busy = busy,
+	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
 	.ended = on_ended,
 	.snd = &sending_snd_ops, .rcv = &receiving_rcv_ops
 };

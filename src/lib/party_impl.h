@@ -90,7 +90,7 @@ struct returning {
 	uint64_t kept_from;         /* bytes sent before those */
 	uint64_t heard, told;       /* bytes that came in; as the peer was last told */
 	struct chan *chan;          /* the next connection, while the peer has not said where to go on */
-	uint8_t seen[WIRE_SEEN_MAX_BYTES];
+	uint8_t frame[WIRE_HEARD_MAX_BYTES];
 	size_t got;
 	struct mono since;          /* the present connection, or the next, is there */
 	unsigned path;              /* which the starter tries next */
@@ -169,7 +169,7 @@ size_t returning_write(struct party *p, const uint8_t *bytes, size_t n);
 /* Bytes that came in on it. */
 void returning_heard(struct party *p, size_t n);
 /* As session_ops has it. */
-int returning_seen(void *arg, uint64_t bytes, struct ptcp_err *e);
+int returning_told(void *arg, uint64_t bytes, struct ptcp_err *e);
 /* It has died, or it is given up: the next one takes another path. */
 void returning_lost(struct party *p, const char *why);
 /* A joined connection that is to be it; taken. */

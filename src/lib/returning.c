@@ -50,22 +50,22 @@ size_t returning_write(struct party *p, const uint8_t *bytes, size_t n)
 void returning_heard(struct party *p, size_t n)
 {
 	struct returning *r = &p->returning;
-	struct wire_seen f = { r->heard + n };
+	struct wire_heard f = { r->heard + n };
 
 	r->heard = f.bytes;
 	if (!session_returns(p->session) || !p->running || r->heard - r->told < TELL_BYTES)
 		return;
 	r->told = r->heard;
-	OUTBOX_PUT(session_outbox(p->session), seen, SEEN, &f);
+	OUTBOX_PUT(session_outbox(p->session), heard, HEARD, &f);
 }
 
-int returning_seen(void *arg, uint64_t bytes, struct ptcp_err *e)
+int returning_told(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
 	struct party *p = arg;
 	struct returning *r = &p->returning;
 
 	if (bytes < r->kept_from || bytes - r->kept_from > buf_len(&r->kept) - r->again)
-		return err_set(e, PTCP_EPROTO, "the peer has seen what was not sent");
+		return err_set(e, PTCP_EPROTO, "the peer has heard what was not sent");
 	buf_consume(&r->kept, (size_t)(bytes - r->kept_from));
 	r->kept_from = bytes;
 	return 0;
@@ -84,7 +84,7 @@ static void on_opened(void *arg)
 	(void)arg;
 }
 
-static void go_on(struct party *p, const struct wire_seen *f)
+static void go_on(struct party *p, const struct wire_heard *f)
 {
 	struct returning *r = &p->returning;
 	struct chan *c = r->chan;
@@ -93,7 +93,7 @@ static void go_on(struct party *p, const struct wire_seen *f)
 	r->chan = NULL;
 	r->again = 0;
 	chan_depart(c);
-	if (returning_seen(p, f->bytes, &why) < 0 ||
+	if (returning_told(p, f->bytes, &why) < 0 ||
 	    chan_arrive(c, p->o.host->control, &party_control_ops, p, &why) < 0) {
 		chan_free(c);
 		party_fail(p, &why);
@@ -112,15 +112,15 @@ static void on_readable(void *arg)
 	struct party *p = arg;
 	struct returning *r = &p->returning;
 	struct wire_header h;
-	struct wire_seen f;
+	struct wire_heard f;
 	struct ptcp_err why;
 
-	r->got += chan_read(r->chan, r->seen + r->got, sizeof r->seen - r->got);
-	if (r->got < sizeof r->seen)
+	r->got += chan_read(r->chan, r->frame + r->got, sizeof r->frame - r->got);
+	if (r->got < sizeof r->frame)
 		return;
-	if (wire_header_decode(&h, r->seen, &why) < 0 || h.type != WIRE_SEEN ||
-	    h.length != sizeof r->seen - WIRE_HEADER_BYTES ||
-	    wire_seen_decode(&f, (struct span){ r->seen + WIRE_HEADER_BYTES, h.length }, &why) < 0) {
+	if (wire_header_decode(&h, r->frame, &why) < 0 || h.type != WIRE_HEARD ||
+	    h.length != sizeof r->frame - WIRE_HEADER_BYTES ||
+	    wire_heard_decode(&f, (struct span){ r->frame + WIRE_HEADER_BYTES, h.length }, &why) < 0) {
 		drop(p);
 		party_pump(p);
 		return;
@@ -137,13 +137,13 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	party_pump(p);
 }
 
-static const struct chan_ops seen_ops = { on_opened, on_readable, on_opened, on_closed };
+static const struct chan_ops heard_ops = { on_opened, on_readable, on_opened, on_closed };
 
 void returning_take(struct party *p, struct chan *c)
 {
 	struct returning *r = &p->returning;
-	struct wire_seen f = { r->heard };
-	uint8_t frame[WIRE_SEEN_MAX_BYTES];
+	struct wire_heard f = { r->heard };
+	uint8_t frame[WIRE_HEARD_MAX_BYTES];
 	struct ptcp_err why;
 
 	if (!returning_may(p)) {
@@ -154,7 +154,7 @@ void returning_take(struct party *p, struct chan *c)
 	chan_free(p->control); /* the peer has left it */
 	p->control = NULL;
 	chan_depart(c);
-	if (chan_arrive(c, p->o.host->control, &seen_ops, p, &why) < 0) {
+	if (chan_arrive(c, p->o.host->control, &heard_ops, p, &why) < 0) {
 		chan_free(c);
 		return;
 	}
@@ -162,7 +162,7 @@ void returning_take(struct party *p, struct chan *c)
 	r->got = 0;
 	r->since = mono_now();
 	r->told = r->heard;
-	chan_write(c, frame, wire_seen_encode(frame, &f));
+	chan_write(c, frame, wire_heard_encode(frame, &f));
 	chan_flush(c);
 	party_pump(p);
 }

@@ -29,7 +29,7 @@
 	X(PING, 5, 64)                                                         \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
-	X(SEEN, 10, 64)                                                        \
+	X(HEARD, 10, 64)                                                        \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -89,7 +89,7 @@ struct span {
 enum wire_ability {
 	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
 	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
-	WIRE_ABLE_RETURN = 3       /* the control connection may be replaced */
+	WIRE_ABLE_RETURN = 4       /* the control connection may be replaced */
 };
 
 /* First frame of both sides of a control connection. */
@@ -218,12 +218,12 @@ size_t wire_joined_encode(uint8_t *out);
 int wire_joined_decode(struct span in, struct ptcp_err *e);
 
 /* So many bytes of control frames have come in since the session began. */
-struct wire_seen {
+struct wire_heard {
 	uint64_t bytes;
 };
-#define WIRE_SEEN_MAX_BYTES (8 + 8)
-size_t wire_seen_encode(uint8_t *out, const struct wire_seen *f);
-int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
+#define WIRE_HEARD_MAX_BYTES (8 + 8)
+size_t wire_heard_encode(uint8_t *out, const struct wire_heard *f);
+int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e);
 
 /* ---- Routes: on connections to a relay ---------------------------------------- */
 

@@ -365,14 +365,14 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 	return 0;
 }
 
-static int on_seen(struct session *s, struct span in, struct ptcp_err *e)
+static int on_heard(struct session *s, struct span in, struct ptcp_err *e)
 {
-	struct wire_seen f;
+	struct wire_heard f;
 	int r;
 
 	if (s->state == HELLO || !s->returns)
-		return unexpected(s, WIRE_SEEN, e);
-	return (r = wire_seen_decode(&f, in, e)) < 0 ? r : s->o.ops->seen(s->o.arg, f.bytes, e);
+		return unexpected(s, WIRE_HEARD, e);
+	return (r = wire_heard_decode(&f, in, e)) < 0 ? r : s->o.ops->heard(s->o.arg, f.bytes, e);
 }
 
 static int on_note(struct session *s, struct span in, struct ptcp_err *e)
@@ -432,8 +432,8 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 		return on_error(s, in, e);
 	if (type == WIRE_PING)
 		return on_ping(s, in, now, e);
-	if (type == WIRE_SEEN)
-		return on_seen(s, in, e);
+	if (type == WIRE_HEARD)
+		return on_heard(s, in, e);
 	session_progress(s, now);
 	switch (s->state) {
 	case HELLO:

@@ -30,7 +30,7 @@ struct session_ops {
 	/* Something the sender could not offer, or a warning of either. */
 	void (*note)(void *arg, const struct wire_note *n);
 	/* The peer has so many bytes of what the outbox gave; nothing it could not have. */
-	int (*seen)(void *arg, uint64_t bytes, struct ptcp_err *e);
+	int (*heard)(void *arg, uint64_t bytes, struct ptcp_err *e);
 	/* What our own disk keeps us with right now. */
 	enum wire_busy (*busy)(void *arg);
 	/* Once. `why` NULL: all is done (files may have failed, see session_failed()). */

@@ -72,7 +72,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(ERROR, error, wire_error)
 	LINE(PING, ping, wire_ping)
 	LINE(JOIN, join, wire_join)
-	LINE(SEEN, seen, wire_seen)
+	LINE(HEARD, heard, wire_heard)
 	LINE(ROUTE, route, wire_route)
 	LINE(ENTRY, entry, wire_entry)
 	LINE(ANSWER, answer, wire_answer)

@@ -467,15 +467,15 @@ static void joined_golden(void **state)
 	CHECK(cases, check_payloads);
 }
 
-static void seen_golden(void **state)
+static void heard_golden(void **state)
 {
-	const struct wire_seen w = { 0x0102030405060708 };
-	struct wire_seen d;
-	uint8_t f[WIRE_SEEN_MAX_BYTES];
-	struct span in = check_golden("seen", f, wire_seen_encode(f, &w));
+	const struct wire_heard w = { 0x0102030405060708 };
+	struct wire_heard d;
+	uint8_t f[WIRE_HEARD_MAX_BYTES];
+	struct span in = check_golden("heard", f, wire_heard_encode(f, &w));
 
 	(void)state;
-	assert_int_equal(wire_seen_decode(&d, in, NULL), 0);
+	assert_int_equal(wire_heard_decode(&d, in, NULL), 0);
 	assert_int_equal(d.bytes, w.bytes);
 	drop(in);
 }
@@ -556,7 +556,7 @@ int main(void)
 		cmocka_unit_test(ping_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
-		cmocka_unit_test(seen_golden),
+		cmocka_unit_test(heard_golden),
 		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};
