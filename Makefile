@@ -39,8 +39,8 @@ store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink
 net_SRC   := loop identity trust tls sign chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
 	splice nexthops door speed
 lib_SRC   := opts target keys pacing host lobby intake stream stream_send stream_flood stream_recv mux party joining \
-	sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering advising \
-	measuring timing ssh_args far far_ways way paths client_new client_trust client_connect client_work \
+	returning stale sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering \
+	advising measuring timing ssh_args far far_ways way paths client_new client_trust client_connect client_work \
 	client_path client_probe client_third client_status history client guest home grants asked served errand caller \
 	greet one_time relay needs listening server server_stats speed advice
 conf_SRC  := yaml fields settings overlay overlay_links edit save
@@ -80,8 +80,8 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_third tests/e2e/test_service tests/e2e/test_doctor tests/e2e/test_package \
-	tests/e2e/test_documents tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
+	tests/e2e/test_ssh tests/e2e/test_via tests/e2e/test_third tests/e2e/test_service tests/e2e/test_doctor \
+	tests/e2e/test_package tests/e2e/test_documents tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
 	tests/e2e/test_links tests/e2e/test_advise tests/e2e/test_auto tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
@@ -331,6 +331,11 @@ bench bench-quick: all $(bench_HELPERS)
 
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
+
+# make bench-relay tells what a relay costs.
+.PHONY: bench-relay
+bench-relay: all
+	$(Q)BUILD='$(BUILD)' tests/bench/relay
 
 # make plan-bench measures planning beside the plain formulation.
 .PHONY: plan-bench

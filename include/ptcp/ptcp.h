@@ -94,6 +94,14 @@ enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
+/* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias. */
+struct ptcp_path {
+	const char *via;              /* as it was given there; "" for the direct one */
+	uint64_t bytes;               /* file data that it has carried in this run */
+	double rate_bps;              /* over the last seconds */
+	unsigned streams;             /* in use now */
+};
+
 struct ptcp_event {
 	enum ptcp_event_type type;
 	/* START */
@@ -120,6 +128,8 @@ struct ptcp_event {
 	enum ptcp_activity activity;
 	uint64_t resumed_bytes;       /* of `bytes`, what was there already and verified */
 	const struct ptcp_status *left; /* STATUS */
+	const struct ptcp_path *paths; /* at least one; at START all is 0 */
+	size_t n_paths;
 };
 
 /* Called on the thread that runs the transfer; everything in ev is valid only during

@@ -35,12 +35,27 @@ static void say_state(const struct ptcp_event *ev)
 	terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
 }
 
+const char *output_via(const struct output *o, size_t i)
+{
+	return o->vias == NULL || strcmp(o->vias[i], "direct") == 0 ? NULL : o->vias[i];
+}
+
+static void keep_paths(struct output *o, const struct ptcp_event *ev)
+{
+	o->n_paths = ev->n_paths < PTCP_PATHS_MAX ? ev->n_paths : PTCP_PATHS_MAX;
+	if (o->n_paths > 0)
+		memcpy(o->paths, ev->paths, o->n_paths * sizeof *o->paths);
+}
+
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
 
-	if ((ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS) && process_state_asked())
-		say_state(ev);
+	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS) {
+		keep_paths(o, ev);
+		if (process_state_asked())
+			say_state(ev);
+	}
 	switch (ev->type) {
 	case PTCP_EVENT_START:
 		o->started = true;

@@ -236,6 +236,7 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	out->cipher = ptcp_cipher_name(a->cipher);
 	out->dry_run = a->dry_run;
 	process_catch_state();
+	out->vias = a->n_vias > 0 ? a->vias : NULL;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
 	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)
@@ -264,6 +265,7 @@ int transfer_command(const struct command *c, int argc, char **argv, transfer_ne
 	output_init(&out, c->name, json, a.connect.talk.quiet);
 	if (r == 0)
 		r = run(&a, &out, make, &result, &e);
+	r = r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);
 	transfer_args_fini(&a);
-	return r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);
+	return r;
 }

@@ -53,6 +53,8 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 
 	t->over = t->unknown = false;
 	t->n_met = t->n_tried = 0;
+	memset(t->figures, 0, sizeof t->figures);
+	memset(t->sample, 0, sizeof t->sample);
 	t->result = 0;
 	t->started = mono_now();
 	t->host.log = (struct log){ NULL, t->o.arg, (enum log_level)t->o.log_level };

@@ -68,7 +68,7 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	char address[SOCK_HOST_BYTES] = "";
 	struct party_opts o = {
 		.host = &t->host, .control = t->chan, .connects = way == FAR_DIRECT,
-		.one_channel = way == FAR_PIPE, .address = address, .paths = &t->ways,
+		.one_channel = way == FAR_PIPE, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.fixed_streams = (uint16_t)(few < streams ? few : streams),

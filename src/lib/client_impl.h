@@ -66,7 +66,8 @@ struct ptcp_transfer {
 	bool unknown;                   /* a host is not known: ask, then connect again */
 	char asked_name[SOCK_HOST_BYTES + 10], asked_fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint64_t warnings;
-	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
+	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
+	struct ptcp_path figures[PTCP_PATHS_MAX];
 	unsigned n_samples;
 	struct party_progress last;
 	struct history_key key;         /* of the way there; congestion "": not known yet */

@@ -47,6 +47,7 @@ struct party_opts {
 	const char *address;          /* where to, as reached; copied */
 	unsigned port;
 	const struct paths *paths;    /* several, or one with relays; outlives the party. NULL: to `address` */
+	unsigned path;                /* of these, the control connection's */
 	struct sock_opts sock;        /* copied; congestion outlives the party */
 	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */
 	uint16_t max_streams;
@@ -96,7 +97,7 @@ enum ptcp_cipher party_cipher(const struct party *p); /* once running */
 bool party_takes_stream(const struct party *p, unsigned number);
 /* Whether who has sent this JOIN on this connection belongs to the party (NULL: to none). */
 bool party_knows(const struct party *p, struct chan *c, const struct wire_join *j);
-/* A joined channel (raw where the cipher is none); taken. */
+/* A joined channel (raw where the cipher is none), of a stream or WIRE_JOIN_CONTROL; taken. */
 void party_add_stream(struct party *p, unsigned number, struct chan *c);
 
 struct party_progress {

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "core/units.h"
 #include "lib/mux.h"
 #include "lib/party.h"
 #include "lib/links.h"
@@ -15,6 +16,8 @@
 #include "store/xattr.h"
 
 #define WALK_BATCH 256
+#define JOINER_CONTROL PTCP_STREAMS_MAX /* who joins as the next control connection */
+#define JOINERS (PTCP_STREAMS_MAX + 1)
 
 struct joiner;
 struct item;
@@ -85,6 +88,26 @@ struct probing {
 	char congestion[TCPINFO_CC_BYTES];
 };
 
+/* The control connection may die and be replaced by another: what the peer may not have got is kept. */
+struct returning {
+	struct buf kept;            /* sent, and not known to have arrived */
+	size_t again;               /* of these the last, still to be sent on the present connection */
+	uint64_t kept_from;         /* bytes sent before those */
+	uint64_t heard, told;       /* bytes that came in; as the peer was last told */
+	struct chan *chan;          /* the next connection, while the peer has not said where to go on */
+	uint8_t frame[WIRE_HEARD_MAX_BYTES];
+	size_t got;
+	struct mono since;          /* the present connection, or the next, is there */
+	unsigned path;              /* which the starter tries next */
+	bool vain;                  /* nobody is there to return to */
+};
+
+/* When a stream was last seen to bring something. */
+struct life {
+	uint64_t moved;
+	struct mono at;
+};
+
 struct party {
 	struct party_opts o;
 	char address[SOCK_HOST_BYTES];
@@ -110,9 +133,12 @@ struct party {
 	bool tapped;                /* wanted: */
 	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
 				       from this thread; -1: none */
-	struct joiner *joiner[PTCP_STREAMS_MAX];
-	struct mono retry_at[PTCP_STREAMS_MAX];
-	unsigned retries[PTCP_STREAMS_MAX];
+	struct joiner *joiner[JOINERS];
+	struct mono retry_at[JOINERS];
+	unsigned retries[JOINERS];
+	struct returning returning;
+	struct life life[PTCP_STREAMS_MAX];
+	struct mono looked;         /* at the streams' lives */
 	uint64_t carried[PTCP_STREAMS_MAX]; /* bytes of file data */
 	struct mono began;          /* running since */
 	struct mono none_since;     /* no stream up since then */
@@ -126,6 +152,11 @@ struct party {
 	struct steering *str;       /* the starter's */
 	struct seeing *see;         /* an acceptor's that sends */
 };
+
+/* With several paths: a control connection that has brought nothing for so long is left. */
+#define PARTY_QUIET_NS (3 * NS_PER_S)
+
+extern const struct chan_ops party_control_ops;
 
 /* Moves everything that can move; after any event. Ends the party when all is over. */
 void party_pump(struct party *p);
@@ -158,6 +189,36 @@ void steering_seen(struct party *p, const struct wire_seen *f);
 void seeing_free(struct party *p);
 void seeing_pump(struct party *p, struct mono now);
 struct mono seeing_deadline(const struct party *p);
+
+/* Makes a connection that is to be the control connection, if none is being made. */
+void joining_control(struct party *p, struct mono now);
+void joining_stop_control(struct party *p);
+
+/* ---- returning.c: the control connection's successors ---- */
+
+/* A control connection that is lost may be replaced: nothing is over yet. */
+bool returning_may(const struct party *p);
+/* Writes to the control connection what has to be sent again, then of these bytes; how many of these it took. */
+size_t returning_write(struct party *p, const uint8_t *bytes, size_t n);
+/* Bytes that came in on it. */
+void returning_heard(struct party *p, size_t n);
+/* As session_ops has it. */
+int returning_told(void *arg, uint64_t bytes, struct ptcp_err *e);
+/* It has died, or it is given up: the next one takes another path. */
+void returning_lost(struct party *p, const char *why);
+/* A joined connection that is to be it; taken. */
+void returning_take(struct party *p, struct chan *c);
+/* There could be none, by this path. */
+void returning_failed(struct party *p, const struct ptcp_err *why, bool refused);
+void returning_pump(struct party *p, struct mono now);
+struct mono returning_deadline(const struct party *p);
+void returning_fini(struct party *p);
+
+/* ---- stale.c: paths that bring nothing, while others do ---- */
+
+/* The starter's, with several paths: gives up the streams of a path that has died without a sign. */
+void stale_pump(struct party *p, struct mono now);
+struct mono stale_deadline(const struct party *p);
 
 /* ---- sending.c ---- */
 

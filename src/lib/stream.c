@@ -122,9 +122,10 @@ size_t stream_leave(struct stream *s, size_t want)
 	return want < s->leave ? want : s->leave;
 }
 
-void stream_moved(struct stream *s, size_t n)
+void stream_took(struct stream *s, size_t n)
 {
 	s->leave -= n < s->leave ? n : s->leave;
+	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 }
 
 /* ---- Its end ---- */
@@ -194,6 +195,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->looking, false);
+	atomic_init(&s->moved, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
 		s->jobs[i].next = s->free_jobs;
@@ -223,6 +225,11 @@ uint64_t stream_retransmits(struct stream *s)
 bool stream_on_disk(const struct stream *s)
 {
 	return atomic_load(&s->on_disk) > 0;
+}
+
+uint64_t stream_moved(const struct stream *s)
+{
+	return atomic_load_explicit(&s->moved, memory_order_relaxed);
 }
 
 void stream_job_sent(struct msg *m)

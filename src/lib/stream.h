@@ -96,6 +96,8 @@ uint64_t stream_taken(const struct stream *s, struct mono *until);
 uint64_t stream_retransmits(struct stream *s);
 /* Something of it waits for a disk. */
 bool stream_on_disk(const struct stream *s);
+/* A count that changes whenever its channel gives or takes bytes. */
+uint64_t stream_moved(const struct stream *s);
 /* Ends it; ops.gone follows and is the last callback, then stream_free(). */
 void stream_stop(struct stream *s);
 void stream_free(struct stream *s);

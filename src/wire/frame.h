@@ -31,6 +31,7 @@
 	X(SEEN, 7, 128)                                                        \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
+	X(HEARD, 10, 64)                                                        \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -97,7 +98,8 @@ struct span {
 enum wire_ability {
 	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
 	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
-	WIRE_ABLE_STEERED = 3      /* streams in use are as many as the starter says, at any time */
+	WIRE_ABLE_STEERED = 3,     /* streams in use are as many as the starter says, at any time */
+	WIRE_ABLE_RETURN = 4       /* the control connection may be replaced */
 };
 
 /* First frame of both sides of a control connection. */
@@ -239,9 +241,10 @@ int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
 /* First frame of a data connection, from its TLS client. */
 struct wire_join {
 	uint8_t session[WIRE_SESSION_BYTES];
-	uint16_t stream;
+	uint16_t stream;      /* or WIRE_JOIN_CONTROL: this is the control connection from now on */
 	uint8_t mac[WIRE_MAC_BYTES];
 };
+#define WIRE_JOIN_CONTROL UINT16_MAX
 #define WIRE_JOIN_MAX_BYTES (8 + 50)
 size_t wire_join_encode(uint8_t *out, const struct wire_join *f);
 int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
@@ -250,6 +253,14 @@ int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
 #define WIRE_JOINED_MAX_BYTES 8
 size_t wire_joined_encode(uint8_t *out);
 int wire_joined_decode(struct span in, struct ptcp_err *e);
+
+/* So many bytes of control frames have come in since the session began. */
+struct wire_heard {
+	uint64_t bytes;
+};
+#define WIRE_HEARD_MAX_BYTES (8 + 8)
+size_t wire_heard_encode(uint8_t *out, const struct wire_heard *f);
+int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e);
 
 /* ---- Routes: on connections to a relay ---------------------------------------- */
 

@@ -351,6 +351,23 @@ int wire_joined_decode(struct span in, struct ptcp_err *e)
 	return frame_done(&r, true, WIRE_JOINED, e);
 }
 
+size_t wire_heard_encode(uint8_t *out, const struct wire_heard *f)
+{
+	return frame_finish(out, write_u64(out + WIRE_HEADER_BYTES, f->bytes), WIRE_HEARD);
+}
+
+int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_heard d = { read_u64(&r) };
+	int err;
+
+	if ((err = frame_done(&r, true, WIRE_HEARD, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_route_encode(uint8_t *out, const struct wire_route *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;

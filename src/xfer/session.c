@@ -34,6 +34,7 @@ struct session {
 	uint64_t peer_timeout_ns, ticks;
 	uint32_t peer_entries;
 	bool peer_links;                 /* it takes HARDLINK entries */
+	bool returns;                    /* offered, and not declined */
 	uint64_t noted_failures;
 	enum wire_busy told_busy, peer_busy;
 	struct wire_end end;             /* the sender's, at the receiver */
@@ -54,7 +55,7 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 	struct session *s = calloc(1, sizeof *s);
 	struct wire_hello h = {
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
-		.timeout_ms = (uint32_t)(o->timeout_ns / NS_PER_MS),
+		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
 		.n_abilities = 2, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
@@ -65,7 +66,10 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		return err_nomem(e);
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
+	if (o->returns)
+		h.abilities[h.n_abilities++] = WIRE_ABLE_RETURN;
 	s->o = *o;
+	s->returns = o->returns;
 	s->last_ping = s->last_heard = now;
 	session_progress(s, now);
 	s->peer_timeout_ns = o->timeout_ns;
@@ -108,6 +112,8 @@ struct outbox *session_outbox(struct session *s) { return &s->out; }
 struct snd *session_snd(struct session *s) { return s->snd; }
 struct rcv *session_rcv(struct session *s) { return s->rcv; }
 bool session_takes_links(const struct session *s) { return s->peer_links; }
+bool session_returns(const struct session *s) { return s->returns; }
+struct mono session_heard(const struct session *s) { return s->last_heard; }
 const struct wire_open *session_open(const struct session *s) { return &s->open; }
 
 bool session_over(const struct session *s)
@@ -295,6 +301,7 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
 	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
+	s->returns = s->returns && is_able(&h, WIRE_ABLE_RETURN);
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;
@@ -396,6 +403,16 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 	return 0;
 }
 
+static int on_heard(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_heard f;
+	int r;
+
+	if (s->state == HELLO || !s->returns)
+		return unexpected(s, WIRE_HEARD, e);
+	return (r = wire_heard_decode(&f, in, e)) < 0 ? r : s->o.ops->heard(s->o.arg, f.bytes, e);
+}
+
 static int on_note(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_note n;
@@ -479,6 +496,8 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 		return on_error(s, in, e);
 	if (type == WIRE_PING)
 		return on_ping(s, in, now, e);
+	if (type == WIRE_HEARD)
+		return on_heard(s, in, e);
 	session_progress(s, now);
 	switch (s->state) {
 	case HELLO:

@@ -277,6 +277,7 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 	o->size = sizeof *o;
 	o->ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 	    1u << PTCP_CIPHER_CHACHA20;
+	o->max_relayed = 512;
 }
 
 int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o,

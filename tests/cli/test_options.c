@@ -282,6 +282,15 @@ static void serve(void **state)
 	assert_null(a.file);
 	assert_false(a.one_time);
 	assert_int_equal(a.ciphers, 0);
+	assert_int_equal(a.n_relay_to, 0);
+	assert_int_equal(a.max_relayed, 512);
+	assert_int_equal(parse_serve(&a, "--relay-to|h:*|--relay-to=10.0.0.0/8|--max-relayed|9", &e), 0);
+	assert_int_equal(a.n_relay_to, 2);
+	assert_string_equal(a.relay_to[0], "h:*");
+	assert_string_equal(a.relay_to[1], "10.0.0.0/8");
+	assert_int_equal(a.max_relayed, 9);
+	free(a.relay_to);
+	assert_int_equal(parse_serve(&a, "--max-relayed|0", &e), PTCP_EUSAGE);
 	assert_int_equal(parse_serve(&a, "--one-time", &e), 0);
 	assert_true(a.one_time);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);

@@ -75,6 +75,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(USE, use, wire_use)
 	LINE(SEEN, seen, wire_seen)
 	LINE(JOIN, join, wire_join)
+	LINE(HEARD, heard, wire_heard)
 	LINE(ROUTE, route, wire_route)
 	LINE(ENTRY, entry, wire_entry)
 	LINE(ANSWER, answer, wire_answer)

@@ -52,6 +52,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    " c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedf" },
 	{ "joined", WIRE_JOINED,
 	    "0901 0000 00000000" },
+	{ "heard", WIRE_HEARD,
+	    "0a01 0000 00000008 0102030405060708" },
 	{ "route", WIRE_ROUTE,
 	    "3001 0000 0000000e 1e83 0b 722e6578616d706c652d31" },
 	{ "routed", WIRE_ROUTED,

@@ -532,6 +532,19 @@ static void joined_golden(void **state)
 	CHECK(cases, check_payloads);
 }
 
+static void heard_golden(void **state)
+{
+	const struct wire_heard w = { 0x0102030405060708 };
+	struct wire_heard d;
+	uint8_t f[WIRE_HEARD_MAX_BYTES];
+	struct span in = check_golden("heard", f, wire_heard_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_heard_decode(&d, in, NULL), 0);
+	assert_int_equal(d.bytes, w.bytes);
+	drop(in);
+}
+
 static void route_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -611,6 +624,7 @@ int main(void)
 		cmocka_unit_test(seen_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
+		cmocka_unit_test(heard_golden),
 		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};

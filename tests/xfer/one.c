@@ -165,8 +165,8 @@ static void on_seen(void *arg, const struct wire_seen *f)
 	((struct one *)arg)->seen_us += f->elapsed_us;
 }
 
-static const struct session_ops ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops,
-	&rcv_ops, on_use, on_seen };
+static const struct session_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy,
+	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen };
 
 /* ---- From its beginning to RUNNING ---- */
 
