@@ -272,7 +272,7 @@ static bool contended(struct party *p, struct item *t)
 void receiving_warn(struct party *p, const struct item *t, const char *text)
 {
 	struct ptcp_err why;
-	char path[PATH_BYTES];
+	char path[DIR_PATH_RAW_BYTES];
 
 	dir_path_raw(t->dir, t->name, path, sizeof path);
 	err_set(&why, PTCP_EIO, "%s", text);

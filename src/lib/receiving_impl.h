@@ -6,7 +6,6 @@
 #include "lib/party_impl.h"
 #include "store/sink.h"
 
-#define PATH_BYTES 4200
 #define WORK_BATCH 1000
 
 /* Up to WORK_LOOK_SAME it prepares an entry, from WORK_COMMIT to WORK_FINISH_DIR it completes one. */
