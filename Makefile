@@ -49,7 +49,7 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	client client_new client_trust client_connect client_path client_work \
 	client_probe client_third client_status \
 	server server_stats listening lobby guest greet served needs grants relay \
-	asked errand caller one_time
+	asked errand errand_work caller one_time
 conf_SRC  := yaml fields settings overlay overlay_links edit save
 plan_SRC  := overlay annotate quickest net run grid lp lp_solve pieces slots courses fluid build fair \
 	trace why verify plan
