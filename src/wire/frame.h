@@ -31,7 +31,7 @@
 	X(SEEN, 7, 128)                                                        \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
-	X(HEARD, 10, 64)                                                        \
+	X(HEARD, 10, 64)                                                       \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -46,7 +46,7 @@
 	X(HOLE, 27, 64)                                                        \
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
 	X(ROUTE, 48, 512)                                                      \
-	X(ROUTED, 49, 64)                                                    \
+	X(ROUTED, 49, 64)                                                      \
 	X(GRANT, 56, 8192)                                                     \
 	X(ERRAND, 57, 1024)                                                    \
 	X(STARTED, 58, 1024)                                                   \
