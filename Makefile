@@ -170,6 +170,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
+$(BUILD)/tests/lib/test_api $(BUILD)/tests/lib/test_measure: $(BUILD)/tests/lib/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
