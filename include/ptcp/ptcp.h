@@ -61,8 +61,9 @@ struct ptcp_permission {
 };
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
-/* Adds or replaces the client's line in authorized_clients, atomically; holds from the
- * next connection on; a session that it no longer allows ends within a second. PTCP_EUSAGE for a malformed fingerprint, root or name. */
+/* Adds or replaces the client's line in authorized_clients, atomically; holds from the next connection on; a
+ * session that it no longer allows ends within a second. PTCP_EUSAGE for a malformed fingerprint, root or
+ * name. */
 PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
     struct ptcp_err *e);
 /* Removes it; PTCP_EUSAGE if it is not there. */
@@ -177,7 +178,7 @@ enum ptcp_fsync {
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
-	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen, from what they bring, see impact_percent */
+	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: by what they bring, see impact_percent */
 	enum ptcp_cipher cipher;
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
@@ -205,8 +206,8 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
-	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B, "direct"
-	 * through none. None: directly. Streams are divided over the paths, each has at least one. */
+	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B,
+	 * "direct" through none. None: directly. Streams are divided over the paths, each has at least one. */
 	const char *const *vias;
 	size_t n_vias;              /* at most PTCP_PATHS_MAX */
 	/* The most that all streams of it together send, or receive: "200Mbit/s", or by the local time of
@@ -309,10 +310,10 @@ struct ptcp_status {
 	double age_s, seconds;    /* since it was asked for; of which it ran */
 };
 
-/* Asks the daemon that sends: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that this
- * identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a transfer: each has its
- * PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients, and not over a restart of
- * that daemon. PTCP_EPEER: it knows of none of that name. */
+/* Asks the daemon that sends: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that
+ * this identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a
+ * transfer: each has its PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients,
+ * and not over a restart of that daemon. PTCP_EPEER: it knows of none of that name. */
 PTCP_API int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
     bool end, struct ptcp_err *e);
 
@@ -517,7 +518,8 @@ struct ptcp_server_needs {
 struct ptcp_server_opts {
 	size_t size;
 	const char *config_dir;
-	const char *listen;         /* "ADDR:PORT", "[ADDR]:PORT", ":PORT" or "PORT"; NULL: every address, PTCP_PORT; port 0: a free one */
+	/* "ADDR:PORT", "[ADDR]:PORT", ":PORT" or "PORT"; NULL: every address, PTCP_PORT; port 0: a free one */
+	const char *listen;
 	const char *root;           /* NULL: serves no files, except to clients with a root of their own */
 	unsigned ciphers;           /* bits 1 << PTCP_CIPHER_*; all but NONE */
 	unsigned max_streams;       /* a session's ceiling; PTCP_STREAMS_MAX */
@@ -545,10 +547,10 @@ struct ptcp_server_opts {
 	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
 	unsigned max_client_sessions; /* of one client at a time; 16 */
 	unsigned max_startups;        /* connections that have yet to say who they are; 512 */
-	/* Called once by ptcp_server_new(), when identity and address are had and before any thread is started: the
-	 * moment for a host that is nothing but a server to give up what `n` does not name (Landlock, capabilities,
-	 * another user), for this thread and with it for all to come. A negative PTCP_E* ends the start. NULL: the
-	 * library gives nothing up by itself. */
+	/* Called once by ptcp_server_new(), when identity and address are had and before any thread is
+	 * started: the moment for a host that is nothing but a server to give up what `n` does not name
+	 * (Landlock, capabilities, another user), for this thread and with it for all to come. A negative
+	 * PTCP_E* ends the start. NULL: the library gives nothing up by itself. */
 	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
 	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
 	const char *rate;
@@ -576,10 +578,10 @@ PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
-/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s, rate, relay_to, max_relayed and
- * log_level are those of `o`, whose other fields are not looked at. What runs keeps what it has agreed. Names
- * are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed, when one is malformed or out of
- * range. */
+/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s,
+ * rate, relay_to, max_relayed and log_level are those of `o`, whose other fields are not looked at. What runs
+ * keeps what it has agreed. Names are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed,
+ * when one is malformed or out of range. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 

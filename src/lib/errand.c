@@ -15,7 +15,8 @@
 void errand_set_init(struct errand_set *t, struct host *host, const char *root,
     const struct ptcp_server_opts *o, const struct nexthops *nexthops, void (*gone)(void *arg), void *arg)
 {
-	*t = (struct errand_set){ .host = host, .root = root, .o = o, .nexthops = nexthops, .gone = gone, .arg = arg };
+	*t = (struct errand_set){ .host = host, .root = root, .o = o, .nexthops = nexthops, .gone = gone,
+	    .arg = arg };
 	list_init(&t->errands);
 	list_init(&t->callers);
 }

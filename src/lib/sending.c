@@ -413,6 +413,7 @@ static void listed(struct party *p, unsigned i)
 void sending_feed(struct party *p, struct mono now)
 {
 	struct snd *s = session_snd(p->session);
+	const struct outgoing *o;
 	struct stream_job *job;
 	unsigned i, k;
 	bool more = true;
@@ -425,8 +426,10 @@ void sending_feed(struct party *p, struct mono now)
 			if (p->stream[i] == NULL || (job = stream_free_job(p->stream[i])) == NULL)
 				continue;
 			if (snd_take(s, i, now, &job->job)) {
-				for (k = 0; k < job->job.n; k++)
-					job->source[k] = source_ref(((struct outgoing *)job->job.extent[k].cookie)->source);
+				for (k = 0; k < job->job.n; k++) {
+					o = job->job.extent[k].cookie;
+					job->source[k] = source_ref(o->source);
+				}
 				more = true;
 			}
 			stream_send(p->stream[i], job);

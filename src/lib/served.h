@@ -13,7 +13,7 @@ struct served_set {
 	struct list list;
 	unsigned n, n_run;                /* now; those that have been agreed to so far */
 	struct ptcp_server_stats past;    /* of those that have ended, and what is counted as it happens */
-	bool one_time;                    /* one session in all, of a client who is this user: all paths are its own */
+	bool one_time;                    /* one session in all, of who is this user: all paths are its own */
 	struct host *host;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */

@@ -211,7 +211,8 @@ struct wire_ping {
 size_t wire_ping_encode(uint8_t *out, const struct wire_ping *f);
 int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e);
 
-/* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no others. */
+/* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no
+ * others. */
 struct wire_use {
 	uint16_t streams;
 	uint64_t bytes;       /* where the acceptor floods: what each of them is to carry, from when all are
@@ -280,8 +281,8 @@ int wire_routed_decode(struct span in, struct ptcp_err *e);
 
 /* ---- Entries: sender to receiver -------------------------------------------- */
 
-/* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16
- * bits, free at the time; above it a count from 1 that rises from entry to entry. Decoders refuse an id that breaks wire_id_ok(). */
+/* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16 bits, free at the time;
+ * above it a count from 1 that rises from entry to entry. Decoders refuse an id that breaks wire_id_ok(). */
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
