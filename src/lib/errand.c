@@ -145,8 +145,7 @@ void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why)
 	}
 }
 
-void errand_judge_again(struct errand_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
 	struct list *l, *next;

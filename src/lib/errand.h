@@ -37,8 +37,7 @@ bool errand_set_idle(const struct errand_set *t);
 void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why);
 void errand_set_fini(struct errand_set *t); /* once idle */
 /* Ends those whose clients may have them done no more. */
-void errand_judge_again(struct errand_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
+void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg);
 
 /* What was asked for, by whom; borrowed. */
 struct errand_order {

@@ -156,8 +156,7 @@ void relay_stop(struct relay *r)
 			stop(CONTAINER_OF(l, struct relayed, in_list));
 }
 
-void relay_judge_again(struct relay *r,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
 	struct list *l;

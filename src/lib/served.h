@@ -48,9 +48,8 @@ enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSI
 void served_add_stats(struct served_set *t, struct ptcp_server_stats *st);
 /* How many sessions this client has. */
 unsigned served_count(const struct served_set *t, const char *fingerprint);
-/* Ends the sessions of clients who have lost the right to them: `admits` says whether one has any, and which. */
-void served_judge_again(struct served_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
+/* Ends the sessions of clients who have lost the right to them. */
+void served_judge_again(struct served_set *t, trust_admits_fn *admits, void *arg);
 void served_cancel_all(struct served_set *t, const struct ptcp_err *why);
 
 #endif
