@@ -288,6 +288,12 @@ plan-bench: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/bench/plan/bench
 	$(Q)$(BUILD)/tests/bench/plan/bench
 
+# make advice-truth measures what advice is held against, in laboratories (hours, root; see
+# tests/bench/advice/truth for settings).
+.PHONY: advice-truth
+advice-truth: lab-programs
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
+
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report
 	$(Q)$<
