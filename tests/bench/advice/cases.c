@@ -8,7 +8,7 @@
 #define LINE_BYTES 8192
 #define PATHS_MAX 256
 
-enum { SCENARIO, QUEUE, CC, CROSS_CC, M, STREAMS, RUN, OURS, CROSS, MARK = 15, FIRST };
+enum { SCENARIO, QUEUE, CC, CROSS_CC, M, STREAMS, RUN, OURS, CROSS, MARK = 15, SERIES };
 
 /* Splits at commas, in place; the number of fields. */
 static size_t split(char *line, char *field[COLUMNS])
@@ -75,28 +75,44 @@ static int add_truth(struct path_case *c, unsigned streams, double ours, double 
 	return 0;
 }
 
-static int add_sight(struct path_case *c, const char *streams, char *first)
+/* Rates separated by spaces, group after group of streams, which overlap; " + " between groups. */
+static void add_series(struct case_sight *s, char *text)
+{
+	char *end;
+	size_t i = 0;
+
+	for (; *text != '\0' && i < CASE_SERIES_MAX; text = end) {
+		double rate = strtod(text, &end);
+
+		if (end == text) {
+			i = 0;
+			end = text + strcspn(text, "+") + 1;
+			continue;
+		}
+		s->rate_mbps[i++] += rate;
+		if (i > s->n)
+			s->n = i;
+	}
+}
+
+static int add_sight(struct path_case *c, const char *streams, char *series)
 {
 	struct case_sight *s = &c->sight[c->sights];
+	size_t i;
 	char *end;
 
 	if (c->sights == CASE_SIGHTS_MAX)
 		return -1;
 	memset(s, 0, sizeof *s);
-	for (; s->levels < 4; streams = end + 1) {
+	for (; s->levels < CASE_PROBES_MAX; streams = end + 1) {
 		s->level[s->levels++] = (unsigned)strtoul(streams, &end, 10);
+		s->joins |= *end == '+';
 		if (*end == '\0')
 			break;
-		s->joins |= *end == '+';
 	}
-	if (s->joins)
-		s->level[1] += s->level[0];
-	for (; s->n < CASE_SERIES_MAX; first = end) {
-		s->rate_mbps[s->n] = strtod(first, &end);
-		if (end == first)
-			break;
-		s->n++;
-	}
+	for (i = 1; s->joins && i < s->levels; i++)
+		s->level[i] += s->level[i - 1];
+	add_series(s, series);
 	c->sights++;
 	return 0;
 }
@@ -106,14 +122,12 @@ static int add(struct path_case *c, char *field[COLUMNS])
 	const char *streams = field[STREAMS];
 	bool disturbed = *field[MARK] != '\0';
 
-	if (strcmp(streams, "0") == 0) {
-		c->alone_mbps = atof(field[CROSS]);
-		return 0;
-	}
-	if (strpbrk(streams, ">+") == NULL &&
-	    add_truth(c, (unsigned)atoi(streams), atof(field[OURS]), atof(field[CROSS]), disturbed) < 0)
-		return -1;
-	return add_sight(c, streams, field[FIRST]);
+	if (strpbrk(streams, ">+") != NULL)
+		return disturbed ? 0 : add_sight(c, streams, field[SERIES]);
+	if (strcmp(streams, "0") != 0)
+		return add_truth(c, (unsigned)atoi(streams), atof(field[OURS]), atof(field[CROSS]), disturbed);
+	c->alone_mbps = atof(field[CROSS]);
+	return 0;
 }
 
 int cases_read(const char *file, struct path_case **out, size_t *count)

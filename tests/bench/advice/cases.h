@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 #define CASE_LEVELS_MAX 16  /* numbers of streams with a truth */
-#define CASE_SIGHTS_MAX 32
-#define CASE_SERIES_MAX 256 /* intervals kept of a run */
+#define CASE_SIGHTS_MAX 16
+#define CASE_PROBES_MAX 4
+#define CASE_SERIES_MAX 256 /* intervals kept of what probes saw */
 #define CASE_INTERVAL_S 0.2 /* as INTERVAL in `truth` */
 
 /* What n streams bring after they have converged: means over the runs that the machine did
@@ -18,13 +19,12 @@ struct case_truth {
 	double ours_mbps, cross_mbps;
 };
 
-/* What was seen of one run in its first seconds: probes of some levels one after the other, or
- * (one level) a truth run's beginning. */
+/* What probes saw: levels one after the other, each as long as the others. */
 struct case_sight {
-	unsigned level[4];
+	unsigned level[CASE_PROBES_MAX];
 	size_t levels;
-	bool joins;  /* the second level's streams joined the first's: level[1] is their sum */
-	double rate_mbps[CASE_SERIES_MAX];
+	bool joins;  /* streams of later levels joined those of earlier ones; level[] has their sums */
+	double rate_mbps[CASE_SERIES_MAX]; /* of all streams, each CASE_INTERVAL_S */
 	size_t n;
 };
 

@@ -1,0 +1,188 @@
+/* make advice-report: scores advice against the truth in truth.csv, offline, with the product's own
+ * src/model. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/advice/cases.h"
+#include "bench/advice/score.h"
+#include "model/settle.h"
+#include "model/stats.h"
+
+static const double budgets[] = { 0.10, 0.20, 0.30 };
+#define BUDGETS (sizeof budgets / sizeof *budgets)
+
+/* How an answer is found: from probes, or (levels 0) always `fixed` streams. */
+struct method {
+	const char *name;
+	unsigned fixed;
+	unsigned level[CASE_PROBES_MAX];
+	size_t levels;
+	bool joins;
+	double level_s;        /* seconds of each level that count */
+	enum fit_model model;
+};
+
+static const struct method methods[] = {
+	{ .name = "4 streams", .fixed = 4 },
+	{ .name = "8 streams", .fixed = 8 },
+	{ .name = "two-probe", .level = { 1, 10 }, .levels = 2, .level_s = 5, .model = FIT_PARTIAL_QUADRATIC },
+	{ .name = "ptcp", .level = { 4, 30 }, .levels = 2, .level_s = 6, .model = FIT_AUTO },
+};
+#define METHODS (sizeof methods / sizeof *methods)
+
+/* Which answers count. */
+enum subset { ALL, SURE, SURE_BY_RULE, SUBSETS };
+
+static struct score scores[METHODS][SUBSETS];
+
+static bool is_of(const struct case_sight *s, const struct method *m)
+{
+	return s->levels == m->levels && s->joins == m->joins &&
+	    memcmp(s->level, m->level, m->levels * sizeof *m->level) == 0;
+}
+
+/* What ptcp advise makes of what it sees, with so much of each level. */
+static bool take_probes(struct probe *out, const struct case_sight *s, double level_s)
+{
+	size_t each = s->n / s->levels, use = (size_t)(level_s / CASE_INTERVAL_S + 0.5), i, k;
+	struct settle settle;
+	struct settled settled;
+
+	for (k = 0; k < s->levels; k++) {
+		settle.n = 0;
+		for (i = k * each; i < k * each + (use < each ? use : each); i++)
+			settle_add(&settle, s->rate_mbps[i] * 1e6);
+		if (settle_result(&settled, &settle) < 0)
+			return false;
+		probe_of_settled(&out[k], s->level[k], &settled);
+	}
+	return true;
+}
+
+static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
+    bool with_curve)
+{
+	bool counts[SUBSETS] = { true, (a->warnings & ~ADVICE_WARN_TOTAL) == 0, a->confident };
+	int i;
+
+	for (i = 0; i < SUBSETS; i++) {
+		if (!counts[i])
+			continue;
+		if (with_curve)
+			score_curve(&score[i], c, &a->fit);
+		score_answer(&score[i], c, a->streams, a->budget_ratio);
+	}
+}
+
+static void score_sight(struct score score[SUBSETS], const struct method *m, const struct path_case *c,
+    const struct case_sight *s)
+{
+	struct probe p[CASE_PROBES_MAX];
+	struct advice_opts o;
+	struct advice a;
+	size_t b;
+
+	if (!take_probes(p, s, m->level_s))
+		return;
+	for (b = 0; b < BUDGETS; b++) {
+		advice_opts_init(&o);
+		o.model = m->model;
+		o.budget_ratio = budgets[b];
+		o.congestion = advice_congestion_by_name(c->cc);
+		if (advice_from_probes(&a, p, s->levels, &o, NULL) == 0)
+			add_answer(score, c, &a, b == 0);
+	}
+}
+
+static void score_method(struct score score[SUBSETS], const struct method *m, const struct path_case *c)
+{
+	struct advice fixed = { .streams = m->fixed };
+	size_t i;
+
+	for (i = 0; m->levels == 0 && i < BUDGETS; i++) {
+		fixed.budget_ratio = budgets[i];
+		add_answer(score, c, &fixed, false);
+	}
+	for (i = 0; m->levels > 0 && i < c->sights; i++)
+		if (is_of(&c->sight[i], m))
+			score_sight(score, m, c, &c->sight[i]);
+}
+
+/* ---- Printing ---- */
+
+static void print_cell(double v, const char *form)
+{
+	if (isnan(v))
+		printf(" | -");
+	else {
+		printf(" | ");
+		printf(form, v);
+	}
+}
+
+static void print_row(const char *what, enum subset of, double (*value)(const struct score *), const char *form)
+{
+	size_t m;
+
+	printf("| %s", what);
+	for (m = 0; m < METHODS; m++)
+		print_cell(scores[m][of].cases > 0 ? value(&scores[m][of]) : NAN, form);
+	printf(" |\n");
+}
+
+static double throughput_median(const struct score *s) { return 100 * sample_quantile(&s->throughput, 0.5); }
+static double throughput_p90(const struct score *s) { return 100 * sample_quantile(&s->throughput, 0.9); }
+static double correlation(const struct score *s) { return s->streams.n > 0 ? score_correlation(s) : NAN; }
+static double impact_median(const struct score *s) { return 100 * sample_quantile(&s->impact, 0.5); }
+static double impact_same(const struct score *s) { return 100 * sample_quantile(&s->impact_same, 0.5); }
+static double share_median(const struct score *s) { return 100 * sample_quantile(&s->share, 0.5); }
+static double share_p10(const struct score *s) { return 100 * sample_quantile(&s->share, 0.1); }
+static double broken(const struct score *s) { return 100.0 * (double)s->broken / (double)s->cases; }
+static double excess_p90(const struct score *s) { return 100 * sample_quantile(&s->excess, 0.9); }
+static double cases(const struct score *s) { return (double)s->cases; }
+
+static void print_table(const char *title, enum subset of)
+{
+	size_t m;
+
+	printf("\n%s\n\n| ", title);
+	for (m = 0; m < METHODS; m++)
+		printf(" | %s", methods[m].name);
+	printf(" |\n|---");
+	for (m = 0; m < METHODS; m++)
+		printf("|---:");
+	printf("|\n");
+	print_row("answers", of, cases, "%.0f");
+	print_row("throughput error, median, %", of, throughput_median, "%.0f");
+	print_row("throughput error, 9 in 10, %", of, throughput_p90, "%.0f");
+	print_row("its correlation with n", of, correlation, "%.2f");
+	print_row("impact error, median, points", of, impact_median, "%.0f");
+	print_row("impact error, Reno and CUBIC", of, impact_same, "%.0f");
+	print_row("share of the best, median, %", of, share_median, "%.0f");
+	print_row("share of the best, 1 in 10, %", of, share_p10, "%.0f");
+	print_row("budget broken by over 5 points, %", of, broken, "%.0f");
+	print_row("impact above budget, 9 in 10, points", of, excess_p90, "%.0f");
+}
+
+int main(int argc, char **argv)
+{
+	struct path_case *all;
+	size_t count, i, m;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: report truth.csv\n");
+		return 2;
+	}
+	if (cases_read(argv[1], &all, &count) < 0)
+		return 1;
+	for (i = 0; i < count; i++)
+		for (m = 0; m < METHODS; m++)
+			score_method(scores[m], &methods[m], &all[i]);
+	print_table("All answers", ALL);
+	print_table("Answers of high confidence, did impact_total_percent not count", SURE);
+	print_table("Answers of high confidence as printed", SURE_BY_RULE);
+	free(all);
+	return 0;
+}
