@@ -146,6 +146,8 @@ $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
+$(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
+
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_bound \
@@ -290,9 +292,13 @@ plan-bench: setup
 
 # make advice-truth measures what advice is held against, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).
-.PHONY: advice-truth
+.PHONY: advice-truth advice-report
 advice-truth: lab-programs
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
+
+# make advice-report scores advice against the kept truth.
+advice-report: $(BUILD)/tests/bench/advice/report
+	$(Q)$< tests/bench/advice/truth.csv
 
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report

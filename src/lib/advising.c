@@ -1,6 +1,5 @@
 /* Probes at several levels, each until its rate has settled, then advice; further probes while they
  * would help and there is time. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,19 +96,11 @@ static void on_begun(void *arg)
 	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
 }
 
-/* What the scatter within a probe shows, and what it cannot: how runs of a few seconds differ from
- * each other, which the model knows. */
-static double error_of(unsigned streams, const struct settled *s)
-{
-	struct probe one_run = { streams, s->mean_bps, 0 };
-
-	return hypot(s->error_bps, probe_error_ratio(&one_run) * s->mean_bps);
-}
-
 static void end_level(struct advising *a)
 {
 	enum limit l = limit_of(&a->times);
 	struct settled s;
+	struct probe p;
 	struct ptcp_err why;
 
 	timer_set(a->timer, MONO_NEVER);
@@ -121,8 +112,8 @@ static void end_level(struct advising *a)
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
 		a->limit = l;
-	a->probes[a->n_probes++] = (struct ptcp_probe){ a->level[a->at], s.mean_bps,
-		error_of(a->level[a->at], &s) };
+	probe_of_settled(&p, a->level[a->at], &s);
+	a->probes[a->n_probes++] = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
 	probing_clear(a->party);
 }
 

@@ -86,6 +86,12 @@ void probe_of_runs(struct probe *out, unsigned streams, const double *throughput
 	    (double)(runs + 1) / (double)runs);
 }
 
+void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s)
+{
+	*out = (struct probe){ streams, s->mean_bps, 0 };
+	out->error_bps = hypot(s->error_bps, probe_error_ratio(out) * s->mean_bps);
+}
+
 /* ---- Least squares ---- */
 
 /* Rows are divided by target and deviation: what is left is relative error. */

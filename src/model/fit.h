@@ -25,6 +25,8 @@
 
 #include <ptcp/err.h>
 
+#include "model/settle.h"
+
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
 
@@ -64,6 +66,10 @@ double probe_error_ratio(const struct probe *p);
  * a single run counts as two runs more. runs >= 1. */
 void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
     size_t runs);
+
+/* One probe of one run: what it settled to. Its error is what the scatter within it shows,
+ * and what that cannot: how short runs differ from each other, as assumed of a single one. */
+void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s);
 
 enum fit_flag {
 	FIT_NO_CONGESTION = 1, /* a <= 0: n streams brought n times one or more */
