@@ -32,11 +32,12 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge
+net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
+	splice nexthops
 lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
-	ssh_args far far_ways client_new client_connect client_work client_probe client guest home \
-	served greet one_time server advice
+	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
+	client guest home served greet one_time relay server advice
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
 cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
@@ -58,7 +59,7 @@ core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge
+net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
@@ -265,9 +266,9 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 
 # ------------------------------------------------------------- Measuring
 
-# make bench-hash, bench-small: the store's own tricks beside the plain way.
-.PHONY: bench-hash bench-small multipath-report
-bench-hash bench-small: bench-%: $(BUILD)/tests/bench/bench_%
+# make bench-hash, bench-small, bench-chan: each of our tricks beside the plain way (tests/bench/README.md).
+.PHONY: bench-hash bench-small bench-chan multipath-report
+bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
 # make bench-quick puts ptcp beside its peers and the limit in about a minute; make bench takes more

@@ -178,7 +178,12 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
+	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B, "direct"
+	 * through none. None: directly. Streams are divided over the paths, each has at least one. */
+	const char *const *vias;
+	size_t n_vias;              /* at most PTCP_PATHS_MAX */
 };
+#define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
 struct ptcp_transfer;
@@ -415,6 +420,11 @@ struct ptcp_server_opts {
 	 * listen and root are not used. */
 	bool one_time;
 	int in, out;
+	/* Next hops that it connects its clients to when they ask: a name, an address or a range, then nothing
+	 * (port 7811), ":PORT" or ":*". See ptcp-serve(1). PTCP_EUSAGE for a malformed one. */
+	const char *const *relay_to;
+	size_t n_relay_to;          /* 0: it relays nothing */
+	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/exit.h"
@@ -25,6 +26,22 @@ static int set_ciphers(void *args, const struct opt *o, const char *text, struct
 	return opt_each(args, o, text, e, cipher_one);
 }
 
+static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	(void)o; /* for the library to judge */
+	return opt_list_add(&a->relay_to, &a->n_relay_to, text, e);
+}
+
+static int set_max_relayed(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	return opt_number(text, 1, 65535, &a->max_relayed) == 0 ? 0 :
+	    opt_reject(o, text, e, "not a number from 1 to 65535");
+}
+
 static const struct opt own_options[] = {
 	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811)", opt_text,
 	    offsetof(struct serve_args, listen) },
@@ -33,7 +50,9 @@ static const struct opt own_options[] = {
 	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", set_ciphers, 0 },
 	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
 	    offsetof(struct serve_args, one_time) },
-	{ "relay-to", 0, "HOST[:PORT]", NULL, NULL, 0 },
+	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
+	    0 },
+	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_max_relayed, 0 },
 	{ "config", 0, "FILE", NULL, NULL, 0 },
 	{ "metrics", 0, "FILE", NULL, NULL, 0 },
 	{ .name = NULL },
@@ -51,6 +70,7 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	memset(a, 0, sizeof *a);
 	talk_init(&a->talk);
 	a->ciphers = defaults.ciphers;
+	a->max_relayed = defaults.max_relayed;
 	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
 		return r;
 	if (n > 0)
@@ -76,6 +96,9 @@ static int serve(const struct serve_args *a, struct ptcp_err *e)
 	o.root = a->root;
 	o.ciphers = a->ciphers;
 	o.one_time = a->one_time;
+	o.relay_to = a->relay_to;
+	o.n_relay_to = a->n_relay_to;
+	o.max_relayed = a->max_relayed;
 	o.log = talk_log;
 	o.log_level = (enum ptcp_log_level)level;
 	process_catch(EXIT_DONE, NULL);
@@ -101,5 +124,6 @@ int cmd_serve(const struct command *c, int argc, char **argv)
 		return command_help(c);
 	if (r == 0)
 		r = serve(&a, &e);
+	free(a.relay_to);
 	return r < 0 ? (int)exit_fail(&e) : 0;
 }

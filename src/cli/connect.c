@@ -12,7 +12,7 @@
 static int add_fingerprint(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct connect_args *a = args;
-	const char *fp = strstr(text, "SHA256:"), **more;
+	const char *fp = strstr(text, "SHA256:");
 
 	/* the rest of its form is the library's to check */
 	if (fp == NULL || (fp != text && fp[-1] != '=') ||
@@ -20,12 +20,7 @@ static int add_fingerprint(void *args, const struct opt *o, const char *text, st
 		return opt_reject(o, text, e,
 		    "not a fingerprint (SHA256: and 43 characters, or HOST=SHA256:..; "
 		    "ptcp key show prints it on the server)");
-	more = realloc(a->fingerprints, (a->n_fingerprints + 1) * sizeof *more);
-	if (more == NULL)
-		return err_nomem(e);
-	a->fingerprints = more;
-	a->fingerprints[a->n_fingerprints++] = text;
-	return 0;
+	return opt_list_add(&a->fingerprints, &a->n_fingerprints, text, e);
 }
 
 static int set_timeout(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

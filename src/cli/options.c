@@ -209,6 +209,17 @@ int opt_decimal(const char *text, double max, double *out)
 	return 0;
 }
 
+int opt_list_add(const char ***list, size_t *n, const char *text, struct ptcp_err *e)
+{
+	const char **more = realloc(*list, (*n + 1) * sizeof *more);
+
+	if (more == NULL)
+		return err_nomem(e);
+	*list = more;
+	more[(*n)++] = text;
+	return 0;
+}
+
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)text;

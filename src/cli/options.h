@@ -51,6 +51,9 @@ int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err 
 int opt_number(const char *text, unsigned min, unsigned max, unsigned *out);
 int opt_decimal(const char *text, double max, double *out);
 
+/* Appends a borrowed text to a list that grows; it is freed with free(). */
+int opt_list_add(const char ***list, size_t *n, const char *text, struct ptcp_err *e);
+
 /* Setters of a bool, an unsigned that counts, and a borrowed string. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

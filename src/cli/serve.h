@@ -9,7 +9,9 @@ struct serve_args {
 	const char *listen;    /* NULL: every address, PTCP_PORT */
 	const char *root;      /* NULL: no files */
 	bool one_time;         /* started through ssh */
-	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_* */
+	unsigned ciphers, max_relayed;
+	const char **relay_to; /* texts borrowed from argv; to be freed */
+	size_t n_relay_to;      /* bits 1 << PTCP_CIPHER_* */
 };
 
 /* 0, OPTIONS_HELP or a negative PTCP_E*. */

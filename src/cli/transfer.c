@@ -109,6 +109,14 @@ static int set_fsync(void *args, const struct opt *o, const char *text, struct p
 	return 0;
 }
 
+static int add_via(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	(void)o; /* for the library to judge */
+	return opt_list_add(&a->vias, &a->n_vias, text, e);
+}
+
 static const struct opt own_options[] = {
 	{ "streams", 0, "N|auto", "parallel streams, 1 to 128 (auto: 4)", set_streams, 0 },
 	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
@@ -125,6 +133,7 @@ static const struct opt own_options[] = {
 	{ "remote-ptcp", 0, "CMD", "the ptcp to start through ssh (ptcp)", opt_text,
 	    offsetof(struct transfer_args, remote_ptcp) },
 	{ "remote-port", 0, "PORT", "the port it listens on (any)", set_remote_port, 0 },
+	{ "via", 0, "RELAY[,RELAY..]", "a path through relays, or direct; repeatable: side by side", add_via, 0 },
 	{ "no-resume", 0, NULL, "begin every file anew", opt_true,
 	    offsetof(struct transfer_args, no_resume) },
 	{ "fsync", 0, "none|group|file", "how received files are synced to the disk (group)", set_fsync,
@@ -134,7 +143,6 @@ static const struct opt own_options[] = {
 	/* To make one of these real: give it a help text and a setter. */
 	{ "impact", 0, "PCT", NULL, NULL, 0 },
 	{ "rate", 0, "RATE", NULL, NULL, 0 },
-	{ "via", 0, "HOST[:PORT]", NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
 	{ "paths", 0, "K", NULL, NULL, 0 },
@@ -168,8 +176,10 @@ void transfer_args_fini(struct transfer_args *a)
 {
 	connect_fini(&a->connect);
 	free(a->rules);
+	free(a->vias);
 	a->rules = NULL;
-	a->n_rules = 0;
+	a->vias = NULL;
+	a->n_rules = a->n_vias = 0;
 }
 
 void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
@@ -190,6 +200,8 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->preserve_setid = a->setid;
 	o->rules = a->rules;
 	o->n_rules = a->n_rules;
+	o->vias = a->vias;
+	o->n_vias = a->n_vias;
 	o->no_resume = a->no_resume;
 	o->fsync = a->fsync;
 	o->dry_run = a->dry_run;

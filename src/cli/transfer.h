@@ -17,6 +17,8 @@ struct transfer_args {
 	enum ptcp_fsync fsync;
 	const char *ssh, *remote_ptcp; /* NULL: the library's */
 	unsigned remote_port;    /* 0: any */
+	const char **vias;       /* --via; texts borrowed from argv */
+	size_t n_vias;
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

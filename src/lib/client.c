@@ -53,6 +53,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	int r;
 
 	t->over = t->unknown = false;
+	t->n_met = t->n_tried = 0;
 	t->result = 0;
 	t->started = mono_now();
 	t->host.log = (struct log){ NULL, t->o.arg, (enum log_level)t->o.log_level };
@@ -86,9 +87,9 @@ static int settle(struct ptcp_transfer *t, struct ptcp_err *e)
 		e = &scratch;
 	if (r < 0)
 		*e = t->why;
-	if (!t->unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->known_as, t->fingerprint))
+	if (!t->unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->asked_name, t->asked_fingerprint))
 		return r;
-	if ((r = known_hosts_add(t->host.config_dir, t->known_as, t->fingerprint, e)) < 0 ||
+	if ((r = known_hosts_add(t->host.config_dir, t->asked_name, t->asked_fingerprint, e)) < 0 ||
 	    (r = attempt_begin(t, e)) < 0)
 		return r;
 	return 1;

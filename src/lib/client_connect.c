@@ -1,64 +1,15 @@
-/* The way to the other side: connects, checks who answers, and lets a party begin. */
+/* The way to the other side: connects over the first path that works, and lets a party begin. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
 #include "lib/client_impl.h"
-#include "net/trust.h"
 #include "store/fds.h"
 #include "store/place.h"
 
-/* Does a pin of the user's name this host, or every host? */
-static bool pin_is_for(const struct ptcp_transfer *t, const char *pin, const char **fingerprint)
-{
-	const char *eq = strrchr(pin, '=');
-	char host[SOCK_HOST_BYTES], where[SOCK_HOST_BYTES];
-	unsigned port;
-
-	*fingerprint = eq != NULL ? eq + 1 : pin;
-	if (eq == NULL)
-		return true;
-	if ((size_t)(eq - pin) >= sizeof where)
-		return false;
-	memcpy(where, pin, (size_t)(eq - pin));
-	where[eq - pin] = '\0';
-	return sock_split(where, host, &port, t->target.port, NULL) == 0 &&
-	    strcasecmp(host, t->target.host) == 0 && port == t->target.port;
-}
-
-/* 0: trusted; PTCP_EREFUSED: not; t->unknown: ask. */
-static int check_host(struct ptcp_transfer *t, const char *fingerprint, struct ptcp_err *e)
-{
-	const char *pin;
-	bool pinned = false;
-	size_t i;
-	int r;
-
-	for (i = 0; i < t->n_pins; i++) {
-		if (!pin_is_for(t, t->pins[i], &pin))
-			continue;
-		if (strcmp(pin, fingerprint) == 0)
-			return 0;
-		pinned = true;
-	}
-	if (pinned)
-		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
-		    "--fingerprint (somebody may be in between; if its key was replaced, give the new one)",
-		    t->known_as, fingerprint);
-	if ((r = known_hosts_check(t->host.config_dir, t->known_as, fingerprint, e)) < 0)
-		return r;
-	if (r == KNOWN_SAME)
-		return 0;
-	if (r == KNOWN_OTHER)
-		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
-		    "(somebody may be in between; if its key was replaced, remove the line from %s/known_hosts)",
-		    t->known_as, fingerprint, t->host.config_dir);
-	t->unknown = true;
-	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare it with ptcp key "
-	    "show there, then give --fingerprint %s, or run this from a terminal)", t->known_as, fingerprint,
-	    fingerprint);
-}
+#define PATH_NS (5 * NS_PER_S)
 
 static int open_flags(const struct ptcp_transfer *t)
 {
@@ -81,10 +32,27 @@ static uint8_t sync_wanted(enum ptcp_fsync f)
 	return wire[f];
 }
 
+static unsigned streams_wanted(const struct ptcp_transfer *t)
+{
+	unsigned n = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
+
+	return n > t->ways.n ? n : t->ways.n;
+}
+
+/* Where direct streams go: to the address that has been reached, or anew to the name. */
+static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
+{
+	if (t->ways.at[t->path].n_relays == 0)
+		return sock_split(t->peer, host, port, t->target.port, e);
+	strcpy(host, t->target.host);
+	*port = t->target.port;
+	return 0;
+}
+
 /* On the control connection t->chan, which is taken. `way`: how it came about. */
 static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
-	unsigned streams = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
+	unsigned streams = streams_wanted(t);
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = sync_wanted(t->o.fsync),
@@ -95,7 +63,7 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	char address[SOCK_HOST_BYTES] = "";
 	struct party_opts o = {
 		.host = &t->host, .control = t->chan, .connects = way == FAR_DIRECT,
-		.one_channel = way == FAR_PIPE, .address = address,
+		.one_channel = way == FAR_PIPE, .address = address, .paths = &t->ways,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = client_timeout_ns(t), .ops = &client_party_ops, .arg = t
@@ -107,11 +75,50 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 		open.flags = 0;
 	}
 	t->chan = NULL;
-	if (o.connects && (r = sock_split(t->peer, address, &o.port, t->target.port, e)) < 0) {
+	if (o.connects && (r = direct_address(t, address, &o.port, e)) < 0) {
 		chan_free(o.control);
 		return r;
 	}
 	return party_new(&t->party, &o, e);
+}
+
+/* Where there are others, a path that does not answer is left soon. */
+static uint64_t patience_ns(const struct ptcp_transfer *t)
+{
+	uint64_t all = client_timeout_ns(t);
+
+	return t->ways.n > 1 && all > PATH_NS ? PATH_NS : all;
+}
+
+static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
+
+/* It leads nowhere. The next is tried; when none is left, what was wrong with the first is told. */
+static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
+{
+	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
+	struct ptcp_err next;
+
+	if (t->unknown && t->o.trust != NULL) {
+		client_finish(t, why);
+		return;
+	}
+	if (t->n_tried++ == 0)
+		t->path_why = *why;
+	way_cancel(t->way);
+	t->way = NULL;
+	chan_free(t->chan);
+	t->chan = NULL;
+	if (t->ways.n > 1) {
+		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path), why->msg);
+		client_warn(t, text);
+	}
+	if (t->n_tried == t->ways.n) {
+		client_finish(t, &t->path_why);
+		return;
+	}
+	t->path = (t->path + 1) % t->ways.n;
+	if (try_path(t, &next) < 0)
+		client_finish(t, &next);
 }
 
 static void on_opened(void *arg)
@@ -121,11 +128,10 @@ static void on_opened(void *arg)
 
 	strcpy(t->fingerprint, chan_fingerprint(t->chan));
 	timer_set(t->timer, MONO_NEVER);
-	if (check_host(t, t->fingerprint, &why) < 0) {
+	if (client_trust(t, t->target.host, t->target.port, false, t->fingerprint, &why) < 0)
+		path_failed(t, &why);
+	else if (start_party(t, FAR_DIRECT, &why) < 0)
 		client_finish(t, &why);
-	} else if (start_party(t, FAR_DIRECT, &why) < 0) {
-		client_finish(t, &why);
-	}
 }
 
 static void on_nothing(void *arg)
@@ -140,24 +146,24 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 
 	err_set(&why, PTCP_ECONNECT, "connecting to %s: %s (is it a ptcp daemon?)", t->known_as,
 	    cause != NULL ? cause->msg : "it closed the connection");
-	client_finish(t, &why);
+	path_failed(t, &why);
 }
 
 static const struct chan_ops chan_ops = { on_opened, on_nothing, on_nothing, on_closed };
 
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *cause)
+static void on_arrived(void *arg, int fd, const char *address, const struct ptcp_err *cause)
 {
 	struct ptcp_transfer *t = arg;
 	struct chan_opts o = { .fd = fd, .alpn = ALPN_CONTROL, .ops = &chan_ops, .arg = t };
 	struct ptcp_err why;
 
-	t->dial = NULL;
+	t->way = NULL;
 	if (fd < 0) {
-		client_finish(t, cause);
+		path_failed(t, cause);
 		return;
 	}
 	strcpy(t->peer, address);
-	timer_set(t->timer, mono_add_ns(mono_now(), client_timeout_ns(t)));
+	timer_set(t->timer, mono_add_ns(mono_now(), patience_ns(t)));
 	if (chan_new(&t->chan, t->host.control, t->host.client, &o, &why) < 0)
 		client_finish(t, &why);
 }
@@ -172,8 +178,18 @@ static void on_timer(void *arg)
 		return;
 	}
 	err_set(&why, PTCP_ECONNECT, "connecting to %s: no TLS handshake within %.3g s (is it a ptcp daemon?)",
-	    t->known_as, t->o.timeout_s);
-	client_finish(t, &why);
+	    t->known_as, (double)patience_ns(t) / 1e9);
+	path_failed(t, &why);
+}
+
+static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	const struct path *p = &t->ways.at[t->path];
+	struct way_opts o = { .host = &t->host, .relay = p->relay, .n_relays = p->n_relays, .to = t->target.host,
+		.port = t->target.port, .sock = { t->o.family, patience_ns(t), t->congestion },
+		.check = client_trust_relay, .done = on_arrived, .arg = t };
+
+	return way_start(&t->way, &o, e);
 }
 
 /* ---- Through ssh ---- */
@@ -233,15 +249,16 @@ int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (t->target.ssh)
 		return connect_through_ssh(t, &so, e);
-	return dial_start(&t->dial, t->loop, t->target.host, t->target.port, &so, on_dialled, t, e);
+	t->path = 0;
+	return try_path(t, e);
 }
 
 void client_disconnect(struct ptcp_transfer *t)
 {
 	far_free(t->far);
 	t->far = NULL;
-	dial_cancel(t->dial);
-	t->dial = NULL;
+	way_cancel(t->way);
+	t->way = NULL;
 	chan_free(t->chan);
 	t->chan = NULL;
 	timer_free(t->timer);

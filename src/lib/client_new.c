@@ -45,6 +45,7 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
+	    (t->vias = copy_list(t->o.vias, t->o.n_vias)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
 	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
 	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
@@ -159,6 +160,8 @@ void client_fini(struct ptcp_transfer *t)
 	loop_free(t->loop);
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
+	free_list(t->vias, t->o.n_vias);
+	paths_fini(&t->ways);
 	free(t->config_dir);
 	free(t->congestion);
 	free(t->ssh);
@@ -184,9 +187,10 @@ int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, s
 	return 0;
 }
 
-void client_name_target(struct ptcp_transfer *t)
+int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	target_name(&t->target, t->known_as, sizeof t->known_as);
+	return paths_parse(&t->ways, (const char *const *)t->vias, t->o.n_vias, &t->target, e);
 }
 
 static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
@@ -227,11 +231,12 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 		r = take_rules(t, e);
 	if (r == 0 && (t->local = copy_list(sends ? srcs : &dest, t->n_local)) == NULL)
 		r = err_nomem(e);
+	if (r == 0)
+		r = client_name_target(t, e);
 	if (r < 0) {
 		client_fini(t);
 		return r;
 	}
-	client_name_target(t);
 	*out = t;
 	return 0;
 }

@@ -18,11 +18,10 @@ static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
 	b->loop = t->loop;
 	b->log = &t->host.log;
 	t->o.streams = b->most_streams;
-	if ((r = target_parse_host(&t->target, target, e)) < 0) {
+	if ((r = target_parse_host(&t->target, target, e)) < 0 || (r = client_name_target(t, e)) < 0) {
 		client_fini(t);
 		return r;
 	}
-	client_name_target(t);
 	*out = t;
 	return 0;
 }

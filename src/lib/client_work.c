@@ -235,5 +235,5 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 
 const struct party_ops client_party_ops = {
 	.running = on_running, .wanted = on_wanted, .file = on_file, .warning = on_warning,
-	.streams = on_streams, .gone = on_gone
+	.streams = on_streams, .relay = client_trust_relay, .gone = on_gone
 };

@@ -154,7 +154,7 @@ static void on_guest_gone(void *arg)
 	(void)arg;
 }
 
-static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
+static const struct guest_ops guest_ops = { on_control, on_join, on_stream, NULL, on_guest_gone };
 
 static void on_accepted(void *arg, int fd, const char *address)
 {

@@ -6,12 +6,16 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "lib/relay.h"
 #include "xfer/outbox.h"
 
-#define PATIENCE_NS (10 * NS_PER_S) /* for handshake and JOIN, or a goodbye */
+#define PATIENCE_NS (10 * NS_PER_S) /* for handshake and JOIN or ROUTE, or a goodbye */
+#define ROUTE_NS (15 * NS_PER_S)    /* for the next hop, and leaving TLS */
 
 void guest_free(struct guest *g)
 {
+	if (g->relayed != NULL)
+		relay_forget(g->relayed);
 	list_remove(&g->in_list);
 	chan_free(g->chan);
 	timer_free(g->timer);
@@ -53,16 +57,59 @@ void guest_welcome(struct guest *g, bool raw)
 	}
 }
 
+void guest_routed(struct guest *g)
+{
+	uint8_t frame[WIRE_ROUTED_MAX_BYTES];
+
+	chan_write(g->chan, frame, wire_routed_encode(frame));
+	g->state = GUEST_LEAVING_TLS;
+	chan_hand_over(g->chan);
+}
+
 static void on_opened(void *arg)
 {
 	struct guest *g = arg;
 
-	if (g->state == GUEST_LEAVING_TLS)
+	if (g->relayed != NULL) {
+		relay_begin(g->relayed);
+		guest_free(g);
+	} else if (g->state == GUEST_LEAVING_TLS) {
 		g->o.ops->stream(g->o.arg, g, &g->join);
-	else if (chan_is_alpn(g->chan, ALPN_CONTROL))
+	} else if (chan_is_alpn(g->chan, ALPN_CONTROL)) {
 		g->o.ops->control(g->o.arg, g);
-	else
-		g->state = GUEST_JOINING;
+	} else if (chan_is_alpn(g->chan, ALPN_DATA) || g->o.ops->route != NULL) {
+		g->state = GUEST_ASKING;
+	} else {
+		guest_free(g);
+	}
+}
+
+/* Its frame is here. False: it is malformed. */
+static bool take_frame(struct guest *g, const struct wire_header *h)
+{
+	struct span in = { g->frame + WIRE_HEADER_BYTES, h->length };
+	struct wire_route route;
+	struct ptcp_err why;
+
+	if (chan_is_alpn(g->chan, ALPN_DATA)) {
+		if (h->type != WIRE_JOIN || wire_join_decode(&g->join, in, &why) < 0)
+			return false;
+		g->o.ops->join(g->o.arg, g, &g->join);
+	} else {
+		if (h->type != WIRE_ROUTE || wire_route_decode(&route, in, &why) < 0)
+			return false;
+		timer_set(g->timer, mono_add_ns(mono_now(), ROUTE_NS));
+		g->o.ops->route(g->o.arg, g, &route);
+	}
+	return true;
+}
+
+/* Reads up to so much of the frame; true when it is there. */
+static bool fill(struct guest *g, size_t want)
+{
+	if (g->got < want)
+		g->got += chan_read(g->chan, g->frame + g->got, want - g->got);
+	return g->got >= want;
 }
 
 static void on_readable(void *arg)
@@ -75,18 +122,21 @@ static void on_readable(void *arg)
 	if (g->state == GUEST_REFUSED)
 		while (chan_read(g->chan, rest, sizeof rest) > 0)
 			;
-	if (g->state != GUEST_JOINING || g->got == sizeof g->frame)
+	if (g->state == GUEST_ASKED && chan_read(g->chan, rest, 1) > 0) {
+		guest_free(g); /* its answer is not here yet */
 		return;
-	g->got += chan_read(g->chan, g->frame + g->got, sizeof g->frame - g->got);
-	if (g->got < sizeof g->frame)
+	}
+	if (g->state != GUEST_ASKING || !fill(g, WIRE_HEADER_BYTES))
 		return;
-	if (wire_header_decode(&h, g->frame, &why) < 0 || h.type != WIRE_JOIN ||
-	    h.length != sizeof g->frame - WIRE_HEADER_BYTES ||
-	    wire_join_decode(&g->join, (struct span){ g->frame + WIRE_HEADER_BYTES, h.length }, &why) < 0) {
+	if (wire_header_decode(&h, g->frame, &why) < 0 || h.length > sizeof g->frame - WIRE_HEADER_BYTES) {
 		guest_free(g);
 		return;
 	}
-	g->o.ops->join(g->o.arg, g, &g->join);
+	if (!fill(g, WIRE_HEADER_BYTES + h.length))
+		return;
+	g->state = GUEST_ASKED;
+	if (!take_frame(g, &h))
+		guest_free(g);
 }
 
 static void on_writable(void *arg)

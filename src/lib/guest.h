@@ -1,5 +1,5 @@
 /* A connection to a daemon that has yet to say what it is: TLS handshake, then by its ALPN a control
- * connection, or a JOIN. Costs a bounded time. Control thread. */
+ * connection, a JOIN, or a ROUTE. Costs a bounded time. Control thread. */
 #ifndef LIB_GUEST_H
 #define LIB_GUEST_H
 
@@ -9,12 +9,14 @@
 #include "wire/frame.h"
 
 struct guest;
+struct relayed;
 
 /* Each may end the guest or take its channel. */
 struct guest_ops {
 	void (*control)(void *arg, struct guest *g);                            /* it wants a session */
 	void (*join)(void *arg, struct guest *g, const struct wire_join *j);    /* it wants to be a stream */
 	void (*stream)(void *arg, struct guest *g, const struct wire_join *j);  /* welcomed, and ready */
+	void (*route)(void *arg, struct guest *g, const struct wire_route *f);  /* to be relayed; NULL: to nobody */
 	void (*gone)(void *arg);                                                /* freed */
 };
 
@@ -35,10 +37,11 @@ struct guest {
 	struct chan *chan;
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
-	enum { GUEST_HANDSHAKE, GUEST_JOINING, GUEST_LEAVING_TLS, GUEST_REFUSED } state;
-	uint8_t frame[WIRE_JOIN_MAX_BYTES];
+	enum { GUEST_HANDSHAKE, GUEST_ASKING, GUEST_ASKED, GUEST_LEAVING_TLS, GUEST_REFUSED } state;
+	uint8_t frame[WIRE_ROUTE_MAX_BYTES]; /* the only one it sends: JOIN or ROUTE */
 	size_t got;
 	struct wire_join join;
+	struct relayed *relayed; /* it is being connected to a next hop; or NULL */
 };
 
 int guest_new(const struct guest_opts *o, struct ptcp_err *e);
@@ -49,5 +52,7 @@ struct chan *guest_take_chan(struct guest *g);
 void guest_refuse(struct guest *g, const struct ptcp_err *why);
 /* Answers JOINED; ops.stream follows, after the hand-over out of TLS if `raw`. */
 void guest_welcome(struct guest *g, bool raw);
+/* Answers ROUTED; relay_begin() follows, after the hand-over out of TLS. */
+void guest_routed(struct guest *g);
 
 #endif

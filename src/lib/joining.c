@@ -6,16 +6,15 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "lib/party_impl.h"
-#include "net/dial.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_MOST_NS (2 * NS_PER_S)
 
-/* A connection on its way to become a stream: dial, TLS, JOIN, its answer, leaving TLS for `none`. */
+/* A connection on its way to become a stream: its path, TLS, JOIN, its answer, leaving TLS for `none`. */
 struct joiner {
 	struct party *party;
 	unsigned number;
-	struct dial *dial;
+	struct way *way;
 	struct chan *chan;
 	struct mono deadline;
 	bool asked, leaving;
@@ -27,7 +26,7 @@ static void joiner_free(struct joiner *j)
 {
 	if (j == NULL)
 		return;
-	dial_cancel(j->dial);
+	way_cancel(j->way);
 	chan_free(j->chan);
 	j->party->joiner[j->number] = NULL;
 	free(j);
@@ -135,7 +134,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 static const struct chan_ops join_ops = { on_opened, on_readable, on_writable, on_closed };
 
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
+static void on_arrived(void *arg, int fd, const char *address, const struct ptcp_err *why)
 {
 	struct joiner *j = arg;
 	struct party *p = j->party;
@@ -144,16 +143,26 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 	struct ptcp_err e;
 
 	(void)address;
-	j->dial = NULL;
+	j->way = NULL;
 	if (fd < 0)
 		join_failed(j, why);
 	else if (chan_new(&j->chan, p->o.host->control, p->o.host->client, &o, &e) < 0)
 		join_failed(j, &e);
 }
 
+static int check_relay(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e)
+{
+	struct party *p = ((struct joiner *)arg)->party;
+
+	return p->o.ops->relay(p->o.arg, relay, fingerprint, e);
+}
+
 static void start(struct party *p, unsigned number)
 {
 	struct joiner *j = calloc(1, sizeof *j);
+	struct way_opts o = { .host = p->o.host, .to = p->address, .port = p->o.port, .sock = p->o.sock,
+		.check = check_relay, .done = on_arrived, .arg = j };
+	const struct path *path = p->o.paths != NULL ? &p->o.paths->at[paths_of_stream(p->o.paths, number)] : NULL;
 	struct ptcp_err e;
 
 	if (j == NULL) {
@@ -164,8 +173,13 @@ static void start(struct party *p, unsigned number)
 	j->number = number;
 	j->deadline = mono_add_ns(mono_now(), p->o.timeout_ns);
 	p->joiner[number] = j;
-	if (dial_start(&j->dial, p->o.host->control, p->address, p->o.port, &p->o.sock, on_dialled, j,
-	    &e) < 0) {
+	if (path != NULL && path->n_relays > 0) {
+		o.relay = path->relay;
+		o.n_relays = path->n_relays;
+		o.to = p->o.paths->host;
+		o.port = p->o.paths->port;
+	}
+	if (way_start(&j->way, &o, &e) < 0) {
 		p->join_why = e;
 		try_again_later(p, number);
 		joiner_free(j);

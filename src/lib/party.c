@@ -405,3 +405,17 @@ struct party_progress party_progress(const struct party *p)
 	}
 	return g;
 }
+
+struct party_path party_path(const struct party *p, unsigned path)
+{
+	struct party_path g = { 0, 0 };
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
+		if (p->o.paths != NULL && paths_of_stream(p->o.paths, i) != path)
+			continue;
+		g.bytes += p->carried[i];
+		g.streams += p->stream[i] != NULL;
+	}
+	return g;
+}

@@ -5,6 +5,7 @@
 #define LIB_PARTY_H
 
 #include "lib/host.h"
+#include "lib/paths.h"
 #include "store/place.h"
 #include "net/sock.h"
 #include "xfer/session.h"
@@ -31,6 +32,8 @@ struct party_ops {
 	/* Receiver: a file's part, that inode, is held by another session. True: it is one of the same client's,
 	 * and is being ended: look again. NULL: none is. */
 	bool (*contended)(void *arg, struct party *p, uint64_t dev, uint64_t ino);
+	/* Is this the relay it should be? As way_opts has it; where there are paths. */
+	int (*relay)(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e);
 	/* All is over, and everything of it freed but the party itself, which party_free() does.
 	 * `why` NULL: done. */
 	void (*gone)(void *arg, struct party *p, const struct ptcp_err *why);
@@ -43,6 +46,7 @@ struct party_opts {
 	bool one_channel;             /* nobody does: blocks travel on the control connection */
 	const char *address;          /* where to, as reached; copied */
 	unsigned port;
+	const struct paths *paths;    /* several, or one with relays; outlives the party. NULL: to `address` */
 	struct sock_opts sock;        /* copied; congestion outlives the party */
 	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */
 	uint16_t max_streams;
@@ -99,5 +103,12 @@ struct party_progress {
 	enum ptcp_activity activity;
 };
 struct party_progress party_progress(const struct party *p);
+
+/* Of one path: file data it has carried, and its streams now. */
+struct party_path {
+	uint64_t bytes;
+	unsigned streams;
+};
+struct party_path party_path(const struct party *p, unsigned path);
 
 #endif

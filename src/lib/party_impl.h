@@ -103,6 +103,7 @@ struct party {
 	struct joiner *joiner[PTCP_STREAMS_MAX];
 	struct mono retry_at[PTCP_STREAMS_MAX];
 	unsigned retries[PTCP_STREAMS_MAX];
+	uint64_t carried[PTCP_STREAMS_MAX]; /* bytes of file data */
 	struct mono began;          /* running since */
 	struct mono none_since;     /* no stream up since then */
 	struct ptcp_err join_why;   /* of the last that failed */

@@ -297,14 +297,25 @@ const struct rcv_ops receiving_rcv_ops = {
 
 /* ---- Blocks ---- */
 
+/* Over streams, so far. */
+static uint64_t came(const struct party *p)
+{
+	struct rcv_stats r;
+
+	if (session_rcv(p->session) == NULL)
+		return 0;
+	r = rcv_stats(session_rcv(p->session));
+	return r.bytes - r.resumed_bytes - r.hole_bytes;
+}
+
 void receiving_received(void *arg, struct stream *s, struct stream_news *news)
 {
 	struct party *p = arg;
 	struct mono now = mono_now();
 	struct ptcp_err nomem, *why;
+	uint64_t before = came(p);
 	unsigned i;
 
-	(void)s;
 	session_progress(p->session, now);
 	for (i = 0; i < news->n; i++) {
 		why = news->of[i].why;
@@ -322,5 +333,6 @@ void receiving_received(void *arg, struct stream *s, struct stream_news *news)
 		}
 		free(news->of[i].why);
 	}
+	p->carried[stream_number(s)] += came(p) - before;
 	party_pump(p);
 }

@@ -446,8 +446,10 @@ void sending_sent(void *arg, struct stream *s, struct stream_job *job)
 	for (i = 0; i < job->job.n; i++) {
 		const struct snd_extent *x = &job->job.extent[i];
 
-		if (!job->failed[i])
+		if (!job->failed[i]) {
 			p->snd->wire_bytes += x->length;
+			p->carried[stream_number(s)] += x->length;
+		}
 		if (!p->over)
 			snd_read(session_snd(p->session), stream_number(s), x->id, x->block, job->term[i],
 			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);

@@ -12,7 +12,7 @@
 
 static void try_end(struct ptcp_server *s)
 {
-	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0)
+	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0 && s->relay.n == 0)
 		loop_stop(s->loop);
 }
 
@@ -34,22 +34,31 @@ static bool admits(struct ptcp_server *s, const char *fingerprint, struct author
 	return one_time_admits(s->once, fingerprint);
 }
 
+/* Else the guest has been refused. */
+static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authorization *a)
+{
+	const char *fingerprint = chan_fingerprint(g->chan);
+	struct ptcp_err why;
+
+	if (admits(s, fingerprint, a))
+		return true;
+	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
+	    g->address, fingerprint);
+	err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
+	    "ptcp key authorize %s)", fingerprint);
+	guest_refuse(g, &why);
+	return false;
+}
+
 static void on_control(void *arg, struct guest *g)
 {
 	struct ptcp_server *s = arg;
 	struct authorization a;
 	struct ptcp_err why;
 	struct served_link l = { .address = g->address, .one_channel = g->o.one_channel };
-	const char *fingerprint = chan_fingerprint(g->chan);
 
-	if (!admits(s, fingerprint, &a)) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
-		    g->address, fingerprint);
-		err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
-		    "ptcp key authorize %s)", fingerprint);
-		guest_refuse(g, &why);
+	if (!admit_guest(s, g, &a))
 		return;
-	}
 	if (s->sessions.n >= s->o.max_sessions) {
 		err_set(&why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
 		    s->sessions.n);
@@ -93,7 +102,24 @@ static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
 	guest_free(g); /* and with it `j` */
 }
 
-static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_guest_gone };
+static void on_route(void *arg, struct guest *g, const struct wire_route *f)
+{
+	struct ptcp_server *s = arg;
+	struct authorization a;
+	struct ptcp_err why;
+
+	if (!admit_guest(s, g, &a))
+		return;
+	if (!a.no_relay) {
+		relay_ask(&s->relay, g, f);
+		return;
+	}
+	err_set(&why, PTCP_EREFUSED, "this client: may not be relayed (have its administrator authorize it without "
+	    "--no-relay)");
+	guest_refuse(g, &why);
+}
+
+static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_route, on_guest_gone };
 
 void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel)
 {
@@ -140,7 +166,24 @@ static void on_wake(void *arg)
 	while (!list_empty(&s->guests))
 		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
 	served_cancel_all(&s->sessions, &why);
+	relay_stop(&s->relay);
 	try_end(s);
+}
+
+static void on_relayed_gone(void *arg)
+{
+	try_end(arg);
+}
+
+static int take_nexthops(struct ptcp_server *s, struct ptcp_err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < s->o.n_relay_to && r == 0; i++)
+		r = nexthops_add(&s->nexthops, s->o.relay_to[i], PTCP_PORT, e);
+	s->o.relay_to = NULL; /* the caller's */
+	return r;
 }
 
 static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
@@ -156,8 +199,11 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 		memcpy(&s->o, o, o->size);
 	}
 	if (s->o.max_streams == 0 || s->o.max_streams > PTCP_STREAMS_MAX || s->o.max_sessions == 0 ||
+	    s->o.max_relayed == 0 ||
 	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions or timeout out of range");
+		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, relaying or timeout out of range");
+	if ((r = take_nexthops(s, e)) < 0)
+		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
 		return err_nomem(e);
@@ -213,6 +259,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		goto out;
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
+	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
+	    on_relayed_gone, s);
 	loop_on_wake(s->loop, on_wake, s);
 	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen(s, s->o.listen, e)) < 0)
 		goto out;
@@ -253,6 +301,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	listener_free(s->listener);
 	host_fini(&s->host);
 	loop_free(s->loop);
+	nexthops_free(s->nexthops);
 	free(s->config_dir);
 	free(s->root);
 	free(s);

@@ -7,6 +7,7 @@
 
 #include "core/list.h"
 #include "lib/guest.h"
+#include "lib/relay.h"
 #include "lib/served.h"
 #include "net/listen.h"
 
@@ -23,6 +24,8 @@ struct ptcp_server {
 	struct list guests;             /* the oldest first */
 	unsigned n_guests;
 	struct served_set sessions;
+	struct nexthops *nexthops;      /* NULL: none */
+	struct relay relay;
 	struct one_time *once;          /* NULL: a daemon */
 	struct ptcp_err why;            /* what ended it, if its code is not 0 */
 	atomic_bool stop;

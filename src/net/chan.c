@@ -269,11 +269,23 @@ void chan_free(struct chan *c)
 	if (c == NULL)
 		return;
 	detach_poll(c);
-	close(c->o.fd);
+	if (c->o.fd >= 0)
+		close(c->o.fd);
 	chan_tls_free(c);
 	free(c->rx);
 	free(c->tx);
 	free(c);
+}
+
+int chan_take_fd(struct chan *c)
+{
+	int fd = c->o.fd;
+
+	if (c->mode != CHAN_RAW || c->failed || c->cut || c->eof || chan_has_input(c) || c->tx_start < c->tx_end)
+		return -1;
+	detach_poll(c);
+	c->o.fd = -1;
+	return fd;
 }
 
 void chan_depart(struct chan *c)

@@ -64,6 +64,8 @@ void chan_pause(struct chan *c, bool paused);
 
 /* Leaves TLS: close_notify both ways, then `opened` again, then raw bytes. */
 void chan_hand_over(struct chan *c);
+/* After that: the socket, which is the caller's; only chan_free() is left. -1: not while bytes wait here. */
+int chan_take_fd(struct chan *c);
 /* Sends what is pending and closes in good order; `closed` follows when the peer has, too. */
 void chan_shutdown(struct chan *c);
 

@@ -82,6 +82,8 @@ size_t chan_tx_room(struct chan *c);
 void chan_tx_put(struct chan *c, const void *p, size_t n);
 /* Fills the empty receive buffer; false: nothing now, the end, or an error. */
 bool chan_rx_fill(struct chan *c);
+/* The same with no more than n bytes. */
+bool chan_rx_fill_exactly(struct chan *c, size_t n);
 bool chan_has_input(const struct chan *c);
 
 #endif

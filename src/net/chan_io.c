@@ -66,6 +66,11 @@ static ssize_t receive(struct chan *c, void *buf, size_t n)
 
 bool chan_rx_fill(struct chan *c)
 {
+	return chan_rx_fill_exactly(c, c->mode == CHAN_HANDSHAKE ? CHAN_HANDSHAKE_BYTES : CHAN_GATHER_BYTES);
+}
+
+bool chan_rx_fill_exactly(struct chan *c, size_t most)
+{
 	ssize_t n;
 
 	if (c->eof || c->failed)
@@ -75,7 +80,7 @@ bool chan_rx_fill(struct chan *c)
 		chan_again(c);
 		return false;
 	}
-	n = receive(c, c->rx, c->mode == CHAN_HANDSHAKE ? CHAN_HANDSHAKE_BYTES : CHAN_GATHER_BYTES);
+	n = receive(c, c->rx, most < CHAN_GATHER_BYTES ? most : CHAN_GATHER_BYTES);
 	if (n <= 0) {
 		no_bytes(c, n);
 		return false;

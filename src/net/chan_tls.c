@@ -40,7 +40,7 @@ static int bio_read(BIO *b, char *p, int n)
 	BIO_clear_retry_flags(b);
 	if (c->failed)
 		return 0;
-	if (c->rx_start == c->rx_end && !chan_rx_fill(c)) {
+	if (c->rx_start == c->rx_end && !(c->mode == CHAN_LEAVING ? chan_rx_fill_exactly(c, (size_t)n) : chan_rx_fill(c))) {
 		if (c->eof || c->failed)
 			return 0;
 		BIO_set_retry_read(b);
@@ -187,6 +187,8 @@ void chan_tls_handshake(struct chan *c)
 	chan_tx_send(c);
 }
 
+/* The peer says nothing in clear before it has read our close_notify, and from here on no more is read
+ * than the record at hand has: so nothing raw is ever in our buffer, and the socket can be taken. */
 void chan_hand_over(struct chan *c)
 {
 	ERR_clear_error();

@@ -29,6 +29,8 @@ struct dial {
 	unsigned port;
 	void (*done)(void *, int, const char *, const struct ptcp_err *);
 	void *arg;
+	bool (*permits)(void *, const struct sockaddr *); /* NULL: every address */
+	void *permits_arg;
 	uv_getaddrinfo_t dns;
 	bool resolving, over;
 	struct addrinfo *answer, *order[ATTEMPTS_MAX];
@@ -209,6 +211,11 @@ static void on_dial_timer(void *arg)
 	dial_next(arg);
 }
 
+static bool permitted(const struct dial *d, const struct addrinfo *ai)
+{
+	return d->permits == NULL || d->permits(d->permits_arg, ai->ai_addr);
+}
+
 /* The families in turns, the resolver's first choice first (RFC 8305, 4). */
 static void put_in_order(struct dial *d)
 {
@@ -216,9 +223,9 @@ static void put_in_order(struct dial *d)
 	int family = first->ai_family;
 
 	while (d->n_order < ATTEMPTS_MAX) {
-		while (first != NULL && first->ai_family != family)
+		while (first != NULL && (first->ai_family != family || !permitted(d, first)))
 			first = first->ai_next;
-		while (other != NULL && other->ai_family == family)
+		while (other != NULL && (other->ai_family == family || !permitted(d, other)))
 			other = other->ai_next;
 		if (first == NULL && other == NULL)
 			break;
@@ -251,7 +258,19 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
 		return;
 	}
 	put_in_order(d);
+	if (d->n_order == 0) {
+		err_set(&d->why, PTCP_EREFUSED, "connecting to %s: not to the addresses it has",
+		    text_escape(shown, sizeof shown, d->host));
+		dial_done(d, -1, NULL);
+		return;
+	}
 	dial_next(d);
+}
+
+void dial_only(struct dial *d, bool (*permits)(void *arg, const struct sockaddr *sa), void *arg)
+{
+	d->permits = permits;
+	d->permits_arg = arg;
 }
 
 int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port,

@@ -14,6 +14,9 @@ int dial_start(struct dial **out, struct loop *l, const char *host, unsigned por
     const struct sock_opts *o,
     void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why), void *arg,
     struct ptcp_err *e);
+/* Directly after dial_start(): only to addresses of the host that `permits` says yes to; PTCP_EREFUSED when there
+ * is none. */
+void dial_only(struct dial *d, bool (*permits)(void *arg, const struct sockaddr *sa), void *arg);
 /* Only before `done`, which then does not come. NULL is fine. */
 void dial_cancel(struct dial *d);
 

@@ -7,6 +7,7 @@
 
 #define ALPN_CONTROL "ptcp/1"
 #define ALPN_DATA "ptcp-data/1"
+#define ALPN_ROUTE "ptcp-route/1"
 
 /* `ciphers`: bits 1 << PTCP_CIPHER_*, those of TLS of them are offered or accepted in the order
  * aes128gcm, chacha20, aes256gcm; at least one is needed (PTCP_ECONFIG). */

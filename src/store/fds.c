@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* A process without a transfer has 12 beside its worker loops; every thread of the store's may have two directories and a file
- * open for a moment. */
+/* A process without a transfer has 12 beside its worker loops; every thread of the store's may have two
+ * directories and a file open for a moment. */
 #define SPARE 24u
 
 /* Of files, whatever the limit: more only waits to be completed. */

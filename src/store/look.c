@@ -136,7 +136,7 @@ static int look_part(struct sink *s, int at, struct sink_look *out, struct ptcp_
 	enum journal_state state;
 	int r;
 
-	if ((r = part_open(&s->part, s->dir, at, s->name, PART_KEEP, e)) < 0 || s->part.fd < 0)
+	if ((r = sink_take_part(s, at, PART_KEEP, e)) < 0 || s->part.fd < 0)
 		return r;
 	if ((state = journal_open(&s->journal, s->dir, at, &key)) == JOURNAL_CHANGED)
 		out->anew = "the source has changed since: it begins anew";

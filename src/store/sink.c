@@ -103,11 +103,18 @@ struct journal_key sink_key(const struct sink *s)
 
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino)
 {
-	pthread_mutex_lock(&s->lock);
-	*dev = s->part.dev;
-	*ino = s->part.ino;
-	pthread_mutex_unlock(&s->lock);
+	*ino = atomic_load(&s->part_ino);
+	*dev = atomic_load(&s->part_dev);
 	return *ino != 0;
+}
+
+int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e)
+{
+	int r = part_open(&s->part, s->dir, at, s->name, take, e);
+
+	atomic_store(&s->part_dev, s->part.dev);
+	atomic_store(&s->part_ino, s->part.ino); /* last: whoever sees it sees the other */
+	return r;
 }
 
 void sink_opened(struct sink *s)
@@ -122,7 +129,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	char journal[PART_NAME_BYTES];
 	int r;
 
-	if ((r = part_open(&s->part, s->dir, at, s->name, whole ? PART_NEW : PART_EMPTY, e)) < 0)
+	if ((r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
 		return r;
 	if (sink_has_journal(s))
 		journal_create(&s->journal, s->dir, at, &key);

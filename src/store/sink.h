@@ -87,7 +87,7 @@ bool sink_like(struct sink *s);
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
 /* dev and inode of the part that this sink holds or was refused. False: none so far. The ids of
- * two sinks are the same if one is in the other's way. */
+ * two sinks are the same if one is in the other's way. No I/O, never blocks. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
 /* After SINK_PART, before the first write: its claims are not wanted; the part is emptied by the first write. */

@@ -30,6 +30,7 @@ struct sink {
 	enum sink_state state;
 	int sick; /* the errno */
 	struct part part;
+	_Atomic uint64_t part_dev, part_ino; /* its, for who must not wait for the lock, which is held during I/O */
 	uint64_t opened;    /* which of the parts of this process it was, by time */
 	struct journal journal;
 	uint64_t durable;   /* records whose blocks are */
@@ -49,6 +50,8 @@ struct journal_key sink_key(const struct sink *s);
 /* Counts the descriptors in s->part and s->journal. */
 void sink_opened(struct sink *s);
 
+/* With s->lock held, and the directory open at `at`: part_open(). */
+int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e);
 /* With s->lock held, and the directory open at `at`: the part, emptied. `whole`: one write is all. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
 /* Whether the part's name, in the directory that is open at `at`, is still that of our open part: else

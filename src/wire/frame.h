@@ -41,7 +41,9 @@
 	X(END, 25, 64)                                                         \
 	X(NOTE, 26, 8192)                                                      \
 	X(HOLE, 27, 64)                                                        \
-	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)
+	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
+	X(ROUTE, 48, 512)                                                      \
+	X(ROUTED, 49, 64)
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
@@ -211,6 +213,22 @@ int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
 #define WIRE_JOINED_MAX_BYTES 8
 size_t wire_joined_encode(uint8_t *out);
 int wire_joined_decode(struct span in, struct ptcp_err *e);
+
+/* ---- Routes: on connections to a relay ---------------------------------------- */
+
+/* First frame of the TLS client: connect me to there. */
+struct wire_route {
+	uint16_t port;        /* not 0 */
+	struct span host;     /* a name or address, IPv6 without brackets: 1 to 255 printable ASCII bytes */
+};
+#define WIRE_ROUTE_MAX_BYTES (8 + 3 + 255)
+size_t wire_route_encode(uint8_t *out, const struct wire_route *f);
+int wire_route_decode(struct wire_route *f, struct span in, struct ptcp_err *e);
+
+/* The answer: connected; the hand-over out of TLS follows. No payload. */
+#define WIRE_ROUTED_MAX_BYTES 8
+size_t wire_routed_encode(uint8_t *out);
+int wire_routed_decode(struct span in, struct ptcp_err *e);
 
 /* ---- Entries: sender to receiver -------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* Frames that start, join and end a session. */
+/* Frames that start, join and end a session, and those to a relay. */
 #include <assert.h>
 
 #include "wire/codec.h"
@@ -290,4 +290,41 @@ int wire_joined_decode(struct span in, struct ptcp_err *e)
 	struct reader r = reader_of(in);
 
 	return frame_done(&r, true, WIRE_JOINED, e);
+}
+
+size_t wire_route_encode(uint8_t *out, const struct wire_route *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->port != 0 && f->host.n <= UINT8_MAX && host_ok(f->host));
+	p = write_u16(p, f->port);
+	p = write_u8(p, (uint8_t)f->host.n);
+	p = write_span(p, f->host);
+	return frame_finish(out, p, WIRE_ROUTE);
+}
+
+int wire_route_decode(struct wire_route *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_route d = { 0 };
+	int err;
+
+	d.port = read_u16(&r);
+	d.host = read_span(&r, read_u8(&r));
+	if ((err = frame_done(&r, d.port != 0 && host_ok(d.host), WIRE_ROUTE, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_routed_encode(uint8_t *out)
+{
+	return frame_finish(out, out + WIRE_HEADER_BYTES, WIRE_ROUTED);
+}
+
+int wire_routed_decode(struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+
+	return frame_done(&r, true, WIRE_ROUTED, e);
 }

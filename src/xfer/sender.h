@@ -70,11 +70,11 @@ void snd_drop(struct snd *s);
 /* How many entries may be offered right now; 0 also while much waits for the peer to read. */
 unsigned snd_room(const struct snd *s);
 
-/* Offers an entry inside the directory offered last and not yet left; id and parent of
- * `f` are filled in here, snd_room() must not be 0. Returns its id, for other names of it; 0 when it has
- * ended. A HARDLINK is offered only if session_takes_links(), and not of a file that is known to have failed. For WIRE_DIR what follows is inside it
- * until snd_leave(). Takes the cookie in any case: without memory, or inside a lost directory, it ends at once.
- * snd_depth() is the number of directories entered and not left. */
+/* Offers an entry inside the directory offered last and not yet left; id and parent of `f` are filled in
+ * here, snd_room() must not be 0. Returns its id, for other names of it; 0 when it has ended. A HARDLINK is
+ * offered only if session_takes_links(), and not of a file that is known to have failed. For WIRE_DIR what
+ * follows is inside it until snd_leave(). Takes the cookie in any case: without memory, or inside a lost
+ * directory, it ends at once. snd_depth() is the number of directories entered and not left. */
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
 void snd_leave(struct snd *s);
 unsigned snd_depth(const struct snd *s);

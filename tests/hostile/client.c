@@ -199,7 +199,7 @@ static void half_open(unsigned port, char **arguments)
 
 static void wrong_alpn(unsigned port, char **arguments)
 {
-	static const char *const names[] = { "h2", "ptcp/2", "ptcp-route/1", "ptcp-data/2" };
+	static const char *const names[] = { "h2", "ptcp/2", "ptcp-route/2", "ptcp-data/2" };
 	int i;
 
 	(void)arguments;

@@ -119,7 +119,7 @@ static void a_good_pair(void **state)
 
 static void alpn_unknown_or_none(void **state)
 {
-	static const char *const names[] = { "h2", "ptcp/2", "ptcp/1x", "ptcp/", "ptcp-route/1", "PTCP/1" };
+	static const char *const names[] = { "h2", "ptcp/2", "ptcp/1x", "ptcp/", "ptcp-route/2", "PTCP/1" };
 	struct pair p;
 	size_t i;
 

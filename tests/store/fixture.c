@@ -10,6 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/sink.h"
+
+struct tree *fx_tree;
+struct dir *fx_root;
+
 static char root[400];
 static int fds_before;
 
@@ -47,6 +52,24 @@ int fx_teardown(void **state)
 	if (nftw(root, remove_one, 64, FTW_DEPTH | FTW_PHYS) != 0)
 		return -1;
 	assert_int_equal(fx_open_fds(), fds_before);
+	return 0;
+}
+
+int fx_tree_setup(void **state)
+{
+	if (fx_setup(state) != 0 || tree_open(&fx_tree, fx_path(""), &fx_sys, NULL) != 0)
+		return -1;
+	fx_root = tree_root(fx_tree);
+	return 0;
+}
+
+int fx_tree_teardown(void **state)
+{
+	dir_unref(fx_root);
+	tree_unref(fx_tree);
+	if (fx_teardown(state) != 0)
+		return -1;
+	assert_int_equal(sink_open_count(), 0);
 	return 0;
 }
 

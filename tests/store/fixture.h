@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "store/dir.h"
 #include "store/sys.h"
 
 /* cmocka setup and teardown: an empty directory below $TMPDIR; afterwards it is
@@ -16,6 +17,13 @@
 int fx_setup(void **state);
 int fx_teardown(void **state);
 #define fx_test(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
+
+/* The same with that directory opened as a tree; no part or journal may be left open in the end. */
+extern struct tree *fx_tree;
+extern struct dir *fx_root;
+int fx_tree_setup(void **state);
+int fx_tree_teardown(void **state);
+#define fx_tree_test(f) cmocka_unit_test_setup_teardown(f, fx_tree_setup, fx_tree_teardown)
 
 /* For tests of many thousand files: from now on that directory is made in memory, if there is
  * such a place and TMPDIR does not say otherwise. */

@@ -9,28 +9,9 @@
 #include "store/part.h"
 #include "store/sink.h"
 
-static struct tree *tree;
-static struct dir *root;
 static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 07751,
 	.mtime = { 1000, 1 } };
 static const struct meta plain;
-
-static int setup(void **state)
-{
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
-		return -1;
-	root = tree_root(tree);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
-}
-
-#define entry_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static struct stat look(const char *below)
 {
@@ -52,24 +33,24 @@ static void is_link(const char *below, const char *target)
 static void directories(void **state)
 {
 	const struct meta private = { .set_mode = true, .mode = 0500 };
-	mode_t mask = dir_umask(root);
+	mode_t mask = dir_umask(fx_root);
 	struct ptcp_err e;
 	struct dir *d;
 
 	(void)state;
-	assert_int_equal(store_mkdir(root, "plain", &plain, NULL, NULL), 0);
-	assert_int_equal(store_mkdir(root, "none", NULL, NULL, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "plain", &plain, NULL, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "none", NULL, NULL, NULL), 0);
 	assert_int_equal(look("plain").st_mode & 07777, 0777 & ~mask);
 	assert_int_equal(look("none").st_mode & 07777, 0777 & ~mask);
 	/* Private from the first moment, and writable until it is finished. */
-	assert_int_equal(store_mkdir(root, "d", &private, NULL, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "d", &private, NULL, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0700);
-	d = dir_child(root, "d");
+	d = dir_child(fx_root, "d");
 	assert_int_equal(store_mkdir(d, "\xff\n", &full, NULL, NULL), 0);
 	assert_int_equal(store_dir_finish(d, &private, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0500);
 	/* Once more, as a second transfer finds it. */
-	assert_int_equal(store_mkdir(root, "d", &private, NULL, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "d", &private, NULL, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0700);
 	assert_int_equal(store_dir_finish(d, &full, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 0751);
@@ -85,9 +66,9 @@ static void directories(void **state)
 	/* In the way. */
 	fx_text("file", "x");
 	assert_int_equal(symlink("plain", fx_path("link")), 0);
-	assert_int_equal(store_mkdir(root, "file", &full, NULL, &e), PTCP_EIO);
+	assert_int_equal(store_mkdir(fx_root, "file", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EEXIST);
-	assert_int_equal(store_mkdir(root, "link", &full, NULL, &e), PTCP_EIO);
+	assert_int_equal(store_mkdir(fx_root, "link", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EEXIST);
 	is_link("link", "plain");
 }
@@ -96,7 +77,7 @@ static void directories(void **state)
  * that can be searched but not read. */
 static void finish_unreadable(void **state)
 {
-	struct dir *d = dir_child(root, "d");
+	struct dir *d = dir_child(fx_root, "d");
 
 	(void)state;
 	fx_mkdir("d");
@@ -115,33 +96,33 @@ static void links(void **state)
 
 	(void)state;
 	part_name(part, "l", PART_LINK_SUFFIX);
-	assert_int_equal(store_symlink(root, "l", "../../etc/passwd", &full, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "../../etc/passwd", &full, NULL), 0);
 	is_link("l", "../../etc/passwd");
 	assert_int_equal(look("l").st_mtim.tv_sec, 1000);
-	assert_int_equal(store_symlink(root, "l", "-\xff\n", &plain, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "-\xff\n", &plain, NULL), 0);
 	is_link("l", "-\xff\n");
 	memset(target, 'x', 4000);
 	target[4000] = '\0';
 	for (int i = 200; i < 4000; i += 200)
 		target[i] = '/';
-	assert_int_equal(store_symlink(root, "l", target, &plain, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", target, &plain, NULL), 0);
 	is_link("l", target);
 	/* A file is replaced; a directory is not; a leftover makes way. */
 	fx_text("f", "x");
-	assert_int_equal(store_symlink(root, "f", "t", &plain, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "f", "t", &plain, NULL), 0);
 	is_link("f", "t");
 	fx_mkdir("d");
-	assert_int_equal(store_symlink(root, "d", "t", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "d", "t", &full, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	fx_text(part, "x");
-	assert_int_equal(store_symlink(root, "l", "t", &full, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "t", &full, NULL), 0);
 	is_link("l", "t");
 	assert_int_equal(fx_count(""), 3);
 	fx_mkdir(part);
-	assert_int_equal(store_symlink(root, "l", "u", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "l", "u", &full, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	is_link("l", "t");
-	assert_int_equal(store_symlink(root, "x", "", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "x", "", &full, &e), PTCP_EIO);
 	assert_int_equal(e.sys, ENOENT);
 }
 
@@ -165,10 +146,10 @@ static void link_robbed(void **state)
 	(void)state;
 	fx_before(robber);
 	rob = 2;
-	assert_int_equal(store_symlink(root, "l", "t", &full, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "t", &full, NULL), 0);
 	is_link("l", "t");
 	rob = 1000; /* for ever: we give up */
-	assert_int_equal(store_symlink(root, "l", "u", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "l", "u", &full, &e), PTCP_EIO);
 	assert_int_equal(e.sys, ENOENT);
 	is_link("l", "t");
 }
@@ -182,26 +163,26 @@ static void same_inode(const char *a, const char *b)
 
 static void hardlinks(void **state)
 {
-	struct dir *d = dir_child(root, "d");
+	struct dir *d = dir_child(fx_root, "d");
 	char part[PART_NAME_BYTES];
 
 	(void)state;
 	fx_mkdir("d");
 	fx_mkdir("d/e");
 	fx_text("d/e/one", "1");
-	assert_int_equal(store_hardlink(root, "d/e/one", root, "two", NULL), 0);
+	assert_int_equal(store_hardlink(fx_root, "d/e/one", fx_root, "two", NULL), 0);
 	same_inode("d/e/one", "two");
-	assert_int_equal(store_hardlink(root, "d/e/one", root, "two", NULL), 0); /* a second run */
+	assert_int_equal(store_hardlink(fx_root, "d/e/one", fx_root, "two", NULL), 0); /* a second run */
 	assert_int_equal(look("two").st_nlink, 2);
-	assert_int_equal(store_hardlink(root, "two", d, "\xff\n", NULL), 0);
-	assert_int_equal(store_hardlink(d, "e/one", root, "four", NULL), 0);
+	assert_int_equal(store_hardlink(fx_root, "two", d, "\xff\n", NULL), 0);
+	assert_int_equal(store_hardlink(d, "e/one", fx_root, "four", NULL), 0);
 	assert_int_equal(look("two").st_nlink, 4);
 	/* Files and links are replaced, a leftover makes way. */
 	fx_text("old", "old");
 	assert_int_equal(symlink("old", fx_path("soft")), 0);
 	fx_text(part_name(part, "old", PART_LINK_SUFFIX), "x");
-	assert_int_equal(store_hardlink(root, "two", root, "old", NULL), 0);
-	assert_int_equal(store_hardlink(root, "two", root, "soft", NULL), 0);
+	assert_int_equal(store_hardlink(fx_root, "two", fx_root, "old", NULL), 0);
+	assert_int_equal(store_hardlink(fx_root, "two", fx_root, "soft", NULL), 0);
 	same_inode("two", "old");
 	same_inode("two", "soft");
 	assert_int_equal(fx_count(""), 5);
@@ -213,7 +194,7 @@ static void hardlinks_refused(void **state)
 {
 	static const char *const paths[] = { "", "/", "..", ".", "d/..", "../f", "d/../../f", "/../f", "f/", "none",
 		"none/f", "d", "soft", "p", "out/f", "f/f" };
-	struct dir *base = dir_child(root, "base");
+	struct dir *base = dir_child(fx_root, "base");
 	struct ptcp_err e;
 	size_t i;
 
@@ -246,7 +227,7 @@ static void hardlinks_refused(void **state)
 
 static int attempt(int what, struct ptcp_err *e)
 {
-	struct dir *d = dir_child(root, "d");
+	struct dir *d = dir_child(fx_root, "d");
 	int r = 0;
 
 	switch (what) {
@@ -301,9 +282,9 @@ static void faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		entry_test(directories), entry_test(finish_unreadable), entry_test(links),
-		entry_test(link_robbed), entry_test(hardlinks),
-		entry_test(hardlinks_refused), entry_test(faults),
+		fx_tree_test(directories), fx_tree_test(finish_unreadable), fx_tree_test(links),
+		fx_tree_test(link_robbed), fx_tree_test(hardlinks),
+		fx_tree_test(hardlinks_refused), fx_tree_test(faults),
 	};
 	return cmocka_run_group_tests_name("store/entry", tests, NULL, NULL);
 }

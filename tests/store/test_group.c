@@ -12,29 +12,7 @@
 
 #define MOST 30
 
-static struct tree *tree;
-static struct dir *root;
 static const struct offer big = { "big", 6 * OFFER_BLOCK, 1, false };
-
-static int setup(void **state)
-{
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
-		return -1;
-	root = tree_root(tree);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	dir_unref(root);
-	tree_unref(tree);
-	if (fx_teardown(state) != 0)
-		return -1;
-	assert_int_equal(sink_open_count(), 0);
-	return 0;
-}
-
-#define group_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static struct store_end of[MOST];
 static struct ptcp_err why[MOST];
@@ -57,7 +35,7 @@ static void begin(unsigned n)
 	memset(why, 0, sizeof why);
 	for (i = 0; i < n; i++) {
 		o.name = name_of(i);
-		of[i].sink = offer_sink(root, &o);
+		of[i].sink = offer_sink(fx_root, &o);
 		of[i].why = &why[i];
 		assert_int_equal(offer_write(of[i].sink, &o, 0, NULL), 0);
 	}
@@ -170,8 +148,8 @@ static void many_directories(void **state)
 	for (way = 0; way < 2; way++) {
 		memset(of, 0, sizeof of);
 		for (i = 0; i < 12; i++) {
-			assert_int_equal(store_mkdir(root, name_of(i), NULL, NULL, NULL), 0);
-			d[i] = dir_child(root, name_of(i));
+			assert_int_equal(store_mkdir(fx_root, name_of(i), NULL, NULL, NULL), 0);
+			d[i] = dir_child(fx_root, name_of(i));
 			of[i].sink = offer_sink(d[i], &o);
 			assert_int_equal(offer_write(of[i].sink, &o, 0, NULL), 0);
 		}
@@ -230,7 +208,7 @@ static void data_lost(void **state)
 
 	(void)state;
 	for (h = 0; h < 3; h++) {
-		s = offer_sink(root, &big);
+		s = offer_sink(fx_root, &big);
 		one.sink = s;
 		for (i = 0; i < 3; i++)
 			assert_int_equal(offer_write(s, &big, i, NULL), 0);
@@ -255,7 +233,7 @@ static void data_lost(void **state)
 		assert_false(fx_exists("big"));
 		sink_keep(s);
 		sink_unref(s);
-		s = offer_sink(root, &big);
+		s = offer_sink(fx_root, &big);
 		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 3);
 		assert_true(have[0] && have[1] && have[2]);
 		sink_discard(s);
@@ -263,7 +241,7 @@ static void data_lost(void **state)
 		assert_int_equal(fx_count(""), 0);
 	}
 	/* Nothing had been durable: nothing is kept. */
-	s = offer_sink(root, &big);
+	s = offer_sink(fx_root, &big);
 	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
 	fx_fail_always(FX_fdatasync, ENOSPC);
 	assert_int_equal(sink_sync(s, NULL), PTCP_ENOSPC);
@@ -281,7 +259,7 @@ static void cannot_sync(void **state)
 
 	(void)state;
 	for (i = 0; i < 5; i++) {
-		one.sink = offer_sink(root, &big);
+		one.sink = offer_sink(fx_root, &big);
 		assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
 		fx_fail_always(FX_fdatasync, i < 3 ? cannot[i] : 0);
 		fx_fail_always(FX_fsync, i < 3 ? cannot[i] : 0);
@@ -300,11 +278,11 @@ static void cannot_sync(void **state)
 /* A directory that may be written but not read is open by O_PATH, which cannot be synced. */
 static void not_readable(void **state)
 {
-	struct dir *d = dir_child(root, "d");
+	struct dir *d = dir_child(fx_root, "d");
 	struct store_end one = { .dir = d };
 
 	(void)state;
-	assert_int_equal(store_mkdir(root, "d", NULL, NULL, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "d", NULL, NULL, NULL), 0);
 	dir_changed(d);
 	fx_fail_always(FX_fsync, EBADF);
 	store_complete(&one, 1, STORE_SYNC_GROUP);
@@ -319,7 +297,7 @@ static void name_lost(void **state)
 	char journal[PART_NAME_BYTES];
 
 	(void)state;
-	one.sink = offer_sink(root, &big);
+	one.sink = offer_sink(fx_root, &big);
 	assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
 	fx_heal();
 	fx_fail_nth(9, EIO); /* mode times dup close fsync look, is it ours, rename fsync */
@@ -340,14 +318,14 @@ static void name_lost(void **state)
 /* Directories that were made are synced in their parents, up to one that was there; each once. */
 static void new_directories(void **state)
 {
-	struct dir *d = dir_child(root, "d"), *e = dir_child(d, "e");
+	struct dir *d = dir_child(fx_root, "d"), *e = dir_child(d, "e");
 	struct store_end two[2] = { { .dir = e }, { .dir = e } };
 	bool made;
 
 	(void)state;
-	assert_int_equal(store_mkdir(root, "d", NULL, &made, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "d", NULL, &made, NULL), 0);
 	assert_true(made);
-	assert_int_equal(store_mkdir(root, "d", NULL, &made, NULL), 0);
+	assert_int_equal(store_mkdir(fx_root, "d", NULL, &made, NULL), 0);
 	assert_false(made);
 	assert_int_equal(store_mkdir(d, "e", NULL, &made, NULL), 0);
 	assert_int_equal(store_symlink(e, "l", "x", &(struct meta){ 0 }, NULL), 0);
@@ -371,7 +349,7 @@ static void new_directories(void **state)
 /* Periodic syncing: the part, the journal, and their names once. */
 static void periodic(void **state)
 {
-	struct sink *s = offer_sink(root, &big);
+	struct sink *s = offer_sink(fx_root, &big);
 
 	(void)state;
 	assert_int_equal(sink_sync(s, NULL), 0);
@@ -388,10 +366,11 @@ static void periodic(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		group_test(steps), group_test(many_directories), group_test(one_fails),
-		group_test(data_lost),
-		group_test(cannot_sync), group_test(not_readable), group_test(name_lost), group_test(new_directories),
-		group_test(periodic),
+		fx_tree_test(steps), fx_tree_test(many_directories), fx_tree_test(one_fails),
+		fx_tree_test(data_lost),
+		fx_tree_test(cannot_sync), fx_tree_test(not_readable), fx_tree_test(name_lost),
+		fx_tree_test(new_directories),
+		fx_tree_test(periodic),
 	};
 	return cmocka_run_group_tests_name("store/group", tests, NULL, NULL);
 }

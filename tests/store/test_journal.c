@@ -10,8 +10,6 @@
 #include "store/journal.h"
 #include "store/part.h"
 
-static struct tree *tree;
-static struct dir *root;
 static int at;
 static const uint8_t version[16] = "sixteen bytes...";
 static const struct journal_key key = { "big file", 1000000, { 1234567890, 987654321 }, version,
@@ -19,19 +17,16 @@ static const struct journal_key key = { "big file", 1000000, { 1234567890, 98765
 
 static int setup(void **state)
 {
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+	if (fx_tree_setup(state) != 0)
 		return -1;
-	root = tree_root(tree);
-	at = dir_fd(root, NULL);
+	at = dir_fd(fx_root, NULL);
 	return at >= 0 ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	dir_fd_done(root);
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
+	dir_fd_done(fx_root);
+	return fx_tree_teardown(state);
 }
 
 #define journal_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -54,7 +49,7 @@ static size_t sample(uint8_t out[400])
 {
 	struct journal j = { .fd = -1 };
 
-	journal_create(&j, root, at, &key);
+	journal_create(&j, fx_root, at, &key);
 	assert_true(j.fd >= 0);
 	journal_append(&j, &fx_sys, 0, 0x1111);
 	journal_append(&j, &fx_sys, 3, 0x0123456789abcdef);
@@ -66,7 +61,7 @@ static size_t sample(uint8_t out[400])
 static enum journal_state look(int *n, struct journal_record of[JOURNAL_READ])
 {
 	struct journal j = { .fd = -1 };
-	enum journal_state state = journal_open(&j, root, at, &key);
+	enum journal_state state = journal_open(&j, fx_root, at, &key);
 
 	*n = 0;
 	if (state == JOURNAL_MATCHES)
@@ -187,7 +182,7 @@ static void others(void **state)
 		case 4: other.block_bytes *= 2; break;
 		case 5: other.name = "another file"; break;
 		}
-		journal_create(&j, root, at, &other);
+		journal_create(&j, fx_root, at, &other);
 		journal_append(&j, &fx_sys, 1, 1);
 		journal_close(&j, &fx_sys);
 		if (i == 5) {
@@ -202,7 +197,7 @@ static void others(void **state)
 	sample(raw);
 	other = key;
 	other.mtime.tv_sec++;
-	journal_create(&j, root, at, &other);
+	journal_create(&j, fx_root, at, &other);
 	assert_int_equal(pwrite(j.fd, raw + JOURNAL_HEADER_BYTES, 60, JOURNAL_HEADER_BYTES), 60);
 	assert_int_equal(journal_read(&j, &fx_sys, 0, 3, of), 0);
 	journal_close(&j, &fx_sys);
@@ -224,7 +219,7 @@ static void planted(void **state)
 	assert_int_equal(link(fx_path(path()), fx_path("second")), 0);
 	assert_int_equal(look(&got, of), JOURNAL_DAMAGED);
 	for (i = 0; i < 2; i++) { /* and makes way */
-		journal_create(&j, root, at, &key);
+		journal_create(&j, fx_root, at, &key);
 		assert_true(j.fd >= 0);
 		journal_close(&j, &fx_sys);
 		assert_int_equal(fx_read("second", NULL, 0), n);
@@ -248,7 +243,7 @@ static void planted(void **state)
 	fx_mkdir(path());
 	assert_int_equal(look(&got, of), JOURNAL_DAMAGED);
 	j.fd = -1;
-	journal_create(&j, root, at, &key);
+	journal_create(&j, fx_root, at, &key);
 	assert_int_equal(j.fd, -1);
 	journal_append(&j, &fx_sys, 0, 0);
 	assert_true(fx_exists(path()));
@@ -264,7 +259,7 @@ static void bounded(void **state)
 	int i, n;
 
 	(void)state;
-	journal_create(&j, root, at, &key);
+	journal_create(&j, fx_root, at, &key);
 	for (i = 0; i < 10000; i++)
 		journal_append(&j, &fx_sys, 1, 1);
 	journal_close(&j, &fx_sys);
@@ -283,7 +278,7 @@ static void torn(void **state)
 	int n;
 
 	(void)state;
-	journal_create(&j, root, at, &key);
+	journal_create(&j, fx_root, at, &key);
 	journal_append(&j, &fx_sys, 0, 1);
 	fx_short_io(7);
 	journal_append(&j, &fx_sys, 1, 2);
@@ -299,7 +294,7 @@ static void torn(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(rename(fx_path(path()), fx_path("away")), 0);
 	fx_text(path(), "another's");
-	journal_remove(&j, root, at, key.name);
+	journal_remove(&j, fx_root, at, key.name);
 	assert_int_equal(j.fd, -1);
 	fx_holds(path(), "another's");
 }

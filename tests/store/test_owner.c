@@ -163,26 +163,21 @@ static void the_real_service(void **state)
 
 /* ---- Setting ---- */
 
-static struct tree *tree;
-static struct dir *root;
 static int at;
 
 static int setup(void **state)
 {
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+	if (fx_tree_setup(state) != 0)
 		return -1;
-	root = tree_root(tree);
-	at = dir_fd(root, NULL);
+	at = dir_fd(fx_root, NULL);
 	fx_text("f", "x");
 	return symlink("f", fx_path("l"));
 }
 
 static int teardown(void **state)
 {
-	dir_fd_done(root);
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
+	dir_fd_done(fx_root);
+	return fx_tree_teardown(state);
 }
 
 #define set_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -201,16 +196,16 @@ static void sets(void **state)
 	int fd = open(fx_path("f"), O_RDONLY | O_CLOEXEC), path = open(fx_path("f"), O_PATH | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(owner_set(root, "f", fd, getuid(), getgid(), NULL), 1);
+	assert_int_equal(owner_set(fx_root, "f", fd, getuid(), getgid(), NULL), 1);
 	if (fx_is_root()) {
-		assert_int_equal(owner_set(root, "f", fd, 12, 34, NULL), 1);
+		assert_int_equal(owner_set(fx_root, "f", fd, 12, 34, NULL), 1);
 		is("f", 12, 34);
-		assert_int_equal(owner_set(root, "f", path, 56, 78, NULL), 1);
+		assert_int_equal(owner_set(fx_root, "f", path, 56, 78, NULL), 1);
 		is("f", 56, 78);
-		assert_int_equal(owner_set_at(root, "l", at, 1, 2, NULL), 1);
+		assert_int_equal(owner_set_at(fx_root, "l", at, 1, 2, NULL), 1);
 		is("l", 1, 2);
 		is("f", 56, 78); /* not followed */
-		assert_int_equal(owner_set(root, "f", fd, UINT32_MAX, 9, NULL), 0);
+		assert_int_equal(owner_set(fx_root, "f", fd, UINT32_MAX, 9, NULL), 0);
 		is("f", 56, 9);
 	}
 	close(fd);
@@ -257,13 +252,13 @@ static void fails(void **state)
 
 	(void)state;
 	fx_fail_nth(1, EIO);
-	assert_int_equal(owner_set_at(root, "f", at, 1, 1, &e), PTCP_EIO);
+	assert_int_equal(owner_set_at(fx_root, "f", at, 1, 1, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EIO);
 	assert_non_null(strstr(e.msg, "f: "));
 	fx_fail_always(FX_fchownat, EROFS);
-	assert_int_equal(owner_set(root, "f", at, 1, 1, &e), PTCP_EIO);
+	assert_int_equal(owner_set(fx_root, "f", at, 1, 1, &e), PTCP_EIO);
 	fx_fail_always(FX_fchownat, EINVAL); /* not in this user namespace */
-	assert_int_equal(owner_set(root, "f", at, 1, 1, &e), 0);
+	assert_int_equal(owner_set(fx_root, "f", at, 1, 1, &e), 0);
 }
 
 static void modes(void **state)
@@ -301,15 +296,15 @@ static void completed(void **state)
 		m.setid = t[i].setid;
 		if (!t[i].mine)
 			fx_fail_always(FX_fchownat, EPERM);
-		s = sink_new(root, "new", 1, &m, NULL);
+		s = sink_new(fx_root, "new", 1, &m, NULL);
 		assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
 		assert_int_equal(sink_commit(s, NULL), 0);
 		sink_unref(s);
-		assert_int_equal(store_mkdir(root, "d", &m, NULL, NULL), 0);
-		d = dir_child(root, "d");
+		assert_int_equal(store_mkdir(fx_root, "d", &m, NULL, NULL), 0);
+		d = dir_child(fx_root, "d");
 		assert_int_equal(store_dir_finish(d, &m, NULL), 0);
 		dir_unref(d);
-		assert_int_equal(store_symlink(root, "soft", "f", &m, NULL), 0);
+		assert_int_equal(store_symlink(fx_root, "soft", "f", &m, NULL), 0);
 		fx_heal();
 		is("new", t[i].mine ? 1000 : 0, t[i].mine ? 1001 : 0);
 		is("soft", t[i].mine ? 1000 : 0, t[i].mine ? 1001 : 0);

@@ -10,26 +10,6 @@
 #include "store/part.h"
 #include "store/sink.h"
 
-static struct tree *tree;
-static struct dir *root;
-
-static int setup(void **state)
-{
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
-		return -1;
-	root = tree_root(tree);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
-}
-
-#define place_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 /* What place_target() says of `path`: below the root, and as the user's own. */
 static void lands(const char *path, int flags, const char *base, const char *rename)
 {
@@ -37,7 +17,7 @@ static void lands(const char *path, int flags, const char *base, const char *ren
 	struct ptcp_err e;
 	struct place p;
 
-	assert_int_equal(place_target(&p, tree, path, flags, &e), 0);
+	assert_int_equal(place_target(&p, fx_tree, path, flags, &e), 0);
 	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), base);
 	assert_string_equal(p.rename, rename);
 	assert_null(p.above);
@@ -71,11 +51,11 @@ static void refused(void **state)
 
 	(void)state;
 	fx_text("file", "old");
-	assert_int_equal(place_target(&p, tree, "no/where", 0, &e), PTCP_EIO);
+	assert_int_equal(place_target(&p, fx_tree, "no/where", 0, &e), PTCP_EIO);
 	assert_int_equal(e.sys, ENOENT);
-	assert_int_equal(place_target(&p, tree, "../up", 0, &e), PTCP_EIO);
-	assert_int_equal(place_target(&p, tree, "file/", 0, &e), PTCP_EIO);
-	assert_int_equal(place_target(&p, tree, "file", PLACE_INTO_DIR, &e), PTCP_EIO);
+	assert_int_equal(place_target(&p, fx_tree, "../up", 0, &e), PTCP_EIO);
+	assert_int_equal(place_target(&p, fx_tree, "file/", 0, &e), PTCP_EIO);
+	assert_int_equal(place_target(&p, fx_tree, "file", PLACE_INTO_DIR, &e), PTCP_EIO);
 	fx_holds("file", "old");
 }
 
@@ -83,7 +63,7 @@ static bool marked(const char *name, const char *source)
 {
 	char got[LANDING_SOURCE_BYTES];
 
-	return landing_marked(root, name, got) && strcmp(got, source) == 0;
+	return landing_marked(fx_root, name, got) && strcmp(got, source) == 0;
 }
 
 static void mark(void **state)
@@ -93,16 +73,16 @@ static void mark(void **state)
 	(void)state;
 	memset(longest, 'x', 255);
 	longest[255] = '\0';
-	assert_int_equal(landing_mark(root, "new", "data", NULL), 0);
+	assert_int_equal(landing_mark(fx_root, "new", "data", NULL), 0);
 	assert_false(marked("new", "data")); /* there is no such directory */
 	fx_mkdir("new");
 	assert_true(marked("new", "data"));
 	assert_false(marked("other", "data"));
-	assert_int_equal(landing_mark(root, "new", longest, NULL), 0);
+	assert_int_equal(landing_mark(fx_root, "new", longest, NULL), 0);
 	assert_true(marked("new", longest));
-	landing_unmark(root, "new");
+	landing_unmark(fx_root, "new");
 	assert_false(marked("new", longest));
-	landing_unmark(root, "new");
+	landing_unmark(fx_root, "new");
 	assert_int_equal(fx_count(""), 1);
 }
 
@@ -113,8 +93,8 @@ static void goes_on(void **state)
 
 	(void)state;
 	fx_mkdir("new");
-	assert_int_equal(landing_mark(root, "new", "data", NULL), 0);
-	assert_int_equal(place_target(&p, tree, "new", 0, NULL), 0);
+	assert_int_equal(landing_mark(fx_root, "new", "data", NULL), 0);
+	assert_int_equal(place_target(&p, fx_tree, "new", 0, NULL), 0);
 	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), "new");
 	assert_string_equal(dir_path_text(p.above, NULL, text, sizeof text), ".");
 	assert_string_equal(p.name, "new");
@@ -135,7 +115,7 @@ static void planted(void **state)
 	fx_text("elsewhere", "data");
 	assert_int_equal(symlink("elsewhere", fx_path(name)), 0);
 	assert_false(marked("new", "data"));
-	assert_int_equal(landing_mark(root, "new", "mine", NULL), 0);
+	assert_int_equal(landing_mark(fx_root, "new", "mine", NULL), 0);
 	fx_holds("elsewhere", "data");
 	assert_true(marked("new", "mine"));
 	fx_text(name, "");
@@ -158,7 +138,7 @@ static void failing(void **state)
 	for (n = 1; r != 0; n++) {
 		fx_heal();
 		fx_fail_nth(n, EIO);
-		r = landing_mark(root, "new", "data", &e);
+		r = landing_mark(fx_root, "new", "data", &e);
 		assert_true(fx_failed() > 0 || r == 0);
 		if (r == 0)
 			break;
@@ -174,8 +154,8 @@ static void failing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		place_test(like_cp_r), place_test(refused), place_test(mark), place_test(goes_on),
-		place_test(planted), place_test(failing),
+		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(mark), fx_tree_test(goes_on),
+		fx_tree_test(planted), fx_tree_test(failing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,30 +16,8 @@
 #include "store/hash.h"
 #include "store/part.h"
 
-static struct tree *tree;
-static struct dir *root;
 static const struct offer big = { "big", 20 * OFFER_BLOCK + 100, 1, false };
 static const struct offer sparse = { "big", 20 * OFFER_BLOCK + 100, 1, true };
-
-static int setup(void **state)
-{
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
-		return -1;
-	root = tree_root(tree);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	dir_unref(root);
-	tree_unref(tree);
-	if (fx_teardown(state) != 0)
-		return -1;
-	assert_int_equal(sink_open_count(), 0);
-	return 0;
-}
-
-#define resume_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static mode_t mode_of(const char *below)
 {
@@ -53,7 +31,7 @@ static struct sink *with_meta(const struct meta *m)
 {
 	const struct sink_opts o = offer_opts(&big);
 
-	return sink_new(root, "big", 3, m, &o);
+	return sink_new(fx_root, "big", 3, m, &o);
 }
 
 /* A file that is there gets what it lacks, and none but that file. */
@@ -141,7 +119,7 @@ static const char *own(const char *suffix)
 /* An earlier run that wrote blocks [from, to) of `o` and was killed. */
 static void earlier(const struct offer *o, uint32_t from, uint32_t to)
 {
-	struct sink *s = offer_sink(root, o);
+	struct sink *s = offer_sink(fx_root, o);
 
 	for (; from < to; from++)
 		if (!offer_hole(o, from))
@@ -152,7 +130,7 @@ static void earlier(const struct offer *o, uint32_t from, uint32_t to)
 /* The rest of it; `want` blocks are found to be there. */
 static void later(const struct offer *o, int want)
 {
-	struct sink *s = offer_sink(root, o);
+	struct sink *s = offer_sink(fx_root, o);
 	bool have[OFFER_BLOCKS], same;
 
 	assert_int_equal(offer_resume(s, o, have, &same, NULL), want);
@@ -166,7 +144,7 @@ static void later(const struct offer *o, int want)
 
 static const char *told(const struct offer *o, enum sink_found want)
 {
-	struct sink *s = offer_sink(root, o);
+	struct sink *s = offer_sink(fx_root, o);
 	struct sink_look look;
 
 	assert_int_equal(sink_look(s, &look, NULL), 0);
@@ -188,7 +166,7 @@ static void goes_on(void **state)
 	/* Once more and once again; the last block is short. */
 	earlier(&big, 15, 21);
 	{
-		struct sink *s = offer_sink(root, &big);
+		struct sink *s = offer_sink(fx_root, &big);
 		bool have[OFFER_BLOCKS], same;
 
 		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 6);
@@ -201,7 +179,7 @@ static void goes_on(void **state)
 /* More records than are read at a time, most of them of the same blocks. */
 static void many_records(void **state)
 {
-	struct sink *s = offer_sink(root, &big);
+	struct sink *s = offer_sink(fx_root, &big);
 	int i;
 
 	(void)state;
@@ -214,7 +192,7 @@ static void many_records(void **state)
 /* The later of two records holds, however far apart they are. */
 static void superseded(void **state)
 {
-	struct sink *s = offer_sink(root, &big);
+	struct sink *s = offer_sink(fx_root, &big);
 	uint8_t junk[OFFER_BLOCK] = "junk";
 	int i;
 
@@ -269,7 +247,7 @@ static void holes(void **state)
 static void not_wanted(void **state)
 {
 	static uint8_t all[OFFER_BLOCKS * OFFER_BLOCK], first[OFFER_BLOCK];
-	struct sink *s = offer_sink(root, &big);
+	struct sink *s = offer_sink(fx_root, &big);
 	struct sink_look look;
 	uint32_t length = offer_block(&big, 0, first), i;
 
@@ -309,7 +287,7 @@ static void lies(void **state)
 		} else {
 			fx_short_io(1000);
 		}
-		s = offer_sink(root, &big);
+		s = offer_sink(fx_root, &big);
 		assert_int_equal(offer_resume(s, &big, have, &same, NULL), way == 2 ? 21 : 19);
 		if (way == 0) {
 			assert_false(have[5] || have[6]);
@@ -328,7 +306,7 @@ static void lies(void **state)
 static void unreadable(void **state)
 {
 	struct sink_run runs[SINK_RUNS];
-	struct sink *s = offer_sink(root, &big);
+	struct sink *s = offer_sink(fx_root, &big);
 	struct sink_look look;
 	unsigned n;
 
@@ -388,7 +366,7 @@ static void final_mode(void **state)
 	(void)state;
 	earlier(&big, 0, 9);
 	assert_int_equal(chmod(fx_path(own(PART_SUFFIX)), 0444), 0);
-	s = offer_sink(root, &big);
+	s = offer_sink(fx_root, &big);
 	{
 		struct sink_look look;
 
@@ -407,7 +385,7 @@ static void final_mode(void **state)
 
 static void busy(void **state)
 {
-	struct sink *a = offer_sink(root, &big), *b = offer_sink(root, &big);
+	struct sink *a = offer_sink(fx_root, &big), *b = offer_sink(fx_root, &big);
 	uint64_t dev[2], ino[2];
 	struct sink_look look;
 	struct ptcp_err e;
@@ -467,11 +445,11 @@ static void side_by_side(void **state)
 
 	(void)state;
 	for (round = 0; round < 50; round++) {
-		s = offer_sink(root, &big);
+		s = offer_sink(fx_root, &big);
 		for (i = 0; i < 21; i += 2)
 			assert_int_equal(offer_write(s, &big, (uint32_t)i, NULL), 0);
 		sink_unref(s);
-		shared.s = offer_sink(root, &big);
+		shared.s = offer_sink(fx_root, &big);
 		atomic_store(&shared.next, 1);
 		{
 			struct sink_run runs[SINK_RUNS];
@@ -494,7 +472,7 @@ static void side_by_side(void **state)
 		}
 		sink_keep(shared.s);
 		sink_unref(shared.s);
-		s = offer_sink(root, &big);
+		s = offer_sink(fx_root, &big);
 		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 21);
 		assert_int_equal(sink_commit(s, NULL), 0);
 		sink_unref(s);
@@ -518,7 +496,7 @@ static void same(void **state)
 	(void)state;
 	for (i = 0; i < 4; i++) {
 		later(all[i], 0);
-		s = offer_sink(root, all[i]);
+		s = offer_sink(fx_root, all[i]);
 		assert_int_equal(offer_resume(s, all[i], have, &it_is, NULL), 0);
 		assert_true(it_is);
 		sink_unref(s);
@@ -530,14 +508,14 @@ static void same(void **state)
 	fd = open(fx_path("big"), O_RDWR | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "!", 1, 100000), 1);
 	assert_int_equal(futimens(fd, (struct timespec[2]){ { 1001, 5 }, { 1001, 5 } }), 0);
-	s = offer_sink(root, &big);
+	s = offer_sink(fx_root, &big);
 	assert_int_equal(offer_resume(s, &big, have, &it_is, NULL), 0);
 	assert_false(it_is);
 	sink_unref(s);
 	later(&big, 0);
 	/* Changed or replaced while it is read. */
 	for (i = 0; i < 2; i++) {
-		s = offer_sink(root, &big);
+		s = offer_sink(fx_root, &big);
 		assert_int_equal(sink_look(s, &look, NULL), 0);
 		assert_int_equal(look.found, SINK_SAME);
 		if (i == 0) {
@@ -583,13 +561,13 @@ static void same_hole(void **state)
 		digest_add(&want, hash_term(i, n, hash_content(block, n)));
 	}
 	memset(block, 'x', sizeof block);
-	s = sink_new(root, "big", size, &m, &opts);
+	s = sink_new(fx_root, "big", size, &m, &opts);
 	assert_int_equal(sink_write(s, block, sizeof block, UINT64_C(20000) * OFFER_BLOCK,
 	    hash_content(block, sizeof block), NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
 
-	s = sink_new(root, "big", size, &m, &opts);
+	s = sink_new(fx_root, "big", size, &m, &opts);
 	assert_int_equal(sink_look(s, &look, NULL), 0);
 	assert_int_equal(look.found, SINK_SAME);
 	fx_heal();
@@ -601,7 +579,7 @@ static void same_hole(void **state)
 	assert_in_range(fx_calls_of(FX_preadv2), 1, 2); /* a file system may round the data up */
 	/* One that cannot tell is read. */
 	sink_unref(s);
-	s = sink_new(root, "big", size, &m, &opts);
+	s = sink_new(fx_root, "big", size, &m, &opts);
 	assert_int_equal(sink_look(s, &look, NULL), 0);
 	fx_heal();
 	fx_fail_always(FX_lseek, EINVAL);
@@ -629,7 +607,7 @@ static void stale_journal(void **state)
 	/* Not looked at, it makes way. */
 	fx_write(own(PART_JOURNAL_SUFFIX), raw, (size_t)n);
 	{
-		struct sink *s = offer_sink(root, &big);
+		struct sink *s = offer_sink(fx_root, &big);
 		bool none[OFFER_BLOCKS] = { false };
 
 		assert_int_equal(offer_rest(s, &big, none, NULL), 0);
@@ -648,7 +626,7 @@ static void kept_or_not(void **state)
 	(void)state;
 	unknown.version = 0;
 	for (i = 0; i < 4; i++) {
-		s = offer_sink(root, i == 2 ? &unknown : &big);
+		s = offer_sink(fx_root, i == 2 ? &unknown : &big);
 		if (i != 3)
 			assert_int_equal(offer_write(s, &big, 7, NULL), 0);
 		if (i == 0)
@@ -660,7 +638,7 @@ static void kept_or_not(void **state)
 		assert_int_equal(offer_write(s, &big, 8, NULL), PTCP_ECANCELED);
 		sink_unref(s);
 		if (i == 1) { /* what is found is kept, too, though nothing was added */
-			s = offer_sink(root, &big);
+			s = offer_sink(fx_root, &big);
 			{
 				struct sink_look look;
 
@@ -684,7 +662,7 @@ static void small(void **state)
 	int calls;
 
 	(void)state;
-	s = offer_sink(root, &one);
+	s = offer_sink(fx_root, &one);
 	assert_false(sink_has_journal(s));
 	fx_heal();
 	assert_int_equal(offer_write(s, &one, 0, NULL), 0);
@@ -696,7 +674,7 @@ static void small(void **state)
 	offer_holds("big", &one);
 	/* The journal of what was a larger file goes when its part does. */
 	earlier(&big, 0, 4);
-	s = offer_sink(root, &one);
+	s = offer_sink(fx_root, &one);
 	assert_int_equal(offer_write(s, &one, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
@@ -706,12 +684,12 @@ static void small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		resume_test(goes_on), resume_test(many_records), resume_test(superseded),
-		resume_test(holes), resume_test(not_wanted), resume_test(lies), resume_test(unreadable),
-		resume_test(begins_anew), resume_test(final_mode), resume_test(busy),
-		resume_test(planted_part), resume_test(side_by_side), resume_test(same), resume_test(same_hole),
-		resume_test(refreshed), resume_test(refreshing_fails), resume_test(stale_journal),
-		resume_test(kept_or_not), resume_test(small),
+		fx_tree_test(goes_on), fx_tree_test(many_records), fx_tree_test(superseded),
+		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
+		fx_tree_test(begins_anew), fx_tree_test(final_mode), fx_tree_test(busy),
+		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole),
+		fx_tree_test(refreshed), fx_tree_test(refreshing_fails), fx_tree_test(stale_journal),
+		fx_tree_test(kept_or_not), fx_tree_test(small),
 	};
 	return cmocka_run_group_tests_name("store/resume", tests, NULL, NULL);
 }

@@ -14,29 +14,7 @@
 #include "store/part.h"
 #include "store/sink.h"
 
-static struct tree *tree;
-static struct dir *root;
 static const struct meta plain;
-
-static int setup(void **state)
-{
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
-		return -1;
-	root = tree_root(tree);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	dir_unref(root);
-	tree_unref(tree);
-	if (fx_teardown(state) != 0)
-		return -1;
-	assert_int_equal(sink_open_count(), 0);
-	return 0;
-}
-
-#define sink_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static const char *part_of(const char *name)
 {
@@ -47,7 +25,7 @@ static const char *part_of(const char *name)
 
 static struct sink *make(const char *name, uint64_t size)
 {
-	struct sink *s = sink_new(root, name, size, &plain, NULL);
+	struct sink *s = sink_new(fx_root, name, size, &plain, NULL);
 
 	assert_non_null(s);
 	return s;
@@ -133,8 +111,8 @@ static void metadata(void **state)
 {
 	struct meta m = { .set_mode = true, .set_mtime = true, .mode = 07754,
 		.mtime = { -5, 123456789 } };
-	struct sink *s = sink_new(root, "f", 1, &m, NULL);
-	mode_t mask = dir_umask(root);
+	struct sink *s = sink_new(fx_root, "f", 1, &m, NULL);
+	mode_t mask = dir_umask(fx_root);
 	struct stat st;
 
 	(void)state;
@@ -150,7 +128,7 @@ static void metadata(void **state)
 	/* A file system that cannot hold them. */
 	fx_fail_always(FX_fchmod, EPERM);
 	fx_fail_always(FX_futimens, EOPNOTSUPP);
-	s = sink_new(root, "h", 1, &m, NULL);
+	s = sink_new(fx_root, "h", 1, &m, NULL);
 	assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
 	assert_int_equal(sink_commit(s, NULL), 0);
 	sink_unref(s);
@@ -502,7 +480,7 @@ static const struct meta full = { .set_mode = true, .set_mtime = true, .mode = 0
 /* Receives f in blocks and, if that works, commits; else gives up. */
 static int attempt(int pieces, struct ptcp_err *e)
 {
-	struct sink *s = sink_new(root, "f", 4, &full, NULL);
+	struct sink *s = sink_new(fx_root, "f", 4, &full, NULL);
 	int i, r = 0;
 
 	for (i = 0; i < pieces && r == 0; i++)
@@ -683,12 +661,12 @@ static void own_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		sink_test(one_file), sink_test(empty_file), sink_test(hole_at_the_end),
-		sink_test(metadata), sink_test(odd_names),
-		sink_test(replaces), sink_test(leftovers), sink_test(planted), sink_test(lost_its_name), sink_test(busy),
-		sink_test(taken_over), sink_test(empty_one_meanwhile), sink_test(told_late),
-		sink_test(discard), sink_test(give_up), sink_test(faults), sink_test(short_writes),
-		sink_test(side_by_side), sink_test(discard_while_written), sink_test(own_names),
+		fx_tree_test(one_file), fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
+		fx_tree_test(metadata), fx_tree_test(odd_names),
+		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name), fx_tree_test(busy),
+		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late),
+		fx_tree_test(discard), fx_tree_test(give_up), fx_tree_test(faults), fx_tree_test(short_writes),
+		fx_tree_test(side_by_side), fx_tree_test(discard_while_written), fx_tree_test(own_names),
 	};
 	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);
 }

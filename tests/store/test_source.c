@@ -18,8 +18,6 @@
 
 #define BIG 300000
 
-static struct tree *tree;
-static struct dir *root;
 static uint8_t data[BIG], got[BIG];
 
 static int setup(void **state)
@@ -29,25 +27,17 @@ static int setup(void **state)
 
 	for (i = 0; i < BIG; i++)
 		data[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+	if (fx_tree_setup(state) != 0)
 		return -1;
-	root = tree_root(tree);
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
-}
-
-#define source_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define source_test(f) cmocka_unit_test_setup_teardown(f, setup, fx_tree_teardown)
 
 /* The file t/f of n bytes, listed. */
 static struct source *make(size_t n)
 {
-	struct dir *t = dir_child(root, "t");
+	struct dir *t = dir_child(fx_root, "t");
 	struct walk_entry e;
 	struct source *s;
 	struct walk *w;
@@ -302,15 +292,15 @@ static void parent_swapped(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	dir_unref(root);
-	tree_unref(tree); /* nothing of it is open but what s holds */
-	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
-	root = tree_root(tree);
+	dir_unref(fx_root);
+	tree_unref(fx_tree); /* nothing of it is open but what s holds */
+	assert_int_equal(tree_open(&fx_tree, fx_path(""), &fx_sys, NULL), 0);
+	fx_root = tree_root(fx_tree);
 	source_unref(s);
 	s = make(100);
 	source_unref(s);
 	fx_mkdir("other");
-	struct dir *t = dir_child(root, "t");
+	struct dir *t = dir_child(fx_root, "t");
 	struct walk_entry entry = { .type = WALK_FILE, .dir = t, .name = strdup("f"), .size_bytes = 100 };
 	assert_int_equal(rename(fx_path("t"), fx_path("u")), 0);
 	assert_int_equal(symlink("u", fx_path("t")), 0);
@@ -381,10 +371,10 @@ static void without_nowait(void **state)
 	for (int i = 0; i < 2; i++) {
 		fs_type = i == 0 ? EXT4_SUPER_MAGIC : TMPFS_MAGIC;
 		atomic_store(&waits, 0);
-		dir_unref(root); /* a tree that has learnt nothing yet */
-		tree_unref(tree);
-		assert_int_equal(tree_open(&tree, fx_path(""), &sys, NULL), 0);
-		root = tree_root(tree);
+		dir_unref(fx_root); /* a tree that has learnt nothing yet */
+		tree_unref(fx_tree);
+		assert_int_equal(tree_open(&fx_tree, fx_path(""), &sys, NULL), 0);
+		fx_root = tree_root(fx_tree);
 		s = make(BIG);
 		assert_int_equal(source_read(s, got, 10, 0, false, NULL), i == 0 ? STORE_AGAIN : 0);
 		assert_int_equal(source_read(s, got, 10, 9, false, NULL), i == 0 ? STORE_AGAIN : 0);
@@ -399,10 +389,10 @@ static void without_nowait(void **state)
 		source_unref(s);
 	}
 	/* The table is on this stack. */
-	dir_unref(root);
-	tree_unref(tree);
-	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
-	root = tree_root(tree);
+	dir_unref(fx_root);
+	tree_unref(fx_tree);
+	assert_int_equal(tree_open(&fx_tree, fx_path(""), &fx_sys, NULL), 0);
+	fx_root = tree_root(fx_tree);
 }
 
 /* Each call fails in turn: an error (or "again", where nothing may wait), and no
@@ -463,7 +453,7 @@ static void versions(void **state)
 			if (changed)
 				how[i]();
 			assert_int_equal(walk_new(&w, NULL), 0);
-			struct dir *t = dir_child(root, "t");
+			struct dir *t = dir_child(fx_root, "t");
 			assert_int_equal(walk_add(w, t, "f", NULL), 0);
 			dir_unref(t);
 			assert_int_equal(walk_next(w, &e, NULL), 1);
@@ -495,7 +485,7 @@ static struct source *make_sparse(uint64_t n, const uint64_t *at, size_t places)
 	assert_int_equal(ftruncate(fd, (off_t)n), 0);
 	close(fd);
 	assert_int_equal(walk_new(&w, NULL), 0);
-	struct dir *t = dir_child(root, "t");
+	struct dir *t = dir_child(fx_root, "t");
 	assert_int_equal(walk_add(w, t, "f", NULL), 0);
 	dir_unref(t);
 	assert_int_equal(walk_next(w, &e, NULL), 1);
@@ -607,18 +597,18 @@ static void map_without_seek(void **state)
 
 	(void)state;
 	sys.lseek = no_seek;
-	dir_unref(root);
-	tree_unref(tree);
-	assert_int_equal(tree_open(&tree, fx_path(""), &sys, NULL), 0);
-	root = tree_root(tree);
+	dir_unref(fx_root);
+	tree_unref(fx_tree);
+	assert_int_equal(tree_open(&fx_tree, fx_path(""), &sys, NULL), 0);
+	fx_root = tree_root(fx_tree);
 	s = make_sparse(1 << 20, NULL, 0);
 	assert_int_equal(source_map(s, BLOCK, &holes, NULL), 0);
 	assert_int_equal(holes, 0);
 	source_unref(s);
-	dir_unref(root);
-	tree_unref(tree);
-	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
-	root = tree_root(tree);
+	dir_unref(fx_root);
+	tree_unref(fx_tree);
+	assert_int_equal(tree_open(&fx_tree, fx_path(""), &fx_sys, NULL), 0);
+	fx_root = tree_root(fx_tree);
 }
 
 /* What is mapped must still be what was listed; each call fails in turn. */
@@ -793,8 +783,8 @@ int main(void)
 		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
 		source_test(parent_swapped), source_test(again), source_test(without_nowait),
 		source_test(faults), source_test(versions), source_test(maps),
-		cmocka_unit_test_setup_teardown(maps, setup_memory, teardown),
-		cmocka_unit_test_setup_teardown(maps, setup_build, teardown),
+		cmocka_unit_test_setup_teardown(maps, setup_memory, fx_tree_teardown),
+		cmocka_unit_test_setup_teardown(maps, setup_build, fx_tree_teardown),
 		source_test(map_without_seek), source_test(map_faults), source_test(sums),
 		source_test(sums_of_holes), source_test(sums_of_changes), source_test(threads),
 	};

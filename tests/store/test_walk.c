@@ -14,24 +14,19 @@
 #include "core/text.h"
 #include "store/walk.h"
 
-static struct tree *tree;
-static struct dir *root;
 static struct walk *walk;
 
 static int setup(void **state)
 {
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+	if (fx_tree_setup(state) != 0)
 		return -1;
-	root = tree_root(tree);
 	return walk_new(&walk, NULL);
 }
 
 static int teardown(void **state)
 {
 	walk_free(walk);
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
+	return fx_tree_teardown(state);
 }
 
 #define walk_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -111,9 +106,9 @@ static void types(void **state)
 		assert_int_equal(mkfifo(fx_path("t/sock"), 0600), 0);
 	}
 	close(s);
-	assert_int_equal(walk_add(walk, root, "t", NULL), 0);
+	assert_int_equal(walk_add(walk, fx_root, "t", NULL), 0);
 	assert_string_equal(listing(1), want);
-	assert_int_equal(walk_add(walk, root, NULL, NULL), 0); /* the same by "contents" */
+	assert_int_equal(walk_add(walk, fx_root, NULL, NULL), 0); /* the same by "contents" */
 	assert_string_equal(listing(1), want);
 }
 
@@ -131,11 +126,11 @@ static void fields(void **state)
 	assert_int_equal(link(fx_path("f"), fx_path("g")), 0);
 	assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), ts, 0), 0);
 	assert_int_equal(stat(fx_path("f"), &st), 0);
-	assert_int_equal(walk_add(walk, root, "f", NULL), 0);
+	assert_int_equal(walk_add(walk, fx_root, "f", NULL), 0);
 	assert_int_equal(walk_next(walk, &e, NULL), 1);
 	assert_int_equal(e.type, WALK_FILE);
 	assert_string_equal(e.name, "f");
-	assert_ptr_equal(e.dir, root);
+	assert_ptr_equal(e.dir, fx_root);
 	assert_int_equal(e.size_bytes, 5);
 	assert_int_equal(e.mode, 04751);
 	assert_true(e.dev == st.st_dev && e.ino == st.st_ino);
@@ -160,14 +155,14 @@ static void in_the_order_added(void **state)
 	fx_text("a", "");
 	fx_mkdir("c");
 	fx_text("c/2", "");
-	walk_add(walk, root, "none", NULL);
-	walk_add(walk, root, "b", NULL);
-	walk_add(walk, root, "a", NULL);
-	walk_add(walk, root, "..", NULL); /* not a name */
-	walk_add(walk, root, "c", NULL);
+	walk_add(walk, fx_root, "none", NULL);
+	walk_add(walk, fx_root, "b", NULL);
+	walk_add(walk, fx_root, "a", NULL);
+	walk_add(walk, fx_root, "..", NULL); /* not a name */
+	walk_add(walk, fx_root, "c", NULL);
 	assert_string_equal(listing(0),
 	    "!0 none\nd0 b\nf1 b/1\ne0 b\nf0 a\n!0 ..\nd0 c\nf1 c/2\ne0 c\n");
-	struct dir *b = dir_child(root, "b"), *none = dir_child(root, "none");
+	struct dir *b = dir_child(fx_root, "b"), *none = dir_child(fx_root, "none");
 	walk_add(walk, b, NULL, NULL);
 	walk_add(walk, none, NULL, NULL);
 	dir_unref(b);
@@ -191,7 +186,7 @@ static void any_name(void **state)
 		assert_int_equal(close(open(odd[i], O_CREAT | O_WRONLY, 0600)), 0);
 	assert_int_equal(mkdir(longest, 0700), 0);
 	assert_int_equal(chdir("/"), 0);
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	while (walk_next(walk, &e, NULL) == 1) {
 		assert_true(e.type <= WALK_FILE);
 		for (i = 0; i < 8; i++)
@@ -214,7 +209,7 @@ static void own_files_are_hidden(void **state)
 	fx_text("t/.ptcp-0123456789abcde.part", "x");
 	fx_text("t/.ptcp-0123456789ABCDEF.part", "x");
 	fx_text("t/.ptcp-0123456789abcdef.party", "x");
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	assert_string_equal(listing(1),
 	    "d0 t\ne0 t\nf1 t/.ptcp-0123456789ABCDEF.part\nf1 t/.ptcp-0123456789abcde.part\n"
 	    "f1 t/.ptcp-0123456789abcdef.party\n");
@@ -227,7 +222,7 @@ static void holes(void **state)
 	(void)state;
 	fx_text("f", "hello");
 	assert_int_equal(truncate(fx_path("f"), 10000000), 0);
-	walk_add(walk, root, "f", NULL);
+	walk_add(walk, fx_root, "f", NULL);
 	assert_int_equal(walk_next(walk, &e, NULL), 1);
 	assert_true(e.sparse);
 	assert_int_equal(e.size_bytes, 10000000);
@@ -237,7 +232,7 @@ static void holes(void **state)
 /* A listing of t, or of its contents, by rules such as "-*.o" and "+x". */
 static const char *filtered(const char *name, const char *const *rules)
 {
-	struct dir *t = dir_child(root, "t");
+	struct dir *t = dir_child(fx_root, "t");
 	struct filter *f;
 	char *text;
 
@@ -246,7 +241,7 @@ static const char *filtered(const char *name, const char *const *rules)
 	for (; *rules != NULL; rules++)
 		assert_int_equal(filter_add(f, **rules == '+', *rules + 1, NULL), 0);
 	walk_filter(walk, f);
-	walk_add(walk, name != NULL ? root : t, name, NULL);
+	walk_add(walk, name != NULL ? fx_root : t, name, NULL);
 	dir_unref(t);
 	text = listing(1);
 	walk_free(walk);
@@ -319,7 +314,7 @@ static void deep(void **state)
 			close(openat(fd, "f", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	}
 	close(fd);
-	walk_add(walk, root, "d", NULL);
+	walk_add(walk, fx_root, "d", NULL);
 	while ((r = walk_next(walk, &e, NULL)) == 1) {
 		dirs += e.type == WALK_DIR;
 		ends += e.type == WALK_DIR_END;
@@ -366,7 +361,7 @@ static void wide(void **state)
 		assert_int_equal(linkat(fd, "0", fd, name, 0), 0);
 	}
 	close(fd);
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	while ((r = walk_next(walk, &e, NULL)) == 1) {
 		if (e.type == WALK_FILE) {
 			i = atoi(e.name);
@@ -453,17 +448,17 @@ static void faults(void **state)
 	fx_text("t/b/x", "x");
 	fx_text("t/b/c/y", "y");
 	assert_int_equal(symlink("x", fx_path("t/l")), 0);
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	whole = strdup(listing(1));
 	assert_non_null(whole);
 	for (w = 0; w < 3; w++) {
 		for (n = 1;; n++) {
 			again();
-			b = dir_child(root, "t");
+			b = dir_child(fx_root, "t");
 			dir_unref(b);
 			fds = fx_open_fds();
 			fx_heal();
-			walk_add(walk, root, "t", NULL);
+			walk_add(walk, fx_root, "t", NULL);
 			fx_fail_nth(n, why[w]);
 			text = listing(1);
 			assert_int_equal(fx_open_fds(), fds);
@@ -491,7 +486,7 @@ static void unreadable(void **state)
 	fx_mkdir("t");
 	fx_mkdir("t/d");
 	fx_text("t/d/x", "x");
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	assert_int_equal(walk_next(walk, &e, NULL), 1);
 	walk_entry_fini(&e);
 	assert_int_equal(walk_next(walk, &e, NULL), 1);
@@ -530,7 +525,7 @@ static void cut_short(void **state)
 	for (n = 1; n < 100; n++) {
 		again();
 		fx_heal();
-		walk_add(walk, root, "t", NULL);
+		walk_add(walk, fx_root, "t", NULL);
 		fx_fail_nth(n, EIO);
 		text = listing(0);
 		if (strstr(text, "f1 t/") != NULL && strstr(text, "!0 t\ne0 t\n") != NULL)
@@ -556,7 +551,7 @@ static void vanished(void **state)
 	(void)state;
 	fx_mkdir("t");
 	fx_text("t/1", "");
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	struct walk_entry e;
 	assert_int_equal(walk_next(walk, &e, NULL), 1);
 	walk_entry_fini(&e);
@@ -578,8 +573,8 @@ static void abandoned(void **state)
 	fx_mkdir("t");
 	fx_mkdir("t/u");
 	fx_text("t/u/x", "");
-	walk_add(walk, root, "t", NULL);
-	walk_add(walk, root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
+	walk_add(walk, fx_root, "t", NULL);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(walk_next(walk, &e, NULL), 1);
 		walk_entry_fini(&e);

@@ -9,15 +9,12 @@
 
 #include "store/xattr.h"
 
-static struct tree *tree;
-static struct dir *root;
 static struct xattrs list;
 
 static int setup(void **state)
 {
-	if (fx_setup(state) != 0 || tree_open(&tree, fx_path(""), &fx_sys, NULL) != 0)
+	if (fx_tree_setup(state) != 0)
 		return -1;
-	root = tree_root(tree);
 	list = XATTRS_INIT;
 	fx_text("f", "x");
 	return 0;
@@ -26,9 +23,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	xattrs_fini(&list);
-	dir_unref(root);
-	tree_unref(tree);
-	return fx_teardown(state);
+	return fx_tree_teardown(state);
 }
 
 #define xattr_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -125,7 +120,7 @@ static void copies(void **state)
 		give(from, "user.\xff\n", "x", 1);
 		if (fx_is_root())
 			setxattr(fx_path(from), "trusted.secret", "x", 1, 0);
-		if (xattrs_read(&list, root, from, &e) != 0)
+		if (xattrs_read(&list, fx_root, from, &e) != 0)
 			fail_msg("%s", e.msg);
 		assert_int_equal(list.n, 3);
 		has("user.a", "one\0two", 7);
@@ -133,7 +128,7 @@ static void copies(void **state)
 		has("user.\xff\n", "x", 1);
 		fx_text("g", "");
 		fd = open(fx_path("g"), O_RDONLY | O_CLOEXEC);
-		assert_int_equal(xattrs_set(&list, root, "g", fd, &e), 0);
+		assert_int_equal(xattrs_set(&list, fx_root, "g", fd, &e), 0);
 		close(fd);
 		assert_int_equal(getxattr(fx_path("g"), "user.a", got, sizeof got), 7);
 		assert_memory_equal(got, "one\0two", 7);
@@ -143,7 +138,7 @@ static void copies(void **state)
 		xattrs_fini(&list);
 	}
 	assert_int_equal(symlink("f", fx_path("l")), 0);
-	assert_true(xattrs_read(&list, root, "l", NULL) < 0); /* not followed */
+	assert_true(xattrs_read(&list, fx_root, "l", NULL) < 0); /* not followed */
 	assert_int_equal(list.n, 0);
 }
 
@@ -152,10 +147,10 @@ static void none(void **state)
 {
 	(void)state;
 	fx_heal();
-	assert_int_equal(xattrs_read(&list, root, "f", NULL), 0);
+	assert_int_equal(xattrs_read(&list, fx_root, "f", NULL), 0);
 	assert_int_equal(fx_calls_of(FX_flistxattr), 1);
 	fx_fail_always(FX_flistxattr, EOPNOTSUPP);
-	assert_int_equal(xattrs_read(&list, root, "f", NULL), 0);
+	assert_int_equal(xattrs_read(&list, fx_root, "f", NULL), 0);
 	assert_int_equal(list.n, 0);
 }
 
@@ -235,7 +230,7 @@ static void faults(void **state)
 		fx_heal();
 		fx_fail_nth(n, EIO);
 		xattrs_fini(&list);
-		r = xattrs_read(&list, root, "f", &e);
+		r = xattrs_read(&list, fx_root, "f", &e);
 		assert_int_equal(fx_open_fds(), fds);
 		if (fx_failed() == 0)
 			break;
@@ -245,7 +240,7 @@ static void faults(void **state)
 	assert_int_equal(r, 0);
 	assert_true(n >= 5);
 	fx_fail_always(FX_fsetxattr, EIO);
-	assert_int_equal(xattrs_set(&list, root, "f", -1, &e), PTCP_EIO);
+	assert_int_equal(xattrs_set(&list, fx_root, "f", -1, &e), PTCP_EIO);
 }
 
 int main(void)

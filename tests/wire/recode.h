@@ -72,6 +72,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(ERROR, error, wire_error)
 	LINE(PING, ping, wire_ping)
 	LINE(JOIN, join, wire_join)
+	LINE(ROUTE, route, wire_route)
 	LINE(ENTRY, entry, wire_entry)
 	LINE(ANSWER, answer, wire_answer)
 	LINE(NEED, need, wire_blocks)
@@ -88,6 +89,10 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	case WIRE_JOINED:
 		if ((r = wire_joined_decode(in, e)) == 0)
 			*out_n = wire_joined_encode(out);
+		break;
+	case WIRE_ROUTED:
+		if ((r = wire_routed_decode(in, e)) == 0)
+			*out_n = wire_routed_encode(out);
 		break;
 	case WIRE_BLOCK:
 		r = recode_block(frame, n, out, out_n, e);

@@ -45,6 +45,10 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    " c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedf" },
 	{ "joined", WIRE_JOINED,
 	    "0901 0000 00000000" },
+	{ "route", WIRE_ROUTE,
+	    "3001 0000 0000000e 1e83 0b 722e6578616d706c652d31" },
+	{ "routed", WIRE_ROUTED,
+	    "3101 0000 00000000" },
 	{ "entry-dir", WIRE_ENTRY,
 	    "1001 0000 00000035 01 0000000000010000 0000000000000000 0000000000000000"
 	    " 000000006553f100 3b9ac9ff 000001ed 0004 0000 00000000 72756e37" },

@@ -467,6 +467,42 @@ static void joined_golden(void **state)
 	CHECK(cases, check_payloads);
 }
 
+static void route_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "port 0", "route", 0, "0000", false },
+		{ "no host", "route", 2, "00", false },
+		{ "a shorter host", "route", 2, "0a", false },
+		{ "a space in it", "route", 3, "20", false },
+		{ "a NUL in it", "route", 3, "00", false },
+		{ "no ASCII", "route", 3, "c3", false },
+		{ "the last of ASCII", "route", 3, "7e", true },
+		{ "highest port", "route", 0, "ffff", true },
+	};
+	static const struct payload answers[] = {
+		{ "a byte in ROUTED", WIRE_ROUTED, "00", false },
+		{ "nothing in ROUTED", WIRE_ROUTED, "", true },
+	};
+	const struct wire_route w = { 7811, text_span("r.example-1") };
+	uint8_t f[WIRE_ROUTE_MAX_BYTES], longest[255];
+	struct wire_route large = { 1, { longest, sizeof longest } }, d;
+	struct span in = check_golden("route", f, wire_route_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
+	assert_int_equal(d.port, 7811);
+	assert_span(d.host, "r.example-1");
+	drop(in);
+	memset(longest, 'h', sizeof longest);
+	assert_int_equal(wire_route_encode(f, &large), WIRE_ROUTE_MAX_BYTES);
+	check_frame("largest ROUTE", f, WIRE_ROUTE_MAX_BYTES);
+	CHECK(cases, check_patches);
+	in = check_golden("routed", f, wire_routed_encode(f));
+	assert_int_equal(wire_routed_decode(in, NULL), 0);
+	drop(in);
+	CHECK(answers, check_payloads);
+}
+
 /* A refusal says which frame it was and leaves the result alone. */
 static void refusals(void **state)
 {
@@ -507,6 +543,7 @@ int main(void)
 		cmocka_unit_test(ping_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
+		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};
 	return cmocka_run_group_tests_name("wire/start", tests, NULL, NULL);

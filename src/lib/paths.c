@@ -1,0 +1,116 @@
+#include "lib/paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/err.h"
+#include "core/text.h"
+
+static bool same_hop(const struct way_hop *a, const char *host, unsigned port)
+{
+	return a->port == port && strcasecmp(a->host, host) == 0;
+}
+
+static bool same_path(const struct path *a, const struct path *b)
+{
+	unsigned i;
+
+	for (i = 0; i < a->n_relays && i < b->n_relays; i++)
+		if (!same_hop(&a->relay[i], b->relay[i].host, b->relay[i].port))
+			return false;
+	return a->n_relays == b->n_relays;
+}
+
+/* ROUTE takes nothing else. */
+static bool can_be_asked_for(const char *host)
+{
+	const char *p;
+
+	for (p = host; *p != '\0'; p++)
+		if (*p <= ' ' || *p > '~')
+			return false;
+	return host[0] != '\0';
+}
+
+static int reject(const char *via, const char *why, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	return err_set(e, PTCP_EUSAGE, "--via %s: %s", text_escape(shown, sizeof shown, via), why);
+}
+
+static int add_relay(struct path *p, const char *text, const struct target *to, struct ptcp_err *e)
+{
+	struct way_hop *h = &p->relay[p->n_relays];
+	unsigned i;
+
+	if (p->n_relays == WAY_RELAYS_MAX)
+		return reject(p->via, "too many relays in a row (8 at most)", e);
+	if (sock_split(text, h->host, &h->port, PTCP_PORT, e) < 0 || h->port == 0 || !can_be_asked_for(h->host))
+		return reject(p->via, "not a relay (write HOST, HOST:PORT or [IPV6]:PORT; several in a row with commas; or "
+		    "direct)", e);
+	if (same_hop(h, to->host, to->port))
+		return reject(p->via, "the other side is no relay to itself (leave it out)", e);
+	for (i = 0; i < p->n_relays; i++)
+		if (same_hop(&p->relay[i], h->host, h->port))
+			return reject(p->via, "the same relay twice in a row (name it once)", e);
+	p->n_relays++;
+	return 0;
+}
+
+static int parse_path(struct path *p, const struct target *to, struct ptcp_err *e)
+{
+	char *copy = strdup(p->via), *part, *rest = copy;
+	int r = copy != NULL ? 0 : err_nomem(e);
+
+	while (r == 0 && (part = strsep(&rest, ",")) != NULL)
+		r = add_relay(p, part, to, e);
+	free(copy);
+	if (r == 0 && !can_be_asked_for(to->host))
+		r = reject(p->via, "a relay takes no such name of a host as the destination's (write it in ASCII)", e);
+	return r;
+}
+
+int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct target *to, struct ptcp_err *e)
+{
+	static const char *const direct = "direct";
+	struct path *new;
+	unsigned i;
+	int r;
+
+	if (n > 0 && to->ssh)
+		return err_set(e, PTCP_EUSAGE, "--via: not with a host that is reached through ssh (run ptcp serve there and "
+		    "write ptcp://HOST/PATH)");
+	if (n > PTCP_PATHS_MAX)
+		return err_set(e, PTCP_EUSAGE, "--via: more than %d paths", PTCP_PATHS_MAX);
+	strcpy(p->host, to->host);
+	p->port = to->port;
+	if (n == 0) {
+		vias = &direct;
+		n = 1;
+	}
+	while (p->n < n) {
+		new = &p->at[p->n];
+		if ((new->via = strdup(strcmp(vias[p->n], direct) == 0 ? "" : vias[p->n])) == NULL)
+			return err_nomem(e);
+		p->n++; /* and with it `via` */
+		if (strcmp(vias[p->n - 1], direct) != 0 && (r = parse_path(new, to, e)) < 0)
+			return r;
+		for (i = 0; i + 1 < p->n; i++)
+			if (same_path(&p->at[i], new))
+				return reject(vias[p->n - 1], "the same path twice (name each once)", e);
+	}
+	return 0;
+}
+
+void paths_fini(struct paths *p)
+{
+	while (p->n > 0)
+		free(p->at[--p->n].via);
+}
+
+const char *paths_name(const struct paths *p, unsigned i)
+{
+	return p->at[i].n_relays > 0 ? p->at[i].via : "direct";
+}

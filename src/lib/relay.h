@@ -1,0 +1,37 @@
+/* What a daemon relays: a client asks to be connected to a next hop, then bytes that say nothing to us are
+ * moved both ways, on a worker loop. Control thread. */
+#ifndef LIB_RELAY_H
+#define LIB_RELAY_H
+
+#include "core/list.h"
+#include "lib/host.h"
+#include "net/nexthops.h"
+#include "wire/frame.h"
+
+struct guest;
+struct relayed;
+
+struct relay {
+	struct host *host;
+	const struct nexthops *to;   /* NULL: it relays nothing */
+	unsigned most;               /* connections at one time; a client has half of them at most */
+	uint64_t timeout_ns;         /* for sockets whose peer acknowledges nothing */
+	struct list list;
+	unsigned n;
+	void (*gone)(void *arg);     /* one has ended */
+	void *arg;
+};
+
+void relay_init(struct relay *r, struct host *host, const struct nexthops *to, unsigned most, uint64_t timeout_ns,
+    void (*gone)(void *arg), void *arg);
+/* An authorised guest asks. It is refused, or answered once the next hop has been reached; guest->relayed is set
+ * meanwhile. */
+void relay_ask(struct relay *r, struct guest *g, const struct wire_route *f);
+/* The guest has left TLS: its socket is taken, and guest_free() is due. */
+void relay_begin(struct relayed *d);
+/* The guest goes before that. */
+void relay_forget(struct relayed *d);
+/* Ends all that is being moved; `gone` follows for each. */
+void relay_stop(struct relay *r);
+
+#endif
