@@ -1,5 +1,7 @@
 /* Probes at several levels, each until its rate has settled, then advice; further probes while they
- * would help and there is time. */
+ * would help and there is time. Levels grow: the streams of one go on while those of the next join
+ * them. What a fresh group of streams brings within seconds is mostly what slow start left it;
+ * tests/bench/advice/README.md has how much better groups that grow foretell what streams keep. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +16,9 @@
 /* A level lasts so long at least, and until its error is so small, or for so long or so many bytes. */
 #define LEAST_NS (2500 * NS_PER_MS)
 #define GOOD_RATIO 0.02
-#define MOST_NS (5 * NS_PER_S)
+#define MOST_NS (10 * NS_PER_S)
 #define MOST_BYTES (UINT64_C(16) << 30)
-#define LAST_START_NS (12 * NS_PER_S) /* no further level begins after so long */
+#define LAST_START_NS (18 * NS_PER_S) /* no further level begins after so long */
 
 struct advising {
 	struct prober base;
@@ -96,6 +98,52 @@ static void on_begun(void *arg)
 	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
 }
 
+/* ---- From level to level ---- */
+
+static int advise(struct advising *a, struct ptcp_err *e)
+{
+	char congestion[sizeof a->advice.congestion];
+	int r;
+
+	strcpy(congestion, a->advice.congestion);
+	a->o.congestion = congestion;
+	r = ptcp_advice_from_probes(&a->advice, a->probes, a->n_probes, &a->o, e);
+	a->o.congestion = NULL;
+	if (r < 0)
+		return r;
+	a->advice.limit = (enum ptcp_limit)a->limit;
+	a->advice.limit_advice = limit_advice(a->limit);
+	a->advice.confident &= a->advice.limit_advice == NULL;
+	a->advised = true;
+	return 0;
+}
+
+/* What the probes so far ask for beside the levels that were asked for, while there is time. */
+static void add_level(struct advising *a)
+{
+	unsigned granted = probing_granted(a->party), n = a->advice.next_probe;
+
+	if (n > 0 && a->n_levels < PTCP_PROBES_MAX && mono_diff_ns(mono_now(), a->started) < LAST_START_NS)
+		a->level[a->n_levels++] = n < granted ? n : granted;
+}
+
+static void next_level(struct advising *a)
+{
+	struct ptcp_err why;
+
+	if (++a->at == a->n_levels) {
+		if (advise(a, &why) < 0) {
+			fail(a, &why);
+			return;
+		}
+		add_level(a);
+	}
+	if (a->at < a->n_levels && a->level[a->at] > a->level[a->at - 1])
+		start_level(a);
+	else
+		probing_clear(a->party);
+}
+
 static void end_level(struct advising *a)
 {
 	enum limit l = limit_of(&a->times);
@@ -114,7 +162,7 @@ static void end_level(struct advising *a)
 		a->limit = l;
 	probe_of_settled(&p, a->level[a->at], &s);
 	a->probes[a->n_probes++] = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
-	probing_clear(a->party);
+	next_level(a);
 }
 
 /* Whether the level has told what it can. */
@@ -160,41 +208,10 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	fail(a, &lost);
 }
 
-/* ---- From level to level ---- */
-
-static int advise(struct advising *a, struct ptcp_err *e)
-{
-	char congestion[sizeof a->advice.congestion];
-	int r;
-
-	strcpy(congestion, a->advice.congestion);
-	a->o.congestion = congestion;
-	r = ptcp_advice_from_probes(&a->advice, a->probes, a->n_probes, &a->o, e);
-	a->o.congestion = NULL;
-	if (r < 0)
-		return r;
-	a->advice.limit = (enum ptcp_limit)a->limit;
-	a->advice.limit_advice = limit_advice(a->limit);
-	a->advice.confident &= a->advice.limit_advice == NULL;
-	a->advised = true;
-	return 0;
-}
-
 static void on_clear(void *arg)
 {
 	struct advising *a = arg;
-	struct ptcp_err why;
 
-	if (++a->at == a->n_levels) {
-		if (advise(a, &why) < 0) {
-			fail(a, &why);
-			return;
-		}
-		if (a->advice.next_probe > 0 && a->n_levels < PTCP_PROBES_MAX &&
-		    mono_diff_ns(mono_now(), a->started) < LAST_START_NS)
-			a->level[a->n_levels++] = a->advice.next_probe < probing_granted(a->party) ?
-			    a->advice.next_probe : probing_granted(a->party);
-	}
 	if (a->at < a->n_levels)
 		start_level(a);
 	else
@@ -235,10 +252,10 @@ static void advising_free(struct prober *b)
 
 static const struct prober_ops ops = { running, advising_free };
 
-/* The levels asked for, or 1 and 10. */
+/* The levels asked for, or the usual. */
 static int take_levels(struct advising *a, struct ptcp_err *e)
 {
-	static const unsigned usual[] = { 1, 10 };
+	static const unsigned usual[] = { 4, 15 };
 	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : usual;
 	size_t i;
 

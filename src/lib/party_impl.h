@@ -75,6 +75,7 @@ struct probing {
 	unsigned streams;           /* of this level; 0: none is under way */
 	uint64_t stream_bytes;
 	bool begun, clearing;
+	bool flooding[PTCP_STREAMS_MAX]; /* streams that have begun to send */
 	struct mono give_up;        /* on a level that has not begun */
 	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
 				       from this thread; -1: none */

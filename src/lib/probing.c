@@ -73,6 +73,22 @@ void probing_free(struct party *p)
 
 unsigned probing_granted(const struct party *p) { return p->prb->granted; }
 
+/* All streams are up. */
+static void begin(struct party *p)
+{
+	struct probing *b = p->prb;
+	unsigned i;
+
+	b->begun = true;
+	p->n_wanted = 0; /* who is lost from now on is not replaced */
+	for (i = 0; i < b->streams; i++) {
+		if (!b->flooding[i])
+			stream_flood(p->stream[i]);
+		b->flooding[i] = true;
+	}
+	b->ops->begun(b->arg);
+}
+
 void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes)
 {
 	struct probing *b = p->prb;
@@ -106,19 +122,14 @@ void probing_stream_opts(const struct party *p, struct stream_opts *o)
 void probing_stream_up(struct party *p, unsigned number, int fd)
 {
 	struct probing *b = p->prb;
-	unsigned i;
 
 	b->since[number] = mono_now();
 	if (b->ops == NULL)
 		return;
 	b->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (p->n_up < b->streams || b->begun || b->clearing)
-		return;
-	b->begun = true;
-	p->n_wanted = 0; /* who is lost from now on is not replaced */
-	for (i = 0; i < b->streams; i++)
-		stream_flood(p->stream[i]);
-	b->ops->begun(b->arg);
+	b->flooding[number] = false;
+	if (p->n_up == b->streams && !b->begun && !b->clearing)
+		begin(p);
 }
 
 void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)

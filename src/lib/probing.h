@@ -29,8 +29,9 @@ int party_drop(struct party *p, struct ptcp_err *e);
 
 /* Streams that the acceptor has granted. */
 unsigned probing_granted(const struct party *p);
-/* Begins a level, when none is under way: joins so many streams (as many as granted, at most), then sends
- * so many bytes of blocks on each, UINT64_MAX: until it is cleared. */
+/* Begins a level: joins so many streams (as many as granted, at most), then sends so many bytes of
+ * blocks on each, UINT64_MAX: until it is cleared. Where a level without end and with fewer streams has
+ * begun, its streams go on sending and the others join them. */
 void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes);
 /* What the kernel knows of one of its streams now; false: nothing. */
 bool probing_look(const struct party *p, unsigned number, struct tcpinfo *out);
