@@ -20,6 +20,11 @@
 #define MOST_BYTES (UINT64_C(16) << 30)
 #define LAST_START_NS (18 * NS_PER_S) /* no further level begins after so long */
 
+/* Bytes acknowledged of streams that a level took over, and of those that joined in it. */
+struct share {
+	uint64_t older, younger;
+};
+
 struct advising {
 	struct prober base;
 	struct ptcp_advice_opts o;
@@ -33,8 +38,10 @@ struct advising {
 	uint64_t acked, acked_first;
 	struct tcpinfo first[PTCP_STREAMS_MAX];
 	bool seen[PTCP_STREAMS_MAX];
+	unsigned older;      /* streams that the level took over from the one before; 0: it is a new group */
 	struct settle settle;
 	struct limit_times times;
+	struct share at_half, at_end; /* when half of the longest time has passed, and at the end */
 	/* what has come of it */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
@@ -56,8 +63,10 @@ static void fail(struct advising *a, const struct ptcp_err *why)
 
 /* ---- One level ---- */
 
-static void start_level(struct advising *a)
+static void start_level(struct advising *a, unsigned older)
 {
+	a->older = older;
+	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
 	probing_level(a->party, a->level[a->at], UINT64_MAX);
@@ -71,6 +80,7 @@ static uint64_t look(struct advising *a, double elapsed_s)
 	unsigned i;
 
 	a->times = (struct limit_times){ 0 };
+	a->at_end = (struct share){ 0 };
 	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
 		if (!probing_look(a->party, i, &now))
 			continue;
@@ -80,6 +90,7 @@ static uint64_t look(struct advising *a, double elapsed_s)
 			strcpy(a->advice.congestion, now.congestion);
 		}
 		acked += now.acked_bytes;
+		*(i < a->older ? &a->at_end.older : &a->at_end.younger) += now.acked_bytes;
 		a->times.elapsed_s += elapsed_s;
 		a->times.busy_s += now.busy_s - a->first[i].busy_s;
 		a->times.window_s += now.window_s - a->first[i].window_s;
@@ -139,16 +150,41 @@ static void next_level(struct advising *a)
 		add_level(a);
 	}
 	if (a->at < a->n_levels && a->level[a->at] > a->level[a->at - 1])
-		start_level(a);
+		start_level(a, a->level[a->at - 1]);
 	else
 		probing_clear(a->party);
+}
+
+/* What each older stream got over what each younger one got since half of the level; 1 where the level
+ * ended before that could show. */
+static double older_ratio(const struct advising *a)
+{
+	double older = (double)(a->at_end.older - a->at_half.older) / a->older;
+	double younger = (double)(a->at_end.younger - a->at_half.younger) / (a->level[a->at] - a->older);
+
+	return a->at_half.older > 0 && younger > 0 ? older / younger : 1;
+}
+
+/* What the level settled to is a probe more. */
+static void add_probe(struct advising *a, const struct settled *s)
+{
+	struct ptcp_probe *last = &a->probes[a->n_probes];
+	struct probe p, before;
+
+	probe_of_settled(&p, a->level[a->at], s);
+	if (a->older > 0) {
+		before = (struct probe){ last[-1].streams, last[-1].throughput_bps, last[-1].error_bps };
+		probe_grew(&before, &p, older_ratio(a));
+		last[-1].error_bps = before.error_bps;
+	}
+	*last = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
+	a->n_probes++;
 }
 
 static void end_level(struct advising *a)
 {
 	enum limit l = limit_of(&a->times);
 	struct settled s;
-	struct probe p;
 	struct ptcp_err why;
 
 	timer_set(a->timer, MONO_NEVER);
@@ -160,8 +196,7 @@ static void end_level(struct advising *a)
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
 		a->limit = l;
-	probe_of_settled(&p, a->level[a->at], &s);
-	a->probes[a->n_probes++] = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
+	add_probe(a, &s);
 	next_level(a);
 }
 
@@ -188,6 +223,8 @@ static void on_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
+	if (elapsed >= MOST_NS / 2 && a->at_half.younger == 0)
+		a->at_half = a->at_end;
 	if (told(a, elapsed))
 		end_level(a);
 	else
@@ -213,7 +250,7 @@ static void on_clear(void *arg)
 	struct advising *a = arg;
 
 	if (a->at < a->n_levels)
-		start_level(a);
+		start_level(a, 0);
 	else
 		probing_finish(a->party);
 }
@@ -241,7 +278,7 @@ static void running(struct prober *b, struct party *p)
 			fail(a, &why);
 			return;
 		}
-	start_level(a);
+	start_level(a, 0);
 }
 
 static void advising_free(struct prober *b)

@@ -28,8 +28,12 @@
 
 #include "model/fit.h"
 
-#define ADVICE_THROUGHPUT_SD_RATIO 0.20
-#define ADVICE_IMPACT_SD_RATIO 0.15
+#define ADVICE_THROUGHPUT_SD_RATIO 0.30
+#define ADVICE_IMPACT_SD_RATIO 0.12
+/* As good as between the probes is an answer down to a fourth of the fewest streams probed and
+ * up to twice the most. */
+#define ADVICE_FAR_BELOW 4
+#define ADVICE_FAR_ABOVE 2
 #define ADVICE_STREAMS_MAX 100000u
 
 /* The congestion control of our sockets. */
@@ -69,7 +73,7 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_NO_CONGESTION, 1, "the probes saw no congestion: the limit is the maximum or the gain rule") \
 	X(ADVICE_WARN_FALLS, 2, "more streams brought less throughput")        \
 	X(ADVICE_WARN_CLOSE_LEVELS, 4, "the probed numbers of streams lie close together: noise is amplified") \
-	X(ADVICE_WARN_OUTSIDE, 8, "the answer lies outside the probed range")  \
+	X(ADVICE_WARN_OUTSIDE, 8, "the answer lies far outside the probed range")  \
 	X(ADVICE_WARN_NOISY, 16, "the probes scatter too much to settle the answer") \
 	X(ADVICE_WARN_MISFIT, 32, "the probes do not lie on the model's curve") \
 	X(ADVICE_WARN_RIVAL, 64, "another model that fits as well predicts otherwise") \

@@ -30,6 +30,10 @@
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
 
+/* See fit_probes(); tests/bench/advice/README.md says what they bring. */
+#define FIT_USUAL_OTHERS 5.0
+#define FIT_USUAL_DOUBT 1.0
+
 /* enum, name on the command line and in JSON */
 #define FIT_MODEL_LIST(X)                                                      \
 	X(FIT_AUTO, "auto")                                                    \
@@ -71,6 +75,12 @@ void probe_of_runs(struct probe *out, unsigned streams, const double *throughput
  * and what that cannot: how short runs differ from each other, as assumed of a single one. */
 void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s);
 
+/* A group of streams grew from one probe to the next. Widens their errors by what shows that
+ * streams had not come to their share yet: each that was there before got `older_ratio` times
+ * what each got that joined; or with more streams each brought more, which nothing but that
+ * can explain. */
+void probe_grew(struct probe *before, struct probe *after, double older_ratio);
+
 enum fit_flag {
 	FIT_NO_CONGESTION = 1, /* a <= 0: n streams brought n times one or more */
 	FIT_FALLS = 2,         /* b < 0: more streams brought less */
@@ -79,7 +89,7 @@ enum fit_flag {
 
 /* Coefficients a, b (and c) in that order, BW in bit/s.
  *   raw    the least-squares solution, whatever its signs
- *   used   with a <= 0: a = 0 and b the best constant; with b < 0 in the models
+ *   used   (FIT_AUTO: see fit_probes()) with a <= 0: a = 0 and b the best constant; with b < 0 in the models
  *          of two terms: b = 0 and a from the probe with the fewest streams
  *          (where the answer then lies); else the best solution without a
  *          negative coefficient. A term below 1e-9 of y(n) at the most streams
@@ -88,6 +98,7 @@ struct fit {
 	enum fit_model model;
 	double raw[FIT_TERMS_MAX], used[FIT_TERMS_MAX];
 	unsigned flags;         /* enum fit_flag */
+	double usual_others;    /* counted as one more observation; 0: none was */
 	unsigned fewest, most;  /* streams probed */
 	double misfit;          /* sum of (error / deviation)^2 over the probes */
 	double worst_ratio;     /* largest |BW(n) / measured - 1| at a probe */
@@ -102,10 +113,20 @@ struct fit {
  *     model with the better record). A model that has as many terms as there
  *     are levels is never taken: it fits anything. Nor is the linear one, which has
  *     no reading: by it throughput grows without end, and y(0) means nothing.
+ * Where that is fair share, what is usual counts as one more observation, unless more streams
+ * brought less, or each more and no error is known of that:
+ * as many others as FIT_USUAL_OTHERS, b = FIT_USUAL_OTHERS a, with a deviation of
+ * FIT_USUAL_DOUBT times what y(1) then is. Probes with small errors outvote it; it keeps those
+ * that scatter from finding no others or hundreds. `raw` is without it.
  * Fails with PTCP_EUSAGE, giving no number, when a probe has no streams or a
  * rate that is zero, negative or not finite, or when there are fewer different
  * levels than the model has terms. Needs count <= FIT_PROBES_MAX. */
 int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
+    struct ptcp_err *e);
+
+/* The model that `like` has come to, fitted to other probes in the same way, with its
+ * usual_others. */
+int fit_again(struct fit *out, const struct fit *like, const struct probe *p, size_t count,
     struct ptcp_err *e);
 
 /* For any n >= 1. */

@@ -78,6 +78,7 @@ static int add_truth(struct path_case *c, unsigned streams, double ours, double 
 /* Rates separated by spaces, group after group of streams, which overlap; " + " between groups. */
 static void add_series(struct case_sight *s, char *text)
 {
+	bool first = true;
 	char *end;
 	size_t i = 0;
 
@@ -86,9 +87,12 @@ static void add_series(struct case_sight *s, char *text)
 
 		if (end == text) {
 			i = 0;
+			first = false;
 			end = text + strcspn(text, "+") + 1;
 			continue;
 		}
+		if (first)
+			s->older_mbps[i] = rate;
 		s->rate_mbps[i++] += rate;
 		if (i > s->n)
 			s->n = i;
@@ -156,6 +160,12 @@ int cases_read(const char *file, struct path_case **out, size_t *count)
 	}
 	fclose(f);
 	return 0;
+}
+
+bool case_is_whole(const struct path_case *c)
+{
+	return c->truths > 2 && c->truth[0].streams == 1 &&
+	    c->truth[c->truths - 1].streams == CASE_STREAMS_MOST;
 }
 
 void case_truth_at(const struct path_case *c, double streams, double *ours_mbps, double *cross_mbps)

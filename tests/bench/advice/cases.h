@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define CASE_LEVELS_MAX 16  /* numbers of streams with a truth */
+#define CASE_STREAMS_MOST 30
 #define CASE_SIGHTS_MAX 16
 #define CASE_PROBES_MAX 4
 #define CASE_SERIES_MAX 256 /* intervals kept of what probes saw */
@@ -25,6 +26,7 @@ struct case_sight {
 	size_t levels;
 	bool joins;  /* streams of later levels joined those of earlier ones; level[] has their sums */
 	double rate_mbps[CASE_SERIES_MAX]; /* of all streams, each CASE_INTERVAL_S */
+	double older_mbps[CASE_SERIES_MAX]; /* of the first level's; where others join them */
 	size_t n;
 };
 
@@ -42,6 +44,9 @@ struct path_case {
 
 /* All paths of a file, allocated; prints what is wrong and returns -1. */
 int cases_read(const char *file, struct path_case **out, size_t *count);
+
+/* Whether there is truth from 1 to CASE_STREAMS_MOST. */
+bool case_is_whole(const struct path_case *c);
 
 /* Truth for any n from 1, linear between the numbers measured, as with the most above. */
 void case_truth_at(const struct path_case *c, double streams, double *ours_mbps, double *cross_mbps);

@@ -28,19 +28,34 @@ static const struct method methods[] = {
 	{ .name = "4 streams", .fixed = 4 },
 	{ .name = "8 streams", .fixed = 8 },
 	{ .name = "two-probe", .level = { 1, 10 }, .levels = 2, .level_s = 5, .model = FIT_PARTIAL_QUADRATIC },
-	{ .name = "ptcp", .level = { 4, 30 }, .levels = 2, .level_s = 6, .model = FIT_AUTO },
+	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .model = FIT_AUTO },
 };
 #define METHODS (sizeof methods / sizeof *methods)
 
 /* Which answers count. */
 enum subset { ALL, SURE, SURE_BY_RULE, SUBSETS };
 
+static bool verbose;
 static struct score scores[METHODS][SUBSETS];
 
 static bool is_of(const struct case_sight *s, const struct method *m)
 {
 	return s->levels == m->levels && s->joins == m->joins &&
 	    memcmp(s->level, m->level, m->levels * sizeof *m->level) == 0;
+}
+
+/* What each stream of the first of two levels got over what each that joined it got, in the second
+ * half of the second level. */
+static double older_ratio(const struct case_sight *s)
+{
+	double older = 0, all = 0;
+	size_t i;
+
+	for (i = s->n - s->n / s->levels / 2; i < s->n; i++) {
+		older += s->older_mbps[i];
+		all += s->rate_mbps[i];
+	}
+	return older / s->level[0] / ((all - older) / (s->level[1] - s->level[0]));
 }
 
 /* What ptcp advise makes of what it sees, with so much of each level. */
@@ -58,11 +73,14 @@ static bool take_probes(struct probe *out, const struct case_sight *s, double le
 			return false;
 		probe_of_settled(&out[k], s->level[k], &settled);
 	}
+	if (s->joins)
+		probe_grew(&out[0], &out[1], older_ratio(s));
 	return true;
 }
 
+/* `drawn` says in which subsets the curve counts already. */
 static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
-    bool with_curve)
+    bool drawn[SUBSETS])
 {
 	bool counts[SUBSETS] = { true, (a->warnings & ~ADVICE_WARN_TOTAL) == 0, a->confident };
 	int i;
@@ -70,10 +88,24 @@ static void add_answer(struct score score[SUBSETS], const struct path_case *c, c
 	for (i = 0; i < SUBSETS; i++) {
 		if (!counts[i])
 			continue;
-		if (with_curve)
+		if (!drawn[i])
 			score_curve(&score[i], c, &a->fit);
+		drawn[i] = true;
 		score_answer(&score[i], c, a->streams, a->budget_ratio);
 	}
+}
+
+/* One line a case, comma-separated, for who wants to look closer. */
+static void print_case(const struct method *m, const struct path_case *c, const struct probe *p,
+    size_t probes, const struct advice *a)
+{
+	size_t i;
+
+	printf("%s,%s,%.0f,%u,%.3g,%.2f,%.2f,%#x", m->name, c->name, 100 * a->budget_ratio, a->streams,
+	    a->throughput_bps / 1e6, a->throughput_sd_ratio, a->impact_sd_ratio, a->warnings);
+	for (i = 0; i < probes; i++)
+		printf(",%u:%.3g+-%.2g", p[i].streams, p[i].throughput_bps / 1e6, p[i].error_bps / 1e6);
+	printf("\n");
 }
 
 static void score_sight(struct score score[SUBSETS], const struct method *m, const struct path_case *c,
@@ -82,6 +114,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 	struct probe p[CASE_PROBES_MAX];
 	struct advice_opts o;
 	struct advice a;
+	bool drawn[SUBSETS] = { false };
 	size_t b;
 
 	if (!take_probes(p, s, m->level_s))
@@ -91,19 +124,23 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		o.model = m->model;
 		o.budget_ratio = budgets[b];
 		o.congestion = advice_congestion_by_name(c->cc);
-		if (advice_from_probes(&a, p, s->levels, &o, NULL) == 0)
-			add_answer(score, c, &a, b == 0);
+		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
+			continue;
+		add_answer(score, c, &a, drawn);
+		if (verbose)
+			print_case(m, c, p, s->levels, &a);
 	}
 }
 
 static void score_method(struct score score[SUBSETS], const struct method *m, const struct path_case *c)
 {
 	struct advice fixed = { .streams = m->fixed };
+	bool no_curve[SUBSETS] = { true, true, true };
 	size_t i;
 
 	for (i = 0; m->levels == 0 && i < BUDGETS; i++) {
 		fixed.budget_ratio = budgets[i];
-		add_answer(score, c, &fixed, false);
+		add_answer(score, c, &fixed, no_curve);
 	}
 	for (i = 0; m->levels > 0 && i < c->sights; i++)
 		if (is_of(&c->sight[i], m))
@@ -171,14 +208,15 @@ int main(int argc, char **argv)
 	struct path_case *all;
 	size_t count, i, m;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: report truth.csv\n");
+	verbose = argc == 3 && strcmp(argv[1], "-v") == 0;
+	if (argc != 2 && !verbose) {
+		fprintf(stderr, "usage: report [-v] truth.csv\n");
 		return 2;
 	}
-	if (cases_read(argv[1], &all, &count) < 0)
+	if (cases_read(argv[argc - 1], &all, &count) < 0)
 		return 1;
 	for (i = 0; i < count; i++)
-		for (m = 0; m < METHODS; m++)
+		for (m = 0; case_is_whole(&all[i]) && m < METHODS; m++)
 			score_method(scores[m], &methods[m], &all[i]);
 	print_table("All answers", ALL);
 	print_table("Answers of high confidence, did impact_total_percent not count", SURE);

@@ -5,8 +5,6 @@
 
 #include "model/stats.h"
 
-#define MOST_STREAMS 30 /* of the truth */
-
 static void add(struct sample *s, double x)
 {
 	if (s->n < SCORE_MAX)
@@ -52,7 +50,7 @@ void score_answer(struct score *s, const struct path_case *c, unsigned streams, 
 	double got, unused, brought, best = 0, excess;
 	unsigned n;
 
-	for (n = 1; n <= MOST_STREAMS; n++) {
+	for (n = 1; n <= CASE_STREAMS_MOST; n++) {
 		case_truth_at(c, n, &brought, &unused);
 		if (true_impact(c, n) <= budget_ratio && brought > best)
 			best = brought;
