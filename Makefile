@@ -33,14 +33,14 @@ xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames recei
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
-	splice nexthops
-lib_SRC   := opts target keys host intake stream stream_send stream_flood stream_recv mux party joining \
+	splice nexthops door
+lib_SRC   := opts target keys host lobby intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
-	client guest home served greet one_time relay server advice
+	client guest home served greet one_time relay needs server advice
 conf_SRC  := yaml fields overlay overlay_links
 plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
-cli_SRC   := main command options exit process terminal talk connect trust output json out_text \
+cli_SRC   := main command options exit process terminal talk confine connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
 	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan probe cmd_advise cmd_measure \
 	cmd_version
@@ -59,21 +59,23 @@ core_TESTS  := units buf text list err clock bitmap glob
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops
+net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay
 plan_TESTS  := plan verify run random
 lib_TESTS   := api target mux links measure
-cli_TESTS   := options output command cmd_plan cmd_advise measure
-TEST_LAYERS := core wire model xfer store net lib conf plan cli
+cli_TESTS   := options output command confine cmd_plan cmd_advise measure
+fuzz_TESTS  := wire session state trust overlay glob text place options
+TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
-	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_trees tests/e2e/test_kept \
+	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
 	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
-test_HELPERS := $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/e2e/silent
+test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable)
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
 # ------------------------------------------------------------- Compiling
@@ -172,10 +174,16 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 		$(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 
+# What fuzz targets are made of: all that there is, but for main().
+fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,caller scratch) $(filter-out %/main.o,$(cli_OBJS)) \
+	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
+
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,client server peer)
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client greedy strangers server local \
+	peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing
@@ -223,43 +231,43 @@ uninstall:
 # --------------------------------------------------------------- Testing
 
 # make check builds and runs all tests; T=core/units only those whose name contains that.
+named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(test_NEEDS)
+	$(Q)$(MAKE) --no-print-directory -j2 all $(call named_T,$(test_BINS)) \
+		$(if $(call named_T,$(test_SCRIPTS)),$(filter-out $(test_BINS),$(test_NEEDS)))
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
-# transfers 300 times and disturbs 500, sends a million files, compares advice with what streams bring,
-# and prints what came of it.
+# transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares
+# advice with what streams bring, and prints what came of it.
 .PHONY: check-long
 check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/lab/test_advise.sh
+		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
+		tests/hostile/test_strangers tests/lab/test_advise.sh
 
-# make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds (needs clang and its libFuzzer).
-# What it learns stays in build-fuzz; an input that found something belongs in tests/fuzz/seeds.
-FUZZ    := wire
+# make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
+# and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in
+# tests/fuzz/seeds, which make check feeds to the same targets.
+FUZZ    := $(fuzz_TESTS)
 FUZZ_S  ?= 60
 FUZZ_CC ?= clang
-fuzz_BINS := $(patsubst %,build-fuzz/fuzz_%,$(FUZZ))
-fuzz_SRC  := $(foreach l,core wire,$(patsubst %,src/$(l)/%.c,$($(l)_SRC)))
 .PHONY: fuzz fuzz-seeds
 
-fuzz: $(fuzz_BINS)
-	$(Q)set -e; for t in $(FUZZ); do \
-		mkdir -p build-fuzz/corpus/$$t build-fuzz/found; \
-		build-fuzz/fuzz_$$t -max_total_time=$(FUZZ_S) -timeout=10 -max_len=70000 -verbosity=0 \
-			-print_final_stats=1 -artifact_prefix=build-fuzz/found/ \
-			build-fuzz/corpus/$$t tests/fuzz/seeds/$$t; \
-	done
-
-$(fuzz_BINS): build-fuzz/%: tests/fuzz/%.c $(fuzz_SRC) FORCE
+fuzz:
 	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz: no $(FUZZ_CC) here; install clang" \
 		"with its libFuzzer (Debian: clang libclang-rt-dev) or set FUZZ_CC" >&2; exit 1; }
-	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(our_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all -o $@ $(filter %.c,$^)
+	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g' \
+		SAN=fuzzer-no-link,address,undefined $(FUZZ:%=build-fuzz/fuzz_%)
+	$(Q)FUZZ_S=$(FUZZ_S) tests/fuzz/run $(FUZZ)
+
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(fuzz_NEEDS)
+	$(Q)$(link) -fsanitize=fuzzer $(fuzz_LIBS)
+
+$(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o $(fuzz_NEEDS)
+	$(Q)$(link) $(fuzz_LIBS)
 
 fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 	$(Q)$< tests/fuzz/seeds/wire

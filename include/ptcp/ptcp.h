@@ -21,6 +21,8 @@ extern "C" {
 
 #define PTCP_PORT 7811
 #define PTCP_STREAMS_MAX 128
+#define PTCP_SESSIONS_MAX 4096   /* of a server at a time */
+#define PTCP_STARTUPS_MAX 65536
 
 /* "0.1.0"; static. */
 PTCP_API const char *ptcp_version(void);
@@ -55,7 +57,7 @@ struct ptcp_permission {
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
 /* Adds or replaces the client's line in authorized_clients, atomically; holds from the
- * next connection on. PTCP_EUSAGE for a malformed fingerprint, root or name. */
+ * next connection on; a session that it no longer allows ends within a second. PTCP_EUSAGE for a malformed fingerprint, root or name. */
 PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
     struct ptcp_err *e);
 /* Removes it; PTCP_EUSAGE if it is not there. */
@@ -402,6 +404,14 @@ PTCP_API size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_
 
 /* ---- Server ---------------------------------------------------------------- */
 
+/* What a server still needs of the system once it has started; valid during the call. Beside it, what name
+ * services read. */
+struct ptcp_server_needs {
+	const char *config_dir;     /* its files are read */
+	const char *const *roots;   /* ended by NULL: all below them is read, made, changed and removed; "/" where any path may be asked for */
+	bool binds, connects;       /* TCP: will listen once more; connects to others */
+};
+
 struct ptcp_server_opts {
 	size_t size;
 	const char *config_dir;
@@ -409,7 +419,7 @@ struct ptcp_server_opts {
 	const char *root;           /* NULL: serves no files, except to clients with a root of their own */
 	unsigned ciphers;           /* bits 1 << PTCP_CIPHER_*; all but NONE */
 	unsigned max_streams;       /* a session's ceiling; PTCP_STREAMS_MAX */
-	unsigned max_sessions;      /* 64 */
+	unsigned max_sessions;      /* at a time; 64, at most PTCP_SESSIONS_MAX */
 	double timeout_s;           /* 30 */
 	ptcp_log_fn *log;
 	enum ptcp_log_level log_level;
@@ -425,6 +435,13 @@ struct ptcp_server_opts {
 	const char *const *relay_to;
 	size_t n_relay_to;          /* 0: it relays nothing */
 	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
+	unsigned max_client_sessions; /* of one client at a time; 16 */
+	unsigned max_startups;        /* connections that have yet to say who they are; 512 */
+	/* Called once by ptcp_server_new(), when identity and address are had and before any thread is started: the
+	 * moment for a host that is nothing but a server to give up what `n` does not name (Landlock, capabilities,
+	 * another user), for this thread and with it for all to come. A negative PTCP_E* ends the start. NULL: the
+	 * library gives nothing up by itself. */
+	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

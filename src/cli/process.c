@@ -15,6 +15,18 @@ static void (*_Atomic stop_fn)(void *);
 static int exit_second;
 static const char *line_second;
 
+/* Keys are in memory. One byte is too little for a file, and tells Linux not to start the program of
+ * core_pattern either (fs/coredump.c), which a limit of none does not. */
+static void forbid_core(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CORE, &r) == 0 && r.rlim_cur > 1) {
+		r.rlim_cur = 1;
+		(void)setrlimit(RLIMIT_CORE, &r);
+	}
+}
+
 void process_prepare(void)
 {
 	struct rlimit r;
@@ -26,6 +38,7 @@ void process_prepare(void)
 	if (fd > STDERR_FILENO)
 		close(fd);
 	signal(SIGPIPE, SIG_IGN);
+	forbid_core();
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
 		r.rlim_cur = r.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &r); /* fewer streams and files then */

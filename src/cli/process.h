@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Opens /dev/null on whichever of 0, 1 and 2 is closed, ignores SIGPIPE, and raises the
- * limit of open descriptors to what is allowed. */
+/* Opens /dev/null on whichever of 0, 1 and 2 is closed, ignores SIGPIPE, forbids core files,
+ * and raises the limit of open descriptors to what is allowed. */
 void process_prepare(void);
 
 /* From now on the first SIGINT or SIGTERM calls stop(handle) of process_set_stop(), at

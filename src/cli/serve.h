@@ -9,9 +9,11 @@ struct serve_args {
 	const char *listen;    /* NULL: every address, PTCP_PORT */
 	const char *root;      /* NULL: no files */
 	bool one_time;         /* started through ssh */
-	unsigned ciphers, max_relayed;
+	bool no_sandbox;
+	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed;
+	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_* */
 	const char **relay_to; /* texts borrowed from argv; to be freed */
-	size_t n_relay_to;      /* bits 1 << PTCP_CIPHER_* */
+	size_t n_relay_to;
 };
 
 /* 0, OPTIONS_HELP or a negative PTCP_E*. */

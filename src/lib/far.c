@@ -188,9 +188,8 @@ int far_new(struct far **out, const struct far_opts *o, struct ptcp_err *e)
 	if (f == NULL)
 		return err_nomem(e);
 	f->o = *o;
-	list_init(&f->guests);
 	target_name(o->target, f->name, sizeof f->name);
-	if ((r = start(f, e)) < 0) {
+	if ((r = far_ways_init(f, e)) < 0 || (r = start(f, e)) < 0) {
 		far_free(f);
 		return r;
 	}
@@ -206,5 +205,6 @@ void far_free(struct far *f)
 	lines_free(f->lines);
 	child_free(f->ssh);
 	timer_free(f->timer);
+	lobby_fini(&f->lobby);
 	free(f);
 }

@@ -4,6 +4,7 @@
 
 #include "lib/far.h"
 #include "lib/greet.h"
+#include "lib/lobby.h"
 #include "net/child.h"
 #include "net/dial.h"
 #include "net/lines.h"
@@ -42,7 +43,7 @@ struct far {
 	bool asked_names;
 	/* from there */
 	struct listener *listener;
-	struct list guests;
+	struct lobby lobby;
 	/* through ssh */
 	struct chan *chan;
 };
@@ -51,6 +52,7 @@ void far_fail(struct far *f, const struct ptcp_err *why);
 
 /* ---- far_ways.c ---- */
 
+int far_ways_init(struct far *f, struct ptcp_err *e);
 /* The answer is here. */
 void far_ways_begin(struct far *f);
 /* A line after the answer. */

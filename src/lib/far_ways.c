@@ -39,8 +39,7 @@ static void stop_listening(struct far *f)
 {
 	listener_free(f->listener);
 	f->listener = NULL;
-	while (!list_empty(&f->guests))
-		guest_free(CONTAINER_OF(f->guests.next, struct guest, in_list));
+	lobby_empty(&f->lobby);
 }
 
 static void reached(struct far *f, enum far_way way, struct chan *c, const char *address)
@@ -116,6 +115,7 @@ static void on_control(void *arg, struct guest *g)
 		return;
 	}
 	strcpy(address, g->address);
+	door_session(f->lobby.door, g->o.from, true);
 	c = guest_take_chan(g);
 	guest_free(g);
 	reached(f, FAR_BACK, c, address);
@@ -159,11 +159,18 @@ static const struct guest_ops guest_ops = { on_control, on_join, on_stream, NULL
 static void on_accepted(void *arg, int fd, const char *address)
 {
 	struct far *f = arg;
-	struct guest_opts o = { .host = f->o.host, .fd = fd, .address = address, .list = &f->guests,
-		.timeout_ns = f->o.sock.timeout_ns, .ops = &guest_ops, .arg = f };
-	struct ptcp_err why;
 
-	guest_new(&o, &why);
+	lobby_take(&f->lobby, fd, address, false);
+}
+
+/* There is one session, of the server that is to connect. */
+int far_ways_init(struct far *f, struct ptcp_err *e)
+{
+	struct lobby_opts o = { .host = f->o.host, .timeout_ns = f->o.sock.timeout_ns,
+		.waiting = 2 * PTCP_STREAMS_MAX, .sessions = 1, .streams = PTCP_STREAMS_MAX,
+		.ops = &guest_ops, .arg = f };
+
+	return lobby_init(&f->lobby, &o, e);
 }
 
 static void back_begin(struct far *f)

@@ -17,6 +17,7 @@ void guest_free(struct guest *g)
 	if (g->relayed != NULL)
 		relay_forget(g->relayed);
 	list_remove(&g->in_list);
+	lobby_left(g->o.lobby, g->o.from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
 	g->o.ops->gone(g->o.arg);
@@ -28,6 +29,7 @@ struct chan *guest_take_chan(struct guest *g)
 	struct chan *c = g->chan;
 
 	g->chan = NULL;
+	g->end = DOOR_GOOD;
 	return c;
 }
 
@@ -151,6 +153,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	if (why != NULL)
 		log_at(&g->o.host->log, LOG_INFO, "server", "event=guest-lost from=%s why=\"%s\"", g->address,
 		    why->msg);
+	if (why != NULL && why->code == PTCP_EPROTO && g->state == GUEST_HANDSHAKE)
+		g->end = DOOR_BAD; /* it does not speak ptcp */
 	guest_free(g);
 }
 
@@ -186,7 +190,7 @@ int guest_new(const struct guest_opts *o, struct ptcp_err *e)
 	g->o = *o;
 	g->timer = timer;
 	strncpy(g->address, o->address, sizeof g->address - 1);
-	list_append(o->list, &g->in_list);
+	list_append(&o->lobby->guests, &g->in_list);
 	timer_set(timer, mono_add_ns(mono_now(), PATIENCE_NS));
 	return 0;
 }

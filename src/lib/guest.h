@@ -5,6 +5,7 @@
 
 #include "core/list.h"
 #include "lib/host.h"
+#include "lib/lobby.h"
 #include "net/sock.h"
 #include "wire/frame.h"
 
@@ -24,8 +25,9 @@ struct guest_opts {
 	struct host *host;
 	int fd;                /* taken, also on failure */
 	const char *address;   /* copied */
+	struct source *from;   /* where that is */
 	bool one_channel;      /* for who asks for a session: this is all there is */
-	struct list *list;     /* it is appended to */
+	struct lobby *lobby;   /* it waits there */
 	uint64_t timeout_ns;   /* for the socket, once it is a stream */
 	const struct guest_ops *ops;
 	void *arg;
@@ -37,6 +39,7 @@ struct guest {
 	struct chan *chan;
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
+	enum door_end end;     /* what it was, should it be freed now */
 	enum { GUEST_HANDSHAKE, GUEST_ASKING, GUEST_ASKED, GUEST_LEAVING_TLS, GUEST_REFUSED } state;
 	uint8_t frame[WIRE_ROUTE_MAX_BYTES]; /* the only one it sends: JOIN or ROUTE */
 	size_t got;

@@ -74,8 +74,10 @@ static int ask(struct joiner *j, struct ptcp_err *e)
 	if (strcmp(chan_fingerprint(j->chan), p->fingerprint) != 0)
 		return err_set(e, PTCP_EREFUSED, "another host answered on the data connection");
 	memcpy(f.session, p->id, sizeof f.session);
-	if ((r = chan_export(j->chan, exporter, e)) < 0 ||
-	    (r = tls_join_mac(f.mac, p->key, exporter, p->id, f.stream)) < 0)
+	if ((r = chan_export(j->chan, exporter, e)) == 0)
+		r = tls_join_mac(f.mac, p->key, exporter, p->id, f.stream);
+	explicit_bzero(exporter, sizeof exporter);
+	if (r < 0)
 		return r;
 	chan_write(j->chan, frame, wire_join_encode(frame, &f));
 	chan_flush(j->chan);
@@ -318,12 +320,16 @@ bool party_knows(const struct party *p, struct chan *c, const struct wire_join *
 {
 	uint8_t exporter[32], mac[32];
 	struct ptcp_err why;
+	bool known;
 
-	return p != NULL && strcmp(chan_fingerprint(c), p->fingerprint) == 0 &&
+	known = p != NULL && strcmp(chan_fingerprint(c), p->fingerprint) == 0 &&
 	    memcmp(p->id, j->session, sizeof p->id) == 0 &&
 	    chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, p->key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac) && party_takes_stream(p, j->stream);
+	explicit_bzero(exporter, sizeof exporter);
+	explicit_bzero(mac, sizeof mac);
+	return known;
 }
 
 bool party_takes_stream(const struct party *p, unsigned number)

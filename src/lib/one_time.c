@@ -182,7 +182,7 @@ static void on_pipe(struct one_time *o)
 	lines_say(o->lines, "pipe");
 	fd = lines_take_fd(o->lines);
 	o->lines = NULL;
-	server_guest(o->s, fd, "ssh", true);
+	lobby_take(&o->s->lobby, fd, "ssh", true);
 }
 
 static void on_line(void *arg, const char *line)

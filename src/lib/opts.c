@@ -49,7 +49,8 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		.size = sizeof *o,
 		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 		    1u << PTCP_CIPHER_CHACHA20,
-		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .timeout_s = 30, .max_relayed = 512,
+		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_startups = 512,
+		.timeout_s = 30, .max_relayed = 512,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
 }

@@ -223,6 +223,7 @@ void party_free(struct party *p)
 	receiving_free(p);
 	probing_free(p);
 	fds_count(-1 - (int)p->n_wanted);
+	explicit_bzero(p->key, sizeof p->key);
 	free(p);
 }
 

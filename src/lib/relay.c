@@ -155,6 +155,23 @@ void relay_stop(struct relay *r)
 			stop(CONTAINER_OF(l, struct relayed, in_list));
 }
 
+void relay_judge_again(struct relay *r,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+{
+	struct authorization now;
+	struct list *l;
+
+	for (l = r->list.next; l != &r->list; l = l->next) {
+		struct relayed *d = CONTAINER_OF(l, struct relayed, in_list);
+
+		if (!d->moving || (admits(arg, d->client, &now) && !now.no_relay))
+			continue;
+		log_at(&r->host->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
+		    d->host, d->port);
+		stop(d);
+	}
+}
+
 /* ---- Asked ---- */
 
 static bool permits(void *arg, const struct sockaddr *sa)

@@ -13,6 +13,9 @@
 #include "store/fds.h"
 #include "store/place.h"
 
+/* Failed files that are logged one by one: a client must not fill the log. */
+#define LOGGED_FAILURES 1000u
+
 /* A path of the client's. */
 struct asked {
 	struct dir *dir;               /* of a source; NULL: `why` */
@@ -28,11 +31,13 @@ struct served {
 	struct party *party;
 	struct authorization auth;
 	char address[SOCK_TEXT_BYTES];
+	struct source *from;
 	struct mono since;
 	/* what it asked for; looked up on an I/O thread */
 	bool judging, gone;
 	bool sends;                    /* we do */
 	bool drops;                    /* it only measures */
+	unsigned failures;             /* that its files met, as far as they are logged */
 	int flags;
 	unsigned streams;
 	enum ptcp_cipher cipher;
@@ -47,7 +52,7 @@ struct served {
 };
 
 void served_set_init(struct served_set *t, struct host *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg), void *arg)
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct source *from), void *arg)
 {
 	*t = (struct served_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
 	list_init(&t->list);
@@ -56,6 +61,7 @@ void served_set_init(struct served_set *t, struct host *host, const char *root,
 static void served_free(struct served *s)
 {
 	struct served_set *set = s->set;
+	struct source *from = s->from;
 	unsigned i;
 
 	if (s->judging)
@@ -71,7 +77,7 @@ static void served_free(struct served *s)
 	list_remove(&s->in_list);
 	set->n--;
 	free(s);
-	set->gone(set->arg);
+	set->gone(set->arg, from);
 }
 
 static struct log *log_of(struct served *s) { return &s->set->host->log; }
@@ -99,18 +105,33 @@ static int find_places(struct served *s, struct tree *tree, struct ptcp_err *e)
 	return 0;
 }
 
+/* A server that has confined itself cannot reach a root that came later, and should not look as if that were
+ * for want of permission. */
+static int open_root(const struct served *s, const char *root, struct tree **out, struct ptcp_err *e)
+{
+	const char *const *at = s->set->roots;
+
+	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
+		at++;
+	if (at != NULL && *at == NULL)
+		return err_set(e, PTCP_ECONFIG, "it was given to the client after the server had started (restart it)");
+	return tree_open(out, root, &sys_real, e);
+}
+
 /* On an I/O thread: find the places beneath the client's root. */
 static int look_up(struct served *s, struct ptcp_err *e)
 {
 	const char *root = s->auth.root[0] != '\0' ? s->auth.root : s->set->root;
+	char shown[TEXT_NAME_BYTES];
 	struct tree *tree;
 	int r;
 
 	if (s->set->one_time)
 		return find_places(s, NULL, e);
-	if ((r = tree_open(&tree, root, &sys_real, e)) < 0) {
+	if ((r = open_root(s, root, &tree, e)) < 0) {
 		/* Where it is, is not for the client to know. */
-		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root why=\"%s\"", e->msg);
+		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+		    text_escape_quoted(shown, sizeof shown, root), e->msg);
 		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
 		    "administrator)");
 	}
@@ -281,7 +302,12 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 	struct served *s = arg;
 	char shown[TEXT_NAME_BYTES];
 
-	if (status == PTCP_FILE_FAILED)
+	if (status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
+		return;
+	if (s->failures++ == LOGGED_FAILURES)
+		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed: the "
+		    "end of the session counts them\"", party_fingerprint(s->party), LOGGED_FAILURES);
+	else
 		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
 		    party_fingerprint(s->party), text_escape_quoted(shown, sizeof shown, path), why->msg);
 }
@@ -365,6 +391,7 @@ int served_new(struct served_set *t, const struct served_link *l, const struct a
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->auth = *a;
+	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);
 	o.arg = s;
@@ -400,6 +427,47 @@ struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BY
 enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES])
 {
 	return find(t, id)->cipher;
+}
+
+unsigned served_count(const struct served_set *t, const char *fingerprint)
+{
+	const struct list *l;
+	unsigned n = 0;
+
+	for (l = t->list.next; l != &t->list; l = l->next) {
+		const struct served *s = CONTAINER_OF(l, struct served, in_list);
+
+		n += s->party != NULL && strcmp(party_fingerprint(s->party), fingerprint) == 0;
+	}
+	return n;
+}
+
+/* Whether what it does is still its client's to do. */
+static bool may_go_on(const struct served *s, const struct authorization *now)
+{
+	return strcmp(now->root, s->auth.root) == 0 &&
+	    (s->sends || s->drops || !now->read_only || s->auth.read_only);
+}
+
+void served_judge_again(struct served_set *t,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+{
+	struct authorization now;
+	struct ptcp_err why;
+	struct list *l, *next;
+
+	err_set(&why, PTCP_EREFUSED, "this client: not authorized there any more (ask the administrator)");
+	for (l = t->list.next; l != &t->list; l = next) {
+		struct served *s = CONTAINER_OF(l, struct served, in_list);
+
+		next = l->next;
+		if (s->party == NULL || party_over(s->party) ||
+		    (admits(arg, party_fingerprint(s->party), &now) && may_go_on(s, &now)))
+			continue;
+		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address,
+		    party_fingerprint(s->party));
+		party_cancel(s->party, &why);
+	}
 }
 
 void served_cancel_all(struct served_set *t, const struct ptcp_err *why)

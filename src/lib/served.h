@@ -5,6 +5,7 @@
 
 #include "core/list.h"
 #include "lib/party.h"
+#include "net/door.h"
 #include "net/trust.h"
 
 struct served_set {
@@ -13,17 +14,19 @@ struct served_set {
 	bool one_time;                    /* one session in all, of a client who is this user: all paths are its own */
 	struct host *host;
 	const char *root;                 /* NULL: none */
+	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
 	const struct ptcp_server_opts *o;
-	void (*gone)(void *arg);          /* one has ended */
+	void (*gone)(void *arg, struct source *from); /* one has ended */
 	void *arg;
 };
 
 void served_set_init(struct served_set *t, struct host *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg), void *arg);
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct source *from), void *arg);
 /* How a client is connected. */
 struct served_link {
 	struct chan *control;
 	const char *address;              /* for logs; copied */
+	struct source *from;              /* where that is; NULL: nobody counts */
 	bool connects, one_channel;       /* as party_opts has them */
 	const char *host;                 /* where data connections go if we make them; copied */
 	unsigned port;
@@ -34,6 +37,11 @@ int served_new(struct served_set *t, const struct served_link *l, const struct a
 /* The running session of that name, or NULL. */
 struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
+/* How many sessions this client has. */
+unsigned served_count(const struct served_set *t, const char *fingerprint);
+/* Ends the sessions of clients who have lost the right to them: `admits` says whether one has any, and which. */
+void served_judge_again(struct served_set *t,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
 void served_cancel_all(struct served_set *t, const struct ptcp_err *why);
 
 #endif

@@ -8,11 +8,11 @@
 #include "core/units.h"
 #include "lib/server_impl.h"
 
-#define GUESTS_MAX 512 /* connections that have not said who they are */
+#define WATCH_NS (500 * NS_PER_MS)   /* authorized_clients is looked at */
 
 static void try_end(struct ptcp_server *s)
 {
-	if (s->stopping && s->sessions.n == 0 && s->n_guests == 0 && s->relay.n == 0)
+	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0 && s->relay.n == 0)
 		loop_stop(s->loop);
 }
 
@@ -20,18 +20,46 @@ static void try_end(struct ptcp_server *s)
 
 static void on_guest_gone(void *arg)
 {
-	struct ptcp_server *s = arg;
-
-	s->n_guests--;
-	try_end(s);
+	try_end(arg);
 }
 
-static bool admits(struct ptcp_server *s, const char *fingerprint, struct authorization *a)
+static bool admits(void *arg, const char *fingerprint, struct authorization *a)
 {
+	struct ptcp_server *s = arg;
+
 	if (s->once == NULL)
 		return authorized_find(s->host.config_dir, fingerprint, a, &s->host.log);
 	*a = (struct authorization){ .name = "ssh" };
 	return one_time_admits(s->once, fingerprint);
+}
+
+static bool has_room(struct ptcp_server *s, const char *fingerprint, struct ptcp_err *why)
+{
+	unsigned own;
+
+	if (s->sessions.n >= s->o.max_sessions) {
+		err_set(why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
+		    s->sessions.n);
+		return false;
+	}
+	if ((own = served_count(&s->sessions, fingerprint)) >= s->o.max_client_sessions) {
+		err_set(why, PTCP_EREFUSED, "too busy: this client has %u sessions there, its limit (try again "
+		    "when one has ended)", own);
+		return false;
+	}
+	return true;
+}
+
+/* Who is revoked loses what is running, too. */
+static void on_watch(void *arg)
+{
+	struct ptcp_server *s = arg;
+
+	if (authorized_changed(s->host.config_dir, &s->trusted)) {
+		served_judge_again(&s->sessions, admits, s);
+		relay_judge_again(&s->relay, admits, s);
+	}
+	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
 
 /* Else the guest has been refused. */
@@ -46,6 +74,7 @@ static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authoriza
 	    g->address, fingerprint);
 	err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
 	    "ptcp key authorize %s)", fingerprint);
+	g->end = DOOR_BAD;
 	guest_refuse(g, &why);
 	return false;
 }
@@ -55,19 +84,19 @@ static void on_control(void *arg, struct guest *g)
 	struct ptcp_server *s = arg;
 	struct authorization a;
 	struct ptcp_err why;
-	struct served_link l = { .address = g->address, .one_channel = g->o.one_channel };
+	struct served_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel };
 
 	if (!admit_guest(s, g, &a))
 		return;
-	if (s->sessions.n >= s->o.max_sessions) {
-		err_set(&why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
-		    s->sessions.n);
+	if (!has_room(s, chan_fingerprint(g->chan), &why)) {
 		guest_refuse(g, &why);
 		return;
 	}
 	l.control = guest_take_chan(g);
 	if (served_new(&s->sessions, &l, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
+	else
+		door_session(s->lobby.door, g->o.from, true);
 	guest_free(g);
 }
 
@@ -121,30 +150,18 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 
 static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_route, on_guest_gone };
 
-void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel)
-{
-	struct guest_opts o = { .host = &s->host, .fd = fd, .address = address, .one_channel = one_channel,
-		.list = &s->guests, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9), .ops = &guest_ops, .arg = s };
-	struct ptcp_err why;
-
-	/* In a flood the oldest goes, so that a client's fast handshake gets through. */
-	if (s->n_guests >= GUESTS_MAX)
-		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
-	if (guest_new(&o, &why) < 0)
-		log_at(&s->host.log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
-	else
-		s->n_guests++;
-}
-
 static void on_accepted(void *arg, int fd, const char *address)
-{
-	server_guest(arg, fd, address, false);
-}
-
-static void on_session_gone(void *arg)
 {
 	struct ptcp_server *s = arg;
 
+	lobby_take(&s->lobby, fd, address, false);
+}
+
+static void on_session_gone(void *arg, struct source *from)
+{
+	struct ptcp_server *s = arg;
+
+	door_session(s->lobby.door, from, false);
 	if (s->once != NULL && s->sessions.n_run > 0)
 		ptcp_server_stop(s); /* that was it */
 	try_end(s);
@@ -163,11 +180,15 @@ static void on_wake(void *arg)
 	listener_free(s->listener);
 	s->listener = NULL;
 	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
-	while (!list_empty(&s->guests))
-		guest_free(CONTAINER_OF(s->guests.next, struct guest, in_list));
+	lobby_empty(&s->lobby);
 	served_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
 	try_end(s);
+}
+
+static bool in_range(unsigned n, unsigned most)
+{
+	return n > 0 && n <= most;
 }
 
 static void on_relayed_gone(void *arg)
@@ -198,10 +219,11 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 			return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
 		memcpy(&s->o, o, o->size);
 	}
-	if (s->o.max_streams == 0 || s->o.max_streams > PTCP_STREAMS_MAX || s->o.max_sessions == 0 ||
-	    s->o.max_relayed == 0 ||
+	if (!in_range(s->o.max_streams, PTCP_STREAMS_MAX) || !in_range(s->o.max_sessions, PTCP_SESSIONS_MAX) ||
+	    !in_range(s->o.max_client_sessions, PTCP_SESSIONS_MAX) ||
+	    !in_range(s->o.max_startups, PTCP_STARTUPS_MAX) || s->o.max_relayed == 0 ||
 	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, relaying or timeout out of range");
+		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
 	if ((r = take_nexthops(s, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
@@ -229,18 +251,32 @@ int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
 	return 0;
 }
 
-/* One for a single session makes an identity for it, and may have to connect to its client. */
+/* One for a single session makes an identity for it, and may have to connect to its client. What can be
+ * done only once comes before the host's threads: what `confine` takes from one thread, it takes from those
+ * that are started later. */
 static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 {
+	struct identity *id = &s->host.identity;
 	int r;
 
 	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
 	if (s->o.log != NULL)
 		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
-	if (s->o.one_time && (r = identity_new(&s->host.identity, e)) < 0)
+	if ((r = config_dir(s->host.config_dir, s->config_dir, e)) < 0 ||
+	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
+	    (!s->o.one_time && (r = server_listen(s, s->o.listen, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
 	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
 	    s->o.ciphers, e);
+}
+
+static int start_lobby(struct ptcp_server *s, struct ptcp_err *e)
+{
+	struct lobby_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
+		.waiting = s->o.max_startups, .sessions = s->o.max_sessions, .streams = s->o.max_streams,
+		.ops = &guest_ops, .arg = s };
+
+	return lobby_init(&s->lobby, &o, e);
 }
 
 int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
@@ -253,16 +289,19 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		e = &scratch;
 	if (s == NULL)
 		return err_nomem(e);
-	list_init(&s->guests);
 	atomic_init(&s->stop, false);
-	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0)
+	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0 ||
+	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_lobby(s, e)) < 0)
 		goto out;
 	served_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
+	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    on_relayed_gone, s);
 	loop_on_wake(s->loop, on_wake, s);
-	if ((r = s->o.one_time ? one_time_start(s, e) : server_listen(s, s->o.listen, e)) < 0)
+	if (!s->o.one_time)
+		on_watch(s);
+	if (s->o.one_time && (r = one_time_start(s, e)) < 0)
 		goto out;
 	*out = s;
 	return 0;
@@ -299,8 +338,11 @@ void ptcp_server_free(struct ptcp_server *s)
 		return;
 	one_time_free(s->once);
 	listener_free(s->listener);
+	timer_free(s->watch);
+	lobby_fini(&s->lobby);
 	host_fini(&s->host);
 	loop_free(s->loop);
+	server_forget_needs(s);
 	nexthops_free(s->nexthops);
 	free(s->config_dir);
 	free(s->root);

@@ -16,13 +16,15 @@ struct one_time;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
+	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
 	struct loop *loop;
 	struct host host;
 	struct listener *listener;      /* NULL once stopping, and before there is one */
 	char address[SOCK_TEXT_BYTES];  /* what it listened on, as long as the handle */
 	unsigned port;
-	struct list guests;             /* the oldest first */
-	unsigned n_guests;
+	struct lobby lobby;
+	struct timer *watch;            /* of authorized_clients */
+	struct trust_stamp trusted;     /* as it was */
 	struct served_set sessions;
 	struct nexthops *nexthops;      /* NULL: none */
 	struct relay relay;
@@ -33,8 +35,13 @@ struct ptcp_server {
 };
 
 int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
-/* A connection that has yet to say what it is; `fd` is taken. */
-void server_guest(struct ptcp_server *s, int fd, const char *address, bool one_channel);
+
+/* ---- needs.c ---- */
+
+/* Calls `confine`, if there is one, with what is needed from here on, and keeps that in s->roots; the host's
+ * config_dir is known. */
+int server_confine(struct ptcp_server *s, struct ptcp_err *e);
+void server_forget_needs(struct ptcp_server *s);
 
 /* ---- one_time.c: one session through ssh ---- */
 

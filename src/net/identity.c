@@ -123,6 +123,7 @@ static int no_passphrase(char *buf, int n, int writing, void *arg)
 static int read_identity(struct identity *id, const char *path, struct ptcp_err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+	char text[BUFSIZ];
 	FILE *f;
 
 	if (fd < 0)
@@ -135,9 +136,11 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 		close(fd);
 		return err_nomem(e);
 	}
+	setbuf(f, text); /* in ours, to be wiped: the key is in it */
 	id->key = PEM_read_PrivateKey(f, NULL, no_passphrase, NULL);
 	id->cert = PEM_read_X509(f, NULL, no_passphrase, NULL);
 	fclose(f);
+	explicit_bzero(text, sizeof text);
 	if (id->key == NULL || id->cert == NULL || !EVP_PKEY_is_a(id->key, "ED25519") ||
 	    X509_check_private_key(id->cert, id->key) != 1) {
 		ERR_clear_error();
@@ -171,16 +174,20 @@ static int make_dirs(const char *dir, struct ptcp_err *e)
 static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 {
 	FILE *f = fdopen(fd, "w");
+	char text[BUFSIZ];
 	int ok;
 
 	if (f == NULL) {
 		close(fd);
 		return -1;
 	}
+	setbuf(f, text);
 	errno = EIO; /* what OpenSSL cannot do has none */
 	ok = PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL) && PEM_write_X509(f, cert) &&
 	    fflush(f) == 0 && fsync(fd) == 0;
-	return fclose(f) == 0 && ok ? 0 : -1;
+	ok = fclose(f) == 0 && ok;
+	explicit_bzero(text, sizeof text);
+	return ok ? 0 : -1;
 }
 
 /* Written beside and linked, so that two first uses at once agree on one key. */

@@ -124,13 +124,14 @@ int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[
 {
 	uint8_t text[32 + 16 + 2];
 	unsigned n = 32;
+	bool made;
 
 	memcpy(text, exporter, 32);
 	memcpy(text + 32, session, 16);
 	put_u16(text + 48, stream);
-	if (HMAC(EVP_sha256(), key, 32, text, sizeof text, out, &n) == NULL || n != 32)
-		return PTCP_ENOMEM;
-	return 0;
+	made = HMAC(EVP_sha256(), key, 32, text, sizeof text, out, &n) != NULL && n == 32;
+	OPENSSL_cleanse(text, sizeof text);
+	return made ? 0 : PTCP_ENOMEM;
 }
 
 bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32])

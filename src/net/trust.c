@@ -39,23 +39,71 @@ static char *word(char **line)
 	return p;
 }
 
+/* As it is in its directory: who can write either decides whom we trust. */
+static const char *fault(FILE *f, const char *dir)
+{
+	struct stat st, above;
+
+	if (fstat(fileno(f), &st) < 0 || stat(dir, &above) < 0)
+		return "cannot be examined";
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return "belongs to another user (chown it, and look at what it says)";
+	if ((st.st_mode & 022) != 0)
+		return "others can write it (chmod 600 it, and look at what it says)";
+	if ((above.st_mode & 022) != 0 && (above.st_mode & S_ISVTX) == 0)
+		return "others can write its directory (chmod 700 that, and look at what the file says)";
+	return NULL;
+}
+
+/* PTCP_ECONFIG when it cannot be read or trusted; *out NULL: there is none. */
+static int open_trusted(FILE **out, const char *dir, const char *name, struct ptcp_err *e)
+{
+	char path[PATH_BYTES], where[CONFIG_DIR_BYTES];
+	const char *why;
+	int r;
+
+	*out = NULL;
+	if ((r = config_dir(where, dir, e)) < 0 || (r = file_path(path, dir, name, e)) < 0)
+		return r;
+	if ((*out = fopen(path, "re")) == NULL)
+		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
+	if ((why = fault(*out, where)) == NULL)
+		return 0;
+	fclose(*out);
+	*out = NULL;
+	return err_set(e, PTCP_ECONFIG, "%s: %s", path, why);
+}
+
+/* The lock of a file that is changed; -1. */
+static int lock_of(const char *path, struct ptcp_err *e)
+{
+	char lock[PATH_BYTES + 8];
+	int fd;
+
+	snprintf(lock, sizeof lock, "%s.lock", path);
+	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd >= 0 && flock(fd, LOCK_EX) == 0)
+		return fd;
+	err_sys(e, PTCP_ECONFIG, "locking %s", lock);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* ---- known_hosts ---- */
 
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
 {
-	char path[PATH_BYTES], *line = NULL, *rest, *name, *fp;
+	char *line = NULL, *rest, *name, *fp;
 	enum known found = KNOWN_NOT;
 	size_t cap = 0;
 	FILE *f;
 	int r;
 
-	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
+	if ((r = open_trusted(&f, dir, "known_hosts", e)) < 0)
 		return r;
-	if ((f = fopen(path, "re")) == NULL) {
-		if (errno == ENOENT)
-			return KNOWN_NOT;
-		return err_sys(e, PTCP_ECONFIG, "reading %s", path);
-	}
+	if (f == NULL)
+		return KNOWN_NOT;
 	while (found != KNOWN_SAME && getline(&line, &cap, f) > 0) {
 		rest = line;
 		if ((name = word(&rest)) == NULL || (fp = word(&rest)) == NULL ||
@@ -63,7 +111,7 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 			continue;
 		found = strcmp(fp, fingerprint) == 0 ? KNOWN_SAME : KNOWN_OTHER;
 	}
-	r = ferror(f) ? err_set(e, PTCP_ECONFIG, "%s: cannot be read", path) : (int)found;
+	r = ferror(f) ? err_set(e, PTCP_ECONFIG, "known_hosts: cannot be read") : (int)found;
 	free(line);
 	fclose(f);
 	return r;
@@ -90,15 +138,11 @@ static bool host_ok(const char *host)
 	return host[0] != '\0' && host[0] != '#';
 }
 
-int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
+static int append_host(const char *path, const char *host, const char *fingerprint, struct ptcp_err *e)
 {
-	char path[PATH_BYTES], line[512];
-	int fd, n, r;
+	char line[512];
+	int fd, n, r = 0;
 
-	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
-		return r;
-	if (!host_ok(host))
-		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts");
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
@@ -106,9 +150,29 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 	errno = EIO; /* if only a part is written */
 	if (n >= (int)sizeof line)
 		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts");
-	else if (write(fd, line, (size_t)n) != n) /* one write: lines of others stay whole */
+	else if (write(fd, line, (size_t)n) != n) /* one write: lines of who knows no lock stay whole */
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	close(fd);
+	return r;
+}
+
+int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
+{
+	char path[PATH_BYTES];
+	int lock, r;
+
+	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
+		return r;
+	if (!host_ok(host))
+		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts");
+	if ((lock = lock_of(path, e)) < 0)
+		return PTCP_ECONFIG;
+	r = known_hosts_check(dir, host, fingerprint, e);
+	if (r == KNOWN_SAME)
+		r = 0;
+	else if (r >= 0)
+		r = append_host(path, host, fingerprint, e);
+	close(lock);
 	return r;
 }
 
@@ -154,46 +218,37 @@ static bool parse_permission(char *rest, struct authorization *a)
 	return true;
 }
 
-/* Who can write the list can let himself in. */
-static bool only_ours(FILE *f)
+/* NULL (but for a list that is not there, the log says why) when it admits nobody. */
+static FILE *open_clients(const char *dir, const struct log *log)
 {
-	struct stat st;
+	struct ptcp_err e;
+	FILE *f;
 
-	return fstat(fileno(f), &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
-	    (st.st_mode & 022) == 0;
+	if (open_trusted(&f, dir, "authorized_clients", &e) == 0)
+		return f;
+	log_at(log, LOG_ERROR, "trust", "nobody is let in: %s", e.msg);
+	return NULL;
 }
 
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log)
 {
-	char path[PATH_BYTES], *line = NULL, *rest, *fp;
+	char *line = NULL, *rest, *fp;
 	struct authorization a;
-	struct ptcp_err e;
 	size_t cap = 0;
 	int found = 0;
-	FILE *f;
+	FILE *f = open_clients(dir, log);
 
-	if (file_path(path, dir, "authorized_clients", &e) < 0)
+	if (f == NULL)
 		return 0;
-	if ((f = fopen(path, "re")) == NULL) {
-		if (errno != ENOENT)
-			log_at(log, LOG_ERROR, "trust", "cannot read %s: nobody is let in", path);
-		return 0;
-	}
-	if (!only_ours(f)) {
-		log_at(log, LOG_ERROR, "trust", "%s: others can write it: nobody is let in (chmod 600 it)",
-		    path);
-		fclose(f);
-		return 0;
-	}
 	while (getline(&line, &cap, f) > 0) {
 		rest = line;
 		if ((fp = word(&rest)) == NULL || strcmp(fp, fingerprint) != 0)
 			continue;
 		found = parse_permission(rest, &a);
 		if (!found)
-			log_at(log, LOG_ERROR, "trust", "%s: the line of %s is malformed: refused",
-			    path, fingerprint);
+			log_at(log, LOG_ERROR, "trust", "authorized_clients: the line of %s is malformed: refused",
+			    fingerprint);
 		break;
 	}
 	if (ferror(f))
@@ -203,6 +258,40 @@ int authorized_find(const char *dir, const char *fingerprint, struct authorizati
 	if (found)
 		*out = a;
 	return found;
+}
+
+bool authorized_changed(const char *dir, struct trust_stamp *last)
+{
+	struct trust_stamp now = { .there = false };
+	char path[PATH_BYTES];
+	struct stat st;
+	bool same;
+
+	if (file_path(path, dir, "authorized_clients", NULL) == 0 && stat(path, &st) == 0)
+		now = (struct trust_stamp){ true, st.st_dev, st.st_ino, st.st_size, st.st_ctim };
+	same = now.there == last->there && now.dev == last->dev && now.ino == last->ino &&
+	    now.size == last->size && now.changed.tv_sec == last->changed.tv_sec &&
+	    now.changed.tv_nsec == last->changed.tv_nsec;
+	*last = now;
+	return !same;
+}
+
+void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
+    const struct log *log)
+{
+	char *line = NULL, *rest, *fp;
+	struct authorization a;
+	size_t cap = 0;
+	FILE *f = open_clients(dir, log);
+
+	while (f != NULL && getline(&line, &cap, f) > 0) {
+		rest = line;
+		if ((fp = word(&rest)) != NULL && identity_fingerprint_ok(fp) && parse_permission(rest, &a))
+			each(arg, &a);
+	}
+	free(line);
+	if (f != NULL)
+		fclose(f);
 }
 
 static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)
@@ -286,19 +375,14 @@ static int replace_file(const char *path, const char *fingerprint, const struct 
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e)
 {
-	char path[PATH_BYTES], lock[PATH_BYTES + 8];
-	int fd, r;
+	char path[PATH_BYTES];
+	int lock, r;
 
 	if ((r = file_path(path, dir, "authorized_clients", e)) < 0)
 		return r;
-	snprintf(lock, sizeof lock, "%s.lock", path);
-	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
-		r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);
-	} else {
-		r = replace_file(path, fingerprint, p, e);
-	}
-	if (fd >= 0)
-		close(fd);
+	if ((lock = lock_of(path, e)) < 0)
+		return PTCP_ECONFIG;
+	r = replace_file(path, fingerprint, p, e);
+	close(lock);
 	return r;
 }

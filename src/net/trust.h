@@ -1,6 +1,7 @@
 /* Whom we trust: known_hosts (daemons a client has accepted) and authorized_clients (clients a
  * daemon lets in). Read anew at each use, so that changes hold at once. Blocks on small files;
- * any thread. `dir` as in config_dir(). What cannot be read or parsed admits nobody. */
+ * any thread. `dir` as in config_dir(). What cannot be read or parsed admits nobody, nor does a file that is
+ * not the user's or root's, or that others can write, or replace in its directory. */
 #ifndef NET_TRUST_H
 #define NET_TRUST_H
 
@@ -9,12 +10,16 @@
 #include "core/err.h"
 #include "core/log.h"
 
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
 enum known { KNOWN_NOT, KNOWN_SAME, KNOWN_OTHER };
 
 /* `host` is "NAME:PORT", "[V6]:PORT"; compared without case. KNOWN_OTHER: there are lines
  * for the host and none has this fingerprint. Negative PTCP_ECONFIG if the file cannot be read. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
-/* Appends a line; safe among several processes. */
+/* Appends a line unless it is there; safe among several processes. */
 int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 
 #define TRUST_NAME_BYTES 64
@@ -26,9 +31,23 @@ struct authorization {
 	char name[TRUST_NAME_BYTES]; /* "" : none */
 };
 
-/* 1 and `out` filled, or 0: not authorised (also when its first line is malformed, when the file
- * cannot be read, or others can write it; these are logged). */
+/* 1 and `out` filled, or 0: not authorised (also when its first line is malformed, or when the file
+ * cannot be read or trusted; these are logged). */
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
+    const struct log *log);
+/* How authorized_clients was when it was looked at last; zeroed: never. */
+struct trust_stamp {
+	bool there;
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+};
+/* Whether it is another one, or gone, or there again since then. One stat(2). */
+bool authorized_changed(const char *dir, struct trust_stamp *last);
+/* Each client that authorized_find() would admit, also a second line of one. Nothing without a list that can be
+ * read. */
+void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
     const struct log *log);
 /* Adds or replaces, removes (`p` NULL). 1: it was there, 0: it was not. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,

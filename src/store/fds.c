@@ -56,6 +56,13 @@ unsigned fds_connections(void)
 	return most > 0 ? most : 1;
 }
 
+unsigned fds_strangers(unsigned most)
+{
+	unsigned few = limit() / 8;
+
+	return few < most ? few : most;
+}
+
 unsigned fds_directories(unsigned most)
 {
 	unsigned few = limit() / 16;

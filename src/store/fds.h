@@ -20,6 +20,9 @@ void fds_give(unsigned n);
 /* The most connections of one transfer, that it may have files open beside: a quarter of the limit. */
 unsigned fds_connections(void);
 
+/* How many connections may wait that have not said who they are: `most`, or an eighth of the limit. */
+unsigned fds_strangers(unsigned most);
+
 /* How many directories may stay open for later use, and how many be listed at once, in one tree:
  * `most`, or a sixteenth of the limit. */
 unsigned fds_directories(unsigned most);

@@ -52,6 +52,6 @@ void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text)
 
 	memcpy(raw, text.n > 0 ? (const char *)text.p : "", text.n);
 	raw[text.n] = '\0';
-	text_escape(shown, sizeof shown, text.n > 0 ? raw : ptcp_err_text(code_of(code)));
+	text_escape(shown, sizeof shown, raw[0] != '\0' ? raw : ptcp_err_text(code_of(code)));
 	err_set(out, code_of(code), "%s", shown);
 }

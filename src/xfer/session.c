@@ -38,6 +38,7 @@ struct session {
 	enum wire_busy told_busy, peer_busy;
 	struct wire_end end;             /* the sender's, at the receiver */
 	struct mono last_ping, last_heard, last_progress;
+	struct mono last_work;           /* as last_progress, but a peer that says it is busy does not count */
 };
 
 static void set_state(struct session *s, enum state to, const char *event)
@@ -65,7 +66,8 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
 	s->o = *o;
-	s->last_ping = s->last_heard = s->last_progress = now;
+	s->last_ping = s->last_heard = now;
+	session_progress(s, now);
 	s->peer_timeout_ns = o->timeout_ns;
 	if (open != NULL) {
 		s->open = *open;
@@ -305,7 +307,7 @@ void session_accept(struct session *s, const struct wire_opened *o, struct mono 
 	if (s->state != JUDGING)
 		return;
 	OUTBOX_PUT(&s->out, opened, OPENED, o);
-	s->last_progress = now;
+	session_progress(s, now);
 	if (run(s, o, "accept", &e) < 0)
 		fail(s, &e, true);
 }
@@ -331,6 +333,15 @@ static int on_error(struct session *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+/* Not before there is anything to be busy with, and not for ever. */
+static bool is_excuse(const struct session *s, enum wire_busy busy, struct mono now)
+{
+	unsigned timeouts = busy == WIRE_VERIFYING ? SESSION_VERIFYING_TIMEOUTS : SESSION_BUSY_TIMEOUTS;
+
+	return busy != WIRE_IDLE && s->state != HELLO && s->state != ASKED &&
+	    mono_diff_ns(now, s->last_work) / timeouts < s->o.timeout_ns;
+}
+
 static int on_ping(struct session *s, struct span in, struct mono now, struct ptcp_err *e)
 {
 	struct wire_ping f;
@@ -338,14 +349,11 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 
 	if ((r = wire_ping_decode(&f, in, e)) < 0)
 		return r;
-	/* Before there is anything to be busy with it is no excuse. */
-	if (f.busy != WIRE_IDLE && s->state != HELLO && s->state != ASKED) {
+	s->peer_busy = is_excuse(s, (enum wire_busy)f.busy, now) ? (enum wire_busy)f.busy : WIRE_IDLE;
+	if (s->peer_busy != WIRE_IDLE) {
 		s->last_progress = now;
 		if (s->snd != NULL)
 			snd_excuse(s->snd, now);
-		s->peer_busy = (enum wire_busy)f.busy;
-	} else {
-		s->peer_busy = WIRE_IDLE;
 	}
 	return 0;
 }
@@ -407,7 +415,7 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 		return on_error(s, in, e);
 	if (type == WIRE_PING)
 		return on_ping(s, in, now, e);
-	s->last_progress = now;
+	session_progress(s, now);
 	switch (s->state) {
 	case HELLO:
 		return type == WIRE_HELLO ? on_hello(s, in, e) : unexpected(s, type, e);
@@ -475,7 +483,7 @@ void session_input(struct session *s, const uint8_t *p, size_t n, struct mono no
 
 void session_progress(struct session *s, struct mono now)
 {
-	s->last_progress = now;
+	s->last_progress = s->last_work = now;
 }
 
 /* Whether the peer owes us something. */
@@ -534,7 +542,7 @@ static void check_time(struct session *s, struct mono now)
 	struct ptcp_err e;
 
 	if (doing != WIRE_IDLE || !waiting(s))
-		s->last_progress = now;
+		session_progress(s, now);
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
 		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
 		    "(check the network and the other host, then run it again)",

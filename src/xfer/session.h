@@ -37,6 +37,11 @@ struct session_ops {
 	const struct rcv_ops *rcv;
 };
 
+/* A peer that says it is busy is believed for so many time-outs since there was progress; for as many as the
+ * second while it verifies, which may take as long as reading the largest of files. */
+#define SESSION_BUSY_TIMEOUTS 120u
+#define SESSION_VERIFYING_TIMEOUTS 2880u
+
 struct session_opts {
 	bool starter;
 	bool one_channel;         /* blocks travel on the control channel; a peer that cannot is refused */

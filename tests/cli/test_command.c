@@ -263,6 +263,16 @@ static void serves(void **state)
 	assert_string_equal(fake.listen, "[::1]:0");
 	assert_string_equal(fake.root, "/srv");
 	assert_int_equal(fake.server.log_level, PTCP_LOG_WARN);
+	assert_int_equal(command("serve --max-sessions 9 --max-client-sessions=3 --max-streams 128 --max-startups 65536"), 0);
+	assert_int_equal(fake.server.max_sessions, 9);
+	assert_int_equal(fake.server.max_client_sessions, 3);
+	assert_int_equal(fake.server.max_streams, 128);
+	assert_int_equal(fake.server.max_startups, 65536);
+	assert_int_equal(command("serve --max-streams 129"), 2);
+	assert_string_equal(cap.err, "ptcp: --max-streams '129': not a number from 1 to 128\n");
+	assert_int_equal(command("serve --max-sessions 0"), 2);
+	assert_int_equal(command("serve --max-startups -1"), 2);
+	assert_int_equal(command("serve --max-client-sessions 4097"), 2);
 	fake.new_code = PTCP_ECONFIG;
 	fake.sentence = "/srv: no such directory (make it)";
 	assert_int_equal(command("serve --json"), 2);

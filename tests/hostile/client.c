@@ -7,149 +7,7 @@
 #include <unistd.h>
 
 #include "hostile.h"
-
-struct session {
-	unsigned port;
-	struct peer *control, *data;
-	uint8_t id[16], key[32];
-};
-
-static void ask(struct peer *p, uint8_t role, const char *path, size_t n, uint32_t flags)
-{
-	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
-	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags, .streams = 2,
-		.n_paths = 1 };
-
-	o.paths.p = paths;
-	o.paths.n = wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, n });
-	peer_send(p, out, wire_open_encode(out, &o));
-}
-
-static struct peer *control(unsigned port)
-{
-	struct peer *p = peer_connect(port, ALPN_CONTROL);
-
-	if (p == NULL)
-		die("no handshake");
-	return p;
-}
-
-/* A session up to OPENED. */
-static struct session opened(unsigned port, uint8_t role, const char *path)
-{
-	struct session s = { .port = port, .control = control(port) };
-
-	send_hello(s.control);
-	expect(s.control, WIRE_HELLO);
-	ask(s.control, role, path, strlen(path), WIRE_OPEN_VERIFY);
-	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
-	if (tls_export(s.control->ssl, s.key, NULL) < 0)
-		die("no exporter");
-	return s;
-}
-
-static struct peer *data(unsigned port)
-{
-	struct peer *p = peer_connect(port, ALPN_DATA);
-
-	if (p == NULL)
-		die("no handshake");
-	return p;
-}
-
-static struct wire_join join_frame(const struct session *s, struct peer *p, unsigned number)
-{
-	struct wire_join f = { .stream = (uint16_t)number };
-	uint8_t exporter[32];
-
-	memcpy(f.session, s->id, sizeof f.session);
-	if (tls_export(p->ssl, exporter, NULL) < 0 || tls_join_mac(f.mac, s->key, exporter, s->id, f.stream) < 0)
-		die("no exporter");
-	return f;
-}
-
-static void send_join(struct peer *p, const struct wire_join *f)
-{
-	uint8_t out[WIRE_JOIN_MAX_BYTES];
-
-	peer_send(p, out, wire_join_encode(out, f));
-}
-
-static struct peer *join(const struct session *s, unsigned number)
-{
-	struct peer *p = data(s->port);
-	struct wire_join f = join_frame(s, p, number);
-
-	send_join(p, &f);
-	expect(p, WIRE_JOINED);
-	return p;
-}
-
-/* Answered by ERROR 5 and always the same text. */
-static void expect_no_join(struct peer *p, const char *what)
-{
-	const struct frame *f = peer_frame(p);
-
-	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || f->n != 4 + 25 ||
-	    memcmp(f->payload + 4, "no such session or stream", 25) != 0)
-		die("%s: not refused as it must be (%s came)", what, frame_name(f->type));
-	expect_end(p);
-	peer_close(p);
-}
-
-static struct session sending(unsigned port, const char *path)
-{
-	struct session s = opened(port, WIRE_YOU_RECEIVE, path);
-
-	s.data = join(&s, 1);
-	return s;
-}
-
-static unsigned answer(struct session *s, uint64_t id)
-{
-	const struct frame *f = peer_frame(s->control);
-
-	if ((f->type != WIRE_ANSWER && f->type != WIRE_FAIL) || get_u64(f->payload) != id)
-		die("ANSWER or FAIL of %llx expected, %s came", (unsigned long long)id, frame_name(f->type));
-	return f->type == WIRE_FAIL ? 0 : f->payload[8];
-}
-
-/* DONE (true) or FAIL of the entry; ACKs on the way are skipped. */
-static bool verdict(struct session *s, uint64_t id)
-{
-	const struct frame *f;
-
-	do
-		f = peer_frame(s->control);
-	while (f->type == WIRE_ACK);
-	if ((f->type != WIRE_DONE && f->type != WIRE_FAIL) || get_u64(f->payload) != id)
-		die("DONE or FAIL expected, %s came", frame_name(f->type));
-	return f->type == WIRE_DONE;
-}
-
-/* A file of one block from the first to the last frame; false: refused. */
-static bool file(struct session *s, uint64_t id, uint64_t parent, const char *name)
-{
-	send_entry(s->control, WIRE_FILE, id, parent, name, strlen(name), 1000, NULL);
-	if (answer(s, id) == 0)
-		return false;
-	send_block(s->data, id, 0, 1000, true);
-	return verdict(s, id);
-}
-
-static void finish(struct session *s, unsigned files, unsigned failed)
-{
-	send_end(s->control, files, failed);
-	expect(s->control, WIRE_END);
-	peer_close(s->control);
-	peer_close(s->data);
-}
-
-static void drop(struct session *s)
-{
-	peer_close(s->control);
-	peer_close(s->data);
-}
+#include "session.h"
 
 /* ---- Before TLS, and in its handshake ---- */
 
@@ -174,27 +32,6 @@ static void garbage(unsigned port, char **arguments)
 			die("still connected after garbage %d", i);
 		close(fd);
 	}
-}
-
-/* 200 connections that say nothing, or half a ClientHello, until our stdin ends. */
-static void half_open(unsigned port, char **arguments)
-{
-	static const uint8_t hello[] = { 0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3 };
-	int fds[200], i;
-	char byte;
-
-	(void)arguments;
-	for (i = 0; i < 200; i++) {
-		fds[i] = peer_dial(port);
-		if (i % 2 == 0 && send(fds[i], hello, sizeof hello, MSG_NOSIGNAL) < 0)
-			die("cannot send");
-	}
-	puts("open");
-	fflush(stdout);
-	while (read(0, &byte, 1) > 0)
-		;
-	for (i = 0; i < 200; i++)
-		close(fds[i]);
 }
 
 static void wrong_alpn(unsigned port, char **arguments)
@@ -372,16 +209,6 @@ static void bad_headers(unsigned port, char **arguments)
 	finish(&s, 1, 0);
 }
 
-static void send_with_attrs(struct peer *p, uint8_t type, uint64_t id, uint64_t size, const char *attrs, size_t n)
-{
-	struct wire_entry f = { .type = type, .id = id, .size_bytes = size, .mode = 0644,
-		.name = { (const uint8_t *)"x", 1 }, .target = { (const uint8_t *)"y", type != WIRE_FILE },
-		.attrs = { (const uint8_t *)attrs, n } };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(64)];
-
-	peer_send(p, out, wire_entry_encode(out, &f));
-}
-
 static void bad_attributes(unsigned port, char **arguments)
 {
 	static const struct { uint8_t type; const char *attrs; size_t n; } bad[] = {
@@ -401,7 +228,7 @@ static void bad_attributes(unsigned port, char **arguments)
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
 		s = opened(port, WIRE_YOU_RECEIVE, "/");
-		send_with_attrs(s.control, bad[i].type, ID(1, 5), 0, bad[i].attrs, bad[i].n);
+		send_with_attrs(s.control, bad[i].type, ID(1, 5), 0, 0644, bad[i].attrs, bad[i].n);
 		expect_error(s.control, 10);
 		drop(&s);
 	}
@@ -543,7 +370,7 @@ static void bad_holes(unsigned port, char **arguments)
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
 		s = opened(port, WIRE_YOU_RECEIVE, "/");
-		send_with_attrs(s.control, WIRE_FILE, ID(0, 1), 3 * GRID, "\0\2\0\0", bad[i].sparse ? 4 : 0);
+		send_with_attrs(s.control, WIRE_FILE, ID(0, 1), 3 * GRID, 0644, "\0\2\0\0", bad[i].sparse ? 4 : 0);
 		expect(s.control, WIRE_ANSWER);
 		b = (struct wire_blocks){ .id = ID(0, 1), .first = 0, .count = bad[i].before };
 		if (bad[i].before > 0)
@@ -790,7 +617,7 @@ static void rude_error(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_client[] = {
-	{ "garbage", garbage }, { "half-open", half_open }, { "wrong-alpn", wrong_alpn },
+	{ "garbage", garbage }, { "wrong-alpn", wrong_alpn },
 	{ "key-updates", key_updates }, { "strange-joins", strange_joins }, { "joined-twice", joined_twice },
 	{ "wrong-states", wrong_states }, { "bad-headers", bad_headers }, { "bad-names", bad_names },
 	{ "bad-attributes", bad_attributes }, { "bad-holes", bad_holes },

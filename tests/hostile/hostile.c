@@ -2,6 +2,7 @@
  *
  *   hostile client CASE CONFIG_DIR PORT [ARGUMENT...]   connects to a ptcp serve
  *   hostile server CASE CONFIG_DIR [ARGUMENT...]        prints "PORT FINGERPRINT", waits for one ptcp
+ *   hostile local CASE ARGUMENT...                      is on the same host
  *
  * Ends with 0 when the other side did what it must. */
 #include "hostile.h"
@@ -22,11 +23,16 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
-static const struct hostile *find(const struct hostile *h, const char *name)
+static void run(const struct hostile *const *tables, const char *name, unsigned port, char **arguments)
 {
-	for (; h->name != NULL; h++)
-		if (strcmp(h->name, name) == 0)
-			return h;
+	const struct hostile *h;
+
+	for (; *tables != NULL; tables++)
+		for (h = *tables; h->name != NULL; h++)
+			if (strcmp(h->name, name) == 0) {
+				h->run(port, arguments);
+				return;
+			}
 	die("no case %s", name);
 }
 
@@ -49,15 +55,22 @@ static unsigned listen_here(void)
 
 int main(int argc, char **argv)
 {
-	bool client = argc > 1 && strcmp(argv[1], "client") == 0;
+	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, NULL };
+	static const struct hostile *const servers[] = { hostile_server, NULL }, *const local[] = { hostile_local, NULL };
+	const char *side = argc > 1 ? argv[1] : "";
 
-	if (argc < (client ? 5 : 4))
-		die("usage: hostile client CASE CONFIG PORT .. | hostile server CASE CONFIG ..");
 	signal(SIGPIPE, SIG_IGN);
-	peer_init(argv[3]);
-	if (client)
-		find(hostile_client, argv[2])->run((unsigned)atoi(argv[4]), argv + 5);
-	else
-		find(hostile_server, argv[2])->run(listen_here(), argv + 4);
+	if (strcmp(side, "local") == 0 && argc >= 4) {
+		run(local, argv[2], 0, argv + 3);
+	} else if (strcmp(side, "client") == 0 && argc >= 5) {
+		peer_init(argv[3]);
+		run(clients, argv[2], (unsigned)atoi(argv[4]), argv + 5);
+	} else if (strcmp(side, "server") == 0 && argc >= 4) {
+		peer_init(argv[3]);
+		run(servers, argv[2], listen_here(), argv + 4);
+	} else {
+		die("usage: hostile client CASE CONFIG PORT .. | hostile server CASE CONFIG .. | "
+		    "hostile local CASE ..");
+	}
 	return 0;
 }

@@ -10,6 +10,9 @@ struct hostile {
 };
 
 extern int hostile_listener;
-extern const struct hostile hostile_client[], hostile_server[];
+/* Of clients: what breaks the rules, what wants too much, what never says who it is. */
+extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
+/* What disturbs a host from within: arguments as they are. */
+extern const struct hostile hostile_local[];
 
 #endif

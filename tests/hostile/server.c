@@ -1,5 +1,10 @@
 /* A bad server. */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -277,9 +282,252 @@ static void reads_nothing(unsigned port, char **arguments)
 	drop(&s);
 }
 
+/* Every type with a payload of zeros where it may not come, after HELLO, OPENED or JOINED; the argument says which. */
+static void wrong_frame(unsigned port, char **arguments)
+{
+	static const uint8_t zeros[64];
+	unsigned after = (unsigned)atoi(arguments[0]);
+	struct served s = after == 0 ? hello() : after == 1 ? opened() : joined();
+
+	(void)port;
+	if (after == 0)
+		read_open(&s);
+	peer_send_raw(s.control, (uint8_t)atoi(arguments[1]), 1, zeros, sizeof zeros);
+	expect_error(s.control, 10);
+	drop(&s);
+}
+
+/* To a client that receives: blocks off the grid, or beyond the file. ARGUMENTS: offset, length. */
+static void bad_block(unsigned port, char **arguments)
+{
+	struct served s = joined();
+
+	(void)port;
+	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, 300000, NULL);
+	expect(s.control, WIRE_ANSWER);
+	send_block(s.data, ID(0, 1), strtoull(arguments[0], NULL, 10), (uint32_t)atoi(arguments[1]), true);
+	expect_error(s.control, 10);
+	drop(&s);
+}
+
+/* Sizes that no file has: of arithmetic that wraps. */
+static void bad_size(unsigned port, char **arguments)
+{
+	struct served s = joined();
+
+	(void)port;
+	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, strtoull(arguments[0], NULL, 10), NULL);
+	expect_error(s.control, 10);
+	drop(&s);
+}
+
+/* Somebody else is where data connections go: no JOIN is said to him. ARGUMENT: his identity. */
+static void thief(unsigned port, char **arguments)
+{
+	struct served s = opened();
+	struct pollfd more = { .fd = hostile_listener, .events = POLLIN };
+	const struct frame *f;
+
+	(void)port;
+	peer_init(arguments[0]);
+	do {
+		s.data = peer_accept(hostile_listener, ALPN_DATA);
+		peer_patience(s.data, 2);
+		if ((f = peer_frame(s.data))->type >= 0)
+			die("%s is said to another host", frame_name(f->type));
+		peer_close(s.data);
+		s.data = NULL;
+	} while (poll(&more, 1, 1500) > 0);
+	drop(&s);
+}
+
+/* OPENED names another place for data connections: nobody comes there. */
+static void elsewhere(unsigned port, char **arguments)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct wire_opened o = { .session = { 7 }, .streams = 1, .n_endpoints = 1 };
+	uint8_t out[WIRE_OPENED_MAX_BYTES], endpoint[64] = { 0, 0, 9, '1', '2', '7', '.', '0', '.', '0', '.', '1' };
+	struct served s = hello();
+	struct pollfd there = { .events = POLLIN };
+	socklen_t n = sizeof sa;
+
+	(void)port;
+	(void)arguments;
+	there.fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(there.fd, (struct sockaddr *)&sa, n) < 0 || listen(there.fd, 4) < 0 ||
+	    getsockname(there.fd, (struct sockaddr *)&sa, &n) < 0)
+		die("cannot listen");
+	put_u16(endpoint, ntohs(sa.sin_port));
+	o.endpoints = (struct span){ endpoint, 12 };
+	read_open(&s);
+	peer_send(s.control, out, wire_opened_encode(out, &o));
+	if (poll(&there, 1, 1500) > 0)
+		die("it lets itself be sent elsewhere");
+	drop(&s);
+}
+
+/* Gives tickets out, as no server of ptcp does, and looks whether the next connection makes use of one. */
+static void tickets(unsigned port, char **arguments)
+{
+	struct served s;
+	uint8_t out[8];
+
+	(void)port;
+	(void)arguments;
+	SSL_CTX_clear_options(server_tls, SSL_OP_NO_TICKET);
+	SSL_CTX_set_num_tickets(server_tls, 2);
+	SSL_CTX_set_max_early_data(server_tls, 16384);
+	SSL_CTX_set_session_cache_mode(server_tls, SSL_SESS_CACHE_SERVER);
+	SSL_CTX_set_session_id_context(server_tls, (const uint8_t *)"x", 1);
+	s = opened();
+	s.data = peer_accept(hostile_listener, ALPN_DATA);
+	if (SSL_session_reused(s.data->ssl) || SSL_get_early_data_status(s.data->ssl) == SSL_EARLY_DATA_ACCEPTED)
+		die("it resumes");
+	expect(s.data, WIRE_JOIN);
+	peer_send(s.data, out, wire_joined_encode(out));
+	send_end(s.control, 0, 0);
+	wait_for_the_end(&s);
+}
+
+/* TLS 1.2, whatever the client says: no handshake. */
+static void old_tls(unsigned port, char **arguments)
+{
+	struct pollfd in = { .fd = hostile_listener, .events = POLLIN };
+	SSL *ssl;
+
+	(void)port;
+	(void)arguments;
+	SSL_CTX_set_min_proto_version(server_tls, TLS1_2_VERSION);
+	SSL_CTX_set_max_proto_version(server_tls, TLS1_2_VERSION);
+	SSL_CTX_set_security_level(server_tls, 0);
+	if (poll(&in, 1, 5000) <= 0)
+		die("nobody connects");
+	ssl = SSL_new(server_tls);
+	SSL_set_fd(ssl, accept(hostile_listener, NULL, NULL));
+	if (SSL_accept(ssl) == 1)
+		die("TLS 1.2 is accepted");
+}
+
+/* Wants the only block again and again, for good copies too: it is told at last that there will be no more. */
+static void never_content(unsigned port, char **arguments)
+{
+	struct served s = joined();
+	struct wire_answer a = { 0, WIRE_SEND_PARTS };
+	struct wire_blocks b = { .first = 0, .count = 1 };
+	uint8_t out[64], sink[16384];
+	const struct frame *f;
+	int i;
+
+	(void)port;
+	(void)arguments;
+	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
+		;
+	if (f->type != WIRE_ENTRY)
+		die("%s came", frame_name(f->type));
+	a.id = b.id = get_u64(f->payload + 1);
+	peer_send(s.control, out, wire_answer_encode(out, &a));
+	fcntl(s.data->fd, F_SETFL, O_NONBLOCK);
+	for (i = 0; i < 3000 && peer_try_send(s.control, out, wire_need_encode(out, &b)); i++) {
+		poll(NULL, 0, 1);
+		while (SSL_read(s.data->ssl, sink, sizeof sink) > 0)
+			;
+		ERR_clear_error();
+	}
+	do
+		f = peer_frame(s.control);
+	while (f->type > 0 && f->type != WIRE_FAIL && f->type != WIRE_ERROR);
+	if (f->type != WIRE_FAIL && f->type != WIRE_ERROR)
+		die("FAIL expected, %s came", frame_name(f->type));
+	drop(&s);
+}
+
+/* Says that it is busy, for ever, having asked for a file. */
+static void busy_for_ever(unsigned port, char **arguments)
+{
+	struct served s = joined();
+	struct wire_ping f = { (uint8_t)atoi(arguments[0]), 0 };
+	uint8_t out[WIRE_PING_MAX_BYTES];
+	unsigned most = (unsigned)atoi(arguments[1]);
+	time_t start = time(NULL);
+
+	(void)port;
+	do {
+		f.tick++;
+		poll(NULL, 0, 20);
+		if (time(NULL) - start > most)
+			die("it is believed for ever");
+	} while (peer_try_send(s.control, out, wire_ping_encode(out, &f)));
+	drop(&s);
+}
+
+/* Modes with every bit, and attributes that were not asked for. ARGUMENT: the name that was. */
+static void unasked_bits(unsigned port, char **arguments)
+{
+	static const char attrs[] = "\0\4\0\12\0\0\1\1\0\0\1\1\0\0\0\5\0\27\23security.capability\0\1x";
+	struct served s = joined();
+	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .size_bytes = 1000, .mode = 06755,
+		.name = { (const uint8_t *)arguments[0], strlen(arguments[0]) },
+		.attrs = { (const uint8_t *)attrs, sizeof attrs - 1 } };
+	uint8_t out[WIRE_ENTRY_MAX_BYTES(sizeof attrs)];
+
+	(void)port;
+	peer_send(s.control, out, wire_entry_encode(out, &f));
+	expect(s.control, WIRE_ANSWER);
+	send_block(s.data, ID(0, 1), 0, 1000, true);
+	while (peer_frame(s.control)->type == WIRE_ACK)
+		;
+	send_end(s.control, 1, 0);
+	wait_for_the_end(&s);
+}
+
+/* Another name of a good file, that is one of what is outside. ARGUMENTS: the good name, and where it leads. */
+static void link_out(unsigned port, char **arguments)
+{
+	struct served s = joined();
+	uint8_t attrs[12] = { 0, 3, 0, 8 }, out[WIRE_ENTRY_MAX_BYTES(12)];
+	struct wire_entry f = { .type = WIRE_HARDLINK, .id = ID(2, 3), .parent = ID(0, 1),
+		.name = { (const uint8_t *)"stolen", 6 },
+		.target = { (const uint8_t *)arguments[1], strlen(arguments[1]) }, .attrs = { attrs, 12 } };
+	const struct frame *r;
+
+	(void)port;
+	put_u64(attrs + 4, ID(1, 2));
+	send_entry(s.control, WIRE_DIR, ID(0, 1), 0, arguments[0], strlen(arguments[0]), 0, NULL);
+	expect(s.control, WIRE_ANSWER);
+	if (!send_file(&s, ID(1, 2), ID(0, 1), "inside"))
+		die("refused");
+	peer_send(s.control, out, wire_entry_encode(out, &f));
+	do
+		r = peer_frame(s.control);
+	while (r->type == WIRE_ANSWER);
+	if (r->type != WIRE_FAIL && r->type != WIRE_ERROR)
+		die("%s: %s came", arguments[1], frame_name(r->type));
+	drop(&s);
+}
+
+/* Warnings without end, with a client that prints them. */
+static void notes(unsigned port, char **arguments)
+{
+	struct wire_note n = { WIRE_NOTE_WARNING, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	struct served s = joined();
+	uint8_t out[WIRE_NOTE_MAX_BYTES];
+	size_t size = wire_note_encode(out, &n);
+	int i;
+
+	(void)port;
+	(void)arguments;
+	for (i = 0; i < 20000 && peer_try_send(s.control, out, size); i++)
+		;
+	send_end(s.control, 0, 0);
+	wait_for_the_end(&s);
+}
+
 const struct hostile hostile_server[] = {
 	{ "good", good }, { "unasked", unasked }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
-	{ "reads-nothing", reads_nothing }, { NULL, NULL }
+	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },
+	{ "bad-size", bad_size }, { "thief", thief }, { "elsewhere", elsewhere }, { "tickets", tickets },
+	{ "old-tls", old_tls }, { "never-content", never_content }, { "busy-for-ever", busy_for_ever },
+	{ "unasked-bits", unasked_bits }, { "link-out", link_out }, { "notes", notes }, { NULL, NULL }
 };

@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <openssl/pem.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -143,6 +145,95 @@ static void processes_agree_on_one(void **state)
 	close(out[0]);
 	close(out[1]);
 	assert_string_equal(load(false, 0), got[0]);
+}
+
+/* ---- What stays in memory ---- */
+
+#define VEIL 0x5a /* what is looked for must not lie about by itself */
+#define WINDOW (1u << 16)
+
+static uint8_t window[WINDOW + 64];
+
+static bool is_veiled(const uint8_t *p, const uint8_t *veiled, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && (p[i] ^ VEIL) == veiled[i]; i++)
+		;
+	return i == n;
+}
+
+/* How often it occurs in a piece of this process's memory. */
+static unsigned in_range(int mem, uintptr_t from, uintptr_t to, const uint8_t *veiled, size_t n)
+{
+	unsigned found = 0;
+	ssize_t got, i;
+
+	for (; from < to; from += WINDOW) {
+		size_t want = to - from < sizeof window ? to - from : sizeof window;
+
+		if (from < (uintptr_t)window + sizeof window && from + want > (uintptr_t)window)
+			continue;
+		got = pread(mem, window, want, (off_t)from);
+		for (i = 0; i + (ssize_t)n <= got && i < (ssize_t)WINDOW; i++)
+			found += is_veiled(window + i, veiled, n);
+	}
+	return found;
+}
+
+/* And in all that it can write, but for the shadows of sanitizers. */
+static unsigned in_memory(const uint8_t *veiled, size_t n)
+{
+	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t from, to;
+	unsigned found = 0;
+	char line[512], mode[8];
+
+	assert_true(mem >= 0 && maps != NULL);
+	while (fgets(line, sizeof line, maps) != NULL)
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, mode) == 3 && mode[1] == 'w' &&
+		    to - from <= 1u << 28)
+			found += in_range(mem, from, to, veiled, n);
+	fclose(maps);
+	close(mem);
+	return found;
+}
+
+/* Of the file: the line that has the key, its end and what that stands for, veiled. */
+static void veil_key(uint8_t text[32], uint8_t seed[24])
+{
+	uint8_t file[256], bytes[64];
+	int fd = open(nf_path("identity.pem"), O_RDONLY | O_CLOEXEC);
+	uint8_t *line, *end;
+	size_t i;
+
+	assert_true(read(fd, file, sizeof file) == sizeof file);
+	close(fd);
+	line = memchr(file, '\n', sizeof file);
+	end = memchr(++line, '\n', 128);
+	assert_true(EVP_DecodeBlock(bytes, line, (int)(end - line)) == 48);
+	for (i = 0; i < 32; i++)
+		text[i] = end[-32 + (int)i] ^ VEIL;
+	for (i = 0; i < 24; i++)
+		seed[i] = bytes[24 + i] ^ VEIL;
+	explicit_bzero(file, sizeof file);
+	explicit_bzero(bytes, sizeof bytes);
+}
+
+static void the_key_does_not_lie_about(void **state)
+{
+	uint8_t text[32], seed[24];
+	struct identity id;
+
+	(void)state;
+	assert_int_equal(identity_load(&id, nf_dir, false, NULL), 0); /* which makes it */
+	veil_key(text, seed);
+	assert_int_equal(in_memory(text, sizeof text), 0);
+	assert_true(in_memory(seed, sizeof seed) > 0); /* it is in use, and would be found */
+	identity_fini(&id);
+	assert_int_equal(in_memory(text, sizeof text), 0);
+	assert_int_equal(in_memory(seed, sizeof seed), 0);
 }
 
 /* ---- What is refused ---- */
@@ -298,7 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(made_once), nf_test(only_new_makes_it), nf_test(the_directory_is_made_private),
-		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(readable_by_others),
+		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(the_key_does_not_lie_about), nf_test(readable_by_others),
 		nf_test(damaged), nf_test(encrypted), nf_test(not_ed25519), nf_test(form_of_a_fingerprint),
 		nf_test(where_it_is),
 	};

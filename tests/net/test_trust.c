@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char A[] = "SHA256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaA";
@@ -160,6 +161,69 @@ static void many_write_known_hosts(void **state)
 		}
 }
 
+/* First connections of many processes to one host, and of each to one of its own: every line once, and whole. */
+static void many_processes_meet_a_host(void **state)
+{
+	char host[32], fp[PTCP_FINGERPRINT_BYTES];
+	unsigned i, lines = 0;
+	const char *p;
+	int status;
+
+	(void)state;
+	for (i = 0; i < 2 * WRITERS; i++) {
+		if (fork() > 0)
+			continue;
+		snprintf(host, sizeof host, "own%u:1", i);
+		name_of(fp, i, 0);
+		_exit(known_hosts_check(nf_dir, "same:1", A, NULL) < 0 ||
+		    known_hosts_add(nf_dir, "same:1", A, NULL) != 0 ||
+		    known_hosts_add(nf_dir, host, fp, NULL) != 0);
+	}
+	for (i = 0; i < 2 * WRITERS; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	for (i = 0; i < 2 * WRITERS; i++) {
+		snprintf(host, sizeof host, "own%u:1", i);
+		name_of(fp, i, 0);
+		assert_int_equal(known(host, fp), KNOWN_SAME);
+	}
+	assert_int_equal(known("same:1", A), KNOWN_SAME);
+	for (p = nf_read("known_hosts"); (p = strchr(p, '\n')) != NULL; p++)
+		lines++;
+	assert_int_equal(lines, 2 * WRITERS + 1);
+}
+
+static void hosts_that_others_wrote_are_not_trusted(void **state)
+{
+	static const unsigned bad[] = { 0620, 0602, 0666, 0660 }, good[] = { 0600, 0644, 0400 };
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), 0);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(chmod(nf_path("known_hosts"), bad[i]), 0);
+		assert_int_equal(known_hosts_check(nf_dir, "a:1", A, &e), PTCP_ECONFIG);
+		assert_non_null(strstr(e.msg, "known_hosts: others can write it (chmod 600"));
+		assert_int_equal(known_hosts_add(nf_dir, "b:1", B, NULL), PTCP_ECONFIG);
+	}
+	for (i = 0; i < sizeof good / sizeof *good; i++) {
+		assert_int_equal(chmod(nf_path("known_hosts"), good[i]), 0);
+		assert_int_equal(known("a:1", A), KNOWN_SAME);
+	}
+	assert_int_equal(chmod(nf_dir, 0777), 0);
+	assert_int_equal(known("a:1", A), PTCP_ECONFIG);
+	assert_int_equal(chmod(nf_dir, 01777), 0); /* there nobody replaces what is another's */
+	assert_int_equal(known("a:1", A), KNOWN_SAME);
+	assert_int_equal(chmod(nf_dir, 0700), 0);
+	if (geteuid() != 0)
+		return; /* only root can make it another's */
+	assert_int_equal(chown(nf_path("known_hosts"), 12345, 12345), 0);
+	assert_int_equal(known_hosts_check(nf_dir, "a:1", A, &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "belongs to another user"));
+}
+
 /* ---- authorized_clients ---- */
 
 static unsigned complaints;
@@ -303,6 +367,36 @@ static void a_list_that_others_write_admits_nobody(void **state)
 		assert_int_equal(chmod(nf_path("authorized_clients"), good[i]), 0);
 		assert_int_equal(find(A, &a), 1);
 	}
+	assert_int_equal(chmod(nf_dir, 0770), 0);
+	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(chmod(nf_dir, 0700), 0);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(nf_path("authorized_clients"), 12345, 12345), 0);
+	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(complaints, 1);
+}
+
+static void changes_are_seen(void **state)
+{
+	struct trust_stamp s = { .there = false };
+
+	(void)state;
+	assert_false(authorized_changed(nf_dir, &s)); /* none, and still none */
+	put(A, false, false, NULL, NULL, 0);
+	assert_true(authorized_changed(nf_dir, &s));
+	assert_false(authorized_changed(nf_dir, &s));
+	put(A, true, false, NULL, NULL, 1);
+	assert_true(authorized_changed(nf_dir, &s));
+	nf_sleep_ms(20); /* what the clock of the file system may lag behind */
+	nf_write("authorized_clients", nf_read("authorized_clients"), 0600); /* in place, of the same length */
+	assert_true(authorized_changed(nf_dir, &s));
+	nf_sleep_ms(20);
+	assert_int_equal(chmod(nf_path("authorized_clients"), 0666), 0);
+	assert_true(authorized_changed(nf_dir, &s));
+	assert_int_equal(unlink(nf_path("authorized_clients")), 0);
+	assert_true(authorized_changed(nf_dir, &s));
+	assert_false(authorized_changed(nf_dir, &s));
 }
 
 static void what_cannot_be_read_admits_nobody(void **state)
@@ -384,6 +478,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		nf_test(hosts_are_known), nf_test(garbage_is_not_trusted), nf_test(added_to_an_unfinished_line),
 		nf_test(hosts_that_no_line_holds), nf_test(many_write_known_hosts), nf_test(nobody_at_first),
+		nf_test(many_processes_meet_a_host), nf_test(hosts_that_others_wrote_are_not_trusted),
+		nf_test(changes_are_seen),
 		nf_test(permissions_round_trip), nf_test(longest_root), nf_test(revoked),
 		nf_test(malformed_lines_admit_nobody), nf_test(a_list_that_others_write_admits_nobody),
 		nf_test(what_cannot_be_read_admits_nobody), nf_test(an_unfinished_line_stays_whole),

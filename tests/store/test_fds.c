@@ -111,9 +111,17 @@ static void shares(void **state)
 	assert_int_equal(fds_directories(32), 32);
 }
 
+static void strangers_have_a_part_of_it(void **state)
+{
+	(void)state;
+	limit(64);
+	assert_int_equal(fds_strangers(512), 8);
+	assert_int_equal(fds_strangers(5), 5);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free), cmocka_unit_test(strangers_have_a_part_of_it),
 		cmocka_unit_test(connections_count), cmocka_unit_test(taken_anyway),
 		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares) };
 

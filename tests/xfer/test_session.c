@@ -314,6 +314,41 @@ static void idle_and_busy_pings(void **state)
 	}
 }
 
+/* But not for ever: an hour with the usual time-out, a day for what must be read again. Progress begins it anew. */
+static void busy_for_ever(void **state)
+{
+	static const enum wire_busy kinds[] = { WIRE_READING, WIRE_WRITING, WIRE_SYNCING, WIRE_VERIFYING };
+	struct wire_ping f = { WIRE_IDLE, 1 };
+	uint64_t start, id, believed;
+	struct one o;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		one_run(&o, true, true);
+		id = one_offer(&o, WIRE_FILE, 10);
+		f.busy = (uint8_t)kinds[i];
+		believed = ONE_TIMEOUT_NS * (kinds[i] == WIRE_VERIFYING ? SESSION_VERIFYING_TIMEOUTS :
+		    SESSION_BUSY_TIMEOUTS);
+		for (start = o.now_ns; o.now_ns - start < believed - NS_PER_S && o.ended == 0;) {
+			ticks(&o, NS_PER_S);
+			ONE_PUT(&o, ping, &f);
+			one_forget(&o);
+		}
+		assert_int_equal(o.ended, 0);
+		one_answer(&o, id, WIRE_SEND_ALL);
+		for (start = o.now_ns; o.now_ns - start < 2 * believed && o.ended == 0;) {
+			ticks(&o, NS_PER_S);
+			ONE_PUT(&o, ping, &f);
+			one_forget(&o);
+		}
+		assert_int_equal(o.ended, 1);
+		assert_int_equal(o.why.code, PTCP_ETIMEOUT);
+		assert_in_range(o.now_ns - start, believed, believed + ONE_TIMEOUT_NS + NS_PER_S);
+		one_fini(&o);
+	}
+}
+
 /* Nothing is owed: a sender whose listing takes long waits for ever; so does one that is busy. */
 static void nothing_owed_no_hurry(void **state)
 {
@@ -548,7 +583,7 @@ int main(void)
 		cmocka_unit_test(the_peers_codes),
 		cmocka_unit_test(a_silent_peer),
 		cmocka_unit_test(pings),
-		cmocka_unit_test(idle_and_busy_pings),
+		cmocka_unit_test(idle_and_busy_pings), cmocka_unit_test(busy_for_ever),
 		cmocka_unit_test(nothing_owed_no_hurry),
 		cmocka_unit_test(judging_is_work),
 		cmocka_unit_test(a_hasty_peer),

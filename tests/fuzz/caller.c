@@ -1,0 +1,554 @@
+#include "caller.h"
+
+#include "core/bitmap.h"
+#include "core/err.h"
+#include "wire/attrs.h"
+
+static const uint64_t sizes[] = { 0, 1, 1000, 256 << 10, (256 << 10) + 1, 1 << 20, 20 << 20, 100 << 20,
+	1 << 30, UINT64_C(1) << 38, WIRE_FILE_MAX };
+#define N_SIZES (sizeof sizes / sizeof *sizes)
+
+static struct ptcp_err why_not(void)
+{
+	struct ptcp_err e;
+
+	err_set(&e, PTCP_EIO, "the script says so");
+	return e;
+}
+
+struct item *caller_item(struct caller *c, uint8_t which)
+{
+	struct item *it = &c->item[which % CALLER_ITEMS];
+
+	return it->used ? it : NULL;
+}
+
+static struct item *new_item(struct caller *c)
+{
+	unsigned i;
+
+	for (i = 0; i < CALLER_ITEMS; i++)
+		if (!c->item[i].used) {
+			c->item[i].used = true;
+			return &c->item[i];
+		}
+	return NULL;
+}
+
+static void tell(struct item *it)
+{
+	MUST(it->used && !it->told);
+	it->told = true;
+	if (it->parent != NULL) {
+		MUST(it->parent->children > 0);
+		it->parent->children--;
+	}
+}
+
+/* ---- What the session tells ---- */
+
+static void on_open(void *arg, const struct wire_open *f)
+{
+	struct caller *c = arg;
+	struct span rest = f->paths, path;
+	uint8_t flags;
+	unsigned n = 0;
+
+	MUST(!c->judging && !c->ended);
+	while (wire_path_next(&rest, &flags, &path))
+		n++;
+	MUST(n == f->n_paths);
+	c->judging = true;
+	c->verify = (f->flags & WIRE_OPEN_VERIFY) != 0;
+	c->dry_run = (f->flags & WIRE_OPEN_DRY_RUN) != 0;
+	c->asked_streams = f->streams;
+}
+
+static void on_running(void *arg, const struct wire_opened *f)
+{
+	struct caller *c = arg;
+
+	MUST(!c->ended && f->streams <= c->asked_streams);
+	MUST(session_snd(c->s) == NULL || session_rcv(c->s) == NULL);
+}
+
+static void on_note(void *arg, const struct wire_note *n)
+{
+	MUST(!((struct caller *)arg)->ended);
+	MUST(n->path.n == 0 || memchr(n->path.p, 0, n->path.n) == NULL);
+}
+
+static enum wire_busy on_busy(void *arg) { return ((struct caller *)arg)->busy; }
+
+static void on_ended(void *arg, const struct ptcp_err *why)
+{
+	struct caller *c = arg;
+
+	MUST(!c->ended);
+	MUST(why == NULL || (why->code < 0 && why->msg[0] != '\0'));
+	c->ended = true;
+}
+
+/* ---- What a sender is asked ---- */
+
+static void owe(struct item *it, uint64_t id, enum owed what)
+{
+	MUST(it->used && !it->told && (it->owed & what) == 0);
+	it->id = id;
+	it->owed |= what;
+}
+
+static void on_snd_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
+{
+	(void)arg;
+	MUST((fate == SND_FAILED) == (why != NULL));
+	tell(cookie);
+}
+
+static void on_check(void *arg, void *cookie, uint64_t id)
+{
+	(void)arg;
+	owe(cookie, id, OWE_CHECK);
+}
+
+static void on_compare(void *arg, void *cookie, uint64_t id)
+{
+	MUST(((struct caller *)arg)->verify);
+	owe(cookie, id, OWE_COMPARE);
+}
+
+static void on_map(void *arg, void *cookie, uint64_t id)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	MUST(it->sparse && !it->mapped);
+	owe(it, id, OWE_MAP);
+}
+
+static void on_stalled(void *arg, unsigned stream)
+{
+	struct caller *c = arg;
+
+	MUST(stream < CALLER_STREAMS && c->up[stream]);
+}
+
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
+
+/* ---- What a receiver is asked ---- */
+
+/* Some of the blocks of a file that is small enough. */
+static uint64_t *claim(struct item *it, uint8_t pattern)
+{
+	uint64_t *claimed = bitmap_new(it->n_blocks);
+	uint32_t i;
+
+	MUST(claimed != NULL);
+	for (i = 0; i < it->n_blocks && i < CALLER_BLOCKS; i++)
+		if (pattern >> (i % 8) & 1)
+			bitmap_add(claimed, i), bitmap_add(it->claimed, i);
+	return claimed;
+}
+
+/* A verdict of the script's that may be given of that entry. */
+static enum rcv_prep verdict(const struct caller *c, struct item *it, uint8_t how, bool again,
+    uint64_t **claimed)
+{
+	*claimed = NULL;
+	if (how % 8 == 0)
+		return RCV_REFUSE;
+	if (it->type == WIRE_DIR)
+		return RCV_ACCEPT;
+	if (how % 8 == 1)
+		return RCV_HAVE_IT;
+	if (it->type == WIRE_FILE && how % 8 == 2 && c->verify && !again) {
+		it->owed |= OWE_HASH;
+		return RCV_COMPARE;
+	}
+	if (it->type == WIRE_FILE && how % 8 == 3 && it->n_blocks > 0) {
+		*claimed = claim(it, (uint8_t)(how ^ how >> 3));
+		return RCV_PARTS;
+	}
+	return RCV_ACCEPT;
+}
+
+static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
+{
+	struct caller *c = arg;
+	struct item *it = new_item(c), *above = parent;
+	uint8_t how = c->next_prep;
+
+	*e = why_not();
+	*cookie = it;
+	if (it == NULL) /* too many to follow */
+		return RCV_REFUSE;
+	MUST((f->parent == 0) == (above == NULL));
+	if (above != NULL) {
+		MUST(above->used && !above->told && !above->committing && above->type == WIRE_DIR &&
+		    above->id == f->parent);
+		above->children++;
+	}
+	it->id = id;
+	it->type = f->type;
+	it->size_bytes = f->size_bytes;
+	it->n_blocks = wire_grid_blocks(f->size_bytes);
+	it->parent = above;
+	if (how & 0x80) {
+		it->owed |= OWE_PREPARE;
+		return RCV_LATER;
+	}
+	return verdict(c, it, how, false, claimed);
+}
+
+static void on_differs(void *arg, uint64_t id, void *cookie)
+{
+	(void)arg;
+	owe(cookie, id, OWE_AGAIN);
+}
+
+static void on_same(void *arg, uint64_t id, void *cookie)
+{
+	(void)arg;
+	owe(cookie, id, OWE_SAME);
+}
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
+{
+	struct item *it = cookie;
+
+	MUST(!((struct caller *)arg)->dry_run);
+	MUST(it->type == WIRE_FILE && it->id == id && it->size_bytes == size_bytes && !it->accepted && !it->told);
+	it->accepted = true;
+	if (parts)
+		it->owed |= OWE_VERIFY;
+	else
+		memset(it->claimed, 0, sizeof it->claimed);
+}
+
+static void add_written(struct item *it, uint32_t first, uint32_t count)
+{
+	uint32_t i;
+
+	MUST(first < it->n_blocks && count <= it->n_blocks - first);
+	for (i = first; i < first + count && i < CALLER_BLOCKS; i++)
+		MUST(bitmap_add(it->written, i));
+	it->n_written += count;
+	MUST(it->n_written <= it->n_blocks);
+}
+
+static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	MUST(it->id == id && it->accepted && !it->committing && !it->told);
+	add_written(it, first, count);
+}
+
+static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
+{
+	struct item *it = cookie;
+
+	MUST(!((struct caller *)arg)->dry_run);
+	MUST(it->id == id && !it->told && !it->committing && it->children == 0);
+	MUST((end != NULL) == (it->type == WIRE_DIR));
+	if (it->type == WIRE_FILE && it->n_blocks <= CALLER_BLOCKS)
+		MUST(it->accepted && it->n_written == it->n_blocks);
+	it->committing = true;
+	it->owed |= OWE_COMMIT;
+}
+
+static void on_rcv_ended(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	if (it == NULL) /* see on_prepare() */
+		return;
+	MUST(it->id == id && !(skipped && why != NULL));
+	tell(it);
+}
+
+static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
+{
+	(void)files;
+	(void)bytes;
+	(void)final;
+	MUST(!((struct caller *)arg)->ended);
+}
+
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
+	on_totals, on_same };
+
+const struct session_ops caller_ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops, &rcv_ops };
+
+/* ---- Moves of a sender's caller ---- */
+
+static struct span link_attrs(uint8_t out[16], uint64_t id)
+{
+	struct wire_attrs a = { .link_id = id };
+
+	return (struct span){ out, wire_attrs_encode(out, &a) };
+}
+
+void caller_offer(struct caller *c)
+{
+	static const uint8_t sparse[] = { 0, WIRE_ATTR_SPARSE, 0, 0 };
+	struct snd *snd = session_snd(c->s);
+	uint8_t what = take_byte(&c->in), attrs[16];
+	struct wire_entry f = { .type = what % 4 + 1u, .name = { (const uint8_t *)"n", 1 } };
+	struct item *it, *of = caller_item(c, what >> 2);
+
+	if (snd == NULL || c->listed || snd_room(snd) == 0 || (it = new_item(c)) == NULL)
+		return;
+	if (f.type == WIRE_DIR_END) {
+		f.type = WIRE_FILE;
+		f.attrs = (struct span){ sparse, sizeof sparse };
+		it->sparse = true;
+	}
+	if (f.type == WIRE_SYMLINK) {
+		f.target = f.name;
+		if (session_takes_links(c->s) && of != NULL && of != it && of->type == WIRE_FILE && of->id != 0 && !of->told) {
+			f.type = WIRE_HARDLINK;
+			f.attrs = link_attrs(attrs, of->id);
+		}
+	}
+	if (f.type == WIRE_FILE)
+		f.size_bytes = sizes[(what >> 2) % N_SIZES];
+	it->type = f.type;
+	it->n_blocks = wire_grid_blocks(f.size_bytes);
+	it->size_bytes = f.size_bytes;
+	it->id = snd_offer(snd, &f, it);
+}
+
+void caller_leave(struct caller *c)
+{
+	struct snd *snd = session_snd(c->s);
+
+	if (snd != NULL && snd_depth(snd) > 0)
+		snd_leave(snd);
+}
+
+/* The listing is complete once every directory has been left, and then nothing is offered any more. */
+void caller_listed(struct caller *c)
+{
+	struct snd *snd = session_snd(c->s);
+
+	if (snd == NULL || c->listed)
+		return;
+	c->listed = snd_depth(snd) == 0;
+	snd_listed(snd, take_byte(&c->in), 7, c->listed);
+}
+
+void caller_stream(struct caller *c)
+{
+	unsigned stream = take_byte(&c->in) % CALLER_STREAMS, i, n = 0;
+	struct snd *snd = session_snd(c->s);
+
+	if (snd == NULL)
+		return;
+	if (!c->up[stream]) {
+		snd_stream_up(snd, stream, c->now);
+	} else {
+		snd_stream_lost(snd, stream);
+		for (i = 0; i < c->n_reads; i++) /* no word of these will come */
+			if (c->read[i].stream != stream)
+				c->read[n++] = c->read[i];
+		c->n_reads = n;
+	}
+	c->up[stream] = !c->up[stream];
+}
+
+void caller_take(struct caller *c)
+{
+	unsigned stream = take_byte(&c->in) % CALLER_STREAMS, i;
+	struct snd *snd = session_snd(c->s);
+	struct snd_job job;
+	uint64_t bytes = 0;
+
+	if (snd == NULL || !c->up[stream] || c->n_reads + SND_JOB_EXTENTS > CALLER_READS ||
+	    !snd_take(snd, stream, c->now, &job))
+		return;
+	MUST(job.n > 0 && job.n <= SND_JOB_EXTENTS);
+	for (i = 0; i < job.n; i++) {
+		const struct snd_extent *x = &job.extent[i];
+		const struct item *it = x->cookie;
+
+		MUST(it->used && !it->told && it->id == x->id && it->type == WIRE_FILE);
+		MUST(!it->sparse || it->mapped);
+		MUST(x->length == wire_grid_length(it->size_bytes, x->block) && x->length > 0);
+		MUST(x->offset == (uint64_t)x->block * wire_grid_bytes(it->size_bytes));
+		bytes += x->length;
+		c->read[c->n_reads].stream = stream;
+		c->read[c->n_reads++].extent = *x;
+	}
+	MUST(job.n == 1 || bytes <= SND_JOB_BYTES);
+}
+
+void caller_read(struct caller *c)
+{
+	uint8_t which = take_byte(&c->in);
+	struct snd *snd = session_snd(c->s);
+	struct ptcp_err e = why_not();
+	struct snd_extent x;
+	unsigned i, stream;
+
+	if (snd == NULL || c->n_reads == 0)
+		return;
+	i = (which >> 1) % c->n_reads;
+	x = c->read[i].extent;
+	stream = c->read[i].stream;
+	c->read[i] = c->read[--c->n_reads];
+	snd_read(snd, stream, x.id, x.block, (struct digest){ 0, x.block + 1 }, which & 1 ? &e : NULL, c->now);
+}
+
+/* By the script, every eighth time in vain. */
+static const struct ptcp_err *perhaps(uint8_t how, const struct ptcp_err *e)
+{
+	return how % 8 == 7 ? e : NULL;
+}
+
+static bool pay(struct item *it, enum owed what)
+{
+	bool owes = (it->owed & what) != 0;
+
+	it->owed &= ~(unsigned)what;
+	return owes;
+}
+
+static void answer_map(struct snd *snd, struct item *it, uint8_t how, const struct ptcp_err *why)
+{
+	uint64_t *holes = why == NULL && how & 0x10 ? bitmap_new(it->n_blocks) : NULL;
+	uint32_t i;
+
+	if (holes != NULL)
+		for (i = 0; i < it->n_blocks && i < CALLER_BLOCKS; i++)
+			if (how >> 5 & 1u << i % 3)
+				bitmap_add(holes, i);
+	it->mapped = true;
+	snd_mapped(snd, it->id, holes, why);
+}
+
+void caller_answer_sending(struct caller *c)
+{
+	struct item *it = caller_item(c, take_byte(&c->in));
+	struct snd *snd = session_snd(c->s);
+	uint8_t how = take_byte(&c->in);
+	struct ptcp_err e = why_not();
+
+	if (snd == NULL || it == NULL)
+		return;
+	if (pay(it, OWE_MAP))
+		answer_map(snd, it, how, perhaps(how, &e));
+	else if (pay(it, OWE_COMPARE))
+		snd_compared(snd, it->id, (struct digest){ 0, how }, perhaps(how, &e));
+	else if (pay(it, OWE_CHECK))
+		snd_checked(snd, it->id, perhaps(how, &e));
+}
+
+/* ---- Moves of a receiver's caller ---- */
+
+static void answer_prepare(struct caller *c, struct rcv *rcv, struct item *it, uint8_t how, bool again)
+{
+	struct ptcp_err e = why_not();
+	uint64_t *claimed;
+	enum rcv_prep v;
+
+	if (it->told) { /* failed meanwhile: what is said of it is ignored */
+		rcv_prepared(rcv, it->id, RCV_ACCEPT, NULL, NULL);
+		return;
+	}
+	v = verdict(c, it, how, again, &claimed);
+	rcv_prepared(rcv, it->id, v, claimed, v == RCV_REFUSE ? &e : NULL);
+}
+
+/* A run of what is claimed has been read. */
+static void answer_verify(struct rcv *rcv, struct item *it, uint8_t how)
+{
+	uint32_t end = it->n_blocks < CALLER_BLOCKS ? it->n_blocks : CALLER_BLOCKS;
+	uint32_t first = bitmap_next(it->claimed, true, 0, end), count = 0;
+	struct digest sum = { 0, 0 };
+	struct ptcp_err e = why_not();
+
+	if (it->told || it->committing || first == end)
+		return;
+	it->owed |= OWE_VERIFY; /* there may be more */
+	if (how == 0xff) {
+		rcv_broken(rcv, it->id, &e);
+		return;
+	}
+	while (first + count < end && bitmap_has(it->claimed, first + count) && count <= how % 4) {
+		digest_add(&sum, (struct digest){ 0, first + count + 1 });
+		count++;
+	}
+	bitmap_set(it->claimed, false, first, first + count);
+	if (how & 0x10) {
+		add_written(it, first, count);
+		digest_add(&it->sum, sum);
+	}
+	rcv_verified(rcv, it->id, first, count, (how & 0x10) != 0, sum);
+}
+
+void caller_answer_receiving(struct caller *c)
+{
+	struct item *it = caller_item(c, take_byte(&c->in));
+	struct rcv *rcv = session_rcv(c->s);
+	uint8_t how = take_byte(&c->in);
+	struct ptcp_err e = why_not();
+
+	if (rcv == NULL || it == NULL)
+		return;
+	if (pay(it, OWE_PREPARE))
+		answer_prepare(c, rcv, it, how, false);
+	else if (pay(it, OWE_AGAIN))
+		answer_prepare(c, rcv, it, how, true);
+	else if (pay(it, OWE_SAME))
+		rcv_prepared(rcv, it->id, how % 8 == 7 ? RCV_REFUSE : RCV_HAVE_IT, NULL, perhaps(how, &e));
+	else if (pay(it, OWE_HASH))
+		rcv_compared(rcv, it->id, (struct digest){ 0, how }, perhaps(how, &e));
+	else if (pay(it, OWE_COMMIT))
+		rcv_committed(rcv, it->id, perhaps(how, &e));
+	else if (pay(it, OWE_VERIFY))
+		answer_verify(rcv, it, how);
+}
+
+/* A block of the peer's came on a stream. As intake has it, it is reported in any state of its entry, also
+ * when it is here already, but what is claimed and not asked for is not written. */
+void caller_block(struct caller *c)
+{
+	struct item *it = caller_item(c, take_byte(&c->in));
+	uint32_t block = take_byte(&c->in);
+	uint8_t how = take_byte(&c->in);
+	struct rcv *rcv = session_rcv(c->s);
+	struct digest term = { 0, block + 1 };
+	struct rcv_stats before;
+	struct ptcp_err e = why_not();
+
+	if (rcv == NULL || it == NULL || it->type != WIRE_FILE)
+		return;
+	before = rcv_stats(rcv);
+	/* Counted first: the last block may commit the file. */
+	if (how % 8 < 6 && !it->told && block < it->n_blocks && block < CALLER_BLOCKS && it->accepted &&
+	    !it->committing && !bitmap_has(it->written, block) && !bitmap_has(it->claimed, block)) {
+		add_written(it, block, 1);
+		digest_add(&it->sum, term);
+		rcv_block(rcv, it->id, block, RCV_BLOCK_WRITTEN, term, NULL);
+		if (rcv_stats(rcv).bytes == before.bytes) { /* not wanted yet, so not there */
+			bitmap_set(it->written, false, block, block + 1);
+			it->n_written--;
+			it->sum.lo -= term.lo;
+		}
+		return;
+	}
+	rcv_block(rcv, it->id, block, how % 8 == 6 ? RCV_BLOCK_BAD : RCV_BLOCK_FAILED, term, &e);
+	MUST(rcv_stats(rcv).bytes == before.bytes);
+}
+
+void caller_check_end(const struct caller *c)
+{
+	unsigned i;
+
+	for (i = 0; i < CALLER_ITEMS; i++)
+		MUST(!c->item[i].used || c->item[i].told);
+}

@@ -1,0 +1,52 @@
+/* libFuzzer target: patterns of --exclude and --include, which peers send, too. Of a line each: a pattern, and
+ * a path that it is compared with. Where fnmatch(3) means the same by the pattern, both must agree. */
+#include <fnmatch.h>
+
+#include "core/filter.h"
+#include "fuzz.h"
+
+/* Anchored, no "**", no set, which ours never lets match a '/' and fnmatch reads by locale. */
+static bool same_meaning(const char *pattern)
+{
+	return pattern[0] == '/' && pattern[1] != '\0' && strstr(pattern, "**") == NULL &&
+	    strpbrk(pattern, "[]\\") == NULL && pattern[strlen(pattern) - 1] != '/';
+}
+
+static void one(const char *pattern, const char *path)
+{
+	struct glob *g;
+	bool file, dir;
+
+	if (glob_new(&g, pattern, NULL) < 0)
+		return;
+	MUST(strlen(pattern) > 0 && strlen(pattern) <= GLOB_PATTERN_MAX);
+	file = glob_match(g, path, false);
+	dir = glob_match(g, path, true);
+	MUST(!file || dir); /* only a slash behind it tells them apart */
+	if (same_meaning(pattern))
+		MUST(file == (fnmatch(pattern + 1, path, FNM_PATHNAME | FNM_NOESCAPE) == 0));
+	glob_free(g);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct input in = { data, n };
+	struct filter *f;
+	unsigned lines = 0;
+
+	MUST(filter_new(&f, NULL) == 0);
+	while (in.n > 0 && lines++ < 8) {
+		char *pattern = take_line(&in), *path = take_line(&in);
+
+		/* A path is what a walk finds. */
+		if (path[0] != '\0' && path[0] != '/' && path[strlen(path) - 1] != '/' && strstr(path, "//") == NULL) {
+			one(pattern, path);
+			if (filter_add(f, (lines & 1) != 0, pattern, NULL) == 0)
+				filter_keeps(f, path, false);
+		}
+		free(pattern);
+		free(path);
+	}
+	filter_free(f);
+	return 0;
+}

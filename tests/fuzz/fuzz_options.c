@@ -1,0 +1,49 @@
+/* libFuzzer target: command lines, a line an argument. The first byte says whose. */
+#include "cli/serve.h"
+#include "cli/transfer.h"
+#include "core/err.h"
+#include "fuzz.h"
+
+#define ARGS_MAX 40
+
+static int parse(uint8_t whose, int argc, char **argv, struct ptcp_err *e)
+{
+	static const struct command send = { "send", "", "", cmd_send, transfer_options };
+	static const struct command serve = { "serve", "", "", cmd_serve, serve_options };
+	struct ptcp_transfer_opts o;
+	struct transfer_args a;
+	struct serve_args s;
+	int r;
+
+	if (whose & 1)
+		return serve_parse(&s, &serve, argc, argv, e);
+	r = transfer_parse(&a, &send, argc, argv, e);
+	if (r == 0) {
+		MUST(a.n_srcs >= 1 && a.dest != NULL);
+		transfer_opts(&a, &o);
+		MUST(o.timeout_s > 0 && o.timeout_s <= 86400 && o.streams <= PTCP_STREAMS_MAX);
+	}
+	transfer_args_fini(&a);
+	return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct input in = { data, n };
+	char *args[ARGS_MAX + 1], *argv[ARGS_MAX + 1];
+	struct ptcp_err e = { 0 };
+	uint8_t whose = take_byte(&in);
+	int argc = 0, i, r;
+
+	while (in.n > 0 && argc < ARGS_MAX) {
+		args[argc] = take_line(&in);
+		argv[argc] = args[argc];
+		argc++;
+	}
+	argv[argc] = NULL;
+	r = parse(whose, argc, argv, &e); /* may reorder them */
+	MUST(r == 0 || r == OPTIONS_HELP || (r == e.code && e.msg[0] != '\0'));
+	for (i = 0; i < argc; i++)
+		free(args[i]);
+	return 0;
+}

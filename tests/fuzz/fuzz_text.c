@@ -1,0 +1,130 @@
+/* libFuzzer target: texts of users, peers and ssh, a line each, through everything that reads one: sizes,
+ * rates and times, targets, addresses, fingerprints, greetings, the command line of ssh, escapes. */
+#include "cli/options.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "fuzz.h"
+#include "lib/greet.h"
+#include "lib/ssh_args.h"
+#include "net/identity.h"
+#include "net/lines.h"
+
+/* Nothing that a terminal, a log or a line would obey. */
+static bool harmless(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			return false;
+	return true;
+}
+
+static void escapes(const char *text)
+{
+	char out[TEXT_NAME_BYTES], plain[64], small[8];
+
+	MUST(harmless(text_escape(out, sizeof out, text)) && strlen(out) < sizeof out);
+	MUST(harmless(text_escape(small, sizeof small, text)));
+	MUST(harmless(text_escape_quoted(out, sizeof out, text)));
+	if (text_unpercent(plain, sizeof plain, text))
+		MUST(strlen(plain) <= strlen(text));
+}
+
+static void numbers(const char *text)
+{
+	uint64_t n;
+	unsigned u = 3;
+	double d = 0;
+	char buf[UNITS_TEXT_BYTES];
+
+	if (units_parse_size(text, &n) == 0)
+		MUST(strlen(units_size_text(buf, n)) < sizeof buf);
+	if (units_parse_rate(text, &n) == 0)
+		MUST(strlen(units_rate_text(buf, (double)n)) < sizeof buf);
+	if (units_parse_time(text, &n) == 0)
+		MUST(strlen(units_time_text(buf, (double)n / 1e9)) < sizeof buf);
+	if (opt_number(text, 2, 100000, &u) == 0)
+		MUST(u >= 2 && u <= 100000);
+	if (opt_decimal(text, 100, &d) == 0)
+		MUST(d >= 0 && d <= 100);
+}
+
+/* What ssh is given for a target is words of ours, then names that it takes for nothing else. */
+static void ssh(const struct target *t, const char *command)
+{
+	struct ssh_args a;
+	unsigned i, own = 0;
+
+	if (ssh_args(&a, command, t, 0, "ptcp", NULL) < 0)
+		return;
+	MUST(a.n < SSH_ARGS_MAX && a.at[a.n] == NULL && a.n >= 3);
+	for (i = 0; i < a.n; i++)
+		own += a.at[i][0] == '-' && strcmp(a.at[i], "-T") == 0;
+	MUST(own >= 1);
+	MUST(strcmp(a.at[a.n - 1], "ptcp") == 0 && strcmp(a.at[a.n - 2], t->host) == 0);
+	MUST(t->host[0] != '-' && t->host[0] != '\0' && t->user[0] != '-' && harmless(t->host) && harmless(t->user));
+}
+
+static void targets(const char *text)
+{
+	char name[TARGET_USER_BYTES + SOCK_HOST_BYTES + 16], host[SOCK_HOST_BYTES];
+	struct target t, again;
+	unsigned port;
+
+	if (target_parse(&t, text, NULL) == 1) {
+		MUST(t.port <= 65535 && (t.ssh || t.port > 0));
+		target_name(&t, name, sizeof name);
+		if (t.ssh)
+			ssh(&t, text);
+		MUST(target_same_host(&t, &t));
+		target_is_contents(&t);
+	}
+	if (target_parse_host(&t, text, NULL) == 1) {
+		target_name(&t, name, sizeof name);
+		MUST(target_parse_host(&again, name, NULL) == 1 && target_same_host(&t, &again));
+	}
+	if (sock_split(text, host, &port, 7811, NULL) == 0)
+		MUST(port <= 65535 && strlen(host) < sizeof host);
+}
+
+static void greetings(const char *text)
+{
+	struct greet_hello hello;
+	struct greet_answer answer;
+	struct greet_back back;
+	unsigned i;
+
+	if (strlen(text) >= LINES_BYTES) /* which is what a line is */
+		return;
+	if (greet_hello_parse(&hello, text, NULL) == 0)
+		MUST(identity_fingerprint_ok(hello.fingerprint) && hello.port <= 65535 && greet_is_meant(text));
+	if (greet_answer_parse(&answer, text, NULL) == 0) {
+		MUST(identity_fingerprint_ok(answer.fingerprint) && answer.port >= 1 && answer.port <= 65535);
+		MUST(answer.address[0] == '\0' || greet_address_ok(answer.address));
+	}
+	if (greet_back_parse(&back, text, NULL) == 0) {
+		MUST(back.n <= GREET_ADDRESSES && back.port >= 1);
+		for (i = 0; i < back.n; i++)
+			MUST(greet_address_ok(back.address[i]));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct input in = { data, n };
+	enum ptcp_cipher cipher;
+	char *text;
+
+	while (in.n > 0) {
+		text = take_line(&in);
+		escapes(text);
+		numbers(text);
+		targets(text);
+		greetings(text);
+		if (ptcp_cipher_parse(text, &cipher) == 0)
+			MUST(strcmp(ptcp_cipher_name(cipher), text) == 0);
+		if (identity_fingerprint_ok(text))
+			MUST(strlen(text) == PTCP_FINGERPRINT_BYTES - 1);
+		free(text);
+	}
+	return 0;
+}

@@ -1,0 +1,280 @@
+/* Clients that are let in and keep to the letter of the protocol, but want more than is theirs: sessions,
+ * streams, memory, time, bits and names that they were not given. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hostile.h"
+#include "session.h"
+#include "wire/attrs.h"
+
+/* Until our stdin ends; the script looks at the server meanwhile. */
+static void hold(void)
+{
+	char byte;
+
+	puts("open");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+}
+
+/* ---- Sessions and streams ---- */
+
+/* Sessions until one is refused: after how many, is the argument. Another client is then let in still. */
+static void many_sessions(unsigned port, char **arguments)
+{
+	struct peer *p;
+	unsigned most = (unsigned)atoi(arguments[0]), i;
+	const struct frame *f;
+
+	for (i = 0; i < most; i++)
+		opened(port, WIRE_YOU_RECEIVE, "/");
+	p = control(port);
+	f = peer_frame(p);
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || memmem(f->payload, f->n, "too busy", 8) == NULL)
+		die("session %u is not refused: %s came", most + 1, frame_name(f->type));
+	expect_end(p);
+	hold();
+}
+
+/* Asks for 65,535 streams: gets as many as the argument says, and none beyond that joins. */
+static void many_streams(unsigned port, char **arguments)
+{
+	static const uint8_t path[] = { 0, 0, 1, '/' };
+	struct wire_open o = { .role = WIRE_YOU_RECEIVE, .streams = 65535, .n_paths = 1, .paths = { path, 4 } };
+	struct session s = { .port = port, .control = control(port) };
+	unsigned most = (unsigned)atoi(arguments[0]), i;
+	uint8_t out[WIRE_OPEN_MAX_BYTES + sizeof path];
+	const struct frame *f;
+	struct wire_join j;
+	struct peer *p;
+
+	send_hello(s.control);
+	expect(s.control, WIRE_HELLO);
+	peer_send(s.control, out, wire_open_encode(out, &o));
+	f = expect(s.control, WIRE_OPENED);
+	if (get_u16(f->payload + 17) != most)
+		die("%u streams are granted", get_u16(f->payload + 17));
+	memcpy(s.id, f->payload, sizeof s.id);
+	if (tls_export(s.control->ssl, s.key, NULL) < 0)
+		die("no exporter");
+	for (i = 0; i < most; i++)
+		join(&s, i);
+	p = data(port);
+	j = join_frame(&s, p, most);
+	send_join(p, &j);
+	expect_no_join(p, "a stream over the granted ones");
+	drop(&s);
+}
+
+/* Has a session and waits to be told that it is over, as its client is revoked; nothing joins it then. */
+static void revoked(unsigned port, char **arguments)
+{
+	struct session s = sending(port, "/");
+	struct wire_join j;
+	struct peer *p;
+
+	(void)arguments;
+	puts("open");
+	fflush(stdout);
+	peer_patience(s.control, 10);
+	expect_error(s.control, 5);
+	p = data(port);
+	j = join_frame(&s, p, 0);
+	send_join(p, &j);
+	expect_no_join(p, "a stream of a revoked client");
+}
+
+/* ---- Memory ---- */
+
+/* A window full of files with the longest names, none of which ever comes. */
+static void entry_flood(unsigned port, char **arguments)
+{
+	static char name[256];
+	struct session s = sending(port, "/");
+	unsigned i;
+
+	(void)arguments;
+	memset(name, 'n', 255);
+	for (i = 0; i < WIRE_SLOTS; i++) {
+		snprintf(name, 7, "%06u", i);
+		name[6] = 'n';
+		send_entry(s.control, WIRE_FILE, ID(i, i + 1), 0, name, 255, 1000000, NULL);
+	}
+	hold();
+}
+
+/* Sends and sends, and never reads what it is answered. */
+static void reads_no_answer(unsigned port, char **arguments)
+{
+	struct session s = sending(port, "/");
+	struct wire_note n = { WIRE_NOTE_FAILED, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	uint8_t out[WIRE_NOTE_MAX_BYTES];
+	size_t size = wire_note_encode(out, &n);
+	unsigned i;
+
+	(void)arguments;
+	peer_patience(s.control, 1);
+	for (i = 0; i < 20000; i++)
+		if (!peer_try_send(s.control, out, size))
+			break;
+	hold();
+}
+
+/* ---- Time ---- */
+
+/* A pattern that a simple matcher takes ages for, and a name for it. ARGUMENT: the directory. */
+static void glob_bomb(unsigned port, char **arguments)
+{
+	static const char pattern[] = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
+	uint8_t paths[2 * (WIRE_PATH_MAX + 3)], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	struct wire_open o = { .role = WIRE_YOU_SEND, .streams = 1, .n_paths = 2, .paths = { paths, 0 } };
+	struct session s = { .port = port, .control = control(port) };
+	const struct frame *f;
+
+	o.paths.n = wire_path_encode(paths, WIRE_PATH_CONTENTS,
+	    (struct span){ (const uint8_t *)arguments[0], strlen(arguments[0]) });
+	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE,
+	    (struct span){ (const uint8_t *)pattern, strlen(pattern) });
+	send_hello(s.control);
+	expect(s.control, WIRE_HELLO);
+	peer_send(s.control, out, wire_open_encode(out, &o));
+	expect(s.control, WIRE_OPENED);
+	while ((f = peer_frame(s.control))->type != WIRE_ENTRY || f->payload[0] != WIRE_FILE)
+		if (f->type < 0 || f->type == WIRE_ERROR)
+			die("no file within %u s: %s", TIMEOUT_S, frame_name(f->type));
+	drop(&s);
+}
+
+static void whole_hole(struct session *s, uint64_t id, uint64_t size, int64_t mtime_s)
+{
+	struct wire_entry f = { .type = WIRE_FILE, .id = id, .size_bytes = size, .mode = 0644, .mtime_s = mtime_s,
+		.name = { (const uint8_t *)"hole", 4 }, .attrs = { (const uint8_t *)"\0\2\0\0", 4 } };
+	struct wire_blocks b = { .id = id, .first = 0, .count = wire_grid_blocks(size) };
+	struct wire_file_end end = { .id = id };
+	uint8_t out[WIRE_ENTRY_MAX_BYTES(4)];
+	unsigned how;
+
+	peer_send(s->control, out, wire_entry_encode(out, &f));
+	if ((how = answer(s, id)) == 0)
+		return;
+	if (how == WIRE_COMPARE) {
+		peer_send(s->control, out, wire_file_end_encode(out, &end));
+		verdict(s, id);
+		return;
+	}
+	if (how != WIRE_SEND_ALL)
+		die("verdict %u", how);
+	peer_send(s->control, out, wire_hole_encode(out, &b));
+	peer_send(s->control, out, wire_file_end_encode(out, &end));
+	verdict(s, id);
+}
+
+/* 8 TiB that are not there, and then as if they had changed: nobody reads or hashes them. */
+static void hole_bomb(unsigned port, char **arguments)
+{
+	struct session s = sending(port, "/");
+	time_t start = time(NULL);
+
+	(void)arguments;
+	whole_hole(&s, ID(0, 1), UINT64_C(1) << 43, 1000);
+	whole_hole(&s, ID(0, 2), UINT64_C(1) << 43, 2000);
+	whole_hole(&s, ID(0, 3), WIRE_FILE_MAX, 1000); /* more than a file system takes */
+	if (time(NULL) - start > 3)
+		die("it took %ld s", (long)(time(NULL) - start));
+	drop(&s);
+}
+
+/* ---- Bits and names ---- */
+
+/* Without SETID no such bit is set, without MODE none at all; attributes outside "user." are never. */
+static void unasked_bits(unsigned port, char **arguments)
+{
+	static const char attrs[] = "\0\5\0\27\23security.capability\0\1x";
+	struct session s = opened_with(port, WIRE_YOU_RECEIVE, "/", WIRE_OPEN_MODE | WIRE_OPEN_XATTR);
+	struct wire_entry dir = { .type = WIRE_DIR, .id = ID(1, 2), .mode = 07777,
+		.name = { (const uint8_t *)"d", 1 } };
+	uint8_t out[WIRE_ENTRY_MAX_BYTES(0)];
+
+	(void)arguments;
+	s.data = join(&s, 1);
+	send_with_attrs(s.control, WIRE_FILE, ID(0, 1), 1000, 06755, attrs, sizeof attrs - 1);
+	if (answer(&s, ID(0, 1)) == 0)
+		die("refused");
+	send_block(s.data, ID(0, 1), 0, 1000, true);
+	if (!verdict(&s, ID(0, 1)))
+		die("not taken");
+	peer_send(s.control, out, wire_entry_encode(out, &dir));
+	if (answer(&s, ID(1, 2)) == 0)
+		die("refused");
+	dir.type = WIRE_DIR_END;
+	dir.name.n = 0;
+	peer_send(s.control, out, wire_entry_encode(out, &dir));
+	verdict(&s, ID(1, 2));
+	finish(&s, 1, 0);
+}
+
+/* Types that are none, such as devices would be. */
+static void no_devices(unsigned port, char **arguments)
+{
+	unsigned type;
+	struct session s;
+
+	(void)arguments;
+	for (type = WIRE_HARDLINK + 1; type < 256; type += 25) {
+		s = opened(port, WIRE_YOU_RECEIVE, "/");
+		send_entry(s.control, (uint8_t)type, ID(0, 1), 0, "x", 1, 0, NULL);
+		expect_error(s.control, 10);
+		drop(&s);
+	}
+}
+
+static uint64_t link_attr(uint8_t out[12], uint64_t id)
+{
+	memcpy(out, "\0\3\0\10", 4);
+	put_u64(out + 4, id);
+	return id;
+}
+
+/* Other names for what is outside: of a good file, but by a path that leads elsewhere. */
+static void links_out(unsigned port, char **arguments)
+{
+	struct session s = sending(port, "/");
+	uint8_t attrs[12], out[WIRE_ENTRY_MAX_BYTES(12)];
+	const struct frame *f;
+	unsigned i;
+
+	if (!file(&s, ID(0, 1), 0, "inside"))
+		die("refused");
+	link_attr(attrs, ID(0, 1));
+	for (i = 0; arguments[i] != NULL; i++) {
+		struct wire_entry e = { .type = WIRE_HARDLINK, .id = ID(1, i + 2),
+			.name = { (const uint8_t *)"stolen", 6 },
+			.target = { (const uint8_t *)arguments[i], strlen(arguments[i]) },
+			.attrs = { attrs, sizeof attrs } };
+
+		peer_send(s.control, out, wire_entry_encode(out, &e));
+		f = peer_frame(s.control);
+		if (f->type == WIRE_ANSWER)
+			f = peer_frame(s.control);
+		if (f->type == WIRE_ERROR) { /* malformed: as well */
+			drop(&s);
+			s = sending(port, "/");
+			if (!file(&s, ID(0, 1), 0, "inside"))
+				die("refused");
+		} else if (f->type != WIRE_FAIL) {
+			die("%s: %s came", arguments[i], frame_name(f->type));
+		}
+	}
+	drop(&s);
+}
+
+const struct hostile hostile_greedy[] = {
+	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "revoked", revoked },
+	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
+	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
+	{ "links-out", links_out }, { NULL, NULL }
+};

@@ -1,0 +1,75 @@
+# Sourced by the scripts that attack a running ptcp, after tests/e2e/lib.sh: bad peers and how they are started.
+
+hostile=$BUILD/tests/hostile/hostile
+
+# client PORT CASE [ARGUMENT...]: a bad client, with the identity of the side $who (bad)
+client_at() {
+	local port=$1 name=$2
+	shift 2
+	timeout 60 "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" || fail "hostile client $name $*"
+}
+
+# hold_client PORT CASE [ARGUMENT...]: the same, beside what follows, until release_client; it has said "open"
+hold_client() {
+	local port=$1 name=$2 i
+	shift 2
+	mkfifo hold
+	timeout 60 "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" <hold >opened 2>held.err &
+	holder=$!
+	exec 9>hold
+	rm hold
+	for ((i = 0; i < 1000; i++)); do
+		grep -q open opened && return
+		kill -0 "$holder" 2>/dev/null || break
+		sleep 0.02
+	done
+	fail "hostile client $name $*: $(cat held.err)"
+}
+
+release_client() {
+	exec 9>&-
+	wait "$holder" || fail "$(cat held.err)"
+}
+
+# server CASE [ARGUMENT...]: a bad server; sets $url and $fp to it, $bad_server to its process
+server() {
+	local i
+	: >hostile.out
+	timeout "${LIMIT:-60}" "$hostile" server "$1" "$(config bad)" "${@:2}" >hostile.out 2>hostile.err &
+	bad_server=$!
+	echo $bad_server >>"$tmp/pids"
+	for ((i = 0; i < 100; i++)); do
+		grep -q . hostile.out && break
+		sleep 0.02
+	done
+	read -r port fp <hostile.out || fail "no bad server: $(cat hostile.err)"
+	url=ptcp://127.0.0.1:$port
+}
+
+# The bad server got what it expected.
+server_content() {
+	wait "$bad_server" || fail "the bad server: $(cat hostile.err)"
+}
+
+# resident PID: kB of memory in use; no use asking a sanitizer
+resident() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
+most_resident() { awk '/^VmHWM/ { print $2 }' "/proc/$1/status"; }
+memory_is_plain() { case $BUILD in *-address | *-thread) return 1 ;; esac; }
+
+no_control_bytes() {
+	local f
+	for f in "$@"; do
+		! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f\x9b]' "$f" || fail "control bytes in $f: $(cat -v "$f")"
+	done
+}
+
+# until_true SECONDS COMMAND...
+until_true() {
+	local i n=$(($1 * 20))
+	shift
+	for ((i = 0; i < n; i++)); do
+		"$@" && return
+		sleep 0.05
+	done
+	return 1
+}
