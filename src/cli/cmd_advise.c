@@ -99,7 +99,7 @@ static const struct opt own_options[] = {
 	{ "max-streams", 0, "N", "advise no more (32)", set_max_streams, 0 },
 	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear", set_model,
 	    0 },
-	{ "probes", 0, "N,..", "numbers of streams to probe with (1,10)", set_probes, 0 },
+	{ "probes", 0, "N,..", "numbers of streams to probe with (4,15)", set_probes, 0 },
 	{ "plot", 0, "FILE.svg", "a picture of throughput and impact, by gnuplot", opt_text,
 	    offsetof(struct advise_args, plot) },
 	{ .name = NULL },

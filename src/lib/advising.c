@@ -118,7 +118,7 @@ static int advise(struct advising *a, struct ptcp_err *e)
 
 	strcpy(congestion, a->advice.congestion);
 	a->o.congestion = congestion;
-	r = ptcp_advice_from_probes(&a->advice, a->probes, a->n_probes, &a->o, e);
+	r = advice_of_probes(&a->advice, a->probes, a->n_probes, true, &a->o, e);
 	a->o.congestion = NULL;
 	if (r < 0)
 		return r;

@@ -20,7 +20,7 @@ enum advice_congestion advice_congestion_by_name(const char *name)
 
 void advice_opts_init(struct advice_opts *o)
 {
-	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN };
+	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN, 0 };
 }
 
 const char *advice_limit_name(enum advice_limit l)
@@ -304,7 +304,8 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	unsigned noisiest = 0;
 	int r;
 
-	if ((r = check(o, e)) < 0 || (r = fit_probes(&a.fit, o->model, p, count, e)) < 0)
+	if ((r = check(o, e)) < 0 || (r = fit_probes_beside(&a.fit, o->model,
+	    o->model == FIT_AUTO ? o->usual_others : 0, p, count, e)) < 0)
 		return r;
 	a.streams = advice_search(&a.fit, o, &a.limited_by);
 	a.throughput_bps = fit_throughput_bps(&a.fit, a.streams);

@@ -54,6 +54,8 @@ struct advice_opts {
 	double min_gain_ratio;     /* 0.01; not negative */
 	unsigned max_streams;      /* 32; 1..ADVICE_STREAMS_MAX */
 	enum advice_congestion congestion; /* ADVICE_CC_UNKNOWN */
+	double usual_others;       /* 0: none; for short probes of one's own FIT_USUAL_OTHERS, which
+				      counts with FIT_AUTO; see fit_probes_beside() */
 };
 
 void advice_opts_init(struct advice_opts *o);

@@ -304,7 +304,7 @@ static int fit_one(struct fit *out, enum fit_model m, double others, const struc
 	solve(&sys, (1u << s->terms) - 1, f.raw);
 	solve_nonnegative(&sys, s->terms, f.used);
 	judge(&f, s, lo, hi);
-	if (others > 0 && !(f.flags & FIT_FALLS) && (lo->error_bps > 0 || !(f.flags & FIT_NO_CONGESTION))) {
+	if (others > 0 && m == FIT_FAIR_SHARE && !(f.flags & FIT_FALLS)) {
 		add_usual(&sys, s, lo, others);
 		solve_nonnegative(&sys, s->terms, f.used);
 		f.usual_others = others;
@@ -351,15 +351,20 @@ static int choose(enum fit_model *out, const struct probe *p, size_t count, stru
 	return 0;
 }
 
+int fit_probes_beside(struct fit *out, enum fit_model m, double others, const struct probe *p,
+    size_t count, struct ptcp_err *e)
+{
+	int r = check(p, count, e);
+
+	if (r == 0 && m == FIT_AUTO)
+		r = choose(&m, p, count, e);
+	return r < 0 ? r : fit_one(out, m, others, p, count, e);
+}
+
 int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
     struct ptcp_err *e)
 {
-	bool usual = m == FIT_AUTO;
-	int r;
-
-	if ((r = check(p, count, e)) < 0 || (usual && (r = choose(&m, p, count, e)) < 0))
-		return r;
-	return fit_one(out, m, usual && m == FIT_FAIR_SHARE ? FIT_USUAL_OTHERS : 0, p, count, e);
+	return fit_probes_beside(out, m, 0, p, count, e);
 }
 
 int fit_again(struct fit *out, const struct fit *like, const struct probe *p, size_t count,

@@ -30,7 +30,7 @@
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
 
-/* See fit_probes(); tests/bench/advice/README.md says what they bring. */
+/* See fit_probes_beside(); tests/bench/advice/README.md says what they bring. */
 #define FIT_USUAL_OTHERS 5.0
 #define FIT_USUAL_DOUBT 1.0
 
@@ -89,7 +89,7 @@ enum fit_flag {
 
 /* Coefficients a, b (and c) in that order, BW in bit/s.
  *   raw    the least-squares solution, whatever its signs
- *   used   (FIT_AUTO: see fit_probes()) with a <= 0: a = 0 and b the best constant; with b < 0 in the models
+ *   used   with a <= 0: a = 0 and b the best constant; with b < 0 in the models
  *          of two terms: b = 0 and a from the probe with the fewest streams
  *          (where the answer then lies); else the best solution without a
  *          negative coefficient. A term below 1e-9 of y(n) at the most streams
@@ -113,16 +113,19 @@ struct fit {
  *     model with the better record). A model that has as many terms as there
  *     are levels is never taken: it fits anything. Nor is the linear one, which has
  *     no reading: by it throughput grows without end, and y(0) means nothing.
- * Where that is fair share, what is usual counts as one more observation, unless more streams
- * brought less, or each more and no error is known of that:
- * as many others as FIT_USUAL_OTHERS, b = FIT_USUAL_OTHERS a, with a deviation of
- * FIT_USUAL_DOUBT times what y(1) then is. Probes with small errors outvote it; it keeps those
- * that scatter from finding no others or hundreds. `raw` is without it.
  * Fails with PTCP_EUSAGE, giving no number, when a probe has no streams or a
  * rate that is zero, negative or not finite, or when there are fewer different
  * levels than the model has terms. Needs count <= FIT_PROBES_MAX. */
 int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
     struct ptcp_err *e);
+
+/* The same for short probes of one's own: where it comes to fair share, and more streams did not
+ * bring less, what is usual counts as one more observation: that there are `others` (positive)
+ * other flows, b = others a, with a deviation of FIT_USUAL_DOUBT times what y(1) then is. Probes
+ * with small errors outvote it; it keeps those that scatter from finding no others or hundreds.
+ * `raw` is without it. */
+int fit_probes_beside(struct fit *out, enum fit_model m, double others, const struct probe *p,
+    size_t count, struct ptcp_err *e);
 
 /* The model that `like` has come to, fitted to other probes in the same way, with its
  * usual_others. */

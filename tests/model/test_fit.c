@@ -320,7 +320,7 @@ static void usual_counts_where_probes_scatter(void **state)
 	for (error = 1; error <= 100; error *= 10) {
 		for (i = 0; i < 2; i++)
 			p[i].error_bps = 0.01 * error * p[i].throughput_bps;
-		assert_int_equal(fit_probes(&f, FIT_AUTO, p, 2, NULL), 0);
+		assert_int_equal(fit_probes_beside(&f, FIT_AUTO, FIT_USUAL_OTHERS, p, 2, NULL), 0);
 		assert_int_equal(f.model, FIT_FAIR_SHARE);
 		assert_near(f.raw[0], plain.raw[0], 1e-9);
 		assert_near(f.raw[1], plain.raw[1], 1e-9);
@@ -361,7 +361,7 @@ static void what_a_group_shows_that_grew(void **state)
 	probe_grew(&given[0], &given[1], 1);
 	assert_true(given[0].error_bps > given[0].throughput_bps);
 	assert_near(given[1].error_bps, 3.55, 1e-12);
-	assert_int_equal(fit_probes(&f, FIT_AUTO, given, 2, NULL), 0);
+	assert_int_equal(fit_probes_beside(&f, FIT_AUTO, FIT_USUAL_OTHERS, given, 2, NULL), 0);
 	assert_int_equal(f.flags, 0);
 	assert_true(f.raw[0] < 0 && f.used[0] > 0);
 }

@@ -124,6 +124,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		o.model = m->model;
 		o.budget_ratio = budgets[b];
 		o.congestion = advice_congestion_by_name(c->cc);
+		o.usual_others = FIT_USUAL_OTHERS;
 		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
 			continue;
 		add_answer(score, c, &a, drawn);
