@@ -25,7 +25,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err buf text log units clock bitmap glob filter
+core_SRC  := err buf text log units clock bitmap glob filter pacer timetable
 wire_SRC  := frame start entry attrs
 model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
@@ -34,18 +34,19 @@ store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink
 	landing place io
 net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
 	splice nexthops door
-lib_SRC   := opts target keys host lobby intake stream stream_send stream_flood stream_recv mux party joining \
-	sending sending_jobs links receiving receiving_entries readback probing advising measuring \
+lib_SRC   := opts target keys pacing host lobby intake stream stream_send stream_flood stream_recv mux party joining \
+	sending sending_jobs links receiving receiving_entries readback probing advising measuring timing \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
 	client guest home served greet one_time relay needs server advice
-conf_SRC  := yaml fields overlay overlay_links
-plan_SRC  := overlay net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
+conf_SRC  := yaml fields overlay overlay_links edit save
+plan_SRC  := overlay annotate quickest net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
+collect_SRC := here links
 cli_SRC   := main command options exit process terminal talk confine connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
-	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan probe cmd_advise cmd_measure \
+	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan cmd_paths cmd_links links_show probe cmd_advise cmd_measure \
 	cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
-plan_LAYERS    := conf plan
+plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
 PLAN_PC := yaml-0.1
@@ -55,15 +56,15 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := units buf text list err clock bitmap glob
+core_TESTS  := units buf text list err clock bitmap glob pacer timetable
 wire_TESTS  := frame start entry attrs
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
 net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
-conf_TESTS  := yaml overlay
-plan_TESTS  := plan verify run random
+conf_TESTS  := yaml overlay edit
+plan_TESTS  := plan verify run random quickest
 lib_TESTS   := api target mux links measure
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure
 fuzz_TESTS  := wire session state trust overlay glob text place options
@@ -71,7 +72,8 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate tests/e2e/test_links \
+	tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
@@ -101,6 +103,10 @@ $(BUILD)/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 $(BUILD)/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# What of libptcp's inside libptcp-plan has in itself.
+$(BUILD)/libinside.a: $(call layer_objs,core model)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 # The shared ones export what their maps name. libptcp-plan has what it needs of core and model in itself.
 LIB_SO  := libptcp.so libptcp-plan.so
 .PHONY: shared
@@ -108,12 +114,13 @@ shared: $(LIB_SO:%=$(BUILD)/%)
 
 shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,--version-script=$(filter %.map,$^) \
 	-Wl,--no-undefined $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
-	$(filter %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
+	$(filter %.so %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
 
 $(BUILD)/libptcp.so: src/lib/libptcp.map $(call layer_objs,$(libptcp_LAYERS))
 	$(call shared_link,$(call pc_libs,$(LIB_PC)) -lm)
 
-$(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.a
+$(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.so \
+		$(BUILD)/libinside.a
 	$(call shared_link,$(call pc_libs,$(PLAN_PC)) $(PLAN_LIBS) -lm)
 
 # The static ones to install: one object each, in which only what is public is seen from outside.
@@ -124,8 +131,8 @@ static_link = $(Q)mkdir -p $(@D) && $(LD) -r -o $(@:.a=.o) $(filter %.o,$^) $(fi
 $(BUILD)/installed/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 	$(call static_link,ptcp_*)
 
-$(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.a
-	$(call static_link,ptcp_overlay_* ptcp_plan_*)
+$(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libinside.a
+	$(call static_link,ptcp_links_* ptcp_overlay_* ptcp_paths_* ptcp_plan_*)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
@@ -246,7 +253,7 @@ check-long: setup
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
-		tests/hostile/test_strangers tests/lab/test_advise.sh
+		tests/hostile/test_strangers tests/lab/test_advise.sh tests/lab/test_links.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in

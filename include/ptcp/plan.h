@@ -1,4 +1,4 @@
-/* Overlays and plans: which piece of the data of many hosts goes over which
+/* Overlays, paths and plans: which piece of the data of many hosts goes over which
  * path, when, so that the last byte reaches the destination soonest.
  *
  * Rates are bit/s, times seconds from the start of the collection, data bytes.
@@ -73,6 +73,95 @@ PTCP_PLAN_API int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link
     uint64_t rate_bps, struct ptcp_err *e);
 PTCP_PLAN_API int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host,
     uint64_t bytes, struct ptcp_err *e);
+
+/* What has been found of a link; PTCP_UNKNOWN stays as it was. */
+struct ptcp_overlay_found {
+	size_t link; /* index */
+	uint64_t rate_bps, delay_ns;
+};
+/* Reads the overlay file `from` and writes it to `to`, which may be the same, with these rates and delays in
+ * place of what is there, or added where nothing is; rates to three digits, delays to a microsecond. All else,
+ * comments, order and formatting, stays byte for byte. `found` is ascending by link. At any time there is the
+ * old file whole or the new one. PTCP_ECONFIG: no overlay, or a value that is a YAML alias; PTCP_EIO. */
+PTCP_PLAN_API int ptcp_overlay_save(const char *from, const char *to,
+    const struct ptcp_overlay_found *found, size_t n, struct ptcp_err *e);
+
+/* ---- Measuring links: those that begin at this host, by messages to the daemons where they end */
+
+struct ptcp_links;
+struct ptcp_transfer_opts; /* <ptcp/ptcp.h> */
+#define PTCP_LINKS_BUDGET_MAX 1000000
+
+struct ptcp_links_opts {
+	size_t size;
+	const char *here;   /* the host that this is; NULL: the one whose address is one of this host's */
+	unsigned budget;    /* messages in all; 0: 16 a link */
+	unsigned streams;   /* 4; that messages are divided among */
+	void (*begin)(void *arg, size_t link); /* before each; or NULL */
+	void *arg;
+};
+PTCP_PLAN_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
+
+enum ptcp_link_state {
+	PTCP_LINK_MEASURED,
+	PTCP_LINK_FAILED,    /* `why` */
+	PTCP_LINK_ELSEWHERE, /* it begins at another host, which would have to measure it: `why` */
+};
+/* Numbers that are not known are NAN. */
+struct ptcp_link_estimate {
+	enum ptcp_link_state state;
+	const char *why;             /* not measured; the links'; or NULL */
+	const char *result;          /* of the regression: "ok", "one-size", "no-slope" or "no-intercept" */
+	double rate_bps, rate_error_bps; /* of those streams together, and one standard error */
+	double delay_s, delay_error_s;   /* one way; no error where it is */
+	int delay_from_round_trip;       /* half of the least round trip, as the intercept says too little */
+	double r2_ratio;             /* how much of the delays' variance the line explains */
+	unsigned messages, streams;
+};
+
+/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: this is none of
+ * the hosts, or no link begins here. Connects nowhere, but waits for the resolver. */
+PTCP_PLAN_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
+    const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e);
+/* Blocks until all have been tried, link after link: a few messages each, then the rest of the budget where
+ * rates are least sure, by their standard errors. Once. PTCP_EPARTIAL: some failed; when all did, the code of
+ * the first; PTCP_ECANCELED. What has been measured is there in any case. */
+PTCP_PLAN_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
+/* Any thread and signal handlers; idempotent. */
+PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
+/* Of the overlay's i-th link. */
+PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
+PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host */
+PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
+
+/* ---- Quickest paths */
+
+/* The paths by which so many bytes get from one host to another soonest, and what to send over each
+ * so that all end together. */
+struct ptcp_paths;
+#define PTCP_QUICKEST_MAX 64
+
+/* At most `most` paths, each the quickest in what those before it have left of links, shared
+ * bottlenecks, ingress and egress; hosts on the way pass on as they receive, and may. Rates are those
+ * outside windows; a link without a rate is left out, a delay that is not given counts as 0. Paths that
+ * would get nothing are left out, too. Each path is exact; that no other set of paths is quicker is not
+ * promised. PTCP_EINFEASIBLE: no path; PTCP_EUSAGE: not two hosts, 0 bytes, or `most` out of 1 to
+ * PTCP_QUICKEST_MAX. CPU time only. Any thread. */
+PTCP_PLAN_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from,
+    int to, uint64_t bytes, size_t most, struct ptcp_err *e);
+PTCP_PLAN_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */
+
+struct ptcp_path {
+	const int *via;           /* indices of the hosts between, in order; the paths' */
+	size_t nvia;              /* 0: direct */
+	double rate_bps, delay_s; /* what the path gets, and the sum of its links' delays */
+	uint64_t bytes;           /* of all paths they sum to those asked for */
+};
+PTCP_PLAN_API size_t ptcp_paths_count(const struct ptcp_paths *p);
+/* The i-th as it was found, the quickest first. */
+PTCP_PLAN_API void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_path *out);
+/* When all has arrived, from the start; exact, as if bytes could be divided. */
+PTCP_PLAN_API double ptcp_paths_finish_s(const struct ptcp_paths *p);
 
 /* ---- Plans */
 

@@ -184,6 +184,9 @@ struct ptcp_transfer_opts {
 	 * through none. None: directly. Streams are divided over the paths, each has at least one. */
 	const char *const *vias;
 	size_t n_vias;              /* at most PTCP_PATHS_MAX */
+	/* The most that all streams of it together send, or receive: "200Mbit/s", or by the local time of
+	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)). NULL: no limit */
+	const char *rate;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -402,6 +405,32 @@ struct ptcp_level {
 PTCP_API size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out,
     size_t most, unsigned *saturates_at);
 
+/* ---- Timing: how long messages take ----------------------------------------- */
+
+struct ptcp_message {
+	uint64_t bytes;
+	double delay_s; /* from the first byte given to TCP until all are known to be there */
+};
+#define PTCP_MESSAGES_MAX 1024
+
+struct ptcp_timing_opts {
+	size_t size;
+	unsigned streams;  /* 4; a message is divided among them */
+	unsigned messages; /* 8; 1 to PTCP_MESSAGES_MAX */
+};
+PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
+
+/* Messages of four sizes in turn on the way to a daemon, over streams that stay open: first some, not
+ * counted, that grow until one takes about half a second, so that TCP has found its rate and the sizes can
+ * be chosen, the largest to take about a second. For the handle see ptcp_advise_new(). */
+PTCP_API int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e);
+
+/* Writes at most `most`; returns how many there are, fewer than asked for after a failure. *round_trip_s:
+ * the least that a packet and its acknowledgement took; 0: not known. */
+PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out,
+    size_t most, double *round_trip_s);
+
 /* ---- Server ---------------------------------------------------------------- */
 
 /* What a server still needs of the system once it has started; valid during the call. Beside it, what name
@@ -442,6 +471,8 @@ struct ptcp_server_opts {
 	 * another user), for this thread and with it for all to come. A negative PTCP_E* ends the start. NULL: the
 	 * library gives nothing up by itself. */
 	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
+	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
+	const char *rate;
 };
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 

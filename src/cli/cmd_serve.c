@@ -62,6 +62,8 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, listen) },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
 	    offsetof(struct serve_args, root) },
+	{ "rate", 0, "RATE", "the most to send, and to receive; or by time, 08:00-18:00=200Mbit/s,else=0",
+	    opt_rate, offsetof(struct serve_args, rate) },
 	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", set_ciphers, 0 },
 	{ "max-sessions", 0, "N", "transfers at a time (64)", set_limit,
 	    offsetof(struct serve_args, max_sessions) },
@@ -134,6 +136,7 @@ static int serve(struct serve_args *a, struct ptcp_err *e)
 	ptcp_server_opts_init(&o);
 	o.listen = a->listen;
 	o.root = a->root;
+	o.rate = a->rate;
 	o.ciphers = a->ciphers;
 	o.max_sessions = a->max_sessions;
 	o.max_client_sessions = a->max_client_sessions;

@@ -24,6 +24,8 @@ int cmd_send(const struct command *c, int argc, char **argv);
 int cmd_recv(const struct command *c, int argc, char **argv);
 int cmd_key(const struct command *c, int argc, char **argv);
 int cmd_plan(const struct command *c, int argc, char **argv);
+int cmd_paths(const struct command *c, int argc, char **argv);
+int cmd_links(const struct command *c, int argc, char **argv);
 int cmd_advise(const struct command *c, int argc, char **argv);
 int cmd_measure(const struct command *c, int argc, char **argv);
 int cmd_version(const struct command *c, int argc, char **argv);
@@ -32,6 +34,8 @@ extern const struct opt *const serve_options[];
 extern const struct opt *const transfer_options[];
 extern const struct opt *const key_options[];
 extern const struct opt *const plan_options[];
+extern const struct opt *const paths_options[];
+extern const struct opt *const links_options[];
 extern const struct opt *const advise_options[];
 extern const struct opt *const measure_options[];
 

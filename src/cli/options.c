@@ -6,6 +6,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/timetable.h"
 
 /* Where parsing stands: the next argument to read and the next place for an operand. */
 struct parse {
@@ -69,7 +70,7 @@ static int parse_long(struct parse *p, const char *arg)
 	return set(p, o, p->argv[p->next++]);
 }
 
-/* arg is "-x" or several letters of flags */
+/* arg is "-x" or several letters of flags; the value of one that takes one is the rest, or comes next */
 static int parse_letters(struct parse *p, const char *arg)
 {
 	const char *l;
@@ -81,7 +82,11 @@ static int parse_letters(struct parse *p, const char *arg)
 			return OPTIONS_HELP;
 		if ((o = find(p->c, NULL, 0, *l)) == NULL)
 			return unknown(p, arg);
-		if ((r = set(p, o, NULL)) != 0)
+		if (o->value != NULL && l[1] != '\0')
+			return set(p, o, l + 1);
+		if (o->value != NULL && p->next == p->argc)
+			return err_set(p->e, PTCP_EUSAGE, "-%c: needs a value (-%c %s)", *l, *l, o->value);
+		if ((r = set(p, o, o->value != NULL ? p->argv[p->next++] : NULL)) != 0)
 			return r;
 	}
 	return 0;
@@ -241,4 +246,14 @@ int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err 
 	(void)e;
 	*(const char **)(void *)((char *)args + o->at) = text;
 	return 0;
+}
+
+int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct timetable unused;
+	struct ptcp_err why;
+
+	if (timetable_parse(&unused, text, &why) < 0)
+		return opt_reject(o, text, e, why.msg);
+	return opt_text(args, o, text, e);
 }

@@ -1,4 +1,4 @@
-/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy"; options may stand after
+/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy", "-n VALUE", "-nVALUE"; options may stand after
  * operands; "--" ends them; no abbreviations, so that a new option breaks no script. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -13,7 +13,7 @@
 
 struct opt {
 	const char *name;  /* without dashes; NULL ends a table */
-	char letter;       /* of a short form, which takes no value; or 0 */
+	char letter;       /* of a short form, or 0 */
 	const char *value; /* what the help calls its value; NULL: takes none */
 	const char *help;
 	/* Puts `text` (NULL where there is no value) into `args`, the command's own struct,
@@ -54,9 +54,10 @@ int opt_decimal(const char *text, double max, double *out);
 /* Appends a borrowed text to a list that grows; it is freed with free(). */
 int opt_list_add(const char ***list, size_t *n, const char *text, struct ptcp_err *e);
 
-/* Setters of a bool, an unsigned that counts, and a borrowed string. */
+/* Setters of a bool, an unsigned that counts, a borrowed string, and one that is a rate or timetable. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 
 #endif

@@ -8,6 +8,7 @@ struct serve_args {
 	struct talk_args talk; /* first */
 	const char *listen;    /* NULL: every address, PTCP_PORT */
 	const char *root;      /* NULL: no files */
+	const char *rate;      /* NULL: no limit */
 	bool one_time;         /* started through ssh */
 	bool no_sandbox;
 	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed;

@@ -119,6 +119,8 @@ static int add_via(void *args, const struct opt *o, const char *text, struct ptc
 
 static const struct opt own_options[] = {
 	{ "streams", 0, "N|auto", "parallel streams, 1 to 128 (auto: 4)", set_streams, 0 },
+	{ "rate", 0, "RATE", "the most to send or receive; or by time, 08:00-18:00=200Mbit/s,else=0",
+	    opt_rate, offsetof(struct transfer_args, rate) },
 	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
 	{ "exclude", 0, "GLOB", "leave out what matches; repeatable, the first match decides",
 	    add_exclude, 0 },
@@ -142,7 +144,6 @@ static const struct opt own_options[] = {
 	    offsetof(struct transfer_args, dry_run) },
 	/* To make one of these real: give it a help text and a setter. */
 	{ "impact", 0, "PCT", NULL, NULL, 0 },
-	{ "rate", 0, "RATE", NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
 	{ "paths", 0, "K", NULL, NULL, 0 },
@@ -192,6 +193,7 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->preserve_times = a->times;
 	o->preserve_mode = a->mode;
 	o->preserve_links = a->links;
+	o->rate = a->rate;
 	o->ssh = a->ssh;
 	o->remote_ptcp = a->remote_ptcp;
 	o->remote_port = a->remote_port;

@@ -15,6 +15,7 @@ struct transfer_args {
 	size_t n_rules;
 	bool no_resume, dry_run;
 	enum ptcp_fsync fsync;
+	const char *rate;        /* NULL: no limit */
 	const char *ssh, *remote_ptcp; /* NULL: the library's */
 	unsigned remote_port;    /* 0: any */
 	const char **vias;       /* --via; texts borrowed from argv */

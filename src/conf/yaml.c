@@ -56,6 +56,18 @@ struct conf_mark conf_doc_mark(const struct conf_doc *d, int node)
 	return (struct conf_mark){ (int)m->line + 1, (int)m->column + 1 };
 }
 
+struct conf_extent conf_doc_extent(const struct conf_doc *d, int node)
+{
+	const yaml_node_t *n = node_peek(d, node);
+
+	return (struct conf_extent){ n->start_mark.index, n->end_mark.index };
+}
+
+int conf_is_flow(const struct conf_doc *d, int map)
+{
+	return node_peek(d, map)->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
+}
+
 int conf_fail(const struct conf_doc *d, int node, struct ptcp_err *e, const char *fmt, ...)
 {
 	struct conf_mark m = conf_doc_mark(d, node);
@@ -207,18 +219,15 @@ static int read_all(int fd, char *buf, size_t max, size_t *n, const char *shown,
 	return 0;
 }
 
-int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e)
+int conf_read_file(char **out, size_t *n, const char *path, const char *shown, struct ptcp_err *e)
 {
 	/* One byte more than allowed, so that a file that is too long is seen. */
 	const size_t max = CONF_FILE_MAX_BYTES + 1;
 	char *buf = NULL;
-	char shown[TEXT_NAME_BYTES];
 	struct stat st;
-	size_t n;
 	int fd, r;
 
 	/* O_NONBLOCK: a FIFO must not hang us. */
-	text_escape(shown, sizeof shown, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return unreadable(shown, e);
@@ -228,10 +237,27 @@ int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e)
 		r = err_set(e, PTCP_EIO, "%s: is a directory (a file was expected)", shown);
 	else if ((buf = malloc(max)) == NULL)
 		r = err_nomem(e);
-	else if ((r = read_all(fd, buf, max, &n, shown, e)) == 0)
-		r = conf_doc_parse(out, buf, n, shown, e);
-	free(buf);
+	else
+		r = read_all(fd, buf, max, n, shown, e);
 	close(fd);
+	if (r < 0)
+		free(buf);
+	else
+		*out = buf;
+	return r;
+}
+
+int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *buf;
+	size_t n;
+	int r;
+
+	text_escape(shown, sizeof shown, path);
+	if ((r = conf_read_file(&buf, &n, path, shown, e)) < 0)
+		return r;
+	r = conf_doc_parse(out, buf, n, shown, e);
+	free(buf);
 	return r;
 }
 

@@ -28,8 +28,20 @@ int conf_doc_parse(struct conf_doc **out, const char *text, size_t n,
 int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e);
 void conf_doc_free(struct conf_doc *d); /* NULL is fine */
 
+/* The bytes of a file, freed by the caller; `shown` is its name in errors. */
+int conf_read_file(char **out, size_t *n, const char *path, const char *shown, struct ptcp_err *e);
+
 int conf_doc_root(const struct conf_doc *d);
 struct conf_mark conf_doc_mark(const struct conf_doc *d, int node);
+
+/* From its first character to behind its last, counted in characters from the start of the text, a byte
+ * order mark apart. An alias has no place of its own: it is that of what it stands for. */
+struct conf_extent {
+	size_t first, behind;
+};
+struct conf_extent conf_doc_extent(const struct conf_doc *d, int node);
+/* A map within braces. */
+int conf_is_flow(const struct conf_doc *d, int map);
 
 /* Fills `e` with "FILE:LINE:COLUMN: fmt" and returns PTCP_ECONFIG. */
 int conf_fail(const struct conf_doc *d, int node, struct ptcp_err *e,

@@ -65,7 +65,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	t->running = true;
 	loop_reset(t->loop);
 	loop_on_wake(t->loop, on_cancel, t);
-	if ((r = client_connect(t, e)) < 0) {
+	if ((r = pacing_start(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = client_connect(t, e)) < 0) {
 		attempt_end(t);
 		return r;
 	}

@@ -30,6 +30,7 @@ struct ptcp_transfer {
 	size_t n_local, n_pins;
 	struct filter *filter;          /* NULL: no rules */
 	char *config_dir, *congestion;
+	struct timetable rate;
 	struct target target;           /* the other side, without paths */
 	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
 	char *ssh, *remote_ptcp;

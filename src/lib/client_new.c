@@ -43,6 +43,8 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
 		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
 		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
+	if (pacing_parse(&t->rate, t->o.rate, e) < 0)
+		return PTCP_EUSAGE;
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->vias = copy_list(t->o.vias, t->o.n_vias)) == NULL ||

@@ -44,6 +44,21 @@ int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts
 	return (r = measuring_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
+int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e)
+{
+	struct prober *b;
+	int r;
+
+	return (r = timing_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
+}
+
+size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out, size_t most,
+    double *round_trip_s)
+{
+	return timing_messages(t->prober, out, most, round_trip_s);
+}
+
 int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
 {
 	const struct ptcp_advice *found = advising_advice(t->prober);

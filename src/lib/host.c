@@ -47,6 +47,7 @@ void host_fini(struct host *h)
 {
 	unsigned i;
 
+	pacing_stop(&h->pacing);
 	io_free(h->io);
 	for (i = 0; i < h->n_workers; i++) {
 		loop_free(h->worker[i]);

@@ -3,6 +3,7 @@
 #define LIB_HOST_H
 
 #include "core/log.h"
+#include "lib/pacing.h"
 #include "net/chan.h"
 #include "store/io.h"
 #include "store/owner.h"
@@ -18,6 +19,7 @@ struct host {
 	struct identity identity;
 	SSL_CTX *client, *server;         /* NULL where not asked for */
 	struct log log;
+	struct pacing pacing;             /* no limit until pacing_start() */
 	char config_dir[CONFIG_DIR_BYTES];
 };
 

@@ -59,7 +59,12 @@ static enum wire_busy busy(void *arg)
 		return WIRE_VERIFYING;
 	if (p->snd != NULL && !sending_idle(p))
 		return WIRE_READING;
-	return p->rcv != NULL ? receiving_busy(p) : WIRE_IDLE;
+	if (p->rcv != NULL && receiving_busy(p) != WIRE_IDLE)
+		return receiving_busy(p);
+	/* Who keeps to a rate is slow for a reason, too. */
+	if (p->snd != NULL)
+		return pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
+	return pacer_limits(&p->o.host->pacing.in) ? WIRE_WRITING : WIRE_IDLE;
 }
 
 static void on_ended(void *arg, const struct ptcp_err *why)

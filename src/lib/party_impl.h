@@ -74,6 +74,7 @@ struct probing {
 	uint8_t *data;              /* of all blocks */
 	unsigned streams;           /* of this level; 0: none is under way */
 	uint64_t stream_bytes;
+	bool open;                  /* streams stay so behind them */
 	bool begun, clearing;
 	bool flooding[PTCP_STREAMS_MAX]; /* streams that have begun to send */
 	struct mono give_up;        /* on a level that has not begun */

@@ -37,4 +37,9 @@ int measuring_new(struct prober **out, const struct ptcp_measure_opts *o, struct
 size_t measuring_levels(const struct prober *b, struct ptcp_level *out, size_t most,
     unsigned *saturates_at);
 
+/* Times message after message over streams that stay open. Copies the options. */
+int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
+/* At most `most` of them; how many there are. */
+size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t most, double *round_trip_s);
+
 #endif

@@ -81,7 +81,7 @@ static void begin(struct party *p)
 
 	b->begun = true;
 	p->n_wanted = 0; /* who is lost from now on is not replaced */
-	for (i = 0; i < b->streams; i++) {
+	for (i = 0; i < b->streams && !b->open; i++) {
 		if (!b->flooding[i])
 			stream_flood(p->stream[i]);
 		b->flooding[i] = true;
@@ -89,12 +89,13 @@ static void begin(struct party *p)
 	b->ops->begun(b->arg);
 }
 
-void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes)
+static void begin_level(struct party *p, unsigned streams, uint64_t stream_bytes, bool open)
 {
 	struct probing *b = p->prb;
 	struct mono now = mono_now();
 	unsigned i;
 
+	b->open = open;
 	b->streams = streams < b->granted ? streams : b->granted;
 	b->stream_bytes = stream_bytes;
 	b->begun = b->clearing = false;
@@ -104,6 +105,25 @@ void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes)
 	p->n_wanted = b->streams;
 	p->none_since = now;
 	party_pump(p);
+}
+
+void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes)
+{
+	begin_level(p, streams, stream_bytes, false);
+}
+
+void probing_open(struct party *p, unsigned streams)
+{
+	begin_level(p, streams, 0, true);
+}
+
+void probing_message(struct party *p, uint64_t bytes)
+{
+	struct probing *b = p->prb;
+	unsigned i;
+
+	for (i = 0; i < b->streams; i++)
+		stream_flood_more(p->stream[i], bytes / b->streams + (i < bytes % b->streams));
 }
 
 void probing_stream_opts(const struct party *p, struct stream_opts *o)
@@ -116,6 +136,7 @@ void probing_stream_opts(const struct party *p, struct stream_opts *o)
 	} else {
 		o->flood_data = b->data;
 		o->flood_bytes = b->stream_bytes;
+		o->flood_open = b->open;
 	}
 }
 

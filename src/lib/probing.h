@@ -33,6 +33,10 @@ unsigned probing_granted(const struct party *p);
  * blocks on each, UINT64_MAX: until it is cleared. Where a level without end and with fewer streams has
  * begun, its streams go on sending and the others join them. */
 void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes);
+/* Begins a level whose streams stay open, for messages: `begun` follows. */
+void probing_open(struct party *p, unsigned streams);
+/* Then a message, when the one before has gone: so many bytes in all, divided among the streams. */
+void probing_message(struct party *p, uint64_t bytes);
 /* What the kernel knows of one of its streams now; false: nothing. */
 bool probing_look(const struct party *p, unsigned number, struct tcpinfo *out);
 /* Ends the level: cuts off what still sends. */

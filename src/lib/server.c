@@ -224,7 +224,7 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	    !in_range(s->o.max_startups, PTCP_STARTUPS_MAX) || s->o.max_relayed == 0 ||
 	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
-	if ((r = take_nexthops(s, e)) < 0)
+	if ((r = take_nexthops(s, e)) < 0 || (r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
@@ -266,8 +266,10 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.one_time && (r = server_listen(s, s->o.listen, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
-	return host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
-	    s->o.ciphers, e);
+	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
+	    s->o.ciphers, e)) < 0)
+		return r;
+	return pacing_start(&s->host.pacing, &s->rate, s->loop, e);
 }
 
 static int start_lobby(struct ptcp_server *s, struct ptcp_err *e)

@@ -17,6 +17,7 @@ struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
 	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
+	struct timetable rate;
 	struct loop *loop;
 	struct host host;
 	struct listener *listener;      /* NULL once stopping, and before there is one */

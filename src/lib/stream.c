@@ -88,6 +88,44 @@ static void on_start(struct msg *m)
 		stream_fail(s, &why);
 }
 
+/* ---- The rate ---- */
+
+static void on_paced(void *arg)
+{
+	struct stream *s = arg;
+
+	if (s->stopping || s->told_lost)
+		return;
+	if (s->o.intake != NULL)
+		stream_recv_go_on(s);
+	else
+		stream_send_writable(s);
+}
+
+size_t stream_leave(struct stream *s, size_t want)
+{
+	struct mono at;
+	struct ptcp_err why;
+
+	if (!pacer_limits(s->pacer))
+		return want;
+	if (s->leave == 0 && (s->leave = pacer_take(s->pacer, mono_now(), &at)) == 0) {
+		if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
+			stream_fail(s, &why);
+		else
+			timer_set(s->pacing, at);
+		return 0;
+	}
+	return want < s->leave ? want : s->leave;
+}
+
+void stream_moved(struct stream *s, size_t n)
+{
+	s->leave -= n < s->leave ? n : s->leave;
+}
+
+/* ---- Its end ---- */
+
 void stream_try_gone(struct stream *s)
 {
 	if (!s->stopping || s->n_io > 0 || s->flood.posted || s->told_gone)
@@ -105,7 +143,8 @@ static void on_stop(struct msg *m)
 	chan_free(s->chan);
 	s->chan = NULL;
 	timer_free(s->waiting);
-	s->waiting = NULL;
+	timer_free(s->pacing);
+	s->waiting = s->pacing = NULL;
 	stream_try_gone(s);
 }
 
@@ -130,6 +169,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->o = *o;
 	s->chan = o->chan;
 	s->loop = o->host->worker[o->worker % o->host->n_workers];
+	s->pacer = o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out;
 	s->last = &s->first;
 	s->flood.left = o->flood_bytes;
 	atomic_init(&s->on_disk, 0);
@@ -197,6 +237,12 @@ void stream_flood(struct stream *s)
 {
 	s->flood.start.run = stream_flood_start;
 	loop_post(s->loop, &s->flood.start);
+}
+
+void stream_flood_more(struct stream *s, uint64_t bytes)
+{
+	s->flood.more = bytes;
+	stream_flood(s);
 }
 
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until)

@@ -73,6 +73,7 @@ struct stream_opts {
 	uint64_t most_bytes;            /* receiving: it fails beyond that; 0: no limit */
 	const uint8_t *flood_data;      /* sending blocks with these STREAM_FLOOD_BLOCK bytes; NULL: what */
 	uint64_t flood_bytes;           /* stream_send() is given. So many bytes, or UINT64_MAX */
+	bool flood_open;                /* it stays open behind them, for stream_flood_more() */
 	const struct stream_ops *ops;
 	void *arg;
 };
@@ -84,6 +85,8 @@ struct stream_job *stream_free_job(struct stream *s);
 void stream_send(struct stream *s, struct stream_job *job);
 /* Begins to flood. When all has been sent the stream closes; ops.lost follows. */
 void stream_flood(struct stream *s);
+/* Instead, of one that stays open: so many bytes. Not before those before have arrived. */
+void stream_flood_more(struct stream *s, uint64_t bytes);
 /* In ops.lost of a flooding stream: it sent all and the peer closed behind that, within [*from, *until]. */
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until);
 #define STREAM_FLOOD_BLOCK (256u << 10)

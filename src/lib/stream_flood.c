@@ -84,7 +84,9 @@ static void flood(struct stream *s)
 		turn += f->block.length_bytes;
 		f->at = 0;
 	}
-	if (f->left == 0) {
+	if (f->left == 0 && s->o.flood_open) {
+		chan_flush(s->chan);
+	} else if (f->left == 0) {
 		chan_shutdown(s->chan);
 	} else if (!f->posted) {
 		f->posted = true;
@@ -100,6 +102,8 @@ void stream_flood_start(struct msg *m)
 	if (s->stopping || s->told_lost)
 		return;
 	s->flood.from = mono_now();
+	s->flood.left += s->flood.more;
+	s->flood.more = 0;
 	flood(s);
 }
 

@@ -14,6 +14,7 @@ struct flood {
 	bool posted;                     /* again */
 	bool whole;                      /* all sent, and the peer has closed behind it */
 	uint64_t left;                   /* bytes of blocks not yet written whole */
+	uint64_t more;                   /* to be added to them by `start` */
 	struct wire_block block;         /* going out; */
 	size_t at;                       /* so much of its frame has */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
@@ -42,6 +43,9 @@ struct stream {
 	/* worker thread */
 	bool stopping, told_lost, told_gone;
 	unsigned n_io;                   /* jobs of ours on I/O threads */
+	struct pacer *pacer;
+	size_t leave;                    /* bytes that may go by it */
+	struct timer *pacing;            /* until there is more; NULL: never needed yet */
 	/* sending: the first of the queue goes out */
 	struct stream_job *first, **last;
 	size_t out_at;                   /* of the first, bytes taken by the channel */
@@ -81,6 +85,11 @@ void stream_io_done(struct stream *s);
 /* On the control thread: a job has come back from the worker. */
 void stream_job_sent(struct msg *m);
 
+/* How much of it may be moved now by the rate that the host keeps to; 0: the stream is called again when
+ * it may be. Then what has been. */
+size_t stream_leave(struct stream *s, size_t want);
+void stream_moved(struct stream *s, size_t n);
+
 /* Tells ops.gone when nothing of it is under way any more. */
 void stream_try_gone(struct stream *s);
 
@@ -92,6 +101,7 @@ void stream_send_writable(void *arg);
 void stream_send_queue(struct msg *m);
 
 void stream_recv_readable(void *arg);
+void stream_recv_go_on(struct stream *s);
 void stream_recv_fini(struct stream *s);
 
 #endif

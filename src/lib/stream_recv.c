@@ -275,12 +275,22 @@ static int end_block(struct stream *s, struct ptcp_err *e)
 	return write_block(s);
 }
 
-/* Fills one part of the block; false: not all of it is here yet. */
+/* Fills one part of the block; false: not all of it is here yet, or the rate forbids to read it. */
 static bool gather(struct stream *s, uint8_t *to, size_t n)
 {
-	s->got += chan_read(s->chan, to + s->got, n - s->got);
-	if (s->got < n)
-		return false;
+	size_t leave, got;
+
+	while (s->got < n) {
+		if ((leave = stream_leave(s, n - s->got)) == 0) {
+			chan_pause(s->chan, true);
+			return false;
+		}
+		got = chan_read(s->chan, to + s->got, leave);
+		stream_moved(s, got);
+		s->got += got;
+		if (got < leave)
+			return false;
+	}
 	s->got = 0;
 	return true;
 }
@@ -332,6 +342,12 @@ void stream_recv_readable(void *arg)
 		chan_pause(s->chan, true);
 		stream_fail(s, &why);
 	}
+}
+
+/* A rate pauses it only between two parts of what is read, never while a block is being written. */
+void stream_recv_go_on(struct stream *s)
+{
+	chan_pause(s->chan, false);
 }
 
 void stream_recv_fini(struct stream *s)

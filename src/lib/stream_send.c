@@ -126,13 +126,31 @@ static void pop(struct stream *s)
 	loop_post(s->o.host->control, &job->msg);
 }
 
+/* False: the channel takes no more now, or the rate forbids it. */
+static bool write_job(struct stream *s, struct stream_job *job)
+{
+	size_t leave, n;
+
+	while (s->out_at < job->fill) {
+		if ((leave = stream_leave(s, job->fill - s->out_at)) == 0) {
+			chan_flush(s->chan);
+			return false;
+		}
+		n = chan_write(s->chan, job->buf + s->out_at, leave);
+		stream_moved(s, n);
+		s->out_at += n;
+		if (n < leave)
+			return false;
+	}
+	return true;
+}
+
 static void pump(struct stream *s)
 {
 	struct stream_job *job;
 
 	while ((job = s->first) != NULL && job_read(s, job)) {
-		s->out_at += chan_write(s->chan, job->buf + s->out_at, job->fill - s->out_at);
-		if (s->out_at < job->fill)
+		if (!write_job(s, job))
 			return; /* writable() goes on */
 		pop(s);
 	}

@@ -21,6 +21,8 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	all.acked_bytes = i.tcpi_bytes_acked;
 	all.retransmits = i.tcpi_total_retrans;
 	all.rtt_s = i.tcpi_rtt / US_PER_S;
+	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;
+	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;
 	all.busy_s = (double)i.tcpi_busy_time / US_PER_S;
 	all.window_s = (double)i.tcpi_rwnd_limited / US_PER_S;
 	all.buffer_s = (double)i.tcpi_sndbuf_limited / US_PER_S;

@@ -2,6 +2,7 @@
 #ifndef NET_TCPINFO_H
 #define NET_TCPINFO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TCPINFO_CC_BYTES 16
@@ -11,6 +12,8 @@ struct tcpinfo {
 	uint64_t acked_bytes;     /* that the peer's kernel has, our TLS included */
 	uint64_t retransmits;     /* segments */
 	double rtt_s;             /* smoothed */
+	double min_rtt_s;         /* the least, lately; 0: none yet */
+	bool quiet;               /* all that was given to it has been sent and acknowledged */
 	double busy_s;            /* with data to send or unacknowledged; includes the next two */
 	double window_s;          /* held up by the receiver's window */
 	double buffer_s;          /* held up by the sender's buffer */

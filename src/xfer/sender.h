@@ -104,6 +104,9 @@ void snd_stream_lost(struct snd *s, unsigned stream);
  * listing is complete and nothing is left, blocks that another stream has not got
  * acknowledged for long. False: nothing now (ask again after frames, losses or snd_deadline()). */
 bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job);
+/* What holds up blocks that are on their way holds up all streams: a rate of ours, or the peer's disk. None of
+ * them counts as stalled then, and none carries copies. False to begin with. */
+void snd_set_paced(struct snd *s, bool paced);
 
 /* A block of a job has been read (its term, for the digest) and is now being sent, or could
  * not be read (`why`). May come late, or never when the stream is lost. */

@@ -257,9 +257,14 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 	assert(s->up[stream]);
 	job->n = 0;
 	take_new(s, stream, now, job, &bytes);
-	if (job->n == 0 && s->listed && list_empty(&s->ready))
+	if (job->n == 0 && s->listed && !s->paced && list_empty(&s->ready))
 		take_copies(s, stream, now, job, &bytes);
 	return job->n > 0;
+}
+
+void snd_set_paced(struct snd *s, bool paced)
+{
+	s->paced = paced;
 }
 
 /* ---- News ---- */
@@ -410,7 +415,7 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	const struct list *l = &s->flights.stream[stream];
 	struct mono since = s->flights.handed[stream];
 
-	if (!s->up[stream] || (list_empty(l) && s->flights.unread[stream] == 0))
+	if (!s->up[stream] || s->paced || (list_empty(l) && s->flights.unread[stream] == 0))
 		return MONO_NEVER;
 	if (!list_empty(l))
 		since = CONTAINER_OF(l->next, struct flight, in_stream)->since;

@@ -66,6 +66,7 @@ struct snd {
 	bool holes_wait;                /* for the outbox */
 	struct flights flights;
 	bool up[FLIGHT_STREAMS], listed;
+	bool paced;
 	struct mono tail_at;            /* an idle stream could copy a block then */
 	struct snd_stats stats;
 };

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <ptcp/plan.h>
+
 struct fake fake;
 
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -284,4 +286,39 @@ void ptcp_server_stop(struct ptcp_server *s)
 void ptcp_server_free(struct ptcp_server *s)
 {
 	fake.frees += s == &server;
+}
+
+/* ---- Links: not made to work here, but what would need the network stays out. */
+
+void ptcp_links_opts_init(struct ptcp_links_opts *o)
+{
+	memset(o, 0, sizeof *o);
+	o->size = sizeof *o;
+}
+
+int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
+    const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e)
+{
+	(void)o;
+	(void)connect;
+	(void)opts;
+	*out = NULL;
+	return play(fake.new_code, e);
+}
+
+int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e)
+{
+	(void)l;
+	return play(fake.run_code, e);
+}
+
+void ptcp_links_cancel(struct ptcp_links *l) { (void)l; }
+void ptcp_links_free(struct ptcp_links *l) { (void)l; }
+int ptcp_links_here(const struct ptcp_links *l) { return l != NULL; }
+
+void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out)
+{
+	(void)l;
+	(void)i;
+	memset(out, 0, sizeof *out);
 }

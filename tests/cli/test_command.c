@@ -104,7 +104,7 @@ static void failures(void **state)
 	assert_end(2);
 	assert_int_equal(command("recv --streams nine --json a b"), 2);
 	assert_end(2);
-	assert_int_equal(command("send --via x a b --json"), 2);
+	assert_int_equal(command("send --overlay x a b --json"), 2);
 	assert_end(2);
 	assert_int_equal(command("send a -- --json"), 0); /* a file of that name */
 	assert_string_equal(fake.dest, "--json");
@@ -400,7 +400,7 @@ static void help_and_version(void **state)
 	assert_int_equal(command("version x"), 2);
 	assert_int_equal(command("send --help"), 0);
 	assert_non_null(strstr(cap.out, "--streams N|auto"));
-	assert_null(strstr(cap.out, "--via")); /* what is not there is not shown */
+	assert_null(strstr(cap.out, "--overlay")); /* what is not there is not shown */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);
 }

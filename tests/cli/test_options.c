@@ -251,7 +251,7 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--rate|5Mbit/s", "--via|h", "--overlay|f",
+		"--impact|10", "--impact=10", "--via|h", "--overlay|f",
 		"--relays|A,B", "--paths|2", "--detach",
 	};
 	static const char *const serve_later[] = {

@@ -395,6 +395,26 @@ static void copies(void **state)
 	one_fini(&o);
 }
 
+/* Where a rate that all share holds blocks up, a copy would only take from it, and no stream is to blame. */
+static void paced(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	snd_set_paced(snd_of(&o), true);
+	one_ack(&o, id, 1);
+	o.now_ns += 1000 * NS_PER_S;
+	assert_int_equal(take(&o, 1), UINT32_MAX);
+	assert_int_equal(snd_deadline(snd_of(&o)).ns, MONO_NEVER.ns);
+	snd_set_paced(snd_of(&o), false);
+	assert_true(snd_deadline(snd_of(&o)).ns <= o.now_ns);
+	assert_int_equal(again(&o, 1, id), 0);
+	one_fini(&o);
+}
+
 /* A stream waits for as long as it takes itself, and says until when. */
 static void patience(void **state)
 {
@@ -591,6 +611,7 @@ int main(void)
 		cmocka_unit_test(lost_blocks_go_first),
 		cmocka_unit_test(lost_blocks_go_before_other_files),
 		cmocka_unit_test(copies),
+		cmocka_unit_test(paced),
 		cmocka_unit_test(patience),
 		cmocka_unit_test(a_stalled_stream_is_told_of_once),
 		cmocka_unit_test(stalled_with_what_nobody_waits_for),

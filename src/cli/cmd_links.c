@@ -1,0 +1,158 @@
+/* ptcp links OVERLAY.yaml: measures the links that begin here, and writes them into the file. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "cli/links_show.h"
+#include "cli/probe.h"
+#include "cli/process.h"
+#include "cli/terminal.h"
+#include "core/err.h"
+
+struct links_args {
+	struct connect_args connect; /* first */
+	const char *write;
+	struct ptcp_links_opts opts;
+};
+
+static int set_budget(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (opt_number(text, 1, PTCP_LINKS_BUDGET_MAX, &((struct links_args *)args)->opts.budget) < 0)
+		return opt_reject(o, text, e, "not a number of messages from 1 to 1000000");
+	return 0;
+}
+
+static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (opt_number(text, 1, PTCP_STREAMS_MAX, &((struct links_args *)args)->opts.streams) < 0)
+		return opt_reject(o, text, e, "not a number from 1 to 128");
+	return 0;
+}
+
+static const struct opt own_options[] = {
+	{ "here", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
+	    offsetof(struct links_args, opts.here) },
+	{ "budget", 0, "N", "messages to send in all (16 a link)", set_budget, 0 },
+	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
+	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
+	    offsetof(struct links_args, write) },
+	{ .name = NULL },
+};
+
+const struct opt *const links_options[] = { own_options, connect_options, talk_options, NULL };
+
+static void show_link(void *arg, size_t link)
+{
+	char name[LINKS_NAME_BYTES], line[LINKS_NAME_BYTES + 16];
+
+	snprintf(line, sizeof line, "measuring %s", links_name(name, arg, link));
+	terminal_status(line);
+}
+
+static void cancel(void *handle)
+{
+	ptcp_links_cancel(handle);
+}
+
+static void tell_failed(const struct ptcp_overlay *o, const struct ptcp_links *l)
+{
+	char name[LINKS_NAME_BYTES];
+	struct ptcp_link_estimate m;
+	size_t i;
+
+	for (i = 0; i < ptcp_overlay_links(o); i++) {
+		ptcp_links_get(l, i, &m);
+		if (m.state == PTCP_LINK_FAILED)
+			terminal_line("ptcp: warning: %s: %s", links_name(name, o, i), m.why);
+	}
+}
+
+static int write_back(const struct links_args *a, const char *file, const struct ptcp_overlay *o,
+    const struct ptcp_links *l, struct ptcp_err *e)
+{
+	struct ptcp_overlay_found *found = calloc(ptcp_overlay_links(o) + 1, sizeof *found);
+	struct ptcp_link_estimate m;
+	size_t i, n = 0;
+	int r;
+
+	if (found == NULL)
+		return err_nomem(e);
+	for (i = 0; i < ptcp_overlay_links(o); i++) {
+		ptcp_links_get(l, i, &m);
+		if (m.state == PTCP_LINK_MEASURED && isfinite(m.rate_bps))
+			found[n++] = (struct ptcp_overlay_found){ i, (uint64_t)(m.rate_bps + 0.5),
+				(uint64_t)(m.delay_s * 1e9 + 0.5) };
+	}
+	r = ptcp_overlay_save(file, a->write, found, n, e);
+	free(found);
+	return r;
+}
+
+/* What has been measured is shown and written, also when the rest could not be. */
+static int measure(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
+    struct ptcp_err *e)
+{
+	struct ptcp_err later = { .code = 0 };
+	int r, r2 = 0;
+
+	process_catch(EXIT_INTERRUPTED, "\nptcp: interrupted twice: ended at once (run it again)\n");
+	process_set_stop(cancel, l);
+	r = ptcp_links_measure(l, e);
+	process_set_stop(NULL, NULL);
+	terminal_status("");
+	if (r != 0 && r != PTCP_EPARTIAL)
+		return r;
+	tell_failed(o, l);
+	if (a->connect.talk.json)
+		r2 = links_json(o, l, &later);
+	else
+		links_text(o, l);
+	if (r2 == 0 && a->write != NULL)
+		r2 = write_back(a, file, o, l, &later);
+	if (r2 < 0)
+		*e = later;
+	return r2 < 0 ? r2 : r;
+}
+
+static int run(struct links_args *a, const char *file, struct ptcp_err *e)
+{
+	struct ptcp_overlay *o = NULL;
+	struct ptcp_links *l = NULL;
+	struct ptcp_transfer_opts connect;
+	int r;
+
+	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
+		return r;
+	ptcp_transfer_opts_init(&connect);
+	connect_apply(&a->connect, &connect);
+	if (!a->connect.talk.quiet && !a->connect.talk.json && terminal_is(2))
+		a->opts.begin = show_link;
+	a->opts.arg = o;
+	if ((r = ptcp_links_new(&l, o, &connect, &a->opts, e)) == 0)
+		r = measure(a, file, o, l, e);
+	ptcp_links_free(l);
+	ptcp_overlay_free(o);
+	return r;
+}
+
+int cmd_links(const struct command *c, int argc, char **argv)
+{
+	struct ptcp_err e = { .code = 0 };
+	struct links_args a;
+	int n = 0, r;
+
+	memset(&a, 0, sizeof a);
+	connect_init(&a.connect);
+	ptcp_links_opts_init(&a.opts);
+	r = options_parse(c, argc, argv, &a, &n, &e);
+	if (r == 0 && n != 1)
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
+	if (r == 0)
+		r = run(&a, argv[0], &e);
+	connect_fini(&a.connect);
+	if (r == OPTIONS_HELP)
+		return command_help(c);
+	return r < 0 ? (int)exit_fail(&e) : 0;
+}

@@ -1,0 +1,184 @@
+/* ptcp paths OVERLAY.yaml: the quickest paths between two hosts, and how to divide the bytes. */
+#include <stdio.h>
+#include <string.h>
+
+#include <ptcp/plan.h>
+
+#include "cli/exit.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+
+struct paths_args {
+	const char *from, *to;
+	uint64_t bytes; /* 0: not given */
+	unsigned most;
+	bool json;
+};
+
+static int set_size(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct paths_args *a = args;
+
+	if (units_parse_size(text, &a->bytes) < 0 || a->bytes == 0)
+		return opt_reject(o, text, e, "not a size above 0 (such as 10GB)");
+	return 0;
+}
+
+static int set_most(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (opt_number(text, 1, PTCP_QUICKEST_MAX, &((struct paths_args *)args)->most) < 0)
+		return opt_reject(o, text, e, "not a number of paths from 1 to 64");
+	return 0;
+}
+
+static const struct opt own_options[] = {
+	{ "from", 0, "HOST", "where the bytes are", opt_text, offsetof(struct paths_args, from) },
+	{ "to", 0, "HOST", "where they go", opt_text, offsetof(struct paths_args, to) },
+	{ "size", 0, "SIZE", "how many", set_size, 0 },
+	{ "most", 'm', "N", "at most so many paths, 1 to 64 (2)", set_most, 0 },
+	{ "json", 0, NULL, "one JSON object on stdout", opt_true, offsetof(struct paths_args, json) },
+	{ .name = NULL },
+};
+
+const struct opt *const paths_options[] = { own_options, NULL };
+
+static const char *host_name(const struct ptcp_overlay *o, int host)
+{
+	struct ptcp_overlay_host h;
+
+	ptcp_overlay_host(o, (size_t)host, &h);
+	return h.name;
+}
+
+/* ---- Showing ---- */
+
+static void show_text(const struct ptcp_overlay *o, const struct ptcp_paths *p, uint64_t bytes)
+{
+	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
+	size_t i, k, n = ptcp_paths_count(p);
+	struct ptcp_path path;
+
+	printf("%s over %zu path%s in %.6g s (%s)\n\n", units_size_text(b, bytes), n, n == 1 ? "" : "s",
+	    ptcp_paths_finish_s(p), units_time_text(c, ptcp_paths_finish_s(p)));
+	printf("%14s %7s %12s %9s  %s\n", "bytes", "share", "rate", "delay", "via");
+	for (i = 0; i < n; i++) {
+		ptcp_paths_get(p, i, &path);
+		printf("%14llu %5.1f %% %12s %6.4g ms  ", (unsigned long long)path.bytes,
+		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps),
+		    1e3 * path.delay_s);
+		for (k = 0; k < path.nvia; k++)
+			printf("%s%s", k > 0 ? "," : "", host_name(o, path.via[k]));
+		printf("%s\n", path.nvia == 0 ? "direct" : "");
+	}
+}
+
+static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_path *p)
+{
+	json_t *via = json_array();
+	size_t i;
+
+	for (i = 0; i < p->nvia; i++)
+		json_array_append_new(via, json_string(host_name(o, p->via[i])));
+	return json_pack("{s:o, s:f, s:f, s:o}", "via", json_whole(via, p->nvia), "rate_bps", p->rate_bps,
+	    "delay_s", p->delay_s, "bytes", json_count(p->bytes));
+}
+
+static int show_json(const struct ptcp_overlay *o, const struct ptcp_paths *p, struct ptcp_err *e)
+{
+	json_t *list = json_array(), *object;
+	struct ptcp_path path;
+	size_t i;
+
+	for (i = 0; i < ptcp_paths_count(p); i++) {
+		ptcp_paths_get(p, i, &path);
+		json_array_append_new(list, path_json(o, &path));
+	}
+	object = json_pack("{s:o, s:f}", "paths", json_whole(list, ptcp_paths_count(p)), "finish_s",
+	    ptcp_paths_finish_s(p));
+	if (object == NULL)
+		return err_nomem(e);
+	json_line(object);
+	return 0;
+}
+
+/* ---- The command ---- */
+
+static int find_host(const struct ptcp_overlay *o, const char *option, const char *name,
+    const char *file, int *host, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], in[TEXT_NAME_BYTES];
+
+	if ((*host = ptcp_overlay_find_host(o, name)) >= 0)
+		return 0;
+	return err_set(e, PTCP_EUSAGE, "--%s '%s': no such host in %s (name one of its hosts)", option,
+	    text_escape(shown, sizeof shown, name), text_escape(in, sizeof in, file));
+}
+
+static void warn_of_unknown(const struct ptcp_overlay *o)
+{
+	struct ptcp_overlay_link l;
+	size_t i, n = 0;
+
+	for (i = 0; i < ptcp_overlay_links(o); i++) {
+		ptcp_overlay_link(o, i, &l);
+		n += l.rate_bps == PTCP_UNKNOWN;
+	}
+	if (n > 0)
+		terminal_line("ptcp: warning: %zu of %zu links have no rate and were left out (ptcp links measures them)",
+		    n, ptcp_overlay_links(o));
+}
+
+static int find(const struct paths_args *a, const struct ptcp_overlay *o, const char *file,
+    struct ptcp_paths **p, struct ptcp_err *e)
+{
+	int from, to, r;
+
+	if ((r = find_host(o, "from", a->from, file, &from, e)) < 0 ||
+	    (r = find_host(o, "to", a->to, file, &to, e)) < 0)
+		return r;
+	if (from == to)
+		return err_set(e, PTCP_EUSAGE, "--to %s: is the host of --from, too (name another)", a->to);
+	return ptcp_paths_find(p, o, from, to, a->bytes, a->most, e);
+}
+
+static int run(const struct paths_args *a, const char *file, struct ptcp_err *e)
+{
+	struct ptcp_overlay *o = NULL;
+	struct ptcp_paths *p = NULL;
+	int r;
+
+	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
+		return r;
+	if ((r = find(a, o, file, &p, e)) == 0) {
+		warn_of_unknown(o);
+		if (a->json)
+			r = show_json(o, p, e);
+		else
+			show_text(o, p, a->bytes);
+	}
+	ptcp_paths_free(p);
+	ptcp_overlay_free(o);
+	return r;
+}
+
+int cmd_paths(const struct command *c, int argc, char **argv)
+{
+	struct paths_args a = { .most = 2 };
+	struct ptcp_err e = { .code = 0 };
+	int n = 0, r;
+
+	if ((r = options_parse(c, argc, argv, &a, &n, &e)) == OPTIONS_HELP)
+		return command_help(c);
+	if (r == 0 && n != 1)
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
+	if (r == 0 && (a.from == NULL || a.to == NULL || a.bytes == 0))
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs --from, --to and --size (ptcp %s --help)", c->name,
+		    c->name);
+	if (r == 0)
+		r = run(&a, argv[0], &e);
+	return r < 0 ? (int)exit_fail(&e) : 0;
+}

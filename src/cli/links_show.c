@@ -1,0 +1,102 @@
+#include "cli/links_show.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/json.h"
+#include "core/err.h"
+#include "core/units.h"
+
+static const char *host_name(const struct ptcp_overlay *o, int host)
+{
+	struct ptcp_overlay_host h;
+
+	ptcp_overlay_host(o, (size_t)host, &h);
+	return h.name;
+}
+
+const char *links_name(char out[LINKS_NAME_BYTES], const struct ptcp_overlay *o, size_t link)
+{
+	struct ptcp_overlay_link l;
+
+	ptcp_overlay_link(o, link, &l);
+	snprintf(out, LINKS_NAME_BYTES, "%s>%s", host_name(o, l.from), host_name(o, l.to));
+	return out;
+}
+
+/* ---- Text ---- */
+
+static void print_measured(const struct ptcp_link_estimate *m)
+{
+	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
+
+	if (isnan(m->rate_bps))
+		printf("%12s %12s", "?", "");
+	else if (isnan(m->rate_error_bps))
+		printf("%12s %12s", units_rate_text(b, m->rate_bps), "");
+	else
+		printf("%12s +- %9s", units_rate_text(b, m->rate_bps), units_rate_text(c, m->rate_error_bps));
+	printf(" %10.3f ms", 1e3 * m->delay_s);
+	if (m->delay_from_round_trip)
+		printf("  from round trip");
+	else
+		printf(" +- %7.3f ms   ", 1e3 * m->delay_error_s);
+	printf("  %5.3f  %u over %u stream%s: %s\n", m->r2_ratio, m->messages, m->streams,
+	    m->streams == 1 ? "" : "s", m->result);
+}
+
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l)
+{
+	char name[LINKS_NAME_BYTES];
+	struct ptcp_link_estimate m;
+	size_t i;
+
+	printf("%-16s %25s %30s %6s  %s\n", "link", "rate", "delay, one way", "R^2", "messages");
+	for (i = 0; i < ptcp_overlay_links(o); i++) {
+		ptcp_links_get(l, i, &m);
+		printf("%-16s ", links_name(name, o, i));
+		if (m.state == PTCP_LINK_MEASURED)
+			print_measured(&m);
+		else
+			printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
+	}
+}
+
+/* ---- JSON ---- */
+
+static json_t *number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
+{
+	struct ptcp_overlay_link of;
+	struct ptcp_link_estimate m;
+
+	ptcp_overlay_link(o, i, &of);
+	ptcp_links_get(l, i, &m);
+	if (m.state != PTCP_LINK_MEASURED)
+		return json_pack("{s:s, s:s, s:b, s:s}", "from", host_name(o, of.from), "to", host_name(o, of.to),
+		    "measured", 0, "error", m.why != NULL ? m.why : "interrupted");
+	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:i, s:i}", "from",
+	    host_name(o, of.from), "to", host_name(o, of.to), "measured", 1, "error", "rate_bps", number(m.rate_bps),
+	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
+	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
+	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "streams", (int)m.streams);
+}
+
+int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e)
+{
+	json_t *list = json_array(), *object;
+	size_t i;
+
+	for (i = 0; i < ptcp_overlay_links(o); i++)
+		json_array_append_new(list, link_json(o, l, i));
+	object = json_pack("{s:s, s:o}", "here", host_name(o, ptcp_links_here(l)), "links",
+	    json_whole(list, ptcp_overlay_links(o)));
+	if (object == NULL)
+		return err_nomem(e);
+	json_line(object);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* What ptcp links prints. */
+#ifndef CLI_LINKS_SHOW_H
+#define CLI_LINKS_SHOW_H
+
+#include <ptcp/plan.h>
+
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l);
+
+/* One object, one line on stdout; its fields are described in ptcp-links(1). PTCP_ENOMEM. */
+int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e);
+
+/* "A>B" of a link. */
+#define LINKS_NAME_BYTES 140
+const char *links_name(char out[LINKS_NAME_BYTES], const struct ptcp_overlay *o, size_t link);
+
+#endif

@@ -1,0 +1,344 @@
+/* Measures the links of an overlay that begin here: some messages over each, what is left of the budget where
+ * the estimates are noisiest. */
+#include <ptcp/plan.h>
+#include <ptcp/ptcp.h>
+
+#include <math.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/here.h"
+#include "core/err.h"
+#include "model/budget.h"
+#include "model/regress.h"
+
+#define LEAST 8          /* messages over each link: each size twice */
+#define CANCEL_MS 100
+
+/* Who can measure a link: we, or a host that does so on our behalf, which needs its leave. */
+enum by { BY_HERE, BY_OTHER };
+
+struct link {
+	struct ptcp_overlay_link of;
+	enum by by;
+	char why[300];           /* it could not be measured; "": it could, or has yet to be */
+	int code;
+	struct ptcp_message *message;
+	size_t n;
+	double round_trip_s;
+	struct ptcp_link_estimate estimate;
+};
+
+struct ptcp_links {
+	const struct ptcp_overlay *overlay;
+	struct ptcp_links_opts o;
+	struct ptcp_transfer_opts connect;
+	struct link *link;
+	size_t n;
+	int here;
+	atomic_bool cancelled;
+};
+
+void ptcp_links_opts_init(struct ptcp_links_opts *o)
+{
+	*o = (struct ptcp_links_opts){ .size = sizeof *o, .streams = 4 };
+}
+
+/* ---- Estimates ---- */
+
+/* What the intercept has too much: the way back of the acknowledgement, half a round trip. */
+static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r, double round_trip_s)
+{
+	double half = round_trip_s / 2, delay = r->d_min_s - half;
+
+	m->delay_s = half;
+	m->delay_error_s = NAN;
+	m->delay_from_round_trip = true;
+	/* A message's delay is timed to a millisecond; an intercept that is less sure of itself than the round trip
+	 * says less. */
+	if (r->result != REGRESS_OK || !(delay > 0) || !(r->d_min_error_s <= fmax(1e-3, 0.1 * half)))
+		return;
+	m->delay_s = delay;
+	m->delay_error_s = r->d_min_error_s;
+	m->delay_from_round_trip = false;
+}
+
+static int estimate(struct link *l, struct ptcp_err *e)
+{
+	double *bytes = calloc(l->n + 1, sizeof *bytes), *delay = calloc(l->n + 1, sizeof *delay);
+	struct ptcp_link_estimate *m = &l->estimate;
+	struct regress fit;
+	size_t i;
+	int r = 0;
+
+	if (bytes == NULL || delay == NULL)
+		r = err_nomem(e);
+	for (i = 0; r == 0 && i < l->n; i++) {
+		bytes[i] = (double)l->message[i].bytes;
+		delay[i] = l->message[i].delay_s;
+	}
+	if (r == 0)
+		r = regress_delay(&fit, bytes, delay, l->n, e);
+	if (r == 0) {
+		m->result = regress_result_name(fit.result);
+		estimate_delay(m, &fit, l->round_trip_s);
+		if (fit.result == REGRESS_NO_INTERCEPT)
+			r = regress_through(&fit, bytes, delay, l->n, l->round_trip_s, e);
+		m->rate_bps = fit.ebw_bps;
+		m->rate_error_bps = fit.ebw_error_bps;
+		m->r2_ratio = fit.r2_ratio;
+		m->messages = (unsigned)l->n;
+	}
+	free(bytes);
+	free(delay);
+	return r;
+}
+
+/* ---- Measuring ---- */
+
+/* In turns of its own loop, so that cancelling takes no more than a flag. */
+static int run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct pollfd fd = { .fd = ptcp_transfer_fd(t), .events = POLLIN };
+	int r, ms;
+
+	if ((r = ptcp_transfer_start(t, e)) < 0)
+		return r;
+	do {
+		if (atomic_load(&s->cancelled))
+			ptcp_transfer_cancel(t);
+		ms = ptcp_transfer_timeout_ms(t);
+		poll(&fd, 1, ms >= 0 && ms < CANCEL_MS ? ms : CANCEL_MS);
+	} while ((r = ptcp_transfer_step(t, e)) > 0);
+	return r;
+}
+
+static int keep_messages(struct link *l, const struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	double round_trip;
+	size_t n = ptcp_transfer_messages(t, NULL, 0, &round_trip);
+	struct ptcp_message *more = realloc(l->message, (l->n + n + 1) * sizeof *more);
+
+	if (more == NULL)
+		return err_nomem(e);
+	l->message = more;
+	ptcp_transfer_messages(t, more + l->n, n, &round_trip);
+	l->n += n;
+	if (round_trip > 0 && (l->round_trip_s == 0 || round_trip < l->round_trip_s))
+		l->round_trip_s = round_trip;
+	return 0;
+}
+
+static int measure(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e)
+{
+	struct ptcp_overlay_host to;
+	struct ptcp_timing_opts o;
+	struct ptcp_transfer *t;
+	int r;
+
+	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
+	ptcp_timing_opts_init(&o);
+	o.streams = s->o.streams;
+	o.messages = messages;
+	if ((r = ptcp_timing_new(&t, &s->connect, to.address, &o, e)) < 0)
+		return r;
+	if ((r = run(s, t, e)) == 0)
+		r = keep_messages(l, t, e);
+	ptcp_transfer_free(t);
+	if (r < 0 || (r = estimate(l, e)) < 0)
+		return r;
+	if (isnan(l->estimate.rate_bps))
+		return err_set(e, PTCP_ERANGE, "%s: %zu messages tell no rate (try a larger --budget)",
+		    l->estimate.result, l->n);
+	return 0;
+}
+
+/* A link that fails is left, unless the whole is being given up. */
+static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct ptcp_err *e)
+{
+	struct link *l = &s->link[i];
+	struct ptcp_err why;
+	int r;
+
+	if (s->o.begin != NULL)
+		s->o.begin(s->o.arg, i);
+	if ((r = measure(s, l, messages, &why)) == 0) {
+		l->estimate.state = PTCP_LINK_MEASURED;
+		return 0;
+	}
+	if (r == PTCP_ECANCELED || r == PTCP_ENOMEM) {
+		if (e != NULL)
+			*e = why;
+		return r;
+	}
+	if (l->estimate.state == PTCP_LINK_MEASURED)
+		return 0; /* what is known of it stands */
+	l->code = r;
+	l->estimate.state = PTCP_LINK_FAILED;
+	snprintf(l->why, sizeof l->why, "%.*s", (int)sizeof l->why - 1, why.msg);
+	return 0;
+}
+
+/* Messages that are left go where the rate is least sure, in proportion to its own size: a slow link counts as
+ * much as a fast one. */
+static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
+{
+	unsigned *counts = calloc(s->n + 1, sizeof *counts);
+	double *sd = calloc(s->n + 1, sizeof *sd), *scratch = calloc(s->n + 1, sizeof *scratch);
+	size_t *which = calloc(s->n + 1, sizeof *which), i, n = 0;
+	int r = 0;
+
+	if (counts == NULL || sd == NULL || scratch == NULL || which == NULL)
+		r = err_nomem(e);
+	for (i = 0; r == 0 && i < s->n; i++)
+		if (s->link[i].estimate.state == PTCP_LINK_MEASURED) {
+			which[n] = i;
+			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
+		}
+	if (r == 0)
+		budget_allocate(counts, sd, scratch, n, rest, 0);
+	for (i = 0; r == 0 && i < n; i++)
+		if (counts[i] > 0)
+			r = try_link(s, which[i], counts[i] < PTCP_MESSAGES_MAX ? counts[i] : PTCP_MESSAGES_MAX, e);
+	free(counts);
+	free(sd);
+	free(scratch);
+	free(which);
+	return r;
+}
+
+static int outcome(const struct ptcp_links *s, struct ptcp_err *e)
+{
+	size_t i, measured = 0, failed = 0;
+	const struct link *first = NULL;
+
+	for (i = 0; i < s->n; i++) {
+		measured += s->link[i].estimate.state == PTCP_LINK_MEASURED;
+		if (s->link[i].estimate.state == PTCP_LINK_FAILED && failed++ == 0)
+			first = &s->link[i];
+	}
+	if (failed == 0)
+		return 0;
+	if (measured == 0)
+		return err_set(e, first->code, "links: none could be measured, the first: %s", first->why);
+	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run it again when "
+	    "their hosts can be reached)", failed, failed + measured);
+}
+
+int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
+{
+	unsigned left, each;
+	size_t i, n = 0, spent = 0;
+	int r = 0;
+
+	for (i = 0; i < s->n; i++)
+		n += s->link[i].by == BY_HERE && s->link[i].why[0] == '\0';
+	left = s->o.budget > 0 ? s->o.budget : (unsigned)(2 * LEAST * n);
+	for (i = 0; i < s->n && r == 0; i++) {
+		if (s->link[i].by != BY_HERE || s->link[i].why[0] != '\0')
+			continue;
+		each = left / (unsigned)(n - spent) < LEAST ? left / (unsigned)(n - spent) : LEAST;
+		spent++;
+		r = try_link(s, i, each, e);
+		if (s->link[i].estimate.state == PTCP_LINK_MEASURED)
+			left -= each;
+	}
+	if (r == 0 && left > 0)
+		r = spend_rest(s, left, e);
+	return r < 0 ? r : outcome(s, e);
+}
+
+void ptcp_links_cancel(struct ptcp_links *s)
+{
+	atomic_store(&s->cancelled, true);
+}
+
+/* ---- Which links, and by whom ---- */
+
+static void judge(struct ptcp_links *s, struct link *l)
+{
+	struct ptcp_overlay_host from, to;
+
+	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
+	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
+	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_ELSEWHERE, .streams = s->o.streams,
+		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN };
+	l->by = l->of.from == s->here ? BY_HERE : BY_OTHER;
+	if (l->by == BY_OTHER) {
+		snprintf(l->why, sizeof l->why, "begins at %s: run ptcp links there", from.name);
+	} else if (to.address == NULL) {
+		l->estimate.state = PTCP_LINK_FAILED;
+		l->code = PTCP_ECONFIG;
+		snprintf(l->why, sizeof l->why, "host %s: has no address in the overlay (give it one)", to.name);
+	}
+}
+
+static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, struct ptcp_err *e)
+{
+	if (o->size == 0 || o->size > sizeof s->o)
+		return err_set(e, PTCP_EUSAGE, "options that ptcp_links_opts_init() has not filled in");
+	ptcp_links_opts_init(&s->o);
+	memcpy(&s->o, o, o->size);
+	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
+		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
+		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
+	return here_find(&s->here, s->overlay, s->o.here, e);
+}
+
+int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
+    const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e)
+{
+	struct ptcp_links *s = calloc(1, sizeof *s);
+	size_t i, mine = 0;
+	int r;
+
+	if (s == NULL)
+		return err_nomem(e);
+	atomic_init(&s->cancelled, false);
+	s->overlay = o;
+	s->connect = *connect;
+	s->n = ptcp_overlay_links(o);
+	if ((s->link = calloc(s->n + 1, sizeof *s->link)) == NULL)
+		r = err_nomem(e);
+	else
+		r = take_opts(s, opts, e);
+	for (i = 0; r == 0 && i < s->n; i++) {
+		ptcp_overlay_link(o, i, &s->link[i].of);
+		judge(s, &s->link[i]);
+		mine += s->link[i].by == BY_HERE;
+	}
+	if (r == 0 && mine == 0)
+		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host, %s (run ptcp links where they begin, or "
+		    "name another host with --here)", here_name(o, s->here));
+	if (r < 0)
+		ptcp_links_free(s);
+	else
+		*out = s;
+	return r;
+}
+
+void ptcp_links_free(struct ptcp_links *s)
+{
+	size_t i;
+
+	if (s == NULL)
+		return;
+	for (i = 0; s->link != NULL && i < s->n; i++)
+		free(s->link[i].message);
+	free(s->link);
+	free(s);
+}
+
+void ptcp_links_get(const struct ptcp_links *s, size_t i, struct ptcp_link_estimate *out)
+{
+	*out = s->link[i].estimate;
+	out->why = s->link[i].why[0] != '\0' ? s->link[i].why : NULL;
+}
+
+int ptcp_links_here(const struct ptcp_links *s)
+{
+	return s->here;
+}

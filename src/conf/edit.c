@@ -1,0 +1,260 @@
+#include "conf/edit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/overlay.h"
+#include "core/err.h"
+#include "core/units.h"
+
+#define EDIT_BYTES (2 * CONF_CHANGE_BYTES + 64)
+
+struct edit {
+	size_t first, behind; /* characters that give way */
+	size_t number;        /* as they came */
+	bool new_line;        /* behind the line's end instead */
+	int column;           /* then: where the key begins, from 0 */
+	char text[EDIT_BYTES];
+};
+
+struct editor {
+	const struct conf_doc *doc;
+	struct edit *edit;
+	size_t n;
+};
+
+/* ---- What is to be changed where ---- */
+
+static int is_alias(const struct conf_doc *d, int map, int node, struct ptcp_err *e)
+{
+	struct conf_extent m = conf_doc_extent(d, map), x = conf_doc_extent(d, node);
+
+	if (x.first >= m.first && x.behind <= m.behind)
+		return 0;
+	return conf_fail(d, map, e, "link: expected values of its own, got an alias, which cannot be "
+	    "changed here alone (write the value out)");
+}
+
+static int add(struct editor *ed, int map, const char *key, const char *value, struct ptcp_err *e)
+{
+	int last, first, r;
+	size_t n;
+	struct edit *x = &ed->edit[ed->n];
+
+	if ((r = conf_want_map(ed->doc, map, "link", 64, &n, e)) < 0)
+		return r;
+	first = conf_key(ed->doc, map, 0);
+	last = conf_value(ed->doc, map, n - 1);
+	if ((r = is_alias(ed->doc, map, last, e)) < 0 || (r = is_alias(ed->doc, map, first, e)) < 0)
+		return r;
+	x->first = x->behind = conf_doc_extent(ed->doc, last).behind;
+	x->number = ed->n;
+	x->new_line = !conf_is_flow(ed->doc, map);
+	x->column = conf_doc_mark(ed->doc, first).column - 1;
+	snprintf(x->text, sizeof x->text, x->new_line ? "%s: %s" : ", %s: %s", key, value);
+	ed->n++;
+	return 0;
+}
+
+static int change(struct editor *ed, int map, const char *key, const char *value, struct ptcp_err *e)
+{
+	struct edit *x = &ed->edit[ed->n];
+	int node = conf_lookup(ed->doc, map, key), r;
+
+	if (value[0] == '\0')
+		return 0;
+	if (node == map)
+		return add(ed, map, key, value, e);
+	if ((r = is_alias(ed->doc, map, node, e)) < 0)
+		return r;
+	x->first = conf_doc_extent(ed->doc, node).first;
+	x->behind = conf_doc_extent(ed->doc, node).behind;
+	x->new_line = false;
+	snprintf(x->text, sizeof x->text, "%s", value);
+	ed->n++;
+	return 0;
+}
+
+static int collect(struct editor *ed, const struct conf_change *changes, size_t count, struct ptcp_err *e)
+{
+	int list = conf_lookup(ed->doc, conf_doc_root(ed->doc), "links"), r = 0;
+	size_t i;
+
+	for (i = 0; i < count && r == 0; i++) {
+		int map = conf_item(ed->doc, list, (size_t)changes[i].link);
+
+		if ((r = change(ed, map, "rate", changes[i].rate, e)) == 0)
+			r = change(ed, map, "delay", changes[i].delay, e);
+	}
+	return r;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct edit *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number); /* both are added */
+}
+
+/* ---- The new text ---- */
+
+/* Where in the old text it is, in bytes and characters, and what there is of the new one. */
+struct copy {
+	const char *text;
+	size_t n, at, chars;
+	char *out;
+	size_t filled;
+};
+
+static void put(struct copy *c, const char *p, size_t n)
+{
+	memcpy(c->out + c->filled, p, n);
+	c->filled += n;
+}
+
+static void skip_to(struct copy *c, size_t chars)
+{
+	while (c->chars < chars && c->at < c->n) {
+		c->at++;
+		while (c->at < c->n && ((unsigned char)c->text[c->at] & 0xc0) == 0x80)
+			c->at++;
+		c->chars++;
+	}
+}
+
+static void copy_to(struct copy *c, size_t chars)
+{
+	size_t from = c->at;
+
+	skip_to(c, chars);
+	put(c, c->text + from, c->at - from);
+}
+
+/* What is left of the line: blanks and a comment. */
+static void copy_line(struct copy *c)
+{
+	while (c->at < c->n && c->text[c->at] != '\n')
+		copy_to(c, c->chars + 1);
+	if (c->at < c->n)
+		copy_to(c, c->chars + 1);
+	else
+		put(c, "\n", 1);
+}
+
+static void put_line(struct copy *c, const struct edit *x)
+{
+	bool crlf = c->filled > 1 && c->out[c->filled - 2] == '\r';
+	int i;
+
+	for (i = 0; i < x->column; i++)
+		put(c, " ", 1);
+	put(c, x->text, strlen(x->text));
+	put(c, crlf ? "\r\n" : "\n", crlf ? 2 : 1);
+}
+
+static int rewrite(char **out, size_t *out_bytes, const char *text, size_t n, const struct edit *edit,
+    size_t count, struct ptcp_err *e)
+{
+	struct copy c = { .text = text, .n = n };
+	size_t i, most = n + 1;
+
+	for (i = 0; i < count; i++)
+		most += (size_t)edit[i].column + EDIT_BYTES;
+	if ((c.out = malloc(most)) == NULL)
+		return err_nomem(e);
+	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		put(&c, text, c.at = 3);
+	for (i = 0; i < count; i++) {
+		copy_to(&c, edit[i].first);
+		if (edit[i].new_line && (i == 0 || edit[i - 1].first != edit[i].first))
+			copy_line(&c);
+		if (edit[i].new_line)
+			put_line(&c, &edit[i]);
+		else
+			put(&c, edit[i].text, strlen(edit[i].text));
+		skip_to(&c, edit[i].behind);
+	}
+	put(&c, text + c.at, n - c.at);
+	*out = c.out;
+	*out_bytes = c.filled;
+	return 0;
+}
+
+/* ---- Whether it says what it should ---- */
+
+static bool same_number(uint64_t now, uint64_t was, const char *changed, int (*parse)(const char *, uint64_t *))
+{
+	uint64_t want = was;
+
+	return (changed[0] == '\0' || parse(changed, &want) == 0) && now == want;
+}
+
+static bool same_links(const struct conf_overlay *now, const struct conf_overlay *was,
+    const struct conf_change *changes, size_t count)
+{
+	static const struct conf_change none;
+	const struct conf_change **of = calloc(was->nlinks + 1, sizeof *of);
+	bool same = of != NULL && now->nlinks == was->nlinks && now->nhosts == was->nhosts;
+	size_t i;
+
+	for (i = 0; i < count && of != NULL; i++)
+		of[changes[i].link] = &changes[i];
+	for (i = 0; same && i < was->nlinks; i++) {
+		const struct conf_link *a = &now->links[i], *b = &was->links[i];
+		const struct conf_change *c = of[i] != NULL ? of[i] : &none;
+
+		same = a->from == b->from && a->to == b->to &&
+		    same_number(a->rate_bps, b->rate_bps, c->rate, units_parse_rate) &&
+		    same_number(a->delay_ns, b->delay_ns, c->delay, units_parse_time);
+	}
+	free(of);
+	return same;
+}
+
+static int check(const char *text, size_t n, const char *name, const struct conf_overlay *was,
+    const struct conf_change *changes, size_t count, struct ptcp_err *e)
+{
+	struct conf_overlay *now = NULL;
+	bool same = conf_overlay_parse(&now, text, n, name, e) == 0 && same_links(now, was, changes, count);
+
+	conf_overlay_free(now);
+	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: its links cannot be changed without changing more (write "
+	    "each as {from: A, to: B, rate: R, delay: T})", name);
+}
+
+int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
+    const struct conf_change *changes, size_t count, struct ptcp_err *e)
+{
+	struct conf_doc *doc = NULL;
+	struct conf_overlay *was = NULL;
+	struct editor ed = { .n = 0 };
+	char *now = NULL;
+	size_t now_bytes = 0;
+	int r;
+
+	if ((r = conf_overlay_parse(&was, text, n, name, e)) < 0 || (r = conf_doc_parse(&doc, text, n, name, e)) < 0)
+		goto out;
+	ed.doc = doc;
+	if ((ed.edit = calloc(2 * count + 1, sizeof *ed.edit)) == NULL) {
+		r = err_nomem(e);
+		goto out;
+	}
+	if ((r = collect(&ed, changes, count, e)) < 0)
+		goto out;
+	qsort(ed.edit, ed.n, sizeof *ed.edit, by_place);
+	if ((r = rewrite(&now, &now_bytes, text, n, ed.edit, ed.n, e)) == 0 &&
+	    (r = check(now, now_bytes, name, was, changes, count, e)) == 0) {
+		*out = now;
+		*out_bytes = now_bytes;
+		now = NULL;
+	}
+out:
+	free(now);
+	free(ed.edit);
+	conf_doc_free(doc);
+	conf_overlay_free(was);
+	return r;
+}

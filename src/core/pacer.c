@@ -1,0 +1,42 @@
+#include "core/pacer.h"
+
+#define PIECE_NS (4 * NS_PER_MS)  /* of time at the rate */
+#define LEAST_BYTES (4u << 10)
+#define LOOK_NS NS_PER_S          /* who waits looks so often whether the rate is another */
+
+void pacer_init(struct pacer *p)
+{
+	atomic_init(&p->bps, 0);
+	atomic_init(&p->next_ns, 0);
+}
+
+void pacer_set(struct pacer *p, uint64_t bps, struct mono now)
+{
+	if (atomic_exchange(&p->bps, bps) != bps)
+		atomic_store(&p->next_ns, now.ns);
+}
+
+static size_t piece_bytes(uint64_t bps)
+{
+	double n = (double)bps / 8 * ((double)PIECE_NS / (double)NS_PER_S);
+
+	return n < LEAST_BYTES ? LEAST_BYTES : n > PACER_PIECE_BYTES ? PACER_PIECE_BYTES : (size_t)n;
+}
+
+size_t pacer_take(struct pacer *p, struct mono now, struct mono *at)
+{
+	uint64_t bps = atomic_load(&p->bps), next = atomic_load(&p->next_ns), from, cost;
+	size_t piece = piece_bytes(bps);
+
+	if (bps == 0)
+		return PACER_PIECE_BYTES;
+	cost = 8 * piece * NS_PER_S / bps;
+	do {
+		if (next > now.ns) {
+			*at = mono_add_ns(now, next - now.ns < LOOK_NS ? next - now.ns : LOOK_NS);
+			return 0;
+		}
+		from = now.ns - next > PACER_BURST_NS ? now.ns - PACER_BURST_NS : next;
+	} while (!atomic_compare_exchange_weak(&p->next_ns, &next, from + cost));
+	return piece;
+}

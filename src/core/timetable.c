@@ -1,0 +1,120 @@
+#include "core/timetable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "core/units.h"
+
+#define PART_BYTES 64
+
+static int bad(struct ptcp_err *e, const char *part, const char *why)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	return err_set(e, PTCP_EUSAGE, "'%s': %s", text_escape(shown, sizeof shown, part), why);
+}
+
+static int parse_rate(uint64_t *bps, const char *text, struct ptcp_err *e)
+{
+	if (units_parse_rate(text, bps) < 0)
+		return bad(e, text, "not a rate (such as 200Mbit/s; 0: no limit)");
+	if (*bps > 0 && *bps < TIMETABLE_LEAST_BPS)
+		return bad(e, text, "below 10kbit/s (0: no limit)");
+	return 0;
+}
+
+/* "HH:MM", up to 24:00; NULL if it is none, else what follows. */
+static const char *parse_time(unsigned *second, const char *p)
+{
+	unsigned v[5], i;
+
+	for (i = 0; i < 5; i++) {
+		if (i == 2 ? p[i] != ':' : p[i] < '0' || p[i] > '9')
+			return NULL;
+		v[i] = (unsigned)(p[i] - '0');
+	}
+	if (v[3] > 5)
+		return NULL;
+	*second = 3600 * (10 * v[0] + v[1]) + 60 * (10 * v[3] + v[4]);
+	return *second <= 86400 ? p + 5 : NULL;
+}
+
+static int parse_range(struct timetable *t, const char *part, const char *rate, struct ptcp_err *e)
+{
+	unsigned from, until;
+	const char *p = parse_time(&from, part);
+
+	if (p == NULL || *p != '-' || (p = parse_time(&until, p + 1)) == NULL || p + 1 != rate)
+		return bad(e, part, "not a range and its rate (such as 08:00-18:00=200Mbit/s)");
+	if (from % 86400 == until % 86400)
+		return bad(e, part, "begins when it ends (write else=RATE for the whole day)");
+	if (t->n == TIMETABLE_RANGES)
+		return bad(e, part, "more than 32 ranges (leave some out)");
+	t->range[t->n].from_s = from % 86400;
+	t->range[t->n].until_s = until;
+	return parse_rate(&t->range[t->n++].bps, rate, e);
+}
+
+static int parse_part(struct timetable *t, const char *part, bool *has_else, struct ptcp_err *e)
+{
+	const char *eq = strchr(part, '=');
+
+	if (eq == NULL || strncmp(part, "else", (size_t)(eq - part)) != 0 || eq - part != 4)
+		return parse_range(t, part, eq != NULL ? eq + 1 : "", e);
+	if (*has_else)
+		return bad(e, part, "a second 'else' (one is enough)");
+	*has_else = true;
+	return parse_rate(&t->else_bps, eq + 1, e);
+}
+
+int timetable_parse(struct timetable *t, const char *text, struct ptcp_err *e)
+{
+	char part[PART_BYTES];
+	bool has_else = false;
+	size_t n;
+	int r;
+
+	*t = (struct timetable){ .n = 0 };
+	if (strpbrk(text, "=,") == NULL)
+		return parse_rate(&t->else_bps, text, e);
+	for (;; text += n + 1) {
+		n = strcspn(text, ",");
+		if (n >= sizeof part)
+			return bad(e, text, "not a range and its rate (such as 08:00-18:00=200Mbit/s)");
+		memcpy(part, text, n);
+		part[n] = '\0';
+		if ((r = parse_part(t, part, &has_else, e)) < 0)
+			return r;
+		if (text[n] == '\0')
+			return 0;
+	}
+}
+
+uint64_t timetable_bps(const struct timetable *t, unsigned second)
+{
+	unsigned i;
+
+	for (i = 0; i < t->n; i++) {
+		unsigned from = t->range[i].from_s, until = t->range[i].until_s;
+
+		if (from < until ? second >= from && second < until : second >= from || second < until)
+			return t->range[i].bps;
+	}
+	return t->else_bps;
+}
+
+bool timetable_changes(const struct timetable *t)
+{
+	return t->n > 0;
+}
+
+unsigned timetable_second(time_t now)
+{
+	struct tm local;
+
+	if (localtime_r(&now, &local) == NULL)
+		return 0;
+	/* A leap second belongs to its minute. */
+	return (unsigned)(3600 * local.tm_hour + 60 * local.tm_min + (local.tm_sec < 60 ? local.tm_sec : 59));
+}

@@ -1,0 +1,290 @@
+/* The quickest paths through an overlay, and what to send over each. The links' rates and what limits
+ * several of them at once are kept as what is left of them: each path takes its rate from all it crosses. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "model/divide.h"
+#include "model/paths.h"
+#include "plan/overlay.h"
+
+struct found {
+	struct paths_path path;
+	int *via; /* relays, in order */
+	uint64_t bytes;
+};
+
+struct ptcp_paths {
+	struct found *found;
+	size_t n;
+	double finish_s;
+};
+
+/* A shared bottleneck, or what a host takes in or sends. */
+struct limit {
+	double rest_bps;
+	const int *links;
+	size_t n;
+};
+
+struct search {
+	const struct conf_overlay *conf;
+	struct paths_graph graph;
+	bool *relay;
+	struct paths_node *scratch;
+	struct limit *limits;
+	size_t n_limits;
+	int *of_host; /* links into and out of hosts that are limited */
+};
+
+/* ---- The graph ---- */
+
+static void add_host_limit(struct search *s, int host, bool into, uint64_t bps, int **next)
+{
+	const struct conf_link *l = s->conf->links;
+	struct limit *m;
+	size_t i;
+
+	if (bps == CONF_UNSET)
+		return;
+	m = &s->limits[s->n_limits++];
+	*m = (struct limit){ (double)bps, *next, 0 };
+	for (i = 0; i < s->conf->nlinks; i++)
+		if ((into ? l[i].to : l[i].from) == host) {
+			*(*next)++ = (int)i;
+			m->n++;
+		}
+}
+
+static void read_limits(struct search *s)
+{
+	const struct conf_overlay *o = s->conf;
+	int *next = s->of_host;
+	size_t i;
+
+	for (i = 0; i < o->ngroups; i++)
+		s->limits[s->n_limits++] = (struct limit){ (double)o->groups[i].rate_bps,
+			o->groups[i].links, o->groups[i].nlinks };
+	for (i = 0; i < o->nhosts; i++) {
+		add_host_limit(s, (int)i, true, o->hosts[i].ingress_bps, &next);
+		add_host_limit(s, (int)i, false, o->hosts[i].egress_bps, &next);
+	}
+}
+
+/* No link can carry more than is left of what limits it. */
+static void apply_limits(struct search *s)
+{
+	size_t i, k;
+
+	for (i = 0; i < s->n_limits; i++)
+		for (k = 0; k < s->limits[i].n; k++) {
+			struct paths_link *l = &s->graph.links[s->limits[i].links[k]];
+
+			l->rate_bps = fmin(l->rate_bps, s->limits[i].rest_bps);
+		}
+}
+
+static int search_init(struct search *s, const struct conf_overlay *o, struct ptcp_err *e)
+{
+	size_t i;
+
+	*s = (struct search){ .conf = o };
+	s->relay = calloc(o->nhosts, sizeof *s->relay);
+	s->scratch = calloc(o->nhosts, sizeof *s->scratch);
+	s->limits = calloc(o->ngroups + 2 * o->nhosts, sizeof *s->limits);
+	s->of_host = calloc(2 * o->nlinks + 1, sizeof *s->of_host);
+	s->graph = (struct paths_graph){ o->nhosts, o->nlinks, s->relay,
+		calloc(o->nlinks + 1, sizeof *s->graph.links) };
+	if (s->relay == NULL || s->scratch == NULL || s->limits == NULL || s->of_host == NULL ||
+	    s->graph.links == NULL)
+		return err_nomem(e);
+	for (i = 0; i < o->nhosts; i++)
+		s->relay[i] = o->hosts[i].relay;
+	for (i = 0; i < o->nlinks; i++) {
+		const struct conf_link *l = &o->links[i];
+
+		s->graph.links[i] = (struct paths_link){ (size_t)l->from, (size_t)l->to,
+			l->rate_bps == CONF_UNSET ? 0 : (double)l->rate_bps,
+			l->delay_ns == CONF_UNSET ? 0 : (double)l->delay_ns / (double)NS_PER_S };
+	}
+	read_limits(s);
+	apply_limits(s);
+	return 0;
+}
+
+static void search_fini(struct search *s)
+{
+	free(s->relay);
+	free(s->scratch);
+	free(s->limits);
+	free(s->of_host);
+	free(s->graph.links);
+}
+
+/* ---- Path after path ---- */
+
+static size_t crossings(const struct limit *m, const struct paths_path *p)
+{
+	size_t i, k, n = 0;
+
+	for (i = 0; i < p->hops; i++)
+		for (k = 0; k < m->n; k++)
+			n += (size_t)m->links[k] == p->links[i];
+	return n;
+}
+
+/* The path gets what all that it crosses has left; one that crosses a bottleneck twice, half of that. */
+static void take(struct search *s, struct paths_path *p)
+{
+	size_t i, n;
+
+	for (i = 0; i < s->n_limits; i++)
+		if ((n = crossings(&s->limits[i], p)) > 0)
+			p->rate_bps = fmin(p->rate_bps, s->limits[i].rest_bps / (double)n);
+	paths_take(&s->graph, p);
+	for (i = 0; i < s->n_limits; i++) {
+		struct limit *m = &s->limits[i];
+
+		m->rest_bps -= (double)crossings(m, p) * p->rate_bps;
+		if (m->rest_bps < 1e-9 * p->rate_bps)
+			m->rest_bps = 0;
+	}
+	apply_limits(s);
+}
+
+static int found_init(struct found *f, size_t hosts, struct ptcp_err *e)
+{
+	f->path.links = calloc(hosts, sizeof *f->path.links);
+	f->via = calloc(hosts, sizeof *f->via);
+	return f->path.links == NULL || f->via == NULL ? err_nomem(e) : 0;
+}
+
+static void found_fini(struct found *f)
+{
+	free(f->path.links);
+	free(f->via);
+}
+
+static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, uint64_t bytes,
+    size_t most, struct ptcp_err *e)
+{
+	const struct conf_host *h = s->conf->hosts;
+	struct found *f;
+	size_t i;
+	int r;
+
+	for (p->n = 0; p->n < most; p->n++) {
+		f = &p->found[p->n];
+		if ((r = found_init(f, s->graph.hosts, e)) == 0)
+			r = paths_quickest(&f->path, &s->graph, PATHS_PIPELINED, (size_t)from, (size_t)to,
+			    bytes, s->scratch, e);
+		if (r < 0) {
+			found_fini(f);
+			if (r == PTCP_EINFEASIBLE && p->n == 0)
+				return err_set(e, r, "%s to %s: no path leads there (it needs links with a rate, "
+				    "and 'relay: true' where they meet)", h[from].name, h[to].name);
+			return r == PTCP_EINFEASIBLE ? 0 : r;
+		}
+		take(s, &f->path);
+		for (i = 0; i + 1 < f->path.hops; i++)
+			f->via[i] = (int)s->graph.links[f->path.links[i]].to;
+	}
+	return 0;
+}
+
+/* A path that would get nothing is none. */
+static void drop_empty(struct ptcp_paths *p)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < p->n; i++) {
+		if (p->found[i].bytes == 0)
+			found_fini(&p->found[i]);
+		else
+			p->found[n++] = p->found[i];
+	}
+	p->n = n;
+}
+
+static int divide(struct ptcp_paths *p, uint64_t bytes, struct ptcp_err *e)
+{
+	struct divide_part *parts = calloc(p->n, sizeof *parts);
+	size_t *order = calloc(p->n, sizeof *order), i;
+	int r;
+
+	if (parts == NULL || order == NULL) {
+		r = err_nomem(e);
+		goto out;
+	}
+	for (i = 0; i < p->n; i++)
+		parts[i] = (struct divide_part){ p->found[i].path.rate_bps, p->found[i].path.delay_s, 0 };
+	if ((r = divide_bytes(parts, order, p->n, bytes, &p->finish_s, e)) < 0)
+		goto out;
+	for (i = 0; i < p->n; i++)
+		p->found[i].bytes = parts[i].bytes;
+	drop_empty(p);
+out:
+	free(parts);
+	free(order);
+	return r;
+}
+
+/* ---- The public functions ---- */
+
+int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from, int to,
+    uint64_t bytes, size_t most, struct ptcp_err *e)
+{
+	int hosts = (int)o->conf->nhosts, r;
+	struct ptcp_paths *p;
+	struct search s;
+
+	if (from < 0 || from >= hosts || to < 0 || to >= hosts || from == to)
+		return err_set(e, PTCP_EUSAGE, "paths: need two different hosts of %s", o->conf->file);
+	if (bytes == 0 || most == 0 || most > PTCP_QUICKEST_MAX)
+		return err_set(e, PTCP_EUSAGE, "paths: need a size above 0 and 1 to %d paths", PTCP_QUICKEST_MAX);
+	p = calloc(1, sizeof *p);
+	if (p == NULL || (p->found = calloc(most, sizeof *p->found)) == NULL) {
+		free(p);
+		return err_nomem(e);
+	}
+	if ((r = search_init(&s, o->conf, e)) == 0 &&
+	    (r = find_paths(p, &s, from, to, bytes, most, e)) == 0)
+		r = divide(p, bytes, e);
+	search_fini(&s);
+	if (r < 0)
+		ptcp_paths_free(p);
+	else
+		*out = p;
+	return r;
+}
+
+void ptcp_paths_free(struct ptcp_paths *p)
+{
+	size_t i;
+
+	if (p == NULL)
+		return;
+	for (i = 0; i < p->n; i++)
+		found_fini(&p->found[i]);
+	free(p->found);
+	free(p);
+}
+
+size_t ptcp_paths_count(const struct ptcp_paths *p)
+{
+	return p->n;
+}
+
+double ptcp_paths_finish_s(const struct ptcp_paths *p)
+{
+	return p->finish_s;
+}
+
+void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_path *out)
+{
+	const struct found *f = &p->found[i];
+
+	*out = (struct ptcp_path){ f->via, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
+}
