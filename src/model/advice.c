@@ -182,7 +182,8 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 }
 
 /* Warns when the other of the two models that have a physical reading explains the
- * probes as well and says something else at the answer. */
+ * probes as well and says something else at the answer. Not asked where what is usual counts:
+ * there fair share has the better record, and the rival nearly always says something else. */
 static int ask_rival(struct advice *a, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	struct fit f;
@@ -312,7 +313,7 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	a.impact_ratio = fit_impact_ratio(&a.fit, a.streams);
 	a.impact_total_ratio = fit_impact_total_ratio(&a.fit, a.streams);
 	if ((r = spread(&a, p, count, o, &noisiest, e)) < 0 ||
-	    (r = ask_rival(&a, p, count, e)) < 0)
+	    (a.fit.usual_others == 0 && (r = ask_rival(&a, p, count, e)) < 0))
 		return r;
 	warn(&a, p, count, o);
 	a.confident = a.warnings == 0;
