@@ -76,7 +76,7 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
-	tests/campaign/test_bounds
+	tests/campaign/test_bounds tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable)
 test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
 
@@ -308,13 +308,16 @@ plan-bench: setup
 
 # make advice-truth measures what advice is held against, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).
-.PHONY: advice-truth advice-report
+.PHONY: advice-truth advice-report advice-pictures
 advice-truth: lab-programs
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
 
 # make advice-report scores advice against the kept truth.
 advice-report: $(BUILD)/tests/bench/advice/report
 	$(Q)$< tests/bench/advice/truth.csv
+
+advice-pictures: $(BUILD)/tests/bench/advice/report
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
 
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report

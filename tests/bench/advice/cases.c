@@ -182,3 +182,12 @@ void case_truth_at(const struct path_case *c, double streams, double *ours_mbps,
 	*ours_mbps = a->ours_mbps + share * (b->ours_mbps - a->ours_mbps);
 	*cross_mbps = a->cross_mbps + share * (b->cross_mbps - a->cross_mbps);
 }
+
+double case_impact(const struct path_case *c, double streams)
+{
+	double ours, cross, one;
+
+	case_truth_at(c, 1, &ours, &one);
+	case_truth_at(c, streams, &ours, &cross);
+	return c->m > 0 ? 1 - cross / one : 0;
+}

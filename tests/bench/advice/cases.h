@@ -51,4 +51,7 @@ bool case_is_whole(const struct path_case *c);
 /* Truth for any n from 1, linear between the numbers measured, as with the most above. */
 void case_truth_at(const struct path_case *c, double streams, double *ours_mbps, double *cross_mbps);
 
+/* True impact of n streams relative to one; 0 where there are no cross flows. */
+double case_impact(const struct path_case *c, double streams);
+
 #endif

@@ -35,7 +35,7 @@ static const struct method methods[] = {
 /* Which answers count. */
 enum subset { ALL, SURE, SURE_BY_RULE, SUBSETS };
 
-static bool verbose;
+static bool list_cases, list_curves;
 static struct score scores[METHODS][SUBSETS];
 
 static bool is_of(const struct case_sight *s, const struct method *m)
@@ -95,14 +95,31 @@ static void add_answer(struct score score[SUBSETS], const struct path_case *c, c
 	}
 }
 
-/* One line a case, comma-separated, for who wants to look closer. */
-static void print_case(const struct method *m, const struct path_case *c, const struct probe *p,
-    size_t probes, const struct advice *a)
+/* One line for each n measured: method, path, n, throughput (Mbit/s) and impact (%), true and predicted. */
+static void print_curve(const struct method *m, const struct path_case *c, const struct fit *f)
 {
 	size_t i;
 
-	printf("%s,%s,%.0f,%u,%.3g,%.2f,%.2f,%#x", m->name, c->name, 100 * a->budget_ratio, a->streams,
-	    a->throughput_bps / 1e6, a->throughput_sd_ratio, a->impact_sd_ratio, a->warnings);
+	for (i = 0; i < c->truths; i++) {
+		unsigned n = c->truth[i].streams;
+
+		printf("%s,%s,%u,%.4g,%.4g,%.1f,%.1f\n", m->name, c->name, n, c->truth[i].ours_mbps,
+		    fit_throughput_bps(f, n) / 1e6, 100 * case_impact(c, n), 100 * fit_impact_ratio(f, n));
+	}
+}
+
+/* One line for each answer: method, path, budget (%), streams, throughput predicted (Mbit/s) and true,
+ * impact (%) true, deviations of throughput and impact, warnings, probes. */
+static void print_case(const struct method *m, const struct path_case *c, const struct probe *p,
+    size_t probes, const struct advice *a)
+{
+	double ours, cross;
+	size_t i;
+
+	case_truth_at(c, a->streams, &ours, &cross);
+	printf("%s,%s,%.0f,%u,%.3g,%.3g,%.0f,%.2f,%.2f,%#x", m->name, c->name, 100 * a->budget_ratio,
+	    a->streams, a->throughput_bps / 1e6, ours, 100 * case_impact(c, a->streams),
+	    a->throughput_sd_ratio, a->impact_sd_ratio, a->warnings);
 	for (i = 0; i < probes; i++)
 		printf(",%u:%.3g+-%.2g", p[i].streams, p[i].throughput_bps / 1e6, p[i].error_bps / 1e6);
 	printf("\n");
@@ -128,8 +145,10 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
 			continue;
 		add_answer(score, c, &a, drawn);
-		if (verbose)
+		if (list_cases)
 			print_case(m, c, p, s->levels, &a);
+		if (list_curves && b == 0)
+			print_curve(m, c, &a.fit);
 	}
 }
 
@@ -209,9 +228,10 @@ int main(int argc, char **argv)
 	struct path_case *all;
 	size_t count, i, m;
 
-	verbose = argc == 3 && strcmp(argv[1], "-v") == 0;
-	if (argc != 2 && !verbose) {
-		fprintf(stderr, "usage: report [-v] truth.csv\n");
+	list_cases = argc == 3 && strcmp(argv[1], "-v") == 0;
+	list_curves = argc == 3 && strcmp(argv[1], "-c") == 0;
+	if (argc != 2 && !list_cases && !list_curves) {
+		fprintf(stderr, "usage: report [-v | -c] truth.csv\n");
 		return 2;
 	}
 	if (cases_read(argv[argc - 1], &all, &count) < 0)
@@ -219,9 +239,11 @@ int main(int argc, char **argv)
 	for (i = 0; i < count; i++)
 		for (m = 0; case_is_whole(&all[i]) && m < METHODS; m++)
 			score_method(scores[m], &methods[m], &all[i]);
-	print_table("All answers", ALL);
-	print_table("Answers of high confidence, did impact_total_percent not count", SURE);
-	print_table("Answers of high confidence as printed", SURE_BY_RULE);
+	if (argc == 2) {
+		print_table("All answers", ALL);
+		print_table("Answers of high confidence, did impact_total_percent not count", SURE);
+		print_table("Answers of high confidence as printed", SURE_BY_RULE);
+	}
 	free(all);
 	return 0;
 }

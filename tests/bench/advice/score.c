@@ -11,15 +11,6 @@ static void add(struct sample *s, double x)
 		s->x[s->n++] = x;
 }
 
-static double true_impact(const struct path_case *c, double streams)
-{
-	double ours, cross, one;
-
-	case_truth_at(c, 1, &ours, &one);
-	case_truth_at(c, streams, &ours, &cross);
-	return c->m > 0 ? 1 - cross / one : 0;
-}
-
 static bool is_loss_based(const char *cc)
 {
 	return strcmp(cc, "reno") == 0 || strcmp(cc, "cubic") == 0;
@@ -38,7 +29,7 @@ void score_curve(struct score *s, const struct path_case *c, const struct fit *f
 		add(&s->streams, n);
 		if (n == 1 || c->m == 0)
 			continue;
-		miss = fabs(fit_impact_ratio(fit, n) - true_impact(c, n));
+		miss = fabs(fit_impact_ratio(fit, n) - case_impact(c, n));
 		add(&s->impact, miss);
 		if (is_loss_based(c->cc) && is_loss_based(c->cross_cc))
 			add(&s->impact_same, miss);
@@ -52,11 +43,11 @@ void score_answer(struct score *s, const struct path_case *c, unsigned streams, 
 
 	for (n = 1; n <= CASE_STREAMS_MOST; n++) {
 		case_truth_at(c, n, &brought, &unused);
-		if (true_impact(c, n) <= budget_ratio && brought > best)
+		if (case_impact(c, n) <= budget_ratio && brought > best)
 			best = brought;
 	}
 	case_truth_at(c, streams, &got, &unused);
-	excess = true_impact(c, streams) - budget_ratio;
+	excess = case_impact(c, streams) - budget_ratio;
 	add(&s->share, fmin(got / best, 1));
 	add(&s->excess, excess);
 	s->cases++;
