@@ -26,25 +26,27 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err buf text log units clock bitmap glob filter pacer timetable
-wire_SRC  := frame start entry attrs
+wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
-net_SRC   := loop identity trust tls chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
+net_SRC   := loop identity trust tls sign chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
 	splice nexthops door
 lib_SRC   := opts target keys pacing host lobby intake stream stream_send stream_flood stream_recv mux party joining \
 	sending sending_jobs links receiving receiving_entries readback probing advising measuring timing \
 	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
-	client guest home served greet one_time relay needs server advice
+	client_third client_status client guest home grants asked served errand caller greet one_time relay needs \
+	server advice
 conf_SRC  := yaml fields overlay overlay_links edit save
-plan_SRC  := overlay annotate quickest net grid run lp lp_solve pieces trace courses why fair fluid slots build verify plan
+plan_SRC  := overlay annotate quickest net grid run lp lp_solve pieces trace courses why fair fluid slots build \
+	verify plan
 collect_SRC := here links
 cli_SRC   := main command options exit process terminal talk confine connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
-	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key cmd_plan cmd_paths cmd_links links_show probe cmd_advise cmd_measure \
-	cmd_version
+	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key \
+	cmd_plan cmd_paths cmd_links links_show probe cmd_advise cmd_measure cmd_status cmd_version
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan collect
 
@@ -57,23 +59,23 @@ TEST_PC := cmocka
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
 core_TESTS  := units buf text list err clock bitmap glob pacer timetable
-wire_TESTS  := frame start entry attrs
+wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
+net_TESTS   := loop identity trust sign sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
 conf_TESTS  := yaml overlay edit
 plan_TESTS  := plan verify run random quickest
-lib_TESTS   := api target mux links measure
+lib_TESTS   := api target grants mux links measure
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate tests/e2e/test_links \
-	tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_third tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
+	tests/e2e/test_links tests/e2e/test_advise tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds tests/bench/advice/test_report
@@ -189,7 +191,7 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client greedy strangers server local \
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client grants greedy strangers server local \
 	peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 

@@ -78,7 +78,11 @@ enum ptcp_event_type {
 	PTCP_EVENT_STREAMS,  /* their number changed: from, to, text = reason */
 	PTCP_EVENT_FILE,     /* a regular file or link is done, skipped or failed */
 	PTCP_EVENT_WARNING,  /* text */
+	PTCP_EVENT_DETACHED, /* it goes on without us: text = its name, for ptcp_status_new() */
+	PTCP_EVENT_STATUS,   /* of a transfer that does: left */
 };
+
+struct ptcp_status;
 
 /* What keeps the ends: what is there already is read and hashed, what came is written to the disk. */
 enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
@@ -110,6 +114,7 @@ struct ptcp_event {
 	/* PROGRESS */
 	enum ptcp_activity activity;
 	uint64_t resumed_bytes;       /* of `bytes`, what was there already and verified */
+	const struct ptcp_status *left; /* STATUS */
 };
 
 /* Called on the thread that runs the transfer; everything in ev is valid only during
@@ -187,6 +192,8 @@ struct ptcp_transfer_opts {
 	/* The most that all streams of it together send, or receive: "200Mbit/s", or by the local time of
 	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)). NULL: no limit */
 	const char *rate;
+	/* between two daemons: */
+	bool detach;                /* over once it has begun, which PTCP_EVENT_DETACHED tells; goes on without us */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -248,6 +255,34 @@ PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
 /* NULL is fine. One that is at work is cancelled first and waited for. May wait for the resolver, which
  * cannot be interrupted. */
 PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t);
+
+/* ---- Transfers between two daemons that go on without us --------------------- */
+
+enum ptcp_state { PTCP_STATE_RUNNING, PTCP_STATE_DONE, PTCP_STATE_FAILED };
+/* "running", "done", "failed" */
+PTCP_API const char *ptcp_state_name(enum ptcp_state s);
+
+struct ptcp_status {
+	const char *name;         /* "ID@HOST:PORT" */
+	enum ptcp_state state;
+	int code;                 /* FAILED: a PTCP_E* .. */
+	const char *error;        /* .. and its sentence, else NULL */
+	const char *source;       /* its first, raw bytes; at the host that is asked */
+	const char *peer;         /* "HOST:PORT" that it goes to, */
+	const char *dest;         /* and the path there, raw bytes */
+	uint64_t bytes, total_bytes, files, total_files, failed;
+	bool total_known;
+	uint64_t wire_bytes, resumed_bytes;
+	unsigned streams;         /* in use now; once it is over, most at one time */
+	double age_s, seconds;    /* since it was asked for; of which it ran */
+};
+
+/* Asks the daemon that sends: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that this
+ * identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a transfer: each has its
+ * PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients, and not over a restart of
+ * that daemon. PTCP_EPEER: it knows of none of that name. */
+PTCP_API int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
+    bool end, struct ptcp_err *e);
 
 /* ---- Advice: how many streams ---------------------------------------------- */
 

@@ -1,6 +1,11 @@
 #include "cli/json.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
 
 int json_line(json_t *object)
 {
@@ -26,4 +31,32 @@ json_t *json_whole(json_t *list, size_t members)
 		return list;
 	json_decref(list);
 	return NULL;
+}
+
+json_t *json_rate(double bps)
+{
+	return json_integer(isfinite(bps) && bps > 0 && bps < 9e18 ? llround(bps) : 0);
+}
+
+json_t *json_seconds(double s)
+{
+	return isfinite(s) && s >= 0 && s < 1e12 ? json_real(round(s * 1e6) / 1e6) : json_null();
+}
+
+json_t *json_text(const char *s)
+{
+	json_t *j;
+	size_t cap;
+	char *shown;
+
+	if (s == NULL)
+		return json_null();
+	if ((j = json_string(s)) != NULL)
+		return j;
+	cap = strlen(s) * 4 + 8;
+	if ((shown = malloc(cap)) == NULL)
+		return NULL;
+	j = json_string(text_escape(shown, cap, s));
+	free(shown);
+	return j;
 }

@@ -17,4 +17,10 @@ json_t *json_count(uint64_t v);
  * returned, so that no part of a list passes for the whole. */
 json_t *json_whole(json_t *list, size_t members);
 
+/* A rate in bit/s, whole; seconds to the microsecond, null for less than 0, which means not known. */
+json_t *json_rate(double bps);
+json_t *json_seconds(double s);
+/* A text as it is; escaped where it is not UTF-8; null for NULL. */
+json_t *json_text(const char *s);
+
 #endif

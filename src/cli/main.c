@@ -30,11 +30,12 @@ static const struct command commands[] = {
 	    "how many streams to use", cmd_advise, advise_options },
 	{ "measure", "[options] HOST[:PORT]", "measure a path with many streams, over many rounds",
 	    cmd_measure, measure_options },
+	{ "status", "[options] NAME | ID HOST[:PORT] | HOST[:PORT]", "how a detached transfer is doing",
+	    cmd_status, status_options },
 	{ "version", "", "print the version", cmd_version, NULL },
 	{ "help", "[COMMAND]", "print this, or what a command takes", cmd_help, NULL },
 	{ "collect", "OVERLAY.yaml", "carry a plan out", NULL, NULL },
 	{ "doctor", "[TARGET]", "what slows transfers here, and what mends it", NULL, NULL },
-	{ "status", "NAME", "how a detached transfer is doing", NULL, NULL },
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

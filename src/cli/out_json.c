@@ -1,6 +1,5 @@
 /* One object a line. The manual pages ptcp-send.1 and ptcp-serve.1 describe each field with
  * its unit. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,36 +7,6 @@
 #include "cli/json.h"
 #include "cli/output.h"
 #include "core/text.h"
-
-static json_t *rate(double bps)
-{
-	return json_integer(isfinite(bps) && bps > 0 && bps < 9e18 ? llround(bps) : 0);
-}
-
-/* Seconds to the microsecond; null for less than 0, which means not known. */
-static json_t *seconds(double s)
-{
-	return isfinite(s) && s >= 0 && s < 1e12 ? json_real(round(s * 1e6) / 1e6) : json_null();
-}
-
-/* A text as it is; escaped where it is not UTF-8; null for NULL. */
-static json_t *text(const char *s)
-{
-	json_t *j;
-	size_t cap;
-	char *shown;
-
-	if (s == NULL)
-		return json_null();
-	if ((j = json_string(s)) != NULL)
-		return j;
-	cap = strlen(s) * 4 + 8;
-	if ((shown = malloc(cap)) == NULL)
-		return NULL;
-	j = json_string(text_escape(shown, cap, s));
-	free(shown);
-	return j;
-}
 
 static json_t *base64(const char *s)
 {
@@ -67,8 +36,8 @@ static json_t *base64(const char *s)
 static void json_start(struct output *o, const struct ptcp_event *ev)
 {
 	json_line(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command,
-	    "version", ptcp_version(), "peer", text(ev->peer), "fingerprint",
-	    text(ev->peer_fingerprint), "cipher", text(o->cipher), "streams", json_count(ev->streams)));
+	    "version", ptcp_version(), "peer", json_text(ev->peer), "fingerprint",
+	    json_text(ev->peer_fingerprint), "cipher", json_text(o->cipher), "streams", json_count(ev->streams)));
 }
 
 static void json_progress(struct output *o, const struct ptcp_event *ev)
@@ -79,7 +48,7 @@ static void json_progress(struct output *o, const struct ptcp_event *ev)
 	(void)o;
 	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "event", "progress", "bytes",
 	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps",
-	    rate(ev->rate_bps), "eta_s", seconds(ev->eta_s), "streams", json_count(ev->streams),
+	    json_rate(ev->rate_bps), "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->streams),
 	    "resumed_bytes", json_count(ev->resumed_bytes), "activity", activity[ev->activity]));
 }
 
@@ -87,7 +56,7 @@ static void json_streams(struct output *o, const struct ptcp_event *ev)
 {
 	(void)o;
 	json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "streams", "from", json_count(ev->from), "to",
-	    json_count(ev->to), "reason", text(ev->text)));
+	    json_count(ev->to), "reason", json_text(ev->text)));
 }
 
 static void json_file(struct output *o, const struct ptcp_event *ev)
@@ -96,12 +65,18 @@ static void json_file(struct output *o, const struct ptcp_event *ev)
 	json_t *j, *probe;
 
 	(void)o;
-	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", text(ev->path), "status",
-	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : text(ev->text));
+	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
+	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text));
 	if ((probe = json_string(ev->path)) == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", base64(ev->path));
 	json_decref(probe);
 	json_line(j);
+}
+
+static void json_detached(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o;
+	json_line(json_pack("{s:s, s:o}", "event", "detached", "name", json_text(ev->text)));
 }
 
 static void json_end(struct output *o, const struct ptcp_result *r, int status,
@@ -113,10 +88,10 @@ static void json_end(struct output *o, const struct ptcp_result *r, int status,
 		json_array_append_new(paths,
 		    json_pack("{s:[], s:o}", "via", "bytes", json_count(r->wire_bytes)));
 	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
-	    "end", "ok", status == 0, "exit", status, "error", text(failure), "bytes",
+	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes",
 	    json_count(r->bytes), "wire_bytes", json_count(r->wire_bytes), "files", json_count(r->files),
 	    "failed", json_count(r->failed), "resumed_bytes", json_count(r->resumed_bytes), "seconds",
-	    seconds(r->seconds), "throughput_bps", rate(output_throughput_bps(r)), "streams",
+	    json_seconds(r->seconds), "throughput_bps", json_rate(output_throughput_bps(r)), "streams",
 	    json_count(r->streams), "paths", paths));
 }
 
@@ -125,6 +100,7 @@ const struct output_ops output_json = {
 	.progress = json_progress,
 	.streams = json_streams,
 	.file = json_file,
+	.detached = json_detached,
 	.end = json_end,
 };
 

@@ -71,6 +71,12 @@ static void text_file(struct output *o, const struct ptcp_event *ev)
 		puts(text_escape(path, sizeof path, ev->path));
 }
 
+static void text_detached(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o;
+	puts(ev->text);
+}
+
 static void text_end(struct output *o, const struct ptcp_result *r, int status,
     const char *failure)
 {
@@ -78,7 +84,7 @@ static void text_end(struct output *o, const struct ptcp_result *r, int status,
 	char there[UNITS_TEXT_BYTES + 20] = "", found[UNITS_TEXT_BYTES];
 
 	(void)failure;
-	if (status != 0 || o->quiet)
+	if (status != 0 || o->quiet || o->detached)
 		return;
 	if (o->dry_run) {
 		terminal_line("would have %llu file%s there, %s, of which %s are there already",
@@ -100,5 +106,6 @@ const struct output_ops output_text = {
 	.progress = text_progress,
 	.streams = text_streams,
 	.file = text_file,
+	.detached = text_detached,
 	.end = text_end,
 };

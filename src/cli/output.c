@@ -47,6 +47,12 @@ void output_event(void *arg, const struct ptcp_event *ev)
 			failed_file(ev);
 		o->ops->file(o, ev);
 		break;
+	case PTCP_EVENT_DETACHED:
+		o->detached = true;
+		o->ops->detached(o, ev);
+		break;
+	case PTCP_EVENT_STATUS:
+		break; /* not of a transfer's own */
 	case PTCP_EVENT_WARNING:
 		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
 		break;

@@ -1,7 +1,7 @@
 /* What a transfer shows: a struct of functions with a text and a JSON implementation.
  *
  * Text: a status line while stderr is a terminal, a line at the end, both on stderr; of a dry run, what would
- * be transferred on stdout, a path a line.
+ * be transferred on stdout, a path a line; of a transfer that goes on without us, its name there.
  * JSON: one object a line on stdout. In both, warnings and failed files are lines on stderr,
  * and a status other than 0 goes with one line "ptcp: what: why (what to do)" there. */
 #ifndef CLI_OUTPUT_H
@@ -19,6 +19,7 @@ struct output_ops {
 	void (*progress)(struct output *o, const struct ptcp_event *ev);
 	void (*streams)(struct output *o, const struct ptcp_event *ev);
 	void (*file)(struct output *o, const struct ptcp_event *ev);
+	void (*detached)(struct output *o, const struct ptcp_event *ev);
 	/* Always last, once. `failure` is the sentence, NULL when all is well. */
 	void (*end)(struct output *o, const struct ptcp_result *r, int status, const char *failure);
 };
@@ -32,6 +33,7 @@ struct output {
 	bool quiet;
 	bool status;     /* draw the status line */
 	bool started;    /* START was seen */
+	bool detached;   /* it goes on without us */
 	bool dry_run;    /* what would be transferred is listed */
 	const char *cipher;
 };

@@ -142,12 +142,13 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "dry-run", 'n', NULL, "tell what would be transferred, change nothing", opt_true,
 	    offsetof(struct transfer_args, dry_run) },
+	{ "detach", 0, NULL, "between two other hosts: leave once it has begun; prints a name for ptcp status", opt_true,
+	    offsetof(struct transfer_args, detach) },
 	/* To make one of these real: give it a help text and a setter. */
 	{ "impact", 0, "PCT", NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
 	{ "paths", 0, "K", NULL, NULL, 0 },
-	{ "detach", 0, NULL, NULL, NULL, 0 },
 	{ .name = NULL },
 };
 
@@ -207,6 +208,7 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->no_resume = a->no_resume;
 	o->fsync = a->fsync;
 	o->dry_run = a->dry_run;
+	o->detach = a->detach;
 	o->file_events = a->connect.talk.json || a->dry_run;
 }
 

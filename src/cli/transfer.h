@@ -13,7 +13,7 @@ struct transfer_args {
 	bool times, mode, links, owner, xattr, setid; /* --preserve */
 	struct ptcp_rule *rules; /* --exclude, --include in their order; patterns borrowed from argv */
 	size_t n_rules;
-	bool no_resume, dry_run;
+	bool no_resume, dry_run, detach;
 	enum ptcp_fsync fsync;
 	const char *rate;        /* NULL: no limit */
 	const char *ssh, *remote_ptcp; /* NULL: the library's */

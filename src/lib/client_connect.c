@@ -11,25 +11,27 @@
 
 #define PATH_NS (5 * NS_PER_S)
 
-static int open_flags(const struct ptcp_transfer *t)
+uint32_t client_open_flags(const struct ptcp_transfer *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
-
-	return (o->no_verify ? 0 : WIRE_OPEN_VERIFY) | (o->preserve_times ? WIRE_OPEN_TIMES : 0) |
+	int flags =
+	    (o->no_verify ? 0 : WIRE_OPEN_VERIFY) | (o->preserve_times ? WIRE_OPEN_TIMES : 0) |
 	    (o->preserve_mode ? WIRE_OPEN_MODE : 0) | (o->preserve_links ? WIRE_OPEN_LINKS : 0) |
 	    (o->preserve_owner ? WIRE_OPEN_OWNER : 0) | (o->preserve_xattr ? WIRE_OPEN_XATTR : 0) |
 	    (o->preserve_setid ? WIRE_OPEN_SETID : 0) | (o->no_resume ? WIRE_OPEN_NO_RESUME : 0) |
 	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) |
 	    (t->sends && (t->n_local > 1 || place_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
 	    (t->sends && t->n_local == 1 && place_is_contents(t->local[0]) ? WIRE_OPEN_CONTENTS : 0);
+
+	return (uint32_t)flags;
 }
 
-static uint8_t sync_wanted(enum ptcp_fsync f)
+uint8_t client_fsync(const struct ptcp_transfer *t)
 {
 	static const uint8_t wire[] = { [PTCP_FSYNC_GROUP] = WIRE_FSYNC_GROUP,
 		[PTCP_FSYNC_NONE] = WIRE_FSYNC_NONE, [PTCP_FSYNC_FILE] = WIRE_FSYNC_FILE };
 
-	return wire[f];
+	return wire[t->o.fsync];
 }
 
 static unsigned streams_wanted(const struct ptcp_transfer *t)
@@ -55,8 +57,8 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	unsigned streams = streams_wanted(t);
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
-		.fsync = sync_wanted(t->o.fsync),
-		.flags = (uint32_t)open_flags(t), .n_paths = t->n_paths,
+		.fsync = client_fsync(t),
+		.flags = client_open_flags(t), .n_paths = t->n_paths,
 		.streams = (uint16_t)(streams < fds_connections() ? streams : fds_connections()),
 		.paths = { t->paths, t->paths_bytes }
 	};
@@ -130,6 +132,8 @@ static void on_opened(void *arg)
 	timer_set(t->timer, MONO_NEVER);
 	if (client_trust(t, t->target.host, t->target.port, false, t->fingerprint, &why) < 0)
 		path_failed(t, &why);
+	else if (t->third != NULL)
+		third_opened(t);
 	else if (start_party(t, FAR_DIRECT, &why) < 0)
 		client_finish(t, &why);
 }
@@ -154,7 +158,8 @@ static const struct chan_ops chan_ops = { on_opened, on_nothing, on_nothing, on_
 static void on_arrived(void *arg, int fd, const char *address, const struct ptcp_err *cause)
 {
 	struct ptcp_transfer *t = arg;
-	struct chan_opts o = { .fd = fd, .alpn = ALPN_CONTROL, .ops = &chan_ops, .arg = t };
+	struct chan_opts o = { .fd = fd, .alpn = t->third != NULL ? ALPN_ERRAND : ALPN_CONTROL,
+		.ops = &chan_ops, .arg = t };
 	struct ptcp_err why;
 
 	t->way = NULL;
@@ -177,6 +182,10 @@ static void on_timer(void *arg)
 		client_show_progress(t);
 		return;
 	}
+	if (t->third != NULL && third_waits(t->third)) {
+		third_silent(t);
+		return;
+	}
 	err_set(&why, PTCP_ECONNECT, "connecting to %s: no TLS handshake within %.3g s (is it a ptcp daemon?)",
 	    t->known_as, (double)patience_ns(t) / 1e9);
 	path_failed(t, &why);
@@ -190,6 +199,12 @@ static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
 		.check = client_trust_relay, .done = on_arrived, .arg = t };
 
 	return way_start(&t->way, &o, e);
+}
+
+int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	t->path = 0;
+	return try_path(t, e);
 }
 
 /* ---- Through ssh ---- */
@@ -249,8 +264,9 @@ int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (t->target.ssh)
 		return connect_through_ssh(t, &so, e);
-	t->path = 0;
-	return try_path(t, e);
+	if (t->third != NULL)
+		third_aim(t);
+	return client_dial(t, e);
 }
 
 void client_disconnect(struct ptcp_transfer *t)

@@ -1,12 +1,13 @@
 /* The inside of a transfer from the client's side, for client_new.c (what was asked for),
  * client_trust.c (who answers), client_connect.c (the way to the other side), client_work.c (what a party does for it),
- * client_probe.c (those that measure) and client.c (running it). */
+ * client_probe.c (those that measure), client_third.c (between two other hosts) and client.c (running it). */
 #ifndef LIB_CLIENT_IMPL_H
 #define LIB_CLIENT_IMPL_H
 
 #include <ptcp/ptcp.h>
 #include <stdatomic.h>
 
+#include "core/buf.h"
 #include "core/filter.h"
 #include "lib/far.h"
 #include "lib/paths.h"
@@ -43,6 +44,7 @@ struct ptcp_transfer {
 	uint16_t n_paths;
 	size_t n_remote;                /* of the paths; the others are rules */
 	struct prober *prober;          /* it measures, and has no paths; or NULL */
+	struct third *third;            /* it is between two other hosts: paths and target are the sender's; or NULL */
 	/* while it runs */
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
@@ -93,6 +95,9 @@ void client_fini(struct ptcp_transfer *t);
  * with t->unknown the user may be asked. */
 int client_trust(struct ptcp_transfer *t, const char *host, unsigned port, bool relay, const char *fingerprint,
     struct ptcp_err *e);
+/* The fingerprint that t->target must have, if the user has named just one for it, or known_hosts has; else it has to
+ * be asked for its own. */
+bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 /* As way_opts has it. */
 int client_trust_relay(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e);
 
@@ -100,12 +105,39 @@ int client_trust_relay(void *arg, const struct way_hop *relay, const char *finge
 
 /* Starts connecting; ends in a party, or in client_finish(). */
 int client_connect(struct ptcp_transfer *t, struct ptcp_err *e);
+/* Once more, to t->target. */
+int client_dial(struct ptcp_transfer *t, struct ptcp_err *e);
+/* What OPEN says of the options. */
+uint32_t client_open_flags(const struct ptcp_transfer *t);
+uint8_t client_fsync(const struct ptcp_transfer *t);
 /* Lets go of what connecting has left. */
 void client_disconnect(struct ptcp_transfer *t);
+
+/* ---- client_third.c ---- */
+
+/* t->target sends to the other. */
+int third_new(struct ptcp_transfer *t, const struct target *to, struct ptcp_err *e);
+void third_free(struct third *h); /* NULL is fine */
+/* Which host is next, into t->target. */
+void third_aim(struct ptcp_transfer *t);
+/* It has answered and is trusted. */
+void third_opened(struct ptcp_transfer *t);
+bool third_waits(const struct third *h);
+/* Nothing was heard of the sender for long. */
+void third_silent(struct ptcp_transfer *t);
+/* As it was last told. */
+struct party_progress third_last(const struct third *h);
 
 /* ---- client_work.c ---- */
 
 extern const struct party_ops client_party_ops;
+void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev);
+/* Agreed: the caller hears of it. */
+void client_started(struct ptcp_transfer *t);
+/* What a transfer that got so far has come to, if not all is well. */
+bool client_failed(struct ptcp_err *out, const struct party_progress *g, const struct ptcp_err *why);
+/* All is over, `why` NULL: in good order; files may have failed. */
+void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why);
 void client_warn(struct ptcp_transfer *t, const char *text);
 void client_show_progress(struct ptcp_transfer *t);
 

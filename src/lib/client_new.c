@@ -126,8 +126,8 @@ static int local(const char *text, struct ptcp_err *e)
 	int r = target_parse(&ignored, text, e);
 
 	if (r > 0)
-		return err_set(e, PTCP_ENOTYET, "%s: between two remote hosts: not available yet (one side "
-		    "must be local)", text_escape(shown, sizeof shown, text));
+		return err_set(e, PTCP_EUSAGE, "%s: one side must be local (between two daemons: ptcp send "
+		    "ptcp://A/PATH ptcp://B/PATH)", text_escape(shown, sizeof shown, text));
 	if (r == 0 && text[0] == '\0')
 		return err_set(e, PTCP_EUSAGE, "an empty path");
 	return r;
@@ -159,6 +159,7 @@ void client_fini(struct ptcp_transfer *t)
 {
 	if (t->prober != NULL)
 		t->prober->ops->free(t->prober);
+	third_free(t->third);
 	loop_free(t->loop);
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
@@ -209,6 +210,50 @@ static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, 
 	return add_path(t, 0, t->target.path, e);
 }
 
+/* From one daemon to another; paths as if we were to receive. */
+static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+    struct ptcp_err *e)
+{
+	struct target to;
+	int r;
+
+	if ((r = remote(&to, dest, e)) < 0 || (r = take_remote_sources(t, srcs, n, e)) < 0)
+		return r;
+	if (t->target.ssh || to.ssh)
+		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be daemons: "
+		    "ptcp://HOST/PATH)");
+	if (t->o.n_vias > 0)
+		return err_set(e, PTCP_EUSAGE, "--via: between two other hosts only directly (leave it out)");
+	return third_new(t, &to, e);
+}
+
+static bool is_remote(const char *text)
+{
+	struct target ignored;
+
+	return target_parse(&ignored, text, NULL) > 0;
+}
+
+static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+    struct ptcp_err *e)
+{
+	int r;
+
+	if (t->sends && is_remote(srcs[0]) && is_remote(dest)) {
+		t->sends = false;
+		t->n_local = 0;
+		t->n_remote = n;
+		return take_third(t, srcs, n, dest, e);
+	}
+	if (t->o.detach)
+		return err_set(e, PTCP_EUSAGE, "--detach: only a transfer between two other hosts goes on without this one");
+	t->n_local = t->sends ? n : 1;
+	t->n_remote = t->sends ? 1 : n;
+	if (t->sends)
+		return take_local_sources(t, srcs, n, dest, e);
+	return (r = local(dest, e)) < 0 ? r : take_remote_sources(t, srcs, n, e);
+}
+
 static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
@@ -223,12 +268,7 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 	if ((r = client_new(&t, o, e)) < 0)
 		return r;
 	t->sends = sends;
-	t->n_local = sends ? n_srcs : 1;
-	t->n_remote = sends ? 1 : n_srcs;
-	if (sends)
-		r = take_local_sources(t, srcs, n_srcs, dest, e);
-	else if ((r = local(dest, e)) == 0)
-		r = take_remote_sources(t, srcs, n_srcs, e);
+	r = take_paths(t, srcs, n_srcs, dest, e);
 	if (r == 0)
 		r = take_rules(t, e);
 	if (r == 0 && (t->local = copy_list(sends ? srcs : &dest, t->n_local)) == NULL)

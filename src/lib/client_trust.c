@@ -120,3 +120,21 @@ int client_trust_relay(void *arg, const struct way_hop *relay, const char *finge
 {
 	return client_trust(arg, relay->host, relay->port, true, fingerprint, e);
 }
+
+bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
+{
+	const char *pin, *found = NULL;
+	size_t i;
+
+	for (i = 0; i < t->n_pins; i++) {
+		if (!pin_is_for(t->pins[i], t->target.host, t->target.port, &pin))
+			continue;
+		if (pin == t->pins[i] || (found != NULL && strcmp(found, pin) != 0))
+			return false;
+		found = pin;
+	}
+	if (found == NULL)
+		return known_hosts_only(t->host.config_dir, t->known_as, fingerprint);
+	strcpy(fingerprint, found);
+	return true;
+}

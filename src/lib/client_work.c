@@ -12,7 +12,7 @@
 
 /* ---- Telling ---- */
 
-static void emit(struct ptcp_transfer *t, struct ptcp_event *ev)
+void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev)
 {
 	if (t->o.event != NULL)
 		t->o.event(t->o.arg, ev);
@@ -42,7 +42,7 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 
 static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
-	t->last = party_progress(t->party);
+	t->last = t->third != NULL ? third_last(t->third) : party_progress(t->party);
 	ev->bytes = t->last.bytes;
 	ev->total_bytes = t->last.total_bytes;
 	ev->total_known = t->last.total_known;
@@ -59,7 +59,7 @@ void client_show_progress(struct ptcp_transfer *t)
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
 
 	measure(t, &ev);
-	emit(t, &ev);
+	client_emit(t, &ev);
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
@@ -75,7 +75,7 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 		ev.text = why->msg;
 		ev.code = why->code;
 	}
-	emit(t, &ev);
+	client_emit(t, &ev);
 }
 
 static void on_warning(void *arg, const char *path, const char *text)
@@ -89,7 +89,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 		ev.text = line;
 	}
 	t->warnings++;
-	emit(t, &ev);
+	client_emit(t, &ev);
 }
 
 void client_warn(struct ptcp_transfer *t, const char *text)
@@ -102,7 +102,7 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	struct ptcp_transfer *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_STREAMS, .from = from, .to = to, .text = why };
 
-	emit(t, &ev);
+	client_emit(t, &ev);
 }
 
 /* ---- Where from, where to ---- */
@@ -185,17 +185,23 @@ static bool on_wanted(void *arg, const char *name)
 	return false;
 }
 
-static void on_running(void *arg, struct party *p)
+void client_started(struct ptcp_transfer *t)
 {
-	struct ptcp_transfer *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
 		.peer_fingerprint = t->fingerprint, .eta_s = -1 };
-	struct ptcp_err why;
 
 	t->announced = true;
 	t->sample[0].at = mono_now();
 	t->n_samples = 1;
-	emit(t, &ev);
+	client_emit(t, &ev);
+}
+
+static void on_running(void *arg, struct party *p)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_err why;
+
+	client_started(t);
 	if (t->prober != NULL) {
 		t->prober->ops->running(t->prober, p);
 		return;
@@ -207,30 +213,43 @@ static void on_running(void *arg, struct party *p)
 
 /* ---- The end ---- */
 
+bool client_failed(struct ptcp_err *out, const struct party_progress *g, const struct ptcp_err *why)
+{
+	if (why != NULL) {
+		*out = *why;
+		return true;
+	}
+	if (g->failed == 0)
+		return false;
+	/* In doubt: nothing done at all is a failure, not a partial success. */
+	err_set(out, g->files > 0 || g->file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
+	    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
+	    (unsigned long long)g->failed, g->failed == 1 ? "file" : "files");
+	if (out->code == PTCP_EIO)
+		err_set(out, PTCP_EIO, "transfer: all that was named failed (see above)");
+	return true;
+}
+
+void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
+	struct ptcp_err outcome;
+	bool failed;
+
+	measure(t, &ev);
+	if (t->announced)
+		client_emit(t, &ev);
+	failed = client_failed(&outcome, &t->last, why);
+	client_finish(t, failed ? &outcome : NULL);
+}
+
 static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
-	struct ptcp_err outcome;
-	bool failed = why != NULL;
 
-	if (failed)
-		outcome = *why; /* it goes with the party */
-	measure(t, &ev);
-	if (t->announced)
-		emit(t, &ev);
-	if (!failed && t->last.failed > 0) {
-		failed = true;
-		/* In doubt: nothing done at all is a failure, not a partial success. */
-		err_set(&outcome, t->last.files > 0 || t->last.file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
-		    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
-		    (unsigned long long)t->last.failed, t->last.failed == 1 ? "file" : "files");
-		if (outcome.code == PTCP_EIO)
-			err_set(&outcome, PTCP_EIO, "transfer: all that was named failed (see above)");
-	}
-	party_free(p);
+	client_outcome(t, why);
+	party_free(p); /* and `why` with it */
 	t->party = NULL;
-	client_finish(t, failed ? &outcome : NULL);
 }
 
 const struct party_ops client_party_ops = {

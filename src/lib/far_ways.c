@@ -154,7 +154,9 @@ static void on_guest_gone(void *arg)
 	(void)arg;
 }
 
-static const struct guest_ops guest_ops = { on_control, on_join, on_stream, NULL, on_guest_gone };
+static const struct guest_ops guest_ops = {
+	.control = on_control, .join = on_join, .stream = on_stream, .gone = on_guest_gone
+};
 
 static void on_accepted(void *arg, int fd, const char *address)
 {

@@ -79,8 +79,11 @@ static void on_opened(void *arg)
 		g->o.ops->stream(g->o.arg, g, &g->join);
 	} else if (chan_is_alpn(g->chan, ALPN_CONTROL)) {
 		g->o.ops->control(g->o.arg, g);
-	} else if (chan_is_alpn(g->chan, ALPN_DATA) || g->o.ops->route != NULL) {
+	} else if (chan_is_alpn(g->chan, ALPN_DATA) || (chan_is_alpn(g->chan, ALPN_ROUTE) && g->o.ops->route != NULL) ||
+	    (chan_is_alpn(g->chan, ALPN_GRANT) && g->o.ops->granted != NULL)) {
 		g->state = GUEST_ASKING;
+	} else if (chan_is_alpn(g->chan, ALPN_ERRAND) && g->o.ops->errand != NULL) {
+		g->o.ops->errand(g->o.arg, g);
 	} else {
 		guest_free(g);
 	}
@@ -91,9 +94,14 @@ static bool take_frame(struct guest *g, const struct wire_header *h)
 {
 	struct span in = { g->frame + WIRE_HEADER_BYTES, h->length };
 	struct wire_route route;
+	struct wire_grant grant;
 	struct ptcp_err why;
 
-	if (chan_is_alpn(g->chan, ALPN_DATA)) {
+	if (chan_is_alpn(g->chan, ALPN_GRANT)) {
+		if (h->type != WIRE_GRANT || wire_grant_decode(&grant, in, &why) < 0)
+			return false;
+		g->o.ops->granted(g->o.arg, g, &grant);
+	} else if (chan_is_alpn(g->chan, ALPN_DATA)) {
 		if (h->type != WIRE_JOIN || wire_join_decode(&g->join, in, &why) < 0)
 			return false;
 		g->o.ops->join(g->o.arg, g, &g->join);

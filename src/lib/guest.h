@@ -1,5 +1,6 @@
 /* A connection to a daemon that has yet to say what it is: TLS handshake, then by its ALPN a control
- * connection, a JOIN, or a ROUTE. Costs a bounded time. Control thread. */
+ * connection, one by virtue of a GRANT, one about errands, a JOIN, or a ROUTE. Costs a bounded time. Control
+ * thread. */
 #ifndef LIB_GUEST_H
 #define LIB_GUEST_H
 
@@ -7,7 +8,7 @@
 #include "lib/host.h"
 #include "lib/lobby.h"
 #include "net/sock.h"
-#include "wire/frame.h"
+#include "wire/grant.h"
 
 struct guest;
 struct relayed;
@@ -15,6 +16,9 @@ struct relayed;
 /* Each may end the guest or take its channel. */
 struct guest_ops {
 	void (*control)(void *arg, struct guest *g);                            /* it wants a session */
+	/* Likewise, as this allows; it wants us to do an errand. NULL: not here. */
+	void (*granted)(void *arg, struct guest *g, const struct wire_grant *f);
+	void (*errand)(void *arg, struct guest *g);
 	void (*join)(void *arg, struct guest *g, const struct wire_join *j);    /* it wants to be a stream */
 	void (*stream)(void *arg, struct guest *g, const struct wire_join *j);  /* welcomed, and ready */
 	void (*route)(void *arg, struct guest *g, const struct wire_route *f);  /* to be relayed; NULL: to nobody */
@@ -41,7 +45,7 @@ struct guest {
 	char address[SOCK_TEXT_BYTES];
 	enum door_end end;     /* what it was, should it be freed now */
 	enum { GUEST_HANDSHAKE, GUEST_ASKING, GUEST_ASKED, GUEST_LEAVING_TLS, GUEST_REFUSED } state;
-	uint8_t frame[WIRE_ROUTE_MAX_BYTES]; /* the only one it sends: JOIN or ROUTE */
+	uint8_t frame[WIRE_GRANT_MAX_BYTES]; /* the first it sends: JOIN, ROUTE or GRANT */
 	size_t got;
 	struct wire_join join;
 	struct relayed *relayed; /* it is being connected to a next hop; or NULL */

@@ -34,6 +34,14 @@ int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
 	return -1;
 }
 
+static const char *const state_names[] = { [PTCP_STATE_RUNNING] = "running", [PTCP_STATE_DONE] = "done",
+	[PTCP_STATE_FAILED] = "failed" };
+
+const char *ptcp_state_name(enum ptcp_state s)
+{
+	return state_names[s];
+}
+
 void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 {
 	*o = (struct ptcp_transfer_opts){

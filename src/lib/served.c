@@ -4,51 +4,27 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/filter.h"
 #include "core/text.h"
-#include "core/units.h"
-#include "lib/home.h"
-#include "lib/probing.h"
+#include "lib/asked.h"
 #include "lib/why.h"
-#include "store/fds.h"
-#include "store/place.h"
 
 /* Failed files that are logged one by one: a client must not fill the log. */
 #define LOGGED_FAILURES 1000u
-
-/* A path of the client's. */
-struct asked {
-	struct dir *dir;               /* of a source; NULL: `why` */
-	char name[PLACE_NAME_BYTES];
-	char *path;                    /* as the client wrote it */
-	bool contents;
-	struct ptcp_err why;
-};
 
 struct served {
 	struct list in_list;
 	struct served_set *set;
 	struct party *party;
-	struct authorization auth;
 	char address[SOCK_TEXT_BYTES];
 	struct source *from;
 	struct mono since;
-	/* what it asked for; looked up on an I/O thread */
-	bool judging, gone;
-	bool sends;                    /* we do */
-	bool drops;                    /* it only measures */
+	bool gone;
 	unsigned failures;             /* that its files met, as far as they are logged */
-	int flags;
-	unsigned streams;
-	enum ptcp_cipher cipher;
-	struct asked *asked;
-	unsigned n_asked;
-	struct filter *filter;         /* of what we send; NULL: no rules */
-	struct place place;            /* where we receive */
-	struct ptcp_err why;
-	int result;
-	struct io_job io;
-	struct msg msg;
+	struct asked asked;
+	char client[PTCP_FINGERPRINT_BYTES]; /* whose session it is */
+	bool granted;                  /* by it, to the peer: */
+	struct wire_grant grant;
+	char *path;                    /* of the grant */
 };
 
 void served_set_init(struct served_set *t, struct host *host, const char *root,
@@ -62,17 +38,11 @@ static void served_free(struct served *s)
 {
 	struct served_set *set = s->set;
 	struct source *from = s->from;
-	unsigned i;
 
-	if (s->judging)
+	if (s->asked.finding)
 		return; /* when the I/O thread is done */
-	for (i = 0; i < s->n_asked; i++) {
-		dir_unref(s->asked[i].dir);
-		free(s->asked[i].path);
-	}
-	free(s->asked);
-	filter_free(s->filter);
-	place_fini(&s->place);
+	asked_fini(&s->asked);
+	free(s->path);
 	party_free(s->party);
 	list_remove(&s->in_list);
 	set->n--;
@@ -84,149 +54,45 @@ static struct log *log_of(struct served *s) { return &s->set->host->log; }
 
 /* ---- Judging what is asked for ---- */
 
-static int find_places(struct served *s, struct tree *tree, struct ptcp_err *e)
+static void on_found(struct asked *a, const struct ptcp_err *why)
 {
-	char own[HOME_PATH_BYTES];
-	const char *path;
-	unsigned i;
-	int r = 0;
+	struct served *s = CONTAINER_OF(a, struct served, asked);
 
-	for (i = 0; i < s->n_asked; i++) {
-		struct asked *a = &s->asked[i];
-
-		path = tree == NULL ? own : a->path;
-		if (tree == NULL && (r = home_path(own, a->path, e)) < 0)
-			return r;
-		if (!s->sends)
-			return place_target(&s->place, tree, path, s->flags, e);
-		if (place_source(tree, path, a->contents, &a->dir, a->name, &a->why) < 0)
-			a->dir = NULL; /* that one is a failed file */
-	}
-	return 0;
-}
-
-/* A server that has confined itself cannot reach a root that came later, and should not look as if that were
- * for want of permission. */
-static int open_root(const struct served *s, const char *root, struct tree **out, struct ptcp_err *e)
-{
-	const char *const *at = s->set->roots;
-
-	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
-		at++;
-	if (at != NULL && *at == NULL)
-		return err_set(e, PTCP_ECONFIG, "it was given to the client after the server had started (restart it)");
-	return tree_open(out, root, &sys_real, e);
-}
-
-/* On an I/O thread: find the places beneath the client's root. */
-static int look_up(struct served *s, struct ptcp_err *e)
-{
-	const char *root = s->auth.root[0] != '\0' ? s->auth.root : s->set->root;
-	char shown[TEXT_NAME_BYTES];
-	struct tree *tree;
-	int r;
-
-	if (s->set->one_time)
-		return find_places(s, NULL, e);
-	if ((r = open_root(s, root, &tree, e)) < 0) {
-		/* Where it is, is not for the client to know. */
-		log_at(&s->set->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
-		    text_escape_quoted(shown, sizeof shown, root), e->msg);
-		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
-		    "administrator)");
-	}
-	r = find_places(s, tree, e);
-	tree_unref(tree);
-	return r;
-}
-
-static void on_judged(struct msg *m)
-{
-	struct served *s = CONTAINER_OF(m, struct served, msg);
-	char shown[TEXT_NAME_BYTES];
-
-	s->judging = false;
-	if (s->gone) {
+	if (s->gone)
 		served_free(s);
-	} else if (s->result < 0) {
-		err_while(&s->why, s->result, "destination %s",
-		    text_escape(shown, sizeof shown, s->asked[0].path));
-		party_cancel(s->party, &s->why);
-	} else {
-		party_accept(s->party, s->streams, s->cipher);
-	}
+	else if (why != NULL)
+		party_cancel(s->party, why);
+	else
+		party_accept(s->party, a->streams, a->cipher);
 }
 
-static void judge(struct io_job *io)
+/* Just what the grant says. */
+static int check_grant(const struct served *s, const struct wire_open *o, struct ptcp_err *e)
 {
-	struct served *s = CONTAINER_OF(io, struct served, io);
-
-	s->result = look_up(s, &s->why);
-	s->msg.run = on_judged;
-	loop_post(s->set->host->control, &s->msg);
-}
-
-static int check_cipher(struct served *s, const struct wire_open *o, struct ptcp_err *e)
-{
-	unsigned allowed = s->set->one_time ? ~0u : s->set->o->ciphers; /* what a user asks of itself */
-
-	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
-		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
-		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
-	return 0;
-}
-
-static int check_rights(struct served *s, const struct wire_open *o, struct ptcp_err *e)
-{
-	if (s->set->one_time && s->set->n_run > 0)
-		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
-	if (s->drops)
-		return check_cipher(s, o, e);
-	if (!s->set->one_time && s->auth.root[0] == '\0' && s->set->root == NULL)
-		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
-	if (o->role == WIRE_YOU_RECEIVE && s->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "sending there: this client may only read (have its administrator "
-		    "authorize it without --read-only)");
-	if (o->role == WIRE_YOU_RECEIVE && o->n_paths != 1)
-		return err_set(e, PTCP_EPROTO, "one destination is needed");
-	return check_cipher(s, o, e);
-}
-
-static int take_rule(struct served *s, bool include, const char *pattern, struct ptcp_err *e)
-{
-	int r;
-
-	if (s->filter == NULL && (r = filter_new(&s->filter, e)) < 0)
-		return r;
-	return filter_add(s->filter, include, pattern, e);
-}
-
-static int take_places(struct served *s, const struct wire_open *o, struct ptcp_err *e)
-{
+	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_YOU_SEND, [WIRE_GRANT_WRITE] = WIRE_YOU_RECEIVE,
+		[WIRE_GRANT_PROBE] = WIRE_YOU_DROP };
 	struct span rest = o->paths, path;
 	uint8_t flags;
 
-	if ((s->asked = calloc(o->n_paths, sizeof *s->asked)) == NULL)
-		return err_nomem(e);
-	while (s->n_asked < o->n_paths && wire_path_next(&rest, &flags, &path)) {
-		char *text = malloc(path.n + 1);
-		int r;
-
-		if (text == NULL)
-			return err_nomem(e);
-		memcpy(text, path.n > 0 ? (const char *)path.p : "", path.n);
-		text[path.n] = '\0';
-		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0) {
-			s->asked[s->n_asked].path = text;
-			s->asked[s->n_asked++].contents = (flags & WIRE_PATH_CONTENTS) != 0;
-			continue;
-		}
-		r = take_rule(s, (flags & WIRE_PATH_INCLUDE) != 0, text, e);
-		free(text);
-		if (r < 0)
-			return r;
-	}
+	if (o->role != role[s->grant.mode])
+		return err_set(e, PTCP_EREFUSED, "the grant: it is not for that (it lets a host %s)",
+		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
+	while (wire_path_next(&rest, &flags, &path))
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||
+		    (path.n > 0 && memcmp(path.p, s->path, path.n) != 0)))
+			return err_set(e, PTCP_EREFUSED, "the grant: it is for another path");
 	return 0;
+}
+
+static int take(struct served *s, const struct wire_open *o, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->granted && (r = check_grant(s, o, e)) < 0)
+		return r;
+	if (s->set->one_time && s->set->n_run > 0)
+		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
+	return asked_take(&s->asked, o, e);
 }
 
 static void on_open(void *arg, struct party *p, const struct wire_open *o)
@@ -236,55 +102,24 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	struct ptcp_err why;
 
 	s->party = p;
-	s->sends = o->role == WIRE_YOU_SEND;
-	s->drops = o->role == WIRE_YOU_DROP;
-	s->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
-	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
-	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
-	s->streams = o->streams < s->set->o->max_streams ? o->streams : s->set->o->max_streams;
-	s->streams = s->streams < fds_connections() ? s->streams : fds_connections();
-	s->cipher = o->cipher;
-	if (check_rights(s, o, &why) < 0 || (!s->drops && take_places(s, o, &why) < 0)) {
+	if (take(s, o, &why) < 0) {
 		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
-		    party_fingerprint(p), why.msg);
+		    s->client, why.msg);
 		session_fail(party_session(p), &why);
 		return;
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
-	    "streams=%u cipher=%s", s->address, party_fingerprint(p), s->auth.name,
-	    s->drops ? "drop" : s->sends ? "send" : "receive",
-	    text_escape_quoted(shown, sizeof shown, s->drops ? "" : s->asked[0].path), s->streams,
-	    ptcp_cipher_name(s->cipher));
-	if (s->drops) {
-		party_accept(p, s->streams, s->cipher);
-		return;
-	}
-	s->judging = true;
-	s->io.run = judge;
-	io_submit(s->set->host->io, &s->io);
+	    "streams=%u cipher=%s", s->address, s->client, s->asked.auth.name,
+	    s->asked.drops ? "drop" : s->asked.sends ? "send" : "receive",
+	    text_escape_quoted(shown, sizeof shown, asked_first(&s->asked)), s->asked.streams,
+	    ptcp_cipher_name(s->asked.cipher));
+	if (s->asked.drops)
+		party_accept(p, s->asked.streams, s->asked.cipher);
+	else
+		asked_find(&s->asked, on_found);
 }
 
 /* ---- At work ---- */
-
-static int start_work(struct served *s, struct party *p, struct ptcp_err *e)
-{
-	unsigned i;
-	int r = 0;
-
-	if (s->drops)
-		return party_drop(p, e);
-	if (!s->sends)
-		return party_receive_into(p, &s->place, e);
-	if (s->filter != NULL)
-		r = party_send_filtered(p, s->filter, e);
-	for (i = 0; i < s->n_asked && r == 0; i++) {
-		struct asked *a = &s->asked[i];
-
-		r = a->dir == NULL ? party_send_missing(p, a->path, &a->why) :
-		    party_send_from(p, a->dir, a->name[0] != '\0' ? a->name : NULL, e);
-	}
-	return r;
-}
 
 static void on_running(void *arg, struct party *p)
 {
@@ -292,7 +127,7 @@ static void on_running(void *arg, struct party *p)
 	struct ptcp_err why;
 
 	s->set->n_run++;
-	if (start_work(s, p, &why) < 0)
+	if (asked_begin(&s->asked, p, &why) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -306,10 +141,10 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 		return;
 	if (s->failures++ == LOGGED_FAILURES)
 		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed: the "
-		    "end of the session counts them\"", party_fingerprint(s->party), LOGGED_FAILURES);
+		    "end of the session counts them\"", s->client, LOGGED_FAILURES);
 	else
 		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
-		    party_fingerprint(s->party), text_escape_quoted(shown, sizeof shown, path), why->msg);
+		    s->client, text_escape_quoted(shown, sizeof shown, path), why->msg);
 }
 
 static void on_warning(void *arg, const char *path, const char *text)
@@ -318,7 +153,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 	char shown[TEXT_NAME_BYTES];
 
 	log_at(log_of(s), LOG_INFO, "server", "event=warning client=%s path=\"%s\" text=\"%s\"",
-	    party_fingerprint(s->party), text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""), text);
+	    s->client, text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""), text);
 }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
@@ -326,7 +161,7 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	struct served *s = arg;
 
 	log_at(log_of(s), LOG_DEBUG, "server", "event=streams client=%s from=%u to=%u why=\"%s\"",
-	    party_fingerprint(s->party), from, to, why);
+	    s->client, from, to, why);
 }
 
 static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
@@ -337,10 +172,12 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	s->party = p;
 	log_at(log_of(s), why != NULL ? LOG_WARN : LOG_INFO, "server",
 	    "event=end client=%s from=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"",
-	    party_fingerprint(p), s->address, (unsigned long long)g.files, (unsigned long long)g.file_bytes,
+	    s->client, s->address, (unsigned long long)g.files, (unsigned long long)g.file_bytes,
 	    (unsigned long long)g.failed, (double)mono_diff_ns(mono_now(), s->since) / 1e9,
 	    why != NULL ? why->msg : "done");
 	s->gone = true;
+	if (s->granted && why == NULL)
+		grants_spend(&s->set->grants, &s->grant);
 	served_free(s);
 }
 
@@ -351,16 +188,17 @@ static bool on_contended(void *arg, struct party *p, uint64_t dev, uint64_t ino)
 	bool ending = false;
 	struct list *l;
 
+	(void)p;
 	for (l = s->set->list.next; l != &s->set->list; l = l->next) {
 		other = CONTAINER_OF(l, struct served, in_list);
 		if (other == s || other->gone || other->party == NULL ||
-		    strcmp(party_fingerprint(other->party), party_fingerprint(p)) != 0)
+		    strcmp(other->client, s->client) != 0)
 			continue;
 		ending |= party_over(other->party);
 		if (party_over(other->party) || !party_holds(other->party, dev, ino))
 			continue;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
-		    party_fingerprint(p), other->address, s->address);
+		    s->client, other->address, s->address);
 		party_yield(other->party);
 		return true;
 	}
@@ -371,6 +209,37 @@ static const struct party_ops party_ops = {
 	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning,
 	.streams = on_streams, .contended = on_contended, .gone = on_gone
 };
+
+/* One session at a time is what a grant is good for: the older one has lost its connection. */
+static void end_granted(struct served_set *t, const struct wire_grant *g)
+{
+	struct list *l, *next;
+	struct served *s;
+
+	for (l = t->list.next; l != &t->list; l = next) {
+		next = l->next;
+		s = CONTAINER_OF(l, struct served, in_list);
+		if (s->granted && !s->gone && memcmp(s->grant.nonce, g->nonce, sizeof g->nonce) == 0 &&
+		    memcmp(s->grant.issuer, g->issuer, sizeof g->issuer) == 0)
+			party_yield(s->party);
+	}
+}
+
+static int take_grant(struct served *s, const struct served_link *l, struct ptcp_err *e)
+{
+	const struct wire_grant *g = l->grant;
+
+	s->granted = true;
+	s->grant = *g;
+	if ((s->path = malloc(g->path.n + 1)) == NULL)
+		return err_nomem(e);
+	memcpy(s->path, g->path.n > 0 ? (const char *)g->path.p : "", g->path.n);
+	s->path[g->path.n] = '\0';
+	s->grant.path.p = (const uint8_t *)s->path;
+	strcpy(s->client, l->issuer);
+	end_granted(s->set, g);
+	return 0;
+}
 
 int served_new(struct served_set *t, const struct served_link *l, const struct authorization *a,
     struct ptcp_err *e)
@@ -390,12 +259,20 @@ int served_new(struct served_set *t, const struct served_link *l, const struct a
 	}
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
-	s->auth = *a;
+	s->asked = (struct asked){ .host = t->host, .root = t->root, .roots = t->roots,
+		.o = t->o, .own = t->one_time, .auth = *a };
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);
+	strcpy(s->client, chan_fingerprint(l->control));
 	o.arg = s;
+	if (l->grant != NULL && (r = take_grant(s, l, e)) < 0) {
+		chan_free(l->control);
+		free(s);
+		return r;
+	}
 	if ((r = party_new(&s->party, &o, e)) < 0) {
+		free(s->path);
 		free(s);
 		return r;
 	}
@@ -426,7 +303,7 @@ struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BY
 
 enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES])
 {
-	return find(t, id)->cipher;
+	return find(t, id)->asked.cipher;
 }
 
 unsigned served_count(const struct served_set *t, const char *fingerprint)
@@ -437,7 +314,7 @@ unsigned served_count(const struct served_set *t, const char *fingerprint)
 	for (l = t->list.next; l != &t->list; l = l->next) {
 		const struct served *s = CONTAINER_OF(l, struct served, in_list);
 
-		n += s->party != NULL && strcmp(party_fingerprint(s->party), fingerprint) == 0;
+		n += s->party != NULL && strcmp(s->client, fingerprint) == 0;
 	}
 	return n;
 }
@@ -445,8 +322,8 @@ unsigned served_count(const struct served_set *t, const char *fingerprint)
 /* Whether what it does is still its client's to do. */
 static bool may_go_on(const struct served *s, const struct authorization *now)
 {
-	return strcmp(now->root, s->auth.root) == 0 &&
-	    (s->sends || s->drops || !now->read_only || s->auth.read_only);
+	return strcmp(now->root, s->asked.auth.root) == 0 &&
+	    (s->asked.sends || s->asked.drops || !now->read_only || s->asked.auth.read_only);
 }
 
 void served_judge_again(struct served_set *t,
@@ -462,10 +339,9 @@ void served_judge_again(struct served_set *t,
 
 		next = l->next;
 		if (s->party == NULL || party_over(s->party) ||
-		    (admits(arg, party_fingerprint(s->party), &now) && may_go_on(s, &now)))
+		    (admits(arg, s->client, &now) && may_go_on(s, &now)))
 			continue;
-		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address,
-		    party_fingerprint(s->party));
+		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address, s->client);
 		party_cancel(s->party, &why);
 	}
 }

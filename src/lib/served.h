@@ -4,6 +4,7 @@
 #define LIB_SERVED_H
 
 #include "core/list.h"
+#include "lib/grants.h"
 #include "lib/party.h"
 #include "net/door.h"
 #include "net/trust.h"
@@ -15,6 +16,7 @@ struct served_set {
 	struct host *host;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
+	struct grants grants;
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct source *from); /* one has ended */
 	void *arg;
@@ -30,8 +32,12 @@ struct served_link {
 	bool connects, one_channel;       /* as party_opts has them */
 	const char *host;                 /* where data connections go if we make them; copied */
 	unsigned port;
+	/* of who comes by virtue of a grant; copied */
+	const struct wire_grant *grant;
+	const char *issuer;
 };
-/* A session of the authorised client on this channel, which is taken, also on failure. */
+/* A session of the authorised client on this channel, which is taken, also on failure. With a grant the client is
+ * its issuer, and it is for nothing else; another one by virtue of the same is ended. */
 int served_new(struct served_set *t, const struct served_link *l, const struct authorization *a,
     struct ptcp_err *e);
 /* The running session of that name, or NULL. */

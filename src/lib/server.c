@@ -2,17 +2,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "lib/caller.h"
 #include "lib/server_impl.h"
 
 #define WATCH_NS (500 * NS_PER_MS)   /* authorized_clients is looked at */
+#define CALLERS_MAX 256
 
 static void try_end(struct ptcp_server *s)
 {
-	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0 && s->relay.n == 0)
+	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0 && s->relay.n == 0 &&
+	    errand_set_idle(&s->errands))
 		loop_stop(s->loop);
 }
 
@@ -58,14 +62,14 @@ static void on_watch(void *arg)
 	if (authorized_changed(s->host.config_dir, &s->trusted)) {
 		served_judge_again(&s->sessions, admits, s);
 		relay_judge_again(&s->relay, admits, s);
+		errand_judge_again(&s->errands, admits, s);
 	}
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
 
 /* Else the guest has been refused. */
-static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authorization *a)
+static bool admit_client(struct ptcp_server *s, struct guest *g, const char *fingerprint, struct authorization *a)
 {
-	const char *fingerprint = chan_fingerprint(g->chan);
 	struct ptcp_err why;
 
 	if (admits(s, fingerprint, a))
@@ -79,21 +83,79 @@ static bool admit_guest(struct ptcp_server *s, struct guest *g, struct authoriza
 	return false;
 }
 
-static void on_control(void *arg, struct guest *g)
+/* It becomes a session of who is authorised so; by virtue of a grant, with one. */
+static void begin(struct ptcp_server *s, struct guest *g, const struct authorization *a,
+    const struct wire_grant *grant, const char *issuer)
 {
-	struct ptcp_server *s = arg;
-	struct authorization a;
+	struct served_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel,
+		.grant = grant, .issuer = issuer };
 	struct ptcp_err why;
-	struct served_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel };
 
-	if (!admit_guest(s, g, &a))
-		return;
-	if (!has_room(s, chan_fingerprint(g->chan), &why)) {
+	if (!has_room(s, grant != NULL ? issuer : chan_fingerprint(g->chan), &why)) {
 		guest_refuse(g, &why);
 		return;
 	}
 	l.control = guest_take_chan(g);
-	if (served_new(&s->sessions, &l, &a, &why) < 0)
+	if (served_new(&s->sessions, &l, a, &why) < 0)
+		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
+	else
+		door_session(s->lobby.door, g->o.from, true);
+	guest_free(g);
+}
+
+static void on_control(void *arg, struct guest *g)
+{
+	struct authorization a;
+
+	if (admit_client(arg, g, chan_fingerprint(g->chan), &a))
+		begin(arg, g, &a, NULL, NULL);
+}
+
+static int check_grant(struct ptcp_server *s, struct guest *g, const struct wire_grant *grant, struct ptcp_err *e)
+{
+	if (s->once != NULL)
+		return err_set(e, PTCP_EREFUSED, "no grant is taken here (this server was started for one client, through ssh)");
+	return grants_take(&s->sessions.grants, grant, s->host.identity.fingerprint, chan_fingerprint(g->chan),
+	    (uint64_t)time(NULL), e);
+}
+
+static void on_granted(void *arg, struct guest *g, const struct wire_grant *grant)
+{
+	struct ptcp_server *s = arg;
+	char issuer[PTCP_FINGERPRINT_BYTES] = "";
+	struct authorization a;
+	struct ptcp_err why;
+	int r = grant_issuer(issuer, grant, &why);
+
+	if (r == 0 && !admit_client(s, g, issuer, &a))
+		return;
+	if (r < 0 || check_grant(s, g, grant, &why) < 0) {
+		log_at(&s->host.log, LOG_WARN, "server", "event=grant-refused from=%s client=%s by=%s why=\"%s\"", g->address,
+		    issuer, chan_fingerprint(g->chan), why.msg);
+		g->end = r < 0 ? DOOR_BAD : DOOR_LOST;
+		guest_refuse(g, &why);
+		return;
+	}
+	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
+	    chan_fingerprint(g->chan));
+	begin(s, g, &a, grant, issuer);
+}
+
+static void on_errand(void *arg, struct guest *g)
+{
+	struct ptcp_server *s = arg;
+	struct authorization a;
+	struct ptcp_err why;
+
+	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
+		return;
+	if (s->once != NULL || s->errands.n_callers >= CALLERS_MAX) {
+		err_set(&why, PTCP_EREFUSED, s->once != NULL ? "no errands are done here (this server was started for one "
+		    "session, through ssh)" : "too busy: too many clients with errands (try again later)");
+		guest_refuse(g, &why);
+		return;
+	}
+	if (caller_new(&s->errands, guest_take_chan(g), g->address, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	else
 		door_session(s->lobby.door, g->o.from, true);
@@ -137,7 +199,7 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 	struct authorization a;
 	struct ptcp_err why;
 
-	if (!admit_guest(s, g, &a))
+	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
 		return;
 	if (!a.no_relay) {
 		relay_ask(&s->relay, g, f);
@@ -148,7 +210,9 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 	guest_refuse(g, &why);
 }
 
-static const struct guest_ops guest_ops = { on_control, on_join, on_stream, on_route, on_guest_gone };
+static const struct guest_ops guest_ops = {
+	on_control, on_granted, on_errand, on_join, on_stream, on_route, on_guest_gone
+};
 
 static void on_accepted(void *arg, int fd, const char *address)
 {
@@ -167,6 +231,11 @@ static void on_session_gone(void *arg, struct source *from)
 	try_end(s);
 }
 
+static void on_errand_gone(void *arg)
+{
+	try_end(arg);
+}
+
 /* ---- Start and stop ---- */
 
 static void on_wake(void *arg)
@@ -183,6 +252,7 @@ static void on_wake(void *arg)
 	lobby_empty(&s->lobby);
 	served_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
+	errand_set_cancel(&s->errands, &why);
 	try_end(s);
 }
 
@@ -251,9 +321,9 @@ int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
 	return 0;
 }
 
-/* One for a single session makes an identity for it, and may have to connect to its client. What can be
- * done only once comes before the host's threads: what `confine` takes from one thread, it takes from those
- * that are started later. */
+/* One for a single session makes an identity for it. Either may have to connect elsewhere. What can be done only
+ * once comes before the host's threads: what `confine` takes from one thread, it takes from those that are started
+ * later. */
 static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct identity *id = &s->host.identity;
@@ -266,8 +336,8 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.one_time && (r = server_listen(s, s->o.listen, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
-	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.one_time ? s->o.ciphers : 0,
-	    s->o.ciphers, e)) < 0)
+	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
+	    e)) < 0)
 		return r;
 	return pacing_start(&s->host.pacing, &s->rate, s->loop, e);
 }
@@ -300,6 +370,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    on_relayed_gone, s);
+	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, on_errand_gone, s);
+	s->errands.roots = s->sessions.roots;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)
 		on_watch(s);
@@ -339,6 +411,8 @@ void ptcp_server_free(struct ptcp_server *s)
 	if (s == NULL)
 		return;
 	one_time_free(s->once);
+	errand_set_fini(&s->errands);
+	grants_fini(&s->sessions.grants);
 	listener_free(s->listener);
 	timer_free(s->watch);
 	lobby_fini(&s->lobby);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/list.h"
+#include "lib/errand.h"
 #include "lib/guest.h"
 #include "lib/relay.h"
 #include "lib/served.h"
@@ -29,6 +30,7 @@ struct ptcp_server {
 	struct served_set sessions;
 	struct nexthops *nexthops;      /* NULL: none */
 	struct relay relay;
+	struct errand_set errands;
 	struct one_time *once;          /* NULL: a daemon */
 	struct ptcp_err why;            /* what ended it, if its code is not 0 */
 	atomic_bool stop;

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/sign.h"
+
 #define PREFIX "SHA256:"
 #define BASE64_CHARS 43
 
@@ -46,7 +48,7 @@ static int ssl_error(struct ptcp_err *e, const char *what)
 
 int identity_fingerprint(char out[PTCP_FINGERPRINT_BYTES], X509 *cert, struct ptcp_err *e)
 {
-	unsigned char hash[32], text[48], *der = NULL;
+	unsigned char hash[32], *der = NULL;
 	int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &der);
 
 	if (n <= 0 || EVP_Digest(der, (size_t)n, hash, NULL, EVP_sha256(), NULL) != 1) {
@@ -54,8 +56,7 @@ int identity_fingerprint(char out[PTCP_FINGERPRINT_BYTES], X509 *cert, struct pt
 		return ssl_error(e, "could not hash a public key");
 	}
 	OPENSSL_free(der);
-	EVP_EncodeBlock(text, hash, sizeof hash); /* 44 characters, the last is '=' */
-	snprintf(out, PTCP_FINGERPRINT_BYTES, PREFIX "%.*s", BASE64_CHARS, text);
+	sign_digest_text(out, hash);
 	return 0;
 }
 

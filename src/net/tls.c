@@ -28,7 +28,7 @@ static int accept_any(int ok, X509_STORE_CTX *ctx)
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
     const unsigned char *in, unsigned in_n, void *arg)
 {
-	static const char *const known[] = { ALPN_CONTROL, ALPN_DATA, ALPN_ROUTE };
+	static const char *const known[] = { ALPN_CONTROL, ALPN_DATA, ALPN_ROUTE, ALPN_GRANT, ALPN_ERRAND };
 	unsigned i, k;
 
 	(void)ssl;

@@ -117,6 +117,29 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 	return r;
 }
 
+bool known_hosts_only(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES])
+{
+	char path[PATH_BYTES], *line = NULL, *rest, *name, *fp;
+	unsigned n = 0;
+	size_t cap = 0;
+	struct ptcp_err e;
+	FILE *f;
+
+	if (file_path(path, dir, "known_hosts", &e) < 0 || (f = fopen(path, "re")) == NULL)
+		return false;
+	while (getline(&line, &cap, f) > 0) {
+		rest = line;
+		if ((name = word(&rest)) == NULL || (fp = word(&rest)) == NULL || strcasecmp(name, host) != 0 ||
+		    !identity_fingerprint_ok(fp) || (n > 0 && strcmp(fp, fingerprint) == 0))
+			continue;
+		strcpy(fingerprint, fp);
+		n++;
+	}
+	free(line);
+	fclose(f);
+	return n == 1;
+}
+
 /* A file edited by hand may end within a line. */
 static bool ends_in_line(int fd)
 {

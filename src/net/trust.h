@@ -19,6 +19,8 @@ enum known { KNOWN_NOT, KNOWN_SAME, KNOWN_OTHER };
 /* `host` is "NAME:PORT", "[V6]:PORT"; compared without case. KNOWN_OTHER: there are lines
  * for the host and none has this fingerprint. Negative PTCP_ECONFIG if the file cannot be read. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
+/* Whether there is just one fingerprint for the host; it then is in `fingerprint`. */
+bool known_hosts_only(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 /* Appends a line unless it is there; safe among several processes. */
 int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 

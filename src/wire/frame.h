@@ -43,7 +43,14 @@
 	X(HOLE, 27, 64)                                                        \
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
 	X(ROUTE, 48, 512)                                                      \
-	X(ROUTED, 49, 64)
+	X(ROUTED, 49, 64)                                                    \
+	X(GRANT, 56, 8192)                                                     \
+	X(ERRAND, 57, 1024)                                                    \
+	X(STARTED, 58, 1024)                                                   \
+	X(PROGRESS, 59, 128)                                                   \
+	X(EVENT, 60, 8192)                                                     \
+	X(STATUS, 61, 64)                                                      \
+	X(STATE, 62, 16384)
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)

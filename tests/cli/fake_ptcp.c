@@ -207,6 +207,20 @@ void ptcp_measure_opts_init(struct ptcp_measure_opts *o)
 	o->bytes_per_stream = 2000000;
 }
 
+const char *ptcp_state_name(enum ptcp_state s)
+{
+	static const char *const names[] = { "running", "done", "failed" };
+
+	return names[s];
+}
+
+int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
+    bool end, struct ptcp_err *e)
+{
+	fake.status_end = end;
+	return new_prober(out, o, name, e);
+}
+
 int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e)
 {

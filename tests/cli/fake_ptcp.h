@@ -28,6 +28,7 @@ struct fake {
 	struct ptcp_server_opts server;
 	struct ptcp_advice_opts advice_opts;
 	struct ptcp_measure_opts measure;
+	bool status_end;
 	char srcs[512];                  /* joined by '|' */
 	char dest[256];
 	char listen[64], root[256];

@@ -251,8 +251,8 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--via|h", "--overlay|f",
-		"--relays|A,B", "--paths|2", "--detach",
+		"--impact|10", "--impact=10", "--overlay|f",
+		"--relays|A,B", "--paths|2",
 	};
 	static const char *const serve_later[] = {
 		"--relay-to|h", "--relay-to=10.0.0.0/8", "--config|f", "--metrics=f",

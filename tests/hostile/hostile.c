@@ -55,7 +55,7 @@ static unsigned listen_here(void)
 
 int main(int argc, char **argv)
 {
-	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, NULL };
+	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, hostile_grants, NULL };
 	static const struct hostile *const servers[] = { hostile_server, NULL }, *const local[] = { hostile_local, NULL };
 	const char *side = argc > 1 ? argv[1] : "";
 

@@ -12,6 +12,8 @@ struct hostile {
 extern int hostile_listener;
 /* Of clients: what breaks the rules, what wants too much, what never says who it is. */
 extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
+/* What uses grants that are not for this. */
+extern const struct hostile hostile_grants[];
 /* What disturbs a host from within: arguments as they are. */
 extern const struct hostile hostile_local[];
 

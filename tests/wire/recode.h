@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "core/bytes.h"
-#include "wire/frame.h"
+#include "wire/errand.h"
+#include "wire/grant.h"
 
 enum { RECODE_MISSING = 1 };
 
@@ -85,6 +86,13 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(TOTALS, totals, wire_totals)
 	LINE(END, end, wire_end)
 	LINE(NOTE, note, wire_note)
+	LINE(GRANT, grant, wire_grant)
+	LINE(ERRAND, errand, wire_errand)
+	LINE(STARTED, started, wire_started)
+	LINE(PROGRESS, progress, wire_progress)
+	LINE(EVENT, event, wire_event)
+	LINE(STATUS, status, wire_status)
+	LINE(STATE, state, wire_state)
 #undef LINE
 	case WIRE_JOINED:
 		if ((r = wire_joined_decode(in, e)) == 0)

@@ -1,0 +1,50 @@
+/* What a client asks a daemon for by OPEN: judged by what it is authorised to, its paths found beneath its
+ * root, then given to the party that carries it out. Control thread. */
+#ifndef LIB_ASKED_H
+#define LIB_ASKED_H
+
+#include "core/filter.h"
+#include "lib/party.h"
+#include "net/trust.h"
+
+struct asked_path;
+
+struct asked {
+	/* the owner's to fill in */
+	struct host *host;
+	const char *root;              /* of the daemon; NULL: none */
+	const char *const *roots;      /* no others are opened; ended by NULL. NULL: any may be */
+	const struct ptcp_server_opts *o;
+	bool own;                      /* the client is this user: all paths are its own */
+	struct authorization auth;
+	/* once taken */
+	bool sends;                    /* we do */
+	bool drops;                    /* it only measures */
+	unsigned streams;
+	enum ptcp_cipher cipher;
+	/* looked up on an I/O thread */
+	int flags;
+	struct asked_path *path;
+	unsigned n_paths;
+	struct filter *filter;         /* of what we send; NULL: no rules */
+	struct place place;            /* where we receive */
+	bool finding;
+	struct ptcp_err why;
+	int result;
+	struct io_job io;
+	struct msg msg;
+	void (*found)(struct asked *a, const struct ptcp_err *why);
+};
+
+/* Takes what is asked for, if it may be; else a sentence for the client. */
+int asked_take(struct asked *a, const struct wire_open *o, struct ptcp_err *e);
+/* Looks for the places; `found` follows, `why` NULL if they can be had. A source that is not there is a failed
+ * file of the transfer. Not freed before. */
+void asked_find(struct asked *a, void (*found)(struct asked *a, const struct ptcp_err *why));
+/* The party begins to send, receive or drop. */
+int asked_begin(struct asked *a, struct party *p, struct ptcp_err *e);
+/* The first of its paths as it was written, "" without any. */
+const char *asked_first(const struct asked *a);
+void asked_fini(struct asked *a); /* zeroed memory is fine; not while it is looked for */
+
+#endif

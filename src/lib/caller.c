@@ -1,0 +1,294 @@
+#include "lib/caller.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "store/fds.h"
+#include "xfer/outbox.h"
+
+#define PATIENCE_NS (10 * NS_PER_S) /* to ask */
+#define LINGER_NS (2 * NS_PER_S)    /* to read our last word */
+
+struct caller {
+	struct list in_list;
+	struct errand_set *set;
+	struct chan *chan;
+	struct timer *timer;
+	struct authorization auth;
+	char fingerprint[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
+	struct buf in;
+	struct outbox out;
+	struct errand *errand; /* NULL: not yet, or no more */
+	uint64_t ends;         /* an errand of this client's with that id, of which it wants to hear; 0: none */
+	bool ending, closing;
+};
+
+static void caller_free(struct caller *c)
+{
+	struct errand_set *t = c->set;
+
+	if (c->errand != NULL)
+		errand_leave(c->errand);
+	list_remove(&c->in_list);
+	chan_free(c->chan);
+	timer_free(c->timer);
+	buf_fini(&c->in);
+	buf_fini(&c->out.b);
+	free(c);
+	fds_count(-1);
+	t->n_callers--;
+	t->gone(t->arg);
+}
+
+void callers_end(struct errand_set *t)
+{
+	struct list *l, *next;
+	struct caller *c;
+
+	for (l = t->callers.next; l != &t->callers; l = next) {
+		next = l->next;
+		c = CONTAINER_OF(l, struct caller, in_list);
+		if (c->errand == NULL && !c->ending)
+			caller_free(c);
+	}
+}
+
+struct outbox *caller_outbox(struct caller *c) { return &c->out; }
+
+void caller_flush(struct caller *c)
+{
+	struct buf *b = &c->out.b;
+	size_t n;
+
+	while (buf_len(b) > 0 && (n = chan_write(c->chan, buf_head(b), buf_len(b))) > 0)
+		buf_consume(b, n);
+	chan_flush(c->chan);
+	if (c->ending && !c->closing && buf_len(b) == 0) {
+		c->closing = true;
+		chan_shutdown(c->chan);
+	}
+}
+
+static void end(struct caller *c)
+{
+	c->ending = true;
+	timer_set(c->timer, mono_add_ns(mono_now(), LINGER_NS));
+	caller_flush(c);
+}
+
+void caller_over(struct caller *c, const struct ptcp_err *why, const struct wire_end *e)
+{
+	c->errand = NULL;
+	if (why != NULL)
+		outbox_put_error(&c->out, why);
+	else
+		OUTBOX_PUT(&c->out, end, END, e);
+	end(c);
+}
+
+static void refuse(struct caller *c, const struct ptcp_err *why)
+{
+	log_at(&c->set->host->log, LOG_WARN, "server", "event=errand-refused from=%s client=%s why=\"%s\"",
+	    c->address, c->fingerprint, why->msg);
+	caller_over(c, why, NULL);
+}
+
+/* ---- What is asked ---- */
+
+/* The frame at `*at` in what has come: 1, and `*at` behind it; 0: not all of it is here. */
+static int frame_at(struct caller *c, size_t *at, struct wire_header *h, struct span *payload, struct ptcp_err *e)
+{
+	const uint8_t *p = buf_head(&c->in);
+	size_t n = buf_len(&c->in) - *at;
+	int r;
+
+	if (n < WIRE_HEADER_BYTES)
+		return 0;
+	if ((r = wire_header_decode(h, p + *at, e)) < 0)
+		return r;
+	if (n - WIRE_HEADER_BYTES < h->length)
+		return 0;
+	*payload = (struct span){ p + *at + WIRE_HEADER_BYTES, h->length };
+	*at += WIRE_HEADER_BYTES + h->length;
+	return 1;
+}
+
+static int unexpected(unsigned type, struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(type));
+}
+
+/* GRANT and OPEN after ERRAND. */
+static int take_order(struct caller *c, size_t at, struct span first, struct ptcp_err *e)
+{
+	struct errand_order o = { .caller = c, .client = c->fingerprint, .address = c->address, .auth = &c->auth };
+	struct wire_header h;
+	struct span grant, open;
+	size_t start = at;
+	int r;
+
+	if ((r = wire_errand_decode(&o.errand, first, e)) < 0 || (r = frame_at(c, &at, &h, &grant, e)) <= 0)
+		return r;
+	if (h.type != WIRE_GRANT)
+		return unexpected(h.type, e);
+	o.grant_frame = (struct span){ buf_head(&c->in) + start, at - start };
+	if ((r = wire_grant_decode(&o.grant, grant, e)) < 0 || (r = frame_at(c, &at, &h, &open, e)) <= 0)
+		return r;
+	if (h.type != WIRE_OPEN)
+		return unexpected(h.type, e);
+	if (at < buf_len(&c->in))
+		return err_set(e, PTCP_EPROTO, "bytes behind what is asked for");
+	if ((r = wire_open_decode(&o.open, open, e)) < 0 || (r = errand_new(&c->errand, c->set, &o, e)) < 0)
+		return r;
+	return 1;
+}
+
+static void put_state(struct caller *c, const struct errand *r)
+{
+	struct wire_state s;
+
+	errand_state(r, &s);
+	OUTBOX_PUT(&c->out, state, STATE, &s);
+}
+
+static int tell(struct caller *c, struct span in, struct ptcp_err *e)
+{
+	struct wire_status f;
+	struct errand *r = NULL;
+	struct ptcp_err why;
+	int err;
+
+	if ((err = wire_status_decode(&f, in, e)) < 0)
+		return err;
+	if (f.id != 0 && (r = errand_find(c->set, c->fingerprint, f.id, NULL)) == NULL)
+		return err_set(e, PTCP_EPEER, "that transfer: not known there (results are kept for a day, and lost when that "
+		    "daemon is restarted; the same command begins it again, where it was)");
+	if (f.cancel && !errand_is_over(r)) {
+		c->ends = f.id;
+		err_set(&why, PTCP_ECANCELED, "transfer: interrupted by its owner (the same command goes on from here)");
+		errand_cancel(r, &why); /* callers_tell() follows */
+		return 1;
+	}
+	if (r != NULL)
+		put_state(c, r);
+	else
+		while ((r = errand_find(c->set, c->fingerprint, 0, r)) != NULL)
+			put_state(c, r);
+	end(c);
+	return 1;
+}
+
+void callers_tell(struct errand_set *t, const struct errand *r)
+{
+	struct caller *c;
+	struct list *l;
+
+	for (l = t->callers.next; l != &t->callers; l = l->next) {
+		c = CONTAINER_OF(l, struct caller, in_list);
+		if (c->ends == 0 || !errand_is(r, c->fingerprint, c->ends))
+			continue;
+		c->ends = 0;
+		put_state(c, r);
+		end(c);
+	}
+}
+
+static int take(struct caller *c, struct ptcp_err *e)
+{
+	struct wire_header h;
+	struct span in;
+	size_t at = 0;
+	int r;
+
+	if ((r = frame_at(c, &at, &h, &in, e)) <= 0)
+		return r;
+	return h.type == WIRE_ERRAND ? take_order(c, at, in, e) : h.type == WIRE_STATUS ? tell(c, in, e) :
+	    unexpected(h.type, e);
+}
+
+static int hear(struct caller *c, const uint8_t *bytes, size_t n, struct ptcp_err *e)
+{
+	uint8_t *room = buf_reserve(&c->in, n);
+
+	if (room == NULL)
+		return err_nomem(e);
+	memcpy(room, bytes, n);
+	buf_added(&c->in, n);
+	return take(c, e);
+}
+
+static void on_readable(void *arg)
+{
+	struct caller *c = arg;
+	struct ptcp_err why;
+	uint8_t bytes[4096];
+	size_t n;
+	int r;
+
+	while ((n = chan_read(c->chan, bytes, sizeof bytes)) > 0) {
+		if (c->ending)
+			continue;
+		if (c->errand != NULL) {
+			err_set(&why, PTCP_EPROTO, "bytes behind what was asked for");
+			errand_cancel(c->errand, &why);
+			continue;
+		}
+		if ((r = hear(c, bytes, n, &why)) < 0)
+			refuse(c, &why);
+		else if (r > 0 && c->errand != NULL)
+			timer_set(c->timer, MONO_NEVER);
+	}
+}
+
+static void on_writable(void *arg)
+{
+	caller_flush(arg);
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	(void)why;
+	caller_free(arg);
+}
+
+static void on_opened(void *arg)
+{
+	(void)arg;
+}
+
+static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+
+static void on_timer(void *arg)
+{
+	caller_free(arg);
+}
+
+int caller_new(struct errand_set *t, struct chan *chan, const char *address, const struct authorization *auth,
+    struct ptcp_err *e)
+{
+	struct caller *c = calloc(1, sizeof *c);
+	int r;
+
+	if (c == NULL) {
+		chan_free(chan);
+		return err_nomem(e);
+	}
+	c->set = t;
+	c->chan = chan;
+	c->auth = *auth;
+	strcpy(c->fingerprint, chan_fingerprint(chan));
+	strncpy(c->address, address, sizeof c->address - 1);
+	list_append(&t->callers, &c->in_list);
+	t->n_callers++;
+	fds_count(1);
+	chan_depart(chan);
+	if ((r = chan_arrive(chan, t->host->control, &chan_ops, c, e)) < 0 ||
+	    (r = timer_new(&c->timer, t->host->control, on_timer, c, e)) < 0) {
+		caller_free(c);
+		return r;
+	}
+	timer_set(c->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	return 0;
+}

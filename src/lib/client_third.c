@@ -1,0 +1,395 @@
+/* Between two daemons: asks the one that has the data to send it to the other, by a grant, and hears how that
+ * goes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "lib/grants.h"
+#include "lib/third_impl.h"
+#include "store/place.h"
+
+int third_new(struct ptcp_transfer *t, const struct target *to, struct ptcp_err *e)
+{
+	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
+		return err_nomem(e);
+	t->third->from = t->target;
+	t->third->to = *to;
+	return 0;
+}
+
+void third_free(struct third *h)
+{
+	if (h == NULL)
+		return;
+	buf_fini(&h->in);
+	buf_fini(&h->out.b);
+	free(h->asks);
+	free(h);
+}
+
+bool third_waits(const struct third *h) { return h->asked; }
+
+static void aim(struct ptcp_transfer *t, const struct target *at)
+{
+	t->target = *at;
+	target_name(at, t->known_as, sizeof t->known_as);
+}
+
+void third_aim(struct ptcp_transfer *t)
+{
+	struct third *h = t->third;
+
+	h->asked = false;
+	buf_consume(&h->in, buf_len(&h->in));
+	buf_consume(&h->out.b, buf_len(&h->out.b));
+	if (h->asks != NULL)
+		return;
+	aim(t, &h->to);
+	if (h->audience[0] == '\0' && !client_knows_host(t, h->audience)) {
+		h->audience[0] = '\0';
+		return;
+	}
+	aim(t, &h->from);
+}
+
+/* ---- Asking ---- */
+
+static void put_errand(struct ptcp_transfer *t)
+{
+	struct third *h = t->third;
+	const char *cc = t->congestion != NULL ? t->congestion : "";
+	struct wire_errand f = {
+		.flags = (t->o.detach ? WIRE_ERRAND_DETACH : 0) | (t->o.file_events ? WIRE_ERRAND_FILES : 0),
+		.family = (uint8_t)t->o.family, .port = (uint16_t)h->to.port,
+		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
+		.host = { (const uint8_t *)h->to.host, strlen(h->to.host) },
+		.congestion = { (const uint8_t *)cc, strlen(cc) }
+	};
+
+	OUTBOX_PUT(&h->out, errand, ERRAND, &f);
+}
+
+static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct third *h = t->third;
+	uint8_t *p = outbox_room(&h->out, WIRE_GRANT_MAX_BYTES);
+	size_t n;
+	int r;
+
+	if (p == NULL)
+		return err_nomem(e);
+	if ((r = grant_make(p, &n, &t->host.identity, t->fingerprint, h->audience, WIRE_GRANT_WRITE, h->to.path,
+	    (uint64_t)time(NULL), e)) < 0)
+		return r;
+	outbox_added(&h->out, n);
+	return 0;
+}
+
+/* How the third host is to understand its path. */
+static uint32_t place_flags(const struct ptcp_transfer *t)
+{
+	struct span rest = { t->paths, t->paths_bytes }, path;
+	uint8_t flags = 0;
+
+	wire_path_next(&rest, &flags, &path);
+	return (t->n_remote > 1 || place_is_contents(t->third->to.path) ? WIRE_OPEN_INTO_DIR : 0) |
+	    (t->n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
+}
+
+/* As if we were to receive it. */
+static void put_open(struct ptcp_transfer *t)
+{
+	struct third *h = t->third;
+	unsigned streams = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
+	struct wire_open f = {
+		.role = WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher, .fsync = client_fsync(t),
+		.flags = client_open_flags(t) | place_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
+		.paths = { t->paths, t->paths_bytes }
+	};
+	uint8_t *p = outbox_room(&h->out, WIRE_OPEN_MAX_BYTES + f.paths.n);
+
+	if (p != NULL)
+		outbox_added(&h->out, wire_open_encode(p, &f));
+}
+
+static void flush(struct ptcp_transfer *t)
+{
+	struct buf *b = &t->third->out.b;
+	size_t n;
+
+	while (buf_len(b) > 0 && (n = chan_write(t->chan, buf_head(b), buf_len(b))) > 0)
+		buf_consume(b, n);
+	chan_flush(t->chan);
+}
+
+/* Until we hear of it again. */
+static void wait(struct ptcp_transfer *t)
+{
+	timer_set(t->timer, mono_add_ns(mono_now(), client_timeout_ns(t)));
+}
+
+void third_silent(struct ptcp_transfer *t)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ETIMEOUT, "%s: not heard of for %.3g s (check the network and that host, then run it again)",
+	    t->known_as, t->o.timeout_s);
+	client_finish(t, &why);
+}
+
+/* ---- Hearing ---- */
+
+struct party_progress third_progress(const struct wire_progress *f)
+{
+	return (struct party_progress){
+		.bytes = f->bytes, .total_bytes = f->total_bytes, .files = f->files, .total_files = f->total_files,
+		.failed = f->failed, .wire_bytes = f->wire_bytes, .resumed_bytes = f->resumed_bytes,
+		.file_bytes = f->file_bytes, .total_known = f->total_known, .streams = f->streams,
+		.streams_most = f->streams_most,
+		.activity = f->activity == WIRE_SYNCING ? PTCP_SYNCING :
+		    f->activity == WIRE_VERIFYING ? PTCP_VERIFYING : PTCP_TRANSFERRING
+	};
+}
+
+struct party_progress third_last(const struct third *h) { return third_progress(&h->progress); }
+
+void third_name(const struct ptcp_transfer *t, uint64_t id, char out[THIRD_NAME_BYTES])
+{
+	snprintf(out, THIRD_NAME_BYTES, "%0*llx@%s", THIRD_ID_DIGITS, (unsigned long long)id, t->known_as);
+}
+
+/* What is said of the transfer reads as if it were our own. */
+void third_reason(struct ptcp_err *out, uint16_t code, struct span text)
+{
+	outbox_reason(out, code, text);
+	if (code == -PTCP_ECONNECT || code == -PTCP_EUSAGE || code == -PTCP_ECANCELED)
+		out->code = -(int)code;
+}
+
+static int on_started(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
+{
+	struct third *h = t->third;
+	char name[THIRD_NAME_BYTES];
+	struct ptcp_event ev = { .type = PTCP_EVENT_DETACHED, .text = name };
+	struct wire_started f;
+	int r;
+
+	if ((r = wire_started_decode(&f, in, e)) < 0)
+		return r;
+	if (t->announced)
+		return err_set(e, PTCP_EPROTO, "unexpected STARTED frame");
+	if (t->o.detach) {
+		third_name(t, f.id, name);
+		client_emit(t, &ev);
+		client_finish(t, NULL);
+		return 0;
+	}
+	snprintf(t->peer, sizeof t->peer, "%.*s", (int)f.peer.n, (const char *)f.peer.p);
+	strcpy(t->fingerprint, h->audience);
+	client_started(t);
+	return 0;
+}
+
+static int on_progress(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = wire_progress_decode(&t->third->progress, in, e)) == 0 && t->announced)
+		client_show_progress(t);
+	return r;
+}
+
+static int on_event(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
+{
+	const struct party_ops *ops = &client_party_ops;
+	char path[WIRE_PATH_MAX + 1];
+	struct wire_event f;
+	struct ptcp_err why;
+	int r;
+
+	if ((r = wire_event_decode(&f, in, e)) < 0)
+		return r;
+	if (!t->announced)
+		return err_set(e, PTCP_EPROTO, "unexpected EVENT frame");
+	memcpy(path, f.path.n > 0 ? (const char *)f.path.p : "", f.path.n);
+	path[f.path.n] = '\0';
+	outbox_reason(&why, f.code, f.text);
+	switch (f.kind) {
+	case WIRE_EVENT_DONE: ops->file(t, path, PTCP_FILE_DONE, NULL); break;
+	case WIRE_EVENT_SKIPPED: ops->file(t, path, PTCP_FILE_SKIPPED, f.text.n > 0 ? &why : NULL); break;
+	case WIRE_EVENT_FAILED: ops->file(t, path, PTCP_FILE_FAILED, &why); break;
+	case WIRE_EVENT_WARNING: ops->warning(t, f.path.n > 0 ? path : NULL, why.msg); break;
+	default: ops->streams(t, f.from, f.to, why.msg); break;
+	}
+	return 0;
+}
+
+static int on_end(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
+{
+	struct wire_end f;
+	int r;
+
+	if ((r = wire_end_decode(&f, in, e)) < 0)
+		return r;
+	if (!t->announced || f.files != t->third->progress.files || f.failed != t->third->progress.failed)
+		return err_set(e, PTCP_EPROTO, "unexpected END frame");
+	client_outcome(t, NULL);
+	return 0;
+}
+
+static int on_error(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
+{
+	struct wire_error f;
+	struct ptcp_err why;
+	int r;
+
+	if ((r = wire_error_decode(&f, in, e)) < 0)
+		return r;
+	third_reason(&why, f.code, f.text);
+	client_outcome(t, &why);
+	return 0;
+}
+
+static int frame(struct ptcp_transfer *t, unsigned type, struct span in, struct ptcp_err *e)
+{
+	switch (type) {
+	case WIRE_ERROR: return on_error(t, in, e);
+	case WIRE_STARTED: return on_started(t, in, e);
+	case WIRE_PROGRESS: return on_progress(t, in, e);
+	case WIRE_EVENT: return on_event(t, in, e);
+	case WIRE_END: return on_end(t, in, e);
+	case WIRE_STATE:
+		if (t->third->asks != NULL)
+			return t->third->asks->heard(t, in, e);
+		/* fall through */
+	default: return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(type));
+	}
+}
+
+/* 1 when a frame was taken, 0 when more bytes are needed. */
+static int next_frame(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct buf *b = &t->third->in;
+	struct wire_header h;
+	int r;
+
+	if (buf_len(b) < WIRE_HEADER_BYTES)
+		return 0;
+	if ((r = wire_header_decode(&h, buf_head(b), e)) < 0)
+		return r;
+	if (h.length > WIRE_CONTROL_MAX)
+		return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(h.type));
+	if (buf_len(b) - WIRE_HEADER_BYTES < h.length)
+		return 0;
+	if (wire_type_known(h.type) &&
+	    (r = frame(t, h.type, (struct span){ buf_head(b) + WIRE_HEADER_BYTES, h.length }, e)) < 0)
+		return r;
+	buf_consume(b, WIRE_HEADER_BYTES + h.length);
+	return 1;
+}
+
+static void on_readable(void *arg)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_err why;
+	uint8_t *room;
+	size_t n;
+	int r;
+
+	do {
+		if ((room = buf_reserve(&t->third->in, 16384)) == NULL) {
+			err_nomem(&why);
+			client_finish(t, &why);
+			return;
+		}
+		n = chan_read(t->chan, room, 16384);
+		buf_added(&t->third->in, n);
+		for (r = 1; r > 0 && !t->over; )
+			if ((r = next_frame(t, &why)) < 0)
+				client_finish(t, &why);
+	} while (n > 0 && !t->over);
+	wait(t);
+}
+
+static void on_writable(void *arg)
+{
+	flush(arg);
+}
+
+static void on_closed(void *arg, const struct ptcp_err *cause)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_err why;
+
+	if (t->third->asks != NULL && cause == NULL) {
+		client_finish(t, NULL); /* it has told all */
+		return;
+	}
+	err_set(&why, PTCP_EPEER, "%s: %s (run it again when that host can be reached: it goes on from there)",
+	    t->known_as, cause != NULL ? cause->msg : "it closed the connection");
+	client_finish(t, &why);
+}
+
+static void on_again(void *arg)
+{
+	(void)arg;
+}
+
+static const struct chan_ops errand_ops = { on_again, on_readable, on_writable, on_closed };
+
+static int put_all(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct third *h = t->third;
+	int r;
+
+	if (strcmp(h->audience, t->fingerprint) == 0)
+		return err_set(e, PTCP_EUSAGE, "both hosts are the same one, %s (copy there by other means)", t->fingerprint);
+	put_errand(t);
+	if ((r = put_grant(t, e)) < 0)
+		return r;
+	put_open(t);
+	return 0;
+}
+
+static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct third *h = t->third;
+	int r;
+
+	if (h->asks != NULL)
+		OUTBOX_PUT(&h->out, status, STATUS, &h->asks->status);
+	else if ((r = put_all(t, e)) < 0)
+		return r;
+	if (h->out.failed)
+		return err_nomem(e);
+	chan_depart(t->chan);
+	if ((r = chan_arrive(t->chan, t->host.control, &errand_ops, t, e)) < 0)
+		return r;
+	h->asked = true;
+	wait(t);
+	flush(t);
+	return 0;
+}
+
+void third_opened(struct ptcp_transfer *t)
+{
+	struct third *h = t->third;
+	struct ptcp_err why;
+	int r;
+
+	if (h->asks == NULL && h->audience[0] == '\0') {
+		strcpy(h->audience, t->fingerprint);
+		chan_free(t->chan);
+		t->chan = NULL;
+		aim(t, &h->from);
+		r = client_dial(t, &why);
+	} else {
+		r = ask(t, &why);
+	}
+	if (r < 0)
+		client_finish(t, &why);
+}

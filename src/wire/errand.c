@@ -1,0 +1,261 @@
+#include "wire/errand.h"
+
+#include <assert.h>
+
+#include "wire/codec.h"
+
+/* What is to be resolved, logged or shown: nothing that could not be typed. */
+static bool word_ok(struct span s, size_t most)
+{
+	size_t i;
+
+	for (i = 0; i < s.n; i++)
+		if (s.p[i] <= ' ' || s.p[i] > '~')
+			return false;
+	return s.n <= most;
+}
+
+static bool path_ok(struct span s)
+{
+	return s.n <= WIRE_PATH_MAX && (s.n == 0 || memchr(s.p, '\0', s.n) == NULL);
+}
+
+size_t wire_errand_encode(uint8_t *out, const struct wire_errand *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->host.n <= WIRE_HOST_MAX && f->congestion.n <= WIRE_CONGESTION_MAX);
+	p = write_u8(p, f->flags);
+	p = write_u8(p, f->family);
+	p = write_u16(p, f->port);
+	p = write_u32(p, f->timeout_ms);
+	p = write_u8(p, (uint8_t)f->host.n);
+	p = write_u8(p, (uint8_t)f->congestion.n);
+	p = write_span(p, f->host);
+	p = write_span(p, f->congestion);
+	return frame_finish(out, p, WIRE_ERRAND);
+}
+
+int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_errand d = { 0 };
+	size_t host_n, congestion_n;
+	bool ok;
+	int err;
+
+	d.flags = read_u8(&r);
+	d.family = read_u8(&r);
+	d.port = read_u16(&r);
+	d.timeout_ms = read_u32(&r);
+	host_n = read_u8(&r);
+	congestion_n = read_u8(&r);
+	d.host = read_span(&r, host_n);
+	d.congestion = read_span(&r, congestion_n);
+	ok = (d.flags & ~WIRE_ERRAND_FLAGS) == 0 && (d.family == 0 || d.family == 4 || d.family == 6) &&
+	    d.port != 0 && d.timeout_ms != 0 && d.host.n > 0 && word_ok(d.host, WIRE_HOST_MAX) &&
+	    word_ok(d.congestion, WIRE_CONGESTION_MAX);
+	if ((err = frame_done(&r, ok, WIRE_ERRAND, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_started_encode(uint8_t *out, const struct wire_started *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->peer.n <= WIRE_HOST_MAX);
+	p = write_u64(p, f->id);
+	p = write_u8(p, (uint8_t)f->peer.n);
+	p = write_span(p, f->peer);
+	return frame_finish(out, p, WIRE_STARTED);
+}
+
+int wire_started_decode(struct wire_started *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_started d = { 0 };
+	int err;
+
+	d.id = read_u64(&r);
+	d.peer = read_span(&r, read_u8(&r));
+	if ((err = frame_done(&r, d.id != 0 && d.peer.n > 0 && word_ok(d.peer, WIRE_HOST_MAX), WIRE_STARTED,
+	    e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+/* ---- How far it is ---- */
+
+static uint8_t *write_progress(uint8_t *p, const struct wire_progress *f)
+{
+	p = write_u64(p, f->bytes);
+	p = write_u64(p, f->total_bytes);
+	p = write_u64(p, f->files);
+	p = write_u64(p, f->total_files);
+	p = write_u64(p, f->failed);
+	p = write_u64(p, f->wire_bytes);
+	p = write_u64(p, f->resumed_bytes);
+	p = write_u64(p, f->file_bytes);
+	p = write_u16(p, f->streams);
+	p = write_u16(p, f->streams_most);
+	p = write_u8(p, f->activity);
+	return write_u8(p, f->total_known);
+}
+
+static bool read_progress(struct wire_progress *f, struct reader *r)
+{
+	f->bytes = read_u64(r);
+	f->total_bytes = read_u64(r);
+	f->files = read_u64(r);
+	f->total_files = read_u64(r);
+	f->failed = read_u64(r);
+	f->wire_bytes = read_u64(r);
+	f->resumed_bytes = read_u64(r);
+	f->file_bytes = read_u64(r);
+	f->streams = read_u16(r);
+	f->streams_most = read_u16(r);
+	f->activity = read_u8(r);
+	f->total_known = read_u8(r);
+	return f->total_known <= 1 &&
+	    (f->activity == WIRE_IDLE || f->activity == WIRE_SYNCING || f->activity == WIRE_VERIFYING);
+}
+
+size_t wire_progress_encode(uint8_t *out, const struct wire_progress *f)
+{
+	return frame_finish(out, write_progress(out + WIRE_HEADER_BYTES, f), WIRE_PROGRESS);
+}
+
+int wire_progress_decode(struct wire_progress *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_progress d;
+	bool ok = read_progress(&d, &r);
+	int err;
+
+	if ((err = frame_done(&r, ok, WIRE_PROGRESS, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_event_encode(uint8_t *out, const struct wire_event *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->path.n <= WIRE_PATH_MAX && f->text.n <= WIRE_TEXT_MAX);
+	p = write_u8(p, f->kind);
+	p = write_u16(p, f->code);
+	p = write_u16(p, f->from);
+	p = write_u16(p, f->to);
+	p = write_u16(p, (uint16_t)f->path.n);
+	p = write_u16(p, (uint16_t)f->text.n);
+	p = write_span(p, f->path);
+	p = write_span(p, f->text);
+	return frame_finish(out, p, WIRE_EVENT);
+}
+
+int wire_event_decode(struct wire_event *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_event d = { 0 };
+	size_t path_n, text_n;
+	int err;
+
+	d.kind = read_u8(&r);
+	d.code = read_u16(&r);
+	d.from = read_u16(&r);
+	d.to = read_u16(&r);
+	path_n = read_u16(&r);
+	text_n = read_u16(&r);
+	d.path = read_span(&r, path_n);
+	d.text = read_span(&r, text_n);
+	if ((err = frame_done(&r, d.kind >= WIRE_EVENT_DONE && d.kind <= WIRE_EVENT_STREAMS && path_ok(d.path) &&
+	    d.text.n <= WIRE_TEXT_MAX, WIRE_EVENT, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+/* ---- Asking later ---- */
+
+size_t wire_status_encode(uint8_t *out, const struct wire_status *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	p = write_u64(p, f->id);
+	p = write_u8(p, f->cancel);
+	return frame_finish(out, p, WIRE_STATUS);
+}
+
+int wire_status_decode(struct wire_status *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_status d = { 0 };
+	int err;
+
+	d.id = read_u64(&r);
+	d.cancel = read_u8(&r);
+	if ((err = frame_done(&r, d.cancel == 0 || (d.cancel == 1 && d.id != 0), WIRE_STATUS, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_state_encode(uint8_t *out, const struct wire_state *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->host.n <= WIRE_HOST_MAX && f->from.n <= WIRE_PATH_MAX && f->to.n <= WIRE_PATH_MAX &&
+	    f->text.n <= WIRE_TEXT_MAX);
+	p = write_u64(p, f->id);
+	p = write_u8(p, f->kind);
+	p = write_u16(p, f->code);
+	p = write_u16(p, f->port);
+	p = write_u64(p, f->age_ms);
+	p = write_u64(p, f->took_ms);
+	p = write_progress(p, &f->progress);
+	p = write_u8(p, (uint8_t)f->host.n);
+	p = write_u16(p, (uint16_t)f->from.n);
+	p = write_u16(p, (uint16_t)f->to.n);
+	p = write_u16(p, (uint16_t)f->text.n);
+	p = write_span(p, f->host);
+	p = write_span(p, f->from);
+	p = write_span(p, f->to);
+	p = write_span(p, f->text);
+	return frame_finish(out, p, WIRE_STATE);
+}
+
+int wire_state_decode(struct wire_state *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_state d = { 0 };
+	size_t host_n, from_n, to_n, text_n;
+	bool ok;
+	int err;
+
+	d.id = read_u64(&r);
+	d.kind = read_u8(&r);
+	d.code = read_u16(&r);
+	d.port = read_u16(&r);
+	d.age_ms = read_u64(&r);
+	d.took_ms = read_u64(&r);
+	ok = read_progress(&d.progress, &r);
+	host_n = read_u8(&r);
+	from_n = read_u16(&r);
+	to_n = read_u16(&r);
+	text_n = read_u16(&r);
+	d.host = read_span(&r, host_n);
+	d.from = read_span(&r, from_n);
+	d.to = read_span(&r, to_n);
+	d.text = read_span(&r, text_n);
+	ok = ok && d.id != 0 && (d.kind == WIRE_STATE_RUNNING || d.kind == WIRE_STATE_OVER) && d.port != 0 &&
+	    d.host.n > 0 && word_ok(d.host, WIRE_HOST_MAX) && path_ok(d.from) && path_ok(d.to) &&
+	    d.text.n <= WIRE_TEXT_MAX;
+	if ((err = frame_done(&r, ok, WIRE_STATE, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}

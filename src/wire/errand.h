@@ -1,0 +1,94 @@
+/* Frames of an errand: a transfer to a third host, carried out for the one who asks for it, and what is
+ * told about it (PROTOCOL.md, section 13). As wire/frame.h. */
+#ifndef WIRE_ERRAND_H
+#define WIRE_ERRAND_H
+
+#include "wire/frame.h"
+
+#define WIRE_HOST_MAX 255
+
+enum wire_errand_flags {
+	WIRE_ERRAND_DETACH = 1 << 0, /* it goes on without who has asked for it */
+	WIRE_ERRAND_FILES = 1 << 1,  /* tell of each file, not only of those that failed */
+	WIRE_ERRAND_FLAGS = (1 << 2) - 1
+};
+
+/* Where to and how; GRANT and OPEN follow, which say what. */
+struct wire_errand {
+	uint8_t flags, family;    /* 0, 4 or 6 */
+	uint16_t port;
+	uint32_t timeout_ms;
+	struct span host;         /* 1 to WIRE_HOST_MAX printable ASCII bytes */
+	struct span congestion;   /* likewise, or none: the system's */
+};
+#define WIRE_ERRAND_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + 16)
+#define WIRE_CONGESTION_MAX 16
+size_t wire_errand_encode(uint8_t *out, const struct wire_errand *f);
+int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e);
+
+/* The session with the third host is agreed. */
+struct wire_started {
+	uint64_t id;              /* not 0: for STATUS */
+	struct span peer;         /* its address and port, 1 to WIRE_HOST_MAX printable ASCII bytes */
+};
+#define WIRE_STARTED_MAX_BYTES (8 + 9 + WIRE_HOST_MAX)
+size_t wire_started_encode(uint8_t *out, const struct wire_started *f);
+int wire_started_decode(struct wire_started *f, struct span in, struct ptcp_err *e);
+
+/* How far it is: struct party_progress on the wire. */
+struct wire_progress {
+	uint64_t bytes, total_bytes, files, total_files, failed;
+	uint64_t wire_bytes, resumed_bytes, file_bytes;
+	uint16_t streams, streams_most;
+	uint8_t activity;         /* an enum wire_busy: SYNCING, VERIFYING, or 0 */
+	uint8_t total_known;
+};
+#define WIRE_PROGRESS_FIELDS 70
+#define WIRE_PROGRESS_MAX_BYTES (8 + WIRE_PROGRESS_FIELDS)
+size_t wire_progress_encode(uint8_t *out, const struct wire_progress *f);
+int wire_progress_decode(struct wire_progress *f, struct span in, struct ptcp_err *e);
+
+enum wire_event_kind {
+	WIRE_EVENT_DONE = 1,      /* a file: path */
+	WIRE_EVENT_SKIPPED = 2,   /* path, perhaps text */
+	WIRE_EVENT_FAILED = 3,    /* path, code, text */
+	WIRE_EVENT_WARNING = 4,   /* text, perhaps path */
+	WIRE_EVENT_STREAMS = 5    /* from, to, text */
+};
+
+struct wire_event {
+	uint8_t kind;
+	uint16_t code, from, to;
+	struct span path;         /* of any bytes but NUL, at most WIRE_PATH_MAX */
+	struct span text;
+};
+#define WIRE_EVENT_MAX_BYTES (8 + 11 + WIRE_PATH_MAX + WIRE_TEXT_MAX)
+size_t wire_event_encode(uint8_t *out, const struct wire_event *f);
+int wire_event_decode(struct wire_event *f, struct span in, struct ptcp_err *e);
+
+/* How is that errand of mine doing? A STATE for each, then the end of the connection. */
+struct wire_status {
+	uint64_t id;              /* 0: all of them */
+	uint8_t cancel;           /* 1: end it first; with an id only */
+};
+#define WIRE_STATUS_MAX_BYTES (8 + 9)
+size_t wire_status_encode(uint8_t *out, const struct wire_status *f);
+int wire_status_decode(struct wire_status *f, struct span in, struct ptcp_err *e);
+
+enum wire_state_kind { WIRE_STATE_RUNNING = 1, WIRE_STATE_OVER = 2 };
+
+struct wire_state {
+	uint64_t id;
+	uint8_t kind;
+	uint16_t code;            /* of what it came to, as in ERROR; 0: well, or not yet */
+	uint16_t port;
+	uint64_t age_ms, took_ms; /* since it was asked for; of which it ran */
+	struct wire_progress progress;
+	struct span host, from, to; /* where to; its first source; the destination's path */
+	struct span text;         /* that goes with the code */
+};
+#define WIRE_STATE_MAX_BYTES (8 + 36 + WIRE_PROGRESS_FIELDS + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX)
+size_t wire_state_encode(uint8_t *out, const struct wire_state *f);
+int wire_state_decode(struct wire_state *f, struct span in, struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,271 @@
+/* Who uses grants that are not for this, and asks for errands as nobody should. */
+#include <string.h>
+#include <time.h>
+
+#include "hostile.h"
+#include "lib/grants.h"
+#include "net/sign.h"
+#include "wire/errand.h"
+
+static struct identity issuer;
+static uint8_t kept[WIRE_GRANT_MAX_BYTES]; /* what the last grant's path points into */
+
+static void load(struct identity *id, const char *config_dir)
+{
+	struct ptcp_err e;
+
+	if (identity_load(id, config_dir, false, &e) < 0)
+		die("%s", e.msg);
+}
+
+/* From the issuer to us, for "/granted" there. */
+static struct wire_grant granted(const char *audience, enum wire_grant_mode mode)
+{
+	struct wire_grant g;
+	struct ptcp_err e;
+	size_t n;
+
+	if (grant_make(kept, &n, &issuer, self.fingerprint, audience, mode, mode != WIRE_GRANT_PROBE ? "/granted" : "",
+	    (uint64_t)time(NULL), &e) < 0 || wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
+		die("%s", e.msg);
+	return g;
+}
+
+static void sign(struct wire_grant *g, const struct identity *id)
+{
+	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
+
+	if (sign_text(g->signature, id, text, wire_grant_text(text, g), NULL) < 0)
+		die("no signature");
+}
+
+static void send_grant(struct peer *p, const struct wire_grant *g)
+{
+	uint8_t out[WIRE_GRANT_MAX_BYTES];
+
+	peer_send(p, out, wire_grant_encode(out, g));
+}
+
+static struct peer *use(unsigned port, const struct wire_grant *g)
+{
+	struct peer *p = peer_connect(port, ALPN_GRANT);
+
+	if (p == NULL)
+		die("no handshake");
+	send_grant(p, g);
+	send_hello(p);
+	return p;
+}
+
+static void expect_refused(unsigned port, const struct wire_grant *g)
+{
+	struct peer *p = use(port, g);
+
+	expect_error(p, 5);
+	peer_close(p);
+}
+
+static void ask(struct peer *p, uint8_t role, const char *path)
+{
+	uint8_t paths[200], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	struct wire_open o = { .role = role, .flags = role == WIRE_YOU_DROP ? 0 : WIRE_OPEN_VERIFY, .streams = 1 };
+
+	if (role != WIRE_YOU_DROP) {
+		o.n_paths = 1;
+		o.paths.p = paths;
+		o.paths.n = wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, strlen(path) });
+	}
+	peer_send(p, out, wire_open_encode(out, &o));
+}
+
+/* A session by virtue of it, up to OPENED. */
+static struct peer *opened(unsigned port, const struct wire_grant *g, uint8_t role, const char *path)
+{
+	struct peer *p = use(port, g);
+
+	expect(p, WIRE_HELLO);
+	ask(p, role, path);
+	expect(p, WIRE_OPENED);
+	return p;
+}
+
+static void expect_not(unsigned port, const struct wire_grant *g, uint8_t role, const char *path)
+{
+	struct peer *p = use(port, g);
+
+	expect(p, WIRE_HELLO);
+	ask(p, role, path);
+	expect_error(p, 5);
+	peer_close(p);
+}
+
+/* ISSUER_CONFIG AUDIENCE: what is signed by who may, but not for this. */
+static void not_for_this(unsigned port, char **arguments)
+{
+	struct wire_grant good, g;
+	struct peer *p;
+
+	load(&issuer, arguments[0]);
+	good = granted(arguments[1], WIRE_GRANT_WRITE);
+	g = good;
+	g.expiry_s = (uint64_t)time(NULL) - 1;
+	sign(&g, &issuer);
+	expect_refused(port, &g);
+	g.expiry_s = (uint64_t)time(NULL) + 2 * GRANT_LIFE_MOST_S;
+	sign(&g, &issuer);
+	expect_refused(port, &g);
+	g = good;
+	g.audience[31] ^= 1;
+	sign(&g, &issuer);
+	expect_refused(port, &g);
+	g = good;
+	g.grantee[0] ^= 1;
+	sign(&g, &issuer);
+	expect_refused(port, &g);
+	expect_not(port, &good, WIRE_YOU_RECEIVE, "/other");
+	expect_not(port, &good, WIRE_YOU_RECEIVE, "/granted/x");
+	expect_not(port, &good, WIRE_YOU_RECEIVE, "granted");
+	expect_not(port, &good, WIRE_YOU_SEND, "/granted");
+	expect_not(port, &good, WIRE_YOU_DROP, "");
+	g = granted(arguments[1], WIRE_GRANT_READ);
+	expect_not(port, &g, WIRE_YOU_RECEIVE, "/granted");
+	g = granted(arguments[1], WIRE_GRANT_PROBE);
+	expect_not(port, &g, WIRE_YOU_RECEIVE, "");
+	p = opened(port, &g, WIRE_YOU_DROP, "");
+	peer_close(p);
+}
+
+/* The same, and CONFIG of another: what nobody has signed who may. */
+static void forged(unsigned port, char **arguments)
+{
+	struct wire_grant good, g;
+	struct peer *p;
+
+	load(&issuer, arguments[0]);
+	g = good = granted(arguments[1], WIRE_GRANT_WRITE);
+	g.signature[7] ^= 1;
+	expect_refused(port, &g);
+	g = good;
+	g.expiry_s++;
+	expect_refused(port, &g);
+	g = good;
+	sign(&g, &self);
+	expect_refused(port, &g);
+	if (sign_key(g.issuer, &self, NULL) < 0)
+		die("no key");
+	sign(&g, &self); /* our own, who are not authorised */
+	expect_refused(port, &g);
+	memset(g.issuer, 0xff, sizeof g.issuer);
+	expect_refused(port, &g);
+	/* Something else first. */
+	if ((p = peer_connect(port, ALPN_GRANT)) == NULL)
+		die("no handshake");
+	send_hello(p);
+	expect_end(p);
+	peer_close(p);
+	/* Stolen: the very bytes, by another. */
+	peer_init(arguments[2]);
+	expect_refused(port, &good);
+}
+
+/* ISSUER_CONFIG AUDIENCE: one session and its resumptions, one at a time. */
+static void once(unsigned port, char **arguments)
+{
+	struct peer *p, *q;
+	struct wire_grant g;
+
+	load(&issuer, arguments[0]);
+	g = granted(arguments[1], WIRE_GRANT_WRITE);
+	p = opened(port, &g, WIRE_YOU_RECEIVE, "/granted");
+	peer_close(p);
+	p = opened(port, &g, WIRE_YOU_RECEIVE, "/granted"); /* resumed */
+	q = opened(port, &g, WIRE_YOU_RECEIVE, "/granted");
+	if (get_u16(expect(p, WIRE_ERROR)->payload) != 9) /* the older one has ended */
+		die("the older session ends otherwise");
+	expect_end(p);
+	send_end(q, 0, 0);
+	expect(q, WIRE_END);
+	peer_close(q);
+	peer_close(p);
+	expect_refused(port, &g);
+}
+
+/* ---- Errands */
+
+static void send_errand(struct peer *p, const char *host, unsigned port)
+{
+	struct wire_errand f = { .port = (uint16_t)port, .timeout_ms = 5000,
+		.host = { (const uint8_t *)host, strlen(host) } };
+	uint8_t out[WIRE_ERRAND_MAX_BYTES];
+
+	peer_send(p, out, wire_errand_encode(out, &f));
+}
+
+static struct peer *asking(unsigned port)
+{
+	struct peer *p = peer_connect(port, ALPN_ERRAND);
+
+	if (p == NULL)
+		die("no handshake");
+	return p;
+}
+
+static void expect_no_errand(unsigned port, const struct wire_grant *g, uint8_t role, unsigned code)
+{
+	struct peer *p = asking(port);
+
+	send_errand(p, "127.0.0.1", 1);
+	send_grant(p, g);
+	ask(p, role, "/x");
+	expect_error(p, code);
+	peer_close(p);
+}
+
+/* SENDER THIRD ISSUER_CONFIG, fingerprints: we are authorised there ourselves. */
+static void errands(unsigned port, char **arguments)
+{
+	struct wire_status status = { .id = 12345 };
+	struct identity us = self;
+	struct wire_grant good, g;
+	uint8_t out[64];
+	struct peer *p;
+
+	load(&issuer, arguments[2]);
+	strcpy(self.fingerprint, arguments[0]);
+	g = granted(arguments[1], WIRE_GRANT_WRITE); /* of somebody else */
+	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	issuer = us;
+	good = granted(arguments[1], WIRE_GRANT_WRITE);
+	expect_no_errand(port, &good, WIRE_YOU_RECEIVE, 5);
+	g = good;
+	g.expiry_s++;
+	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	g = granted(arguments[0], WIRE_GRANT_WRITE); /* to itself */
+	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	g = granted(arguments[1], WIRE_GRANT_READ);
+	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	g = good;
+	g.grantee[5] ^= 1;
+	sign(&g, &issuer);
+	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	p = asking(port);
+	send_hello(p);
+	expect_error(p, 10);
+	peer_close(p);
+	p = asking(port);
+	send_errand(p, "127.0.0.1", 1);
+	ask(p, WIRE_YOU_SEND, "/x"); /* without a grant */
+	expect_error(p, 10);
+	peer_close(p);
+	p = asking(port);
+	peer_send(p, out, wire_status_encode(out, &status));
+	expect_error(p, 11);
+	peer_close(p);
+	p = asking(port);
+	send_errand(p, "127.0.0.1", 1);
+	peer_close(p); /* in the middle of it */
+}
+
+const struct hostile hostile_grants[] = {
+	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "errands", errands }, { NULL, NULL }
+};
