@@ -22,21 +22,36 @@ struct method {
 	bool joins;
 	double level_s;        /* seconds of each level that count */
 	enum fit_model model;
+	bool usual;            /* with FIT_AUTO, beside what is usual */
 };
 
-static const struct method methods[] = {
+#define METHODS_MAX 8
+
+static const struct method methods[METHODS_MAX] = {
 	{ .name = "4 streams", .fixed = 4 },
 	{ .name = "8 streams", .fixed = 8 },
 	{ .name = "two-probe", .level = { 1, 10 }, .levels = 2, .level_s = 5, .model = FIT_PARTIAL_QUADRATIC },
-	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .model = FIT_AUTO },
+	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 };
-#define METHODS (sizeof methods / sizeof *methods)
+
+/* What else could be done with as much time. */
+static const struct method rivals[METHODS_MAX] = {
+	{ .name = "two-probe, 10 s", .level = { 1, 10 }, .levels = 2, .level_s = 10, .model = FIT_PARTIAL_QUADRATIC },
+	{ .name = "1, 10 fair share", .level = { 1, 10 }, .levels = 2, .level_s = 10 },
+	{ .name = "4, 15 afresh", .level = { 4, 15 }, .levels = 2, .level_s = 10 },
+	{ .name = "4 grows to 15", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10 },
+	{ .name = "2 to 15", .level = { 2, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+	{ .name = "4 to 30", .level = { 4, 30 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+	{ .name = "ptcp, 5 s", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 5, .usual = true },
+	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+};
 
 /* Which answers count. */
 enum subset { ALL, SURE, SURE_BY_RULE, SUBSETS };
 
 static bool list_cases, list_curves;
-static struct score scores[METHODS][SUBSETS];
+static size_t n_methods; /* of those that are scored now */
+static struct score scores[METHODS_MAX][SUBSETS];
 
 static bool is_of(const struct case_sight *s, const struct method *m)
 {
@@ -141,7 +156,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		o.model = m->model;
 		o.budget_ratio = budgets[b];
 		o.congestion = advice_congestion_by_name(c->cc);
-		o.usual_others = FIT_USUAL_OTHERS;
+		o.usual_others = m->usual ? FIT_USUAL_OTHERS : 0;
 		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
 			continue;
 		add_answer(score, c, &a, drawn);
@@ -184,7 +199,7 @@ static void print_row(const char *what, enum subset of, double (*value)(const st
 	size_t m;
 
 	printf("| %s", what);
-	for (m = 0; m < METHODS; m++)
+	for (m = 0; m < n_methods; m++)
 		print_cell(scores[m][of].cases > 0 ? value(&scores[m][of]) : NAN, form);
 	printf(" |\n");
 }
@@ -200,15 +215,15 @@ static double broken(const struct score *s) { return 100.0 * (double)s->broken /
 static double excess_p90(const struct score *s) { return 100 * sample_quantile(&s->excess, 0.9); }
 static double cases(const struct score *s) { return (double)s->cases; }
 
-static void print_table(const char *title, enum subset of)
+static void print_table(const char *title, const struct method *all, enum subset of)
 {
 	size_t m;
 
 	printf("\n%s\n\n| ", title);
-	for (m = 0; m < METHODS; m++)
-		printf(" | %s", methods[m].name);
+	for (m = 0; m < n_methods; m++)
+		printf(" | %s", all[m].name);
 	printf(" |\n|---");
-	for (m = 0; m < METHODS; m++)
+	for (m = 0; m < n_methods; m++)
 		printf("|---:");
 	printf("|\n");
 	print_row("answers", of, cases, "%.0f");
@@ -223,10 +238,40 @@ static void print_table(const char *title, enum subset of)
 	print_row("impact above budget, 9 in 10, points", of, excess_p90, "%.0f");
 }
 
+static bool has_sight(const struct path_case *c, const struct method *m)
+{
+	size_t i;
+
+	for (i = 0; i < c->sights; i++)
+		if (is_of(&c->sight[i], m))
+			return true;
+	return m->levels == 0;
+}
+
+/* Scores all methods on the paths that have truth and what every method needs. */
+static size_t score_all(const struct method all[METHODS_MAX], const struct path_case *c, size_t count)
+{
+	size_t i, m, paths = 0;
+
+	memset(scores, 0, sizeof scores);
+	for (n_methods = 0; n_methods < METHODS_MAX && all[n_methods].name != NULL; n_methods++)
+		;
+	for (i = 0; i < count; i++) {
+		for (m = 0; m < n_methods && case_is_whole(&c[i]) && has_sight(&c[i], &all[m]); m++)
+			;
+		if (m < n_methods)
+			continue;
+		paths++;
+		for (m = 0; m < n_methods; m++)
+			score_method(scores[m], &all[m], &c[i]);
+	}
+	return paths;
+}
+
 int main(int argc, char **argv)
 {
 	struct path_case *all;
-	size_t count, i, m;
+	size_t count, paths;
 
 	list_cases = argc == 3 && strcmp(argv[1], "-v") == 0;
 	list_curves = argc == 3 && strcmp(argv[1], "-c") == 0;
@@ -236,13 +281,15 @@ int main(int argc, char **argv)
 	}
 	if (cases_read(argv[argc - 1], &all, &count) < 0)
 		return 1;
-	for (i = 0; i < count; i++)
-		for (m = 0; case_is_whole(&all[i]) && m < METHODS; m++)
-			score_method(scores[m], &methods[m], &all[i]);
+	paths = score_all(methods, all, count);
 	if (argc == 2) {
-		print_table("All answers", ALL);
-		print_table("Answers of high confidence, did impact_total_percent not count", SURE);
-		print_table("Answers of high confidence as printed", SURE_BY_RULE);
+		printf("%zu paths, budgets of 10, 20 and 30 %%.\n", paths);
+		print_table("All answers", methods, ALL);
+		print_table("Answers of high confidence, did impact_total_percent not count", methods, SURE);
+		print_table("Answers of high confidence as printed", methods, SURE_BY_RULE);
+		paths = score_all(rivals, all, count);
+		printf("\nOther ways to probe, on the %zu paths where all were tried.\n", paths);
+		print_table("All answers", rivals, ALL);
 	}
 	free(all);
 	return 0;
