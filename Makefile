@@ -8,6 +8,10 @@ BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR  ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
 OBJCOPY ?= objcopy
@@ -27,26 +31,27 @@ Q := $(if $(V),,@)
 
 core_SRC  := err buf text log units clock bitmap glob filter pacer timetable
 wire_SRC  := frame start entry attrs grant errand
-model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch
+model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch steer history
 xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
 	receiver_parts receiver_frames session
 store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
 	landing place io
 net_SRC   := loop identity trust tls sign chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
-	splice nexthops door
+	splice nexthops door speed
 lib_SRC   := opts target keys pacing host lobby intake stream stream_send stream_flood stream_recv mux party joining \
-	sending sending_jobs links receiving receiving_entries readback probing advising measuring timing \
-	ssh_args far far_ways way paths client_new client_trust client_connect client_work client_probe \
-	client_third client_status client guest home grants asked served errand caller greet one_time relay needs \
-	server advice
-conf_SRC  := yaml fields overlay overlay_links edit save
+	returning stale sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering \
+	advising measuring timing ssh_args far far_ways way paths client_new client_trust client_connect client_work \
+	client_path client_probe client_third client_status history client guest home grants asked served errand caller \
+	greet one_time relay needs listening server server_stats speed advice
+conf_SRC  := yaml fields settings overlay overlay_links edit save
 plan_SRC  := overlay annotate quickest net grid run lp lp_solve pieces trace courses why fair fluid slots build \
 	verify plan
 collect_SRC := here links
 cli_SRC   := main command options exit process terminal talk confine connect trust output json out_text \
 	out_json plot plan_text plan_json plan_plot advise_text \
-	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve cmd_key \
-	cmd_plan cmd_paths cmd_links links_show probe cmd_advise cmd_measure cmd_status cmd_version
+	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve \
+	serve_config serving metrics manager cmd_key cmd_plan cmd_paths cmd_links links_show probe cmd_advise cmd_measure \
+	cmd_status cmd_version doctor doctor_host doctor_speed doctor_link doctor_path cmd_doctor
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan collect
 
@@ -60,27 +65,29 @@ TEST_PC := cmocka
 
 core_TESTS  := units buf text list err clock bitmap glob pacer timetable
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch multipath
+model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch steer \
+	history multipath
 xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
 net_TESTS   := loop identity trust sign sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
 store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
 	torture
-conf_TESTS  := yaml overlay edit
+conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random quickest
-lib_TESTS   := api target grants mux links measure
-cli_TESTS   := options output command confine cmd_plan cmd_advise measure
+lib_TESTS   := api target grants mux links measure history
+cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
 	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
 	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_third tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
-	tests/e2e/test_links tests/e2e/test_advise tests/hostile/test_hostile \
+	tests/e2e/test_ssh tests/e2e/test_via tests/e2e/test_third tests/e2e/test_service tests/e2e/test_doctor \
+	tests/e2e/test_package tests/e2e/test_documents tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
+	tests/e2e/test_links tests/e2e/test_advise tests/e2e/test_auto tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds tests/bench/advice/test_report
-test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable)
-test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
+test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
+test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos $(BUILD)/tests/bench/advice/report
 
 # ------------------------------------------------------------- Compiling
 
@@ -149,7 +156,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 
 include tests/lab/lab.mk
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
@@ -202,12 +209,21 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install puts the tool, its manual, the libraries and their headers below PREFIX. DESTDIR is put
-# before that, for packages.
+# make install puts the tool, its manual, completions and units, the libraries and their headers below PREFIX.
+# DESTDIR is put before that, for packages.
 MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
+# from contrib, with its place: service units name the tool, and so are made.
+EXTRAS    := systemd/ptcp.service.in:$(UNITDIR)/ptcp.service systemd/ptcp.socket:$(UNITDIR)/ptcp.socket \
+	systemd/user/ptcp.service.in:$(PREFIX)/lib/systemd/user/ptcp.service \
+	systemd/ptcp.sysusers:$(PREFIX)/lib/sysusers.d/ptcp.conf \
+	systemd/ptcp.tmpfiles:$(PREFIX)/lib/tmpfiles.d/ptcp.conf \
+	completions/ptcp.bash:$(BASHDIR)/ptcp completions/_ptcp:$(ZSHDIR)/_ptcp \
+	completions/ptcp.fish:$(FISHDIR)/ptcp.fish
+extra_from = contrib/$(firstword $(subst :, ,$(1)))
+extra_to   = $(DESTDIR)$(lastword $(subst :, ,$(1)))
 man_of    = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 # A page of section 3 describes several functions: each gets a page that refers to it.
 man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
@@ -215,7 +231,8 @@ man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
 
 install: all $(LIB_A)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
-		$(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp
+		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp \
+		$(sort $(foreach x,$(EXTRAS),$(dir $(call extra_to,$(x)))))
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(Q)$(foreach m,$(MAN_PAGES),$(INSTALL) -m 644 $(m) $(call man_of,$(m)) &&) true
 	$(Q)$(foreach l,$(foreach m,$(filter %.3,$(MAN_PAGES)),$(call man_links,$(m))),echo '.so \
@@ -227,6 +244,8 @@ install: all $(LIB_A)
 	$(Q)$(foreach f,$(PC_FILES),sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' contrib/pkg/$(f).in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(f) &&) true
+	$(Q)$(foreach x,$(EXTRAS),sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
+		chmod 644 $(call extra_to,$(x)) &&) true
 
 # make uninstall removes what install put there.
 uninstall:
@@ -234,8 +253,21 @@ uninstall:
 		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
 		$(foreach l,$(if $(filter %.3,$(m)),$(call man_links,$(m))),$(call man_of,$(lastword $(subst :, ,$(l)))))) \
 		$(foreach l,libptcp libptcp-plan,$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
-		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%)
+		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
+
+# make dist makes ptcp-VERSION.tar.gz of what is committed (or, without git, of what is there), the same bytes
+# every time.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
+export SOURCE_DATE_EPOCH
+DIST := ptcp-$(VERSION)
+.PHONY: dist deb
+dist:
+	$(Q)contrib/dist $(DIST) $(BUILD)
+
+# make deb makes Debian packages of that in $(BUILD)/deb.
+deb: dist
+	$(Q)contrib/deb $(DIST) $(BUILD)
 
 # --------------------------------------------------------------- Testing
 
@@ -255,7 +287,7 @@ check-long: setup
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
-		tests/hostile/test_strangers tests/lab/test_advise.sh tests/lab/test_links.sh
+		tests/hostile/test_strangers tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in
@@ -302,6 +334,11 @@ bench bench-quick: all $(bench_HELPERS)
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
 
+# make bench-relay tells what a relay costs.
+.PHONY: bench-relay
+bench-relay: all
+	$(Q)BUILD='$(BUILD)' tests/bench/relay
+
 # make plan-bench measures planning beside the plain formulation.
 .PHONY: plan-bench
 plan-bench: setup
@@ -310,7 +347,7 @@ plan-bench: setup
 
 # make advice-truth measures what advice is held against, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).
-.PHONY: advice-truth advice-report advice-pictures
+.PHONY: advice-truth advice-report advice-pictures advice-witness
 advice-truth: lab-programs
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
 
@@ -320,6 +357,10 @@ advice-report: $(BUILD)/tests/bench/advice/report
 
 advice-pictures: $(BUILD)/tests/bench/advice/report
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
+
+# make advice-witness sees from outside what advice and a transfer by it take (five minutes, root).
+advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/witness
 
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report

@@ -151,7 +151,7 @@ PTCP_PLAN_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_ove
     int to, uint64_t bytes, size_t most, struct ptcp_err *e);
 PTCP_PLAN_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */
 
-struct ptcp_path {
+struct ptcp_quickest {
 	const int *via;           /* indices of the hosts between, in order; the paths' */
 	size_t nvia;              /* 0: direct */
 	double rate_bps, delay_s; /* what the path gets, and the sum of its links' delays */
@@ -159,7 +159,7 @@ struct ptcp_path {
 };
 PTCP_PLAN_API size_t ptcp_paths_count(const struct ptcp_paths *p);
 /* The i-th as it was found, the quickest first. */
-PTCP_PLAN_API void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_path *out);
+PTCP_PLAN_API void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *out);
 /* When all has arrived, from the start; exact, as if bytes could be divided. */
 PTCP_PLAN_API double ptcp_paths_finish_s(const struct ptcp_paths *p);
 

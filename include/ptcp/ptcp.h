@@ -36,6 +36,11 @@ PTCP_API const char *ptcp_version(void);
 /* Wherever a config_dir is asked for, NULL means $XDG_CONFIG_HOME/ptcp, else
  * ~/.config/ptcp. It holds identity.pem, known_hosts and authorized_clients. */
 
+/* That directory. PTCP_ECONFIG when neither says, or when it is longer than `cap`, for which PTCP_PATH_BYTES
+ * are always enough. */
+#define PTCP_PATH_BYTES 4096
+PTCP_API int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e);
+
 /* The fingerprint of this host's identity; the identity is made if there is none.
  * PTCP_ECONFIG for a key that others can read or that is damaged. */
 PTCP_API int ptcp_key_show(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
@@ -89,6 +94,14 @@ enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
+/* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias. */
+struct ptcp_path {
+	const char *via;              /* as it was given there; "" for the direct one */
+	uint64_t bytes;               /* file data that it has carried in this run */
+	double rate_bps;              /* over the last seconds */
+	unsigned streams;             /* in use now */
+};
+
 struct ptcp_event {
 	enum ptcp_event_type type;
 	/* START */
@@ -115,6 +128,8 @@ struct ptcp_event {
 	enum ptcp_activity activity;
 	uint64_t resumed_bytes;       /* of `bytes`, what was there already and verified */
 	const struct ptcp_status *left; /* STATUS */
+	const struct ptcp_path *paths; /* at least one; at START all is 0 */
+	size_t n_paths;
 };
 
 /* Called on the thread that runs the transfer; everything in ev is valid only during
@@ -134,6 +149,11 @@ enum ptcp_cipher {
 /* "aes128gcm" ..; NULL for an unknown value. And back: 0, or -1. */
 PTCP_API const char *ptcp_cipher_name(enum ptcp_cipher c);
 PTCP_API int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
+
+/* How fast one core of this host encrypts with a cipher, or hashes as transfers do: bit/s, measured for so
+ * many seconds, more than 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
+PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
+PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
 
 /* An unknown host: return true to trust this fingerprint from now on (it is written to
  * known_hosts). Asked while no connection is open; may take its time. */
@@ -157,7 +177,7 @@ enum ptcp_fsync {
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
-	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen (4) */
+	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen, from what they bring, see impact_percent */
 	enum ptcp_cipher cipher;
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
@@ -194,6 +214,12 @@ struct ptcp_transfer_opts {
 	const char *rate;
 	/* between two daemons: */
 	bool detach;                /* over once it has begun, which PTCP_EVENT_DETACHED tells; goes on without us */
+	/* where the number of streams is chosen: */
+	double impact_percent;      /* 10; the most to take from each other flow, against one stream; 0 to 100 */
+	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
+	/* What is learnt of a path is kept in the file `paths` there, for the next transfer or advice: */
+	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
+	bool no_history;            /* neither look there nor write */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -225,6 +251,12 @@ struct ptcp_result {
 	uint64_t warnings;
 	double seconds;
 	unsigned streams;       /* most in use at one time */
+	/* Where their number was chosen from what they brought; else 0: */
+	unsigned advised_streams;
+	double predicted_bps;            /* for these, and */
+	double predicted_impact_percent; /* what they should have taken from each other flow, against one stream */
+	double measured_bps;             /* what they brought while in use; 0: it was too short to say */
+	bool from_history;               /* predicted from earlier transfers, and not contradicted */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);
@@ -318,8 +350,10 @@ struct ptcp_advice_opts {
 	/* ptcp_advice_from_probes() only: */
 	const char *congestion;   /* of the streams probed: "cubic" ..; NULL: not known */
 	/* ptcp_advise_new() only: */
-	const unsigned *levels;   /* numbers of streams to probe with; none: 4 and 15 */
+	const unsigned *levels;   /* numbers of streams to probe with; none: 4 and 15, or none where the path
+				     history knows (unless the handle's options say no_history) */
 	size_t n_levels;
+	bool receive;             /* streams from there to here */
 };
 #define PTCP_ADVICE_STREAMS_MAX 100000
 PTCP_API void ptcp_advice_opts_init(struct ptcp_advice_opts *o);
@@ -366,6 +400,8 @@ struct ptcp_advice {
 	double raw[3], used[3];      /* as fitted, and after what cannot be was mended */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
+	bool from_history;           /* the probes are those of an earlier transfer or advice, */
+	double age_s;                /* so old; errors are wider for that */
 };
 PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 
@@ -375,7 +411,8 @@ PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
-/* The same after probing the way to a daemon, "HOST[:PORT]" or "ptcp://HOST[:PORT]": streams of a
+/* The same after probing the way to a daemon, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to "USER@HOST" or
+ * "ssh://[USER@]HOST[:PORT]", where one is started through ssh: streams of a
  * transfer that carry nothing, for 5 to 21 seconds, 30 with a further probe. The
  * handle is used like a transfer's: run or stepped, cancelled, freed; of `o` what is about connecting and
  * the cipher counts. */
@@ -416,11 +453,12 @@ struct ptcp_measure_opts {
 	uint64_t bytes_per_stream;    /* 2000000 */
 	void (*round)(void *arg, const struct ptcp_round *r); /* as each ends; or NULL */
 	void *arg;
+	bool receive;                 /* from there to here */
 };
 #define PTCP_LEVELS_MAX 64
 PTCP_API void ptcp_measure_opts_init(struct ptcp_measure_opts *o);
 
-/* Rounds on the way to a daemon; for the handle see ptcp_advise_new(). A round that fails is counted,
+/* Rounds on the way to a host; for the handle see ptcp_advise_new(). A round that fails is counted,
  * and the others go on. */
 PTCP_API int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e);
@@ -494,6 +532,12 @@ struct ptcp_server_opts {
 	 * listen and root are not used. */
 	bool one_time;
 	int in, out;
+	/* Further addresses, each as in `listen`; and sockets that listen already, which are duplicated. With
+	 * sockets and no address there is no default address. Together at most PTCP_LISTEN_MAX. */
+	const char *const *also_listen;
+	size_t n_also_listen;
+	const int *sockets;
+	size_t n_sockets;
 	/* Next hops that it connects its clients to when they ask: a name, an address or a range, then nothing
 	 * (port 7811), ":PORT" or ":*". See ptcp-serve(1). PTCP_EUSAGE for a malformed one. */
 	const char *const *relay_to;
@@ -509,6 +553,7 @@ struct ptcp_server_opts {
 	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
 	const char *rate;
 };
+#define PTCP_LISTEN_MAX 32
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 
 struct ptcp_server;
@@ -520,8 +565,39 @@ PTCP_API int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_
 PTCP_API const char *ptcp_server_address(const struct ptcp_server *s);
 PTCP_API unsigned ptcp_server_port(const struct ptcp_server *s);
 PTCP_API const char *ptcp_server_fingerprint(const struct ptcp_server *s);
+/* The same of the i-th place, counted from 0; false behind the last. The first is that of the above. */
+PTCP_API bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const char **address,
+    unsigned *port);
 /* Serves until ptcp_server_stop(); once per handle; 0 when stopped. */
 PTCP_API int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e);
+/* The same from a loop of the host's own, as ptcp_transfer_start() and those behind it. A step returns 1 to
+ * go on, else what ptcp_server_run() would have. */
+PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
+PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
+PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
+PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
+/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s, rate, relay_to, max_relayed and
+ * log_level are those of `o`, whose other fields are not looked at. What runs keeps what it has agreed. Names
+ * are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed, when one is malformed or out of
+ * range. */
+PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
+    struct ptcp_err *e);
+
+/* Since the server was made, unless it says "now". */
+struct ptcp_server_stats {
+	size_t size;
+	uint64_t connections;       /* taken, whoever they were */
+	uint64_t refused;           /* clients, connections and requests that are not allowed */
+	uint64_t sessions, sessions_failed; /* begun; ended otherwise than well */
+	uint64_t received_bytes, sent_bytes; /* data of files that went over connections */
+	uint64_t received_files, sent_files;
+	uint64_t failed_files;
+	uint64_t retransmits;       /* segments, of data connections; those of the present a call late */
+	unsigned sessions_now, streams_now;
+};
+PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
+/* Fills in what the caller's ptcp_server_stats_init() knew of. Before it serves or between steps. */
+PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
 /* Any thread and signal handlers; idempotent. Running sessions end at once, their
  * peers are told. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);

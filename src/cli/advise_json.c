@@ -67,7 +67,8 @@ int advise_json(const struct ptcp_advice *a, struct ptcp_err *e)
 	    "confidence", a->confident ? "high" : "low", "warning", warning(a),
 	    "impact_total_percent", a->impact_total_percent,
 	    "congestion", a->congestion[0] != '\0' ? a->congestion : NULL,
-	    "congestion_advice", a->congestion_advice, "limit", ptcp_limit_name(a->limit), "from_history", 0,
+	    "congestion_advice", a->congestion_advice, "limit", ptcp_limit_name(a->limit), "from_history",
+	    a->from_history,
 	    "probes", probes(a), "model", model(a), "curve", curve(a));
 	if (o == NULL)
 		return err_nomem(e);

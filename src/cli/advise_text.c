@@ -119,11 +119,14 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 
 void advise_text(FILE *f, const struct ptcp_advice *a)
 {
-	char rate[UNITS_TEXT_BYTES];
+	char rate[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
 
 	fprintf(f, "%u stream%s: %s, taking %.3g %% from each other flow (budget %.3g %%)\n",
 	    a->streams, a->streams == 1 ? "" : "s", units_rate_text(rate, a->throughput_bps),
 	    a->impact_percent, a->budget_percent);
+	if (a->from_history)
+		fprintf(f, "From what was learnt %s ago, without probing (--no-history probes).\n",
+		    units_time_text(age, a->age_s));
 	print_reason(f, a);
 	print_confidence(f, a);
 	print_path(f, a);

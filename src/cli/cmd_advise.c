@@ -11,6 +11,7 @@
 struct advise_args {
 	struct connect_args connect; /* first */
 	const char *plot;
+	bool no_history;
 	struct ptcp_advice_opts opts;
 	unsigned levels[PTCP_PROBES_MAX];
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
@@ -100,6 +101,10 @@ static const struct opt own_options[] = {
 	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear", set_model,
 	    0 },
 	{ "probes", 0, "N,..", "numbers of streams to probe with (4,15)", set_probes, 0 },
+	{ "direction", 0, "send|recv", "streams from here, or to here (send)", probe_direction,
+	    offsetof(struct advise_args, opts.receive) },
+	{ "no-history", 0, NULL, "probe, whatever is known of the path, and keep nothing", opt_true,
+	    offsetof(struct advise_args, no_history) },
 	{ "plot", 0, "FILE.svg", "a picture of throughput and impact, by gnuplot", opt_text,
 	    offsetof(struct advise_args, plot) },
 	{ .name = NULL },
@@ -136,6 +141,7 @@ static int probe(const struct advise_args *a, const char *target, struct ptcp_ad
 	int r;
 
 	probe_opts(&a->connect, &o);
+	o.no_history = a->no_history;
 	if ((r = ptcp_advise_new(&t, &o, target, &a->opts, e)) < 0)
 		return r;
 	if ((r = probe_run(t, e)) == 0)

@@ -59,6 +59,8 @@ static const struct opt own_options[] = {
 	{ "rounds", 0, "R", "rounds with each of them (5)", set_rounds, 0 },
 	{ "interval", 0, "T", "from the start of a round to the next, at least (0)", set_interval, 0 },
 	{ "bytes-per-stream", 0, "SIZE", "what each stream carries in a round (2MB)", set_bytes, 0 },
+	{ "direction", 0, "send|recv", "streams from here, or to here (send)", probe_direction,
+	    offsetof(struct measure_args, opts.receive) },
 	{ "csv", 0, "FILE", "a line for each stream of each round", opt_text,
 	    offsetof(struct measure_args, csv) },
 	{ "plot", 0, "FILE.svg", "a picture of throughput over streams, by gnuplot", opt_text,

@@ -60,7 +60,7 @@ static void show_text(const struct ptcp_overlay *o, const struct ptcp_paths *p, 
 {
 	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
 	size_t i, k, n = ptcp_paths_count(p);
-	struct ptcp_path path;
+	struct ptcp_quickest path;
 
 	printf("%s over %zu path%s in %.6g s (%s)\n\n", units_size_text(b, bytes), n, n == 1 ? "" : "s",
 	    ptcp_paths_finish_s(p), units_time_text(c, ptcp_paths_finish_s(p)));
@@ -76,7 +76,7 @@ static void show_text(const struct ptcp_overlay *o, const struct ptcp_paths *p, 
 	}
 }
 
-static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_path *p)
+static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_quickest *p)
 {
 	json_t *via = json_array();
 	size_t i;
@@ -90,7 +90,7 @@ static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_path *p
 static int show_json(const struct ptcp_overlay *o, const struct ptcp_paths *p, struct ptcp_err *e)
 {
 	json_t *list = json_array(), *object;
-	struct ptcp_path path;
+	struct ptcp_quickest path;
 	size_t i;
 
 	for (i = 0; i < ptcp_paths_count(p); i++) {

@@ -29,6 +29,7 @@ int cmd_links(const struct command *c, int argc, char **argv);
 int cmd_advise(const struct command *c, int argc, char **argv);
 int cmd_measure(const struct command *c, int argc, char **argv);
 int cmd_status(const struct command *c, int argc, char **argv);
+int cmd_doctor(const struct command *c, int argc, char **argv);
 int cmd_version(const struct command *c, int argc, char **argv);
 
 extern const struct opt *const serve_options[];
@@ -40,5 +41,6 @@ extern const struct opt *const links_options[];
 extern const struct opt *const advise_options[];
 extern const struct opt *const measure_options[];
 extern const struct opt *const status_options[];
+extern const struct opt *const doctor_options[];
 
 #endif

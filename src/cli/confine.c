@@ -149,8 +149,8 @@ static void no_root(const char *root, int level)
 	talk_log(NULL, PTCP_LOG_WARN, "serve", line);
 }
 
-static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_needs *n, int level,
-    struct ptcp_err *e)
+static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_needs *n,
+    const struct confine_also *also, int level, struct ptcp_err *e)
 {
 	const char *const *root;
 	size_t i;
@@ -162,19 +162,24 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
 			allow(fd, r, system_places[i].path, READ); /* not every system has it */
 	allow(fd, r, "/dev/null", READ | WRITE);
+	if (also->reads != NULL)
+		allow(fd, r, also->reads, READ); /* who cannot use them says so when it tries */
+	if (also->writes != NULL)
+		allow(fd, r, also->writes, READ | WRITE);
 	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* who serves once may have none */
 		return failed(e, "allowing its configuration directory");
 	return 0;
 }
 
-static int restrict_self(unsigned abi, const struct ptcp_server_needs *n, int level, struct ptcp_err *e)
+static int restrict_self(unsigned abi, const struct ptcp_server_needs *n, const struct confine_also *also,
+    int level, struct ptcp_err *e)
 {
 	struct ruleset r = ruleset_of(abi, n);
 	int fd = (int)syscall(CREATE_RULESET, &r, sizeof r, 0), err;
 
 	if (fd < 0)
 		return failed(e, "making a ruleset of Landlock");
-	err = allow_all(fd, &r, n, level, e);
+	err = allow_all(fd, &r, n, also, level, e);
 	if (err == 0 && syscall(RESTRICT_SELF, fd, 0) != 0)
 		err = failed(e, "entering a ruleset of Landlock");
 	close(fd);
@@ -221,7 +226,8 @@ static void tell(const struct ptcp_server_needs *n, unsigned abi, const char *wh
 	talk_log(NULL, PTCP_LOG_INFO, "serve", line);
 }
 
-int confine(const struct ptcp_server_needs *n, unsigned newest, int level, struct ptcp_err *e)
+int confine(const struct ptcp_server_needs *n, const struct confine_also *also, unsigned newest, int level,
+    struct ptcp_err *e)
 {
 	const char *why = NULL;
 	unsigned abi = abi_of(newest, &why);
@@ -232,7 +238,7 @@ int confine(const struct ptcp_server_needs *n, unsigned newest, int level, struc
 		return failed(e, "giving up new privileges");
 	if (prctl(PR_SET_DUMPABLE, DUMPABLE, 0, 0, 0) != 0)
 		return failed(e, "closing its memory to others");
-	if ((abi > 0 && (r = restrict_self(abi, n, level, e)) < 0) || (r = drop_capabilities(&kept, e)) < 0)
+	if ((abi > 0 && (r = restrict_self(abi, n, also, level, e)) < 0) || (r = drop_capabilities(&kept, e)) < 0)
 		return r;
 	if (level >= PTCP_LOG_INFO)
 		tell(n, abi, why, kept);

@@ -7,7 +7,6 @@
 #include "cli/terminal.h"
 #include "cli/trust.h"
 #include "core/err.h"
-#include "core/units.h"
 
 static int add_fingerprint(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -21,17 +20,6 @@ static int add_fingerprint(void *args, const struct opt *o, const char *text, st
 		    "not a fingerprint (SHA256: and 43 characters, or HOST=SHA256:..; "
 		    "ptcp key show prints it on the server)");
 	return opt_list_add(&a->fingerprints, &a->n_fingerprints, text, e);
-}
-
-static int set_timeout(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct connect_args *a = args;
-	uint64_t ns;
-
-	if (units_parse_time(text, &ns) < 0 || ns < NS_PER_S / 2 || ns > 86400 * NS_PER_S)
-		return opt_reject(o, text, e, "not a time from 0.5s to 24h (such as 30s, 500ms or 2m)");
-	a->timeout_s = (double)ns / (double)NS_PER_S;
-	return 0;
 }
 
 static int set_ipv4(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -70,14 +58,32 @@ static int set_congestion(void *args, const struct opt *o, const char *text, str
 	return opt_reject(o, text, e, "no such congestion control (auto, cubic, bbr or reno)");
 }
 
+static int set_remote_port(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct connect_args *a = args;
+	size_t n = strlen(text);
+	unsigned long port = n > 0 && n <= 5 && strspn(text, "0123456789") == n ? strtoul(text, NULL, 10) : 0;
+
+	if (port < 1 || port > 65535)
+		return opt_reject(o, text, e, "not a port from 1 to 65535 (leave it out for any)");
+	a->remote_port = (unsigned)port;
+	return 0;
+}
+
 const struct opt connect_options[] = {
 	{ "fingerprint", 0, "[HOST[:PORT]=]FP", "trust this server identity in this run; repeatable",
 	    add_fingerprint, 0 },
-	{ "timeout", 0, "TIME", "give a silent peer up after this (30s)", set_timeout, 0 },
+	{ "timeout", 0, "TIME", "give a silent peer up after this (30s)", opt_patience,
+	    offsetof(struct connect_args, timeout_s) },
 	{ "ipv4", '4', NULL, "use IPv4 only", set_ipv4, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_ipv6, 0 },
 	{ "congestion", 0, "NAME", "auto, cubic, bbr or reno (auto: the system's)", set_congestion,
 	    0 },
+	{ "ssh", 0, "CMD", "the ssh to use, with its options (ssh)", opt_text,
+	    offsetof(struct connect_args, ssh) },
+	{ "remote-ptcp", 0, "CMD", "the ptcp to start through ssh (ptcp)", opt_text,
+	    offsetof(struct connect_args, remote_ptcp) },
+	{ "remote-port", 0, "PORT", "the port it listens on (any)", set_remote_port, 0 },
 	{ .name = NULL },
 };
 
@@ -104,6 +110,9 @@ void connect_apply(const struct connect_args *a, struct ptcp_transfer_opts *o)
 	o->timeout_s = a->timeout_s;
 	o->family = a->family;
 	o->congestion = a->congestion;
+	o->ssh = a->ssh;
+	o->remote_ptcp = a->remote_ptcp;
+	o->remote_port = a->remote_port;
 	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO))
 		o->trust = trust_ask;
 	if (level != TALK_NO_LOG) {

@@ -14,6 +14,8 @@ struct connect_args {
 	double timeout_s;
 	int family;             /* 0, 4 or 6 */
 	const char *congestion; /* NULL: the system's */
+	const char *ssh, *remote_ptcp; /* NULL: the library's */
+	unsigned remote_port;   /* 0: any */
 };
 
 extern const struct opt connect_options[];

@@ -32,10 +32,11 @@ static const struct command commands[] = {
 	    cmd_measure, measure_options },
 	{ "status", "[options] NAME | ID HOST[:PORT] | HOST[:PORT]", "how a detached transfer is doing",
 	    cmd_status, status_options },
+	{ "doctor", "[options] [TARGET]", "what slows transfers here, and what mends it", cmd_doctor,
+	    doctor_options },
 	{ "version", "", "print the version", cmd_version, NULL },
 	{ "help", "[COMMAND]", "print this, or what a command takes", cmd_help, NULL },
 	{ "collect", "OVERLAY.yaml", "carry a plan out", NULL, NULL },
-	{ "doctor", "[TARGET]", "what slows transfers here, and what mends it", NULL, NULL },
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

@@ -6,6 +6,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 #include "core/timetable.h"
 
 /* Where parsing stands: the next argument to read and the next place for an operand. */
@@ -15,6 +16,7 @@ struct parse {
 	char **argv;
 	int next;
 	void *args;
+	struct options_given *given;
 	struct ptcp_err *e;
 };
 
@@ -39,10 +41,29 @@ static int unknown(const struct parse *p, const char *arg)
 	    text_escape(shown, sizeof shown, arg), p->c->name);
 }
 
+const struct opt *options_find(const struct command *c, const char *name)
+{
+	return find(c, name, strlen(name), 0);
+}
+
+bool options_is_given(const struct options_given *given, const struct opt *o)
+{
+	size_t i;
+
+	for (i = 0; i < given->n; i++)
+		if (given->of[i] == o)
+			return true;
+	return false;
+}
+
 static int set(const struct parse *p, const struct opt *o, const char *text)
 {
+	struct options_given *g = p->given;
+
 	if (o->set == NULL)
 		return err_set(p->e, PTCP_ENOTYET, "--%s: not available yet (leave it out)", o->name);
+	if (!options_is_given(g, o) && g->n < sizeof g->of / sizeof *g->of)
+		g->of[g->n++] = o;
 	return o->set(p->args, o, text, p->e);
 }
 
@@ -95,9 +116,18 @@ static int parse_letters(struct parse *p, const char *arg)
 int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
     struct ptcp_err *e)
 {
-	struct parse p = { .c = c, .argc = argc, .argv = argv, .args = args, .e = e };
+	struct options_given unused;
+
+	return options_parse_noting(c, argc, argv, args, operands, &unused, e);
+}
+
+int options_parse_noting(const struct command *c, int argc, char **argv, void *args, int *operands,
+    struct options_given *given, struct ptcp_err *e)
+{
+	struct parse p = { .c = c, .argc = argc, .argv = argv, .args = args, .given = given, .e = e };
 	int n = 0, r;
 
+	given->n = 0;
 	while (p.next < argc) {
 		char *arg = argv[p.next++];
 
@@ -245,6 +275,16 @@ int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err 
 {
 	(void)e;
 	*(const char **)(void *)((char *)args + o->at) = text;
+	return 0;
+}
+
+int opt_patience(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	uint64_t ns;
+
+	if (units_parse_time(text, &ns) < 0 || ns < NS_PER_S / 2 || ns > 86400 * NS_PER_S)
+		return opt_reject(o, text, e, "not a time from 0.5s to 24h (such as 30s, 500ms or 2m)");
+	*(double *)(void *)((char *)args + o->at) = (double)ns / (double)NS_PER_S;
 	return 0;
 }
 

@@ -30,6 +30,19 @@ enum { OPTIONS_HELP = 1 };
 int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
     struct ptcp_err *e);
 
+/* The options that were met. */
+struct options_given {
+	const struct opt *of[64]; /* each once; no command has so many */
+	size_t n;
+};
+/* As options_parse(), and notes them. */
+int options_parse_noting(const struct command *c, int argc, char **argv, void *args, int *operands,
+    struct options_given *given, struct ptcp_err *e);
+bool options_is_given(const struct options_given *given, const struct opt *o);
+
+/* The option of that name, or NULL. */
+const struct opt *options_find(const struct command *c, const char *name);
+
 /* A line for each option that is available. */
 void options_help(FILE *f, const struct opt *const *tables);
 
@@ -59,5 +72,7 @@ int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err 
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+/* Of a time from 0.5 s to 24 h, into a double, seconds. */
+int opt_patience(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 
 #endif

@@ -40,16 +40,47 @@ static void json_start(struct output *o, const struct ptcp_event *ev)
 	    json_text(ev->peer_fingerprint), "cipher", json_text(o->cipher), "streams", json_count(ev->streams)));
 }
 
+/* ["A", "B"] of "A,B". */
+static json_t *relays(const char *via)
+{
+	json_t *list = json_array();
+	const char *end;
+
+	while (via != NULL) {
+		end = strchr(via, ',');
+		json_array_append_new(list, json_stringn(via, end != NULL ? (size_t)(end - via) : strlen(via)));
+		via = end != NULL ? end + 1 : NULL;
+	}
+	return list;
+}
+
+/* What each path has carried; with rates and streams while it runs. */
+static json_t *paths(const struct output *o, bool running)
+{
+	json_t *list = json_array(), *one;
+	size_t i;
+
+	for (i = 0; i < o->n_paths; i++) {
+		one = json_pack("{s:o, s:o}", "via", relays(output_via(o, i)), "bytes", json_count(o->paths[i].bytes));
+		if (running && one != NULL) {
+			json_object_set_new(one, "rate_bps", json_rate(o->paths[i].rate_bps));
+			json_object_set_new(one, "streams", json_count(o->paths[i].streams));
+		}
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
 static void json_progress(struct output *o, const struct ptcp_event *ev)
 {
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "transferring",
 		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
 
-	(void)o;
-	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "event", "progress", "bytes",
+	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
 	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps",
 	    json_rate(ev->rate_bps), "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->streams),
-	    "resumed_bytes", json_count(ev->resumed_bytes), "activity", activity[ev->activity]));
+	    "resumed_bytes", json_count(ev->resumed_bytes), "activity", activity[ev->activity],
+	    "paths", paths(o, true)));
 }
 
 static void json_streams(struct output *o, const struct ptcp_event *ev)
@@ -79,20 +110,32 @@ static void json_detached(struct output *o, const struct ptcp_event *ev)
 	json_line(json_pack("{s:s, s:o}", "event", "detached", "name", json_text(ev->text)));
 }
 
+/* What --streams auto had come to; null where it had not. */
+static void add_advised(json_t *end, const struct ptcp_result *r)
+{
+	bool any = r->advised_streams > 0, seen = any && r->measured_bps > 0;
+
+	json_object_set_new(end, "advised_streams", any ? json_count(r->advised_streams) : json_null());
+	json_object_set_new(end, "predicted_bps", any ? json_rate(r->predicted_bps) : json_null());
+	json_object_set_new(end, "predicted_impact_percent",
+	    any ? json_real(r->predicted_impact_percent) : json_null());
+	json_object_set_new(end, "measured_bps", seen ? json_rate(r->measured_bps) : json_null());
+	json_object_set_new(end, "from_history", json_boolean(r->from_history));
+}
+
 static void json_end(struct output *o, const struct ptcp_result *r, int status,
     const char *failure)
 {
-	json_t *paths = json_array();
+	json_t *end;
 
-	if (o->started)
-		json_array_append_new(paths,
-		    json_pack("{s:[], s:o}", "via", "bytes", json_count(r->wire_bytes)));
-	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
 	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes",
 	    json_count(r->bytes), "wire_bytes", json_count(r->wire_bytes), "files", json_count(r->files),
 	    "failed", json_count(r->failed), "resumed_bytes", json_count(r->resumed_bytes), "seconds",
 	    json_seconds(r->seconds), "throughput_bps", json_rate(output_throughput_bps(r)), "streams",
-	    json_count(r->streams), "paths", paths));
+	    json_count(r->streams), "paths", paths(o, false));
+	add_advised(end, r);
+	json_line(end);
 }
 
 const struct output_ops output_json = {

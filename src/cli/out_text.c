@@ -48,12 +48,9 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	return buf;
 }
 
-static void text_progress(struct output *o, const struct ptcp_event *ev)
+static const char *path_name(char out[TEXT_NAME_BYTES], const struct output *o, size_t i)
 {
-	char line[256];
-
-	if (o->status)
-		terminal_status(output_status_text(line, sizeof line, terminal_width(), ev));
+	return text_escape(out, TEXT_NAME_BYTES, output_via(o, i) != NULL ? output_via(o, i) : "direct");
 }
 
 static void text_streams(struct output *o, const struct ptcp_event *ev)
@@ -75,6 +72,52 @@ static void text_detached(struct output *o, const struct ptcp_event *ev)
 {
 	(void)o;
 	puts(ev->text);
+}
+
+/* What --streams auto had come to, and what it was worth. */
+static void text_advised(const struct ptcp_result *r)
+{
+	char predicted[UNITS_TEXT_BYTES], seen[UNITS_TEXT_BYTES];
+
+	if (r->advised_streams > 0 && r->measured_bps > 0)
+		terminal_line("of %u stream%s %s and %.0f %% from each other flow were predicted%s, %s came",
+		    r->advised_streams, r->advised_streams == 1 ? "" : "s",
+		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
+		    r->from_history ? " from history" : "", units_rate_text(seen, r->measured_bps));
+}
+
+/* "A 94 Mbit/s  direct 47 Mbit/s" behind the rest, as many as fit. */
+static void add_paths(char *buf, size_t cap, unsigned width, const struct output *o)
+{
+	char part[TEXT_NAME_BYTES + UNITS_TEXT_BYTES], name[TEXT_NAME_BYTES], rate[UNITS_TEXT_BYTES];
+	size_t i;
+
+	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++) {
+		snprintf(part, sizeof part, "%s %s", path_name(name, o, i), units_rate_text(rate, o->paths[i].rate_bps));
+		if (!add(buf, cap, width, part))
+			return;
+	}
+}
+
+static void text_progress(struct output *o, const struct ptcp_event *ev)
+{
+	char line[256];
+
+	if (!o->status)
+		return;
+	output_status_text(line, sizeof line, terminal_width(), ev);
+	add_paths(line, sizeof line, terminal_width(), o);
+	terminal_status(line);
+}
+
+static void say_paths(const struct output *o)
+{
+	char name[TEXT_NAME_BYTES], size[UNITS_TEXT_BYTES];
+	size_t i;
+
+	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++)
+		terminal_line("  %s%s: %s", output_via(o, i) != NULL ? "via " : "", path_name(name, o, i),
+		    units_size_text(size, o->paths[i].bytes));
 }
 
 static void text_end(struct output *o, const struct ptcp_result *r, int status,
@@ -99,6 +142,8 @@ static void text_end(struct output *o, const struct ptcp_result *r, int status,
 	    r->files == 1 ? "" : "s", units_size_text(size, r->bytes), there,
 	    units_time_text(time, r->seconds), units_rate_text(rate, output_throughput_bps(r)),
 	    r->streams, r->streams == 1 ? "" : "s");
+	text_advised(r);
+	say_paths(o);
 }
 
 const struct output_ops output_text = {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/text.h"
 
@@ -27,10 +28,34 @@ static void failed_file(const struct ptcp_event *ev)
 	free(shown);
 }
 
+static void say_state(const struct ptcp_event *ev)
+{
+	char line[256];
+
+	terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
+}
+
+const char *output_via(const struct output *o, size_t i)
+{
+	return o->vias == NULL || strcmp(o->vias[i], "direct") == 0 ? NULL : o->vias[i];
+}
+
+static void keep_paths(struct output *o, const struct ptcp_event *ev)
+{
+	o->n_paths = ev->n_paths < PTCP_PATHS_MAX ? ev->n_paths : PTCP_PATHS_MAX;
+	if (o->n_paths > 0)
+		memcpy(o->paths, ev->paths, o->n_paths * sizeof *o->paths);
+}
+
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
 
+	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS) {
+		keep_paths(o, ev);
+		if (process_state_asked())
+			say_state(ev);
+	}
 	switch (ev->type) {
 	case PTCP_EVENT_START:
 		o->started = true;

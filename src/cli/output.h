@@ -36,7 +36,13 @@ struct output {
 	bool detached;   /* it goes on without us */
 	bool dry_run;    /* what would be transferred is listed */
 	const char *cipher;
+	const char *const *vias; /* what paths were asked for, borrowed; none: the direct one */
+	struct ptcp_path paths[PTCP_PATHS_MAX]; /* as last told; but for `via`, which is gone */
+	size_t n_paths;
 };
+
+/* What the i-th path was asked for as; NULL: the direct one. */
+const char *output_via(const struct output *o, size_t i);
 
 void output_init(struct output *o, const char *command, bool json, bool quiet);
 

@@ -1,6 +1,7 @@
 #include "cli/probe.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
@@ -42,6 +43,15 @@ int probe_run(struct ptcp_transfer *t, struct ptcp_err *e)
 	process_set_stop(NULL, NULL);
 	terminal_status("");
 	return r;
+}
+
+int probe_direction(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	bool *receive = (bool *)(void *)((char *)args + o->at);
+
+	*receive = strcmp(text, "recv") == 0;
+	return *receive || strcmp(text, "send") == 0 ? 0 :
+	    opt_reject(o, text, e, "no such direction (send: from here, or recv: to here)");
 }
 
 struct levels {

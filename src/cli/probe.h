@@ -4,6 +4,9 @@
 
 #include "cli/connect.h"
 
+/* A setter of a bool at o->at: --direction recv. */
+int probe_direction(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
 /* For the handle's options, with its connection's; shows on the status line how many streams there are. */
 void probe_opts(const struct connect_args *a, struct ptcp_transfer_opts *o);
 

@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 static atomic_int signals;
 static _Atomic(void *) stop_handle;
 static void (*_Atomic stop_fn)(void *);
+static atomic_bool state_asked;
 static int exit_second;
 static const char *line_second;
 
@@ -72,7 +74,7 @@ static void on_signal(int sig)
 
 void process_catch(int second_status, const char *second_line)
 {
-	struct sigaction sa;
+	struct sigaction sa, old;
 
 	exit_second = second_status;
 	line_second = second_line;
@@ -82,8 +84,48 @@ void process_catch(int second_status, const char *second_line)
 	/* both at once count as two only after the first has been dealt with */
 	sigaddset(&sa.sa_mask, SIGINT);
 	sigaddset(&sa.sa_mask, SIGTERM);
+	sigaddset(&sa.sa_mask, SIGHUP);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &sa, NULL);
+}
+
+static void on_ask(int sig)
+{
+	(void)sig;
+	atomic_store(&state_asked, true);
+}
+
+void process_catch_state(void)
+{
+	struct sigaction sa = { .sa_handler = on_ask, .sa_flags = SA_RESTART };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGUSR1, &sa, NULL);
+}
+
+bool process_state_asked(void)
+{
+	return atomic_exchange(&state_asked, false);
+}
+
+int process_signal_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+int process_signal(int fd)
+{
+	struct signalfd_siginfo si;
+
+	return read(fd, &si, sizeof si) == (ssize_t)sizeof si ? (int)si.ssi_signo : 0;
 }
 
 void process_set_stop(void (*stop)(void *handle), void *handle)

@@ -3,22 +3,38 @@
 #define CLI_SERVE_H
 
 #include "cli/talk.h"
+#include "conf/settings.h"
 
+/* Strings are those of the command line or of `file`. */
 struct serve_args {
 	struct talk_args talk; /* first */
-	const char *listen;    /* NULL: every address, PTCP_PORT */
+	const char *listen[PTCP_LISTEN_MAX];
+	size_t n_listen;       /* 0: every address, PTCP_PORT, or the sockets that are passed */
 	const char *root;      /* NULL: no files */
 	const char *rate;      /* NULL: no limit */
 	bool one_time;         /* started through ssh */
 	bool no_sandbox;
-	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed;
-	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_* */
-	const char **relay_to; /* texts borrowed from argv; to be freed */
+	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_*; 0: the default */
+	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed; /* 0: the default */
+	double timeout_s;      /* likewise */
+	const char **relay_to; /* the list is to be freed */
 	size_t n_relay_to;
+	const char *config, *metrics;
+	struct conf_settings *file; /* NULL: there is none */
 };
 
-/* 0, OPTIONS_HELP or a negative PTCP_E*. */
+/* What the command line says, and of what it does not say, the configuration file. 0, OPTIONS_HELP or a
+ * negative PTCP_E*; `a` is to be finished in any case. */
 int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e);
+void serve_args_fini(struct serve_args *a);
+
+/* serve_config.c: reads the file that `a` names, or the default one where that exists, and sets what is not
+ * given. Errors begin with "FILE:LINE:COLUMN: ". */
+int serve_configure(struct serve_args *a, const struct command *c, const struct options_given *given,
+    struct ptcp_err *e);
+
+/* serving.c: serves until a signal ends it. Reads the same again at SIGHUP. */
+int serve_run(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e);
 
 #endif

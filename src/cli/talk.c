@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 #include <time.h>
 
 #include "cli/terminal.h"
@@ -54,6 +55,9 @@ int talk_level(const struct talk_args *a, int base)
 	return level;
 }
 
+/* syslog's, as the journal takes them. */
+static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+
 void talk_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
 {
 	struct timespec now;
@@ -61,6 +65,10 @@ void talk_log(void *arg, enum ptcp_log_level level, const char *component, const
 	char when[32];
 
 	(void)arg;
+	if (terminal_is_journal()) {
+		terminal_line("<%d>%s: %s", (int)level < N_LEVELS ? priorities[level] : LOG_INFO, component, msg);
+		return;
+	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);

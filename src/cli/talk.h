@@ -26,7 +26,8 @@ void talk_init(struct talk_args *a);
  * lines are wanted when it is not TALK_NO_LOG. */
 int talk_level(const struct talk_args *a, int base);
 
-/* A ptcp_log_fn: "TIME LEVEL COMPONENT: MSG" on stderr, the time in UTC. */
+/* A ptcp_log_fn: "TIME LEVEL COMPONENT: MSG" on stderr, the time in UTC; "<PRIORITY>COMPONENT: MSG" where
+ * that is the journal. */
 void talk_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg);
 
 #endif

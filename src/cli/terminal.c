@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -111,4 +112,14 @@ unsigned terminal_width(void)
 bool terminal_is(int fd)
 {
 	return isatty(fd) == 1;
+}
+
+bool terminal_is_journal(void)
+{
+	const char *text = getenv("JOURNAL_STREAM"); /* DEVICE:INODE */
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return text != NULL && sscanf(text, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+	    st.st_dev == dev && st.st_ino == ino;
 }

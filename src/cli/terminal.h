@@ -20,4 +20,8 @@ unsigned terminal_width(void);
 
 bool terminal_is(int fd);
 
+/* Standard error is the systemd journal, which takes a priority from the front of a line and has the time
+ * itself. */
+bool terminal_is_journal(void);
+
 #endif

@@ -18,15 +18,21 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 	return 0;
 }
 
-static int set_remote_port(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+static int set_impact(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct transfer_args *a = args;
-	size_t n = strlen(text);
-	unsigned long port = n > 0 && n <= 5 && strspn(text, "0123456789") == n ? strtoul(text, NULL, 10) : 0;
 
-	if (port < 1 || port > 65535)
-		return opt_reject(o, text, e, "not a port from 1 to 65535 (leave it out for any)");
-	a->remote_port = (unsigned)port;
+	if (opt_decimal(text, 100, &a->impact_percent) < 0)
+		return opt_reject(o, text, e, "not a percentage from 0 to 100");
+	return 0;
+}
+
+static int set_max_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (opt_number(text, 1, PTCP_STREAMS_MAX, &a->max_streams) < 0)
+		return opt_reject(o, text, e, "not a number from 1 to 128");
 	return 0;
 }
 
@@ -118,7 +124,11 @@ static int add_via(void *args, const struct opt *o, const char *text, struct ptc
 }
 
 static const struct opt own_options[] = {
-	{ "streams", 0, "N|auto", "parallel streams, 1 to 128 (auto: 4)", set_streams, 0 },
+	{ "streams", 0, "N|auto", "parallel streams, 1 to 128, or what suits the path (auto)", set_streams, 0 },
+	{ "impact", 0, "PCT", "with auto, the most to take from each other flow (10)", set_impact, 0 },
+	{ "max-streams", 0, "N", "with auto, the most streams, 1 to 128 (32)", set_max_streams, 0 },
+	{ "no-history", 0, NULL, "with auto, neither use nor keep what is known of the path", opt_true,
+	    offsetof(struct transfer_args, no_history) },
 	{ "rate", 0, "RATE", "the most to send or receive; or by time, 08:00-18:00=200Mbit/s,else=0",
 	    opt_rate, offsetof(struct transfer_args, rate) },
 	{ "cipher", 0, "NAME", "aes128gcm, aes256gcm, chacha20 or none", set_cipher, 0 },
@@ -130,11 +140,6 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true,
 	    offsetof(struct transfer_args, no_verify) },
-	{ "ssh", 0, "CMD", "the ssh to use, with its options (ssh)", opt_text,
-	    offsetof(struct transfer_args, ssh) },
-	{ "remote-ptcp", 0, "CMD", "the ptcp to start through ssh (ptcp)", opt_text,
-	    offsetof(struct transfer_args, remote_ptcp) },
-	{ "remote-port", 0, "PORT", "the port it listens on (any)", set_remote_port, 0 },
 	{ "via", 0, "RELAY[,RELAY..]", "a path through relays, or direct; repeatable: side by side", add_via, 0 },
 	{ "no-resume", 0, NULL, "begin every file anew", opt_true,
 	    offsetof(struct transfer_args, no_resume) },
@@ -145,7 +150,6 @@ static const struct opt own_options[] = {
 	{ "detach", 0, NULL, "between two other hosts: leave once it has begun; prints a name for ptcp status", opt_true,
 	    offsetof(struct transfer_args, detach) },
 	/* To make one of these real: give it a help text and a setter. */
-	{ "impact", 0, "PCT", NULL, NULL, 0 },
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
 	{ "paths", 0, "K", NULL, NULL, 0 },
@@ -162,6 +166,8 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	memset(a, 0, sizeof *a);
 	connect_init(&a->connect);
 	a->cipher = PTCP_CIPHER_AES128GCM;
+	a->impact_percent = 10;
+	a->max_streams = 32;
 	a->times = a->mode = a->links = true;
 	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
 		return r;
@@ -189,15 +195,15 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	ptcp_transfer_opts_init(o);
 	connect_apply(&a->connect, o);
 	o->streams = a->streams;
+	o->impact_percent = a->impact_percent;
+	o->max_streams = a->max_streams;
+	o->no_history = a->no_history;
 	o->cipher = a->cipher;
 	o->no_verify = a->no_verify;
 	o->preserve_times = a->times;
 	o->preserve_mode = a->mode;
 	o->preserve_links = a->links;
 	o->rate = a->rate;
-	o->ssh = a->ssh;
-	o->remote_ptcp = a->remote_ptcp;
-	o->remote_port = a->remote_port;
 	o->preserve_owner = a->owner;
 	o->preserve_xattr = a->xattr;
 	o->preserve_setid = a->setid;
@@ -229,6 +235,8 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
 	out->dry_run = a->dry_run;
+	process_catch_state();
+	out->vias = a->n_vias > 0 ? a->vias : NULL;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
 	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)
@@ -257,6 +265,7 @@ int transfer_command(const struct command *c, int argc, char **argv, transfer_ne
 	output_init(&out, c->name, json, a.connect.talk.quiet);
 	if (r == 0)
 		r = run(&a, &out, make, &result, &e);
+	r = r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);
 	transfer_args_fini(&a);
-	return r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);
+	return r;
 }

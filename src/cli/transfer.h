@@ -7,7 +7,10 @@
 
 struct transfer_args {
 	struct connect_args connect; /* first */
-	unsigned streams;            /* 0: auto */
+	unsigned streams;            /* 0: auto; then: */
+	double impact_percent;
+	unsigned max_streams;
+	bool no_history;
 	enum ptcp_cipher cipher;
 	bool no_verify;
 	bool times, mode, links, owner, xattr, setid; /* --preserve */
@@ -16,8 +19,6 @@ struct transfer_args {
 	bool no_resume, dry_run, detach;
 	enum ptcp_fsync fsync;
 	const char *rate;        /* NULL: no limit */
-	const char *ssh, *remote_ptcp; /* NULL: the library's */
-	unsigned remote_port;    /* 0: any */
 	const char **vias;       /* --via; texts borrowed from argv */
 	size_t n_vias;
 	const char *const *srcs; /* borrowed from argv */

@@ -9,7 +9,7 @@ struct log {
 	/* Any thread; must not call back into the library. */
 	void (*write)(void *arg, enum log_level level, const char *component, const char *msg);
 	void *arg;
-	enum log_level level; /* the most detailed that is wanted */
+	_Atomic enum log_level level; /* the most detailed that is wanted; may change while others log */
 };
 
 /* Costs one comparison when nobody listens. `l` may be NULL. */

@@ -75,7 +75,7 @@ static void start_level(struct advising *a, unsigned older)
 /* All streams that there are, summed up; those that are seen for the first time begin now. */
 static uint64_t look(struct advising *a, double elapsed_s)
 {
-	uint64_t acked = 0;
+	uint64_t acked = 0, unused;
 	struct tcpinfo now;
 	unsigned i;
 
@@ -96,6 +96,8 @@ static uint64_t look(struct advising *a, double elapsed_s)
 		a->times.window_s += now.window_s - a->first[i].window_s;
 		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
 	}
+	if (a->base.receives)
+		probing_told(a->party, &a->times, &unused);
 	return acked;
 }
 
@@ -287,7 +289,27 @@ static void advising_free(struct prober *b)
 	free(of(b));
 }
 
-static const struct prober_ops ops = { running, advising_free };
+/* Whoever names levels wants them probed. */
+static bool recall(struct prober *b, const struct history_entry *h, double age_s)
+{
+	struct advising *a = of(b);
+	size_t i;
+
+	if (a->o.n_levels > 0)
+		return false;
+	for (i = 0; i < h->n_probes; i++)
+		a->probes[i] = (struct ptcp_probe){ h->probe[i].streams, h->probe[i].throughput_bps,
+			h->probe[i].error_bps };
+	a->n_probes = h->n_probes;
+	strcpy(a->advice.congestion, h->key.congestion);
+	if (advise(a, NULL) < 0)
+		return false;
+	a->advice.from_history = true;
+	a->advice.age_s = age_s;
+	return true;
+}
+
+static const struct prober_ops ops = { .running = running, .free = advising_free, .recall = recall };
 
 /* The levels asked for, or the usual. */
 static int take_levels(struct advising *a, struct ptcp_err *e)
@@ -344,6 +366,7 @@ int advising_new(struct prober **out, const struct ptcp_advice_opts *o, struct p
 			r = try_answer(a, e);
 	}
 	a->o.levels = NULL;
+	a->base.receives = a->o.receive;
 	if (r < 0) {
 		free(a);
 		return r;

@@ -135,7 +135,7 @@ static int check_cipher(struct asked *a, const struct wire_open *o, struct ptcp_
 
 static int check_rights(struct asked *a, const struct wire_open *o, struct ptcp_err *e)
 {
-	if (a->drops)
+	if (a->measures)
 		return check_cipher(a, o, e);
 	if (!a->own && a->auth.root[0] == '\0' && a->root == NULL)
 		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
@@ -189,14 +189,15 @@ int asked_take(struct asked *a, const struct wire_open *o, struct ptcp_err *e)
 	int r;
 
 	a->sends = o->role == WIRE_YOU_SEND;
-	a->drops = o->role == WIRE_YOU_DROP;
+	a->floods = o->role == WIRE_YOU_FLOOD;
+	a->measures = a->floods || o->role == WIRE_YOU_DROP;
 	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
 	a->streams = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->streams = a->streams < fds_connections() ? a->streams : fds_connections();
 	a->cipher = o->cipher;
-	if ((r = check_rights(a, o, e)) < 0 || a->drops)
+	if ((r = check_rights(a, o, e)) < 0 || a->measures)
 		return r;
 	return take_places(a, o, e);
 }
@@ -206,11 +207,13 @@ int asked_begin(struct asked *a, struct party *p, struct ptcp_err *e)
 	unsigned i;
 	int r = 0;
 
-	if (a->drops)
-		return party_drop(p, e);
+	if (a->measures)
+		return a->floods ? party_flood(p, e) : party_drop(p, e);
 	if (!a->sends)
 		return party_receive_into(p, &a->place, e);
-	if (a->filter != NULL)
+	if (session_steered(party_session(p)))
+		r = party_tell_seen(p, e);
+	if (r == 0 && a->filter != NULL)
 		r = party_send_filtered(p, a->filter, e);
 	for (i = 0; i < a->n_paths && r == 0; i++) {
 		struct asked_path *s = &a->path[i];

@@ -19,7 +19,8 @@ struct asked {
 	struct authorization auth;
 	/* once taken */
 	bool sends;                    /* we do */
-	bool drops;                    /* it only measures */
+	bool measures;                 /* no files: blocks of none are dropped, */
+	bool floods;                   /* or sent */
 	unsigned streams;
 	enum ptcp_cipher cipher;
 	/* looked up on an I/O thread */

@@ -47,19 +47,20 @@ static void attempt_end(struct ptcp_transfer *t)
 
 static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	unsigned workers = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
 	unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 	    1u << PTCP_CIPHER_CHACHA20;
 	int r;
 
 	t->over = t->unknown = false;
 	t->n_met = t->n_tried = 0;
+	memset(t->figures, 0, sizeof t->figures);
+	memset(t->sample, 0, sizeof t->sample);
 	t->result = 0;
 	t->started = mono_now();
 	t->host.log = (struct log){ NULL, t->o.arg, (enum log_level)t->o.log_level };
 	if (t->o.log != NULL)
 		t->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))t->o.log;
-	if ((r = host_init(&t->host, t->loop, t->config_dir, workers, ciphers, t->target.ssh ? ciphers : 0,
+	if ((r = host_init(&t->host, t->loop, t->config_dir, client_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;
 	t->running = true;
@@ -161,6 +162,15 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 		.files = t->last.files, .failed = t->last.failed, .warnings = t->warnings,
 		.seconds = t->seconds, .streams = t->last.streams_most
 	};
+	const struct steer *m = &t->steered;
+
+	if (m->held > 0 && m->advised) {
+		all.advised_streams = m->held;
+		all.predicted_bps = m->predicted_bps;
+		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
+		all.measured_bps = m->seen_bps;
+		all.from_history = m->recalled;
+	}
 
 	memcpy(r, &all, all.size);
 }

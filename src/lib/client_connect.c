@@ -34,10 +34,9 @@ uint8_t client_fsync(const struct ptcp_transfer *t)
 	return wire[t->o.fsync];
 }
 
-static unsigned streams_wanted(const struct ptcp_transfer *t)
+/* Each path has at least one. */
+static unsigned streams_wanted(const struct ptcp_transfer *t, unsigned n)
 {
-	unsigned n = t->o.streams > 0 ? t->o.streams : STREAMS_DEFAULT;
-
 	return n > t->ways.n ? n : t->ways.n;
 }
 
@@ -54,27 +53,33 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 /* On the control connection t->chan, which is taken. `way`: how it came about. */
 static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
-	unsigned streams = streams_wanted(t);
+	unsigned most = fds_connections(), wanted = streams_wanted(t, client_streams(t));
+	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, STEER_START);
+	bool chosen = t->o.streams == 0;
+	/* It knows of one path, and takes what comes for what the path brings. */
+	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && t->o.rate == NULL;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),
-		.flags = client_open_flags(t), .n_paths = t->n_paths,
-		.streams = (uint16_t)(streams < fds_connections() ? streams : fds_connections()),
+		.flags = client_open_flags(t) | (steered ? WIRE_OPEN_STEERED : 0), .n_paths = t->n_paths,
+		.streams = (uint16_t)(chosen && !steered && few < streams ? few : streams),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct party_opts o = {
 		.host = &t->host, .control = t->chan, .connects = way == FAR_DIRECT,
-		.one_channel = way == FAR_PIPE, .address = address, .paths = &t->ways,
+		.one_channel = way == FAR_PIPE, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
+		.fixed_streams = (uint16_t)(few < streams ? few : streams),
 		.timeout_ns = client_timeout_ns(t), .ops = &client_party_ops, .arg = t
 	};
 	int r;
 
+	client_name_path(t);
 	if (t->prober != NULL) {
-		open.role = WIRE_YOU_DROP;
-		open.flags = 0;
+		open.role = t->prober->receives ? WIRE_YOU_FLOOD : WIRE_YOU_DROP;
+		open.flags = WIRE_OPEN_STEERED;
 	}
 	t->chan = NULL;
 	if (o.connects && (r = direct_address(t, address, &o.port, e)) < 0) {
@@ -216,6 +221,12 @@ static void on_reached(void *arg, enum far_way way, struct chan *c, const char *
 	struct ptcp_err why;
 
 	t->chan = c;
+	if (way == FAR_PIPE && t->prober != NULL) {
+		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection could be made to it, nor from it to here, and through ssh "
+		    "there is one stream only (open a port there to this host)", t->known_as);
+		client_finish(t, &why);
+		return;
+	}
 	strcpy(t->fingerprint, chan_fingerprint(c));
 	snprintf(t->peer, sizeof t->peer, "%s", address);
 	if (way == FAR_PIPE) {

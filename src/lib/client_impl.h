@@ -10,11 +10,12 @@
 #include "core/buf.h"
 #include "core/filter.h"
 #include "lib/far.h"
+#include "lib/history.h"
 #include "lib/paths.h"
 #include "lib/prober.h"
+#include "lib/steering.h"
 #include "lib/target.h"
 
-#define STREAMS_DEFAULT 4
 #define RATE_SAMPLES 16
 
 /* An identity that has been accepted in this run. */
@@ -30,7 +31,7 @@ struct ptcp_transfer {
 	char **local, **pins;
 	size_t n_local, n_pins;
 	struct filter *filter;          /* NULL: no rules */
-	char *config_dir, *congestion;
+	char *config_dir, *state_dir, *congestion;
 	struct timetable rate;
 	struct target target;           /* the other side, without paths */
 	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
@@ -65,9 +66,12 @@ struct ptcp_transfer {
 	bool unknown;                   /* a host is not known: ask, then connect again */
 	char asked_name[SOCK_HOST_BYTES + 10], asked_fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint64_t warnings;
-	struct { struct mono at; uint64_t bytes, resumed_bytes; } sample[RATE_SAMPLES];
+	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
+	struct ptcp_path figures[PTCP_PATHS_MAX];
 	unsigned n_samples;
 	struct party_progress last;
+	struct history_key key;         /* of the way there; congestion "": not known yet */
+	struct steer steered;           /* at the end; advised: false: it came to nothing */
 	double seconds;
 };
 
@@ -75,6 +79,12 @@ struct ptcp_transfer {
 static inline uint64_t client_timeout_ns(const struct ptcp_transfer *t)
 {
 	return (uint64_t)(t->o.timeout_s * 1e9);
+}
+
+/* The most to have: what was said, or may be chosen. */
+static inline unsigned client_streams(const struct ptcp_transfer *t)
+{
+	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
 
 /* The transfer is over, for this attempt; the first outcome counts. `why` NULL: done. */
@@ -127,6 +137,17 @@ bool third_waits(const struct third *h);
 void third_silent(struct ptcp_transfer *t);
 /* As it was last told. */
 struct party_progress third_last(const struct third *h);
+/* ---- client_path.c: what is known of the way there ---- */
+
+/* On the control connection t->chan. */
+void client_name_path(struct ptcp_transfer *t);
+/* Steers the streams where that has been agreed, from what is known. */
+int client_steer(struct ptcp_transfer *t, struct party *p, struct ptcp_err *e);
+/* At the end: keeps what has been learnt. */
+void client_remember(struct ptcp_transfer *t);
+/* Of a handle that measures: true if it needs not, for the way is known. */
+bool client_recall_advice(struct ptcp_transfer *t);
+void client_remember_advice(struct ptcp_transfer *t);
 
 /* ---- client_work.c ---- */
 

@@ -45,10 +45,15 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
 	if (pacing_parse(&t->rate, t->o.rate, e) < 0)
 		return PTCP_EUSAGE;
+	if (!(t->o.impact_percent >= 0 && t->o.impact_percent <= 100) || t->o.max_streams < 1 ||
+	    t->o.max_streams > PTCP_STREAMS_MAX)
+		return err_set(e, PTCP_EUSAGE, "an impact budget out of range (0 to 100 %%), or of a maximum of streams "
+		    "(1 to %d)", PTCP_STREAMS_MAX);
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->vias = copy_list(t->o.vias, t->o.n_vias)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
+	    (t->o.state_dir != NULL && (t->state_dir = strdup(t->o.state_dir)) == NULL) ||
 	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
 	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
 	    (t->o.remote_ptcp != NULL && (t->remote_ptcp = strdup(t->o.remote_ptcp)) == NULL))
@@ -166,6 +171,7 @@ void client_fini(struct ptcp_transfer *t)
 	free_list(t->vias, t->o.n_vias);
 	paths_fini(&t->ways);
 	free(t->config_dir);
+	free(t->state_dir);
 	free(t->congestion);
 	free(t->ssh);
 	free(t->remote_ptcp);

@@ -22,7 +22,7 @@ void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev)
 static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
-	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i;
+	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i, k;
 	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, found;
 
 	ev->eta_s = -1;
@@ -37,7 +37,27 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 	t->sample[i].at = now;
 	t->sample[i].bytes = ev->bytes;
 	t->sample[i].resumed_bytes = ev->resumed_bytes;
+	for (k = 0; k < t->ways.n; k++) {
+		if (t->n_samples > 0 && s > 0)
+			t->figures[k].rate_bps = 8 * (double)(t->figures[k].bytes - t->sample[first].path_bytes[k]) / s;
+		t->sample[i].path_bytes[k] = t->figures[k].bytes;
+	}
 	t->n_samples++;
+}
+
+static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
+{
+	struct party_path g;
+	unsigned i;
+
+	for (i = 0; i < t->ways.n; i++) {
+		g = t->party != NULL ? party_path(t->party, i) : (struct party_path){ t->last.wire_bytes, 0 };
+		t->figures[i].via = t->ways.at[i].via;
+		t->figures[i].bytes = g.bytes;
+		t->figures[i].streams = g.streams;
+	}
+	ev->paths = t->figures;
+	ev->n_paths = t->ways.n;
 }
 
 static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
@@ -51,6 +71,7 @@ static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 	ev->streams = t->last.streams;
 	ev->activity = t->last.activity;
 	ev->resumed_bytes = t->last.resumed_bytes;
+	show_paths(t, ev);
 	measure_rate(t, ev);
 }
 
@@ -193,6 +214,7 @@ void client_started(struct ptcp_transfer *t)
 	t->announced = true;
 	t->sample[0].at = mono_now();
 	t->n_samples = 1;
+	show_paths(t, &ev);
 	client_emit(t, &ev);
 }
 
@@ -203,11 +225,14 @@ static void on_running(void *arg, struct party *p)
 
 	client_started(t);
 	if (t->prober != NULL) {
-		t->prober->ops->running(t->prober, p);
+		if (client_recall_advice(t))
+			session_finish(party_session(p));
+		else
+			t->prober->ops->running(t->prober, p);
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	if ((t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
+	if (client_steer(t, p, &why) < 0 || (t->sends ? add_sources(t, p, &why) : add_target(t, p, &why)) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -247,6 +272,12 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
 
+	if (party_steered(p) != NULL) {
+		t->steered = *party_steered(p);
+		client_remember(t);
+	}
+	if (t->prober != NULL && why == NULL)
+		client_remember_advice(t);
 	client_outcome(t, why);
 	party_free(p); /* and `why` with it */
 	t->party = NULL;

@@ -51,7 +51,7 @@ void guest_welcome(struct guest *g, bool raw)
 
 	chan_write(g->chan, frame, wire_joined_encode(frame));
 	chan_flush(g->chan);
-	if (raw) {
+	if (raw && g->join.stream != WIRE_JOIN_CONTROL) {
 		g->state = GUEST_LEAVING_TLS;
 		chan_hand_over(g->chan);
 	} else {

@@ -57,7 +57,7 @@ void guest_free(struct guest *g);
 struct chan *guest_take_chan(struct guest *g);
 /* Tells why and closes. */
 void guest_refuse(struct guest *g, const struct ptcp_err *why);
-/* Answers JOINED; ops.stream follows, after the hand-over out of TLS if `raw`. */
+/* Answers JOINED; ops.stream follows, after the hand-over out of TLS if `raw` and it is a stream. */
 void guest_welcome(struct guest *g, bool raw);
 /* Answers ROUTED; relay_begin() follows, after the hand-over out of TLS. */
 void guest_routed(struct guest *g);

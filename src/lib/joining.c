@@ -1,14 +1,18 @@
 /* Data connections: made and joined by the TLS client, replaced when they die. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/bytes.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "lib/party_impl.h"
+#include "store/fds.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_MOST_NS (2 * NS_PER_S)
+#define PATH_NS (5 * NS_PER_S)
 
 /* A connection on its way to become a stream: its path, TLS, JOIN, its answer, leaving TLS for `none`. */
 struct joiner {
@@ -17,7 +21,7 @@ struct joiner {
 	struct way *way;
 	struct chan *chan;
 	struct mono deadline;
-	bool asked, leaving;
+	bool asked, leaving, refused;
 	uint8_t answer[WIRE_HEADER_BYTES];
 	size_t got;
 };
@@ -40,15 +44,20 @@ static void try_again_later(struct party *p, unsigned number)
 	p->retry_at[number] = mono_add_ns(mono_now(), wait < RETRY_MOST_NS ? wait : RETRY_MOST_NS);
 }
 
-static void join_failed(struct joiner *j, const struct ptcp_err *why)
+static void join_failed(struct joiner *j, const struct ptcp_err *cause)
 {
 	struct party *p = j->party;
+	struct ptcp_err why = *cause; /* it may go with the channel */
+	bool control = j->number == JOINER_CONTROL, refused = j->refused;
 
 	log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number,
-	    why->msg);
-	p->join_why = *why;
+	    why.msg);
 	try_again_later(p, j->number);
 	joiner_free(j);
+	if (control)
+		returning_failed(p, &why, refused);
+	else
+		p->join_why = why;
 	party_pump(p);
 }
 
@@ -60,6 +69,10 @@ static void joined(struct joiner *j)
 
 	j->chan = NULL;
 	joiner_free(j);
+	if (number == JOINER_CONTROL) {
+		returning_take(p, c);
+		return;
+	}
 	p->retries[number] = 0;
 	party_add_stream(p, number, c);
 }
@@ -67,7 +80,7 @@ static void joined(struct joiner *j)
 static int ask(struct joiner *j, struct ptcp_err *e)
 {
 	struct party *p = j->party;
-	struct wire_join f = { .stream = (uint16_t)j->number };
+	struct wire_join f = { .stream = j->number == JOINER_CONTROL ? WIRE_JOIN_CONTROL : (uint16_t)j->number };
 	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
 	int r;
 
@@ -112,8 +125,9 @@ static void on_readable(void *arg)
 		join_failed(j, &why);
 	} else if (h.type != WIRE_JOINED || h.length != 0) {
 		err_set(&why, PTCP_EPEER, "the peer refused a data connection");
+		j->refused = h.type == WIRE_ERROR;
 		join_failed(j, &why);
-	} else if (j->party->cipher == PTCP_CIPHER_NONE) {
+	} else if (j->party->cipher == PTCP_CIPHER_NONE && j->number != JOINER_CONTROL) {
 		j->leaving = true;
 		chan_hand_over(j->chan);
 	} else {
@@ -141,7 +155,7 @@ static void on_arrived(void *arg, int fd, const char *address, const struct ptcp
 	struct joiner *j = arg;
 	struct party *p = j->party;
 	struct chan_opts o = { .fd = fd, .alpn = ALPN_DATA, .ops = &join_ops, .arg = j,
-		.one_cipher = p->cipher != PTCP_CIPHER_NONE, .cipher = p->cipher };
+		.one_cipher = p->cipher != PTCP_CIPHER_NONE && j->number != JOINER_CONTROL, .cipher = p->cipher };
 	struct ptcp_err e;
 
 	(void)address;
@@ -150,6 +164,21 @@ static void on_arrived(void *arg, int fd, const char *address, const struct ptcp
 		join_failed(j, why);
 	else if (chan_new(&j->chan, p->o.host->control, p->o.host->client, &o, &e) < 0)
 		join_failed(j, &e);
+}
+
+/* NULL: directly. */
+static const struct path *path_of(const struct party *p, unsigned number)
+{
+	if (p->o.paths == NULL)
+		return NULL;
+	return &p->o.paths->at[number == JOINER_CONTROL ? p->returning.path : paths_of_stream(p->o.paths, number)];
+}
+
+/* Where there are several paths they come and go: a connection under way when its path was cut would be slow to
+ * notice that it is back. */
+static uint64_t patience_ns(const struct party *p)
+{
+	return p->o.paths != NULL && p->o.paths->n > 1 && p->o.timeout_ns > PATH_NS ? PATH_NS : p->o.timeout_ns;
 }
 
 static int check_relay(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e)
@@ -164,7 +193,7 @@ static void start(struct party *p, unsigned number)
 	struct joiner *j = calloc(1, sizeof *j);
 	struct way_opts o = { .host = p->o.host, .to = p->address, .port = p->o.port, .sock = p->o.sock,
 		.check = check_relay, .done = on_arrived, .arg = j };
-	const struct path *path = p->o.paths != NULL ? &p->o.paths->at[paths_of_stream(p->o.paths, number)] : NULL;
+	const struct path *path = path_of(p, number);
 	struct ptcp_err e;
 
 	if (j == NULL) {
@@ -173,7 +202,7 @@ static void start(struct party *p, unsigned number)
 	}
 	j->party = p;
 	j->number = number;
-	j->deadline = mono_add_ns(mono_now(), p->o.timeout_ns);
+	j->deadline = mono_add_ns(mono_now(), patience_ns(p));
 	p->joiner[number] = j;
 	if (path != NULL && path->n_relays > 0) {
 		o.relay = path->relay;
@@ -200,6 +229,32 @@ static void open_one_channel(struct party *p)
 		party_add_stream(p, 0, c);
 }
 
+static void give_up_late(struct party *p, unsigned number, struct mono now)
+{
+	if (p->joiner[number] == NULL || p->joiner[number]->deadline.ns > now.ns)
+		return;
+	try_again_later(p, number);
+	joiner_free(p->joiner[number]);
+}
+
+void joining_control(struct party *p, struct mono now)
+{
+	struct ptcp_err late;
+
+	if (p->joiner[JOINER_CONTROL] != NULL && p->joiner[JOINER_CONTROL]->deadline.ns <= now.ns) {
+		give_up_late(p, JOINER_CONTROL, now);
+		err_set(&late, PTCP_ETIMEOUT, "no answer");
+		returning_failed(p, &late, false);
+	}
+	if (p->joiner[JOINER_CONTROL] == NULL && p->retry_at[JOINER_CONTROL].ns <= now.ns)
+		start(p, JOINER_CONTROL);
+}
+
+void joining_stop_control(struct party *p)
+{
+	joiner_free(p->joiner[JOINER_CONTROL]);
+}
+
 void joining_pump(struct party *p, struct mono now)
 {
 	struct ptcp_err why;
@@ -210,10 +265,7 @@ void joining_pump(struct party *p, struct mono now)
 	if (!p->o.connects)
 		return;
 	for (i = 0; i < p->n_wanted; i++) {
-		if (p->joiner[i] != NULL && p->joiner[i]->deadline.ns <= now.ns) {
-			try_again_later(p, i);
-			joiner_free(p->joiner[i]);
-		}
+		give_up_late(p, i, now);
 		if (p->stream[i] == NULL && p->joiner[i] == NULL && p->retry_at[i].ns <= now.ns)
 			start(p, i);
 	}
@@ -225,12 +277,24 @@ void joining_pump(struct party *p, struct mono now)
 	}
 }
 
+/* Of the control connection's, if one is due. */
+static struct mono control_deadline(const struct party *p)
+{
+	const struct joiner *j = p->joiner[JOINER_CONTROL];
+
+	if (p->control != NULL || p->returning.chan != NULL || !returning_may(p))
+		return MONO_NEVER;
+	return j != NULL ? j->deadline : p->retry_at[JOINER_CONTROL];
+}
+
 struct mono joining_deadline(const struct party *p)
 {
-	struct mono at = MONO_NEVER;
+	struct mono at = control_deadline(p);
 	unsigned i;
 
 	if (!p->o.connects || !p->running)
+		return MONO_NEVER;
+	if (p->over)
 		return at;
 	for (i = 0; i < p->n_wanted; i++) {
 		if (p->joiner[i] != NULL && p->joiner[i]->deadline.ns < at.ns)
@@ -247,14 +311,60 @@ void joining_stop(struct party *p)
 {
 	unsigned i;
 
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+	for (i = 0; i < PTCP_STREAMS_MAX; i++) /* but for who joins as the control connection */
 		joiner_free(p->joiner[i]);
+}
+
+/* ---- How many are in use ---- */
+
+unsigned party_in_use(const struct party *p)
+{
+	unsigned i, n = 0;
+
+	if (p->prb != NULL)
+		return p->n_up;
+	for (i = 0; i < p->n_wanted; i++)
+		n += p->stream[i] != NULL;
+	return n;
+}
+
+/* What is up of those wanted is in use at once. */
+void party_want(struct party *p, unsigned streams, const char *why)
+{
+	unsigned before = party_in_use(p), after, need;
+
+	p->n_wanted = streams;
+	p->wanted_why = why;
+	need = streams * (p->tapped ? 2 : 1);
+	if (need > p->n_counted) {
+		fds_count((int)(need - p->n_counted));
+		p->n_counted = need;
+	}
+	if (before == 0)
+		p->none_since = mono_now();
+	after = party_in_use(p);
+	if (after > p->n_most)
+		p->n_most = after;
+	if (after != before && p->prb == NULL)
+		p->o.ops->streams(p->o.arg, before, after, why);
+}
+
+bool party_look(const struct party *p, unsigned number, struct tcpinfo *out)
+{
+	return p->tap[number] >= 0 && tcpinfo_read(out, p->tap[number]) == 0;
+}
+
+void party_close_tap(struct party *p, unsigned number)
+{
+	if (p->tap[number] >= 0)
+		close(p->tap[number]);
+	p->tap[number] = -1;
 }
 
 /* ---- Streams come and go ---- */
 
-/* Under TLS nobody but the peer itself can have broken the protocol, and joining again would only
- * repeat it; in clear it may have been the path. */
+/* A frame that TLS has let through is the peer's own: joining again would only repeat it. In clear it may have been
+ * the path, as with records that TLS does not let through. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
 	struct party *p = arg;
@@ -275,6 +385,7 @@ static void on_gone(void *arg, struct stream *s)
 	} else {
 		p->n_ending--;
 	}
+	p->retransmits += stream_retransmits(s);
 	stream_free(s);
 	party_pump(p);
 }
@@ -291,7 +402,7 @@ static const struct stream_ops stream_ops = {
 
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
 {
-	unsigned number = stream_number(s);
+	unsigned number = stream_number(s), before = party_in_use(p), after;
 
 	if (p->stream[number] != s)
 		return;
@@ -302,6 +413,7 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 		snd_stream_lost(session_snd(p->session), number);
 	if (p->prb != NULL)
 		probing_stream_lost(p, s, why);
+	party_close_tap(p, number); /* or the connection would not close with the stream */
 	stream_stop(s);
 	if (p->n_up == 0)
 		p->none_since = mono_now();
@@ -310,7 +422,9 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 	if (!p->over) {
 		p->join_why = *why;
 		log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
-		p->o.ops->streams(p->o.arg, p->n_up + 1, p->n_up, why->msg);
+		after = party_in_use(p);
+		if (after != before)
+			p->o.ops->streams(p->o.arg, before, after, why->msg);
 		try_again_later(p, number);
 	}
 	party_pump(p);
@@ -326,7 +440,8 @@ bool party_knows(const struct party *p, struct chan *c, const struct wire_join *
 	    memcmp(p->id, j->session, sizeof p->id) == 0 &&
 	    chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, p->key, exporter, j->session, j->stream) == 0 &&
-	    tls_mac_equal(mac, j->mac) && party_takes_stream(p, j->stream);
+	    tls_mac_equal(mac, j->mac) &&
+	    (j->stream == WIRE_JOIN_CONTROL ? returning_may(p) : party_takes_stream(p, j->stream));
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(mac, sizeof mac);
 	return known;
@@ -334,7 +449,9 @@ bool party_knows(const struct party *p, struct chan *c, const struct wire_join *
 
 bool party_takes_stream(const struct party *p, unsigned number)
 {
-	return p->running && !p->over && number < p->n_wanted;
+	/* Who probes takes only those of the level under way. */
+	return p->running && !p->over &&
+	    number < (p->prb != NULL && p->prb->ops != NULL ? p->n_wanted : p->n_granted);
 }
 
 void party_add_stream(struct party *p, unsigned number, struct chan *c)
@@ -346,8 +463,13 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p
 	};
 	int fd = chan_fd(c);
+	unsigned before;
 	struct ptcp_err e;
 
+	if (number == WIRE_JOIN_CONTROL) {
+		returning_take(p, c);
+		return;
+	}
 	if (!party_takes_stream(p, number)) {
 		chan_free(c);
 		return;
@@ -358,18 +480,35 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 	}
 	if (p->prb != NULL)
 		probing_stream_opts(p, &o);
+	before = party_in_use(p);
+	if (p->tapped)
+		p->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&p->stream[number], &o, &e) < 0) {
 		p->stream[number] = NULL;
+		party_close_tap(p, number);
 		return; /* the peer will notice and come again */
 	}
+	p->life[number] = (struct life){ 0, mono_now() };
 	p->n_up++;
 	p->ever_up = true;
-	if (p->n_up > p->n_most)
-		p->n_most = p->n_up;
+	if (party_in_use(p) > p->n_most)
+		p->n_most = party_in_use(p);
 	if (p->snd != NULL)
 		snd_stream_up(session_snd(p->session), number, mono_now());
 	if (p->prb != NULL)
-		probing_stream_up(p, number, fd);
-	p->o.ops->streams(p->o.arg, p->n_up - 1, p->n_up, "connected");
+		probing_stream_up(p, number);
+	if (party_in_use(p) != before)
+		p->o.ops->streams(p->o.arg, before, party_in_use(p), p->str != NULL ? p->wanted_why : "connected");
 	party_pump(p);
+}
+
+uint64_t party_retransmits(struct party *p)
+{
+	uint64_t n = p->retransmits;
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (p->stream[i] != NULL)
+			n += stream_retransmits(p->stream[i]);
+	return n;
 }

@@ -8,6 +8,19 @@
 #include "net/identity.h"
 #include "net/trust.h"
 
+int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)
+{
+	char dir[CONFIG_DIR_BYTES];
+	int r;
+
+	if ((r = config_dir(dir, NULL, e)) < 0)
+		return r;
+	if (strlen(dir) >= cap)
+		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is too long");
+	strcpy(out, dir);
+	return 0;
+}
+
 static int show(const char *dir, bool only_new, char *fingerprint, struct ptcp_err *e)
 {
 	struct identity id;

@@ -55,6 +55,7 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
     const struct ptcp_err *why)
 {
 	struct measuring *m = arg;
+	struct limit_times unused;
 	struct tcpinfo last;
 
 	if (m->failed)
@@ -67,6 +68,8 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 			m->o.bytes_per_stream };
 		if (probing_look(m->party, number, &last))
 			m->retransmits += last.retransmits;
+		if (m->base.receives)
+			probing_told(m->party, &unused, &m->retransmits);
 	}
 	if (m->failed || ++m->n_ended == this_level(m)->streams)
 		probing_clear(m->party);
@@ -131,7 +134,7 @@ static void measuring_free(struct prober *b)
 	free(of(b));
 }
 
-static const struct prober_ops ops = { running, measuring_free };
+static const struct prober_ops ops = { .running = running, .free = measuring_free };
 
 size_t measuring_levels(const struct prober *b, struct ptcp_level *out, size_t most,
     unsigned *saturates_at)
@@ -207,6 +210,7 @@ int measuring_new(struct prober **out, const struct ptcp_measure_opts *o, struct
 		r = take_opts(m, &m->o, e);
 	}
 	m->o.streams = NULL;
+	m->base.receives = m->o.receive;
 	if (r < 0) {
 		free(m);
 		return r;

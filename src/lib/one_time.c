@@ -150,7 +150,7 @@ static void on_hello(struct one_time *o, const char *line)
 	strcpy(o->client, h.fingerprint);
 	o->greeted = true;
 	lines_say(o->lines, GREET_WORD " %d %s %s %u %s", GREET_VERSION, ptcp_version(),
-	    ptcp_server_fingerprint(o->s), o->s->port, o->here[0] != '\0' ? o->here : "-");
+	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
 }
 
 /* Where ssh's connection comes from is where the client is most likely to be reached. */

@@ -47,7 +47,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
 		.preserve_mode = true, .preserve_links = true, .timeout_s = 30,
-		.log_level = PTCP_LOG_WARN
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
 	};
 }
 
@@ -61,6 +61,11 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		.timeout_s = 30, .max_relayed = 512,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
+}
+
+void ptcp_server_stats_init(struct ptcp_server_stats *st)
+{
+	*st = (struct ptcp_server_stats){ .size = sizeof *st };
 }
 
 void ptcp_result_init(struct ptcp_result *r)

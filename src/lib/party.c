@@ -25,11 +25,31 @@ static void on_running(void *arg, const struct wire_opened *o)
 
 	memcpy(p->id, o->session, sizeof p->id);
 	p->cipher = o->cipher;
-	p->n_wanted = o->streams;
-	fds_count((int)p->n_wanted);
+	p->n_granted = o->streams;
+	if (!session_steered(p->session))
+		party_want(p, p->n_granted, "agreed");
 	p->running = true;
 	p->none_since = p->began = mono_now();
 	p->o.ops->running(p->o.arg, p);
+}
+
+static void on_use(void *arg, const struct wire_use *u)
+{
+	struct party *p = arg;
+
+	party_want(p, u->streams < p->n_granted ? u->streams : p->n_granted, "asked for");
+	if (p->prb != NULL)
+		probing_use(p, u->bytes);
+}
+
+static void on_seen(void *arg, const struct wire_seen *f)
+{
+	struct party *p = arg;
+
+	if (p->prb != NULL)
+		probing_seen(p, f);
+	else
+		steering_seen(p, f);
 }
 
 static void on_note(void *arg, const struct wire_note *n)
@@ -47,9 +67,8 @@ static void on_note(void *arg, const struct wire_note *n)
 		p->o.ops->warning(p->o.arg, path, why.msg);
 }
 
-static enum wire_busy busy(void *arg)
+enum wire_busy party_busy(const struct party *p)
 {
-	struct party *p = arg;
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
@@ -67,6 +86,11 @@ static enum wire_busy busy(void *arg)
 	return pacer_limits(&p->o.host->pacing.in) ? WIRE_WRITING : WIRE_IDLE;
 }
 
+static enum wire_busy busy(void *arg)
+{
+	return party_busy(arg);
+}
+
 static void on_ended(void *arg, const struct ptcp_err *why)
 {
 	struct party *p = arg;
@@ -75,13 +99,15 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	p->failed = why != NULL;
 	if (why != NULL)
 		p->why = *why;
-	/* Who was silent for the time-out will not close in good order either. */
-	p->give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 : LINGER_NS);
+	/* Who was silent for the time-out will not close in good order either; who may not have got our last
+	 * word may come back for it. */
+	p->give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 :
+	    returning_may(p) ? p->o.timeout_ns : LINGER_NS);
 }
 
 static const struct session_ops session_ops = {
-	.open = on_open, .running = on_running, .note = on_note, .busy = busy, .ended = on_ended,
-	.snd = &sending_snd_ops, .rcv = &receiving_rcv_ops
+	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
+	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen
 };
 
 /* ---- The control channel ---- */
@@ -97,8 +123,9 @@ static void flush(struct party *p)
 	do {
 		if (p->mux != NULL && !mux_is_between(p->mux))
 			continue;
-		while (buf_len(b) > 0 && (n = chan_write(p->control, buf_head(b), buf_len(b))) > 0)
-			buf_consume(b, n);
+		do
+			buf_consume(b, n = returning_write(p, buf_head(b), buf_len(b)));
+		while (n > 0 && buf_len(b) > 0);
 		if (buf_len(b) > 0 || p->over)
 			break;
 	} while (p->mux != NULL && mux_output(p->mux, p->control));
@@ -135,6 +162,7 @@ static void on_readable(void *arg)
 	} else {
 		while (total < 8 * sizeof bytes && (n = chan_read(p->control, bytes, sizeof bytes)) > 0) {
 			total += n;
+			returning_heard(p, n);
 			session_input(p->session, bytes, n, mono_now());
 		}
 	}
@@ -153,9 +181,12 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be "
 	    "reached)", why != NULL ? why->msg : "the peer closed it");
+	if (why == NULL || !returning_may(p))
+		session_closed(p->session, &cut);
+	else
+		returning_lost(p, why->msg);
 	chan_free(p->control); /* `why` goes with it */
 	p->control = NULL;
-	session_closed(p->session, &cut);
 	party_pump(p);
 }
 
@@ -164,7 +195,7 @@ static void on_opened(void *arg)
 	(void)arg;
 }
 
-static const struct chan_ops control_ops = { on_opened, on_readable, on_writable, on_closed };
+const struct chan_ops party_control_ops = { on_opened, on_readable, on_writable, on_closed };
 
 /* ---- The end ---- */
 
@@ -179,16 +210,19 @@ static void tell_gone(struct msg *m)
  * left on other threads, tells the owner. */
 static void wind_up(struct party *p, struct mono now)
 {
+	struct mono at;
 	unsigned i;
 
 	joining_stop(p);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (p->stream[i] != NULL)
+		if (p->stream[i] != NULL) {
+			party_close_tap(p, i);
 			stream_stop(p->stream[i]);
+		}
 	if (p->control != NULL) {
 		flush(p);
 		chan_pause(p->control, false); /* its end is to be heard */
-		if (buf_len(&session_outbox(p->session)->b) == 0 &&
+		if (buf_len(&session_outbox(p->session)->b) == 0 && p->returning.again == 0 &&
 		    (p->mux == NULL || mux_is_between(p->mux)))
 			chan_shutdown(p->control);
 		if (now.ns >= p->give_up.ns) {
@@ -198,6 +232,14 @@ static void wind_up(struct party *p, struct mono now)
 			timer_set(p->timer, p->give_up);
 		}
 	}
+	if (p->control == NULL && returning_may(p) && now.ns < p->give_up.ns) {
+		returning_pump(p, now);
+		if ((at = returning_deadline(p)).ns > p->give_up.ns)
+			at = p->give_up;
+		timer_set(p->timer, joining_deadline(p).ns < at.ns ? joining_deadline(p) : at);
+		return;
+	}
+	joining_stop_control(p);
 	if (p->control != NULL || p->n_up + p->n_ending > 0 || (p->snd != NULL && !sending_idle(p)))
 		return;
 	if (p->session != NULL) {
@@ -218,16 +260,23 @@ static void wind_up(struct party *p, struct mono now)
 
 void party_free(struct party *p)
 {
+	unsigned i;
+
 	if (p == NULL)
 		return;
 	chan_free(p->control);
+	returning_fini(p);
 	mux_free(p->mux);
 	timer_free(p->timer);
 	session_free(p->session);
 	sending_free(p);
 	receiving_free(p);
 	probing_free(p);
-	fds_count(-1 - (int)p->n_wanted);
+	steering_free(p);
+	seeing_free(p);
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		party_close_tap(p, i);
+	fds_count(-1 - (int)p->n_counted);
 	explicit_bzero(p->key, sizeof p->key);
 	free(p);
 }
@@ -247,6 +296,12 @@ void party_pump(struct party *p)
 	session_tick(p->session, now);
 	if (p->running && !p->over) {
 		joining_pump(p, now);
+		if (p->str != NULL)
+			steering_pump(p, now);
+		if (p->see != NULL)
+			seeing_pump(p, now);
+		returning_pump(p, now);
+		stale_pump(p, now);
 		if (p->snd != NULL) {
 			sending_pump(p);
 			sending_feed(p, now);
@@ -266,9 +321,17 @@ void party_pump(struct party *p)
 	at = session_deadline(p->session);
 	if ((t = joining_deadline(p)).ns < at.ns)
 		at = t;
+	if ((t = returning_deadline(p)).ns < at.ns)
+		at = t;
+	if ((t = stale_deadline(p)).ns < at.ns)
+		at = t;
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
 		at = t;
 	if (p->prb != NULL && (t = probing_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->str != NULL && (t = steering_deadline(p)).ns < at.ns)
+		at = t;
+	if (p->see != NULL && (t = seeing_deadline(p)).ns < at.ns)
 		at = t;
 	timer_set(p->timer, at);
 }
@@ -309,24 +372,38 @@ bool party_holds(const struct party *p, uint64_t dev, uint64_t ino)
 
 /* ---- Making one ---- */
 
+/* A relay may die where the other side lives. */
+static bool has_other_ways(const struct party_opts *o)
+{
+	return o->connects && o->paths != NULL && (o->paths->n > 1 || o->paths->at[0].n_relays > 0);
+}
+
 int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e)
 {
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct session_opts so = {
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
-		.timeout_ns = o->timeout_ns,
-		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams, .ops = &session_ops,
+		.returns = !o->one_channel && (o->open == NULL || has_other_ways(o)), .timeout_ns = o->timeout_ns,
+		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
+		.fixed_streams = o->fixed_streams, .ops = &session_ops,
 		.log = &o->host->log
 	};
 	struct party *p = calloc(1, sizeof *p);
+	unsigned i;
 	int r;
 
 	if (p == NULL) {
 		chan_free(o->control);
 		return err_nomem(e);
 	}
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		p->tap[i] = -1;
 	fds_count(1);
+	if (so.starter && so.returns && so.timeout_ns > PARTY_QUIET_NS)
+		so.hello_timeout_ns = PARTY_QUIET_NS;
 	p->o = *o;
+	p->returning.since = mono_now();
+	p->returning.path = o->path;
 	p->control = o->control;
 	so.arg = p;
 	strncpy(p->address, o->address, sizeof p->address - 1);
@@ -339,7 +416,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 		return r;
 	}
 	chan_depart(p->control);
-	if ((r = chan_arrive(p->control, o->host->control, &control_ops, p, e)) < 0) {
+	if ((r = chan_arrive(p->control, o->host->control, &party_control_ops, p, e)) < 0) {
 		party_free(p);
 		return r;
 	}
@@ -350,6 +427,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 
 struct session *party_session(struct party *p) { return p->session; }
 const char *party_fingerprint(const struct party *p) { return p->fingerprint; }
+int party_control_fd(const struct party *p) { return p->control != NULL ? chan_fd(p->control) : -1; }
 const uint8_t *party_id(const struct party *p) { return p->id; }
 const uint8_t *party_key(const struct party *p) { return p->key; }
 enum ptcp_cipher party_cipher(const struct party *p) { return p->cipher; }
@@ -370,7 +448,7 @@ void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)
 /* What keeps either end when no bytes move. */
 static enum ptcp_activity activity(const struct party *p)
 {
-	enum wire_busy ours = p->running && !p->over ? busy((void *)(uintptr_t)p) : WIRE_IDLE;
+	enum wire_busy ours = p->running && !p->over ? party_busy(p) : WIRE_IDLE;
 	enum wire_busy theirs = session_peer_busy(p->session);
 
 	if (ours == WIRE_SYNCING || theirs == WIRE_SYNCING)
@@ -382,7 +460,7 @@ static enum ptcp_activity activity(const struct party *p)
 
 struct party_progress party_progress(const struct party *p)
 {
-	struct party_progress g = { .streams = p->n_up, .streams_most = p->n_most };
+	struct party_progress g = { .streams = party_in_use(p), .streams_most = p->n_most };
 	struct snd_stats s;
 	struct rcv_stats r;
 

@@ -47,9 +47,11 @@ struct party_opts {
 	const char *address;          /* where to, as reached; copied */
 	unsigned port;
 	const struct paths *paths;    /* several, or one with relays; outlives the party. NULL: to `address` */
+	unsigned path;                /* of these, the control connection's */
 	struct sock_opts sock;        /* copied; congestion outlives the party */
 	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */
 	uint16_t max_streams;
+	uint16_t fixed_streams;       /* as session_opts has it */
 	uint64_t timeout_ns;
 	const struct party_ops *ops;
 	void *arg;
@@ -59,6 +61,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 void party_free(struct party *p); /* only after ops.gone; NULL is fine */
 struct session *party_session(struct party *p);
 const char *party_fingerprint(const struct party *p);
+int party_control_fd(const struct party *p); /* -1 once it is closed */
 
 /* Interrupts: the peer is told why. */
 void party_cancel(struct party *p, const struct ptcp_err *why);
@@ -80,6 +83,8 @@ int party_send_filtered(struct party *p, const struct filter *f, struct ptcp_err
 int party_send_missing(struct party *p, const char *path, const struct ptcp_err *why);
 /* Entries land there. Takes what is in `place`, also on failure. */
 int party_receive_into(struct party *p, struct place *place, struct ptcp_err *e);
+/* Acceptor that sends in a session that is steered: the starter is told what its kernel sees of the streams. */
+int party_tell_seen(struct party *p, struct ptcp_err *e);
 /* Acceptor: agrees, with so many streams. */
 void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher);
 
@@ -92,7 +97,7 @@ enum ptcp_cipher party_cipher(const struct party *p); /* once running */
 bool party_takes_stream(const struct party *p, unsigned number);
 /* Whether who has sent this JOIN on this connection belongs to the party (NULL: to none). */
 bool party_knows(const struct party *p, struct chan *c, const struct wire_join *j);
-/* A joined channel (raw where the cipher is none); taken. */
+/* A joined channel (raw where the cipher is none), of a stream or WIRE_JOIN_CONTROL; taken. */
 void party_add_stream(struct party *p, unsigned number, struct chan *c);
 
 struct party_progress {
@@ -103,6 +108,8 @@ struct party_progress {
 	enum ptcp_activity activity;
 };
 struct party_progress party_progress(const struct party *p);
+/* Segments that its data connections have sent again; of those that are up, as of the last call. */
+uint64_t party_retransmits(struct party *p);
 
 /* Of one path: file data it has carried, and its streams now. */
 struct party_path {

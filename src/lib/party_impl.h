@@ -4,16 +4,20 @@
 
 #include <stdatomic.h>
 
+#include "core/units.h"
 #include "lib/mux.h"
 #include "lib/party.h"
 #include "lib/links.h"
 #include "lib/probing.h"
 #include "lib/stream.h"
+#include "model/limit.h"
 #include "store/owner.h"
 #include "store/walk.h"
 #include "store/xattr.h"
 
 #define WALK_BATCH 256
+#define JOINER_CONTROL PTCP_STREAMS_MAX /* who joins as the next control connection */
+#define JOINERS (PTCP_STREAMS_MAX + 1)
 
 struct joiner;
 struct item;
@@ -65,21 +69,44 @@ struct receiving {
 
 /* What is being measured. */
 struct probing {
-	const struct probing_ops *ops; /* the starter's; NULL: blocks are dropped here */
+	const struct probing_ops *ops; /* the starter's; NULL: the acceptor's */
 	void *arg;
+	bool floods;                /* blocks are sent here, and dropped there */
 	struct intake intake;       /* without a file, so that blocks have no place */
-	unsigned granted;
 	struct mono since[PTCP_STREAMS_MAX]; /* streams are up */
-	/* the starter's */
-	uint8_t *data;              /* of all blocks */
+	uint8_t *data;              /* of all blocks, where they are sent */
 	unsigned streams;           /* of this level; 0: none is under way */
 	uint64_t stream_bytes;
 	bool open;                  /* streams stay so behind them */
-	bool begun, clearing;
-	bool flooding[PTCP_STREAMS_MAX]; /* streams that have begun to send */
+	bool begun;
+	bool flooding[PTCP_STREAMS_MAX]; /* streams that have begun to send, where blocks are sent */
+	/* the starter's */
+	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */
-	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
-				       from this thread; -1: none */
+	struct mono from;           /* it began */
+	struct limit_times times;   /* since then, as the flooding side has told */
+	uint64_t retransmits;
+	char congestion[TCPINFO_CC_BYTES];
+};
+
+/* The control connection may die and be replaced by another: what the peer may not have got is kept. */
+struct returning {
+	struct buf kept;            /* sent, and not known to have arrived */
+	size_t again;               /* of these the last, still to be sent on the present connection */
+	uint64_t kept_from;         /* bytes sent before those */
+	uint64_t heard, told;       /* bytes that came in; as the peer was last told */
+	struct chan *chan;          /* the next connection, while the peer has not said where to go on */
+	uint8_t frame[WIRE_HEARD_MAX_BYTES];
+	size_t got;
+	struct mono since;          /* the present connection, or the next, is there */
+	unsigned path;              /* which the starter tries next */
+	bool vain;                  /* nobody is there to return to */
+};
+
+/* When a stream was last seen to bring something. */
+struct life {
+	uint64_t moved;
+	struct mono at;
 };
 
 struct party {
@@ -98,27 +125,50 @@ struct party {
 	struct msg gone;
 	/* data streams */
 	enum ptcp_cipher cipher;
-	unsigned n_wanted;          /* agreed */
-	unsigned n_up, n_most, n_ending;
+	unsigned n_granted;         /* agreed */
+	unsigned n_wanted;          /* in use, of these: others may be up, and carry nothing new */
+	const char *wanted_why;
+	unsigned n_up, n_most, n_ending, n_counted;
 	bool ever_up;
 	struct stream *stream[PTCP_STREAMS_MAX];
-	struct joiner *joiner[PTCP_STREAMS_MAX];
-	struct mono retry_at[PTCP_STREAMS_MAX];
-	unsigned retries[PTCP_STREAMS_MAX];
+	bool tapped;                /* wanted: */
+	int tap[PTCP_STREAMS_MAX];  /* descriptors of our own of the streams' sockets, so as to look at them
+				       from this thread; -1: none */
+	struct joiner *joiner[JOINERS];
+	struct mono retry_at[JOINERS];
+	unsigned retries[JOINERS];
+	struct returning returning;
+	struct life life[PTCP_STREAMS_MAX];
+	struct mono looked;         /* at the streams' lives */
 	uint64_t carried[PTCP_STREAMS_MAX]; /* bytes of file data */
 	struct mono began;          /* running since */
 	struct mono none_since;     /* no stream up since then */
 	struct ptcp_err join_why;   /* of the last that failed */
+	uint64_t retransmits;       /* of those that are gone */
 	/* one of: */
 	struct sending *snd;
 	struct receiving *rcv;
 	struct probing *prb;
+	/* and beside one of these, or neither: */
+	struct steering *str;       /* the starter's */
+	struct seeing *see;         /* an acceptor's that sends */
 };
+
+/* With several paths: a control connection that has brought nothing for so long is left. */
+#define PARTY_QUIET_NS (3 * NS_PER_S)
+
+extern const struct chan_ops party_control_ops;
 
 /* Moves everything that can move; after any event. Ends the party when all is over. */
 void party_pump(struct party *p);
 /* Fails the session from here; the peer is told. */
 void party_fail(struct party *p, const struct ptcp_err *why);
+/* What our own disk, or our processor, keeps us with. */
+enum wire_busy party_busy(const struct party *p);
+/* From now on so many streams are in use. */
+void party_want(struct party *p, unsigned streams, const char *why);
+/* Of these, how many are up. */
+unsigned party_in_use(const struct party *p);
 
 /* ---- joining.c: data connections ---- */
 
@@ -126,6 +176,50 @@ void joining_pump(struct party *p, struct mono now);
 struct mono joining_deadline(const struct party *p);
 void joining_stop(struct party *p);
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
+/* What the kernel knows of a stream now; false: nothing, or it is not tapped. */
+bool party_look(const struct party *p, unsigned number, struct tcpinfo *out);
+void party_close_tap(struct party *p, unsigned number);
+
+/* ---- steering.c, seeing.c ---- */
+
+void steering_free(struct party *p);
+void steering_pump(struct party *p, struct mono now);
+struct mono steering_deadline(const struct party *p);
+void steering_seen(struct party *p, const struct wire_seen *f);
+
+void seeing_free(struct party *p);
+void seeing_pump(struct party *p, struct mono now);
+struct mono seeing_deadline(const struct party *p);
+
+/* Makes a connection that is to be the control connection, if none is being made. */
+void joining_control(struct party *p, struct mono now);
+void joining_stop_control(struct party *p);
+
+/* ---- returning.c: the control connection's successors ---- */
+
+/* A control connection that is lost may be replaced: nothing is over yet. */
+bool returning_may(const struct party *p);
+/* Writes to the control connection what has to be sent again, then of these bytes; how many of these it took. */
+size_t returning_write(struct party *p, const uint8_t *bytes, size_t n);
+/* Bytes that came in on it. */
+void returning_heard(struct party *p, size_t n);
+/* As session_ops has it. */
+int returning_told(void *arg, uint64_t bytes, struct ptcp_err *e);
+/* It has died, or it is given up: the next one takes another path. */
+void returning_lost(struct party *p, const char *why);
+/* A joined connection that is to be it; taken. */
+void returning_take(struct party *p, struct chan *c);
+/* There could be none, by this path. */
+void returning_failed(struct party *p, const struct ptcp_err *why, bool refused);
+void returning_pump(struct party *p, struct mono now);
+struct mono returning_deadline(const struct party *p);
+void returning_fini(struct party *p);
+
+/* ---- stale.c: paths that bring nothing, while others do ---- */
+
+/* The starter's, with several paths: gives up the streams of a path that has died without a sign. */
+void stale_pump(struct party *p, struct mono now);
+struct mono stale_deadline(const struct party *p);
 
 /* ---- sending.c ---- */
 
@@ -156,8 +250,12 @@ void probing_pump(struct party *p, struct mono now);
 struct mono probing_deadline(const struct party *p);
 /* What a stream of it does. */
 void probing_stream_opts(const struct party *p, struct stream_opts *o);
-/* It is on its way to its worker, with this socket. */
-void probing_stream_up(struct party *p, unsigned number, int fd);
+/* It is on its way to its worker. */
+void probing_stream_up(struct party *p, unsigned number);
 void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
+/* Acceptor: a level begins, or ends, for party_flood() with so many bytes on each stream. */
+void probing_use(struct party *p, uint64_t stream_bytes);
+/* Starter: what the flooding side's kernel has seen. */
+void probing_seen(struct party *p, const struct wire_seen *f);
 
 #endif

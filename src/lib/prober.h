@@ -6,12 +6,15 @@
 #include <ptcp/ptcp.h>
 
 #include "lib/probing.h"
+#include "model/history.h"
 
 struct prober;
 
 struct prober_ops {
 	/* The session runs: begin. */
 	void (*running)(struct prober *b, struct party *p);
+	/* Instead: what is known of the path, so old. False: that does not do. NULL: nothing could. */
+	bool (*recall)(struct prober *b, const struct history_entry *h, double age_s);
 	void (*free)(struct prober *b);
 };
 
@@ -19,6 +22,7 @@ struct prober_ops {
 struct prober {
 	const struct prober_ops *ops;
 	unsigned most_streams;   /* to ask the acceptor for */
+	bool receives;           /* the acceptor is to send */
 	struct loop *loop;       /* of the client that has it, as the next */
 	const struct log *log;
 };

@@ -1,9 +1,8 @@
 #include "lib/probing.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -11,58 +10,55 @@
 
 /* ---- Making and freeing ---- */
 
-static int probing_new(struct party *p, struct ptcp_err *e)
+static int probing_new(struct party *p, bool floods, struct ptcp_err *e)
 {
 	struct probing *b = calloc(1, sizeof *b);
-	unsigned i;
 
 	if (b == NULL)
 		return err_nomem(e);
 	intake_init(&b->intake);
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		b->tap[i] = -1;
-	b->granted = p->n_wanted;
+	b->floods = floods;
+	b->give_up = MONO_NEVER;
 	p->prb = b;
-	return 0;
-}
-
-int party_probe(struct party *p, const struct probing_ops *ops, void *arg, struct ptcp_err *e)
-{
-	struct probing *b;
-	int r;
-
-	if ((r = probing_new(p, e)) < 0)
-		return r;
-	b = p->prb;
-	b->ops = ops;
-	b->arg = arg;
-	p->n_wanted = 0;
+	p->tapped = true;
+	if (!floods)
+		return 0;
 	if ((b->data = malloc(STREAM_FLOOD_BLOCK)) == NULL)
 		return err_nomem(e);
 	/* Nothing on the way can make it smaller. */
 	return tls_random(b->data, STREAM_FLOOD_BLOCK, e);
 }
 
-int party_drop(struct party *p, struct ptcp_err *e)
+int party_probe(struct party *p, const struct probing_ops *ops, void *arg, struct ptcp_err *e)
 {
-	return probing_new(p, e);
+	int r;
+
+	if ((r = probing_new(p, session_open(p->session)->role == WIRE_YOU_DROP, e)) < 0)
+		return r;
+	p->prb->ops = ops;
+	p->prb->arg = arg;
+	p->n_wanted = 0;
+	return 0;
 }
 
-static void close_tap(struct probing *b, unsigned number)
+int party_drop(struct party *p, struct ptcp_err *e)
 {
-	if (b->tap[number] >= 0)
-		close(b->tap[number]);
-	b->tap[number] = -1;
+	return probing_new(p, false, e);
+}
+
+int party_flood(struct party *p, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = probing_new(p, true, e)) < 0)
+		return r;
+	return party_tell_seen(p, e);
 }
 
 void probing_free(struct party *p)
 {
-	unsigned i;
-
 	if (p->prb == NULL)
 		return;
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		close_tap(p->prb, i);
 	intake_fini(&p->prb->intake);
 	free(p->prb->data);
 	free(p->prb);
@@ -71,22 +67,16 @@ void probing_free(struct party *p)
 
 /* ---- A level ---- */
 
-unsigned probing_granted(const struct party *p) { return p->prb->granted; }
+unsigned probing_granted(const struct party *p) { return p->n_granted; }
 
-/* All streams are up. */
-static void begin(struct party *p)
+/* Who connects may be the other side. */
+static void tell_use(struct party *p, unsigned streams)
 {
-	struct probing *b = p->prb;
-	unsigned i;
+	struct wire_use use = { (uint16_t)streams, p->prb->floods ? 0 : p->prb->stream_bytes };
 
-	b->begun = true;
-	p->n_wanted = 0; /* who is lost from now on is not replaced */
-	for (i = 0; i < b->streams && !b->open; i++) {
-		if (!b->flooding[i])
-			stream_flood(p->stream[i]);
-		b->flooding[i] = true;
-	}
-	b->ops->begun(b->arg);
+	p->n_wanted = streams;
+	if (session_steered(p->session))
+		session_use(p->session, &use);
 }
 
 static void begin_level(struct party *p, unsigned streams, uint64_t stream_bytes, bool open)
@@ -96,13 +86,13 @@ static void begin_level(struct party *p, unsigned streams, uint64_t stream_bytes
 	unsigned i;
 
 	b->open = open;
-	b->streams = streams < b->granted ? streams : b->granted;
+	b->streams = streams < p->n_granted ? streams : p->n_granted;
 	b->stream_bytes = stream_bytes;
 	b->begun = b->clearing = false;
 	b->give_up = mono_add_ns(now, p->o.timeout_ns);
 	for (i = 0; i < b->streams; i++)
 		p->retry_at[i] = now;
-	p->n_wanted = b->streams;
+	tell_use(p, b->streams);
 	p->none_since = now;
 	party_pump(p);
 }
@@ -123,50 +113,111 @@ void probing_message(struct party *p, uint64_t bytes)
 	unsigned i;
 
 	for (i = 0; i < b->streams; i++)
-		stream_flood_more(p->stream[i], bytes / b->streams + (i < bytes % b->streams));
+		stream_flood(p->stream[i], bytes / b->streams + (i < bytes % b->streams));
+}
+
+void probing_use(struct party *p, uint64_t stream_bytes)
+{
+	struct probing *b = p->prb;
+
+	if (!b->floods || p->n_wanted == 0)
+		return;
+	b->streams = p->n_wanted;
+	b->stream_bytes = stream_bytes < PROBING_STREAM_BYTES ? stream_bytes : PROBING_STREAM_BYTES;
+	b->begun = false;
 }
 
 void probing_stream_opts(const struct party *p, struct stream_opts *o)
 {
 	struct probing *b = p->prb;
 
-	if (b->ops == NULL) {
-		o->intake = &b->intake;
-		o->most_bytes = PROBING_STREAM_BYTES;
-	} else {
+	if (b->floods) {
 		o->flood_data = b->data;
-		o->flood_bytes = b->stream_bytes;
 		o->flood_open = b->open;
+	} else {
+		o->intake = &b->intake;
+		o->most_bytes = b->ops == NULL ? PROBING_STREAM_BYTES : 0;
 	}
 }
 
-void probing_stream_up(struct party *p, unsigned number, int fd)
+void probing_stream_up(struct party *p, unsigned number)
 {
 	struct probing *b = p->prb;
+	unsigned i;
 
 	b->since[number] = mono_now();
+	b->flooding[number] = false;
+	if (b->streams == 0 || p->n_up < b->streams || b->begun || b->clearing)
+		return;
+	b->begun = true;
+	b->from = b->since[number];
+	b->times = (struct limit_times){ 0 };
+	b->retransmits = 0;
+	p->n_wanted = 0; /* who is lost from now on is not replaced */
+	for (i = 0; b->floods && !b->open && i < b->streams; i++)
+		if (p->stream[i] != NULL && !b->flooding[i]) {
+			b->flooding[i] = true;
+			stream_flood(p->stream[i], b->stream_bytes);
+		}
 	if (b->ops == NULL)
 		return;
-	b->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	b->flooding[number] = false;
-	if (p->n_up == b->streams && !b->begun && !b->clearing)
-		begin(p);
+	if (b->floods)
+		tell_use(p, 0);
+	b->ops->begun(b->arg);
+}
+
+/* Whether a stream has carried all that it was to, and when. */
+static bool is_whole(const struct probing *b, const struct stream *s, struct mono *from, struct mono *until)
+{
+	if (b->floods)
+		return stream_flooded(s, from, until);
+	*from = b->from;
+	return stream_taken(s, until) == b->stream_bytes;
 }
 
 void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
 {
 	struct probing *b = p->prb;
 	struct mono from, until;
-	bool whole = stream_flooded(s, &from, &until);
+	bool whole = is_whole(b, s, &from, &until);
 
 	if (b->ops != NULL && b->begun && !b->clearing)
 		b->ops->ended(b->arg, stream_number(s), from, until, whole ? NULL : why);
-	close_tap(b, stream_number(s)); /* or the connection would not close with the stream */
 }
 
 bool probing_look(const struct party *p, unsigned number, struct tcpinfo *out)
 {
-	return p->prb->tap[number] >= 0 && tcpinfo_read(out, p->prb->tap[number]) == 0;
+	if (!party_look(p, number, out))
+		return false;
+	if (!p->prb->floods) {
+		out->acked_bytes = out->received_bytes;
+		out->retransmits = 0;
+		out->busy_s = out->window_s = out->buffer_s = 0;
+		strcpy(out->congestion, p->prb->congestion);
+	}
+	return true;
+}
+
+bool probing_told(const struct party *p, struct limit_times *times, uint64_t *retransmits)
+{
+	*times = p->prb->times;
+	*retransmits = p->prb->retransmits;
+	return !p->prb->floods;
+}
+
+void probing_seen(struct party *p, const struct wire_seen *f)
+{
+	struct probing *b = p->prb;
+
+	b->times.elapsed_s += (double)f->elapsed_us / 1e6;
+	b->times.busy_s += (double)f->busy_us / 1e6;
+	b->times.window_s += (double)f->window_us / 1e6;
+	b->times.buffer_s += (double)f->buffer_us / 1e6;
+	b->retransmits += f->retransmits;
+	if (f->congestion.n == 0)
+		return;
+	memcpy(b->congestion, f->congestion.p, f->congestion.n);
+	b->congestion[f->congestion.n] = '\0';
 }
 
 void probing_clear(struct party *p)
@@ -176,13 +227,13 @@ void probing_clear(struct party *p)
 	unsigned i;
 
 	b->clearing = true;
-	p->n_wanted = 0;
+	tell_use(p, 0);
 	joining_stop(p);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
 		/* Megabytes in buffers would go on for seconds, into the next level. */
-		if (b->tap[i] >= 0)
-			setsockopt(b->tap[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
-		close_tap(b, i);
+		if (p->tap[i] >= 0)
+			setsockopt(p->tap[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
+		party_close_tap(p, i);
 		if (p->stream[i] != NULL)
 			stream_stop(p->stream[i]);
 	}

@@ -1,10 +1,11 @@
-/* A session that only measures: the starter sends blocks of no entry over n streams at a time, the
- * acceptor drops them. Beside sending.c and receiving.c, as the third thing a party can do. Control
+/* A session that only measures: one side sends blocks of no entry over n streams at a time, the other drops
+ * them; the starter decides. Beside sending.c and receiving.c, as the third thing a party can do. Control
  * thread. */
 #ifndef LIB_PROBING_H
 #define LIB_PROBING_H
 
 #include "lib/party.h"
+#include "model/limit.h"
 #include "net/tcpinfo.h"
 
 /* What an acceptor takes on one stream, in bytes and time, before it closes it. */
@@ -12,9 +13,9 @@
 #define PROBING_STREAM_NS (UINT64_C(900) * 1000000000)
 
 struct probing_ops {
-	/* All streams of the level have begun to send. */
+	/* All streams of the level are joined, and begin to send. */
 	void (*begun)(void *arg);
-	/* One of them has ended: it has sent all its bytes and the peer has taken them, in that time; or
+	/* One of them has ended: all its bytes were sent and taken, in that time; or
 	 * (`why` not NULL) it was lost, or the level could not begin. */
 	void (*ended)(void *arg, unsigned number, struct mono from, struct mono until,
 	    const struct ptcp_err *why);
@@ -26,6 +27,8 @@ struct probing_ops {
 int party_probe(struct party *p, const struct probing_ops *ops, void *arg, struct ptcp_err *e);
 /* Acceptor: drops what comes. */
 int party_drop(struct party *p, struct ptcp_err *e);
+/* Acceptor: sends as the starter says. */
+int party_flood(struct party *p, struct ptcp_err *e);
 
 /* Streams that the acceptor has granted. */
 unsigned probing_granted(const struct party *p);
@@ -37,8 +40,11 @@ void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes);
 void probing_open(struct party *p, unsigned streams);
 /* Then a message, when the one before has gone: so many bytes in all, divided among the streams. */
 void probing_message(struct party *p, uint64_t bytes);
-/* What the kernel knows of one of its streams now; false: nothing. */
+/* What the kernel knows of one of its streams now; false: nothing. Where the other side sends, acked_bytes
+ * are those that came, and times are zero: */
 bool probing_look(const struct party *p, unsigned number, struct tcpinfo *out);
+/* what its kernel has seen of all of them since the level began; false: we send. */
+bool probing_told(const struct party *p, struct limit_times *times, uint64_t *retransmits);
 /* Ends the level: cuts off what still sends. */
 void probing_clear(struct party *p);
 /* Ends the session in good order; no level is under way. */

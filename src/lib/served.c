@@ -105,15 +105,16 @@ static void on_open(void *arg, struct party *p, const struct wire_open *o)
 	if (take(s, o, &why) < 0) {
 		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
 		    s->client, why.msg);
+		s->set->past.refused++;
 		session_fail(party_session(p), &why);
 		return;
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, s->client, s->asked.auth.name,
-	    s->asked.drops ? "drop" : s->asked.sends ? "send" : "receive",
+	    s->asked.floods ? "flood" : s->asked.measures ? "drop" : s->asked.sends ? "send" : "receive",
 	    text_escape_quoted(shown, sizeof shown, asked_first(&s->asked)), s->asked.streams,
 	    ptcp_cipher_name(s->asked.cipher));
-	if (s->asked.drops)
+	if (s->asked.measures)
 		party_accept(p, s->asked.streams, s->asked.cipher);
 	else
 		asked_find(&s->asked, on_found);
@@ -164,6 +165,36 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	    s->client, from, to, why);
 }
 
+static void count(const struct served *s, struct party *p, struct ptcp_server_stats *st)
+{
+	struct party_progress g = party_progress(p);
+
+	if (s->asked.sends) {
+		st->sent_bytes += g.wire_bytes;
+		st->sent_files += g.files;
+	} else {
+		st->received_bytes += g.wire_bytes;
+		st->received_files += g.files;
+	}
+	st->failed_files += g.failed;
+	st->retransmits += party_retransmits(p);
+}
+
+void served_add_stats(struct served_set *t, struct ptcp_server_stats *st)
+{
+	struct list *l;
+
+	for (l = t->list.next; l != &t->list; l = l->next) {
+		struct served *s = CONTAINER_OF(l, struct served, in_list);
+
+		if (s->gone || s->party == NULL)
+			continue;
+		count(s, s->party, st);
+		st->sessions_now++;
+		st->streams_now += party_progress(s->party).streams;
+	}
+}
+
 static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 {
 	struct served *s = arg;
@@ -175,6 +206,8 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	    s->client, s->address, (unsigned long long)g.files, (unsigned long long)g.file_bytes,
 	    (unsigned long long)g.failed, (double)mono_diff_ns(mono_now(), s->since) / 1e9,
 	    why != NULL ? why->msg : "done");
+	count(s, p, &s->set->past);
+	s->set->past.sessions_failed += why != NULL;
 	s->gone = true;
 	if (s->granted && why == NULL)
 		grants_spend(&s->set->grants, &s->grant);
@@ -278,6 +311,7 @@ int served_new(struct served_set *t, const struct served_link *l, const struct a
 	}
 	list_append(&t->list, &s->in_list);
 	t->n++;
+	t->past.sessions++;
 	return 0;
 }
 
@@ -323,7 +357,7 @@ unsigned served_count(const struct served_set *t, const char *fingerprint)
 static bool may_go_on(const struct served *s, const struct authorization *now)
 {
 	return strcmp(now->root, s->asked.auth.root) == 0 &&
-	    (s->asked.sends || s->asked.drops || !now->read_only || s->asked.auth.read_only);
+	    (s->asked.sends || s->asked.measures || !now->read_only || s->asked.auth.read_only);
 }
 
 void served_judge_again(struct served_set *t,

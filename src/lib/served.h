@@ -12,6 +12,7 @@
 struct served_set {
 	struct list list;
 	unsigned n, n_run;                /* now; those that have been agreed to so far */
+	struct ptcp_server_stats past;    /* of those that have ended, and what is counted as it happens */
 	bool one_time;                    /* one session in all, of a client who is this user: all paths are its own */
 	struct host *host;
 	const char *root;                 /* NULL: none */
@@ -43,6 +44,8 @@ int served_new(struct served_set *t, const struct served_link *l, const struct a
 /* The running session of that name, or NULL. */
 struct party *served_find(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
+/* Adds what those that run have done so far, and counts them. */
+void served_add_stats(struct served_set *t, struct ptcp_server_stats *st);
 /* How many sessions this client has. */
 unsigned served_count(const struct served_set *t, const char *fingerprint);
 /* Ends the sessions of clients who have lost the right to them: `admits` says whether one has any, and which. */

@@ -1,5 +1,4 @@
 /* A daemon: one port, many guests, some of them clients with sessions. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +15,10 @@
 static void try_end(struct ptcp_server *s)
 {
 	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0 && s->relay.n == 0 &&
-	    errand_set_idle(&s->errands))
+	    errand_set_idle(&s->errands)) {
+		s->over = true;
 		loop_stop(s->loop);
+	}
 }
 
 /* ---- Guests become sessions or streams ---- */
@@ -74,6 +75,7 @@ static bool admit_client(struct ptcp_server *s, struct guest *g, const char *fin
 
 	if (admits(s, fingerprint, a))
 		return true;
+	s->sessions.past.refused++;
 	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
 	    g->address, fingerprint);
 	err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
@@ -92,6 +94,7 @@ static void begin(struct ptcp_server *s, struct guest *g, const struct authoriza
 	struct ptcp_err why;
 
 	if (!has_room(s, grant != NULL ? issuer : chan_fingerprint(g->chan), &why)) {
+		s->sessions.past.refused++;
 		guest_refuse(g, &why);
 		return;
 	}
@@ -170,6 +173,7 @@ static void on_join(void *arg, struct guest *g, const struct wire_join *j)
 
 	/* One answer for all that can be wrong: a stranger learns nothing. */
 	if (!party_knows(p, g->chan, j)) {
+		s->sessions.past.refused++;
 		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
 		    chan_fingerprint(g->chan));
 		err_set(&why, PTCP_EREFUSED, "no such session or stream");
@@ -205,6 +209,7 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 		relay_ask(&s->relay, g, f);
 		return;
 	}
+	s->sessions.past.refused++;
 	err_set(&why, PTCP_EREFUSED, "this client: may not be relayed (have its administrator authorize it without "
 	    "--no-relay)");
 	guest_refuse(g, &why);
@@ -213,13 +218,6 @@ static void on_route(void *arg, struct guest *g, const struct wire_route *f)
 static const struct guest_ops guest_ops = {
 	on_control, on_granted, on_errand, on_join, on_stream, on_route, on_guest_gone
 };
-
-static void on_accepted(void *arg, int fd, const char *address)
-{
-	struct ptcp_server *s = arg;
-
-	lobby_take(&s->lobby, fd, address, false);
-}
 
 static void on_session_gone(void *arg, struct source *from)
 {
@@ -246,8 +244,7 @@ static void on_wake(void *arg)
 	if (!atomic_load(&s->stop) || s->stopping)
 		return;
 	s->stopping = true;
-	listener_free(s->listener);
-	s->listener = NULL;
+	server_listen_end(s);
 	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
 	lobby_empty(&s->lobby);
 	served_cancel_all(&s->sessions, &why);
@@ -261,19 +258,36 @@ static bool in_range(unsigned n, unsigned most)
 	return n > 0 && n <= most;
 }
 
+int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	if (!in_range(o->max_streams, PTCP_STREAMS_MAX) || !in_range(o->max_sessions, PTCP_SESSIONS_MAX) ||
+	    !in_range(o->max_client_sessions, PTCP_SESSIONS_MAX) ||
+	    !in_range(o->max_startups, PTCP_STARTUPS_MAX) || o->max_relayed == 0 ||
+	    !(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
+	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
+		return err_set(e, PTCP_EUSAGE, "listening: at more than %d places (leave some out)",
+		    PTCP_LISTEN_MAX);
+	return 0;
+}
+
 static void on_relayed_gone(void *arg)
 {
 	try_end(arg);
 }
 
-static int take_nexthops(struct ptcp_server *s, struct ptcp_err *e)
+int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
+	struct nexthops *list = NULL;
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < s->o.n_relay_to && r == 0; i++)
-		r = nexthops_add(&s->nexthops, s->o.relay_to[i], PTCP_PORT, e);
-	s->o.relay_to = NULL; /* the caller's */
+	for (i = 0; i < o->n_relay_to && r == 0; i++)
+		r = nexthops_add(&list, o->relay_to[i], PTCP_PORT, e);
+	if (r < 0)
+		nexthops_free(list);
+	else
+		*out = list;
 	return r;
 }
 
@@ -289,12 +303,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 			return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
 		memcpy(&s->o, o, o->size);
 	}
-	if (!in_range(s->o.max_streams, PTCP_STREAMS_MAX) || !in_range(s->o.max_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(s->o.max_client_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(s->o.max_startups, PTCP_STARTUPS_MAX) || s->o.max_relayed == 0 ||
-	    !(s->o.timeout_s >= 0.1 && s->o.timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
-	if ((r = take_nexthops(s, e)) < 0 || (r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
+	if ((r = server_check(&s->o, e)) < 0 || (r = server_nexthops(&s->nexthops, &s->o, e)) < 0 ||
+	    (r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
@@ -307,17 +317,6 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 		return err_while(e, PTCP_ECONFIG, "--root %s", text_escape(shown, sizeof shown, s->root));
 	}
 	tree_unref(t);
-	return 0;
-}
-
-int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
-{
-	int r;
-
-	if ((r = listener_new(&s->listener, s->loop, where, PTCP_PORT, on_accepted, s, e)) < 0)
-		return r;
-	snprintf(s->address, sizeof s->address, "%s", listener_address(s->listener));
-	s->port = listener_port(s->listener);
 	return 0;
 }
 
@@ -334,7 +333,7 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
 	if ((r = config_dir(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
-	    (!s->o.one_time && (r = server_listen(s, s->o.listen, e)) < 0) || (r = server_confine(s, e)) < 0)
+	    (!s->o.one_time && (r = server_listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
 	if ((r = host_init(&s->host, s->loop, s->config_dir, HOST_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -384,20 +383,50 @@ out:
 	return r;
 }
 
-const char *ptcp_server_address(const struct ptcp_server *s) { return s->address; }
-unsigned ptcp_server_port(const struct ptcp_server *s) { return s->port; }
 const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->host.identity.fingerprint; }
 
-int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e)
 {
 	if (s->ran)
 		return err_set(e, PTCP_EUSAGE, "a server runs once");
 	s->ran = true;
 	loop_wake(s->loop); /* it may have been stopped already */
-	loop_run(s->loop);
+	return 0;
+}
+
+int ptcp_server_fd(const struct ptcp_server *s) { return loop_fd(s->loop); }
+
+int ptcp_server_timeout_ms(const struct ptcp_server *s)
+{
+	return s->over || !s->ran ? 0 : loop_timeout_ms(s->loop);
+}
+
+static int turn(struct ptcp_server *s, bool wait, struct ptcp_err *e)
+{
+	loop_turn(s->loop, wait);
+	if (!s->over)
+		return 1;
 	if (s->why.code != 0 && e != NULL)
 		*e = s->why;
 	return s->why.code;
+}
+
+int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e)
+{
+	if (!s->ran || s->over)
+		return err_set(e, PTCP_EUSAGE, "a server that is not at work");
+	return turn(s, false, e);
+}
+
+int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = ptcp_server_start(s, e)) < 0)
+		return r;
+	while ((r = turn(s, true, e)) > 0)
+		;
+	return r;
 }
 
 void ptcp_server_stop(struct ptcp_server *s)
@@ -413,7 +442,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	one_time_free(s->once);
 	errand_set_fini(&s->errands);
 	grants_fini(&s->sessions.grants);
-	listener_free(s->listener);
+	server_listen_end(s);
 	timer_free(s->watch);
 	lobby_fini(&s->lobby);
 	host_fini(&s->host);

@@ -21,9 +21,12 @@ struct ptcp_server {
 	struct timetable rate;
 	struct loop *loop;
 	struct host host;
-	struct listener *listener;      /* NULL once stopping, and before there is one */
-	char address[SOCK_TEXT_BYTES];  /* what it listened on, as long as the handle */
-	unsigned port;
+	struct place_listened {
+		struct listener *listener;      /* NULL once stopping */
+		char address[SOCK_TEXT_BYTES];  /* as long as the handle */
+		unsigned port;
+	} at[PTCP_LISTEN_MAX];
+	unsigned n_at;
 	struct lobby lobby;
 	struct timer *watch;            /* of authorized_clients */
 	struct trust_stamp trusted;     /* as it was */
@@ -34,10 +37,22 @@ struct ptcp_server {
 	struct one_time *once;          /* NULL: a daemon */
 	struct ptcp_err why;            /* what ended it, if its code is not 0 */
 	atomic_bool stop;
-	bool stopping, ran;
+	bool stopping, ran, over;
 };
 
+/* ---- listening.c ---- */
+
 int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
+/* Everywhere that the options say. */
+int server_listen_all(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e);
+void server_listen_end(struct ptcp_server *s);
+
+/* ---- server.c ---- */
+
+/* PTCP_EUSAGE for numbers out of range. */
+int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e);
+/* Where the options allow to relay to; NULL: nowhere. Looks names up. */
+int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e);
 
 /* ---- needs.c ---- */
 

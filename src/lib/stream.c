@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/err.h"
+#include "net/tcpinfo.h"
 
 /* ---- On the control thread ---- */
 
@@ -39,13 +40,15 @@ static void on_opened(void *arg)
 
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
+	struct stream *s = arg;
 	struct ptcp_err closed;
 
+	s->closed = mono_now();
 	if (why == NULL) {
 		err_set(&closed, PTCP_EPEER, "the peer closed the connection");
 		why = &closed;
 	}
-	stream_fail(arg, why);
+	stream_fail(s, why);
 }
 
 /* A sending stream hears nothing from its peer, but reads so as to notice the end. */
@@ -119,9 +122,10 @@ size_t stream_leave(struct stream *s, size_t want)
 	return want < s->leave ? want : s->leave;
 }
 
-void stream_moved(struct stream *s, size_t n)
+void stream_took(struct stream *s, size_t n)
 {
 	s->leave -= n < s->leave ? n : s->leave;
+	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 }
 
 /* ---- Its end ---- */
@@ -135,11 +139,28 @@ void stream_try_gone(struct stream *s)
 	loop_post(s->o.host->control, &s->gone);
 }
 
+static void look(struct stream *s)
+{
+	struct tcpinfo i;
+
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0)
+		atomic_store(&s->retransmits, i.retransmits);
+}
+
+static void on_look(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, look);
+
+	look(s);
+	atomic_store(&s->looking, false);
+}
+
 static void on_stop(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, stop);
 
 	s->stopping = true;
+	look(s);
 	chan_free(s->chan);
 	s->chan = NULL;
 	timer_free(s->waiting);
@@ -171,8 +192,10 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->loop = o->host->worker[o->worker % o->host->n_workers];
 	s->pacer = o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out;
 	s->last = &s->first;
-	s->flood.left = o->flood_bytes;
 	atomic_init(&s->on_disk, 0);
+	atomic_init(&s->retransmits, 0);
+	atomic_init(&s->looking, false);
+	atomic_init(&s->moved, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
 		s->jobs[i].next = s->free_jobs;
@@ -190,9 +213,23 @@ unsigned stream_number(const struct stream *s)
 	return s->o.number;
 }
 
+uint64_t stream_retransmits(struct stream *s)
+{
+	if (!s->stop_sent && !atomic_exchange(&s->looking, true)) {
+		s->look.run = on_look;
+		loop_post(s->loop, &s->look);
+	}
+	return atomic_load(&s->retransmits);
+}
+
 bool stream_on_disk(const struct stream *s)
 {
 	return atomic_load(&s->on_disk) > 0;
+}
+
+uint64_t stream_moved(const struct stream *s)
+{
+	return atomic_load_explicit(&s->moved, memory_order_relaxed);
 }
 
 void stream_job_sent(struct msg *m)
@@ -233,16 +270,11 @@ void stream_send(struct stream *s, struct stream_job *job)
 	loop_post(s->loop, &job->msg);
 }
 
-void stream_flood(struct stream *s)
-{
-	s->flood.start.run = stream_flood_start;
-	loop_post(s->loop, &s->flood.start);
-}
-
-void stream_flood_more(struct stream *s, uint64_t bytes)
+void stream_flood(struct stream *s, uint64_t bytes)
 {
 	s->flood.more = bytes;
-	stream_flood(s);
+	s->flood.start.run = stream_flood_start;
+	loop_post(s->loop, &s->flood.start);
 }
 
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until)
@@ -250,6 +282,12 @@ bool stream_flooded(const struct stream *s, struct mono *from, struct mono *unti
 	*from = s->flood.from;
 	*until = s->flood.until;
 	return s->flood.whole;
+}
+
+uint64_t stream_taken(const struct stream *s, struct mono *until)
+{
+	*until = s->closed;
+	return s->taken;
 }
 
 void stream_stop(struct stream *s)

@@ -71,9 +71,9 @@ struct stream_opts {
 	bool verify;
 	struct intake *intake;          /* receiving; NULL: sending */
 	uint64_t most_bytes;            /* receiving: it fails beyond that; 0: no limit */
-	const uint8_t *flood_data;      /* sending blocks with these STREAM_FLOOD_BLOCK bytes; NULL: what */
-	uint64_t flood_bytes;           /* stream_send() is given. So many bytes, or UINT64_MAX */
-	bool flood_open;                /* it stays open behind them, for stream_flood_more() */
+	const uint8_t *flood_data;      /* sending blocks with these STREAM_FLOOD_BLOCK bytes; NULL: what
+					   stream_send() is given */
+	bool flood_open;                /* it stays open behind what stream_flood() sends, for more */
 	const struct stream_ops *ops;
 	void *arg;
 };
@@ -83,15 +83,21 @@ unsigned stream_number(const struct stream *s);
 /* A job to fill and give to stream_send(), or NULL when all are out. */
 struct stream_job *stream_free_job(struct stream *s);
 void stream_send(struct stream *s, struct stream_job *job);
-/* Begins to flood. When all has been sent the stream closes; ops.lost follows. */
-void stream_flood(struct stream *s);
-/* Instead, of one that stays open: so many bytes. Not before those before have arrived. */
-void stream_flood_more(struct stream *s, uint64_t bytes);
+/* Begins to flood, with so many bytes, or UINT64_MAX. When all has been sent the stream closes, and ops.lost follows;
+ * one that stays open may flood again when all that has arrived. */
+void stream_flood(struct stream *s, uint64_t bytes);
 /* In ops.lost of a flooding stream: it sent all and the peer closed behind that, within [*from, *until]. */
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until);
+/* In ops.lost of a receiving stream: bytes of blocks that came, and when it ended. */
+uint64_t stream_taken(const struct stream *s, struct mono *until);
 #define STREAM_FLOOD_BLOCK (256u << 10)
+/* Segments that its socket has sent again, as of the last call, which asks for a newer number, or of its
+ * end; 0 where the kernel does not tell. */
+uint64_t stream_retransmits(struct stream *s);
 /* Something of it waits for a disk. */
 bool stream_on_disk(const struct stream *s);
+/* A count that changes whenever its channel gives or takes bytes. */
+uint64_t stream_moved(const struct stream *s);
 /* Ends it; ops.gone follows and is the last callback, then stream_free(). */
 void stream_stop(struct stream *s);
 void stream_free(struct stream *s);

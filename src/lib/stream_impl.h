@@ -34,9 +34,12 @@ struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's */
 	struct chan *chan;
-	struct msg start, stop, lost, gone;
+	struct msg start, stop, lost, gone, look;
 	struct ptcp_err why;             /* of lost */
 	atomic_uint on_disk;
+	atomic_ullong retransmits;
+	atomic_bool looking;             /* `look` is on its way */
+	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
 	bool stop_sent;
 	struct stream_job *free_jobs;
@@ -53,6 +56,7 @@ struct stream {
 	struct flood flood;
 	/* receiving */
 	uint64_t taken;                  /* bytes of blocks */
+	struct mono closed;              /* the peer has */
 	enum phase phase;
 	size_t got;
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
@@ -88,7 +92,7 @@ void stream_job_sent(struct msg *m);
 /* How much of it may be moved now by the rate that the host keeps to; 0: the stream is called again when
  * it may be. Then what has been. */
 size_t stream_leave(struct stream *s, size_t want);
-void stream_moved(struct stream *s, size_t n);
+void stream_took(struct stream *s, size_t n);
 
 /* Tells ops.gone when nothing of it is under way any more. */
 void stream_try_gone(struct stream *s);

@@ -286,7 +286,7 @@ static bool gather(struct stream *s, uint8_t *to, size_t n)
 			return false;
 		}
 		got = chan_read(s->chan, to + s->got, leave);
-		stream_moved(s, got);
+		stream_took(s, got);
 		s->got += got;
 		if (got < leave)
 			return false;

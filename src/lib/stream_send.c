@@ -137,7 +137,7 @@ static bool write_job(struct stream *s, struct stream_job *job)
 			return false;
 		}
 		n = chan_write(s->chan, job->buf + s->out_at, leave);
-		stream_moved(s, n);
+		stream_took(s, n);
 		s->out_at += n;
 		if (n < leave)
 			return false;

@@ -136,23 +136,36 @@ bool target_is_contents(const struct target *t)
 	return place_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
 }
 
+/* USER@HOST, the address of an IPv6 host in brackets; there is no path to be told from it. */
+static int parse_ssh_host(struct target *t, const char *text, const char *shown, struct ptcp_err *e)
+{
+	char where[TARGET_USER_BYTES + SOCK_HOST_BYTES];
+
+	t->ssh = true;
+	if (strlen(text) >= sizeof where)
+		return err_set(e, PTCP_EUSAGE, "%s: too long", shown);
+	strcpy(where, text);
+	if (split_where(t, where, 0, e) < 0 || t->port != 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (write USER@HOST or "
+		    "ssh://[USER@]HOST[:PORT])", shown);
+	return check_ssh(t, shown, e);
+}
+
 int target_parse_host(struct target *out, const char *text, struct ptcp_err *e)
 {
-	static const char scheme[] = "ptcp://";
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
 	text_escape(shown, sizeof shown, text);
-	if (strncasecmp(text, scheme, strlen(scheme)) == 0) {
+	*out = (struct target){ 0 };
+	if (strstr(text, "://") != NULL) {
 		if ((r = target_parse(out, text, e)) < 0)
 			return r;
 		return strcmp(out->path, "") == 0 || strcmp(out->path, "/") == 0 ? 0 :
-		    err_set(e, PTCP_EUSAGE, "%s: a host is needed, no path (write ptcp://HOST[:PORT])", shown);
+		    err_set(e, PTCP_EUSAGE, "%s: a host is needed, no path (leave it out)", shown);
 	}
-	if (strncasecmp(text, "ssh://", 6) == 0 || strchr(text, '@') != NULL)
-		return err_set(e, PTCP_ENOTYET, "%s: through ssh: not available yet (use a daemon: HOST[:PORT])",
-		    shown);
-	*out = (struct target){ 0 };
+	if (strchr(text, '@') != NULL)
+		return (r = parse_ssh_host(out, text, shown, e)) < 0 ? r : 0;
 	if ((r = sock_split(text, out->host, &out->port, PTCP_PORT, e)) < 0)
 		return r;
 	return out->host[0] != '\0' && out->port != 0 && strchr(out->host, '/') == NULL ? 0 :

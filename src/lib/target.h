@@ -25,7 +25,8 @@ struct target {
  * for more than a word. */
 int target_parse(struct target *out, const char *text, struct ptcp_err *e);
 
-/* A host alone, without a path: HOST[:PORT] or ptcp://HOST[:PORT]; errors as above. */
+/* A host alone, without a path: HOST[:PORT] or ptcp://HOST[:PORT], a daemon; USER@HOST or
+ * ssh://[USER@]HOST[:PORT], through ssh; errors as above. */
 int target_parse_host(struct target *out, const char *text, struct ptcp_err *e);
 
 /* "HOST:PORT", or "USER@HOST" of one through ssh: how it is called in sentences and known_hosts. */

@@ -165,7 +165,7 @@ static void timing_free(struct prober *b)
 	free(of(b));
 }
 
-static const struct prober_ops ops = { running, timing_free };
+static const struct prober_ops ops = { .running = running, .free = timing_free };
 
 size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t most, double *round_trip_s)
 {

@@ -146,8 +146,9 @@ static void ssl_again(struct chan *c, int r, const char *what)
 		chan_fail(c, PTCP_EPEER, 0, c->mode == CHAN_HANDSHAKE ?
 		    "the peer closed the connection during the handshake" : "the connection was cut");
 	} else {
-		tls_error(&e, PTCP_EPROTO, what);
-		chan_fail(c, PTCP_EPROTO, 0, e.msg);
+		/* Once bytes flow, records that are none, or alerts about ours, may be the path's doing. */
+		tls_error(&e, c->mode == CHAN_TLS ? PTCP_EPEER : PTCP_EPROTO, what);
+		chan_fail(c, e.code, 0, e.msg);
 		chan_tx_send(c); /* the alert */
 	}
 }

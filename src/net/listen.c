@@ -71,9 +71,10 @@ static int name_listener(struct listener *ls, struct ptcp_err *e)
 
 	if (getsockname(ls->fd, (struct sockaddr *)&sa, &n) < 0)
 		return err_sys(e, PTCP_ECONFIG, "listening");
-	if (getnameinfo((struct sockaddr *)&sa, n, ls->address, sizeof ls->address, port, sizeof port,
+	if ((sa.ss_family != AF_INET && sa.ss_family != AF_INET6) ||
+	    getnameinfo((struct sockaddr *)&sa, n, ls->address, sizeof ls->address, port, sizeof port,
 	    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		return err_set(e, PTCP_ECONFIG, "listening: an address that cannot be shown");
+		return err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket of IPv4 or IPv6 (pass one that is)", ls->fd);
 	ls->port = (unsigned)atoi(port);
 	return 0;
 }
@@ -128,31 +129,25 @@ static void on_incoming(uv_poll_t *h, int status, int events)
 	}
 }
 
-int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
+int listener_take(struct listener **out, struct loop *l, int fd,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e)
 {
 	struct listener *ls = calloc(1, sizeof *ls);
-	char host[SOCK_HOST_BYTES] = "";
-	unsigned port = default_port;
-	int r;
+	int listens = 0, r;
+	socklen_t n = sizeof listens;
 
-	if (ls == NULL)
+	if (ls == NULL) {
+		close(fd);
 		return err_nomem(e);
-	ls->fd = ls->reserve = -1;
-	if (where != NULL && where[0] == '\0') {
-		r = err_set(e, PTCP_EUSAGE, "--listen \"\": no address (leave it out for every address)");
+	}
+	ls->fd = fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens) {
+		r = err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket that listens (pass one that does)", fd);
 		goto out;
 	}
-	if (where != NULL && strspn(where, "0123456789") == strlen(where))
-		port = strlen(where) <= 5 ? (unsigned)atoi(where) : 65536; /* a port alone */
-	else if (where != NULL && (r = sock_split(where, host, &port, default_port, e)) < 0)
-		goto out;
-	if (port > 65535) {
-		r = err_set(e, PTCP_EUSAGE, "%s: not a port (0 to 65535)", where);
-		goto out;
-	}
-	if ((r = open_listener(host, port, &ls->fd, e)) < 0)
-		goto out;
+	/* who passes it may have left it blocking, which would halt the loop */
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if ((r = name_listener(ls, e)) < 0 || (r = timer_new(&ls->rest, l, on_rested, ls, e)) < 0)
 		goto out;
 	if ((r = uv_poll_init(loop_uv(l), &ls->poll, ls->fd)) < 0) {
@@ -168,10 +163,29 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	return 0;
 out:
 	timer_free(ls->rest);
-	if (ls->fd >= 0)
-		close(ls->fd);
+	close(fd);
 	free(ls);
 	return r;
+}
+
+int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
+    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e)
+{
+	char host[SOCK_HOST_BYTES] = "";
+	unsigned port = default_port;
+	int fd = -1, r;
+
+	if (where != NULL && where[0] == '\0')
+		return err_set(e, PTCP_EUSAGE, "--listen \"\": no address (leave it out for every address)");
+	if (where != NULL && strspn(where, "0123456789") == strlen(where))
+		port = strlen(where) <= 5 ? (unsigned)atoi(where) : 65536; /* a port alone */
+	else if (where != NULL && (r = sock_split(where, host, &port, default_port, e)) < 0)
+		return r;
+	if (port > 65535)
+		return err_set(e, PTCP_EUSAGE, "%s: not a port (0 to 65535)", where);
+	if ((r = open_listener(host, port, &fd, e)) < 0)
+		return r;
+	return listener_take(out, l, fd, accepted, arg, e);
 }
 
 static void on_listener_closed(uv_handle_t *h)

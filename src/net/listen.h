@@ -12,6 +12,10 @@
 struct listener;
 int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
+/* The same with a socket that listens already, which is taken, also on failure. PTCP_ECONFIG for any other
+ * descriptor. */
+int listener_take(struct listener **out, struct loop *l, int fd,
+    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
 void listener_free(struct listener *ls); /* NULL is fine */
 /* "127.0.0.1" or "::", and the port. */
 const char *listener_address(const struct listener *ls);

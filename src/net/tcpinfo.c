@@ -19,6 +19,7 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	    n < offsetof(struct tcp_info, tcpi_sndbuf_limited) + sizeof i.tcpi_sndbuf_limited)
 		return -1;
 	all.acked_bytes = i.tcpi_bytes_acked;
+	all.received_bytes = i.tcpi_bytes_received;
 	all.retransmits = i.tcpi_total_retrans;
 	all.rtt_s = i.tcpi_rtt / US_PER_S;
 	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;

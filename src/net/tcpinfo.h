@@ -1,4 +1,4 @@
-/* What the kernel knows of a TCP connection that sends. Any thread. */
+/* What the kernel knows of a TCP connection, most of it of one that sends. Any thread. */
 #ifndef NET_TCPINFO_H
 #define NET_TCPINFO_H
 
@@ -10,6 +10,7 @@
 /* Since the connection began. */
 struct tcpinfo {
 	uint64_t acked_bytes;     /* that the peer's kernel has, our TLS included */
+	uint64_t received_bytes;  /* by our kernel, in order */
 	uint64_t retransmits;     /* segments */
 	double rtt_s;             /* smoothed */
 	double min_rtt_s;         /* the least, lately; 0: none yet */

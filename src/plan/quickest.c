@@ -282,9 +282,9 @@ double ptcp_paths_finish_s(const struct ptcp_paths *p)
 	return p->finish_s;
 }
 
-void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_path *out)
+void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *out)
 {
 	const struct found *f = &p->found[i];
 
-	*out = (struct ptcp_path){ f->via, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
+	*out = (struct ptcp_quickest){ f->via, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
 }

@@ -21,8 +21,7 @@ struct wire_errand {
 	struct span host;         /* 1 to WIRE_HOST_MAX printable ASCII bytes */
 	struct span congestion;   /* likewise, or none: the system's */
 };
-#define WIRE_ERRAND_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + 16)
-#define WIRE_CONGESTION_MAX 16
+#define WIRE_ERRAND_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX)
 size_t wire_errand_encode(uint8_t *out, const struct wire_errand *f);
 int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e);
 

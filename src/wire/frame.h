@@ -27,8 +27,11 @@
 	X(OPENED, 3, 8192)                                                     \
 	X(ERROR, 4, 1024)                                                      \
 	X(PING, 5, 64)                                                         \
+	X(USE, 6, 64)                                                          \
+	X(SEEN, 7, 128)                                                        \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
+	X(HEARD, 10, 64)                                                        \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -94,7 +97,9 @@ struct span {
 /* What a side can do beyond version 1; in use when both list it. */
 enum wire_ability {
 	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
-	WIRE_ABLE_HARDLINK = 2     /* takes HARDLINK entries */
+	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
+	WIRE_ABLE_STEERED = 3,     /* streams in use are as many as the starter says, at any time */
+	WIRE_ABLE_RETURN = 4       /* the control connection may be replaced */
 };
 
 /* First frame of both sides of a control connection. */
@@ -114,7 +119,8 @@ int wire_hello_decode(struct wire_hello *h, struct span in, struct ptcp_err *e);
 enum wire_role {
 	WIRE_YOU_RECEIVE = 1,
 	WIRE_YOU_SEND = 2,
-	WIRE_YOU_DROP = 3 /* blocks of no entry, by which the starter measures */
+	WIRE_YOU_DROP = 3,  /* blocks of no entry, by which the starter measures */
+	WIRE_YOU_FLOOD = 4  /* the same the other way: the acceptor sends them */
 };
 
 enum wire_open_flags {
@@ -129,7 +135,8 @@ enum wire_open_flags {
 	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
 	WIRE_OPEN_XATTR = 1 << 9,
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files, too */
-	WIRE_OPEN_FLAGS = (1 << 11) - 1
+	WIRE_OPEN_STEERED = 1 << 11,    /* no stream is in use until USE says how many */
+	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
 /* When what has been received is made durable. */
@@ -146,8 +153,8 @@ enum wire_path_flags {
 };
 
 /* What the starter wants. `paths` holds n_paths encoded paths (wire_path_next()):
- * one destination (without path flags), or sources, at least one, and patterns; nothing where blocks
- * are dropped. */
+ * one destination (without path flags), or sources, at least one, and patterns; nothing where streams are only
+ * measured. */
 struct wire_open {
 	uint8_t role, cipher, fsync;
 	uint32_t flags;
@@ -204,14 +211,40 @@ struct wire_ping {
 size_t wire_ping_encode(uint8_t *out, const struct wire_ping *f);
 int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e);
 
+/* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no others. */
+struct wire_use {
+	uint16_t streams;
+	uint64_t bytes;       /* where the acceptor floods: what each of them is to carry, from when all are
+				 joined; UINT64_MAX: until it is ended; else 0 */
+};
+#define WIRE_USE_MAX_BYTES (8 + 10)
+size_t wire_use_encode(uint8_t *out, const struct wire_use *f);
+int wire_use_decode(struct wire_use *f, struct span in, struct ptcp_err *e);
+
+#define WIRE_CONGESTION_MAX 15
+
+/* From an acceptor that sends in a STEERED session: what its kernel has seen of its streams in use, summed up,
+ * since the last of these frames. */
+struct wire_seen {
+	uint64_t elapsed_us;            /* that they existed */
+	uint64_t busy_us;               /* with data to send or unacknowledged; of it: */
+	uint64_t window_us, buffer_us;  /* held up by the receiver's window, by the sender's buffer */
+	uint64_t retransmits;           /* segments */
+	struct span congestion;         /* "cubic" .., printable, at most so long; empty: not known */
+};
+#define WIRE_SEEN_MAX_BYTES (8 + 41 + WIRE_CONGESTION_MAX)
+size_t wire_seen_encode(uint8_t *out, const struct wire_seen *f);
+int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
+
 #define WIRE_MAC_BYTES 32
 
 /* First frame of a data connection, from its TLS client. */
 struct wire_join {
 	uint8_t session[WIRE_SESSION_BYTES];
-	uint16_t stream;
+	uint16_t stream;      /* or WIRE_JOIN_CONTROL: this is the control connection from now on */
 	uint8_t mac[WIRE_MAC_BYTES];
 };
+#define WIRE_JOIN_CONTROL UINT16_MAX
 #define WIRE_JOIN_MAX_BYTES (8 + 50)
 size_t wire_join_encode(uint8_t *out, const struct wire_join *f);
 int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
@@ -220,6 +253,14 @@ int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
 #define WIRE_JOINED_MAX_BYTES 8
 size_t wire_joined_encode(uint8_t *out);
 int wire_joined_decode(struct span in, struct ptcp_err *e);
+
+/* So many bytes of control frames have come in since the session began. */
+struct wire_heard {
+	uint64_t bytes;
+};
+#define WIRE_HEARD_MAX_BYTES (8 + 8)
+size_t wire_heard_encode(uint8_t *out, const struct wire_heard *f);
+int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e);
 
 /* ---- Routes: on connections to a relay ---------------------------------------- */
 

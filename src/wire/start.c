@@ -68,13 +68,14 @@ size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
 	return frame_finish(out, p, WIRE_OPEN);
 }
 
-/* A destination, sources and patterns, or nothing. */
+/* A destination, sources and patterns, or nothing. Only a session that can be steered can be told to flood. */
 static bool path_count_ok(const struct wire_open *o)
 {
 	switch (o->role) {
 	case WIRE_YOU_RECEIVE: return o->n_paths == 1;
 	case WIRE_YOU_SEND: return o->n_paths > 0 && o->n_paths <= WIRE_PATHS_MAX;
-	case WIRE_YOU_DROP: return o->n_paths == 0 && o->flags == 0;
+	case WIRE_YOU_DROP: return o->n_paths == 0 && (o->flags & ~(uint32_t)WIRE_OPEN_STEERED) == 0;
+	case WIRE_YOU_FLOOD: return o->n_paths == 0 && o->flags == WIRE_OPEN_STEERED;
 	default: return false;
 	}
 }
@@ -151,15 +152,15 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path)
 	return true;
 }
 
-/* A name or address, to be resolved and logged: nothing that could not be typed. */
-static bool host_ok(struct span host)
+/* A name, to be looked up and logged: nothing that could not be typed. */
+static bool printable(struct span name)
 {
 	size_t i;
 
-	for (i = 0; i < host.n; i++)
-		if (host.p[i] <= ' ' || host.p[i] > '~')
+	for (i = 0; i < name.n; i++)
+		if (name.p[i] <= ' ' || name.p[i] > '~')
 			return false;
-	return host.n > 0;
+	return name.n > 0;
 }
 
 size_t wire_opened_encode(uint8_t *out, const struct wire_opened *o)
@@ -196,7 +197,7 @@ int wire_opened_decode(struct wire_opened *o, struct span in, struct ptcp_err *e
 	ends = reader_of(d.endpoints);
 	for (i = 0; ok && i < d.n_endpoints; i++) {
 		ok = read_u16(&ends) != 0;
-		ok = host_ok(read_span(&ends, read_u8(&ends))) && ok;
+		ok = printable(read_span(&ends, read_u8(&ends))) && ok;
 	}
 	ok = ok && !ends.bad && ends.p == ends.end;
 	if ((err = frame_done(&r, ok, WIRE_OPENED, e)) < 0)
@@ -253,6 +254,64 @@ int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+size_t wire_use_encode(uint8_t *out, const struct wire_use *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	p = write_u16(p, f->streams);
+	p = write_u64(p, f->bytes);
+	return frame_finish(out, p, WIRE_USE);
+}
+
+int wire_use_decode(struct wire_use *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_use d = { 0 };
+	int err;
+
+	d.streams = read_u16(&r);
+	d.bytes = read_u64(&r);
+	if ((err = frame_done(&r, true, WIRE_USE, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_seen_encode(uint8_t *out, const struct wire_seen *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	assert(f->congestion.n <= WIRE_CONGESTION_MAX);
+	p = write_u64(p, f->elapsed_us);
+	p = write_u64(p, f->busy_us);
+	p = write_u64(p, f->window_us);
+	p = write_u64(p, f->buffer_us);
+	p = write_u64(p, f->retransmits);
+	p = write_u8(p, (uint8_t)f->congestion.n);
+	p = write_span(p, f->congestion);
+	return frame_finish(out, p, WIRE_SEEN);
+}
+
+int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_seen d = { 0 };
+	bool ok;
+	int err;
+
+	d.elapsed_us = read_u64(&r);
+	d.busy_us = read_u64(&r);
+	d.window_us = read_u64(&r);
+	d.buffer_us = read_u64(&r);
+	d.retransmits = read_u64(&r);
+	d.congestion = read_span(&r, read_u8(&r));
+	ok = d.congestion.n == 0 || (d.congestion.n <= WIRE_CONGESTION_MAX && printable(d.congestion));
+	if ((err = frame_done(&r, ok, WIRE_SEEN, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_join_encode(uint8_t *out, const struct wire_join *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;
@@ -292,11 +351,28 @@ int wire_joined_decode(struct span in, struct ptcp_err *e)
 	return frame_done(&r, true, WIRE_JOINED, e);
 }
 
+size_t wire_heard_encode(uint8_t *out, const struct wire_heard *f)
+{
+	return frame_finish(out, write_u64(out + WIRE_HEADER_BYTES, f->bytes), WIRE_HEARD);
+}
+
+int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_heard d = { read_u64(&r) };
+	int err;
+
+	if ((err = frame_done(&r, true, WIRE_HEARD, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_route_encode(uint8_t *out, const struct wire_route *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
-	assert(f->port != 0 && f->host.n <= UINT8_MAX && host_ok(f->host));
+	assert(f->port != 0 && f->host.n <= UINT8_MAX && printable(f->host));
 	p = write_u16(p, f->port);
 	p = write_u8(p, (uint8_t)f->host.n);
 	p = write_span(p, f->host);
@@ -311,7 +387,7 @@ int wire_route_decode(struct wire_route *f, struct span in, struct ptcp_err *e)
 
 	d.port = read_u16(&r);
 	d.host = read_span(&r, read_u8(&r));
-	if ((err = frame_done(&r, d.port != 0 && host_ok(d.host), WIRE_ROUTE, e)) < 0)
+	if ((err = frame_done(&r, d.port != 0 && printable(d.host), WIRE_ROUTE, e)) < 0)
 		return err;
 	*f = d;
 	return 0;

@@ -14,7 +14,7 @@ struct flight {
 	struct mono since; /* handed to the stream, then: sent */
 	uint32_t block;
 	unsigned stream;
-	bool copied;       /* another flight carries the same block */
+	bool copied;       /* a later flight carries the same block */
 };
 
 struct flights {

@@ -108,6 +108,10 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
  * them counts as stalled then, and none carries copies. False to begin with. */
 void snd_set_paced(struct snd *s, bool paced);
 
+/* It has blocks that are not acknowledged; when one of its blocks last was (or snd_excuse()). */
+bool snd_stream_carries(const struct snd *s, unsigned stream);
+struct mono snd_stream_acked(const struct snd *s, unsigned stream);
+
 /* A block of a job has been read (its term, for the digest) and is now being sent, or could
  * not be read (`why`). May come late, or never when the stream is lost. */
 void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,

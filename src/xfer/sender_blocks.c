@@ -219,7 +219,21 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 	}
 }
 
-/* Copies of what others carry, oldest first, once older than this stream's patience. */
+static struct flight *find_flight(const struct entry *f, unsigned stream, uint32_t block)
+{
+	struct list *l;
+	struct flight *t;
+
+	for (l = f->flights.next; l != &f->flights; l = l->next) {
+		t = CONTAINER_OF(l, struct flight, in_file);
+		if (t->block == block && t->stream == stream)
+			return t;
+	}
+	return NULL;
+}
+
+/* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied when it is
+ * that old itself: both may be on a path that is dead. */
 static void take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
@@ -234,7 +248,8 @@ static void take_copies(struct snd *s, unsigned stream, struct mono now, struct 
 		t = CONTAINER_OF(l, struct flight, in_all);
 		f = t->file;
 		due = mono_add_ns(t->since, patience);
-		if (t->stream != stream && !t->copied && !bitmap_has(f->acked, t->block)) {
+		if (t->stream != stream && !t->copied && !bitmap_has(f->acked, t->block) &&
+		    find_flight(f, stream, t->block) == NULL) {
 			if (due.ns > now.ns) {
 				if (due.ns < s->tail_at.ns)
 					s->tail_at = due;
@@ -243,7 +258,6 @@ static void take_copies(struct snd *s, unsigned stream, struct mono now, struct 
 			if (!job_add(s, job, bytes, f, t->block, stream, now))
 				break;
 			t->copied = true;
-			CONTAINER_OF(s->flights.all.prev, struct flight, in_all)->copied = true;
 		}
 		if (l == last)
 			break;
@@ -309,19 +323,6 @@ void snd_try_complete(struct snd *s, struct entry *f)
 		f->state = CHECKING;
 		s->o.ops->check(s->o.arg, f->cookie, f->id);
 	}
-}
-
-static struct flight *find_flight(const struct entry *f, unsigned stream, uint32_t block)
-{
-	struct list *l;
-	struct flight *t;
-
-	for (l = f->flights.next; l != &f->flights; l = l->next) {
-		t = CONTAINER_OF(l, struct flight, in_file);
-		if (t->block == block && t->stream == stream)
-			return t;
-	}
-	return NULL;
 }
 
 /* One reading of a block failed. That fails the file unless the receiver has the block, or it
@@ -408,6 +409,13 @@ void snd_excuse(struct snd *s, struct mono now)
 		s->flights.last_ack[i] = now;
 }
 
+bool snd_stream_carries(const struct snd *s, unsigned stream)
+{
+	return s->up[stream] && (!list_empty(&s->flights.stream[stream]) || s->flights.unread[stream] > 0);
+}
+
+struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
+
 /* When a stream counts as stalled; MONO_NEVER if it carries nothing. Before the session's
  * time-out, so that another one can still take over when all have stalled. */
 static struct mono stalls_at(const struct snd *s, unsigned stream)
@@ -415,7 +423,7 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	const struct list *l = &s->flights.stream[stream];
 	struct mono since = s->flights.handed[stream];
 
-	if (!s->up[stream] || s->paced || (list_empty(l) && s->flights.unread[stream] == 0))
+	if (s->paced || !snd_stream_carries(s, stream))
 		return MONO_NEVER;
 	if (!list_empty(l))
 		since = CONTAINER_OF(l->next, struct flight, in_stream)->since;

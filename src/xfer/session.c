@@ -34,6 +34,7 @@ struct session {
 	uint64_t peer_timeout_ns, ticks;
 	uint32_t peer_entries;
 	bool peer_links;                 /* it takes HARDLINK entries */
+	bool returns;                    /* offered, and not declined */
 	uint64_t noted_failures;
 	enum wire_busy told_busy, peer_busy;
 	struct wire_end end;             /* the sender's, at the receiver */
@@ -54,9 +55,9 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 	struct session *s = calloc(1, sizeof *s);
 	struct wire_hello h = {
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
-		.timeout_ms = (uint32_t)(o->timeout_ns / NS_PER_MS),
+		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
-		.n_abilities = 1, .abilities = { WIRE_ABLE_HARDLINK },
+		.n_abilities = 2, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -65,7 +66,10 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		return err_nomem(e);
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
+	if (o->returns)
+		h.abilities[h.n_abilities++] = WIRE_ABLE_RETURN;
 	s->o = *o;
+	s->returns = o->returns;
 	s->last_ping = s->last_heard = now;
 	session_progress(s, now);
 	s->peer_timeout_ns = o->timeout_ns;
@@ -108,6 +112,8 @@ struct outbox *session_outbox(struct session *s) { return &s->out; }
 struct snd *session_snd(struct session *s) { return s->snd; }
 struct rcv *session_rcv(struct session *s) { return s->rcv; }
 bool session_takes_links(const struct session *s) { return s->peer_links; }
+bool session_returns(const struct session *s) { return s->returns; }
+struct mono session_heard(const struct session *s) { return s->last_heard; }
 const struct wire_open *session_open(const struct session *s) { return &s->open; }
 
 bool session_over(const struct session *s)
@@ -198,7 +204,30 @@ void session_finish(struct session *s)
 
 static bool measures(const struct session *s)
 {
-	return s->open.role == WIRE_YOU_DROP;
+	return s->open.role == WIRE_YOU_DROP || s->open.role == WIRE_YOU_FLOOD;
+}
+
+/* Whether the acceptor sends. */
+static bool gives(const struct session *s)
+{
+	return s->open.role == WIRE_YOU_SEND || s->open.role == WIRE_YOU_FLOOD;
+}
+
+bool session_steered(const struct session *s)
+{
+	return (s->open.flags & WIRE_OPEN_STEERED) != 0;
+}
+
+void session_use(struct session *s, const struct wire_use *u)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, use, USE, u);
+}
+
+void session_tell_seen(struct session *s, const struct wire_seen *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, seen, SEEN, f);
 }
 
 static int start_engine(struct session *s, struct ptcp_err *e)
@@ -243,6 +272,16 @@ static bool is_able(const struct wire_hello *h, enum wire_ability a)
 	return false;
 }
 
+static int do_without_steering(struct session *s, struct ptcp_err *e)
+{
+	if (s->open.role == WIRE_YOU_FLOOD)
+		return err_set(e, PTCP_ENOTYET, "the peer is too old to be measured in this direction (update it)");
+	s->open.flags &= ~(uint32_t)WIRE_OPEN_STEERED;
+	if (s->o.fixed_streams > 0)
+		s->open.streams = s->o.fixed_streams;
+	return 0;
+}
+
 static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
@@ -262,9 +301,15 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
 	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
+	s->returns = s->returns && is_able(&h, WIRE_ABLE_RETURN);
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
 		return 0;
+	}
+	if (session_steered(s) && !is_able(&h, WIRE_ABLE_STEERED)) {
+		if ((r = do_without_steering(s, e)) < 0)
+			return r;
+		o = s->open;
 	}
 	if (o.streams > h.max_streams)
 		o.streams = s->open.streams = h.max_streams;
@@ -358,6 +403,16 @@ static int on_ping(struct session *s, struct span in, struct mono now, struct pt
 	return 0;
 }
 
+static int on_heard(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_heard f;
+	int r;
+
+	if (s->state == HELLO || !s->returns)
+		return unexpected(s, WIRE_HEARD, e);
+	return (r = wire_heard_decode(&f, in, e)) < 0 ? r : s->o.ops->heard(s->o.arg, f.bytes, e);
+}
+
 static int on_note(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_note n;
@@ -394,9 +449,35 @@ static int on_end(struct session *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+static int on_use(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_use u;
+	int r;
+
+	if ((r = wire_use_decode(&u, in, e)) < 0)
+		return r;
+	s->o.ops->use(s->o.arg, &u);
+	return 0;
+}
+
+static int on_seen(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_seen f;
+	int r;
+
+	if ((r = wire_seen_decode(&f, in, e)) < 0)
+		return r;
+	s->o.ops->seen(s->o.arg, &f);
+	return 0;
+}
+
 static int running_frame(struct session *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
+	if (type == WIRE_USE && session_steered(s) && !s->o.starter)
+		return on_use(s, in, e);
+	if (type == WIRE_SEEN && session_steered(s) && s->o.starter && gives(s))
+		return on_seen(s, in, e);
 	if (type == WIRE_NOTE)
 		return on_note(s, in, e);
 	if (s->snd != NULL)
@@ -415,6 +496,8 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 		return on_error(s, in, e);
 	if (type == WIRE_PING)
 		return on_ping(s, in, now, e);
+	if (type == WIRE_HEARD)
+		return on_heard(s, in, e);
 	session_progress(s, now);
 	switch (s->state) {
 	case HELLO:

@@ -29,12 +29,18 @@ struct session_ops {
 	void (*running)(void *arg, const struct wire_opened *o);
 	/* Something the sender could not offer, or a warning of either. */
 	void (*note)(void *arg, const struct wire_note *n);
+	/* The peer has so many bytes of what the outbox gave; nothing it could not have. */
+	int (*heard)(void *arg, uint64_t bytes, struct ptcp_err *e);
 	/* What our own disk keeps us with right now. */
 	enum wire_busy (*busy)(void *arg);
 	/* Once. `why` NULL: all is done (files may have failed, see session_failed()). */
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
+	/* Steered, acceptor: so many streams are to be in use (valid during the calls). */
+	void (*use)(void *arg, const struct wire_use *u);
+	/* Steered, a starter that receives: what the sender's kernel has seen. */
+	void (*seen)(void *arg, const struct wire_seen *f);
 };
 
 /* A peer that says it is busy is believed for so many time-outs since there was progress; for as many as the
@@ -45,10 +51,13 @@ struct session_ops {
 struct session_opts {
 	bool starter;
 	bool one_channel;         /* blocks travel on the control channel; a peer that cannot is refused */
+	bool returns;             /* the control channel may be replaced, if the peer can do that, too */
 	const char *software;     /* outlives the session */
 	uint64_t timeout_ns;
+	uint64_t hello_timeout_ns; /* of ours, as the peer is told: it says something three times as often; 0: as above */
 	uint32_t max_entries;
 	uint16_t max_streams;
+	uint16_t fixed_streams;   /* starter of a transfer to be steered: what to ask for where the peer cannot be */
 	const struct session_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */
@@ -75,6 +84,10 @@ void session_accept(struct session *s, const struct wire_opened *o, struct mono 
 void session_fail(struct session *s, const struct ptcp_err *why);
 /* The starter of a session that only measures, RUNNING: sends END. */
 void session_finish(struct session *s);
+/* Of a session that is steered, RUNNING: the starter sends USE, an acceptor that sends SEEN. */
+bool session_steered(const struct session *s);
+void session_use(struct session *s, const struct wire_use *u);
+void session_tell_seen(struct session *s, const struct wire_seen *f);
 /* Data came in on a stream. */
 void session_progress(struct session *s, struct mono now);
 
@@ -86,6 +99,10 @@ struct snd *session_snd(struct session *s); /* NULL unless sending and agreed */
 struct rcv *session_rcv(struct session *s); /* NULL unless receiving and agreed */
 /* Sender: whether the peer takes HARDLINK entries; else other names of a file are sent as files. */
 bool session_takes_links(const struct session *s);
+/* The control channel may be replaced, as far as is known by now. */
+bool session_returns(const struct session *s);
+/* When the peer was last heard of there. */
+struct mono session_heard(const struct session *s);
 /* What the peer's disk keeps it with, by its last word. */
 enum wire_busy session_peer_busy(const struct session *s);
 bool session_over(const struct session *s);

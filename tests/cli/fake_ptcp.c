@@ -47,6 +47,13 @@ int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
 	return -1;
 }
 
+int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)
+{
+	(void)e;
+	snprintf(out, cap, "%s", fake.config_dir != NULL ? fake.config_dir : "/nowhere");
+	return 0;
+}
+
 /* ---- Keys */
 
 static int key(const char *called, char *fingerprint, struct ptcp_err *e)
@@ -239,6 +246,24 @@ size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *ou
 	return fake.n_levels;
 }
 
+/* ---- Speed */
+
+int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e)
+{
+	(void)seconds;
+	(void)e;
+	*bps = c == PTCP_CIPHER_AES128GCM ? fake.aes_bps : fake.chacha_bps;
+	return 0;
+}
+
+int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)
+{
+	(void)seconds;
+	(void)e;
+	*bps = fake.hash_bps;
+	return 0;
+}
+
 /* ---- Server */
 
 struct ptcp_server {
@@ -252,6 +277,7 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 	o->size = sizeof *o;
 	o->ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 	    1u << PTCP_CIPHER_CHACHA20;
+	o->max_relayed = 512;
 }
 
 int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o,
@@ -283,13 +309,64 @@ const char *ptcp_server_fingerprint(const struct ptcp_server *s)
 	return FP;
 }
 
-int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
+bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const char **address,
+    unsigned *port)
 {
 	(void)s;
+	*address = "::1";
+	*port = 4711 + (unsigned)i;
+	return i <= fake.server.n_also_listen;
+}
+
+int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e)
+{
+	(void)s;
+	(void)e;
 	fake.runs++;
-	if (fake.raise != 0)
-		raise(fake.raise);
-	return play(fake.run_code, e);
+	return 0;
+}
+
+int ptcp_server_fd(const struct ptcp_server *s)
+{
+	(void)s;
+	return -1;
+}
+
+int ptcp_server_timeout_ms(const struct ptcp_server *s)
+{
+	(void)s;
+	return 0;
+}
+
+/* The first step raises what is to be raised, the second is the last. */
+int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e)
+{
+	(void)s;
+	if (fake.steps++ > 0 || fake.raise == 0)
+		return play(fake.run_code, e);
+	raise(fake.raise);
+	return 1;
+}
+
+int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
+    struct ptcp_err *e)
+{
+	(void)s;
+	(void)e;
+	fake.changes++;
+	fake.changed = *o;
+	return 0;
+}
+
+void ptcp_server_stats_init(struct ptcp_server_stats *st)
+{
+	*st = (struct ptcp_server_stats){ .size = sizeof *st };
+}
+
+void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
+{
+	(void)s;
+	*st = fake.stats;
 }
 
 void ptcp_server_stop(struct ptcp_server *s)

@@ -21,11 +21,15 @@ struct fake {
 	const struct ptcp_level *levels;
 	size_t n_levels;
 	unsigned saturates_at;
+	const char *config_dir;
+	struct ptcp_server_stats stats;
+	double aes_bps, chacha_bps, hash_bps;
 
 	/* What was asked. */
 	unsigned sends, recvs, runs, cancels, stops, frees;
 	struct ptcp_transfer_opts opts;
-	struct ptcp_server_opts server;
+	struct ptcp_server_opts server, changed;
+	unsigned steps, changes;
 	struct ptcp_advice_opts advice_opts;
 	struct ptcp_measure_opts measure;
 	bool status_end;

@@ -263,6 +263,8 @@ static void serves(void **state)
 	assert_string_equal(fake.listen, "[::1]:0");
 	assert_string_equal(fake.root, "/srv");
 	assert_int_equal(fake.server.log_level, PTCP_LOG_WARN);
+	assert_int_equal(command("serve --listen :1 --listen :2"), 0);
+	assert_string_equal(cap.out, "listening [::1]:4711 " FP "\nlistening [::1]:4712 " FP "\n");
 	assert_int_equal(command("serve --max-sessions 9 --max-client-sessions=3 --max-streams 128 --max-startups 65536"), 0);
 	assert_int_equal(fake.server.max_sessions, 9);
 	assert_int_equal(fake.server.max_client_sessions, 3);
@@ -278,6 +280,37 @@ static void serves(void **state)
 	assert_int_equal(command("serve --json"), 2);
 	assert_string_equal(cap.out, "");
 	assert_string_equal(cap.err, "ptcp: /srv: no such directory (make it)\n");
+}
+
+/* SIGHUP reads the file again, SIGUSR1 says the state; neither ends the daemon. */
+static void reloads(void **state)
+{
+	char path[64], line[128];
+	FILE *f;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/ptcp-reload.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	assert_true((fd = mkstemp(path)) >= 0);
+	assert_non_null(f = fdopen(fd, "w"));
+	fputs("max-streams: 7\ntimeout: 5s\nlog-level: debug\n", f);
+	assert_int_equal(fclose(f), 0);
+	snprintf(line, sizeof line, "serve --max-sessions 3 --config %s", path);
+	fake.raise = SIGHUP;
+	assert_int_equal(command(line), 0);
+	assert_int_equal(fake.changes, 1);
+	assert_int_equal(fake.changed.max_sessions, 3);
+	assert_int_equal(fake.changed.max_streams, 7);
+	assert_true(fake.changed.timeout_s == 5);
+	assert_int_equal(fake.changed.log_level, PTCP_LOG_DEBUG);
+	assert_non_null(strstr(cap.err, "event=reloaded"));
+	fake.steps = 0;
+	fake.raise = SIGUSR1;
+	fake.stats.sessions_now = 2;
+	assert_int_equal(command(line), 0);
+	assert_non_null(strstr(cap.err, "event=state sessions=2 "));
+	assert_int_equal(fake.changes, 1);
+	unlink(path);
 }
 
 static void keys(void **state)
@@ -416,6 +449,7 @@ int main(void)
 		cmocka_unit_test_setup(interrupted_early, setup),
 		cmocka_unit_test_setup(output_that_fails, setup),
 		cmocka_unit_test_setup(serves, setup),
+		cmocka_unit_test_setup(reloads, setup),
 		cmocka_unit_test_setup(keys, setup),
 		cmocka_unit_test_setup(advises, setup),
 		cmocka_unit_test_setup(measures, setup),

@@ -83,7 +83,7 @@ static int confined(unsigned abi, int (*what)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(confine(&needs, abi, PTCP_LOG_ERROR, NULL) == 0 ? what() : 99);
+		_exit(confine(&needs, &(struct confine_also){ 0 }, abi, PTCP_LOG_ERROR, NULL) == 0 ? what() : 99);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
@@ -329,7 +329,7 @@ static void out_of_descriptors(void **state)
 		skip();
 	if ((pid = fork()) == 0) {
 		setrlimit(RLIMIT_NOFILE, &none);
-		_exit(confine(&needs, CONFINE_ABI, PTCP_LOG_ERROR, &e) == PTCP_ECONFIG &&
+		_exit(confine(&needs, &(struct confine_also){ 0 }, CONFINE_ABI, PTCP_LOG_ERROR, &e) == PTCP_ECONFIG &&
 		    strstr(e.msg, "--no-sandbox") != NULL ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

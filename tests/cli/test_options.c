@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/exit.h"
 #include "cli/serve.h"
@@ -251,15 +254,10 @@ static void usage_errors(void **state)
 static void not_yet(void **state)
 {
 	static const char *const later[] = {
-		"--impact|10", "--impact=10", "--overlay|f",
-		"--relays|A,B", "--paths|2",
-	};
-	static const char *const serve_later[] = {
-		"--relay-to|h", "--relay-to=10.0.0.0/8", "--config|f", "--metrics=f",
+		"--overlay|f", "--relays|A,B", "--paths|2",
 	};
 	char args[128];
 	struct transfer_args a;
-	struct serve_args s;
 	struct ptcp_err e;
 	size_t i;
 
@@ -268,10 +266,6 @@ static void not_yet(void **state)
 		snprintf(args, sizeof args, "a|b|%s", later[i]);
 		assert_int_equal(parse_send(&a, args, &e), PTCP_ENOTYET);
 		transfer_args_fini(&a);
-		assert_non_null(strstr(e.msg, "not available yet"));
-	}
-	for (i = 0; i < sizeof serve_later / sizeof *serve_later; i++) {
-		assert_int_equal(parse_serve(&s, serve_later[i], &e), PTCP_ENOTYET);
 		assert_non_null(strstr(e.msg, "not available yet"));
 	}
 }
@@ -283,14 +277,25 @@ static void serve(void **state)
 
 	(void)state;
 	assert_int_equal(parse_serve(&a, "", &e), 0);
-	assert_null(a.listen);
+	assert_int_equal(a.n_listen, 0);
 	assert_null(a.root);
+	assert_null(a.file);
 	assert_false(a.one_time);
-	assert_int_equal(a.ciphers, 7); /* all but none */
+	assert_int_equal(a.ciphers, 0);
+	assert_int_equal(a.n_relay_to, 0);
+	assert_int_equal(a.max_relayed, 512);
+	assert_int_equal(parse_serve(&a, "--relay-to|h:*|--relay-to=10.0.0.0/8|--max-relayed|9", &e), 0);
+	assert_int_equal(a.n_relay_to, 2);
+	assert_string_equal(a.relay_to[0], "h:*");
+	assert_string_equal(a.relay_to[1], "10.0.0.0/8");
+	assert_int_equal(a.max_relayed, 9);
+	free(a.relay_to);
+	assert_int_equal(parse_serve(&a, "--max-relayed|0", &e), PTCP_EUSAGE);
 	assert_int_equal(parse_serve(&a, "--one-time", &e), 0);
 	assert_true(a.one_time);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);
-	assert_string_equal(a.listen, "[::1]:0");
+	assert_int_equal(a.n_listen, 1);
+	assert_string_equal(a.listen[0], "[::1]:0");
 	assert_string_equal(a.root, "/srv");
 	assert_int_equal(a.ciphers, 1u << PTCP_CIPHER_NONE | 1u << PTCP_CIPHER_CHACHA20);
 	assert_int_equal(talk_level(&a.talk, PTCP_LOG_WARN), PTCP_LOG_INFO);
@@ -299,6 +304,70 @@ static void serve(void **state)
 	assert_non_null(strstr(e.msg, "--cipher 'rot13'"));
 	assert_int_equal(parse_serve(&a, "--cipher=", &e), PTCP_EUSAGE);
 	assert_int_equal(parse_serve(&a, "--streams|4", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--max-sessions|0", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--max-streams=129", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--timeout|0.1s", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--listen|:1|--listen=:2|--max-sessions|3|--max-streams|5|--timeout|2m|"
+	    "--metrics|m.prom", &e), 0);
+	assert_int_equal(a.n_listen, 2);
+	assert_int_equal(a.max_sessions, 3);
+	assert_int_equal(a.max_streams, 5);
+	assert_true(a.timeout_s == 120);
+	assert_string_equal(a.metrics, "m.prom");
+}
+
+/* A file says what the command line does not; what it says wrongly is said with its place. */
+static void serve_file(void **state)
+{
+	static const struct {
+		const char *text, *at, *says;
+	} bad[] = {
+		{ "rooot: /x\n", ":1:1: ", "unknown key 'rooot'" },
+		{ "config: x\n", ":1:1: ", "unknown key 'config'" },
+		{ "one-time: true\n", ":1:1: ", "unknown key 'one-time'" },
+		{ "root: /x\ncipher: [aes128gcm, rot13]\n", ":2:21: ", "--cipher 'rot13'" },
+		{ "max-streams: many\n", ":1:14: ", "--max-streams 'many'" },
+		{ "json: yes\n", ":1:7: ", "true or false" },
+	};
+	char path[64], args[128];
+	struct serve_args a;
+	struct ptcp_err e;
+	size_t i;
+	FILE *f;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/ptcp-serve.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	assert_true((fd = mkstemp(path)) >= 0);
+	assert_non_null(f = fdopen(fd, "w"));
+	fputs("listen: [\":1\", \":2\"]\nroot: /srv\ncipher: [chacha20, aes256gcm]\nmax-sessions: 9\n"
+	    "log-level: debug\njson: true\n", f);
+	assert_int_equal(fclose(f), 0);
+	snprintf(args, sizeof args, "--config|%s|--listen|:9|--max-streams|2", path);
+	assert_int_equal(parse_serve(&a, args, &e), 0);
+	assert_int_equal(a.n_listen, 1);
+	assert_string_equal(a.listen[0], ":9");
+	assert_string_equal(a.root, "/srv");
+	assert_int_equal(a.ciphers, 1u << PTCP_CIPHER_CHACHA20 | 1u << PTCP_CIPHER_AES256GCM);
+	assert_int_equal(a.max_sessions, 9);
+	assert_int_equal(a.max_streams, 2);
+	assert_int_equal(a.talk.log_level, PTCP_LOG_DEBUG);
+	assert_true(a.talk.json);
+	serve_args_fini(&a);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_non_null(f = fopen(path, "w"));
+		fputs(bad[i].text, f);
+		assert_int_equal(fclose(f), 0);
+		snprintf(args, sizeof args, "--config|%s", path);
+		assert_int_equal(parse_serve(&a, args, &e), PTCP_ECONFIG);
+		serve_args_fini(&a);
+		if (strncmp(e.msg, path, strlen(path)) != 0 ||
+		    strncmp(e.msg + strlen(path), bad[i].at, strlen(bad[i].at)) != 0 ||
+		    strstr(e.msg, bad[i].says) == NULL)
+			fail_msg("'%s': %s", bad[i].text, e.msg);
+	}
+	unlink(path); /* who names a file that is not there is told so */
+	assert_int_equal(parse_serve(&a, args, &e), PTCP_ECONFIG);
 }
 
 static void log_levels(void **state)
@@ -374,6 +443,7 @@ int main(void)
 		cmocka_unit_test(usage_errors),
 		cmocka_unit_test(not_yet),
 		cmocka_unit_test(serve),
+		cmocka_unit_test(serve_file),
 		cmocka_unit_test(log_levels),
 		cmocka_unit_test(trust_answers),
 		cmocka_unit_test(exit_table),

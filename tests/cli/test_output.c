@@ -39,7 +39,7 @@ static void json_progress(void **state)
 	(void)state;
 	assert_string_equal(cap.out, "{\"event\":\"progress\",\"bytes\":5000000000,"
 	    "\"total_bytes\":9223372036854775807,\"rate_bps\":812400000,\"eta_s\":12.345679,"
-	    "\"streams\":4,\"resumed_bytes\":0,\"activity\":\"transferring\"}\n");
+	    "\"streams\":4,\"resumed_bytes\":0,\"activity\":\"transferring\",\"paths\":[]}\n");
 	assert_string_equal(cap.err, "");
 	json_decref(j);
 
@@ -152,8 +152,14 @@ static const struct ptcp_result result = { .size = sizeof result, .bytes = 30000
 	.wire_bytes = 1000000000, .resumed_bytes = 7, .files = 12, .failed = 2, .seconds = 2,
 	.streams = 8 };
 
+/* What paths the options and the last event told of. */
+static const char *const vias[] = { "a:1,b", "direct" };
+static const struct ptcp_path carried[] = { { "", 600000000, 8e8, 2 }, { "", 400000000, 0, 0 } };
+static size_t n_carried = 1;
+
 static int end(bool json, bool quiet, bool started, int code, const char *msg)
 {
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .paths = carried, .n_paths = n_carried };
 	struct output o;
 	struct ptcp_err e = { .code = code };
 	int status;
@@ -161,7 +167,12 @@ static int end(bool json, bool quiet, bool started, int code, const char *msg)
 	snprintf(e.msg, sizeof e.msg, "%s", msg);
 	capture_begin(&cap);
 	output_init(&o, "recv", json, quiet);
-	o.started = started;
+	o.vias = n_carried > 1 ? vias : NULL;
+	if (started) {
+		output_event(&o, &ev);
+		capture_end(&cap);
+		capture_begin(&cap);
+	}
 	status = output_end(&o, code, &result, &e);
 	capture_end(&cap);
 	return status;
@@ -174,8 +185,16 @@ static void json_end(void **state)
 	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,"
 	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
-	    "\"paths\":[{\"via\":[],\"bytes\":1000000000}]}\n");
+	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"advised_streams\":null,\"predicted_bps\":null,"
+	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false}\n");
 	assert_string_equal(cap.err, "");
+	n_carried = 2;
+	assert_int_equal(end(true, false, true, 0, ""), 0);
+	assert_non_null(strstr(cap.out, "\"paths\":[{\"via\":[\"a:1\",\"b\"],\"bytes\":600000000},"
+	    "{\"via\":[],\"bytes\":400000000}]}\n"));
+	assert_int_equal(end(false, false, true, 0, ""), 0);
+	assert_non_null(strstr(cap.err, "\n  via a:1,b: 600 MB\n  direct: 400 MB\n"));
+	n_carried = 1;
 
 	assert_int_equal(end(true, false, false, PTCP_ECONNECT, "h:7811: refused (start it)"), 3);
 	assert_non_null(strstr(cap.out, "\"ok\":false,\"exit\":3,\"error\":\"h:7811: refused (start it)\""));

@@ -302,6 +302,105 @@ static void stepped_side_by_side(void **state)
 	}
 }
 
+/* ---- A server in the same loop */
+
+static int listening_socket(void)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	return fd;
+}
+
+/* Server and client take turns in one thread until the client is done. */
+static int take_turns(struct ptcp_server *s, struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct pollfd fd[2] = { { ptcp_server_fd(s), POLLIN, 0 }, { ptcp_transfer_fd(t), POLLIN, 0 } };
+	int a, b, r;
+
+	do {
+		a = ptcp_server_timeout_ms(s);
+		b = ptcp_transfer_timeout_ms(t);
+		poll(fd, 2, a < 0 || (b >= 0 && b < a) ? b : a);
+		assert_int_equal(ptcp_server_step(s, NULL), 1);
+	} while ((r = ptcp_transfer_step(t, e)) > 0);
+	return r;
+}
+
+static struct ptcp_server *own_server(const int *socket)
+{
+	static const char *const also[] = { "127.0.0.1:0" };
+	struct ptcp_server_opts o;
+	struct ptcp_server *s;
+	struct ptcp_err e;
+
+	ptcp_server_opts_init(&o);
+	o.config_dir = path("server");
+	o.root = path("root");
+	o.sockets = socket;
+	o.n_sockets = 1;
+	o.also_listen = also;
+	o.n_also_listen = 1;
+	if (ptcp_server_new(&s, &o, &e) < 0)
+		fail_msg("%s", e.msg);
+	return s;
+}
+
+static void serves_in_the_hosts_loop(void **state)
+{
+	struct ptcp_server_stats st;
+	struct ptcp_server_opts o;
+	struct ptcp_server *s;
+	struct ptcp_transfer *t;
+	struct ptcp_result res;
+	struct ptcp_err e;
+	const char *address;
+	unsigned port, first;
+	char url[sizeof fx.url];
+	int fd = listening_socket(), r;
+
+	(void)state;
+	s = own_server(&fd);
+	close(fd); /* it has its own */
+	assert_true(ptcp_server_listening(s, 0, &address, &first) && ptcp_server_listening(s, 1, &address, &port));
+	assert_false(ptcp_server_listening(s, 2, &address, &port));
+	assert_int_equal(ptcp_server_port(s), first);
+	assert_int_not_equal(first, port);
+	ptcp_server_opts_init(&o);
+	o.max_streams = 0;
+	assert_int_equal(ptcp_server_change(s, &o, &e), PTCP_EUSAGE);
+	o.max_streams = 2;
+	assert_int_equal(ptcp_server_change(s, &o, &e), 0);
+	assert_int_equal(ptcp_server_step(s, &e), PTCP_EUSAGE); /* not yet at work */
+	assert_int_equal(ptcp_server_start(s, &e), 0);
+	strcpy(url, fx.url);
+	snprintf(fx.url, sizeof fx.url, "ptcp://127.0.0.1:%u", first);
+	t = sends("src0", "own", NULL, NULL);
+	strcpy(fx.url, url);
+	assert_int_equal(ptcp_transfer_start(t, &e), 0);
+	if (take_turns(s, t, &e) < 0)
+		fail_msg("%s", e.msg);
+	ptcp_result_init(&res);
+	ptcp_transfer_result(t, &res);
+	assert_int_equal(res.streams, 2);
+	ptcp_transfer_free(t);
+	ptcp_server_stop(s);
+	while ((r = ptcp_server_step(s, &e)) > 0)
+		;
+	assert_int_equal(r, 0);
+	ptcp_server_stats_init(&st);
+	ptcp_server_stats(s, &st);
+	assert_int_equal(st.sessions, 1);
+	assert_int_equal(st.received_files, FILES);
+	assert_int_equal(st.received_bytes, (uint64_t)FILES * FILE_BYTES);
+	assert_int_equal(st.sessions_now, 0);
+	assert_true(st.connections >= 3);
+	ptcp_server_free(s);
+	is_there("src0", "root/own");
+}
+
 /* A host that says nothing: only the time-out will tell, and a loop that obeys it hears of it in time. */
 static void time_passes_in_the_hosts_loop(void **state)
 {
@@ -438,6 +537,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(several_at_once),
 		cmocka_unit_test(stepped_side_by_side),
+		cmocka_unit_test(serves_in_the_hosts_loop),
 		cmocka_unit_test(time_passes_in_the_hosts_loop),
 		cmocka_unit_test(cancelled),
 		cmocka_unit_test(freed_while_at_work),

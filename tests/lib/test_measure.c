@@ -263,7 +263,7 @@ static void freed_at_work(void **state)
 
 static void what_cannot_be_asked_for(void **state)
 {
-	static const char *const bad[] = { "", "a/b", "ptcp://h/path", "user@h", "ssh://h", "h:x", "h:0" };
+	static const char *const bad[] = { "", "a/b", "ptcp://h/path", "ssh://h/path", "user@", "@h", "u@h:22", "-u@h", "h:x", "h:0" };
 	struct ptcp_transfer_opts o;
 	struct ptcp_advice_opts ao;
 	struct ptcp_measure_opts m;

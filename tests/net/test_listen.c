@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +87,29 @@ static void on_a_free_port(void **state)
 		close_door(&d);
 	}
 	listener_free(NULL);
+}
+
+/* A socket that somebody else has made to listen, left blocking; and what is none. */
+static void taken(void **state)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), c;
+	struct door d = { .want = 1 };
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(loop_new(&d.loop, &e), 0);
+	assert_int_equal(listener_take(&d.listener, d.loop, open("/dev/null", O_RDONLY), on_accepted, &d, &e),
+	    PTCP_ECONFIG);
+	assert_int_equal(listener_take(&d.listener, d.loop, dup(fd), on_accepted, &d, &e), PTCP_ECONFIG);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(listener_take(&d.listener, d.loop, fd, on_accepted, &d, &e), 0);
+	assert_string_equal(listener_address(d.listener), "127.0.0.1");
+	c = connect_to(listener_port(d.listener));
+	assert_true(nf_run_until(d.loop, &d.enough, 5000));
+	close(c);
+	close_door(&d);
 }
 
 static void cannot_be_had(void **state)
@@ -238,7 +262,8 @@ static void rests_without_a_reserve(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(on_a_free_port), nf_test(cannot_be_had), nf_test(many_at_once), nf_test(freed_when_called),
+		nf_test(on_a_free_port), nf_test(taken), nf_test(cannot_be_had), nf_test(many_at_once),
+		nf_test(freed_when_called),
 		nf_test(turned_away_and_welcome_later), nf_test(rests_without_a_reserve),
 	};
 	return cmocka_run_group_tests_name("net/listen", tests, NULL, NULL);

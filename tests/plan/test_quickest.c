@@ -38,7 +38,7 @@ static struct ptcp_paths *paths(const struct ptcp_overlay *o, const char *from, 
 static void expect(const struct ptcp_paths *p, size_t i, size_t nvia, double rate, double delay,
     uint64_t bytes)
 {
-	struct ptcp_path g;
+	struct ptcp_quickest g;
 
 	assert_true(i < ptcp_paths_count(p));
 	ptcp_paths_get(p, i, &g);
@@ -63,7 +63,7 @@ static void two_paths(void **state)
 {
 	struct ptcp_overlay *o = overlay(TWO);
 	struct ptcp_paths *p = paths(o, "A", "B", 40000001, 2);
-	struct ptcp_path g;
+	struct ptcp_quickest g;
 
 	(void)state;
 	assert_int_equal(ptcp_paths_count(p), 2);
@@ -179,7 +179,7 @@ static void limits_hold(void **state)
 	double rate[HOSTS][HOSTS], group, used[HOSTS][HOSTS], chain;
 	struct rng r = { 7 };
 	uint64_t bytes, sum;
-	struct ptcp_path g;
+	struct ptcp_quickest g;
 	size_t found = 0;
 	int i;
 

@@ -26,6 +26,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    " 62ff63" },
 	{ "open-drop", WIRE_OPEN,
 	    "0201 0000 0000000c 03 01 0000 00000000 000a 0000" },
+	{ "open-flood", WIRE_OPEN,
+	    "0201 0000 0000000c 04 01 0000 00000800 000a 0000" },
 	{ "open-filters", WIRE_OPEN,
 	    "0201 0000 0000001e 02 00 02 00 000007c0 0001 0003 02 0003 2a2e6f 00 0001 61 04 0005"
 	    " 6b2f2a2e6f" },
@@ -40,11 +42,18 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "0401 0000 00000004 0000 0000" },
 	{ "ping", WIRE_PING,
 	    "0501 0000 00000009 03 0102030405060708" },
+	{ "use", WIRE_USE,
+	    "0601 0000 0000000a 000c 0102030405060708" },
+	{ "seen", WIRE_SEEN,
+	    "0701 0000 0000002e 00000000000f4240 00000000000c3500 0000000000000001 0000000000000002"
+	    " 0000000000000003 05 6375626963" },
 	{ "join", WIRE_JOIN,
 	    "0801 0000 00000032 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 0007"
 	    " c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedf" },
 	{ "joined", WIRE_JOINED,
 	    "0901 0000 00000000" },
+	{ "heard", WIRE_HEARD,
+	    "0a01 0000 00000008 0102030405060708" },
 	{ "route", WIRE_ROUTE,
 	    "3001 0000 0000000e 1e83 0b 722e6578616d706c652d31" },
 	{ "routed", WIRE_ROUTED,

@@ -180,6 +180,19 @@ static void open_drop_golden(void **state)
 	drop(in);
 }
 
+static void open_flood_golden(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES];
+	struct wire_open o = { .role = WIRE_YOU_FLOOD, .cipher = 1, .flags = WIRE_OPEN_STEERED, .streams = 10 }, d;
+	struct span in = check_golden("open-flood", f, wire_open_encode(f, &o));
+
+	(void)state;
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_int_equal(d.role, WIRE_YOU_FLOOD);
+	assert_int_equal(d.flags, WIRE_OPEN_STEERED);
+	drop(in);
+}
+
 static void filters_golden(void **state)
 {
 	static const struct { uint8_t flags; const char *path; } want[] = {
@@ -209,8 +222,12 @@ static void open_rules(void **state)
 {
 	static const struct patch cases[] = {
 		{ "no role", "open-put", 0, "00", false },
-		{ "unknown role", "open-put", 0, "04", false },
-		{ "unknown role", "open-drop", 0, "04", false },
+		{ "unknown role", "open-put", 0, "05", false },
+		{ "unknown role", "open-drop", 0, "05", false },
+		{ "who floods is steered", "open-drop", 0, "04", false },
+		{ "who drops may be steered", "open-flood", 0, "03", true },
+		{ "more flags of who floods", "open-flood", 4, "00000801", false },
+		{ "a destination of what is flooded", "open-put", 0, "04", false },
 		{ "a destination of what is dropped", "open-put", 0, "03", false },
 		{ "sources of what is dropped", "open-get", 0, "03", false },
 		{ "no destination", "open-drop", 0, "01", false },
@@ -220,9 +237,9 @@ static void open_rules(void **state)
 		{ "reserved field", "open-put", 2, "0001", false },
 		{ "last way to sync", "open-put", 2, "0200", true },
 		{ "unknown way to sync", "open-put", 2, "0300", false },
-		{ "every flag", "open-put", 4, "000007ff", true },
+		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00000800", false },
+		{ "unknown flag", "open-put", 4, "00001000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },
@@ -430,6 +447,54 @@ static void ping_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void use_golden(void **state)
+{
+	const struct wire_use w = { 12, 0x0102030405060708 };
+	struct wire_use d;
+	uint8_t f[WIRE_USE_MAX_BYTES];
+	struct span in = check_golden("use", f, wire_use_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_use_decode(&d, in, NULL), 0);
+	assert_int_equal(d.streams, 12);
+	assert_int_equal(d.bytes, w.bytes);
+	drop(in);
+}
+
+static void seen_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "a name that is not there", "seen", 40, "06", false },
+		{ "bytes left over", "seen", 40, "04", false },
+		{ "space in a name", "seen", 41, "20", false },
+		{ "escape in a name", "seen", 42, "1b", false },
+		{ "any time", "seen", 0, "ffffffffffffffff", true },
+	};
+	static const struct payload whole[] = {
+		{ "no name", WIRE_SEEN, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
+		    " 0000000000000000 00", true },
+		{ "too long a name", WIRE_SEEN, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
+		    " 0000000000000000 10 61616161616161616161616161616161", false },
+	};
+	const struct wire_seen w = { 1000000, 800000, 1, 2, 3, text_span("cubic") };
+	struct wire_seen d, large;
+	uint8_t f[WIRE_SEEN_MAX_BYTES];
+	struct span in = check_golden("seen", f, wire_seen_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_seen_decode(&d, in, NULL), 0);
+	assert_true(d.elapsed_us == 1000000 && d.busy_us == 800000 && d.window_us == 1 && d.buffer_us == 2);
+	assert_int_equal(d.retransmits, 3);
+	assert_span(d.congestion, "cubic");
+	drop(in);
+	CHECK(cases, check_patches);
+	CHECK(whole, check_payloads);
+	memset(&large, 0xff, sizeof large);
+	large.congestion = text_span("fifteen-letters");
+	assert_int_equal(wire_seen_encode(f, &large), sizeof f);
+	check_frame("largest SEEN", f, sizeof f);
+}
+
 static void join_golden(void **state)
 {
 	struct wire_join w = { { 0 }, 7, { 0 } }, d;
@@ -465,6 +530,19 @@ static void joined_golden(void **state)
 	assert_int_equal(wire_joined_decode(in, NULL), 0);
 	drop(in);
 	CHECK(cases, check_payloads);
+}
+
+static void heard_golden(void **state)
+{
+	const struct wire_heard w = { 0x0102030405060708 };
+	struct wire_heard d;
+	uint8_t f[WIRE_HEARD_MAX_BYTES];
+	struct span in = check_golden("heard", f, wire_heard_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_heard_decode(&d, in, NULL), 0);
+	assert_int_equal(d.bytes, w.bytes);
+	drop(in);
 }
 
 static void route_golden(void **state)
@@ -533,6 +611,7 @@ int main(void)
 		cmocka_unit_test(hello_of_a_later_version),
 		cmocka_unit_test(open_golden),
 		cmocka_unit_test(open_drop_golden),
+		cmocka_unit_test(open_flood_golden),
 		cmocka_unit_test(filters_golden),
 		cmocka_unit_test(open_rules),
 		cmocka_unit_test(open_largest),
@@ -541,8 +620,11 @@ int main(void)
 		cmocka_unit_test(opened_largest),
 		cmocka_unit_test(error_golden),
 		cmocka_unit_test(ping_golden),
+		cmocka_unit_test(use_golden),
+		cmocka_unit_test(seen_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
+		cmocka_unit_test(heard_golden),
 		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};

@@ -155,8 +155,18 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
 	on_totals, on_same };
-static const struct session_ops ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops,
-	&rcv_ops };
+static void on_use(void *arg, const struct wire_use *u)
+{
+	((struct one *)arg)->used = u->streams;
+}
+
+static void on_seen(void *arg, const struct wire_seen *f)
+{
+	((struct one *)arg)->seen_us += f->elapsed_us;
+}
+
+static const struct session_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy,
+	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen };
 
 /* ---- From its beginning to RUNNING ---- */
 
@@ -168,17 +178,18 @@ static struct wire_open open_of(bool acceptor_sends, bool verify)
 		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0 };
 }
 
-static void init(struct one *o, bool starter, bool sends, bool verify)
+static void init(struct one *o, bool starter, bool sends, uint32_t flags)
 {
-	struct wire_open f = open_of(!sends, verify);
+	struct wire_open f = open_of(!sends, false);
 	struct session_opts so = { .starter = starter, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
 		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
 
+	f.flags = flags;
 	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
 	assert_int_equal(session_new(&o->s, &so, starter ? &f : NULL, (struct mono){ o->now_ns }, NULL), 0);
 }
 
-void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends, true); }
+void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends, WIRE_OPEN_VERIFY); }
 
 void one_fini(struct one *o)
 {
@@ -207,7 +218,7 @@ void one_tick(struct one *o, uint64_t after_ns)
 void one_hello(struct one *o)
 {
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = WIRE_SLOTS, .max_streams = 8 };
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 1, .abilities = { WIRE_ABLE_STEERED } };
 
 	ONE_PUT(o, hello, &h);
 }
@@ -243,7 +254,7 @@ static void run(struct one *o, bool sends, uint32_t flags)
 	struct wire_open f = open_of(sends, false);
 
 	f.flags = flags;
-	init(o, false, sends, false);
+	init(o, false, sends, 0);
 	one_hello(o);
 	ONE_PUT(o, open, &f);
 	one_accept(o);
@@ -254,6 +265,19 @@ static void run(struct one *o, bool sends, uint32_t flags)
 
 void one_run(struct one *o, bool sends, bool verify) { run(o, sends, verify ? WIRE_OPEN_VERIFY : 0); }
 void one_run_dry(struct one *o, bool sends) { run(o, sends, WIRE_OPEN_VERIFY | WIRE_OPEN_DRY_RUN); }
+
+void one_run_steered(struct one *o, bool starter, bool sends)
+{
+	if (!starter) {
+		run(o, sends, WIRE_OPEN_STEERED);
+		return;
+	}
+	init(o, true, sends, WIRE_OPEN_STEERED);
+	one_hello(o);
+	one_opened(o);
+	assert_int_equal(o->running, 1);
+	one_forget(o);
+}
 
 /* ---- Frames ---- */
 

@@ -22,6 +22,8 @@ struct one {
 	uint32_t holes;              /* blocks that the receiver's caller was told of */
 	struct ptcp_err rcv_why;
 	unsigned stalled;            /* bit mask */
+	unsigned used;               /* streams, as USE last said */
+	uint64_t seen_us;            /* elapsed, of all SEEN */
 };
 
 void one_init(struct one *o, bool starter, bool sends);
@@ -29,6 +31,7 @@ void one_fini(struct one *o);
 /* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
 void one_run(struct one *o, bool sends, bool verify);
 void one_run_dry(struct one *o, bool sends);
+void one_run_steered(struct one *o, bool starter, bool sends);
 void one_hello(struct one *o);
 void one_open(struct one *o, bool sends, bool verify);
 void one_opened(struct one *o);

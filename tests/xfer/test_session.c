@@ -63,7 +63,7 @@ static void who_takes_links(void **state)
 	for (i = 0; i < sizeof of / sizeof *of; i++) {
 		one_init(&o, false, true);
 		assert_true(one_said(&o, &p) == WIRE_HELLO && wire_hello_decode(&h, p, NULL) == 0);
-		assert_true(h.n_abilities == 1 && h.abilities[0] == WIRE_ABLE_HARDLINK);
+		assert_true(h.n_abilities == 2 && h.abilities[0] == WIRE_ABLE_HARDLINK);
 		assert_false(session_takes_links(o.s));
 		h.n_abilities = of[i].n;
 		memcpy(h.abilities, of[i].abilities, sizeof of[i].abilities);
@@ -108,7 +108,7 @@ static void who_has_one_channel(void **state)
 		assert_int_equal(session_new(&s, &so, NULL, now, NULL), 0);
 		assert_int_equal(wire_hello_decode(&ours, (struct span){ buf_head(&session_outbox(s)->b) +
 		    WIRE_HEADER_BYTES, buf_len(&session_outbox(s)->b) - WIRE_HEADER_BYTES }, NULL), 0);
-		assert_true(ours.n_abilities == 2 && ours.abilities[1] == WIRE_ABLE_ONE_CHANNEL);
+		assert_true(ours.n_abilities == 3 && ours.abilities[2] == WIRE_ABLE_ONE_CHANNEL);
 		h.n_abilities = (uint8_t)i;
 		session_input(s, frame, wire_hello_encode(frame, &h), now);
 		assert_int_equal(code, i == 2 ? 0 : PTCP_EPROTO);
@@ -569,12 +569,70 @@ static void what_the_outbox_cuts(void **state)
 	buf_fini(&out.b);
 }
 
+/* A steered session: what the starter wants is heard, and what the sender's kernel saw. */
+static void steering(void **state)
+{
+	struct wire_use use = { .streams = 2 };
+	struct wire_seen seen = { .elapsed_us = 7 };
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run_steered(&o, false, true);
+	assert_true(session_steered(o.s));
+	ONE_PUT(&o, use, &use);
+	assert_int_equal(o.used, 2);
+	session_tell_seen(o.s, &seen);
+	assert_true(one_found(&o, WIRE_SEEN, &p));
+	one_fini(&o);
+	one_run_steered(&o, true, false);
+	ONE_PUT(&o, seen, &seen);
+	assert_int_equal(o.seen_us, 7);
+	session_use(o.s, &use);
+	use.streams = 0;
+	assert_true(one_found(&o, WIRE_USE, &p) && wire_use_decode(&use, p, NULL) == 0);
+	assert_int_equal(use.streams, 2);
+	one_fini(&o);
+}
+
+/* A peer that cannot be steered is asked for as many streams as are then used; it cannot be told to flood. */
+static void a_peer_that_cannot_be_steered(void **state)
+{
+	static const struct session_ops ops = { .busy = never_busy, .ended = keep_code };
+	static const uint8_t path[] = { 0, 0, 1, 'p' };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1,
+		.max_streams = 8, .n_abilities = 1, .abilities = { WIRE_ABLE_HARDLINK } };
+	struct wire_open open = { .role = WIRE_YOU_SEND, .streams = 8, .flags = WIRE_OPEN_STEERED, .n_paths = 1,
+		.paths = { path, sizeof path } };
+	struct session_opts so = { .starter = true, .software = "x", .timeout_ns = ONE_TIMEOUT_NS,
+		.max_entries = 1, .max_streams = 8, .fixed_streams = 4, .ops = &ops };
+	uint8_t frame[WIRE_HELLO_MAX_BYTES];
+	struct session *s;
+	int code;
+	int i;
+
+	(void)state;
+	so.arg = &code;
+	for (i = 0; i < 2; i++) {
+		code = 0;
+		assert_int_equal(session_new(&s, &so, &open, (struct mono){ 1 }, NULL), 0);
+		session_input(s, frame, wire_hello_encode(frame, &h), (struct mono){ 1 });
+		assert_false(session_steered(s) && code == 0);
+		assert_int_equal(session_open(s)->streams, i == 0 ? 4 : 8);
+		assert_int_equal(code, i == 0 ? 0 : PTCP_ENOTYET);
+		session_free(s);
+		open = (struct wire_open){ .role = WIRE_YOU_FLOOD, .streams = 8, .flags = WIRE_OPEN_STEERED };
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),
 		cmocka_unit_test(both_say_hello_at_once),
 		cmocka_unit_test(who_has_one_channel),
+		cmocka_unit_test(steering),
+		cmocka_unit_test(a_peer_that_cannot_be_steered),
 		cmocka_unit_test(who_takes_links),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),

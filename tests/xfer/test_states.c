@@ -13,7 +13,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
+	X(USE) X(SEEN) X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -95,6 +95,8 @@ static void put_start(struct one *o, enum frame f)
 /* About the entry `id`, a file of three blocks where it has any. */
 static void put(struct one *o, enum frame f, uint64_t id)
 {
+	struct wire_use use = { .streams = 2 };
+	struct wire_seen seen = { .elapsed_us = 7 };
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
 	struct wire_note note = { .kind = f == F_NOTE_FAILED ? WIRE_NOTE_FAILED : WIRE_NOTE_WARNING };
@@ -102,6 +104,8 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	struct wire_file_end file_end = { id, { 0, 0 } };
 
 	switch (f) {
+	case F_USE:          ONE_PUT(o, use, &use); break;
+	case F_SEEN:         ONE_PUT(o, seen, &seen); break;
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
 	case F_NOTE:
@@ -193,6 +197,10 @@ static uint64_t at_asked(struct one *o) { one_init(o, false, true); one_hello(o)
 static uint64_t at_judging(struct one *o) { at_asked(o); one_open(o, true, true); return none(o); }
 static uint64_t at_sending(struct one *o) { one_run(o, true, true); return none(o); }
 static uint64_t at_receiving(struct one *o) { one_run(o, false, true); return none(o); }
+static uint64_t steered_sending(struct one *o) { one_run_steered(o, false, true); return none(o); }
+static uint64_t steered_receiving(struct one *o) { one_run_steered(o, false, false); return none(o); }
+static uint64_t steering_sending(struct one *o) { one_run_steered(o, true, true); return none(o); }
+static uint64_t steering_receiving(struct one *o) { one_run_steered(o, true, false); return none(o); }
 
 static uint64_t at_ending(struct one *o)
 {
@@ -233,6 +241,12 @@ static void sessions(void **state)
 		{ "JUDGING", at_judging, "" },
 		{ "RUNNING, sending", at_sending, " NOTE " },
 		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "RUNNING, sending, steered", steered_sending, " NOTE USE " },
+		{ "RUNNING, receiving, steered", steered_receiving,
+		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT USE " },
+		{ "RUNNING, sending, steering", steering_sending, " NOTE " },
+		{ "RUNNING, receiving, steering", steering_receiving,
+		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT SEEN " },
 		{ "ENDING", at_ending, " END NOTE " },
 		{ "ENDED", at_ended, "" },
 		{ "FAILED", at_failed, "" },

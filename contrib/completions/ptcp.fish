@@ -1,0 +1,23 @@
+# Completion of ptcp for fish. Commands and options are asked of ptcp itself, so they are those that it has.
+
+function __ptcp_commands
+    ptcp help 2>/dev/null | sed -n '/^not available/q; s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
+end
+
+function __ptcp_options
+    set -l words (commandline -opc)
+    ptcp help $words[2] 2>/dev/null | sed -n 's/^  [ -][^-]*\(--[a-z0-9-]*\)\( [^ ]\{1,\}\)\{0,1\}\(  *\(.*\)\)\{0,1\}$/\1\t\4/p'
+end
+
+function __ptcp_hosts
+    set -l base $XDG_CONFIG_HOME
+    test -n "$base"; or set base ~/.config
+    sed -n 's/^\([^# ]*\) .*/\1/p' $base/ptcp/known_hosts 2>/dev/null
+end
+
+complete -c ptcp -n '__fish_is_first_token' -f -a '(__ptcp_commands)'
+complete -c ptcp -n 'not __fish_is_first_token; and string match -q -- "-*" (commandline -ct)' -a '(__ptcp_options)'
+complete -c ptcp -n '__fish_seen_subcommand_from help' -f -a '(__ptcp_commands)'
+complete -c ptcp -n '__fish_seen_subcommand_from key' -f -a 'show generate authorize revoke'
+complete -c ptcp -n '__fish_seen_subcommand_from advise measure doctor' -f -a '(__ptcp_hosts)'
+complete -c ptcp -n '__fish_seen_subcommand_from send recv' -a '(__ptcp_hosts | string replace -r "(.*)" "ptcp://\$1/")'

@@ -1,0 +1,334 @@
+/* A daemon at work: one loop for the server, the signals and what is written every few seconds. */
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/confine.h"
+#include "cli/exit.h"
+#include "cli/manager.h"
+#include "cli/metrics.h"
+#include "cli/output.h"
+#include "cli/process.h"
+#include "cli/serve.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "core/units.h"
+
+#define INTERVAL_NS (5 * NS_PER_S) /* of the metrics */
+
+struct serving {
+	struct ptcp_server *server;
+	const struct serve_args *first; /* as it was started; */
+	const struct serve_args *a;     /* as it is now: that, or */
+	struct serve_args again;        /* what was read at a reload */
+	const struct command *c;
+	int argc;
+	char **argv;
+	int signals;            /* descriptor */
+	struct metrics metrics;
+	struct mono measured;   /* when they were */
+	bool unwritten;         /* the last time; said once */
+};
+
+/* What a client hears from the session need not come to its terminal through ssh as well. */
+static int log_level(const struct serve_args *a)
+{
+	return talk_level(&a->talk, a->one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
+}
+
+/* The directory that a file is in; NULL for no file. */
+static const char *directory(char out[PTCP_PATH_BYTES], const char *file)
+{
+	const char *slash = file != NULL ? strrchr(file, '/') : NULL;
+
+	if (file == NULL)
+		return NULL;
+	snprintf(out, PTCP_PATH_BYTES, "%.*s", slash == NULL || slash == file ? 1 : (int)(slash - file),
+	    slash == NULL ? "." : file);
+	return out;
+}
+
+static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e)
+{
+	const struct serve_args *a = arg;
+	char reads[PTCP_PATH_BYTES], writes[PTCP_PATH_BYTES];
+	const struct confine_also also = { directory(reads, a->config), directory(writes, a->metrics) };
+
+	return confine(n, &also, CONFINE_ABI, log_level(a), e);
+}
+
+static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
+{
+	ptcp_server_opts_init(o);
+	if (a->n_listen > 0) {
+		o->listen = a->listen[0];
+		o->also_listen = a->listen + 1;
+		o->n_also_listen = a->n_listen - 1;
+	}
+	o->root = a->root;
+	o->rate = a->rate;
+	o->one_time = a->one_time;
+	if (a->ciphers != 0)
+		o->ciphers = a->ciphers;
+	if (a->max_sessions != 0)
+		o->max_sessions = a->max_sessions;
+	if (a->max_client_sessions != 0)
+		o->max_client_sessions = a->max_client_sessions;
+	if (a->max_startups != 0)
+		o->max_startups = a->max_startups;
+	if (a->max_streams != 0)
+		o->max_streams = a->max_streams;
+	o->relay_to = a->relay_to;
+	o->n_relay_to = a->n_relay_to;
+	if (a->max_relayed != 0)
+		o->max_relayed = a->max_relayed;
+	if (a->timeout_s > 0)
+		o->timeout_s = a->timeout_s;
+	o->log = talk_log;
+	o->log_level = (enum ptcp_log_level)log_level(a);
+}
+
+static void say(enum ptcp_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(enum ptcp_log_level level, const char *fmt, ...)
+{
+	char msg[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof msg, fmt, ap);
+	va_end(ap);
+	talk_log(NULL, level, "server", msg);
+}
+
+/* ---- Metrics and state ---- */
+
+static void measure(struct serving *v)
+{
+	struct metrics *m = &v->metrics;
+	struct ptcp_server_stats old = m->now;
+	struct mono now = mono_now();
+	double seconds = (double)mono_diff_ns(now, v->measured) / 1e9;
+
+	ptcp_server_stats_init(&m->now);
+	ptcp_server_stats(v->server, &m->now);
+	if (seconds > 0) {
+		m->received_bps = (double)(m->now.received_bytes - old.received_bytes) * 8 / seconds;
+		m->sent_bps = (double)(m->now.sent_bytes - old.sent_bytes) * 8 / seconds;
+	}
+	v->measured = now;
+}
+
+static int tell(struct serving *v, struct ptcp_err *e)
+{
+	int r = 0;
+
+	measure(v);
+	manager_tell("STATUS=%u sessions, %u streams", v->metrics.now.sessions_now, v->metrics.now.streams_now);
+	if (v->a->metrics != NULL)
+		r = metrics_write(v->a->metrics, &v->metrics, e);
+	return r;
+}
+
+static void tell_again(struct serving *v)
+{
+	struct ptcp_err why;
+	int r = tell(v, &why);
+
+	if (r < 0 && !v->unwritten)
+		say(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", why.msg);
+	v->unwritten = r < 0;
+}
+
+static void say_state(struct serving *v)
+{
+	const struct ptcp_server_stats *n = &v->metrics.now;
+
+	measure(v);
+	say(PTCP_LOG_INFO, "event=state sessions=%u streams=%u received_bytes=%llu sent_bytes=%llu "
+	    "received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu refused=%llu retransmits=%llu",
+	    n->sessions_now, n->streams_now, (unsigned long long)n->received_bytes,
+	    (unsigned long long)n->sent_bytes, v->metrics.received_bps, v->metrics.sent_bps,
+	    (unsigned long long)n->sessions, (unsigned long long)n->sessions_failed,
+	    (unsigned long long)n->refused, (unsigned long long)n->retransmits);
+}
+
+/* ---- Reading the configuration again ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_places(const struct serve_args *a, const struct serve_args *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_listen && i < b->n_listen; i++)
+		if (!same_text(a->listen[i], b->listen[i]))
+			return false;
+	return a->n_listen == b->n_listen;
+}
+
+/* Connecting may have been given up at the start, and cannot be had back. */
+static bool begins_to_relay(const struct serve_args *old, const struct serve_args *new)
+{
+	return !old->no_sandbox && old->n_relay_to == 0 && new->n_relay_to > 0;
+}
+
+/* What only a restart can change stays, and is said. */
+static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
+{
+	const struct {
+		const char *name;
+		bool same;
+	} fixed[] = {
+		{ "listen", same_places(old, new) },
+		{ "root", same_text(old->root, new->root) },
+		{ "cipher", old->ciphers == new->ciphers },
+		{ "max-startups", old->max_startups == new->max_startups },
+		{ "relay-to", !begins_to_relay(old, new) },
+		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
+		{ "json", old->talk.json == new->talk.json },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		if (!fixed[i].same)
+			say(PTCP_LOG_WARN, "event=not-reloaded key=%s why=\"it holds after a restart\"", fixed[i].name);
+}
+
+static void reload(struct serving *v)
+{
+	struct serve_args fresh;
+	struct ptcp_server_opts o;
+	struct ptcp_err why;
+	int r;
+
+	manager_tell("RELOADING=1");
+	if ((r = serve_parse(&fresh, v->c, v->argc, v->argv, &why)) == 0) {
+		to_opts(&fresh, &o);
+		if (begins_to_relay(v->first, &fresh))
+			o.n_relay_to = 0;
+		r = ptcp_server_change(v->server, &o, &why);
+	}
+	if (r < 0) {
+		serve_args_fini(&fresh);
+		say(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" effect=\"what was read before holds\"", why.msg);
+	} else {
+		warn_of_changes(v->first, &fresh);
+		serve_args_fini(&v->again);
+		v->again = fresh;
+		v->a = &v->again;
+		say(PTCP_LOG_INFO, "event=reloaded");
+	}
+	manager_tell("READY=1");
+}
+
+/* ---- Serving ---- */
+
+static void heed(struct serving *v)
+{
+	int sig;
+
+	while ((sig = process_signal(v->signals)) != 0)
+		if (sig == SIGHUP && !v->first->one_time)
+			reload(v);
+		else if (sig == SIGHUP)
+			ptcp_server_stop(v->server); /* ssh has gone */
+		else
+			say_state(v);
+}
+
+static int serve(struct serving *v, struct ptcp_err *e)
+{
+	struct pollfd p[2] = { { .fd = ptcp_server_fd(v->server), .events = POLLIN },
+		{ .fd = v->signals, .events = POLLIN } };
+	struct mono next = mono_add_ns(mono_now(), INTERVAL_NS);
+	int r, ms, most;
+
+	if ((r = ptcp_server_start(v->server, e)) < 0)
+		return r;
+	do {
+		most = (int)(mono_diff_ns(next, mono_now()) / NS_PER_MS) + 1;
+		ms = ptcp_server_timeout_ms(v->server);
+		poll(p, 2, ms < 0 || ms > most ? most : ms);
+		heed(v);
+		if (mono_now().ns >= next.ns) {
+			if (!v->first->one_time)
+				tell_again(v);
+			next = mono_add_ns(mono_now(), INTERVAL_NS);
+		}
+	} while ((r = ptcp_server_step(v->server, e)) > 0);
+	return r;
+}
+
+static void say_where(const struct serving *v)
+{
+	const char *address;
+	unsigned port;
+	size_t i;
+
+	for (i = 0; ptcp_server_listening(v->server, i, &address, &port); i++)
+		output_listening(v->a->talk.json, address, port, ptcp_server_fingerprint(v->server));
+	manager_tell("READY=1");
+}
+
+static void stop(void *handle)
+{
+	ptcp_server_stop(handle);
+}
+
+static int make(struct serving *v, struct ptcp_err *e)
+{
+	struct ptcp_server_opts o;
+	int passed[PTCP_LISTEN_MAX], first, r;
+	size_t i, n;
+
+	to_opts(v->first, &o);
+	o.arg = (void *)(uintptr_t)v->first;
+	o.confine = v->first->no_sandbox ? NULL : on_confine;
+	if (!v->first->one_time && (n = manager_sockets(&first)) > 0) {
+		if (n > PTCP_LISTEN_MAX)
+			return err_set(e, PTCP_ECONFIG, "%zu sockets are passed: more than %d (pass fewer)", n,
+			    PTCP_LISTEN_MAX);
+		for (i = 0; i < n; i++)
+			passed[i] = first + (int)i;
+		o.sockets = passed;
+		o.n_sockets = n;
+	}
+	r = ptcp_server_new(&v->server, &o, e);
+	for (i = 0; i < o.n_sockets; i++)
+		close(passed[i]); /* the server has its own of them */
+	return r;
+}
+
+int serve_run(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
+{
+	struct serving v = { .first = a, .a = a, .c = c, .argc = argc, .argv = argv,
+		.metrics = { .started = time(NULL) }, .measured = mono_now() };
+	struct ptcp_err late;
+	int r;
+
+	process_catch(EXIT_DONE, NULL);
+	v.signals = process_signal_fd();
+	manager_open();
+	if ((r = make(&v, e)) < 0)
+		goto out;
+	process_set_stop(stop, v.server);
+	if (!a->one_time && (r = tell(&v, e)) == 0) /* a file that cannot be written is better known now */
+		say_where(&v);                      /* a one-time server says it to its client */
+	if (r == 0 && (r = serve(&v, e)) == 0 && !a->one_time && tell(&v, &late) < 0)
+		say(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", late.msg);
+	process_set_stop(NULL, NULL);
+	manager_tell("STOPPING=1");
+	ptcp_server_free(v.server);
+out:
+	serve_args_fini(&v.again);
+	if (v.signals >= 0)
+		close(v.signals);
+	return r;
+}

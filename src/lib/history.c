@@ -1,0 +1,154 @@
+#include "lib/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DIR_BYTES 3840
+#define PATH_BYTES (DIR_BYTES + 16)
+
+static int state_dir(char out[DIR_BYTES], const char *dir, struct ptcp_err *e)
+{
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (dir != NULL)
+		n = snprintf(out, DIR_BYTES, "%s", dir);
+	else if (xdg != NULL && xdg[0] == '/')
+		n = snprintf(out, DIR_BYTES, "%s/ptcp", xdg);
+	else if (home != NULL && home[0] == '/')
+		n = snprintf(out, DIR_BYTES, "%s/.local/state/ptcp", home);
+	else
+		return err_set(e, PTCP_ECONFIG, "no place for the path history: neither XDG_STATE_HOME nor HOME is set "
+		    "(set one of them)");
+	if (n == 0 || n >= DIR_BYTES)
+		return err_set(e, PTCP_ECONFIG, "the path of the state directory is empty or too long");
+	return 0;
+}
+
+/* The directory and those above it. */
+static int make_dirs(const char *dir, struct ptcp_err *e)
+{
+	char path[DIR_BYTES], *p;
+
+	strcpy(path, dir);
+	for (p = path + 1; *p != '\0'; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return err_sys(e, PTCP_ECONFIG, "making %s", path);
+		*p = '/';
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? err_sys(e, PTCP_ECONFIG, "making %s", path) : 0;
+}
+
+/* The next entry of the file; false at its end. */
+static bool next_entry(FILE *f, struct history_entry *out)
+{
+	char line[HISTORY_LINE_BYTES];
+	bool whole = true, is_entry;
+
+	while (fgets(line, sizeof line, f) != NULL) {
+		is_entry = whole && history_parse(out, line);
+		whole = strchr(line, '\n') != NULL; /* what follows belongs to it */
+		if (is_entry && whole)
+			return true;
+	}
+	return false;
+}
+
+int history_find(const char *dir, const struct history_key *key, struct history_entry *out, struct ptcp_err *e)
+{
+	char where[DIR_BYTES], path[PATH_BYTES];
+	struct history_entry h;
+	int found = 0, r;
+	FILE *f;
+
+	if ((r = state_dir(where, dir, e)) < 0)
+		return r;
+	snprintf(path, sizeof path, "%s/paths", where);
+	if ((f = fopen(path, "re")) == NULL)
+		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
+	while (found == 0 && next_entry(f, &h))
+		if (history_same(&h.key, key) && history_age(&h, (int64_t)time(NULL))) {
+			*out = h;
+			found = 1;
+		}
+	fclose(f);
+	return found;
+}
+
+/* The newest first, so that what is too much falls off the end. */
+static int copy_others(FILE *to, const char *path, const struct history_entry *h, struct ptcp_err *e)
+{
+	char line[HISTORY_LINE_BYTES];
+	struct history_entry other, aged;
+	FILE *from = fopen(path, "re");
+	unsigned n;
+
+	if (from == NULL)
+		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
+	for (n = 1; n < HISTORY_ENTRIES_MAX && next_entry(from, &other);) {
+		aged = other;
+		if (history_same(&other.key, &h->key) || !history_age(&aged, (int64_t)time(NULL)) ||
+		    history_format(line, &other) == 0)
+			continue;
+		fputs(line, to);
+		n++;
+	}
+	fclose(from);
+	return 0;
+}
+
+static int replace(const char *path, const struct history_entry *h, struct ptcp_err *e)
+{
+	char temp[PATH_BYTES + 16], line[HISTORY_LINE_BYTES];
+	FILE *f;
+	int fd, r;
+
+	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
+	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0)
+		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	if ((f = fdopen(fd, "w")) == NULL) {
+		close(fd);
+		unlink(temp);
+		return err_nomem(e);
+	}
+	if (h->n_probes > 0 && history_format(line, h) > 0)
+		fputs(line, f);
+	r = copy_others(f, path, h, e);
+	errno = EIO; /* ferror() remembers what failed, not why */
+	if ((ferror(f) | (fclose(f) != 0)) && r >= 0)
+		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	if (r >= 0 && rename(temp, path) < 0)
+		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	if (r < 0)
+		unlink(temp);
+	return r;
+}
+
+int history_put(const char *dir, const struct history_entry *h, struct ptcp_err *e)
+{
+	char where[DIR_BYTES], path[PATH_BYTES], lock[PATH_BYTES];
+	int fd, r;
+
+	if ((r = state_dir(where, dir, e)) < 0 || (r = make_dirs(where, e)) < 0)
+		return r;
+	snprintf(path, sizeof path, "%s/paths", where);
+	snprintf(lock, sizeof lock, "%s/paths.lock", where);
+	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);
+	else
+		r = replace(path, h, e);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}

@@ -1,0 +1,150 @@
+#include "model/history.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+
+#define RATE_MOST 1000000000000000u /* bit/s that are believed */
+#define CLOCKS_DIFFER_S 60
+
+bool history_same(const struct history_key *a, const struct history_key *b)
+{
+	return a->sends == b->sends && strcmp(a->peer, b->peer) == 0 &&
+	    (a->congestion[0] == '\0' || b->congestion[0] == '\0' || strcmp(a->congestion, b->congestion) == 0) &&
+	    strcmp(a->local, b->local) == 0;
+}
+
+/* ---- Out ---- */
+
+/* One word: what is not printable, or means something here, as %XX. */
+static bool put_word(char *out, size_t cap, size_t *n, const char *s)
+{
+	if (*s == '\0')
+		return false;
+	for (; *s != '\0'; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (*n + 4 >= cap)
+			return false;
+		if (isgraph(c) && c < 0x7f && c != '%')
+			out[(*n)++] = *s;
+		else
+			*n += (size_t)snprintf(out + *n, cap - *n, "%%%02X", c);
+	}
+	out[(*n)++] = ' ';
+	return true;
+}
+
+size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h)
+{
+	const size_t cap = HISTORY_LINE_BYTES - 80; /* a probe's room */
+	size_t n, i;
+
+	n = (size_t)snprintf(out, cap, "%s ", h->key.sends ? "send" : "recv");
+	if (!put_word(out, cap, &n, h->key.peer) || !put_word(out, cap, &n, h->key.congestion) ||
+	    !put_word(out, cap, &n, h->key.local) || n + 32 >= cap)
+		return 0;
+	n += (size_t)snprintf(out + n, cap - n, "%" PRId64 " ", h->when_s);
+	for (i = 0; i < h->n_probes; i++) {
+		const struct probe *p = &h->probe[i];
+
+		if (n >= cap || !(p->throughput_bps >= 1 && p->throughput_bps <= RATE_MOST && p->error_bps <= RATE_MOST))
+			return 0;
+		n += (size_t)snprintf(out + n, HISTORY_LINE_BYTES - n, "%s%u:%.0f:%.0f", i > 0 ? "," : "", p->streams,
+		    p->throughput_bps, ceil(p->error_bps));
+	}
+	out[n++] = '\n';
+	out[n] = '\0';
+	return i > 0 ? n : 0;
+}
+
+/* ---- In ---- */
+
+/* Takes the next word off, decoded; false when it is missing, malformed or too long. */
+static bool get_word(const char **at, char *out, size_t cap)
+{
+	char raw[3 * HISTORY_PEER_BYTES];
+	size_t n = strcspn(*at, " \n");
+
+	if (n == 0 || n >= sizeof raw || (*at)[n] != ' ')
+		return false;
+	memcpy(raw, *at, n);
+	raw[n] = '\0';
+	*at += n + 1;
+	return text_unpercent(out, cap, raw);
+}
+
+/* Digits alone, ended by `end`. */
+static bool get_number(const char **at, uint64_t least, uint64_t most, char end, uint64_t *out)
+{
+	size_t n = strspn(*at, "0123456789");
+	uint64_t v;
+
+	if (n == 0 || n > 18 || (*at)[n] != end)
+		return false;
+	v = strtoull(*at, NULL, 10);
+	*at += n + (end != '\0');
+	*out = v;
+	return v >= least && v <= most;
+}
+
+static bool get_probe(const char **at, struct probe *p)
+{
+	uint64_t streams, rate, error;
+	const char *rest = *at + strcspn(*at, ",");
+	char end = *rest;
+
+	if (!get_number(at, 1, 100000, ':', &streams) || !get_number(at, 1, RATE_MOST, ':', &rate) ||
+	    !get_number(at, 1, RATE_MOST, end, &error))
+		return false;
+	*p = (struct probe){ (unsigned)streams, (double)rate, (double)error };
+	return true;
+}
+
+bool history_parse(struct history_entry *out, const char *line)
+{
+	char copy[HISTORY_LINE_BYTES], direction[8];
+	size_t n = strcspn(line, "\n");
+	const char *at = copy;
+	uint64_t when;
+
+	if (n >= sizeof copy || (line[n] == '\n' && line[n + 1] != '\0'))
+		return false;
+	memcpy(copy, line, n);
+	copy[n] = '\0';
+	memset(out, 0, sizeof *out);
+	if (!get_word(&at, direction, sizeof direction) ||
+	    (strcmp(direction, "send") != 0 && strcmp(direction, "recv") != 0) ||
+	    !get_word(&at, out->key.peer, sizeof out->key.peer) ||
+	    !get_word(&at, out->key.congestion, sizeof out->key.congestion) ||
+	    !get_word(&at, out->key.local, sizeof out->key.local) ||
+	    !get_number(&at, 0, INT64_MAX, ' ', &when))
+		return false;
+	out->key.sends = direction[0] == 's';
+	out->when_s = (int64_t)when;
+	while (*at != '\0') {
+		if (out->n_probes == HISTORY_PROBES_MAX || !get_probe(&at, &out->probe[out->n_probes]))
+			return false;
+		out->n_probes++;
+		if (*at == '\0' && at[-1] == ',')
+			return false;
+	}
+	return out->n_probes > 0;
+}
+
+bool history_age(struct history_entry *h, int64_t now_s)
+{
+	double age_s = fmax(0, (double)(now_s - h->when_s)), ratio = HISTORY_HOUR_RATIO * sqrt(age_s / 3600);
+	size_t i;
+
+	if (h->when_s > now_s + CLOCKS_DIFFER_S || age_s > HISTORY_MOST_S)
+		return false;
+	for (i = 0; i < h->n_probes; i++)
+		h->probe[i].error_bps = hypot(h->probe[i].error_bps, ratio * h->probe[i].throughput_bps);
+	return true;
+}

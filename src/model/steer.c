@@ -1,0 +1,349 @@
+#include "model/steer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/units.h"
+
+#define RUN_S 5.0         /* a short run, whose scatter probe_error_ratio() knows */
+#define RECENT_S 5.0      /* memory of what it brought lately */
+#define MORE_RATIO 1.1    /* a starved level still shows that more streams bring more */
+
+void steer_opts_init(struct steer_opts *o)
+{
+	*o = (struct steer_opts){ 0.10, 32, ADVICE_CC_UNKNOWN };
+}
+
+static const char *plural(unsigned n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* From now on so many streams; false: as before. */
+static bool want(struct steer *s, unsigned streams)
+{
+	bool other = streams != s->streams;
+
+	s->streams = streams;
+	s->settle.n = 0;
+	s->level_s = s->starved_s = s->roomy_s = 0;
+	return other;
+}
+
+/* ---- What is known ---- */
+
+/* All of it is void: from the first level on. */
+static void plan_levels(struct steer *s)
+{
+	static const unsigned level[] = STEER_LEVELS;
+	unsigned most = s->o.max_streams, n;
+	size_t i;
+
+	s->n_next = s->n_probes = 0;
+	s->advised = s->recalled = false;
+	s->hold_s = STEER_FIRST_HOLD_S;
+	for (i = 0; i < sizeof level / sizeof *level; i++) {
+		n = level[i] < most ? level[i] : most;
+		if (i > 0 && n == s->next[s->n_next - 1])
+			n = 1; /* few are allowed: downwards, then */
+		s->next[s->n_next++] = n;
+	}
+}
+
+static size_t find(const struct steer *s, unsigned streams)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_probes && s->probe[i].streams != streams; i++)
+		;
+	return i;
+}
+
+/* So many streams brought that in what is worth so many short runs: averaged with what is known of them. */
+static void record(struct steer *s, unsigned streams, double mean_bps, double runs)
+{
+	struct probe one_run = { streams, mean_bps, 0 };
+	size_t i = find(s, streams);
+	double known = 0;
+
+	if (i == s->n_probes && i == STEER_PROBES_MAX) {
+		i--;
+		memmove(s->probe, s->probe + 1, i * sizeof *s->probe);
+		memmove(s->runs, s->runs + 1, i * sizeof *s->runs);
+		memmove(s->roomy, s->roomy + 1, i * sizeof *s->roomy);
+	} else if (i == s->n_probes) {
+		s->n_probes++;
+	} else {
+		known = fmin(s->runs[i], STEER_RUNS_MAX - fmin(runs, STEER_RUNS_MAX));
+		one_run.throughput_bps = (known * s->probe[i].throughput_bps + runs * mean_bps) / (known + runs);
+	}
+	s->runs[i] = fmin(known + runs, STEER_RUNS_MAX);
+	one_run.error_bps = probe_error_ratio(&one_run) * one_run.throughput_bps / sqrt(s->runs[i]);
+	s->probe[i] = one_run;
+	s->roomy[i] = 2 * s->roomy_s > s->level_s;
+}
+
+static bool fit(struct steer *s)
+{
+	struct advice_opts o;
+
+	advice_opts_init(&o);
+	o.budget_ratio = s->o.budget_ratio;
+	o.max_streams = s->o.max_streams;
+	o.congestion = s->o.congestion;
+	s->advised = advice_from_probes(&s->advice, s->probe, s->n_probes, &o, NULL) == 0;
+	return s->advised;
+}
+
+/* ---- From level to level ---- */
+
+static bool probe_next(struct steer *s)
+{
+	unsigned n = s->next[0];
+
+	memmove(s->next, s->next + 1, --s->n_next * sizeof *s->next);
+	s->phase = STEER_PROBING;
+	snprintf(s->reason, sizeof s->reason, "probing with %u stream%s", n, plural(n));
+	return want(s, n);
+}
+
+static bool hold(struct steer *s, unsigned streams, double rate_bps, double impact_ratio)
+{
+	char rate[UNITS_TEXT_BYTES];
+
+	s->phase = STEER_HOLDING;
+	s->expected_bps = s->recent_bps = 0;
+	if (streams != s->held)
+		s->seen_bps = s->seen_s = 0;
+	s->held = streams;
+	if (!s->advised) {
+		snprintf(s->reason, sizeof s->reason, "the probes tell nothing");
+		return want(s, streams);
+	}
+	s->predicted_bps = rate_bps;
+	s->predicted_impact_ratio = impact_ratio;
+	snprintf(s->reason, sizeof s->reason, "%s%u stream%s should bring %s and take %.0f %% from each other flow "
+	    "(budget %.0f %%)", s->recalled ? "from history, " : "", streams, plural(streams),
+	    units_rate_text(rate, s->predicted_bps), s->predicted_impact_ratio * 100, s->o.budget_ratio * 100);
+	return want(s, streams);
+}
+
+static bool probe_at(struct steer *s, unsigned streams)
+{
+	s->next[s->n_next++] = streams < s->o.max_streams ? streams : s->o.max_streams;
+	return probe_next(s);
+}
+
+/* The largest level with room for more, and the least above it; NULL: none. */
+static const struct probe *find_room(const struct steer *s, const struct probe **above)
+{
+	const struct probe *p, *room = NULL;
+
+	*above = NULL;
+	for (p = s->probe; p < s->probe + s->n_probes; p++)
+		if (s->roomy[p - s->probe] && (room == NULL || p->streams > room->streams))
+			room = p;
+	for (p = s->probe; room != NULL && p < s->probe + s->n_probes; p++)
+		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
+			*above = p;
+	return room;
+}
+
+/* Each stream brings the same, until the path is full: upwards by steps, then as many as fill it. */
+static bool fill_room(struct steer *s, const struct probe *room, const struct probe *above)
+{
+	double each = room->throughput_bps / room->streams;
+	unsigned n = room->streams;
+
+	if (above == NULL && n < s->o.max_streams)
+		return probe_at(s, STEER_STRETCH * n);
+	if (above != NULL)
+		n = (unsigned)fmin(fmax(above->throughput_bps / each, n), above->streams);
+	return hold(s, n, each * n, 0);
+}
+
+/* To the answer; far outside of what was probed by steps, each of them a probe. */
+static bool conclude(struct steer *s)
+{
+	const struct probe *room, *above;
+	unsigned n;
+
+	if (!fit(s))
+		return hold(s, s->streams, 0, 0);
+	if ((room = find_room(s, &above)) != NULL)
+		return fill_room(s, room, above);
+	n = s->advice.streams;
+	if (n <= s->advice.fit.most)
+		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	return probe_at(s, n < STEER_STRETCH * s->advice.fit.most ? n : STEER_STRETCH * s->advice.fit.most);
+}
+
+static bool start_again(struct steer *s, const char *why)
+{
+	unsigned now = s->streams;
+
+	plan_levels(s);
+	probe_next(s);
+	snprintf(s->reason, sizeof s->reason, "%s", why);
+	return s->streams != now;
+}
+
+/* ---- Probing ---- */
+
+/* Whether the level has told what it can. */
+static bool told(const struct steer *s, struct settled *out)
+{
+	if (settle_result(out, &s->settle) < 0)
+		return false;
+	return s->level_s >= STEER_MOST_S - STEER_SAMPLE_S / 2 ||
+	    (s->level_s >= STEER_LEAST_S && out->error_bps <= STEER_GOOD_RATIO * out->mean_bps);
+}
+
+static bool add_probing(struct steer *s, const struct steer_sample *x)
+{
+	struct settled r;
+
+	if (x->starved && s->n_probes == 0) {
+		want(s, s->streams); /* the first level waits for enough to send */
+		return false;
+	}
+	settle_add(&s->settle, x->rate_bps);
+	s->level_s += x->interval_s;
+	s->starved_s += x->starved ? x->interval_s : 0;
+	s->roomy_s += x->roomy ? x->interval_s : 0;
+	if (!told(s, &r))
+		return false;
+	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->probe[0].throughput_bps)
+		return start_again(s, "too little to send: it cannot be told what more streams bring");
+	record(s, s->streams, r.mean_bps, 1);
+	return s->n_next > 0 ? probe_next(s) : conclude(s);
+}
+
+/* ---- Holding ---- */
+
+/* The path has changed: what is known is what it brings now, and a second level beside it tells the rest. */
+static bool changed(struct steer *s, int which)
+{
+	unsigned n = s->streams, beside = n >= 6 ? n / 3 : 3 * n;
+	char now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES];
+	bool other;
+
+	if (beside > s->o.max_streams)
+		beside = n > 1 ? 1 : s->o.max_streams;
+	units_rate_text(now, s->recent_bps);
+	units_rate_text(then, s->expected_bps);
+	s->n_probes = s->n_next = 0;
+	s->recalled = false;
+	s->hold_s = STEER_FIRST_HOLD_S;
+	record(s, n, s->recent_bps, 1);
+	other = probe_at(s, beside);
+	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s brought %s, %s than %s; probing with %u", n,
+	    plural(n), now, which > 0 ? "more" : "less", then, beside);
+	return other;
+}
+
+/* Its time is over: the level that is known worst is probed again. */
+static bool look_again(struct steer *s)
+{
+	size_t i, worst;
+
+	record(s, s->streams, s->seen_bps, (s->level_s - STEER_SKIP_S) / RUN_S);
+	s->hold_s = fmin(2 * s->hold_s, STEER_HOLD_MOST_S);
+	s->recalled = false;
+	worst = find(s, s->streams);
+	for (i = 0; i < s->n_probes; i++)
+		if (s->runs[i] < s->runs[worst])
+			worst = i;
+	if (s->probe[worst].streams == s->streams)
+		return conclude(s);
+	return probe_at(s, s->probe[worst].streams);
+}
+
+/* What it has brought lately; 1, -1: no longer what it brought at first. */
+static int compare(struct steer *s, const struct steer_sample *x)
+{
+	double w = 1 - exp(-x->interval_s / RECENT_S);
+
+	s->recent_bps += w * (x->rate_bps - s->recent_bps);
+	if (s->expected_bps > 0)
+		return watch_add(&s->watch, x->rate_bps, s->expected_bps, x->interval_s);
+	if (s->level_s >= STEER_DWELL_S) {
+		s->recent_bps = s->expected_bps = s->recalled ? s->predicted_bps : s->seen_bps;
+		watch_init(&s->watch, STEER_DRIFT_RATIO, STEER_DRIFT_S);
+	}
+	return 0;
+}
+
+static bool add_holding(struct steer *s, const struct steer_sample *x)
+{
+	int which;
+
+	if (x->starved)
+		return false;
+	s->level_s += x->interval_s;
+	s->roomy_s += x->roomy ? x->interval_s : 0;
+	if (s->level_s <= STEER_SKIP_S)
+		return false;
+	s->seen_s += x->interval_s;
+	s->seen_bps += (x->rate_bps - s->seen_bps) * x->interval_s / s->seen_s;
+	which = compare(s, x);
+	s->contradicted |= which != 0 && s->recalled;
+	if (which != 0)
+		return s->recalled ? start_again(s, "the path is not what it was in an earlier transfer: probing") :
+		    changed(s, which);
+	return s->level_s >= s->hold_s && look_again(s);
+}
+
+/* ---- From outside ---- */
+
+void steer_init(struct steer *s, const struct steer_opts *o)
+{
+	*s = (struct steer){ .o = *o };
+	if (o->max_streams <= 1 || o->budget_ratio <= 0) {
+		s->phase = STEER_FIXED;
+		s->streams = 1;
+		return;
+	}
+	plan_levels(s);
+	probe_next(s);
+	s->reason[0] = '\0';
+}
+
+void steer_recall(struct steer *s, const struct probe *p, size_t count)
+{
+	unsigned n;
+	size_t i;
+
+	if (s->phase == STEER_FIXED || count > STEER_PROBES_MAX)
+		return;
+	for (i = 0; i < count; i++) {
+		s->probe[i] = p[i];
+		s->runs[i] = 1;
+		s->roomy[i] = false;
+	}
+	s->n_probes = count;
+	if (!fit(s)) {
+		s->n_probes = 0;
+		return;
+	}
+	s->recalled = true;
+	s->n_next = 0;
+	n = s->advice.streams;
+	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+}
+
+bool steer_add(struct steer *s, const struct steer_sample *x)
+{
+	if (!x->steady)
+		return false;
+	switch (s->phase) {
+	case STEER_PROBING:
+		return add_probing(s, x);
+	case STEER_HOLDING:
+		return add_holding(s, x);
+	case STEER_FIXED:
+		break;
+	}
+	return false;
+}

@@ -1,0 +1,107 @@
+/* Steers the number of streams of a transfer under an impact budget, from what they
+ * bring: time and rates in, the number wanted and a reason out.
+ *
+ *   PROBING  the user's own data at one number of streams after the other, each until its
+ *            rate has settled; next HOLDING, or PROBING where the answer lies far outside
+ *   HOLDING  at the answer, whose rate is learnt ever better and watched; next PROBING when it has been
+ *            for its time, or at once when its rate has left what it was for long enough, in either direction
+ *   FIXED    there is no choice: a budget of nothing, or one stream at most
+ *
+ * While it holds it never wants more streams than the model says the budget allows; to learn, it may for the
+ * seconds of one level. Time in which the application had too little to send says nothing about
+ * the path, and nothing is changed for it. Where windows or buffers hold each stream up, it takes as many
+ * as fill the path: no model of shares holds there. */
+#ifndef MODEL_STEER_H
+#define MODEL_STEER_H
+
+#include "model/advice.h"
+#include "model/settle.h"
+#include "model/watch.h"
+
+/* ---- How it probes, in one place ---- */
+
+/* Numbers of streams to probe with, the first one also what a transfer begins with and stays at
+ * when it is too short to probe: few would take too long to tell (one or two scatter by
+ * up to 70 %), many would break the budget by much. */
+#define STEER_START 4u
+#define STEER_LEVELS { STEER_START, 12u }
+/* A level lasts so long at least, and until its error is so small, or for so long. */
+#define STEER_LEAST_S 2.5
+#define STEER_MOST_S 5.0
+#define STEER_GOOD_RATIO 0.02
+/* Extrapolating upwards, no more than so many times what was probed. */
+#define STEER_STRETCH 2u
+/* It holds for so long, then for twice that, and so on; in between, the level that is known worst is probed again.
+ * What was learnt at a level counts as so many short runs at the most. */
+#define STEER_FIRST_HOLD_S 10.0
+#define STEER_HOLD_MOST_S 320.0
+#define STEER_RUNS_MAX 32.0
+/* After a change of their number, streams take so long to come to their rates, and it so long to know them. */
+#define STEER_SKIP_S 2.0
+#define STEER_DWELL_S 8.0
+/* A deviation by this ratio's square from what it brought at first, for so long, is a change of the path. */
+#define STEER_DRIFT_RATIO 0.4
+#define STEER_DRIFT_S 12.0
+/* Intervals of samples are of equal length, about: */
+#define STEER_SAMPLE_S 0.1
+
+#define STEER_PROBES_MAX 8
+#define STEER_REASON_BYTES 160
+
+struct steer_opts {
+	double budget_ratio;   /* 0.10 */
+	unsigned max_streams;  /* 32; at least 1 */
+	enum advice_congestion congestion;
+};
+
+void steer_opts_init(struct steer_opts *o);
+
+enum steer_phase { STEER_PROBING, STEER_HOLDING, STEER_FIXED };
+
+struct steer {
+	struct steer_opts o;
+	enum steer_phase phase;
+	unsigned streams;                /* wanted now */
+	char reason[STEER_REASON_BYTES]; /* for that; "" at the beginning */
+	bool advised, recalled;          /* recalled: by an earlier transfer's probes, not contradicted so far */
+	bool contradicted;               /* what was recalled has been found wrong */
+	struct advice advice;            /* valid once `advised` */
+	struct probe probe[STEER_PROBES_MAX];
+	double runs[STEER_PROBES_MAX];   /* short ones, that each of them is worth */
+	bool roomy[STEER_PROBES_MAX];    /* it was windows or buffers that held the streams up there */
+	size_t n_probes;
+	unsigned held;                   /* the answer that it came to last; 0: none yet. For it: */
+	double predicted_bps, predicted_impact_ratio;
+	double seen_bps, seen_s;         /* what it brought, over so long; 0: not yet */
+	/* of this level */
+	struct settle settle;
+	double level_s;                  /* that counted; of these: */
+	double starved_s, roomy_s;
+	unsigned next[STEER_PROBES_MAX]; /* levels yet to come */
+	size_t n_next;
+	/* holding */
+	double hold_s;                   /* for so long */
+	double recent_bps, expected_bps; /* lately; what the watch compares with, 0: not yet */
+	struct watch watch;
+};
+
+/* Begins. Copies the options. */
+void steer_init(struct steer *s, const struct steer_opts *o);
+
+/* Before the first sample: these probes of the path are known from earlier, so it begins at their answer. What cannot
+ * be fitted is ignored. */
+void steer_recall(struct steer *s, const struct probe *p, size_t count);
+
+/* What the streams did over an interval. */
+struct steer_sample {
+	double interval_s;     /* about STEER_SAMPLE_S */
+	double rate_bps;       /* of all streams together */
+	bool steady;           /* all streams wanted were in use, and no others carried anything */
+	bool starved;          /* the application limited them, or a disk, not the path */
+	bool roomy;            /* windows or buffers did: the path has room for more streams */
+};
+
+/* Takes the next sample. True: another number of streams is wanted from now on. */
+bool steer_add(struct steer *s, const struct steer_sample *x);
+
+#endif

@@ -1,0 +1,264 @@
+/* What doctor says of a host, by files in the place of /proc and /sys; and of processors, by a fake library. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cli/doctor.h"
+#include "fake_ptcp.h"
+
+static char root[64];
+static struct capture cap;
+
+/* A file below the root, with its folders. */
+static void put(const char *path, const char *text)
+{
+	char all[256], *slash;
+	FILE *f;
+
+	snprintf(all, sizeof all, "%s%s", root, path);
+	for (slash = strchr(all + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(all, 0755);
+		*slash = '/';
+	}
+	assert_non_null(f = fopen(all, "w"));
+	fprintf(f, "%s\n", text);
+	assert_int_equal(fclose(f), 0);
+}
+
+static const struct finding *find(const struct doctor *d, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < d->n; i++)
+		if (strcmp(d->of[i].name, name) == 0)
+			return &d->of[i];
+	return NULL;
+}
+
+static void assert_finding(const struct doctor *d, const char *name, enum verdict v, const char *mend)
+{
+	const struct finding *f = find(d, name);
+
+	if (f == NULL || f->verdict != v || (v == VERDICT_OK) != (f->mend[0] == '\0') || f->found[0] == '\0' ||
+	    (mend != NULL && strstr(f->mend, mend) == NULL))
+		fail_msg("%s: %s '%s' '%s'", name, f != NULL ? verdict_name(f->verdict) : "missing",
+		    f != NULL ? f->found : "", f != NULL ? f->mend : "");
+}
+
+static void kernel_settings(void **state)
+{
+	static const struct {
+		const char *path, *text, *name;
+		enum verdict verdict;
+		const char *mend;
+	} cases[] = {
+		{ "tcp_rmem", "4096\t131072\t67108864", "receive-buffer", VERDICT_OK, NULL },
+		{ "tcp_rmem", "4096\t131072\t33554432", "receive-buffer", VERDICT_OK, NULL },
+		{ "tcp_rmem", "4096\t131072\t33554431", "receive-buffer", VERDICT_WARN, "net.ipv4.tcp_rmem='4096 131072 67108864'" },
+		{ "tcp_rmem", "4096\t131072\t1000000", "receive-buffer", VERDICT_BAD, "tcp_rmem" },
+		{ "tcp_wmem", "4096 16384 4194304", "send-buffer", VERDICT_WARN, "net.ipv4.tcp_wmem='4096 65536 67108864'" },
+		{ "tcp_sack", "0", "tcp-options", VERDICT_BAD, "net.ipv4.tcp_sack=1" },
+		{ "tcp_sack", "1", "tcp-options", VERDICT_OK, NULL },
+		{ "tcp_congestion_control", "reno", "congestion-control", VERDICT_WARN, "=cubic" },
+		{ "tcp_congestion_control", "bbr", "congestion-control", VERDICT_OK, NULL },
+		{ "../core/default_qdisc", "pfifo_fast", "default-qdisc", VERDICT_WARN, "default_qdisc=fq" },
+		{ "../core/default_qdisc", "fq", "default-qdisc", VERDICT_OK, NULL },
+	};
+	struct doctor d;
+	char path[128];
+	size_t i;
+
+	(void)state;
+	put("/proc/sys/net/ipv4/tcp_window_scaling", "1");
+	put("/proc/sys/net/ipv4/tcp_timestamps", "1");
+	put("/proc/sys/net/core/x", "");
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		snprintf(path, sizeof path, "/proc/sys/net/ipv4/%s", cases[i].path);
+		put(path, cases[i].text);
+		d = (struct doctor){ .root = root };
+		doctor_host(&d);
+		assert_finding(&d, cases[i].name, cases[i].verdict, cases[i].mend);
+	}
+	assert_true(find(&d, "send-buffer")->value == 4194304);
+	assert_string_equal(find(&d, "send-buffer")->unit, "bytes");
+	put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet");
+	put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave");
+	d = (struct doctor){ .root = root };
+	doctor_host(&d);
+	assert_finding(&d, "clock-source", VERDICT_WARN, "echo tsc");
+	assert_finding(&d, "cpu-governor", VERDICT_WARN, "performance");
+	assert_non_null(find(&d, "descriptors"));
+	/* what is not there is not spoken of */
+	d = (struct doctor){ .root = "/nonexistent" };
+	doctor_host(&d);
+	assert_null(find(&d, "send-buffer"));
+	assert_null(find(&d, "cpu-governor"));
+}
+
+static void interfaces(void **state)
+{
+	struct doctor d = { .root = root };
+	double speed;
+
+	(void)state;
+	put("/sys/class/net/eth9/mtu", "1500");
+	put("/sys/class/net/eth9/speed", "1000");
+	doctor_link(&d, "eth9", &speed);
+	assert_true(speed == 1e9);
+	assert_finding(&d, "mtu", VERDICT_OK, NULL);
+	assert_finding(&d, "interface", VERDICT_OK, NULL);
+	put("/sys/class/net/eth9/speed", "25000");
+	d.n = 0;
+	doctor_link(&d, "eth9", &speed);
+	assert_finding(&d, "mtu", VERDICT_WARN, "ip link set dev eth9 mtu 9000");
+	put("/sys/class/net/eth9/mtu", "9000");
+	put("/proc/sys/net/ipv4/tcp_mtu_probing", "0");
+	d.n = 0;
+	doctor_link(&d, "eth9", &speed);
+	assert_finding(&d, "mtu", VERDICT_OK, NULL);
+	assert_finding(&d, "mtu-probing", VERDICT_WARN, "tcp_mtu_probing=1");
+	put("/sys/class/net/eth9/speed", "-1");
+	put("/sys/class/net/eth9/mtu", "1280");
+	d.n = 0;
+	doctor_link(&d, "eth9", &speed);
+	assert_true(speed == 0);
+	assert_finding(&d, "mtu", VERDICT_WARN, "mtu 1500");
+	assert_null(find(&d, "qdisc")); /* the kernel knows of no eth9 */
+	d.n = 0;
+	doctor_link(&d, "lo", &speed);
+	assert_non_null(find(&d, "qdisc"));
+}
+
+static void processors(void **state)
+{
+	struct doctor d = { .root = root };
+	struct ptcp_err e;
+
+	(void)state;
+	fake.aes_bps = 20e9, fake.chacha_bps = 5e9, fake.hash_bps = 100e9;
+	assert_int_equal(doctor_speed(&d, &e), 0);
+	assert_finding(&d, "aes128gcm", VERDICT_OK, NULL);
+	assert_finding(&d, "xxh3", VERDICT_OK, NULL);
+	fake.aes_bps = 1e9;
+	d.n = 0;
+	assert_int_equal(doctor_speed(&d, &e), 0);
+	assert_finding(&d, "aes128gcm", VERDICT_WARN, "--cipher chacha20");
+	assert_true(find(&d, "aes128gcm")->value == 1e9);
+}
+
+static void disks(void **state)
+{
+	struct doctor d = { .root = root };
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(doctor_disk(&d, root, &e), 0);
+	assert_non_null(find(&d, "disk-write"));
+	assert_true(find(&d, "disk-read")->value > 0);
+	assert_int_equal(doctor_disk(&d, "/nonexistent", &e), PTCP_EIO);
+	assert_non_null(strstr(e.msg, "/nonexistent"));
+}
+
+static void targets(void **state)
+{
+	static const char *const bad[] = {
+		"", "ptcp://", ":7811", "h:0", "h:99999", "h:x", "u@h", "[::1", "h/x", "ssh://h", "h:",
+	};
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof sa;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct doctor d = { .root = root };
+	struct ptcp_err e;
+	char target[64];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
+	put("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 6291456");
+	put("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304");
+	snprintf(target, sizeof target, "ptcp://127.0.0.1:%u/", ntohs(sa.sin_port));
+	assert_int_equal(doctor_path(&d, target, 1e9, 5, &e), 0);
+	assert_finding(&d, "rtt", VERDICT_OK, NULL);
+	assert_true(find(&d, "rtt")->value > 0 && find(&d, "rtt")->value < 1);
+	assert_true(find(&d, "path-mtu")->value >= 1280);
+	assert_finding(&d, "buffers-for-path", VERDICT_OK, NULL);
+	d.n = 0; /* what no buffer could hold */
+	assert_int_equal(doctor_path(&d, target, 1e15, 5, &e), 0);
+	assert_int_not_equal(find(&d, "buffers-for-path")->verdict, VERDICT_OK);
+	assert_non_null(strstr(find(&d, "buffers-for-path")->mend, "--streams"));
+	close(fd);
+	assert_int_equal(doctor_path(&d, target, 0, 5, &e), PTCP_ECONNECT);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (doctor_path(&d, bad[i], 0, 1, &e) != PTCP_EUSAGE)
+			fail_msg("'%s' is a target", bad[i]);
+	d.n = 0;
+	assert_int_equal(doctor_path(&d, NULL, 0, 1, &e), 0);
+	assert_non_null(find(&d, "interface"));
+}
+
+static void shown(void **state)
+{
+	struct doctor d = { .root = root };
+	struct ptcp_err e;
+	json_t *j, *list;
+
+	(void)state;
+	doctor_add(&d, "one", VERDICT_OK, 5, "bytes", "all %s", "well");
+	doctor_mend(doctor_add(&d, "two", VERDICT_BAD, 0, NULL, "broken"), "mend it");
+	capture_begin(&cap);
+	doctor_text(&d);
+	capture_end(&cap);
+	assert_non_null(strstr(cap.out, "ok    one"));
+	assert_non_null(strstr(cap.out, "-> mend it\n"));
+	assert_non_null(strstr(cap.out, "\n1 ok, 0 warn, 1 bad\n"));
+	capture_begin(&cap);
+	assert_int_equal(doctor_json(&d, &e), 0);
+	capture_end(&cap);
+	assert_non_null(j = json_loads(cap.out, 0, NULL));
+	list = json_object_get(j, "findings");
+	assert_int_equal(json_array_size(list), 2);
+	assert_true(json_real_value(json_object_get(json_array_get(list, 0), "value")) == 5);
+	assert_true(json_is_null(json_object_get(json_array_get(list, 0), "mend")));
+	assert_true(json_is_null(json_object_get(json_array_get(list, 1), "value")));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "mend")), "mend it");
+	assert_int_equal(json_integer_value(json_object_get(j, "bad")), 1);
+	json_decref(j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernel_settings),
+		cmocka_unit_test(interfaces),
+		cmocka_unit_test(processors),
+		cmocka_unit_test(disks),
+		cmocka_unit_test(targets),
+		cmocka_unit_test(shown),
+	};
+	char remove[128];
+	int r;
+
+	snprintf(root, sizeof root, "%s/ptcp-doctor.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	if (mkdtemp(root) == NULL)
+		return 1;
+	fake_reset();
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	snprintf(remove, sizeof remove, "rm -rf '%s'", root);
+	return system(remove) == 0 ? r : 1;
+}

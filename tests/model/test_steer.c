@@ -1,0 +1,350 @@
+/* The controller on paths that are formulas: shares of a link, with noise, slow start, streams that drain,
+ * and changes. What it loses against the best fixed number of streams that keeps the budget is printed. */
+#include "model/near.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/rng.h"
+#include "model/steer.h"
+
+#define RUN_S 600.0
+#define MBIT 1e6
+
+/* What n streams bring once all has settled, from a moment on. */
+struct path {
+	double from_s;
+	double capacity_bps;
+	double others;        /* flows that share it equally */
+	double window_bps;    /* of one stream at most; 0: no such limit */
+	double falls_ratio;   /* lost with each stream beyond the first */
+	double enough_bps;    /* the application has no more; 0: it has */
+};
+
+struct world {
+	const char *name;
+	struct path path[4];
+	double budget_ratio;
+	double lost_most, over_most;
+};
+
+static double brings(const struct path *p, double n)
+{
+	double rate = p->capacity_bps * n / (n + p->others) * fmax(0.1, 1 - p->falls_ratio * (n - 1));
+
+	if (p->window_bps > 0)
+		rate = fmin(rate, n * p->window_bps);
+	return p->enough_bps > 0 ? fmin(rate, p->enough_bps) : rate;
+}
+
+/* What it takes from each other flow, against one stream; nothing where there is none, or room. */
+static double takes(const struct path *p, double n)
+{
+	double fair = p->capacity_bps / (n + p->others);
+
+	if (p->others == 0 || (p->window_bps > 0 && fair > p->window_bps) ||
+	    (p->enough_bps > 0 && p->capacity_bps * n / (n + p->others) > p->enough_bps))
+		return 0;
+	return 1 - (1 + p->others) / (n + p->others);
+}
+
+static const struct path *at(const struct world *w, double t)
+{
+	size_t i = 0;
+
+	while (i + 1 < 4 && w->path[i + 1].capacity_bps > 0 && t >= w->path[i + 1].from_s)
+		i++;
+	return &w->path[i];
+}
+
+/* Bits of the best fixed number of streams; 0 if it breaks the budget. */
+static double fixed_bits(const struct world *w, unsigned n)
+{
+	double bits = 0, t;
+
+	for (t = 0; t < RUN_S; t += STEER_SAMPLE_S) {
+		if (takes(at(w, t), n) > w->budget_ratio + 1e-9)
+			return 0;
+		bits += brings(at(w, t), n) * STEER_SAMPLE_S;
+	}
+	return bits;
+}
+
+struct line {
+	struct rng rng;
+	double rate_bps, noise, unsteady_s;
+};
+
+/* One interval: slow start and draining take their time, and few streams scatter more than many. */
+static struct steer_sample step(struct line *l, const struct path *p, unsigned n)
+{
+	bool shared = takes(p, n + 1) > 0;
+	double sd = !shared ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6), keep = exp(-STEER_SAMPLE_S / 2), share;
+	double kick = (rng_uniform(&l->rng) - 0.5) * sqrt(12);
+
+	l->noise = keep * l->noise + sqrt(1 - keep * keep) * kick;
+	l->rate_bps += (brings(p, n) - l->rate_bps) * (1 - exp(-STEER_SAMPLE_S / 0.5));
+	l->unsteady_s = fmax(0, l->unsteady_s - STEER_SAMPLE_S);
+	share = l->rate_bps * exp(sd * l->noise - sd * sd / 2);
+	return (struct steer_sample){ STEER_SAMPLE_S, p->enough_bps > 0 ? fmin(share, p->enough_bps) : share,
+		l->unsteady_s == 0, p->enough_bps > 0 && p->enough_bps < brings(&(struct path){ 0,
+		p->capacity_bps, p->others, p->window_bps, p->falls_ratio, 0 }, n),
+		p->window_bps > 0 && p->capacity_bps > p->window_bps * (n + p->others) };
+}
+
+struct outcome { double lost, over; unsigned changes, streams, best; };
+
+static struct outcome run(const struct world *w, uint64_t seed)
+{
+	struct line l = { .rng = { seed } };
+	struct outcome o = { .best = 1 };
+	struct steer_opts opts;
+	struct steer_sample x;
+	struct steer s;
+	double t, bits = 0;
+	unsigned n;
+
+	steer_opts_init(&opts);
+	opts.budget_ratio = w->budget_ratio;
+	steer_init(&s, &opts);
+	for (n = 1; n <= opts.max_streams; n++)
+		if (fixed_bits(w, n) > fixed_bits(w, o.best) * (1 + 1e-9))
+			o.best = n;
+	for (t = 0; t < RUN_S; t += STEER_SAMPLE_S) {
+		n = s.streams;
+		assert_in_range(n, 1, opts.max_streams);
+		x = step(&l, at(w, t), n);
+		bits += x.rate_bps * STEER_SAMPLE_S;
+		if (takes(at(w, t), n) > w->budget_ratio + 0.05)
+			o.over += STEER_SAMPLE_S / RUN_S;
+		if (steer_add(&s, &x)) {
+			o.changes++;
+			l.unsteady_s = s.streams > n ? 0.3 : 0.6;
+		}
+	}
+	o.lost = fixed_bits(w, o.best) / bits - 1;
+	o.streams = s.streams;
+	return o;
+}
+
+/* The last two columns: lost on average at the most, and time with an impact more than 5 points above the budget. Of
+ * many others few streams take a share that is hard to tell from none. */
+static const struct world worlds[] = {
+	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.02, 0.06 },
+	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.12 },
+	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.20, 0.10 },
+	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.20, 0.15 },
+	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0 },
+	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0 },
+	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0.02, 0 },
+	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.02, 0.10 },
+	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.02, 0.10 },
+	{ "capacity halves", { { 0, 100 * MBIT, 10, 0, 0, 0 }, { 300, 50 * MBIT, 10, 0, 0, 0 } }, 0.20, 0.02,
+	    0.15 },
+	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0.02, 0 },
+	{ "disk in between", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 5 * MBIT },
+	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.12, 0.10 },
+};
+
+#define SEEDS 20
+#define N_WORLDS (sizeof worlds / sizeof *worlds)
+
+static void time_lost(void **state)
+{
+	double all = 0;
+	size_t i;
+	unsigned k;
+
+	(void)state;
+	printf("#> %-18s %8s %8s %8s %8s %5s %5s\n", "600 s on a path", "lost %", "most %", "over %", "changes",
+	    "best", "ends");
+	for (i = 0; i < N_WORLDS; i++) {
+		struct outcome sum = { 0 }, o = { 0 };
+		double most = -1;
+
+		for (k = 0; k < SEEDS; k++) {
+			o = run(&worlds[i], k + 1);
+			sum.lost += o.lost / SEEDS;
+			sum.over += o.over / SEEDS;
+			sum.changes += o.changes;
+			most = fmax(most, o.lost);
+		}
+		printf("#> %-18s %8.1f %8.1f %8.1f %8.1f %5u %5u\n", worlds[i].name, sum.lost * 100, most * 100,
+		    sum.over * 100, (double)sum.changes / SEEDS, o.best, o.streams);
+		assert_true(sum.lost <= worlds[i].lost_most);
+		assert_true(sum.over <= worlds[i].over_most);
+		all += fmax(0, sum.lost) / N_WORLDS;
+	}
+	printf("#> lost on average, where nothing was won: %.1f %%\n", all * 100);
+	assert_true(all <= 0.05);
+}
+
+/* So long at this rate; the number of changes. */
+static unsigned feed(struct steer *s, double seconds, double rate_bps, bool starved)
+{
+	struct steer_sample x = { STEER_SAMPLE_S, rate_bps, true, starved, false };
+	unsigned changes = 0;
+	double t;
+
+	for (t = 0; t < seconds - STEER_SAMPLE_S / 2; t += STEER_SAMPLE_S)
+		changes += steer_add(s, &x);
+	return changes;
+}
+
+static struct steer begun(double budget_ratio, unsigned max_streams)
+{
+	struct steer_opts o = { budget_ratio, max_streams, ADVICE_CC_CUBIC };
+	struct steer s;
+
+	steer_init(&s, &o);
+	return s;
+}
+
+static void without_a_choice(void **state)
+{
+	struct steer s = begun(0, 32);
+
+	(void)state;
+	assert_int_equal(s.streams, 1);
+	assert_int_equal(feed(&s, 1000, 5e6, false), 0);
+	assert_false(s.advised);
+	s = begun(0.1, 1);
+	assert_int_equal(s.streams, 1);
+	assert_int_equal(feed(&s, 1000, 5e6, false), 0);
+}
+
+/* 4 of 9 shares of 90 Mbit/s, then 12 of 17: 5 others, of which a second stream would take a seventh. */
+static void probes_then_holds(void **state)
+{
+	struct steer s = begun(0.1, 32);
+
+	(void)state;
+	assert_int_equal(s.streams, STEER_START);
+	assert_string_equal(s.reason, "");
+	assert_int_equal(feed(&s, 2, 90e6 * 4 / 9, false), 0); /* too short to tell */
+	assert_false(s.advised);
+	assert_int_equal(feed(&s, 1, 90e6 * 4 / 9, false), 1);
+	assert_int_equal(s.streams, 12);
+	assert_string_equal(s.reason, "probing with 12 streams");
+	assert_int_equal(feed(&s, STEER_LEAST_S, 90e6 * 12 / 17, false), 1);
+	assert_int_equal(s.streams, 1);
+	assert_true(s.advised && s.held == 1);
+	assert_near(s.predicted_bps, 15e6, 1e-6);
+	assert_near(s.predicted_impact_ratio, 0, 0);
+	assert_int_equal(feed(&s, 9, 15e6, false), 0);
+	assert_near(s.seen_bps, 15e6, 1e-9);
+	/* its time is over: what is known worst once more */
+	assert_int_equal(feed(&s, 2, 15e6, false), 1);
+	assert_int_equal(s.phase, STEER_PROBING);
+}
+
+static void few_allowed(void **state)
+{
+	struct steer s = begun(0.5, 3);
+
+	(void)state;
+	assert_int_equal(s.streams, 3);
+	feed(&s, 2.6, 30e6, false);
+	assert_int_equal(s.streams, 1);
+	feed(&s, 2.6, 10e6, false);
+	assert_int_equal(s.streams, 3); /* three times as much: no congestion */
+	assert_true(s.advised);
+}
+
+/* Nothing that the application or a disk does says anything about the path. */
+static void too_little_to_send(void **state)
+{
+	struct steer_sample other = { STEER_SAMPLE_S, 9e6, false, false, false };
+	struct steer s = begun(0.1, 32);
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(feed(&s, 1000, 1e6, true), 0);
+	assert_int_equal(s.streams, STEER_START);
+	for (i = 0; i < 1000; i++)
+		assert_false(steer_add(&s, &other)); /* streams that come and go */
+	feed(&s, 2.6, 40e6, false);
+	assert_int_equal(s.streams, 12);
+	feed(&s, 60, 40e6, true); /* no more of them: back, and wait */
+	assert_int_equal(s.streams, STEER_START);
+	assert_false(s.advised);
+	feed(&s, 2.6, 40e6, false);
+	feed(&s, 2.6, 60e6, false);
+	assert_true(s.advised);
+	i = s.streams;
+	assert_int_equal(feed(&s, 1000, 1e6, true), 0);
+	assert_int_equal(s.streams, i);
+}
+
+/* As many as fill the path: 8 Mbit/s each, 100 in all. */
+static void windows(void **state)
+{
+	struct steer_sample roomy = { STEER_SAMPLE_S, 0, true, false, true };
+	struct steer s = begun(0.1, 32);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 60; i++) {
+		roomy.rate_bps = s.streams * 8e6;
+		steer_add(&s, &roomy);
+	}
+	assert_int_equal(s.streams, 24);
+	feed(&s, 2.6, 100e6, false);
+	assert_int_equal(s.streams, 12);
+	assert_near(s.predicted_bps, 96e6, 1e-9);
+	assert_near(s.predicted_impact_ratio, 0, 0);
+}
+
+static const struct probe known[] = { { 4, 40e6, 2e6 }, { 12, 60e6, 3e6 } };
+
+static void from_history(void **state)
+{
+	struct steer s = begun(0.3, 32), fresh = s;
+
+	(void)state;
+	steer_recall(&s, known, 2);
+	assert_true(s.recalled && s.advised && s.phase == STEER_HOLDING);
+	assert_non_null(strstr(s.reason, "from history"));
+	assert_int_equal(feed(&s, 9, s.predicted_bps, false), 0);
+	assert_true(s.recalled);
+	/* contradicted: probed as if nothing had been known */
+	s = fresh;
+	steer_recall(&s, known, 2);
+	feed(&s, 40, s.predicted_bps / 3, false);
+	assert_true(s.contradicted);
+	assert_false(s.recalled || (s.phase == STEER_HOLDING && s.n_probes == 0));
+	/* what cannot be is not taken */
+	steer_recall(&fresh, known, 1);
+	assert_false(fresh.recalled || fresh.advised);
+	assert_int_equal(fresh.streams, STEER_START);
+}
+
+static void the_path_changes(void **state)
+{
+	struct steer s = begun(0.3, 32);
+
+	(void)state;
+	steer_recall(&s, known, 2);
+	feed(&s, 50, s.predicted_bps, false);
+	while (s.phase != STEER_HOLDING)
+		feed(&s, STEER_SAMPLE_S, 45e6, false);
+	feed(&s, 9, 45e6, false);
+	assert_int_equal(feed(&s, 5, 9e6, false), 1);
+	assert_int_equal(s.phase, STEER_PROBING);
+	assert_non_null(strstr(s.reason, "the path has changed"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_choice),
+		cmocka_unit_test(probes_then_holds),
+		cmocka_unit_test(few_allowed),
+		cmocka_unit_test(too_little_to_send),
+		cmocka_unit_test(windows),
+		cmocka_unit_test(from_history),
+		cmocka_unit_test(the_path_changes),
+		cmocka_unit_test(time_lost),
+	};
+	return cmocka_run_group_tests_name("model/steer", tests, NULL, NULL);
+}
