@@ -18,7 +18,7 @@
 #define GOOD_RATIO 0.02
 #define MOST_NS (10 * NS_PER_S)
 #define MOST_BYTES (UINT64_C(16) << 30)
-#define LAST_START_NS (18 * NS_PER_S) /* no further level begins after so long */
+#define LAST_START_NS (17 * NS_PER_S) /* no further level begins after so long */
 
 /* Bytes acknowledged of streams that a level took over, and of those that joined in it. */
 struct share {
