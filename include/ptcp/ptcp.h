@@ -214,7 +214,7 @@ struct ptcp_transfer_opts {
 	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)). NULL: no limit */
 	const char *rate;
 	/* between two daemons: */
-	bool detach;                /* over once it has begun, which PTCP_EVENT_DETACHED tells; goes on without us */
+	bool detach;                /* over once it has begun (PTCP_EVENT_DETACHED), goes on without us */
 	/* where the number of streams is chosen: */
 	double impact_percent;      /* 10; the most to take from each other flow, against one stream; 0 to 100 */
 	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
@@ -227,15 +227,15 @@ PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
 struct ptcp_transfer;
 
-/* Send local paths to `dest`, or receive `srcs` into the local path `dest`. Remote:
- * "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
- * bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through
- * ssh, which is started as a process: its messages go to this one's standard error, and libuv handles
- * SIGCHLD then (it waits for that process only). Where things land is as with cp -r: inside dest when
- * that is a directory, ends with a slash or there are several sources, else the single source becomes dest;
- * a slash at the end of a source directory means its contents. All remote sources must
- * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (third
- * party) that are yet to come. Copies everything; connects nowhere. */
+/* Send local paths to a remote `dest`, or paths of one daemon to another; receive `srcs`, remote and on one host,
+ * into the local path `dest`. Remote: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address
+ * or a bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through ssh,
+ * which is started as a process: its messages go to this one's standard error, and libuv handles SIGCHLD then
+ * (it waits for that process only). Where things land is as with cp -r: inside dest when that is a directory,
+ * ends with a slash or there are several sources, else the single source becomes dest; a slash at the end of a
+ * source directory means its contents. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms that are
+ * yet to come: remote sources on several hosts, and ssh between two remote ones. Copies everything; connects
+ * nowhere. */
 PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
@@ -511,7 +511,8 @@ PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptc
  * services read. */
 struct ptcp_server_needs {
 	const char *config_dir;     /* its files are read */
-	const char *const *roots;   /* ended by NULL: all below them is read, made, changed and removed; "/" where any path may be asked for */
+	/* All below them is read, made, changed and removed; ended by NULL. "/" where any path may be asked. */
+	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen once more; connects to others */
 };
 
@@ -525,9 +526,9 @@ struct ptcp_server_opts {
 	unsigned max_streams;       /* a session's ceiling; PTCP_STREAMS_MAX */
 	unsigned max_sessions;      /* at a time; 64, at most PTCP_SESSIONS_MAX */
 	double timeout_s;           /* 30 */
-	ptcp_log_fn *log;
+	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;
+	void *arg;                  /* of log and confine */
 	/* The far side of a transfer through ssh, whose pipes `in` and `out` (0 and 1) are. It listens once
 	 * the client has said there who it is, admits nobody else, serves one session with any path of this
 	 * user's, and ends with it, with `in`, or when nobody comes for a minute. Its identity is made for it.
@@ -603,7 +604,7 @@ PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats 
 /* Any thread and signal handlers; idempotent. Running sessions end at once, their
  * peers are told. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);
-PTCP_API void ptcp_server_free(struct ptcp_server *s);
+PTCP_API void ptcp_server_free(struct ptcp_server *s); /* NULL is fine; not while it runs */
 
 #ifdef __cplusplus
 }
