@@ -235,7 +235,6 @@ static int run(const struct transfer_args *a, struct output *out, transfer_new_f
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
 	out->dry_run = a->dry_run;
-	process_catch_state();
 	out->vias = a->n_vias > 0 ? a->vias : NULL;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
