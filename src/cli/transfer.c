@@ -161,8 +161,9 @@ static const struct opt third_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const send_options[] = { own_options, third_options, connect_options, talk_options, NULL };
-const struct opt *const recv_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const send_options[] = { own_options, third_options, connect_options, ssh_options, talk_options,
+	NULL };
+const struct opt *const recv_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
 
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)
