@@ -134,30 +134,32 @@ static struct outcome run(const struct world *w, uint64_t seed)
 /* The last two columns: lost on average at the most, and time with an impact more than 5 points above the budget. Of
  * many others few streams take a share that is hard to tell from none. */
 static const struct world worlds[] = {
-	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.02, 0.06 },
-	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.12 },
-	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.20, 0.10 },
-	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.20, 0.15 },
-	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0 },
-	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0 },
-	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0.02, 0 },
-	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.02, 0.10 },
-	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.02, 0.10 },
+	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.02, 0.06, 0, 0 },
+	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.12, 0, 0 },
+	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.20, 0.10, 0, 0 },
+	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.20, 0.15, 0, 0 },
+	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0, 0, 0 },
+	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0, 0, 0 },
+	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0.02, 0, 0, 0 },
+	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.02, 0.10, 0, 0 },
+	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.02, 0.10, 0, 0 },
 	{ "capacity halves", { { 0, 100 * MBIT, 10, 0, 0, 0 }, { 300, 50 * MBIT, 10, 0, 0, 0 } }, 0.20, 0.02,
-	    0.15 },
-	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0.02, 0 },
+	    0.15, 0, 0 },
+	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0.02, 0, 0, 0 },
 	{ "disk in between", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 5 * MBIT },
-	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.12, 0.10 },
-	{ "halves, 60 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 60, 50 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.9, 0.9, 120, 0 },
-	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.9, 0.9, 40, 0 },
-	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.9, 0.9, 0, 0 },
-	{ "noise of 30 %", { { 0, 100 * MBIT, 10, 0, 0, 0 } }, 0.30, 0.9, 0.9, 0, 3 },
-	{ "noise, nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0.9, 0.9, 0, 10 },
-	{ "windows, others", { { 0, 1000 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0.9, 0.9, 0, 0 },
-	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } }, 0.30, 0.9, 0.9, 40, 0 },
+	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.12, 0.10, 0, 0 },
+	{ "halves, 60 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 60, 50 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.30, 120, 0 },
+	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.02,
+	    0.40, 40, 0 },
+	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0, 0, 0 },
+	{ "noise of 30 %", { { 0, 100 * MBIT, 10, 0, 0, 0 } }, 0.30, 0.05, 0.55, 0, 3 },
+	{ "noise, nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0.02, 0, 0, 10 },
+	{ "windows, others", { { 0, 1000 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0.05, 0, 0, 0 },
+	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } }, 0.30, 0.05,
+	    0.15, 40, 0 },
 };
 
-#define SEEDS 200
+#define SEEDS 20
 #define N_WORLDS (sizeof worlds / sizeof *worlds)
 
 static void time_lost(void **state)
