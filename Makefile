@@ -33,7 +33,7 @@ Q := $(if $(V),,@)
 core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile
 wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
-	divide paths ratectl
+	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
 	sender sender_blocks sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
@@ -43,7 +43,7 @@ net_SRC   := loop sock dial listen door lines child splice bridge nexthops tcpin
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale links sending sending_jobs \
+	party joining returning stale choosing links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args \
@@ -57,7 +57,7 @@ plan_SRC  := overlay annotate quickest net run grid lp lp_solve pieces slots cou
 collect_SRC := here links
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
-	cmd_send cmd_recv transfer cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
+	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
 	cmd_plan plan_text plan_json plan_plot cmd_paths cmd_links links_show \
@@ -76,13 +76,13 @@ TEST_PC := cmocka
 core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
-	divide paths bound ratectl multipath
+	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api target grants mux links measure history
+lib_TESTS   := api target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
@@ -91,7 +91,7 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third rate \
-	trust confine service doctor advise auto plan paths links) \
+	trust confine service doctor advise auto plan paths links overlay relays) \
 	$(addprefix tests/hostile/test_,hostile greedy swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
@@ -303,7 +303,7 @@ check-long: setup
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
 		tests/hostile/test_strangers \
-		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh
+		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in

@@ -66,6 +66,14 @@ PTCP_PLAN_API void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i,
 /* Index of a host, or -1. */
 PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name);
 
+/* The host that this one is: of that name, or (NULL) the one whose address is one of this host's; and the one that
+ * "HOST[:PORT]" leads to: by its address as written, its name, or another name of its address. PTCP_EUSAGE: there
+ * is none, or more than one is here. They wait for the resolver. */
+PTCP_PLAN_API int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
+    struct ptcp_err *e);
+PTCP_PLAN_API int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host,
+    struct ptcp_err *e);
+
 /* What if: the rate of a link outside its windows ("A>B"), and what a host has
  * to deliver (as measured, or what is left when a collection is planned anew).
  * PTCP_EUSAGE if there is no such link or host, or data at the destination. */

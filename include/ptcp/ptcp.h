@@ -86,6 +86,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_WARNING,  /* text */
 	PTCP_EVENT_DETACHED, /* it goes on without us: text = its name, for ptcp_status_new() */
 	PTCP_EVENT_STATUS,   /* of a transfer that does: left */
+	PTCP_EVENT_PATHS,    /* of candidates others are in use: paths, text = reason */
 };
 
 struct ptcp_status;
@@ -95,7 +96,7 @@ enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
-/* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias. */
+/* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias, or .relays. */
 struct ptcp_path {
 	const char *via;              /* as it was given there; "" for the direct one */
 	uint64_t bytes;               /* file data that it has carried in this run */
@@ -221,6 +222,15 @@ struct ptcp_transfer_opts {
 	/* What is learnt of a path is kept in the file `paths` there, for the next transfer or advice: */
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
 	bool no_history;            /* neither look there nor write */
+	/* Of n_vias paths, what each should carry, in any unit, not negative: streams are divided in proportion (each path
+	 * has at least one), and go on with whatever block is next. NULL: evenly */
+	const double *via_shares;
+	/* Instead of vias: candidates, each as one of these, of which n_paths are in use (0: 2), chosen by chance. One that
+	 * brings nothing, or with a rate too little, is replaced by another; with a rate it is divided over them as each
+	 * carries it. */
+	const char *const *relays;
+	size_t n_relays;            /* at most PTCP_PATHS_MAX */
+	unsigned n_paths;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

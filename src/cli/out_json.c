@@ -91,6 +91,11 @@ static void json_streams(struct output *o, const struct ptcp_event *ev)
 	    json_count(ev->to), "reason", json_text(ev->text)));
 }
 
+static void json_paths(struct output *o, const struct ptcp_event *ev)
+{
+	json_line(json_pack("{s:s, s:o, s:o}", "event", "paths", "reason", json_text(ev->text), "paths", paths(o, true)));
+}
+
 static void json_file(struct output *o, const struct ptcp_event *ev)
 {
 	static const char *const status[] = { "done", "skipped", "failed" };
@@ -143,6 +148,7 @@ const struct output_ops output_json = {
 	.start = json_start,
 	.progress = json_progress,
 	.streams = json_streams,
+	.paths = json_paths,
 	.file = json_file,
 	.detached = json_detached,
 	.end = json_end,

@@ -59,6 +59,12 @@ static void text_streams(struct output *o, const struct ptcp_event *ev)
 	(void)ev;
 }
 
+static void text_paths(struct output *o, const struct ptcp_event *ev)
+{
+	(void)o; /* the log says so */
+	(void)ev;
+}
+
 static void text_file(struct output *o, const struct ptcp_event *ev)
 {
 	char path[4 * 4096 + 1];
@@ -151,6 +157,7 @@ const struct output_ops output_text = {
 	.start = text_progress,
 	.progress = text_progress,
 	.streams = text_streams,
+	.paths = text_paths,
 	.file = text_file,
 	.detached = text_detached,
 	.end = text_end,

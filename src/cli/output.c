@@ -76,6 +76,10 @@ void output_event(void *arg, const struct ptcp_event *ev)
 		o->detached = true;
 		o->ops->detached(o, ev);
 		break;
+	case PTCP_EVENT_PATHS:
+		keep_paths(o, ev);
+		o->ops->paths(o, ev);
+		break;
 	case PTCP_EVENT_STATUS:
 		break; /* not of a transfer's own */
 	case PTCP_EVENT_WARNING:

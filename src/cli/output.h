@@ -18,6 +18,7 @@ struct output_ops {
 	void (*start)(struct output *o, const struct ptcp_event *ev);
 	void (*progress)(struct output *o, const struct ptcp_event *ev);
 	void (*streams)(struct output *o, const struct ptcp_event *ev);
+	void (*paths)(struct output *o, const struct ptcp_event *ev);
 	void (*file)(struct output *o, const struct ptcp_event *ev);
 	void (*detached)(struct output *o, const struct ptcp_event *ev);
 	/* Always last, once. `failure` is the sentence, NULL when all is well. */

@@ -123,6 +123,34 @@ static int add_via(void *args, const struct opt *o, const char *text, struct ptc
 	return opt_list_add(&a->vias, &a->n_vias, text, e);
 }
 
+static int add_relay(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+	char *copy;
+	int r;
+
+	(void)o; /* for the library to judge */
+	if ((copy = strdup(part)) == NULL)
+		return err_nomem(e);
+	if ((r = opt_list_add(&a->relays, &a->n_relays, copy, e)) < 0)
+		free(copy);
+	return r;
+}
+
+static int set_relays(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_each(args, o, text, e, add_relay);
+}
+
+static int set_paths(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	if (opt_number(text, 1, PTCP_PATHS_MAX, &a->n_paths) < 0)
+		return opt_reject(o, text, e, "not a number of paths from 1 to 16");
+	return 0;
+}
+
 static const struct opt own_options[] = {
 	{ "streams", 0, "N|auto", "parallel streams, 1 to 128, or what suits the path (auto)", set_streams, 0 },
 	{ "impact", 0, "PCT", "with auto, the most to take from each other flow (10)", set_impact, 0 },
@@ -147,10 +175,12 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "dry-run", 'n', NULL, "tell what would be transferred, change nothing", opt_true,
 	    offsetof(struct transfer_args, dry_run) },
-	/* To make one of these real: give it a help text and a setter. */
-	{ "overlay", 0, "FILE", NULL, NULL, 0 },
-	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
-	{ "paths", 0, "K", NULL, NULL, 0 },
+	{ "overlay", 0, "FILE", "with --via auto: the overlay that has the quickest paths", opt_text,
+	    offsetof(struct transfer_args, overlay) },
+	{ "here", 0, "HOST", "with --overlay: the host of it that this is (by its address)", opt_text,
+	    offsetof(struct transfer_args, here) },
+	{ "relays", 0, "A,B,..", "relays to choose from; direct is the path without one", set_relays, 0 },
+	{ "paths", 0, "K", "with --overlay or --relays: so many paths (2)", set_paths, 0 },
 	{ .name = NULL },
 };
 
@@ -192,6 +222,11 @@ void transfer_args_fini(struct transfer_args *a)
 	connect_fini(&a->connect);
 	free(a->rules);
 	free(a->vias);
+	routes_fini(&a->routes);
+	while (a->n_relays > 0)
+		free((char *)(uintptr_t)a->relays[--a->n_relays]);
+	free(a->relays);
+	a->relays = NULL;
 	a->rules = NULL;
 	a->vias = NULL;
 	a->n_rules = a->n_vias = 0;
@@ -218,6 +253,14 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->n_rules = a->n_rules;
 	o->vias = a->vias;
 	o->n_vias = a->n_vias;
+	o->relays = a->relays;
+	o->n_relays = a->n_relays;
+	o->n_paths = a->routes.n == 0 ? a->n_paths : 0;
+	if (a->routes.n > 0) {
+		o->vias = (const char *const *)a->routes.via;
+		o->n_vias = a->routes.n;
+		o->via_shares = a->routes.share;
+	}
 	o->no_resume = a->no_resume;
 	o->fsync = a->fsync;
 	o->dry_run = a->dry_run;
@@ -230,19 +273,37 @@ static void cancel(void *handle)
 	ptcp_transfer_cancel(handle);
 }
 
-static int run(const struct transfer_args *a, struct output *out, transfer_new_fn *make,
+/* --via auto: the paths of the overlay. */
+static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
+{
+	bool automatic = a->n_vias == 1 && strcmp(a->vias[0], "auto") == 0;
+
+	if (a->overlay == NULL && automatic)
+		return err_set(e, PTCP_EUSAGE, "--via auto: needs the overlay to take paths from (--overlay FILE)");
+	if (a->overlay != NULL && !automatic)
+		return err_set(e, PTCP_EUSAGE, "--overlay: paths are taken from it with --via auto, and no other --via (add that)");
+	if (a->overlay == NULL && a->here != NULL)
+		return err_set(e, PTCP_EUSAGE, "--here: only with --overlay (leave it out)");
+	if (a->overlay == NULL && a->n_relays == 0 && a->n_paths > 0)
+		return err_set(e, PTCP_EUSAGE, "--paths: only with --overlay or --relays (leave it out)");
+	return a->overlay == NULL ? 0 : routes_find(&a->routes, a, sends, e);
+}
+
+static int run(struct transfer_args *a, struct output *out, transfer_new_fn *make,
     struct ptcp_result *result, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o;
 	struct ptcp_transfer *t = NULL;
 	int r;
 
+	if ((r = find_routes(a, make == ptcp_send_new, e)) < 0)
+		return r;
 	transfer_opts(a, &o);
 	o.event = output_event;
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
 	out->dry_run = a->dry_run;
-	out->vias = a->n_vias > 0 ? a->vias : NULL;
+	out->vias = o.n_vias > 0 ? o.vias : o.n_relays > 0 ? o.relays : NULL;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
 	if ((r = make(&t, &o, a->srcs, a->n_srcs, a->dest, e)) < 0)

@@ -4,6 +4,7 @@
 
 #include "cli/connect.h"
 #include "cli/output.h"
+#include "cli/routes.h"
 
 struct transfer_args {
 	struct connect_args connect; /* first */
@@ -21,6 +22,12 @@ struct transfer_args {
 	const char *rate;        /* NULL: no limit */
 	const char **vias;       /* --via; texts borrowed from argv */
 	size_t n_vias;
+	const char *overlay;     /* NULL: none; with it: */
+	const char *here;        /* NULL: by its address */
+	const char **relays;     /* --relays; texts are owned */
+	size_t n_relays;
+	unsigned n_paths;        /* 0: not said */
+	struct routes routes;    /* found there */
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

@@ -285,7 +285,7 @@ static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, stru
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
 		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
-	return here_find(&s->here, s->overlay, s->o.here, e);
+	return ptcp_overlay_here(s->overlay, s->o.here, &s->here, e);
 }
 
 int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,

@@ -37,7 +37,7 @@ uint8_t client_fsync(const struct ptcp_transfer *t)
 /* Each path has at least one. */
 static unsigned streams_wanted(const struct ptcp_transfer *t, unsigned n)
 {
-	return n > t->ways.n ? n : t->ways.n;
+	return n > t->ways.n_places ? n : t->ways.n_places;
 }
 
 /* Where direct streams go: to the address that has been reached, or anew to the name. */
@@ -209,7 +209,7 @@ static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
 
 int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	t->path = 0;
+	t->path = (unsigned)t->ways.place[0];
 	return try_path(t, e);
 }
 

@@ -1,10 +1,14 @@
 /* What a transfer is asked for: options, sources, destination. */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bytes.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "lib/client_impl.h"
+
+#define PATHS_USUAL 2
 
 static char **copy_list(const char *const *in, size_t n)
 {
@@ -28,6 +32,20 @@ static void free_list(char **list, size_t n)
 	free(list);
 }
 
+static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	if (o->n_relays == 0)
+		return o->n_paths == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only of some --relays (name them)");
+	if (o->n_vias > 0)
+		return err_set(e, PTCP_EUSAGE, "--relays: not with --via (write direct among the relays for the direct path)");
+	if (o->n_relays > PTCP_PATHS_MAX)
+		return err_set(e, PTCP_EUSAGE, "--relays: more than %d", PTCP_PATHS_MAX);
+	if (o->n_paths > o->n_relays)
+		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)", o->n_paths,
+		    o->n_relays);
+	return 0;
+}
+
 /* Options of a caller built against an older header are a prefix of ours. */
 static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
@@ -49,6 +67,12 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	    t->o.max_streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "an impact budget out of range (0 to 100 %%), or of a maximum of streams "
 		    "(1 to %d)", PTCP_STREAMS_MAX);
+	if (check_relays(&t->o, e) < 0)
+		return PTCP_EUSAGE;
+	if (t->o.n_relays > 0) { /* are paths that may be used */
+		t->o.vias = t->o.relays;
+		t->o.n_vias = t->o.n_relays;
+	}
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
 	    (t->vias = copy_list(t->o.vias, t->o.n_vias)) == NULL ||
@@ -58,6 +82,16 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
 	    (t->o.remote_ptcp != NULL && (t->remote_ptcp = strdup(t->o.remote_ptcp)) == NULL))
 		return err_nomem(e);
+	return 0;
+}
+
+static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	size_t i;
+
+	for (i = 0; o->via_shares != NULL && i < o->n_vias; i++)
+		if (!(o->via_shares[i] >= 0 && o->via_shares[i] <= DBL_MAX))
+			return err_set(e, PTCP_EUSAGE, "the share of a path is negative or no number");
 	return 0;
 }
 
@@ -188,7 +222,8 @@ int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, s
 	if (t == NULL)
 		return err_nomem(e);
 	atomic_init(&t->cancelled, false);
-	if ((r = loop_new(&t->loop, e)) < 0 || (r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0) {
+	if ((r = loop_new(&t->loop, e)) < 0 || (r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0 ||
+	    (r = check_shares(&t->o, e)) < 0) {
 		client_fini(t);
 		return r;
 	}
@@ -196,10 +231,30 @@ int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, s
 	return 0;
 }
 
+static int choose(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	unsigned usual = t->ways.n < PATHS_USUAL ? t->ways.n : PATHS_USUAL;
+	uint8_t seed[8];
+	int r;
+
+	if ((r = tls_random(seed, sizeof seed, e)) == 0)
+		paths_choose(&t->ways, t->o.n_paths > 0 ? t->o.n_paths : usual, get_u64(seed));
+	return r;
+}
+
 int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 {
+	int r;
+
 	target_name(&t->target, t->known_as, sizeof t->known_as);
-	return paths_parse(&t->ways, (const char *const *)t->vias, t->o.n_vias, &t->target, e);
+	if ((r = paths_parse(&t->ways, (const char *const *)t->vias, t->o.n_vias, &t->target, e)) < 0)
+		return r;
+	if (t->o.n_relays > 0)
+		return choose(t, e);
+	if (t->o.n_vias > 0)
+		paths_deal(&t->ways, t->o.via_shares);
+	t->o.via_shares = NULL; /* the caller's */
+	return 0;
 }
 
 static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,

@@ -127,6 +127,15 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	client_emit(t, &ev);
 }
 
+static void on_paths(void *arg, const char *why)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_PATHS, .text = why };
+
+	show_paths(t, &ev);
+	client_emit(t, &ev);
+}
+
 /* ---- Where from, where to ---- */
 
 /* Whether one of the sources before this one would land under the same name. */
@@ -286,5 +295,5 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 
 const struct party_ops client_party_ops = {
 	.running = on_running, .wanted = on_wanted, .file = on_file, .warning = on_warning,
-	.streams = on_streams, .relay = client_trust_relay, .gone = on_gone
+	.streams = on_streams, .paths = on_paths, .relay = client_trust_relay, .gone = on_gone
 };

@@ -339,6 +339,21 @@ struct mono joining_deadline(const struct party *p)
 	return at;
 }
 
+void joining_move(struct party *p, unsigned place, const struct ptcp_err *why)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n_granted; i++) {
+		if (p->o.paths->dealt[i] != place)
+			continue;
+		joiner_free(p->joiner[i]);
+		if (p->stream[i] != NULL)
+			party_stream_lost(p, p->stream[i], why);
+		p->retries[i] = 0;
+		p->retry_at[i] = mono_now();
+	}
+}
+
 void joining_stop(struct party *p)
 {
 	unsigned i;
@@ -490,7 +505,8 @@ bool party_takes_stream(const struct party *p, unsigned number)
 void party_add_stream(struct party *p, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
-		.host = p->o.host, .number = number, .chan = c,
+		.host = p->o.host, .number = number, .chan = c, .pacer = choosing_pacer(p, number),
+		.path = p->o.paths != NULL ? paths_of_stream(p->o.paths, number) : 0,
 		.worker = p->id[0] + number, /* so that not all sessions of a server start at the same */
 		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,
 		.intake = p->rcv != NULL ? &p->rcv->intake : NULL, .ops = &stream_ops, .arg = p

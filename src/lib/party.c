@@ -22,6 +22,7 @@ static void on_open(void *arg, const struct wire_open *o)
 static void on_running(void *arg, const struct wire_opened *o)
 {
 	struct party *p = arg;
+	struct ptcp_err why;
 
 	memcpy(p->id, o->session, sizeof p->id);
 	p->cipher = o->cipher;
@@ -30,6 +31,8 @@ static void on_running(void *arg, const struct wire_opened *o)
 		party_want(p, p->n_granted, "agreed");
 	p->running = true;
 	p->none_since = p->began = mono_now();
+	if (choosing_new(p, &why) < 0)
+		party_fail(p, &why);
 	p->o.ops->running(p->o.arg, p);
 }
 
@@ -274,6 +277,7 @@ void party_free(struct party *p)
 	probing_free(p);
 	steering_free(p);
 	seeing_free(p);
+	choosing_free(p);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		party_close_tap(p, i);
 	fds_count(-1 - (int)p->n_counted);
@@ -302,6 +306,7 @@ void party_pump(struct party *p)
 			seeing_pump(p, now);
 		returning_pump(p, now);
 		stale_pump(p, now);
+		choosing_pump(p, now);
 		if (p->snd != NULL) {
 			sending_pump(p);
 			sending_feed(p, now);
@@ -324,6 +329,8 @@ void party_pump(struct party *p)
 	if ((t = returning_deadline(p)).ns < at.ns)
 		at = t;
 	if ((t = stale_deadline(p)).ns < at.ns)
+		at = t;
+	if ((t = choosing_deadline(p)).ns < at.ns)
 		at = t;
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
 		at = t;
@@ -494,14 +501,10 @@ struct party_progress party_progress(const struct party *p)
 
 struct party_path party_path(const struct party *p, unsigned path)
 {
-	struct party_path g = { 0, 0 };
+	struct party_path g = { p->carried[path], 0 };
 	unsigned i;
 
-	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
-		if (p->o.paths != NULL && paths_of_stream(p->o.paths, i) != path)
-			continue;
-		g.bytes += p->carried[i];
-		g.streams += p->stream[i] != NULL;
-	}
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		g.streams += p->stream[i] != NULL && stream_path(p->stream[i]) == path;
 	return g;
 }

@@ -32,6 +32,8 @@ struct party_ops {
 	/* Receiver: a file's part, that inode, is held by another session. True: it is one of the same client's,
 	 * and is being ended: look again. NULL: none is. */
 	bool (*contended)(void *arg, struct party *p, uint64_t dev, uint64_t ino);
+	/* Others of paths->place are in use now. */
+	void (*paths)(void *arg, const char *why);
 	/* Is this the relay it should be? As way_opts has it; where there are paths. */
 	int (*relay)(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e);
 	/* All is over, and everything of it freed but the party itself, which party_free() does.
@@ -46,7 +48,7 @@ struct party_opts {
 	bool one_channel;             /* nobody does: blocks travel on the control connection */
 	const char *address;          /* where to, as reached; copied */
 	unsigned port;
-	const struct paths *paths;    /* several, or one with relays; outlives the party. NULL: to `address` */
+	struct paths *paths;          /* several, or one with relays; outlives the party. NULL: to `address` */
 	unsigned path;                /* of these, the control connection's */
 	struct sock_opts sock;        /* copied; congestion outlives the party */
 	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */

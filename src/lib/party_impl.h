@@ -141,7 +141,7 @@ struct party {
 	struct returning returning;
 	struct life life[PTCP_STREAMS_MAX];
 	struct mono looked;         /* at the streams' lives */
-	uint64_t carried[PTCP_STREAMS_MAX]; /* bytes of file data */
+	uint64_t carried[PTCP_PATHS_MAX]; /* bytes of file data, by path */
 	struct mono began;          /* running since */
 	struct mono none_since;     /* no stream up since then */
 	struct ptcp_err join_why;   /* of the last that failed */
@@ -153,6 +153,7 @@ struct party {
 	/* and beside one of these, or neither: */
 	struct steering *str;       /* the starter's */
 	struct seeing *see;         /* an acceptor's that sends */
+	struct choosing *chs;       /* the starter's, with paths to choose from; or NULL */
 };
 
 /* With several paths: a control connection that has brought nothing for so long is left. */
@@ -180,6 +181,20 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 /* What the kernel knows of a stream now; false: nothing, or it is not tapped. */
 bool party_look(const struct party *p, unsigned number, struct tcpinfo *out);
 void party_close_tap(struct party *p, unsigned number);
+
+/* The streams in a place begin anew, over the path that it holds now. */
+void joining_move(struct party *p, unsigned place, const struct ptcp_err *why);
+
+/* ---- choosing.c: paths chosen from candidates ---- */
+
+int choosing_new(struct party *p, struct ptcp_err *e); /* once running; nothing where there is nothing to choose */
+void choosing_free(struct party *p);
+void choosing_pump(struct party *p, struct mono now);
+struct mono choosing_deadline(const struct party *p);
+/* What a stream of that number keeps to while it limits; or NULL. */
+struct pacer *choosing_pacer(struct party *p, unsigned number);
+/* A stream had room, and there was nothing for it. */
+void choosing_starved(struct party *p);
 
 /* ---- steering.c, seeing.c ---- */
 

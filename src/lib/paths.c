@@ -6,6 +6,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "model/choose.h"
 
 static bool same_hop(const struct way_hop *a, const char *host, unsigned port)
 {
@@ -101,7 +102,41 @@ int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct
 			if (same_path(&p->at[i], new))
 				return reject(vias[p->n - 1], "the same path twice (name each once)", e);
 	}
+	p->n_places = p->n;
+	for (i = 0; i < p->n; i++)
+		p->place[i] = i;
+	paths_deal(p, NULL);
 	return 0;
+}
+
+void paths_choose(struct paths *p, unsigned places, uint64_t seed)
+{
+	struct rng r = { seed };
+
+	p->chosen = true;
+	p->n_places = places;
+	choose_paths(p->place, places, NULL, p->n, &r);
+	paths_deal(p, NULL);
+}
+
+void paths_deal(struct paths *p, const double *shares)
+{
+	unsigned has[PTCP_PATHS_MAX] = { 0 }, i, k, best;
+	double next, most;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
+		best = i % p->n_places;
+		most = -1;
+		for (k = 0; k < p->n_places && i >= p->n_places; k++) {
+			next = (shares != NULL ? shares[k] : 1) / (has[k] + 1);
+			if (next > most) {
+				most = next;
+				best = k;
+			}
+		}
+		has[best]++;
+		p->dealt[i] = (uint8_t)best;
+	}
 }
 
 void paths_fini(struct paths *p)

@@ -18,13 +18,25 @@ struct paths {
 	struct path at[PTCP_PATHS_MAX];
 	char host[SOCK_HOST_BYTES];   /* where they all lead */
 	unsigned port;
+	/* Of the n those in use; other candidates may take their places. */
+	unsigned n_places;
+	size_t place[PTCP_PATHS_MAX];
+	bool chosen;                  /* from candidates, by the transfer */
+	uint8_t dealt[PTCP_STREAMS_MAX]; /* in which place a stream of that number is */
 };
 
-/* As ptcp_transfer_opts has them; none: directly. PTCP_EUSAGE. */
+/* As ptcp_transfer_opts has them; none: directly. Streams are dealt in turn. PTCP_EUSAGE. */
 int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct target *to, struct ptcp_err *e);
+/* Of these, uses so many by chance; all are candidates. 1 <= places <= p->n. */
+void paths_choose(struct paths *p, unsigned places, uint64_t seed);
+/* Deals streams in proportion to shares of the places, after one for each path; however many streams there will be, the first so
+ * many are dealt like that (D'Hondt). Shares are finite and not negative; NULL: all alike. */
+void paths_deal(struct paths *p, const double *shares);
 void paths_fini(struct paths *p); /* zeroed is fine */
-/* Which one a stream of this number takes: they are dealt in turn. */
-static inline unsigned paths_of_stream(const struct paths *p, unsigned stream) { return stream % p->n; }
+static inline unsigned paths_of_stream(const struct paths *p, unsigned stream)
+{
+	return (unsigned)p->place[p->dealt[stream]];
+}
 /* "A,B", or "direct", for sentences. */
 const char *paths_name(const struct paths *p, unsigned i);
 

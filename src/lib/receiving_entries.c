@@ -324,6 +324,6 @@ void receiving_received(void *arg, struct stream *s, struct stream_news *news)
 		}
 		free(news->of[i].why);
 	}
-	p->carried[stream_number(s)] += came(p) - before;
+	p->carried[stream_path(s)] += came(p) - before;
 	party_pump(p);
 }

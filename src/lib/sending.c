@@ -431,6 +431,8 @@ void sending_feed(struct party *p, struct mono now)
 					job->source[k] = source_ref(o->source);
 				}
 				more = true;
+			} else {
+				choosing_starved(p);
 			}
 			stream_send(p->stream[i], job);
 		}
@@ -450,7 +452,7 @@ void sending_sent(void *arg, struct stream *s, struct stream_job *job)
 
 		if (!job->failed[i]) {
 			p->snd->wire_bytes += x->length;
-			p->carried[stream_number(s)] += x->length;
+			p->carried[stream_path(s)] += x->length;
 		}
 		if (!p->over)
 			snd_read(session_snd(p->session), stream_number(s), x->id, x->block, job->term[i],

@@ -107,12 +107,13 @@ static void on_paced(void *arg)
 
 size_t stream_leave(struct stream *s, size_t want)
 {
+	struct pacer *p = s->o.pacer != NULL && pacer_limits(s->o.pacer) ? s->o.pacer : s->pacer;
 	struct mono at;
 	struct ptcp_err why;
 
-	if (!pacer_limits(s->pacer))
+	if (!pacer_limits(p))
 		return want;
-	if (s->leave == 0 && (s->leave = pacer_take(s->pacer, mono_now(), &at)) == 0) {
+	if (s->leave == 0 && (s->leave = pacer_take(p, mono_now(), &at)) == 0) {
 		if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
 			stream_fail(s, &why);
 		else
@@ -212,6 +213,8 @@ unsigned stream_number(const struct stream *s)
 {
 	return s->o.number;
 }
+
+unsigned stream_path(const struct stream *s) { return s->o.path; }
 
 uint64_t stream_retransmits(struct stream *s)
 {

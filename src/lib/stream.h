@@ -67,6 +67,8 @@ struct stream_opts {
 	struct host *host;
 	unsigned number;
 	unsigned worker;                /* which of the host's loops, modulo their number */
+	unsigned path;                  /* it goes over */
+	struct pacer *pacer;            /* while it limits, in place of the host's; NULL: never */
 	struct chan *chan;              /* taken, also on failure; of the control loop until now */
 	bool verify;
 	struct intake *intake;          /* receiving; NULL: sending */
@@ -80,6 +82,7 @@ struct stream_opts {
 
 int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e);
 unsigned stream_number(const struct stream *s);
+unsigned stream_path(const struct stream *s);
 /* A job to fill and give to stream_send(), or NULL when all are out. */
 struct stream_job *stream_free_job(struct stream *s);
 void stream_send(struct stream *s, struct stream_job *job);

@@ -71,12 +71,13 @@ struct flight *flight_other(const struct flight *f, const struct list *file_list
 	return NULL;
 }
 
-void flight_acked(struct flights *t, const struct flight *f, struct mono now)
+void flight_acked(struct flights *t, const struct flight *f, uint32_t bytes, struct mono now)
 {
 	uint64_t *avg = &t->latency_ns[f->stream], ns = mono_diff_ns(now, f->since);
 
 	*avg = *avg == 0 ? ns + 1 : *avg - *avg / 8 + ns / 8;
 	t->last_ack[f->stream] = now;
+	t->acked_bytes[f->stream] += bytes;
 }
 
 uint64_t flight_patience_ns(const struct flights *t, unsigned stream)

@@ -24,6 +24,7 @@ struct flights {
 	uint32_t unread[FLIGHT_STREAMS];
 	struct mono handed[FLIGHT_STREAMS];
 	struct mono last_ack[FLIGHT_STREAMS];
+	uint64_t acked_bytes[FLIGHT_STREAMS];
 	uint64_t latency_ns[FLIGHT_STREAMS]; /* smoothed, sent to acknowledged; 0: none yet */
 };
 
@@ -36,8 +37,8 @@ struct flight *flight_add(struct flights *t, struct list *file_list, void *file,
 void flight_remove(struct flights *t, struct flight *f);
 /* Another flight of the same block of the same file, or NULL. */
 struct flight *flight_other(const struct flight *f, const struct list *file_list);
-/* One was acknowledged: takes its latency as a sample of its stream. */
-void flight_acked(struct flights *t, const struct flight *f, struct mono now);
+/* One of so many bytes was acknowledged: takes its latency as a sample of its stream. */
+void flight_acked(struct flights *t, const struct flight *f, uint32_t bytes, struct mono now);
 /* How old a flight elsewhere must be before this stream carries a copy. */
 uint64_t flight_patience_ns(const struct flights *t, unsigned stream);
 

@@ -111,6 +111,8 @@ void snd_set_paced(struct snd *s, bool paced);
 /* It has blocks that are not acknowledged; when one of its blocks last was (or snd_excuse()). */
 bool snd_stream_carries(const struct snd *s, unsigned stream);
 struct mono snd_stream_acked(const struct snd *s, unsigned stream);
+/* Bytes of blocks of which it is known that a stream of this number brought them, so far. */
+uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream);
 
 /* A block of a job has been read (its term, for the digest) and is now being sent, or could
  * not be read (`why`). May come late, or never when the stream is lost. */

@@ -416,6 +416,8 @@ bool snd_stream_carries(const struct snd *s, unsigned stream)
 
 struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
 
+uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
+
 /* When a stream counts as stalled; MONO_NEVER if it carries nothing. Before the session's
  * time-out, so that another one can still take over when all have stalled. */
 static struct mono stalls_at(const struct snd *s, unsigned stream)

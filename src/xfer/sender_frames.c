@@ -147,7 +147,7 @@ static void block_acked(struct snd *s, struct entry *f, uint32_t block, struct m
 	for (l = f->flights.next; l != &f->flights; l = l->next) {
 		t = CONTAINER_OF(l, struct flight, in_file);
 		if (t->block == block && !t->copied)
-			flight_acked(&s->flights, t, now);
+			flight_acked(&s->flights, t, wire_grid_length(f->size_bytes, block), now);
 	}
 	if (bitmap_has(f->read, block))
 		snd_forget_flights(s, f, block, 1);

@@ -250,26 +250,6 @@ static void usage_errors(void **state)
 	}
 }
 
-/* What is to come is refused, by name, however it is written. */
-static void not_yet(void **state)
-{
-	static const char *const later[] = {
-		"--overlay|f", "--relays|A,B", "--paths|2",
-	};
-	char args[128];
-	struct transfer_args a;
-	struct ptcp_err e;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof later / sizeof *later; i++) {
-		snprintf(args, sizeof args, "a|b|%s", later[i]);
-		assert_int_equal(parse_send(&a, args, &e), PTCP_ENOTYET);
-		transfer_args_fini(&a);
-		assert_non_null(strstr(e.msg, "not available yet"));
-	}
-}
-
 static void serve(void **state)
 {
 	struct serve_args a;
@@ -441,7 +421,6 @@ int main(void)
 		cmocka_unit_test(whole_trees),
 		cmocka_unit_test(order_and_dashes),
 		cmocka_unit_test(usage_errors),
-		cmocka_unit_test(not_yet),
 		cmocka_unit_test(serve),
 		cmocka_unit_test(serve_file),
 		cmocka_unit_test(log_levels),

@@ -586,7 +586,9 @@ static void flights_find_each_other(void **state)
 	assert_ptr_equal(flight_other(c, &f), a);
 	assert_null(flight_other(b, &f));
 	assert_int_equal(flight_patience_ns(&t, 0), 250 * NS_PER_MS);
-	flight_acked(&t, a, (struct mono){ 1000 + NS_PER_S });
+	flight_acked(&t, a, 77, (struct mono){ 1000 + NS_PER_S });
+	assert_int_equal(t.acked_bytes[0], 77);
+	assert_int_equal(t.acked_bytes[1], 0);
 	assert_int_equal(flight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * (NS_PER_S + 1));
 	flight_remove(&t, a);
 	assert_null(flight_other(c, &f));

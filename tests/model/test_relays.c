@@ -1,0 +1,166 @@
+#include "model/near.h"
+
+#include <string.h>
+
+#include "model/relays.h"
+
+/* Candidates that pass on so much, shared with nobody. */
+static void arrives(const struct relays *r, const double *cap, struct relays_sample *x)
+{
+	double takes[RATECTL_PATHS_MAX];
+	size_t i;
+
+	for (i = 0; i < r->places; i++)
+		takes[i] = cap[r->place[i]];
+	ratectl_start(x->seen_bps, takes, r->places, x->demand_bps > 0 ? x->demand_bps : 1e12);
+	for (i = 0; i < r->places && r->rate_bps[0] > 0; i++)
+		x->seen_bps[i] = r->rate_bps[i] < takes[i] ? r->rate_bps[i] : takes[i];
+}
+
+static double sum(const double *v, size_t n)
+{
+	double s = 0;
+
+	while (n > 0)
+		s += v[--n];
+	return s;
+}
+
+static void distinct(const struct relays *r)
+{
+	size_t i, k;
+
+	for (i = 0; i < r->places; i++)
+		for (k = 0; k < i; k++)
+			assert_int_not_equal(r->place[i], r->place[k]);
+}
+
+/* Runs it; how many times a place changed. */
+static unsigned run(struct relays *r, const double *cap, double demand_bps, unsigned steps)
+{
+	struct relays_sample x = { .demand_bps = demand_bps };
+	unsigned changes = 0;
+
+	while (steps-- > 0) {
+		arrives(r, cap, &x);
+		changes += relays_step(r, &x) != 0;
+		distinct(r);
+		if (r->rate_bps[0] > 0)
+			assert_true(sum(r->rate_bps, r->places) <= demand_bps * (1 + 1e-9));
+	}
+	return changes;
+}
+
+/* On average of 100 intervals, in which nothing is replaced; probes that fail cost something. */
+static double brings(struct relays *r, const double *cap, double demand_bps)
+{
+	struct relays_sample x = { .demand_bps = demand_bps };
+	double all = 0;
+	unsigned i;
+
+	for (i = 0; i < 100; i++) {
+		arrives(r, cap, &x);
+		all += sum(x.seen_bps, r->places);
+		assert_int_equal(relays_step(r, &x), 0);
+	}
+	return all / 100;
+}
+
+static void meets_the_demand(void **state)
+{
+	const double cap[] = { 6e6, 3e6, 9e6 };
+	const size_t place[] = { 0, 1 };
+	struct relays r;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 0; seed < 50; seed++) {
+		relays_init(&r, 3, place, 2, seed);
+		assert_int_equal(run(&r, cap, 8e6, 100), 0); /* 6 and 3 are enough */
+		assert_true(brings(&r, cap, 8e6) >= 0.95 * 8e6);
+	}
+}
+
+/* Two of the five are needed, and found whichever one begins with: each try takes the free sharing and the patience. */
+static void finds_a_choice_that_does(void **state)
+{
+	const double cap[] = { 1e6, 8e6, 1e6, 8e6, 1e6 };
+	const size_t place[] = { 0, 2 };
+	struct relays r;
+	uint64_t seed;
+	unsigned changes;
+
+	(void)state;
+	for (seed = 0; seed < 200; seed++) {
+		relays_init(&r, 5, place, 2, seed);
+		changes = run(&r, cap, 12e6, 80);
+		assert_true(changes >= 2 && changes <= 5);
+		assert_true(brings(&r, cap, 12e6) >= 0.95 * 12e6);
+	}
+}
+
+/* Nothing better is to be had: each is tried once at most. */
+static void rests_where_none_does(void **state)
+{
+	const double cap[] = { 1e6, 1e6, 1e6, 1e6 };
+	const size_t place[] = { 3, 1 };
+	struct relays r;
+
+	(void)state;
+	relays_init(&r, 4, place, 2, 7);
+	assert_in_range(run(&r, cap, 10e6, 100), 1, 2);
+	assert_int_equal(run(&r, cap, 10e6, 200), 0);
+}
+
+static void leaves_the_dead(void **state)
+{
+	const double cap[] = { 5e6, 5e6, 5e6 };
+	const size_t place[] = { 0, 1 };
+	struct relays_sample x = { .demand_bps = 0 };
+	struct relays r;
+
+	(void)state;
+	relays_init(&r, 3, place, 2, 1);
+	assert_int_equal(run(&r, cap, 0, 20), 0);
+	assert_true(r.rate_bps[0] == 0 && r.rate_bps[1] == 0);
+	x.down[0] = true;
+	assert_int_equal(relays_step(&r, &x), 1);
+	assert_int_equal(r.place[0], 2);
+	assert_int_equal(r.place[1], 1);
+	/* what is dead as well is better than nothing: it may have come back */
+	assert_int_equal(relays_step(&r, &x), 1);
+	assert_int_equal(r.place[0], 0);
+	relays_init(&r, 2, place, 2, 1);
+	assert_int_equal(relays_step(&r, &x), 0); /* no candidate is left */
+}
+
+static void starved(void **state)
+{
+	const double cap[] = { 5e6, 5e6 };
+	const size_t place[] = { 0, 1 };
+	struct relays_sample x = { .demand_bps = 8e6, .starved = true };
+	struct relays r;
+	unsigned i;
+
+	(void)state;
+	relays_init(&r, 2, place, 1, 1);
+	run(&r, cap, 4e6, 20);
+	assert_true(r.rate_bps[0] > 0);
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(relays_step(&r, &x), 0);
+		assert_true(r.rate_bps[0] == 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(meets_the_demand),
+		cmocka_unit_test(finds_a_choice_that_does),
+		cmocka_unit_test(rests_where_none_does),
+		cmocka_unit_test(leaves_the_dead),
+		cmocka_unit_test(starved),
+	};
+
+	return cmocka_run_group_tests_name("model/relays", tests, NULL, NULL);
+}
