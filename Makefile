@@ -83,7 +83,7 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_ssh tests/e2e/test_via tests/e2e/test_third tests/e2e/test_service tests/e2e/test_doctor \
 	tests/e2e/test_package tests/e2e/test_documents tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
 	tests/e2e/test_links tests/e2e/test_advise tests/e2e/test_auto tests/hostile/test_hostile \
-	tests/hostile/test_greedy tests/hostile/test_swaps tests/hostile/test_strangers \
+	tests/hostile/test_greedy tests/hostile/test_between tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
 	tests/campaign/test_bounds
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
@@ -196,8 +196,8 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client grants greedy strangers server local \
-	peer)
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client between grants greedy strangers server \
+	local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

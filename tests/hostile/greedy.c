@@ -10,17 +10,6 @@
 #include "session.h"
 #include "wire/attrs.h"
 
-/* Until our stdin ends; the script looks at the server meanwhile. */
-static void hold(void)
-{
-	char byte;
-
-	puts("open");
-	fflush(stdout);
-	while (read(0, &byte, 1) > 0)
-		;
-}
-
 /* ---- Sessions and streams ---- */
 
 /* Sessions until one is refused: after how many, is the argument. Another client is then let in still. */
