@@ -85,9 +85,9 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_instal
 	tests/e2e/test_links tests/e2e/test_advise tests/e2e/test_auto tests/hostile/test_hostile \
 	tests/hostile/test_greedy tests/hostile/test_between tests/hostile/test_swaps tests/hostile/test_strangers \
 	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
-	tests/campaign/test_bounds
+	tests/campaign/test_bounds tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
-test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos
+test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos $(BUILD)/tests/bench/advice/report
 
 # ------------------------------------------------------------- Compiling
 
@@ -164,6 +164,8 @@ xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
+
+$(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
@@ -342,6 +344,23 @@ bench-relay: all
 plan-bench: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/bench/plan/bench
 	$(Q)$(BUILD)/tests/bench/plan/bench
+
+# make advice-truth measures what advice is held against, in laboratories (hours, root; see
+# tests/bench/advice/truth for settings).
+.PHONY: advice-truth advice-report advice-pictures advice-witness
+advice-truth: lab-programs
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
+
+# make advice-report scores advice against the kept truth.
+advice-report: $(BUILD)/tests/bench/advice/report
+	$(Q)$< tests/bench/advice/truth.csv
+
+advice-pictures: $(BUILD)/tests/bench/advice/report
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
+
+# make advice-witness sees from outside what advice and a transfer by it take (five minutes, root).
+advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/witness
 
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report

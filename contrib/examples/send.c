@@ -21,8 +21,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 	case PTCP_EVENT_WARNING:
 		fprintf(stderr, "warning: %s\n", ev->text);
 		break;
-	case PTCP_EVENT_START:
-	case PTCP_EVENT_STREAMS:
+	default:
 		break;
 	}
 }

@@ -350,7 +350,7 @@ struct ptcp_advice_opts {
 	/* ptcp_advice_from_probes() only: */
 	const char *congestion;   /* of the streams probed: "cubic" ..; NULL: not known */
 	/* ptcp_advise_new() only: */
-	const unsigned *levels;   /* numbers of streams to probe with; none: 1 and 10, or none where the path
+	const unsigned *levels;   /* numbers of streams to probe with; none: 4 and 15, or none where the path
 				     history knows (unless the handle's options say no_history) */
 	size_t n_levels;
 	bool receive;             /* streams from there to here */
@@ -413,7 +413,7 @@ PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_pr
 
 /* The same after probing the way to a daemon, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to "USER@HOST" or
  * "ssh://[USER@]HOST[:PORT]", where one is started through ssh: streams of a
- * transfer that carry nothing, for 12 seconds when that settles it, for less than 30 in any case. The
+ * transfer that carry nothing, for 5 to 21 seconds, 30 with a further probe. The
  * handle is used like a transfer's: run or stepped, cancelled, freed; of `o` what is about connecting and
  * the cipher counts. */
 PTCP_API int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,

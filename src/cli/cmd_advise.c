@@ -100,7 +100,7 @@ static const struct opt own_options[] = {
 	{ "max-streams", 0, "N", "advise no more (32)", set_max_streams, 0 },
 	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear", set_model,
 	    0 },
-	{ "probes", 0, "N,..", "numbers of streams to probe with (1,10)", set_probes, 0 },
+	{ "probes", 0, "N,..", "numbers of streams to probe with (4,15)", set_probes, 0 },
 	{ "direction", 0, "send|recv", "streams from here, or to here (send)", probe_direction,
 	    offsetof(struct advise_args, opts.receive) },
 	{ "no-history", 0, NULL, "probe, whatever is known of the path, and keep nothing", opt_true,

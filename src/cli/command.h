@@ -33,7 +33,7 @@ int cmd_doctor(const struct command *c, int argc, char **argv);
 int cmd_version(const struct command *c, int argc, char **argv);
 
 extern const struct opt *const serve_options[];
-extern const struct opt *const transfer_options[];
+extern const struct opt *const send_options[], *const recv_options[];
 extern const struct opt *const key_options[];
 extern const struct opt *const plan_options[];
 extern const struct opt *const paths_options[];

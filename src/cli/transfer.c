@@ -147,8 +147,6 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "dry-run", 'n', NULL, "tell what would be transferred, change nothing", opt_true,
 	    offsetof(struct transfer_args, dry_run) },
-	{ "detach", 0, NULL, "between two other hosts: leave once it has begun; prints a name for ptcp status", opt_true,
-	    offsetof(struct transfer_args, detach) },
 	/* To make one of these real: give it a help text and a setter. */
 	{ "overlay", 0, "FILE", NULL, NULL, 0 },
 	{ "relays", 0, "A,B,..", NULL, NULL, 0 },
@@ -156,7 +154,15 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const transfer_options[] = { own_options, connect_options, talk_options, NULL };
+/* Of transfers between two other hosts. */
+static const struct opt third_options[] = {
+	{ "detach", 0, NULL, "between two other hosts: leave once it has begun; prints a name for ptcp status", opt_true,
+	    offsetof(struct transfer_args, detach) },
+	{ .name = NULL },
+};
+
+const struct opt *const send_options[] = { own_options, third_options, connect_options, talk_options, NULL };
+const struct opt *const recv_options[] = { own_options, connect_options, talk_options, NULL };
 
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "lib/prober.h"
 #include "model/advice.h"
 #include "model/limit.h"
 
@@ -81,6 +82,12 @@ static void fill(struct ptcp_advice *out, const struct advice *a)
 int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
     const struct ptcp_advice_opts *o, struct ptcp_err *e)
 {
+	return advice_of_probes(a, p, n, false, o, e);
+}
+
+int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,
+    const struct ptcp_advice_opts *o, struct ptcp_err *e)
+{
 	struct ptcp_advice_opts opts;
 	struct ptcp_advice all = { .size = a->size < sizeof all ? a->size : sizeof all };
 	struct probe probes[FIT_PROBES_MAX];
@@ -100,7 +107,8 @@ int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, s
 	r = advice_from_probes(&found, probes, n, &(struct advice_opts){
 	    .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
 	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,
-	    .congestion = advice_congestion_by_name(opts.congestion) }, e);
+	    .congestion = advice_congestion_by_name(opts.congestion),
+	    .usual_others = own ? FIT_USUAL_OTHERS : 0 }, e);
 	if (r < 0)
 		return r;
 	fill(&all, &found);

@@ -1,6 +1,7 @@
 /* Probes at several levels, each until its rate has settled, then advice; further probes while they
- * would help and there is time. */
-#include <math.h>
+ * would help and there is time. Levels grow: the streams of one go on while those of the next join
+ * them. What a fresh group of streams brings within seconds is mostly what slow start left it;
+ * tests/bench/advice/README.md has how much better groups that grow foretell what streams keep. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,14 @@
 /* A level lasts so long at least, and until its error is so small, or for so long or so many bytes. */
 #define LEAST_NS (2500 * NS_PER_MS)
 #define GOOD_RATIO 0.02
-#define MOST_NS (5 * NS_PER_S)
+#define MOST_NS (10 * NS_PER_S)
 #define MOST_BYTES (UINT64_C(16) << 30)
-#define LAST_START_NS (12 * NS_PER_S) /* no further level begins after so long */
+#define LAST_START_NS (17 * NS_PER_S) /* no further level begins after so long */
+
+/* Bytes acknowledged of streams that a level took over, and of those that joined in it. */
+struct share {
+	uint64_t older, younger;
+};
 
 struct advising {
 	struct prober base;
@@ -32,8 +38,10 @@ struct advising {
 	uint64_t acked, acked_first;
 	struct tcpinfo first[PTCP_STREAMS_MAX];
 	bool seen[PTCP_STREAMS_MAX];
+	unsigned older;      /* streams that the level took over from the one before; 0: it is a new group */
 	struct settle settle;
 	struct limit_times times;
+	struct share at_half, at_end; /* when half of the longest time has passed, and at the end */
 	/* what has come of it */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
@@ -55,8 +63,10 @@ static void fail(struct advising *a, const struct ptcp_err *why)
 
 /* ---- One level ---- */
 
-static void start_level(struct advising *a)
+static void start_level(struct advising *a, unsigned older)
 {
+	a->older = older;
+	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
 	probing_level(a->party, a->level[a->at], UINT64_MAX);
@@ -70,6 +80,7 @@ static uint64_t look(struct advising *a, double elapsed_s)
 	unsigned i;
 
 	a->times = (struct limit_times){ 0 };
+	a->at_end = (struct share){ 0 };
 	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
 		if (!probing_look(a->party, i, &now))
 			continue;
@@ -79,6 +90,7 @@ static uint64_t look(struct advising *a, double elapsed_s)
 			strcpy(a->advice.congestion, now.congestion);
 		}
 		acked += now.acked_bytes;
+		*(i < a->older ? &a->at_end.older : &a->at_end.younger) += now.acked_bytes;
 		a->times.elapsed_s += elapsed_s;
 		a->times.busy_s += now.busy_s - a->first[i].busy_s;
 		a->times.window_s += now.window_s - a->first[i].window_s;
@@ -99,13 +111,76 @@ static void on_begun(void *arg)
 	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
 }
 
-/* What the scatter within a probe shows, and what it cannot: how runs of a few seconds differ from
- * each other, which the model knows. */
-static double error_of(unsigned streams, const struct settled *s)
-{
-	struct probe one_run = { streams, s->mean_bps, 0 };
+/* ---- From level to level ---- */
 
-	return hypot(s->error_bps, probe_error_ratio(&one_run) * s->mean_bps);
+static int advise(struct advising *a, struct ptcp_err *e)
+{
+	char congestion[sizeof a->advice.congestion];
+	int r;
+
+	strcpy(congestion, a->advice.congestion);
+	a->o.congestion = congestion;
+	r = advice_of_probes(&a->advice, a->probes, a->n_probes, true, &a->o, e);
+	a->o.congestion = NULL;
+	if (r < 0)
+		return r;
+	a->advice.limit = (enum ptcp_limit)a->limit;
+	a->advice.limit_advice = limit_advice(a->limit);
+	a->advice.confident &= a->advice.limit_advice == NULL;
+	a->advised = true;
+	return 0;
+}
+
+/* What the probes so far ask for beside the levels that were asked for, while there is time. */
+static void add_level(struct advising *a)
+{
+	unsigned granted = probing_granted(a->party), n = a->advice.next_probe;
+
+	if (n > 0 && a->n_levels < PTCP_PROBES_MAX && mono_diff_ns(mono_now(), a->started) < LAST_START_NS)
+		a->level[a->n_levels++] = n < granted ? n : granted;
+}
+
+static void next_level(struct advising *a)
+{
+	struct ptcp_err why;
+
+	if (++a->at == a->n_levels) {
+		if (advise(a, &why) < 0) {
+			fail(a, &why);
+			return;
+		}
+		add_level(a);
+	}
+	if (a->at < a->n_levels && a->level[a->at] > a->level[a->at - 1])
+		start_level(a, a->level[a->at - 1]);
+	else
+		probing_clear(a->party);
+}
+
+/* What each older stream got over what each younger one got since half of the level; 1 where the level
+ * ended before that could show. */
+static double older_ratio(const struct advising *a)
+{
+	double older = (double)(a->at_end.older - a->at_half.older) / a->older;
+	double younger = (double)(a->at_end.younger - a->at_half.younger) / (a->level[a->at] - a->older);
+
+	return a->at_half.older > 0 && younger > 0 ? older / younger : 1;
+}
+
+/* What the level settled to is a probe more. */
+static void add_probe(struct advising *a, const struct settled *s)
+{
+	struct ptcp_probe *last = &a->probes[a->n_probes];
+	struct probe p, before;
+
+	probe_of_settled(&p, a->level[a->at], s);
+	if (a->older > 0) {
+		before = (struct probe){ last[-1].streams, last[-1].throughput_bps, last[-1].error_bps };
+		probe_grew(&before, &p, older_ratio(a));
+		last[-1].error_bps = before.error_bps;
+	}
+	*last = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
+	a->n_probes++;
 }
 
 static void end_level(struct advising *a)
@@ -123,9 +198,8 @@ static void end_level(struct advising *a)
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
 		a->limit = l;
-	a->probes[a->n_probes++] = (struct ptcp_probe){ a->level[a->at], s.mean_bps,
-		error_of(a->level[a->at], &s) };
-	probing_clear(a->party);
+	add_probe(a, &s);
+	next_level(a);
 }
 
 /* Whether the level has told what it can. */
@@ -151,6 +225,8 @@ static void on_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
+	if (elapsed >= MOST_NS / 2 && a->at_half.younger == 0)
+		a->at_half = a->at_end;
 	if (told(a, elapsed))
 		end_level(a);
 	else
@@ -171,43 +247,12 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	fail(a, &lost);
 }
 
-/* ---- From level to level ---- */
-
-static int advise(struct advising *a, struct ptcp_err *e)
-{
-	char congestion[sizeof a->advice.congestion];
-	int r;
-
-	strcpy(congestion, a->advice.congestion);
-	a->o.congestion = congestion;
-	r = ptcp_advice_from_probes(&a->advice, a->probes, a->n_probes, &a->o, e);
-	a->o.congestion = NULL;
-	if (r < 0)
-		return r;
-	a->advice.limit = (enum ptcp_limit)a->limit;
-	a->advice.limit_advice = limit_advice(a->limit);
-	a->advice.confident &= a->advice.limit_advice == NULL;
-	a->advised = true;
-	return 0;
-}
-
 static void on_clear(void *arg)
 {
 	struct advising *a = arg;
-	struct ptcp_err why;
 
-	if (++a->at == a->n_levels) {
-		if (advise(a, &why) < 0) {
-			fail(a, &why);
-			return;
-		}
-		if (a->advice.next_probe > 0 && a->n_levels < PTCP_PROBES_MAX &&
-		    mono_diff_ns(mono_now(), a->started) < LAST_START_NS)
-			a->level[a->n_levels++] = a->advice.next_probe < probing_granted(a->party) ?
-			    a->advice.next_probe : probing_granted(a->party);
-	}
 	if (a->at < a->n_levels)
-		start_level(a);
+		start_level(a, 0);
 	else
 		probing_finish(a->party);
 }
@@ -235,7 +280,7 @@ static void running(struct prober *b, struct party *p)
 			fail(a, &why);
 			return;
 		}
-	start_level(a);
+	start_level(a, 0);
 }
 
 static void advising_free(struct prober *b)
@@ -266,10 +311,10 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 
 static const struct prober_ops ops = { .running = running, .free = advising_free, .recall = recall };
 
-/* The levels asked for, or 1 and 10. */
+/* The levels asked for, or the usual. */
 static int take_levels(struct advising *a, struct ptcp_err *e)
 {
-	static const unsigned usual[] = { 1, 10 };
+	static const unsigned usual[] = { 4, 15 };
 	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : usual;
 	size_t i;
 

@@ -79,6 +79,7 @@ struct probing {
 	uint64_t stream_bytes;
 	bool open;                  /* streams stay so behind them */
 	bool begun;
+	bool flooding[PTCP_STREAMS_MAX]; /* streams that have begun to send, where blocks are sent */
 	/* the starter's */
 	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */

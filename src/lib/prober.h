@@ -27,6 +27,10 @@ struct prober {
 	const struct log *log;
 };
 
+/* ptcp_advice_from_probes(), beside what is usual (model/fit.h) where the probes are `own`, short ones. */
+int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,
+    const struct ptcp_advice_opts *o, struct ptcp_err *e);
+
 /* Probes a path until it is known well enough, and advises. Copies the options. */
 int advising_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
 /* NULL before it has come to something. */

@@ -146,6 +146,7 @@ void probing_stream_up(struct party *p, unsigned number)
 	unsigned i;
 
 	b->since[number] = mono_now();
+	b->flooding[number] = false;
 	if (b->streams == 0 || p->n_up < b->streams || b->begun || b->clearing)
 		return;
 	b->begun = true;
@@ -154,8 +155,10 @@ void probing_stream_up(struct party *p, unsigned number)
 	b->retransmits = 0;
 	p->n_wanted = 0; /* who is lost from now on is not replaced */
 	for (i = 0; b->floods && !b->open && i < b->streams; i++)
-		if (p->stream[i] != NULL)
+		if (p->stream[i] != NULL && !b->flooding[i]) {
+			b->flooding[i] = true;
 			stream_flood(p->stream[i], b->stream_bytes);
+		}
 	if (b->ops == NULL)
 		return;
 	if (b->floods)

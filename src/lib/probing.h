@@ -32,8 +32,9 @@ int party_flood(struct party *p, struct ptcp_err *e);
 
 /* Streams that the acceptor has granted. */
 unsigned probing_granted(const struct party *p);
-/* Begins a level, when none is under way: joins so many streams (as many as granted, at most), then sends
- * so many bytes of blocks on each, UINT64_MAX: until it is cleared. */
+/* Begins a level: joins so many streams (as many as granted, at most), then sends so many bytes of
+ * blocks on each, UINT64_MAX: until it is cleared. Where a level without end and with fewer streams has
+ * begun, its streams go on sending and the others join them. */
 void probing_level(struct party *p, unsigned streams, uint64_t stream_bytes);
 /* Begins a level whose streams stay open, for messages: `begun` follows. */
 void probing_open(struct party *p, unsigned streams);

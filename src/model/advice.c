@@ -20,7 +20,7 @@ enum advice_congestion advice_congestion_by_name(const char *name)
 
 void advice_opts_init(struct advice_opts *o)
 {
-	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN };
+	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN, 0 };
 }
 
 const char *advice_limit_name(enum advice_limit l)
@@ -110,48 +110,69 @@ unsigned advice_search(const struct fit *f, const struct advice_opts *o,
 
 /* ---- How sure ---- */
 
-/* Carries one deviation of each probe, up and down, through fit and search; the
- * probes' errors are independent, so their effects add as squares. *noisiest are the
- * streams of the probe that contributes most. */
+/* What one deviation up and down of one observation does to the answer. */
+struct swing {
+	double rate, impact; /* half of the difference at the answer: of the rate's logarithm */
+};
+
+/* Fits and searches with what `moved` and `like` say, once for each side of the observation. */
+static int swing_add(struct advice *a, const struct fit *like, const struct probe *moved, size_t count,
+    const struct advice_opts *o, int side, struct swing *s, struct ptcp_err *e)
+{
+	enum advice_limit by;
+	struct fit f;
+	unsigned n;
+	int r = fit_again(&f, like, moved, count, e);
+
+	if (r < 0)
+		return r;
+	n = advice_search(&f, o, &by);
+	if (n < a->streams_low)
+		a->streams_low = n;
+	if (n > a->streams_high)
+		a->streams_high = n;
+	s->rate += side * log(fit_throughput_bps(&f, a->streams)) / 2;
+	s->impact += side * fit_impact_ratio(&f, a->streams) / 2;
+	return 0;
+}
+
+/* Carries one deviation of each probe, and of what is usual, up and down, through fit and
+ * search; they are independent, so their effects add as squares. *noisiest are the streams of
+ * the probe that contributes most. */
 static int spread(struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned *noisiest, struct ptcp_err *e)
 {
 	struct probe moved[FIT_PROBES_MAX];
-	double rate[2], impact[2], d_rate, d_impact, most = -1;
-	double rate_var = 0, impact_var = 0;
-	enum advice_limit by;
-	struct fit f;
-	unsigned n;
+	struct fit like = a->fit;
+	double rate_var = 0, impact_var = 0, weight, most = -1;
 	size_t i;
 	int side, r;
 
 	a->streams_low = a->streams_high = a->streams;
 	memcpy(moved, p, count * sizeof *p);
-	for (i = 0; i < count; i++) {
-		for (side = 0; side < 2; side++) {
-			double factor = exp(probe_error_ratio(&p[i]) * (side ? 1 : -1));
+	for (i = 0; i < count + (like.usual_others > 0); i++) {
+		struct swing s = { 0 };
 
-			moved[i].throughput_bps = p[i].throughput_bps * factor;
-			moved[i].error_bps = p[i].error_bps * factor;
-			if ((r = fit_probes(&f, a->fit.model, moved, count, e)) < 0)
+		for (side = -1; side <= 1; side += 2) {
+			double factor = exp(side * (i < count ? probe_error_ratio(&p[i]) : FIT_USUAL_DOUBT));
+
+			if (i < count) {
+				moved[i].throughput_bps = p[i].throughput_bps * factor;
+				moved[i].error_bps = p[i].error_bps * factor;
+			} else {
+				like.usual_others = a->fit.usual_others * factor;
+			}
+			if ((r = swing_add(a, &like, moved, count, o, side, &s, e)) < 0)
 				return r;
-			n = advice_search(&f, o, &by);
-			if (n < a->streams_low)
-				a->streams_low = n;
-			if (n > a->streams_high)
-				a->streams_high = n;
-			rate[side] = log(fit_throughput_bps(&f, a->streams));
-			impact[side] = fit_impact_ratio(&f, a->streams);
 		}
+		rate_var += s.rate * s.rate;
+		impact_var += s.impact * s.impact;
+		if (i == count)
+			break;
 		moved[i] = p[i];
-		d_rate = (rate[1] - rate[0]) / 2;
-		d_impact = (impact[1] - impact[0]) / 2;
-		rate_var += d_rate * d_rate;
-		impact_var += d_impact * d_impact;
-		d_rate /= ADVICE_THROUGHPUT_SD_RATIO;
-		d_impact /= ADVICE_IMPACT_SD_RATIO;
-		if (d_rate * d_rate + d_impact * d_impact > most) {
-			most = d_rate * d_rate + d_impact * d_impact;
+		weight = pow(s.rate / ADVICE_THROUGHPUT_SD_RATIO, 2) + pow(s.impact / ADVICE_IMPACT_SD_RATIO, 2);
+		if (weight > most) {
+			most = weight;
 			*noisiest = p[i].streams;
 		}
 	}
@@ -161,7 +182,8 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 }
 
 /* Warns when the other of the two models that have a physical reading explains the
- * probes as well and says something else at the answer. */
+ * probes as well and says something else at the answer. Not asked where what is usual counts:
+ * there fair share has the better record, and the rival nearly always says something else. */
 static int ask_rival(struct advice *a, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	struct fit f;
@@ -202,7 +224,7 @@ static void warn(struct advice *a, const struct probe *p, size_t count,
 		a->warnings |= ADVICE_WARN_FALLS;
 	if (a->fit.flags & FIT_CLOSE_LEVELS)
 		a->warnings |= ADVICE_WARN_CLOSE_LEVELS;
-	if (a->streams < a->fit.fewest || a->streams > a->fit.most)
+	if (a->streams * ADVICE_FAR_BELOW < a->fit.fewest || a->streams > a->fit.most * ADVICE_FAR_ABOVE)
 		a->warnings |= ADVICE_WARN_OUTSIDE;
 	if (a->throughput_sd_ratio > ADVICE_THROUGHPUT_SD_RATIO ||
 	    a->impact_sd_ratio > ADVICE_IMPACT_SD_RATIO)
@@ -283,14 +305,15 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	unsigned noisiest = 0;
 	int r;
 
-	if ((r = check(o, e)) < 0 || (r = fit_probes(&a.fit, o->model, p, count, e)) < 0)
+	if ((r = check(o, e)) < 0 || (r = fit_probes_beside(&a.fit, o->model,
+	    o->model == FIT_AUTO ? o->usual_others : 0, p, count, e)) < 0)
 		return r;
 	a.streams = advice_search(&a.fit, o, &a.limited_by);
 	a.throughput_bps = fit_throughput_bps(&a.fit, a.streams);
 	a.impact_ratio = fit_impact_ratio(&a.fit, a.streams);
 	a.impact_total_ratio = fit_impact_total_ratio(&a.fit, a.streams);
 	if ((r = spread(&a, p, count, o, &noisiest, e)) < 0 ||
-	    (r = ask_rival(&a, p, count, e)) < 0)
+	    (a.fit.usual_others == 0 && (r = ask_rival(&a, p, count, e)) < 0))
 		return r;
 	warn(&a, p, count, o);
 	a.confident = a.warnings == 0;

@@ -8,12 +8,12 @@
  * the partial quadratic's budget alone allows, in closed form,
  *     floor(sqrt(((a + b) / (1 - budget)^2 - b) / a)).
  *
- * Ours: how sure the answer is. One deviation of every probe is carried through
- * fit and search, and the rival model is asked too; what speaks against the
- * answer is named, and without such a reason confidence is high. The bounds are
- * chosen after the targets for advice with high confidence (throughput within
- * 15 % in the median and 35 % in nine cases of ten, impact within 12 points);
- * they are not yet calibrated against measured truth.
+ * Ours: how sure the answer is. One deviation of every probe, and of what is usual, is
+ * carried through fit and search; of probes that were given the rival model is asked too. What
+ * speaks against the answer is named, and without such a reason confidence is high. The bounds
+ * are those by which, of answers from short probes in laboratories, half count as sure with
+ * throughput within 15 % in the median and 35 % in nine cases of ten, impact within 12 points,
+ * and few budgets broken (tests/bench/advice/README.md).
  *
  * An impact against no transfer above the budget makes confidence low too. With
  * fair share that is every answer that the budget limits: n/(n+m) is above
@@ -28,8 +28,12 @@
 
 #include "model/fit.h"
 
-#define ADVICE_THROUGHPUT_SD_RATIO 0.20
-#define ADVICE_IMPACT_SD_RATIO 0.15
+#define ADVICE_THROUGHPUT_SD_RATIO 0.35
+#define ADVICE_IMPACT_SD_RATIO 0.12
+/* As good as between the probes is an answer down to a fourth of the fewest streams probed and
+ * up to twice the most. */
+#define ADVICE_FAR_BELOW 4
+#define ADVICE_FAR_ABOVE 2
 #define ADVICE_STREAMS_MAX 100000u
 
 /* The congestion control of our sockets. */
@@ -50,6 +54,8 @@ struct advice_opts {
 	double min_gain_ratio;     /* 0.01; not negative */
 	unsigned max_streams;      /* 32; 1..ADVICE_STREAMS_MAX */
 	enum advice_congestion congestion; /* ADVICE_CC_UNKNOWN */
+	double usual_others;       /* 0: none; for short probes of one's own FIT_USUAL_OTHERS, which
+				      counts with FIT_AUTO; see fit_probes_beside() */
 };
 
 void advice_opts_init(struct advice_opts *o);
@@ -69,7 +75,7 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_NO_CONGESTION, 1, "the probes saw no congestion: the limit is the maximum or the gain rule") \
 	X(ADVICE_WARN_FALLS, 2, "more streams brought less throughput")        \
 	X(ADVICE_WARN_CLOSE_LEVELS, 4, "the probed numbers of streams lie close together: noise is amplified") \
-	X(ADVICE_WARN_OUTSIDE, 8, "the answer lies outside the probed range")  \
+	X(ADVICE_WARN_OUTSIDE, 8, "the answer lies far outside the probed range")  \
 	X(ADVICE_WARN_NOISY, 16, "the probes scatter too much to settle the answer") \
 	X(ADVICE_WARN_MISFIT, 32, "the probes do not lie on the model's curve") \
 	X(ADVICE_WARN_RIVAL, 64, "another model that fits as well predicts otherwise") \

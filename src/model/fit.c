@@ -86,13 +86,38 @@ void probe_of_runs(struct probe *out, unsigned streams, const double *throughput
 	    (double)(runs + 1) / (double)runs);
 }
 
+void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s)
+{
+	*out = (struct probe){ streams, s->mean_bps, 0 };
+	out->error_bps = hypot(s->error_bps, probe_error_ratio(out) * s->mean_bps);
+}
+
+/* As measured in laboratories: the error is half of the logarithm of what older streams get over
+ * younger ones. That streams bring more each with more of them says that the fewer told nothing. */
+#define LAG_ERROR 0.5
+#define MORE_EACH_ERROR 4.0
+
+static void widen(struct probe *p, double error_ratio)
+{
+	p->error_bps = hypot(probe_error_ratio(p), error_ratio) * p->throughput_bps;
+}
+
+void probe_grew(struct probe *before, struct probe *after, double older_ratio)
+{
+	double lag = older_ratio > 1 ? LAG_ERROR * log(older_ratio) : 0;
+	double more = log(after->throughput_bps / after->streams * before->streams / before->throughput_bps);
+
+	widen(after, lag);
+	widen(before, hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0));
+}
+
 /* ---- Least squares ---- */
 
 /* Rows are divided by target and deviation: what is left is relative error. */
 struct system {
 	size_t rows;
-	double col[FIT_TERMS_MAX][FIT_PROBES_MAX];
-	double rhs[FIT_PROBES_MAX];
+	double col[FIT_TERMS_MAX][FIT_PROBES_MAX + 1]; /* one more for what is usual */
+	double rhs[FIT_PROBES_MAX + 1];
 };
 
 static void build(struct system *m, const struct shape *s, const struct probe *p, size_t count)
@@ -243,7 +268,17 @@ static void judge(struct fit *f, const struct shape *s, const struct probe *lo,
 	}
 }
 
-static int fit_one(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
+/* y(1) is taken from the probe with the fewest streams, so that the row is linear. */
+static void add_usual(struct system *m, const struct shape *s, const struct probe *lo, double others)
+{
+	double y1 = target(s, lo) * (1 + others) / (lo->streams + others);
+
+	m->col[0][m->rows] = -others / (y1 * FIT_USUAL_DOUBT);
+	m->col[1][m->rows] = 1 / (y1 * FIT_USUAL_DOUBT);
+	m->rhs[m->rows++] = 0;
+}
+
+static int fit_one(struct fit *out, enum fit_model m, double others, const struct probe *p, size_t count,
     struct ptcp_err *e)
 {
 	const struct shape *s = shape_of(m);
@@ -269,6 +304,13 @@ static int fit_one(struct fit *out, enum fit_model m, const struct probe *p, siz
 	solve(&sys, (1u << s->terms) - 1, f.raw);
 	solve_nonnegative(&sys, s->terms, f.used);
 	judge(&f, s, lo, hi);
+	if (others > 0 && m == FIT_FAIR_SHARE && !(f.flags & FIT_FALLS)) {
+		add_usual(&sys, s, lo, others);
+		solve_nonnegative(&sys, s->terms, f.used);
+		f.usual_others = others;
+		if (f.used[0] > 0)
+			f.flags &= ~(unsigned)FIT_NO_CONGESTION;
+	}
 	for (i = 0; i < count; i++) {
 		miss = fit_throughput_bps(&f, p[i].streams) / p[i].throughput_bps - 1;
 		f.misfit += pow(miss / probe_error_ratio(&p[i]), 2);
@@ -283,34 +325,54 @@ static double criterion(const struct fit *f)
 	return f->misfit + 2 * shape_of(f->model)->terms;
 }
 
-int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
-    struct ptcp_err *e)
+/* The rival with a better record on these probes than fair share, or fair share. */
+static int choose(enum fit_model *out, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	static const enum fit_model rivals[] = { FIT_PARTIAL_QUADRATIC, FIT_QUADRATIC };
-	struct fit best, f;
+	struct fit f;
 	double bar;
 	size_t i;
 	int r;
 
-	if ((r = check(p, count, e)) < 0)
+	if ((r = fit_one(&f, FIT_FAIR_SHARE, 0, p, count, e)) < 0)
 		return r;
-	if (m != FIT_AUTO)
-		return fit_one(out, m, p, count, e);
-	if ((r = fit_one(&best, FIT_FAIR_SHARE, p, count, e)) < 0)
-		return r;
-	bar = criterion(&best) - 2;
+	*out = FIT_FAIR_SHARE;
+	bar = criterion(&f) - 2;
 	for (i = 0; i < sizeof rivals / sizeof *rivals; i++) {
 		if (count_levels(p, count) <= (size_t)shape_of(rivals[i])->terms)
 			continue;
-		if ((r = fit_one(&f, rivals[i], p, count, e)) < 0)
+		if ((r = fit_one(&f, rivals[i], 0, p, count, e)) < 0)
 			return r;
 		if (criterion(&f) < bar) {
 			bar = criterion(&f);
-			best = f;
+			*out = rivals[i];
 		}
 	}
-	*out = best;
 	return 0;
+}
+
+int fit_probes_beside(struct fit *out, enum fit_model m, double others, const struct probe *p,
+    size_t count, struct ptcp_err *e)
+{
+	int r = check(p, count, e);
+
+	if (r == 0 && m == FIT_AUTO)
+		r = choose(&m, p, count, e);
+	return r < 0 ? r : fit_one(out, m, others, p, count, e);
+}
+
+int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
+    struct ptcp_err *e)
+{
+	return fit_probes_beside(out, m, 0, p, count, e);
+}
+
+int fit_again(struct fit *out, const struct fit *like, const struct probe *p, size_t count,
+    struct ptcp_err *e)
+{
+	int r = check(p, count, e);
+
+	return r < 0 ? r : fit_one(out, like->model, like->usual_others, p, count, e);
 }
 
 /* ---- The curves ---- */

@@ -25,8 +25,14 @@
 
 #include <ptcp/err.h>
 
+#include "model/settle.h"
+
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
+
+/* See fit_probes_beside(); tests/bench/advice/README.md says what they bring. */
+#define FIT_USUAL_OTHERS 5.0
+#define FIT_USUAL_DOUBT 1.0
 
 /* enum, name on the command line and in JSON */
 #define FIT_MODEL_LIST(X)                                                      \
@@ -65,6 +71,16 @@ double probe_error_ratio(const struct probe *p);
 void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
     size_t runs);
 
+/* One probe of one run: what it settled to. Its error is what the scatter within it shows,
+ * and what that cannot: how short runs differ from each other, as assumed of a single one. */
+void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s);
+
+/* A group of streams grew from one probe to the next. Widens their errors by what shows that
+ * streams had not come to their share yet: each that was there before got `older_ratio` times
+ * what each got that joined; or with more streams each brought more, which nothing but that
+ * can explain. */
+void probe_grew(struct probe *before, struct probe *after, double older_ratio);
+
 enum fit_flag {
 	FIT_NO_CONGESTION = 1, /* a <= 0: n streams brought n times one or more */
 	FIT_FALLS = 2,         /* b < 0: more streams brought less */
@@ -82,6 +98,7 @@ struct fit {
 	enum fit_model model;
 	double raw[FIT_TERMS_MAX], used[FIT_TERMS_MAX];
 	unsigned flags;         /* enum fit_flag */
+	double usual_others;    /* counted as one more observation; 0: none was */
 	unsigned fewest, most;  /* streams probed */
 	double misfit;          /* sum of (error / deviation)^2 over the probes */
 	double worst_ratio;     /* largest |BW(n) / measured - 1| at a probe */
@@ -100,6 +117,19 @@ struct fit {
  * rate that is zero, negative or not finite, or when there are fewer different
  * levels than the model has terms. Needs count <= FIT_PROBES_MAX. */
 int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
+    struct ptcp_err *e);
+
+/* The same for short probes of one's own: where it comes to fair share, and more streams did not
+ * bring less, what is usual counts as one more observation: that there are `others` (positive)
+ * other flows, b = others a, with a deviation of FIT_USUAL_DOUBT times what y(1) then is. Probes
+ * with small errors outvote it; it keeps those that scatter from finding no others or hundreds.
+ * `raw` is without it. */
+int fit_probes_beside(struct fit *out, enum fit_model m, double others, const struct probe *p,
+    size_t count, struct ptcp_err *e);
+
+/* The model that `like` has come to, fitted to other probes in the same way, with its
+ * usual_others. */
+int fit_again(struct fit *out, const struct fit *like, const struct probe *p, size_t count,
     struct ptcp_err *e);
 
 /* For any n >= 1. */

@@ -20,8 +20,8 @@
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 static const struct command commands[] = {
-	{ "send", "[options] SRC... DEST", "s", cmd_send, transfer_options },
-	{ "recv", "[options] SRC... DEST", "r", cmd_recv, transfer_options },
+	{ "send", "[options] SRC... DEST", "s", cmd_send, send_options },
+	{ "recv", "[options] SRC... DEST", "r", cmd_recv, recv_options },
 	{ "serve", "[options]", "d", cmd_serve, serve_options },
 	{ "key", "ACTION", "k", cmd_key, key_options },
 	{ "advise", "HOST", "a", cmd_advise, advise_options },

@@ -281,7 +281,28 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
 	on_totals, on_same };
 
-const struct session_ops caller_ops = { on_open, on_running, on_note, on_busy, on_ended, &snd_ops, &rcv_ops };
+static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
+{
+	MUST(!((struct caller *)arg)->ended);
+	(void)bytes;
+	(void)e;
+	return 0;
+}
+
+static void on_use(void *arg, const struct wire_use *u)
+{
+	(void)u;
+	MUST(!((struct caller *)arg)->ended);
+}
+
+static void on_seen(void *arg, const struct wire_seen *f)
+{
+	MUST(!((struct caller *)arg)->ended);
+	MUST(f->congestion.n <= WIRE_CONGESTION_MAX);
+}
+
+const struct session_ops caller_ops = { .open = on_open, .running = on_running, .note = on_note, .heard = on_heard,
+	.busy = on_busy, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen };
 
 /* ---- Moves of a sender's caller ---- */
 

@@ -8,7 +8,7 @@
 
 static int parse(uint8_t whose, int argc, char **argv, struct ptcp_err *e)
 {
-	static const struct command send = { "send", "", "", cmd_send, transfer_options };
+	static const struct command send = { "send", "", "", cmd_send, send_options };
 	static const struct command serve = { "serve", "", "", cmd_serve, serve_options };
 	struct ptcp_transfer_opts o;
 	struct transfer_args a;

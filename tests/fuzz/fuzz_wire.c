@@ -46,7 +46,8 @@ static void check_open(struct span in)
 		MUST(path.n <= WIRE_PATH_MAX && (path.n == 0 || memchr(path.p, 0, path.n) == NULL));
 		n++;
 	}
-	MUST(n == f.n_paths && (n == 0) == (f.role == WIRE_YOU_DROP) && n <= WIRE_PATHS_MAX && f.paths.n == 0);
+	MUST(n == f.n_paths && (n == 0) == (f.role == WIRE_YOU_DROP || f.role == WIRE_YOU_FLOOD) &&
+	    n <= WIRE_PATHS_MAX && f.paths.n == 0);
 }
 
 /* One frame, in memory of its very size. */

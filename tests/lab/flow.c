@@ -3,12 +3,14 @@
  *   flow sink [-p PORT]
  *       accepts connections and throws away what arrives, until killed
  *   flow source [-p PORT] [-n STREAMS] [-d DELAY_S] [-s SPREAD_S] [-w WARM_S]
- *               [-t TIME_S] [-c CONGESTION_CONTROL] ADDRESS
+ *               [-t TIME_S] [-i INTERVAL_S] [-c CONGESTION_CONTROL] ADDRESS
  *       waits DELAY_S, opens STREAMS connections spread evenly over SPREAD_S,
  *       and measures from WARM_S after the last one's start for TIME_S
  *
  * A source prints one line a stream and one "total" line, key=value. Rates are
- * goodput: bytes the receiver acknowledged (TCP_INFO) in the measured time. */
+ * goodput: bytes the receiver acknowledged (TCP_INFO) in the measured time. With -i
+ * it also prints, from the first start to the end, every INTERVAL_S a line of the
+ * monotonic time in seconds and the bytes acknowledged so far on each stream. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/tcp.h>
@@ -32,7 +34,7 @@
 struct opts {
 	const char *address, *cc;
 	int port, streams;
-	double delay_s, spread_s, warm_s, time_s;
+	double delay_s, spread_s, warm_s, time_s, interval_s; /* interval_s 0: no lines */
 };
 
 struct stream {
@@ -107,11 +109,13 @@ static int open_stream(const struct opts *o, struct stream *s, int ep, int index
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)o->port) };
 	struct epoll_event ev = { .events = EPOLLOUT, .data.u32 = (uint32_t)index };
+	struct linger none = { 1, 0 }; /* or what is in buffers would go on after the end */
 
 	inet_pton(AF_INET, o->address, &a.sin_addr);
 	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)
 		return -1;
+	setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	if (o->cc && setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, o->cc,
 	    (socklen_t)strlen(o->cc)) < 0)
 		return -1;
@@ -141,7 +145,7 @@ static void feed(struct stream *s)
 }
 
 /* Keep all open streams full until `end`. */
-static int pump(struct stream *streams, int ep, struct mono end)
+static int keep_full(struct stream *streams, int ep, struct mono end)
 {
 	struct epoll_event got[64];
 
@@ -157,6 +161,39 @@ static int pump(struct stream *streams, int ep, struct mono end)
 		for (int i = 0; i < n; i++)
 			feed(&streams[got[i].data.u32]);
 	}
+}
+
+static void print_acked(const struct opts *o, struct stream *streams, struct mono now)
+{
+	struct tcp_info info;
+
+	printf("at=%.3f acked=", (double)now.ns / 1e9);
+	for (int i = 0; i < o->streams; i++) {
+		memset(&info, 0, sizeof info);
+		read_info(&streams[i], &info);
+		printf("%s%llu", i ? "," : "", (unsigned long long)info.tcpi_bytes_acked);
+	}
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* The same, with a line at each multiple of the interval after `start`. */
+static int pump(const struct opts *o, struct stream *streams, int ep, struct mono start,
+    struct mono end)
+{
+	uint64_t interval_ns = (uint64_t)(o->interval_s * 1e9);
+	struct mono now = mono_now(), next;
+
+	while (interval_ns > 0) {
+		next = mono_add_ns(start, (mono_diff_ns(now, start) / interval_ns + 1) * interval_ns);
+		if (next.ns > end.ns)
+			break;
+		if (keep_full(streams, ep, next) < 0)
+			return -1;
+		now = mono_now();
+		print_acked(o, streams, now);
+	}
+	return keep_full(streams, ep, end);
 }
 
 static double stream_mbps(const struct stream *s, double seconds)
@@ -207,18 +244,18 @@ static int source(const struct opts *o)
 	for (int i = 0; i < o->streams; i++)
 		streams[i].fd = -1;
 	for (int i = 0; i < o->streams; i++) {
-		if (pump(streams, ep, mono_add_ns(start, (uint64_t)(i * gap_s * 1e9))) < 0)
+		if (pump(o, streams, ep, start, mono_add_ns(start, (uint64_t)(i * gap_s * 1e9))) < 0)
 			return complain("epoll_wait");
 		if (open_stream(o, &streams[i], ep, i) < 0)
 			return complain(o->cc ? o->cc : o->address);
 	}
-	if (pump(streams, ep, mono_add_ns(start,
+	if (pump(o, streams, ep, start, mono_add_ns(start,
 	    (uint64_t)((o->spread_s + o->warm_s) * 1e9))) < 0)
 		return complain("epoll_wait");
 	t = mono_now();
 	for (int i = 0; i < o->streams; i++)
 		read_info(&streams[i], &streams[i].was);
-	if (pump(streams, ep, mono_add_ns(t, (uint64_t)(o->time_s * 1e9))) < 0)
+	if (pump(o, streams, ep, start, mono_add_ns(t, (uint64_t)(o->time_s * 1e9))) < 0)
 		return complain("epoll_wait");
 	for (int i = 0; i < o->streams; i++) {
 		read_info(&streams[i], &streams[i].is);
@@ -234,7 +271,7 @@ static int usage(void)
 {
 	fputs("usage: flow sink [-p PORT]\n"
 	    "       flow source [-p PORT] [-n STREAMS] [-d DELAY_S] [-s SPREAD_S] [-w WARM_S]\n"
-	    "                   [-t TIME_S] [-c CONGESTION_CONTROL] ADDRESS\n", stderr);
+	    "                   [-t TIME_S] [-i INTERVAL_S] [-c CONGESTION_CONTROL] ADDRESS\n", stderr);
 	return 2;
 }
 
@@ -255,7 +292,7 @@ static int parse(struct opts *o, int argc, char **argv)
 	double v;
 	int c, bad = 0;
 
-	while ((c = getopt(argc, argv, "p:n:d:s:w:t:c:")) != -1) {
+	while ((c = getopt(argc, argv, "p:n:d:s:w:t:i:c:")) != -1) {
 		switch (c) {
 		case 'p': bad |= number(optarg, 65535, &v); o->port = (int)v; break;
 		case 'n': bad |= number(optarg, MAX_STREAMS, &v); o->streams = (int)v; break;
@@ -263,6 +300,7 @@ static int parse(struct opts *o, int argc, char **argv)
 		case 's': bad |= number(optarg, 86400, &o->spread_s); break;
 		case 'w': bad |= number(optarg, 86400, &o->warm_s); break;
 		case 't': bad |= number(optarg, 86400, &o->time_s); break;
+		case 'i': bad |= number(optarg, 86400, &o->interval_s); break;
 		case 'c': o->cc = optarg; break;
 		default: bad = 1;
 		}

@@ -70,10 +70,12 @@ held_up() {
 beside_five() {
 	advise five five --impact 10 --congestion cubic
 	ok "a path beside five flows is probed" [ $? -eq 0 ]
-	ok "within 20 s (took $took s)" [ "$took" -le 20 ]
+	ok "within 30 s (took $took s)" [ "$took" -le 30 ]
+	ok "a group of 4 grew to 15" [ "$(get five probes.0.streams) $(get five probes.1.streams)" = "4 15" ]
 	ok "the network held it up" [ "$(get five limit)" = network ]
 	ok "the sockets' congestion control is known" [ "$(get five congestion)" = cubic ]
-	ok "what ten streams bring is a part of the link" within "$(get five probes.1.throughput_bps)" 2e6 100e6
+	ok "what fifteen streams bring is a part of the link" within "$(get five probes.1.throughput_bps)" 10e6 97e6
+	ok "there are others on it" within "$(get five impact_total_percent)" 2 60
 	ok "the answer keeps the budget, by its own curve" within "$(get five impact_percent)" 0 10
 }
 
@@ -84,7 +86,7 @@ disturbed() {
 		exit !(v["stalled_ms"] > 0.03 * 1000 * t || v["late_1ms"] > 0.001 * v["delivered"] || v["missed"] > 0) }'
 }
 
-# What was predicted from a few seconds for 4, 10 and 20 streams, and what they bring after a while.
+# What was predicted from a few seconds for 4, 15 and 20 streams, and what they bring after a while.
 compare() {
 	local n i mean
 	echo "# streams, predicted from probes of a few seconds (3 times) and brought over 30 s, Mbit/s"
@@ -99,18 +101,18 @@ compare() {
 	done
 	in_lab five dst "$bin/flow" sink >/dev/null &
 	sleep 0.3
-	for n in 4 10 20; do
+	for n in 4 15 20; do
 		mean=$(in_lab five src "$bin/flow" source -n $n -c cubic -w 20 -t 30 "$("$lab" addr -n five dst)" |
 			sed -n 's/^total .* mbps=\([0-9.]*\) .*/\1/p')
 		for i in 1 2 3; do get "five$i" curve.$((n - 1)).throughput_bps; done | sort -g >"$dir/predicted"
 		echo "# $n: $(awk '{ printf "%.1f ", $1 / 1e6 }' "$dir/predicted"), $mean"
 		# Held to account where it was probed; elsewhere a few seconds tell little, see README.md.
-		[ $n -eq 10 ] || continue
+		[ $n -eq 15 ] || continue
 		if disturbed $SECONDS; then
 			echo "ok what $n streams bring # SKIP the machine is busy with other things"
 		else
-			ok "$n streams bring what was predicted, within a factor of 2" within \
-				"$(awk -v m="$mean" 'NR == 2 { print $1 / 1e6 / m }' "$dir/predicted")" 0.5 2
+			ok "$n streams bring what was predicted, within 40 %" within \
+				"$(awk -v m="$mean" 'NR == 2 { print $1 / 1e6 / m }' "$dir/predicted")" 0.6 1.4
 		fi
 	done
 }

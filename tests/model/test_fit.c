@@ -306,6 +306,66 @@ static void runs_make_a_probe(void **state)
 	assert_near(q.error_bps, sqrt((2 * prior * prior + 8) / 5 / 4), 1e-12);
 }
 
+/* What is usual is nothing beside good probes, and a good part of the answer beside bad ones; it
+ * never changes what was fitted, nor another model. */
+static void usual_counts_where_probes_scatter(void **state)
+{
+	struct probe p[] = { { 4, 400e6 / 24, 0 }, { 15, 1500e6 / 35, 0 } }; /* 20 others */
+	struct fit f, plain, again;
+	double last = 21, others;
+	int i, error;
+
+	(void)state;
+	assert_int_equal(fit_probes(&plain, FIT_FAIR_SHARE, p, 2, NULL), 0);
+	for (error = 1; error <= 100; error *= 10) {
+		for (i = 0; i < 2; i++)
+			p[i].error_bps = 0.01 * error * p[i].throughput_bps;
+		assert_int_equal(fit_probes_beside(&f, FIT_AUTO, FIT_USUAL_OTHERS, p, 2, NULL), 0);
+		assert_int_equal(f.model, FIT_FAIR_SHARE);
+		assert_near(f.raw[0], plain.raw[0], 1e-9);
+		assert_near(f.raw[1], plain.raw[1], 1e-9);
+		others = f.used[1] / f.used[0];
+		assert_true(others > FIT_USUAL_OTHERS && others < last);
+		assert_true(error > 1 || others > 19);
+		assert_true(error < 100 || others < 7);
+		last = others;
+	}
+	assert_near(f.usual_others, FIT_USUAL_OTHERS, 0);
+	assert_int_equal(fit_again(&again, &f, p, 2, NULL), 0);
+	assert_memory_equal(&again, &f, sizeof f);
+	f.usual_others = 20;
+	assert_int_equal(fit_again(&again, &f, p, 2, NULL), 0);
+	assert_near(again.used[1] / again.used[0], 20, 1e-6);
+	assert_int_equal(fit_again(&again, &plain, p, 2, NULL), 0);
+	assert_near(again.used[1] / again.used[0], 20, 1e-6);
+	assert_near(again.usual_others, 0, 0);
+}
+
+static void what_a_group_shows_that_grew(void **state)
+{
+	struct probe before = { 4, 40, 2 }, after = { 15, 60, 3 }, given[] = { { 4, 6.6, 0 }, { 15, 35.5, 0 } };
+	struct fit f;
+
+	(void)state;
+	probe_grew(&before, &after, 0.7); /* who joined got more: they overtook */
+	assert_near(before.error_bps, 2, 1e-12);
+	assert_near(after.error_bps, 3, 1e-12);
+	probe_grew(&before, &after, exp(0.4));
+	assert_near(before.error_bps, 40 * hypot(0.05, 0.2), 1e-12);
+	assert_near(after.error_bps, 60 * hypot(0.05, 0.2), 1e-12);
+
+	/* More than in proportion: as given there is no congestion; of a group that grew, the first
+	 * probe tells little, and what is usual stands in for it. */
+	assert_int_equal(fit_probes(&f, FIT_AUTO, given, 2, NULL), 0);
+	assert_int_equal(f.flags, FIT_NO_CONGESTION);
+	probe_grew(&given[0], &given[1], 1);
+	assert_true(given[0].error_bps > given[0].throughput_bps);
+	assert_near(given[1].error_bps, 3.55, 1e-12);
+	assert_int_equal(fit_probes_beside(&f, FIT_AUTO, FIT_USUAL_OTHERS, given, 2, NULL), 0);
+	assert_int_equal(f.flags, 0);
+	assert_true(f.raw[0] < 0 && f.used[0] > 0);
+}
+
 static void auto_follows_evidence(void **state)
 {
 	static const unsigned levels[] = { 1, 4, 10, 20, 30 };
@@ -365,6 +425,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_probe),
 		cmocka_unit_test(errors_weigh),
 		cmocka_unit_test(runs_make_a_probe),
+		cmocka_unit_test(usual_counts_where_probes_scatter),
+		cmocka_unit_test(what_a_group_shows_that_grew),
 		cmocka_unit_test(auto_follows_evidence),
 	};
 	return cmocka_run_group_tests_name("model/fit", tests, NULL, NULL);

@@ -1,0 +1,296 @@
+/* make advice-report: scores advice against the truth in truth.csv, offline, with the product's own
+ * src/model. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/advice/cases.h"
+#include "bench/advice/score.h"
+#include "model/settle.h"
+#include "model/stats.h"
+
+static const double budgets[] = { 0.10, 0.20, 0.30 };
+#define BUDGETS (sizeof budgets / sizeof *budgets)
+
+/* How an answer is found: from probes, or (levels 0) always `fixed` streams. */
+struct method {
+	const char *name;
+	unsigned fixed;
+	unsigned level[CASE_PROBES_MAX];
+	size_t levels;
+	bool joins;
+	double level_s;        /* seconds of each level that count */
+	enum fit_model model;
+	bool usual;            /* with FIT_AUTO, beside what is usual */
+};
+
+#define METHODS_MAX 8
+
+static const struct method methods[METHODS_MAX] = {
+	{ .name = "4 streams", .fixed = 4 },
+	{ .name = "8 streams", .fixed = 8 },
+	{ .name = "two-probe", .level = { 1, 10 }, .levels = 2, .level_s = 5, .model = FIT_PARTIAL_QUADRATIC },
+	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+};
+
+/* What else could be done with as much time. */
+static const struct method rivals[METHODS_MAX] = {
+	{ .name = "two-probe, 10 s", .level = { 1, 10 }, .levels = 2, .level_s = 10, .model = FIT_PARTIAL_QUADRATIC },
+	{ .name = "1, 10 fair share", .level = { 1, 10 }, .levels = 2, .level_s = 10 },
+	{ .name = "4, 15 afresh", .level = { 4, 15 }, .levels = 2, .level_s = 10 },
+	{ .name = "4 grows to 15", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10 },
+	{ .name = "2 to 15", .level = { 2, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+	{ .name = "4 to 30", .level = { 4, 30 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+	{ .name = "ptcp, 5 s", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 5, .usual = true },
+	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+};
+
+/* Which answers count. */
+enum subset { ALL, SURE, SURE_BY_RULE, SUBSETS };
+
+static bool list_cases, list_curves;
+static size_t n_methods; /* of those that are scored now */
+static struct score scores[METHODS_MAX][SUBSETS];
+
+static bool is_of(const struct case_sight *s, const struct method *m)
+{
+	return s->levels == m->levels && s->joins == m->joins &&
+	    memcmp(s->level, m->level, m->levels * sizeof *m->level) == 0;
+}
+
+/* What each stream of the first of two levels got over what each that joined it got, in the second
+ * half of the second level. */
+static double older_ratio(const struct case_sight *s)
+{
+	double older = 0, all = 0;
+	size_t i;
+
+	for (i = s->n - s->n / s->levels / 2; i < s->n; i++) {
+		older += s->older_mbps[i];
+		all += s->rate_mbps[i];
+	}
+	return older / s->level[0] / ((all - older) / (s->level[1] - s->level[0]));
+}
+
+/* What ptcp advise makes of what it sees, with so much of each level. */
+static bool take_probes(struct probe *out, const struct case_sight *s, double level_s)
+{
+	size_t each = s->n / s->levels, use = (size_t)(level_s / CASE_INTERVAL_S + 0.5), i, k;
+	struct settle settle;
+	struct settled settled;
+
+	for (k = 0; k < s->levels; k++) {
+		settle.n = 0;
+		for (i = k * each; i < k * each + (use < each ? use : each); i++)
+			settle_add(&settle, s->rate_mbps[i] * 1e6);
+		if (settle_result(&settled, &settle) < 0)
+			return false;
+		probe_of_settled(&out[k], s->level[k], &settled);
+	}
+	if (s->joins)
+		probe_grew(&out[0], &out[1], older_ratio(s));
+	return true;
+}
+
+/* `drawn` says in which subsets the curve counts already. */
+static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
+    bool drawn[SUBSETS])
+{
+	bool counts[SUBSETS] = { true, (a->warnings & ~ADVICE_WARN_TOTAL) == 0, a->confident };
+	int i;
+
+	for (i = 0; i < SUBSETS; i++) {
+		if (!counts[i])
+			continue;
+		if (!drawn[i])
+			score_curve(&score[i], c, &a->fit);
+		drawn[i] = true;
+		score_answer(&score[i], c, a->streams, a->budget_ratio);
+	}
+}
+
+/* One line for each n measured: method, path, n, throughput (Mbit/s) and impact (%), true and predicted. */
+static void print_curve(const struct method *m, const struct path_case *c, const struct fit *f)
+{
+	size_t i;
+
+	for (i = 0; i < c->truths; i++) {
+		unsigned n = c->truth[i].streams;
+
+		printf("%s,%s,%u,%.4g,%.4g,%.1f,%.1f\n", m->name, c->name, n, c->truth[i].ours_mbps,
+		    fit_throughput_bps(f, n) / 1e6, 100 * case_impact(c, n), 100 * fit_impact_ratio(f, n));
+	}
+}
+
+/* One line for each answer: method, path, budget (%), streams, throughput predicted (Mbit/s) and true,
+ * impact (%) true, deviations of throughput and impact, warnings, probes. */
+static void print_case(const struct method *m, const struct path_case *c, const struct probe *p,
+    size_t probes, const struct advice *a)
+{
+	double ours, cross;
+	size_t i;
+
+	case_truth_at(c, a->streams, &ours, &cross);
+	printf("%s,%s,%.0f,%u,%.3g,%.3g,%.0f,%.2f,%.2f,%#x", m->name, c->name, 100 * a->budget_ratio,
+	    a->streams, a->throughput_bps / 1e6, ours, 100 * case_impact(c, a->streams),
+	    a->throughput_sd_ratio, a->impact_sd_ratio, a->warnings);
+	for (i = 0; i < probes; i++)
+		printf(",%u:%.3g+-%.2g", p[i].streams, p[i].throughput_bps / 1e6, p[i].error_bps / 1e6);
+	printf("\n");
+}
+
+static void score_sight(struct score score[SUBSETS], const struct method *m, const struct path_case *c,
+    const struct case_sight *s)
+{
+	struct probe p[CASE_PROBES_MAX];
+	struct advice_opts o;
+	struct advice a;
+	bool drawn[SUBSETS] = { false };
+	size_t b;
+
+	if (!take_probes(p, s, m->level_s))
+		return;
+	for (b = 0; b < BUDGETS; b++) {
+		advice_opts_init(&o);
+		o.model = m->model;
+		o.budget_ratio = budgets[b];
+		o.congestion = advice_congestion_by_name(c->cc);
+		o.usual_others = m->usual ? FIT_USUAL_OTHERS : 0;
+		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
+			continue;
+		add_answer(score, c, &a, drawn);
+		if (list_cases)
+			print_case(m, c, p, s->levels, &a);
+		if (list_curves && b == 0)
+			print_curve(m, c, &a.fit);
+	}
+}
+
+static void score_method(struct score score[SUBSETS], const struct method *m, const struct path_case *c)
+{
+	struct advice fixed = { .streams = m->fixed };
+	bool no_curve[SUBSETS] = { true, true, true };
+	size_t i;
+
+	for (i = 0; m->levels == 0 && i < BUDGETS; i++) {
+		fixed.budget_ratio = budgets[i];
+		add_answer(score, c, &fixed, no_curve);
+	}
+	for (i = 0; m->levels > 0 && i < c->sights; i++)
+		if (is_of(&c->sight[i], m))
+			score_sight(score, m, c, &c->sight[i]);
+}
+
+/* ---- Printing ---- */
+
+static void print_cell(double v, const char *form)
+{
+	if (isnan(v))
+		printf(" | -");
+	else {
+		printf(" | ");
+		printf(form, v);
+	}
+}
+
+static void print_row(const char *what, enum subset of, double (*value)(const struct score *), const char *form)
+{
+	size_t m;
+
+	printf("| %s", what);
+	for (m = 0; m < n_methods; m++)
+		print_cell(scores[m][of].cases > 0 ? value(&scores[m][of]) : NAN, form);
+	printf(" |\n");
+}
+
+static double throughput_median(const struct score *s) { return 100 * sample_quantile(&s->throughput, 0.5); }
+static double throughput_p90(const struct score *s) { return 100 * sample_quantile(&s->throughput, 0.9); }
+static double correlation(const struct score *s) { return s->streams.n > 0 ? score_correlation(s) : NAN; }
+static double impact_median(const struct score *s) { return 100 * sample_quantile(&s->impact, 0.5); }
+static double impact_same(const struct score *s) { return 100 * sample_quantile(&s->impact_same, 0.5); }
+static double share_median(const struct score *s) { return 100 * sample_quantile(&s->share, 0.5); }
+static double share_p10(const struct score *s) { return 100 * sample_quantile(&s->share, 0.1); }
+static double broken(const struct score *s) { return 100.0 * (double)s->broken / (double)s->cases; }
+static double excess_p90(const struct score *s) { return 100 * sample_quantile(&s->excess, 0.9); }
+static double cases(const struct score *s) { return (double)s->cases; }
+
+static void print_table(const char *title, const struct method *all, enum subset of)
+{
+	size_t m;
+
+	printf("\n%s\n\n| ", title);
+	for (m = 0; m < n_methods; m++)
+		printf(" | %s", all[m].name);
+	printf(" |\n|---");
+	for (m = 0; m < n_methods; m++)
+		printf("|---:");
+	printf("|\n");
+	print_row("answers", of, cases, "%.0f");
+	print_row("throughput error, median, %", of, throughput_median, "%.0f");
+	print_row("throughput error, 9 in 10, %", of, throughput_p90, "%.0f");
+	print_row("its correlation with n", of, correlation, "%.2f");
+	print_row("impact error, median, points", of, impact_median, "%.0f");
+	print_row("impact error, Reno and CUBIC", of, impact_same, "%.0f");
+	print_row("share of the best, median, %", of, share_median, "%.0f");
+	print_row("share of the best, 1 in 10, %", of, share_p10, "%.0f");
+	print_row("budget broken by over 5 points, %", of, broken, "%.0f");
+	print_row("impact above budget, 9 in 10, points", of, excess_p90, "%.0f");
+}
+
+static bool has_sight(const struct path_case *c, const struct method *m)
+{
+	size_t i;
+
+	for (i = 0; i < c->sights; i++)
+		if (is_of(&c->sight[i], m))
+			return true;
+	return m->levels == 0;
+}
+
+/* Scores all methods on the paths that have truth and what every method needs. */
+static size_t score_all(const struct method all[METHODS_MAX], const struct path_case *c, size_t count)
+{
+	size_t i, m, paths = 0;
+
+	memset(scores, 0, sizeof scores);
+	for (n_methods = 0; n_methods < METHODS_MAX && all[n_methods].name != NULL; n_methods++)
+		;
+	for (i = 0; i < count; i++) {
+		for (m = 0; m < n_methods && case_is_whole(&c[i]) && has_sight(&c[i], &all[m]); m++)
+			;
+		if (m < n_methods)
+			continue;
+		paths++;
+		for (m = 0; m < n_methods; m++)
+			score_method(scores[m], &all[m], &c[i]);
+	}
+	return paths;
+}
+
+int main(int argc, char **argv)
+{
+	struct path_case *all;
+	size_t count, paths;
+
+	list_cases = argc == 3 && strcmp(argv[1], "-v") == 0;
+	list_curves = argc == 3 && strcmp(argv[1], "-c") == 0;
+	if (argc != 2 && !list_cases && !list_curves) {
+		fprintf(stderr, "usage: report [-v | -c] truth.csv\n");
+		return 2;
+	}
+	if (cases_read(argv[argc - 1], &all, &count) < 0)
+		return 1;
+	paths = score_all(methods, all, count);
+	if (argc == 2) {
+		printf("%zu paths, budgets of 10, 20 and 30 %%.\n", paths);
+		print_table("All answers", methods, ALL);
+		print_table("Answers of high confidence, did impact_total_percent not count", methods, SURE);
+		print_table("Answers of high confidence as printed", methods, SURE_BY_RULE);
+		paths = score_all(rivals, all, count);
+		printf("\nOther ways to probe, on the %zu paths where all were tried.\n", paths);
+		print_table("All answers", rivals, ALL);
+	}
+	free(all);
+	return 0;
+}
