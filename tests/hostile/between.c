@@ -110,6 +110,22 @@ static void restless_control(unsigned port, char **arguments)
 	drop(&s);
 }
 
+/* Two sessions when their client is revoked: one has come back, of the other only a stream is left. */
+static void revoked_control(unsigned port, char **arguments)
+{
+	struct session s = returning(port, true), cut = returning(port, true);
+
+	(void)arguments;
+	peer_close(s.control);
+	s.control = join(&s, WIRE_JOIN_CONTROL);
+	expect(s.control, WIRE_HEARD);
+	send_heard(s.control, 0);
+	peer_close(cut.control);
+	say_open();
+	expect_error(s.control, 5);
+	expect_end(cut.data);
+}
+
 /* ---- Routes ---- */
 
 static struct peer *ask_route(unsigned relay, unsigned port)
@@ -268,6 +284,16 @@ static void many_errands(unsigned port, char **arguments)
 	hold();
 }
 
+/* FINGERPRINT: has an errand under way when it is revoked: the third host hears of the end, too. */
+static void revoked_errand(unsigned port, char **arguments)
+{
+	struct third t = errand(port, arguments[0], WIRE_ERRAND_DETACH);
+
+	say_open();
+	expect_error(t.us, 5);
+	expect_error(t.session, 5);
+}
+
 /* FINGERPRINT: ends its errand, and goes on talking while that takes its time. */
 static void talks_on(unsigned port, char **arguments)
 {
@@ -303,7 +329,48 @@ static void reads_no_event(unsigned port, char **arguments)
 	hold();
 }
 
+/* ---- A relay ---- */
+
+/* HOW: speaks for who is behind it: "garbage" when it should only carry bytes, the same before its client has left
+ * TLS ("early"), a frame instead of leaving it ("loud"), a handshake of its own ("itself"). */
+static void lying_relay(unsigned port, char **arguments)
+{
+	static const char garbage[] = "HTTP/1.1 200 OK\r\n\r\n";
+	struct peer *p = peer_accept(hostile_listener, ALPN_ROUTE);
+	const char *how = arguments[0];
+	uint8_t out[WIRE_ROUTED_MAX_BYTES];
+
+	(void)port;
+	expect(p, WIRE_ROUTE);
+	peer_send(p, out, wire_routed_encode(out));
+	if (strcmp(how, "loud") == 0) {
+		send_hello(p);
+		expect_end(p);
+		return;
+	}
+	SSL_shutdown(p->ssl);
+	if (strcmp(how, "early") == 0)
+		send(p->fd, garbage, sizeof garbage, MSG_NOSIGNAL);
+	if (peer_frame(p)->type != END_CLOSED)
+		die("the client does not leave TLS");
+	if (strcmp(how, "itself") == 0) {
+		SSL *ssl = SSL_new(server_tls);
+
+		SSL_set_fd(ssl, p->fd);
+		SSL_accept(ssl);
+		if (SSL_read(ssl, out, 1) > 0) /* not even HELLO */
+			die("it is taken for the end");
+	} else if (strcmp(how, "garbage") == 0) {
+		send(p->fd, garbage, sizeof garbage, MSG_NOSIGNAL);
+	}
+	while (read(p->fd, out, sizeof out) > 0)
+		;
+}
+
+const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL, NULL } };
+
 const struct hostile hostile_between[] = {
+	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
 	{ "many-routes", many_routes }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }

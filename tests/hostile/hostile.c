@@ -68,7 +68,8 @@ int main(int argc, char **argv)
 {
 	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, hostile_grants,
 		hostile_between, NULL };
-	static const struct hostile *const servers[] = { hostile_server, NULL }, *const local[] = { hostile_local, NULL };
+	static const struct hostile *const servers[] = { hostile_server, hostile_relay, NULL };
+	static const struct hostile *const local[] = { hostile_local, NULL };
 	const char *side = argc > 1 ? argv[1] : "";
 
 	signal(SIGPIPE, SIG_IGN);

@@ -17,7 +17,7 @@ extern const struct hostile hostile_client[], hostile_greedy[], hostile_stranger
 /* What uses grants that are not for this. */
 extern const struct hostile hostile_grants[];
 /* What misuses routes, errands, and control connections that are replaced. */
-extern const struct hostile hostile_between[];
+extern const struct hostile hostile_between[], hostile_relay[];
 /* What disturbs a host from within: arguments as they are. */
 extern const struct hostile hostile_local[];
 
