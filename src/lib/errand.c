@@ -35,6 +35,7 @@ struct errand {
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct asked asked;
+	unsigned failures;             /* of its files */
 	char *from;                    /* the first of its sources */
 	struct dial *dial;
 	struct chan *chan;
@@ -270,10 +271,10 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status, c
 	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };
 	char shown[TEXT_NAME_BYTES];
 
-	if (status == PTCP_FILE_FAILED)
+	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* the end counts them all */
 		log_at(log_of(r), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
 		    text_escape_quoted(shown, sizeof shown, path), why->msg);
-	else if (!r->files)
+	if (status != PTCP_FILE_FAILED && !r->files)
 		return;
 	if (why != NULL)
 		f.code = (uint16_t)-why->code;
