@@ -20,7 +20,8 @@ CFLAGS  ?= -O2 -g
 # make check SAN=address,undefined and SAN=thread build in folders of their own.
 SAN ?=
 comma := ,
-BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
+BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if \
+	$(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := all
@@ -29,29 +30,38 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err buf text log units clock bitmap glob filter pacer timetable
+core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile
 wire_SRC  := frame start entry attrs grant errand
-model_SRC := rng stats level settle limit fit advice regress budget divide paths ratectl choose watch steer history
-xfer_SRC  := outbox flight sender sender_blocks sender_holes sender_frames receiver receiver_entries \
-	receiver_parts receiver_frames session
-store_SRC := sys fail fds dir hash walk source sum owner xattr part journal sink look verify group entry \
-	landing place io
-net_SRC   := loop identity trust tls sign chan chan_tls chan_io sock tcpinfo dial listen child lines bridge \
-	splice nexthops door speed
-lib_SRC   := opts target keys pacing host lobby intake stream stream_send stream_flood stream_recv mux party joining \
-	returning stale sending sending_jobs links receiving receiving_entries readback probing gauge seeing steering \
-	advising measuring timing ssh_args far far_ways way paths client_new client_trust client_connect client_work \
-	client_path client_probe client_third client_status history client guest home grants asked served errand caller \
-	greet one_time relay needs listening server server_stats speed advice
+model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
+	divide paths ratectl
+xfer_SRC  := session outbox flight \
+	sender sender_blocks sender_holes sender_frames \
+	receiver receiver_entries receiver_parts receiver_frames
+store_SRC := sys fail fds io dir place walk source hash sum \
+	sink part journal look verify group entry landing owner xattr
+net_SRC   := loop sock dial listen door lines child splice bridge nexthops tcpinfo speed \
+	identity trust sign tls chan chan_tls chan_io
+lib_SRC   := opts target keys home host pacing speed advice \
+	stream stream_send stream_flood stream_recv mux intake \
+	party joining returning stale links sending sending_jobs \
+	receiving receiving_work receiving_entries readback \
+	probing gauge seeing steering advising measuring timing history \
+	way paths far far_ways ssh_args \
+	client client_new client_trust client_connect client_path client_work \
+	client_probe client_third client_status \
+	server server_stats listening lobby guest greet served needs grants relay \
+	asked errand errand_work caller one_time
 conf_SRC  := yaml fields settings overlay overlay_links edit save
-plan_SRC  := overlay annotate quickest net grid run lp lp_solve pieces trace courses why fair fluid slots build \
-	verify plan
+plan_SRC  := overlay annotate quickest net run grid lp lp_solve pieces slots courses fluid build fair \
+	trace why verify plan
 collect_SRC := here links
-cli_SRC   := main command options exit process terminal talk confine connect trust output json out_text \
-	out_json plot plan_text plan_json plan_plot advise_text \
-	advise_json advise_plot measure_text measure_json measure_plot transfer cmd_send cmd_recv cmd_serve \
-	serve_config serving metrics manager cmd_key cmd_plan cmd_paths cmd_links links_show probe cmd_advise cmd_measure \
-	cmd_status cmd_version doctor doctor_host doctor_speed doctor_link doctor_path cmd_doctor
+cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
+	output out_text out_json json plot \
+	cmd_send cmd_recv transfer cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
+	cmd_advise advise_text advise_json advise_plot \
+	cmd_measure measure_text measure_json measure_plot \
+	cmd_plan plan_text plan_json plan_plot cmd_paths cmd_links links_show \
+	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan collect
 
@@ -63,31 +73,30 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := units buf text list err clock bitmap glob pacer timetable
+core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit advice regress budget divide paths bound ratectl choose watch steer \
-	history multipath
-xfer_TESTS  := worlds states session measuring sender holes receiver parts links torture
-net_TESTS   := loop identity trust sign sock tcpinfo dial listen tls chan child lines bridge splice nexthops door
-store_TESTS := fds dir hash io walk source owner xattr journal sink resume group entry place race faults power \
-	torture
+model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
+	divide paths bound ratectl multipath
+xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
+store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
+	faults power torture
+net_TESTS   := loop sock dial listen door lines child splice bridge nexthops tcpinfo \
+	identity trust sign tls chan
+lib_TESTS   := api target grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random quickest
-lib_TESTS   := api target grants mux links measure history
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
-test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi tests/e2e/test_install tests/e2e/test_cli \
-	tests/e2e/test_send_recv tests/e2e/test_trust tests/e2e/test_confine tests/e2e/test_trees tests/e2e/test_kept \
-	tests/e2e/test_resume tests/e2e/test_failures tests/e2e/test_disk tests/e2e/test_demo \
-	tests/e2e/test_ssh tests/e2e/test_via tests/e2e/test_third tests/e2e/test_service tests/e2e/test_doctor \
-	tests/e2e/test_package tests/e2e/test_documents tests/e2e/test_plan tests/e2e/test_paths tests/e2e/test_rate \
-	tests/e2e/test_links tests/e2e/test_advise tests/e2e/test_auto tests/hostile/test_hostile \
-	tests/hostile/test_greedy tests/hostile/test_between tests/hostile/test_swaps tests/hostile/test_strangers \
-	tests/campaign/test_kills tests/campaign/test_chaos tests/campaign/test_link \
-	tests/campaign/test_bounds tests/bench/advice/test_report
+test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
+	$(addprefix tests/e2e/test_,install package documents cli demo \
+	send_recv trees kept resume failures disk ssh via third rate \
+	trust confine service doctor advise auto plan paths links) \
+	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
+	$(addprefix tests/campaign/test_,kills chaos link bounds) \
+	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
-test_PROGRAMS := $(BUILD)/tests/hostile/hostile $(BUILD)/tests/campaign/chaos $(BUILD)/tests/bench/advice/report
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report)
 
 # ------------------------------------------------------------- Compiling
 
@@ -163,7 +172,9 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += $(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
+$(BUILD)/tests/lib/test_api $(BUILD)/tests/lib/test_measure: $(BUILD)/tests/lib/fixture.o
+$(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
+	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
 
@@ -198,8 +209,8 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o,session client between grants greedy strangers server \
-	local peer)
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
+	session client between grants greedy strangers server local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing
@@ -236,7 +247,8 @@ install: all $(LIB_A)
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(Q)$(foreach m,$(MAN_PAGES),$(INSTALL) -m 644 $(m) $(call man_of,$(m)) &&) true
 	$(Q)$(foreach l,$(foreach m,$(filter %.3,$(MAN_PAGES)),$(call man_links,$(m))),echo '.so \
-		man3/$(notdir $(firstword $(subst :, ,$(l))))' >$(call man_of,$(lastword $(subst :, ,$(l)))) &&) true
+		man3/$(notdir $(firstword $(subst :, ,$(l))))' \
+		>$(call man_of,$(lastword $(subst :, ,$(l)))) &&) true
 	$(INSTALL) -m 644 $(LIB_A) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 755 $(LIB_SO:%=$(BUILD)/%.$(SOVERSION)) $(DESTDIR)$(LIBDIR)
 	$(Q)$(foreach l,$(LIB_SO),ln -sf $(l).$(SOVERSION) $(DESTDIR)$(LIBDIR)/$(l) &&) true
@@ -244,15 +256,18 @@ install: all $(LIB_A)
 	$(Q)$(foreach f,$(PC_FILES),sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' contrib/pkg/$(f).in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(f) &&) true
-	$(Q)$(foreach x,$(EXTRAS),sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
+	$(Q)$(foreach x,$(EXTRAS), \
+		sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
 		chmod 644 $(call extra_to,$(x)) &&) true
 
 # make uninstall removes what install put there.
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/ptcp $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
 		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
-		$(foreach l,$(if $(filter %.3,$(m)),$(call man_links,$(m))),$(call man_of,$(lastword $(subst :, ,$(l)))))) \
-		$(foreach l,libptcp libptcp-plan,$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
+		$(foreach l,$(if $(filter %.3,$(m)),$(call man_links,$(m))), \
+		$(call man_of,$(lastword $(subst :, ,$(l)))))) \
+		$(foreach l,libptcp libptcp-plan, \
+		$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
 		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
 
@@ -287,7 +302,8 @@ check-long: setup
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
-		tests/hostile/test_strangers tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh
+		tests/hostile/test_strangers \
+		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in

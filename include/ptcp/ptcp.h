@@ -61,8 +61,9 @@ struct ptcp_permission {
 };
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
-/* Adds or replaces the client's line in authorized_clients, atomically; holds from the
- * next connection on; a session that it no longer allows ends within a second. PTCP_EUSAGE for a malformed fingerprint, root or name. */
+/* Adds or replaces the client's line in authorized_clients, atomically; holds from the next connection on; a
+ * session that it no longer allows ends within a second. PTCP_EUSAGE for a malformed fingerprint, root or
+ * name. */
 PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
     struct ptcp_err *e);
 /* Removes it; PTCP_EUSAGE if it is not there. */
@@ -177,7 +178,7 @@ enum ptcp_fsync {
 struct ptcp_transfer_opts {
 	size_t size;
 	const char *config_dir;
-	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen, from what they bring, see impact_percent */
+	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: by what they bring, see impact_percent */
 	enum ptcp_cipher cipher;
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
@@ -205,15 +206,15 @@ struct ptcp_transfer_opts {
 	const char *ssh;            /* the program and its first arguments, in words; NULL: "ssh" */
 	const char *remote_ptcp;    /* the command there; NULL: "ptcp" */
 	unsigned remote_port;       /* it listens on there; 0: any */
-	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B, "direct"
-	 * through none. None: directly. Streams are divided over the paths, each has at least one. */
+	/* Paths side by side, daemons only: "HOST[:PORT]" goes through that relay, "A,B" through A, then B,
+	 * "direct" through none. None: directly. Streams are divided over the paths, each has at least one. */
 	const char *const *vias;
 	size_t n_vias;              /* at most PTCP_PATHS_MAX */
 	/* The most that all streams of it together send, or receive: "200Mbit/s", or by the local time of
 	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)). NULL: no limit */
 	const char *rate;
 	/* between two daemons: */
-	bool detach;                /* over once it has begun, which PTCP_EVENT_DETACHED tells; goes on without us */
+	bool detach;                /* over once it has begun (PTCP_EVENT_DETACHED), goes on without us */
 	/* where the number of streams is chosen: */
 	double impact_percent;      /* 10; the most to take from each other flow, against one stream; 0 to 100 */
 	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
@@ -226,15 +227,15 @@ PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
 struct ptcp_transfer;
 
-/* Send local paths to `dest`, or receive `srcs` into the local path `dest`. Remote:
- * "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
- * bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through
- * ssh, which is started as a process: its messages go to this one's standard error, and libuv handles
- * SIGCHLD then (it waits for that process only). Where things land is as with cp -r: inside dest when
- * that is a directory, ends with a slash or there are several sources, else the single source becomes dest;
- * a slash at the end of a source directory means its contents. All remote sources must
- * be on one host. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms (third
- * party) that are yet to come. Copies everything; connects nowhere. */
+/* Send local paths to a remote `dest`, or paths of one daemon to another; receive `srcs`, remote and on one host,
+ * into the local path `dest`. Remote: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address
+ * or a bracketed IPv6 address, a daemon; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH", through ssh,
+ * which is started as a process: its messages go to this one's standard error, and libuv handles SIGCHLD then
+ * (it waits for that process only). Where things land is as with cp -r: inside dest when that is a directory,
+ * ends with a slash or there are several sources, else the single source becomes dest; a slash at the end of a
+ * source directory means its contents. PTCP_EUSAGE for what cannot be parsed, PTCP_ENOTYET for forms that are
+ * yet to come: remote sources on several hosts, and ssh between two remote ones. Copies everything; connects
+ * nowhere. */
 PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
@@ -309,10 +310,10 @@ struct ptcp_status {
 	double age_s, seconds;    /* since it was asked for; of which it ran */
 };
 
-/* Asks the daemon that sends: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that this
- * identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a transfer: each has its
- * PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients, and not over a restart of
- * that daemon. PTCP_EPEER: it knows of none of that name. */
+/* Asks the daemon that sends: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that
+ * this identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a
+ * transfer: each has its PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients,
+ * and not over a restart of that daemon. PTCP_EPEER: it knows of none of that name. */
 PTCP_API int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
     bool end, struct ptcp_err *e);
 
@@ -510,22 +511,24 @@ PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptc
  * services read. */
 struct ptcp_server_needs {
 	const char *config_dir;     /* its files are read */
-	const char *const *roots;   /* ended by NULL: all below them is read, made, changed and removed; "/" where any path may be asked for */
+	/* All below them is read, made, changed and removed; ended by NULL. "/" where any path may be asked. */
+	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen once more; connects to others */
 };
 
 struct ptcp_server_opts {
 	size_t size;
 	const char *config_dir;
-	const char *listen;         /* "ADDR:PORT", "[ADDR]:PORT", ":PORT" or "PORT"; NULL: every address, PTCP_PORT; port 0: a free one */
+	/* "ADDR:PORT", "[ADDR]:PORT", ":PORT" or "PORT"; NULL: every address, PTCP_PORT; port 0: a free one */
+	const char *listen;
 	const char *root;           /* NULL: serves no files, except to clients with a root of their own */
 	unsigned ciphers;           /* bits 1 << PTCP_CIPHER_*; all but NONE */
 	unsigned max_streams;       /* a session's ceiling; PTCP_STREAMS_MAX */
 	unsigned max_sessions;      /* at a time; 64, at most PTCP_SESSIONS_MAX */
 	double timeout_s;           /* 30 */
-	ptcp_log_fn *log;
+	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;
+	void *arg;                  /* of log and confine */
 	/* The far side of a transfer through ssh, whose pipes `in` and `out` (0 and 1) are. It listens once
 	 * the client has said there who it is, admits nobody else, serves one session with any path of this
 	 * user's, and ends with it, with `in`, or when nobody comes for a minute. Its identity is made for it.
@@ -545,10 +548,10 @@ struct ptcp_server_opts {
 	unsigned max_relayed;       /* connections at one time, half of them for one client; 512 */
 	unsigned max_client_sessions; /* of one client at a time; 16 */
 	unsigned max_startups;        /* connections that have yet to say who they are; 512 */
-	/* Called once by ptcp_server_new(), when identity and address are had and before any thread is started: the
-	 * moment for a host that is nothing but a server to give up what `n` does not name (Landlock, capabilities,
-	 * another user), for this thread and with it for all to come. A negative PTCP_E* ends the start. NULL: the
-	 * library gives nothing up by itself. */
+	/* Called once by ptcp_server_new(), when identity and address are had and before any thread is
+	 * started: the moment for a host that is nothing but a server to give up what `n` does not name
+	 * (Landlock, capabilities, another user), for this thread and with it for all to come. A negative
+	 * PTCP_E* ends the start. NULL: the library gives nothing up by itself. */
 	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
 	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
 	const char *rate;
@@ -576,10 +579,10 @@ PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
-/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s, rate, relay_to, max_relayed and
- * log_level are those of `o`, whose other fields are not looked at. What runs keeps what it has agreed. Names
- * are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed, when one is malformed or out of
- * range. */
+/* Before it serves or between steps: from now on max_streams, max_sessions, max_client_sessions, timeout_s,
+ * rate, relay_to, max_relayed and log_level are those of `o`, whose other fields are not looked at. What runs
+ * keeps what it has agreed. Names are looked up, for which it may wait. PTCP_EUSAGE, and nothing has changed,
+ * when one is malformed or out of range. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 
@@ -601,7 +604,7 @@ PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats 
 /* Any thread and signal handlers; idempotent. Running sessions end at once, their
  * peers are told. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);
-PTCP_API void ptcp_server_free(struct ptcp_server *s);
+PTCP_API void ptcp_server_free(struct ptcp_server *s); /* NULL is fine; not while it runs */
 
 #ifdef __cplusplus
 }

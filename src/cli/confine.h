@@ -12,9 +12,10 @@ struct confine_also {
 };
 
 /* For this thread, which must be the only one, and all that it starts, for good: no new privileges; its
- * memory closed to other processes of its user; by Landlock no files but those that `n`, `also` and name services need, no program run, no device made or
- * controlled, and as far as the kernel's version goes no TCP beyond `n`, no signals to others; no
- * capability but those that it takes to give files to their owners, where the process has them.
+ * memory closed to other processes of its user; by Landlock no files but those that `n`, `also` and name
+ * services need, no program run, no device made or controlled, and as far as the kernel's version goes no TCP
+ * beyond `n`, no signals to others; no capability but those that it takes to give files to their owners, where
+ * the process has them.
  *
  * `newest`: at most this version of Landlock's ABI. Where the kernel has none, or none that does without
  * breaking transfers, files stay open. What is in force is logged at info, a root that is not there at warn,

@@ -103,7 +103,8 @@ void doctor_link(struct doctor *d, const char *name, double *speed_bps)
 		}
 		if (mtu > MTU_ETHERNET && doctor_read(d, line, sizeof line, "/proc/sys/net/ipv4/tcp_mtu_probing") &&
 		    line[0] == '0' && strcmp(name, "lo") != 0) {
-			f = doctor_add(d, "mtu-probing", VERDICT_WARN, 0, NULL, "off: jumbo frames that a hop drops stall");
+			f = doctor_add(d, "mtu-probing", VERDICT_WARN, 0, NULL,
+			    "off: jumbo frames that a hop drops stall");
 			doctor_mend(f, "sysctl -w net.ipv4.tcp_mtu_probing=1");
 		}
 	}

@@ -42,7 +42,8 @@ enum exit_status exit_status(int code)
 
 enum exit_status exit_fail(const struct ptcp_err *e)
 {
-	terminal_line("%sptcp: %s", terminal_is_journal() ? "<3>" : "", e->msg[0] != '\0' ? e->msg : ptcp_err_text(e->code));
+	terminal_line("%sptcp: %s", terminal_is_journal() ? "<3>" : "",
+	    e->msg[0] != '\0' ? e->msg : ptcp_err_text(e->code));
 	return exit_status(e->code);
 }
 

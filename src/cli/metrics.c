@@ -1,14 +1,10 @@
 #include "cli/metrics.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/err.h"
+#include "core/newfile.h"
 #include "core/text.h"
 
 static const struct counter {
@@ -64,36 +60,13 @@ void metrics_print(FILE *f, const struct metrics *m)
 
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
 {
-	char temp[PTCP_PATH_BYTES + 16], shown[TEXT_NAME_BYTES];
-	int fd = -1, sys, bad;
-	FILE *f;
+	char shown[TEXT_NAME_BYTES];
+	struct newfile n;
 
 	text_escape(shown, sizeof shown, path);
-	if (strlen(path) >= PTCP_PATH_BYTES)
-		return err_set(e, PTCP_ECONFIG, "--metrics %s: too long a path", shown);
-	snprintf(temp, sizeof temp, "%s.XXXXXX", path); /* the collector reads what ends in .prom */
-	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0 || (f = fdopen(fd, "w")) == NULL) {
-		sys = errno;
-		if (fd >= 0) {
-			close(fd);
-			unlink(temp);
-		}
-		errno = sys;
+	if (!newfile_begin(&n, path)) /* beside it: the collector reads what ends in .prom */
 		return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
-	}
-	metrics_print(f, m);
-	fchmod(fd, 0644);
-	errno = EIO; /* ferror() remembers what failed, not why */
-	bad = fflush(f) != 0 || ferror(f);
-	sys = errno;
-	fclose(f);
-	if (!bad && rename(temp, path) < 0) {
-		bad = 1;
-		sys = errno;
-	}
-	if (!bad)
-		return 0;
-	unlink(temp);
-	errno = sys;
-	return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
+	metrics_print(n.f, m);
+	fchmod(fileno(n.f), 0644);
+	return newfile_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
 }

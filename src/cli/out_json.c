@@ -61,7 +61,8 @@ static json_t *paths(const struct output *o, bool running)
 	size_t i;
 
 	for (i = 0; i < o->n_paths; i++) {
-		one = json_pack("{s:o, s:o}", "via", relays(output_via(o, i)), "bytes", json_count(o->paths[i].bytes));
+		one = json_pack("{s:o, s:o}", "via", relays(output_via(o, i)), "bytes",
+		    json_count(o->paths[i].bytes));
 		if (running && one != NULL) {
 			json_object_set_new(one, "rate_bps", json_rate(o->paths[i].rate_bps));
 			json_object_set_new(one, "streams", json_count(o->paths[i].streams));

@@ -93,7 +93,8 @@ static void add_paths(char *buf, size_t cap, unsigned width, const struct output
 	size_t i;
 
 	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++) {
-		snprintf(part, sizeof part, "%s %s", path_name(name, o, i), units_rate_text(rate, o->paths[i].rate_bps));
+		snprintf(part, sizeof part, "%s %s", path_name(name, o, i),
+		    units_rate_text(rate, o->paths[i].rate_bps));
 		if (!add(buf, cap, width, part))
 			return;
 	}

@@ -8,8 +8,8 @@
  * and raises the limit of open descriptors to what is allowed. */
 void process_prepare(void);
 
-/* From now on the first SIGINT, SIGTERM or (unless it was ignored, as nohup has it) SIGHUP calls stop(handle) of process_set_stop(), at
- * once or as soon as that is given; a second one ends the process with
+/* From now on the first SIGINT, SIGTERM or (unless it was ignored, as nohup has it) SIGHUP calls stop(handle)
+ * of process_set_stop(), at once or as soon as that is given; a second one ends the process with
  * `second_status`, after `second_line` on stderr if that is not NULL. */
 void process_catch(int second_status, const char *second_line);
 

@@ -23,7 +23,8 @@ static int no_such_key(const struct command *c, const struct conf_setting *s, st
 	for (t = c->options; *t != NULL; t++)
 		for (o = *t; o->name != NULL; o++)
 			if (belongs(o) && n < sizeof list)
-				n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "", o->name);
+				n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "",
+				    o->name);
 	return err_set(e, PTCP_ECONFIG, "expected one of %s, got the unknown key '%s'", list,
 	    conf_quoted(q, s->key));
 }

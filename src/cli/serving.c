@@ -198,7 +198,8 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 
 	for (i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		if (!fixed[i].same)
-			say(PTCP_LOG_WARN, "event=not-reloaded key=%s why=\"it holds after a restart\"", fixed[i].name);
+			say(PTCP_LOG_WARN, "event=not-reloaded key=%s why=\"it holds after a restart\"",
+			    fixed[i].name);
 }
 
 static void reload(struct serving *v)
@@ -217,7 +218,8 @@ static void reload(struct serving *v)
 	}
 	if (r < 0) {
 		serve_args_fini(&fresh);
-		say(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" effect=\"what was read before holds\"", why.msg);
+		say(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" effect=\"what was read before holds\"",
+		    why.msg);
 	} else {
 		warn_of_changes(v->first, &fresh);
 		serve_args_fini(&v->again);

@@ -57,8 +57,8 @@ static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r
 	m->delay_s = half;
 	m->delay_error_s = NAN;
 	m->delay_from_round_trip = true;
-	/* A message's delay is timed to a millisecond; an intercept that is less sure of itself than the round trip
-	 * says less. */
+	/* A message's delay is timed to a millisecond; an intercept that is less sure of itself than the
+	 * round trip says less. */
 	if (r->result != REGRESS_OK || !(delay > 0) || !(r->d_min_error_s <= fmax(1e-3, 0.1 * half)))
 		return;
 	m->delay_s = delay;

@@ -324,6 +324,12 @@ int conf_want_text(const struct conf_doc *d, int node, const char *what, const c
 	return 0;
 }
 
+static int check_count(const struct conf_doc *d, int node, const char *what, size_t n, size_t max,
+    struct ptcp_err *e)
+{
+	return n <= max ? 0 : conf_fail(d, node, e, "%s: expected at most %zu entries, got %zu", what, max, n);
+}
+
 static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n,
     struct ptcp_err *e);
 
@@ -337,10 +343,7 @@ int conf_want_map(const struct conf_doc *d, int node, const char *what, size_t m
 	if ((r = want(d, node, YAML_MAPPING_NODE, YAML_MAP_TAG, "a map of keys", what, e)) < 0)
 		return r;
 	count = (size_t)(m->data.mapping.pairs.top - m->data.mapping.pairs.start);
-	if (count > max)
-		return conf_fail(d, node, e, "%s: expected at most %zu entries, got %zu", what,
-		    max, count);
-	if ((r = check_twice(d, node, what, count, e)) < 0)
+	if ((r = check_count(d, node, what, count, max, e)) < 0 || (r = check_twice(d, node, what, count, e)) < 0)
 		return r;
 	*n = count;
 	return 0;
@@ -356,9 +359,8 @@ int conf_want_list(const struct conf_doc *d, int node, const char *what, size_t 
 	if ((r = want(d, node, YAML_SEQUENCE_NODE, YAML_SEQ_TAG, "a list", what, e)) < 0)
 		return r;
 	count = (size_t)(m->data.sequence.items.top - m->data.sequence.items.start);
-	if (count > max)
-		return conf_fail(d, node, e, "%s: expected at most %zu entries, got %zu", what,
-		    max, count);
+	if ((r = check_count(d, node, what, count, max, e)) < 0)
+		return r;
 	*n = count;
 	return 0;
 }

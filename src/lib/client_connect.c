@@ -116,7 +116,8 @@ static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
 	chan_free(t->chan);
 	t->chan = NULL;
 	if (t->ways.n > 1) {
-		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path), why->msg);
+		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path),
+		    why->msg);
 		client_warn(t, text);
 	}
 	if (t->n_tried == t->ways.n) {

@@ -1,5 +1,5 @@
-/* The inside of a transfer from the client's side, for client_new.c (what was asked for),
- * client_trust.c (who answers), client_connect.c (the way to the other side), client_work.c (what a party does for it),
+/* The inside of a transfer from the client's side, for client_new.c (what was asked for), client_trust.c (who
+ * answers), client_connect.c (the way to the other side), client_work.c (what a party does for it),
  * client_probe.c (those that measure), client_third.c (between two other hosts) and client.c (running it). */
 #ifndef LIB_CLIENT_IMPL_H
 #define LIB_CLIENT_IMPL_H
@@ -45,7 +45,7 @@ struct ptcp_transfer {
 	uint16_t n_paths;
 	size_t n_remote;                /* of the paths; the others are rules */
 	struct prober *prober;          /* it measures, and has no paths; or NULL */
-	struct third *third;            /* it is between two other hosts: paths and target are the sender's; or NULL */
+	struct third *third;            /* between two other hosts: paths and target are the sender's; or NULL */
 	/* while it runs */
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
@@ -105,8 +105,8 @@ void client_fini(struct ptcp_transfer *t);
  * with t->unknown the user may be asked. */
 int client_trust(struct ptcp_transfer *t, const char *host, unsigned port, bool relay, const char *fingerprint,
     struct ptcp_err *e);
-/* The fingerprint that t->target must have, if the user has named just one for it, or known_hosts has; else it has to
- * be asked for its own. */
+/* The fingerprint that t->target must have, if the user has named just one for it, or known_hosts has; else
+ * it has to be asked for its own. */
 bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 /* As way_opts has it. */
 int client_trust_relay(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e);

@@ -347,7 +347,8 @@ static int put_all(struct ptcp_transfer *t, struct ptcp_err *e)
 	int r;
 
 	if (strcmp(h->audience, t->fingerprint) == 0)
-		return err_set(e, PTCP_EUSAGE, "both hosts are the same one, %s (copy there by other means)", t->fingerprint);
+		return err_set(e, PTCP_EUSAGE, "both hosts are the same one, %s (copy there by other means)",
+		    t->fingerprint);
 	put_errand(t);
 	if ((r = put_grant(t, e)) < 0)
 		return r;

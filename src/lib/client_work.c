@@ -39,7 +39,8 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 	t->sample[i].resumed_bytes = ev->resumed_bytes;
 	for (k = 0; k < t->ways.n; k++) {
 		if (t->n_samples > 0 && s > 0)
-			t->figures[k].rate_bps = 8 * (double)(t->figures[k].bytes - t->sample[first].path_bytes[k]) / s;
+			t->figures[k].rate_bps =
+			    8 * (double)(t->figures[k].bytes - t->sample[first].path_bytes[k]) / s;
 		t->sample[i].path_bytes[k] = t->figures[k].bytes;
 	}
 	t->n_samples++;

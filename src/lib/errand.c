@@ -1,57 +1,22 @@
-#include "lib/errand.h"
-
+/* What is asked of a daemon to be done elsewhere: taken on or not, ended, remembered. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/err.h"
-#include "core/text.h"
 #include "core/units.h"
-#include "lib/asked.h"
 #include "lib/caller.h"
+#include "lib/errand_impl.h"
 #include "lib/grants.h"
-#include "net/dial.h"
 #include "net/sign.h"
-#include "store/fds.h"
 
-#define TELL_NS (200 * NS_PER_MS)
 #define KEPT_MOST 64
 #define KEPT_NS (24 * 3600 * NS_PER_S)
-
-struct errand {
-	struct list in_list;
-	struct errand_set *set;
-	struct caller *caller;         /* NULL: gone */
-	uint64_t id;
-	char client[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
-	bool detached, files;          /* as asked for */
-	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
-	unsigned port;
-	struct sock_opts sock;
-	struct wire_open open;         /* for the third host; `path` is its only one */
-	uint8_t *path;
-	size_t path_bytes;
-	uint8_t *grant;                /* the frame */
-	size_t grant_bytes;
-	char audience[PTCP_FINGERPRINT_BYTES];
-	struct asked asked;
-	unsigned failures;             /* of its files */
-	char *from;                    /* the first of its sources */
-	struct dial *dial;
-	struct chan *chan;
-	char peer[SOCK_TEXT_BYTES];
-	struct party *party;
-	struct timer *timer;
-	struct mono asked_at, deadline, began, ended;
-	bool over;
-	struct party_progress last;
-	struct ptcp_err why;           /* if its code is not 0 */
-};
 
 void errand_set_init(struct errand_set *t, struct host *host, const char *root,
     const struct ptcp_server_opts *o, const struct nexthops *nexthops, void (*gone)(void *arg), void *arg)
 {
-	*t = (struct errand_set){ .host = host, .root = root, .o = o, .nexthops = nexthops, .gone = gone, .arg = arg };
+	*t = (struct errand_set){ .host = host, .root = root, .o = o, .nexthops = nexthops, .gone = gone,
+	    .arg = arg };
 	list_init(&t->errands);
 	list_init(&t->callers);
 }
@@ -83,52 +48,6 @@ void errand_set_fini(struct errand_set *t)
 	}
 }
 
-static struct log *log_of(struct errand *r) { return &r->set->host->log; }
-
-/* ---- Telling ---- */
-
-static void progress_of(const struct errand *r, struct wire_progress *out)
-{
-	const struct party_progress *g = &r->last;
-
-	*out = (struct wire_progress){
-		.bytes = g->bytes, .total_bytes = g->total_bytes, .files = g->files, .total_files = g->total_files,
-		.failed = g->failed, .wire_bytes = g->wire_bytes, .resumed_bytes = g->resumed_bytes,
-		.file_bytes = g->file_bytes, .streams = (uint16_t)g->streams,
-		.streams_most = (uint16_t)g->streams_most, .total_known = g->total_known,
-		.activity = g->activity == PTCP_SYNCING ? WIRE_SYNCING :
-		    g->activity == PTCP_VERIFYING ? WIRE_VERIFYING : WIRE_IDLE
-	};
-}
-
-static void tell_progress(struct errand *r)
-{
-	struct wire_progress f;
-
-	if (r->party != NULL)
-		r->last = party_progress(r->party);
-	if (r->caller == NULL)
-		return;
-	progress_of(r, &f);
-	OUTBOX_PUT(caller_outbox(r->caller), progress, PROGRESS, &f);
-	caller_flush(r->caller);
-}
-
-static struct span cut(const char *text, size_t most)
-{
-	return (struct span){ (const uint8_t *)text, text != NULL ? strnlen(text, most) : 0 };
-}
-
-static void tell_event(struct errand *r, struct wire_event *f, const char *path, const char *text)
-{
-	f->path = cut(path, WIRE_PATH_MAX);
-	f->text = cut(text, WIRE_TEXT_MAX);
-	if (r->caller == NULL)
-		return;
-	OUTBOX_PUT(caller_outbox(r->caller), event, EVENT, f);
-	caller_flush(r->caller);
-}
-
 /* ---- The end ---- */
 
 static void forget_old(struct errand_set *t)
@@ -158,8 +77,7 @@ static void keep(struct errand *r)
 	r->set->n_kept++;
 }
 
-/* `why` NULL: done. Frees it unless it is to be remembered. */
-static void over(struct errand *r, const struct ptcp_err *why)
+void errand_over(struct errand *r, const struct ptcp_err *why)
 {
 	struct errand_set *t = r->set;
 	struct wire_end end;
@@ -168,8 +86,8 @@ static void over(struct errand *r, const struct ptcp_err *why)
 	r->ended = mono_now();
 	if (why != NULL)
 		r->why = *why;
-	tell_progress(r);
-	log_at(log_of(r), why != NULL ? LOG_WARN : LOG_INFO, "server",
+	errand_tell(r);
+	log_at(&r->set->host->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
 	    "event=errand-end client=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"", r->client,
 	    (unsigned long long)r->last.files, (unsigned long long)r->last.file_bytes,
 	    (unsigned long long)r->last.failed, (double)mono_diff_ns(r->ended, r->asked_at) / 1e9,
@@ -202,7 +120,7 @@ void errand_cancel(struct errand *r, const struct ptcp_err *why)
 	if (r->asked.finding)
 		r->why = *why; /* over when the I/O thread is done */
 	else
-		over(r, why);
+		errand_over(r, why);
 }
 
 void errand_leave(struct errand *r)
@@ -227,8 +145,7 @@ void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why)
 	}
 }
 
-void errand_judge_again(struct errand_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
 	struct list *l, *next;
@@ -244,194 +161,6 @@ void errand_judge_again(struct errand_set *t,
 		    strcmp(now.root, r->asked.auth.root) == 0))
 			errand_cancel(r, &why);
 	}
-}
-
-/* ---- The session with the third host ---- */
-
-static void on_running(void *arg, struct party *p)
-{
-	struct errand *r = arg;
-	struct wire_started f = { .id = r->id, .peer = cut(r->peer, WIRE_HOST_MAX) };
-	struct ptcp_err why;
-
-	r->party = p;
-	r->began = mono_now();
-	if (r->caller != NULL) {
-		OUTBOX_PUT(caller_outbox(r->caller), started, STARTED, &f);
-		caller_flush(r->caller);
-	}
-	if (asked_begin(&r->asked, p, &why) < 0)
-		session_fail(party_session(p), &why);
-}
-
-static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)
-{
-	struct errand *r = arg;
-	struct wire_event f = { .kind = status == PTCP_FILE_DONE ? WIRE_EVENT_DONE :
-	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };
-	char shown[TEXT_NAME_BYTES];
-
-	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* the end counts them all */
-		log_at(log_of(r), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
-		    text_escape_quoted(shown, sizeof shown, path), why->msg);
-	if (status != PTCP_FILE_FAILED && !r->files)
-		return;
-	if (why != NULL)
-		f.code = (uint16_t)-why->code;
-	tell_event(r, &f, path, why != NULL ? why->msg : NULL);
-}
-
-static void on_warning(void *arg, const char *path, const char *text)
-{
-	struct wire_event f = { .kind = WIRE_EVENT_WARNING };
-
-	tell_event(arg, &f, path, text);
-}
-
-static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
-{
-	struct wire_event f = { .kind = WIRE_EVENT_STREAMS, .from = (uint16_t)from, .to = (uint16_t)to };
-
-	tell_event(arg, &f, NULL, why);
-}
-
-static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
-{
-	struct errand *r = arg;
-	struct ptcp_err copy;
-
-	if (why != NULL)
-		copy = *why; /* it goes with the party */
-	r->last = party_progress(p);
-	party_free(p);
-	r->party = NULL;
-	over(r, why != NULL ? &copy : NULL);
-}
-
-static const struct party_ops party_ops = {
-	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
-};
-
-static int start_party(struct errand *r, struct ptcp_err *e)
-{
-	char address[SOCK_HOST_BYTES];
-	struct party_opts o = {
-		.host = r->set->host, .control = r->chan, .connects = true, .address = address, .sock = r->sock,
-		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .timeout_ns = r->sock.timeout_ns,
-		.ops = &party_ops, .arg = r
-	};
-	int err;
-
-	if ((err = sock_split(r->peer, address, &o.port, r->port, e)) < 0)
-		return err;
-	r->chan = NULL;
-	return party_new(&r->party, &o, e);
-}
-
-/* ---- The way to it ---- */
-
-static void on_opened(void *arg)
-{
-	struct errand *r = arg;
-	struct ptcp_err why;
-
-	if (strcmp(chan_fingerprint(r->chan), r->audience) != 0) {
-		err_set(&why, PTCP_EREFUSED, "%s:%u: the host's fingerprint is %s there, not %s as the grant says (somebody may "
-		    "be in between; if its key was replaced, tell the client)", r->host, r->port,
-		    chan_fingerprint(r->chan), r->audience);
-		over(r, &why);
-		return;
-	}
-	r->deadline = MONO_NEVER;
-	chan_write(r->chan, r->grant, r->grant_bytes);
-	if (start_party(r, &why) < 0)
-		over(r, &why);
-}
-
-static void on_nothing(void *arg)
-{
-	(void)arg;
-}
-
-static void on_closed(void *arg, const struct ptcp_err *cause)
-{
-	struct errand *r = arg;
-	struct ptcp_err why;
-
-	err_set(&why, PTCP_ECONNECT, "connecting from there to %s:%u: %s (is it a ptcp daemon, of this version?)", r->host,
-	    r->port, cause != NULL ? cause->msg : "it closed the connection");
-	over(r, &why);
-}
-
-static const struct chan_ops chan_ops = { on_opened, on_nothing, on_nothing, on_closed };
-
-static int not_there(const struct errand *r, struct ptcp_err *e)
-{
-	char where[SOCK_HOST_BYTES + 10];
-
-	sock_join(where, sizeof where, r->host, r->port);
-	return err_set(e, PTCP_EREFUSED, "connecting to %s for a client: that daemon does not (have its administrator start "
-	    "it with --relay-to %s)", where, where);
-}
-
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *cause)
-{
-	struct errand *r = arg;
-	struct chan_opts o = { .fd = fd, .alpn = ALPN_GRANT, .ops = &chan_ops, .arg = r };
-	struct ptcp_err why;
-
-	r->dial = NULL;
-	if (fd < 0) {
-		why = *cause;
-		if (why.code == PTCP_EREFUSED)
-			not_there(r, &why);
-		over(r, &why);
-		return;
-	}
-	strcpy(r->peer, address);
-	r->deadline = mono_add_ns(mono_now(), r->sock.timeout_ns);
-	if (chan_new(&r->chan, r->set->host->control, r->set->host->client, &o, &why) < 0)
-		over(r, &why);
-}
-
-static bool permits(void *arg, const struct sockaddr *sa)
-{
-	const struct errand *r = arg;
-
-	return nexthops_permit(r->set->nexthops, r->host, r->port, sa);
-}
-
-static void on_found(struct asked *a, const struct ptcp_err *cause)
-{
-	struct errand *r = CONTAINER_OF(a, struct errand, asked);
-	struct ptcp_err why;
-
-	if (r->why.code != 0)
-		cause = &r->why; /* cancelled meanwhile */
-	if (cause != NULL) {
-		why = *cause;
-		over(r, &why);
-	} else if (dial_start(&r->dial, r->set->host->control, r->host, r->port, &r->sock, on_dialled, r, &why) < 0) {
-		over(r, &why);
-	} else {
-		dial_only(r->dial, permits, r);
-	}
-}
-
-static void on_timer(void *arg)
-{
-	struct errand *r = arg;
-	struct mono now = mono_now();
-	struct ptcp_err why;
-
-	if (r->party == NULL && r->chan != NULL && now.ns >= r->deadline.ns) {
-		err_set(&why, PTCP_ECONNECT, "connecting from there to %s:%u: no TLS handshake within %.3g s (is it a ptcp "
-		    "daemon?)", r->host, r->port, (double)r->sock.timeout_ns / 1e9);
-		over(r, &why);
-		return;
-	}
-	timer_set(r->timer, mono_add_ns(now, TELL_NS));
-	tell_progress(r);
 }
 
 /* ---- Taking one on ---- */
@@ -481,7 +210,7 @@ static int check(struct errand_set *t, const struct errand_order *o, const struc
 	if (o->open.role != WIRE_YOU_SEND || o->grant.mode != WIRE_GRANT_WRITE)
 		return err_set(e, PTCP_EREFUSED, "an errand: only sending from here is one");
 	if (t->nexthops == NULL)
-		return not_there(r, e);
+		return errand_not_there(r, e);
 	if (o->auth->no_relay)
 		return err_set(e, PTCP_EREFUSED, "connecting elsewhere for this client: not allowed there (have its "
 		    "administrator authorize it without --no-relay)");
@@ -552,16 +281,14 @@ int errand_new(struct errand **out, struct errand_set *t, const struct errand_or
 	strncpy(r->address, o->address, sizeof r->address - 1);
 	sign_digest_text(r->audience, o->grant.audience);
 	if ((err = check(t, o, r, e)) < 0 || (err = take(r, o, e)) < 0 || (err = new_id(r, e)) < 0 ||
-	    (err = timer_new(&r->timer, t->host->control, on_timer, r, e)) < 0) {
+	    (err = errand_begin(r, e)) < 0) {
 		errand_free(r);
 		return err;
 	}
-	log_at(log_of(r), LOG_INFO, "server", "event=errand from=%s client=%s to=%s:%u streams=%u detached=%d", r->address,
+	log_at(&r->set->host->log, LOG_INFO, "server", "event=errand from=%s client=%s to=%s:%u streams=%u detached=%d", r->address,
 	    r->client, r->host, r->port, r->asked.streams, r->detached);
 	list_append(&t->errands, &r->in_list);
 	t->n_running++;
-	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
-	asked_find(&r->asked, on_found);
 	*out = r;
 	return 0;
 }
@@ -589,17 +316,3 @@ struct errand *errand_find(struct errand_set *t, const char *client, uint64_t id
 }
 
 bool errand_is_over(const struct errand *r) { return r->over; }
-
-void errand_state(const struct errand *r, struct wire_state *out)
-{
-	struct mono now = mono_now(), until = r->over ? r->ended : now;
-
-	*out = (struct wire_state){
-		.id = r->id, .kind = r->over ? WIRE_STATE_OVER : WIRE_STATE_RUNNING, .code = (uint16_t)-r->why.code,
-		.port = (uint16_t)r->port, .age_ms = mono_diff_ns(now, r->asked_at) / NS_PER_MS,
-		.took_ms = mono_diff_ns(until, r->asked_at) / NS_PER_MS, .host = cut(r->host, WIRE_HOST_MAX),
-		.from = cut(r->from, WIRE_PATH_MAX), .to = { r->path + 3, r->path_bytes - 3 },
-		.text = cut(r->why.msg, WIRE_TEXT_MAX)
-	};
-	progress_of(r, &out->progress);
-}

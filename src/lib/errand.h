@@ -27,14 +27,17 @@ struct errand_set {
 	void *arg;
 };
 
+/* All is borrowed until errand_set_fini(); `roots` is for the owner to fill in. `gone` is called when it may have
+ * become idle, in the middle of what ended: look later. */
 void errand_set_init(struct errand_set *t, struct host *host, const char *root,
     const struct ptcp_server_opts *o, const struct nexthops *nexthops, void (*gone)(void *arg), void *arg);
+/* Nothing runs and nobody asks. */
 bool errand_set_idle(const struct errand_set *t);
+/* Ends all that runs, for that reason; it is idle some time later. */
 void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why);
 void errand_set_fini(struct errand_set *t); /* once idle */
 /* Ends those whose clients may have them done no more. */
-void errand_judge_again(struct errand_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
+void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg);
 
 /* What was asked for, by whom; borrowed. */
 struct errand_order {
@@ -47,9 +50,12 @@ struct errand_order {
 	struct wire_open open;            /* as if the client were to receive it itself */
 };
 
+/* Takes it on: it ends by itself, and tells its caller. Else nothing is kept and `e` is a sentence for the client:
+ * PTCP_EREFUSED, PTCP_EPROTO, PTCP_ENOMEM. */
 int errand_new(struct errand **out, struct errand_set *t, const struct errand_order *o, struct ptcp_err *e);
-/* The caller is gone. */
+/* The caller is gone: it ends as well, unless it was asked to stay. */
 void errand_leave(struct errand *r);
+/* Ends it, for that reason, now or some time later; no matter if it is over. */
 void errand_cancel(struct errand *r, const struct ptcp_err *why);
 
 /* That client's errand of this id, 0: its first after `after` (NULL: of all); NULL: none. */

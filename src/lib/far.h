@@ -16,7 +16,8 @@ enum far_way {
 };
 
 struct far_ops {
-	/* A control connection, TLS done, to who ssh has brought us to; taken. `address`: as reached, or whence. */
+	/* A control connection, TLS done, to who ssh has brought us to; taken. `address`: as reached, or
+	 * whence. */
 	void (*reached)(void *arg, enum far_way way, struct chan *c, const char *address);
 	/* Once at most, and never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);

@@ -27,7 +27,8 @@ void gauge_read(struct gauge *g, const struct party *p, double elapsed_s, struct
 		/* One that has taken the place of another may lie where that lay. */
 		if (g->of[i] == p->stream[i] && now.acked_bytes >= g->last[i].acked_bytes &&
 		    now.received_bytes >= g->last[i].received_bytes) {
-			moved = now.acked_bytes - g->last[i].acked_bytes + now.received_bytes - g->last[i].received_bytes;
+			moved = now.acked_bytes - g->last[i].acked_bytes +
+			    now.received_bytes - g->last[i].received_bytes;
 			if (i < p->n_wanted || p->prb != NULL) {
 				out->used_bytes += moved;
 				add(out, &now, &g->last[i], elapsed_s);

@@ -21,7 +21,8 @@ struct guest_ops {
 	void (*errand)(void *arg, struct guest *g);
 	void (*join)(void *arg, struct guest *g, const struct wire_join *j);    /* it wants to be a stream */
 	void (*stream)(void *arg, struct guest *g, const struct wire_join *j);  /* welcomed, and ready */
-	void (*route)(void *arg, struct guest *g, const struct wire_route *f);  /* to be relayed; NULL: to nobody */
+	/* It wants to be relayed; NULL: nobody is. */
+	void (*route)(void *arg, struct guest *g, const struct wire_route *f);
 	void (*gone)(void *arg);                                                /* freed */
 };
 

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/newfile.h"
+
 #define DIR_BYTES 3840
 #define PATH_BYTES (DIR_BYTES + 16)
 
@@ -129,29 +131,16 @@ static int copy_others(FILE *to, const char *path, const struct history_entry *h
 
 static int replace(const char *path, const struct history_entry *h, struct ptcp_err *e)
 {
-	char temp[PATH_BYTES + 16], line[HISTORY_LINE_BYTES];
-	FILE *f;
-	int fd, r;
+	char line[HISTORY_LINE_BYTES];
+	struct newfile n;
+	int r;
 
-	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0)
+	if (!newfile_begin(&n, path))
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	if ((f = fdopen(fd, "w")) == NULL) {
-		close(fd);
-		unlink(temp);
-		return err_nomem(e);
-	}
 	if (h->n_probes > 0 && history_format(line, h) > 0)
-		fputs(line, f);
-	r = copy_others(f, path, h, e);
-	errno = EIO; /* ferror() remembers what failed, not why */
-	if ((ferror(f) | (fclose(f) != 0)) && r >= 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	if (r >= 0 && rename(temp, path) < 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	if (r < 0)
-		unlink(temp);
-	return r;
+		fputs(line, n.f);
+	r = copy_others(n.f, path, h, e);
+	return newfile_end(&n, r >= 0, false) ? r : err_sys(e, PTCP_ECONFIG, "writing %s", path);
 }
 
 int history_put(const char *dir, const struct history_entry *h, struct ptcp_err *e)

@@ -1,5 +1,6 @@
 /* The file of the path history, `paths` in a state directory: `dir`, or $XDG_STATE_HOME/ptcp, else
- * ~/.local/state/ptcp, for NULL. Read and replaced as a whole, under a lock; what cannot be parsed in it is left out. Any thread. */
+ * ~/.local/state/ptcp, for NULL. Read and replaced as a whole, under a lock; what cannot be parsed in it is
+ * left out. Any thread. */
 #ifndef LIB_HISTORY_H
 #define LIB_HISTORY_H
 

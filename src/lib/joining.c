@@ -363,8 +363,8 @@ void party_close_tap(struct party *p, unsigned number)
 
 /* ---- Streams come and go ---- */
 
-/* A frame that TLS has let through is the peer's own: joining again would only repeat it. In clear it may have been
- * the path, as with records that TLS does not let through. */
+/* A frame that TLS has let through is the peer's own: joining again would only repeat it. In clear it may
+ * have been the path, as with records that TLS does not let through. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
 	struct party *p = arg;

@@ -1,5 +1,5 @@
-/* Where connections wait that have yet to say what they are: guests behind a door (net/door.h), of a daemon or of a
- * client that its server is to connect to. Control thread. */
+/* Where connections wait that have yet to say what they are: guests behind a door (net/door.h), of a daemon
+ * or of a client that its server is to connect to. Control thread. */
 #ifndef LIB_LOBBY_H
 #define LIB_LOBBY_H
 

@@ -231,16 +231,6 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 		sink_begin_anew(t->sink);
 }
 
-/* A part has zeros wherever it has no verified block: see sink_look(). */
-static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
-{
-	(void)arg;
-	(void)id;
-	(void)cookie;
-	(void)first;
-	(void)count;
-}
-
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
 {
 	static const enum work work[] = { [WIRE_DIR] = WORK_FINISH_DIR, [WIRE_FILE] = WORK_COMMIT,
@@ -265,7 +255,7 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 {
 	struct party *p = arg;
 	struct item *t = cookie;
-	char path[PATH_BYTES];
+	char path[DIR_PATH_RAW_BYTES];
 
 	if (t->type == WIRE_FILE)
 		intake_clear(&p->rcv->intake, id);
@@ -290,8 +280,9 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	p->rcv->total_known = final;
 }
 
+/* No `.hole`: a part has zeros wherever it has no verified block, see sink_look(). */
 const struct rcv_ops receiving_rcv_ops = {
-	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted, .hole = on_hole,
+	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
 	.commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same
 };
 

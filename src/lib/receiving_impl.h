@@ -1,12 +1,11 @@
-/* The inside of a party that receives, for receiving.c (what the store does), receiving_entries.c (what
- * the engine decides) and readback.c (what is there already). */
+/* The inside of a party that receives, for receiving.c and receiving_work.c (what the store does),
+ * receiving_entries.c (what the engine decides) and readback.c (what is there already). */
 #ifndef LIB_RECEIVING_IMPL_H
 #define LIB_RECEIVING_IMPL_H
 
 #include "lib/party_impl.h"
 #include "store/sink.h"
 
-#define PATH_BYTES 4200
 #define WORK_BATCH 1000
 
 /* Up to WORK_LOOK_SAME it prepares an entry, from WORK_COMMIT to WORK_FINISH_DIR it completes one. */
@@ -66,6 +65,11 @@ void receiving_item_over(struct party *p, struct item *t);
 void receiving_warn(struct party *p, const struct item *t, const char *text);
 /* Our own disk is full: that is not this file's fault alone, it ends the session. */
 bool receiving_disk_full(struct party *p, const struct ptcp_err *why);
+
+/* ---- receiving_work.c ---- */
+
+/* A job of struct receiving's `io`: does what its batch is for, then posts `done`. On an I/O thread. */
+void receiving_work(struct io_job *io);
 
 /* ---- readback.c ---- */
 

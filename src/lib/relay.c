@@ -64,7 +64,8 @@ void relay_forget(struct relayed *d)
 void relay_init(struct relay *r, struct host *host, const struct nexthops *to, unsigned most, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg)
 {
-	*r = (struct relay){ .host = host, .to = to, .most = most, .timeout_ns = timeout_ns, .gone = gone, .arg = arg };
+	*r = (struct relay){ .host = host, .to = to, .most = most, .timeout_ns = timeout_ns, .gone = gone,
+	    .arg = arg };
 	list_init(&r->list);
 }
 
@@ -155,8 +156,7 @@ void relay_stop(struct relay *r)
 			stop(CONTAINER_OF(l, struct relayed, in_list));
 }
 
-void relay_judge_again(struct relay *r,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
 	struct list *l, *next;
@@ -248,7 +248,8 @@ void relay_ask(struct relay *r, struct guest *g, const struct wire_route *f)
 	struct relayed *d;
 	struct ptcp_err why;
 
-	if (check(r, chan_fingerprint(g->chan), &why) < 0 || ((d = calloc(1, sizeof *d)) == NULL && err_nomem(&why))) {
+	if (check(r, chan_fingerprint(g->chan), &why) < 0 ||
+	    ((d = calloc(1, sizeof *d)) == NULL && err_nomem(&why))) {
 		log_at(&r->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s why=\"%s\"",
 		    chan_fingerprint(g->chan), g->address, why.msg);
 		guest_refuse(g, &why);

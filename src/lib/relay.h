@@ -32,9 +32,8 @@ void relay_ask(struct relay *r, struct guest *g, const struct wire_route *f);
 void relay_begin(struct relayed *d);
 /* The guest goes before that. */
 void relay_forget(struct relayed *d);
-/* Ends what is moved for clients who have lost the right to it: `admits` says whether one has any, and which. */
-void relay_judge_again(struct relay *r,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
+/* Ends what is moved for clients who have lost the right to it. */
+void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg);
 /* Ends all that is being moved; `gone` follows for each. */
 void relay_stop(struct relay *r);
 

@@ -193,7 +193,8 @@ void returning_failed(struct party *p, const struct ptcp_err *why, bool refused)
 	if (!refused)
 		return;
 	p->returning.vain = true;
-	err_set(&e, PTCP_EPEER, "control connection: it was lost, and the session with it: %s (run it again)", why->msg);
+	err_set(&e, PTCP_EPEER, "control connection: it was lost, and the session with it: %s (run it again)",
+	    why->msg);
 	party_fail(p, &e);
 }
 

@@ -9,8 +9,6 @@
 #include "lib/why.h"
 #include "wire/attrs.h"
 
-#define PATH_BYTES 4200
-
 static void outgoing_free(struct outgoing *o)
 {
 	source_unref(o->source);
@@ -21,8 +19,8 @@ static void outgoing_free(struct outgoing *o)
 
 static const char *path_raw(const struct outgoing *o, char *out)
 {
-	return o->source != NULL ? source_path_raw(o->source, out, PATH_BYTES) :
-	    dir_path_raw(o->dir, o->name, out, PATH_BYTES);
+	return o->source != NULL ? source_path_raw(o->source, out, DIR_PATH_RAW_BYTES) :
+	    dir_path_raw(o->dir, o->name, out, DIR_PATH_RAW_BYTES);
 }
 
 static const char *path_text(const struct outgoing *o, char *out, size_t cap)
@@ -113,7 +111,7 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 {
 	struct party *p = arg;
 	struct outgoing *o = cookie;
-	char path[PATH_BYTES], text[DIR_PATH_TEXT_BYTES];
+	char path[DIR_PATH_RAW_BYTES], text[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err shown;
 
 	switch (fate) {
@@ -229,7 +227,7 @@ void sending_pump(struct party *p)
 static void not_sent(struct party *p, const struct walk_entry *w, enum wire_note_kind kind,
     const char *text)
 {
-	char path[PATH_BYTES], shown[DIR_PATH_TEXT_BYTES];
+	char path[DIR_PATH_RAW_BYTES], shown[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why, bare;
 
 	err_set(&why, PTCP_EIO, "%s", text);
@@ -343,7 +341,7 @@ static void offer(struct party *p, unsigned i, uint8_t type, struct link *link_t
 /* The path at the destination: below the tree's root it may have more in front. */
 static const char *path_there(const struct walk_entry *w, char *out)
 {
-	const char *at = dir_path_raw(w->dir, w->name, out, PATH_BYTES);
+	const char *at = dir_path_raw(w->dir, w->name, out, DIR_PATH_RAW_BYTES);
 	size_t n = strlen(at);
 	int components = w->depth + 1;
 
@@ -356,7 +354,7 @@ static void offer_file(struct party *p, unsigned i)
 {
 	struct walk_entry *w = &p->snd->entry[i];
 	struct links *links = &p->snd->links;
-	char path[PATH_BYTES];
+	char path[DIR_PATH_RAW_BYTES];
 	struct link *l;
 
 	if (w->nlink < 2 || (session_open(p->session)->flags & WIRE_OPEN_LINKS) == 0 ||
@@ -415,6 +413,7 @@ static void listed(struct party *p, unsigned i)
 void sending_feed(struct party *p, struct mono now)
 {
 	struct snd *s = session_snd(p->session);
+	const struct outgoing *o;
 	struct stream_job *job;
 	unsigned i, k;
 	bool more = true;
@@ -427,8 +426,10 @@ void sending_feed(struct party *p, struct mono now)
 			if (p->stream[i] == NULL || (job = stream_free_job(p->stream[i])) == NULL)
 				continue;
 			if (snd_take(s, i, now, &job->job)) {
-				for (k = 0; k < job->job.n; k++)
-					job->source[k] = source_ref(((struct outgoing *)job->job.extent[k].cookie)->source);
+				for (k = 0; k < job->job.n; k++) {
+					o = job->job.extent[k].cookie;
+					job->source[k] = source_ref(o->source);
+				}
 				more = true;
 			}
 			stream_send(p->stream[i], job);

@@ -357,8 +357,7 @@ static bool may_go_on(const struct served *s, const struct authorization *now)
 	    (s->asked.sends || s->asked.measures || !now->read_only || s->asked.auth.read_only);
 }
 
-void served_judge_again(struct served_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+void served_judge_again(struct served_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
 	struct ptcp_err why;

@@ -13,7 +13,7 @@ struct served_set {
 	struct list list;
 	unsigned n, n_run;                /* now; those that have been agreed to so far */
 	struct ptcp_server_stats past;    /* of those that have ended, and what is counted as it happens */
-	bool one_time;                    /* one session in all, of a client who is this user: all paths are its own */
+	bool one_time;                    /* one session in all, of who is this user: all paths are its own */
 	struct host *host;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
@@ -48,9 +48,8 @@ enum ptcp_cipher served_cipher(struct served_set *t, const uint8_t id[WIRE_SESSI
 void served_add_stats(struct served_set *t, struct ptcp_server_stats *st);
 /* How many sessions this client has. */
 unsigned served_count(const struct served_set *t, const char *fingerprint);
-/* Ends the sessions of clients who have lost the right to them: `admits` says whether one has any, and which. */
-void served_judge_again(struct served_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
+/* Ends the sessions of clients who have lost the right to them. */
+void served_judge_again(struct served_set *t, trust_admits_fn *admits, void *arg);
 void served_cancel_all(struct served_set *t, const struct ptcp_err *why);
 
 #endif

@@ -56,7 +56,8 @@ int ssh_args(struct ssh_args *out, const char *command, const struct target *t, 
 		add(out, word);
 	}
 	if (!ok)
-		return err_set(e, PTCP_EUSAGE, "--ssh %s: a quote is left open", text_escape(shown, sizeof shown, command));
+		return err_set(e, PTCP_EUSAGE, "--ssh %s: a quote is left open",
+		    text_escape(shown, sizeof shown, command));
 	if (out->n == 0)
 		add(out, "ssh");
 	if (remote == NULL)

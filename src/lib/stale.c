@@ -1,5 +1,5 @@
-/* A path may die without a word (a cable, a relay that was stopped): its streams wait for what TCP sends again, less
- * and less often. While other paths bring something they are given up, and tried anew. */
+/* A path may die without a word (a cable, a relay that was stopped): its streams wait for what TCP sends
+ * again, less and less often. While other paths bring something they are given up, and tried anew. */
 #include "core/err.h"
 #include "core/units.h"
 #include "lib/party_impl.h"

@@ -83,8 +83,8 @@ unsigned stream_number(const struct stream *s);
 /* A job to fill and give to stream_send(), or NULL when all are out. */
 struct stream_job *stream_free_job(struct stream *s);
 void stream_send(struct stream *s, struct stream_job *job);
-/* Begins to flood, with so many bytes, or UINT64_MAX. When all has been sent the stream closes, and ops.lost follows;
- * one that stays open may flood again when all that has arrived. */
+/* Begins to flood, with so many bytes, or UINT64_MAX. When all has been sent the stream closes, and ops.lost
+ * follows; one that stays open may flood again when all that has arrived. */
 void stream_flood(struct stream *s, uint64_t bytes);
 /* In ops.lost of a flooding stream: it sent all and the peer closed behind that, within [*from, *until]. */
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until);

@@ -23,8 +23,9 @@ struct way_opts {
 	struct sock_opts sock;        /* its time-out is for all of the way */
 	/* Is this the relay it should be? 0, or negative with `e`. */
 	int (*check)(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e);
-	/* Once, from the loop: a socket that is the caller's and leads to the end, which is yet to be authenticated, and
-	 * the address that was connected to (with relays, the name of the end); or -1: PTCP_ECONNECT, PTCP_EREFUSED.. */
+	/* Once, from the loop: a socket that is the caller's and leads to the end, which is yet to be
+	 * authenticated, and the address that was connected to (with relays, the name of the end); or -1:
+	 * PTCP_ECONNECT, PTCP_EREFUSED.. */
 	void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why);
 	void *arg;
 };

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/newfile.h"
 #include "core/text.h"
 #include "net/identity.h"
 
@@ -369,30 +370,15 @@ static int copy_others(FILE *to, const char *path, const char *fingerprint, stru
 static int replace_file(const char *path, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e)
 {
-	char temp[PATH_BYTES + 16];
-	int fd, r;
-	FILE *f;
+	struct newfile n;
+	int r;
 
-	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0)
+	if (!newfile_begin(&n, path))
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	if ((f = fdopen(fd, "w")) == NULL) {
-		close(fd);
-		unlink(temp);
-		return err_nomem(e);
-	}
-	r = copy_others(f, path, fingerprint, e);
+	r = copy_others(n.f, path, fingerprint, e);
 	if (r >= 0 && p != NULL)
-		write_permission(f, fingerprint, p);
-	errno = EIO; /* ferror() remembers what failed, not why */
-	if ((fflush(f) != 0 || ferror(f) || fsync(fd) != 0) && r >= 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	fclose(f);
-	if (r >= 0 && rename(temp, path) < 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	if (r < 0)
-		unlink(temp);
-	return r;
+		write_permission(n.f, fingerprint, p);
+	return newfile_end(&n, r >= 0, true) ? r : err_sys(e, PTCP_ECONFIG, "writing %s", path);
 }
 
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,

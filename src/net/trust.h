@@ -32,6 +32,8 @@ struct authorization {
 	char root[TRUST_ROOT_BYTES]; /* "" : the daemon's */
 	char name[TRUST_NAME_BYTES]; /* "" : none */
 };
+/* Whether the identity may connect as of now, and then what it may: *a. */
+typedef bool trust_admits_fn(void *arg, const char *fingerprint, struct authorization *a);
 
 /* 1 and `out` filled, or 0: not authorised (also when its first line is malformed, or when the file
  * cannot be read or trusted; these are logged). */

@@ -92,6 +92,8 @@ const char *dir_path_text(const struct dir *d, const char *name, char *out, size
 /* The same in raw bytes, for programs. */
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);
 
+/* Enough for what people want to see, and for any path that the system takes. */
 #define DIR_PATH_TEXT_BYTES 400
+#define DIR_PATH_RAW_BYTES 4200
 
 #endif

@@ -59,7 +59,7 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 
 enum sink_found {
 	SINK_NOTHING, /* to be received whole */
-	SINK_SAME,    /* a file of this size and mtime has the name: sink_same_next() tells whether it is the same */
+	SINK_SAME,    /* a file of this size and mtime has the name: sink_same_next() tells if it is the same */
 	SINK_PART     /* a part of it is there: sink_verify_next() tells what it is worth */
 };
 

@@ -30,7 +30,8 @@ struct sink {
 	enum sink_state state;
 	int sick; /* the errno */
 	struct part part;
-	_Atomic uint64_t part_dev, part_ino; /* its, for who must not wait for the lock, which is held during I/O */
+	/* Its, for who must not wait for the lock, which is held during I/O. */
+	_Atomic uint64_t part_dev, part_ino;
 	uint64_t opened;    /* which of the parts of this process it was, by time */
 	struct journal journal;
 	uint64_t durable;   /* records whose blocks are */

@@ -147,7 +147,8 @@ static bool no_room(int sys)
 	return sys == ENOSPC || sys == E2BIG || sys == ERANGE;
 }
 
-/* Reasons that lie in the file system, or in a directory that is somebody else's (EACCES, EBADF: open by O_PATH). */
+/* Reasons that lie in the file system, or in a directory that is somebody else's (EACCES, EBADF: open by
+ * O_PATH). */
 static bool not_taken(int sys)
 {
 	return sys == EACCES || sys == EBADF || sys == EOPNOTSUPP || sys == EPERM || sys == EDQUOT || no_room(sys);

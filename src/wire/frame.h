@@ -31,7 +31,7 @@
 	X(SEEN, 7, 128)                                                        \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
-	X(HEARD, 10, 64)                                                        \
+	X(HEARD, 10, 64)                                                       \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -46,7 +46,7 @@
 	X(HOLE, 27, 64)                                                        \
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
 	X(ROUTE, 48, 512)                                                      \
-	X(ROUTED, 49, 64)                                                    \
+	X(ROUTED, 49, 64)                                                      \
 	X(GRANT, 56, 8192)                                                     \
 	X(ERRAND, 57, 1024)                                                    \
 	X(STARTED, 58, 1024)                                                   \
@@ -211,7 +211,8 @@ struct wire_ping {
 size_t wire_ping_encode(uint8_t *out, const struct wire_ping *f);
 int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e);
 
-/* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no others. */
+/* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no
+ * others. */
 struct wire_use {
 	uint16_t streams;
 	uint64_t bytes;       /* where the acceptor floods: what each of them is to carry, from when all are
@@ -280,8 +281,8 @@ int wire_routed_decode(struct span in, struct ptcp_err *e);
 
 /* ---- Entries: sender to receiver -------------------------------------------- */
 
-/* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16
- * bits, free at the time; above it a count from 1 that rises from entry to entry. Decoders refuse an id that breaks wire_id_ok(). */
+/* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16 bits, free at the time;
+ * above it a count from 1 that rises from entry to entry. Decoders refuse an id that breaks wire_id_ok(). */
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }

@@ -49,7 +49,7 @@ struct rcv_ops {
 	 * say so by rcv_verified(), not from within; else claims are void, all comes anew. */
 	void (*accepted)(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts);
 	/* These blocks are holes, and count as written: what the caller has there (of an earlier session) must
-	 * be zeros before the commit is done. */
+	 * be zeros before the commit is done. NULL: it is so anyway. */
 	void (*hole)(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count);
 	/* All is here: give it its final name, mode and times (a directory: mode and times of `end`).
 	 * Answer with rcv_committed(), not from within. */

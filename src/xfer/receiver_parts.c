@@ -119,7 +119,8 @@ int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
 		return rcv_violation("HOLE", e);
 	rcv_add_blocks(r, f, b.first, b.count);
 	r->stats.hole_bytes += wire_grid_range_bytes(f->size_bytes, b.first, b.count);
-	r->o.ops->hole(r->o.arg, f->id, f->cookie, b.first, b.count);
+	if (r->o.ops->hole != NULL)
+		r->o.ops->hole(r->o.arg, f->id, f->cookie, b.first, b.count);
 	rcv_try_commit(r, f);
 	return 0;
 }

@@ -232,8 +232,8 @@ static struct flight *find_flight(const struct entry *f, unsigned stream, uint32
 	return NULL;
 }
 
-/* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied when it is
- * that old itself: both may be on a path that is dead. */
+/* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied
+ * when it is that old itself: both may be on a path that is dead. */
 static void take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {

@@ -54,10 +54,11 @@ struct session_opts {
 	bool returns;             /* the control channel may be replaced, if the peer can do that, too */
 	const char *software;     /* outlives the session */
 	uint64_t timeout_ns;
-	uint64_t hello_timeout_ns; /* of ours, as the peer is told: it says something three times as often; 0: as above */
+	/* Of ours, as the peer is told: it says something three times as often. 0: as above. */
+	uint64_t hello_timeout_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
-	uint16_t fixed_streams;   /* starter of a transfer to be steered: what to ask for where the peer cannot be */
+	uint16_t fixed_streams;   /* starter, to be steered: what to ask for where the peer cannot be */
 	const struct session_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */

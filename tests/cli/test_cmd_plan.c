@@ -15,6 +15,7 @@
 
 #include "capture.h"
 #include "cli/command.h"
+#include "plan/worked.h"
 
 static char dir[] = "/tmp/ptcp-plan-test-XXXXXX";
 static char overlay[64];
@@ -24,22 +25,7 @@ static const struct command command = {
 	"plan", "[options] OVERLAY.yaml", "p", cmd_plan, plan_options
 };
 
-static const char worked[] =
-    "destination: D\n"
-    "slot: 0.5s\n"
-    "hosts:\n"
-    "  D: {}\n"
-    "  S1: {data: 1GB, path: /d}\n"
-    "  S2: {data: 1GB, path: /d}\n"
-    "  K: {relay: true, ingress: 8Gbit/s, egress: 16Gbit/s}\n"
-    "links:\n"
-    "  - {from: S1, to: D, rate: 8Gbit/s}\n"
-    "  - {from: S2, to: D, rate: 8Gbit/s}\n"
-    "  - {from: S1, to: K, rate: 8Gbit/s}\n"
-    "  - {from: S2, to: K, rate: 8Gbit/s}\n"
-    "  - {from: K, to: D, rate: 16Gbit/s}\n"
-    "shared:\n"
-    "  - {rate: 8Gbit/s, links: [S1>D, S2>D]}\n";
+static const char worked[] = "slot: 0.5s\n" WORKED_OVERLAY;
 
 static void write_overlay(const char *text)
 {

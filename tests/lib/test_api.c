@@ -1,7 +1,6 @@
 /* libptcp as its callers see it: several handles at once from several threads, handles stepped in a
  * loop of the caller's, cancelling, and handles used in the wrong order. Public headers only. */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,44 +16,14 @@
 
 #include <cmocka.h>
 
-#include <ptcp/ptcp.h>
+#include "fixture.h"
 
 #define FILES 30
 #define FILE_BYTES 100003
 #define LARGE_BYTES (64u << 20)
 #define THREADS 4
 
-static struct {
-	char dir[64];
-	struct ptcp_server *server;
-	pthread_t thread;
-	char url[128];
-	char fingerprint[PTCP_FINGERPRINT_BYTES];
-	int fds;
-} fx;
-
-/* ---- A server in a thread, and a folder for all */
-
-static const char *path(const char *below)
-{
-	static _Thread_local char out[4][256];
-	static _Thread_local unsigned i;
-
-	i = (i + 1) % 4;
-	snprintf(out[i], sizeof out[i], "%s/%s", fx.dir, below);
-	return out[i];
-}
-
-static int open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
+/* ---- Files to send */
 
 static void fill(const char *name, size_t bytes, unsigned seed)
 {
@@ -78,85 +47,44 @@ static void make_source(unsigned seed)
 	unsigned i;
 
 	snprintf(name, sizeof name, "src%u", seed);
-	assert_int_equal(mkdir(path(name), 0755), 0);
+	assert_int_equal(mkdir(lf_path(name), 0755), 0);
 	for (i = 0; i < FILES; i++) {
 		snprintf(name, sizeof name, "src%u/%u", seed, i);
-		fill(path(name), FILE_BYTES, seed * FILES + i);
+		fill(lf_path(name), FILE_BYTES, seed * FILES + i);
 	}
-}
-
-static void *serve(void *arg)
-{
-	(void)arg;
-	assert_int_equal(ptcp_server_run(fx.server, NULL), 0);
-	return NULL;
 }
 
 static int setup(void **state)
 {
 	struct ptcp_server_opts o;
 	struct ptcp_permission p;
-	struct ptcp_err e;
-	char client[PTCP_FINGERPRINT_BYTES];
 	unsigned i;
 
 	(void)state;
-	snprintf(fx.dir, sizeof fx.dir, "%s/ptcp-api.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	if (mkdtemp(fx.dir) == NULL || mkdir(path("root"), 0755) < 0)
+	if (lf_make_dir() < 0 || mkdir(lf_path("root"), 0755) < 0)
 		return -1;
-	ptcp_permission_init(&p);
-	p.fingerprint = client;
-	ptcp_server_opts_init(&o);
-	o.config_dir = path("server");
-	o.root = path("root");
-	o.listen = "127.0.0.1:0";
-	if (ptcp_key_show(path("client"), client, &e) < 0 || ptcp_authorize(path("server"), &p, &e) < 0 ||
-	    ptcp_server_new(&fx.server, &o, &e) < 0) {
-		print_error("%s\n", e.msg);
-		return -1;
-	}
-	fx.fds = open_fds(); /* the server's own, and two that libuv keeps for good */
-	strcpy(fx.fingerprint, ptcp_server_fingerprint(fx.server));
-	snprintf(fx.url, sizeof fx.url, "ptcp://127.0.0.1:%u", ptcp_server_port(fx.server));
 	for (i = 0; i < THREADS; i++)
 		make_source(i);
-	fill(path("large"), LARGE_BYTES, 1);
-	return pthread_create(&fx.thread, NULL, serve, NULL);
-}
-
-static int teardown(void **state)
-{
-	char command[128];
-	int fds;
-
-	(void)state;
-	ptcp_server_stop(fx.server);
-	pthread_join(fx.thread, NULL);
-	fds = open_fds();
-	ptcp_server_free(fx.server);
-	snprintf(command, sizeof command, "rm -rf '%s'", fx.dir);
-	if (system(command) != 0)
-		return -1;
-	return fds <= fx.fds ? 0 : -1;
+	fill(lf_path("large"), LARGE_BYTES, 1);
+	ptcp_permission_init(&p);
+	ptcp_server_opts_init(&o);
+	o.root = lf_path("root");
+	return lf_serve(&o, &p);
 }
 
 /* ---- Transfers */
 
-static const char *const pins[] = { fx.fingerprint };
-
-static struct ptcp_transfer *sends(const char *src, const char *dest, ptcp_event_fn *event, void *arg)
+static struct ptcp_transfer *sends_to(const char *address, const char *src, const char *dest,
+    ptcp_event_fn *event, void *arg)
 {
 	struct ptcp_transfer_opts o;
 	struct ptcp_transfer *t;
 	struct ptcp_err e;
-	const char *from = path(src);
+	const char *from = lf_path(src);
 	char to[256];
 
-	snprintf(to, sizeof to, "%s/%s", fx.url, dest);
-	ptcp_transfer_opts_init(&o);
-	o.config_dir = path("client");
-	o.fingerprints = pins;
-	o.n_fingerprints = 1;
+	snprintf(to, sizeof to, "ptcp://%s/%s", address, dest);
+	lf_opts(&o);
 	o.event = event;
 	o.arg = arg;
 	if (ptcp_send_new(&t, &o, &from, 1, to, &e) < 0)
@@ -164,11 +92,16 @@ static struct ptcp_transfer *sends(const char *src, const char *dest, ptcp_event
 	return t;
 }
 
+static struct ptcp_transfer *sends(const char *src, const char *dest, ptcp_event_fn *event, void *arg)
+{
+	return sends_to(lf_address, src, dest, event, arg);
+}
+
 static void is_there(const char *what, const char *where)
 {
 	char command[512];
 
-	snprintf(command, sizeof command, "diff -r '%s' '%s' >/dev/null", path(what), path(where));
+	snprintf(command, sizeof command, "diff -r '%s' '%s' >/dev/null", lf_path(what), lf_path(where));
 	assert_int_equal(system(command), 0);
 }
 
@@ -337,8 +270,8 @@ static struct ptcp_server *own_server(const int *socket)
 	struct ptcp_err e;
 
 	ptcp_server_opts_init(&o);
-	o.config_dir = path("server");
-	o.root = path("root");
+	o.config_dir = lf_path("server");
+	o.root = lf_path("root");
 	o.sockets = socket;
 	o.n_sockets = 1;
 	o.also_listen = also;
@@ -358,7 +291,7 @@ static void serves_in_the_hosts_loop(void **state)
 	struct ptcp_err e;
 	const char *address;
 	unsigned port, first;
-	char url[sizeof fx.url];
+	char own[sizeof lf_address];
 	int fd = listening_socket(), r;
 
 	(void)state;
@@ -375,10 +308,8 @@ static void serves_in_the_hosts_loop(void **state)
 	assert_int_equal(ptcp_server_change(s, &o, &e), 0);
 	assert_int_equal(ptcp_server_step(s, &e), PTCP_EUSAGE); /* not yet at work */
 	assert_int_equal(ptcp_server_start(s, &e), 0);
-	strcpy(url, fx.url);
-	snprintf(fx.url, sizeof fx.url, "ptcp://127.0.0.1:%u", first);
-	t = sends("src0", "own", NULL, NULL);
-	strcpy(fx.url, url);
+	snprintf(own, sizeof own, "127.0.0.1:%u", first);
+	t = sends_to(own, "src0", "own", NULL, NULL);
 	assert_int_equal(ptcp_transfer_start(t, &e), 0);
 	if (take_turns(s, t, &e) < 0)
 		fail_msg("%s", e.msg);
@@ -407,7 +338,7 @@ static void time_passes_in_the_hosts_loop(void **state)
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t n = sizeof sa;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	const char *src = path("large");
+	const char *src = lf_path("large");
 	struct ptcp_transfer_opts o;
 	struct ptcp_transfer *t;
 	struct timespec from, to;
@@ -421,7 +352,7 @@ static void time_passes_in_the_hosts_loop(void **state)
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
 	snprintf(dest, sizeof dest, "ptcp://127.0.0.1:%d/x", ntohs(sa.sin_port));
 	ptcp_transfer_opts_init(&o);
-	o.config_dir = path("client");
+	o.config_dir = lf_path("client");
 	o.timeout_s = 0.5;
 	assert_int_equal(ptcp_send_new(&t, &o, &src, 1, dest, &e), 0);
 	clock_gettime(CLOCK_MONOTONIC, &from);
@@ -493,7 +424,7 @@ static void freed_while_at_work(void **state)
 	for (i = 0; i < 200 && s.result > 0; i++) {
 		poll(&(struct pollfd){ ptcp_transfer_fd(t), POLLIN, 0 }, 1, 5);
 		s.result = ptcp_transfer_step(t, &s.e);
-		if (access(path("root/freed"), F_OK) == 0)
+		if (access(lf_path("root/freed"), F_OK) == 0)
 			break;
 	}
 	ptcp_transfer_free(t);
@@ -545,5 +476,5 @@ int main(void)
 		cmocka_unit_test(older_structs),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, lf_teardown);
 }

@@ -1,102 +1,26 @@
 /* Handles that measure, as callers of libptcp see them. Public headers only. */
-#include <dirent.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include <ptcp/ptcp.h>
+#include "fixture.h"
 
 #define GRANTED 8 /* streams, by the server */
-
-static struct {
-	char dir[64], server_dir[80], client_dir[80];
-	struct ptcp_server *server;
-	pthread_t thread;
-	char target[64];
-	char fingerprint[PTCP_FINGERPRINT_BYTES];
-	int fds;
-} fx;
-static const char *const pins[] = { fx.fingerprint };
-
-static int open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
-
-static void *serve(void *arg)
-{
-	(void)arg;
-	assert_int_equal(ptcp_server_run(fx.server, NULL), 0);
-	return NULL;
-}
 
 /* It serves no files. */
 static int setup(void **state)
 {
 	struct ptcp_server_opts o;
 	struct ptcp_permission p;
-	struct ptcp_err e;
-	char client[PTCP_FINGERPRINT_BYTES];
 
 	(void)state;
-	snprintf(fx.dir, sizeof fx.dir, "%s/ptcp-measure.XXXXXX",
-	    getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	if (mkdtemp(fx.dir) == NULL)
-		return -1;
-	snprintf(fx.server_dir, sizeof fx.server_dir, "%s/server", fx.dir);
-	snprintf(fx.client_dir, sizeof fx.client_dir, "%s/client", fx.dir);
 	ptcp_permission_init(&p);
-	p.fingerprint = client;
 	p.read_only = true;
 	ptcp_server_opts_init(&o);
-	o.config_dir = fx.server_dir;
-	o.listen = "127.0.0.1:0";
 	o.max_streams = GRANTED;
-	if (ptcp_key_show(fx.client_dir, client, &e) < 0 ||
-	    ptcp_authorize(fx.server_dir, &p, &e) < 0 || ptcp_server_new(&fx.server, &o, &e) < 0) {
-		print_error("%s\n", e.msg);
-		return -1;
-	}
-	fx.fds = open_fds();
-	strcpy(fx.fingerprint, ptcp_server_fingerprint(fx.server));
-	snprintf(fx.target, sizeof fx.target, "127.0.0.1:%u", ptcp_server_port(fx.server));
-	return pthread_create(&fx.thread, NULL, serve, NULL);
-}
-
-static int teardown(void **state)
-{
-	char command[128];
-	int fds;
-
-	(void)state;
-	ptcp_server_stop(fx.server);
-	pthread_join(fx.thread, NULL);
-	fds = open_fds();
-	ptcp_server_free(fx.server);
-	snprintf(command, sizeof command, "rm -rf '%s'", fx.dir);
-	if (system(command) != 0)
-		return -1;
-	return fds <= fx.fds ? 0 : -1;
-}
-
-static void client_opts(struct ptcp_transfer_opts *o)
-{
-	ptcp_transfer_opts_init(o);
-	o->config_dir = fx.client_dir;
-	o->fingerprints = pins;
-	o->n_fingerprints = 1;
+	return lf_make_dir() == 0 ? lf_serve(&o, &p) : -1;
 }
 
 struct heard {
@@ -125,7 +49,7 @@ static struct ptcp_transfer *measure(const unsigned *streams, size_t n, struct h
 	struct ptcp_transfer *t;
 	struct ptcp_err e;
 
-	client_opts(&o);
+	lf_opts(&o);
 	o.cipher = cipher;
 	ptcp_measure_opts_init(&m);
 	m.streams = streams;
@@ -134,7 +58,7 @@ static struct ptcp_transfer *measure(const unsigned *streams, size_t n, struct h
 	m.bytes_per_stream = 300001;
 	m.round = on_round;
 	m.arg = h;
-	if (ptcp_measure_new(&t, &o, fx.target, &m, &e) < 0)
+	if (ptcp_measure_new(&t, &o, lf_address, &m, &e) < 0)
 		fail_msg("%s", e.msg);
 	return t;
 }
@@ -225,13 +149,13 @@ static void cancelled(void **state)
 	(void)state;
 	for (at = 1; at <= 3; at++) {
 		c = (struct cancelling){ .at = at };
-		client_opts(&o);
+		lf_opts(&o);
 		o.event = cancel_at;
 		o.arg = &c;
 		ptcp_advice_opts_init(&ao);
 		ao.levels = levels + 1; /* 2 and 6 */
 		ao.n_levels = 2;
-		assert_int_equal(ptcp_advise_new(&c.t, &o, fx.target, &ao, &e), 0);
+		assert_int_equal(ptcp_advise_new(&c.t, &o, lf_address, &ao, &e), 0);
 		assert_int_equal(ptcp_transfer_run(c.t, &e), PTCP_ECANCELED);
 		ptcp_advice_init(&a);
 		assert_int_equal(ptcp_transfer_advice(c.t, &a, &e), PTCP_EUSAGE);
@@ -248,13 +172,13 @@ static void freed_at_work(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	client_opts(&o);
+	lf_opts(&o);
 	o.event = cancel_at;
 	o.arg = &c;
 	ptcp_advice_opts_init(&ao);
 	ao.levels = (const unsigned[]){ 4, 8 };
 	ao.n_levels = 2;
-	assert_int_equal(ptcp_advise_new(&c.t, &o, fx.target, &ao, &e), 0);
+	assert_int_equal(ptcp_advise_new(&c.t, &o, lf_address, &ao, &e), 0);
 	assert_int_equal(ptcp_transfer_start(c.t, &e), 0);
 	while (c.seen < 4)
 		assert_int_equal(ptcp_transfer_step(c.t, &e), 1);
@@ -272,7 +196,7 @@ static void what_cannot_be_asked_for(void **state)
 	size_t i;
 
 	(void)state;
-	client_opts(&o);
+	lf_opts(&o);
 	ptcp_advice_opts_init(&ao);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (ptcp_advise_new(&t, &o, bad[i], &ao, &e) == 0 || t != NULL)
@@ -305,5 +229,5 @@ int main(void)
 		cmocka_unit_test(freed_at_work),
 		cmocka_unit_test(what_cannot_be_asked_for),
 	};
-	return cmocka_run_group_tests_name("lib/measure", tests, setup, teardown);
+	return cmocka_run_group_tests_name("lib/measure", tests, setup, lf_teardown);
 }

@@ -11,6 +11,8 @@
 
 #include <ptcp/plan.h>
 
+#include "worked.h"
+
 static int equal(double a, double b)
 {
 	return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
@@ -78,29 +80,10 @@ static struct got plan_text(const char *text, enum ptcp_plan_method m)
 	return g;
 }
 
-/* Section 2 of the paper's comparison: S1 and S2 hold 1 unit each, their direct
- * paths share 1 unit/time, K takes 1 unit/time in and sends 2. A unit is 1 GB,
- * its time 1 s. */
-static const char worked[] =
-    "destination: D\n"
-    "hosts:\n"
-    "  D: {}\n"
-    "  S1: {data: 1GB, path: /d}\n"
-    "  S2: {data: 1GB, path: /d}\n"
-    "  K: {relay: true, ingress: 8Gbit/s, egress: 16Gbit/s}\n"
-    "links:\n"
-    "  - {from: S1, to: D, rate: 8Gbit/s}\n"
-    "  - {from: S2, to: D, rate: 8Gbit/s}\n"
-    "  - {from: S1, to: K, rate: 8Gbit/s}\n"
-    "  - {from: S2, to: K, rate: 8Gbit/s}\n"
-    "  - {from: K, to: D, rate: 16Gbit/s}\n"
-    "shared:\n"
-    "  - {rate: 8Gbit/s, links: [S1>D, S2>D]}\n";
-
 static void worked_example(void **state)
 {
 	static const double slots[] = { 1, 0.5, 0.25, 0.125, 0.1, 0.05, 0.01, 0.001 };
-	struct ptcp_overlay *o = overlay(worked);
+	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
 	struct got g;
 	size_t i;
 
@@ -268,7 +251,7 @@ static void only_relays_pass_on(void **state)
 static void says_why_infeasible(void **state)
 {
 	struct got g;
-	struct ptcp_overlay *o = overlay(worked);
+	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
 
 	(void)state;
 	g = plan_text("destination: D\nhosts: {D: {}, A: {data: 1MB}}\n", PTCP_PLAN_PIPELINED);
@@ -318,7 +301,7 @@ static void says_which_window(void **state)
 
 static void what_if(void **state)
 {
-	struct ptcp_overlay *o = overlay(worked);
+	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
 	struct ptcp_err e;
 
 	(void)state;
@@ -379,7 +362,7 @@ static void scales_far_apart(void **state)
 
 static void options_are_checked(void **state)
 {
-	struct ptcp_overlay *o = overlay(worked);
+	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
 	struct ptcp_plan_opts opts;
 	struct ptcp_plan *p;
 	struct ptcp_err e;

@@ -1,0 +1,55 @@
+/* The inside of an errand, for errand.c (taking it on, its end, what is remembered) and errand_work.c (what
+ * happens in between). */
+#ifndef LIB_ERRAND_IMPL_H
+#define LIB_ERRAND_IMPL_H
+
+#include "lib/asked.h"
+#include "lib/errand.h"
+#include "net/dial.h"
+
+struct errand {
+	struct list in_list;
+	struct errand_set *set;
+	struct caller *caller;         /* NULL: gone */
+	uint64_t id;                   /* never 0 */
+	char client[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
+	bool detached, files;          /* as asked for */
+	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
+	unsigned port;
+	struct sock_opts sock;
+	struct wire_open open;         /* for the third host; `path` is its only one */
+	uint8_t *path;
+	size_t path_bytes;
+	uint8_t *grant;                /* the frame */
+	size_t grant_bytes;
+	char audience[PTCP_FINGERPRINT_BYTES];
+	struct asked asked;
+	unsigned failures;             /* of its files */
+	char *from;                    /* the first of its sources */
+	struct dial *dial;
+	struct chan *chan;
+	char peer[SOCK_TEXT_BYTES];
+	struct party *party;
+	struct timer *timer;
+	struct mono asked_at, ended;
+	struct mono deadline;          /* of the TLS handshake */
+	bool over;
+	struct party_progress last;
+	struct ptcp_err why;           /* if its code is not 0 */
+};
+
+/* ---- errand.c ---- */
+
+/* `why` NULL: done. Frees it unless it is to be remembered. */
+void errand_over(struct errand *r, const struct ptcp_err *why);
+
+/* ---- errand_work.c ---- */
+
+/* What it consists of begins, and ends in errand_over(), not from within. */
+int errand_begin(struct errand *r, struct ptcp_err *e);
+/* Its caller, if it is there, learns how far it is. */
+void errand_tell(struct errand *r);
+/* Connecting there is not allowed: fills `e`, returns its code. */
+int errand_not_there(const struct errand *r, struct ptcp_err *e);
+
+#endif
