@@ -472,6 +472,7 @@ struct party_progress party_progress(const struct party *p)
 		s = snd_stats(session_snd(p->session));
 		g.bytes = s.acked_bytes;
 		g.files = s.files;
+		g.others = s.others;
 		g.file_bytes = s.bytes;
 		g.wire_bytes = p->snd->wire_bytes;
 		g.resumed_bytes = s.resumed_bytes;
@@ -482,6 +483,7 @@ struct party_progress party_progress(const struct party *p)
 		r = rcv_stats(session_rcv(p->session));
 		g.bytes = r.bytes;
 		g.files = r.files;
+		g.others = r.others;
 		g.file_bytes = r.file_bytes;
 		g.wire_bytes = r.bytes - r.resumed_bytes - r.hole_bytes;
 		g.resumed_bytes = r.resumed_bytes;
