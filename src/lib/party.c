@@ -356,6 +356,8 @@ void party_fail(struct party *p, const struct ptcp_err *why)
 void party_cancel(struct party *p, const struct ptcp_err *why)
 {
 	session_fail(p->session, why);
+	if (p->over && p->control == NULL)
+		p->give_up = mono_now(); /* on who might come back for our last word */
 	party_pump(p);
 }
 
