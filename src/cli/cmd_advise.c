@@ -110,7 +110,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const advise_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const advise_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
 
 static int parse(struct advise_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)

@@ -68,7 +68,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const measure_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const measure_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
 
 /* Where rounds go as they end. */
 struct sinks {

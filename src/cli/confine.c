@@ -41,6 +41,7 @@ enum { ABSTRACT_UNIX = 1 << 0, SIGNAL = 1 << 1 };
 
 #define READ (READ_FILE | READ_DIR)
 #define WRITE (WRITE_FILE | TRUNCATE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER)
+#define REPLACE (READ_FILE | WRITE_FILE | MAKE_REG | REMOVE_FILE) /* files by others */
 #define OF_A_FILE (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV)
 
 struct ruleset {
@@ -165,7 +166,7 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 	if (also->reads != NULL)
 		allow(fd, r, also->reads, READ); /* who cannot use them says so when it tries */
 	if (also->writes != NULL)
-		allow(fd, r, also->writes, READ | WRITE);
+		allow(fd, r, also->writes, REPLACE);
 	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* who serves once may have none */
 		return failed(e, "allowing its configuration directory");
 	return 0;

@@ -79,6 +79,10 @@ const struct opt connect_options[] = {
 	{ "ipv6", '6', NULL, "use IPv6 only", set_ipv6, 0 },
 	{ "congestion", 0, "NAME", "auto, cubic, bbr or reno (auto: the system's)", set_congestion,
 	    0 },
+	{ .name = NULL },
+};
+
+const struct opt ssh_options[] = {
 	{ "ssh", 0, "CMD", "the ssh to use, with its options (ssh)", opt_text,
 	    offsetof(struct connect_args, ssh) },
 	{ "remote-ptcp", 0, "CMD", "the ptcp to start through ssh (ptcp)", opt_text,

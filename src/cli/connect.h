@@ -19,6 +19,8 @@ struct connect_args {
 };
 
 extern const struct opt connect_options[];
+/* Beside them, where a target may be one that ssh leads to. */
+extern const struct opt ssh_options[];
 
 void connect_init(struct connect_args *a);
 void connect_fini(struct connect_args *a);

@@ -72,9 +72,15 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
+static void on_ask(int sig)
+{
+	(void)sig;
+	atomic_store(&state_asked, true);
+}
+
 void process_catch(int second_status, const char *second_line)
 {
-	struct sigaction sa, old;
+	struct sigaction sa, old, ask = { .sa_handler = on_ask, .sa_flags = SA_RESTART };
 
 	exit_second = second_status;
 	line_second = second_line;
@@ -89,20 +95,8 @@ void process_catch(int second_status, const char *second_line)
 	sigaction(SIGTERM, &sa, NULL);
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &sa, NULL);
-}
-
-static void on_ask(int sig)
-{
-	(void)sig;
-	atomic_store(&state_asked, true);
-}
-
-void process_catch_state(void)
-{
-	struct sigaction sa = { .sa_handler = on_ask, .sa_flags = SA_RESTART };
-
-	sigemptyset(&sa.sa_mask);
-	sigaction(SIGUSR1, &sa, NULL);
+	sigemptyset(&ask.sa_mask);
+	sigaction(SIGUSR1, &ask, NULL);
 }
 
 bool process_state_asked(void)

@@ -10,18 +10,16 @@ void process_prepare(void);
 
 /* From now on the first SIGINT, SIGTERM or (unless it was ignored, as nohup has it) SIGHUP calls stop(handle)
  * of process_set_stop(), at once or as soon as that is given; a second one ends the process with
- * `second_status`, after `second_line` on stderr if that is not NULL. */
+ * `second_status`, after `second_line` on stderr if that is not NULL. SIGUSR1 does not end the process:
+ * process_state_asked() says once that it has come, to who has a state to tell. */
 void process_catch(int second_status, const char *second_line);
+bool process_state_asked(void);
 
 /* `stop` must be async-signal-safe. NULL before the handle is freed. */
 void process_set_stop(void (*stop)(void *handle), void *handle);
 
 /* A signal has come. */
 bool process_stopping(void);
-
-/* From now on SIGUSR1 does not end the process: process_state_asked() says once that it has come. */
-void process_catch_state(void);
-bool process_state_asked(void);
 
 /* A descriptor on which SIGHUP and SIGUSR1 can be read from now on, instead of what they do else; before
  * there are threads. -1: none can be had. And which of them has come, or 0. */

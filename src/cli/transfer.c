@@ -191,8 +191,9 @@ static const struct opt third_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const send_options[] = { own_options, third_options, connect_options, talk_options, NULL };
-const struct opt *const recv_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const send_options[] = { own_options, third_options, connect_options, ssh_options, talk_options,
+	NULL };
+const struct opt *const recv_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
 
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)
@@ -302,7 +303,6 @@ static int run(struct transfer_args *a, struct output *out, transfer_new_fn *mak
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
 	out->dry_run = a->dry_run;
-	process_catch_state();
 	out->vias = o.n_vias > 0 ? o.vias : o.n_relays > 0 ? o.relays : NULL;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");

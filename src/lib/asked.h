@@ -7,6 +7,9 @@
 #include "lib/party.h"
 #include "net/trust.h"
 
+/* Failed files of a session or an errand that are logged one by one: a client must not fill the log. */
+#define LOGGED_FAILURES 1000u
+
 struct asked_path;
 
 struct asked {

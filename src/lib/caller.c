@@ -10,6 +10,7 @@
 
 #define PATIENCE_NS (10 * NS_PER_S) /* to ask */
 #define LINGER_NS (2 * NS_PER_S)    /* to read our last word */
+#define UNREAD_BYTES (8u << 20)     /* so much waits for who does not read what it is told */
 
 struct caller {
 	struct list in_list;
@@ -23,6 +24,7 @@ struct caller {
 	struct errand *errand; /* NULL: not yet, or no more */
 	uint64_t ends;         /* an errand of this client's with that id, of which it wants to hear; 0: none */
 	bool ending, closing;
+	bool deaf;             /* going, as it does not read */
 };
 
 static void caller_free(struct caller *c)
@@ -55,6 +57,30 @@ void callers_end(struct errand_set *t)
 	}
 }
 
+void callers_judge_again(struct errand_set *t,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
+{
+	struct list *l, *next;
+	struct caller *c;
+
+	for (l = t->callers.next; l != &t->callers; l = next) {
+		next = l->next;
+		c = CONTAINER_OF(l, struct caller, in_list);
+		if (c->errand == NULL && !c->ending && !admits(arg, c->fingerprint, &c->auth))
+			caller_free(c);
+	}
+}
+
+unsigned callers_of(const struct errand_set *t, const char *fingerprint)
+{
+	const struct list *l;
+	unsigned n = 0;
+
+	for (l = t->callers.next; l != &t->callers; l = l->next)
+		n += strcmp(CONTAINER_OF(l, struct caller, in_list)->fingerprint, fingerprint) == 0;
+	return n;
+}
+
 struct outbox *caller_outbox(struct caller *c) { return &c->out; }
 
 void caller_flush(struct caller *c)
@@ -68,6 +94,11 @@ void caller_flush(struct caller *c)
 	if (c->ending && !c->closing && buf_len(b) == 0) {
 		c->closing = true;
 		chan_shutdown(c->chan);
+	} else if (!c->ending && !c->deaf && buf_len(b) > UNREAD_BYTES) {
+		log_at(&c->set->host->log, LOG_WARN, "server", "event=errand-unread from=%s client=%s why=\"it does not read "
+		    "what it is told\"", c->address, c->fingerprint);
+		c->deaf = true;
+		timer_set(c->timer, mono_now()); /* not now: the errand is still telling it */
 	}
 }
 
@@ -90,6 +121,7 @@ void caller_over(struct caller *c, const struct ptcp_err *why, const struct wire
 
 static void refuse(struct caller *c, const struct ptcp_err *why)
 {
+	c->ends = 0;
 	log_at(&c->set->host->log, LOG_WARN, "server", "event=errand-refused from=%s client=%s why=\"%s\"",
 	    c->address, c->fingerprint, why->msg);
 	caller_over(c, why, NULL);
@@ -235,7 +267,11 @@ static void on_readable(void *arg)
 			errand_cancel(c->errand, &why);
 			continue;
 		}
-		if ((r = hear(c, bytes, n, &why)) < 0)
+		if (c->ends != 0)
+			r = err_set(&why, PTCP_EPROTO, "bytes behind what was asked for");
+		else
+			r = hear(c, bytes, n, &why);
+		if (r < 0)
 			refuse(c, &why);
 		else if (r > 0 && c->errand != NULL)
 			timer_set(c->timer, MONO_NEVER);

@@ -13,7 +13,13 @@ void callers_tell(struct errand_set *t, const struct errand *r);
 /* Those that have no errand, and wait for none: they go. */
 void callers_end(struct errand_set *t);
 
-/* What its errand tells it. Frames are put, then flushed. */
+/* Those that have not asked yet: who may not any more goes, of others the rights are looked up again. */
+void callers_judge_again(struct errand_set *t,
+    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg);
+/* How many this client has. */
+unsigned callers_of(const struct errand_set *t, const char *fingerprint);
+
+/* What its errand tells it. Frames are put, then flushed. Who leaves 8 MiB of it unread goes, soon after. */
 struct outbox *caller_outbox(struct caller *c);
 void caller_flush(struct caller *c);
 /* The last word, `why` NULL: done. It is told, and goes by itself. */

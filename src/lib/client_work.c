@@ -257,7 +257,7 @@ bool client_failed(struct ptcp_err *out, const struct party_progress *g, const s
 	if (g->failed == 0)
 		return false;
 	/* In doubt: nothing done at all is a failure, not a partial success. */
-	err_set(out, g->files > 0 || g->file_bytes > 0 ? PTCP_EPARTIAL : PTCP_EIO,
+	err_set(out, g->files > 0 || g->file_bytes > 0 || g->others > 0 ? PTCP_EPARTIAL : PTCP_EIO,
 	    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
 	    (unsigned long long)g->failed, g->failed == 1 ? "file" : "files");
 	if (out->code == PTCP_EIO)

@@ -152,6 +152,7 @@ void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg
 	struct ptcp_err why;
 	struct errand *r;
 
+	callers_judge_again(t, admits, arg);
 	err_set(&why, PTCP_EREFUSED, "this client: may not have that done there any more (ask the administrator)");
 	for (l = t->errands.next; l != &t->errands; l = next) {
 		next = l->next;
@@ -170,6 +171,33 @@ static void copy(char *out, struct span s)
 	out[s.n] = '\0';
 }
 
+/* Under way, of this client. */
+static unsigned running(const struct errand_set *t, const char *client)
+{
+	const struct list *l;
+	unsigned n = 0;
+
+	for (l = t->errands.next; l != &t->errands; l = l->next) {
+		const struct errand *r = CONTAINER_OF(l, struct errand, in_list);
+
+		n += !r->over && strcmp(r->client, client) == 0;
+	}
+	return n;
+}
+
+static int check_room(const struct errand_set *t, const char *client, struct ptcp_err *e)
+{
+	unsigned own = running(t, client);
+
+	if (t->n_running >= t->o->max_sessions)
+		return err_set(e, PTCP_EREFUSED, "too busy: the server does %u errands, its limit (try again later)",
+		    t->n_running);
+	if (own >= t->o->max_client_sessions)
+		return err_set(e, PTCP_EREFUSED, "too busy: the server does %u errands for this client, its limit (try again "
+		    "when one has ended)", own);
+	return 0;
+}
+
 /* May it be asked for at all? */
 static int check(struct errand_set *t, const struct errand_order *o, const struct errand *r, struct ptcp_err *e)
 {
@@ -177,9 +205,8 @@ static int check(struct errand_set *t, const struct errand_order *o, const struc
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int err;
 
-	if (t->n_running >= t->o->max_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: the server does %u errands, its limit (try again later)",
-		    t->n_running);
+	if ((err = check_room(t, o->client, e)) < 0)
+		return err;
 	if (o->open.role != WIRE_YOU_SEND || o->grant.mode != WIRE_GRANT_WRITE)
 		return err_set(e, PTCP_EREFUSED, "an errand: only sending from here is one");
 	if (t->nexthops == NULL)

@@ -24,6 +24,7 @@ struct errand {
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct asked asked;
+	unsigned failures;             /* of its files */
 	char *from;                    /* the first of its sources */
 	struct dial *dial;
 	struct chan *chan;

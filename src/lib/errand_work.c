@@ -93,10 +93,10 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status, c
 	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };
 	char shown[TEXT_NAME_BYTES];
 
-	if (status == PTCP_FILE_FAILED)
+	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* the end counts them all */
 		log_at(&r->set->host->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
 		    text_escape_quoted(shown, sizeof shown, path), why->msg);
-	else if (!r->files)
+	if (status != PTCP_FILE_FAILED && !r->files)
 		return;
 	if (why != NULL)
 		f.code = (uint16_t)-why->code;

@@ -8,6 +8,7 @@
 #include "net/tls.h"
 
 #define SEEN_MOST 4096
+#define OWN_MOST (SEEN_MOST / 4) /* of one issuer */
 
 struct grant_seen {
 	uint8_t issuer[WIRE_KEY_BYTES], nonce[WIRE_NONCE_BYTES];
@@ -77,6 +78,15 @@ static struct grant_seen *find(struct grants *t, const struct wire_grant *g)
 	return NULL;
 }
 
+static size_t count(const struct grants *t, const struct wire_grant *g)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < t->n; i++)
+		n += memcmp(t->seen[i].issuer, g->issuer, sizeof g->issuer) == 0;
+	return n;
+}
+
 static int check(const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
     struct ptcp_err *e)
 {
@@ -105,7 +115,7 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 	if ((s = find(t, g)) != NULL)
 		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it has been used already (ask for the "
 		    "transfer again)");
-	if (t->n == SEEN_MOST)
+	if (t->n == SEEN_MOST || count(t, g) >= OWN_MOST)
 		return err_set(e, PTCP_EREFUSED, "too busy: more grants have come than can be remembered (try again "
 		    "later)");
 	if (t->seen == NULL && (t->seen = calloc(SEEN_MOST, sizeof *t->seen)) == NULL)

@@ -89,7 +89,13 @@ static void on_opened(void *arg)
 	}
 }
 
-/* Its frame is here. False: it is malformed. */
+/* What it has to begin with. */
+static unsigned first_frame(const struct guest *g)
+{
+	return chan_is_alpn(g->chan, ALPN_GRANT) ? WIRE_GRANT : chan_is_alpn(g->chan, ALPN_DATA) ? WIRE_JOIN : WIRE_ROUTE;
+}
+
+/* That is here. False: it is malformed. */
 static bool take_frame(struct guest *g, const struct wire_header *h)
 {
 	struct span in = { g->frame + WIRE_HEADER_BYTES, h->length };
@@ -97,16 +103,16 @@ static bool take_frame(struct guest *g, const struct wire_header *h)
 	struct wire_grant grant;
 	struct ptcp_err why;
 
-	if (chan_is_alpn(g->chan, ALPN_GRANT)) {
-		if (h->type != WIRE_GRANT || wire_grant_decode(&grant, in, &why) < 0)
+	if (h->type == WIRE_GRANT) {
+		if (wire_grant_decode(&grant, in, &why) < 0)
 			return false;
 		g->o.ops->granted(g->o.arg, g, &grant);
-	} else if (chan_is_alpn(g->chan, ALPN_DATA)) {
-		if (h->type != WIRE_JOIN || wire_join_decode(&g->join, in, &why) < 0)
+	} else if (h->type == WIRE_JOIN) {
+		if (wire_join_decode(&g->join, in, &why) < 0)
 			return false;
 		g->o.ops->join(g->o.arg, g, &g->join);
 	} else {
-		if (h->type != WIRE_ROUTE || wire_route_decode(&route, in, &why) < 0)
+		if (wire_route_decode(&route, in, &why) < 0)
 			return false;
 		timer_set(g->timer, mono_add_ns(mono_now(), ROUTE_NS));
 		g->o.ops->route(g->o.arg, g, &route);
@@ -138,7 +144,8 @@ static void on_readable(void *arg)
 	}
 	if (g->state != GUEST_ASKING || !fill(g, WIRE_HEADER_BYTES))
 		return;
-	if (wire_header_decode(&h, g->frame, &why) < 0 || h.length > sizeof g->frame - WIRE_HEADER_BYTES) {
+	if (wire_header_decode(&h, g->frame, &why) < 0 || h.type != first_frame(g) ||
+	    h.length > sizeof g->frame - WIRE_HEADER_BYTES) {
 		guest_free(g);
 		return;
 	}

@@ -36,6 +36,35 @@ static void joiner_free(struct joiner *j)
 	free(j);
 }
 
+/* Whether more of those wanted are on their way; only who makes them knows. */
+static bool more_to_come(const struct party *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n_wanted; i++)
+		if (p->stream[i] == NULL && (p->joiner[i] != NULL || (p->o.connects && p->retries[i] == 0)))
+			return true;
+	return false;
+}
+
+/* How many are in use now: once for a change, not for each stream that joins. */
+static void tell_streams(struct party *p, const char *why)
+{
+	unsigned from = p->n_told;
+
+	p->n_told = party_in_use(p);
+	if (p->n_told != from)
+		p->o.ops->streams(p->o.arg, from, p->n_told, why);
+}
+
+static void tell_joined(struct party *p)
+{
+	if (p->prb == NULL && more_to_come(p))
+		return;
+	tell_streams(p, p->wanted_why != NULL ? p->wanted_why : "connected");
+	p->wanted_why = NULL;
+}
+
 static void try_again_later(struct party *p, unsigned number)
 {
 	uint64_t wait = RETRY_FIRST_NS << (p->retries[number] < 5 ? p->retries[number] : 5);
@@ -54,10 +83,12 @@ static void join_failed(struct joiner *j, const struct ptcp_err *cause)
 	    why.msg);
 	try_again_later(p, j->number);
 	joiner_free(j);
-	if (control)
+	if (control) {
 		returning_failed(p, &why, refused);
-	else
+	} else {
 		p->join_why = why;
+		tell_joined(p);
+	}
 	party_pump(p);
 }
 
@@ -235,6 +266,7 @@ static void give_up_late(struct party *p, unsigned number, struct mono now)
 		return;
 	try_again_later(p, number);
 	joiner_free(p->joiner[number]);
+	tell_joined(p);
 }
 
 void joining_control(struct party *p, struct mono now)
@@ -349,7 +381,7 @@ void party_want(struct party *p, unsigned streams, const char *why)
 	unsigned before = party_in_use(p), after, need;
 
 	p->n_wanted = streams;
-	p->wanted_why = why;
+	p->wanted_why = p->str != NULL ? why : NULL; /* of those yet to join */
 	need = streams * (p->tapped ? 2 : 1);
 	if (need > p->n_counted) {
 		fds_count((int)(need - p->n_counted));
@@ -360,8 +392,10 @@ void party_want(struct party *p, unsigned streams, const char *why)
 	after = party_in_use(p);
 	if (after > p->n_most)
 		p->n_most = after;
-	if (after != before && p->prb == NULL)
-		p->o.ops->streams(p->o.arg, before, after, why);
+	if (p->prb == NULL && after < before)
+		tell_streams(p, why);
+	else if (p->prb == NULL)
+		tell_joined(p);
 }
 
 bool party_look(const struct party *p, unsigned number, struct tcpinfo *out)
@@ -417,7 +451,7 @@ static const struct stream_ops stream_ops = {
 
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
 {
-	unsigned number = stream_number(s), before = party_in_use(p), after;
+	unsigned number = stream_number(s), before = party_in_use(p);
 
 	if (p->stream[number] != s)
 		return;
@@ -437,9 +471,8 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 	if (!p->over) {
 		p->join_why = *why;
 		log_at(&p->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
-		after = party_in_use(p);
-		if (after != before)
-			p->o.ops->streams(p->o.arg, before, after, why->msg);
+		if (party_in_use(p) < before)
+			tell_streams(p, why->msg);
 		try_again_later(p, number);
 	}
 	party_pump(p);
@@ -511,10 +544,12 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		p->n_most = party_in_use(p);
 	if (p->snd != NULL)
 		snd_stream_up(session_snd(p->session), number, mono_now());
-	if (p->prb != NULL)
+	if (p->prb != NULL) {
 		probing_stream_up(p, number);
+		p->n_told = before; /* rounds end without a word */
+	}
 	if (party_in_use(p) != before)
-		p->o.ops->streams(p->o.arg, before, party_in_use(p), p->str != NULL ? p->wanted_why : "connected");
+		tell_joined(p);
 	party_pump(p);
 }
 

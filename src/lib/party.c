@@ -356,6 +356,8 @@ void party_fail(struct party *p, const struct ptcp_err *why)
 void party_cancel(struct party *p, const struct ptcp_err *why)
 {
 	session_fail(p->session, why);
+	if (p->over && p->control == NULL)
+		p->give_up = mono_now(); /* on who might come back for our last word */
 	party_pump(p);
 }
 
@@ -477,6 +479,7 @@ struct party_progress party_progress(const struct party *p)
 		s = snd_stats(session_snd(p->session));
 		g.bytes = s.acked_bytes;
 		g.files = s.files;
+		g.others = s.others;
 		g.file_bytes = s.bytes;
 		g.wire_bytes = p->snd->wire_bytes;
 		g.resumed_bytes = s.resumed_bytes;
@@ -487,6 +490,7 @@ struct party_progress party_progress(const struct party *p)
 		r = rcv_stats(session_rcv(p->session));
 		g.bytes = r.bytes;
 		g.files = r.files;
+		g.others = r.others;
 		g.file_bytes = r.file_bytes;
 		g.wire_bytes = r.bytes - r.resumed_bytes - r.hole_bytes;
 		g.resumed_bytes = r.resumed_bytes;

@@ -104,6 +104,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c);
 
 struct party_progress {
 	uint64_t bytes, total_bytes, files, total_files, failed;
+	uint64_t others; /* links and directories done */
 	uint64_t wire_bytes, resumed_bytes, file_bytes;
 	bool total_known;
 	unsigned streams, streams_most;

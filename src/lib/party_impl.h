@@ -127,7 +127,8 @@ struct party {
 	enum ptcp_cipher cipher;
 	unsigned n_granted;         /* agreed */
 	unsigned n_wanted;          /* in use, of these: others may be up, and carry nothing new */
-	const char *wanted_why;
+	const char *wanted_why;     /* until that has been told of them; or NULL */
+	unsigned n_told;            /* the owner thinks so many are in use */
 	unsigned n_up, n_most, n_ending, n_counted;
 	bool ever_up;
 	struct stream *stream[PTCP_STREAMS_MAX];

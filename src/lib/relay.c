@@ -159,16 +159,20 @@ void relay_stop(struct relay *r)
 void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
-	struct list *l;
+	struct list *l, *next;
 
-	for (l = r->list.next; l != &r->list; l = l->next) {
+	for (l = r->list.next; l != &r->list; l = next) {
 		struct relayed *d = CONTAINER_OF(l, struct relayed, in_list);
 
-		if (!d->moving || (admits(arg, d->client, &now) && !now.no_relay))
+		next = l->next;
+		if (admits(arg, d->client, &now) && !now.no_relay)
 			continue;
 		log_at(&r->host->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
 		    d->host, d->port);
-		stop(d);
+		if (d->moving)
+			stop(d);
+		else
+			guest_free(d->guest); /* and with it `d` */
 	}
 }
 

@@ -93,13 +93,17 @@ static void go_on(struct party *p, const struct wire_heard *f)
 	r->chan = NULL;
 	r->again = 0;
 	chan_depart(c);
-	if (returning_told(p, f->bytes, &why) < 0 ||
-	    chan_arrive(c, p->o.host->control, &party_control_ops, p, &why) < 0) {
+	if (chan_arrive(c, p->o.host->control, &party_control_ops, p, &why) < 0) {
 		chan_free(c);
+		party_fail(p, &why);
+		party_pump(p);
+		return;
+	}
+	p->control = c;
+	if (returning_told(p, f->bytes, &why) < 0) {
 		party_fail(p, &why);
 	} else {
 		log_at(&p->o.host->log, LOG_INFO, "session", "event=control-back again=%zu", buf_len(&r->kept));
-		p->control = c;
 		r->again = buf_len(&r->kept);
 		r->since = mono_now();
 		p->retries[JOINER_CONTROL] = 0;

@@ -8,9 +8,6 @@
 #include "lib/asked.h"
 #include "lib/why.h"
 
-/* Failed files that are logged one by one: a client must not fill the log. */
-#define LOGGED_FAILURES 1000u
-
 struct served {
 	struct list in_list;
 	struct served_set *set;

@@ -152,9 +152,10 @@ static void on_errand(void *arg, struct guest *g)
 
 	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
 		return;
-	if (s->once != NULL || s->errands.n_callers >= CALLERS_MAX) {
+	if (s->once != NULL || s->errands.n_callers >= CALLERS_MAX ||
+	    callers_of(&s->errands, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions) {
 		err_set(&why, PTCP_EREFUSED, s->once != NULL ? "no errands are done here (this server was started for one "
-		    "session, through ssh)" : "too busy: too many clients with errands (try again later)");
+		    "session, through ssh)" : "too busy: too many connections about errands (try again later)");
 		guest_refuse(g, &why);
 		return;
 	}

@@ -107,6 +107,14 @@ void steering_seen(struct party *p, const struct wire_seen *f)
 	learn_congestion(p, (const char *)f->congestion.p, f->congestion.n);
 }
 
+/* Each stream is held up by itself: more of them bring more. */
+static bool roomy(const struct party *p)
+{
+	enum limit l = limit_of(&p->str->lately);
+
+	return l == LIMIT_SEND_BUFFER || l == LIMIT_RECEIVE_WINDOW;
+}
+
 /* A window that is closed while a disk is being written to is that disk's doing. */
 static bool starved(const struct party *p)
 {
@@ -139,7 +147,7 @@ static void look(struct party *p, double elapsed_s, struct steer_sample *x)
 	*x = (struct steer_sample){ .interval_s = elapsed_s, .rate_bps = 8 * (double)g.used_bytes / elapsed_s,
 		.steady = party_in_use(p) == p->n_wanted &&
 		    (double)g.other_bytes <= DRAINED_RATIO * (double)g.used_bytes,
-		.starved = starved(p) };
+		.starved = starved(p), .roomy = roomy(p) };
 }
 
 void steering_pump(struct party *p, struct mono now)

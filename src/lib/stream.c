@@ -101,6 +101,8 @@ static void on_paced(void *arg)
 		return;
 	if (s->o.intake != NULL)
 		stream_recv_go_on(s);
+	else if (s->o.flood_data != NULL)
+		stream_flood_writable(s);
 	else
 		stream_send_writable(s);
 }

@@ -40,18 +40,22 @@ static size_t next_piece(const struct stream *s, const uint8_t **p)
 	return frame_bytes(f) - f->at;
 }
 
-/* False: the channel takes no more now. */
+/* False: the channel takes no more now, or the rate forbids it. */
 static bool write_frame(struct stream *s)
 {
 	struct flood *f = &s->flood;
 	const uint8_t *p;
-	size_t n, done;
+	size_t leave, done;
 
 	while (f->at < frame_bytes(f)) {
-		n = next_piece(s, &p);
-		done = chan_write(s->chan, p, n);
+		if ((leave = stream_leave(s, next_piece(s, &p))) == 0) {
+			chan_flush(s->chan);
+			return false;
+		}
+		done = chan_write(s->chan, p, leave);
+		stream_took(s, done);
 		f->at += done;
-		if (done < n)
+		if (done < leave)
 			return false;
 	}
 	f->left -= f->block.length_bytes;
@@ -80,7 +84,7 @@ static void flood(struct stream *s)
 		if (f->at == 0)
 			start_frame(f);
 		if (!write_frame(s))
-			return; /* writable() goes on */
+			return; /* writable() or the rate's timer goes on */
 		turn += f->block.length_bytes;
 		f->at = 0;
 	}

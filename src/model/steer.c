@@ -108,12 +108,20 @@ static bool probe_next(struct steer *s)
 	return want(s, n);
 }
 
+/* As good as the same answer. */
+static bool near(unsigned a, unsigned b)
+{
+	return 4 * (a > b ? a - b : b - a) <= (a > b ? a : b);
+}
+
 static bool hold(struct steer *s, unsigned streams, double rate_bps, double impact_ratio)
 {
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STEER_HOLDING;
 	s->expected_bps = s->recent_bps = 0;
+	if (s->held > 0)
+		s->hold_s = near(streams, s->held) ? fmin(2 * s->hold_s, STEER_HOLD_MOST_S) : STEER_FIRST_HOLD_S;
 	if (streams != s->held)
 		s->seen_bps = s->seen_s = 0;
 	s->held = streams;
@@ -135,14 +143,26 @@ static bool probe_at(struct steer *s, unsigned streams)
 	return probe_next(s);
 }
 
-/* The largest level with room for more, and the least above it; NULL: none. */
+/* Whether that level brought more than those below it. */
+static bool brought_more(const struct steer *s, const struct probe *of)
+{
+	const struct probe *p;
+
+	for (p = s->probe; p < s->probe + s->n_probes; p++)
+		if (p->streams < of->streams && of->throughput_bps < MORE_RATIO * p->throughput_bps)
+			return false;
+	return true;
+}
+
+/* The largest level with room for more, and the least above it; NULL: none. Where more streams brought no more it is a
+ * processor that holds them up, whatever the sockets wait for. */
 static const struct probe *find_room(const struct steer *s, const struct probe **above)
 {
 	const struct probe *p, *room = NULL;
 
 	*above = NULL;
 	for (p = s->probe; p < s->probe + s->n_probes; p++)
-		if (s->roomy[p - s->probe] && (room == NULL || p->streams > room->streams))
+		if (s->roomy[p - s->probe] && brought_more(s, p) && (room == NULL || p->streams > room->streams))
 			room = p;
 	for (p = s->probe; room != NULL && p < s->probe + s->n_probes; p++)
 		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
@@ -163,6 +183,16 @@ static bool fill_room(struct steer *s, const struct probe *room, const struct pr
 	return hold(s, n, each * n, 0);
 }
 
+static size_t fewest(const struct steer *s)
+{
+	size_t i, least = 0;
+
+	for (i = 1; i < s->n_probes; i++)
+		if (s->probe[i].streams < s->probe[least].streams)
+			least = i;
+	return least;
+}
+
 /* To the answer; far outside of what was probed by steps, each of them a probe. */
 static bool conclude(struct steer *s)
 {
@@ -176,6 +206,9 @@ static bool conclude(struct steer *s)
 	n = s->advice.streams;
 	if (n <= s->advice.fit.most)
 		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	/* Streams that had not come to their rates make the next level look better than it is. */
+	if (s->runs[fewest(s)] < 2)
+		return probe_at(s, s->probe[fewest(s)].streams);
 	return probe_at(s, n < STEER_STRETCH * s->advice.fit.most ? n : STEER_STRETCH * s->advice.fit.most);
 }
 
@@ -236,6 +269,7 @@ static bool changed(struct steer *s, int which)
 	s->n_probes = s->n_next = 0;
 	s->recalled = false;
 	s->hold_s = STEER_FIRST_HOLD_S;
+	s->held = 0; /* what it brought before is of another path */
 	record(s, n, s->recent_bps, 1);
 	other = probe_at(s, beside);
 	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s brought %s, %s than %s; probing with %u", n,
@@ -249,7 +283,6 @@ static bool look_again(struct steer *s)
 	size_t i, worst;
 
 	record(s, s->streams, s->seen_bps, (s->level_s - STEER_SKIP_S) / RUN_S);
-	s->hold_s = fmin(2 * s->hold_s, STEER_HOLD_MOST_S);
 	s->recalled = false;
 	worst = find(s, s->streams);
 	for (i = 0; i < s->n_probes; i++)
@@ -328,6 +361,7 @@ void steer_recall(struct steer *s, const struct probe *p, size_t count)
 		return;
 	}
 	s->recalled = true;
+	s->hold_s = 2 * STEER_FIRST_HOLD_S; /* known already; and long enough to be contradicted */
 	s->n_next = 0;
 	n = s->advice.streams;
 	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));

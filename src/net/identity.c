@@ -224,6 +224,17 @@ out:
 	return r;
 }
 
+/* What root made in a directory of somebody else's, that one's daemon could not read. */
+static int check_owner(const char *dir, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (geteuid() != 0 || stat(dir, &st) < 0 || st.st_uid == 0)
+		return 0;
+	return err_set(e, PTCP_ECONFIG, "%s: belongs to the user %u (run this as that user, by runuser or su, or set "
+	    "XDG_CONFIG_HOME to a place of root's)", dir, (unsigned)st.st_uid);
+}
+
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e)
 {
 	char where[CONFIG_DIR_BYTES], path[CONFIG_DIR_BYTES + 32];
@@ -231,7 +242,7 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 	bool there, existed = false;
 	int r;
 
-	if ((r = config_dir(where, dir, e)) < 0)
+	if ((r = config_dir(where, dir, e)) < 0 || (r = check_owner(where, e)) < 0)
 		return r;
 	snprintf(path, sizeof path, "%s/identity.pem", where);
 	there = access(path, F_OK) == 0;

@@ -19,7 +19,8 @@ struct identity {
 int config_dir(char out[CONFIG_DIR_BYTES], const char *dir, struct ptcp_err *e);
 
 /* Reads identity.pem of `dir`; makes it (and the directory, 0700) when there is none. `only_new`:
- * PTCP_EUSAGE when there is one. A file that others can read is refused. */
+ * PTCP_EUSAGE when there is one. A file that others can read is refused, and so is to root a directory of another
+ * user's: what is made there would be root's. */
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e);
 /* One that is nowhere but in memory, for a session. */
 int identity_new(struct identity *out, struct ptcp_err *e);

@@ -86,6 +86,8 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	} else if (f->type == WIRE_FILE) {
 		r->stats.files++;
 		r->stats.file_bytes += f->size_bytes;
+	} else {
+		r->stats.others++;
 	}
 	list_remove(&f->waiting);
 	take_waiters(f, f->type == WIRE_FILE && why == NULL ? &r->runnable : NULL);

@@ -114,6 +114,7 @@ struct rcv_stats {
 	uint64_t resumed_bytes;  /* of these, found here: claimed and verified, or all of the file */
 	uint64_t hole_bytes;     /* of these, neither sent nor found */
 	uint64_t files, file_bytes;
+	uint64_t others;         /* links and directories done */
 	uint64_t failed;
 	uint32_t live;
 };

@@ -73,9 +73,13 @@ static void tell_ended(struct snd *s, struct entry *f, enum snd_fate fate,
 	f->cookie = NULL;
 	if (fate == SND_FAILED)
 		s->stats.failed++;
-	if (f->type == WIRE_FILE && (fate == SND_DONE || fate == SND_SKIPPED)) {
-		s->stats.files++;
-		s->stats.bytes += f->size_bytes;
+	if (fate == SND_DONE || fate == SND_SKIPPED) {
+		if (f->type == WIRE_FILE) {
+			s->stats.files++;
+			s->stats.bytes += f->size_bytes;
+		} else {
+			s->stats.others++;
+		}
 	}
 	if (cookie != NULL)
 		s->o.ops->ended(s->o.arg, cookie, fate, why);

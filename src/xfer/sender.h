@@ -142,6 +142,7 @@ struct snd_stats {
 	uint64_t acked_bytes;    /* verified and written by the receiver, found there, or holes */
 	uint64_t resumed_bytes;  /* HAVE, and skipped files */
 	uint64_t files, bytes;   /* regular files done, their size */
+	uint64_t others;         /* links and directories done */
 	uint64_t failed;
 	uint64_t blocks_again;   /* sent more than once */
 	uint32_t live;           /* entries not ended */

@@ -29,6 +29,7 @@
 static char top[64];
 static const char *roots[3];
 static struct ptcp_server_needs needs;
+static const struct confine_also also = { "reads", "writes" };
 
 static long kernel_abi(void)
 {
@@ -51,7 +52,7 @@ static void touch(const char *path)
 
 static int setup(void **state)
 {
-	static const char *const dirs[] = { "in", "in/a", "in/b", "out", "config" };
+	static const char *const dirs[] = { "in", "in/a", "in/b", "out", "config", "reads", "writes" };
 	size_t i;
 
 	(void)state;
@@ -63,6 +64,8 @@ static int setup(void **state)
 	touch("in/a/file");
 	touch("out/file");
 	touch("config/file");
+	touch("reads/file");
+	touch("writes/file");
 	roots[0] = "in";
 	roots[1] = roots[2] = NULL;
 	needs = (struct ptcp_server_needs){ .config_dir = "config", .roots = roots };
@@ -83,7 +86,7 @@ static int confined(unsigned abi, int (*what)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(confine(&needs, &(struct confine_also){ 0 }, abi, PTCP_LOG_ERROR, NULL) == 0 ? what() : 99);
+		_exit(confine(&needs, &also, abi, PTCP_LOG_ERROR, NULL) == 0 ? what() : 99);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
@@ -140,6 +143,19 @@ static int keep_out(void)
 	return 0;
 }
 
+/* What the tool reads and replaces itself: no more than that. */
+static int tool_files(void)
+{
+	TRY(opening("reads/file", O_RDONLY) == 0 && opening("reads/file", O_WRONLY) == EACCES);
+	TRY(opening("reads/new", O_WRONLY | O_CREAT) == EACCES);
+	TRY(opening("writes/new", O_RDWR | O_CREAT | O_EXCL) == 0 && rename("writes/new", "writes/file") == 0);
+	TRY(opening("writes/new", O_RDWR | O_CREAT | O_EXCL) == 0 && unlink("writes/new") == 0);
+	TRY(opening("writes", O_RDONLY | O_DIRECTORY) == EACCES);
+	TRY(mkdir("writes/dir", 0700) < 0 && errno == EACCES);
+	TRY(symlink("x", "writes/link") < 0 && errno == EACCES);
+	return 0;
+}
+
 static int ask_the_system(void)
 {
 	TRY(getpwuid(0) != NULL && getpwnam("root") != NULL && getpwnam("nobody of that name") == NULL);
@@ -161,6 +177,7 @@ static void files(void **state)
 		setup(NULL);
 		assert_int_equal(confined((unsigned)abi, keep_out), 0);
 		assert_int_equal(confined((unsigned)abi, ask_the_system), 0);
+		assert_int_equal(confined((unsigned)abi, tool_files), 0);
 	}
 }
 

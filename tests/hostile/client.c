@@ -562,13 +562,13 @@ static void silent(unsigned port, char **arguments)
 		}
 	}
 	watched = s.control;
-	peer_patience(watched, 45);
+	peer_patience(watched, 20);
 	if (code != 0)
 		expect_error(watched, code);
 	else
 		expect_end(watched);
 	took = time(NULL) - start;
-	if (took > 36)
+	if (took > 18)
 		die("it took %ld s", (long)took);
 	drop(&s);
 }
@@ -584,7 +584,7 @@ static void reads_nothing(unsigned port, char **arguments)
 	s.data = join(&s, 1);
 	peer_patience(s.control, 1);
 	for (;;) {
-		if (time(NULL) - start > 45)
+		if (time(NULL) - start > 20)
 			die("it goes on for ever");
 		f = peer_frame(s.control);
 		if (f->type == WIRE_ERROR && get_u16(f->payload) == 12)

@@ -13,8 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 int hostile_listener = -1;
+
+void hold(void)
+{
+	char byte;
+
+	puts("open");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+}
 
 /* It ends in the middle of things: what it leaks is not what is tested. */
 const char *__asan_default_options(void);
@@ -55,8 +66,10 @@ static unsigned listen_here(void)
 
 int main(int argc, char **argv)
 {
-	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, hostile_grants, NULL };
-	static const struct hostile *const servers[] = { hostile_server, NULL }, *const local[] = { hostile_local, NULL };
+	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, hostile_grants,
+		hostile_between, NULL };
+	static const struct hostile *const servers[] = { hostile_server, hostile_relay, NULL };
+	static const struct hostile *const local[] = { hostile_local, NULL };
 	const char *side = argc > 1 ? argv[1] : "";
 
 	signal(SIGPIPE, SIG_IGN);

@@ -10,10 +10,14 @@ struct hostile {
 };
 
 extern int hostile_listener;
+/* Says "open", then waits until our stdin ends: the script looks at the server meanwhile. */
+void hold(void);
 /* Of clients: what breaks the rules, what wants too much, what never says who it is. */
 extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
 /* What uses grants that are not for this. */
 extern const struct hostile hostile_grants[];
+/* What misuses routes, errands, and control connections that are replaced. */
+extern const struct hostile hostile_between[], hostile_relay[];
 /* What disturbs a host from within: arguments as they are. */
 extern const struct hostile hostile_local[];
 

@@ -160,6 +160,7 @@ static void many(void **state)
 
 	(void)state;
 	for (i = 0; i < 4096; i++) {
+		g.issuer[0] = (uint8_t)(i >> 10); /* one has a quarter at most */
 		g.nonce[0] = (uint8_t)i;
 		g.nonce[1] = (uint8_t)(i >> 8);
 		assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0);
@@ -177,6 +178,28 @@ static void many(void **state)
 	grants_fini(&t);
 }
 
+/* Who gives very many leaves room for others. */
+static void of_one(void **state)
+{
+	struct grants t = { 0 };
+	struct wire_grant g = made(), other = g;
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 1024; i++) {
+		g.nonce[0] = (uint8_t)i;
+		g.nonce[1] = (uint8_t)(i >> 8);
+		assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0);
+	}
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0); /* it is known */
+	g.nonce[2] ^= 1;
+	refused(&t, &g, own, peer, NOW, "too busy");
+	other.issuer[0] ^= 1;
+	assert_int_equal(grants_take(&t, &other, own, peer, NOW, NULL), 0);
+	grants_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +208,7 @@ int main(void)
 		cmocka_unit_test(for_whom_and_when),
 		cmocka_unit_test(how_often),
 		cmocka_unit_test(many),
+		cmocka_unit_test(of_one),
 	};
 
 	return cmocka_run_group_tests_name("lib/grants", tests, setup, teardown);

@@ -164,6 +164,28 @@ static void what_cannot_be(void **state)
 	assert_int_equal(history_put(dir, &h, &e), PTCP_ECONFIG);
 }
 
+/* By somebody else: it is not believed, nor waited for. */
+static void planted(void **state)
+{
+	struct history_entry h = entry("a"), out;
+
+	(void)state;
+	assert_int_equal(history_put(dir, &h, NULL), 0);
+	assert_int_equal(chmod(file, 0622), 0);
+	assert_int_equal(find("a", &out), PTCP_ECONFIG);
+	assert_int_equal(history_put(dir, &h, NULL), PTCP_ECONFIG);
+	assert_int_equal(chmod(file, 0644), 0);
+	assert_int_equal(find("a", &out), 1);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(mkfifo(file, 0600), 0);
+	alarm(5);
+	assert_int_equal(find("a", &out), PTCP_ECONFIG);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(symlink("/dev/zero", file), 0);
+	assert_int_equal(find("a", &out), PTCP_ECONFIG);
+	alarm(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +194,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be, setup, teardown),
+		cmocka_unit_test_setup_teardown(planted, setup, teardown),
 	};
 	return cmocka_run_group_tests_name("lib/history", tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ struct world {
 	struct path path[4];
 	double budget_ratio;
 	double lost_most, over_most;
+	double period_s;      /* then the first path again; 0: never */
+	double noise;         /* times as much of it; 0: 1 */
 };
 
 static double brings(const struct path *p, double n)
@@ -52,6 +54,8 @@ static const struct path *at(const struct world *w, double t)
 {
 	size_t i = 0;
 
+	if (w->period_s > 0)
+		t = fmod(t, w->period_s);
 	while (i + 1 < 4 && w->path[i + 1].capacity_bps > 0 && t >= w->path[i + 1].from_s)
 		i++;
 	return &w->path[i];
@@ -76,11 +80,11 @@ struct line {
 };
 
 /* One interval: slow start and draining take their time, and few streams scatter more than many. */
-static struct steer_sample step(struct line *l, const struct path *p, unsigned n)
+static struct steer_sample step(struct line *l, const struct path *p, unsigned n, double noise)
 {
 	bool shared = takes(p, n + 1) > 0;
 	double sd = !shared ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6), keep = exp(-STEER_SAMPLE_S / 2), share;
-	double kick = (rng_uniform(&l->rng) - 0.5) * sqrt(12);
+	double kick = (noise > 0 ? noise : 1) * (rng_uniform(&l->rng) - 0.5) * sqrt(12);
 
 	l->noise = keep * l->noise + sqrt(1 - keep * keep) * kick;
 	l->rate_bps += (brings(p, n) - l->rate_bps) * (1 - exp(-STEER_SAMPLE_S / 0.5));
@@ -113,7 +117,7 @@ static struct outcome run(const struct world *w, uint64_t seed)
 	for (t = 0; t < RUN_S; t += STEER_SAMPLE_S) {
 		n = s.streams;
 		assert_in_range(n, 1, opts.max_streams);
-		x = step(&l, at(w, t), n);
+		x = step(&l, at(w, t), n, w->noise);
 		bits += x.rate_bps * STEER_SAMPLE_S;
 		if (takes(at(w, t), n) > w->budget_ratio + 0.05)
 			o.over += STEER_SAMPLE_S / RUN_S;
@@ -130,20 +134,29 @@ static struct outcome run(const struct world *w, uint64_t seed)
 /* The last two columns: lost on average at the most, and time with an impact more than 5 points above the budget. Of
  * many others few streams take a share that is hard to tell from none. */
 static const struct world worlds[] = {
-	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.02, 0.06 },
-	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.12 },
-	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.20, 0.10 },
-	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.20, 0.15 },
-	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0 },
-	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0 },
-	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0.02, 0 },
-	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.02, 0.10 },
-	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.02, 0.10 },
+	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.02, 0.06, 0, 0 },
+	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.12, 0, 0 },
+	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.20, 0.10, 0, 0 },
+	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.20, 0.15, 0, 0 },
+	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0, 0, 0 },
+	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0, 0, 0 },
+	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0.02, 0, 0, 0 },
+	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.02, 0.10, 0, 0 },
+	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.02, 0.10, 0, 0 },
 	{ "capacity halves", { { 0, 100 * MBIT, 10, 0, 0, 0 }, { 300, 50 * MBIT, 10, 0, 0, 0 } }, 0.20, 0.02,
-	    0.15 },
-	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0.02, 0 },
+	    0.15, 0, 0 },
+	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0.02, 0, 0, 0 },
 	{ "disk in between", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 5 * MBIT },
-	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.12, 0.10 },
+	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.12, 0.10, 0, 0 },
+	{ "halves, 60 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 60, 50 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.30, 120, 0 },
+	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.02,
+	    0.40, 40, 0 },
+	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0, 0, 0 },
+	{ "noise of 30 %", { { 0, 100 * MBIT, 10, 0, 0, 0 } }, 0.30, 0.05, 0.55, 0, 3 },
+	{ "noise, nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0.02, 0, 0, 10 },
+	{ "windows, others", { { 0, 1000 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0.05, 0, 0, 0 },
+	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } }, 0.30, 0.05,
+	    0.15, 40, 0 },
 };
 
 #define SEEDS 20
@@ -276,6 +289,36 @@ static void too_little_to_send(void **state)
 	assert_int_equal(s.streams, i);
 }
 
+/* Streams that had not yet come to their rates: that 12 bring thrice as much is no reason to take 24 before 4 have been seen
+ * again. */
+static void early_levels(void **state)
+{
+	struct steer s = begun(0.1, 32);
+
+	(void)state;
+	feed(&s, 2.6, 20e6, false);
+	feed(&s, 2.6, 65e6, false);
+	assert_int_equal(s.streams, STEER_START);
+	assert_string_equal(s.reason, "probing with 4 streams");
+	feed(&s, 2.6, 50e6, false);
+	assert_int_equal(s.phase, STEER_HOLDING);
+	assert_true(s.streams < 12);
+}
+
+/* All streams wait for their buffers, and more of them bring no more: a processor has all it can do. */
+static void no_room(void **state)
+{
+	struct steer_sample busy = { STEER_SAMPLE_S, 4e9, true, false, true };
+	struct steer s = begun(0.1, 32);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 60; i++)
+		steer_add(&s, &busy);
+	assert_int_equal(s.streams, STEER_START);
+	assert_near(s.predicted_bps, 4e9, 1e-9);
+}
+
 /* As many as fill the path: 8 Mbit/s each, 100 in all. */
 static void windows(void **state)
 {
@@ -325,7 +368,7 @@ static void the_path_changes(void **state)
 
 	(void)state;
 	steer_recall(&s, known, 2);
-	feed(&s, 50, s.predicted_bps, false);
+	feed(&s, 40, s.predicted_bps, false);
 	while (s.phase != STEER_HOLDING)
 		feed(&s, STEER_SAMPLE_S, 45e6, false);
 	feed(&s, 9, 45e6, false);
@@ -341,7 +384,9 @@ int main(void)
 		cmocka_unit_test(probes_then_holds),
 		cmocka_unit_test(few_allowed),
 		cmocka_unit_test(too_little_to_send),
+		cmocka_unit_test(early_levels),
 		cmocka_unit_test(windows),
+		cmocka_unit_test(no_room),
 		cmocka_unit_test(from_history),
 		cmocka_unit_test(the_path_changes),
 		cmocka_unit_test(time_lost),
