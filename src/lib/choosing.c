@@ -115,7 +115,7 @@ static bool nearly_over(const struct party *p)
 {
 	struct party_progress g = party_progress(p);
 
-	return g.total_known && g.total_bytes - g.bytes < (uint64_t)p->n_wanted * STREAM_JOBS * BLOCK_BYTES;
+	return g.total_known && g.bytes + (uint64_t)p->n_wanted * STREAM_JOBS * BLOCK_BYTES > g.total_bytes;
 }
 
 static void look(struct party *p, struct mono now, struct relays_sample *x)
