@@ -15,8 +15,11 @@ static int parse(uint8_t whose, int argc, char **argv, struct ptcp_err *e)
 	struct serve_args s;
 	int r;
 
-	if (whose & 1)
-		return serve_parse(&s, &serve, argc, argv, e);
+	if (whose & 1) {
+		r = serve_parse(&s, &serve, argc, argv, e);
+		serve_args_fini(&s);
+		return r;
+	}
 	r = transfer_parse(&a, &send, argc, argv, e);
 	if (r == 0) {
 		MUST(a.n_srcs >= 1 && a.dest != NULL);
