@@ -22,7 +22,7 @@ int host_init(struct host *h, struct loop *control, const char *config, unsigned
 		workers = (unsigned)cores;
 	if (workers > HOST_WORKERS_MAX)
 		workers = HOST_WORKERS_MAX;
-	if ((r = config_dir(h->config_dir, config, e)) < 0 ||
+	if ((r = userdir_config(h->config_dir, config, e)) < 0 ||
 	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||

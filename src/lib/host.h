@@ -3,6 +3,7 @@
 #define LIB_HOST_H
 
 #include "core/log.h"
+#include "core/userdir.h"
 #include "lib/pacing.h"
 #include "net/chan.h"
 #include "store/io.h"
@@ -20,7 +21,7 @@ struct host {
 	SSL_CTX *client, *server;         /* NULL where not asked for */
 	struct log log;
 	struct pacing pacing;             /* no limit until pacing_start() */
-	char config_dir[CONFIG_DIR_BYTES];
+	char config_dir[USERDIR_BYTES];
 };
 
 /* `workers`: at most so many worker loops, and at most one a core. `server_ciphers` 0: only a
