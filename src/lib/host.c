@@ -8,16 +8,30 @@
 #define IO_THREADS 4
 #define LOOP_FDS 4 /* libuv's */
 
+static void tell(void *arg, enum log_level level, const char *component, const char *msg)
+{
+	const struct host *h = arg;
+
+	h->told(h->told_arg, (enum ptcp_log_level)level, component, msg);
+}
+
+void host_log(struct host *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level)
+{
+	h->told = fn;
+	h->told_arg = arg;
+	h->log = (struct log){ fn != NULL ? tell : NULL, h, (enum log_level)level };
+}
+
 int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct identity id = h->identity;
-	struct log log = h->log;
 	unsigned i;
 	int r;
 
-	*h = (struct host){ .control = control, .log = log, .identity = id };
+	*h = (struct host){ .control = control, .log = h->log, .told = h->told, .told_arg = h->told_arg,
+		.identity = id };
 	if (cores > 0 && workers > (unsigned)cores)
 		workers = (unsigned)cores;
 	if (workers > HOST_WORKERS_MAX)
