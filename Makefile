@@ -51,9 +51,9 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	client_probe client_third client_status \
 	server server_stats listening lobby guest greet served needs grants relay \
 	asked errand errand_work caller one_time
-conf_SRC  := yaml fields settings overlay overlay_links edit save
-plan_SRC  := overlay annotate quickest net run grid lp lp_solve pieces slots courses fluid build fair \
-	trace why verify plan
+conf_SRC  := yaml fields settings curve overlay overlay_links edit save
+plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
+	build fair trace why verify verify_streams plan
 collect_SRC := here links
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
@@ -84,7 +84,7 @@ net_TESTS   := loop sock dial listen door lines child splice bridge nexthops tcp
 	identity trust sign tls chan
 lib_TESTS   := api target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify run random quickest
+plan_TESTS  := plan verify run random streams quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
