@@ -35,7 +35,7 @@ wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
-	sender sender_blocks sender_holes sender_frames \
+	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
 store_SRC := sys fail fds io dir place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
