@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile
+core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths ratectl relays
@@ -73,7 +73,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
+core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ int nf_setup(void **state)
 	if (loop_new(&l, NULL) < 0) /* libuv's first loop opens descriptors that stay */
 		return -1;
 	loop_free(l);
+	signal(SIGPIPE, SIG_IGN);
 	fds_before = nf_open_fds();
 	snprintf(nf_dir, sizeof nf_dir, "%s/ptcp-net.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(nf_dir) != NULL ? 0 : -1;
@@ -141,4 +143,21 @@ void nf_sleep_ms(unsigned ms)
 	struct timespec t = { ms / 1000, (long)(ms % 1000) * (long)NS_PER_MS };
 
 	nanosleep(&t, NULL);
+}
+
+void nf_move(int to, int from, size_t all, size_t *sent, size_t *got)
+{
+	uint8_t p[20000];
+	size_t i;
+	ssize_t n;
+
+	for (i = 0; i < sizeof p; i++)
+		p[i] = (uint8_t)((*sent + i) % 251);
+	if (*sent < all && (n = write(to, p, all - *sent < sizeof p ? all - *sent : sizeof p)) > 0)
+		*sent += (size_t)n;
+	if ((n = read(from, p, sizeof p)) > 0) {
+		for (i = 0; i < (size_t)n; i++)
+			assert_int_equal(p[i], (*got + i) % 251);
+		*got += (size_t)n;
+	}
 }

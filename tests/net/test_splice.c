@@ -75,24 +75,6 @@ static void end(void)
 	loop_free(fx.loop);
 }
 
-/* Writes what one end takes, reads what is at the other. */
-static void move(int to, int from, size_t *sent, size_t *got)
-{
-	uint8_t p[20000];
-	size_t i;
-	ssize_t n;
-
-	for (i = 0; i < sizeof p; i++)
-		p[i] = (uint8_t)((*sent + i) % 251);
-	if (*sent < MUCH && (n = send(to, p, MUCH - *sent < sizeof p ? MUCH - *sent : sizeof p, MSG_NOSIGNAL)) > 0)
-		*sent += (size_t)n;
-	if ((n = read(from, p, sizeof p)) > 0) {
-		for (i = 0; i < (size_t)n; i++)
-			assert_int_equal(p[i], (*got + i) % 251);
-		*got += (size_t)n;
-	}
-}
-
 static void both_ways(void **state)
 {
 	size_t sent = 0, got = 0, sent_back = 0, got_back = 0;
@@ -101,9 +83,9 @@ static void both_ways(void **state)
 	(void)state;
 	begin(NS_PER_S * 60);
 	while (got < MUCH || got_back < MUCH) {
-		move(fx.end[0], fx.end[1], &sent, &got);
+		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
 		if (got > MUCH / 2) /* one way does not wait for the other */
-			move(fx.end[1], fx.end[0], &sent_back, &got_back);
+			nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
 		loop_turn(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
