@@ -35,7 +35,7 @@ wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
-	sender sender_blocks sender_holes sender_frames \
+	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
 store_SRC := sys fail fds io dir place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
@@ -43,7 +43,7 @@ net_SRC   := loop sock dial listen door lines child spool splice splice_hold bri
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale choosing links sending sending_jobs \
+	party joining returning stale choosing rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args \
@@ -53,14 +53,14 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	asked errand errand_work caller one_time
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
-	build fair trace why verify verify_streams plan
-collect_SRC := here links
+	build fair trace why verify verify_streams plan limits
+collect_SRC := here links schedule vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
-	cmd_plan plan_text plan_json plan_plot cmd_paths cmd_links links_show \
+	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_show \
 	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan collect
@@ -82,12 +82,13 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api target paths grants mux links measure history
+lib_TESTS   := api rates target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify run random streams quickest
+plan_TESTS  := plan verify run random streams quickest limits
+collect_TESTS := schedule lookout vias
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
-TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
+TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third rate \
@@ -150,7 +151,7 @@ $(BUILD)/installed/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 	$(call static_link,ptcp_*)
 
 $(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libinside.a
-	$(call static_link,ptcp_links_* ptcp_overlay_* ptcp_paths_* ptcp_plan_*)
+	$(call static_link,ptcp_collect_* ptcp_links_* ptcp_overlay_* ptcp_paths_* ptcp_plan_*)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
@@ -172,7 +173,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(BUILD)/tests/lib/test_api $(BUILD)/tests/lib/test_measure: $(BUILD)/tests/lib/fixture.o
+$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
@@ -188,6 +189,8 @@ plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
 $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
+$(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)

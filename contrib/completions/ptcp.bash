@@ -1,6 +1,6 @@
 # Completion of ptcp for bash. Commands and options are asked of ptcp itself, so they are those that it has.
 
-_ptcp_commands() { ptcp help 2>/dev/null | sed -n '/^not available/q; s/^  \([a-z]*\)  .*/\1/p'; }
+_ptcp_commands() { ptcp help 2>/dev/null | sed -n 's/^  \([a-z]*\)  .*/\1/p'; }
 
 # "--option" or "--option=VALUE" for each option of a command
 _ptcp_options() {

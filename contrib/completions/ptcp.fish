@@ -1,7 +1,7 @@
 # Completion of ptcp for fish. Commands and options are asked of ptcp itself, so they are those that it has.
 
 function __ptcp_commands
-    ptcp help 2>/dev/null | sed -n '/^not available/q; s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
+    ptcp help 2>/dev/null | sed -n 's/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
 end
 
 function __ptcp_options

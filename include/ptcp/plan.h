@@ -268,6 +268,115 @@ PTCP_PLAN_API double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host
 PTCP_PLAN_API int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o,
     struct ptcp_err *e);
 
+/* ---- Collecting: a plan carried out, at the destination, with the daemons of the other hosts */
+
+struct ptcp_collect;
+
+enum ptcp_collect_state {
+	PTCP_COLLECT_WAITING, /* has yet to begin, or to answer again */
+	PTCP_COLLECT_RUNNING,
+	PTCP_COLLECT_DONE,
+	PTCP_COLLECT_FAILED,  /* `why` */
+};
+/* "waiting", "running", "done", "failed" */
+PTCP_PLAN_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
+
+/* One that has, or had, something to collect. */
+struct ptcp_collect_source {
+	int host;
+	enum ptcp_collect_state state;
+	uint64_t bytes, total_bytes;  /* verified and written at the destination; of what is known of it so far */
+	int total_known;
+	uint64_t wire_bytes, resumed_bytes; /* file data sent in this run; what was there before it */
+	uint64_t files, failed;       /* regular files completed; what failed */
+	double rate_bps;              /* over the last seconds */
+	int code;                     /* PTCP_E* of the last failure, and its sentence; 0 and NULL */
+	const char *why;
+};
+
+/* A link of the overlay, by which it is found; what it carries is known from the paths that cross it. */
+struct ptcp_collect_link {
+	uint64_t bytes;               /* in this run */
+	double rate_bps;              /* over the last seconds */
+	double planned_bps;           /* what the plan has it carry now */
+	double estimate_bps;          /* what it is taken for now */
+};
+
+enum ptcp_collect_event_type {
+	PTCP_COLLECT_PLAN,     /* there is one: plan, text NULL; or, with text = reason, another one from now on */
+	PTCP_COLLECT_PROGRESS, /* about two a second */
+	PTCP_COLLECT_SOURCE,   /* the state of `source` has changed */
+	PTCP_COLLECT_FILE,     /* of `source`: path, text, code; only what failed */
+	PTCP_COLLECT_WARNING,  /* text; of `source`, unless that is -1 */
+};
+
+struct ptcp_collect_event {
+	enum ptcp_collect_event_type type;
+	double elapsed_s;                      /* since the start, as all times here */
+	double planned_s;                      /* when all has arrived by the plan in force */
+	double eta_s;                          /* how long the rest will take as it goes; negative: not known */
+	uint64_t bytes, total_bytes;           /* of all sources together */
+	double rate_bps;
+	const struct ptcp_plan *plan;          /* the one in force, its time 0 being plan_start_s; or NULL */
+	double plan_start_s;
+	int source;                            /* index in `sources` */
+	const char *path, *text;               /* raw bytes, escape before showing; a sentence */
+	int code;
+	const struct ptcp_collect_source *sources; /* in the order of the overlay */
+	size_t n_sources;
+	const struct ptcp_collect_link *links; /* ptcp_overlay_links() of them */
+};
+
+/* Called on the thread that runs the collection; everything in ev is valid only during the call. May call
+ * ptcp_collect_cancel(). */
+typedef void ptcp_collect_event_fn(void *arg, const struct ptcp_collect_event *ev);
+
+struct ptcp_collect_opts {
+	size_t size;
+	enum ptcp_plan_method method; /* pipelined */
+	double deadline_s;            /* 0: the overlay's; of the first plan */
+	unsigned streams;             /* 4; of each path that is planned */
+	int no_replan;                /* keep to the first plan, however links turn out */
+	ptcp_collect_event_fn *event; /* NULL: silent */
+	void *arg;
+};
+PTCP_PLAN_API void ptcp_collect_opts_init(struct ptcp_collect_opts *o);
+
+/* Collects what the hosts of an overlay have into `dest`: a host's `path` into dest/HOST/, as a transfer into a
+ * directory has it (<ptcp/ptcp.h>). `connect` is what each transfer gets, but for paths, streams, rates and events.
+ * The overlay belongs to the collection until that is freed: its rates become those that are found, its data what is
+ * left. PTCP_ECONFIG: a host with data has no path or address. Copies the rest; connects nowhere. */
+PTCP_PLAN_API int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
+    const struct ptcp_transfer_opts *connect, const char *dest, const struct ptcp_collect_opts *opts,
+    struct ptcp_err *e);
+/* Blocks until all is done, failed or cancelled; once. A source that cannot be had, or is lost, is tried again until
+ * nothing has come of it for connect's timeout_s. PTCP_EPARTIAL: sources or files failed, the rest is done; when
+ * nothing is done, the code of the first that failed. PTCP_EINFEASIBLE and others as ptcp_plan_make(), before
+ * anything is collected. PTCP_ECANCELED: interrupted; the same again goes on from there. */
+PTCP_PLAN_API int ptcp_collect_run(struct ptcp_collect *c, struct ptcp_err *e);
+/* Any thread and signal handlers; idempotent. */
+PTCP_PLAN_API void ptcp_collect_cancel(struct ptcp_collect *c);
+
+/* What has been achieved; valid once it is over, whatever came of it. */
+struct ptcp_collect_result {
+	size_t size;
+	uint64_t bytes, wire_bytes, resumed_bytes, files, failed; /* sums over the sources */
+	double seconds;               /* from the first transfer's start: the makespan, as executed */
+	double planned_s;             /* of the first plan; 0: there was none */
+	double last_planned_s;        /* when the last plan had all arrive */
+	unsigned replans;
+	size_t sources_done, sources_failed;
+};
+PTCP_PLAN_API void ptcp_collect_result_init(struct ptcp_collect_result *r);
+/* Fills in what the caller's ptcp_collect_result_init() knew of. */
+PTCP_PLAN_API void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_result *r);
+/* The i-th source and link, as events have them; what they point to lives as long as the handle. */
+PTCP_PLAN_API size_t ptcp_collect_sources(const struct ptcp_collect *c);
+PTCP_PLAN_API void ptcp_collect_source(const struct ptcp_collect *c, size_t i,
+    struct ptcp_collect_source *out);
+PTCP_PLAN_API void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out);
+PTCP_PLAN_API void ptcp_collect_free(struct ptcp_collect *c); /* NULL is fine; not while it runs */
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,7 +12,7 @@ struct command {
 	const char *operands; /* as in a synopsis: "SRC... DEST" */
 	const char *summary;
 	/* Gets the arguments after the command's name, may reorder them; returns an exit
-	 * status. NULL: comes in a later release, and says so. */
+	 * status. */
 	int (*run)(const struct command *c, int argc, char **argv);
 	const struct opt *const *options; /* tables (options.h), ended by NULL; or NULL */
 };
@@ -29,6 +29,7 @@ int cmd_send(const struct command *c, int argc, char **argv);
 int cmd_recv(const struct command *c, int argc, char **argv);
 int cmd_key(const struct command *c, int argc, char **argv);
 int cmd_plan(const struct command *c, int argc, char **argv);
+int cmd_collect(const struct command *c, int argc, char **argv);
 int cmd_paths(const struct command *c, int argc, char **argv);
 int cmd_links(const struct command *c, int argc, char **argv);
 int cmd_advise(const struct command *c, int argc, char **argv);
@@ -41,6 +42,7 @@ extern const struct opt *const serve_options[];
 extern const struct opt *const send_options[], *const recv_options[];
 extern const struct opt *const key_options[];
 extern const struct opt *const plan_options[];
+extern const struct opt *const collect_options[];
 extern const struct opt *const paths_options[];
 extern const struct opt *const links_options[];
 extern const struct opt *const advise_options[];

@@ -22,6 +22,8 @@ static const struct command commands[] = {
 	    "this host's identity, and who may connect", cmd_key, key_options },
 	{ "plan", "[options] OVERLAY.yaml", "plan how to collect data from many hosts",
 	    cmd_plan, plan_options },
+	{ "collect", "[options] OVERLAY.yaml [DEST]", "collect data from many hosts by a plan", cmd_collect,
+	    collect_options },
 	{ "links", "[options] OVERLAY.yaml", "measure the links of an overlay that begin here",
 	    cmd_links, links_options },
 	{ "paths", "[options] --from A --to B --size SIZE OVERLAY.yaml",
@@ -36,7 +38,6 @@ static const struct command commands[] = {
 	    doctor_options },
 	{ "version", "", "print the version", cmd_version, NULL },
 	{ "help", "[COMMAND]", "print this, or what a command takes", cmd_help, NULL },
-	{ "collect", "OVERLAY.yaml", "carry a plan out", NULL, NULL },
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
@@ -60,27 +61,11 @@ static int no_such_command(const char *name)
 	return exit_fail(&e);
 }
 
-static int not_yet(const struct command *c)
-{
-	struct ptcp_err e;
-
-	err_set(&e, PTCP_ENOTYET, "%s: not available yet (ptcp help lists what is)", c->name);
-	return exit_fail(&e);
-}
-
-static void list(bool available)
-{
-	size_t i;
-
-	for (i = 0; i < N_COMMANDS; i++)
-		if ((commands[i].run != NULL) == available)
-			printf("  %-8s  %s\n", commands[i].name, commands[i].summary);
-}
-
 static int cmd_help(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e;
 	const struct command *of;
+	size_t i;
 
 	if (argc > 1) {
 		err_set(&e, PTCP_EUSAGE, "%s: takes one command (ptcp help COMMAND)", c->name);
@@ -90,9 +75,8 @@ static int cmd_help(const struct command *c, int argc, char **argv)
 		return (of = find(argv[0])) != NULL ? command_help(of) : no_such_command(argv[0]);
 	printf("usage: ptcp COMMAND [options] [operands]\n"
 	       "Files and trees between hosts, over parallel TLS streams.\n\n");
-	list(true);
-	printf("\nnot available yet:\n");
-	list(false);
+	for (i = 0; i < N_COMMANDS; i++)
+		printf("  %-8s  %s\n", commands[i].name, commands[i].summary);
 	printf("\nptcp help COMMAND and ptcp COMMAND --help print what a command takes; "
 	       "man ptcp has it all.\n");
 	return 0;
@@ -113,8 +97,6 @@ static int run(int argc, char **argv)
 		return cmd_version(find("version"), argc - 1, argv + 1);
 	if ((c = find(argv[0])) == NULL)
 		return no_such_command(argv[0]);
-	if (c->run == NULL)
-		return argc == 2 && options_ask_help(argv[1]) ? command_help(c) : not_yet(c);
 	return c->run(c, argc - 1, argv + 1);
 }
 

@@ -32,27 +32,27 @@ static json_t *baselines(const struct plan_shown *s)
 }
 
 /* null where they are not counted. */
-static json_t *streams(const struct plan_shown *s, const struct ptcp_plan_step *st)
+static json_t *streams(const struct ptcp_plan *p, const struct ptcp_plan_step *st)
 {
-	unsigned n = ptcp_plan_streams(s->plan, st->from, st->to);
+	unsigned n = ptcp_plan_streams(p, st->from, st->to);
 
 	return n > 0 ? json_integer(n) : json_null();
 }
 
-static json_t *schedule(const struct plan_shown *s)
+json_t *plan_json_schedule(const struct ptcp_overlay *o, const struct ptcp_plan *p)
 {
 	json_t *list = json_array();
 	struct ptcp_plan_step st;
 	size_t i;
 
-	for (i = 0; i < ptcp_plan_steps(s->plan); i++) {
-		ptcp_plan_step(s->plan, i, &st);
+	for (i = 0; i < ptcp_plan_steps(p); i++) {
+		ptcp_plan_step(p, i, &st);
 		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "from",
-		    name(s->overlay, st.from), "to", name(s->overlay, st.to), "source",
-		    name(s->overlay, st.source), "start_s", st.start_s, "end_s", st.end_s, "bytes",
-		    json_count(st.bytes), "streams", streams(s, &st)));
+		    name(o, st.from), "to", name(o, st.to), "source",
+		    name(o, st.source), "start_s", st.start_s, "end_s", st.end_s, "bytes",
+		    json_count(st.bytes), "streams", streams(p, &st)));
 	}
-	return json_whole(list, ptcp_plan_steps(s->plan));
+	return json_whole(list, ptcp_plan_steps(p));
 }
 
 static json_t *bytes(double n)
@@ -84,7 +84,7 @@ int plan_json(const struct plan_shown *s, struct ptcp_err *e)
 	    ptcp_plan_method_name(info.method), "makespan_s", info.makespan_s, "bound_s",
 	    info.bound_s, "slot_s", s->baseline[PTCP_PLAN_COORDINATED].slot_s, "baselines",
 	    baselines(s), "solve_s", info.solve_s, "relayed_bytes", bytes(info.relayed_bytes),
-	    "schedule", schedule(s), "storage_bytes", storage(s));
+	    "schedule", plan_json_schedule(s->overlay, s->plan), "storage_bytes", storage(s));
 	if (o == NULL)
 		return err_nomem(e);
 	json_line(o);

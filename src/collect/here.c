@@ -15,10 +15,8 @@
 #include "core/err.h"
 #include "core/text.h"
 
-#define ADDRESS_BYTES 256
-
 /* The host of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
-static const char *split(char out[ADDRESS_BYTES], const char *address, long *port)
+static const char *split(char out[HERE_ADDRESS_BYTES], const char *address, long *port)
 {
 	const char *colon = strchr(address, ':');
 	size_t n = strlen(address);
@@ -33,7 +31,17 @@ static const char *split(char out[ADDRESS_BYTES], const char *address, long *por
 		colon = NULL;
 	}
 	*port = colon != NULL ? strtol(colon + 1, NULL, 10) : PTCP_PORT;
-	snprintf(out, ADDRESS_BYTES, "%.*s", (int)n, address);
+	snprintf(out, HERE_ADDRESS_BYTES, "%.*s", (int)n, address);
+	return out;
+}
+
+const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address)
+{
+	char host[HERE_ADDRESS_BYTES];
+	long port;
+
+	split(host, address, &port);
+	snprintf(out, HERE_ADDRESS_BYTES, strchr(host, ':') != NULL ? "[%.200s]:%ld" : "%.200s:%ld", host, port);
 	return out;
 }
 
@@ -51,7 +59,7 @@ static bool is_ours(const struct addrinfo *a)
 static bool is_here(const char *address)
 {
 	struct addrinfo want = { .ai_socktype = SOCK_DGRAM }, *list, *a;
-	char host[ADDRESS_BYTES];
+	char host[HERE_ADDRESS_BYTES];
 	bool ours = false;
 	long port;
 
@@ -126,7 +134,7 @@ static bool resolve_alike(const char *a, const char *b)
 /* The first whose address is that one; with `resolve` also by another name. */
 static int find_address(const struct ptcp_overlay *o, const char *name, long port, bool resolve)
 {
-	char host[ADDRESS_BYTES];
+	char host[HERE_ADDRESS_BYTES];
 	struct ptcp_overlay_host h;
 	long its_port;
 	int i;
@@ -144,7 +152,7 @@ static int find_address(const struct ptcp_overlay *o, const char *name, long por
 
 int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host, struct ptcp_err *e)
 {
-	char name[ADDRESS_BYTES], shown[TEXT_NAME_BYTES];
+	char name[HERE_ADDRESS_BYTES], shown[TEXT_NAME_BYTES];
 	long port;
 	int found;
 

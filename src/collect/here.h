@@ -4,6 +4,11 @@
 
 #include <ptcp/plan.h>
 
+#define HERE_ADDRESS_BYTES 256
+
 const char *here_name(const struct ptcp_overlay *o, int host);
+
+/* An address of the overlay as "HOST:PORT", an IPv6 address in brackets. Returns out. */
+const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address);
 
 #endif

@@ -413,3 +413,55 @@ void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estim
 	(void)i;
 	memset(out, 0, sizeof *out);
 }
+
+/* ---- Collections: likewise. */
+
+void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
+{
+	memset(o, 0, sizeof *o);
+	o->size = sizeof *o;
+}
+
+int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
+    const struct ptcp_transfer_opts *connect, const char *dest, const struct ptcp_collect_opts *opts,
+    struct ptcp_err *e)
+{
+	(void)o;
+	(void)connect;
+	(void)dest;
+	(void)opts;
+	*out = NULL;
+	return play(fake.new_code, e);
+}
+
+int ptcp_collect_run(struct ptcp_collect *c, struct ptcp_err *e)
+{
+	(void)c;
+	return play(fake.run_code, e);
+}
+
+void ptcp_collect_cancel(struct ptcp_collect *c) { (void)c; }
+void ptcp_collect_free(struct ptcp_collect *c) { (void)c; }
+size_t ptcp_collect_sources(const struct ptcp_collect *c) { return c != NULL; }
+const char *ptcp_collect_state_name(enum ptcp_collect_state s) { return s == PTCP_COLLECT_DONE ? "done" : "?"; }
+void ptcp_collect_result_init(struct ptcp_collect_result *r) { memset(r, 0, sizeof *r); }
+
+void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_result *r)
+{
+	(void)c;
+	(void)r;
+}
+
+void ptcp_collect_source(const struct ptcp_collect *c, size_t i, struct ptcp_collect_source *out)
+{
+	(void)c;
+	(void)i;
+	memset(out, 0, sizeof *out);
+}
+
+void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out)
+{
+	(void)c;
+	(void)i;
+	memset(out, 0, sizeof *out);
+}

@@ -578,21 +578,25 @@ static void flights_find_each_other(void **state)
 	flights_init(&t);
 	list_init(&f);
 	list_init(&g);
-	a = flight_add(&t, &f, &f, 1, 0, t0);
-	b = flight_add(&t, &f, &f, 2, 1, t0);
+	a = flight_add(&t, &f, &f, 1, 9, 0, t0);
+	b = flight_add(&t, &f, &f, 2, 9, 1, t0);
 	assert_null(flight_other(a, &f));
-	c = flight_add(&t, &f, &f, 1, 2, t0);
+	c = flight_add(&t, &f, &f, 1, 9, 2, t0);
 	assert_ptr_equal(flight_other(a, &f), c);
 	assert_ptr_equal(flight_other(c, &f), a);
 	assert_null(flight_other(b, &f));
-	assert_int_equal(flight_patience_ns(&t, 0), 250 * NS_PER_MS);
-	flight_acked(&t, a, 77, (struct mono){ 1000 + NS_PER_S });
+	assert_int_equal(flight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * NS_PER_S);
+	flight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S }); /* of a or c: nobody knows */
+	assert_true(t.acked_bytes[0] == 0 && t.acked_bytes[2] == 0);
+	flight_sent(&t, 0, a, t0);
+	flight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S });
 	assert_int_equal(t.acked_bytes[0], 77);
 	assert_int_equal(t.acked_bytes[1], 0);
 	assert_int_equal(flight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * (NS_PER_S + 1));
+	assert_int_equal(flight_patience_ns(&t, 1), flight_patience_ns(&t, 0)); /* for want of its own */
 	flight_remove(&t, a);
 	assert_null(flight_other(c, &f));
-	assert_ptr_equal(flight_add(&t, &g, &g, 9, 0, t0), a); /* used again */
+	assert_ptr_equal(flight_add(&t, &g, &g, 9, 9, 0, t0), a); /* used again */
 	assert_false(a->copied);
 	flight_remove(&t, a);
 	flight_remove(&t, b);

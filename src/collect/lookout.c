@@ -1,0 +1,203 @@
+#include "collect/lookout.h"
+
+#include <math.h>
+
+#define SETTLE_S 5.0          /* slow start, queues, and the window in which rates are seen */
+#define HOLD_S 3.0            /* off for so long, before it counts */
+#define WINDOW_LEAST_S 3.0
+#define WINDOW_MOST_S 12.0
+#define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole, so slow paths are looked at for longer */
+#define PROBE_S 3.0
+#define PROBE_WINDOW_S 2.0    /* the end of it: loose flows need a moment to grow */
+#define PROBE_FIRST_S 10.0    /* from one to the next; after each that found nothing twice as long, */
+#define PROBE_MOST_S 80.0     /* up to this */
+#define PROBE_WORTH 5         /* times its length must be left to do */
+#define WORTH_RATIO 0.03      /* of all that flows: a smaller loss is not worth a plan */
+
+void lookout_init(struct lookout *w, double now_s)
+{
+	*w = (struct lookout){ .off_since_s = NAN, .probing_until_s = NAN, .probe_every_s = PROBE_FIRST_S };
+	lookout_changed(w, now_s);
+	w->probe_at_s = w->quiet_until_s;
+}
+
+void lookout_changed(struct lookout *w, double now_s)
+{
+	w->quiet_until_s = now_s + SETTLE_S;
+	w->off_since_s = NAN;
+	w->probing_until_s = NAN;
+}
+
+void lookout_returned(struct lookout *w, double now_s)
+{
+	w->probe_at_s = now_s;
+	w->probe_every_s = PROBE_FIRST_S;
+}
+
+double lookout_window_s(const struct lookout *w, double want_bps)
+{
+	if (!isnan(w->probing_until_s))
+		return PROBE_WINDOW_S;
+	return fmin(WINDOW_MOST_S, fmax(WINDOW_LEAST_S, WINDOW_BITS / fmax(want_bps, 1)));
+}
+
+/* ---- Below ---- */
+
+static bool crosses(const struct lookout_flow *f, size_t limit)
+{
+	size_t i;
+
+	for (i = 0; i < f->n_limits; i++)
+		if (f->limit[i] == limit)
+			return true;
+	return false;
+}
+
+static bool is_short(const struct lookout_flow *f)
+{
+	return f->judged && f->got_bps < (1 - LOOKOUT_OFF_RATIO) * f->want_bps;
+}
+
+static bool is_explained(const struct lookout_flow *f, const double *found_bps)
+{
+	size_t i;
+
+	for (i = 0; i < f->n_limits; i++)
+		if (!isnan(found_bps[f->limit[i]]))
+			return true;
+	return false;
+}
+
+static double sum_got(const struct lookout_flow *f, size_t n, size_t limit)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (crosses(&f[i], limit))
+			sum += f[i].got_bps;
+	return sum;
+}
+
+/* How much of what flows lack a limit being lower would explain: all that cross it must be short, for one that is not
+ * has shown that there is room. */
+static double explains(const struct lookout_flow *f, size_t n, const double *found_bps, size_t limit)
+{
+	double lost = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!crosses(&f[i], limit) || !(f[i].want_bps > 0) || is_explained(&f[i], found_bps))
+			continue;
+		if (!is_short(&f[i]))
+			return 0;
+		lost += f[i].want_bps - f[i].got_bps;
+	}
+	return lost;
+}
+
+static bool same_flows(const struct lookout_flow *f, size_t n, size_t a, size_t b)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (f[i].want_bps > 0 && crosses(&f[i], a) != crosses(&f[i], b))
+			return false;
+	return true;
+}
+
+/* The limit that explains most, and a flow that crosses it. */
+static double best_cause(const struct lookout_flow *f, size_t n, const double *found_bps, size_t *limit, size_t *flow)
+{
+	double best = 0, lost;
+	size_t i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; is_short(&f[i]) && k < f[i].n_limits; k++)
+			if ((lost = explains(f, n, found_bps, f[i].limit[k])) > best) {
+				best = lost;
+				*limit = f[i].limit[k];
+				*flow = i;
+			}
+	return best;
+}
+
+/* The fewest limits that explain all flows that are short, found greedily: the common cause first. Of limits that the
+ * same flows cross none can be told from the other, and all are taken for as slow. */
+static size_t find_below(const struct lookout_flow *f, size_t n, double *found_bps)
+{
+	double lost, all = 0, explained = 0;
+	size_t i, limit, flow, found = 0;
+
+	for (i = 0; i < n; i++)
+		all += f[i].want_bps;
+	while ((lost = best_cause(f, n, found_bps, &limit, &flow)) > 0) {
+		explained += lost;
+		for (i = 0; i < f[flow].n_limits; i++)
+			if (same_flows(f, n, limit, f[flow].limit[i])) {
+				found_bps[f[flow].limit[i]] = sum_got(f, n, limit);
+				found++;
+			}
+	}
+	return explained >= WORTH_RATIO * all ? found : 0;
+}
+
+/* ---- Above ---- */
+
+static size_t find_above(const struct lookout_flow *f, size_t n, const double *limit_bps, double *found_bps)
+{
+	size_t i, k, limit, found = 0;
+	double sum;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < f[i].n_limits; k++) {
+			limit = f[i].limit[k];
+			sum = isnan(found_bps[limit]) ? sum_got(f, n, limit) : 0;
+			if (sum > limit_bps[limit] * (1 + LOOKOUT_OFF_RATIO)) {
+				found_bps[limit] = sum;
+				found++;
+			}
+		}
+	return found;
+}
+
+/* ---- When ---- */
+
+static enum lookout_act end_probe(struct lookout *w, double now_s, const struct lookout_flow *f, size_t n,
+    const double *limit_bps, double *found_bps, size_t *n_found)
+{
+	*n_found = find_above(f, n, limit_bps, found_bps);
+	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MOST_S);
+	w->probe_at_s = now_s + w->probe_every_s;
+	lookout_changed(w, now_s);
+	return LOOKOUT_PROBED;
+}
+
+enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, const struct lookout_flow *f, size_t n,
+    const double *limit_bps, size_t n_limits, double *found_bps, size_t *n_found)
+{
+	size_t i;
+
+	for (i = 0; i < n_limits; i++)
+		found_bps[i] = NAN;
+	*n_found = 0;
+	if (!isnan(w->probing_until_s))
+		return now_s < w->probing_until_s ? LOOKOUT_GO_ON :
+		    end_probe(w, now_s, f, n, limit_bps, found_bps, n_found);
+	if (now_s < w->quiet_until_s || left_s < SETTLE_S)
+		return LOOKOUT_GO_ON;
+	if ((*n_found = find_below(f, n, found_bps)) > 0) {
+		if (isnan(w->off_since_s))
+			w->off_since_s = now_s;
+		if (now_s - w->off_since_s >= HOLD_S) {
+			lookout_changed(w, now_s);
+			return LOOKOUT_BELOW;
+		}
+		return LOOKOUT_GO_ON;
+	}
+	w->off_since_s = NAN;
+	if (now_s < w->probe_at_s || left_s < PROBE_WORTH * PROBE_S)
+		return LOOKOUT_GO_ON;
+	w->probing_until_s = now_s + PROBE_S;
+	return LOOKOUT_PROBE;
+}

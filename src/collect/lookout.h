@@ -1,0 +1,52 @@
+/* Whether links are what they were taken for, from what paths carry: when to look, and what to make of it. Pure.
+ *
+ * A limit is the rate of a link or of a bottleneck that links share; a flow is a path of one source. A flow that
+ * brings less than it was given for some seconds says that something on its way is slower. What paths could carry
+ * beyond what they are given cannot be seen, as they are paced; so from time to time they are let loose for three
+ * seconds (a probe), after which a limit that more came through than it allows has been found to be higher. */
+#ifndef COLLECT_LOOKOUT_H
+#define COLLECT_LOOKOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LOOKOUT_OFF_RATIO 0.2 /* off by more than that is off */
+
+struct lookout_flow {
+	const size_t *limit;      /* what it crosses */
+	size_t n_limits;
+	double want_bps, got_bps; /* what it was given; what came, over the last lookout_window_s() */
+	bool judged;              /* it has had work, and that rate, for as long */
+};
+
+struct lookout {
+	double quiet_until_s;     /* rates have yet to settle */
+	double off_since_s;       /* NAN: nothing is off */
+	double probe_at_s, probe_every_s;
+	double probing_until_s;   /* NAN: no probe is on */
+};
+
+enum lookout_act {
+	LOOKOUT_GO_ON,
+	LOOKOUT_PROBE,  /* flows may have what they can get now */
+	LOOKOUT_PROBED, /* no longer; `found` says what is higher, if any */
+	LOOKOUT_BELOW,  /* `found` says what is lower */
+};
+
+void lookout_init(struct lookout *w, double now_s);
+
+/* Rates have been set anew: what is seen in the next seconds says nothing. */
+void lookout_changed(struct lookout *w, double now_s);
+
+/* Something that was lost is there again: the next probe is due. */
+void lookout_returned(struct lookout *w, double now_s);
+
+/* Over how long to look at a flow. */
+double lookout_window_s(const struct lookout *w, double want_bps);
+
+/* `left_s`: what is left to do at these rates; near the end nothing is worth a change. `limit_bps` are the
+ * estimates in force; found_bps gets a rate for each limit that is off, else NAN, and *n_found their number. */
+enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, const struct lookout_flow *f, size_t n,
+    const double *limit_bps, size_t n_limits, double *found_bps, size_t *n_found);
+
+#endif

@@ -1,0 +1,204 @@
+/* Plans of what is left, and what they make of the transfers. */
+#include <math.h>
+#include <string.h>
+
+#include "collect/collect_impl.h"
+#include "core/err.h"
+#include "plan/limits.h"
+
+#define PACE 0.95            /* of what the plan gives a path, lest queues grow where it fills a link */
+#define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
+#define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
+#define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
+#define ELSEWHERE_BYTES 8e6
+
+/* ---- What each path is to carry ---- */
+
+/* Adds up what the plan gives the paths of a source now; returns what it gives to others, which they have to take. */
+static double add_planned(struct source *s, double t_s)
+{
+	const struct schedule *p = s->c->schedule;
+	double elsewhere = 0;
+	size_t i;
+	int k;
+
+	for (i = 0; i < s->vias.n; i++)
+		s->route[i].planned_bps = 0;
+	for (i = 0; i < p->n; i++) {
+		if (p->path[i].source != s->told->host)
+			continue;
+		if ((k = vias_find(&s->vias, p->path[i].hop, p->path[i].nhops)) >= 0)
+			s->route[k].planned_bps += PACE * schedule_bps(p, i, t_s);
+		else
+			elsewhere += PACE * schedule_bps(p, i, t_s);
+	}
+	return elsewhere;
+}
+
+static void spread(struct source *s, double bps)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < s->vias.n; i++)
+		sum += s->route[i].planned_bps;
+	for (i = 0; i < s->vias.n; i++)
+		s->route[i].planned_bps += sum > 0 ? bps * s->route[i].planned_bps / sum : i == 0 ? bps : 0;
+}
+
+/* Some of what it crosses has been found slower than it was said to be: it may have recovered. */
+static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->n_limits; i++)
+		if (limits_bps(c->overlay, r->limit[i]) < c->limit_first_bps[r->limit[i]])
+			return true;
+	return false;
+}
+
+static uint64_t rate_for(const struct source *s, const struct route *r)
+{
+	bool loose = s->c->probing && !r->bound && (r->planned_bps > 0 || was_lowered(s->c, r));
+
+	if (!s->planned || loose)
+		return 0;
+	return r->planned_bps > 0 ? (uint64_t)fmax(r->planned_bps, RATE_LEAST_BPS) : PTCP_PATH_IDLE;
+}
+
+static void set_rates(struct source *s, double now_s)
+{
+	struct route *r;
+	uint64_t bps;
+	size_t i;
+
+	for (i = 0; i < s->vias.n; i++) {
+		r = &s->route[i];
+		bps = rate_for(s, r);
+		if (bps == r->set_bps || ptcp_transfer_set_path_rate(s->t, i, bps, NULL) < 0)
+			continue;
+		r->set_bps = bps;
+		r->since_s = now_s;
+	}
+}
+
+void planning_apply(struct ptcp_collect *c)
+{
+	double now_s = collect_now_s(c);
+	struct source *s;
+
+	if (c->plan == NULL)
+		return;
+	for (s = c->source; s < c->source + c->n; s++) {
+		if (s->t == NULL || s->sizing)
+			continue;
+		spread(s, add_planned(s, now_s - c->plan_start_s));
+		set_rates(s, now_s);
+	}
+}
+
+/* ---- Another plan ---- */
+
+/* Every path of it crosses something that nothing comes through. */
+static bool is_cut_off(const struct source *s)
+{
+	size_t i, k;
+
+	for (i = 0; i < s->vias.n; i++) {
+		for (k = 0; k < s->route[i].n_limits; k++)
+			if (!(limits_bps(s->c->overlay, s->route[i].limit[k]) >= 1))
+				break;
+		if (k == s->route[i].n_limits)
+			return false;
+	}
+	return s->vias.n > 0;
+}
+
+/* To begin with all are counted on; later those that answer, and can be reached. */
+static bool counts(const struct source *s)
+{
+	if (source_is_over(s))
+		return false;
+	return s->c->plan == NULL || (s->t != NULL && s->told->state == PTCP_COLLECT_RUNNING && !is_cut_off(s));
+}
+
+/* The transfer at work lacks paths that much is to go over. */
+static bool lacks_paths(const struct source *s)
+{
+	const struct schedule *p = s->c->schedule;
+	double all = 0, elsewhere = 0;
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		if (p->path[i].source != s->told->host)
+			continue;
+		all += p->path[i].bytes;
+		if (vias_find(&s->vias, p->path[i].hop, p->path[i].nhops) < 0)
+			elsewhere += p->path[i].bytes;
+	}
+	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
+}
+
+static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
+{
+	struct source *s;
+	int r;
+
+	for (s = c->source; s < c->source + c->n; s++)
+		if ((r = ptcp_overlay_set_data(c->overlay, s->name, counts(s) ? source_left_bytes(s) : 0, e)) < 0)
+			return r;
+	return 0;
+}
+
+static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+{
+	struct ptcp_plan_opts o;
+	int r;
+
+	ptcp_plan_opts_init(&o);
+	o.method = c->o.method;
+	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */
+	o.effort_s = EFFORT_S;
+	if ((r = set_data(c, e)) < 0 || (r = ptcp_plan_make(plan, c->overlay, &o, e)) < 0)
+		return r;
+	if ((r = schedule_new(schedule, *plan, e)) < 0)
+		ptcp_plan_free(*plan);
+	return r;
+}
+
+static void take(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule)
+{
+	struct source *s;
+
+	for (s = c->source; s < c->source + c->n; s++)
+		s->planned = counts(s) && source_left_bytes(s) > 0;
+	ptcp_plan_free(c->plan);
+	schedule_free(c->schedule);
+	c->plan = plan;
+	c->schedule = schedule;
+	for (s = c->source; s < c->source + c->n; s++)
+		if (s->t != NULL && s->planned && lacks_paths(s))
+			source_begin_again(s);
+}
+
+int planning_make(struct ptcp_collect *c, const char *why, struct ptcp_err *e)
+{
+	double now_s = collect_now_s(c);
+	struct ptcp_plan *plan;
+	struct schedule *schedule;
+	int r;
+
+	c->unfit = NULL;
+	c->tried_at_s = now_s;
+	limits_pass(c->overlay, now_s - c->overlay_s);
+	c->overlay_s = now_s;
+	if ((r = make(c, &plan, &schedule, e)) < 0)
+		return r;
+	c->plan_start_s = now_s = collect_now_s(c);
+	take(c, plan, schedule);
+	c->replans += why != NULL;
+	lookout_changed(&c->lookout, now_s);
+	planning_apply(c);
+	collect_tell(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
+	return 0;
+}

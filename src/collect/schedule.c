@@ -1,0 +1,188 @@
+#include "collect/schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+
+#define SAME_S 1e-6 /* times closer than that are one */
+#define LEAST_BPS 1.0 /* what rounding leaves of rates that cancel out */
+
+/* A piece's rate begins or ends. */
+struct change {
+	double at_s, bps;
+};
+
+/* ---- Pieces, those of one path together ---- */
+
+static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan_piece *y)
+{
+	size_t i;
+
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	if (x->nhops != y->nhops)
+		return x->nhops < y->nhops ? -1 : 1;
+	for (i = 0; i < x->nhops; i++)
+		if (x->hops[i].to != y->hops[i].to)
+			return x->hops[i].to < y->hops[i].to ? -1 : 1;
+	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return compare_paths(a, b);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	return (x->at_s > y->at_s) - (x->at_s < y->at_s);
+}
+
+static int by_source(const void *a, const void *b)
+{
+	const struct schedule_path *x = a, *y = b;
+
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+/* Appends the rates of one path, from the changes that its pieces make. */
+static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
+{
+	size_t i, k = 0;
+	double sum = 0;
+
+	qsort(c, n, sizeof *c, by_time);
+	for (i = 0; i < n; i++) {
+		sum += c[i].bps;
+		if (i + 1 < n && c[i + 1].at_s - c[i].at_s < SAME_S)
+			continue;
+		out[k++] = (struct schedule_rate){ c[i].at_s, sum > LEAST_BPS ? sum : 0 };
+	}
+	return k;
+}
+
+/* One path of n pieces that are alike. */
+static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, size_t n, struct change *scratch,
+    size_t *n_rates, size_t *n_hops)
+{
+	struct schedule_path *p = &s->path[s->n++];
+	const struct ptcp_plan_hop *leave;
+	size_t i;
+	double bps;
+
+	*p = (struct schedule_path){ .source = piece->source, .hop = s->hops + *n_hops, .nhops = piece->nhops,
+		.first = *n_rates };
+	for (i = 0; i < piece->nhops; i++)
+		s->hops[(*n_hops)++] = piece->hops[i].to;
+	for (i = 0; i < n; i++) {
+		leave = &piece[i].hops[0];
+		bps = (double)piece[i].bytes * 8 / (leave->end_s - leave->start_s);
+		p->bytes += (double)piece[i].bytes;
+		scratch[2 * i] = (struct change){ leave->start_s, bps };
+		scratch[2 * i + 1] = (struct change){ leave->end_s, -bps };
+	}
+	p->n = add_rates(s->rate + *n_rates, scratch, 2 * n);
+	*n_rates += p->n;
+}
+
+static void fill(struct schedule *s, struct ptcp_plan_piece *piece, size_t n, struct change *scratch)
+{
+	size_t i, end, n_rates = 0, n_hops = 0;
+
+	qsort(piece, n, sizeof *piece, by_path);
+	for (i = 0; i < n; i = end) {
+		for (end = i + 1; end < n && compare_paths(&piece[i], &piece[end]) == 0; end++)
+			;
+		add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
+	}
+	qsort(s->path, s->n, sizeof *s->path, by_source);
+}
+
+int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_err *e)
+{
+	size_t n = ptcp_plan_pieces(p), i, hops = 0;
+	struct schedule *s = calloc(1, sizeof *s);
+	struct ptcp_plan_piece *piece = calloc(n + 1, sizeof *piece);
+	struct change *scratch = calloc(2 * n + 1, sizeof *scratch);
+	struct ptcp_plan_info info;
+	int r = 0;
+
+	for (i = 0; piece != NULL && i < n; i++) {
+		ptcp_plan_piece(p, i, &piece[i]);
+		hops += piece[i].nhops;
+	}
+	if (s == NULL || piece == NULL || scratch == NULL ||
+	    (s->path = calloc(n + 1, sizeof *s->path)) == NULL ||
+	    (s->rate = calloc(2 * n + 1, sizeof *s->rate)) == NULL ||
+	    (s->hops = calloc(hops + 1, sizeof *s->hops)) == NULL) {
+		r = err_nomem(e);
+		schedule_free(s);
+	} else {
+		ptcp_plan_info(p, &info);
+		s->end_s = info.makespan_s;
+		fill(s, piece, n, scratch);
+		*out = s;
+	}
+	free(piece);
+	free(scratch);
+	return r;
+}
+
+void schedule_free(struct schedule *s)
+{
+	if (s == NULL)
+		return;
+	free(s->path);
+	free(s->rate);
+	free(s->hops);
+	free(s);
+}
+
+/* ---- At a time ---- */
+
+double schedule_bps(const struct schedule *s, size_t i, double t_s)
+{
+	const struct schedule_path *p = &s->path[i];
+	const struct schedule_rate *r = s->rate + p->first;
+	double bps = 0;
+	size_t k;
+
+	for (k = 0; k < p->n && r[k].from_s <= t_s + SAME_S; k++)
+		if (r[k].bps > 0 || t_s < s->end_s - SAME_S)
+			bps = r[k].bps;
+	return bps;
+}
+
+double schedule_next_s(const struct schedule *s, double t_s)
+{
+	double next = INFINITY;
+	size_t i, k;
+
+	for (i = 0; i < s->n; i++)
+		for (k = 0; k < s->path[i].n; k++)
+			if (s->rate[s->path[i].first + k].from_s > t_s + SAME_S)
+				next = fmin(next, s->rate[s->path[i].first + k].from_s);
+	return next;
+}
+
+double schedule_left_bytes(const struct schedule *s, int source, double t_s)
+{
+	const struct schedule_path *p;
+	double left = 0, from, until;
+	size_t k;
+
+	for (p = s->path; p < s->path + s->n; p++)
+		for (k = 0; p->source == source && k + 1 < p->n; k++) {
+			from = fmax(t_s, s->rate[p->first + k].from_s);
+			until = s->rate[p->first + k + 1].from_s;
+			if (until > from)
+				left += s->rate[p->first + k].bps * (until - from) / 8;
+		}
+	return left;
+}

@@ -1,0 +1,315 @@
+/* The transfer from one host: begun, begun again when it fails, ended. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/collect_impl.h"
+#include "collect/here.h"
+#include "core/err.h"
+#include "plan/limits.h"
+
+#define RETRY_FIRST_S 0.5
+#define RETRY_MOST_S 8.0
+
+static void set_state(struct source *s, enum ptcp_collect_state state)
+{
+	if (s->told->state == state)
+		return;
+	s->told->state = state;
+	collect_tell(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->told->why, s->told->code);
+}
+
+bool source_is_over(const struct source *s)
+{
+	return s->told->state == PTCP_COLLECT_DONE || s->told->state == PTCP_COLLECT_FAILED;
+}
+
+uint64_t source_left_bytes(const struct source *s)
+{
+	const struct ptcp_collect_source *t = s->told;
+	uint64_t all = t->total_bytes;
+
+	if (source_is_over(s))
+		return 0;
+	if (!t->total_known && s->data_bytes != PTCP_UNKNOWN && s->data_bytes > all)
+		all = s->data_bytes;
+	return all > t->bytes ? all - t->bytes : 0;
+}
+
+void source_forget(struct source *s)
+{
+	size_t i;
+
+	ptcp_transfer_free(s->t);
+	s->t = NULL;
+	for (i = 0; i < s->vias.n; i++)
+		free(s->route[i].limit);
+	memset(s->route, 0, sizeof s->route);
+	vias_fini(&s->vias);
+	s->busy = false;
+	s->told->rate_bps = 0;
+}
+
+/* ---- What the transfer says ---- */
+
+static void on_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
+{
+	const struct ptcp_transfer_opts *o = &((struct source *)arg)->c->connect;
+
+	o->log(o->arg, level, component, msg);
+}
+
+static bool on_trust(void *arg, const char *host, const char *fingerprint)
+{
+	const struct ptcp_transfer_opts *o = &((struct source *)arg)->c->connect;
+
+	return o->trust(o->arg, host, fingerprint);
+}
+
+static void on_started(struct source *s)
+{
+	s->came_at_s = collect_now_s(s->c);
+	s->tries = 0;
+	s->told->code = 0;
+	s->told->why = NULL;
+	if (s->sizing)
+		return;
+	if (!s->planned)
+		s->c->unfit = "a source answers again";
+	set_state(s, PTCP_COLLECT_RUNNING);
+}
+
+static void on_progress(struct source *s, const struct ptcp_event *ev)
+{
+	struct ptcp_collect_source *t = s->told;
+	uint64_t wire = s->wire_before;
+	size_t i, k;
+
+	if (ev->bytes != t->bytes || ev->total_bytes != t->total_bytes || ev->activity != PTCP_TRANSFERRING)
+		s->came_at_s = collect_now_s(s->c);
+	t->bytes = ev->bytes;
+	t->total_bytes = ev->total_bytes;
+	t->total_known = ev->total_known;
+	t->files = ev->files;
+	s->busy = ev->activity == PTCP_TRANSFERRING;
+	for (i = 0; i < ev->n_paths && i < s->vias.n; i++) {
+		for (k = 0; k < s->route[i].n_links; k++)
+			s->c->link[s->route[i].link[k]].bytes += ev->paths[i].bytes - s->route[i].bytes;
+		if (s->route[i].streams == 0 && ev->paths[i].streams > 0)
+			lookout_returned(&s->c->lookout, collect_now_s(s->c));
+		s->route[i].bytes = ev->paths[i].bytes;
+		s->route[i].streams = ev->paths[i].streams;
+		wire += ev->paths[i].bytes;
+	}
+	t->wire_bytes = wire;
+	t->resumed_bytes = ev->resumed_bytes > s->wire_before ? ev->resumed_bytes - s->wire_before : 0;
+}
+
+static void on_event(void *arg, const struct ptcp_event *ev)
+{
+	struct source *s = arg;
+
+	switch (ev->type) {
+	case PTCP_EVENT_START:
+		on_started(s);
+		break;
+	case PTCP_EVENT_PROGRESS:
+		if (!s->sizing)
+			on_progress(s, ev);
+		break;
+	case PTCP_EVENT_FILE:
+		if (!s->sizing)
+			collect_tell(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
+		break;
+	case PTCP_EVENT_WARNING:
+		if (!s->sizing)
+			collect_tell(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- Beginning ---- */
+
+/* "ptcp://HOST:PORT/PATH" and "DEST/NAME/", to be freed. */
+static int name_ends(const struct source *s, char **from, char **to, struct ptcp_err *e)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+	const char *p = s->path + strspn(s->path, "/");
+	char address[HERE_ADDRESS_BYTES], *q;
+	int n;
+
+	*to = NULL;
+	if ((*from = malloc(HERE_ADDRESS_BYTES + 16 + 3 * strlen(p))) == NULL ||
+	    asprintf(to, "%s/%s/", s->c->dest, s->name) < 0) {
+		free(*from);
+		return err_nomem(e);
+	}
+	n = sprintf(*from, "ptcp://%s/", here_authority(address, s->address));
+	for (q = *from + n; *p != '\0'; p++)
+		q += sprintf(q, strchr(plain, *p) != NULL ? "%c" : "%%%02X", (unsigned char)*p);
+	return 0;
+}
+
+/* What there is to know of a path before anything goes over it. */
+static int make_route(struct route *r, const struct via *v, const struct source *s, struct ptcp_err *e)
+{
+	const struct ptcp_overlay *o = s->c->overlay;
+	size_t i, most = s->c->n_limits - s->c->n_links + 1;
+	int from = s->told->host, link;
+
+	*r = (struct route){ .since_s = collect_now_s(s->c) };
+	if ((r->limit = malloc(v->nhops * most * sizeof *r->limit)) == NULL)
+		return err_nomem(e);
+	for (i = 0; i < v->nhops; from = v->hop[i++]) {
+		if (from != s->told->host && limits_host_bound(o, from))
+			r->bound = true;
+		if ((link = limits_link(o, from, v->hop[i])) < 0)
+			continue; /* only where the overlay has no path at all */
+		r->link[r->n_links++] = link;
+		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
+	}
+	return 0;
+}
+
+static int make_routes(struct source *s, struct ptcp_err *e)
+{
+	size_t i;
+	int r;
+
+	if ((r = vias_choose(&s->vias, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->told->host, e)) < 0)
+		return r;
+	for (i = 0; i < s->vias.n && r == 0; i++)
+		r = make_route(&s->route[i], &s->vias.at[i], s, e);
+	return r;
+}
+
+static int start(struct source *s, struct ptcp_err *e)
+{
+	struct ptcp_transfer_opts o = s->c->connect;
+	const char *vias[PTCP_PATHS_MAX];
+	double shares[PTCP_PATHS_MAX];
+	char *from, *to;
+	size_t i, planned = 0;
+	int r;
+
+	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
+		return r;
+	for (i = 0; i < s->vias.n; i++) {
+		vias[i] = s->vias.at[i].text;
+		shares[i] = s->vias.at[i].planned;
+		planned += s->vias.at[i].planned;
+	}
+	o.vias = vias;
+	o.n_vias = s->vias.n;
+	o.via_shares = planned > 0 ? shares : NULL; /* a spare path has one stream */
+	i = s->sizing ? s->vias.n : s->vias.n - planned + planned * s->c->o.streams;
+	o.streams = i < PTCP_STREAMS_MAX ? (unsigned)i : PTCP_STREAMS_MAX;
+	o.dry_run = s->sizing;
+	o.event = on_event;
+	o.file_events = false;
+	o.log = o.log != NULL ? on_log : NULL;
+	o.trust = o.trust != NULL ? on_trust : NULL;
+	o.arg = s;
+	if ((r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0)
+		r = ptcp_transfer_start(s->t, e);
+	free(from);
+	free(to);
+	return r;
+}
+
+/* ---- Ending ---- */
+
+/* What may be otherwise in a moment. */
+static bool is_passing(int code)
+{
+	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_EPROTO || code == PTCP_ETIMEOUT;
+}
+
+static void keep_result(struct source *s, int code)
+{
+	struct ptcp_result r;
+
+	if (s->t == NULL)
+		return;
+	ptcp_result_init(&r);
+	ptcp_transfer_result(s->t, &r);
+	if (s->sizing) {
+		if (code == 0 || code == PTCP_EPARTIAL)
+			s->data_bytes = r.bytes - r.resumed_bytes;
+		return;
+	}
+	if (code == 0 || code == PTCP_EPARTIAL)
+		s->told->bytes = r.bytes;
+	s->told->files = r.files;
+	s->told->failed = r.failed;
+	s->told->resumed_bytes = r.resumed_bytes > s->wire_before ? r.resumed_bytes - s->wire_before : 0;
+	s->wire_before += r.wire_bytes;
+	s->told->wire_bytes = s->wire_before;
+}
+
+static void try_again(struct source *s, double now_s)
+{
+	double wait = RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5));
+
+	s->tries++;
+	s->retry_at_s = now_s + fmin(wait, RETRY_MOST_S);
+	if (s->planned && s->told->state == PTCP_COLLECT_RUNNING)
+		s->c->unfit = "a source is lost";
+	set_state(s, PTCP_COLLECT_WAITING);
+}
+
+static void ended(struct source *s, int code, const struct ptcp_err *why)
+{
+	double now_s = collect_now_s(s->c);
+	bool sizing = s->sizing, again = s->again;
+
+	keep_result(s, code);
+	source_forget(s);
+	s->sizing = s->again = false;
+	if (code < 0 && code != PTCP_ECANCELED) {
+		snprintf(s->why, sizeof s->why, "%s", why->msg);
+		s->told->code = code;
+		s->told->why = s->why;
+	}
+	if (code == PTCP_ECANCELED) {
+		if (again)
+			source_begin(s);
+	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_passing(code))) {
+		s->came_at_s = now_s; /* the transfer itself will say */
+	} else if (is_passing(code) && now_s - s->came_at_s < s->c->connect.timeout_s) {
+		try_again(s, now_s);
+	} else {
+		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
+		if (code == PTCP_ENOSPC)
+			s->c->stop = *why;
+		s->c->unfit = s->c->unfit != NULL || code == 0 ? s->c->unfit : "a source has failed";
+	}
+}
+
+void source_begin(struct source *s)
+{
+	struct ptcp_err why = { .code = 0 };
+	int r;
+
+	s->retry_at_s = INFINITY;
+	if ((r = start(s, &why)) < 0)
+		ended(s, r, &why);
+}
+
+void source_step(struct source *s)
+{
+	struct ptcp_err why = { .code = 0 };
+	int r;
+
+	if ((r = ptcp_transfer_step(s->t, &why)) <= 0)
+		ended(s, r, &why);
+}
+
+void source_begin_again(struct source *s)
+{
+	s->again = true;
+	ptcp_transfer_cancel(s->t);
+}

@@ -1,0 +1,132 @@
+#include "collect/vias.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/here.h"
+#include "core/err.h"
+#include "plan/limits.h"
+
+#define SPARE_MOST 3 /* paths over a relay that nothing is planned for */
+
+void vias_fini(struct vias *v)
+{
+	while (v->n > 0)
+		free(v->at[--v->n].text);
+}
+
+int vias_find(const struct vias *v, const int *hop, size_t nhops)
+{
+	size_t i;
+
+	for (i = 0; i < v->n; i++)
+		if (v->at[i].nhops == nhops && memcmp(v->at[i].hop, hop, nhops * sizeof *hop) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* "B,A" of the hops A, B, destination: we come from the destination. */
+static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, size_t nhops, struct ptcp_err *e)
+{
+	char address[HERE_ADDRESS_BYTES];
+	struct ptcp_overlay_host h;
+	char *text = calloc(nhops, HERE_ADDRESS_BYTES + 1);
+	size_t i;
+
+	if (text == NULL)
+		return err_nomem(e);
+	if (nhops == 1)
+		strcpy(text, "direct");
+	for (i = nhops - 1; i > 0; i--) {
+		ptcp_overlay_host(o, (size_t)hop[i - 1], &h);
+		if (h.address == NULL) {
+			free(text);
+			return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay, but paths go through it "
+			    "(give it one)", h.name);
+		}
+		strcat(text, here_authority(address, h.address));
+		if (i > 1)
+			strcat(text, ",");
+	}
+	*out = text;
+	return 0;
+}
+
+static int add(struct vias *v, const struct ptcp_overlay *o, const int *hop, size_t nhops, bool planned,
+    struct ptcp_err *e)
+{
+	int i = vias_find(v, hop, nhops), r;
+	struct via *new = &v->at[v->n];
+
+	if (i >= 0)
+		v->at[i].planned |= planned;
+	if (i >= 0 || v->n == PTCP_PATHS_MAX || nhops > VIAS_HOPS_MAX)
+		return 0;
+	*new = (struct via){ .nhops = nhops, .planned = planned };
+	memcpy(new->hop, hop, nhops * sizeof *hop);
+	if ((r = text_of(&new->text, o, hop, nhops, e)) == 0)
+		v->n++;
+	return r;
+}
+
+/* The smaller rate of both links over a relay; 0: not that way. */
+static double width(const struct ptcp_overlay *o, int source, int relay)
+{
+	int dest = ptcp_overlay_destination(o), in = limits_link(o, source, relay), out = limits_link(o, relay, dest);
+	struct ptcp_overlay_host h;
+	double a, b;
+
+	ptcp_overlay_host(o, (size_t)relay, &h);
+	if (!h.relay || h.address == NULL || relay == dest || relay == source || in < 0 || out < 0)
+		return 0;
+	a = limits_bps(o, (size_t)in);
+	b = limits_bps(o, (size_t)out);
+	return a < b ? a : b;
+}
+
+static int add_spares(struct vias *v, const struct ptcp_overlay *o, int source, struct ptcp_err *e)
+{
+	int hop[2] = { 0, ptcp_overlay_destination(o) }, best, r = 0;
+	double most;
+	size_t i, n;
+
+	for (n = 0; n < SPARE_MOST && r == 0; n++) {
+		best = -1;
+		most = 0;
+		for (i = 0; i < ptcp_overlay_hosts(o); i++) {
+			hop[0] = (int)i;
+			if (vias_find(v, hop, 2) < 0 && width(o, source, hop[0]) > most) {
+				best = hop[0];
+				most = width(o, source, best);
+			}
+		}
+		if (best < 0)
+			break;
+		hop[0] = best;
+		r = add(v, o, hop, 2, false, e);
+	}
+	return r;
+}
+
+int vias_choose(struct vias *out, const struct ptcp_overlay *o, const struct schedule *s, int source,
+    struct ptcp_err *e)
+{
+	int dest = ptcp_overlay_destination(o), r = 0;
+	struct vias v = { .n = 0 };
+	size_t i;
+
+	if (limits_link(o, source, dest) >= 0)
+		r = add(&v, o, &dest, 1, false, e);
+	for (i = 0; r == 0 && s != NULL && i < s->n; i++)
+		if (s->path[i].source == source)
+			r = add(&v, o, s->path[i].hop, s->path[i].nhops, true, e);
+	if (r == 0)
+		r = add_spares(&v, o, source, e);
+	if (r == 0 && v.n == 0) /* whoever knows better has not said so */
+		r = add(&v, o, &dest, 1, false, e);
+	if (r < 0)
+		vias_fini(&v);
+	else
+		*out = v;
+	return r;
+}

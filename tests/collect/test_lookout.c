@@ -1,0 +1,236 @@
+/* Which links are blamed for what paths lack, and when. Limits: 0 S1>K, 1 S2>K, 2 K>D, 3 S1>D, 4 S2>D, 5 what both of
+ * these share. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "collect/lookout.h"
+
+#define LIMITS 6
+static const size_t s1_k_d[] = { 0, 2 }, s2_k_d[] = { 1, 2 }, s1_d[] = { 3, 5 }, s2_d[] = { 4, 5 };
+static const double limit_bps[LIMITS] = { 20e6, 20e6, 40e6, 20e6, 20e6, 40e6 };
+static double found[LIMITS];
+static size_t n_found;
+
+struct world {
+	struct lookout_flow f[4];
+	struct lookout w;
+	double now_s;
+};
+
+/* All as planned, 10 Mbit/s each. */
+static void as_planned(struct world *w)
+{
+	static const size_t *const way[] = { s1_k_d, s2_k_d, s1_d, s2_d };
+	int i;
+
+	for (i = 0; i < 4; i++)
+		w->f[i] = (struct lookout_flow){ way[i], 2, 10e6, 9.9e6, true };
+	w->now_s = 0;
+	lookout_init(&w->w, 0);
+}
+
+/* Looks four times a second, for so long or until it does something. */
+static enum lookout_act watch(struct world *w, double seconds, double left_s)
+{
+	double until = w->now_s + seconds;
+	enum lookout_act a = LOOKOUT_GO_ON;
+
+	while (a == LOOKOUT_GO_ON && w->now_s < until) {
+		w->now_s += 0.25;
+		a = lookout_see(&w->w, w->now_s, left_s, w->f, 4, limit_bps, LIMITS, found, &n_found);
+	}
+	return a;
+}
+
+/* Passes over the probes. */
+static enum lookout_act watch_links(struct world *w, double seconds)
+{
+	double until = w->now_s + seconds;
+	enum lookout_act a;
+
+	do
+		a = watch(w, until - w->now_s, 1000);
+	while ((a == LOOKOUT_PROBE || (a == LOOKOUT_PROBED && n_found == 0)) && w->now_s < until);
+	return a == LOOKOUT_BELOW || n_found > 0 ? a : LOOKOUT_GO_ON;
+}
+
+static void only(size_t a, size_t b, double bps)
+{
+	size_t i;
+
+	for (i = 0; i < LIMITS; i++) {
+		if (i != a && i != b)
+			assert_true(isnan(found[i]));
+		else if (!(fabs(found[i] - bps) < 1))
+			fail_msg("limit %zu: %g instead of %g", i, found[i], bps);
+	}
+}
+
+static void all_as_planned_is_left_alone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	assert_int_equal(watch_links(&w, 1000), LOOKOUT_GO_ON);
+	w.f[0].got_bps = 8.2e6; /* not off by more than a fifth */
+	assert_int_equal(watch_links(&w, 1000), LOOKOUT_GO_ON);
+}
+
+static void the_link_of_one_path_is_blamed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = 1e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(0, 0, 1e6); /* K>D carries what S2 has, so it is S1>K */
+}
+
+static void the_common_link_is_blamed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = 0.4e6;
+	w.f[1].got_bps = 1.6e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(2, 2, 2e6);
+	as_planned(&w);
+	w.f[2].got_bps = w.f[3].got_bps = 3e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(5, 5, 6e6);
+}
+
+static void what_cannot_be_told_apart_is_blamed_together(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[1].want_bps = w.f[1].got_bps = 0; /* only S1 goes over K */
+	w.f[0].got_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(0, 2, 2e6);
+}
+
+static void a_relay_that_is_gone_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = w.f[1].got_bps = 0;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(2, 2, 0);
+}
+
+static void it_does_not_flap(void **state)
+{
+	struct world w;
+	int i;
+
+	(void)state;
+	as_planned(&w);
+	assert_int_equal(watch_links(&w, 50), LOOKOUT_GO_ON);
+	for (i = 0; i < 20; i++) { /* two seconds of every four */
+		w.f[0].got_bps = 1e6;
+		assert_int_not_equal(watch(&w, 2, 12), LOOKOUT_BELOW);
+		w.f[0].got_bps = 9.9e6;
+		assert_int_not_equal(watch(&w, 2, 12), LOOKOUT_BELOW);
+	}
+	w.f[0].got_bps = 1e6;
+	assert_int_equal(watch(&w, 10, 12), LOOKOUT_BELOW);
+	assert_int_not_equal(watch(&w, 5, 12), LOOKOUT_BELOW); /* rates are settling */
+	lookout_changed(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 7.5, 12), LOOKOUT_GO_ON);
+	assert_int_equal(watch(&w, 2, 12), LOOKOUT_BELOW);
+}
+
+/* What is not judged, what is small beside the rest, and the very end are no reason for anything. */
+static void what_says_nothing_is_not_heard(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = 0;
+	w.f[0].judged = false;
+	assert_int_equal(watch_links(&w, 100), LOOKOUT_GO_ON);
+	as_planned(&w);
+	w.f[0].want_bps = 0.5e6;
+	w.f[0].got_bps = 0;
+	assert_int_equal(watch_links(&w, 100), LOOKOUT_GO_ON);
+	as_planned(&w);
+	w.f[0].got_bps = 0;
+	assert_int_equal(watch(&w, 100, 3), LOOKOUT_GO_ON);
+}
+
+static void a_probe_finds_more(void **state)
+{
+	struct world w;
+	double begun;
+
+	(void)state;
+	as_planned(&w);
+	assert_int_equal(watch(&w, 100, 1000), LOOKOUT_PROBE);
+	begun = w.now_s;
+	w.f[2].got_bps = w.f[3].got_bps = 30e6;
+	assert_int_equal(watch(&w, 10, 1000), LOOKOUT_PROBED);
+	assert_true(w.now_s - begun >= 2.5 && w.now_s - begun <= 4);
+	assert_int_equal(n_found, 3);
+	assert_true(found[3] == 30e6 && found[4] == 30e6 && found[5] == 60e6 && isnan(found[2]));
+}
+
+/* The next one comes ever later, none when little is left, and at once when something is back. */
+static void probes_grow_rare(void **state)
+{
+	struct world w;
+	int probes = 0;
+
+	(void)state;
+	as_planned(&w);
+	while (w.now_s < 600)
+		probes += watch(&w, 600 - w.now_s, 1000) == LOOKOUT_PROBE;
+	assert_in_range(probes, 7, 14);
+	assert_int_equal(watch(&w, 200, 10), LOOKOUT_GO_ON);
+	lookout_returned(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 1, 1000), LOOKOUT_PROBE);
+}
+
+/* Blocks arrive whole: a slow path is looked at for longer. */
+static void slow_paths_are_looked_at_longer(void **state)
+{
+	struct lookout w;
+
+	(void)state;
+	lookout_init(&w, 0);
+	assert_true(lookout_window_s(&w, 1e9) == 3);
+	assert_true(lookout_window_s(&w, 5e6) > 6);
+	assert_true(lookout_window_s(&w, 0) <= 12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_as_planned_is_left_alone),
+		cmocka_unit_test(the_link_of_one_path_is_blamed),
+		cmocka_unit_test(the_common_link_is_blamed),
+		cmocka_unit_test(what_cannot_be_told_apart_is_blamed_together),
+		cmocka_unit_test(a_relay_that_is_gone_is_found),
+		cmocka_unit_test(it_does_not_flap),
+		cmocka_unit_test(what_says_nothing_is_not_heard),
+		cmocka_unit_test(a_probe_finds_more),
+		cmocka_unit_test(probes_grow_rare),
+		cmocka_unit_test(slow_paths_are_looked_at_longer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* An overlay as it changes under a collection. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "plan/limits.h"
+
+static const char text[] =
+    "destination: D\n"
+    "hosts: {D: {}, S1: {data: 1GB, path: /d}, S2: {data: 1GB, path: /d, egress: 1Gbit/s}}\n"
+    "links: [{from: S1, to: D, rate: 10Mbit/s}, {from: S2, to: D, rate: 20Mbit/s}, {from: S1, to: S2}]\n"
+    "shared: [{rate: 25Mbit/s, links: [S1>D, S2>D]}]\n"
+    "windows: [{link: S1>D, from: 5s, until: 10s, rate: 1Mbit/s}, {link: S1>D, from: 10s, rate: 2Mbit/s}]\n";
+
+static struct ptcp_overlay *load(void)
+{
+	struct ptcp_overlay *o;
+	struct ptcp_err e;
+
+	if (ptcp_overlay_parse(&o, text, strlen(text), "test", &e) < 0)
+		fail_msg("%s", e.msg);
+	return o;
+}
+
+static void links_and_what_they_share(void **state)
+{
+	struct ptcp_overlay *o = load();
+	size_t of[4];
+	char name[64];
+
+	(void)state;
+	assert_int_equal(limits_count(o), 4);
+	assert_int_equal(limits_link(o, 1, 0), 0);
+	assert_int_equal(limits_link(o, 0, 1), -1);
+	assert_int_equal(limits_of_link(o, 0, of, 4), 2);
+	assert_true(of[0] == 0 && of[1] == 3);
+	assert_int_equal(limits_of_link(o, 2, of, 4), 1);
+	assert_string_equal(limits_name(o, 0, name, sizeof name), "S1>D");
+	assert_string_equal(limits_name(o, 3, name, sizeof name), "S1>D + S2>D");
+	assert_string_equal(limits_name(o, 3, name, 6), "S1>D ");
+	assert_true(limits_host_bound(o, 2) && !limits_host_bound(o, 1));
+	assert_true(limits_bps(o, 3) == 25e6 && isinf(limits_bps(o, 2)));
+	limits_set_bps(o, 3, 40e6);
+	limits_set_bps(o, 1, INFINITY); /* kept within what can be */
+	assert_true(limits_bps(o, 3) == 40e6 && limits_bps(o, 1) > 1e15);
+	ptcp_overlay_free(o);
+}
+
+static void windows_come_and_go(void **state)
+{
+	struct ptcp_overlay *o = load();
+
+	(void)state;
+	assert_true(limits_bps(o, 0) == 10e6);
+	limits_pass(o, 4);
+	assert_true(limits_bps(o, 0) == 10e6);
+	limits_pass(o, 2);
+	assert_true(limits_bps(o, 0) == 1e6);
+	limits_set_bps(o, 0, 3e6); /* of this window */
+	assert_true(limits_bps(o, 0) == 3e6);
+	limits_pass(o, 4.5);
+	assert_true(limits_bps(o, 0) == 2e6);
+	limits_pass(o, 1e6);
+	assert_true(limits_bps(o, 0) == 2e6); /* it has no end */
+	assert_true(limits_bps(o, 1) == 20e6);
+	ptcp_overlay_free(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(links_and_what_they_share),
+		cmocka_unit_test(windows_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
