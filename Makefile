@@ -85,7 +85,7 @@ net_TESTS   := loop sock dial listen door lines child spool splice bridge nextho
 lib_TESTS   := api rates target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule lookout vias
+collect_TESTS := schedule lookout vias study
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
@@ -193,6 +193,11 @@ $(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(B
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
+$(BUILD)/tests/collect/test_study: $(collect_STUDY)
+$(BUILD)/tests/bench/collect/report: $(BUILD)/tests/bench/collect/report.o $(collect_STUDY) \
+		$(BUILD)/tests/bench/collect/measured.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
 $(BUILD)/tests/bench/plan/bench.o: our_CFLAGS += -Itests/plan
 $(BUILD)/tests/bench/plan/bench: $(BUILD)/tests/bench/plan/bench.o $(plan_PLAIN) \
@@ -363,6 +368,18 @@ bench-relay: all
 plan-bench: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/bench/plan/bench
 	$(Q)$(BUILD)/tests/bench/plan/bench
+
+# make plan-report sets plans and their execution beside the published study: as a fluid, and as kept from
+# the laboratory (two minutes); plan-pictures draws it, collect-lab measures the latter (an hour, root).
+.PHONY: plan-report plan-pictures collect-lab
+plan-report: $(BUILD)/tests/bench/collect/report
+	$(Q)$< $(ARGS) tests/bench/collect/lab.csv
+
+plan-pictures: $(BUILD)/tests/bench/collect/report
+	$(Q)BUILD='$(BUILD)' tests/bench/collect/pictures
+
+collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/collect/lab
 
 # make advice-truth measures what advice is held against, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).

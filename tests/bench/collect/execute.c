@@ -1,0 +1,382 @@
+#include "bench/collect/execute.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/lookout.h"
+#include "collect/schedule.h"
+#include "plan/limits.h"
+
+/* As in src/collect: what makes its policy, beside the lookout. */
+#define PACE 0.95
+#define TICK_S 0.25
+#define EARLY_OR_LATE_RATIO 0.25
+#define EARLY_OR_LATE_S 3.0
+#define PLANS_APART_S 10.0
+#define ENOUGH_S 2.0
+
+#define LANES STUDY_FLOWS_MAX
+#define SEEN 64
+#define UDP_S 5.0     /* on or off, on average */
+#define LATEST_S 1e6
+#define LANE_LIMITS 6 /* two links, each in one shared bottleneck at most */
+
+/* A way from a source: lane source * SOURCES + relay, or + source for the direct one. */
+struct lane {
+	double want_bps, cap_bps, since_s, bytes, seen[SEEN];
+	bool used;               /* by the plan, at some time */
+	size_t limit[LANE_LIMITS], nlimits;
+};
+
+struct run {
+	const struct study *s;
+	const struct way *w;
+	struct ptcp_overlay *o;
+	struct ptcp_plan *plan;
+	struct schedule *schedule;
+	struct lookout lookout;
+	struct lane lane[LANES];
+	size_t lane_of[LANES];   /* of each path of the schedule */
+	int host[SOURCES];
+	double left[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
+	double first_bps[512], loss, alone;
+	bool on[POINTS], probing, unfit;
+	struct rng rng;
+	unsigned ticks;
+	int replans;
+};
+
+/* ---- Plans */
+
+static int source_of(const struct run *r, int host)
+{
+	int i;
+
+	for (i = 0; i < SOURCES; i++)
+		if (r->host[i] == host)
+			return i;
+	return -1;
+}
+
+/* Least relaying leaves no path with two relays where all reach each other. */
+static void use_paths(struct run *r)
+{
+	size_t i;
+
+	for (i = 0; i < LANES; i++)
+		r->lane[i].used = false;
+	for (i = 0; i < r->schedule->n; i++) {
+		const struct schedule_path *p = &r->schedule->path[i];
+		int source = source_of(r, p->source);
+
+		r->lane_of[i] = (size_t)(source * SOURCES + (p->nhops == 1 ? source : source_of(r, p->hop[0])));
+		r->lane[r->lane_of[i]].used = true;
+	}
+}
+
+static void set_limits(struct run *r)
+{
+	int dest = ptcp_overlay_destination(r->o), i, k;
+	char name[8];
+
+	for (i = 0; i < SOURCES; i++) {
+		snprintf(name, sizeof name, "S%d", i + 1);
+		r->host[i] = ptcp_overlay_find_host(r->o, name);
+	}
+	for (i = 0; i < SOURCES; i++)
+		for (k = 0; k < SOURCES; k++) {
+			struct lane *l = &r->lane[i * SOURCES + k];
+			int last = limits_link(r->o, r->host[k], dest);
+
+			if (i != k)
+				l->nlimits = limits_of_link(r->o, limits_link(r->o, r->host[i], r->host[k]),
+				    l->limit, LANE_LIMITS);
+			l->nlimits += limits_of_link(r->o, last, l->limit + l->nlimits, LANE_LIMITS - l->nlimits);
+		}
+}
+
+static int plan_rest(struct run *r)
+{
+	struct ptcp_plan_opts opts;
+	struct ptcp_plan *plan = NULL;
+	struct ptcp_err e;
+	char name[8];
+	int k;
+
+	r->unfit = false;
+	r->tried_s = r->now_s;
+	ptcp_plan_opts_init(&opts);
+	opts.method = r->w->method;
+	opts.effort_s = 1;
+	limits_pass(r->o, r->now_s - r->overlay_s);
+	r->overlay_s = r->now_s;
+	for (k = 0; k < SOURCES; k++) {
+		snprintf(name, sizeof name, "S%d", k + 1);
+		ptcp_overlay_set_data(r->o, name, (uint64_t)ceil(r->left[k]), NULL);
+	}
+	if (ptcp_plan_make(&plan, r->o, &opts, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		return -1;
+	}
+	ptcp_plan_free(r->plan);
+	schedule_free(r->schedule);
+	r->plan = plan;
+	r->schedule = NULL;
+	if (schedule_new(&r->schedule, plan, &e) < 0)
+		return -1;
+	r->plan_start_s = r->now_s;
+	use_paths(r);
+	lookout_changed(&r->lookout, r->now_s);
+	return 0;
+}
+
+/* ---- What flows */
+
+static bool was_lowered(const struct run *r, const struct lane *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->nlimits; i++)
+		if (limits_bps(r->o, l->limit[i]) < r->first_bps[l->limit[i]])
+			return true;
+	return false;
+}
+
+static void set_caps(struct run *r)
+{
+	size_t i;
+	int k;
+
+	for (k = 0; k < LANES; k++)
+		r->lane[k].want_bps = 0;
+	for (i = 0; i < r->schedule->n; i++)
+		r->lane[r->lane_of[i]].want_bps +=
+		    PACE * schedule_bps(r->schedule, i, r->now_s - r->plan_start_s);
+	for (k = 0; k < LANES; k++) {
+		struct lane *l = &r->lane[k];
+		double cap = l->want_bps;
+
+		if (!r->w->paced ? l->used : r->probing && (cap > 0 || was_lowered(r, l)))
+			cap = INFINITY;
+		if (cap != l->cap_bps)
+			l->since_s = r->now_s;
+		l->cap_bps = cap;
+	}
+}
+
+static double rates(struct run *r, struct study_flow *f, int *lane, int *n)
+{
+	double other[POINTS], loss = 0;
+	int k, p;
+
+	for (*n = k = 0; k < LANES; k++) {
+		if (!(r->left[k / SOURCES] > 0) || !(r->lane[k].cap_bps > 0))
+			continue;
+		f[*n] = (struct study_flow){ k / SOURCES, k % SOURCES == k / SOURCES ? -1 : k % SOURCES,
+			r->lane[k].cap_bps / 8, 0 };
+		lane[(*n)++] = k;
+	}
+	study_share(r->s, f, *n, r->on, other);
+	for (p = 0; p < POINTS; p++)
+		if (r->s->others[p] > 0)
+			loss += r->s->others[p] - other[p] * r->s->others[p] * r->s->others[p] /
+			    (PEERING_BPS * (r->on[p] ? 1 - 2 * r->s->udp_ratio : 1));
+	return loss / fmax(1, r->s->others[NORTH] + r->s->others[SOUTH]);
+}
+
+static void toggle(struct run *r)
+{
+	int p;
+
+	for (p = 0; p < POINTS && r->s->udp_ratio > 0; p++)
+		if (r->now_s >= r->toggle_s[p]) {
+			r->on[p] = !r->on[p];
+			r->toggle_s[p] = r->now_s - UDP_S * log(1 - rng_uniform(&r->rng));
+		}
+}
+
+/* Lets time pass, until the next tick or a source is done. */
+static void advance(struct run *r)
+{
+	struct study_flow f[LANES];
+	double sum[SOURCES] = { 0 }, dt = TICK_S * (r->ticks + 1) - r->now_s, loss;
+	int lane[LANES], n, i;
+
+	toggle(r);
+	set_caps(r);
+	loss = rates(r, f, lane, &n);
+	for (i = 0; i < n; i++)
+		sum[f[i].source] += f[i].rate;
+	for (i = 0; i < SOURCES; i++)
+		if (r->left[i] > 0 && sum[i] > 0)
+			dt = fmin(dt, r->left[i] / sum[i]);
+	for (i = 0; i < n; i++)
+		r->lane[lane[i]].bytes += f[i].rate * dt;
+	for (i = 0; i < SOURCES; i++)
+		r->left[i] = r->left[i] - sum[i] * dt > 1 ? r->left[i] - sum[i] * dt : 0;
+	r->loss += loss * dt;
+	r->now_s += dt;
+}
+
+/* ---- Whether the plan fits */
+
+static double seen_bps(const struct run *r, const struct lane *l, double window_s)
+{
+	unsigned back = (unsigned)(window_s / TICK_S + 0.5);
+
+	back = back < r->ticks ? back : r->ticks;
+	back = back < SEEN ? back : SEEN - 1;
+	return back == 0 ? 0 : (l->seen[r->ticks % SEEN] - l->seen[(r->ticks - back) % SEEN]) * 8 /
+	    (back * TICK_S);
+}
+
+static double planned_bps(const struct run *r, int source)
+{
+	double sum = 0;
+	int k;
+
+	for (k = 0; k < SOURCES; k++)
+		sum += r->lane[source * SOURCES + k].want_bps;
+	return sum;
+}
+
+static void look_at_links(struct run *r, double left_s)
+{
+	struct lookout_flow f[LANES];
+	double limit[512], found[512], window, all;
+	size_t n = limits_count(r->o), nfound, i;
+	enum lookout_act act;
+	int k;
+
+	for (k = 0; k < LANES; k++) {
+		struct lane *l = &r->lane[k];
+
+		window = lookout_window_s(&r->lookout, l->want_bps);
+		all = planned_bps(r, k / SOURCES);
+		f[k] = (struct lookout_flow){ .limit = l->limit, .n_limits = l->nlimits, .want_bps = l->want_bps,
+			.got_bps = seen_bps(r, l, window), .judged = r->left[k / SOURCES] > 0 &&
+			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
+	}
+	for (i = 0; i < n; i++)
+		limit[i] = limits_bps(r->o, i);
+	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, limit, n, found, &nfound);
+	if (act == LOOKOUT_PROBE)
+		r->probing = true;
+	if (act == LOOKOUT_PROBED)
+		r->probing = false;
+	if (act != LOOKOUT_PROBED && act != LOOKOUT_BELOW)
+		return;
+	for (i = 0; i < n && nfound > 0; i++)
+		if (!isnan(found[i]))
+			limits_set_bps(r->o, i, found[i]);
+	r->unfit = r->unfit || nfound > 0;
+}
+
+static double off_by_s(const struct run *r, int source, double rest_s)
+{
+	double plan = schedule_left_bytes(r->schedule, r->host[source], r->now_s - r->plan_start_s);
+	double bps = planned_bps(r, source);
+
+	if (!(r->left[source] > 0))
+		return plan > 0 ? rest_s : 0;
+	return bps > 0 ? fabs(r->left[source] - plan) * 8 / bps : 0;
+}
+
+static void look_at_time(struct run *r, double rest_s, double left_s)
+{
+	int i;
+
+	if (left_s < EARLY_OR_LATE_S || r->now_s - r->tried_s < PLANS_APART_S)
+		return;
+	for (i = 0; i < SOURCES && !r->unfit; i++)
+		r->unfit = off_by_s(r, i, rest_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s);
+}
+
+static void watch(struct run *r)
+{
+	double rest_s = fmax(0, r->plan_start_s + r->schedule->end_s - r->now_s), left_s = rest_s, bps;
+	int i, k;
+
+	for (i = 0; i < SOURCES; i++) {
+		for (bps = 0, k = 0; k < SOURCES; k++)
+			bps += seen_bps(r, &r->lane[i * SOURCES + k], 3);
+		if (r->left[i] > 0 && bps > 0)
+			left_s = fmax(left_s, r->left[i] * 8 / bps);
+	}
+	look_at_links(r, left_s);
+	if (!r->probing && r->now_s >= r->lookout.quiet_until_s)
+		look_at_time(r, rest_s, left_s);
+}
+
+static bool is_over(const struct run *r)
+{
+	int i;
+
+	for (i = 0; i < SOURCES; i++)
+		if (r->left[i] > 0)
+			return false;
+	return true;
+}
+
+static int carry_out(struct run *r)
+{
+	int k;
+
+	while (!is_over(r)) {
+		advance(r);
+		if (r->now_s < TICK_S * (r->ticks + 1) - 1e-9)
+			continue;
+		r->ticks++;
+		for (k = 0; k < LANES; k++)
+			r->lane[k].seen[r->ticks % SEEN] = r->lane[k].bytes;
+		if (!r->w->replan || is_over(r))
+			continue;
+		watch(r);
+		if (r->unfit) {
+			if (plan_rest(r) < 0)
+				return -1;
+			r->replans++;
+		}
+		if (r->now_s > LATEST_S)
+			return fprintf(stderr, "nothing moves any more\n"), -1;
+	}
+	return 0;
+}
+
+int execute(const struct study *s, const struct way *w, struct outcome *out)
+{
+	struct run r = { .s = s, .w = w, .rng = { s->seed } };
+	char *text = study_overlay(s);
+	struct ptcp_plan_info info;
+	struct ptcp_err e;
+	size_t i;
+	int code;
+
+	if ((code = ptcp_overlay_parse(&r.o, text, strlen(text), "study", &e)) < 0)
+		fprintf(stderr, "%s\n", e.msg);
+	free(text);
+	if (code < 0)
+		return -1;
+	memcpy(r.left, s->data, sizeof r.left);
+	set_limits(&r);
+	for (i = 0; i < limits_count(r.o); i++)
+		r.first_bps[i] = limits_bps(r.o, i);
+	lookout_init(&r.lookout, 0);
+	*out = (struct outcome){ 0 };
+	if ((code = plan_rest(&r)) == 0) {
+		ptcp_plan_info(r.plan, &info);
+		out->planned_s = info.makespan_s;
+		for (i = 0; i < ptcp_overlay_hosts(r.o); i++)
+			out->storage_ratio += ptcp_plan_storage_bytes(r.plan, (int)i) / ALL_BYTES;
+		code = carry_out(&r);
+		out->makespan_s = r.now_s;
+		out->others_loss_ratio = r.loss / r.now_s;
+		out->replans = r.replans;
+	}
+	ptcp_plan_free(r.plan);
+	schedule_free(r.schedule);
+	ptcp_overlay_free(r.o);
+	return code;
+}

@@ -1,0 +1,182 @@
+#include "bench/collect/measured.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/stats.h"
+
+#define ROWS_MAX 1000
+#define SETTINGS_MAX 8
+
+struct row {
+	int draw, north, south, error;
+	char way[40];
+	double seconds, planned, replans, others, alone, held, stalled;
+};
+
+static struct row rows[ROWS_MAX];
+static size_t nrows;
+
+struct interval interval_of(const double *x, size_t n)
+{
+	/* 97.5 % quantiles for 1, 2, .. degrees of freedom; behind them the normal one, near enough. */
+	static const double t[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201,
+		2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093 };
+	struct stats s;
+
+	stats_of(&s, x, n);
+	return (struct interval){ s.mean, n < 2 ? 0 : (n - 2 < sizeof t / sizeof *t ? t[n - 2] : 1.98) * s.sd /
+	    sqrt((double)n), n };
+}
+
+static int read_rows(const char *file)
+{
+	char line[400];
+	FILE *f = fopen(file, "r");
+	int number = 0;
+
+	if (f == NULL) {
+		fprintf(stderr, "%s: cannot be read\n", file);
+		return 1;
+	}
+	while (fgets(line, sizeof line, f) != NULL) {
+		struct row *r = &rows[nrows];
+
+		if (++number == 1 || strstr(line, ",estimate,") != NULL)
+			continue;
+		if (nrows == ROWS_MAX || sscanf(line, "%d,%d,%d,%d,%39[^,],%lf,%lf,%lf,%*[^,],%lf,%lf,%lf,%lf", &r->draw,
+		    &r->north, &r->south, &r->error, r->way, &r->seconds, &r->planned, &r->replans, &r->others,
+		    &r->alone, &r->held, &r->stalled) != 12) {
+			fprintf(stderr, "%s:%d: not a row\n", file, number);
+			fclose(f);
+			return 1;
+		}
+		nrows++;
+	}
+	fclose(f);
+	return 0;
+}
+
+static int is_of(const struct row *r, const struct row *setting, const char *way)
+{
+	return r->north == setting->north && r->south == setting->south && r->error == setting->error &&
+	    strcmp(r->way, way) == 0;
+}
+
+static const struct row *find(const struct row *setting, const char *way, int draw)
+{
+	size_t i;
+
+	for (i = 0; i < nrows; i++)
+		if (rows[i].draw == draw && is_of(&rows[i], setting, way))
+			return &rows[i];
+	return NULL;
+}
+
+static struct interval of_way(const struct row *setting, const char *way, double (*value)(const struct row *))
+{
+	double x[ROWS_MAX];
+	size_t i, n = 0;
+
+	for (i = 0; i < nrows; i++)
+		if (is_of(&rows[i], setting, way))
+			x[n++] = value(&rows[i]);
+	return interval_of(x, n);
+}
+
+/* By how many per cent a way takes longer than another, over the draws that have both. */
+static struct interval longer(const struct row *setting, const char *way, const char *than)
+{
+	double x[ROWS_MAX];
+	size_t i, n = 0;
+
+	for (i = 0; i < nrows; i++) {
+		const struct row *other = find(setting, than, rows[i].draw);
+
+		if (is_of(&rows[i], setting, way) && other != NULL)
+			x[n++] = 100 * (rows[i].seconds / other->seconds - 1);
+	}
+	return interval_of(x, n);
+}
+
+static double seconds_of(const struct row *r)
+{
+	return r->seconds;
+}
+
+static double planned_of(const struct row *r)
+{
+	return r->planned;
+}
+
+static double plans_of(const struct row *r)
+{
+	return r->replans;
+}
+
+static double loss_of(const struct row *r)
+{
+	return 100 * (1 - r->others / r->alone);
+}
+
+static double held_of(const struct row *r)
+{
+	return r->held;
+}
+
+static double stalled_of(const struct row *r)
+{
+	return r->stalled;
+}
+
+static void print_setting(const struct row *s)
+{
+	static const char *const ways[] = { "direct", "best-path", "coordinated", "pipelined", "pipelined-no-replan" };
+	size_t i;
+
+	for (i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct interval t = of_way(s, ways[i], seconds_of), best = longer(s, "best-path", ways[i]),
+		    direct = longer(s, "direct", ways[i]);
+
+		if (t.n == 0)
+			continue;
+		printf("| %d:%d, %d %% | %s | %zu | %.1f +- %.1f | %.1f | %.1f |", s->north, s->south, s->error, ways[i],
+		    t.n, t.mean, t.half, of_way(s, ways[i], planned_of).mean, of_way(s, ways[i], plans_of).mean);
+		if (direct.n > 0)
+			printf(" %.0f +- %.0f |", direct.mean, direct.half);
+		else
+			printf(" - |");
+		if (best.n > 0)
+			printf(" %.0f +- %.0f |", best.mean, best.half);
+		else
+			printf(" - |");
+		printf(" %.0f | %.1f | %.1f |\n", of_way(s, ways[i], loss_of).mean, of_way(s, ways[i], held_of).mean,
+		    of_way(s, ways[i], stalled_of).mean);
+	}
+}
+
+int report_measured(const char *file)
+{
+	const struct row *seen[SETTINGS_MAX];
+	size_t i, k, n = 0;
+
+	if (read_rows(file) != 0)
+		return 1;
+	printf("\n## In the laboratory\n\nSeconds, mean and half of the 95 %% confidence interval; by how many per "
+	    "cent direct and best path take longer, draw by draw; the others' loss, what hosts hold by the plan, "
+	    "and the emulator's stalls, per cent.\n\n| flows, estimates off | way | draws | seconds | planned | plans "
+	    "after the first | direct longer | best path longer | loss | held | stalled |\n"
+	    "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+	for (i = 0; i < nrows; i++) {
+		for (k = 0; k < n && !(seen[k]->north == rows[i].north && seen[k]->south == rows[i].south &&
+		    seen[k]->error == rows[i].error); k++)
+			;
+		if (k < n || n == SETTINGS_MAX)
+			continue;
+		seen[n++] = &rows[i];
+		print_setting(&rows[i]);
+	}
+	return 0;
+}

@@ -1,0 +1,123 @@
+/* The fluid of the study (tests/bench/collect) where it can be computed by hand. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/collect/execute.h"
+
+static const bool off[POINTS];
+
+static int near(double a, double b, double ratio)
+{
+	return fabs(a - b) <= ratio * fmax(fabs(a), fabs(b));
+}
+
+/* 10 other flows north, 5 south, sources of 50 MB. */
+static void set_up(struct study *s)
+{
+	int i;
+
+	*s = (struct study){ .others = { 10, 5 }, .point_factor = { 1, 1 } };
+	for (i = 0; i < SOURCES; i++) {
+		s->data[i] = 50e6;
+		s->link_factor[i] = 1;
+	}
+}
+
+static void flows_share_fairly(void **state)
+{
+	struct study s;
+	double other[POINTS];
+	/* Two at the north, one of them through another source there; one paced; one at the south. */
+	struct study_flow f[] = { { 0, -1, INFINITY, 0 }, { 5, 1, INFINITY, 0 }, { 2, -1, 100, 0 },
+		{ 6, -1, INFINITY, 0 } };
+
+	(void)state;
+	set_up(&s);
+	study_share(&s, f, 4, off, other);
+	assert_true(near(f[0].rate, (PEERING_BPS - 100) / 12, 1e-9));
+	assert_true(near(f[1].rate, f[0].rate, 1e-9));
+	assert_true(near(f[2].rate, 100, 1e-9));
+	assert_true(near(other[NORTH], f[0].rate, 1e-9));
+	assert_true(near(f[3].rate, PEERING_BPS / 6, 1e-9));
+	assert_true(near(other[SOUTH], f[3].rate, 1e-9));
+}
+
+static void ways_out_are_limits(void **state)
+{
+	struct study s;
+	double other[POINTS];
+	/* Two flows leave source 4 for relays on both sides. */
+	struct study_flow f[] = { { 4, 0, INFINITY, 0 }, { 4, 5, INFINITY, 0 } };
+
+	(void)state;
+	set_up(&s);
+	s.others[NORTH] = s.others[SOUTH] = 0;
+	study_share(&s, f, 2, off, other);
+	assert_true(near(f[0].rate, PEERING_BPS, 1e-9)); /* 2 x 20 of 100 Mbit/s */
+	assert_true(near(f[1].rate, PEERING_BPS, 1e-9));
+	assert_true(other[NORTH] == 0);
+}
+
+static void makespans(void **state)
+{
+	static const struct way direct = { PTCP_PLAN_DIRECT, false, false },
+	    paced = { PTCP_PLAN_PIPELINED, true, false }, again = { PTCP_PLAN_PIPELINED, true, true };
+	struct outcome o, p;
+	struct study s;
+
+	(void)state;
+	set_up(&s);
+	/* Each at the north gets a 14th. Of the others, 4 / 14 and 3 / 8 of their rates are lost; but the
+	 * south is done before. */
+	assert_int_equal(execute(&s, &direct, &o), 0);
+	assert_true(near(o.makespan_s, 50e6 / (PEERING_BPS / 14), 1e-6));
+	assert_true(near(o.planned_s, o.makespan_s, 1e-6));
+	assert_true(near(o.others_loss_ratio, (10 * 4 / 14.0 + 5 * 3 / 8.0 * (8.0 / 14)) / 15, 1e-3));
+	/* 4/14 and 3/8 of the peering points together for 350 MB, at 95 %. */
+	assert_int_equal(execute(&s, &paced, &o), 0);
+	assert_true(near(o.planned_s, 350e6 / (PEERING_BPS * (4 / 14.0 + 3 / 8.0)), 1e-3));
+	/* Paths that were promised what one stream gets alone get less beside others. */
+	assert_true(o.makespan_s > o.planned_s / 0.951 && o.makespan_s < 1.3 * o.planned_s);
+	assert_int_equal(o.replans, 0);
+	/* Told half of what there is it takes twice as long, unless it looks. */
+	s.point_factor[NORTH] = s.point_factor[SOUTH] = 0.5;
+	assert_int_equal(execute(&s, &paced, &p), 0);
+	assert_true(near(p.makespan_s, 2 * o.planned_s / 0.95, 0.01));
+	assert_int_equal(execute(&s, &again, &p), 0);
+	assert_true(p.replans > 0 && p.makespan_s < o.makespan_s);
+}
+
+static void draws_are_the_study(void **state)
+{
+	struct rng r = { 1 };
+	struct study s;
+	double sum = 0;
+	int i;
+
+	(void)state;
+	study_draw(&s, 60, 2, 1, ERROR_MIXED, 0.5, &r);
+	for (i = 0; i < SOURCES; i++) {
+		assert_true(s.data[i] > 24e6 && s.data[i] < 76e6);
+		assert_true(s.link_factor[i] == 0.5 || s.link_factor[i] == 1.5);
+		sum += s.data[i];
+	}
+	assert_true(fabs(sum - ALL_BYTES) < 10);
+	assert_true(s.others[NORTH] == 40 && s.others[SOUTH] == 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flows_share_fairly),
+		cmocka_unit_test(ways_out_are_limits),
+		cmocka_unit_test(makespans),
+		cmocka_unit_test(draws_are_the_study),
+	};
+	return cmocka_run_group_tests_name("collect/study", tests, NULL, NULL);
+}
