@@ -54,7 +54,7 @@ lib_SRC   := opts target keys home host pacing speed advice \
 conf_SRC  := yaml fields settings overlay overlay_links edit save
 plan_SRC  := overlay annotate quickest net run grid lp lp_solve pieces slots courses fluid build fair \
 	trace why verify plan limits
-collect_SRC := here links schedule vias lookout source planning watching run collect
+collect_SRC := here links schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
@@ -85,14 +85,14 @@ net_TESTS   := loop sock dial listen door lines child splice bridge nexthops tcp
 lib_TESTS   := api rates target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random quickest limits
-collect_TESTS := schedule lookout vias
+collect_TESTS := schedule fill lookout vias
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third rate \
-	trust confine service doctor advise auto plan paths links overlay relays) \
+	trust confine service doctor advise auto plan paths links overlay relays collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report

@@ -6,7 +6,6 @@
 #include "core/err.h"
 #include "plan/limits.h"
 
-#define PACE 0.95            /* of what the plan gives a path, lest queues grow where it fills a link */
 #define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
@@ -28,9 +27,9 @@ static double add_planned(struct source *s, double t_s)
 		if (p->path[i].source != s->told->host)
 			continue;
 		if ((k = vias_find(&s->vias, p->path[i].hop, p->path[i].nhops)) >= 0)
-			s->route[k].planned_bps += PACE * schedule_bps(p, i, t_s);
+			s->route[k].planned_bps += schedule_bps(p, i, t_s);
 		else
-			elsewhere += PACE * schedule_bps(p, i, t_s);
+			elsewhere += schedule_bps(p, i, t_s);
 	}
 	return elsewhere;
 }
@@ -63,7 +62,7 @@ static uint64_t rate_for(const struct source *s, const struct route *r)
 
 	if (!s->planned || loose)
 		return 0;
-	return r->planned_bps > 0 ? (uint64_t)fmax(r->planned_bps, RATE_LEAST_BPS) : PTCP_PATH_IDLE;
+	return r->given_bps > 0 ? (uint64_t)fmax(PACE * r->given_bps, RATE_LEAST_BPS) : PTCP_PATH_IDLE;
 }
 
 static void set_rates(struct source *s, double now_s)
@@ -82,6 +81,26 @@ static void set_rates(struct source *s, double now_s)
 	}
 }
 
+/* All that are at work; what is free goes to them, too. */
+static void give(struct ptcp_collect *c)
+{
+	struct fill_flow *f = c->filled;
+	struct source *s;
+	struct route *r;
+	size_t i;
+
+	for (i = 0; i < c->n_limits; i++)
+		c->limit_bps[i] = limits_bps(c->overlay, i);
+	for (s = c->source; s < c->source + c->n; s++)
+		for (r = s->route; r < s->route + s->vias.n; r++)
+			*f++ = (struct fill_flow){ .limit = r->limit, .n_limits = r->n_limits,
+				.bps = s->planned ? r->planned_bps : 0 };
+	fill_flows(c->filled, (size_t)(f - c->filled), c->limit_bps, c->n_limits, c->found_bps, c->load_bps);
+	for (f = c->filled, s = c->source; s < c->source + c->n; s++)
+		for (r = s->route; r < s->route + s->vias.n; r++)
+			r->given_bps = (f++)->bps;
+}
+
 void planning_apply(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c);
@@ -89,12 +108,14 @@ void planning_apply(struct ptcp_collect *c)
 
 	if (c->plan == NULL)
 		return;
-	for (s = c->source; s < c->source + c->n; s++) {
-		if (s->t == NULL || s->sizing)
-			continue;
+	limits_pass(c->overlay, now_s - c->overlay_s);
+	c->overlay_s = now_s;
+	for (s = c->source; s < c->source + c->n; s++)
 		spread(s, add_planned(s, now_s - c->plan_start_s));
-		set_rates(s, now_s);
-	}
+	give(c);
+	for (s = c->source; s < c->source + c->n; s++)
+		if (s->t != NULL && !s->sizing)
+			set_rates(s, now_s);
 }
 
 /* ---- Another plan ---- */
@@ -150,6 +171,21 @@ static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 	return 0;
 }
 
+/* They can be had: before anything is begun. */
+static int check_paths(const struct ptcp_collect *c, const struct schedule *schedule, struct ptcp_err *e)
+{
+	struct vias v;
+	size_t i;
+	int r;
+
+	for (i = 0; i < c->n; i++) {
+		if ((r = vias_choose(&v, c->overlay, schedule, c->source[i].told->host, e)) < 0)
+			return r;
+		vias_fini(&v);
+	}
+	return 0;
+}
+
 static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
 {
 	struct ptcp_plan_opts o;
@@ -161,7 +197,9 @@ static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule
 	o.effort_s = EFFORT_S;
 	if ((r = set_data(c, e)) < 0 || (r = ptcp_plan_make(plan, c->overlay, &o, e)) < 0)
 		return r;
-	if ((r = schedule_new(schedule, *plan, e)) < 0)
+	if ((r = schedule_new(schedule, *plan, e)) == 0 && (r = check_paths(c, *schedule, e)) < 0)
+		schedule_free(*schedule);
+	if (r < 0)
 		ptcp_plan_free(*plan);
 	return r;
 }

@@ -123,7 +123,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 			collect_tell(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
-		if (!s->sizing)
+		if (!s->sizing && s->tries == 0) /* once is enough to know */
 			collect_tell(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
@@ -157,20 +157,20 @@ static int name_ends(const struct source *s, char **from, char **to, struct ptcp
 static int make_route(struct route *r, const struct via *v, const struct source *s, struct ptcp_err *e)
 {
 	const struct ptcp_overlay *o = s->c->overlay;
-	size_t i, most = s->c->n_limits - s->c->n_links + 1;
+	size_t i, k, most = limits_most_of_link(o);
 	int from = s->told->host, link;
 
 	*r = (struct route){ .since_s = collect_now_s(s->c) };
 	if ((r->limit = malloc(v->nhops * most * sizeof *r->limit)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < v->nhops; from = v->hop[i++]) {
-		if (from != s->told->host && limits_host_bound(o, from))
-			r->bound = true;
 		if ((link = limits_link(o, from, v->hop[i])) < 0)
 			continue; /* only where the overlay has no path at all */
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
+	for (k = 0; k < r->n_limits; k++)
+		r->bound |= limits_is_host(o, r->limit[k]) && isfinite(s->c->limit_first_bps[r->limit[k]]);
 	return 0;
 }
 
