@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#define SETTLE_S 5.0          /* slow start, queues, and the window in which rates are seen */
-#define HOLD_S 3.0            /* off for so long, before it counts */
+#define SETTLE_S 4.0          /* slow start, queues, and the window in which rates are seen */
+#define HOLD_S 2.0            /* off for so long, before it counts */
 #define WINDOW_LEAST_S 3.0
 #define WINDOW_MOST_S 12.0
 #define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole, so slow paths are looked at for longer */

@@ -7,6 +7,7 @@
 #include "plan/limits.h"
 
 #define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
+#define STEADY_RATIO 0.05    /* a change of less does not count as one */
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
 #define ELSEWHERE_BYTES 8e6
@@ -76,8 +77,9 @@ static void set_rates(struct source *s, double now_s)
 		bps = rate_for(s, r);
 		if (bps == r->set_bps || ptcp_transfer_set_path_rate(s->t, i, bps, NULL) < 0)
 			continue;
+		if (!(fabs((double)bps - (double)r->set_bps) <= STEADY_RATIO * (double)r->set_bps))
+			r->since_s = now_s;
 		r->set_bps = bps;
-		r->since_s = now_s;
 	}
 }
 

@@ -213,8 +213,10 @@ static int start(struct source *s, struct ptcp_err *e)
 	o.log = o.log != NULL ? on_log : NULL;
 	o.trust = o.trust != NULL ? on_trust : NULL;
 	o.arg = s;
-	if ((r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0)
+	if ((r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
+		planning_apply(s->c); /* before it begins: what is on its way cannot be called back */
 		r = ptcp_transfer_start(s->t, e);
+	}
 	free(from);
 	free(to);
 	return r;
