@@ -186,27 +186,34 @@ static int make_routes(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
+/* What is only spare has one. */
+static unsigned streams_of(const struct source *s, const struct via *v)
+{
+	if (s->sizing || !v->planned)
+		return 1;
+	return v->streams > 0 ? v->streams : s->c->o.streams;
+}
+
 static int start(struct source *s, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *vias[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
 	char *from, *to;
-	size_t i, planned = 0;
+	size_t i, streams = 0;
 	int r;
 
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
 	for (i = 0; i < s->vias.n; i++) {
 		vias[i] = s->vias.at[i].text;
-		shares[i] = s->vias.at[i].planned;
-		planned += s->vias.at[i].planned;
+		shares[i] = streams_of(s, &s->vias.at[i]);
+		streams += (size_t)shares[i];
 	}
 	o.vias = vias;
 	o.n_vias = s->vias.n;
-	o.via_shares = planned > 0 ? shares : NULL; /* a spare path has one stream */
-	i = s->sizing ? s->vias.n : s->vias.n - planned + planned * s->c->o.streams;
-	o.streams = i < PTCP_STREAMS_MAX ? (unsigned)i : PTCP_STREAMS_MAX;
+	o.via_shares = shares;
+	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
 	o.file_events = false;

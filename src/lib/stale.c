@@ -74,7 +74,8 @@ void stale_pump(struct party *p, struct mono now)
 		path_at[path] = later(path_at[path], has_work(p, i) ? at : now);
 	}
 	for (path = 0; path < p->o.paths->n; path++)
-		if (up[path] && latest.ns >= mono_add_ns(path_at[path], patience_ns(p, path)).ns)
+		if (up[path] && p->o.paths->at[path].hold_bytes == 0 &&
+		    latest.ns >= mono_add_ns(path_at[path], patience_ns(p, path)).ns)
 			give_up(p, path);
 }
 

@@ -63,7 +63,7 @@ static void who_takes_links(void **state)
 	for (i = 0; i < sizeof of / sizeof *of; i++) {
 		one_init(&o, false, true);
 		assert_true(one_said(&o, &p) == WIRE_HELLO && wire_hello_decode(&h, p, NULL) == 0);
-		assert_true(h.n_abilities == 3 && h.abilities[0] == WIRE_ABLE_HARDLINK);
+		assert_true(h.n_abilities == 4 && h.abilities[0] == WIRE_ABLE_HARDLINK);
 		assert_false(session_takes_links(o.s));
 		h.n_abilities = of[i].n;
 		memcpy(h.abilities, of[i].abilities, sizeof of[i].abilities);
@@ -108,7 +108,7 @@ static void who_has_one_channel(void **state)
 		assert_int_equal(session_new(&s, &so, NULL, now, NULL), 0);
 		assert_int_equal(wire_hello_decode(&ours, (struct span){ buf_head(&session_outbox(s)->b) +
 		    WIRE_HEADER_BYTES, buf_len(&session_outbox(s)->b) - WIRE_HEADER_BYTES }, NULL), 0);
-		assert_true(ours.n_abilities == 4 && ours.abilities[3] == WIRE_ABLE_ONE_CHANNEL);
+		assert_true(ours.n_abilities == 5 && ours.abilities[4] == WIRE_ABLE_ONE_CHANNEL);
 		h.n_abilities = (uint8_t)i;
 		session_input(s, frame, wire_hello_encode(frame, &h), now);
 		assert_int_equal(code, i == 2 ? 0 : PTCP_EPROTO);
