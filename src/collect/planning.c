@@ -57,13 +57,28 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 	return false;
 }
 
+/* What its links were said to bring. */
+static double first_bps(const struct ptcp_collect *c, const struct route *r)
+{
+	double least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < r->n_limits; i++)
+		least = fmin(least, c->limit_first_bps[r->limit[i]]);
+	return least;
+}
+
 static uint64_t rate_for(const struct source *s, const struct route *r)
 {
-	bool loose = s->c->probing && !r->bound && (r->planned_bps > 0 || was_lowered(s->c, r));
+	double bps = r->given_bps;
 
-	if (!s->planned || loose)
+	if (!s->planned)
 		return 0;
-	return r->given_bps > 0 ? (uint64_t)fmax(PACE * r->given_bps, RATE_LEAST_BPS) : PTCP_PATH_IDLE;
+	if (s->c->probing && !r->bound)
+		bps = bps > 0 ? LOOKOUT_PROBE_RATIO * bps : was_lowered(s->c, r) ? first_bps(s->c, r) : 0;
+	if (!(bps > 0))
+		return PTCP_PATH_IDLE;
+	return isfinite(bps) ? (uint64_t)fmax(PACE * bps, RATE_LEAST_BPS) : 0;
 }
 
 static void set_rates(struct source *s, double now_s)
