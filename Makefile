@@ -307,7 +307,7 @@ check-long: setup
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
 		tests/hostile/test_strangers \
-		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh
+		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in

@@ -100,30 +100,24 @@ static size_t see_flows(struct ptcp_collect *c, double now_s)
 	return (size_t)(f - c->flow);
 }
 
-/* "K>D brings 3.1 Mbit/s instead of 40 Mbit/s", of the limit that lost or won most of those that were said to have
- * one. */
+/* "K>D brings 3.1 Mbit/s instead of 40 Mbit/s", of the narrowest that were found. */
 static void say_found(struct ptcp_collect *c)
 {
-	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES];
-	size_t i, most = c->n_limits, n = 0;
-	double best = -1, d;
+	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES] = "what it did";
+	size_t i, which = c->n_limits, n = 0;
 
 	for (i = 0; i < c->n_limits; i++) {
 		if (isnan(c->found_bps[i]))
 			continue;
 		n += !limits_is_host(c->overlay, i);
-		d = isfinite(c->limit_bps[i]) ? fabs(c->found_bps[i] - c->limit_bps[i]) : 0;
-		if (d > best) {
-			best = d;
-			most = i;
-		}
+		if (which == c->n_limits || c->limit_bps[i] < c->limit_bps[which])
+			which = i;
 	}
-	units_rate_text(now, c->found_bps[most]);
-	snprintf(then, sizeof then, "what it did");
-	if (isfinite(c->limit_bps[most]))
-		units_rate_text(then, c->limit_bps[most]);
+	if (isfinite(c->limit_bps[which]))
+		units_rate_text(then, c->limit_bps[which]);
 	snprintf(c->unfit_text, sizeof c->unfit_text, "%s brings %s instead of %s%s",
-	    limits_name(c->overlay, most, name, sizeof name), now, then, n > 1 ? ", and others" : "");
+	    limits_name(c->overlay, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
+	    n > 1 ? ", and others" : "");
 	c->unfit = c->unfit_text;
 }
 
