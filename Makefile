@@ -54,7 +54,7 @@ lib_SRC   := opts target keys home host pacing speed advice \
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
 	build fair trace why verify verify_streams plan limits
-collect_SRC := here links schedule vias lookout source planning watching run collect
+collect_SRC := here links schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
@@ -77,7 +77,7 @@ core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
-xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
+xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
@@ -85,14 +85,14 @@ net_TESTS   := loop sock dial listen door lines child spool splice bridge nextho
 lib_TESTS   := api rates target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule lookout vias study
+collect_TESTS := schedule fill lookout vias study
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third rate \
-	trust confine service doctor advise auto plan paths links overlay relays) \
+	trust confine service doctor advise auto plan paths links overlay relays collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
@@ -174,6 +174,7 @@ xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
+$(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
@@ -311,7 +312,7 @@ check-long: setup
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
 		tests/hostile/test_strangers \
-		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh
+		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
 
 # make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
 # and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in

@@ -48,9 +48,8 @@ json_t *plan_json_schedule(const struct ptcp_overlay *o, const struct ptcp_plan 
 	for (i = 0; i < ptcp_plan_steps(p); i++) {
 		ptcp_plan_step(p, i, &st);
 		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "from",
-		    name(o, st.from), "to", name(o, st.to), "source",
-		    name(o, st.source), "start_s", st.start_s, "end_s", st.end_s, "bytes",
-		    json_count(st.bytes), "streams", streams(p, &st)));
+		    name(o, st.from), "to", name(o, st.to), "source", name(o, st.source), "start_s", st.start_s,
+		    "end_s", st.end_s, "bytes", json_count(st.bytes), "streams", streams(p, &st)));
 	}
 	return json_whole(list, ptcp_plan_steps(p));
 }

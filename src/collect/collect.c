@@ -149,6 +149,8 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->link = calloc(c->n_links + 1, sizeof *c->link)) == NULL ||
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
 	    (c->limit_bps = calloc(c->n_limits + 1, sizeof *c->limit_bps)) == NULL ||
+	    (c->filled = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->filled)) == NULL ||
+	    (c->load_bps = calloc(c->n_limits + 1, sizeof *c->load_bps)) == NULL ||
 	    (c->found_bps = calloc(c->n_limits + 1, sizeof *c->found_bps)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < c->n_limits; i++)
@@ -195,5 +197,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	free(c->limit_first_bps);
 	free(c->limit_bps);
 	free(c->found_bps);
+	free(c->load_bps);
+	free(c->filled);
 	free(c);
 }

@@ -9,22 +9,25 @@
 #include <ptcp/plan.h>
 #include <ptcp/ptcp.h>
 
+#include "collect/fill.h"
 #include "collect/schedule.h"
 #include "collect/vias.h"
 #include "collect/lookout.h"
 #include "core/clock.h"
 
 #define TICK_S 0.25
+#define PACE 0.95     /* of what a path is given, lest queues grow where it fills a link */
 #define ROUTE_SEEN 64 /* samples, one a tick: as long as anybody looks back, and more */
 
 /* What goes over one path of a transfer. */
 struct route {
 	int link[VIAS_HOPS_MAX];
 	size_t n_links;
-	size_t *limit;         /* of the overlay, see plan/limits.h; links and what they share */
+	size_t *limit;         /* of the overlay, see plan/limits.h; of its links */
 	size_t n_limits;
 	bool bound;            /* it goes through a host with limits of its own: never let loose */
 	double planned_bps;    /* by the plan, now */
+	double given_bps;      /* with what the plan leaves free */
 	uint64_t set_bps;      /* what the transfer was told last; 0, no limit, to begin with */
 	double since_s;        /* when that was */
 	uint64_t bytes;
@@ -64,8 +67,9 @@ struct ptcp_collect {
 	struct ptcp_collect_link *link;
 	size_t n_links, n_limits;
 	double *limit_first_bps;           /* what limits were taken for to begin with */
-	double *limit_bps, *found_bps;     /* scratch, of each limit */
-	struct lookout_flow *flow;           /* room for all routes of all sources */
+	double *limit_bps, *found_bps, *load_bps; /* scratch, of each limit */
+	struct fill_flow *filled;          /* and flow: room for all routes of all sources */
+	struct lookout_flow *flow;         /* room for all routes of all sources */
 	atomic_bool cancelled;
 	bool ran;
 	struct mono start;

@@ -2,14 +2,15 @@
 
 #include <math.h>
 
-#define SETTLE_S 5.0          /* slow start, queues, and the window in which rates are seen */
-#define HOLD_S 3.0            /* off for so long, before it counts */
+#define SETTLE_S 4.0          /* slow start, queues, and the window in which rates are seen */
+#define HOLD_S 2.0            /* off for so long, before it counts */
 #define WINDOW_LEAST_S 3.0
 #define WINDOW_MOST_S 12.0
 #define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole, so slow paths are looked at for longer */
 #define PROBE_S 3.0
-#define PROBE_WINDOW_S 2.0    /* the end of it: loose flows need a moment to grow */
-#define PROBE_FIRST_S 10.0    /* from one to the next; after each that found nothing twice as long, */
+#define PROBE_WINDOW_S 2.0    /* the end of it: flows need a moment to grow */
+#define PROBE_AGAIN_S 2.0     /* after one that found more, and again */
+#define PROBE_FIRST_S 10.0    /* after one that found nothing; then twice as long each time, */
 #define PROBE_MOST_S 80.0     /* up to this */
 #define PROBE_WORTH 5         /* times its length must be left to do */
 #define WORTH_RATIO 0.03      /* of all that flows: a smaller loss is not worth a plan */
@@ -167,8 +168,8 @@ static enum lookout_act end_probe(struct lookout *w, double now_s, const struct 
     const double *limit_bps, double *found_bps, size_t *n_found)
 {
 	*n_found = find_above(f, n, limit_bps, found_bps);
+	w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
 	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MOST_S);
-	w->probe_at_s = now_s + w->probe_every_s;
 	lookout_changed(w, now_s);
 	return LOOKOUT_PROBED;
 }
@@ -184,9 +185,9 @@ enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, con
 	if (!isnan(w->probing_until_s))
 		return now_s < w->probing_until_s ? LOOKOUT_GO_ON :
 		    end_probe(w, now_s, f, n, limit_bps, found_bps, n_found);
-	if (now_s < w->quiet_until_s || left_s < SETTLE_S)
+	if (left_s < SETTLE_S)
 		return LOOKOUT_GO_ON;
-	if ((*n_found = find_below(f, n, found_bps)) > 0) {
+	if (now_s >= w->quiet_until_s && (*n_found = find_below(f, n, found_bps)) > 0) {
 		if (isnan(w->off_since_s))
 			w->off_since_s = now_s;
 		if (now_s - w->off_since_s >= HOLD_S) {

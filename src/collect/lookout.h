@@ -2,15 +2,17 @@
  *
  * A limit is the rate of a link or of a bottleneck that links share; a flow is a path of one source. A flow that
  * brings less than it was given for some seconds says that something on its way is slower. What paths could carry
- * beyond what they are given cannot be seen, as they are paced; so from time to time they are let loose for three
- * seconds (a probe), after which a limit that more came through than it allows has been found to be higher. */
+ * beyond what they are given cannot be seen, as they are paced; so from time to time they are given half as much again
+ * for three seconds (a probe), after which a limit that more came through than it allows has been found to be higher.
+ * That is enough to find what is there in a few steps, and little enough to cost next to nothing where it is not. */
 #ifndef COLLECT_LOOKOUT_H
 #define COLLECT_LOOKOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define LOOKOUT_OFF_RATIO 0.2 /* off by more than that is off */
+#define LOOKOUT_OFF_RATIO 0.2   /* off by more than that is off */
+#define LOOKOUT_PROBE_RATIO 1.5 /* times what it is given a flow may have during a probe */
 
 struct lookout_flow {
 	const size_t *limit;      /* what it crosses */
@@ -28,7 +30,7 @@ struct lookout {
 
 enum lookout_act {
 	LOOKOUT_GO_ON,
-	LOOKOUT_PROBE,  /* flows may have what they can get now */
+	LOOKOUT_PROBE,  /* flows may have more now */
 	LOOKOUT_PROBED, /* no longer; `found` says what is higher, if any */
 	LOOKOUT_BELOW,  /* `found` says what is lower */
 };

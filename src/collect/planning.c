@@ -6,8 +6,8 @@
 #include "core/err.h"
 #include "plan/limits.h"
 
-#define PACE 0.95            /* of what the plan gives a path, lest queues grow where it fills a link */
 #define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
+#define STEADY_RATIO 0.05    /* a change of less does not count as one */
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
 #define ELSEWHERE_BYTES 8e6
@@ -28,9 +28,9 @@ static double add_planned(struct source *s, double t_s)
 		if (p->path[i].source != s->told->host)
 			continue;
 		if ((k = vias_find(&s->vias, p->path[i].hop, p->path[i].nhops)) >= 0)
-			s->route[k].planned_bps += PACE * schedule_bps(p, i, t_s);
+			s->route[k].planned_bps += schedule_bps(p, i, t_s);
 		else
-			elsewhere += PACE * schedule_bps(p, i, t_s);
+			elsewhere += schedule_bps(p, i, t_s);
 	}
 	return elsewhere;
 }
@@ -57,13 +57,28 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 	return false;
 }
 
+/* What its links were said to bring. */
+static double first_bps(const struct ptcp_collect *c, const struct route *r)
+{
+	double least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < r->n_limits; i++)
+		least = fmin(least, c->limit_first_bps[r->limit[i]]);
+	return least;
+}
+
 static uint64_t rate_for(const struct source *s, const struct route *r)
 {
-	bool loose = s->c->probing && !r->bound && (r->planned_bps > 0 || was_lowered(s->c, r));
+	double bps = r->given_bps;
 
-	if (!s->planned || loose)
+	if (!s->planned)
 		return 0;
-	return r->planned_bps > 0 ? (uint64_t)fmax(r->planned_bps, RATE_LEAST_BPS) : PTCP_PATH_IDLE;
+	if (s->c->probing && !r->bound)
+		bps = bps > 0 ? LOOKOUT_PROBE_RATIO * bps : was_lowered(s->c, r) ? first_bps(s->c, r) : 0;
+	if (!(bps > 0))
+		return PTCP_PATH_IDLE;
+	return isfinite(bps) ? (uint64_t)fmax(PACE * bps, RATE_LEAST_BPS) : 0;
 }
 
 static void set_rates(struct source *s, double now_s)
@@ -77,9 +92,30 @@ static void set_rates(struct source *s, double now_s)
 		bps = rate_for(s, r);
 		if (bps == r->set_bps || ptcp_transfer_set_path_rate(s->t, i, bps, NULL) < 0)
 			continue;
+		if (!(fabs((double)bps - (double)r->set_bps) <= STEADY_RATIO * (double)r->set_bps))
+			r->since_s = now_s;
 		r->set_bps = bps;
-		r->since_s = now_s;
 	}
+}
+
+/* All that are at work; what is free goes to them, too. */
+static void give(struct ptcp_collect *c)
+{
+	struct fill_flow *f = c->filled;
+	struct source *s;
+	struct route *r;
+	size_t i;
+
+	for (i = 0; i < c->n_limits; i++)
+		c->limit_bps[i] = limits_bps(c->overlay, i);
+	for (s = c->source; s < c->source + c->n; s++)
+		for (r = s->route; r < s->route + s->vias.n; r++)
+			*f++ = (struct fill_flow){ .limit = r->limit, .n_limits = r->n_limits,
+				.bps = s->planned ? r->planned_bps : 0 };
+	fill_flows(c->filled, (size_t)(f - c->filled), c->limit_bps, c->n_limits, c->found_bps, c->load_bps);
+	for (f = c->filled, s = c->source; s < c->source + c->n; s++)
+		for (r = s->route; r < s->route + s->vias.n; r++)
+			r->given_bps = (f++)->bps;
 }
 
 void planning_apply(struct ptcp_collect *c)
@@ -89,12 +125,14 @@ void planning_apply(struct ptcp_collect *c)
 
 	if (c->plan == NULL)
 		return;
-	for (s = c->source; s < c->source + c->n; s++) {
-		if (s->t == NULL || s->sizing)
-			continue;
+	limits_pass(c->overlay, now_s - c->overlay_s);
+	c->overlay_s = now_s;
+	for (s = c->source; s < c->source + c->n; s++)
 		spread(s, add_planned(s, now_s - c->plan_start_s));
-		set_rates(s, now_s);
-	}
+	give(c);
+	for (s = c->source; s < c->source + c->n; s++)
+		if (s->t != NULL && !s->sizing)
+			set_rates(s, now_s);
 }
 
 /* ---- Another plan ---- */
@@ -150,6 +188,21 @@ static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 	return 0;
 }
 
+/* They can be had: before anything is begun. */
+static int check_paths(const struct ptcp_collect *c, const struct schedule *schedule, struct ptcp_err *e)
+{
+	struct vias v;
+	size_t i;
+	int r;
+
+	for (i = 0; i < c->n; i++) {
+		if ((r = vias_choose(&v, c->overlay, schedule, c->source[i].told->host, e)) < 0)
+			return r;
+		vias_fini(&v);
+	}
+	return 0;
+}
+
 static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
 {
 	struct ptcp_plan_opts o;
@@ -161,7 +214,9 @@ static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule
 	o.effort_s = EFFORT_S;
 	if ((r = set_data(c, e)) < 0 || (r = ptcp_plan_make(plan, c->overlay, &o, e)) < 0)
 		return r;
-	if ((r = schedule_new(schedule, *plan, e)) < 0)
+	if ((r = schedule_new(schedule, *plan, e)) == 0 && (r = check_paths(c, *schedule, e)) < 0)
+		schedule_free(*schedule);
+	if (r < 0)
 		ptcp_plan_free(*plan);
 	return r;
 }

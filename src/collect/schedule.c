@@ -104,6 +104,35 @@ static void fill(struct schedule *s, struct ptcp_plan_piece *piece, size_t n, st
 	qsort(s->path, s->n, sizeof *s->path, by_source);
 }
 
+/* ---- Streams ---- */
+
+/* What crosses a link in all. */
+static double link_bytes(const struct schedule *s, int from, int to)
+{
+	const struct schedule_path *p;
+	double sum = 0;
+	size_t i;
+
+	for (p = s->path; p < s->path + s->n; p++)
+		for (i = 0; i < p->nhops; i++)
+			if (p->hop[i] == to && (i > 0 ? p->hop[i - 1] : p->source) == from)
+				sum += p->bytes;
+	return sum;
+}
+
+static void count_streams(const struct schedule *s, const struct ptcp_plan *plan, struct schedule_path *p)
+{
+	double least = INFINITY;
+	unsigned n;
+	size_t i;
+	int from = p->source;
+
+	for (i = 0; i < p->nhops; from = p->hop[i++])
+		if ((n = ptcp_plan_streams(plan, from, p->hop[i])) > 0)
+			least = fmin(least, n * p->bytes / link_bytes(s, from, p->hop[i]));
+	p->streams = isfinite(least) ? (unsigned)fmax(1, floor(least + SAME_S)) : 0;
+}
+
 int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_err *e)
 {
 	size_t n = ptcp_plan_pieces(p), i, hops = 0;
@@ -127,6 +156,8 @@ int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_e
 		ptcp_plan_info(p, &info);
 		s->end_s = info.makespan_s;
 		fill(s, piece, n, scratch);
+		for (i = 0; i < s->n; i++)
+			count_streams(s, p, &s->path[i]);
 		*out = s;
 	}
 	free(piece);

@@ -123,7 +123,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 			collect_tell(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
-		if (!s->sizing)
+		if (!s->sizing && s->tries == 0) /* once is enough to know */
 			collect_tell(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
@@ -157,20 +157,20 @@ static int name_ends(const struct source *s, char **from, char **to, struct ptcp
 static int make_route(struct route *r, const struct via *v, const struct source *s, struct ptcp_err *e)
 {
 	const struct ptcp_overlay *o = s->c->overlay;
-	size_t i, most = s->c->n_limits - s->c->n_links + 1;
+	size_t i, k, most = limits_most_of_link(o);
 	int from = s->told->host, link;
 
 	*r = (struct route){ .since_s = collect_now_s(s->c) };
 	if ((r->limit = malloc(v->nhops * most * sizeof *r->limit)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < v->nhops; from = v->hop[i++]) {
-		if (from != s->told->host && limits_host_bound(o, from))
-			r->bound = true;
 		if ((link = limits_link(o, from, v->hop[i])) < 0)
 			continue; /* only where the overlay has no path at all */
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
+	for (k = 0; k < r->n_limits; k++)
+		r->bound |= limits_is_host(o, r->limit[k]) && isfinite(s->c->limit_first_bps[r->limit[k]]);
 	return 0;
 }
 
@@ -186,35 +186,44 @@ static int make_routes(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
+/* What is only spare has one. */
+static unsigned streams_of(const struct source *s, const struct via *v)
+{
+	if (s->sizing || !v->planned)
+		return 1;
+	return v->streams > 0 ? v->streams : s->c->o.streams;
+}
+
 static int start(struct source *s, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *vias[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
 	char *from, *to;
-	size_t i, planned = 0;
+	size_t i, streams = 0;
 	int r;
 
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
 	for (i = 0; i < s->vias.n; i++) {
 		vias[i] = s->vias.at[i].text;
-		shares[i] = s->vias.at[i].planned;
-		planned += s->vias.at[i].planned;
+		shares[i] = streams_of(s, &s->vias.at[i]);
+		streams += (size_t)shares[i];
 	}
 	o.vias = vias;
 	o.n_vias = s->vias.n;
-	o.via_shares = planned > 0 ? shares : NULL; /* a spare path has one stream */
-	i = s->sizing ? s->vias.n : s->vias.n - planned + planned * s->c->o.streams;
-	o.streams = i < PTCP_STREAMS_MAX ? (unsigned)i : PTCP_STREAMS_MAX;
+	o.via_shares = shares;
+	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
 	o.file_events = false;
 	o.log = o.log != NULL ? on_log : NULL;
 	o.trust = o.trust != NULL ? on_trust : NULL;
 	o.arg = s;
-	if ((r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0)
+	if ((r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
+		planning_apply(s->c); /* before it begins: what is on its way cannot be called back */
 		r = ptcp_transfer_start(s->t, e);
+	}
 	free(from);
 	free(to);
 	return r;

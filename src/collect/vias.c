@@ -52,17 +52,23 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 	return 0;
 }
 
-static int add(struct vias *v, const struct ptcp_overlay *o, const int *hop, size_t nhops, bool planned,
-    struct ptcp_err *e)
+/* p NULL: it is not planned. */
+static int add(struct vias *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
+    const struct schedule_path *p, struct ptcp_err *e)
 {
 	int i = vias_find(v, hop, nhops), r;
-	struct via *new = &v->at[v->n];
+	struct via *new = &v->at[i >= 0 ? (size_t)i : v->n];
 
-	if (i >= 0)
-		v->at[i].planned |= planned;
-	if (i >= 0 || v->n == PTCP_PATHS_MAX || nhops > VIAS_HOPS_MAX)
+	if (i < 0 && (v->n == PTCP_PATHS_MAX || nhops > VIAS_HOPS_MAX))
 		return 0;
-	*new = (struct via){ .nhops = nhops, .planned = planned };
+	if (i < 0)
+		*new = (struct via){ .nhops = nhops };
+	if (p != NULL) {
+		new->planned = true;
+		new->streams = p->streams;
+	}
+	if (i >= 0)
+		return 0;
 	memcpy(new->hop, hop, nhops * sizeof *hop);
 	if ((r = text_of(&new->text, o, hop, nhops, e)) == 0)
 		v->n++;
@@ -103,7 +109,7 @@ static int add_spares(struct vias *v, const struct ptcp_overlay *o, int source, 
 		if (best < 0)
 			break;
 		hop[0] = best;
-		r = add(v, o, hop, 2, false, e);
+		r = add(v, o, hop, 2, NULL, e);
 	}
 	return r;
 }
@@ -116,14 +122,14 @@ int vias_choose(struct vias *out, const struct ptcp_overlay *o, const struct sch
 	size_t i;
 
 	if (limits_link(o, source, dest) >= 0)
-		r = add(&v, o, &dest, 1, false, e);
+		r = add(&v, o, &dest, 1, NULL, e);
 	for (i = 0; r == 0 && s != NULL && i < s->n; i++)
 		if (s->path[i].source == source)
-			r = add(&v, o, s->path[i].hop, s->path[i].nhops, true, e);
+			r = add(&v, o, s->path[i].hop, s->path[i].nhops, &s->path[i], e);
 	if (r == 0)
 		r = add_spares(&v, o, source, e);
 	if (r == 0 && v.n == 0) /* whoever knows better has not said so */
-		r = add(&v, o, &dest, 1, false, e);
+		r = add(&v, o, &dest, 1, NULL, e);
 	if (r < 0)
 		vias_fini(&v);
 	else

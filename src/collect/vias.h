@@ -13,6 +13,7 @@ struct via {
 	int hop[VIAS_HOPS_MAX]; /* as in struct schedule_path */
 	size_t nhops;
 	bool planned;
+	unsigned streams;       /* that the plan counts; 0: none */
 	char *text;             /* as ptcp_transfer_opts.vias has it: relays in the order in which we connect, from
 				   the destination on; or "direct" */
 };

@@ -57,7 +57,7 @@ static void see_rates(struct ptcp_collect *c, double now_s)
 			s->told->rate_bps += bps;
 			for (k = 0; k < r->n_links; k++) {
 				c->link[r->link[k]].rate_bps += bps;
-				c->link[r->link[k]].planned_bps += r->planned_bps;
+				c->link[r->link[k]].planned_bps += r->given_bps;
 			}
 		}
 	}
@@ -88,11 +88,11 @@ static size_t see_flows(struct ptcp_collect *c, double now_s)
 
 	for (s = c->source; s < c->source + c->n; s++) {
 		for (all = 0, r = s->route; r < s->route + s->vias.n; r++)
-			all += r->planned_bps;
+			all += r->given_bps;
 		for (r = s->route; r < s->route + s->vias.n; r++, f++) {
-			window = lookout_window_s(&c->lookout, r->planned_bps);
+			window = lookout_window_s(&c->lookout, r->given_bps);
 			*f = (struct lookout_flow){ .limit = r->limit, .n_limits = r->n_limits,
-				.want_bps = r->planned_bps, .got_bps = watching_route_bps(r, now_s, window) };
+				.want_bps = PACE * r->given_bps, .got_bps = watching_route_bps(r, now_s, window) };
 			f->judged = s->planned && s->busy && now_s - r->since_s >= window &&
 			    (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
@@ -100,25 +100,24 @@ static size_t see_flows(struct ptcp_collect *c, double now_s)
 	return (size_t)(f - c->flow);
 }
 
-/* "K>D brings 3.1 Mbit/s instead of 40 Mbit/s", of the limit that lost or won most. */
-static void say_found(struct ptcp_collect *c, const double *before)
+/* "K>D brings 3.1 Mbit/s instead of 40 Mbit/s", of the narrowest that were found. */
+static void say_found(struct ptcp_collect *c)
 {
-	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES];
-	size_t i, most = 0, n = 0;
-	double best = -1, d;
+	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES] = "what it did";
+	size_t i, which = c->n_limits, n = 0;
 
 	for (i = 0; i < c->n_limits; i++) {
 		if (isnan(c->found_bps[i]))
 			continue;
-		n++;
-		if ((d = fabs(c->found_bps[i] - before[i])) > best) {
-			best = d;
-			most = i;
-		}
+		n += !limits_is_host(c->overlay, i);
+		if (which == c->n_limits || c->limit_bps[i] < c->limit_bps[which])
+			which = i;
 	}
-	n = (size_t)snprintf(c->unfit_text, sizeof c->unfit_text, "%s brings %s instead of %s%s",
-	    limits_name(c->overlay, most, name, sizeof name), units_rate_text(now, c->found_bps[most]),
-	    units_rate_text(then, before[most]), n > 1 ? ", and others" : "");
+	if (isfinite(c->limit_bps[which]))
+		units_rate_text(then, c->limit_bps[which]);
+	snprintf(c->unfit_text, sizeof c->unfit_text, "%s brings %s instead of %s%s",
+	    limits_name(c->overlay, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
+	    n > 1 ? ", and others" : "");
 	c->unfit = c->unfit_text;
 }
 
@@ -128,7 +127,7 @@ static void take_found(struct ptcp_collect *c, size_t n_found)
 
 	if (n_found == 0)
 		return;
-	say_found(c, c->limit_bps);
+	say_found(c);
 	for (i = 0; i < c->n_limits; i++)
 		if (!isnan(c->found_bps[i]))
 			limits_set_bps(c->overlay, i, c->found_bps[i]);
@@ -158,7 +157,7 @@ static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
 
 /* ---- Early and late ---- */
 
-/* By how many seconds what is left of a source differs from the plan. */
+/* By how many seconds a source is behind the plan. */
 static double off_by_s(const struct ptcp_collect *c, const struct source *s, double now_s)
 {
 	double plan = schedule_left_bytes(c->schedule, s->told->host, now_s - c->plan_start_s);
@@ -169,7 +168,7 @@ static double off_by_s(const struct ptcp_collect *c, const struct source *s, dou
 		bps += s->route[i].planned_bps;
 	if (source_is_over(s)) /* what it leaves free is worth something only while it was to take long */
 		return plan > 0 ? fmax(0, c->plan_start_s + c->schedule->end_s - now_s) : 0;
-	return bps > 0 ? fabs((double)source_left_bytes(s) - plan) * 8 / bps : 0;
+	return bps > 0 ? ((double)source_left_bytes(s) - plan) * 8 / bps : 0;
 }
 
 static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
@@ -181,17 +180,18 @@ static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
 		if (s->planned && off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
-			c->unfit = source_is_over(s) ? "a source is done early" : "more or less is left than was planned";
+			c->unfit = source_is_over(s) ? "a source is done early" : "more is left than was planned";
 }
 
 void watching_see(struct ptcp_collect *c)
 {
-	double now_s = collect_now_s(c), left_s;
+	double now_s = collect_now_s(c), eta_s, left_s;
 
 	see_rates(c, now_s);
 	if (c->schedule == NULL || c->o.no_replan)
 		return;
-	left_s = fmax(c->plan_start_s + c->schedule->end_s - now_s, watching_eta_s(c));
+	eta_s = watching_eta_s(c);
+	left_s = eta_s < 0 ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	look_at_links(c, now_s, left_s);
 	if (!c->probing && now_s >= c->lookout.quiet_until_s)
 		look_at_time(c, now_s, left_s);

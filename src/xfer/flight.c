@@ -97,15 +97,15 @@ void flight_copy(struct flights *t, struct flight *of, unsigned stream)
 
 struct flight *flight_other(const struct flight *f, const struct list *file_list)
 {
+	struct flight *o, *found = NULL;
 	struct list *l;
-	struct flight *o;
 
 	for (l = file_list->next; l != file_list; l = l->next) {
 		o = CONTAINER_OF(l, struct flight, in_file);
-		if (o != f && o->block == f->block)
-			return o;
+		if (o != f && o->block == f->block && (found == NULL || o->sent))
+			found = o;
 	}
-	return NULL;
+	return found;
 }
 
 /* That of those which have been sent; else that there is. */

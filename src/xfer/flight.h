@@ -46,7 +46,7 @@ void flight_remove(struct flights *t, struct flight *f);
 struct flight *flight_on(const struct list *file_list, unsigned stream, uint32_t block);
 /* The stream's newest flight is a copy of `t`. */
 void flight_copy(struct flights *t, struct flight *of, unsigned stream);
-/* Another flight of the same block of the same file, or NULL. */
+/* Another flight of the same block of the same file, one that has been sent if there is; or NULL. */
 struct flight *flight_other(const struct flight *f, const struct list *file_list);
 /* A block of so many bytes was acknowledged: takes its latency as a sample of the stream that brought it, if of
  * several which carry it only one can be that. */

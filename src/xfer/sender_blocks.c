@@ -276,17 +276,20 @@ void snd_try_complete(struct snd *s, struct entry *f)
 	}
 }
 
-/* One reading of a block failed. That fails the file unless the receiver has the block, or it
- * is on its way elsewhere or waits to be. */
+/* One reading of a block failed. That fails the file unless the receiver has the block or it is on its way elsewhere;
+ * what is yet to be read there will hardly be. */
 static void read_failed(struct snd *s, struct entry *f, struct flight *t,
     const struct ptcp_err *why)
 {
+	const struct flight *other;
+
 	if (t == NULL)
 		return;
-	if (flight_other(t, &f->flights) == NULL && !settled(f, t->block))
-		snd_fail(s, f, why);
-	else
+	other = flight_other(t, &f->flights);
+	if (settled(f, t->block) || (other != NULL && (other->sent || bitmap_has(f->acked, t->block))))
 		flight_remove(&s->flights, t);
+	else
+		snd_fail(s, f, why);
 }
 
 void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,

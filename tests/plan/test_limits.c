@@ -30,20 +30,25 @@ static struct ptcp_overlay *load(void)
 static void links_and_what_they_share(void **state)
 {
 	struct ptcp_overlay *o = load();
-	size_t of[4];
+	size_t of[5];
 	char name[64];
 
 	(void)state;
-	assert_int_equal(limits_count(o), 4);
+	assert_int_equal(limits_count(o), 3 + 1 + 3 + 3);
 	assert_int_equal(limits_link(o, 1, 0), 0);
 	assert_int_equal(limits_link(o, 0, 1), -1);
-	assert_int_equal(limits_of_link(o, 0, of, 4), 2);
-	assert_true(of[0] == 0 && of[1] == 3);
-	assert_int_equal(limits_of_link(o, 2, of, 4), 1);
+	assert_int_equal(limits_most_of_link(o), 4);
+	assert_int_equal(limits_of_link(o, 1, of, 5), 4);
+	assert_true(of[0] == 1 && of[1] == 3 && of[2] == 4 && of[3] == 9); /* D takes it in, S2 sends it */
+	assert_int_equal(limits_of_link(o, 2, of, 5), 3);
+	assert_true(of[0] == 2 && of[1] == 6 && of[2] == 8);
+	assert_true(limits_is_host(o, 4) && limits_is_host(o, 9) && !limits_is_host(o, 3));
+	assert_string_equal(limits_name(o, 4, name, sizeof name), "all to D");
+	assert_string_equal(limits_name(o, 9, name, sizeof name), "all from S2");
+	assert_true(limits_bps(o, 9) == 1e9 && isinf(limits_bps(o, 6)));
 	assert_string_equal(limits_name(o, 0, name, sizeof name), "S1>D");
 	assert_string_equal(limits_name(o, 3, name, sizeof name), "S1>D + S2>D");
 	assert_string_equal(limits_name(o, 3, name, 6), "S1>D ");
-	assert_true(limits_host_bound(o, 2) && !limits_host_bound(o, 1));
 	assert_true(limits_bps(o, 3) == 25e6 && isinf(limits_bps(o, 2)));
 	limits_set_bps(o, 3, 40e6);
 	limits_set_bps(o, 1, INFINITY); /* kept within what can be */
