@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/fill.h"
 #include "collect/lookout.h"
 #include "collect/schedule.h"
 #include "plan/limits.h"
@@ -16,16 +17,18 @@
 #define EARLY_OR_LATE_S 3.0
 #define PLANS_APART_S 10.0
 #define ENOUGH_S 2.0
+#define STEADY_RATIO 0.05
 
 #define LANES STUDY_FLOWS_MAX
 #define SEEN 64
 #define UDP_S 5.0     /* on or off, on average */
 #define LATEST_S 1e6
-#define LANE_LIMITS 6 /* two links, each in one shared bottleneck at most */
+#define LANE_LIMITS 12   /* two links, each in one shared bottleneck at most, and what hosts may */
+#define LIMITS_MAX 128
 
 /* A way from a source: lane source * SOURCES + relay, or + source for the direct one. */
 struct lane {
-	double want_bps, cap_bps, since_s, bytes, seen[SEEN];
+	double want_bps, given_bps, cap_bps, since_s, bytes, seen[SEEN];
 	bool used;               /* by the plan, at some time */
 	size_t limit[LANE_LIMITS], nlimits;
 };
@@ -41,7 +44,7 @@ struct run {
 	size_t lane_of[LANES];   /* of each path of the schedule */
 	int host[SOURCES];
 	double left[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
-	double first_bps[512], loss, alone;
+	double first_bps[LIMITS_MAX], loss;
 	bool on[POINTS], probing, unfit;
 	struct rng rng;
 	unsigned ticks;
@@ -134,14 +137,37 @@ static int plan_rest(struct run *r)
 
 /* ---- What flows */
 
-static bool was_lowered(const struct run *r, const struct lane *l)
+/* What a lane that has nothing to carry may have in a probe: if some of what it crosses has been found
+ * slower than it was said to be, which may be over, what was said. */
+static double first_bps(const struct run *r, const struct lane *l)
 {
+	double least = INFINITY;
+	bool lowered = false;
 	size_t i;
 
-	for (i = 0; i < l->nlimits; i++)
-		if (limits_bps(r->o, l->limit[i]) < r->first_bps[l->limit[i]])
-			return true;
-	return false;
+	for (i = 0; i < l->nlimits; i++) {
+		least = fmin(least, r->first_bps[l->limit[i]]);
+		lowered = lowered || limits_bps(r->o, l->limit[i]) < r->first_bps[l->limit[i]];
+	}
+	return lowered ? least : 0;
+}
+
+/* What the plan leaves free goes to what it uses, too. */
+static void give(struct run *r)
+{
+	double limit[LIMITS_MAX], left[LIMITS_MAX], load[LIMITS_MAX];
+	struct fill_flow f[LANES];
+	size_t n = limits_count(r->o), i;
+	int k;
+
+	for (i = 0; i < n; i++)
+		limit[i] = limits_bps(r->o, i);
+	for (k = 0; k < LANES; k++)
+		f[k] = (struct fill_flow){ .limit = r->lane[k].limit, .n_limits = r->lane[k].nlimits,
+			.bps = r->left[k / SOURCES] > 0 ? r->lane[k].want_bps : 0 };
+	fill_flows(f, LANES, limit, n, left, load);
+	for (k = 0; k < LANES; k++)
+		r->lane[k].given_bps = f[k].bps;
 }
 
 static void set_caps(struct run *r)
@@ -153,14 +179,16 @@ static void set_caps(struct run *r)
 		r->lane[k].want_bps = 0;
 	for (i = 0; i < r->schedule->n; i++)
 		r->lane[r->lane_of[i]].want_bps +=
-		    PACE * schedule_bps(r->schedule, i, r->now_s - r->plan_start_s);
+		    schedule_bps(r->schedule, i, r->now_s - r->plan_start_s);
+	give(r);
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
-		double cap = l->want_bps;
+		double cap = l->given_bps;
 
-		if (!r->w->paced ? l->used : r->probing && (cap > 0 || was_lowered(r, l)))
-			cap = INFINITY;
-		if (cap != l->cap_bps)
+		if (r->probing)
+			cap = cap > 0 ? LOOKOUT_PROBE_RATIO * cap : first_bps(r, l);
+		cap = r->w->paced ? PACE * cap : l->used ? INFINITY : 0;
+		if (!(fabs(cap - l->cap_bps) <= STEADY_RATIO * l->cap_bps))
 			l->since_s = r->now_s;
 		l->cap_bps = cap;
 	}
@@ -232,20 +260,20 @@ static double seen_bps(const struct run *r, const struct lane *l, double window_
 	    (back * TICK_S);
 }
 
-static double planned_bps(const struct run *r, int source)
+static double planned_bps(const struct run *r, int source, bool given)
 {
 	double sum = 0;
 	int k;
 
 	for (k = 0; k < SOURCES; k++)
-		sum += r->lane[source * SOURCES + k].want_bps;
+		sum += given ? r->lane[source * SOURCES + k].given_bps : r->lane[source * SOURCES + k].want_bps;
 	return sum;
 }
 
 static void look_at_links(struct run *r, double left_s)
 {
 	struct lookout_flow f[LANES];
-	double limit[512], found[512], window, all;
+	double limit[LIMITS_MAX], found[LIMITS_MAX], window, all;
 	size_t n = limits_count(r->o), nfound, i;
 	enum lookout_act act;
 	int k;
@@ -253,9 +281,9 @@ static void look_at_links(struct run *r, double left_s)
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
 
-		window = lookout_window_s(&r->lookout, l->want_bps);
-		all = planned_bps(r, k / SOURCES);
-		f[k] = (struct lookout_flow){ .limit = l->limit, .n_limits = l->nlimits, .want_bps = l->want_bps,
+		window = lookout_window_s(&r->lookout, l->given_bps);
+		all = planned_bps(r, k / SOURCES, true);
+		f[k] = (struct lookout_flow){ .limit = l->limit, .n_limits = l->nlimits, .want_bps = PACE * l->given_bps,
 			.got_bps = seen_bps(r, l, window), .judged = r->left[k / SOURCES] > 0 &&
 			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}
@@ -277,11 +305,11 @@ static void look_at_links(struct run *r, double left_s)
 static double off_by_s(const struct run *r, int source, double rest_s)
 {
 	double plan = schedule_left_bytes(r->schedule, r->host[source], r->now_s - r->plan_start_s);
-	double bps = planned_bps(r, source);
+	double bps = planned_bps(r, source, false);
 
 	if (!(r->left[source] > 0))
 		return plan > 0 ? rest_s : 0;
-	return bps > 0 ? fabs(r->left[source] - plan) * 8 / bps : 0;
+	return bps > 0 ? (r->left[source] - plan) * 8 / bps : 0;
 }
 
 static void look_at_time(struct run *r, double rest_s, double left_s)

@@ -12,9 +12,10 @@ enum point study_point(int source)
 	return source < NORTH_SOURCES ? NORTH : SOUTH;
 }
 
-static double at_source(enum point p)
+/* What so many streams together get beside the others. */
+static double share_bps(const struct study *s, enum point p, double streams)
 {
-	return p == NORTH ? NORTH_SOURCES : SOURCES - NORTH_SOURCES;
+	return 8 * (1 - s->udp_ratio) * PEERING_BPS * streams / (streams + s->others[p]);
 }
 
 void study_draw(struct study *s, double total, double north, double south, enum error error,
@@ -45,11 +46,9 @@ void study_draw(struct study *s, double total, double north, double south, enum 
 
 static void print_group(FILE *f, const struct study *s, enum point p)
 {
-	double k = at_source(p);
 	int i, n = 0;
 
-	fprintf(f, "  - {rate: %.0fbit/s, links: [", 8 * (1 - s->udp_ratio) * PEERING_BPS * k /
-	    (k + s->others[p]) * s->point_factor[p]);
+	fprintf(f, "  - {rate: %.0fbit/s, links: [", share_bps(s, p, POINT_STREAMS) * s->point_factor[p]);
 	for (i = 0; i < SOURCES; i++)
 		if (study_point(i) == p)
 			fprintf(f, "%sS%d>D", n++ > 0 ? ", " : "", i + 1);
@@ -68,8 +67,8 @@ char *study_overlay(const struct study *s)
 		fprintf(f, "  S%d: {data: %.0f, relay: true}\n", i + 1, s->data[i]);
 	fprintf(f, "links:\n");
 	for (i = 0; i < SOURCES; i++) {
-		fprintf(f, "  - {from: S%d, to: D, rate: %.0fbit/s}\n", i + 1, 8 * (1 - s->udp_ratio) *
-		    PEERING_BPS / (1 + s->others[study_point(i)]) * s->link_factor[i]);
+		fprintf(f, "  - {from: S%d, to: D, rate: %.0fbit/s}\n", i + 1,
+		    share_bps(s, study_point(i), LINK_STREAMS) * s->link_factor[i]);
 		for (j = 0; j < SOURCES; j++)
 			if (j != i)
 				fprintf(f, "  - {from: S%d, to: S%d, rate: %.0fbit/s}\n", i + 1, j + 1,

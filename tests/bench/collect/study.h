@@ -27,7 +27,7 @@ struct study {
 	double data[SOURCES];
 	double others[POINTS];       /* flows that are not ours */
 	double udp_ratio;            /* of a peering point that on/off traffic takes, on average */
-	/* What a plan is told, over what one stream of each link, and one of each source together, get. */
+	/* What a plan is told, over what is so; see study_overlay(). */
 	double link_factor[SOURCES], point_factor[POINTS];
 	uint64_t seed;               /* of what happens in it */
 };
@@ -39,7 +39,12 @@ enum point study_point(int source);
 void study_draw(struct study *s, double total, double north, double south, enum error error,
     double ratio, struct rng *r);
 
-/* The overlay as measured before the start. Sources relay. free() it. */
+/* The overlay as measured before the start; sources relay. Each source may have one stream over each
+ * peering point, direct or through a relay there: seven at each, and some two on each of the seven
+ * links that lead there. So what a point is said to bring is what seven streams get, and a link what
+ * two do. free() it. */
+#define POINT_STREAMS 7
+#define LINK_STREAMS 2
 char *study_overlay(const struct study *s);
 
 /* ---- Fair shares */
