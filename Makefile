@@ -92,7 +92,7 @@ test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third rate \
 	trust confine service doctor advise auto plan paths links overlay relays) \
-	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy between steering swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
@@ -210,7 +210,7 @@ $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy strangers server local peer)
+	session client between grants greedy steering strangers served server local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

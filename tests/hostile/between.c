@@ -21,21 +21,11 @@ static void say_open(void)
 
 /* ---- Replaced control connections ---- */
 
-static void hello_that_returns(struct peer *p, bool returns)
-{
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .max_entries = 1000,
-		.max_streams = 16, .n_abilities = returns, .abilities = { WIRE_ABLE_RETURN },
-		.software = { (const uint8_t *)"hostile", 7 } };
-	uint8_t out[WIRE_HELLO_MAX_BYTES];
-
-	peer_send(p, out, wire_hello_encode(out, &h));
-}
-
 static struct session returning(unsigned port, bool returns)
 {
 	struct session s = { .port = port, .control = control(port) };
 
-	hello_that_returns(s.control, returns);
+	send_hello_able(s.control, returns ? WIRE_ABLE_RETURN : 0);
 	expect(s.control, WIRE_HELLO);
 	ask(s.control, WIRE_YOU_RECEIVE, "/", 1, WIRE_OPEN_VERIFY);
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);

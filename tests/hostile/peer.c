@@ -231,8 +231,14 @@ void expect_end(struct peer *p)
 
 void send_hello(struct peer *p)
 {
+	send_hello_able(p, 0);
+}
+
+void send_hello_able(struct peer *p, unsigned ability)
+{
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .max_entries = 1000,
-		.max_streams = 16, .software = { (const uint8_t *)"hostile\033[31m", 12 } };
+		.max_streams = 16, .n_abilities = ability != 0, .abilities = { (uint16_t)ability },
+		.software = { (const uint8_t *)"hostile\033[31m", 12 } };
 	uint8_t out[WIRE_HELLO_MAX_BYTES];
 
 	peer_send(p, out, wire_hello_encode(out, &h));
