@@ -31,7 +31,7 @@ static const struct method methods[METHODS_MAX] = {
 	{ .name = "4 streams", .fixed = 4 },
 	{ .name = "8 streams", .fixed = 8 },
 	{ .name = "two-probe", .level = { 1, 10 }, .levels = 2, .level_s = 5, .model = FIT_PARTIAL_QUADRATIC },
-	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+	{ .name = "ptcp", .level = ADVICE_LEVELS, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 };
 
 /* What else could be done with as much time. */
@@ -43,7 +43,7 @@ static const struct method rivals[METHODS_MAX] = {
 	{ .name = "2 to 15", .level = { 2, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 	{ .name = "4 to 30", .level = { 4, 30 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 	{ .name = "ptcp, 5 s", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 5, .usual = true },
-	{ .name = "ptcp", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
+	{ .name = "ptcp", .level = ADVICE_LEVELS, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 };
 
 /* Which answers count: all, those of high confidence if impact_total_percent did not count, and as printed. */
