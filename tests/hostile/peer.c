@@ -86,7 +86,12 @@ static struct peer *start(int fd, SSL_CTX *tls, const char *alpn)
 
 struct peer *peer_connect(unsigned port, const char *alpn)
 {
-	return start(peer_dial(port), client_tls, alpn);
+	return peer_over(peer_dial(port), alpn);
+}
+
+struct peer *peer_over(int fd, const char *alpn)
+{
+	return start(fd, client_tls, alpn);
 }
 
 struct peer *peer_accept(int listener, const char *alpn)
@@ -105,6 +110,18 @@ struct peer *peer_accept(int listener, const char *alpn)
 	if (n != strlen(alpn) || memcmp(got, alpn, n) != 0)
 		die("another ALPN");
 	return p;
+}
+
+struct peer *peer_beyond(struct peer *p, const char *alpn)
+{
+	int fd = p->fd;
+
+	SSL_shutdown(p->ssl);
+	if (peer_frame(p)->type != END_CLOSED)
+		die("the relay does not leave TLS");
+	SSL_free(p->ssl);
+	free(p);
+	return peer_over(fd, alpn);
 }
 
 void peer_close(struct peer *p)
