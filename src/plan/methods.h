@@ -12,6 +12,7 @@
 struct plan_tuning {
 	bool all_arcs;     /* no pruning of arcs */
 	double small_cols; /* arcs times slots up to which slots are not put together */
+	double streams_s;  /* that choosing streams may take, however little effort there is */
 };
 void plan_tuning_init(struct plan_tuning *t);
 

@@ -40,7 +40,7 @@ void ptcp_plan_opts_init(struct ptcp_plan_opts *o)
 
 void plan_tuning_init(struct plan_tuning *t)
 {
-	*t = (struct plan_tuning){ .small_cols = 6000 };
+	*t = (struct plan_tuning){ .small_cols = 6000, .streams_s = 5 };
 }
 
 struct job {

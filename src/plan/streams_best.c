@@ -6,8 +6,7 @@
 #include "plan/lp_impl.h"
 #include "plan/streams_impl.h"
 
-#define PART_OF_EFFORT 0.5 /* the rest is for the plan */
-#define NOTHING 1e-9       /* of the data */
+#define NOTHING 1e-9 /* of the data */
 
 struct best {
 	struct run *run;
@@ -97,8 +96,8 @@ static void keep_bound(glp_tree *tree, void *info)
 		b->bound = fmin(b->bound, glp_ios_node_bound(tree, node));
 }
 
-/* The share that arrives with whole streams. */
-static double search(struct best *b)
+/* Whether whole numbers of streams were found in time. */
+static bool search(struct best *b, double time_s)
 {
 	glp_iocp parm;
 	int r;
@@ -110,17 +109,30 @@ static double search(struct best *b)
 	parm.mip_gap = 1e-9;
 	parm.cb_func = keep_bound;
 	parm.cb_info = b;
-	parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, PART_OF_EFFORT * run_left_s(b->run))));
+	parm.tm_lim = (int)(1000 * time_s); /* 0: at once */
 	r = glp_intopt(b->lp->p, &parm);
 	if (r != 0 && r != GLP_ETMLIM)
 		run_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
 		    "the overlay lie too far apart", r);
 	if (glp_mip_status(b->lp->p) == GLP_OPT)
 		b->bound = glp_mip_obj_val(b->lp->p);
-	else if (glp_mip_status(b->lp->p) != GLP_FEAS)
+	return glp_mip_status(b->lp->p) == GLP_OPT || glp_mip_status(b->lp->p) == GLP_FEAS;
+}
+
+/* What is left when the search finds nothing: the links that carry anything if each may have all
+ * streams divide them. */
+static struct net *divided(struct best *b, const struct net *n, int *streams)
+{
+	char *in_use = run_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
+	struct net *own;
+	int a;
+
+	for (a = 0; a < n->narcs; a++)
+		in_use[a] = lp_flow(b->lp, a, 0) > 0;
+	if ((own = streams_even(b->run, n, in_use, streams)) == NULL)
 		run_fail(b->run, PTCP_ERANGE, "planning: no whole numbers of streams were found in time "
-		    "(allow more effort, or give a 'rate' where streams need not be counted)");
-	return glp_mip_obj_val(b->lp->p);
+		    "(give a 'rate' where streams need not be counted, or raise 'impact')");
+	return own;
 }
 
 static _Noreturn void too_few(struct best *b)
@@ -162,6 +174,7 @@ struct net *streams_best(struct run *run, const struct net *n, const struct plan
 	struct net *alone = streams_alone(run, n);
 	struct best b = { .run = run, .n = streams_steady(run, n) };
 	struct method_result fluid;
+	struct net *chosen;
 	double in = 0;
 	int a, r;
 
@@ -178,14 +191,19 @@ struct net *streams_best(struct run *run, const struct net *n, const struct plan
 		add_arc(&b, a);
 	for (r = 0; r < n->nres; r++)
 		add_budget(&b, r);
-	if (!(search(&b) > NOTHING))
-		too_few(&b);
-	keep_streams(&b, n, streams);
+	if (!search(&b, fmin(1e6, fmax(tuning->streams_s, run_left_s(run) / 2)))) {
+		chosen = divided(&b, n, streams);
+	} else {
+		if (!(glp_mip_obj_val(b.lp->p) > NOTHING))
+			too_few(&b);
+		keep_streams(&b, n, streams);
+		chosen = streams_with(run, n, streams);
+	}
 	lp_free(b.lp);
 	*bound_s = b.t / b.bound;
 	if (n->ntimes > 1) {
 		method_fluid(run, alone, tuning, NULL, &fluid);
 		*bound_s = fluid.bound_s;
 	}
-	return streams_with(run, n, streams);
+	return chosen;
 }

@@ -164,6 +164,32 @@ static void impact_by_the_model(void **state)
 	ptcp_overlay_free(o);
 }
 
+/* With no time to search they are divided evenly among what would carry anything; the bound says so. */
+static void no_time_to_choose(void **state)
+{
+	struct ptcp_overlay *o = overlay(SOURCES LINKS "]\n" SHARED);
+	struct plan_tuning tuning;
+	struct ptcp_plan_opts opts;
+	struct ptcp_plan_info info;
+	struct ptcp_plan *p;
+	struct ptcp_err e;
+
+	(void)state;
+	ptcp_plan_opts_init(&opts);
+	opts.effort_s = 0;
+	plan_tuning_init(&tuning);
+	assert_int_equal(plan_make(&p, o, &opts, &tuning, &e), 0);
+	assert_true(near(makespan(p), 1));
+	ptcp_plan_free(p);
+	tuning.streams_s = 0;
+	assert_int_equal(plan_make(&p, o, &opts, &tuning, &e), 0);
+	assert_int_equal(ptcp_plan_verify(p, o, &e), 0);
+	ptcp_plan_info(p, &info);
+	assert_true(near(info.makespan_s, 2) && near(info.bound_s, 1));
+	ptcp_plan_free(p);
+	ptcp_overlay_free(o);
+}
+
 /* A window scales what streams bring; here A's streams are needed in the first second only. */
 static void windows(void **state)
 {
@@ -443,6 +469,7 @@ int main(void)
 		cmocka_unit_test(a_greater_budget),
 		cmocka_unit_test(too_small_a_budget),
 		cmocka_unit_test(impact_by_the_model),
+		cmocka_unit_test(no_time_to_choose),
 		cmocka_unit_test(windows),
 		cmocka_unit_test(bad_curves),
 		cmocka_unit_test(the_verifier_counts),
