@@ -199,6 +199,7 @@ static int start(struct source *s, struct ptcp_err *e)
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *vias[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
+	uint64_t held[PTCP_PATHS_MAX];
 	char *from, *to;
 	size_t i, streams = 0;
 	int r;
@@ -209,10 +210,12 @@ static int start(struct source *s, struct ptcp_err *e)
 		vias[i] = s->vias.at[i].text;
 		shares[i] = streams_of(s, &s->vias.at[i]);
 		streams += (size_t)shares[i];
+		held[i] = s->sizing ? 0 : s->vias.at[i].held_bytes;
 	}
 	o.vias = vias;
 	o.n_vias = s->vias.n;
 	o.via_shares = shares;
+	o.relay_hold_bytes = held;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
