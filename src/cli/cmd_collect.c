@@ -48,6 +48,8 @@ static const struct opt own_options[] = {
 	{ "method", 0, "NAME", "direct, best-path, coordinated or pipelined (pipelined)", set_method, 0 },
 	{ "deadline", 0, "T", "fail when the data cannot arrive by then", set_deadline, 0 },
 	{ "streams", 0, "N", "streams of each path that is planned (4)", set_streams, 0 },
+	{ "remote-ptcp", 0, "CMD", "the ptcp that launch: starts (ptcp)", opt_text,
+	    offsetof(struct collect_args, connect.remote_ptcp) },
 	{ "no-replan", 0, NULL, "keep to the first plan, however links turn out", opt_true,
 	    offsetof(struct collect_args, no_replan) },
 	{ .name = NULL },
