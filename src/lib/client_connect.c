@@ -57,8 +57,8 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, ADVICE_START);
 	bool chosen = t->o.streams == 0;
 	/* It knows of one path, and takes what comes for what the path brings. */
-	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && !t->ways.held && t->o.rate == NULL &&
-	    atomic_load(&t->path_bps[0]) == 0;
+	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && !t->ways.held &&
+	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),

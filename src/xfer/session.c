@@ -60,7 +60,8 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
-		.n_abilities = 4, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD, WIRE_ABLE_RATE },
+		.n_abilities = 4,
+		.abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD, WIRE_ABLE_RATE },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -259,7 +260,7 @@ static int start_engine(struct session *s, struct ptcp_err *e)
 	if (measures(s))
 		return 0;
 	if (sends) {
-		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, dry_run,
+		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, s->peer_timeout_ns, verify, dry_run,
 			s->o.ops->snd, s->o.arg };
 
 		return snd_new(&s->snd, &so, &s->out, e);
