@@ -166,8 +166,8 @@ int cmd_collect(const struct command *c, int argc, char **argv)
 	ptcp_collect_opts_init(&a.opts);
 	r = options_parse(c, argc, argv, &a, &n, &e);
 	if (r == 0 && (n < 1 || n > 2))
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs an overlay file, and at most a destination (ptcp %s --help)", c->name,
-		    c->name);
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs an overlay file, and at most a destination (ptcp %s --help)",
+		    c->name, c->name);
 	shown.quiet = a.connect.talk.quiet;
 	shown.verbose = a.connect.talk.verbose > 0;
 	shown.status = !a.connect.talk.json && !shown.quiet && terminal_is(2);

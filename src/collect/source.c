@@ -292,7 +292,7 @@ static void try_again(struct source *s, double now_s)
 
 	s->tries++;
 	s->retry_at_s = now_s + fmin(wait, RETRY_MOST_S);
-	if (s->planned && s->told->state == PTCP_COLLECT_RUNNING)
+	if (s->planned)
 		s->c->unfit = "a source is lost";
 	set_state(s, PTCP_COLLECT_WAITING);
 }

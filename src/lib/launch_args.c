@@ -53,7 +53,8 @@ static int put_words(struct launch_args *a, char **to, const char *text, const c
 	free(scratch);
 	if (!room)
 		return err_set(e, PTCP_EUSAGE, "launch: too long");
-	return ok ? 0 : err_set(e, PTCP_EUSAGE, "launch '%s': a quote is left open", text_escape(shown, sizeof shown, text));
+	return ok ? 0 : err_set(e, PTCP_EUSAGE, "launch '%s': a quote is left open",
+	    text_escape(shown, sizeof shown, text));
 }
 
 int launch_args(struct launch_args *out, const char *command, const char *host, const char *ptcp, struct ptcp_err *e)
