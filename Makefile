@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile userdir
+core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths ratectl relays
@@ -46,7 +46,7 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	party joining returning stale choosing rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
-	way paths far far_ways ssh_args \
+	way paths far far_ways ssh_args launch_args \
 	client client_new client_trust client_connect client_path client_work \
 	client_probe client_third client_status \
 	server server_stats listening lobby guest greet served needs grants holding relay \
@@ -73,7 +73,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile userdir
+core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath

@@ -236,6 +236,11 @@ struct ptcp_transfer_opts {
 	 * not 0 data may stand still for 120 time-outs of the other side's (an hour) before the transfer fails, which a
 	 * path that is silent then does no sooner; streams, if 0, are not chosen by what they bring. NULL: nothing */
 	const uint64_t *relay_hold_bytes;
+	/* Of a transfer with one remote side, "ptcp://HOST/PATH": the words of a command that starts ptcp there, instead of
+	 * a daemon; {host} in them stands for HOST. What it starts is `remote_ptcp` serve --one-time, which serves this
+	 * transfer alone, at `remote_port`, with any absolute PATH of its user's; who it is, it says to us through the
+	 * command. Relays are daemons all the same. NULL: a daemon */
+	const char *launch;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

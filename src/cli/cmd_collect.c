@@ -48,6 +48,8 @@ static const struct opt own_options[] = {
 	{ "method", 0, "NAME", "direct, best-path, coordinated or pipelined (pipelined)", set_method, 0 },
 	{ "deadline", 0, "T", "fail when the data cannot arrive by then", set_deadline, 0 },
 	{ "streams", 0, "N", "streams of each path that is planned (4)", set_streams, 0 },
+	{ "remote-ptcp", 0, "CMD", "the ptcp that launch: starts (ptcp)", opt_text,
+	    offsetof(struct collect_args, connect.remote_ptcp) },
 	{ "no-replan", 0, NULL, "keep to the first plan, however links turn out", opt_true,
 	    offsetof(struct collect_args, no_replan) },
 	{ .name = NULL },
@@ -164,8 +166,8 @@ int cmd_collect(const struct command *c, int argc, char **argv)
 	ptcp_collect_opts_init(&a.opts);
 	r = options_parse(c, argc, argv, &a, &n, &e);
 	if (r == 0 && (n < 1 || n > 2))
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs an overlay file, and at most a destination (ptcp %s --help)", c->name,
-		    c->name);
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs an overlay file, and at most a destination (ptcp %s --help)",
+		    c->name, c->name);
 	shown.quiet = a.connect.talk.quiet;
 	shown.verbose = a.connect.talk.verbose > 0;
 	shown.status = !a.connect.talk.json && !shown.quiet && terminal_is(2);

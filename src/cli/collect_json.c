@@ -140,8 +140,8 @@ static void show_end(struct collect_shown *s, const struct ptcp_collect *c, int 
 	ptcp_collect_result_init(&r);
 	if (c != NULL)
 		ptcp_collect_result(c, &r);
-	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end",
-	    "ok", status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r.bytes), "wire_bytes",
+	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r.bytes), "wire_bytes",
 	    json_count(r.wire_bytes), "files", json_count(r.files), "failed", json_count(r.failed), "resumed_bytes",
 	    json_count(r.resumed_bytes), "seconds", json_seconds(r.seconds), "throughput_bps",
 	    json_rate(r.seconds > 0 ? (double)r.wire_bytes * 8 / r.seconds : 0), "makespan_s", json_seconds(r.seconds),

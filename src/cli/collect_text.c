@@ -14,7 +14,8 @@ static void text_plan(struct collect_shown *s, const struct ptcp_collect_event *
 	if (s->quiet)
 		return;
 	if (ev->text != NULL)
-		terminal_line("ptcp: planned anew, as %s: all is there after %s", ev->text, units_time_text(time, ev->planned_s));
+		terminal_line("ptcp: planned anew, as %s: all is there after %s", ev->text,
+		    units_time_text(time, ev->planned_s));
 	else
 		terminal_line("ptcp: planned: %s in %s", units_size_text(size, ev->total_bytes),
 		    units_time_text(time, ev->planned_s));

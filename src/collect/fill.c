@@ -17,8 +17,8 @@ static bool has_room(const struct fill_flow *f, const double *limit_bps, const d
 }
 
 /* By how much more of what they have all that still grow can grow; 0: none does. */
-static double next_step(struct fill_flow *f, size_t n, const double *limit_bps, const double *left_bps, double *load_bps,
-    size_t n_limits)
+static double next_step(struct fill_flow *f, size_t n, const double *limit_bps, const double *left_bps,
+    double *load_bps, size_t n_limits)
 {
 	double step = 0;
 	size_t i, k;

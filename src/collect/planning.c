@@ -160,20 +160,25 @@ static bool counts(const struct source *s)
 	return s->c->plan == NULL || (s->t != NULL && s->told->state == PTCP_COLLECT_RUNNING && !is_cut_off(s));
 }
 
-/* The transfer at work lacks paths that much is to go over. */
+/* The transfer at work lacks paths that much is to go over, and another one would have. */
 static bool lacks_paths(const struct source *s)
 {
 	const struct schedule *p = s->c->schedule;
 	double all = 0, elsewhere = 0;
+	struct vias other;
 	size_t i;
 
+	if (vias_choose(&other, s->c->overlay, p, s->told->host, NULL) < 0)
+		return false;
 	for (i = 0; i < p->n; i++) {
 		if (p->path[i].source != s->told->host)
 			continue;
 		all += p->path[i].bytes;
-		if (vias_find(&s->vias, p->path[i].hop, p->path[i].nhops) < 0)
+		if (vias_find(&s->vias, p->path[i].hop, p->path[i].nhops) < 0 &&
+		    vias_find(&other, p->path[i].hop, p->path[i].nhops) >= 0)
 			elsewhere += p->path[i].bytes;
 	}
+	vias_fini(&other);
 	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
 }
 

@@ -158,14 +158,15 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 	if (c->stop.code != 0)
 		return err_set(e, c->stop.code, "%s", c->stop.msg);
 	if (atomic_load(&c->cancelled) && done + failed < c->n)
-		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again: it goes on from here)");
+		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again: it "
+		    "goes on from here)");
 	if (failed == 0)
 		return 0;
 	if (done == 0)
-		return err_set(e, first->told->code, "collect: nothing is done, the first to fail was %s: %s", first->name,
-		    first->why);
-	return err_set(e, PTCP_EPARTIAL, "collect: of %zu of %zu sources not all could be had (see above, and run the same "
-	    "command again)", failed, c->n);
+		return err_set(e, first->told->code, "collect: nothing is done, the first to fail was %s: %s",
+		    first->name, first->why);
+	return err_set(e, PTCP_EPARTIAL, "collect: of %zu of %zu sources not all could be had (see above, and run "
+	    "the same command again)", failed, c->n);
 }
 
 static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struct ptcp_err *e)

@@ -1,6 +1,7 @@
 #include "collect/schedule.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +10,9 @@
 #define SAME_S 1e-6 /* times closer than that are one */
 #define LEAST_BPS 1.0 /* what rounding leaves of rates that cancel out */
 
-/* A piece's rate begins or ends. */
+/* A piece begins or ends: its rate, or what is held of it. */
 struct change {
-	double at_s, bps;
+	double at_s, by;
 };
 
 /* ---- Pieces, those of one path together ---- */
@@ -59,12 +60,43 @@ static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
 
 	qsort(c, n, sizeof *c, by_time);
 	for (i = 0; i < n; i++) {
-		sum += c[i].bps;
+		sum += c[i].by;
 		if (i + 1 < n && c[i + 1].at_s - c[i].at_s < SAME_S)
 			continue;
 		out[k++] = (struct schedule_rate){ c[i].at_s, sum > LEAST_BPS ? sum : 0 };
 	}
 	return k;
+}
+
+/* A relay has it for longer than it takes to come. */
+static bool is_held(const struct ptcp_plan_piece *p)
+{
+	size_t i;
+
+	for (i = 1; i < p->nhops; i++)
+		if (p->hops[i].start_s > p->hops[i - 1].start_s + SAME_S)
+			return true;
+	return false;
+}
+
+/* The most of it that is between its first hop and its last at one time, from the changes that pieces make. */
+static double most_held(const struct ptcp_plan_piece *piece, size_t n, struct change *c)
+{
+	double sum = 0, most = 0;
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!is_held(&piece[i]))
+			continue;
+		c[k++] = (struct change){ piece[i].hops[0].start_s, (double)piece[i].bytes };
+		c[k++] = (struct change){ piece[i].hops[piece[i].nhops - 1].end_s - SAME_S, -(double)piece[i].bytes };
+	}
+	qsort(c, k, sizeof *c, by_time);
+	for (i = 0; i < k; i++) {
+		sum += c[i].by;
+		most = fmax(most, sum);
+	}
+	return most;
 }
 
 /* One path of n pieces that are alike. */
@@ -80,6 +112,7 @@ static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, si
 		.first = *n_rates };
 	for (i = 0; i < piece->nhops; i++)
 		s->hops[(*n_hops)++] = piece->hops[i].to;
+	p->held_bytes = most_held(piece, n, scratch);
 	for (i = 0; i < n; i++) {
 		leave = &piece[i].hops[0];
 		bps = (double)piece[i].bytes * 8 / (leave->end_s - leave->start_s);

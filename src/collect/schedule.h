@@ -14,6 +14,7 @@ struct schedule_path {
 	const int *hop;        /* hosts behind the source, the destination last; the plan's order */
 	size_t nhops;
 	double bytes;          /* that go over it in all */
+	double held_bytes;     /* the most that relays on it hold of what goes over it */
 	unsigned streams;      /* of those that the plan counts for its links, in proportion; 0: it counts none */
 	size_t first, n;       /* its rates, among schedule.rate */
 };

@@ -194,12 +194,31 @@ static unsigned streams_of(const struct source *s, const struct via *v)
 	return v->streams > 0 ? v->streams : s->c->o.streams;
 }
 
+/* The overlay's command, {name} replaced by the overlay's name of the host; to be freed. NULL: without memory. */
+static char *launch_of(const struct source *s, const char *command)
+{
+	static const char mark[] = "{name}";
+	char *out = malloc(strlen(command) * (strlen(s->name) + 1) + 1), *to = out;
+	const char *hit;
+
+	if (out == NULL)
+		return NULL;
+	while ((hit = strstr(command, mark)) != NULL) {
+		to = stpcpy(mempcpy(to, command, (size_t)(hit - command)), s->name);
+		command = hit + strlen(mark);
+	}
+	strcpy(to, command);
+	return out;
+}
+
 static int start(struct source *s, struct ptcp_err *e)
 {
+	const char *command = ptcp_overlay_launch(s->c->overlay);
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *vias[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
-	char *from, *to;
+	uint64_t held[PTCP_PATHS_MAX];
+	char *from, *to, *launch = NULL;
 	size_t i, streams = 0;
 	int r;
 
@@ -209,10 +228,12 @@ static int start(struct source *s, struct ptcp_err *e)
 		vias[i] = s->vias.at[i].text;
 		shares[i] = streams_of(s, &s->vias.at[i]);
 		streams += (size_t)shares[i];
+		held[i] = s->sizing ? 0 : s->vias.at[i].held_bytes;
 	}
 	o.vias = vias;
 	o.n_vias = s->vias.n;
 	o.via_shares = shares;
+	o.relay_hold_bytes = held;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
@@ -220,12 +241,18 @@ static int start(struct source *s, struct ptcp_err *e)
 	o.log = o.log != NULL ? on_log : NULL;
 	o.trust = o.trust != NULL ? on_trust : NULL;
 	o.arg = s;
-	if ((r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
+	if (command != NULL && (launch = launch_of(s, command)) == NULL)
+		r = err_nomem(e);
+	else
+		r = 0;
+	o.launch = launch;
+	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
 		planning_apply(s->c); /* before it begins: what is on its way cannot be called back */
 		r = ptcp_transfer_start(s->t, e);
 	}
 	free(from);
 	free(to);
+	free(launch);
 	return r;
 }
 
@@ -265,7 +292,7 @@ static void try_again(struct source *s, double now_s)
 
 	s->tries++;
 	s->retry_at_s = now_s + fmin(wait, RETRY_MOST_S);
-	if (s->planned && s->told->state == PTCP_COLLECT_RUNNING)
+	if (s->planned)
 		s->c->unfit = "a source is lost";
 	set_state(s, PTCP_COLLECT_WAITING);
 }

@@ -52,6 +52,18 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 	return 0;
 }
 
+/* Where rates are constant relays pass on as they receive, whatever the plan says. */
+static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_t nhops)
+{
+	size_t i;
+	int link;
+
+	for (i = 1; i < nhops; i++)
+		if ((link = limits_link(o, hop[i - 1], hop[i])) >= 0 && limits_windowed(o, link))
+			return true;
+	return false;
+}
+
 /* p NULL: it is not planned. */
 static int add(struct vias *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
     const struct schedule_path *p, struct ptcp_err *e)
@@ -66,6 +78,7 @@ static int add(struct vias *v, const struct ptcp_overlay *o, const int *hop, siz
 	if (p != NULL) {
 		new->planned = true;
 		new->streams = p->streams;
+		new->held_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->held_bytes : 0;
 	}
 	if (i >= 0)
 		return 0;

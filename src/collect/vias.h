@@ -14,6 +14,7 @@ struct via {
 	size_t nhops;
 	bool planned;
 	unsigned streams;       /* that the plan counts; 0: none */
+	uint64_t held_bytes;    /* that relays are to hold of it while the next hop is shut or narrow for a time */
 	char *text;             /* as ptcp_transfer_opts.vias has it: relays in the order in which we connect, from
 				   the destination on; or "direct" */
 };

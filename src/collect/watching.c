@@ -93,7 +93,7 @@ static size_t see_flows(struct ptcp_collect *c, double now_s)
 			window = lookout_window_s(&c->lookout, r->given_bps);
 			*f = (struct lookout_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.want_bps = PACE * r->given_bps, .got_bps = watching_route_bps(r, now_s, window) };
-			f->judged = s->planned && s->busy && now_s - r->since_s >= window &&
+			f->judged = s->planned && s->busy && s->vias.at[r - s->route].held_bytes == 0 && now_s - r->since_s >= window &&
 			    (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
@@ -139,7 +139,8 @@ static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
 
 	for (i = 0; i < c->n_limits; i++)
 		c->limit_bps[i] = limits_bps(c->overlay, i);
-	switch (lookout_see(&c->lookout, now_s, left_s, c->flow, n, c->limit_bps, c->n_limits, c->found_bps, &n_found)) {
+	switch (lookout_see(&c->lookout, now_s, left_s, c->flow, n, c->limit_bps, c->n_limits, c->found_bps,
+	    &n_found)) {
 	case LOOKOUT_PROBE:
 		c->probing = true;
 		break;
@@ -171,6 +172,17 @@ static double off_by_s(const struct ptcp_collect *c, const struct source *s, dou
 	return bps > 0 ? ((double)source_left_bytes(s) - plan) * 8 / bps : 0;
 }
 
+/* What has left it may be at a relay for long. */
+static bool is_held(const struct source *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->vias.n; i++)
+		if (s->vias.at[i].held_bytes > 0)
+			return true;
+	return false;
+}
+
 static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
 {
 	double rest_s = fmax(0, c->plan_start_s + c->schedule->end_s - now_s);
@@ -179,7 +191,7 @@ static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
 	if (left_s < EARLY_OR_LATE_S || now_s - c->tried_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
+		if (s->planned && !is_held(s) && off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source is done early" : "more is left than was planned";
 }
 

@@ -196,9 +196,9 @@ static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay
 	if (t->deadline_ns == 0)
 		return conf_fail(d, conf_lookup(d, root, "deadline"), e,
 		    "deadline: expected a time above 0");
-	if (t->launch != NULL && strstr(t->launch, "{host}") == NULL)
+	if (t->launch != NULL && strstr(t->launch, "{host}") == NULL && strstr(t->launch, "{name}") == NULL)
 		return conf_fail(d, conf_lookup(d, root, "launch"), e,
-		    "launch: expected a command with {host} in it, such as \"ssh {host}\"");
+		    "launch: expected a command with {host} or {name} in it, such as \"ssh {host}\"");
 	o->slot_ns = t->slot_ns;
 	o->deadline_ns = t->deadline_ns;
 	o->impact_ratio = t->impact_ratio;

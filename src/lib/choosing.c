@@ -114,11 +114,10 @@ static bool nearly_over(const struct party *p)
 static void look(struct party *p, struct mono now, struct relays_sample *x)
 {
 	struct choosing *c = p->chs;
-	struct pacer *demand = p->snd != NULL ? &p->o.host->pacing.out : &p->o.host->pacing.in;
 	double interval_s = (double)mono_diff_ns(now, c->since) / 1e9;
 	unsigned i;
 
-	*x = (struct relays_sample){ .demand_bps = (double)atomic_load(&demand->bps),
+	*x = (struct relays_sample){ .demand_bps = (double)p->o.host->pacing.bps,
 		.starved = c->starved || session_peer_busy(p->session) != WIRE_IDLE || nearly_over(p) };
 	for (i = 0; i < p->n_wanted; i++)
 		if (p->stream[i] != NULL)

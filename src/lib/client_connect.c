@@ -70,7 +70,7 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	char address[SOCK_HOST_BYTES] = "";
 	struct party_opts o = {
 		.host = &t->host, .control = t->chan, .connects = way == FAR_DIRECT,
-		.one_channel = way == FAR_PIPE, .address = address, .paths = &t->ways, .path = t->path,
+		.one_channel = way == FAR_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.fixed_streams = (uint16_t)(few < streams ? few : streams),
@@ -219,7 +219,7 @@ int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
 	return try_path(t, e);
 }
 
-/* ---- Through ssh ---- */
+/* ---- Through ssh, or started by a command ---- */
 
 static void on_reached(void *arg, enum far_way way, struct chan *c, const char *address)
 {
@@ -262,12 +262,25 @@ static struct party *party_of(void *arg)
 	return t->party;
 }
 
-static const struct far_ops far_ops = { on_reached, on_far_failed, party_of };
+/* It is like a daemon from now on, but that who it is is known. */
+static void on_launched(void *arg, unsigned port, const char *fingerprint)
+{
+	struct ptcp_transfer *t = arg;
+	struct ptcp_err why;
 
-static int connect_through_ssh(struct ptcp_transfer *t, const struct sock_opts *so, struct ptcp_err *e)
+	strcpy(t->launched, fingerprint);
+	t->target.port = t->ways.port = port;
+	target_name(&t->target, t->known_as, sizeof t->known_as);
+	if (client_dial(t, &why) < 0)
+		client_finish(t, &why);
+}
+
+static const struct far_ops far_ops = { on_reached, on_far_failed, on_launched, party_of };
+
+static int start_far(struct ptcp_transfer *t, const struct sock_opts *so, struct ptcp_err *e)
 {
 	struct far_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
-		.remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port, .sock = *so,
+		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port, .sock = *so,
 		.ops = &far_ops, .arg = t };
 
 	return far_new(&t->far, &o, e);
@@ -280,8 +293,8 @@ int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
-	if (t->target.ssh)
-		return connect_through_ssh(t, &so, e);
+	if (t->target.ssh || t->launch != NULL)
+		return start_far(t, &so, e);
 	if (t->third != NULL)
 		third_aim(t);
 	return client_dial(t, e);

@@ -35,7 +35,8 @@ struct ptcp_transfer {
 	struct timetable rate;
 	struct target target;           /* the other side, without paths */
 	char known_as[TARGET_USER_BYTES + SOCK_HOST_BYTES];
-	char *ssh, *remote_ptcp;
+	char *ssh, *remote_ptcp, *launch;
+	char launched[PTCP_FINGERPRINT_BYTES]; /* who has been started for this transfer */
 	char **vias;                    /* o.n_vias of them */
 	struct paths ways;
 	struct met met[MET_MAX];

@@ -80,6 +80,7 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	    (t->o.state_dir != NULL && (t->state_dir = strdup(t->o.state_dir)) == NULL) ||
 	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
 	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
+	    (t->o.launch != NULL && (t->launch = strdup(t->o.launch)) == NULL) ||
 	    (t->o.remote_ptcp != NULL && (t->remote_ptcp = strdup(t->o.remote_ptcp)) == NULL))
 		return err_nomem(e);
 	return 0;
@@ -213,6 +214,7 @@ void client_fini(struct ptcp_transfer *t)
 	free(t->congestion);
 	free(t->ssh);
 	free(t->remote_ptcp);
+	free(t->launch);
 	filter_free(t->filter);
 	free(t->paths);
 	free(t);
@@ -251,6 +253,8 @@ int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	int r;
 
+	if (t->launch != NULL && (t->target.ssh || t->third != NULL || t->prober != NULL))
+		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
 	target_name(&t->target, t->known_as, sizeof t->known_as);
 	if ((r = paths_parse(&t->ways, (const char *const *)t->vias, t->o.n_vias, &t->target, e)) < 0)
 		return r;

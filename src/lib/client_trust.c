@@ -109,8 +109,13 @@ int client_trust(struct ptcp_transfer *t, const char *host, unsigned port, bool 
 	int r;
 
 	sock_join(name, sizeof name, host, port);
-	if ((r = check_part(t, name, relay, fingerprint, e)) < 0 ||
-	    (r = check_pins(t, host, port, name, fingerprint, e)) < 0)
+	if ((r = check_part(t, name, relay, fingerprint, e)) < 0)
+		return r;
+	if (t->launch == NULL || relay)
+		r = check_pins(t, host, port, name, fingerprint, e);
+	else if (strcmp(fingerprint, t->launched) != 0)
+		r = err_set(e, PTCP_EREFUSED, "%s: somebody else answers there than was started (run it again)", name);
+	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);
 	return 0;

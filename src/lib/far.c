@@ -9,6 +9,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "lib/launch_args.h"
 #include "lib/ssh_args.h"
 
 #define NOISE_BYTES (64u << 10)     /* what a shell may print at login before it starts us */
@@ -30,7 +31,11 @@ static void say_why(const struct far *f, struct ptcp_err *e)
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
 	char shown[TEXT_NAME_BYTES];
 
-	if (!f->exited)
+	if (f->o.launch != NULL)
+		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\"; what was to start it (%s) ended with status %d "
+		    "(see what it said)", f->name, f->noise, text_escape(shown, sizeof shown, f->o.launch),
+		    f->signal != 0 ? 128 + f->signal : f->status);
+	else if (!f->exited)
 		err_set(e, PTCP_ECONNECT, "%s: the command there has closed its output (is it ptcp?)", f->name);
 	else if (f->signal != 0)
 		err_set(e, PTCP_ECONNECT, "%s: ssh was ended by signal %d (run it again)", f->name, f->signal);
@@ -104,7 +109,13 @@ static void on_answer(struct far *f, const char *line)
 	}
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
 	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.address);
-	far_ways_begin(f);
+	if (f->o.launch == NULL) {
+		far_ways_begin(f);
+		return;
+	}
+	f->state = REACHED;
+	timer_set(f->timer, MONO_NEVER);
+	f->o.ops->launched(f->o.arg, f->answer.port, f->answer.fingerprint);
 }
 
 static void on_line(void *arg, const char *line)
@@ -153,6 +164,10 @@ static void on_timer(void *arg)
 	if (f->closed || f->exited) {
 		say_why(f, &why);
 		far_fail(f, &why);
+	} else if (f->state == ASKING && f->o.launch != NULL) {
+		err_set(&why, PTCP_ECONNECT, "%s: what was to start ptcp there has not in %s (see what it said; or allow more "
+		    "time with --timeout)", f->name, units_time_text(after, (double)f->o.sock.timeout_ns / 1e9));
+		far_fail(f, &why);
 	} else if (f->state == ASKING) {
 		err_set(&why, PTCP_ECONNECT, "%s: ssh has reached no ptcp there in %s (see whether \"ssh %s\" works, and asks "
 		    "for nothing; or allow more time with --timeout)", f->name,
@@ -184,6 +199,7 @@ static int start(struct far *f, struct ptcp_err *e)
 {
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
 	struct child_opts co = { .ended = on_ended, .arg = f };
+	struct launch_args launch;
 	struct ssh_args args;
 	char remote[4096];
 	int fd, r;
@@ -191,9 +207,13 @@ static int start(struct far *f, struct ptcp_err *e)
 	/* A fixed text: what the transfer is about travels in the protocol. */
 	if ((size_t)snprintf(remote, sizeof remote, "%s serve --one-time", ptcp) >= sizeof remote)
 		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: too long");
-	if ((r = ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, remote, e)) < 0)
+	if (f->o.launch != NULL)
+		r = launch_args(&launch, f->o.launch, f->o.target->host, f->o.remote_ptcp, e);
+	else
+		r = ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, remote, e);
+	if (r < 0)
 		return r;
-	co.argv = args.at;
+	co.argv = f->o.launch != NULL ? launch.at : args.at;
 	if ((r = timer_new(&f->timer, f->o.host->control, on_timer, f, e)) < 0 ||
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = lines_new(&f->lines, f->o.host->control, fd, &lines_ops, f, e)) < 0)

@@ -1,4 +1,4 @@
-/* The other side of a transfer through ssh, from here: started there, asked who and where it is, and
+/* The other side of a transfer through ssh, or another command that gets there, from here: started there, asked who and where it is, and
  * connected to: directly, else from there to here, else through ssh itself. Who it is, is known from
  * ssh; so a wrong address does no harm. Control thread. */
 #ifndef LIB_FAR_H
@@ -21,6 +21,9 @@ struct far_ops {
 	void (*reached)(void *arg, enum far_way way, struct chan *c, const char *address);
 	/* Once at most, and never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);
+	/* With `launch`, instead of `reached`: it is there, listens at that port, and shows that fingerprint. Its process
+	 * is ours until far_free(). */
+	void (*launched)(void *arg, unsigned port, const char *fingerprint);
 	/* The party at work, for data connections that come; or NULL. */
 	struct party *(*party)(void *arg);
 };
@@ -29,6 +32,7 @@ struct far_opts {
 	struct host *host;             /* with both contexts of TLS */
 	const struct target *target;   /* borrowed, as are these: */
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
+	const char *launch;            /* the command that starts it, as ptcp_transfer_opts has it; NULL: ssh does */
 	unsigned remote_port;
 	struct sock_opts sock;
 	const struct far_ops *ops;

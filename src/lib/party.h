@@ -48,6 +48,7 @@ struct party_opts {
 	bool one_channel;             /* nobody does: blocks travel on the control connection */
 	const char *address;          /* where to, as reached; copied */
 	unsigned port;
+	bool once;                    /* the peer serves nothing but this session, and ends with it */
 	struct paths *paths;          /* several, or one with relays; outlives the party. NULL: to `address` */
 	unsigned path;                /* of these, the control connection's */
 	struct sock_opts sock;        /* copied; congestion outlives the party */

@@ -190,7 +190,7 @@ void returning_failed(struct party *p, const struct ptcp_err *why, bool refused)
 	struct ptcp_err e;
 
 	next_path(p);
-	if (!refused)
+	if (!refused && !(p->o.once && p->over)) /* nobody is there any more who could have missed our last word */
 		return;
 	p->returning.vain = true;
 	err_set(&e, PTCP_EPEER, "control connection: it was lost, and the session with it: %s (run it again)",

@@ -6,35 +6,10 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "core/words.h"
 
 /* Room for ours behind the words. */
 #define OURS_MAX 16
-
-/* Takes the next word of *p out of quotes, behind *to; NULL when there is none. *ok false: a quote is
- * left open. */
-static char *next_word(const char **p, char **to, bool *ok)
-{
-	const char *s = *p + strspn(*p, " \t\n");
-	char *word = *to, *w = word, quote = '\0';
-
-	if (*s == '\0')
-		return NULL;
-	for (; *s != '\0' && (quote != '\0' || strchr(" \t\n", *s) == NULL); s++) {
-		if (*s == quote)
-			quote = '\0';
-		else if (quote == '\0' && (*s == '\'' || *s == '"'))
-			quote = *s;
-		else if (*s == '\\' && quote != '\'' && s[1] != '\0')
-			*w++ = *++s;
-		else
-			*w++ = *s;
-	}
-	*ok = quote == '\0';
-	*w++ = '\0';
-	*p = s;
-	*to = w;
-	return word;
-}
 
 static void add(struct ssh_args *a, const char *word)
 {
@@ -51,7 +26,7 @@ int ssh_args(struct ssh_args *out, const char *command, const struct target *t, 
 	out->n = 0;
 	if (strlen(p) >= sizeof out->text - 1)
 		return err_set(e, PTCP_EUSAGE, "--ssh: too long");
-	while (ok && (word = next_word(&p, &to, &ok)) != NULL) {
+	while (ok && (word = words_next(&p, &to, &ok)) != NULL) {
 		if (out->n == SSH_ARGS_MAX - OURS_MAX)
 			return err_set(e, PTCP_EUSAGE, "--ssh: too many words");
 		add(out, word);

@@ -7,22 +7,27 @@
 #define BETTER 1.05       /* a known candidate must have brought so many times as much */
 #define LEAST_RATIO 0.01
 
-void relays_init(struct relays *r, size_t candidates, const size_t *place, size_t places, uint64_t seed)
+static void know_nothing(struct relays *r)
 {
 	size_t i;
 
+	for (i = 0; i < r->candidates; i++)
+		r->known_bps[i] = -1;
+}
+
+void relays_init(struct relays *r, size_t candidates, const size_t *place, size_t places, uint64_t seed)
+{
 	assert(places >= 1 && places <= candidates && candidates <= RATECTL_PATHS_MAX);
 	memset(r, 0, sizeof *r);
 	ratectl_opts_init(&r->opts);
 	r->opts.beta = 0.1;
 	r->opts.delta_ratio = 0.05;
-	r->how = CHOOSE_WORST;
 	r->rng.state = seed;
 	r->candidates = candidates;
 	r->places = places;
 	memcpy(r->place, place, places * sizeof *place);
-	for (i = 0; i < candidates; i++)
-		r->known_bps[i] = -1;
+	r->rest = RELAYS_REST;
+	know_nothing(r);
 }
 
 /* From the free sharing on. */
@@ -86,20 +91,62 @@ static void leave_dead(struct relays *r, const bool *down)
 	}
 }
 
+/* Who stays keeps its place. */
+static void keep_places(struct relays *r, const size_t *before)
+{
+	size_t i, k;
+
+	for (i = 0; i < r->places; i++)
+		for (k = 0; k < r->places; k++)
+			if (k != i && r->place[k] == before[i]) {
+				r->place[k] = r->place[i];
+				r->place[i] = before[i];
+			}
+}
+
+/* None of the others alone is better: what brought the most is gone back to, or, there, after a rest, all are drawn
+ * anew, as what a candidate brings depends on its company. */
+static void reselect_all(struct relays *r, double sum_bps)
+{
+	size_t before[RATECTL_PATHS_MAX];
+
+	memcpy(before, r->place, sizeof before);
+	if (sum_bps * BETTER < r->best_bps) {
+		memcpy(r->place, r->best, sizeof before);
+		r->reason = "more came with it";
+		r->best_bps = 0;
+	} else {
+		memcpy(r->best, r->place, sizeof before);
+		r->best_bps = sum_bps;
+		if (++r->rested < r->rest)
+			return;
+		r->rested = 0;
+		r->rest = 2 * r->rest < RELAYS_REST_MOST ? 2 * r->rest : RELAYS_REST_MOST;
+		choose_again(r->place, r->places, CHOOSE_ALL, NULL, NULL, r->candidates, &r->rng);
+		know_nothing(r);
+		r->reason = "the demand is not met, and no other one alone is better";
+	}
+	keep_places(r, before);
+}
+
 static void reselect(struct relays *r, const double *seen_bps)
 {
-	double weight[RATECTL_PATHS_MAX], worst = seen_bps[0];
+	double weight[RATECTL_PATHS_MAX], worst = seen_bps[0], sum = 0;
 	bool any = false;
 	size_t i;
 
 	r->unmet = 0;
-	for (i = 1; i < r->places; i++)
+	for (i = 0; i < r->places; i++) {
 		worst = fmin(worst, seen_bps[i]);
+		sum += seen_bps[i];
+	}
 	weigh(r, BETTER * worst, weight);
 	for (i = 0; i < r->candidates; i++)
 		any |= !in_use(r, i) && weight[i] > 0;
-	if (any && choose_again(r->place, r->places, r->how, seen_bps, weight, r->candidates, &r->rng) > 0)
+	if (any && choose_again(r->place, r->places, CHOOSE_WORST, seen_bps, weight, r->candidates, &r->rng) > 0)
 		r->reason = "the demand is not met";
+	else if (r->candidates > r->places)
+		reselect_all(r, sum);
 }
 
 static void set_rates(struct relays *r)

@@ -7,6 +7,9 @@
  *   - a path that is down makes room at once, with a demand or without;
  *   - 1-reselection takes only candidates that are not known to bring less than what they would replace: those known in
  *     proportion to what they brought, others with the mean of these; with none left everything stays;
+ *   - k-reselection follows where 1-reselection rests unsatisfied, uniform, as what candidates have brought was in other
+ *     company; what has brought most is gone back to, and rests between become longer, so that a demand that nobody can
+ *     meet costs little;
  *   - no path's rate falls below 1 % of the demand, so that what it holds arrives. */
 #ifndef MODEL_RELAYS_H
 #define MODEL_RELAYS_H
@@ -19,10 +22,13 @@
 #define RELAYS_START 2      /* intervals of free sharing */
 #define RELAYS_PATIENCE 10  /* intervals below the demand, after which it counts as unsatisfied */
 #define RELAYS_MET_RATIO 0.95
+/* Of so many intervals below the demand, with none of the others better alone, before all are drawn anew; twice as many
+ * each time, up to the most. */
+#define RELAYS_REST 3
+#define RELAYS_REST_MOST 32
 
 struct relays {
 	struct ratectl_opts opts;
-	enum choose_again how;
 	struct rng rng;
 	size_t candidates, places;
 	size_t place[RATECTL_PATHS_MAX];      /* the candidate that each holds */
@@ -32,12 +38,15 @@ struct relays {
 	unsigned started;                     /* intervals of free sharing */
 	double start_bps[RATECTL_PATHS_MAX];  /* their sum */
 	unsigned unmet;                       /* intervals in a row */
+	unsigned rested, rest;                /* so many times RELAYS_PATIENCE of them at rest, of so many */
+	size_t best[RATECTL_PATHS_MAX];       /* the places that brought most at rest, */
+	double best_bps;                      /* and how much */
 	struct ratectl control;               /* once started */
 	const char *reason;                   /* of the last replacement; static */
 };
 
 /* MIMD, as AIAD's steps of 1 % take minutes where an interval is a second, and a delta of 5 %, as blocks make what is
- * seen uneven; 1-reselection. Places hold a different candidate each, 1 <= places <= candidates <=
+ * seen uneven. Places hold a different candidate each, 1 <= places <= candidates <=
  * RATECTL_PATHS_MAX. */
 void relays_init(struct relays *r, size_t candidates, const size_t *place, size_t places, uint64_t seed);
 

@@ -23,6 +23,16 @@ int limits_link(const struct ptcp_overlay *o, int from, int to)
 	return o->conf->link_of[(size_t)from * o->conf->nhosts + (size_t)to];
 }
 
+bool limits_windowed(const struct ptcp_overlay *o, int link)
+{
+	size_t i;
+
+	for (i = 0; i < o->conf->nwindows; i++)
+		if (o->conf->windows[i].link == link)
+			return true;
+	return false;
+}
+
 bool limits_is_host(const struct ptcp_overlay *o, size_t i)
 {
 	return i >= ingress_at(o);

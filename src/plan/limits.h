@@ -12,6 +12,9 @@ size_t limits_count(const struct ptcp_overlay *o);
 /* Index of the link between two hosts, or -1. */
 int limits_link(const struct ptcp_overlay *o, int from, int to);
 
+/* It has another rate part of the time. */
+bool limits_windowed(const struct ptcp_overlay *o, int link);
+
 /* Whether it is a host's ingress or egress: where the overlay has one, a word of its owner's. */
 bool limits_is_host(const struct ptcp_overlay *o, size_t i);
 

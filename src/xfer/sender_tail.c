@@ -10,10 +10,17 @@ static bool is_held_up(const struct snd *s, const struct flight *t, unsigned str
 	return s->paced && s->rate_of[t->stream] == s->rate_of[stream];
 }
 
+static bool is_slower(const struct snd *s, unsigned stream, unsigned than)
+{
+	const uint64_t *latency_ns = s->flights.latency_ns;
+
+	return latency_ns[than] > 0 && latency_ns[stream] / 2 >= latency_ns[than];
+}
+
 /* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied when it is
  * twice as old: both may be on a path that is dead; and so on, but not longer than the peer bears to see nothing. They
- * cost what all share, so a stream that waits for news of its own takes none: it is not known to be faster than the
- * one that has the block. While nothing is known of any stream, one at a time has to do. */
+ * cost what all share, so a stream that waits for news of its own takes only what is on one that is slower by half.
+ * While nothing is known of any stream, one at a time has to do. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
@@ -22,9 +29,10 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 	struct list *l, *next, *last = s->flights.all.prev;
 	struct flight *t;
 	struct entry *f;
+	bool carries = snd_stream_carries(s, stream);
 	struct mono due;
 
-	if (snd_stream_carries(s, stream) || (!s->flights.any_acked && s->flights.n_copies > 0))
+	if (!s->flights.any_acked && s->flights.n_copies > 0)
 		return;
 	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
 		next = l->next;
@@ -32,7 +40,8 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 		f = t->file;
 		age = patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX);
 		due = mono_add_ns(t->since, age < most ? age : most);
-		if (!t->copied && !is_held_up(s, t, stream) && !bitmap_has(f->acked, t->block) &&
+		if (!t->copied && !is_held_up(s, t, stream) && (!carries || is_slower(s, t->stream, stream)) &&
+		    !bitmap_has(f->acked, t->block) &&
 		    flight_on(&f->flights, stream, t->block) == NULL) {
 			if (due.ns > now.ns && due.ns < s->tail_at.ns)
 				s->tail_at = due;

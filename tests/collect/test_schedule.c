@@ -116,6 +116,26 @@ static void a_window_is_waited_for(void **state)
 	done(s);
 }
 
+/* K takes in what D does not yet, and relays in a row that pass on at once hold nothing. */
+static void what_relays_hold_is_known(void **state)
+{
+	static const char text[] =
+	    "destination: D\n"
+	    "hosts: {D: {}, S: {data: 1GB, path: /d}, K: {relay: true}}\n"
+	    "links: [{from: S, to: K, rate: 2Gbit/s}, {from: K, to: D, rate: 8Gbit/s}]\n"
+	    "windows: [{link: K>D, from: 0s, until: 3s, rate: 0}]\n";
+	struct schedule *s = schedule_of(text, PTCP_PLAN_PIPELINED, 0);
+
+	(void)state;
+	near_to(s->end_s, 4);
+	assert_int_equal(s->n, 1);
+	assert_true(s->path[0].held_bytes >= 0.749e9 && s->path[0].held_bytes <= 1e9);
+	done(s);
+	s = schedule_of(WORKED_OVERLAY, PTCP_PLAN_PIPELINED, 0);
+	near_to(s->path[0].held_bytes, 0);
+	done(s);
+}
+
 /* Of one source the path that carries most comes first, and each goes from the source to the destination. */
 static void paths_are_in_order(void **state)
 {
@@ -138,6 +158,7 @@ int main(void)
 		cmocka_unit_test(pipelined_rates_are_constant),
 		cmocka_unit_test(slots_become_rates_in_time),
 		cmocka_unit_test(a_window_is_waited_for),
+		cmocka_unit_test(what_relays_hold_is_known),
 		cmocka_unit_test(paths_are_in_order),
 	};
 

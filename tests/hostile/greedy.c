@@ -291,10 +291,38 @@ static void links_out(unsigned port, char **arguments)
 	drop(&s);
 }
 
+/* Rates of next to nothing are taken, and so is a change of mind now and then; not thousands of them. ARGUMENT: what to
+ * ask for. */
+static void rate_flood(unsigned port, char **arguments)
+{
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .max_entries = 1000,
+		.max_streams = 16, .n_abilities = 1, .abilities = { WIRE_ABLE_RATE } };
+	struct wire_rate f = { .all_bps = 1, .n = WIRE_RATES_MAX, .m = WIRE_RATE_STREAMS_MAX };
+	struct session s = { .port = port, .control = control(port) };
+	uint8_t out[WIRE_HELLO_MAX_BYTES > WIRE_RATE_MAX_BYTES ? WIRE_HELLO_MAX_BYTES : WIRE_RATE_MAX_BYTES];
+	unsigned i;
+
+	for (i = 0; i < WIRE_RATES_MAX; i++)
+		f.bps[i] = i % 2 ? WIRE_RATE_IDLE : 1;
+	for (i = 0; i < WIRE_RATE_STREAMS_MAX; i++)
+		f.of[i] = (uint8_t)(i % WIRE_RATES_MAX + 1);
+	peer_send(s.control, out, wire_hello_encode(out, &h));
+	expect(s.control, WIRE_HELLO);
+	ask(s.control, WIRE_YOU_SEND, arguments[0], strlen(arguments[0]), 0);
+	expect(s.control, WIRE_OPENED);
+	for (i = 0; i < 100; i++)
+		peer_send(s.control, out, wire_rate_encode(out, &f));
+	expect(s.control, WIRE_ENTRY);
+	for (i = 0; i < 5000 && peer_try_send(s.control, out, wire_rate_encode(out, &f)); i++)
+		;
+	expect_error(s.control, 10);
+	drop(&s);
+}
+
 const struct hostile hostile_greedy[] = {
 	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
-	{ "links-out", links_out }, { NULL, NULL }
+	{ "links-out", links_out }, { "rate-flood", rate_flood }, { NULL, NULL }
 };

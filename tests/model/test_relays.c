@@ -1,5 +1,6 @@
 #include "model/near.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/relays.h"
@@ -99,7 +100,7 @@ static void finds_a_choice_that_does(void **state)
 	}
 }
 
-/* Nothing better is to be had: each is tried once at most. */
+/* Nothing better is to be had: each is tried once at most, then all anew, more and more rarely. */
 static void rests_where_none_does(void **state)
 {
 	const double cap[] = { 1e6, 1e6, 1e6, 1e6 };
@@ -108,8 +109,61 @@ static void rests_where_none_does(void **state)
 
 	(void)state;
 	relays_init(&r, 4, place, 2, 7);
-	assert_in_range(run(&r, cap, 10e6, 100), 1, 2);
-	assert_int_equal(run(&r, cap, 10e6, 200), 0);
+	assert_in_range(run(&r, cap, 10e6, 40), 1, 2);
+	run(&r, cap, 10e6, 3000);
+	assert_true(run(&r, cap, 10e6, 2000) <= 2000 / (RELAYS_REST_MOST * RELAYS_PATIENCE) * 5);
+}
+
+/* Two that are good together, and of which each alone spoils what the others bring: no replacement of one leads there. */
+static double in_company(const struct relays *r, size_t i)
+{
+	size_t me = r->place[i], other = r->place[1 - i];
+
+	if ((me >= 2) == (other >= 2))
+		return me >= 2 ? 10e6 : 8e6;
+	return me >= 2 ? 1e6 : 7e6;
+}
+
+static void finds_those_that_are_good_together(void **state)
+{
+	const size_t place[] = { 0, 1 };
+	struct relays_sample x = { .demand_bps = 19e6 };
+	struct relays r;
+	unsigned steps, found = 0;
+	uint64_t seed;
+	size_t i;
+
+	(void)state;
+	for (seed = 0; seed < 50; seed++) {
+		relays_init(&r, 4, place, 2, seed);
+		for (steps = 0; steps < 10000; steps++) {
+			for (i = 0; i < 2; i++)
+				x.seen_bps[i] = r.rate_bps[i] > 0 ? fmin(r.rate_bps[i], in_company(&r, i)) : in_company(&r, i);
+			relays_step(&r, &x);
+			distinct(&r);
+		}
+		found += r.place[0] >= 2 && r.place[1] >= 2;
+	}
+	assert_true(found >= 49);
+}
+
+/* What was tried in vain is left for what brought more. */
+static void goes_back(void **state)
+{
+	const double cap[] = { 4e6, 4e6, 1e6, 1e6, 1e6 };
+	const size_t place[] = { 0, 1 };
+	struct relays_sample x = { .demand_bps = 12e6 };
+	unsigned steps, good = 0;
+	struct relays r;
+
+	(void)state;
+	relays_init(&r, 5, place, 2, 3);
+	for (steps = 0; steps < 5000; steps++) {
+		arrives(&r, cap, &x);
+		good += r.place[0] < 2 && r.place[1] < 2;
+		relays_step(&r, &x);
+	}
+	assert_true(good >= 4400);
 }
 
 static void leaves_the_dead(void **state)
@@ -158,6 +212,8 @@ int main(void)
 		cmocka_unit_test(meets_the_demand),
 		cmocka_unit_test(finds_a_choice_that_does),
 		cmocka_unit_test(rests_where_none_does),
+		cmocka_unit_test(finds_those_that_are_good_together),
+		cmocka_unit_test(goes_back),
 		cmocka_unit_test(leaves_the_dead),
 		cmocka_unit_test(starved),
 	};

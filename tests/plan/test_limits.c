@@ -37,6 +37,7 @@ static void links_and_what_they_share(void **state)
 	assert_int_equal(limits_count(o), 3 + 1 + 3 + 3);
 	assert_int_equal(limits_link(o, 1, 0), 0);
 	assert_int_equal(limits_link(o, 0, 1), -1);
+	assert_true(limits_windowed(o, 0) && !limits_windowed(o, 1));
 	assert_int_equal(limits_most_of_link(o), 4);
 	assert_int_equal(limits_of_link(o, 1, of, 5), 4);
 	assert_true(of[0] == 1 && of[1] == 3 && of[2] == 4 && of[3] == 9); /* D takes it in, S2 sends it */

@@ -1,0 +1,63 @@
+/* Command lines taken apart. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/words.h"
+
+/* The words of a text, each in <>; "!" for a quote that is left open. */
+static const char *words(const char *text)
+{
+	static char out[200];
+	char room[100], *to = room, *word;
+	bool ok = true;
+
+	out[0] = '\0';
+	while ((word = words_next(&text, &to, &ok)) != NULL)
+		strcat(strcat(strcat(out, "<"), word), ">");
+	return ok ? out : "!";
+}
+
+static void words_and_quotes(void **state)
+{
+	(void)state;
+	assert_string_equal(words(""), "");
+	assert_string_equal(words(" \t\n "), "");
+	assert_string_equal(words("ssh  -p\t22 "), "<ssh><-p><22>");
+	assert_string_equal(words("a 'b c' \"d 'e\" f' 'g"), "<a><b c><d 'e><f g>");
+	assert_string_equal(words("a\\ b \\' \"\\\"\" '\\'"), "<a b><'><\"><\\>");
+	assert_string_equal(words("'' \"\""), "<><>");
+	assert_string_equal(words("$HOME `x` ; | *"), "<$HOME><`x`><;><|><*>");
+	assert_string_equal(words("a 'b"), "!");
+	assert_string_equal(words("a \"b"), "!");
+	assert_string_equal(words("a\\"), "<a\\>");
+}
+
+/* The longest that there can be: a character each, no more than two bytes beyond the text. */
+static void words_fit(void **state)
+{
+	char room[8], *to = room;
+	const char *p = "a b c";
+	bool ok;
+	int n = 0;
+
+	(void)state;
+	while (words_next(&p, &to, &ok) != NULL)
+		n++;
+	assert_int_equal(n, 3);
+	assert_true(to <= room + strlen("a b c") + 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_and_quotes),
+		cmocka_unit_test(words_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
