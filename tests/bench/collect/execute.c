@@ -18,6 +18,7 @@
 #define PLANS_APART_S 10.0
 #define ENOUGH_S 2.0
 #define STEADY_RATIO 0.05
+#define SPARES 3
 
 #define LANES STUDY_FLOWS_MAX
 #define SEEN 64
@@ -30,6 +31,7 @@
 struct lane {
 	double want_bps, given_bps, cap_bps, since_s, bytes, seen[SEEN];
 	bool used;               /* by the plan, at some time */
+	bool has;                /* the transfer has this path: it can be probed */
 	size_t limit[LANE_LIMITS], nlimits;
 };
 
@@ -75,7 +77,7 @@ static void use_paths(struct run *r)
 		int source = source_of(r, p->source);
 
 		r->lane_of[i] = (size_t)(source * SOURCES + (p->nhops == 1 ? source : source_of(r, p->hop[0])));
-		r->lane[r->lane_of[i]].used = true;
+		r->lane[r->lane_of[i]].used = r->lane[r->lane_of[i]].has = true;
 	}
 }
 
@@ -98,6 +100,32 @@ static void set_limits(struct run *r)
 				    l->limit, LANE_LIMITS);
 			l->nlimits += limits_of_link(r->o, last, l->limit + l->nlimits, LANE_LIMITS - l->nlimits);
 		}
+}
+
+static double width_bps(const struct run *r, const struct lane *l)
+{
+	double least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < l->nlimits; i++)
+		least = fmin(least, limits_bps(r->o, l->limit[i]));
+	return least;
+}
+
+/* Beside the planned ones a transfer has the direct path and the widest over one relay. */
+static void add_spares(struct run *r, int source)
+{
+	struct lane *from = &r->lane[source * SOURCES], *best;
+	int n, k;
+
+	from[source].has = true;
+	for (n = 0; n < SPARES; n++) {
+		for (best = NULL, k = 0; k < SOURCES; k++)
+			if (!from[k].has && (best == NULL || width_bps(r, &from[k]) > width_bps(r, best)))
+				best = &from[k];
+		if (best != NULL)
+			best->has = true;
+	}
 }
 
 static int plan_rest(struct run *r)
@@ -186,7 +214,7 @@ static void set_caps(struct run *r)
 		double cap = l->given_bps;
 
 		if (r->probing)
-			cap = cap > 0 ? LOOKOUT_PROBE_RATIO * cap : first_bps(r, l);
+			cap = cap > 0 ? LOOKOUT_PROBE_RATIO * cap : l->has ? first_bps(r, l) : 0;
 		cap = r->w->paced ? PACE * cap : l->used ? INFINITY : 0;
 		if (!(fabs(cap - l->cap_bps) <= STEADY_RATIO * l->cap_bps))
 			l->since_s = r->now_s;
@@ -380,7 +408,7 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 	struct ptcp_plan_info info;
 	struct ptcp_err e;
 	size_t i;
-	int code;
+	int code, k;
 
 	if ((code = ptcp_overlay_parse(&r.o, text, strlen(text), "study", &e)) < 0)
 		fprintf(stderr, "%s\n", e.msg);
@@ -398,6 +426,8 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 		out->planned_s = info.makespan_s;
 		for (i = 0; i < ptcp_overlay_hosts(r.o); i++)
 			out->storage_ratio += ptcp_plan_storage_bytes(r.plan, (int)i) / ALL_BYTES;
+		for (k = 0; k < SOURCES; k++)
+			add_spares(&r, k);
 		code = carry_out(&r);
 		out->makespan_s = r.now_s;
 		out->others_loss_ratio = r.loss / r.now_s;
