@@ -377,7 +377,7 @@ plan-bench: setup
 	$(Q)$(BUILD)/tests/bench/plan/bench
 
 # make plan-report sets plans and their execution beside the published study: as a fluid, and as kept from
-# the laboratory (two minutes); plan-pictures draws it, collect-lab measures the latter (an hour, root).
+# the laboratory (a minute of CPU); plan-pictures draws it, collect-lab measures the latter (an hour, root).
 .PHONY: plan-report plan-pictures collect-lab
 plan-report: $(BUILD)/tests/bench/collect/report
 	$(Q)$< $(ARGS) tests/bench/collect/lab.csv

@@ -3,7 +3,7 @@
  *
  *   report [-n DRAWS] [-c RUNS.csv] [LAB.csv]
  *
- * -n: so many draws of sizes and errors (10); -c: every run as a line into that file, too. */
+ * -n: so many draws of sizes and errors (5); -c: every run as a line into that file, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ struct cell {
 	struct outcome o[12][DRAWS_MAX];
 };
 
-static int draws = 10;
+static int draws = 5;
 static FILE *lines; /* or NULL */
 
 static void run(struct cell *c, const struct load *l, double others, enum error e, double ratio, double udp,
