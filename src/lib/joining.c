@@ -544,7 +544,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		returning_take(p, c);
 		return;
 	}
-	if (!party_takes_stream(p, number)) {
+	if (!party_takes_stream(p, number) || !rates_joins(p, number)) {
 		chan_free(c);
 		return;
 	}

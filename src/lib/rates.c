@@ -95,7 +95,7 @@ static void set(struct party *p, unsigned path, struct mono now)
 			p->life[i].at = now;
 	if (bps != PTCP_PATH_IDLE)
 		pacer_set(&p->rates.of[path], rates_at_sender(p) ? pacing_loose_bps(bps) : bps, now);
-	if (p->snd != NULL)
+	if (session_snd(p->session) != NULL)
 		snd_set_rate(session_snd(p->session), path + 1, bps);
 	else if (bps == PTCP_PATH_IDLE && !rates_at_sender(p))
 		end_streams(p, path);
@@ -103,7 +103,7 @@ static void set(struct party *p, unsigned path, struct mono now)
 
 bool rates_joins(const struct party *p, unsigned number)
 {
-	return p->snd != NULL || rates_at_sender(p) || rates_bps(p, path_of(p, number)) != PTCP_PATH_IDLE;
+	return session_snd(p->session) != NULL || rates_at_sender(p) || rates_bps(p, path_of(p, number)) != PTCP_PATH_IDLE;
 }
 
 uint64_t rates_patience_ns(const struct party *p, unsigned path)
@@ -128,7 +128,7 @@ void rates_stream_up(struct party *p, unsigned number)
 	if (p->prb != NULL)
 		return;
 	stream_share(p->stream[number], share > 0 ? &p->rates.of[share - 1] : NULL);
-	if (p->snd != NULL)
+	if (session_snd(p->session) != NULL)
 		snd_share(session_snd(p->session), number, share);
 }
 
@@ -191,7 +191,7 @@ static void tell(struct party *p, struct mono now)
 	session_rate(p->session, &f);
 }
 
-/* Blocks may be rare, and nobody is to blame. */
+/* Blocks may be rare, which the receiver wants. */
 static bool slows(const struct party *p)
 {
 	return p->rates.told.all_bps > 0 || p->rates.told.n > 0;
@@ -206,8 +206,10 @@ void rates_pump(struct party *p, struct mono now)
 		set(p, i, now);
 	if (rates_at_sender(p))
 		tell(p, now);
-	if (slows(p))
+	if (slows(p) && sets(p))
 		session_progress(p->session, now);
+	else if (slows(p))
+		session_bear(p->session, now);
 }
 
 /* A timetable may have another rate by then. */

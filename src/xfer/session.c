@@ -609,6 +609,12 @@ void session_progress(struct session *s, struct mono now)
 	s->last_progress = s->last_work = now;
 }
 
+void session_bear(struct session *s, struct mono now)
+{
+	if (is_excuse(s, WIRE_WRITING, now))
+		s->last_progress = now;
+}
+
 /* Whether the peer owes us something. */
 static bool waiting(const struct session *s)
 {

@@ -101,8 +101,10 @@ void session_tell_seen(struct session *s, const struct wire_seen *f);
  * SESSION_RATES_PER_S times a second. */
 bool session_takes_rates(const struct session *s);
 void session_rate(struct session *s, const struct wire_rate *f);
-/* Data came in on a stream, or nothing is owed by who keeps to a rate. */
+/* Data came in on a stream, or what we want ourselves is why it does not. */
 void session_progress(struct session *s, struct mono now);
+/* What the peer has asked for is why nothing moves: believed for as long as that it is busy. */
+void session_bear(struct session *s, struct mono now);
 
 struct mono session_deadline(const struct session *s);
 /* Also after the caller has done anything to the engine: looks whether all is finished. */

@@ -617,6 +617,27 @@ static void rates(void **state)
 	one_fini(&o);
 }
 
+/* Who has asked for a rate is not given up for what it lets come, but not borne for ever either. */
+static void a_rate_is_borne(void **state)
+{
+	struct wire_ping alive = { WIRE_IDLE, 1 };
+	uint64_t from;
+	struct one o;
+
+	(void)state;
+	one_run(&o, true, true);
+	one_offer(&o, WIRE_FILE, 5);
+	from = o.now_ns;
+	while (o.ended == 0 && o.now_ns < from + 2 * SESSION_BUSY_TIMEOUTS * ONE_TIMEOUT_NS) {
+		session_bear(o.s, (struct mono){ o.now_ns });
+		ONE_PUT(&o, ping, &alive);
+		one_tick(&o, ONE_TIMEOUT_NS / 4);
+	}
+	assert_true(o.ended == 1 && o.why.code == PTCP_ETIMEOUT);
+	assert_in_range((o.now_ns - from) / ONE_TIMEOUT_NS, SESSION_BUSY_TIMEOUTS, SESSION_BUSY_TIMEOUTS + 2);
+	one_fini(&o);
+}
+
 /* No more of them than so many a second; a burst, as after a silence, is fine. */
 static void a_flood_of_rates(void **state)
 {
@@ -678,6 +699,7 @@ int main(void)
 		cmocka_unit_test(steering),
 		cmocka_unit_test(a_peer_that_cannot_be_steered),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(a_rate_is_borne),
 		cmocka_unit_test(a_flood_of_rates),
 		cmocka_unit_test(who_takes_links),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
