@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/exit.h"
 #include "cli/serve.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -149,7 +148,5 @@ int cmd_serve(const struct command *c, int argc, char **argv)
 	if ((r = serve_parse(&a, c, argc, argv, &e)) == 0)
 		r = serve_run(&a, c, argc, argv, &e);
 	serve_args_fini(&a);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

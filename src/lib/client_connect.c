@@ -54,7 +54,7 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
 	unsigned most = fds_connections(), wanted = streams_wanted(t, client_streams(t));
-	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, STEER_START);
+	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, ADVICE_START);
 	bool chosen = t->o.streams == 0;
 	/* It knows of one path, and takes what comes for what the path brings. */
 	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && !t->ways.held && t->o.rate == NULL;

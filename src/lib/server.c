@@ -352,10 +352,8 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	struct identity *id = &s->host.identity;
 	int r;
 
-	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
-	if (s->o.log != NULL)
-		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
-	if ((r = config_dir(s->host.config_dir, s->config_dir, e)) < 0 ||
+	host_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
+	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.one_time && (r = server_listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;

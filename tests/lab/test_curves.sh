@@ -1,17 +1,7 @@
 #!/bin/bash
 # lab-curves: medians over runs, marked runs left out, rows not measured twice.
-set -u
-here=$(dirname "$0")
-: "${BUILD:=build}"
-dir=$(mktemp -d) || exit 1
-export PTCP_LAB_DIR=$dir/labs OUT=$dir/out BUILD
-trap '"$BUILD/tests/lab/lab" down -a >/dev/null; rm -rf "$dir"' EXIT
-
-ok() {
-	local name=$1
-	shift
-	if "$@"; then echo "ok $name"; else echo "not ok $name ($*)"; fi
-}
+. "$(dirname "$0")/lib.sh"
+export OUT=$dir/out BUILD
 curve() { grep "^$1," "$OUT/curves.csv"; }
 
 mkdir "$OUT"

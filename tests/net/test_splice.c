@@ -115,37 +115,6 @@ static void end(void)
 	loop_free(fx.loop);
 }
 
-/* Sends bytes that say where they are, as many of `all` as are taken. */
-static bool put(int to, size_t all, size_t *sent)
-{
-	uint8_t p[20000];
-	size_t i, len = all - *sent < sizeof p ? all - *sent : sizeof p;
-	ssize_t n;
-
-	for (i = 0; i < len; i++)
-		p[i] = (uint8_t)((*sent + i) % 251);
-	n = len > 0 ? send(to, p, len, MSG_NOSIGNAL) : 0;
-	*sent += n > 0 ? (size_t)n : 0;
-	return n > 0;
-}
-
-static void take(int from, size_t *got)
-{
-	uint8_t p[20000];
-	ssize_t n = read(from, p, sizeof p), i;
-
-	for (i = 0; i < n; i++)
-		assert_int_equal(p[i], (*got + (size_t)i) % 251);
-	*got += n > 0 ? (size_t)n : 0;
-}
-
-/* Writes what one end takes, reads what is at the other. */
-static void move(int to, int from, size_t *sent, size_t *got)
-{
-	put(to, MUCH, sent);
-	take(from, got);
-}
-
 static void both_ways(void **state)
 {
 	size_t sent = 0, got = 0, sent_back = 0, got_back = 0;
@@ -154,9 +123,9 @@ static void both_ways(void **state)
 	(void)state;
 	begin(NS_PER_S * 60);
 	while (got < MUCH || got_back < MUCH) {
-		move(fx.end[0], fx.end[1], &sent, &got);
+		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
 		if (got > MUCH / 2) /* one way does not wait for the other */
-			move(fx.end[1], fx.end[0], &sent_back, &got_back);
+			nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
 		loop_turn(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
@@ -229,7 +198,7 @@ static size_t fill(size_t most)
 	do {
 		before = sent;
 		for (tries = 0; tries < 20 && sent < most; tries++) {
-			while (put(fx.end[0], most, &sent))
+			while (nf_put(fx.end[0], most, &sent))
 				;
 			nf_run_for(fx.loop, 10);
 		}
@@ -245,7 +214,7 @@ static void drain(size_t n)
 
 	while (got < n) {
 		loop_turn(fx.loop, false);
-		take(fx.end[1], &got);
+		nf_take(fx.end[1], &got);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
 	assert_int_equal(got, n);
@@ -294,7 +263,7 @@ static void past_the_file_again(void **state)
 	begin_holding(256u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
 	assert_int_equal(fill(32u << 20), 32u << 20);
 	while (got_back < MUCH) {
-		move(fx.end[1], fx.end[0], &sent_back, &got_back);
+		nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
 		loop_turn(fx.loop, false);
 	}
 	drain(32u << 20);
@@ -302,7 +271,7 @@ static void past_the_file_again(void **state)
 	is_empty();
 	before = splice_stored_bytes(fx.splice);
 	while (got < MUCH) {
-		move(fx.end[0], fx.end[1], &sent, &got);
+		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
 		loop_turn(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
@@ -339,9 +308,9 @@ static void a_slow_disk(void **state)
 	fx.splice->slow_until = mono_add_ns(from, 60 * NS_PER_S);
 	for (i = 0; got < all; i++) {
 		if (sent < all)
-			put(fx.end[0], all, &sent);
+			nf_put(fx.end[0], all, &sent);
 		if (sent == all || i % 3 == 0) /* reads less than is sent */
-			take(fx.end[1], &got);
+			nf_take(fx.end[1], &got);
 		loop_turn(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 60 * NS_PER_S);
 	}
@@ -366,7 +335,7 @@ static void freed_meanwhile(void **state)
 	begin_holding(64u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
 	fx.splice->slow_until = mono_add_ns(mono_now(), 60 * NS_PER_S);
 	while (fx.n_elsewhere == 0 || !fx.splice->lane[0].write.away) {
-		put(fx.end[0], SIZE_MAX, &sent);
+		nf_put(fx.end[0], SIZE_MAX, &sent);
 		loop_turn(fx.loop, false);
 	}
 	splice_free(fx.splice, on_gone, NULL);

@@ -1,0 +1,63 @@
+# Sourced by the scripts of laboratories: a lab that goes with the script, hosts with their own identity and state,
+# servers on them, TAP lines, and what is measured again before it is a failure. All in the temporary folder $dir,
+# which is removed at the end.
+
+set -u
+here=$(dirname "${BASH_SOURCE[0]}")
+: "${BUILD:=build}"
+bin=$BUILD/tests/lab lab=$BUILD/tests/lab/lab
+dir=$(mktemp -d) || exit 1
+export PTCP_LAB_DIR=$dir/labs # not in the way of labs that somebody works with
+unset PTCP_LAB
+trap '"$lab" down -a >/dev/null; rm -rf "$dir"' EXIT
+
+ok() { # what happened: the rest is a command that has to succeed
+	local name=$1
+	shift
+	if "$@"; then echo "ok $name"; else echo "not ok $name ($*)" && told; fi
+}
+# What the last programs of this script said at their end
+told() { ls -t "$dir"/*.out "$dir"/*.err 2>/dev/null | head -n 4 | xargs -r tail -qn 2 | sed 's/^/# /' | cut -c1-800; }
+
+# thrice FUNCTION [ARGUMENT...]: what a function measures and says of it with ok counts when all of it is as it
+# should be, or the third time: neighbours take these machines away at times. One at a time of each function.
+thrice() {
+	local lines=$dir/$1.tried try
+	for try in 1 2 3; do
+		"$@" >"$lines"
+		grep -q '^not ok' "$lines" || break
+		[ $try -eq 3 ] || sed -nE "s/^(#>|ok|not ok) /# try $try: &/p" "$lines"
+	done
+	cat "$lines"
+}
+
+within() { awk -v x="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(x >= a && x <= b) }'; }
+get() { "$BUILD/tests/e2e/jsonget" "$dir/$1.out" last "$2"; } # NAME FIELD: of the last line of NAME.out
+
+# up TOPOLOGY [OPTION...]: a lab for as long as this script runs; without one the rest of the script is skipped
+up() {
+	"$lab" up -w $$ "${@:2}" "$here/topologies/$1.yaml" >"$dir/up" 2>&1
+	case $? in
+	0) ;;
+	77) echo "ok labs # SKIP $(cat "$dir/up")" && exit 0 ;;
+	*) echo "not ok labs: $(cat "$dir/up")" && exit 1 ;;
+	esac
+}
+
+# as HOST COMMAND...: with that host's identity and state; on HOST COMMAND...: there, too (of lab $PTCP_LAB)
+as() { env HOME="$dir/$1" XDG_CONFIG_HOME="$dir/$1" XDG_STATE_HOME="$dir/$1/state" "${@:2}"; }
+on() { as "$1" "$lab" exec "$1" "${@:2}"; }
+authorize() { as "$1" "$BUILD/ptcp" key authorize "$(as "$2" "$BUILD/ptcp" key show)"; } # SERVER CLIENT
+
+# serve HOST [OPTION...]: a daemon there; sets $fp, its fingerprint
+serve() {
+	local log=$dir/${PTCP_LAB:-}$1 i
+	: >"$log.serve"
+	on "$1" "$BUILD/ptcp" serve "${@:2}" >"$log.serve" 2>"$log.serve.err" &
+	for ((i = 0; i < 200; i++)); do
+		read -r _ _ fp <"$log.serve" && return
+		sleep 0.05
+	done
+	echo "not ok serve on $1: $(cat "$log.serve.err")"
+	exit 1
+}
