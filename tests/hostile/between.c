@@ -128,10 +128,11 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static struct peer *ask_route(unsigned relay, unsigned port)
+static struct peer *ask_route(unsigned relay, unsigned port, uint64_t hold_bytes)
 {
 	static const char here[] = "127.0.0.1";
-	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 } };
+	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 },
+		.hold_bytes = hold_bytes };
 	struct peer *p = peer_connect(relay, ALPN_ROUTE);
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
@@ -144,7 +145,7 @@ static struct peer *ask_route(unsigned relay, unsigned port)
 /* PORT of the next hop. Stays halfway out of TLS, so that it is no route yet when its client is revoked. */
 static void halfway_route(unsigned port, char **arguments)
 {
-	struct peer *p = ask_route(port, (unsigned)atoi(arguments[0]));
+	struct peer *p = ask_route(port, (unsigned)atoi(arguments[0]), 0);
 	struct timeval patience = { 3, 0 };
 	char byte;
 
@@ -168,16 +169,14 @@ static void many_routes(unsigned port, char **arguments)
 	struct peer *p;
 
 	for (i = 0; i < most; i++)
-		expect(ask_route(port, next), WIRE_ROUTED);
+		expect(ask_route(port, next, 0), WIRE_ROUTED);
 	for (; i < most + 20; i++) {
-		p = ask_route(port, next);
+		p = ask_route(port, next, 0);
 		expect_error(p, 5);
 		peer_close(p);
 	}
 	hold();
 }
-
-/* ---- Errands: we are the client, and the third host as well ---- */
 
 struct third {
 	int listener;
@@ -201,6 +200,37 @@ static struct third third_host(void)
 	t.port = ntohs(sa.sin_port);
 	return t;
 }
+
+/* COUNT BYTES: so many routes, to ourselves, who read nothing; each may store so much, and is given as much as it
+ * takes. */
+static void hoarding_routes(unsigned port, char **arguments)
+{
+	static uint8_t junk[1 << 16];
+	struct third t = third_host();
+	unsigned n = (unsigned)atoi(arguments[0]), i;
+	uint64_t hold_bytes = strtoull(arguments[1], NULL, 10);
+	struct peer *p[16];
+	bool more;
+
+	for (i = 0; i < n; i++) {
+		p[i] = ask_route(port, t.port, hold_bytes);
+		expect(p[i], WIRE_ROUTED);
+		SSL_shutdown(p[i]->ssl);
+		if (peer_frame(p[i])->type != END_CLOSED)
+			die("the relay does not leave TLS");
+	}
+	do {
+		more = false;
+		usleep(500000);
+		for (i = 0; i < n; i++)
+			while (send(p[i]->fd, junk, sizeof junk, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+				more = true;
+	} while (more);
+	hold();
+}
+
+
+/* ---- Errands: we are the client, and the third host as well ---- */
 
 static struct peer *connected(unsigned port)
 {
@@ -372,6 +402,7 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-	{ "many-routes", many_routes }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
+	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes },
+	{ "waiting-errand", waiting_errand }, { "many-errands", many_errands },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };
