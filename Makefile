@@ -82,7 +82,7 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api target paths grants mux links measure history
+lib_TESTS   := api target paths grants mux links returning stale measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
