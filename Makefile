@@ -43,7 +43,7 @@ net_SRC   := loop sock dial listen door lines child spool splice splice_hold bri
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale choosing rates links sending sending_jobs \
+	party joining returning stale choosing ends rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args \
@@ -82,7 +82,7 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api rates target paths grants mux links returning stale measure history
+lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
@@ -91,12 +91,12 @@ TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third rate \
-	trust confine service doctor advise auto plan paths links overlay relays held) \
+	trust confine service doctor advise auto plan paths links overlay relays held ends) \
 	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held e2e/slow.so)
 
 # ------------------------------------------------------------- Compiling
 
@@ -208,6 +208,9 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
+
+$(BUILD)/tests/e2e/slow.so: $(BUILD)/tests/e2e/slow.o
+	$(Q)$(CC) -shared $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
 	session client between grants greedy strangers server local peer)
