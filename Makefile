@@ -37,7 +37,7 @@ model_SRC := rng stats level settle limit fit regress advice budget choose watch
 xfer_SRC  := session outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir place walk source hash sum \
+store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
 net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
@@ -77,7 +77,7 @@ core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
-xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
+xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
@@ -90,13 +90,14 @@ fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
-	send_recv trees kept resume failures disk ssh via third rate \
+	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays held ends) \
-	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy between steering swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held e2e/slow.so)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held)
 
 # ------------------------------------------------------------- Compiling
 
@@ -111,7 +112,7 @@ link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(fil
 layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
-test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_PROGRAMS)
+test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARIES) $(test_PROGRAMS)
 
 all: $(BUILD)/ptcp shared
 
@@ -173,6 +174,7 @@ xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
+$(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
@@ -209,11 +211,13 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-$(BUILD)/tests/e2e/slow.so: $(BUILD)/tests/e2e/slow.o
-	$(Q)$(CC) -shared $(CFLAGS) $(LDFLAGS) -o $@ $^
+# Preloaded by tests, into what has a sanitizer or not.
+$(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy strangers server local peer)
+	session client between grants greedy steering strangers served server local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

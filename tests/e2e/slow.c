@@ -5,10 +5,8 @@
 
 #define LARGE 65536
 
-#define SEEN __attribute__((visibility("default")))
-
-SEEN ssize_t pwrite(int fd, const void *p, size_t n, off_t at);
-SEEN ssize_t pwrite64(int fd, const void *p, size_t n, off_t at);
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at);
+ssize_t pwrite64(int fd, const void *p, size_t n, off_t at);
 
 ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 {
