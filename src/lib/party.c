@@ -125,12 +125,8 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 
 static const struct session_ops session_ops = {
 	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
-<<<<<<< HEAD
 	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen,
-	.load = on_load
-=======
-	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen, .rate = rates_told
->>>>>>> main
+	.rate = rates_told, .load = on_load
 };
 
 /* ---- The control channel ---- */
@@ -355,11 +351,9 @@ void party_pump(struct party *p)
 		at = t;
 	if ((t = choosing_deadline(p)).ns < at.ns)
 		at = t;
-<<<<<<< HEAD
 	if ((t = ends_deadline(p)).ns < at.ns)
-=======
+		at = t;
 	if ((t = rates_deadline(p)).ns < at.ns)
->>>>>>> main
 		at = t;
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
 		at = t;

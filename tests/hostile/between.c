@@ -118,31 +118,23 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-<<<<<<< HEAD
-static struct peer *ask_route(unsigned relay, unsigned port, uint64_t hold_bytes)
+static void send_route(struct peer *p, unsigned port, uint64_t hold_bytes)
 {
 	static const char here[] = "127.0.0.1";
 	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 },
 		.hold_bytes = hold_bytes };
-	struct peer *p = peer_connect(relay, ALPN_ROUTE);
-=======
-static void send_route(struct peer *p, unsigned port)
-{
-	static const char here[] = "127.0.0.1";
-	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 } };
->>>>>>> main
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
 	peer_send(p, out, wire_route_encode(out, &f));
 }
 
-static struct peer *ask_route(unsigned relay, unsigned port)
+static struct peer *ask_route(unsigned relay, unsigned port, uint64_t hold_bytes)
 {
 	struct peer *p = peer_connect(relay, ALPN_ROUTE);
 
 	if (p == NULL)
 		die("no handshake");
-	send_route(p, port);
+	send_route(p, port, hold_bytes);
 	return p;
 }
 
@@ -182,25 +174,23 @@ static void many_routes(unsigned port, char **arguments)
 	hold();
 }
 
-<<<<<<< HEAD
-=======
 /* PORT of another relay, MOST: each lists the other, so that bytes could go to and fro between them as often as there
  * are routes; what goes through so many relays goes no further. */
 static void circle(unsigned port, char **arguments)
 {
 	unsigned ports[] = { port, (unsigned)atoi(arguments[0]) }, most = (unsigned)atoi(arguments[1]), i;
-	struct peer *p = ask_route(port, ports[1]);
+	struct peer *p = ask_route(port, ports[1], 0);
 
 	for (i = 1; i < most; i++) {
 		expect(p, WIRE_ROUTED);
 		if ((p = peer_beyond(p, ALPN_ROUTE)) == NULL)
 			die("no handshake behind %u relays", i);
-		send_route(p, ports[(i + 1) % 2]);
+		send_route(p, ports[(i + 1) % 2], 0);
 	}
 	expect(p, WIRE_ROUTED);
 	if ((p = peer_beyond(p, ALPN_ROUTE)) == NULL)
 		die("no handshake behind %u relays", i);
-	send_route(p, ports[(i + 1) % 2]);
+	send_route(p, ports[(i + 1) % 2], 0);
 	expect_error(p, 5);
 	peer_close(p);
 }
@@ -218,7 +208,7 @@ static void pretends(unsigned port, char **arguments)
 		first = (uint8_t)(0x80 + said);
 		if (send(fd, &first, 1, MSG_NOSIGNAL) != 1 || (p = peer_over(fd, ALPN_ROUTE)) == NULL)
 			die("no handshake behind %u relays", said);
-		send_route(p, next);
+		send_route(p, next, 0);
 		if (said >= most)
 			expect_error(p, 5);
 		else
@@ -232,9 +222,6 @@ static void pretends(unsigned port, char **arguments)
 	}
 }
 
-/* ---- Errands: we are the client, and the third host as well ---- */
-
->>>>>>> main
 struct third {
 	int listener;
 	unsigned port;
@@ -459,11 +446,7 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-<<<<<<< HEAD
-	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes },
-	{ "waiting-errand", waiting_errand }, { "many-errands", many_errands },
-=======
-	{ "many-routes", many_routes }, { "circle", circle }, { "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
->>>>>>> main
+	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "circle", circle },
+	{ "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };
