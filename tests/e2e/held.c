@@ -1,9 +1,8 @@
 /* A transfer over one path whose relays may store: what only programs ask for.
  *
- *   held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S RATE FINGERPRINT...
+ *   held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...
  *
- * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. RATE: "-" for
- * none. */
+ * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. */
 #include <ptcp/ptcp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,8 +31,8 @@ int main(int argc, char **argv)
 	uint64_t hold;
 	int r;
 
-	if (argc < 10) {
-		fprintf(stderr, "usage: held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S RATE FINGERPRINT...\n");
+	if (argc < 9) {
+		fprintf(stderr, "usage: held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
@@ -45,9 +44,8 @@ int main(int argc, char **argv)
 	o.relay_hold_bytes = &hold;
 	o.streams = (unsigned)atoi(argv[6]);
 	o.timeout_s = atof(argv[7]);
-	o.rate = strcmp(argv[8], "-") != 0 ? argv[8] : NULL;
-	o.fingerprints = (const char *const *)&argv[9];
-	o.n_fingerprints = (size_t)argc - 9;
+	o.fingerprints = (const char *const *)&argv[8];
+	o.n_fingerprints = (size_t)argc - 8;
 	o.event = on_event;
 	r = strcmp(argv[1], "send") == 0 ? ptcp_send_new(&t, &o, &from, 1, argv[3], &e) :
 	    ptcp_recv_new(&t, &o, &from, 1, argv[3], &e);

@@ -28,6 +28,7 @@ static struct {
 	struct sending snd;
 	struct stream stream[STREAMS];
 	struct mono now;
+	uint64_t patience_ns[2];     /* beyond the usual, of paths that keep to a rate */
 	unsigned n_lost, looks;
 	struct ptcp_err why;
 } fx;
@@ -54,6 +55,12 @@ struct mono snd_stream_acked(const struct snd *s, unsigned stream)
 {
 	(void)s;
 	return fx.stream[stream].acked;
+}
+
+uint64_t rates_patience_ns(const struct party *p, unsigned path)
+{
+	assert_ptr_equal(p, &fx.p);
+	return fx.patience_ns[path];
 }
 
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
@@ -202,6 +209,20 @@ static void held(void **state)
 	is_lost(1);
 }
 
+/* What keeps to a low rate has its time between two blocks. */
+static void paced(void **state)
+{
+	(void)state;
+	fx.patience_ns[0] = 10 * NS_PER_S;
+	fx.patience_ns[1] = UINT64_MAX; /* to no rate at all: nothing is to come */
+	pass(12.5, SECOND);
+	assert_int_equal(fx.n_lost, 0);
+	pass(60, FIRST);
+	assert_int_equal(fx.n_lost, 0);
+	pass(13.5, SECOND);
+	is_lost(0);
+}
+
 /* ---- What we send ---- */
 
 static int setup_sender(void **state)
@@ -257,7 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(the_silent_one), test(the_other_one), test(one_stream_is_life), test(all_are_silent),
-		test(nobody_watches), test(looks_now_and_then), test(held),
+		test(nobody_watches), test(looks_now_and_then), test(held), test(paced),
 		test_sender(idle_ones), test_sender(acknowledged),
 	};
 
