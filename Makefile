@@ -43,7 +43,7 @@ net_SRC   := loop sock dial listen door lines child spool splice splice_hold bri
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale choosing rates links sending sending_jobs \
+	party joining returning stale choosing ends rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \
@@ -82,7 +82,7 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api rates target paths grants mux links measure history
+lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
 collect_TESTS := schedule fill lookout vias study
@@ -92,13 +92,13 @@ TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
-	trust confine service doctor advise auto plan paths links overlay relays collect) \
+	trust confine service doctor advise auto plan paths links overlay relays held ends collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between steering swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
-test_LIBRARY := $(BUILD)/tests/e2e/other_clock.so
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held)
 
 # ------------------------------------------------------------- Compiling
 
@@ -113,7 +113,7 @@ link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(fil
 layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
-test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARY) $(test_PROGRAMS)
+test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARIES) $(test_PROGRAMS)
 
 all: $(BUILD)/ptcp shared
 
@@ -220,7 +220,7 @@ $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
 # Preloaded by tests, into what has a sanitizer or not.
-$(test_LIBRARY): tests/e2e/other_clock.c
+$(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
@@ -365,9 +365,9 @@ bench bench-quick: all $(bench_HELPERS)
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
 
-# make bench-relay tells what a relay costs.
+# make bench-relay tells what a relay costs, beside a decrypting proxy.
 .PHONY: bench-relay
-bench-relay: all
+bench-relay: all $(BUILD)/tests/bench/proxy
 	$(Q)BUILD='$(BUILD)' tests/bench/relay
 
 # make plan-bench measures planning beside the plain formulation.

@@ -31,7 +31,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 		party_want(p, p->n_granted, "agreed");
 	p->running = true;
 	p->none_since = p->began = mono_now();
-	if (choosing_new(p, &why) < 0)
+	if (choosing_new(p, &why) < 0 || ends_new(p, &why) < 0)
 		party_fail(p, &why);
 	p->o.ops->running(p->o.arg, p);
 }
@@ -55,6 +55,11 @@ static void on_seen(void *arg, const struct wire_seen *f)
 		steering_seen(p, f);
 }
 
+static void on_load(void *arg, const struct wire_load *f)
+{
+	ends_heard(arg, f, mono_now());
+}
+
 static void on_note(void *arg, const struct wire_note *n)
 {
 	struct party *p = arg;
@@ -70,13 +75,20 @@ static void on_note(void *arg, const struct wire_note *n)
 		p->o.ops->warning(p->o.arg, path, why.msg);
 }
 
-enum wire_busy party_busy(const struct party *p)
+bool party_waits_for_disk(const struct party *p)
 {
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (p->stream[i] != NULL && stream_on_disk(p->stream[i]))
-			return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
+			return true;
+	return false;
+}
+
+enum wire_busy party_busy(const struct party *p)
+{
+	if (party_waits_for_disk(p))
+		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	if (p->snd != NULL && p->snd->comparing > 0)
 		return WIRE_VERIFYING;
 	if (p->snd != NULL && !sending_idle(p))
@@ -113,7 +125,8 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 
 static const struct session_ops session_ops = {
 	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
-	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen, .rate = rates_told
+	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen,
+	.rate = rates_told, .load = on_load
 };
 
 /* ---- The control channel ---- */
@@ -281,6 +294,7 @@ void party_free(struct party *p)
 	steering_free(p);
 	seeing_free(p);
 	choosing_free(p);
+	ends_free(p);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		party_close_tap(p, i);
 	fds_count(-1 - (int)p->n_counted);
@@ -311,6 +325,7 @@ void party_pump(struct party *p)
 		returning_pump(p, now);
 		stale_pump(p, now);
 		choosing_pump(p, now);
+		ends_pump(p, now);
 		if (p->snd != NULL) {
 			sending_pump(p);
 			sending_feed(p, now);
@@ -335,6 +350,8 @@ void party_pump(struct party *p)
 	if ((t = stale_deadline(p)).ns < at.ns)
 		at = t;
 	if ((t = choosing_deadline(p)).ns < at.ns)
+		at = t;
+	if ((t = ends_deadline(p)).ns < at.ns)
 		at = t;
 	if ((t = rates_deadline(p)).ns < at.ns)
 		at = t;

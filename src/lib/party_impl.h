@@ -19,6 +19,7 @@
 #define JOINER_CONTROL PTCP_STREAMS_MAX /* who joins as the next control connection */
 #define JOINERS (PTCP_STREAMS_MAX + 1)
 
+struct ends;
 struct joiner;
 struct item;
 
@@ -168,6 +169,7 @@ struct party {
 	struct steering *str;       /* the starter's */
 	struct seeing *see;         /* an acceptor's that sends */
 	struct choosing *chs;       /* the starter's, with paths to choose from; or NULL */
+	struct ends *ends;          /* who may have to say that an end is the bottleneck; or NULL */
 	struct rates rates;
 };
 
@@ -182,6 +184,8 @@ void party_pump(struct party *p);
 void party_fail(struct party *p, const struct ptcp_err *why);
 /* What our own disk, or our processor, keeps us with. */
 enum wire_busy party_busy(const struct party *p);
+/* Some stream does. */
+bool party_waits_for_disk(const struct party *p);
 /* From now on so many streams are in use. */
 void party_want(struct party *p, unsigned streams, const char *why);
 /* Of these, how many are up. */
@@ -227,6 +231,15 @@ void rates_stream_up(struct party *p, unsigned number);
 bool rates_joins(const struct party *p, unsigned number);
 /* For so long a path may bring nothing beside what would be a bad sign elsewhere. */
 uint64_t rates_patience_ns(const struct party *p, unsigned path);
+
+/* ---- ends.c: whether an end is the bottleneck ---- */
+
+int ends_new(struct party *p, struct ptcp_err *e); /* once running; nothing where there is nothing to tell */
+void ends_free(struct party *p);
+/* What the acceptor says of itself. */
+void ends_heard(struct party *p, const struct wire_load *f, struct mono now);
+void ends_pump(struct party *p, struct mono now);
+struct mono ends_deadline(const struct party *p);
 
 /* ---- steering.c, seeing.c ---- */
 

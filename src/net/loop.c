@@ -71,6 +71,7 @@ int loop_new(struct loop **out, struct ptcp_err *e)
 		free(l);
 		return err_set(e, PTCP_EIO, "could not make an event loop: %s", uv_strerror(r));
 	}
+	uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* which cannot fail */
 	if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0) {
 		uv_loop_close(&l->uv);
 		free(l);
@@ -98,6 +99,7 @@ void loop_turn(struct loop *l, bool wait)
 		deliver(l);
 }
 
+uint64_t loop_idle_ns(struct loop *l) { return uv_metrics_idle_time(&l->uv); }
 int loop_fd(const struct loop *l) { return uv_backend_fd(&l->uv); }
 
 int loop_timeout_ms(struct loop *l)

@@ -31,6 +31,8 @@ int loop_timeout_ms(struct loop *l);
 void loop_stop(struct loop *l);
 /* After it has been stopped: it may run again. */
 void loop_reset(struct loop *l);
+/* For how long its thread has waited for something to do, so far. Any thread. */
+uint64_t loop_idle_ns(struct loop *l);
 /* Everything on it must have been freed, nothing may be posted any more. Waits for a resolver that a
  * cancelled dial has left behind. NULL is fine. */
 void loop_free(struct loop *l);

@@ -33,6 +33,7 @@
 	X(JOINED, 9, 64)                                                       \
 	X(HEARD, 10, 64)                                                       \
 	X(RATE, 11, 512)                                                       \
+	X(LOAD, 12, 64)                                                        \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -246,7 +247,7 @@ int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
 #define WIRE_RATE_IDLE UINT64_MAX
 
 /* From a starter that receives: what the streams carry at most from now on, bit/s. It replaces all that the last one
- * said. The one type that is sent without the critical flag. */
+ * said. Sent without the critical flag. */
 struct wire_rate {
 	uint64_t all_bps;                  /* together; 0: no limit */
 	uint8_t n, m;
@@ -256,6 +257,15 @@ struct wire_rate {
 #define WIRE_RATE_MAX_BYTES (8 + 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX)
 size_t wire_rate_encode(uint8_t *out, const struct wire_rate *f);
 int wire_rate_decode(struct wire_rate *f, struct span in, struct ptcp_err *e);
+
+/* From an acceptor that is itself what holds the session up: how much of the last second all of its threads that move
+ * data were busy, and how much of it a disk was waited for; of 1000. Sent without the critical flag. */
+struct wire_load {
+	uint16_t busy_permille, disk_permille;
+};
+#define WIRE_LOAD_MAX_BYTES (8 + 4)
+size_t wire_load_encode(uint8_t *out, const struct wire_load *f);
+int wire_load_decode(struct wire_load *f, struct span in, struct ptcp_err *e);
 
 #define WIRE_MAC_BYTES 32
 

@@ -353,6 +353,29 @@ int wire_rate_decode(struct wire_rate *f, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+size_t wire_load_encode(uint8_t *out, const struct wire_load *f)
+{
+	uint8_t *p = write_u16(out + WIRE_HEADER_BYTES, f->busy_permille);
+	size_t n = frame_finish(out, write_u16(p, f->disk_permille), WIRE_LOAD);
+
+	out[1] = 0; /* likewise */
+	return n;
+}
+
+int wire_load_decode(struct wire_load *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_load d;
+	int err;
+
+	d.busy_permille = read_u16(&r);
+	d.disk_permille = read_u16(&r);
+	if ((err = frame_done(&r, d.busy_permille <= 1000 && d.disk_permille <= 1000, WIRE_LOAD, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_join_encode(uint8_t *out, const struct wire_join *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;

@@ -233,6 +233,12 @@ void session_use(struct session *s, const struct wire_use *u)
 		OUTBOX_PUT(&s->out, use, USE, u);
 }
 
+void session_tell_load(struct session *s, const struct wire_load *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, load, LOAD, f);
+}
+
 void session_tell_seen(struct session *s, const struct wire_seen *f)
 {
 	if (s->state == RUNNING)
@@ -437,6 +443,19 @@ static int on_heard(struct session *s, struct span in, struct ptcp_err *e)
 	return (r = wire_heard_decode(&f, in, e)) < 0 ? r : s->o.ops->heard(s->o.arg, f.bytes, e);
 }
 
+/* No sign of progress. */
+static int on_load(struct session *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_load f;
+	int r;
+
+	if (s->state == HELLO || !s->o.starter)
+		return unexpected(s, WIRE_LOAD, e);
+	if ((r = wire_load_decode(&f, in, e)) == 0)
+		s->o.ops->load(s->o.arg, &f);
+	return r;
+}
+
 static int on_note(struct session *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_note n;
@@ -538,6 +557,8 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 		return on_ping(s, in, now, e);
 	if (type == WIRE_HEARD)
 		return on_heard(s, in, e);
+	if (type == WIRE_LOAD)
+		return on_load(s, in, e);
 	session_progress(s, now);
 	switch (s->state) {
 	case HELLO:

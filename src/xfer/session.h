@@ -37,6 +37,8 @@ struct session_ops {
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
+	/* Starter: the acceptor itself holds the session up. */
+	void (*load)(void *arg, const struct wire_load *f);
 	/* Steered, acceptor: so many streams are to be in use (valid during the calls). */
 	void (*use)(void *arg, const struct wire_use *u);
 	/* Steered, a starter that receives: what the sender's kernel has seen. */
@@ -97,6 +99,8 @@ bool session_held(const struct session *s);
 bool session_steered(const struct session *s);
 void session_use(struct session *s, const struct wire_use *u);
 void session_tell_seen(struct session *s, const struct wire_seen *f);
+/* Acceptor, RUNNING: sends LOAD. */
+void session_tell_load(struct session *s, const struct wire_load *f);
 /* A starter that receives: whether the sender keeps to the rates it is told, and tells it, while RUNNING; not more than
  * SESSION_RATES_PER_S times a second. */
 bool session_takes_rates(const struct session *s);

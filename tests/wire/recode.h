@@ -77,6 +77,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(JOIN, join, wire_join)
 	LINE(HEARD, heard, wire_heard)
 	LINE(RATE, rate, wire_rate)
+	LINE(LOAD, load, wire_load)
 	LINE(ROUTE, route, wire_route)
 	LINE(ENTRY, entry, wire_entry)
 	LINE(ANSWER, answer, wire_answer)

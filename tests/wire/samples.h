@@ -58,6 +58,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "0b00 0000 0000001e 0000000002625a00 02 04 0000000001312d00 ffffffffffffffff 01 02 00 01" },
 	{ "rate-bare", WIRE_RATE,
 	    "0b00 0000 0000000a 0000000000000000 00 00" },
+	{ "load", WIRE_LOAD,
+	    "0c00 0000 00000004 03b6 03e8" },
 	{ "route", WIRE_ROUTE,
 	    "3001 0000 0000000e 1e83 0b 722e6578616d706c652d31" },
 	{ "route-hold", WIRE_ROUTE,

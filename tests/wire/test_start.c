@@ -538,6 +538,26 @@ static void rate_golden(void **state)
 	check_frame("largest RATE", f, sizeof f);
 }
 
+static void load_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "always busy", "load", 0, "03e8", true },
+		{ "busier than that", "load", 0, "03e9", false },
+		{ "never", "load", 0, "00000000", true },
+		{ "more of the disk than there is", "load", 2, "03e9", false },
+	};
+	const struct wire_load w = { 950, 1000 };
+	struct wire_load d;
+	uint8_t f[WIRE_LOAD_MAX_BYTES];
+	struct span in = check_golden("load", f, wire_load_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_load_decode(&d, in, NULL), 0);
+	assert_true(d.busy_permille == 950 && d.disk_permille == 1000);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
 static void join_golden(void **state)
 {
 	struct wire_join w = { { 0 }, 7, { 0 } }, d;
@@ -677,6 +697,7 @@ int main(void)
 		cmocka_unit_test(use_golden),
 		cmocka_unit_test(seen_golden),
 		cmocka_unit_test(rate_golden),
+		cmocka_unit_test(load_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
 		cmocka_unit_test(heard_golden),

@@ -165,6 +165,12 @@ static void on_seen(void *arg, const struct wire_seen *f)
 	((struct one *)arg)->seen_us += f->elapsed_us;
 }
 
+static void on_load(void *arg, const struct wire_load *f)
+{
+	(void)arg;
+	assert_int_equal(f->busy_permille, 900);
+}
+
 static void on_rate(void *arg, const struct wire_rate *f)
 {
 	struct one *o = arg;
@@ -175,7 +181,7 @@ static void on_rate(void *arg, const struct wire_rate *f)
 
 static const struct session_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
-	.rate = on_rate };
+	.rate = on_rate, .load = on_load };
 
 /* ---- From its beginning to RUNNING ---- */
 

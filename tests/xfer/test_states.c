@@ -13,7 +13,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(USE) X(SEEN) X(RATE) X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
+	X(USE) X(SEEN) X(RATE) X(LOAD) X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -98,6 +98,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	struct wire_use use = { .streams = 2 };
 	struct wire_seen seen = { .elapsed_us = 7 };
 	struct wire_rate rate = { .n = 1, .m = 1, .bps = { 1 }, .of = { 1 } };
+	struct wire_load load = { 900, 1000 };
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
 	struct wire_note note = { .kind = f == F_NOTE_FAILED ? WIRE_NOTE_FAILED : WIRE_NOTE_WARNING };
@@ -108,6 +109,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_USE:          ONE_PUT(o, use, &use); break;
 	case F_SEEN:         ONE_PUT(o, seen, &seen); break;
 	case F_RATE:         ONE_PUT(o, rate, &rate); break;
+	case F_LOAD:         ONE_PUT(o, load, &load); break;
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
 	case F_NOTE:
@@ -238,7 +240,7 @@ static void sessions(void **state)
 	static const struct state states[] = {
 		{ "HELLO of the acceptor", at_hello, " HELLO " },
 		{ "HELLO of the starter", at_hello_starter, " HELLO " },
-		{ "OPENING", at_opening, " OPENED " },
+		{ "OPENING", at_opening, " OPENED LOAD " },
 		{ "ASKED", at_asked, " OPEN " },
 		{ "JUDGING", at_judging, "" },
 		{ "RUNNING, sending", at_sending, " NOTE RATE " },
@@ -246,9 +248,9 @@ static void sessions(void **state)
 		{ "RUNNING, sending, steered", steered_sending, " NOTE USE RATE " },
 		{ "RUNNING, receiving, steered", steered_receiving,
 		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT USE " },
-		{ "RUNNING, sending, steering", steering_sending, " NOTE " },
+		{ "RUNNING, sending, steering", steering_sending, " NOTE LOAD " },
 		{ "RUNNING, receiving, steering", steering_receiving,
-		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT SEEN " },
+		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT SEEN LOAD " },
 		{ "ENDING", at_ending, " END NOTE RATE " },
 		{ "ENDED", at_ended, "" },
 		{ "FAILED", at_failed, "" },

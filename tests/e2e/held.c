@@ -1,0 +1,58 @@
+/* A transfer over one path whose relays may store: what only programs ask for.
+ *
+ *   held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...
+ *
+ * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. */
+#include <ptcp/ptcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_event(void *arg, const struct ptcp_event *ev)
+{
+	static uint64_t carried, verified;
+
+	(void)arg;
+	if (ev->type != PTCP_EVENT_PROGRESS || (carried == ev->paths[0].bytes && verified == ev->bytes))
+		return;
+	carried = ev->paths[0].bytes;
+	verified = ev->bytes;
+	printf("%llu %llu\n", (unsigned long long)carried, (unsigned long long)verified);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	struct ptcp_transfer_opts o;
+	struct ptcp_transfer *t;
+	struct ptcp_err e;
+	const char *from;
+	uint64_t hold;
+	int r;
+
+	if (argc < 9) {
+		fprintf(stderr, "usage: held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...\n");
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	ptcp_transfer_opts_init(&o);
+	from = argv[2];
+	o.vias = (const char *const *)&argv[4];
+	o.n_vias = 1;
+	hold = strtoull(argv[5], NULL, 10);
+	o.relay_hold_bytes = &hold;
+	o.streams = (unsigned)atoi(argv[6]);
+	o.timeout_s = atof(argv[7]);
+	o.fingerprints = (const char *const *)&argv[8];
+	o.n_fingerprints = (size_t)argc - 8;
+	o.event = on_event;
+	r = strcmp(argv[1], "send") == 0 ? ptcp_send_new(&t, &o, &from, 1, argv[3], &e) :
+	    ptcp_recv_new(&t, &o, &from, 1, argv[3], &e);
+	if (r == 0) {
+		r = ptcp_transfer_run(t, &e);
+		ptcp_transfer_free(t);
+	}
+	printf("%s\n", r == 0 ? "done" : e.msg);
+	return r == 0 ? 0 : 1;
+}
