@@ -349,6 +349,70 @@ static void busy_for_ever(void **state)
 	}
 }
 
+/* A rate that we keep to is as good as a peer's being busy, for as long; whether it is said to be work or not. */
+static void paced_for_ever(void **state)
+{
+	const uint64_t believed = ONE_TIMEOUT_NS * SESSION_BUSY_TIMEOUTS;
+	struct wire_ping f = { WIRE_IDLE, 1 };
+	uint64_t start, id;
+	struct one o;
+	unsigned said;
+
+	(void)state;
+	for (said = 0; said < 2; said++) {
+		one_run(&o, true, true);
+		id = one_offer(&o, WIRE_FILE, 10);
+		o.paced = true;
+		o.busy = said ? WIRE_READING : WIRE_IDLE;
+		for (start = o.now_ns; o.now_ns - start < believed - NS_PER_S && o.ended == 0;) {
+			ticks(&o, NS_PER_S);
+			ONE_PUT(&o, ping, &f);
+			one_forget(&o);
+		}
+		assert_int_equal(o.ended, 0);
+		one_answer(&o, id, WIRE_SEND_ALL);
+		for (start = o.now_ns; o.now_ns - start < 2 * believed && o.ended == 0;) {
+			ticks(&o, NS_PER_S);
+			ONE_PUT(&o, ping, &f);
+			one_forget(&o);
+		}
+		assert_int_equal(o.why.code, PTCP_ETIMEOUT);
+		assert_in_range(o.now_ns - start, believed, believed + ONE_TIMEOUT_NS + NS_PER_S);
+		one_fini(&o);
+	}
+}
+
+/* However much a peer talks, what it owes is still to come. */
+static void talk_is_no_progress(void **state)
+{
+	struct wire_note note = { WIRE_NOTE_WARNING, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	struct wire_use use = { 1, 0 };
+	struct wire_rate rate = { .all_bps = 0 };
+	unsigned what;
+
+	(void)state;
+	for (what = 0; what < 3; what++) {
+		struct one o;
+		uint64_t start;
+
+		one_run_steered(&o, false, true);
+		one_offer(&o, WIRE_FILE, 10);
+		for (start = o.now_ns; o.now_ns - start < 3 * ONE_TIMEOUT_NS && o.ended == 0; one_forget(&o)) {
+			ticks(&o, NS_PER_S);
+			if (what == 0)
+				ONE_PUT(&o, note, &note);
+			else if (what == 1)
+				ONE_PUT(&o, use, &use);
+			else
+				ONE_PUT(&o, rate, &rate);
+		}
+		assert_int_equal(o.ended, 1);
+		assert_int_equal(o.why.code, PTCP_ETIMEOUT);
+		assert_in_range(o.now_ns - start, ONE_TIMEOUT_NS, ONE_TIMEOUT_NS + 2 * NS_PER_S);
+		one_fini(&o);
+	}
+}
+
 /* Nothing is owed: a sender whose listing takes long waits for ever; so does one that is busy. */
 static void nothing_owed_no_hurry(void **state)
 {
@@ -687,7 +751,8 @@ int main(void)
 		cmocka_unit_test(the_peers_codes),
 		cmocka_unit_test(a_silent_peer),
 		cmocka_unit_test(pings),
-		cmocka_unit_test(idle_and_busy_pings), cmocka_unit_test(busy_for_ever),
+		cmocka_unit_test(idle_and_busy_pings), cmocka_unit_test(busy_for_ever), cmocka_unit_test(paced_for_ever),
+		cmocka_unit_test(talk_is_no_progress),
 		cmocka_unit_test(nothing_owed_no_hurry),
 		cmocka_unit_test(judging_is_work),
 		cmocka_unit_test(a_hasty_peer),
