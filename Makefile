@@ -37,7 +37,7 @@ model_SRC := rng stats level settle limit fit regress advice budget choose watch
 xfer_SRC  := session outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir place walk source hash sum \
+store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
 net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
