@@ -1,8 +1,6 @@
 /* Clients and third hosts that misuse what goes on between several hosts: routes, errands, grants, and control
  * connections that are replaced. */
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,19 +118,13 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static void send_storing_route(struct peer *p, unsigned port, uint64_t hold_bytes)
+static void send_route(struct peer *p, unsigned port)
 {
 	static const char here[] = "127.0.0.1";
-	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 },
-		.hold_bytes = hold_bytes };
+	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 } };
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
 	peer_send(p, out, wire_route_encode(out, &f));
-}
-
-static void send_route(struct peer *p, unsigned port)
-{
-	send_storing_route(p, port, 0);
 }
 
 static struct peer *ask_route(unsigned relay, unsigned port)
@@ -277,42 +269,6 @@ static void ask_errand(struct peer *p, const struct third *t, const char *host, 
 	peer_send(p, out, wire_errand_encode(out, &f));
 	peer_send(p, grant, n);
 	ask(p, WIRE_YOU_SEND, "/", 1, WIRE_OPEN_VERIFY);
-}
-
-/* Bytes that go into it until it has taken none for a second; at most 64 MiB. */
-static uint64_t stuff(int fd)
-{
-	static const uint8_t junk[1 << 16];
-	struct pollfd out = { .fd = fd, .events = POLLOUT };
-	uint64_t all = 0;
-	ssize_t n;
-
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	while (all < 64 << 20 && poll(&out, 1, 1000) > 0 && (n = send(fd, junk, sizeof junk, MSG_NOSIGNAL)) > 0)
-		all += (uint64_t)n;
-	return all;
-}
-
-/* Asks for as much to be stored as can be said, on four routes that lead to us, who read nothing. */
-static void stores_without_end(unsigned port, char **arguments)
-{
-	struct third t = third_host();
-	struct peer *p;
-	unsigned i;
-
-	(void)arguments;
-	for (i = 0; i < 4; i++) {
-		if ((p = peer_connect(port, ALPN_ROUTE)) == NULL)
-			die("no handshake");
-		send_storing_route(p, t.port, UINT64_MAX);
-		expect(p, WIRE_ROUTED);
-		SSL_shutdown(p->ssl);
-		if (peer_frame(p)->type != END_CLOSED)
-			die("it does not leave TLS");
-		if (stuff(p->fd) == 64 << 20)
-			die("it takes without end");
-	}
-	hold();
 }
 
 /* An errand under way, to us, who have agreed and do nothing. */
@@ -460,7 +416,6 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-	{ "many-routes", many_routes }, { "circle", circle }, { "pretends", pretends },
-	{ "stores-without-end", stores_without_end }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
+	{ "many-routes", many_routes }, { "circle", circle }, { "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };
