@@ -118,29 +118,30 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static void send_route(struct peer *p, unsigned port)
+static void send_route(struct peer *p, unsigned port, uint64_t hold_bytes)
 {
 	static const char here[] = "127.0.0.1";
-	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 } };
+	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 },
+		.hold_bytes = hold_bytes };
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
 	peer_send(p, out, wire_route_encode(out, &f));
 }
 
-static struct peer *ask_route(unsigned relay, unsigned port)
+static struct peer *ask_route(unsigned relay, unsigned port, uint64_t hold_bytes)
 {
 	struct peer *p = peer_connect(relay, ALPN_ROUTE);
 
 	if (p == NULL)
 		die("no handshake");
-	send_route(p, port);
+	send_route(p, port, hold_bytes);
 	return p;
 }
 
 /* PORT of the next hop. Stays halfway out of TLS, so that it is no route yet when its client is revoked. */
 static void halfway_route(unsigned port, char **arguments)
 {
-	struct peer *p = ask_route(port, (unsigned)atoi(arguments[0]));
+	struct peer *p = ask_route(port, (unsigned)atoi(arguments[0]), 0);
 	struct timeval patience = { 3, 0 };
 	char byte;
 
@@ -164,9 +165,9 @@ static void many_routes(unsigned port, char **arguments)
 	struct peer *p;
 
 	for (i = 0; i < most; i++)
-		expect(ask_route(port, next), WIRE_ROUTED);
+		expect(ask_route(port, next, 0), WIRE_ROUTED);
 	for (; i < most + 20; i++) {
-		p = ask_route(port, next);
+		p = ask_route(port, next, 0);
 		expect_error(p, 5);
 		peer_close(p);
 	}
@@ -178,18 +179,18 @@ static void many_routes(unsigned port, char **arguments)
 static void circle(unsigned port, char **arguments)
 {
 	unsigned ports[] = { port, (unsigned)atoi(arguments[0]) }, most = (unsigned)atoi(arguments[1]), i;
-	struct peer *p = ask_route(port, ports[1]);
+	struct peer *p = ask_route(port, ports[1], 0);
 
 	for (i = 1; i < most; i++) {
 		expect(p, WIRE_ROUTED);
 		if ((p = peer_beyond(p, ALPN_ROUTE)) == NULL)
 			die("no handshake behind %u relays", i);
-		send_route(p, ports[(i + 1) % 2]);
+		send_route(p, ports[(i + 1) % 2], 0);
 	}
 	expect(p, WIRE_ROUTED);
 	if ((p = peer_beyond(p, ALPN_ROUTE)) == NULL)
 		die("no handshake behind %u relays", i);
-	send_route(p, ports[(i + 1) % 2]);
+	send_route(p, ports[(i + 1) % 2], 0);
 	expect_error(p, 5);
 	peer_close(p);
 }
@@ -207,7 +208,7 @@ static void pretends(unsigned port, char **arguments)
 		first = (uint8_t)(0x80 + said);
 		if (send(fd, &first, 1, MSG_NOSIGNAL) != 1 || (p = peer_over(fd, ALPN_ROUTE)) == NULL)
 			die("no handshake behind %u relays", said);
-		send_route(p, next);
+		send_route(p, next, 0);
 		if (said >= most)
 			expect_error(p, 5);
 		else
@@ -220,8 +221,6 @@ static void pretends(unsigned port, char **arguments)
 			die("it is taken for the beginning of TLS");
 	}
 }
-
-/* ---- Errands: we are the client, and the third host as well ---- */
 
 struct third {
 	int listener;
@@ -245,6 +244,37 @@ static struct third third_host(void)
 	t.port = ntohs(sa.sin_port);
 	return t;
 }
+
+/* COUNT BYTES: so many routes, to ourselves, who read nothing; each may store so much, and is given as much as it
+ * takes. */
+static void hoarding_routes(unsigned port, char **arguments)
+{
+	static uint8_t junk[1 << 16];
+	struct third t = third_host();
+	unsigned n = (unsigned)atoi(arguments[0]), i;
+	uint64_t hold_bytes = strtoull(arguments[1], NULL, 10);
+	struct peer *p[16];
+	bool more;
+
+	for (i = 0; i < n; i++) {
+		p[i] = ask_route(port, t.port, hold_bytes);
+		expect(p[i], WIRE_ROUTED);
+		SSL_shutdown(p[i]->ssl);
+		if (peer_frame(p[i])->type != END_CLOSED)
+			die("the relay does not leave TLS");
+	}
+	do {
+		more = false;
+		usleep(500000);
+		for (i = 0; i < n; i++)
+			while (send(p[i]->fd, junk, sizeof junk, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+				more = true;
+	} while (more);
+	hold();
+}
+
+
+/* ---- Errands: we are the client, and the third host as well ---- */
 
 static struct peer *connected(unsigned port)
 {
@@ -416,6 +446,8 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-	{ "many-routes", many_routes }, { "circle", circle }, { "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
+	{ "many-routes", many_routes }, { "circle", circle }, { "pretends", pretends },
+	{ "hoarding-routes", hoarding_routes },
+	{ "waiting-errand", waiting_errand }, { "many-errands", many_errands },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };

@@ -13,6 +13,7 @@ client_at() {
 hold_client() {
 	local port=$1 name=$2 i
 	shift 2
+	: >opened # of one before
 	mkfifo hold
 	timeout 60 "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" <hold >opened 2>held.err &
 	holder=$!
