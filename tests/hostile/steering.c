@@ -487,6 +487,46 @@ static void lies_about_rounds(unsigned port, char **arguments)
 	served_end(&s);
 }
 
+/* The next that is neither RATE nor ACK. */
+static const struct frame *but_rates(struct peer *p)
+{
+	const struct frame *f;
+
+	do
+		f = peer_frame(p);
+	while (f->type == WIRE_RATE || f->type == WIRE_ACK);
+	return f;
+}
+
+/* BLOCKS: sends a file of so many as fast as it can, whatever rate its client has asked for. */
+static void keeps_to_no_rate(unsigned port, char **arguments)
+{
+	struct served s = served_hello(WIRE_ABLE_RATE);
+	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
+	const struct frame *f;
+
+	(void)port;
+	served_read_open(&s);
+	served_agree(&s, 1, 0);
+	s.data = served_join();
+	peer_patience(s.data, 30);
+	peer_patience(s.control, 30);
+	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, size, NULL);
+	if ((f = but_rates(s.control))->type != WIRE_ANSWER)
+		die("ANSWER expected, %s came", frame_name(f->type));
+	for (at = 0; at < size; at += GRID)
+		send_block(s.data, ID(0, 1), at, GRID, true);
+	send_ping(s.control);
+	for (at = 0; at < size; at += GRID)
+		while ((f = peer_frame(s.control))->type == WIRE_RATE)
+			;
+	send_file_end(s.control, ID(0, 1), size);
+	if ((f = but_rates(s.control))->type != WIRE_DONE)
+		die("DONE expected, %s came", frame_name(f->type));
+	send_end(s.control, 1, 0);
+	served_end(&s);
+}
+
 /* HOW: measured, it lets its client wait ("silent", and reads nothing), or sends without end ("endless"); and pings.
  * The client goes by its own time. */
 static void never_measured(unsigned port, char **arguments)
@@ -521,5 +561,5 @@ static void never_measured(unsigned port, char **arguments)
 
 const struct hostile hostile_steered[] = {
 	{ "steers-client", steers_client }, { "malformed-seen", malformed_seen }, { "sees-without-end", sees_without_end },
-	{ "lies-about-rounds", lies_about_rounds }, { "never-measured", never_measured }, { NULL, NULL }
+	{ "keeps-to-no-rate", keeps_to_no_rate }, { "lies-about-rounds", lies_about_rounds }, { "never-measured", never_measured }, { NULL, NULL }
 };
