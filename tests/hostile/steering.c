@@ -547,7 +547,7 @@ static void never_measured(unsigned port, char **arguments)
 	peer_patience(s.control, 1);
 	peer_patience(s.data, 1);
 	do {
-		for (n = 0; endless && n < 100; n++)
+		for (n = 0; endless && n < 8; n++)
 			send_block(s.data, ID(0, 1), 0, GRID, true);
 		send_ping(s.control);
 		if (time(NULL) - start > 40)
@@ -555,7 +555,7 @@ static void never_measured(unsigned port, char **arguments)
 		f = peer_frame(s.control);
 	} while (f->type == END_SILENT || f->type == WIRE_USE);
 	if (f->type == WIRE_END)
-		peer_send(s.control, out, wire_end_encode(out, &end));
+		peer_try_send(s.control, out, wire_end_encode(out, &end));
 	served_drop(&s);
 }
 
