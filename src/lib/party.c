@@ -85,7 +85,8 @@ bool party_waits_for_disk(const struct party *p)
 	return false;
 }
 
-enum wire_busy party_busy(const struct party *p)
+/* Beside rates. */
+static enum wire_busy works(const struct party *p)
 {
 	if (party_waits_for_disk(p))
 		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
@@ -98,6 +99,15 @@ enum wire_busy party_busy(const struct party *p)
 	/* What relays hold is why nothing comes; the starter says so, whose peer bears that for its own time. */
 	if (session_held(p->session) && p->o.open != NULL)
 		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
+	return WIRE_IDLE;
+}
+
+enum wire_busy party_busy(const struct party *p)
+{
+	enum wire_busy b = works(p);
+
+	if (b != WIRE_IDLE)
+		return b;
 	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
 	if (p->snd != NULL)
 		return rates_limit(p) || pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
@@ -107,6 +117,13 @@ enum wire_busy party_busy(const struct party *p)
 static enum wire_busy busy(void *arg)
 {
 	return party_busy(arg);
+}
+
+static bool paced(void *arg)
+{
+	struct party *p = arg;
+
+	return works(p) == WIRE_IDLE && (rates_slow(p) || party_busy(p) != WIRE_IDLE);
 }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
@@ -124,7 +141,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 }
 
 static const struct session_ops session_ops = {
-	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
+	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy, .paced = paced,
 	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen,
 	.rate = rates_told, .load = on_load
 };

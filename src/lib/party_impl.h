@@ -225,6 +225,8 @@ uint64_t rates_bps(const struct party *p, unsigned path);
 bool rates_limit(const struct party *p);
 /* Receiving: it is the sender that keeps to all of them. */
 bool rates_at_sender(const struct party *p);
+/* By what the receiver has said, blocks may be rare, and nobody is to blame. */
+bool rates_slow(const struct party *p);
 /* A stream is up: it keeps to the rate of its path. */
 void rates_stream_up(struct party *p, unsigned number);
 /* A stream of that number is to be there: nobody could keep it from bringing something. */

@@ -191,8 +191,7 @@ static void tell(struct party *p, struct mono now)
 	session_rate(p->session, &f);
 }
 
-/* Blocks may be rare, which the receiver wants. */
-static bool slows(const struct party *p)
+bool rates_slow(const struct party *p)
 {
 	return p->rates.told.all_bps > 0 || p->rates.told.n > 0;
 }
@@ -206,10 +205,6 @@ void rates_pump(struct party *p, struct mono now)
 		set(p, i, now);
 	if (rates_at_sender(p))
 		tell(p, now);
-	if (slows(p) && sets(p))
-		session_progress(p->session, now);
-	else if (slows(p))
-		session_bear(p->session, now);
 }
 
 /* A timetable may have another rate by then. */
@@ -217,11 +212,10 @@ struct mono rates_deadline(const struct party *p)
 {
 	struct wire_rate f;
 
-	if (rates_at_sender(p)) {
-		describe(p, &f);
-		if (!same(&f, &p->rates.told))
-			return mono_add_ns(p->rates.told_at, TELL_NS);
-	}
-	return slows(p) || (rates_at_sender(p) && p->o.host->pacing.timer != NULL) ? mono_add_ns(p->rates.looked, LOOK_NS) :
-	    MONO_NEVER;
+	if (!rates_at_sender(p))
+		return MONO_NEVER;
+	describe(p, &f);
+	if (!same(&f, &p->rates.told))
+		return mono_add_ns(p->rates.told_at, TELL_NS);
+	return p->o.host->pacing.timer != NULL ? mono_add_ns(p->rates.looked, LOOK_NS) : MONO_NEVER;
 }

@@ -408,13 +408,17 @@ static int on_error(struct session *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-/* Not before there is anything to be busy with, and not for ever. */
+/* Not for ever. */
+static bool believes(const struct session *s, unsigned timeouts, struct mono now)
+{
+	return mono_diff_ns(now, s->last_work) / timeouts < s->o.timeout_ns;
+}
+
+/* Not before there is anything to be busy with. */
 static bool is_excuse(const struct session *s, enum wire_busy busy, struct mono now)
 {
-	unsigned timeouts = busy == WIRE_VERIFYING ? SESSION_VERIFYING_TIMEOUTS : SESSION_BUSY_TIMEOUTS;
-
 	return busy != WIRE_IDLE && s->state != HELLO && s->state != ASKED &&
-	    mono_diff_ns(now, s->last_work) / timeouts < s->o.timeout_ns;
+	    believes(s, busy == WIRE_VERIFYING ? SESSION_VERIFYING_TIMEOUTS : SESSION_BUSY_TIMEOUTS, now);
 }
 
 static int on_ping(struct session *s, struct span in, struct mono now, struct ptcp_err *e)
@@ -548,6 +552,12 @@ static int running_frame(struct session *s, unsigned type, struct span in, struc
 	return type == WIRE_END ? on_end(s, in, e) : rcv_frame(s->rcv, type, in, e);
 }
 
+/* Talk brings nothing on, however much there is of it. */
+static bool brings(unsigned type)
+{
+	return type != WIRE_USE && type != WIRE_SEEN && type != WIRE_RATE && type != WIRE_NOTE;
+}
+
 static int frame(struct session *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
@@ -559,7 +569,8 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 		return on_heard(s, in, e);
 	if (type == WIRE_LOAD)
 		return on_load(s, in, e);
-	session_progress(s, now);
+	if (brings(type))
+		session_progress(s, now);
 	switch (s->state) {
 	case HELLO:
 		return type == WIRE_HELLO ? on_hello(s, in, e) : unexpected(s, type, e);
@@ -630,12 +641,6 @@ void session_progress(struct session *s, struct mono now)
 	s->last_progress = s->last_work = now;
 }
 
-void session_bear(struct session *s, struct mono now)
-{
-	if (is_excuse(s, WIRE_WRITING, now))
-		s->last_progress = now;
-}
-
 /* Whether the peer owes us something. */
 static bool waiting(const struct session *s)
 {
@@ -688,11 +693,14 @@ struct mono session_deadline(const struct session *s)
 static void check_time(struct session *s, struct mono now)
 {
 	enum wire_busy doing = busy(s);
+	bool paced = s->o.ops->paced != NULL && s->o.ops->paced(s->o.arg);
 	struct wire_ping ping = { (uint8_t)doing, 0 };
 	struct ptcp_err e;
 
-	if (doing != WIRE_IDLE || !waiting(s))
+	if (!waiting(s) || (doing != WIRE_IDLE && !paced))
 		session_progress(s, now);
+	else if (paced && believes(s, SESSION_BUSY_TIMEOUTS, now))
+		s->last_progress = now;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
 		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
 		    "(check the network and the other host, then run it again)",

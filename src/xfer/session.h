@@ -33,6 +33,9 @@ struct session_ops {
 	int (*heard)(void *arg, uint64_t bytes, struct ptcp_err *e);
 	/* What our own disk keeps us with right now. */
 	enum wire_busy (*busy)(void *arg);
+	/* Whether that, or idling, is only for a rate that is kept to: what a peer owes then is waited for as for one that is
+	 * busy itself. NULL: never. */
+	bool (*paced)(void *arg);
 	/* Once. `why` NULL: all is done (files may have failed, see session_failed()). */
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
@@ -47,7 +50,7 @@ struct session_ops {
 	void (*rate)(void *arg, const struct wire_rate *f);
 };
 
-/* A peer that says it is busy is believed for so many time-outs since there was progress; for as many as the
+/* A peer that says it is busy, or that a rate is kept to, is believed for so many time-outs since there was progress; for as many as the
  * second while it verifies, which may take as long as reading the largest of files. */
 #define SESSION_BUSY_TIMEOUTS 120u
 #define SESSION_VERIFYING_TIMEOUTS 2880u
@@ -105,11 +108,8 @@ void session_tell_load(struct session *s, const struct wire_load *f);
  * SESSION_RATES_PER_S times a second. */
 bool session_takes_rates(const struct session *s);
 void session_rate(struct session *s, const struct wire_rate *f);
-/* Data came in on a stream, or what we want ourselves is why it does not. */
+/* Data came in on a stream. */
 void session_progress(struct session *s, struct mono now);
-/* What the peer has asked for is why nothing moves: believed for as long as that it is busy. */
-void session_bear(struct session *s, struct mono now);
-
 struct mono session_deadline(const struct session *s);
 /* Also after the caller has done anything to the engine: looks whether all is finished. */
 void session_tick(struct session *s, struct mono now);

@@ -79,6 +79,7 @@ static void on_note(void *arg, const struct wire_note *n)
 }
 
 static enum wire_busy on_busy(void *arg) { return ((struct caller *)arg)->busy; }
+static bool on_paced(void *arg) { return ((struct caller *)arg)->paced; }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
 {
@@ -316,8 +317,8 @@ static void on_rate(void *arg, const struct wire_rate *f)
 }
 
 const struct session_ops caller_ops = { .open = on_open, .running = on_running, .note = on_note, .heard = on_heard,
-	.busy = on_busy, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
-	.rate = on_rate };
+	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use,
+	.seen = on_seen, .rate = on_rate };
 
 /* ---- Moves of a sender's caller ---- */
 

@@ -39,6 +39,7 @@ struct caller {
 	bool verify, dry_run, judging, listed, ended;
 	uint16_t entries;            /* the peer's */
 	enum wire_busy busy;
+	bool paced;
 	uint16_t asked_streams;
 	struct wire_opened opened;   /* what an acceptor agrees to */
 	uint8_t next_prep;           /* how the next new entry is received */

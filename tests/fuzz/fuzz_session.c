@@ -193,6 +193,7 @@ static void pass_time(struct caller *c)
 	uint8_t how = take_byte(&c->in);
 
 	c->busy = (how >> 4) % 5;
+	c->paced = how >> 7;
 	c->now.ns += ns[how % 6];
 	session_tick(c->s, c->now);
 }

@@ -335,6 +335,68 @@ static void waiting_errand(unsigned port, char **arguments)
 	expect_end(p);
 }
 
+/* The reason of its ERROR, which must come, without digits. */
+static void reason(char out[WIRE_ERROR_MAX_BYTES], struct peer *p, unsigned code)
+{
+	const struct frame *f;
+	size_t i, n = 0;
+
+	do
+		f = peer_frame(p);
+	while (f->type == WIRE_PROGRESS);
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != code)
+		die("ERROR %u expected, %s came: %.*s", code, frame_name(f->type), f->n > 4 ? (int)f->n - 4 : 0,
+		    (const char *)f->payload + 4);
+	for (i = 4; i < f->n; i++)
+		if (f->payload[i] < '0' || f->payload[i] > '9')
+			out[n++] = (char)f->payload[i];
+	out[n] = '\0';
+	peer_close(p);
+}
+
+/* OPEN CLOSED FINGERPRINT of the host: of ports that it may not go on to none is told from the other; by routes, and by errands. */
+static void scans(unsigned port, char **arguments)
+{
+	struct third t = { .listener = -1 };
+	char said[4][WIRE_ERROR_MAX_BYTES];
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		t.port = (unsigned)atoi(arguments[i]);
+		reason(said[i], ask_route(port, t.port, 0), 5);
+		struct peer *p = connected(port);
+
+		ask_errand(p, &t, arguments[2], 0);
+		reason(said[2 + i], p, 5);
+	}
+	if (strcmp(said[0], said[1]) != 0 || strcmp(said[2], said[3]) != 0)
+		die("it tells ports apart: %s, %s; %s, %s", said[0], said[1], said[2], said[3]);
+}
+
+/* FINGERPRINT: an errand with who is no ptcp, where it may go on to: what that says is told to nobody. */
+static void listens_by_errand(unsigned port, char **arguments)
+{
+	static const char *const secrets[] = { "220 SECRET ready\r\n", "SSH-2.0-SECRET\r\n", "\x16\x03\x03\x00\x06SECRET",
+		"\x15\x03\x03\x00\x06SECRET" };
+	char said[WIRE_ERROR_MAX_BYTES];
+	struct third t = third_host();
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof secrets / sizeof *secrets; i++) {
+		struct peer *p = connected(port);
+
+		ask_errand(p, &t, arguments[0], 0);
+		if ((fd = accept(t.listener, NULL, NULL)) < 0 || send(fd, secrets[i], 11 + 6 * (i == 0), MSG_NOSIGNAL) < 0)
+			die("nobody connects");
+		shutdown(fd, SHUT_WR);
+		reason(said, p, 4);
+		if (strcasestr(said, "secret") != NULL)
+			die("told: %s", said);
+		close(fd);
+	}
+}
+
 /* FINGERPRINT MOST: as many errands as there may be for one client, and connections about them. */
 static void many_errands(unsigned port, char **arguments)
 {
@@ -448,5 +510,6 @@ const struct hostile hostile_between[] = {
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
 	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "circle", circle },
 	{ "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
+	{ "scans", scans }, { "listens-by-errand", listens_by_errand },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };

@@ -1,5 +1,5 @@
-/* Who steers, or says what it has seen, as nobody should: USE and SEEN where they may not come, malformed, without
- * end, and with values that cannot be. Clients of a server, then servers. */
+/* Who steers, sets rates, or says what it has seen, as nobody should: USE, RATE and SEEN where they may not come,
+ * malformed, without end, and with values that cannot be. Clients of a server, then servers. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,15 @@ static void send_use(struct peer *p, unsigned streams, uint64_t bytes)
 	uint8_t out[WIRE_USE_MAX_BYTES];
 
 	peer_send(p, out, wire_use_encode(out, &f));
+}
+
+/* One for all streams, and one that two of them share; 0: none. */
+static void send_rate(struct peer *p, uint64_t all, uint64_t each)
+{
+	struct wire_rate f = { .all_bps = all, .n = each > 0, .m = each > 0 ? 2 : 0, .bps = { each }, .of = { 1, 1 } };
+	uint8_t out[WIRE_RATE_MAX_BYTES];
+
+	peer_send(p, out, wire_rate_encode(out, &f));
 }
 
 static void send_seen(struct peer *p, const struct wire_seen *f)
@@ -47,7 +56,8 @@ static uint8_t role_named(const char *name)
 }
 
 /* A session up to OPENED in which the server has that role, about `path` unless it measures. */
-static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams, uint32_t flags)
+static struct session begun_able(unsigned port, uint8_t role, const char *path, unsigned streams, uint32_t flags,
+    unsigned ability)
 {
 	bool measures = role == WIRE_YOU_DROP || role == WIRE_YOU_FLOOD;
 	uint8_t paths[100], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
@@ -57,7 +67,7 @@ static struct session begun(unsigned port, uint8_t role, const char *path, unsig
 
 	o.paths.p = paths;
 	o.paths.n = measures ? 0 : wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, strlen(path) });
-	send_hello_able(s.control, WIRE_ABLE_STEERED);
+	send_hello_able(s.control, ability);
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
@@ -66,37 +76,49 @@ static struct session begun(unsigned port, uint8_t role, const char *path, unsig
 	return s;
 }
 
-/* USE and SEEN where they may not come: before OPEN, where nobody steers, from who does not. */
+static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams, uint32_t flags)
+{
+	return begun_able(port, role, path, streams, flags, WIRE_ABLE_STEERED);
+}
+
+/* Where they may not come: before OPEN; USE where nobody steers, RATE to who does not send, or from who has not said
+ * that it would, SEEN from any client. */
 static void wrong_steering(unsigned port, char **arguments)
 {
 	static const uint8_t roles[] = { WIRE_YOU_RECEIVE, WIRE_YOU_SEND, WIRE_YOU_DROP, WIRE_YOU_FLOOD };
+	static const struct { uint8_t type; uint32_t n, flags; } of[] = {
+		{ WIRE_USE, 10, 0 }, { WIRE_SEEN, 41, WIRE_OPEN_STEERED }, { WIRE_RATE, 10, WIRE_OPEN_STEERED }
+	};
 	static const uint8_t zeros[WIRE_SEEN_MAX_BYTES];
 	struct session s;
 	struct peer *p;
-	size_t i;
-	int seen;
+	size_t i, k;
 
 	(void)arguments;
-	for (seen = 0; seen < 2; seen++) {
+	for (k = 0; k < sizeof of / sizeof *of; k++) {
 		for (i = 0; i < 2; i++) {
 			p = control(port);
 			if (i == 1) {
 				send_hello(p);
 				expect(p, WIRE_HELLO);
 			}
-			peer_send_raw(p, seen ? WIRE_SEEN : WIRE_USE, 1, zeros, seen ? 41 : 10);
+			peer_send_raw(p, of[k].type, 1, zeros, of[k].n);
 			expect_error(p, 10);
 			peer_close(p);
 		}
 		for (i = 0; i < sizeof roles; i++) {
-			if (roles[i] == WIRE_YOU_FLOOD && !seen)
+			if (roles[i] == WIRE_YOU_FLOOD && of[k].flags == 0)
 				continue; /* that one must be steered */
-			s = begun(port, roles[i], "/", 2, seen ? WIRE_OPEN_STEERED : 0);
-			peer_send_raw(s.control, seen ? WIRE_SEEN : WIRE_USE, 1, zeros, seen ? 41 : 10);
+			s = begun(port, roles[i], "/", 2, of[k].flags);
+			peer_send_raw(s.control, of[k].type, 1, zeros, of[k].n);
 			expect_error(s.control, 10);
 			drop(&s);
 		}
 	}
+	s = begun_able(port, WIRE_YOU_RECEIVE, "/", 2, 0, WIRE_ABLE_RATE);
+	send_rate(s.control, 1, 0);
+	expect_error(s.control, 10);
+	drop(&s);
 }
 
 /* USE that is too short, too long, or says that it is. */
@@ -144,8 +166,9 @@ static const struct frame *but_seen(struct peer *p)
 	return f;
 }
 
-/* The server sends: nothing while no stream is in use, then the one block on the stream that is. */
-static void take_block(struct session *s, struct peer *other)
+/* The server sends: nothing while no stream is in use or may carry anything, then the one block; on the stream that is
+ * in use. */
+static void take_block(struct session *s, struct peer *other, bool by_rate)
 {
 	struct pollfd in[] = { { .fd = s->data->fd, .events = POLLIN }, { .fd = other->fd, .events = POLLIN } };
 	struct wire_answer a = { 0, WIRE_SEND_ALL };
@@ -154,7 +177,10 @@ static void take_block(struct session *s, struct peer *other)
 	uint8_t out[64];
 	const struct frame *f;
 
-	send_use(s->control, 0, 0);
+	if (by_rate)
+		send_rate(s->control, 1, WIRE_RATE_IDLE);
+	else
+		send_use(s->control, 0, 0);
 	while ((f = but_seen(s->control))->type == WIRE_TOTALS)
 		;
 	if (f->type != WIRE_ENTRY)
@@ -163,10 +189,15 @@ static void take_block(struct session *s, struct peer *other)
 	peer_send(s->control, out, wire_answer_encode(out, &a));
 	if (poll(in, 2, 1000) != 0)
 		die("a block comes on a stream that is not in use");
-	send_use(s->control, 1, 0);
-	f = peer_frame(s->data);
-	if (f->type != WIRE_BLOCK || poll(in + 1, 1, 0) != 0)
-		die("BLOCK expected on stream 0, %s came", frame_name(f->type));
+	if (by_rate)
+		send_rate(s->control, 0, 0);
+	else
+		send_use(s->control, 1, 0);
+	if (poll(in, 2, 5000) <= 0 || (in[0].revents == 0 && !by_rate))
+		die("no block comes on stream 0");
+	f = peer_frame(in[0].revents != 0 ? s->data : other);
+	if (f->type != WIRE_BLOCK)
+		die("BLOCK expected, %s came", frame_name(f->type));
 	peer_send(s->control, out, wire_ack_encode(out, &k));
 	peer_send(s->control, out, wire_done_encode(out, &d));
 }
@@ -190,7 +221,7 @@ static void steers_without_end(unsigned port, char **arguments)
 			die("the session has suffered");
 		send_end(s.control, 1, 0);
 	} else if (role == WIRE_YOU_SEND) {
-		take_block(&s, other);
+		take_block(&s, other, false);
 	} else {
 		peer_send(s.control, out, wire_end_encode(out, &end));
 	}
@@ -202,6 +233,99 @@ static void steers_without_end(unsigned port, char **arguments)
 		peer_send(s.control, out, wire_end_encode(out, &end));
 	peer_close(other);
 	drop(&s);
+}
+
+/* RATE that is too short or too long, has more rates or streams than there may be, or refers to rates that it has not;
+ * one too many of those that are good. */
+static void malformed_rate(unsigned port, char **arguments)
+{
+	static const struct { uint32_t n; uint8_t head[28]; } of[] = {
+		{ 0, { 0 } }, { 9, { 0 } }, { 11, { 0 } }, { 10, { 0, 0, 0, 0, 0, 0, 0, 0, 1, 0 } },
+		{ 18, { 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, /* a rate of 0 */
+		{ 10 + 17 * 8, { 0, 0, 0, 0, 0, 0, 0, 0, 17, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
+		{ 10 + 129, { 0, 0, 0, 0, 0, 0, 0, 0, 0, 129 } }, { 10 + 255, { 0, 0, 0, 0, 0, 0, 0, 0, 0, 255 } },
+		{ 11, { 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1 } },                      /* of no rate */
+		{ 19, { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2 } },
+		{ 19, { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0 } }, /* the last shares none */
+		{ 513, { 0 } },
+	};
+	uint8_t payload[513];
+	struct session s;
+	size_t i;
+
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+		memset(payload, 0, sizeof payload);
+		memcpy(payload, of[i].head, sizeof of[i].head);
+		peer_send_raw(s.control, WIRE_RATE, 1, payload, of[i].n);
+		expect_error(s.control, 10);
+		drop(&s);
+	}
+	s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	for (i = 0; i < 1000; i++)
+		send_rate(s.control, any(), any() | 1);
+	expect_error(s.control, 10);
+	drop(&s);
+}
+
+/* PATH: rates of all kinds, as often as there may be; then none at all, and then no limit. */
+static void rates_of_all_kinds(unsigned port, char **arguments)
+{
+	static const uint64_t of[] = { 1, 7, 8, 1000, UINT64_C(1) << 32, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX - 1,
+		UINT64_MAX };
+	struct session s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	struct wire_end end = { 1, 0 };
+	uint8_t out[WIRE_END_MAX_BYTES];
+	const struct frame *f;
+	struct peer *other;
+	size_t i;
+
+	s.data = join(&s, 0);
+	other = join(&s, 1);
+	for (i = 0; i < 150; i++)
+		send_rate(s.control, i % 3 == 0 ? any() : of[i % 9], of[i / 9 % 9]);
+	take_block(&s, other, true);
+	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
+		;
+	if (f->type != WIRE_END)
+		die("END expected, %s came", frame_name(f->type));
+	peer_send(s.control, out, wire_end_encode(out, &end));
+	peer_close(other);
+	drop(&s);
+}
+
+/* PATH: has a large file sent to it at a rate of its own choice, reads none of it, and talks. */
+static void waits_by_a_rate(unsigned port, char **arguments)
+{
+	struct session s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	struct wire_answer a = { 0, WIRE_SEND_ALL };
+	struct pollfd in = { .fd = s.control->fd, .events = POLLIN };
+	time_t start = time(NULL);
+	const struct frame *f;
+	uint8_t out[64];
+	unsigned i;
+
+	s.data = join(&s, 0);
+	send_rate(s.control, UINT64_C(1) << 40, UINT64_C(1) << 40);
+	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
+		;
+	if (f->type != WIRE_ENTRY)
+		die("ENTRY expected, %s came", frame_name(f->type));
+	a.id = get_u64(f->payload + 1);
+	peer_send(s.control, out, wire_answer_encode(out, &a));
+	for (i = 0; time(NULL) - start < 100; i++) {
+		send_ping(s.control);
+		if (i % 40 == 0 && peer_try_send(s.control, "", 0))
+			send_rate(s.control, (UINT64_C(1) << 40) + i, 0);
+		if (poll(&in, 1, 50) == 0)
+			continue;
+		peer_patience(s.control, 1);
+		if ((f = peer_frame(s.control))->type == WIRE_ERROR && get_u16(f->payload) == 12)
+			return;
+		if (f->type < 0 && f->type != END_SILENT)
+			die("%s came", frame_name(f->type));
+	}
+	die("it waits for ever");
 }
 
 /* STREAMS: joins all that were granted and never says that any is in use. */
@@ -217,6 +341,8 @@ static void streams_in_no_use(unsigned port, char **arguments)
 
 const struct hostile hostile_steerers[] = {
 	{ "wrong-steering", wrong_steering }, { "malformed-use", malformed_use },
+	{ "malformed-rate", malformed_rate }, { "rates-of-all-kinds", rates_of_all_kinds },
+	{ "waits-by-a-rate", waits_by_a_rate },
 	{ "steers-without-end", steers_without_end }, { "streams-in-no-use", streams_in_no_use }, { NULL, NULL }
 };
 
@@ -232,15 +358,18 @@ static struct served steered(void)
 	return s;
 }
 
-/* FRAME: to a client whose frame it is not, as it is the starter (USE), sends, or does not steer (SEEN). */
+/* FRAME: to a client whose frame it is not, as it is the starter (USE, RATE), sends, or does not steer (SEEN). */
 static void steers_client(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[41];
 	struct served s = steered();
-	bool use = strcmp(arguments[0], "use") == 0;
+	const char *what = arguments[0];
 
 	(void)port;
-	peer_send_raw(s.control, use ? WIRE_USE : WIRE_SEEN, 1, zeros, use ? 10 : 41);
+	if (strcmp(what, "seen") == 0)
+		peer_send_raw(s.control, WIRE_SEEN, 1, zeros, 41);
+	else
+		peer_send_raw(s.control, strcmp(what, "use") == 0 ? WIRE_USE : WIRE_RATE, 1, zeros, 10);
 	expect_error(s.control, 10);
 	served_drop(&s);
 }
@@ -358,6 +487,46 @@ static void lies_about_rounds(unsigned port, char **arguments)
 	served_end(&s);
 }
 
+/* The next that is neither RATE nor ACK. */
+static const struct frame *but_rates(struct peer *p)
+{
+	const struct frame *f;
+
+	do
+		f = peer_frame(p);
+	while (f->type == WIRE_RATE || f->type == WIRE_ACK);
+	return f;
+}
+
+/* BLOCKS: sends a file of so many as fast as it can, whatever rate its client has asked for. */
+static void keeps_to_no_rate(unsigned port, char **arguments)
+{
+	struct served s = served_hello(WIRE_ABLE_RATE);
+	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
+	const struct frame *f;
+
+	(void)port;
+	served_read_open(&s);
+	served_agree(&s, 1, 0);
+	s.data = served_join();
+	peer_patience(s.data, 30);
+	peer_patience(s.control, 30);
+	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, size, NULL);
+	if ((f = but_rates(s.control))->type != WIRE_ANSWER)
+		die("ANSWER expected, %s came", frame_name(f->type));
+	for (at = 0; at < size; at += GRID)
+		send_block(s.data, ID(0, 1), at, GRID, true);
+	send_ping(s.control);
+	for (at = 0; at < size; at += GRID)
+		while ((f = peer_frame(s.control))->type == WIRE_RATE)
+			;
+	send_file_end(s.control, ID(0, 1), size);
+	if ((f = but_rates(s.control))->type != WIRE_DONE)
+		die("DONE expected, %s came", frame_name(f->type));
+	send_end(s.control, 1, 0);
+	served_end(&s);
+}
+
 /* HOW: measured, it lets its client wait ("silent", and reads nothing), or sends without end ("endless"); and pings.
  * The client goes by its own time. */
 static void never_measured(unsigned port, char **arguments)
@@ -378,7 +547,7 @@ static void never_measured(unsigned port, char **arguments)
 	peer_patience(s.control, 1);
 	peer_patience(s.data, 1);
 	do {
-		for (n = 0; endless && n < 100; n++)
+		for (n = 0; endless && n < 8; n++)
 			send_block(s.data, ID(0, 1), 0, GRID, true);
 		send_ping(s.control);
 		if (time(NULL) - start > 40)
@@ -386,11 +555,11 @@ static void never_measured(unsigned port, char **arguments)
 		f = peer_frame(s.control);
 	} while (f->type == END_SILENT || f->type == WIRE_USE);
 	if (f->type == WIRE_END)
-		peer_send(s.control, out, wire_end_encode(out, &end));
+		peer_try_send(s.control, out, wire_end_encode(out, &end));
 	served_drop(&s);
 }
 
 const struct hostile hostile_steered[] = {
 	{ "steers-client", steers_client }, { "malformed-seen", malformed_seen }, { "sees-without-end", sees_without_end },
-	{ "lies-about-rounds", lies_about_rounds }, { "never-measured", never_measured }, { NULL, NULL }
+	{ "keeps-to-no-rate", keeps_to_no_rate }, { "lies-about-rounds", lies_about_rounds }, { "never-measured", never_measured }, { NULL, NULL }
 };

@@ -30,6 +30,8 @@ static void on_note(void *arg, const struct wire_note *n)
 	((struct one *)arg)->notes++;
 }
 
+static bool on_paced(void *arg) { return ((struct one *)arg)->paced; }
+
 static enum wire_busy on_busy(void *arg) { return ((struct one *)arg)->busy; }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
@@ -179,7 +181,7 @@ static void on_rate(void *arg, const struct wire_rate *f)
 	o->rate = *f;
 }
 
-static const struct session_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy,
+static const struct session_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
 	.rate = on_rate, .load = on_load };
 

@@ -13,6 +13,7 @@ struct one {
 	enum rcv_prep prep;          /* what prepare() answers */
 	uint64_t *claimed;           /* and gives with RCV_PARTS */
 	enum wire_busy busy;
+	bool paced;                  /* for a rate */
 	uint64_t cookies;            /* entries held by the receiver's caller */
 	unsigned opened, running, ended, notes;
 	struct ptcp_err why;         /* of ended; code 0: ended well */
