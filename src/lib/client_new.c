@@ -314,7 +314,7 @@ static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n
 		return take_third(t, srcs, n, dest, e);
 	}
 	if (t->o.detach)
-		return err_set(e, PTCP_EUSAGE, "--detach: only a transfer between two other hosts goes on without this one");
+		return err_set(e, PTCP_EUSAGE, "--detach: only a transfer between two other hosts goes on without this one (leave it out)");
 	t->n_local = t->sends ? n : 1;
 	t->n_remote = t->sends ? 1 : n;
 	if (t->sends)
