@@ -43,7 +43,7 @@ net_SRC   := loop sock dial listen door lines child spool splice splice_hold bri
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale choosing ends rates links sending sending_jobs \
+	party party_streams joining returning stale choosing ends rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \

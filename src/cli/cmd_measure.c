@@ -106,12 +106,12 @@ static int summarize(const struct measure_args *a, const struct ptcp_transfer *t
 static int close_csv(const struct measure_args *a, FILE *csv, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	int failed = ferror(csv);
+	int failed = ferror(csv), now = fclose(csv) == 0 ? 0 : errno; /* of an earlier failure errno is gone */
 
-	if (fclose(csv) == 0 && !failed)
+	if (now == 0 && !failed)
 		return 0;
-	return err_sys(e, PTCP_EIO, "--csv %s: writing (make room, or name another file)",
-	    text_escape(shown, sizeof shown, a->csv));
+	return err_set(e, PTCP_EIO, "--csv %s: not all of it could be written%s%s (make room, or name another file)",
+	    text_escape(shown, sizeof shown, a->csv), now != 0 ? ": " : "", now != 0 ? strerror(now) : "");
 }
 
 static int run(struct measure_args *a, const char *target, struct ptcp_err *e)

@@ -294,6 +294,6 @@ int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err 
 	struct ptcp_err why;
 
 	if (timetable_parse(&unused, text, &why) < 0)
-		return opt_reject(o, text, e, why.msg);
+		return err_set(e, PTCP_EUSAGE, "--%s %s", o->name, why.msg); /* which begins with what is wrong of it */
 	return opt_text(args, o, text, e);
 }

@@ -160,7 +160,7 @@ static int remote(struct target *out, const char *text, struct ptcp_err *e)
 	int r = target_parse(out, text, e);
 
 	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not a remote place (write [USER@]HOST:PATH or ptcp://HOST/PATH)",
-	    text_escape(shown, sizeof shown, text));
+	    text[0] != '\0' ? text_escape(shown, sizeof shown, text) : "\"\"");
 }
 
 static int local(const char *text, struct ptcp_err *e)
@@ -173,7 +173,7 @@ static int local(const char *text, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "%s: one side must be local (between two daemons: ptcp send "
 		    "ptcp://A/PATH ptcp://B/PATH)", text_escape(shown, sizeof shown, text));
 	if (r == 0 && text[0] == '\0')
-		return err_set(e, PTCP_EUSAGE, "an empty path");
+		return err_set(e, PTCP_EUSAGE, "\"\": an empty path (name a file or directory)");
 	return r;
 }
 
@@ -318,7 +318,7 @@ static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n
 		return take_third(t, srcs, n, dest, e);
 	}
 	if (t->o.detach)
-		return err_set(e, PTCP_EUSAGE, "--detach: only a transfer between two other hosts goes on without this one");
+		return err_set(e, PTCP_EUSAGE, "--detach: only a transfer between two other hosts goes on without this one (leave it out)");
 	t->n_local = t->sends ? n : 1;
 	t->n_remote = t->sends ? 1 : n;
 	if (t->sends)

@@ -1,4 +1,4 @@
-/* The inside of a party, for party.c, joining.c, sending.c, receiving.c and probing.c. */
+/* The inside of a party, for party.c, party_streams.c, joining.c, sending.c, receiving.c and probing.c. */
 #ifndef LIB_PARTY_IMPL_H
 #define LIB_PARTY_IMPL_H
 
@@ -186,21 +186,27 @@ void party_fail(struct party *p, const struct ptcp_err *why);
 enum wire_busy party_busy(const struct party *p);
 /* Some stream does. */
 bool party_waits_for_disk(const struct party *p);
+
+/* ---- party_streams.c: the data connections that are up ---- */
+
 /* From now on so many streams are in use. */
 void party_want(struct party *p, unsigned streams, const char *why);
 /* Of these, how many are up. */
 unsigned party_in_use(const struct party *p);
-
-/* ---- joining.c: data connections ---- */
-
-void joining_pump(struct party *p, struct mono now);
-struct mono joining_deadline(const struct party *p);
-void joining_stop(struct party *p);
+/* Unless more are on their way: the user hears of a change. */
+void party_tell_joined(struct party *p);
 void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why);
 /* What the kernel knows of a stream now; false: nothing, or it is not tapped. */
 bool party_look(const struct party *p, unsigned number, struct tcpinfo *out);
 void party_close_tap(struct party *p, unsigned number);
 
+/* ---- joining.c: data connections on their way ---- */
+
+void joining_pump(struct party *p, struct mono now);
+struct mono joining_deadline(const struct party *p);
+void joining_stop(struct party *p);
+/* Not at once: the longer the more often it has failed. */
+void joining_again(struct party *p, unsigned number);
 /* The streams in a place begin anew, over the path that it holds now. */
 void joining_move(struct party *p, unsigned place, const struct ptcp_err *why);
 

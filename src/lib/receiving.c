@@ -115,9 +115,12 @@ void receiving_item_over(struct party *p, struct item *t)
 
 bool receiving_disk_full(struct party *p, const struct ptcp_err *why)
 {
+	struct ptcp_err full = *why;
+
 	if (why->code != PTCP_ENOSPC)
 		return false;
-	party_fail(p, why);
+	err_while(&full, full.code, "destination");
+	party_fail(p, &full);
 	return true;
 }
 

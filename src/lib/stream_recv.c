@@ -81,7 +81,8 @@ static void block_written(struct stream *s, int result, const struct ptcp_err *w
 		add_news(s, RCV_BLOCK_WRITTEN, term, NULL);
 	} else {
 		why_bare(&bare, why, sink_path_text(s->sink, path, sizeof path));
-		add_news(s, RCV_BLOCK_FAILED, term, &bare);
+		/* That ends the transfer, and is told without a path beside it. */
+		add_news(s, RCV_BLOCK_FAILED, term, why->code == PTCP_ENOSPC ? why : &bare);
 	}
 	sink_unref(s->sink);
 	s->sink = NULL;

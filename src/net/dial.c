@@ -117,10 +117,14 @@ static void dial_next(struct dial *d);
 static void attempt_failed(struct dial *d, const char *address, int sys)
 {
 	char where[SOCK_HOST_BYTES + 10];
+	bool named;
 
 	sock_join(where, sizeof where, d->host, d->port);
-	errno = sys;
-	err_sys(&d->why, PTCP_ECONNECT, "connecting to %s (%s)", where, address);
+	named = strcmp(where, address) != 0;
+	err_set(&d->why, PTCP_ECONNECT, "connecting to %s%s%s%s: %s%s", where, named ? " (" : "", named ? address : "",
+	    named ? ")" : "", strerror(sys), sys == ECONNREFUSED ? " (is a ptcp daemon running there, on that port?)" :
+	    sys == ENETUNREACH || sys == EHOSTUNREACH ? " (check the address and the network)" : "");
+	d->why.sys = sys;
 	d->next_at = mono_now();
 }
 

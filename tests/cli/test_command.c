@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -417,7 +418,10 @@ static void measures(void **state)
 	fake.run_code = 0;
 	assert_int_equal(command("measure --csv /nonexistent/x h"), 1);
 	assert_non_null(strstr(cap.err, "ptcp: --csv /nonexistent/x: "));
+	errno = ENOENT; /* of something else */
 	assert_int_equal(command("measure --csv /dev/full -q h"), 1);
+	assert_null(strstr(cap.err, "No such file"));
+	assert_non_null(strstr(cap.err, "ptcp: --csv /dev/full: not all of it could be written"));
 	assert_int_equal(lines_of(cap.err), 1);
 	assert_int_equal(command("measure --bytes-per-stream 0 h"), 2);
 	assert_int_equal(command("measure --interval soon h"), 2);

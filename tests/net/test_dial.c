@@ -148,6 +148,8 @@ static void closed_port(void **state)
 	assert_int_equal(a.fd, -1);
 	assert_int_equal(a.why.code, PTCP_ECONNECT);
 	assert_int_equal(a.why.sys, ECONNREFUSED);
+	assert_non_null(strstr(a.why.msg, ": Connection refused (is "));
+	assert_null(strstr(a.why.msg, "(127.0.0.1")); /* it was named so */
 	close(s);
 }
 
