@@ -53,10 +53,14 @@ static bool list_cases, list_curves;
 static size_t n_methods; /* of those that are scored now */
 static struct score scores[METHODS_MAX][SUBSETS];
 
+static bool same_levels(const struct case_sight *s, const unsigned *level, size_t levels, bool joins)
+{
+	return s->levels == levels && s->joins == joins && memcmp(s->level, level, levels * sizeof *level) == 0;
+}
+
 static bool is_of(const struct case_sight *s, const struct method *m)
 {
-	return s->levels == m->levels && s->joins == m->joins &&
-	    memcmp(s->level, m->level, m->levels * sizeof *m->level) == 0;
+	return same_levels(s, m->level, m->levels, m->joins);
 }
 
 /* What each stream of the first of two levels got over what each that joined it got, in the second
@@ -93,12 +97,16 @@ static bool take_probes(struct probe *out, const struct case_sight *s, double le
 	return true;
 }
 
-/* What held the probes up, as ptcp advise says it: of the levels the first that was not the network. */
-static enum limit limit_of_sight(const struct case_sight *s)
+/* What held the probes up, as ptcp advise says it: of the levels the first that was not the network. Where the kernel
+ * was not asked, that of other such probes of the path. */
+static enum limit limit_of_sight(const struct path_case *c, const struct case_sight *s)
 {
 	enum limit l = LIMIT_UNKNOWN;
-	size_t k;
+	size_t i, k;
 
+	for (i = 0; i < c->sights && s->times[0].elapsed_s == 0; i++)
+		if (c->sight[i].times[0].elapsed_s > 0 && same_levels(s, c->sight[i].level, c->sight[i].levels, c->sight[i].joins))
+			s = &c->sight[i];
 	for (k = 0; k < s->levels && (l == LIMIT_UNKNOWN || l == LIMIT_NETWORK); k++)
 		l = limit_of(&s->times[k]);
 	return l;
@@ -148,7 +156,7 @@ static void print_case(const struct method *m, const struct path_case *c, const 
 	printf("%s,%s,%.0f,%u,%.3g,%.3g,%.0f,%.0f,%.2f,%.2f,%#x,%s", m->name, c->name, 100 * a->budget_ratio,
 	    a->streams, a->throughput_bps / 1e6, ours, 100 * case_impact(c, a->streams),
 	    100 * ours / case_best_mbps(c, a->budget_ratio), a->throughput_sd_ratio, a->impact_sd_ratio,
-	    a->warnings, limit_name(limit_of_sight(s)));
+	    a->warnings, limit_name(limit_of_sight(c, s)));
 	for (i = 0; i < s->levels; i++)
 		printf(",%u:%.3g+-%.2g", p[i].streams, p[i].throughput_bps / 1e6, p[i].error_bps / 1e6);
 	printf("\n");
@@ -173,7 +181,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		o.usual_others = m->usual ? FIT_USUAL_OTHERS : 0;
 		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
 			continue;
-		add_answer(score, c, &a, limit_of_sight(s), drawn);
+		add_answer(score, c, &a, limit_of_sight(c, s), drawn);
 		if (list_cases)
 			print_case(m, c, p, s, &a);
 		if (list_curves && b == 0)
