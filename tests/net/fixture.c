@@ -145,19 +145,31 @@ void nf_sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-void nf_move(int to, int from, size_t all, size_t *sent, size_t *got)
+bool nf_put(int to, size_t all, size_t *sent)
 {
 	uint8_t p[20000];
-	size_t i;
+	size_t i, len = all - *sent < sizeof p ? all - *sent : sizeof p;
 	ssize_t n;
 
-	for (i = 0; i < sizeof p; i++)
+	for (i = 0; i < len; i++)
 		p[i] = (uint8_t)((*sent + i) % 251);
-	if (*sent < all && (n = write(to, p, all - *sent < sizeof p ? all - *sent : sizeof p)) > 0)
-		*sent += (size_t)n;
-	if ((n = read(from, p, sizeof p)) > 0) {
-		for (i = 0; i < (size_t)n; i++)
-			assert_int_equal(p[i], (*got + i) % 251);
-		*got += (size_t)n;
-	}
+	n = len > 0 ? write(to, p, len) : 0;
+	*sent += n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+void nf_take(int from, size_t *got)
+{
+	uint8_t p[20000];
+	ssize_t n = read(from, p, sizeof p), i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(p[i], (*got + (size_t)i) % 251);
+	*got += n > 0 ? (size_t)n : 0;
+}
+
+void nf_move(int to, int from, size_t all, size_t *sent, size_t *got)
+{
+	nf_put(to, all, sent);
+	nf_take(from, got);
 }

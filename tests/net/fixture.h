@@ -35,8 +35,10 @@ bool nf_run_until(struct loop *l, const bool *flag, unsigned ms);
 /* Runs it for so long. */
 void nf_run_for(struct loop *l, unsigned ms);
 
-/* Writes to one descriptor what it takes, of `all` bytes in all, and reads from another what there is, which
- * must be the same; neither blocks. */
+/* Writes to a descriptor what it takes of `all` bytes in all, and whether that was anything; reads from another what
+ * there is, which must be the same; both. Neither blocks. */
+bool nf_put(int to, size_t all, size_t *sent);
+void nf_take(int from, size_t *got);
 void nf_move(int to, int from, size_t all, size_t *sent, size_t *got);
 
 void nf_sleep_ms(unsigned ms);
