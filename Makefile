@@ -35,15 +35,15 @@ wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
-	sender sender_blocks sender_holes sender_frames \
+	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir place walk source hash sum \
+store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
 net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale choosing links sending sending_jobs \
+	party joining returning stale choosing rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args \
@@ -77,12 +77,12 @@ core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
-xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
+xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api target paths grants mux links measure history
+lib_TESTS   := api rates target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
@@ -90,12 +90,13 @@ fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
-	send_recv trees kept resume failures disk ssh via third rate \
+	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays) \
-	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy between steering swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
+test_LIBRARY := $(BUILD)/tests/e2e/other_clock.so
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report)
 
 # ------------------------------------------------------------- Compiling
@@ -111,7 +112,7 @@ link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(fil
 layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
-test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_PROGRAMS)
+test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARY) $(test_PROGRAMS)
 
 all: $(BUILD)/ptcp shared
 
@@ -172,7 +173,8 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(BUILD)/tests/lib/test_api $(BUILD)/tests/lib/test_measure: $(BUILD)/tests/lib/fixture.o
+$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
+$(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
@@ -209,8 +211,13 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
+# Preloaded by tests, into what has a sanitizer or not.
+$(test_LIBRARY): tests/e2e/other_clock.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
+
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy strangers server local peer)
+	session client between grants greedy steering strangers served server local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

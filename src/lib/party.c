@@ -86,10 +86,10 @@ enum wire_busy party_busy(const struct party *p)
 	/* What relays hold is why nothing comes; the starter says so, whose peer bears that for its own time. */
 	if (session_held(p->session) && p->o.open != NULL)
 		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
-	/* Who keeps to a rate is slow for a reason, too. */
+	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
 	if (p->snd != NULL)
-		return pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
-	return pacer_limits(&p->o.host->pacing.in) ? WIRE_WRITING : WIRE_IDLE;
+		return rates_limit(p) || pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
+	return !rates_at_sender(p) && (rates_limit(p) || pacer_limits(&p->o.host->pacing.in)) ? WIRE_WRITING : WIRE_IDLE;
 }
 
 static enum wire_busy busy(void *arg)
@@ -113,7 +113,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 
 static const struct session_ops session_ops = {
 	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
-	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen
+	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen, .rate = rates_told
 };
 
 /* ---- The control channel ---- */
@@ -302,6 +302,7 @@ void party_pump(struct party *p)
 		session_input(p->session, (const uint8_t *)"", 0, now); /* it is we who do not listen */
 	session_tick(p->session, now);
 	if (p->running && !p->over) {
+		rates_pump(p, now);
 		joining_pump(p, now);
 		if (p->str != NULL)
 			steering_pump(p, now);
@@ -334,6 +335,8 @@ void party_pump(struct party *p)
 	if ((t = stale_deadline(p)).ns < at.ns)
 		at = t;
 	if ((t = choosing_deadline(p)).ns < at.ns)
+		at = t;
+	if ((t = rates_deadline(p)).ns < at.ns)
 		at = t;
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
 		at = t;
@@ -368,8 +371,8 @@ void party_yield(struct party *p)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECANCELED, "transfer: the same client has begun another one of the same file "
-	    "(which goes on from here)");
+	err_set(&why, PTCP_ECANCELED, "transfer ended: another one of the same files by this client took over "
+	    "(it goes on from here; let it end)");
 	session_fail(p->session, &why);
 	p->give_up = mono_now(); /* who is there still has been told; nobody waits for who is not */
 	party_pump(p);
@@ -414,6 +417,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 	if (so.starter && so.returns && so.timeout_ns > PARTY_QUIET_NS)
 		so.hello_timeout_ns = PARTY_QUIET_NS;
 	p->o = *o;
+	rates_init(&p->rates);
 	p->returning.since = mono_now();
 	p->returning.path = o->path;
 	p->control = o->control;

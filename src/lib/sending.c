@@ -418,13 +418,14 @@ void sending_feed(struct party *p, struct mono now)
 	unsigned i, k;
 	bool more = true;
 
-	snd_set_paced(s, session_held(p->session) || pacer_limits(&p->o.host->pacing.out) ||
+	snd_set_paced(s, session_held(p->session) || pacer_limits(&p->o.host->pacing.out) || pacer_limits(&p->rates.all) ||
 	    session_peer_busy(p->session) == WIRE_WRITING);
 	/* Round by round, so that every stream has one job before any has its second. */
 	while (more) {
 		more = false;
 		for (i = 0; i < p->n_wanted; i++) {
-			if (p->stream[i] == NULL || (job = stream_free_job(p->stream[i])) == NULL)
+			if (p->stream[i] == NULL || snd_stream_waits(s, i) ||
+			    (job = stream_free_job(p->stream[i])) == NULL)
 				continue;
 			if (snd_take(s, i, now, &job->job)) {
 				for (k = 0; k < job->job.n; k++) {
