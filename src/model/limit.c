@@ -35,5 +35,5 @@ enum limit limit_of(const struct limit_times *t)
 
 bool limit_by_parts(const struct limit_times *t)
 {
-	return t->window_s + t->buffer_s > t->busy_s / 4;
+	return t->window_s + t->buffer_s > t->busy_s / 20;
 }

@@ -19,9 +19,9 @@ static void what_holds_a_part(void **state)
 {
 	(void)state;
 	assert_false(limit_by_parts(&(struct limit_times){ 0, 0, 0, 0 }));
-	assert_false(limit_by_parts(&(struct limit_times){ 10, 8, 1, 1 }));
-	assert_true(limit_by_parts(&(struct limit_times){ 10, 8, 2.1, 0 }));
-	assert_true(limit_by_parts(&(struct limit_times){ 10, 8, 0, 2.1 }));
+	assert_false(limit_by_parts(&(struct limit_times){ 10, 8, 0.2, 0.1 }));
+	assert_true(limit_by_parts(&(struct limit_times){ 10, 8, 0.5, 0 }));
+	assert_true(limit_by_parts(&(struct limit_times){ 10, 8, 0, 0.5 }));
 }
 
 static void only_what_streams_do_not_cure_has_advice(void **state)

@@ -218,9 +218,12 @@ static void score_method(struct score score[SUBSETS], const struct method *m, co
 		fixed.budget_ratio = budgets[i];
 		add_answer(score, c, &fixed, false, no_curve);
 	}
+	/* Each path counts once: what was probed there again is for what the kernel said. */
 	for (i = 0; m->levels > 0 && i < c->sights; i++)
-		if (is_of(&c->sight[i], m))
+		if (is_of(&c->sight[i], m)) {
 			score_sight(score, m, c, &c->sight[i]);
+			break;
+		}
 }
 
 /* ---- Printing ---- */
