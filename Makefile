@@ -390,7 +390,7 @@ collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget
 
 # make advice-truth measures what advice is held against, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).
-.PHONY: advice-truth advice-report advice-pictures advice-witness
+.PHONY: advice-truth advice-report advice-pictures advice-witness advice-steered
 advice-truth: lab-programs
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
 
@@ -404,6 +404,10 @@ advice-pictures: $(BUILD)/tests/bench/advice/report
 # make advice-witness sees from outside what advice and a transfer by it take (five minutes, root).
 advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/witness
+
+# make advice-steered sets steered transfers beside ones with a fixed number of streams (an hour, root).
+advice-steered: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/steered
 
 # make multipath-report sets the rate controller beside the published study.
 multipath-report: $(BUILD)/tests/bench/multipath/report

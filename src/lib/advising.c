@@ -46,6 +46,7 @@ struct advising {
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 	enum limit limit;
+	bool held_in_part;   /* limit_by_parts() at a level */
 	struct ptcp_advice advice;
 	bool advised;
 };
@@ -126,7 +127,9 @@ static int advise(struct advising *a, struct ptcp_err *e)
 		return r;
 	a->advice.limit = (enum ptcp_limit)a->limit;
 	a->advice.limit_advice = limit_advice(a->limit);
-	a->advice.confident &= a->advice.limit_advice == NULL;
+	if (a->held_in_part && a->advice.limit_advice == NULL)
+		a->advice.warnings |= ADVICE_WARN_HELD;
+	a->advice.confident &= a->advice.limit_advice == NULL && !a->held_in_part;
 	a->advised = true;
 	return 0;
 }
@@ -198,6 +201,7 @@ static void end_level(struct advising *a)
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
 		a->limit = l;
+	a->held_in_part |= limit_by_parts(&a->times);
 	add_probe(a, &s);
 	next_level(a);
 }

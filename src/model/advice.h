@@ -76,7 +76,7 @@ enum advice_limit {
 /* "impact", "gain", "max-streams", "saturated" */
 const char *advice_limit_name(enum advice_limit l);
 
-/* Bit, and what is told to the user. Any of them makes confidence low. */
+/* Bit, and what is told to the user. Any of them makes confidence low. The last one is for who sees the streams to set. */
 #define ADVICE_WARNING_LIST(X)                                                 \
 	X(ADVICE_WARN_NO_CONGESTION, 1, "the probes saw no congestion: the limit is the maximum or the gain rule") \
 	X(ADVICE_WARN_FALLS, 2, "more streams brought less throughput")        \
@@ -87,7 +87,8 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_RIVAL, 64, "another model that fits as well predicts otherwise") \
 	X(ADVICE_WARN_TOTAL, 128, "the impact against no transfer exceeds the budget") \
 	X(ADVICE_WARN_BBR, 256, "BBR streams take more from others than the model can see") \
-	X(ADVICE_WARN_CONGESTION, 512, "no model is known to hold for this congestion control")
+	X(ADVICE_WARN_CONGESTION, 512, "no model is known to hold for this congestion control") \
+	X(ADVICE_WARN_HELD, 1024, "windows or buffers, not the path, held the streams up for a part of the time")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,

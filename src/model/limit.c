@@ -32,3 +32,8 @@ enum limit limit_of(const struct limit_times *t)
 		return LIMIT_SEND_BUFFER;
 	return LIMIT_NETWORK;
 }
+
+bool limit_by_parts(const struct limit_times *t)
+{
+	return t->window_s + t->buffer_s > t->busy_s / 20;
+}

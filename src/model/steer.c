@@ -241,7 +241,7 @@ static bool conclude(struct steer *s)
 	const struct probe *room, *above;
 	unsigned n;
 
-	/* Two short runs need what is usual; what is learnt later on outvotes it. */
+	/* What is usual keeps the first two short runs from finding no others, or hundreds. */
 	if (!fit(s, s->held == 0 ? FIT_USUAL_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
 	if ((room = find_room(s, &above)) != NULL)

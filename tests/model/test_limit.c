@@ -15,6 +15,15 @@ static void what_holds_most(void **state)
 	assert_int_equal(limit_of(&(struct limit_times){ 10, 3, 2, 0 }), LIMIT_APPLICATION);
 }
 
+static void what_holds_a_part(void **state)
+{
+	(void)state;
+	assert_false(limit_by_parts(&(struct limit_times){ 0, 0, 0, 0 }));
+	assert_false(limit_by_parts(&(struct limit_times){ 10, 8, 0.2, 0.1 }));
+	assert_true(limit_by_parts(&(struct limit_times){ 10, 8, 0.5, 0 }));
+	assert_true(limit_by_parts(&(struct limit_times){ 10, 8, 0, 0.5 }));
+}
+
 static void only_what_streams_do_not_cure_has_advice(void **state)
 {
 	(void)state;
@@ -31,6 +40,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_holds_most),
+		cmocka_unit_test(what_holds_a_part),
 		cmocka_unit_test(only_what_streams_do_not_cure_has_advice),
 	};
 	return cmocka_run_group_tests_name("model/limit", tests, NULL, NULL);

@@ -53,10 +53,14 @@ static bool list_cases, list_curves;
 static size_t n_methods; /* of those that are scored now */
 static struct score scores[METHODS_MAX][SUBSETS];
 
+static bool same_levels(const struct case_sight *s, const unsigned *level, size_t levels, bool joins)
+{
+	return s->levels == levels && s->joins == joins && memcmp(s->level, level, levels * sizeof *level) == 0;
+}
+
 static bool is_of(const struct case_sight *s, const struct method *m)
 {
-	return s->levels == m->levels && s->joins == m->joins &&
-	    memcmp(s->level, m->level, m->levels * sizeof *m->level) == 0;
+	return same_levels(s, m->level, m->levels, m->joins);
 }
 
 /* What each stream of the first of two levels got over what each that joined it got, in the second
@@ -93,6 +97,12 @@ static bool take_probes(struct probe *out, const struct case_sight *s, double le
 	return true;
 }
 
+/* Whether the kernel was asked what held those streams up. */
+static bool is_told(const struct case_sight *s)
+{
+	return s->times[0].elapsed_s > 0;
+}
+
 /* What held the probes up, as ptcp advise says it: of the levels the first that was not the network. */
 static enum limit limit_of_sight(const struct case_sight *s)
 {
@@ -104,12 +114,26 @@ static enum limit limit_of_sight(const struct case_sight *s)
 	return l;
 }
 
-/* `drawn` says in which subsets the curve counts already. What cannot be cured by streams makes confidence low. */
-static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
-    enum limit limit, bool drawn[SUBSETS])
+/* Whether that makes confidence low. Where the kernel was not asked, it is what it said of other such probes. */
+static bool is_held(const struct path_case *c, const struct case_sight *s)
 {
-	bool sure = limit_advice(limit) == NULL;
-	bool counts[SUBSETS] = { true, sure && (a->warnings & ~ADVICE_WARN_TOTAL) == 0, sure && a->confident };
+	const struct case_sight *other;
+	size_t k;
+
+	for (k = 0; k < s->levels; k++)
+		if (limit_advice(limit_of(&s->times[k])) != NULL || limit_by_parts(&s->times[k]))
+			return true;
+	for (other = c->sight; !is_told(s) && other < c->sight + c->sights; other++)
+		if (is_told(other) && same_levels(other, s->level, s->levels, s->joins) && is_held(c, other))
+			return true;
+	return false;
+}
+
+/* `drawn` says in which subsets the curve counts already. */
+static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
+    bool held, bool drawn[SUBSETS])
+{
+	bool counts[SUBSETS] = { true, !held && (a->warnings & ~ADVICE_WARN_TOTAL) == 0, !held && a->confident };
 	int i;
 
 	for (i = 0; i < SUBSETS; i++) {
@@ -137,18 +161,21 @@ static void print_curve(const struct method *m, const struct path_case *c, const
 
 /* One line for each answer: method, path, budget (%), streams, throughput predicted (Mbit/s) and true,
  * impact (%) true, share of the best (%), deviations of throughput and impact, warnings, what held the probes
- * up, probes. */
+ * up ("in-part": so do windows or buffers), probes. */
 static void print_case(const struct method *m, const struct path_case *c, const struct probe *p,
     const struct case_sight *s, const struct advice *a)
 {
+	const char *limit = limit_name(limit_of_sight(s));
 	double ours, cross;
 	size_t i;
 
+	if (is_held(c, s) && limit_advice(limit_of_sight(s)) == NULL)
+		limit = "in-part";
 	case_truth_at(c, a->streams, &ours, &cross);
 	printf("%s,%s,%.0f,%u,%.3g,%.3g,%.0f,%.0f,%.2f,%.2f,%#x,%s", m->name, c->name, 100 * a->budget_ratio,
 	    a->streams, a->throughput_bps / 1e6, ours, 100 * case_impact(c, a->streams),
 	    100 * ours / case_best_mbps(c, a->budget_ratio), a->throughput_sd_ratio, a->impact_sd_ratio,
-	    a->warnings, limit_name(limit_of_sight(s)));
+	    a->warnings, limit);
 	for (i = 0; i < s->levels; i++)
 		printf(",%u:%.3g+-%.2g", p[i].streams, p[i].throughput_bps / 1e6, p[i].error_bps / 1e6);
 	printf("\n");
@@ -173,7 +200,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		o.usual_others = m->usual ? FIT_USUAL_OTHERS : 0;
 		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
 			continue;
-		add_answer(score, c, &a, limit_of_sight(s), drawn);
+		add_answer(score, c, &a, is_held(c, s), drawn);
 		if (list_cases)
 			print_case(m, c, p, s, &a);
 		if (list_curves && b == 0)
@@ -189,11 +216,14 @@ static void score_method(struct score score[SUBSETS], const struct method *m, co
 
 	for (i = 0; m->levels == 0 && i < BUDGETS; i++) {
 		fixed.budget_ratio = budgets[i];
-		add_answer(score, c, &fixed, LIMIT_UNKNOWN, no_curve);
+		add_answer(score, c, &fixed, false, no_curve);
 	}
+	/* Each path counts once: what was probed there again is for what the kernel said. */
 	for (i = 0; m->levels > 0 && i < c->sights; i++)
-		if (is_of(&c->sight[i], m))
+		if (is_of(&c->sight[i], m)) {
 			score_sight(score, m, c, &c->sight[i]);
+			break;
+		}
 }
 
 /* ---- Printing ---- */
