@@ -48,7 +48,7 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args \
 	client client_new client_trust client_connect client_path client_work \
-	client_probe client_third client_status \
+	client_probe client_third client_errand client_sampled client_status \
 	server server_stats listening lobby guest greet served needs grants relay \
 	asked errand errand_work caller one_time
 conf_SRC  := yaml fields settings overlay overlay_links edit save

@@ -94,7 +94,7 @@ struct ptcp_overlay_found {
 PTCP_PLAN_API int ptcp_overlay_save(const char *from, const char *to,
     const struct ptcp_overlay_found *found, size_t n, struct ptcp_err *e);
 
-/* ---- Measuring links: those that begin at this host, by messages to the daemons where they end */
+/* ---- Measuring links, by messages from this host, or from the daemon where they begin, to the daemons where they end */
 
 struct ptcp_links;
 struct ptcp_transfer_opts; /* <ptcp/ptcp.h> */
@@ -107,13 +107,14 @@ struct ptcp_links_opts {
 	unsigned streams;   /* 4; that messages are divided among */
 	void (*begin)(void *arg, size_t link); /* before each; or NULL */
 	void *arg;
+	int only_here;      /* leave out those that begin elsewhere */
 };
 PTCP_PLAN_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
 
 enum ptcp_link_state {
 	PTCP_LINK_MEASURED,
 	PTCP_LINK_FAILED,    /* `why` */
-	PTCP_LINK_ELSEWHERE, /* it begins at another host, which would have to measure it: `why` */
+	PTCP_LINK_ELSEWHERE, /* left out: `why` */
 };
 /* Numbers that are not known are NAN. */
 struct ptcp_link_estimate {
@@ -127,8 +128,8 @@ struct ptcp_link_estimate {
 	unsigned messages, streams;
 };
 
-/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: this is none of
- * the hosts, or no link begins here. Connects nowhere, but waits for the resolver. */
+/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: `here` is none of
+ * the hosts, or there is no link to be measured. Connects nowhere, but waits for the resolver. */
 PTCP_PLAN_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e);
 /* Blocks until all have been tried, link after link: a few messages each, then the rest of the budget where
@@ -139,7 +140,7 @@ PTCP_PLAN_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
 PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
 /* Of the overlay's i-th link. */
 PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
-PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host */
+PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host, or -1: none of them */
 PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
 
 /* ---- Quickest paths */

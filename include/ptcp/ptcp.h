@@ -510,6 +510,11 @@ PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
 PTCP_API int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e);
 
+/* The same between two other hosts, daemons at "HOST[:PORT]": `from` measures the way to `to`, by our permission at
+ * both, if its operator lets it connect there. PTCP_EREFUSED: not; PTCP_ECONNECT: it cannot. */
+PTCP_API int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *from, const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e);
+
 /* Writes at most `most`; returns how many there are, fewer than asked for after a failure. *round_trip_s:
  * the least that a packet and its acknowledgement took; 0: not known. */
 PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out,

@@ -1,4 +1,4 @@
-/* ptcp links OVERLAY.yaml: measures the links that begin here, and writes them into the file. */
+/* ptcp links OVERLAY.yaml: measures the links of an overlay, and writes them into the file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 struct links_args {
 	struct connect_args connect; /* first */
+	bool only_here;
 	const char *write;
 	struct ptcp_links_opts opts;
 };
@@ -34,6 +35,8 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 static const struct opt own_options[] = {
 	{ "here", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
 	    offsetof(struct links_args, opts.here) },
+	{ "only-here", 0, NULL, "leave out links that begin at other hosts", opt_true,
+	    offsetof(struct links_args, only_here) },
 	{ "budget", 0, "N", "messages to send in all (16 a link)", set_budget, 0 },
 	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
 	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
@@ -130,6 +133,7 @@ static int run(struct links_args *a, const char *file, struct ptcp_err *e)
 	if (!a->connect.talk.quiet && !a->connect.talk.json && terminal_is(2))
 		a->opts.begin = show_link;
 	a->opts.arg = o;
+	a->opts.only_here = a->only_here;
 	if ((r = ptcp_links_new(&l, o, &connect, &a->opts, e)) == 0)
 		r = measure(a, file, o, l, e);
 	ptcp_links_free(l);

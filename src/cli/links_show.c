@@ -89,11 +89,12 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e)
 {
 	json_t *list = json_array(), *object;
+	int here = ptcp_links_here(l);
 	size_t i;
 
 	for (i = 0; i < ptcp_overlay_links(o); i++)
 		json_array_append_new(list, link_json(o, l, i));
-	object = json_pack("{s:s, s:o}", "here", host_name(o, ptcp_links_here(l)), "links",
+	object = json_pack("{s:s?, s:o}", "here", here >= 0 ? host_name(o, here) : NULL, "links",
 	    json_whole(list, ptcp_overlay_links(o)));
 	if (object == NULL)
 		return err_nomem(e);

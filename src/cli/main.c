@@ -22,7 +22,7 @@ static const struct command commands[] = {
 	    "this host's identity, and who may connect", cmd_key, key_options },
 	{ "plan", "[options] OVERLAY.yaml", "plan how to collect data from many hosts",
 	    cmd_plan, plan_options },
-	{ "links", "[options] OVERLAY.yaml", "measure the links of an overlay that begin here",
+	{ "links", "[options] OVERLAY.yaml", "measure the links of an overlay, from here and from where they begin",
 	    cmd_links, links_options },
 	{ "paths", "[options] --from A --to B --size SIZE OVERLAY.yaml",
 	    "quickest paths between two hosts, and what to send over each", cmd_paths, paths_options },

@@ -4,6 +4,8 @@
 
 #include <ptcp/plan.h>
 
+/* As ptcp_overlay_here(), but -1 and no error where this is none of them. */
+int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e);
 const char *here_name(const struct ptcp_overlay *o, int host);
 
 #endif
