@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile
+core_SRC  := err text log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths ratectl relays
@@ -39,7 +39,7 @@ xfer_SRC  := session outbox flight \
 	receiver receiver_entries receiver_parts receiver_frames
 store_SRC := sys fail fds io dir place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
-net_SRC   := loop sock dial listen door lines child splice bridge nexthops tcpinfo speed \
+net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
@@ -49,11 +49,11 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	way paths far far_ways ssh_args \
 	client client_new client_trust client_connect client_path client_work \
 	client_probe client_third client_errand client_sampled client_status \
-	server server_stats listening lobby guest greet served needs grants relay \
+	server server_stats listening lobby guest greet served needs grants holding relay \
 	asked errand errand_work caller one_time
-conf_SRC  := yaml fields settings overlay overlay_links edit save
-plan_SRC  := overlay annotate quickest net run grid lp lp_solve pieces slots courses fluid build fair \
-	trace why verify plan
+conf_SRC  := yaml fields settings curve overlay overlay_links edit save
+plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
+	build fair trace why verify verify_streams plan
 collect_SRC := here links
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
@@ -73,18 +73,18 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
+core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
 	faults power torture
-net_TESTS   := loop sock dial listen door lines child splice bridge nexthops tcpinfo \
+net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
 lib_TESTS   := api target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify run random quickest
+plan_TESTS  := plan verify run random streams quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz

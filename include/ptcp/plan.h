@@ -74,7 +74,8 @@ PTCP_PLAN_API int ptcp_overlay_here(const struct ptcp_overlay *o, const char *na
 PTCP_PLAN_API int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host,
     struct ptcp_err *e);
 
-/* What if: the rate of a link outside its windows ("A>B"), and what a host has
+/* What if: the rate of a link outside its windows ("A>B"; with a curve that of all the
+ * streams that the budget allows it, and fewer bring less as before), and what a host has
  * to deliver (as measured, or what is left when a collection is planned anew).
  * PTCP_EUSAGE if there is no such link or host, or data at the destination. */
 PTCP_PLAN_API int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link,
@@ -251,6 +252,10 @@ PTCP_PLAN_API size_t ptcp_plan_steps(const struct ptcp_plan *p);
 PTCP_PLAN_API void ptcp_plan_step(const struct ptcp_plan *p, size_t i,
     struct ptcp_plan_step *out);
 
+/* The streams of the link from a host to another, from beginning to end; 0 where the
+ * overlay has no curve by which they are counted, or the plan does not use the link. */
+PTCP_PLAN_API unsigned ptcp_plan_streams(const struct ptcp_plan *p, int from, int to);
+
 /* The most that a host holds for others (coordinated: at the end of a slot). */
 PTCP_PLAN_API double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host);
 
@@ -258,7 +263,9 @@ PTCP_PLAN_API double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host
  * sources arrives once, over links that exist and relays that may; no link,
  * shared bottleneck, ingress, egress or storage is exceeded at any time (by more
  * than a part in a million and the rounding to whole bytes); no host passes on
- * what it does not have. PTCP_EVERIFY with the first thing that is wrong. */
+ * what it does not have; where curves count streams, no link carries more than its
+ * streams bring, and no bottleneck has more of them than the budget allows.
+ * PTCP_EVERIFY with the first thing that is wrong. */
 PTCP_PLAN_API int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o,
     struct ptcp_err *e);
 

@@ -231,6 +231,11 @@ struct ptcp_transfer_opts {
 	const char *const *relays;
 	size_t n_relays;            /* at most PTCP_PATHS_MAX */
 	unsigned n_paths;
+	/* Of n_vias paths, what each relay of it may store while the next hop takes less than comes, if it has storage
+	 * (ptcp_server_opts.relay_storage_bytes): divided over the path's streams, in whole MiB each. With any that is
+	 * not 0 data may stand still for 120 time-outs of the other side's (an hour) before the transfer fails, which a
+	 * path that is silent then does no sooner; streams, if 0, are not chosen by what they bring. NULL: nothing */
+	const uint64_t *relay_hold_bytes;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -531,6 +536,7 @@ struct ptcp_server_needs {
 	/* All below them is read, made, changed and removed; ended by NULL. "/" where any path may be asked. */
 	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen once more; connects to others */
+	const char *storage_dir;    /* files are made there, used and removed; NULL: none */
 };
 
 struct ptcp_server_opts {
@@ -572,6 +578,10 @@ struct ptcp_server_opts {
 	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
 	/* As in ptcp_transfer_opts: the most that all sessions together send, and as much that they receive. */
 	const char *rate;
+	/* What a relay may store of connections whose clients ask for it, while their next hop takes less than comes: the
+	 * most of all together, of which one client has half; at least 2 MiB, or 0: nothing. */
+	uint64_t relay_storage_bytes;
+	const char *relay_storage_dir; /* for files without names; NULL: $TMPDIR, else /var/tmp */
 };
 #define PTCP_LISTEN_MAX 32
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
@@ -614,6 +624,8 @@ struct ptcp_server_stats {
 	uint64_t failed_files;
 	uint64_t retransmits;       /* segments, of data connections; those of the present a call late */
 	unsigned sessions_now, streams_now;
+	unsigned relayed_now;       /* connections between clients and next hops */
+	uint64_t stored_bytes;      /* now, on disk, of what is relayed; whole MiB */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills in what the caller's ptcp_server_stats_init() knew of. Before it serves or between steps. */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/advise_show.h"
-#include "cli/exit.h"
 #include "cli/probe.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -176,7 +175,5 @@ int cmd_advise(const struct command *c, int argc, char **argv)
 	if ((r = parse(&a, c, argc, argv, &e)) == 0)
 		r = run(&a, argv[0], &e);
 	connect_fini(&a.connect);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

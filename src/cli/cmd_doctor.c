@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/doctor.h"
-#include "cli/exit.h"
 #include "cli/options.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -57,10 +56,9 @@ int cmd_doctor(const struct command *c, int argc, char **argv)
 	struct doctor_args a = { .dir = ".", .timeout_s = 30 };
 	struct doctor d = { .root = "" };
 	struct ptcp_err e = { .code = 0 };
-	int n, r;
+	int n = 0, r;
 
-	if ((r = options_parse(c, argc, argv, &a, &n, &e)) == OPTIONS_HELP)
-		return command_help(c);
+	r = options_parse(c, argc, argv, &a, &n, &e);
 	if (r == 0 && n > 1)
 		r = err_set(&e, PTCP_EUSAGE, "%s: takes one target, or none (leave the others out)", c->name);
 	a.target = n == 1 ? argv[0] : NULL;
@@ -70,5 +68,5 @@ int cmd_doctor(const struct command *c, int argc, char **argv)
 		r = doctor_json(&d, &e);
 	else if (r == 0)
 		doctor_text(&d);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

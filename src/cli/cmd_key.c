@@ -7,7 +7,6 @@
 #include <ptcp/ptcp.h>
 
 #include "cli/command.h"
-#include "cli/exit.h"
 #include "cli/options.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -139,12 +138,11 @@ int cmd_key(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct key_args a;
-	int n, r;
+	int n = 0, r;
 
 	memset(&a, 0, sizeof a);
-	if ((r = options_parse(c, argc, argv, &a, &n, &e)) == OPTIONS_HELP)
-		return command_help(c);
+	r = options_parse(c, argc, argv, &a, &n, &e);
 	if (r == 0)
 		r = run(&a, n, argv, &e);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

@@ -156,7 +156,5 @@ int cmd_links(const struct command *c, int argc, char **argv)
 	if (r == 0)
 		r = run(&a, argv[0], &e);
 	connect_fini(&a.connect);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

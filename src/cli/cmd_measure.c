@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/exit.h"
 #include "cli/measure_show.h"
 #include "cli/probe.h"
 #include "core/err.h"
@@ -158,7 +157,5 @@ int cmd_measure(const struct command *c, int argc, char **argv)
 	if (r == 0)
 		r = run(&a, argv[0], &e);
 	connect_fini(&a.connect);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

@@ -4,7 +4,6 @@
 
 #include <ptcp/plan.h>
 
-#include "cli/exit.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -171,8 +170,7 @@ int cmd_paths(const struct command *c, int argc, char **argv)
 	struct ptcp_err e = { .code = 0 };
 	int n = 0, r;
 
-	if ((r = options_parse(c, argc, argv, &a, &n, &e)) == OPTIONS_HELP)
-		return command_help(c);
+	r = options_parse(c, argc, argv, &a, &n, &e);
 	if (r == 0 && n != 1)
 		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
 	if (r == 0 && (a.from == NULL || a.to == NULL || a.bytes == 0))
@@ -180,5 +178,5 @@ int cmd_paths(const struct command *c, int argc, char **argv)
 		    c->name);
 	if (r == 0)
 		r = run(&a, argv[0], &e);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

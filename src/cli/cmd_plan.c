@@ -184,7 +184,5 @@ int cmd_plan(const struct command *c, int argc, char **argv)
 	if (r == 0)
 		r = run(&a, argv[0], &e);
 	free(a.what_if);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

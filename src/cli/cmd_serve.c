@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/exit.h"
 #include "cli/serve.h"
 #include "core/err.h"
+#include "core/units.h"
 
 static int add_listen(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -63,6 +63,22 @@ static int add_relay_to(void *args, const struct opt *o, const char *text, struc
 	return opt_list_add(&a->relay_to, &a->n_relay_to, text, e);
 }
 
+/* SIZE, or SIZE:DIR. */
+static int set_storage(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+	const char *colon = strchr(text, ':');
+	char size[40];
+
+	snprintf(size, sizeof size, "%.*s", colon != NULL ? (int)(colon - text) : (int)strlen(text), text);
+	if (units_parse_size(size, &a->relay_storage_bytes) < 0)
+		return opt_reject(o, text, e, "not a size (such as 100GB), or a size and a directory (100GB:/var/spool/ptcp)");
+	if (colon != NULL && colon[1] != '/')
+		return opt_reject(o, text, e, "the directory is not absolute (write SIZE:/DIR)");
+	a->relay_storage_dir = colon != NULL ? colon + 1 : NULL;
+	return 0;
+}
+
 static const struct opt own_options[] = {
 	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811); repeatable", add_listen, 0 },
 	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
@@ -92,6 +108,8 @@ static const struct opt own_options[] = {
 	    0 },
 	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_limit,
 	    offsetof(struct serve_args, max_relayed) },
+	{ "relay-storage", 0, "SIZE[:DIR]", "store so much of what next hops do not take yet, for who asks for it (none)",
+	    set_storage, 0 },
 	{ .name = NULL },
 };
 
@@ -130,7 +148,5 @@ int cmd_serve(const struct command *c, int argc, char **argv)
 	if ((r = serve_parse(&a, c, argc, argv, &e)) == 0)
 		r = serve_run(&a, c, argc, argv, &e);
 	serve_args_fini(&a);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

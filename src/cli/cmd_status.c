@@ -113,7 +113,5 @@ int cmd_status(const struct command *c, int argc, char **argv)
 	if (r == 0)
 		r = run(&a, n, argv, &e);
 	connect_fini(&a.connect);
-	if (r == OPTIONS_HELP)
-		return command_help(c);
-	return r < 0 ? (int)exit_fail(&e) : 0;
+	return command_end(c, r, &e);
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "cli/exit.h"
 #include "cli/options.h"
 
 int command_help(const struct command *c)
@@ -13,4 +14,11 @@ int command_help(const struct command *c)
 		options_help(stdout, c->options);
 	}
 	return 0;
+}
+
+int command_end(const struct command *c, int r, const struct ptcp_err *e)
+{
+	if (r == OPTIONS_HELP)
+		return command_help(c);
+	return r < 0 ? (int)exit_fail(e) : EXIT_DONE;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 struct opt;
+struct ptcp_err;
 
 struct command {
 	const char *name;
@@ -18,6 +19,10 @@ struct command {
 
 /* "usage: ptcp NAME ..", the summary and the options, on stdout; returns 0. */
 int command_help(const struct command *c);
+
+/* What main() returns when options or work came to `r`: help for OPTIONS_HELP, for a negative PTCP_E* its
+ * sentence in `e`. */
+int command_end(const struct command *c, int r, const struct ptcp_err *e);
 
 int cmd_serve(const struct command *c, int argc, char **argv);
 int cmd_send(const struct command *c, int argc, char **argv);

@@ -167,6 +167,8 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 		allow(fd, r, also->reads, READ); /* who cannot use them says so when it tries */
 	if (also->writes != NULL)
 		allow(fd, r, also->writes, REPLACE);
+	if (n->storage_dir != NULL && allow(fd, r, n->storage_dir, REPLACE) < 0)
+		return failed(e, "allowing the directory of --relay-storage");
 	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* who serves once may have none */
 		return failed(e, "allowing its configuration directory");
 	return 0;

@@ -31,6 +31,14 @@ static json_t *baselines(const struct plan_shown *s)
 	return o;
 }
 
+/* null where they are not counted. */
+static json_t *streams(const struct plan_shown *s, const struct ptcp_plan_step *st)
+{
+	unsigned n = ptcp_plan_streams(s->plan, st->from, st->to);
+
+	return n > 0 ? json_integer(n) : json_null();
+}
+
 static json_t *schedule(const struct plan_shown *s)
 {
 	json_t *list = json_array();
@@ -39,10 +47,10 @@ static json_t *schedule(const struct plan_shown *s)
 
 	for (i = 0; i < ptcp_plan_steps(s->plan); i++) {
 		ptcp_plan_step(s->plan, i, &st);
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f, s:f, s:o}", "from",
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "from",
 		    name(s->overlay, st.from), "to", name(s->overlay, st.to), "source",
 		    name(s->overlay, st.source), "start_s", st.start_s, "end_s", st.end_s, "bytes",
-		    json_count(st.bytes)));
+		    json_count(st.bytes), "streams", streams(s, &st)));
 	}
 	return json_whole(list, ptcp_plan_steps(s->plan));
 }

@@ -46,21 +46,32 @@ static void print_proof(FILE *f, const struct ptcp_plan_info *i)
 		    (uint64_t)(i->relayed_bytes - i->relayed_bound_bytes)));
 }
 
+/* Wide as in the head of the table; "-" where they are not counted. */
+static const char *streams_text(char b[UNITS_TEXT_BYTES], const struct plan_shown *s,
+    const struct ptcp_plan_step *st)
+{
+	unsigned n = ptcp_plan_streams(s->plan, st->from, st->to);
+
+	snprintf(b, UNITS_TEXT_BYTES, n > 0 ? "%u" : "-", n);
+	return b;
+}
+
 static void print_steps(FILE *f, const struct plan_shown *s)
 {
 	struct ptcp_plan_step st;
-	char size[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], link[140];
+	char size[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], streams[UNITS_TEXT_BYTES], link[140];
 	size_t i, n = ptcp_plan_steps(s->plan);
 
-	fprintf(f, "\n%12s %12s  %-24s %-12s %10s %12s\n", "from s", "to s", "link", "source",
-	    "size", "rate");
+	fprintf(f, "\n%12s %12s  %-24s %-12s %10s %12s %8s\n", "from s", "to s", "link", "source",
+	    "size", "rate", "streams");
 	for (i = 0; i < n; i++) {
 		ptcp_plan_step(s->plan, i, &st);
 		snprintf(link, sizeof link, "%s>%s", host_name(s->overlay, st.from),
 		    host_name(s->overlay, st.to));
-		fprintf(f, "%12.6g %12.6g  %-24s %-12s %10s %12s\n", st.start_s, st.end_s, link,
+		fprintf(f, "%12.6g %12.6g  %-24s %-12s %10s %12s %8s\n", st.start_s, st.end_s, link,
 		    host_name(s->overlay, st.source), units_size_text(size, st.bytes),
-		    units_rate_text(rate, (double)st.bytes * 8 / (st.end_s - st.start_s)));
+		    units_rate_text(rate, (double)st.bytes * 8 / (st.end_s - st.start_s)),
+		    streams_text(streams, s, &st));
 	}
 }
 

@@ -19,6 +19,8 @@ struct serve_args {
 	double timeout_s;      /* likewise */
 	const char **relay_to; /* the list is to be freed */
 	size_t n_relay_to;
+	uint64_t relay_storage_bytes; /* 0: none */
+	const char *relay_storage_dir; /* NULL: the default */
 	const char *config, *metrics;
 	struct conf_settings *file; /* NULL: there is none */
 };

@@ -85,6 +85,8 @@ static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
 	o->n_relay_to = a->n_relay_to;
 	if (a->max_relayed != 0)
 		o->max_relayed = a->max_relayed;
+	o->relay_storage_bytes = a->relay_storage_bytes;
+	o->relay_storage_dir = a->relay_storage_dir;
 	if (a->timeout_s > 0)
 		o->timeout_s = a->timeout_s;
 	o->log = talk_log;
@@ -148,9 +150,10 @@ static void say_state(struct serving *v)
 	const struct ptcp_server_stats *n = &v->metrics.now;
 
 	measure(v);
-	say(PTCP_LOG_INFO, "event=state sessions=%u streams=%u received_bytes=%llu sent_bytes=%llu "
+	say(PTCP_LOG_INFO, "event=state sessions=%u streams=%u relayed=%u stored_bytes=%llu received_bytes=%llu sent_bytes=%llu "
 	    "received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu refused=%llu retransmits=%llu",
-	    n->sessions_now, n->streams_now, (unsigned long long)n->received_bytes,
+	    n->sessions_now, n->streams_now, n->relayed_now, (unsigned long long)n->stored_bytes,
+	    (unsigned long long)n->received_bytes,
 	    (unsigned long long)n->sent_bytes, v->metrics.received_bps, v->metrics.sent_bps,
 	    (unsigned long long)n->sessions, (unsigned long long)n->sessions_failed,
 	    (unsigned long long)n->refused, (unsigned long long)n->retransmits);
@@ -191,6 +194,8 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		{ "cipher", old->ciphers == new->ciphers },
 		{ "max-startups", old->max_startups == new->max_startups },
 		{ "relay-to", !begins_to_relay(old, new) },
+		{ "relay-storage", old->relay_storage_bytes == new->relay_storage_bytes &&
+		    same_text(old->relay_storage_dir, new->relay_storage_dir) },
 		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
 		{ "json", old->talk.json == new->talk.json },
 	};

@@ -84,6 +84,9 @@ static int collect(struct editor *ed, const struct conf_change *changes, size_t 
 	for (i = 0; i < count && r == 0; i++) {
 		int map = conf_item(ed->doc, list, (size_t)changes[i].link);
 
+		if (changes[i].rate[0] != '\0' && conf_lookup(ed->doc, map, "curve") != map)
+			return conf_fail(ed->doc, map, e, "link: has a curve, which no measured rate replaces "
+			    "(take 'curve' out to have a rate)");
 		if ((r = change(ed, map, "rate", changes[i].rate, e)) == 0)
 			r = change(ed, map, "delay", changes[i].delay, e);
 	}

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
@@ -14,6 +15,18 @@ static int bad_value(const struct conf_doc *d, int node, const char *what, const
 
 	return conf_fail(d, node, e, "%s: %s: expected %s, got '%s'", what, key, expected,
 	    conf_quoted(q, text));
+}
+
+/* Digits and a dot: strtod() alone would take "1e1", "inf". */
+static int parse_percent(const char *text, double *ratio)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || text[strspn(text, "0123456789.")] != '\0' || *end != '\0' || v > 100)
+		return -1;
+	*ratio = v / 100;
+	return 0;
 }
 
 static int read_field(const struct conf_doc *d, int node, const char *what,
@@ -48,6 +61,10 @@ static int read_field(const struct conf_doc *d, int node, const char *what,
 		if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 			return bad_value(d, node, what, f->key, "true or false", text, e);
 		*(bool *)(void *)at = text[0] == 't';
+		return 0;
+	case CONF_PERCENT:
+		if (parse_percent(text, (double *)(void *)at) < 0)
+			return bad_value(d, node, what, f->key, "per cent from 0 to 100", text, e);
 		return 0;
 	default:
 		if (numbers[f->type].parse(text, &v) < 0 || v == CONF_UNSET)

@@ -15,6 +15,7 @@ enum conf_type {
 	CONF_RATE, /* uint64_t, bit/s */
 	CONF_TIME, /* uint64_t, ns */
 	CONF_BOOL, /* bool */
+	CONF_PERCENT, /* double, as a ratio from 0 to 1 */
 	CONF_NODE, /* int, to be read by the caller */
 };
 

@@ -1,5 +1,6 @@
 #include "conf/overlay.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct top {
 	char *destination, *launch;
 	int hosts, links, shared, windows; /* nodes; 0: not given */
 	uint64_t slot_ns, deadline_ns;
+	double impact_ratio;
 };
 
 static const struct conf_field top_fields[] = {
@@ -22,6 +24,7 @@ static const struct conf_field top_fields[] = {
 	{ "slot", CONF_TIME, offsetof(struct top, slot_ns), 0 },
 	{ "deadline", CONF_TIME, offsetof(struct top, deadline_ns), 0 },
 	{ "launch", CONF_TEXT, offsetof(struct top, launch), 0 },
+	{ "impact", CONF_PERCENT, offsetof(struct top, impact_ratio), 0 },
 	{ NULL, CONF_TEXT, 0, 0 }
 };
 
@@ -47,8 +50,12 @@ void conf_overlay_free(struct conf_overlay *o)
 		free(o->hosts[i].address);
 		free(o->hosts[i].path);
 	}
-	for (i = 0; i < o->ngroups; i++)
+	for (i = 0; i < o->nlinks; i++)
+		conf_curve_free(o->links[i].curve);
+	for (i = 0; i < o->ngroups; i++) {
+		conf_curve_free(o->groups[i].curve);
 		free(o->groups[i].links);
+	}
 	free(o->hosts);
 	free(o->links);
 	free(o->groups);
@@ -164,6 +171,19 @@ static int read_hosts(const struct conf_doc *d, const struct top *t, struct conf
 	return 0;
 }
 
+static bool has_curve(const struct conf_overlay *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->nlinks; i++)
+		if (o->links[i].curve != NULL)
+			return true;
+	for (i = 0; i < o->ngroups; i++)
+		if (o->groups[i].curve != NULL)
+			return true;
+	return false;
+}
+
 static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay *o,
     struct ptcp_err *e)
 {
@@ -181,11 +201,15 @@ static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay
 		    "launch: expected a command with {host} in it, such as \"ssh {host}\"");
 	o->slot_ns = t->slot_ns;
 	o->deadline_ns = t->deadline_ns;
+	o->impact_ratio = t->impact_ratio;
 	o->launch = t->launch;
 	t->launch = NULL;
 	if ((r = read_hosts(d, t, o, e)) < 0 || (r = conf_read_links(d, t->links, o, e)) < 0 ||
 	    (r = conf_read_groups(d, t->shared, o, e)) < 0)
 		return r;
+	if (!isnan(o->impact_ratio) && !has_curve(o))
+		return conf_fail(d, conf_lookup(d, root, "impact"), e, "impact: expected a 'curve' at some "
+		    "link or shared bottleneck, without which no impact is known");
 	return conf_read_windows(d, t->windows, o, e);
 }
 
@@ -193,7 +217,7 @@ static int from_doc(struct conf_overlay **out, const struct conf_doc *d, const c
     struct ptcp_err *e)
 {
 	struct conf_overlay *o = calloc(1, sizeof *o);
-	struct top t = { .slot_ns = CONF_UNSET, .deadline_ns = CONF_UNSET };
+	struct top t = { .slot_ns = CONF_UNSET, .deadline_ns = CONF_UNSET, .impact_ratio = NAN };
 	int r;
 
 	if (o == NULL || (o->file = strdup(name)) == NULL)

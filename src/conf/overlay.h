@@ -1,7 +1,8 @@
 /* An overlay file as plain structs: hosts, links, shared bottlenecks, windows.
  * What is in the structs has been checked: names are unique and known, no link
- * leads from a host to itself, windows of one link do not overlap. Numbers that
- * were not given are CONF_UNSET. */
+ * leads from a host to itself, windows of one link do not overlap; where a link
+ * has a curve, so has every bottleneck that it shares. Numbers that were not given
+ * are CONF_UNSET. */
 #ifndef CONF_OVERLAY_H
 #define CONF_OVERLAY_H
 
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf/curve.h"
 #include "conf/fields.h"
 #include "conf/yaml.h"
 
@@ -30,12 +32,14 @@ struct conf_host {
 
 struct conf_link {
 	int from, to; /* indices of hosts */
-	uint64_t rate_bps, delay_ns;
+	uint64_t rate_bps, delay_ns; /* with a curve: the rate of its most streams */
+	struct conf_curve *curve;    /* or NULL */
 	struct conf_mark mark;
 };
 
 struct conf_group { /* links that share one bottleneck */
-	uint64_t rate_bps;
+	uint64_t rate_bps;        /* likewise */
+	struct conf_curve *curve; /* or NULL */
 	int *links;
 	size_t nlinks;
 	struct conf_mark mark;
@@ -56,6 +60,7 @@ struct conf_overlay {
 	size_t nhosts, nlinks, ngroups, nwindows;
 	int destination;
 	uint64_t slot_ns, deadline_ns;
+	double impact_ratio; /* the budget of the collection; NAN: not given */
 	char *launch; /* may be NULL */
 	int *link_of; /* [from * nhosts + to], -1 where there is none */
 };

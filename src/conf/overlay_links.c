@@ -6,7 +6,7 @@
 #include "core/err.h"
 
 struct link_text {
-	int from, to; /* nodes */
+	int from, to, curve; /* nodes */
 	uint64_t rate_bps, delay_ns;
 };
 
@@ -14,17 +14,19 @@ static const struct conf_field link_fields[] = {
 	{ "from", CONF_NODE, offsetof(struct link_text, from), 1 },
 	{ "to", CONF_NODE, offsetof(struct link_text, to), 1 },
 	{ "rate", CONF_RATE, offsetof(struct link_text, rate_bps), 0 },
+	{ "curve", CONF_NODE, offsetof(struct link_text, curve), 0 },
 	{ "delay", CONF_TIME, offsetof(struct link_text, delay_ns), 0 },
 	{ NULL, CONF_TEXT, 0, 0 }
 };
 
 struct group_text {
 	uint64_t rate_bps;
-	int links; /* node */
+	int curve, links; /* nodes */
 };
 
 static const struct conf_field group_fields[] = {
-	{ "rate", CONF_RATE, offsetof(struct group_text, rate_bps), 1 },
+	{ "rate", CONF_RATE, offsetof(struct group_text, rate_bps), 0 },
+	{ "curve", CONF_NODE, offsetof(struct group_text, curve), 0 },
 	{ "links", CONF_NODE, offsetof(struct group_text, links), 1 },
 	{ NULL, CONF_TEXT, 0, 0 }
 };
@@ -105,7 +107,11 @@ static int read_link(const struct conf_doc *d, int node, struct conf_overlay *o,
 	l->rate_bps = t.rate_bps;
 	l->delay_ns = t.delay_ns;
 	l->mark = conf_doc_mark(d, node);
-	return 0;
+	if (t.curve == 0)
+		return 0;
+	if (t.rate_bps != CONF_UNSET)
+		return conf_fail(d, node, e, "link: expected 'rate' or 'curve', got both");
+	return conf_read_curve(&l->curve, d, t.curve, "link", e);
 }
 
 int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o,
@@ -166,6 +172,11 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 	    (r = conf_want_list(d, t.links, "links of a shared bottleneck", CONF_LINKS_MAX, &n,
 	    e)) < 0)
 		return r;
+	if ((t.rate_bps == CONF_UNSET) == (t.curve == 0))
+		return conf_fail(d, node, e, t.curve == 0 ? "shared: expected the key 'rate' or 'curve'" :
+		    "shared: expected 'rate' or 'curve', got both");
+	if (t.curve != 0 && (r = conf_read_curve(&g->curve, d, t.curve, "shared", e)) < 0)
+		return r;
 	if (n == 0)
 		return conf_fail(d, t.links, e, "shared: expected at least one link");
 	if ((g->links = calloc(n, sizeof *g->links)) == NULL)
@@ -177,6 +188,9 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 		if (used_by[g->links[i]] == number)
 			return conf_fail(d, item, e, "shared: expected each link once");
 		used_by[g->links[i]] = number;
+		if (g->curve == NULL && o->links[g->links[i]].curve != NULL)
+			return conf_fail(d, item, e, "shared: expected 'curve' in place of 'rate', as this "
+			    "link has one, and links that share a bottleneck share its budget");
 	}
 	g->nlinks = n;
 	g->rate_bps = t.rate_bps;

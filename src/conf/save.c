@@ -6,29 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/err.h"
+#include "core/newfile.h"
 #include "core/text.h"
-
-static int write_all(int fd, const char *p, size_t n)
-{
-	ssize_t done;
-
-	for (; n > 0; p += done, n -= (size_t)done)
-		if ((done = write(fd, p, n)) < 0) {
-			if (errno != EINTR)
-				return -1;
-			done = 0;
-		}
-	return 0;
-}
 
 int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e)
 {
-	char real[PATH_MAX], temp[PATH_MAX + 8], shown[TEXT_NAME_BYTES];
+	char real[PATH_MAX], shown[TEXT_NAME_BYTES];
 	struct stat st = { .st_mode = 0644 };
-	int fd, r = 0;
+	struct newfile f;
+	bool good;
 
 	text_escape(shown, sizeof shown, path);
 	if (realpath(path, real) == NULL) {
@@ -38,14 +26,10 @@ int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e)
 	} else if (stat(real, &st) < 0) {
 		return err_sys(e, PTCP_EIO, "%s", shown);
 	}
-	snprintf(temp, sizeof temp, "%s.XXXXXX", real);
-	if ((fd = mkstemp(temp)) < 0)
+	if (!newfile_begin(&f, real))
 		return err_sys(e, PTCP_EIO, "%s: a new file beside it", shown);
-	if (write_all(fd, text, n) < 0 || fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0 ||
-	    rename(temp, real) < 0) {
-		r = err_sys(e, err_from_errno(errno), "%s: writing", shown);
-		unlink(temp);
-	}
-	close(fd);
-	return r;
+	good = fwrite(text, 1, n, f.f) == n && fchmod(fileno(f.f), st.st_mode & 07777) == 0;
+	if (!newfile_end(&f, good, true) || !good)
+		return err_sys(e, err_from_errno(errno), "%s: writing", shown);
+	return 0;
 }

@@ -43,7 +43,8 @@ bool newfile_end(struct newfile *n, bool keep, bool sync)
 {
 	bool good;
 
-	errno = EIO; /* ferror() remembers what failed, not why */
+	if (keep)
+		errno = EIO; /* ferror() remembers what failed, not why */
 	good = fflush(n->f) == 0 && !ferror(n->f) && (!keep || !sync || fsync(fileno(n->f)) == 0);
 	good = fclose(n->f) == 0 && good;
 	if (keep && good && rename(n->temp, n->path) == 0) {

@@ -314,7 +314,7 @@ static const struct prober_ops ops = { .running = running, .free = advising_free
 /* The levels asked for, or the usual. */
 static int take_levels(struct advising *a, struct ptcp_err *e)
 {
-	static const unsigned usual[] = { 4, 15 };
+	static const unsigned usual[] = ADVICE_LEVELS;
 	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : usual;
 	size_t i;
 

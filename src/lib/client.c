@@ -58,9 +58,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	memset(t->sample, 0, sizeof t->sample);
 	t->result = 0;
 	t->started = mono_now();
-	t->host.log = (struct log){ NULL, t->o.arg, (enum log_level)t->o.log_level };
-	if (t->o.log != NULL)
-		t->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))t->o.log;
+	host_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
 	if ((r = host_init(&t->host, t->loop, t->config_dir, client_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;

@@ -54,14 +54,15 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_err *e)
 {
 	unsigned most = fds_connections(), wanted = streams_wanted(t, client_streams(t));
-	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, STEER_START);
+	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, ADVICE_START);
 	bool chosen = t->o.streams == 0;
 	/* It knows of one path, and takes what comes for what the path brings. */
-	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && t->o.rate == NULL;
+	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && !t->ways.held && t->o.rate == NULL;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),
-		.flags = client_open_flags(t) | (steered ? WIRE_OPEN_STEERED : 0), .n_paths = t->n_paths,
+		.flags = client_open_flags(t) | (steered ? WIRE_OPEN_STEERED : 0) | (t->ways.held ? WIRE_OPEN_HELD : 0),
+		.n_paths = t->n_paths,
 		.streams = (uint16_t)(chosen && !steered && few < streams ? few : streams),
 		.paths = { t->paths, t->paths_bytes }
 	};

@@ -59,7 +59,7 @@ static uint32_t place_flags(const struct ptcp_transfer *t)
 static void put_open(struct ptcp_transfer *t)
 {
 	const char *dest = destination(t->third)->path;
-	unsigned streams = t->o.streams > 0 ? t->o.streams : STEER_START;
+	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
 	struct wire_open f = {
 		.role = WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher, .fsync = client_fsync(t),
 		.flags = client_open_flags(t) | place_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,

@@ -92,6 +92,10 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	for (i = 0; o->via_shares != NULL && i < o->n_vias; i++)
 		if (!(o->via_shares[i] >= 0 && o->via_shares[i] <= DBL_MAX))
 			return err_set(e, PTCP_EUSAGE, "the share of a path is negative or no number");
+	for (i = 0; o->relay_hold_bytes != NULL && i < o->n_vias; i++)
+		if (o->relay_hold_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
+			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in clear (take another, or store "
+			    "nothing)");
 	return 0;
 }
 
@@ -253,7 +257,9 @@ int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 		return choose(t, e);
 	if (t->o.n_vias > 0)
 		paths_deal(&t->ways, t->o.via_shares);
+	paths_hold(&t->ways, t->o.n_vias > 0 ? t->o.relay_hold_bytes : NULL);
 	t->o.via_shares = NULL; /* the caller's */
+	t->o.relay_hold_bytes = NULL;
 	return 0;
 }
 

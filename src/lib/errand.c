@@ -253,6 +253,7 @@ static int take_path(struct errand *r, const struct errand_order *o, struct ptcp
 	    (r->to = strdup(reads ? asked_first(&r->asked) : there)) == NULL)
 		return err_nomem(e);
 	r->open = o->open;
+	r->open.flags &= ~(uint32_t)WIRE_OPEN_HELD; /* no relay is on the way */
 	r->open.role = reads ? WIRE_YOU_SEND : WIRE_YOU_RECEIVE;
 	r->open.streams = (uint16_t)r->asked.streams;
 	r->open.n_paths = 1;

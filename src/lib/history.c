@@ -5,51 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/newfile.h"
+#include "core/userdir.h"
 
-#define DIR_BYTES 3840
-#define PATH_BYTES (DIR_BYTES + 16)
-
-static int state_dir(char out[DIR_BYTES], const char *dir, struct ptcp_err *e)
-{
-	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (dir != NULL)
-		n = snprintf(out, DIR_BYTES, "%s", dir);
-	else if (xdg != NULL && xdg[0] == '/')
-		n = snprintf(out, DIR_BYTES, "%s/ptcp", xdg);
-	else if (home != NULL && home[0] == '/')
-		n = snprintf(out, DIR_BYTES, "%s/.local/state/ptcp", home);
-	else
-		return err_set(e, PTCP_ECONFIG, "no place for the path history: neither XDG_STATE_HOME nor HOME is set "
-		    "(set one of them)");
-	if (n == 0 || n >= DIR_BYTES)
-		return err_set(e, PTCP_ECONFIG, "the path of the state directory is empty or too long");
-	return 0;
-}
-
-/* The directory and those above it. */
-static int make_dirs(const char *dir, struct ptcp_err *e)
-{
-	char path[DIR_BYTES], *p;
-
-	strcpy(path, dir);
-	for (p = path + 1; *p != '\0'; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, PTCP_ECONFIG, "making %s", path);
-		*p = '/';
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? err_sys(e, PTCP_ECONFIG, "making %s", path) : 0;
-}
+#define PATH_BYTES (USERDIR_BYTES + 16)
 
 /* NULL with errno: there is none, or it is not one of ours and only ours to write, to be waited for or read
  * without end. */
@@ -88,12 +51,12 @@ static bool next_entry(FILE *f, struct history_entry *out)
 
 int history_find(const char *dir, const struct history_key *key, struct history_entry *out, struct ptcp_err *e)
 {
-	char where[DIR_BYTES], path[PATH_BYTES];
+	char where[USERDIR_BYTES], path[PATH_BYTES];
 	struct history_entry h;
 	int found = 0, r;
 	FILE *f;
 
-	if ((r = state_dir(where, dir, e)) < 0)
+	if ((r = userdir_state(where, dir, e)) < 0)
 		return r;
 	snprintf(path, sizeof path, "%s/paths", where);
 	if ((f = open_ours(path)) == NULL)
@@ -145,19 +108,15 @@ static int replace(const char *path, const struct history_entry *h, struct ptcp_
 
 int history_put(const char *dir, const struct history_entry *h, struct ptcp_err *e)
 {
-	char where[DIR_BYTES], path[PATH_BYTES], lock[PATH_BYTES];
-	int fd, r;
+	char where[USERDIR_BYTES], path[PATH_BYTES];
+	int lock, r;
 
-	if ((r = state_dir(where, dir, e)) < 0 || (r = make_dirs(where, e)) < 0)
+	if ((r = userdir_state(where, dir, e)) < 0 || (r = userdir_make(where, e)) < 0)
 		return r;
 	snprintf(path, sizeof path, "%s/paths", where);
-	snprintf(lock, sizeof lock, "%s/paths.lock", where);
-	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX) < 0)
-		r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);
-	else
-		r = replace(path, h, e);
-	if (fd >= 0)
-		close(fd);
+	if ((lock = userdir_lock(path, e)) < 0)
+		return lock;
+	r = replace(path, h, e);
+	close(lock);
 	return r;
 }

@@ -8,21 +8,35 @@
 #define IO_THREADS 4
 #define LOOP_FDS 4 /* libuv's */
 
+static void tell(void *arg, enum log_level level, const char *component, const char *msg)
+{
+	const struct host *h = arg;
+
+	h->told(h->told_arg, (enum ptcp_log_level)level, component, msg);
+}
+
+void host_log(struct host *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level)
+{
+	h->told = fn;
+	h->told_arg = arg;
+	h->log = (struct log){ fn != NULL ? tell : NULL, h, (enum log_level)level };
+}
+
 int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct identity id = h->identity;
-	struct log log = h->log;
 	unsigned i;
 	int r;
 
-	*h = (struct host){ .control = control, .log = log, .identity = id };
+	*h = (struct host){ .control = control, .log = h->log, .told = h->told, .told_arg = h->told_arg,
+		.identity = id };
 	if (cores > 0 && workers > (unsigned)cores)
 		workers = (unsigned)cores;
 	if (workers > HOST_WORKERS_MAX)
 		workers = HOST_WORKERS_MAX;
-	if ((r = config_dir(h->config_dir, config, e)) < 0 ||
+	if ((r = userdir_config(h->config_dir, config, e)) < 0 ||
 	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||

@@ -3,6 +3,7 @@
 #define LIB_HOST_H
 
 #include "core/log.h"
+#include "core/userdir.h"
 #include "lib/pacing.h"
 #include "net/chan.h"
 #include "store/io.h"
@@ -19,10 +20,14 @@ struct host {
 	struct identity identity;
 	SSL_CTX *client, *server;         /* NULL where not asked for */
 	struct log log;
+	ptcp_log_fn *told;                /* who hears of it; or NULL */
+	void *told_arg;
 	struct pacing pacing;             /* no limit until pacing_start() */
-	char config_dir[CONFIG_DIR_BYTES];
+	char config_dir[USERDIR_BYTES];
 };
 
+/* Before host_init(), on zeroed memory: what is logged, if fn is not NULL. */
+void host_log(struct host *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level);
 /* `workers`: at most so many worker loops, and at most one a core. `server_ciphers` 0: only a
  * client. Log and identity may be there already; the identity is then not read. On failure nothing is left. */
 int host_init(struct host *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,

@@ -240,6 +240,8 @@ static void start(struct party *p, unsigned number)
 		o.n_relays = path->n_relays;
 		o.to = p->o.paths->host;
 		o.port = p->o.paths->port;
+		if (session_held(p->session) && number != JOINER_CONTROL)
+			o.hold_bytes = paths_stream_hold(p->o.paths, number, p->n_wanted);
 	}
 	if (way_start(&j->way, &o, &e) < 0) {
 		p->join_why = e;
@@ -530,6 +532,8 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 	if (p->prb != NULL)
 		probing_stream_opts(p, &o);
 	before = party_in_use(p);
+	if (session_held(p->session))
+		sock_bear(fd);
 	if (p->tapped)
 		p->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&p->stream[number], &o, &e) < 0) {

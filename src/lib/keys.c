@@ -5,15 +5,16 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/userdir.h"
 #include "net/identity.h"
 #include "net/trust.h"
 
 int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)
 {
-	char dir[CONFIG_DIR_BYTES];
+	char dir[USERDIR_BYTES];
 	int r;
 
-	if ((r = config_dir(dir, NULL, e)) < 0)
+	if ((r = userdir_config(dir, NULL, e)) < 0)
 		return r;
 	if (strlen(dir) >= cap)
 		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is too long");

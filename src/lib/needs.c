@@ -34,7 +34,7 @@ static void on_client(void *arg, const struct authorization *a)
 int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct ptcp_server_needs n = { .config_dir = s->host.config_dir, .binds = s->o.one_time,
-		.connects = s->o.one_time || s->o.n_relay_to > 0 };
+		.connects = s->o.one_time || s->o.n_relay_to > 0, .storage_dir = s->storage_dir };
 	struct roots r = { 0 };
 
 	if (s->o.confine == NULL)

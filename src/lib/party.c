@@ -83,6 +83,9 @@ enum wire_busy party_busy(const struct party *p)
 		return WIRE_READING;
 	if (p->rcv != NULL && receiving_busy(p) != WIRE_IDLE)
 		return receiving_busy(p);
+	/* What relays hold is why nothing comes; the starter says so, whose peer bears that for its own time. */
+	if (session_held(p->session) && p->o.open != NULL)
+		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	/* Who keeps to a rate is slow for a reason, too. */
 	if (p->snd != NULL)
 		return pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;

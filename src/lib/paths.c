@@ -139,6 +139,25 @@ void paths_deal(struct paths *p, const double *shares)
 	}
 }
 
+void paths_hold(struct paths *p, const uint64_t *bytes)
+{
+	unsigned i;
+
+	for (i = 0; bytes != NULL && i < p->n; i++) {
+		p->at[i].hold_bytes = p->at[i].n_relays > 0 ? bytes[i] : 0;
+		p->held = p->held || p->at[i].hold_bytes > 0;
+	}
+}
+
+uint64_t paths_stream_hold(const struct paths *p, unsigned stream, unsigned streams)
+{
+	unsigned path = paths_of_stream(p, stream), i, n = 0;
+
+	for (i = 0; i < streams; i++)
+		n += paths_of_stream(p, i) == path;
+	return p->at[path].hold_bytes / (n > 0 ? n : 1);
+}
+
 void paths_fini(struct paths *p)
 {
 	while (p->n > 0)

@@ -11,6 +11,7 @@ struct path {
 	struct way_hop relay[WAY_RELAYS_MAX];
 	unsigned n_relays;            /* 0: directly */
 	char *via;                    /* as it was named; "": directly */
+	uint64_t hold_bytes;          /* that each of its relays may hold; 0: none does */
 };
 
 struct paths {
@@ -22,6 +23,7 @@ struct paths {
 	unsigned n_places;
 	size_t place[PTCP_PATHS_MAX];
 	bool chosen;                  /* from candidates, by the transfer */
+	bool held;                    /* a relay of some path may hold something */
 	uint8_t dealt[PTCP_STREAMS_MAX]; /* in which place a stream of that number is */
 };
 
@@ -32,6 +34,10 @@ void paths_choose(struct paths *p, unsigned places, uint64_t seed);
 /* Deals streams in proportion to shares of the places, after one for each path; however many streams there will be, the first so
  * many are dealt like that (D'Hondt). Shares are finite and not negative; NULL: all alike. */
 void paths_deal(struct paths *p, const double *shares);
+/* What the relays of each path may hold for it; NULL: nothing. */
+void paths_hold(struct paths *p, const uint64_t *bytes);
+/* The part of it that a stream's connection may have, where so many streams are in use. */
+uint64_t paths_stream_hold(const struct paths *p, unsigned stream, unsigned streams);
 void paths_fini(struct paths *p); /* zeroed is fine */
 static inline unsigned paths_of_stream(const struct paths *p, unsigned stream)
 {

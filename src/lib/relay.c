@@ -21,7 +21,7 @@
  *   start ------------------>  splice_new()
  *   on_over() <-------------   it has ended
  *   stop ------------------->  splice_free()
- *   on_gone() <-------------   the last word */
+ *   on_gone() <-------------   on_splice_gone(), the last word */
 struct relayed {
 	struct list in_list;
 	struct relay *relay;
@@ -33,10 +33,11 @@ struct relayed {
 	unsigned port;
 	struct loop *worker;
 	struct splice *splice;
+	struct hold *hold;       /* NULL: nothing may be stored */
 	struct msg start, over, stop, gone;
 	bool moving, stopping;
 	struct ptcp_err why;     /* code 0: both directions have ended */
-	uint64_t bytes;
+	uint64_t bytes, stored_bytes, held_bytes; /* at the end */
 };
 
 static void relayed_free(struct relayed *d)
@@ -50,7 +51,8 @@ static void relayed_free(struct relayed *d)
 			close(d->fd[i]);
 	list_remove(&d->in_list);
 	r->n--;
-	fds_count(-SPLICE_FDS);
+	fds_count(d->hold != NULL ? -(SPLICE_FDS + SPLICE_HOLD_FDS) : -SPLICE_FDS);
+	holding_give(d->hold);
 	free(d);
 	r->gone(r->arg);
 }
@@ -67,6 +69,7 @@ void relay_init(struct relay *r, struct host *host, const struct nexthops *to, u
 	*r = (struct relay){ .host = host, .to = to, .most = most, .timeout_ns = timeout_ns, .gone = gone,
 	    .arg = arg };
 	list_init(&r->list);
+	holding_init(&r->holding, 0, NULL, NULL);
 }
 
 /* ---- At work ---- */
@@ -75,20 +78,31 @@ static void on_gone(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, gone);
 
-	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=end client=%s from=%s to=%s:%u bytes=%llu why=\"%s\"",
-	    d->client, d->from, d->host, d->port, (unsigned long long)d->bytes, d->why.code != 0 ? d->why.msg : "done");
+	log_at(&d->relay->host->log, d->why.code == PTCP_EIO ? LOG_ERROR : LOG_INFO, "relay", "event=end client=%s from=%s "
+	    "to=%s:%u bytes=%llu stored_bytes=%llu dropped_bytes=%llu why=\"%s\"", d->client, d->from, d->host, d->port,
+	    (unsigned long long)d->bytes, (unsigned long long)d->stored_bytes, (unsigned long long)d->held_bytes,
+	    d->why.code != 0 ? d->why.msg : "done");
 	relayed_free(d);
+}
+
+static void on_splice_gone(void *arg)
+{
+	struct relayed *d = arg;
+
+	d->gone.run = on_gone;
+	loop_post(d->relay->host->control, &d->gone);
 }
 
 static void on_stop(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, stop);
 
-	if (d->splice != NULL)
+	if (d->splice != NULL) {
 		d->bytes = splice_bytes(d->splice);
-	splice_free(d->splice);
-	d->gone.run = on_gone;
-	loop_post(d->relay->host->control, &d->gone);
+		d->stored_bytes = splice_stored_bytes(d->splice);
+		d->held_bytes = splice_held_bytes(d->splice);
+	}
+	splice_free(d->splice, on_splice_gone, d);
 }
 
 static void stop(struct relayed *d)
@@ -119,11 +133,12 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 static void on_start(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, start);
+	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .hold = holding_of(d->hold),
+		.ended = on_ended, .arg = d };
 	struct ptcp_err why;
-	int client = d->fd[0], next = d->fd[1];
 
 	d->fd[0] = d->fd[1] = -1;
-	if (splice_new(&d->splice, d->worker, client, next, IDLE_NS, on_ended, d, &why) < 0)
+	if (splice_new(&d->splice, d->worker, &o, &why) < 0)
 		on_ended(d, &why);
 }
 
@@ -140,6 +155,10 @@ void relay_begin(struct relayed *d)
 	if (d->fd[0] < 0) { /* it has failed meanwhile */
 		relayed_free(d);
 		return;
+	}
+	if (d->hold != NULL) {
+		sock_bear(d->fd[0]);
+		sock_bear(d->fd[1]);
 	}
 	d->moving = true;
 	d->worker = h->worker[d->relay->n % h->n_workers];
@@ -264,7 +283,8 @@ void relay_ask(struct relay *r, struct guest *g, const struct wire_route *f)
 	d->port = f->port;
 	list_append(&r->list, &d->in_list);
 	r->n++;
-	fds_count(SPLICE_FDS);
+	d->hold = holding_take(&r->holding, d->client, f->hold_bytes);
+	fds_count(d->hold != NULL ? SPLICE_FDS + SPLICE_HOLD_FDS : SPLICE_FDS);
 	g->relayed = d;
 	if (dial_start(&d->dial, r->host->control, d->host, d->port, &so, on_dialled, d, &why) < 0)
 		refuse(d, &why);

@@ -4,6 +4,7 @@
 #define LIB_RELAY_H
 
 #include "core/list.h"
+#include "lib/holding.h"
 #include "lib/host.h"
 #include "net/nexthops.h"
 #include "net/trust.h"
@@ -17,6 +18,7 @@ struct relay {
 	const struct nexthops *to;   /* NULL: it relays nothing */
 	unsigned most;               /* connections at one time; a client has half of them at most */
 	uint64_t timeout_ns;         /* for sockets whose peer acknowledges nothing */
+	struct holding holding;      /* nothing is stored unless that is set up */
 	struct list list;
 	unsigned n;
 	void (*gone)(void *arg);     /* one has ended */

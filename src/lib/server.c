@@ -266,6 +266,8 @@ int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
 	    !in_range(o->max_startups, PTCP_STARTUPS_MAX) || o->max_relayed == 0 ||
 	    !(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
+	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
+		return err_set(e, PTCP_EUSAGE, "--relay-storage: less than 2 MiB holds nothing");
 	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
 		return err_set(e, PTCP_EUSAGE, "listening: at more than %d places (leave some out)",
 		    PTCP_LISTEN_MAX);
@@ -292,6 +294,26 @@ int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, str
 	return r;
 }
 
+static const char *storage_dir(const struct ptcp_server_opts *o)
+{
+	const char *dir = o->relay_storage_dir != NULL ? o->relay_storage_dir : getenv("TMPDIR");
+
+	return dir != NULL && dir[0] != '\0' ? dir : "/var/tmp";
+}
+
+/* As far as we may still go there. */
+static int start_holding(struct ptcp_server *s, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->storage_dir == NULL)
+		return 0;
+	if ((r = spool_check(s->storage_dir, e)) < 0)
+		return err_while(e, r, "--relay-storage");
+	holding_init(&s->relay.holding, s->o.relay_storage_bytes, s->storage_dir, s->host.io);
+	return 0;
+}
+
 static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct tree *t;
@@ -308,7 +330,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	    (r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
-	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL))
+	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL) ||
+	    (s->o.relay_storage_bytes > 0 && (s->storage_dir = strdup(storage_dir(&s->o))) == NULL))
 		return err_nomem(e);
 	if (s->root == NULL)
 		return 0;
@@ -329,10 +352,8 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	struct identity *id = &s->host.identity;
 	int r;
 
-	s->host.log = (struct log){ NULL, s->o.arg, (enum log_level)s->o.log_level };
-	if (s->o.log != NULL)
-		s->host.log.write = (void (*)(void *, enum log_level, const char *, const char *))s->o.log;
-	if ((r = config_dir(s->host.config_dir, s->config_dir, e)) < 0 ||
+	host_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
+	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.one_time && (r = server_listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
@@ -370,6 +391,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    on_relayed_gone, s);
+	if ((r = start_holding(s, e)) < 0)
+		goto out;
 	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, on_errand_gone, s);
 	s->errands.roots = s->sessions.roots;
 	loop_on_wake(s->loop, on_wake, s);
@@ -451,6 +474,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	server_forget_needs(s);
 	nexthops_free(s->nexthops);
 	free(s->config_dir);
+	free(s->storage_dir);
 	free(s->root);
 	free(s);
 }

@@ -17,6 +17,7 @@ struct one_time;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
+	char *storage_dir;              /* of what is relayed; NULL: nothing is stored */
 	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
 	struct timetable rate;
 	struct loop *loop;

@@ -67,7 +67,7 @@ void stale_pump(struct party *p, struct mono now)
 		path_at[path] = later(path_at[path], has_work(p, i) ? at : now);
 	}
 	for (path = 0; path < p->o.paths->n; path++)
-		if (up[path] && latest.ns > path_at[path].ns && latest.ns - path_at[path].ns >= STALE_NS)
+		if (up[path] && p->o.paths->at[path].hold_bytes == 0 && latest.ns > path_at[path].ns && latest.ns - path_at[path].ns >= STALE_NS)
 			give_up(p, path);
 }
 

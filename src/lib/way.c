@@ -88,7 +88,7 @@ static void ask(struct way *w)
 	bool last = w->at + 1 == w->o.n_relays;
 	const char *to = last ? w->to : w->o.relay[w->at + 1].host;
 	struct wire_route f = { .port = (uint16_t)(last ? w->o.port : w->o.relay[w->at + 1].port),
-		.host = { (const uint8_t *)to, strlen(to) } };
+		.host = { (const uint8_t *)to, strlen(to) }, .hold_bytes = w->o.hold_bytes };
 	uint8_t frame[WIRE_ROUTE_MAX_BYTES];
 
 	chan_write(w->chan, frame, wire_route_encode(frame, &f));

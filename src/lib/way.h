@@ -20,6 +20,7 @@ struct way_opts {
 	unsigned n_relays;            /* 0: directly */
 	const char *to;               /* the end; copied */
 	unsigned port;
+	uint64_t hold_bytes;          /* that each relay may hold on the way; 0: nothing */
 	struct sock_opts sock;        /* its time-out is for all of the way */
 	/* Is this the relay it should be? 0, or negative with `e`. */
 	int (*check)(void *arg, const struct way_hop *relay, const char *fingerprint, struct ptcp_err *e);

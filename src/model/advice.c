@@ -305,8 +305,8 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	unsigned noisiest = 0;
 	int r;
 
-	if ((r = check(o, e)) < 0 || (r = fit_probes_beside(&a.fit, o->model,
-	    o->model == FIT_AUTO ? o->usual_others : 0, p, count, e)) < 0)
+	if ((r = check(o, e)) < 0 ||
+	    (r = fit_probes_beside(&a.fit, o->model, o->usual_others, p, count, e)) < 0)
 		return r;
 	a.streams = advice_search(&a.fit, o, &a.limited_by);
 	a.throughput_bps = fit_throughput_bps(&a.fit, a.streams);

@@ -28,6 +28,12 @@
 
 #include "model/fit.h"
 
+/* Numbers of streams to probe with where nobody names any; the first one also what a transfer begins with, and
+ * stays at when it is too short to probe. Few would take too long to tell (one or two scatter by up to 70 %), many
+ * would break the budget by much, and the further apart they are the more they tell of the others. */
+#define ADVICE_START 4u
+#define ADVICE_LEVELS { ADVICE_START, 15u }
+
 #define ADVICE_THROUGHPUT_SD_RATIO 0.35
 #define ADVICE_IMPACT_SD_RATIO 0.12
 /* As good as between the probes is an answer down to a fourth of the fewest streams probed and
@@ -54,8 +60,8 @@ struct advice_opts {
 	double min_gain_ratio;     /* 0.01; not negative */
 	unsigned max_streams;      /* 32; 1..ADVICE_STREAMS_MAX */
 	enum advice_congestion congestion; /* ADVICE_CC_UNKNOWN */
-	double usual_others;       /* 0: none; for short probes of one's own FIT_USUAL_OTHERS, which
-				      counts with FIT_AUTO; see fit_probes_beside() */
+	double usual_others;       /* 0: none; for short probes of one's own FIT_USUAL_OTHERS; see
+				      fit_probes_beside() */
 };
 
 void advice_opts_init(struct advice_opts *o);

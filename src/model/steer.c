@@ -9,6 +9,9 @@
 #define RUN_S 5.0         /* a short run, whose scatter probe_error_ratio() knows */
 #define RECENT_S 5.0      /* memory of what it brought lately */
 #define MORE_RATIO 1.1    /* a starved level still shows that more streams bring more */
+#define EACH_RATIO 0.85   /* each stream brings as much as before, or nearly */
+#define FULL_SLACK 0.01   /* one stream more is not worth it for less */
+#define WELL_KNOWN_RUNS 2 /* what a level brought is known well enough to be watched */
 
 void steer_opts_init(struct steer_opts *o)
 {
@@ -33,16 +36,24 @@ static bool want(struct steer *s, unsigned streams)
 
 /* ---- What is known ---- */
 
-/* All of it is void: from the first level on. */
+/* All of it is void. */
+static void forget(struct steer *s)
+{
+	s->n_next = s->n_probes = 0;
+	s->recalled = false;
+	s->hold_s = STEER_FIRST_HOLD_S;
+	watch_init(&s->watch, STEER_DRIFT_RATIO, STEER_DRIFT_S);
+}
+
+/* From the first level on. */
 static void plan_levels(struct steer *s)
 {
-	static const unsigned level[] = STEER_LEVELS;
+	static const unsigned level[] = ADVICE_LEVELS;
 	unsigned most = s->o.max_streams, n;
 	size_t i;
 
-	s->n_next = s->n_probes = 0;
-	s->advised = s->recalled = false;
-	s->hold_s = STEER_FIRST_HOLD_S;
+	forget(s);
+	s->advised = false;
 	for (i = 0; i < sizeof level / sizeof *level; i++) {
 		n = level[i] < most ? level[i] : most;
 		if (i > 0 && n == s->next[s->n_next - 1])
@@ -60,6 +71,23 @@ static size_t find(const struct steer *s, unsigned streams)
 	return i;
 }
 
+/* Of the levels with `from` streams or more the one known worst, where those with fewer than are in use now count as
+ * known so many times as well; n_probes: there is none. */
+static size_t least_known(const struct steer *s, unsigned from, double below_worth)
+{
+	double known, least = INFINITY;
+	size_t i, found = s->n_probes;
+
+	for (i = 0; i < s->n_probes; i++) {
+		known = s->runs[i] * (s->probe[i].streams < s->streams ? below_worth : 1);
+		if (s->probe[i].streams >= from && known < least) {
+			least = known;
+			found = i;
+		}
+	}
+	return found;
+}
+
 /* So many streams brought that in what is worth so many short runs: averaged with what is known of them. */
 static void record(struct steer *s, unsigned streams, double mean_bps, double runs)
 {
@@ -67,11 +95,8 @@ static void record(struct steer *s, unsigned streams, double mean_bps, double ru
 	size_t i = find(s, streams);
 	double known = 0;
 
-	if (i == s->n_probes && i == STEER_PROBES_MAX) {
-		i--;
-		memmove(s->probe, s->probe + 1, i * sizeof *s->probe);
-		memmove(s->runs, s->runs + 1, i * sizeof *s->runs);
-		memmove(s->roomy, s->roomy + 1, i * sizeof *s->roomy);
+	if (i == STEER_PROBES_MAX) {
+		i = least_known(s, 1, 1);
 	} else if (i == s->n_probes) {
 		s->n_probes++;
 	} else {
@@ -84,16 +109,47 @@ static void record(struct steer *s, unsigned streams, double mean_bps, double ru
 	s->roomy[i] = 2 * s->roomy_s > s->level_s;
 }
 
-static bool fit(struct steer *s)
+/* By fair share: of many levels a rival may fit their noise better, but predicts no better. */
+static bool fit(struct steer *s, double usual_others)
 {
 	struct advice_opts o;
 
 	advice_opts_init(&o);
+	o.model = FIT_FAIR_SHARE;
+	o.usual_others = usual_others;
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
 	s->advised = advice_from_probes(&s->advice, s->probe, s->n_probes, &o, NULL) == 0;
 	return s->advised;
+}
+
+/* Whether each stream of that level brought as much as with fewer. */
+static bool each_as_much(const struct steer *s, const struct probe *of)
+{
+	const struct probe *p;
+
+	for (p = s->probe; p < s->probe + s->n_probes; p++)
+		if (p->streams < of->streams &&
+		    of->throughput_bps / of->streams < EACH_RATIO * p->throughput_bps / p->streams)
+			return false;
+	return true;
+}
+
+/* The largest level with room for more, and the least above it; NULL: none. Where each of more streams brought less it
+ * is the path, or a processor, that holds them up, whatever the sockets wait for. */
+static const struct probe *find_room(const struct steer *s, const struct probe **above)
+{
+	const struct probe *p, *room = NULL;
+
+	*above = NULL;
+	for (p = s->probe; p < s->probe + s->n_probes; p++)
+		if (s->roomy[p - s->probe] && each_as_much(s, p) && (room == NULL || p->streams > room->streams))
+			room = p;
+	for (p = s->probe; room != NULL && p < s->probe + s->n_probes; p++)
+		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
+			*above = p;
+	return room;
 }
 
 /* ---- From level to level ---- */
@@ -114,14 +170,24 @@ static bool near(unsigned a, unsigned b)
 	return 4 * (a > b ? a - b : b - a) <= (a > b ? a : b);
 }
 
+static bool is_sure(const struct steer *s)
+{
+	const struct probe *above;
+
+	return s->advised && (s->advice.impact_sd_ratio <= STEER_SURE_RATIO || find_room(s, &above) != NULL);
+}
+
 static bool hold(struct steer *s, unsigned streams, double rate_bps, double impact_ratio)
 {
+	size_t known = find(s, streams);
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STEER_HOLDING;
-	s->expected_bps = s->recent_bps = 0;
+	s->expected_bps = s->recent_bps =
+	    known < s->n_probes && s->runs[known] >= WELL_KNOWN_RUNS ? s->probe[known].throughput_bps : 0;
 	if (s->held > 0)
-		s->hold_s = near(streams, s->held) ? fmin(2 * s->hold_s, STEER_HOLD_MOST_S) : STEER_FIRST_HOLD_S;
+		s->hold_s = near(streams, s->held) && is_sure(s) ? fmin(2 * s->hold_s, STEER_HOLD_MOST_S) :
+		    STEER_FIRST_HOLD_S;
 	if (streams != s->held)
 		s->seen_bps = s->seen_s = 0;
 	s->held = streams;
@@ -143,34 +209,8 @@ static bool probe_at(struct steer *s, unsigned streams)
 	return probe_next(s);
 }
 
-/* Whether that level brought more than those below it. */
-static bool brought_more(const struct steer *s, const struct probe *of)
-{
-	const struct probe *p;
-
-	for (p = s->probe; p < s->probe + s->n_probes; p++)
-		if (p->streams < of->streams && of->throughput_bps < MORE_RATIO * p->throughput_bps)
-			return false;
-	return true;
-}
-
-/* The largest level with room for more, and the least above it; NULL: none. Where more streams brought no more it is a
- * processor that holds them up, whatever the sockets wait for. */
-static const struct probe *find_room(const struct steer *s, const struct probe **above)
-{
-	const struct probe *p, *room = NULL;
-
-	*above = NULL;
-	for (p = s->probe; p < s->probe + s->n_probes; p++)
-		if (s->roomy[p - s->probe] && brought_more(s, p) && (room == NULL || p->streams > room->streams))
-			room = p;
-	for (p = s->probe; room != NULL && p < s->probe + s->n_probes; p++)
-		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
-			*above = p;
-	return room;
-}
-
-/* Each stream brings the same, until the path is full: upwards by steps, then as many as fill it. */
+/* Each stream brings the same, until the path is full: upwards by steps, and between the last two, then as many as
+ * fill it. */
 static bool fill_room(struct steer *s, const struct probe *room, const struct probe *above)
 {
 	double each = room->throughput_bps / room->streams;
@@ -178,9 +218,11 @@ static bool fill_room(struct steer *s, const struct probe *room, const struct pr
 
 	if (above == NULL && n < s->o.max_streams)
 		return probe_at(s, STEER_STRETCH * n);
+	if (above != NULL && above->streams > STEER_STRETCH * n)
+		return probe_at(s, (unsigned)(sqrt((double)n * above->streams) + 0.5));
 	if (above != NULL)
-		n = (unsigned)fmin(fmax(above->throughput_bps / each, n), above->streams);
-	return hold(s, n, each * n, 0);
+		n = (unsigned)fmin(fmax(ceil(above->throughput_bps / each * (1 - FULL_SLACK)), n), above->streams);
+	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
 static size_t fewest(const struct steer *s)
@@ -199,7 +241,8 @@ static bool conclude(struct steer *s)
 	const struct probe *room, *above;
 	unsigned n;
 
-	if (!fit(s))
+	/* Two short runs need what is usual; what is learnt later on outvotes it. */
+	if (!fit(s, s->held == 0 ? FIT_USUAL_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
 	if ((room = find_room(s, &above)) != NULL)
 		return fill_room(s, room, above);
@@ -227,10 +270,7 @@ static bool start_again(struct steer *s, const char *why)
 /* Whether the level has told what it can. */
 static bool told(const struct steer *s, struct settled *out)
 {
-	if (settle_result(out, &s->settle) < 0)
-		return false;
-	return s->level_s >= STEER_MOST_S - STEER_SAMPLE_S / 2 ||
-	    (s->level_s >= STEER_LEAST_S && out->error_bps <= STEER_GOOD_RATIO * out->mean_bps);
+	return s->level_s >= STEER_LEVEL_S - STEER_SAMPLE_S / 2 && settle_result(out, &s->settle) == 0;
 }
 
 static bool add_probing(struct steer *s, const struct steer_sample *x)
@@ -266,9 +306,7 @@ static bool changed(struct steer *s, int which)
 		beside = n > 1 ? 1 : s->o.max_streams;
 	units_rate_text(now, s->recent_bps);
 	units_rate_text(then, s->expected_bps);
-	s->n_probes = s->n_next = 0;
-	s->recalled = false;
-	s->hold_s = STEER_FIRST_HOLD_S;
+	forget(s);
 	s->held = 0; /* what it brought before is of another path */
 	record(s, n, s->recent_bps, 1);
 	other = probe_at(s, beside);
@@ -277,23 +315,26 @@ static bool changed(struct steer *s, int which)
 	return other;
 }
 
-/* Its time is over: the level that is known worst is probed again. */
+/* Its time is over: the level that is known worst is probed again, or one far enough above. Where there is room those
+ * below tell nothing. */
 static bool look_again(struct steer *s)
 {
-	size_t i, worst;
+	const struct probe *room, *above;
+	unsigned up = STEER_LEVER * s->streams < s->o.max_streams ? STEER_LEVER * s->streams : s->o.max_streams;
+	size_t worst;
 
 	record(s, s->streams, s->seen_bps, (s->level_s - STEER_SKIP_S) / RUN_S);
 	s->recalled = false;
-	worst = find(s, s->streams);
-	for (i = 0; i < s->n_probes; i++)
-		if (s->runs[i] < s->runs[worst])
-			worst = i;
+	room = find_room(s, &above);
+	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up)
+		return probe_at(s, up);
+	worst = least_known(s, room != NULL ? s->streams : 1, STEER_BELOW_WORTH);
 	if (s->probe[worst].streams == s->streams)
 		return conclude(s);
 	return probe_at(s, s->probe[worst].streams);
 }
 
-/* What it has brought lately; 1, -1: no longer what it brought at first. */
+/* What it has brought lately; 1, -1: no longer what is known of it. */
 static int compare(struct steer *s, const struct steer_sample *x)
 {
 	double w = 1 - exp(-x->interval_s / RECENT_S);
@@ -301,10 +342,8 @@ static int compare(struct steer *s, const struct steer_sample *x)
 	s->recent_bps += w * (x->rate_bps - s->recent_bps);
 	if (s->expected_bps > 0)
 		return watch_add(&s->watch, x->rate_bps, s->expected_bps, x->interval_s);
-	if (s->level_s >= STEER_DWELL_S) {
+	if (s->level_s >= STEER_DWELL_S)
 		s->recent_bps = s->expected_bps = s->recalled ? s->predicted_bps : s->seen_bps;
-		watch_init(&s->watch, STEER_DRIFT_RATIO, STEER_DRIFT_S);
-	}
 	return 0;
 }
 
@@ -356,7 +395,7 @@ void steer_recall(struct steer *s, const struct probe *p, size_t count)
 		s->roomy[i] = false;
 	}
 	s->n_probes = count;
-	if (!fit(s)) {
+	if (!fit(s, 0)) {
 		s->n_probes = 0;
 		return;
 	}

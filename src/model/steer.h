@@ -20,26 +20,24 @@
 
 /* ---- How it probes, in one place ---- */
 
-/* Numbers of streams to probe with, the first one also what a transfer begins with and stays at
- * when it is too short to probe: few would take too long to tell (one or two scatter by
- * up to 70 %), many would break the budget by much. */
-#define STEER_START 4u
-#define STEER_LEVELS { STEER_START, 12u }
-/* A level lasts so long at least, and until its error is so small, or for so long. */
-#define STEER_LEAST_S 2.5
-#define STEER_MOST_S 5.0
-#define STEER_GOOD_RATIO 0.02
+/* First with ADVICE_LEVELS; a level lasts so long: */
+#define STEER_LEVEL_S 5.0
 /* Extrapolating upwards, no more than so many times what was probed. */
 #define STEER_STRETCH 2u
-/* It holds for so long, then for twice that, and so on; in between, the level that is known worst is probed again.
- * What was learnt at a level counts as so many short runs at the most. */
-#define STEER_FIRST_HOLD_S 10.0
+/* It holds for so long, then, while the answer stays and is known well enough (one deviation of its impact), for twice
+ * that, and so on. In between, the level that is known worst is probed again: one with fewer streams than the answer,
+ * which costs throughput, counts as known twice as well; and one with so many times the answer must be among them, for
+ * beside many others only that tells how many. What was learnt at a level counts as so many short runs at the most. */
+#define STEER_FIRST_HOLD_S 12.0
 #define STEER_HOLD_MOST_S 320.0
+#define STEER_SURE_RATIO 0.05
+#define STEER_BELOW_WORTH 2.0
+#define STEER_LEVER 3u
 #define STEER_RUNS_MAX 32.0
 /* After a change of their number, streams take so long to come to their rates, and it so long to know them. */
 #define STEER_SKIP_S 2.0
 #define STEER_DWELL_S 8.0
-/* A deviation by this ratio's square from what it brought at first, for so long, is a change of the path. */
+/* A deviation by this ratio's square from what is known of it, for so long, is a change of the path. */
 #define STEER_DRIFT_RATIO 0.4
 #define STEER_DRIFT_S 12.0
 /* Intervals of samples are of equal length, about: */
@@ -82,7 +80,7 @@ struct steer {
 	/* holding */
 	double hold_s;                   /* for so long */
 	double recent_bps, expected_bps; /* lately; what the watch compares with, 0: not yet */
-	struct watch watch;
+	struct watch watch;              /* as long as what is known holds */
 };
 
 /* Begins. Copies the options. */

@@ -11,31 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/userdir.h"
 #include "net/sign.h"
 
 #define PREFIX "SHA256:"
 #define BASE64_CHARS 43
-
-int config_dir(char out[CONFIG_DIR_BYTES], const char *dir, struct ptcp_err *e)
-{
-	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (dir != NULL)
-		n = snprintf(out, CONFIG_DIR_BYTES, "%s", dir);
-	else if (xdg != NULL && xdg[0] == '/')
-		n = snprintf(out, CONFIG_DIR_BYTES, "%s/ptcp", xdg);
-	else if (home != NULL && home[0] == '/')
-		n = snprintf(out, CONFIG_DIR_BYTES, "%s/.config/ptcp", home);
-	else
-		return err_set(e, PTCP_ECONFIG, "no place for the configuration: neither "
-		    "XDG_CONFIG_HOME nor HOME is set (set one of them)");
-	if (n == 0)
-		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is empty");
-	if (n >= CONFIG_DIR_BYTES)
-		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is too long");
-	return 0;
-}
 
 static int ssl_error(struct ptcp_err *e, const char *what)
 {
@@ -151,27 +131,6 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 	return identity_fingerprint(id->fingerprint, id->cert, e);
 }
 
-/* Makes every missing directory on the way, 0700. */
-static int make_dirs(const char *dir, struct ptcp_err *e)
-{
-	char part[CONFIG_DIR_BYTES];
-	size_t i;
-
-	snprintf(part, sizeof part, "%s", dir);
-	for (i = 1; ; i++) {
-		char c = part[i];
-
-		if (c != '/' && c != '\0')
-			continue;
-		part[i] = '\0';
-		if (mkdir(part, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, PTCP_ECONFIG, "making the directory %s", part);
-		part[i] = c;
-		if (c == '\0')
-			return 0;
-	}
-}
-
 static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 {
 	FILE *f = fdopen(fd, "w");
@@ -194,7 +153,7 @@ static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 /* Written beside and linked, so that two first uses at once agree on one key. */
 static int make_identity(const char *dir, const char *path, bool *existed, struct ptcp_err *e)
 {
-	char temp[CONFIG_DIR_BYTES + 64];
+	char temp[USERDIR_BYTES + 64];
 	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 	X509 *cert = key != NULL ? self_signed(key) : NULL;
 	int fd, r = 0;
@@ -204,7 +163,7 @@ static int make_identity(const char *dir, const char *path, bool *existed, struc
 		return ssl_error(e, "could not make a key");
 	}
 	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-	if ((r = make_dirs(dir, e)) < 0)
+	if ((r = userdir_make(dir, e)) < 0)
 		goto out;
 	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0) {
 		r = err_sys(e, PTCP_ECONFIG, "making a key in %s", dir);
@@ -237,12 +196,12 @@ static int check_owner(const char *dir, struct ptcp_err *e)
 
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e)
 {
-	char where[CONFIG_DIR_BYTES], path[CONFIG_DIR_BYTES + 32];
+	char where[USERDIR_BYTES], path[USERDIR_BYTES + 32];
 	struct identity id = { 0 };
 	bool there, existed = false;
 	int r;
 
-	if ((r = config_dir(where, dir, e)) < 0 || (r = check_owner(where, e)) < 0)
+	if ((r = userdir_config(where, dir, e)) < 0 || (r = check_owner(where, e)) < 0)
 		return r;
 	snprintf(path, sizeof path, "%s/identity.pem", where);
 	there = access(path, F_OK) == 0;

@@ -13,12 +13,7 @@ struct identity {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 };
 
-/* The directory to use: `dir`, or the default when NULL. Fills `out`; PTCP_ECONFIG when
- * neither XDG_CONFIG_HOME nor HOME says. Makes nothing. */
-#define CONFIG_DIR_BYTES 3840
-int config_dir(char out[CONFIG_DIR_BYTES], const char *dir, struct ptcp_err *e);
-
-/* Reads identity.pem of `dir`; makes it (and the directory, 0700) when there is none. `only_new`:
+/* Reads identity.pem of `dir` (userdir_config()); makes it (and the directory, 0700) when there is none. `only_new`:
  * PTCP_EUSAGE when there is one. A file that others can read is refused, and so is to root a directory of another
  * user's: what is made there would be root's. */
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e);

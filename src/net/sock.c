@@ -110,3 +110,10 @@ int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 		    "net.ipv4.tcp_allowed_congestion_control)", o->congestion);
 	return 0;
 }
+
+void sock_bear(int fd)
+{
+	unsigned never = 0;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never);
+}

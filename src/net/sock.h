@@ -32,5 +32,8 @@ unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned most);
 /* Options for a connected or accepted socket; what cannot be set is left. A congestion control that
  * the kernel lacks or does not allow: PTCP_EUSAGE. */
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);
+/* From then on a peer that lives may take nothing for as long as it likes (the kernel counts a closed window as
+ * data that nobody acknowledges); one that has died is noticed much later. */
+void sock_bear(int fd);
 
 #endif

@@ -6,33 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/loop_uv.h"
+#include "core/err.h"
+#include "net/splice_impl.h"
 
 #define PIPE_BYTES (512 << 10)
 #define TURN_BYTES (2u << 20) /* of one direction, before others have their turn */
 
-/* One direction; a pipe holds what has been taken and not given on. */
-struct lane {
-	int from, to;
-	int pipe[2];
-	size_t held;
-	bool eof, shut;         /* nothing more comes; the end has been carried on */
-};
-
-struct splice {
-	uv_poll_t poll[2];
-	int fd[2], events[2];
-	unsigned n_open;
-	struct lane lane[2];    /* from fd[i] to the other */
-	struct timer *idle;
-	uint64_t idle_ns, bytes;
-	struct mono moved;
-	bool over;
-	void (*ended)(void *arg, const struct ptcp_err *why);
-	void *arg;
-};
-
-static void end(struct splice *s, const struct ptcp_err *why)
+void splice_end(struct splice *s, const struct ptcp_err *why)
 {
 	if (s->over)
 		return;
@@ -40,7 +20,17 @@ static void end(struct splice *s, const struct ptcp_err *why)
 	uv_poll_stop(&s->poll[0]);
 	uv_poll_stop(&s->poll[1]);
 	timer_set(s->idle, MONO_NEVER);
-	s->ended(s->arg, why);
+	s->o.ended(s->o.arg, why);
+}
+
+static int cut(struct splice *s, int sys)
+{
+	struct ptcp_err why;
+
+	errno = sys;
+	err_sys(&why, PTCP_EPEER, "a connection was cut");
+	splice_end(s, &why);
+	return -1;
 }
 
 /* As much as can be had, which is 0 at the end of it; -1: nothing now, or errno says why. */
@@ -54,25 +44,53 @@ static ssize_t move(int from, int to, size_t n)
 	return got;
 }
 
-/* Moves what can be moved; 0, or an errno. */
-static int carry(struct splice *s, struct lane *l)
+/* From the pipe to the socket. Bytes; 0: there is nothing, or no room for it; -1: it is over. */
+static ssize_t give(struct lane *l)
 {
-	uint64_t until = s->bytes + TURN_BYTES;
 	ssize_t n;
 
-	while (l->held > 0 || (!l->eof && s->bytes < until)) {
-		n = l->held > 0 ? move(l->pipe[0], l->to, l->held) : move(l->from, l->pipe[1], PIPE_BYTES);
-		if (n < 0)
-			return errno == EAGAIN ? 0 : errno;
-		if (l->held > 0) {
-			l->held -= (size_t)n;
-			s->bytes += (size_t)n;
-		} else {
-			l->held = (size_t)n;
-			l->eof = n == 0;
+	if (l->held == 0)
+		return 0;
+	if ((n = move(l->pipe[0], l->to, l->held)) < 0)
+		return errno == EAGAIN ? 0 : cut(l->splice, errno);
+	l->held -= (size_t)n;
+	l->full = false;
+	return n;
+}
+
+/* Into the pipe, which is empty. Bytes; 0: there is nothing now; -1: it is over. */
+static ssize_t take(struct lane *l)
+{
+	ssize_t n = move(l->from, l->pipe[1], PIPE_BYTES);
+
+	if (n < 0)
+		return errno == EAGAIN ? 0 : cut(l->splice, errno);
+	l->held = (size_t)n;
+	l->eof = n == 0;
+	return n;
+}
+
+/* Moves what can be moved; -1: it is over. */
+static int carry(struct splice *s, struct lane *l)
+{
+	ssize_t given, stored, taken;
+	uint64_t moved = 0;
+	bool dry = l->eof;
+
+	do {
+		given = stored = taken = 0;
+		if ((!lane_holds(l) && (given = give(l)) < 0) || (given == 0 && (stored = lane_store(l)) < 0) ||
+		    (given == 0 && lane_holds(l) && (given = lane_give(l)) < 0))
+			return -1;
+		if (l->held == 0 && !dry && moved < TURN_BYTES) {
+			if ((taken = take(l)) < 0)
+				return -1;
+			dry = taken == 0;
 		}
-	}
-	if (l->eof && !l->shut) {
+		s->bytes += (size_t)given;
+		moved += (size_t)given + (size_t)stored;
+	} while (given + stored + taken > 0 && (moved < TURN_BYTES || l->held > 0)); /* no pipe is left half full */
+	if (l->eof && l->held == 0 && !l->shut && !lane_holds(l)) {
 		l->shut = true;
 		shutdown(l->to, SHUT_WR);
 	}
@@ -84,7 +102,8 @@ static void on_poll(uv_poll_t *p, int status, int events);
 static void watch(struct splice *s, int i)
 {
 	const struct lane *in = &s->lane[i], *out = &s->lane[!i];
-	int want = (in->eof || in->held > 0 ? 0 : UV_READABLE) | (out->held > 0 ? UV_WRITABLE : 0);
+	bool gives = lane_holds(out) ? lane_can_give(out) : out->held > 0;
+	int want = (in->eof || in->held > 0 ? 0 : UV_READABLE) | (gives ? UV_WRITABLE : 0);
 
 	if (want == s->events[i])
 		return;
@@ -95,29 +114,16 @@ static void watch(struct splice *s, int i)
 		uv_poll_start(&s->poll[i], want, on_poll);
 }
 
-static void fail(struct splice *s, int sys)
+void splice_pump(struct splice *s)
 {
-	struct ptcp_err why;
-
-	errno = sys;
-	err_sys(&why, PTCP_EPEER, "a connection was cut");
-	end(s, &why);
-}
-
-static void pump(struct splice *s)
-{
-	uint64_t before = s->bytes;
-	int i, sys;
-
-	for (i = 0; i < 2; i++)
-		if ((sys = carry(s, &s->lane[i])) != 0) {
-			fail(s, sys);
-			return;
-		}
-	if (s->bytes != before)
+	if (carry(s, &s->lane[0]) < 0 || carry(s, &s->lane[1]) < 0)
+		return;
+	if (s->bytes + s->stored_bytes != s->seen) {
+		s->seen = s->bytes + s->stored_bytes;
 		s->moved = mono_now();
+	}
 	if (s->lane[0].shut && s->lane[1].shut) {
-		end(s, NULL);
+		splice_end(s, NULL);
 		return;
 	}
 	watch(s, 0);
@@ -136,65 +142,72 @@ static void on_poll(uv_poll_t *p, int status, int events)
 	if (status < 0) { /* an error, libuv does not know which, and has stopped watching */
 		s->events[i] = 0;
 		getsockopt(s->fd[i], SOL_SOCKET, SO_ERROR, &sys, &n);
-		fail(s, sys != 0 ? sys : ECONNRESET);
+		cut(s, sys != 0 ? sys : ECONNRESET);
 	} else {
-		pump(s);
+		splice_pump(s);
 	}
 }
 
+/* Looked at as often as if nothing were held, for that may change. */
 static void on_idle(void *arg)
 {
 	struct splice *s = arg;
-	struct mono due = mono_add_ns(s->moved, s->idle_ns);
+	uint64_t most_ns = splice_held_bytes(s) > 0 ? s->o.hold->idle_ns : s->o.idle_ns;
+	struct mono now = mono_now(), due = mono_add_ns(s->moved, most_ns), next = mono_add_ns(now, s->o.idle_ns);
 	struct ptcp_err why;
 
-	if (due.ns > mono_now().ns) {
-		timer_set(s->idle, due);
+	if (due.ns > now.ns) {
+		timer_set(s->idle, due.ns < next.ns ? due : next);
 		return;
 	}
-	err_set(&why, PTCP_ETIMEOUT, "nothing moved for %.3g s", (double)s->idle_ns / 1e9);
-	end(s, &why);
+	err_set(&why, PTCP_ETIMEOUT, "nothing moved for %.3g s", (double)most_ns / 1e9);
+	splice_end(s, &why);
 }
 
 /* ---- Making and freeing ---- */
+
+void splice_let_go(struct splice *s)
+{
+	if (s->n_open > 0 || s->n_away > 0)
+		return;
+	lane_close(&s->lane[0]);
+	lane_close(&s->lane[1]);
+	if (s->gone != NULL)
+		s->gone(s->gone_arg);
+	free(s);
+}
 
 static void on_poll_closed(uv_handle_t *h)
 {
 	struct splice *s = h->data;
 
-	if (--s->n_open == 0)
-		free(s);
+	s->n_open--;
+	splice_let_go(s);
 }
 
-static void close_fds(struct splice *s)
+void splice_free(struct splice *s, void (*gone)(void *arg), void *arg)
 {
-	int i, k;
+	unsigned i;
 
-	for (i = 0; i < 2; i++) {
-		close(s->fd[i]);
-		for (k = 0; k < 2; k++)
-			if (s->lane[i].pipe[k] >= 0)
-				close(s->lane[i].pipe[k]);
-	}
-}
-
-void splice_free(struct splice *s)
-{
-	unsigned i, n;
-
-	if (s == NULL)
+	if (s == NULL) {
+		if (gone != NULL)
+			gone(arg);
 		return;
-	s->over = true;
+	}
+	s->over = s->freed = true;
+	s->gone = gone;
+	s->gone_arg = arg;
 	timer_free(s->idle);
-	for (i = 0, n = s->n_open; i < n; i++)
+	for (i = 0; i < s->n_open; i++)
 		uv_close((uv_handle_t *)&s->poll[i], on_poll_closed);
-	close_fds(s); /* libuv has forgotten them by now */
-	if (n == 0)
-		free(s);
+	close(s->fd[0]); /* libuv has forgotten them by now */
+	close(s->fd[1]);
+	splice_let_go(s);
 }
 
-static int open_lane(struct lane *l, struct ptcp_err *e)
+static int open_lane(struct splice *s, struct lane *l, int from, int to, struct ptcp_err *e)
 {
+	*l = (struct lane){ .splice = s, .from = from, .to = to, .pipe = { -1, -1 }, .write.lane = l, .read.lane = l };
 	if (pipe2(l->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
 		l->pipe[0] = l->pipe[1] = -1;
 		return err_sys(e, PTCP_EIO, "making a pipe");
@@ -203,21 +216,20 @@ static int open_lane(struct lane *l, struct ptcp_err *e)
 	return 0;
 }
 
-int splice_new(struct splice **out, struct loop *l, int a, int b, uint64_t idle_ns,
-    void (*ended)(void *arg, const struct ptcp_err *why), void *arg, struct ptcp_err *e)
+int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o, struct ptcp_err *e)
 {
 	struct splice *s = calloc(1, sizeof *s);
 	int i, r = 0;
 
 	if (s == NULL) {
-		close(a);
-		close(b);
+		close(o->a);
+		close(o->b);
 		return err_nomem(e);
 	}
-	*s = (struct splice){ .fd = { a, b }, .idle_ns = idle_ns, .moved = mono_now(), .ended = ended, .arg = arg,
-		.lane = { { a, b, { -1, -1 }, 0, false, false }, { b, a, { -1, -1 }, 0, false, false } } };
+	*s = (struct splice){ .o = *o, .loop = l, .fd = { o->a, o->b }, .moved = mono_now(),
+		.lane = { { .pipe = { -1, -1 } }, { .pipe = { -1, -1 } } } };
 	for (i = 0; i < 2 && r == 0; i++) {
-		if ((r = open_lane(&s->lane[i], e)) < 0)
+		if ((r = open_lane(s, &s->lane[i], s->fd[i], s->fd[!i], e)) < 0)
 			break;
 		if (uv_poll_init(loop_uv(l), &s->poll[i], s->fd[i]) < 0)
 			r = err_set(e, PTCP_EIO, "watching a socket");
@@ -226,10 +238,10 @@ int splice_new(struct splice **out, struct loop *l, int a, int b, uint64_t idle_
 		s->poll[i].data = s;
 	}
 	if (r < 0 || (r = timer_new(&s->idle, l, on_idle, s, e)) < 0) {
-		splice_free(s);
+		splice_free(s, NULL, NULL);
 		return r;
 	}
-	timer_set(s->idle, mono_add_ns(s->moved, idle_ns));
+	timer_set(s->idle, mono_add_ns(s->moved, o->idle_ns));
 	watch(s, 0);
 	watch(s, 1);
 	*out = s;
@@ -237,3 +249,14 @@ int splice_new(struct splice **out, struct loop *l, int a, int b, uint64_t idle_
 }
 
 uint64_t splice_bytes(const struct splice *s) { return s->bytes; }
+uint64_t splice_stored_bytes(const struct splice *s) { return s->stored_bytes; }
+
+uint64_t splice_held_bytes(const struct splice *s)
+{
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		n += s->lane[i].out_n + (s->lane[i].spool != NULL ? spool_bytes(s->lane[i].spool) : 0);
+	return n;
+}

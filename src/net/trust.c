@@ -7,22 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/newfile.h"
 #include "core/text.h"
+#include "core/userdir.h"
 #include "net/identity.h"
 
-#define PATH_BYTES (CONFIG_DIR_BYTES + 64)
+#define PATH_BYTES (USERDIR_BYTES + 64)
 
 static int file_path(char out[PATH_BYTES], const char *dir, const char *name, struct ptcp_err *e)
 {
-	char where[CONFIG_DIR_BYTES];
+	char where[USERDIR_BYTES];
 	int r;
 
-	if ((r = config_dir(where, dir, e)) < 0)
+	if ((r = userdir_config(where, dir, e)) < 0)
 		return r;
 	snprintf(out, PATH_BYTES, "%s/%s", where, name);
 	return 0;
@@ -59,12 +59,12 @@ static const char *fault(FILE *f, const char *dir)
 /* PTCP_ECONFIG when it cannot be read or trusted; *out NULL: there is none. */
 static int open_trusted(FILE **out, const char *dir, const char *name, struct ptcp_err *e)
 {
-	char path[PATH_BYTES], where[CONFIG_DIR_BYTES];
+	char path[PATH_BYTES], where[USERDIR_BYTES];
 	const char *why;
 	int r;
 
 	*out = NULL;
-	if ((r = config_dir(where, dir, e)) < 0 || (r = file_path(path, dir, name, e)) < 0)
+	if ((r = userdir_config(where, dir, e)) < 0 || (r = file_path(path, dir, name, e)) < 0)
 		return r;
 	if ((*out = fopen(path, "re")) == NULL)
 		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
@@ -73,22 +73,6 @@ static int open_trusted(FILE **out, const char *dir, const char *name, struct pt
 	fclose(*out);
 	*out = NULL;
 	return err_set(e, PTCP_ECONFIG, "%s: %s", path, why);
-}
-
-/* The lock of a file that is changed; -1. */
-static int lock_of(const char *path, struct ptcp_err *e)
-{
-	char lock[PATH_BYTES + 8];
-	int fd;
-
-	snprintf(lock, sizeof lock, "%s.lock", path);
-	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	if (fd >= 0 && flock(fd, LOCK_EX) == 0)
-		return fd;
-	err_sys(e, PTCP_ECONFIG, "locking %s", lock);
-	if (fd >= 0)
-		close(fd);
-	return -1;
 }
 
 /* ---- known_hosts ---- */
@@ -189,8 +173,8 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 		return r;
 	if (!host_ok(host))
 		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts");
-	if ((lock = lock_of(path, e)) < 0)
-		return PTCP_ECONFIG;
+	if ((lock = userdir_lock(path, e)) < 0)
+		return lock;
 	r = known_hosts_check(dir, host, fingerprint, e);
 	if (r == KNOWN_SAME)
 		r = 0;
@@ -389,8 +373,8 @@ int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_p
 
 	if ((r = file_path(path, dir, "authorized_clients", e)) < 0)
 		return r;
-	if ((lock = lock_of(path, e)) < 0)
-		return PTCP_ECONFIG;
+	if ((lock = userdir_lock(path, e)) < 0)
+		return lock;
 	r = replace_file(path, fingerprint, p, e);
 	close(lock);
 	return r;

@@ -1,6 +1,6 @@
 /* Whom we trust: known_hosts (daemons a client has accepted) and authorized_clients (clients a
  * daemon lets in). Read anew at each use, so that changes hold at once. Blocks on small files;
- * any thread. `dir` as in config_dir(). What cannot be read or parsed admits nobody, nor does a file that is
+ * any thread. `dir` as in userdir_config(). What cannot be read or parsed admits nobody, nor does a file that is
  * not the user's or root's, or that others can write, or replace in its directory. */
 #ifndef NET_TRUST_H
 #define NET_TRUST_H

@@ -97,8 +97,23 @@ static void fill_steps(struct ptcp_plan *plan)
 	plan->nsteps = k;
 }
 
+static int fill_streams(struct ptcp_plan *plan, const struct net *n, const int *streams)
+{
+	const struct conf_overlay *o = n->conf;
+	size_t i;
+
+	if (streams == NULL)
+		return 0;
+	if ((plan->streams = calloc(o->nhosts * o->nhosts, sizeof *plan->streams)) == NULL)
+		return -1;
+	for (i = 0; i < o->nlinks; i++)
+		plan->streams[(size_t)o->links[i].from * o->nhosts + (size_t)o->links[i].to] =
+		    (unsigned short)streams[i];
+	return 0;
+}
+
 int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net *n,
-    struct ptcp_err *e)
+    const int *streams, struct ptcp_err *e)
 {
 	struct ptcp_plan *plan = calloc(1, sizeof *plan);
 	struct ranked *rank = calloc(p->n + 1, sizeof *rank);
@@ -112,7 +127,7 @@ int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net 
 		plan->storage = calloc((size_t)n->nhosts + 1, sizeof *plan->storage);
 	}
 	if (plan == NULL || rank == NULL || plan->piece == NULL || plan->hop == NULL ||
-	    plan->step == NULL || plan->storage == NULL) {
+	    plan->step == NULL || plan->storage == NULL || fill_streams(plan, n, streams) < 0) {
 		ptcp_plan_free(plan);
 		r = err_nomem(e);
 	} else {

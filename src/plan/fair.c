@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan/methods.h"
+#include "plan/streams.h"
 
 #define BETTER 1.05 /* a relay replaces the path so far only from here on */
 
@@ -162,6 +163,20 @@ static void set_rates(struct fair *s)
 	}
 }
 
+/* The links in use divide the streams of the bottlenecks that count them. 0 if some get none. */
+static int share_streams(struct fair *s, const struct net *n, struct method_result *out)
+{
+	char *in_use = run_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
+	int *streams = run_alloc(s->run, n->conf->nlinks, sizeof *streams), k, h;
+
+	for (k = 0; k < s->nflows; k++)
+		for (h = 0; h < s->flow[k].nhops; h++)
+			in_use[s->flow[k].arc[h]] = 1;
+	s->n = streams_even(s->run, n, in_use, streams);
+	out->streams = streams;
+	return s->n != NULL;
+}
+
 static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
 {
 	struct ptcp_plan_hop hop[2];
@@ -236,7 +251,8 @@ static int simulate(struct fair *s, struct pieces *out, int *stuck)
 void method_fair(struct run *run, const struct net *n, bool best_path, struct pieces *pieces,
     struct method_result *out)
 {
-	struct fair s = { .run = run, .n = n };
+	bool counted = streams_counted(n);
+	struct fair s = { .run = run, .n = counted ? streams_alone(run, n) : n };
 	const char *name = best_path ? "path of at most one relay" : "direct link";
 	int bad = 0;
 
@@ -248,6 +264,12 @@ void method_fair(struct run *run, const struct net *n, bool best_path, struct pi
 			return;
 		run_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
 		    net_name(n, bad), name, net_name(n, n->dest));
+	}
+	if (counted && !share_streams(&s, n, out)) {
+		if (pieces == NULL)
+			return;
+		run_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
+		    "sources at once (raise 'impact', or take another method)");
 	}
 	if (!simulate(&s, pieces, &bad)) {
 		if (pieces == NULL)

@@ -19,6 +19,7 @@ struct method_result {
 	double makespan_s, bound_s;
 	double relayed_bound_bytes;
 	double slot_s;
+	const int *streams;        /* of each link of the overlay; NULL: they are not counted */
 	int hops;                  /* most links that a piece crosses */
 	char limits[WHY_TEXT_BYTES]; /* what holds the data back, for a missed deadline */
 };

@@ -65,7 +65,8 @@ static void read_hosts(struct run *run, struct net *n)
 			unknown = false;
 		else if (unknown && h->path != NULL)
 			run_fail(run, PTCP_ECONFIG, "%s:%d:%d: host %s: expected 'data', the size "
-			    "of what is to be collected", n->conf->file, h->mark.line,
+			    "of what is at its path (ptcp collect asks the host; for a plan write what "
+			    "du -sb says)", n->conf->file, h->mark.line,
 			    h->mark.column, h->name);
 		else if (!unknown)
 			n->host[i].data = (double)h->data_bytes;

@@ -5,16 +5,20 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "plan/curve.h"
 
 _Static_assert(PTCP_UNKNOWN == CONF_UNSET, "the public header promises the same mark");
 
 static int wrap(struct ptcp_overlay **out, struct conf_overlay *conf, struct ptcp_err *e)
 {
-	struct ptcp_overlay *o = calloc(1, sizeof *o);
+	struct ptcp_overlay *o = NULL;
+	int r = curve_budgets(conf, e);
 
-	if (o == NULL) {
+	if (r == 0 && (o = calloc(1, sizeof *o)) == NULL)
+		r = err_nomem(e);
+	if (r < 0) {
 		conf_overlay_free(conf);
-		return err_nomem(e);
+		return r;
 	}
 	o->conf = conf;
 	*out = o;

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/units.h"
+#include "plan/streams.h"
 
 static const char *const method_names[] = {
 	[PTCP_PLAN_DIRECT] = "direct",
@@ -62,8 +63,29 @@ static double slot_length(struct run *run, const struct net *n, const struct job
 	if (isinf(r.makespan_s))
 		method_fair(run, n, true, NULL, &r);
 	if (isinf(r.makespan_s))
-		method_fluid(run, n, j->tuning, NULL, &r);
+		method_fluid(run, streams_counted(n) ? streams_alone(run, n) : n, j->tuning, NULL, &r);
 	return r.makespan_s / 100;
+}
+
+/* A relaying method where streams are counted: they are chosen first. */
+static void make_relayed(struct run *run, const struct net *n, const struct job *j,
+    struct pieces *pieces, struct method_result *r)
+{
+	bool counted = streams_counted(n);
+	int *streams = counted ? run_alloc(run, n->conf->nlinks, sizeof *streams) : NULL;
+	double least = 0, slot = 0;
+
+	if (j->opts->method == PTCP_PLAN_COORDINATED)
+		slot = slot_length(run, n, j);
+	if (counted)
+		n = streams_best(run, n, j->tuning, streams, &least);
+	if (slot > 0)
+		method_slots(run, n, slot, j->tuning, pieces, r);
+	else
+		method_fluid(run, n, j->tuning, pieces, r);
+	r->streams = streams;
+	if (counted)
+		r->bound_s = fmin(r->bound_s, slot > 0 ? ceil(least / slot * (1 - 1e-9)) * slot : least);
 }
 
 static void make(struct run *run, const struct net *n, const struct job *j,
@@ -77,10 +99,8 @@ static void make(struct run *run, const struct net *n, const struct job *j,
 		method_fair(run, n, true, pieces, r);
 		break;
 	case PTCP_PLAN_COORDINATED:
-		method_slots(run, n, slot_length(run, n, j), j->tuning, pieces, r);
-		break;
 	case PTCP_PLAN_PIPELINED:
-		method_fluid(run, n, j->tuning, pieces, r);
+		make_relayed(run, n, j, pieces, r);
 		break;
 	}
 }
@@ -112,7 +132,7 @@ static void plan_job(struct run *run, void *arg)
 	if (n->total > 0)
 		make(run, n, j, pieces, &r);
 	check_deadline(run, j, &r);
-	if (plan_build(&j->plan, pieces, n, &e) < 0)
+	if (plan_build(&j->plan, pieces, n, r.streams, &e) < 0)
 		run_fail(run, e.code, "%s", e.msg);
 	j->plan->info.method = j->opts->method;
 	j->plan->info.makespan_s = r.makespan_s;
@@ -170,6 +190,7 @@ void ptcp_plan_free(struct ptcp_plan *p)
 	free(p->hop);
 	free(p->step);
 	free(p->storage);
+	free(p->streams);
 	free(p);
 }
 
@@ -204,6 +225,13 @@ void ptcp_plan_step(const struct ptcp_plan *p, size_t i, struct ptcp_plan_step *
 double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host)
 {
 	return host >= 0 && host < p->nhosts ? p->storage[host] : 0;
+}
+
+unsigned ptcp_plan_streams(const struct ptcp_plan *p, int from, int to)
+{
+	if (p->streams == NULL || from < 0 || to < 0 || from >= p->nhosts || to >= p->nhosts)
+		return 0;
+	return p->streams[(size_t)from * (size_t)p->nhosts + (size_t)to];
 }
 
 int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o, struct ptcp_err *e)

@@ -19,12 +19,14 @@ struct ptcp_plan {
 	struct ptcp_plan_step *step;
 	size_t npieces, nhops, nsteps;
 	double *storage; /* of each host */
+	unsigned short *streams; /* [from * nhosts + to]; NULL: they are not counted */
 	int nhosts;
 };
 
-/* Whole bytes, offsets and steps from the pieces of a method. */
+/* Whole bytes, offsets and steps from the pieces of a method; and the streams of each link, or
+ * NULL. */
 int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net *n,
-    struct ptcp_err *e);
+    const int *streams, struct ptcp_err *e);
 
 /* As ptcp_plan_verify(); also fills storage[host] unless it is NULL. */
 int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double *storage,

@@ -7,7 +7,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
-#include "plan/plan.h"
+#include "plan/verify_streams.h"
 
 #define SPARE 1e-6 /* of a limit */
 
@@ -15,6 +15,7 @@ struct check {
 	const struct ptcp_plan *p;
 	const struct conf_overlay *o;
 	double eps_s; /* differences in time that mean nothing */
+	double *share_bps; /* see verify_streams.h */
 	struct ptcp_err *e;
 };
 
@@ -171,6 +172,14 @@ static int check_span(const struct check *c, size_t limit, double from, double u
 	return over_limit(c, limit, from, until, load, rate);
 }
 
+/* Of a link, those of the streams that it has. */
+static double bytes_per_s(const struct check *c, size_t limit, uint64_t bps)
+{
+	if (limit >= c->o->nlinks || bps == CONF_UNSET)
+		return (double)bps / 8;
+	return verify_rate_bps(c->p, c->o, c->share_bps, limit, (double)bps) / 8;
+}
+
 static int check_load(const struct check *c, size_t limit, double from, double until,
     double load, int pieces)
 {
@@ -194,19 +203,19 @@ static int check_load(const struct check *c, size_t limit, double from, double u
 		if ((size_t)win->link != limit || seconds(win->until_ns) <= from)
 			continue;
 		end = fmin(until, seconds(win->from_ns));
-		if (end > from && (r = check_span(c, limit, from, end, load, (double)bps / 8,
+		if (end > from && (r = check_span(c, limit, from, end, load, bytes_per_s(c, limit, bps),
 		    pieces)) < 0)
 			return r;
 		from = fmax(from, end);
 		end = fmin(until, seconds(win->until_ns));
 		if (end > from && (r = check_span(c, limit, from, end, load,
-		    (double)win->rate_bps / 8, pieces)) < 0)
+		    bytes_per_s(c, limit, win->rate_bps), pieces)) < 0)
 			return r;
 		from = fmax(from, end);
 	}
 	if (from >= until || bps == CONF_UNSET)
 		return 0;
-	return check_span(c, limit, from, until, load, (double)bps / 8, pieces);
+	return check_span(c, limit, from, until, load, bytes_per_s(c, limit, bps), pieces);
 }
 
 static int sweep_loads(const struct check *c, struct change *ch, size_t n)
@@ -368,7 +377,7 @@ static int check_storage(const struct check *c, double *peak)
 int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double *storage,
     struct ptcp_err *e)
 {
-	struct check c = { p, o, 1e-9 * p->info.makespan_s, e };
+	struct check c = { .p = p, .o = o, .eps_s = 1e-9 * p->info.makespan_s, .e = e };
 	double *peak;
 	size_t i;
 	int r;
@@ -376,9 +385,15 @@ int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double 
 	if ((size_t)p->nhosts != o->nhosts)
 		return err_set(e, PTCP_EVERIFY, "the plan is for %d hosts, the overlay has %zu",
 		    p->nhosts, o->nhosts);
-	if ((peak = calloc(o->nhosts + 1, sizeof *peak)) == NULL)
+	peak = calloc(o->nhosts + 1, sizeof *peak);
+	c.share_bps = verify_shares(o);
+	if (peak == NULL || c.share_bps == NULL) {
+		free(peak);
+		free(c.share_bps);
 		return err_nomem(e);
-	r = check_data(&c);
+	}
+	if ((r = check_data(&c)) == 0)
+		r = verify_streams(p, o, c.share_bps, e);
 	for (i = 0; i < p->npieces && r == 0; i++)
 		if ((r = check_path(&c, &p->piece[i])) == 0)
 			r = check_causes(&c, &p->piece[i]);
@@ -389,5 +404,6 @@ int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double 
 	if (r == 0 && storage != NULL)
 		memcpy(storage, peak, o->nhosts * sizeof *peak);
 	free(peak);
+	free(c.share_bps);
 	return r;
 }

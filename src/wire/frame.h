@@ -101,7 +101,8 @@ enum wire_ability {
 	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
 	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
 	WIRE_ABLE_STEERED = 3,     /* streams in use are as many as the starter says, at any time */
-	WIRE_ABLE_RETURN = 4       /* the control connection may be replaced */
+	WIRE_ABLE_RETURN = 4,      /* the control connection may be replaced */
+	WIRE_ABLE_HELD = 5         /* bears data connections that stand still */
 };
 
 /* First frame of both sides of a control connection. */
@@ -138,7 +139,8 @@ enum wire_open_flags {
 	WIRE_OPEN_XATTR = 1 << 9,
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files, too */
 	WIRE_OPEN_STEERED = 1 << 11,    /* no stream is in use until USE says how many */
-	WIRE_OPEN_FLAGS = (1 << 12) - 1
+	WIRE_OPEN_HELD = 1 << 12,       /* relays hold what goes over data connections, for long */
+	WIRE_OPEN_FLAGS = (1 << 13) - 1
 };
 
 /* When what has been received is made durable. */
@@ -271,8 +273,9 @@ int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e);
 struct wire_route {
 	uint16_t port;        /* not 0 */
 	struct span host;     /* a name or address, IPv6 without brackets: 1 to 255 printable ASCII bytes */
+	uint64_t hold_bytes;  /* what may be held while the next hop takes nothing; 0, which is not on the wire: none */
 };
-#define WIRE_ROUTE_MAX_BYTES (8 + 3 + 255)
+#define WIRE_ROUTE_MAX_BYTES (8 + 3 + 255 + 8)
 size_t wire_route_encode(uint8_t *out, const struct wire_route *f);
 int wire_route_decode(struct wire_route *f, struct span in, struct ptcp_err *e);
 

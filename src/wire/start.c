@@ -376,6 +376,8 @@ size_t wire_route_encode(uint8_t *out, const struct wire_route *f)
 	p = write_u16(p, f->port);
 	p = write_u8(p, (uint8_t)f->host.n);
 	p = write_span(p, f->host);
+	if (f->hold_bytes > 0)
+		p = write_u64(p, f->hold_bytes);
 	return frame_finish(out, p, WIRE_ROUTE);
 }
 
@@ -383,11 +385,14 @@ int wire_route_decode(struct wire_route *f, struct span in, struct ptcp_err *e)
 {
 	struct reader r = reader_of(in);
 	struct wire_route d = { 0 };
+	bool holds;
 	int err;
 
 	d.port = read_u16(&r);
 	d.host = read_span(&r, read_u8(&r));
-	if ((err = frame_done(&r, d.port != 0 && printable(d.host), WIRE_ROUTE, e)) < 0)
+	if ((holds = r.p < r.end))
+		d.hold_bytes = read_u64(&r);
+	if ((err = frame_done(&r, d.port != 0 && printable(d.host) && holds == (d.hold_bytes > 0), WIRE_ROUTE, e)) < 0)
 		return err;
 	*f = d;
 	return 0;

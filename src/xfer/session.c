@@ -57,7 +57,7 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
-		.n_abilities = 2, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED },
+		.n_abilities = 3, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -213,6 +213,11 @@ static bool gives(const struct session *s)
 	return s->open.role == WIRE_YOU_SEND || s->open.role == WIRE_YOU_FLOOD;
 }
 
+bool session_held(const struct session *s)
+{
+	return (s->open.flags & WIRE_OPEN_HELD) != 0;
+}
+
 bool session_steered(const struct session *s)
 {
 	return (s->open.flags & WIRE_OPEN_STEERED) != 0;
@@ -311,6 +316,8 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 			return r;
 		o = s->open;
 	}
+	if (!is_able(&h, WIRE_ABLE_HELD))
+		o.flags = s->open.flags &= ~(uint32_t)WIRE_OPEN_HELD;
 	if (o.streams > h.max_streams)
 		o.streams = s->open.streams = h.max_streams;
 	if ((p = outbox_room(&s->out, WIRE_OPEN_MAX_BYTES + o.paths.n)) != NULL)

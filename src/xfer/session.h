@@ -85,6 +85,8 @@ void session_accept(struct session *s, const struct wire_opened *o, struct mono 
 void session_fail(struct session *s, const struct ptcp_err *why);
 /* The starter of a session that only measures, RUNNING: sends END. */
 void session_finish(struct session *s);
+/* Relays hold what goes over its data connections: these may stand still for long (RUNNING). */
+bool session_held(const struct session *s);
 /* Of a session that is steered, RUNNING: the starter sends USE, an acceptor that sends SEEN. */
 bool session_steered(const struct session *s);
 void session_use(struct session *s, const struct wire_use *u);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,29 @@ static void reads_the_example(void **state)
 #define HOSTS "destination: D\nhosts: {D: {}, S: {data: 1GB}, K: {relay: true}}\n"
 #define LINKS HOSTS "links: [{from: S, to: D, rate: 1}, {from: K, to: D, rate: 1}]\n"
 
+#define LINK_WITH(what) HOSTS "links: [{from: S, to: D, " what "}]\n"
+
+static void reads_curves(void **state)
+{
+	static const char text[] = LINK_WITH("curve: {1: 94Mbit/s, 4: {rate: 260Mbit/s, impact: 6.5}}"),
+	    both[] = "impact: 12.5\n" LINK_WITH("curve: {1: 5, 3: 9}")
+	    "shared: [{links: [S>D], curve: {2: {rate: 10, impact: 0}}}]\n";
+	struct conf_overlay *o;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(conf_overlay_parse(&o, text, sizeof text - 1, "o.yaml", &e), PTCP_ECONFIG);
+	assert_int_equal(conf_overlay_parse(&o, both, sizeof both - 1, "o.yaml", &e), 0);
+	assert_true(o->impact_ratio == 0.125);
+	assert_int_equal(o->links[0].curve->n, 2);
+	assert_int_equal(o->links[0].curve->point[1].streams, 3);
+	assert_int_equal(o->links[0].curve->point[1].rate_bps, 9);
+	assert_true(isnan(o->links[0].curve->point[1].impact_ratio));
+	assert_int_equal(o->groups[0].curve->mark.line, 5);
+	assert_true(o->groups[0].curve->point[0].impact_ratio == 0);
+	conf_overlay_free(o);
+}
+
 static void errors(void **state)
 {
 	static const struct { const char *text, *want; } bad[] = {
@@ -125,6 +149,29 @@ static void errors(void **state)
 		    "o.yaml:5:3: window: expected no overlap with the window of the same link on "
 		    "line 4" },
 		{ LINKS "windows: [{link: S>K, rate: 1}]\n", "window: expected one of the links" },
+		{ LINKS "impact: 10\n", "o.yaml:4:9: impact: expected a 'curve' at some link" },
+		{ LINKS "impact: 1e1\n", "o.yaml:4:9: overlay: impact: expected per cent from 0 to 100" },
+		{ LINKS "impact: 101\n", "impact: expected per cent" },
+		{ LINK_WITH("rate: 5, curve: {1: 5}"), "o.yaml:3:9: link: expected 'rate' or 'curve', got both" },
+		{ LINK_WITH("curve: {}"), "o.yaml:3:33: link: curve: expected at least one point" },
+		{ LINK_WITH("curve: 5Mbit/s"), "o.yaml:3:33: curve: expected a map" },
+		{ LINK_WITH("curve: {one: 5}"), "o.yaml:3:34: curve: expected a number of streams from 1 to" },
+		{ LINK_WITH("curve: {0: 5}"), "expected a number of streams from 1 to 1000, got '0'" },
+		{ LINK_WITH("curve: {1: 5x}"), "o.yaml:3:37: curve: expected a rate such as" },
+		{ LINK_WITH("curve: {1: 0}"), "o.yaml:3:34: curve: expected a rate above 0" },
+		{ LINK_WITH("curve: {1: {rate: 5}}"), "o.yaml:3:37: curve: expected the key 'impact'" },
+		{ LINK_WITH("curve: {1: {rate: 5, impcat: 1}}"), "curve: expected rate or impact, got" },
+		{ LINK_WITH("curve: {4: 5, 2: 9}"), "o.yaml:3:40: curve: expected more than 4 streams" },
+		{ LINK_WITH("curve: {1: 5, 2: 4}"), "o.yaml:3:40: curve: expected at least the rate of 1 str" },
+		{ LINK_WITH("curve: {1: 5, 2: 12}"), "o.yaml:3:40: curve: expected no stream to bring more" },
+		{ LINK_WITH("curve: {2: 10, 4: 15, 5: 18}"), "o.yaml:3:48: curve: expected no stream to" },
+		{ LINK_WITH("curve: {1: 5, 2: {rate: 6, impact: 1}}"), "an impact at every point or at none" },
+		{ LINK_WITH("curve: {1: {rate: 5, impact: 3}, 2: {rate: 6, impact: 1}}"),
+		    "expected at least the impact of 1 streams" },
+		{ LINKS "shared: [{rate: 1, curve: {1: 1}, links: [S>D]}]\n",
+		    "o.yaml:4:10: shared: expected 'rate' or 'curve', got both" },
+		{ LINK_WITH("curve: {1: 5}") "shared: [{rate: 1, links: [S>D]}]\n",
+		    "o.yaml:4:28: shared: expected 'curve' in place of 'rate', as this link has one" },
 	};
 	struct conf_overlay *o;
 	struct ptcp_err e;
@@ -180,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_the_example),
+		cmocka_unit_test(reads_curves),
 		cmocka_unit_test(errors),
 		cmocka_unit_test(too_many_hosts),
 		cmocka_unit_test(survives_damage),

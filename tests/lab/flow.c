@@ -10,7 +10,9 @@
  * A source prints one line a stream and one "total" line, key=value. Rates are
  * goodput: bytes the receiver acknowledged (TCP_INFO) in the measured time. With -i
  * it also prints, from the first start to the end, every INTERVAL_S a line of the
- * monotonic time in seconds and the bytes acknowledged so far on each stream. */
+ * monotonic time in seconds, the bytes acknowledged so far on each stream, and, of all
+ * streams together so far, seconds in which they were busy, and of these held up by the
+ * receiver's window and by their own buffers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/tcp.h>
@@ -165,6 +167,7 @@ static int keep_full(struct stream *streams, int ep, struct mono end)
 
 static void print_acked(const struct opts *o, struct stream *streams, struct mono now)
 {
+	uint64_t busy_us = 0, window_us = 0, buffer_us = 0;
 	struct tcp_info info;
 
 	printf("at=%.3f acked=", (double)now.ns / 1e9);
@@ -172,8 +175,12 @@ static void print_acked(const struct opts *o, struct stream *streams, struct mon
 		memset(&info, 0, sizeof info);
 		read_info(&streams[i], &info);
 		printf("%s%llu", i ? "," : "", (unsigned long long)info.tcpi_bytes_acked);
+		busy_us += info.tcpi_busy_time;
+		window_us += info.tcpi_rwnd_limited;
+		buffer_us += info.tcpi_sndbuf_limited;
 	}
-	putchar('\n');
+	printf(" busy=%.3f window=%.3f buffer=%.3f\n", (double)busy_us / 1e6, (double)window_us / 1e6,
+	    (double)buffer_us / 1e6);
 	fflush(stdout);
 }
 

@@ -38,7 +38,7 @@ for n in 1 4 8; do
 done
 run auto send --streams auto
 ok "auto ends as an interrupted transfer" [ "$(get auto exit)" = 8 ]
-ok "it probed, and said so" grep -q 'probing with 12 streams' "$dir/auto.out"
+ok "it probed, and said so" grep -q 'probing with 15 streams' "$dir/auto.out"
 ok "it came to an answer" [ "$(get auto advised_streams)" != null ]
 ok "and says what it predicted" [ "$(get auto predicted_bps)" != null ]
 ok "which keeps the budget, as it knows the path" awk -v i="$(get auto predicted_impact_percent)" 'BEGIN { exit !(i <= 10) }'

@@ -25,7 +25,7 @@ struct world {
 	const char *name;
 	struct path path[4];
 	double budget_ratio;
-	double lost_most, over_most;
+	double over_most;
 	double period_s;      /* then the first path again; 0: never */
 	double noise;         /* times as much of it; 0: 1 */
 };
@@ -39,15 +39,19 @@ static double brings(const struct path *p, double n)
 	return p->enough_bps > 0 ? fmin(rate, p->enough_bps) : rate;
 }
 
-/* What it takes from each other flow, against one stream; nothing where there is none, or room. */
+/* What it takes from each other flow, against one stream; nothing where there is none, or ours have too little to
+ * send. A window is everybody's. */
 static double takes(const struct path *p, double n)
 {
-	double fair = p->capacity_bps / (n + p->others);
+	double one = p->capacity_bps / (1 + p->others), fair = p->capacity_bps / (n + p->others);
 
-	if (p->others == 0 || (p->window_bps > 0 && fair > p->window_bps) ||
-	    (p->enough_bps > 0 && p->capacity_bps * n / (n + p->others) > p->enough_bps))
+	if (p->others == 0 || (p->enough_bps > 0 && p->capacity_bps * n / (n + p->others) > p->enough_bps))
 		return 0;
-	return 1 - (1 + p->others) / (n + p->others);
+	if (p->window_bps > 0) {
+		one = fmin(one, p->window_bps);
+		fair = fmin(fair, p->window_bps);
+	}
+	return 1 - fair / one;
 }
 
 static const struct path *at(const struct world *w, double t)
@@ -131,35 +135,37 @@ static struct outcome run(const struct world *w, uint64_t seed)
 	return o;
 }
 
-/* The last two columns: lost on average at the most, and time with an impact more than 5 points above the budget. Of
- * many others few streams take a share that is hard to tell from none. */
+/* The column after the budget: time with an impact more than 5 points above it, at the most. */
 static const struct world worlds[] = {
-	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.02, 0.06, 0, 0 },
-	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.12, 0, 0 },
-	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.20, 0.10, 0, 0 },
-	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.20, 0.15, 0, 0 },
-	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0, 0, 0 },
-	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0, 0, 0 },
-	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0.02, 0, 0, 0 },
-	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.02, 0.10, 0, 0 },
-	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.02, 0.10, 0, 0 },
-	{ "capacity halves", { { 0, 100 * MBIT, 10, 0, 0, 0 }, { 300, 50 * MBIT, 10, 0, 0, 0 } }, 0.20, 0.02,
-	    0.15, 0, 0 },
-	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0.02, 0, 0, 0 },
+	{ "5 others, 10 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.10, 0.08, 0, 0 },
+	{ "5 others, 30 %", { { 0, 100 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.12, 0, 0 },
+	{ "20 others, 10 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.10, 0.10, 0, 0 },
+	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.10, 0, 0 },
+	{ "60 others, 10 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.10, 0.12, 0, 0 },
+	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.15, 0, 0 },
+	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0, 0, 0 },
+	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0, 0, 0 },
+	{ "windows, room", { { 0, 1000 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0, 0, 0 },
+	{ "windows, full", { { 0, 100 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0, 0 },
+	{ "windows, no room", { { 0, 100 * MBIT, 15, 8 * MBIT, 0, 0 } }, 0.20, 0.10, 0, 0 },
+	{ "falling", { { 0, 100 * MBIT, 0, 0, 0.03, 0 } }, 0.10, 0, 0, 0 },
+	{ "others leave", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 2, 0, 0, 0 } }, 0.30, 0.16, 0, 0 },
+	{ "others come", { { 0, 100 * MBIT, 2, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.12, 0, 0 },
+	{ "capacity halves", { { 0, 100 * MBIT, 10, 0, 0, 0 }, { 300, 50 * MBIT, 10, 0, 0, 0 } }, 0.20, 0.15, 0, 0 },
+	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0, 0, 0 },
 	{ "disk in between", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 5 * MBIT },
-	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.12, 0.10, 0, 0 },
-	{ "halves, 60 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 60, 50 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.02, 0.30, 120, 0 },
-	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.02,
-	    0.40, 40, 0 },
-	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0.02, 0, 0, 0 },
-	{ "noise of 30 %", { { 0, 100 * MBIT, 10, 0, 0, 0 } }, 0.30, 0.05, 0.55, 0, 3 },
-	{ "noise, nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0.02, 0, 0, 10 },
-	{ "windows, others", { { 0, 1000 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0.05, 0, 0, 0 },
-	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } }, 0.30, 0.05,
-	    0.15, 40, 0 },
+	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.10, 0, 0 },
+	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } }, 0.30, 0.15, 40, 0 },
+	{ "halves, 60 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 60, 50 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.36, 120, 0 },
+	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.40, 40, 0 },
+	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0, 0, 0 },
+	{ "noise of 30 %", { { 0, 100 * MBIT, 10, 0, 0, 0 } }, 0.30, 0.55, 0, 3 },
+	{ "noise, nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0, 0, 10 },
 };
 
-#define SEEDS 20
+#define LOST_MOST 0.05     /* on each path, the mean over all SEEDS */
+#define LOST_MEAN_MOST 0.02
+#define SEEDS 40           /* constants of steer.h were chosen on others, from 1001 on */
 #define N_WORLDS (sizeof worlds / sizeof *worlds)
 
 static void time_lost(void **state)
@@ -184,12 +190,12 @@ static void time_lost(void **state)
 		}
 		printf("#> %-18s %8.1f %8.1f %8.1f %8.1f %5u %5u\n", worlds[i].name, sum.lost * 100, most * 100,
 		    sum.over * 100, (double)sum.changes / SEEDS, o.best, o.streams);
-		assert_true(sum.lost <= worlds[i].lost_most);
+		assert_true(sum.lost <= LOST_MOST);
 		assert_true(sum.over <= worlds[i].over_most);
 		all += fmax(0, sum.lost) / N_WORLDS;
 	}
 	printf("#> lost on average, where nothing was won: %.1f %%\n", all * 100);
-	assert_true(all <= 0.05);
+	assert_true(all <= LOST_MEAN_MOST);
 }
 
 /* So long at this rate; the number of changes. */
@@ -226,25 +232,25 @@ static void without_a_choice(void **state)
 	assert_int_equal(feed(&s, 1000, 5e6, false), 0);
 }
 
-/* 4 of 9 shares of 90 Mbit/s, then 12 of 17: 5 others, of which a second stream would take a seventh. */
+/* 4 of 9 shares of 90 Mbit/s, then 15 of 20: 5 others, of which a second stream would take a seventh. */
 static void probes_then_holds(void **state)
 {
 	struct steer s = begun(0.1, 32);
 
 	(void)state;
-	assert_int_equal(s.streams, STEER_START);
+	assert_int_equal(s.streams, ADVICE_START);
 	assert_string_equal(s.reason, "");
-	assert_int_equal(feed(&s, 2, 90e6 * 4 / 9, false), 0); /* too short to tell */
+	assert_int_equal(feed(&s, STEER_LEVEL_S - 1, 90e6 * 4 / 9, false), 0); /* too short to tell */
 	assert_false(s.advised);
 	assert_int_equal(feed(&s, 1, 90e6 * 4 / 9, false), 1);
-	assert_int_equal(s.streams, 12);
-	assert_string_equal(s.reason, "probing with 12 streams");
-	assert_int_equal(feed(&s, STEER_LEAST_S, 90e6 * 12 / 17, false), 1);
+	assert_int_equal(s.streams, 15);
+	assert_string_equal(s.reason, "probing with 15 streams");
+	assert_int_equal(feed(&s, STEER_LEVEL_S, 90e6 * 15 / 20, false), 1);
 	assert_int_equal(s.streams, 1);
 	assert_true(s.advised && s.held == 1);
 	assert_near(s.predicted_bps, 15e6, 1e-6);
 	assert_near(s.predicted_impact_ratio, 0, 0);
-	assert_int_equal(feed(&s, 9, 15e6, false), 0);
+	assert_int_equal(feed(&s, STEER_FIRST_HOLD_S - 1, 15e6, false), 0);
 	assert_near(s.seen_bps, 15e6, 1e-9);
 	/* its time is over: what is known worst once more */
 	assert_int_equal(feed(&s, 2, 15e6, false), 1);
@@ -257,9 +263,9 @@ static void few_allowed(void **state)
 
 	(void)state;
 	assert_int_equal(s.streams, 3);
-	feed(&s, 2.6, 30e6, false);
+	feed(&s, STEER_LEVEL_S, 30e6, false);
 	assert_int_equal(s.streams, 1);
-	feed(&s, 2.6, 10e6, false);
+	feed(&s, STEER_LEVEL_S, 10e6, false);
 	assert_int_equal(s.streams, 3); /* three times as much: no congestion */
 	assert_true(s.advised);
 }
@@ -273,36 +279,36 @@ static void too_little_to_send(void **state)
 
 	(void)state;
 	assert_int_equal(feed(&s, 1000, 1e6, true), 0);
-	assert_int_equal(s.streams, STEER_START);
+	assert_int_equal(s.streams, ADVICE_START);
 	for (i = 0; i < 1000; i++)
 		assert_false(steer_add(&s, &other)); /* streams that come and go */
-	feed(&s, 2.6, 40e6, false);
-	assert_int_equal(s.streams, 12);
+	feed(&s, STEER_LEVEL_S, 40e6, false);
+	assert_int_equal(s.streams, 15);
 	feed(&s, 60, 40e6, true); /* no more of them: back, and wait */
-	assert_int_equal(s.streams, STEER_START);
+	assert_int_equal(s.streams, ADVICE_START);
 	assert_false(s.advised);
-	feed(&s, 2.6, 40e6, false);
-	feed(&s, 2.6, 60e6, false);
+	feed(&s, STEER_LEVEL_S, 40e6, false);
+	feed(&s, STEER_LEVEL_S, 60e6, false);
 	assert_true(s.advised);
 	i = s.streams;
 	assert_int_equal(feed(&s, 1000, 1e6, true), 0);
 	assert_int_equal(s.streams, i);
 }
 
-/* Streams that had not yet come to their rates: that 12 bring thrice as much is no reason to take 24 before 4 have been seen
+/* Streams that had not yet come to their rates: that 15 bring thrice as much is no reason to take 30 before 4 have been seen
  * again. */
 static void early_levels(void **state)
 {
-	struct steer s = begun(0.1, 32);
+	struct steer s = begun(0.5, 32);
 
 	(void)state;
-	feed(&s, 2.6, 20e6, false);
-	feed(&s, 2.6, 65e6, false);
-	assert_int_equal(s.streams, STEER_START);
+	feed(&s, STEER_LEVEL_S, 20e6, false);
+	feed(&s, STEER_LEVEL_S, 72e6, false);
+	assert_int_equal(s.streams, ADVICE_START);
 	assert_string_equal(s.reason, "probing with 4 streams");
-	feed(&s, 2.6, 50e6, false);
+	feed(&s, STEER_LEVEL_S, 50e6, false);
 	assert_int_equal(s.phase, STEER_HOLDING);
-	assert_true(s.streams < 12);
+	assert_true(s.streams < 15);
 }
 
 /* All streams wait for their buffers, and more of them bring no more: a processor has all it can do. */
@@ -313,13 +319,13 @@ static void no_room(void **state)
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < 60; i++)
+	for (i = 0; i < 200; i++)
 		steer_add(&s, &busy);
-	assert_int_equal(s.streams, STEER_START);
+	assert_int_equal(s.streams, ADVICE_START);
 	assert_near(s.predicted_bps, 4e9, 1e-9);
 }
 
-/* As many as fill the path: 8 Mbit/s each, 100 in all. */
+/* As many as fill the path: 8 Mbit/s each, 196 in all. */
 static void windows(void **state)
 {
 	struct steer_sample roomy = { STEER_SAMPLE_S, 0, true, false, true };
@@ -327,14 +333,14 @@ static void windows(void **state)
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < 60; i++) {
+	for (i = 0; i < 120; i++) {
 		roomy.rate_bps = s.streams * 8e6;
 		steer_add(&s, &roomy);
 	}
-	assert_int_equal(s.streams, 24);
-	feed(&s, 2.6, 100e6, false);
-	assert_int_equal(s.streams, 12);
-	assert_near(s.predicted_bps, 96e6, 1e-9);
+	assert_int_equal(s.streams, 30);
+	feed(&s, STEER_LEVEL_S, 196e6, false);
+	assert_int_equal(s.streams, 25);
+	assert_near(s.predicted_bps, 196e6, 1e-9);
 	assert_near(s.predicted_impact_ratio, 0, 0);
 }
 
@@ -359,7 +365,7 @@ static void from_history(void **state)
 	/* what cannot be is not taken */
 	steer_recall(&fresh, known, 1);
 	assert_false(fresh.recalled || fresh.advised);
-	assert_int_equal(fresh.streams, STEER_START);
+	assert_int_equal(fresh.streams, ADVICE_START);
 }
 
 static void the_path_changes(void **state)

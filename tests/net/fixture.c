@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ int nf_setup(void **state)
 	if (loop_new(&l, NULL) < 0) /* libuv's first loop opens descriptors that stay */
 		return -1;
 	loop_free(l);
+	signal(SIGPIPE, SIG_IGN);
 	fds_before = nf_open_fds();
 	snprintf(nf_dir, sizeof nf_dir, "%s/ptcp-net.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(nf_dir) != NULL ? 0 : -1;
@@ -141,4 +143,33 @@ void nf_sleep_ms(unsigned ms)
 	struct timespec t = { ms / 1000, (long)(ms % 1000) * (long)NS_PER_MS };
 
 	nanosleep(&t, NULL);
+}
+
+bool nf_put(int to, size_t all, size_t *sent)
+{
+	uint8_t p[20000];
+	size_t i, len = all - *sent < sizeof p ? all - *sent : sizeof p;
+	ssize_t n;
+
+	for (i = 0; i < len; i++)
+		p[i] = (uint8_t)((*sent + i) % 251);
+	n = len > 0 ? write(to, p, len) : 0;
+	*sent += n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+void nf_take(int from, size_t *got)
+{
+	uint8_t p[20000];
+	ssize_t n = read(from, p, sizeof p), i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(p[i], (*got + (size_t)i) % 251);
+	*got += n > 0 ? (size_t)n : 0;
+}
+
+void nf_move(int to, int from, size_t all, size_t *sent, size_t *got)
+{
+	nf_put(to, all, sent);
+	nf_take(from, got);
 }

@@ -15,7 +15,7 @@
 #include "net/loop.h"
 
 /* cmocka setup and teardown: an empty directory; afterwards it is removed, and as many descriptors
- * must be open as before. */
+ * must be open as before. SIGPIPE is ignored. */
 int nf_setup(void **state);
 int nf_teardown(void **state);
 #define nf_test(f) cmocka_unit_test_setup_teardown(f, nf_setup, nf_teardown)
@@ -34,6 +34,12 @@ int nf_open_fds(void);
 bool nf_run_until(struct loop *l, const bool *flag, unsigned ms);
 /* Runs it for so long. */
 void nf_run_for(struct loop *l, unsigned ms);
+
+/* Writes to a descriptor what it takes of `all` bytes in all, and whether that was anything; reads from another what
+ * there is, which must be the same; both. Neither blocks. */
+bool nf_put(int to, size_t all, size_t *sent);
+void nf_take(int from, size_t *got);
+void nf_move(int to, int from, size_t all, size_t *sent, size_t *got);
 
 void nf_sleep_ms(unsigned ms);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -51,24 +50,6 @@ static void end(void)
 	loop_free(fx.loop);
 }
 
-/* Writes to one end what it takes, reads from the other what there is, both ways at once. */
-static void move(int to, int from, size_t *sent, size_t *got)
-{
-	uint8_t p[10000];
-	size_t i;
-	ssize_t n;
-
-	for (i = 0; i < sizeof p; i++)
-		p[i] = (uint8_t)((*sent + i) % 251);
-	if (*sent < MUCH && (n = write(to, p, MUCH - *sent < sizeof p ? MUCH - *sent : sizeof p)) > 0)
-		*sent += (size_t)n;
-	if ((n = read(from, p, sizeof p)) > 0) {
-		for (i = 0; i < (size_t)n; i++)
-			assert_int_equal(p[i], (*got + i) % 251);
-		*got += (size_t)n;
-	}
-}
-
 static void both_ways(void **state)
 {
 	size_t sent = 0, got = 0, sent_back = 0, got_back = 0;
@@ -77,9 +58,9 @@ static void both_ways(void **state)
 	(void)state;
 	begin();
 	while (got < MUCH || got_back < MUCH) {
-		move(fx.in[1], fx.fd, &sent, &got);
+		nf_move(fx.in[1], fx.fd, MUCH, &sent, &got);
 		if (got > MUCH / 2) /* one way does not wait for the other */
-			move(fx.fd, fx.out[0], &sent_back, &got_back);
+			nf_move(fx.fd, fx.out[0], MUCH, &sent_back, &got_back);
 		loop_turn(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
@@ -156,6 +137,5 @@ int main(void)
 		nf_test(no_pipes),
 	};
 
-	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -355,46 +355,12 @@ static void form_of_a_fingerprint(void **state)
 	assert_false(identity_fingerprint_ok(bad));
 }
 
-static void where_it_is(void **state)
-{
-	char dir[CONFIG_DIR_BYTES], *home = strdup(getenv("HOME") != NULL ? getenv("HOME") : ""), *xdg =
-	    strdup(getenv("XDG_CONFIG_HOME") != NULL ? getenv("XDG_CONFIG_HOME") : ""), *long_dir;
-
-	(void)state;
-	assert_int_equal(config_dir(dir, "given", NULL), 0);
-	assert_string_equal(dir, "given");
-	setenv("XDG_CONFIG_HOME", "/xdg", 1);
-	setenv("HOME", "/home/x", 1);
-	assert_int_equal(config_dir(dir, NULL, NULL), 0);
-	assert_string_equal(dir, "/xdg/ptcp");
-	setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored, says its specification */
-	assert_int_equal(config_dir(dir, NULL, NULL), 0);
-	assert_string_equal(dir, "/home/x/.config/ptcp");
-	unsetenv("XDG_CONFIG_HOME");
-	unsetenv("HOME");
-	assert_int_equal(config_dir(dir, NULL, NULL), PTCP_ECONFIG);
-	long_dir = malloc(CONFIG_DIR_BYTES + 1);
-	memset(long_dir, 'x', CONFIG_DIR_BYTES);
-	long_dir[CONFIG_DIR_BYTES] = '\0';
-	assert_int_equal(config_dir(dir, long_dir, NULL), PTCP_ECONFIG);
-	long_dir[CONFIG_DIR_BYTES - 1] = '\0';
-	assert_int_equal(config_dir(dir, long_dir, NULL), 0);
-	free(long_dir);
-	if (home[0] != '\0')
-		setenv("HOME", home, 1);
-	if (xdg[0] != '\0')
-		setenv("XDG_CONFIG_HOME", xdg, 1);
-	free(home);
-	free(xdg);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(made_once), nf_test(only_new_makes_it), nf_test(the_directory_is_made_private),
 		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(the_key_does_not_lie_about), nf_test(readable_by_others),
 		nf_test(damaged), nf_test(encrypted), nf_test(not_ed25519), nf_test(form_of_a_fingerprint),
-		nf_test(where_it_is),
 	};
 	return cmocka_run_group_tests_name("net/identity", tests, NULL, NULL);
 }

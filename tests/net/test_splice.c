@@ -1,17 +1,18 @@
-/* Two sockets made one: everything is carried, in both directions, with back-pressure; ends, failures and
- * silence end it as they should. */
+/* Two sockets made one: everything is carried, in both directions, with back-pressure or held on disk; ends, failures
+ * and silence end it as they should. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/splice.h"
+#include "net/splice_impl.h" /* to have the disk push back */
 
 #define MUCH (6u << 20)
 
@@ -21,6 +22,10 @@ static struct {
 	int end[2];          /* of the two connections, the far ones */
 	bool ended;
 	struct ptcp_err why; /* code 0: none */
+	struct spool_room room;
+	struct splice_hold hold;
+	unsigned n_elsewhere;
+	bool gone;
 } fx;
 
 static void on_ended(void *arg, const struct ptcp_err *why)
@@ -51,46 +56,63 @@ static void connected(int out[2])
 	fcntl(out[1], F_SETFL, O_NONBLOCK);
 }
 
-static void begin(uint64_t idle_ns)
+static void begin_held(uint64_t idle_ns, const struct splice_hold *hold)
 {
+	struct splice_opts o;
 	int a[2], b[2];
 
-	memset(&fx, 0, sizeof fx);
 	connected(a);
 	connected(b);
 	fx.end[0] = a[0];
 	fx.end[1] = b[0];
 	assert_int_equal(loop_new(&fx.loop, NULL), 0);
-	assert_int_equal(splice_new(&fx.splice, fx.loop, a[1], b[1], idle_ns, on_ended, NULL, NULL), 0);
+	o = (struct splice_opts){ .a = a[1], .b = b[1], .idle_ns = idle_ns, .hold = hold, .ended = on_ended };
+	assert_int_equal(splice_new(&fx.splice, fx.loop, &o, NULL), 0);
+}
+
+static void begin(uint64_t idle_ns)
+{
+	memset(&fx, 0, sizeof fx);
+	begin_held(idle_ns, NULL);
+}
+
+static void *run_job(void *arg)
+{
+	struct splice_job *job = arg;
+
+	nf_sleep_ms(2); /* a disk */
+	job->run(job);
+	return NULL;
+}
+
+static void elsewhere(void *arg, struct splice_job *job)
+{
+	pthread_t t;
+
+	(void)arg;
+	fx.n_elsewhere++;
+	assert_int_equal(pthread_create(&t, NULL, run_job, job), 0);
+	pthread_detach(t);
+}
+
+/* It may hold so much of either direction. */
+static void begin_holding(uint64_t most, uint64_t idle_ns, uint64_t held_idle_ns)
+{
+	memset(&fx, 0, sizeof fx);
+	fx.room.most_bytes = most;
+	fx.hold = (struct splice_hold){ .dir = nf_dir, .room = &fx.room, .idle_ns = held_idle_ns, .elsewhere = elsewhere };
+	begin_held(idle_ns, &fx.hold);
 }
 
 static void end(void)
 {
 	int i;
 
-	splice_free(fx.splice);
+	splice_free(fx.splice, NULL, NULL);
 	for (i = 0; i < 2; i++)
 		if (fx.end[i] >= 0)
 			close(fx.end[i]);
 	loop_free(fx.loop);
-}
-
-/* Writes what one end takes, reads what is at the other. */
-static void move(int to, int from, size_t *sent, size_t *got)
-{
-	uint8_t p[20000];
-	size_t i;
-	ssize_t n;
-
-	for (i = 0; i < sizeof p; i++)
-		p[i] = (uint8_t)((*sent + i) % 251);
-	if (*sent < MUCH && (n = send(to, p, MUCH - *sent < sizeof p ? MUCH - *sent : sizeof p, MSG_NOSIGNAL)) > 0)
-		*sent += (size_t)n;
-	if ((n = read(from, p, sizeof p)) > 0) {
-		for (i = 0; i < (size_t)n; i++)
-			assert_int_equal(p[i], (*got + i) % 251);
-		*got += (size_t)n;
-	}
 }
 
 static void both_ways(void **state)
@@ -101,9 +123,9 @@ static void both_ways(void **state)
 	(void)state;
 	begin(NS_PER_S * 60);
 	while (got < MUCH || got_back < MUCH) {
-		move(fx.end[0], fx.end[1], &sent, &got);
+		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
 		if (got > MUCH / 2) /* one way does not wait for the other */
-			move(fx.end[1], fx.end[0], &sent_back, &got_back);
+			nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
 		loop_turn(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
@@ -167,6 +189,198 @@ static void back_pressure(void **state)
 	end();
 }
 
+/* Sends until nothing more is taken for a while, at most so much. */
+static size_t fill(size_t most)
+{
+	size_t sent = 0, before;
+	int tries;
+
+	do {
+		before = sent;
+		for (tries = 0; tries < 20 && sent < most; tries++) {
+			while (nf_put(fx.end[0], most, &sent))
+				;
+			nf_run_for(fx.loop, 10);
+		}
+	} while (sent > before && sent < most);
+	return sent;
+}
+
+/* Reads it all, in order. */
+static void drain(size_t n)
+{
+	struct mono from = mono_now();
+	size_t got = 0;
+
+	while (got < n) {
+		loop_turn(fx.loop, false);
+		nf_take(fx.end[1], &got);
+		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
+	}
+	assert_int_equal(got, n);
+}
+
+/* What it stored is gone from the disk, and so is its share of the room. */
+static void is_empty(void)
+{
+	assert_int_equal(splice_held_bytes(fx.splice), 0);
+	assert_int_equal(fx.room.taken_bytes, 0);
+	assert_false(fx.ended);
+}
+
+/* The sender is done while the next hop has read nothing; then all comes, and the end behind it. */
+static void stored(void **state)
+{
+	char got[1];
+
+	(void)state;
+	begin_holding(256u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
+	assert_int_equal(fill(64u << 20), 64u << 20);
+	shutdown(fx.end[0], SHUT_WR);
+	nf_run_for(fx.loop, 50);
+	assert_true(splice_held_bytes(fx.splice) > 32u << 20); /* sockets hold less than that */
+	assert_true(splice_stored_bytes(fx.splice) >= splice_held_bytes(fx.splice));
+	assert_true(fx.room.taken_bytes >= splice_held_bytes(fx.splice));
+	drain(64u << 20);
+	nf_run_for(fx.loop, 50);
+	assert_int_equal(read(fx.end[1], got, 1), 0);
+	is_empty();
+	shutdown(fx.end[1], SHUT_WR);
+	assert_true(nf_run_until(fx.loop, &fx.ended, 2000));
+	assert_int_equal(fx.why.code, 0);
+	assert_int_equal(nf_count_files(), 0);
+	end();
+}
+
+/* The other direction does not wait, and after that it is as if nothing had been held. */
+static void past_the_file_again(void **state)
+{
+	size_t sent = 0, got = 0, sent_back = 0, got_back = 0;
+	struct mono from = mono_now();
+	uint64_t before;
+
+	(void)state;
+	begin_holding(256u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
+	assert_int_equal(fill(32u << 20), 32u << 20);
+	while (got_back < MUCH) {
+		nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
+		loop_turn(fx.loop, false);
+	}
+	drain(32u << 20);
+	nf_run_for(fx.loop, 20);
+	is_empty();
+	before = splice_stored_bytes(fx.splice);
+	while (got < MUCH) {
+		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
+		loop_turn(fx.loop, false);
+		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
+	}
+	assert_true(splice_stored_bytes(fx.splice) - before < MUCH);
+	end();
+}
+
+/* A full room is back-pressure; what it has goes on when the next hop reads. */
+static void full(void **state)
+{
+	size_t sent;
+
+	(void)state;
+	begin_holding(8u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
+	sent = fill(256u << 20);
+	assert_true(sent < 256u << 20);
+	assert_true(fx.room.taken_bytes == 8u << 20 && splice_held_bytes(fx.splice) <= 8u << 20);
+	drain(sent);
+	nf_run_for(fx.loop, 20);
+	is_empty();
+	end();
+}
+
+/* While the disk pushes back the loop goes on, and other threads write; nothing changes places. */
+static void a_slow_disk(void **state)
+{
+	const size_t all = 24u << 20;
+	size_t sent = 0, got = 0;
+	struct mono from = mono_now();
+	unsigned i;
+
+	(void)state;
+	begin_holding(64u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
+	fx.splice->slow_until = mono_add_ns(from, 60 * NS_PER_S);
+	for (i = 0; got < all; i++) {
+		if (sent < all)
+			nf_put(fx.end[0], all, &sent);
+		if (sent == all || i % 3 == 0) /* reads less than is sent */
+			nf_take(fx.end[1], &got);
+		loop_turn(fx.loop, false);
+		assert_true(mono_diff_ns(mono_now(), from) < 60 * NS_PER_S);
+	}
+	nf_run_for(fx.loop, 20);
+	assert_true(fx.n_elsewhere > 0 && splice_stored_bytes(fx.splice) > 0);
+	is_empty();
+	end();
+}
+
+static void on_gone(void *arg)
+{
+	(void)arg;
+	fx.gone = true;
+}
+
+/* Freed while another thread still writes for it. */
+static void freed_meanwhile(void **state)
+{
+	size_t sent = 0;
+
+	(void)state;
+	begin_holding(64u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
+	fx.splice->slow_until = mono_add_ns(mono_now(), 60 * NS_PER_S);
+	while (fx.n_elsewhere == 0 || !fx.splice->lane[0].write.away) {
+		nf_put(fx.end[0], SIZE_MAX, &sent);
+		loop_turn(fx.loop, false);
+	}
+	splice_free(fx.splice, on_gone, NULL);
+	fx.splice = NULL;
+	assert_true(nf_run_until(fx.loop, &fx.gone, 5000));
+	assert_int_equal(fx.room.taken_bytes, 0);
+	end();
+}
+
+/* What is held may wait for longer, and not for ever; once it has gone, silence is silence. */
+static void waits_while_it_holds(void **state)
+{
+	struct mono from = mono_now();
+
+	(void)state;
+	begin_holding(256u << 20, NS_PER_S / 2, 2 * NS_PER_S);
+	fill(32u << 20);
+	nf_run_for(fx.loop, 1000);
+	assert_false(fx.ended);
+	assert_true(nf_run_until(fx.loop, &fx.ended, 10000));
+	assert_int_equal(fx.why.code, PTCP_ETIMEOUT);
+	assert_true(mono_diff_ns(mono_now(), from) > 2 * NS_PER_S);
+	end();
+	begin_holding(256u << 20, NS_PER_S / 2, 3600 * NS_PER_S);
+	fill(32u << 20);
+	assert_false(fx.ended);
+	drain(32u << 20);
+	assert_true(nf_run_until(fx.loop, &fx.ended, 10000));
+	assert_int_equal(fx.why.code, PTCP_ETIMEOUT);
+	end();
+}
+
+static void without_a_place(void **state)
+{
+	(void)state;
+	begin_holding(64u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
+	fx.hold.dir = "/nonexistent";
+	fill(32u << 20);
+	assert_true(fx.ended);
+	assert_int_equal(fx.why.code, PTCP_EIO);
+	assert_non_null(strstr(fx.why.msg, "/nonexistent"));
+	end();
+	assert_int_equal(fx.room.taken_bytes, 0);
+}
+
 static void a_reset_ends_it(void **state)
 {
 	struct linger hard = { 1, 0 };
@@ -179,7 +393,7 @@ static void a_reset_ends_it(void **state)
 	fx.end[0] = -1;
 	assert_true(nf_run_until(fx.loop, &fx.ended, 2000));
 	assert_int_equal(fx.why.code, PTCP_EPEER);
-	splice_free(fx.splice);
+	splice_free(fx.splice, NULL, NULL);
 	fx.splice = NULL;
 	assert_int_equal(read(fx.end[1], got, sizeof got), 0);
 	end();
@@ -207,6 +421,7 @@ static void without_descriptors(void **state)
 {
 	struct rlimit was, few;
 	int pair[2], other[2];
+	struct splice_opts o = { .idle_ns = NS_PER_S, .ended = on_ended };
 	struct loop *l;
 	struct splice *s;
 	struct ptcp_err e;
@@ -219,8 +434,10 @@ static void without_descriptors(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few = was;
 	few.rlim_cur = 3;
+	o.a = pair[1];
+	o.b = other[1];
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(splice_new(&s, l, pair[1], other[1], NS_PER_S, on_ended, NULL, &e), PTCP_EIO);
+	assert_int_equal(splice_new(&s, l, &o, &e), PTCP_EIO);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_int_equal(read(pair[0], got, 1), 0); /* they are closed all the same */
 	close(pair[0]);
@@ -234,6 +451,13 @@ int main(void)
 		nf_test(both_ways),
 		nf_test(ends_are_carried_on),
 		nf_test(back_pressure),
+		nf_test(stored),
+		nf_test(past_the_file_again),
+		nf_test(full),
+		nf_test(a_slow_disk),
+		nf_test(freed_meanwhile),
+		nf_test(waits_while_it_holds),
+		nf_test(without_a_place),
 		nf_test(a_reset_ends_it),
 		nf_test(silence_ends_it),
 		nf_test(without_descriptors),

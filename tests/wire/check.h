@@ -54,11 +54,13 @@ static inline void set_length(uint8_t *frame, size_t n)
 	put_u32(frame + 4, (uint32_t)(n - WIRE_HEADER_BYTES));
 }
 
-/* What may follow a HELLO that also speaks later versions. */
+/* What may follow a HELLO that also speaks later versions; a ROUTE without its last field. */
 static inline bool open_ended(const uint8_t *frame, size_t n)
 {
-	return frame[0] == WIRE_HELLO && n >= WIRE_HEADER_BYTES + 8 &&
-	    get_u16(frame + WIRE_HEADER_BYTES + 6) > WIRE_VERSION;
+	const uint8_t *p = frame + WIRE_HEADER_BYTES;
+
+	return (frame[0] == WIRE_HELLO && n >= WIRE_HEADER_BYTES + 8 && get_u16(p + 6) > WIRE_VERSION) ||
+	    (frame[0] == WIRE_ROUTE && n == WIRE_HEADER_BYTES + 3u + p[2]);
 }
 
 /* A good frame: comes back as it is; refused when it ends early (its header saying so) or

@@ -56,6 +56,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "0a01 0000 00000008 0102030405060708" },
 	{ "route", WIRE_ROUTE,
 	    "3001 0000 0000000e 1e83 0b 722e6578616d706c652d31" },
+	{ "route-hold", WIRE_ROUTE,
+	    "3001 0000 00000016 1e83 0b 722e6578616d706c652d31 0000000100000000" },
 	{ "routed", WIRE_ROUTED,
 	    "3101 0000 00000000" },
 	{ "entry-dir", WIRE_ENTRY,

@@ -237,9 +237,9 @@ static void open_rules(void **state)
 		{ "reserved field", "open-put", 2, "0001", false },
 		{ "last way to sync", "open-put", 2, "0200", true },
 		{ "unknown way to sync", "open-put", 2, "0300", false },
-		{ "every flag", "open-put", 4, "00000fff", true },
+		{ "every flag", "open-put", 4, "00001fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00001000", false },
+		{ "unknown flag", "open-put", 4, "00002000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },
@@ -556,20 +556,31 @@ static void route_golden(void **state)
 		{ "no ASCII", "route", 3, "c3", false },
 		{ "the last of ASCII", "route", 3, "7e", true },
 		{ "highest port", "route", 0, "ffff", true },
+		{ "nothing to hold, and said so", "route-hold", 14, "0000000000000000", false },
+		{ "a byte to hold", "route-hold", 14, "0000000000000001", true },
+		{ "all there could be", "route-hold", 14, "ffffffffffffffff", true },
+		{ "a longer host, which takes a byte of it", "route-hold", 2, "0c", false },
 	};
 	static const struct payload answers[] = {
 		{ "a byte in ROUTED", WIRE_ROUTED, "00", false },
 		{ "nothing in ROUTED", WIRE_ROUTED, "", true },
 	};
-	const struct wire_route w = { 7811, text_span("r.example-1") };
+	const struct wire_route w = { .port = 7811, .host = text_span("r.example-1") };
 	uint8_t f[WIRE_ROUTE_MAX_BYTES], longest[255];
-	struct wire_route large = { 1, { longest, sizeof longest } }, d;
+	const struct wire_route holds = { 7811, text_span("r.example-1"), 0x100000000 };
+	struct wire_route large = { 1, { longest, sizeof longest }, UINT64_MAX }, d;
 	struct span in = check_golden("route", f, wire_route_encode(f, &w));
 
 	(void)state;
 	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
 	assert_int_equal(d.port, 7811);
 	assert_span(d.host, "r.example-1");
+	assert_int_equal(d.hold_bytes, 0);
+	drop(in);
+	in = check_golden("route-hold", f, wire_route_encode(f, &holds));
+	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
+	assert_span(d.host, "r.example-1");
+	assert_int_equal(d.hold_bytes, 0x100000000);
 	drop(in);
 	memset(longest, 'h', sizeof longest);
 	assert_int_equal(wire_route_encode(f, &large), WIRE_ROUTE_MAX_BYTES);

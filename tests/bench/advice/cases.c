@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS 17
+#define COLUMNS 18
 #define LINE_BYTES 8192
 #define PATHS_MAX 256
 
-enum { SCENARIO, QUEUE, CC, CROSS_CC, M, STREAMS, RUN, OURS, CROSS, MARK = 15, SERIES };
+enum { SCENARIO, QUEUE, CC, CROSS_CC, M, STREAMS, RUN, OURS, CROSS, MARK = 15, SERIES, HELD };
 
 /* Splits at commas, in place; the number of fields. */
 static size_t split(char *line, char *field[COLUMNS])
@@ -99,7 +99,18 @@ static void add_series(struct case_sight *s, char *text)
 	}
 }
 
-static int add_sight(struct path_case *c, const char *streams, char *series)
+/* Four times of each level, separated by " > "; empty: none were recorded. */
+static void add_times(struct case_sight *s, const char *text)
+{
+	struct limit_times *t = s->times;
+	int used;
+
+	for (; t < s->times + s->levels && sscanf(text, "%lf %lf %lf %lf%n", &t->elapsed_s, &t->busy_s,
+	    &t->window_s, &t->buffer_s, &used) == 4; t++)
+		text += used + strspn(text + used, " >");
+}
+
+static int add_sight(struct path_case *c, const char *streams, char *series, const char *held)
 {
 	struct case_sight *s = &c->sight[c->sights];
 	size_t i;
@@ -117,6 +128,7 @@ static int add_sight(struct path_case *c, const char *streams, char *series)
 	for (i = 1; s->joins && i < s->levels; i++)
 		s->level[i] += s->level[i - 1];
 	add_series(s, series);
+	add_times(s, held);
 	c->sights++;
 	return 0;
 }
@@ -127,7 +139,7 @@ static int add(struct path_case *c, char *field[COLUMNS])
 	bool disturbed = *field[MARK] != '\0';
 
 	if (strpbrk(streams, ">+") != NULL)
-		return disturbed ? 0 : add_sight(c, streams, field[SERIES]);
+		return disturbed ? 0 : add_sight(c, streams, field[SERIES], field[HELD]);
 	if (strcmp(streams, "0") != 0)
 		return add_truth(c, (unsigned)atoi(streams), atof(field[OURS]), atof(field[CROSS]), disturbed);
 	c->alone_mbps = atof(field[CROSS]);
@@ -190,4 +202,17 @@ double case_impact(const struct path_case *c, double streams)
 	case_truth_at(c, 1, &ours, &one);
 	case_truth_at(c, streams, &ours, &cross);
 	return c->m > 0 ? 1 - cross / one : 0;
+}
+
+double case_best_mbps(const struct path_case *c, double budget_ratio)
+{
+	double brought, unused, best = 0;
+	unsigned n;
+
+	for (n = 1; n <= CASE_STREAMS_MOST; n++) {
+		case_truth_at(c, n, &brought, &unused);
+		if (case_impact(c, n) <= budget_ratio && brought > best)
+			best = brought;
+	}
+	return best;
 }

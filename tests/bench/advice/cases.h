@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/limit.h"
+
 #define CASE_LEVELS_MAX 16  /* numbers of streams with a truth */
 #define CASE_STREAMS_MOST 30
 #define CASE_SIGHTS_MAX 16
@@ -28,6 +30,7 @@ struct case_sight {
 	double rate_mbps[CASE_SERIES_MAX]; /* of all streams, each CASE_INTERVAL_S */
 	double older_mbps[CASE_SERIES_MAX]; /* of the first level's; where others join them */
 	size_t n;
+	struct limit_times times[CASE_PROBES_MAX]; /* of each level; zero: not recorded */
 };
 
 struct path_case {
@@ -53,5 +56,8 @@ void case_truth_at(const struct path_case *c, double streams, double *ours_mbps,
 
 /* True impact of n streams relative to one; 0 where there are no cross flows. */
 double case_impact(const struct path_case *c, double streams);
+
+/* What the best number of streams truly brings that truly keeps a budget. */
+double case_best_mbps(const struct path_case *c, double budget_ratio);
 
 #endif

@@ -38,17 +38,11 @@ void score_curve(struct score *s, const struct path_case *c, const struct fit *f
 
 void score_answer(struct score *s, const struct path_case *c, unsigned streams, double budget_ratio)
 {
-	double got, unused, brought, best = 0, excess;
-	unsigned n;
+	double got, unused, excess;
 
-	for (n = 1; n <= CASE_STREAMS_MOST; n++) {
-		case_truth_at(c, n, &brought, &unused);
-		if (case_impact(c, n) <= budget_ratio && brought > best)
-			best = brought;
-	}
 	case_truth_at(c, streams, &got, &unused);
 	excess = case_impact(c, streams) - budget_ratio;
-	add(&s->share, fmin(got / best, 1));
+	add(&s->share, fmin(got / case_best_mbps(c, budget_ratio), 1));
 	add(&s->excess, excess);
 	s->cases++;
 	s->broken += excess > SCORE_BROKEN_RATIO;

@@ -1,0 +1,191 @@
+/* Whole numbers of streams by branch and bound: the programme of the fluid plan of one period
+ * (lp.h), all of its columns there, with the streams of each counted arc as columns more. */
+#include <math.h>
+
+#include "plan/curve.h"
+#include "plan/lp_impl.h"
+#include "plan/streams_impl.h"
+
+#define PART_OF_EFFORT 0.5 /* the rest is for the plan */
+#define NOTHING 1e-9       /* of the data */
+
+struct best {
+	struct run *run;
+	const struct net *n; /* steady; rates of the most streams that links may have at all */
+	struct lp *lp;
+	int *streams_col;    /* of each arc, or 0 */
+	double t;            /* length of the period */
+	double bound;        /* of the share that arrives */
+};
+
+/* Flow and streams of an arc: the share of `rate` that flows is at most
+ * slope * streams + more, both of `rate`. */
+static void add_line(struct best *b, int arc, double rate, double slope, double more)
+{
+	int row = glp_add_rows(b->lp->p, 1);
+	double flow = b->lp->flow_scale[arc] * b->n->total / (b->t * rate);
+
+	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, more);
+	glp_set_mat_row(b->lp->p, row, 2, (int[]){ 0, b->lp->flow_col[arc], b->streams_col[arc] },
+	    (double[]){ 0, flow, -slope });
+}
+
+/* A concave curve is the least of the lines through its points. */
+static void add_curve(struct best *b, int arc, const struct conf_curve *c)
+{
+	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->most);
+	size_t i;
+
+	for (i = 0; i < c->n && x0 < c->most; i++) {
+		double x = c->point[i].streams, y = (double)c->point[i].rate_bps / all;
+		double slope = (y - y0) / (x - x0);
+
+		add_line(b, arc, b->n->arc[arc].rate, slope, y0 - slope * x0);
+		x0 = x;
+		y0 = y;
+	}
+}
+
+static void add_arc(struct best *b, int arc)
+{
+	const struct net_arc *a = &b->n->arc[arc];
+	const struct conf_curve *c = b->n->conf->links[a->link].curve;
+	int most = streams_most(b->n, arc), i, r;
+
+	if (most == 0 || b->lp->flow_col[arc] == 0)
+		return;
+	b->streams_col[arc] = glp_add_cols(b->lp->p, 1);
+	glp_set_col_kind(b->lp->p, b->streams_col[arc], GLP_IV);
+	glp_set_col_bnds(b->lp->p, b->streams_col[arc], GLP_DB, 0, most);
+	if (c != NULL)
+		add_curve(b, arc, c);
+	for (i = 0; i < a->nres; i++) {
+		r = b->n->arc_res[a->first_res + i];
+		if ((c = streams_limit(b->n, r)) != NULL)
+			add_line(b, arc, b->n->res[r].rate, 1.0 / c->most, 0);
+	}
+}
+
+/* What crosses a bottleneck counts together. */
+static void add_budget(struct best *b, int res)
+{
+	const struct net_res *r = &b->n->res[res];
+	const struct conf_curve *c = streams_limit(b->n, res);
+	int *ind, i, col, n = 0, row;
+	double *one;
+
+	if (c == NULL)
+		return;
+	ind = run_alloc(b->run, (size_t)r->narcs + 1, sizeof *ind);
+	one = run_alloc(b->run, (size_t)r->narcs + 1, sizeof *one);
+	for (i = 0; i < r->narcs; i++)
+		if ((col = b->streams_col[b->n->res_arc[r->first_arc + i]]) != 0) {
+			ind[++n] = col;
+			one[n] = 1;
+		}
+	row = glp_add_rows(b->lp->p, 1);
+	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->most);
+	glp_set_mat_row(b->lp->p, row, n, ind, one);
+}
+
+static void keep_bound(glp_tree *tree, void *info)
+{
+	struct best *b = info;
+	int node;
+
+	if (glp_ios_reason(tree) == GLP_IROWGEN && (node = glp_ios_best_node(tree)) != 0)
+		b->bound = fmin(b->bound, glp_ios_node_bound(tree, node));
+}
+
+/* The share that arrives with whole streams. */
+static double search(struct best *b)
+{
+	glp_iocp parm;
+	int r;
+
+	glp_init_iocp(&parm);
+	parm.msg_lev = GLP_MSG_OFF;
+	parm.presolve = GLP_ON;
+	parm.fp_heur = GLP_ON;
+	parm.mip_gap = 1e-9;
+	parm.cb_func = keep_bound;
+	parm.cb_info = b;
+	parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, PART_OF_EFFORT * run_left_s(b->run))));
+	r = glp_intopt(b->lp->p, &parm);
+	if (r != 0 && r != GLP_ETMLIM)
+		run_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
+		    "the overlay lie too far apart", r);
+	if (glp_mip_status(b->lp->p) == GLP_OPT)
+		b->bound = glp_mip_obj_val(b->lp->p);
+	else if (glp_mip_status(b->lp->p) != GLP_FEAS)
+		run_fail(b->run, PTCP_ERANGE, "planning: no whole numbers of streams were found in time "
+		    "(allow more effort, or give a 'rate' where streams need not be counted)");
+	return glp_mip_obj_val(b->lp->p);
+}
+
+static _Noreturn void too_few(struct best *b)
+{
+	const struct conf_curve *c, *least = NULL;
+	int r, at = 0;
+
+	for (r = 0; r < b->n->nres; r++)
+		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->most < least->most)) {
+			least = c;
+			at = b->n->res[r].index;
+		}
+	run_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
+	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
+	    least != NULL ? least->most : 0);
+}
+
+/* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
+ * be needed at other times. */
+static void keep_streams(struct best *b, const struct net *n, int *streams)
+{
+	struct glp_prob *p = b->lp->p;
+	int a;
+
+	for (a = 0; a < n->narcs; a++) {
+		int col = b->streams_col[a], *k = &streams[n->arc[a].link];
+
+		if (col == 0)
+			continue;
+		*k = (int)floor(glp_mip_col_val(p, col) + 0.5);
+		if (n->ntimes == 1 && !(glp_mip_col_val(p, b->lp->flow_col[a]) > 0))
+			*k = 0;
+	}
+}
+
+struct net *streams_best(struct run *run, const struct net *n, const struct plan_tuning *tuning,
+    int *streams, double *bound_s)
+{
+	struct net *alone = streams_alone(run, n);
+	struct best b = { .run = run, .n = streams_steady(run, n) };
+	struct method_result fluid;
+	double in = 0;
+	int a, r;
+
+	why_unreachable(run, alone, false);
+	for (a = 0; a < n->narcs; a++)
+		if (n->arc[a].to == n->dest)
+			in += b.n->arc[a].rate;
+	b.t = n->total / in;
+	b.streams_col = run_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
+	b.lp = lp_new(run, streams_alone(run, b.n), grid_fluid(run, b.n, b.t), LP_FLUID, INFINITY, true);
+	lp_solve(b.lp, LP_MOST_DATA);
+	b.bound = lp_bound(b.lp);
+	for (a = 0; a < n->narcs; a++)
+		add_arc(&b, a);
+	for (r = 0; r < n->nres; r++)
+		add_budget(&b, r);
+	if (!(search(&b) > NOTHING))
+		too_few(&b);
+	keep_streams(&b, n, streams);
+	lp_free(b.lp);
+	*bound_s = b.t / b.bound;
+	if (n->ntimes > 1) {
+		method_fluid(run, alone, tuning, NULL, &fluid);
+		*bound_s = fluid.bound_s;
+	}
+	return streams_with(run, n, streams);
+}

@@ -1,0 +1,127 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/userdir.h"
+
+static char dir[] = "/tmp/ptcp-userdir-XXXXXX", path[64], lock[72];
+
+static int setup(void **state)
+{
+	(void)state;
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(path, sizeof path, "%s/file", dir);
+	snprintf(lock, sizeof lock, "%s.lock", path);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+static void where_they_are(void **state)
+{
+	char out[USERDIR_BYTES], *long_dir;
+
+	(void)state;
+	assert_int_equal(userdir_config(out, "given", NULL), 0);
+	assert_string_equal(out, "given");
+	setenv("XDG_CONFIG_HOME", "/xdg", 1);
+	setenv("XDG_STATE_HOME", "/state", 1);
+	setenv("HOME", "/home/x", 1);
+	assert_int_equal(userdir_config(out, NULL, NULL), 0);
+	assert_string_equal(out, "/xdg/ptcp");
+	assert_int_equal(userdir_state(out, NULL, NULL), 0);
+	assert_string_equal(out, "/state/ptcp");
+	setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored, says its specification */
+	unsetenv("XDG_STATE_HOME");
+	assert_int_equal(userdir_config(out, NULL, NULL), 0);
+	assert_string_equal(out, "/home/x/.config/ptcp");
+	assert_int_equal(userdir_state(out, NULL, NULL), 0);
+	assert_string_equal(out, "/home/x/.local/state/ptcp");
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("HOME");
+	assert_int_equal(userdir_config(out, NULL, NULL), PTCP_ECONFIG);
+	assert_int_equal(userdir_state(out, NULL, NULL), PTCP_ECONFIG);
+	assert_int_equal(userdir_state(out, "", NULL), PTCP_ECONFIG);
+	long_dir = malloc(USERDIR_BYTES + 1);
+	memset(long_dir, 'x', USERDIR_BYTES);
+	long_dir[USERDIR_BYTES] = '\0';
+	assert_int_equal(userdir_config(out, long_dir, NULL), PTCP_ECONFIG);
+	long_dir[USERDIR_BYTES - 1] = '\0';
+	assert_int_equal(userdir_config(out, long_dir, NULL), 0);
+	free(long_dir);
+}
+
+static void made_private_with_those_above(void **state)
+{
+	char deep[80];
+	struct stat st;
+
+	(void)state;
+	snprintf(deep, sizeof deep, "%s/a/b", dir);
+	assert_int_equal(userdir_make(deep, NULL), 0);
+	assert_int_equal(userdir_make(deep, NULL), 0); /* is there */
+	assert_int_equal(stat(deep, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	rmdir(deep);
+	*strrchr(deep, '/') = '\0';
+	assert_int_equal(rmdir(deep), 0);
+	assert_int_equal(userdir_make("/dev/null/x", NULL), PTCP_ECONFIG);
+}
+
+/* The status of a process that takes the lock within two seconds: 0, or that of the alarm. */
+static int lock_elsewhere(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(2);
+		_exit(userdir_lock(path, NULL) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void one_has_the_lock(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_true((fd = userdir_lock(path, NULL)) >= 0);
+	assert_int_not_equal(lock_elsewhere(), 0);
+	close(fd);
+	assert_int_equal(lock_elsewhere(), 0);
+	unlink(lock);
+}
+
+static void what_cannot_be_a_lock_is_not_waited_for(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifo(lock, 0600), 0);
+	assert_int_equal(lock_elsewhere(), 0);
+	unlink(lock);
+	assert_int_equal(userdir_lock("/nowhere/file", NULL), PTCP_ECONFIG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_they_are), cmocka_unit_test(made_private_with_those_above),
+		cmocka_unit_test(one_has_the_lock), cmocka_unit_test(what_cannot_be_a_lock_is_not_waited_for),
+	};
+	return cmocka_run_group_tests_name("core/userdir", tests, setup, teardown);
+}
