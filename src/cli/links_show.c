@@ -41,7 +41,7 @@ static void print_measured(const struct ptcp_link_estimate *m)
 		printf("  from round trip");
 	else
 		printf(" +- %7.3f ms   ", 1e3 * m->delay_error_s);
-	printf("  %5.3f  %u over %u stream%s: %s\n", m->r2_ratio, m->messages, m->streams,
+	printf("  %5.3f %8.0f  %u over %u stream%s: %s\n", m->r2_ratio, m->messages_bound, m->messages, m->streams,
 	    m->streams == 1 ? "" : "s", m->result);
 }
 
@@ -51,7 +51,7 @@ void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l)
 	struct ptcp_link_estimate m;
 	size_t i;
 
-	printf("%-16s %25s %30s %6s  %s\n", "link", "rate", "delay, one way", "R^2", "messages");
+	printf("%-16s %25s %30s %6s %8s  %s\n", "link", "rate", "delay, one way", "R^2", "bound", "messages");
 	for (i = 0; i < ptcp_overlay_links(o); i++) {
 		ptcp_links_get(l, i, &m);
 		printf("%-16s ", links_name(name, o, i));
@@ -79,11 +79,12 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 	if (m.state != PTCP_LINK_MEASURED)
 		return json_pack("{s:s, s:s, s:b, s:s}", "from", host_name(o, of.from), "to", host_name(o, of.to),
 		    "measured", 0, "error", m.why != NULL ? m.why : "interrupted");
-	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:i, s:i}", "from",
+	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:i, s:o, s:i}", "from",
 	    host_name(o, of.from), "to", host_name(o, of.to), "measured", 1, "error", "rate_bps", number(m.rate_bps),
 	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
 	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
-	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "streams", (int)m.streams);
+	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
+	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams);
 }
 
 int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e)

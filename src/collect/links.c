@@ -18,6 +18,8 @@
 
 #define LEAST 8          /* messages over each link: each size twice */
 #define CANCEL_MS 100
+#define SURE_SHARE 0.1   /* messages_bound: so close to the rate, */
+#define SURE_RISK 0.05   /* but for so few cases */
 
 struct link {
 	struct ptcp_overlay_link of;
@@ -87,6 +89,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
 		m->r2_ratio = fit.r2_ratio;
+		m->messages_bound = regress_needs(&fit, SURE_SHARE, SURE_RISK);
 		m->messages = (unsigned)l->n;
 	}
 	free(bytes);
@@ -272,7 +275,8 @@ static void judge(struct ptcp_links *s, struct link *l)
 	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
 	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
 	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_FAILED, .streams = s->o.streams,
-		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN };
+		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN,
+		.messages_bound = NAN };
 	if (l->of.from != s->here && s->o.only_here) {
 		l->estimate.state = PTCP_LINK_ELSEWHERE;
 		snprintf(l->why, sizeof l->why, "begins at %s: run ptcp links there", from.name);
