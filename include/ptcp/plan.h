@@ -139,6 +139,19 @@ PTCP_PLAN_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_over
  * rates are least sure, by their standard errors. Once. PTCP_EPARTIAL: some failed; when all did, the code of
  * the first; PTCP_ECANCELED. What has been measured is there in any case. */
 PTCP_PLAN_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
+
+struct ptcp_links_watch {
+	size_t size;
+	double pause_s;     /* 60; before each link's turn */
+	/* After it: `why` not NULL, it could not be measured this time. Not 0, with a sentence: that is the end. */
+	int (*seen)(void *arg, size_t link, const char *why, struct ptcp_err *e);
+	void *arg;
+};
+PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
+/* Then: goes on for ever, link after link, a few messages each. Estimates are means from then on in which each new
+ * one has a weight of a quarter, with standard errors from how they scatter; of a link that fails, what is known
+ * stands. Returns what `seen` did, PTCP_ECANCELED or PTCP_ENOMEM. */
+PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
 PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
 /* Of the overlay's i-th link. */

@@ -45,21 +45,27 @@ static void print_measured(const struct ptcp_link_estimate *m)
 	    m->streams == 1 ? "" : "s", m->result);
 }
 
-void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l)
+void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
 {
 	char name[LINKS_NAME_BYTES];
 	struct ptcp_link_estimate m;
+
+	ptcp_links_get(l, i, &m);
+	printf("%-16s ", links_name(name, o, i));
+	if (m.state == PTCP_LINK_MEASURED)
+		print_measured(&m);
+	else
+		printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
+	fflush(stdout);
+}
+
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l)
+{
 	size_t i;
 
 	printf("%-16s %25s %30s %6s %8s  %s\n", "link", "rate", "delay, one way", "R^2", "bound", "messages");
-	for (i = 0; i < ptcp_overlay_links(o); i++) {
-		ptcp_links_get(l, i, &m);
-		printf("%-16s ", links_name(name, o, i));
-		if (m.state == PTCP_LINK_MEASURED)
-			print_measured(&m);
-		else
-			printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
-	}
+	for (i = 0; i < ptcp_overlay_links(o); i++)
+		links_text_link(o, l, i);
 }
 
 /* ---- JSON ---- */
@@ -85,6 +91,16 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
 	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
 	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams);
+}
+
+int links_json_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i, struct ptcp_err *e)
+{
+	json_t *object = link_json(o, l, i);
+
+	if (object == NULL)
+		return err_nomem(e);
+	json_line(object);
+	return 0;
 }
 
 int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e)

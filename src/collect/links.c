@@ -1,45 +1,21 @@
 /* Measures the links of an overlay, one after the other so that they do not disturb each other: some messages over
  * each, what is left of the budget where the estimates are noisiest. Those that begin elsewhere are measured by the
  * daemons there, on our behalf. */
-#include <ptcp/plan.h>
-#include <ptcp/ptcp.h>
-
 #include <math.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/here.h"
+#include "collect/links_impl.h"
 #include "core/err.h"
 #include "model/budget.h"
 #include "model/regress.h"
 
 #define LEAST 8          /* messages over each link: each size twice */
-#define CANCEL_MS 100
 #define SURE_SHARE 0.1   /* messages_bound: so close to the rate, */
 #define SURE_RISK 0.05   /* but for so few cases */
-
-struct link {
-	struct ptcp_overlay_link of;
-	char why[300];           /* it could not be measured; "": it could, or has yet to be */
-	int code;
-	struct ptcp_message *message;
-	size_t n;
-	double round_trip_s;
-	struct ptcp_link_estimate estimate;
-};
-
-struct ptcp_links {
-	const struct ptcp_overlay *overlay;
-	struct ptcp_links_opts o;
-	struct ptcp_transfer_opts connect;
-	struct link *link;
-	size_t n;
-	int here;
-	atomic_bool cancelled;
-};
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
@@ -111,7 +87,7 @@ static int run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e
 		if (atomic_load(&s->cancelled))
 			ptcp_transfer_cancel(t);
 		ms = ptcp_transfer_timeout_ms(t);
-		poll(&fd, 1, ms >= 0 && ms < CANCEL_MS ? ms : CANCEL_MS);
+		poll(&fd, 1, ms >= 0 && ms < LINKS_CANCEL_MS ? ms : LINKS_CANCEL_MS);
 	} while ((r = ptcp_transfer_step(t, e)) > 0);
 	return r;
 }
@@ -148,7 +124,7 @@ static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, con
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
 
-static int measure(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e)
+int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e)
 {
 	struct ptcp_transfer *t;
 	int r;
@@ -175,7 +151,7 @@ static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct pt
 
 	if (s->o.begin != NULL)
 		s->o.begin(s->o.arg, i);
-	if ((r = measure(s, l, messages, &why)) == 0) {
+	if ((r = links_measure_link(s, l, messages, &why)) == 0) {
 		l->estimate.state = PTCP_LINK_MEASURED;
 		return 0;
 	}
@@ -245,10 +221,10 @@ int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
 	int r = 0;
 
 	for (i = 0; i < s->n; i++)
-		n += s->link[i].why[0] == '\0';
+		n += !s->link[i].out;
 	left = s->o.budget > 0 ? s->o.budget : (unsigned)(2 * LEAST * n);
 	for (i = 0; i < s->n && r == 0; i++) {
-		if (s->link[i].why[0] != '\0')
+		if (s->link[i].out)
 			continue;
 		each = left / (unsigned)(n - spent) < LEAST ? left / (unsigned)(n - spent) : LEAST;
 		spent++;
@@ -274,6 +250,7 @@ static void judge(struct ptcp_links *s, struct link *l)
 
 	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
 	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
+	l->out = true;
 	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_FAILED, .streams = s->o.streams,
 		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN,
 		.messages_bound = NAN };
@@ -284,6 +261,8 @@ static void judge(struct ptcp_links *s, struct link *l)
 		l->code = PTCP_ECONFIG;
 		snprintf(l->why, sizeof l->why, "host %s: has no address in the overlay (give it one)",
 		    to.address == NULL ? to.name : from.name);
+	} else {
+		l->out = false;
 	}
 }
 
