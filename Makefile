@@ -35,7 +35,7 @@ wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
-	sender sender_blocks sender_holes sender_frames \
+	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
 store_SRC := sys fail fds io dir place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
@@ -43,7 +43,7 @@ net_SRC   := loop sock dial listen door lines child spool splice splice_hold bri
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party joining returning stale choosing links sending sending_jobs \
+	party joining returning stale choosing rates links sending sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args \
@@ -82,7 +82,7 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api target paths grants mux links measure history
+lib_TESTS   := api rates target paths grants mux links measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
@@ -172,7 +172,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(BUILD)/tests/lib/test_api $(BUILD)/tests/lib/test_measure: $(BUILD)/tests/lib/fixture.o
+$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 

@@ -300,6 +300,14 @@ PTCP_API int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e);
 PTCP_API void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r);
 /* Any thread and signal handlers; idempotent; before run too. */
 PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
+/* What a path carries at most from now on, whichever side sends: bit/s, at least 10,000; 0: no limit, as at first;
+ * PTCP_PATH_IDLE: nothing for now, but for what is on its way there already. `path` counts in the order of
+ * ptcp_transfer_opts.vias, or .relays; 0 is the only one when there are neither. opts.rate holds beside it. Any thread;
+ * before it runs or while it does. PTCP_EUSAGE for a path or rate that cannot be, and where no data goes between this
+ * host and another. */
+#define PTCP_PATH_IDLE UINT64_MAX
+PTCP_API int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t bps, struct ptcp_err *e);
+
 /* NULL is fine. One that is at work is cancelled first and waited for. May wait for the resolver, which
  * cannot be interrupted. */
 PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t);

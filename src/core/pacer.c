@@ -2,7 +2,7 @@
 
 #define PIECE_NS (4 * NS_PER_MS)  /* of time at the rate */
 #define LEAST_BYTES (4u << 10)
-#define LOOK_NS NS_PER_S          /* who waits looks so often whether the rate is another */
+#define LOOK_NS (NS_PER_S / 4)    /* who waits looks so often whether the rate is another */
 
 void pacer_init(struct pacer *p)
 {
@@ -23,6 +23,11 @@ static size_t piece_bytes(uint64_t bps)
 	return n < LEAST_BYTES ? LEAST_BYTES : n > PACER_PIECE_BYTES ? PACER_PIECE_BYTES : (size_t)n;
 }
 
+uint64_t pacer_piece_ns(uint64_t bps)
+{
+	return 8 * piece_bytes(bps) * NS_PER_S / bps;
+}
+
 size_t pacer_take(struct pacer *p, struct mono now, struct mono *at)
 {
 	uint64_t bps = atomic_load(&p->bps), next = atomic_load(&p->next_ns), from, cost;
@@ -30,7 +35,7 @@ size_t pacer_take(struct pacer *p, struct mono now, struct mono *at)
 
 	if (bps == 0)
 		return PACER_PIECE_BYTES;
-	cost = 8 * piece * NS_PER_S / bps;
+	cost = pacer_piece_ns(bps);
 	do {
 		if (next > now.ns) {
 			*at = mono_add_ns(now, next - now.ns < LOOK_NS ? next - now.ns : LOOK_NS);

@@ -24,13 +24,16 @@ struct pacer {
 
 /* Not while others use it. */
 void pacer_init(struct pacer *p);
-/* From now on; any thread. Who waits learns of it within a second. */
+/* From now on; any thread. Who waits learns of it within a quarter of a second. */
 void pacer_set(struct pacer *p, uint64_t bps, struct mono now);
 
 static inline int pacer_limits(const struct pacer *p)
 {
 	return atomic_load_explicit(&p->bps, memory_order_relaxed) != 0;
 }
+
+/* One piece at that rate, not 0, lasts so long. */
+uint64_t pacer_piece_ns(uint64_t bps);
 
 /* A piece that may go now, in bytes; 0: ask again at *at. Any thread. */
 size_t pacer_take(struct pacer *p, struct mono now, struct mono *at);

@@ -2,6 +2,7 @@
  * bring too little, and where there is a rate divides it over the paths, as model/relays decides. What a sender sees
  * is what the receiver has acknowledged, between one acknowledgement and another, so that blocks may be large. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/bytes.h"
 #include "core/err.h"
@@ -19,7 +20,6 @@ struct choosing {
 	struct relays model;
 	struct mono since, next;
 	bool starved;                     /* streams had room, and there was nothing to send */
-	struct pacer pacer[PTCP_PATHS_MAX];
 	struct mono up[PTCP_PATHS_MAX];   /* last seen with a stream */
 	uint64_t acked[PTCP_PATHS_MAX];   /* bytes, and when the last of them was */
 	struct mono acked_at[PTCP_PATHS_MAX];
@@ -42,10 +42,8 @@ int choosing_new(struct party *p, struct ptcp_err *e)
 	if ((p->chs = calloc(1, sizeof *p->chs)) == NULL)
 		return err_nomem(e);
 	relays_init(&p->chs->model, paths->n, paths->place, paths->n_places, get_u64(seed));
-	for (i = 0; i < PTCP_PATHS_MAX; i++) {
-		pacer_init(&p->chs->pacer[i]);
+	for (i = 0; i < PTCP_PATHS_MAX; i++)
 		p->chs->up[i] = p->chs->acked_at[i] = now;
-	}
 	p->chs->since = now;
 	p->chs->next = mono_add_ns(now, LEAST_NS);
 	return 0;
@@ -55,11 +53,6 @@ void choosing_free(struct party *p)
 {
 	free(p->chs);
 	p->chs = NULL;
-}
-
-struct pacer *choosing_pacer(struct party *p, unsigned number)
-{
-	return p->chs != NULL ? &p->chs->pacer[p->o.paths->dealt[number]] : NULL;
 }
 
 void choosing_starved(struct party *p)
@@ -175,12 +168,15 @@ void choosing_pump(struct party *p, struct mono now)
 	look(p, now, &x);
 	bits = relays_step(m, &x);
 	for (i = 0; i < m->places; i++) {
-		pacer_set(&p->chs->pacer[i], (uint64_t)m->rate_bps[i], now);
 		log_at(&p->o.host->log, LOG_INFO, "paths", "path=%s seen_bps=%.0f rate_bps=%.0f down=%d starved=%d",
 		    paths_name(p->o.paths, (unsigned)p->o.paths->place[i]), x.seen_bps[i], m->rate_bps[i], x.down[i], x.starved);
 		if ((bits >> i & 1) != 0)
 			replace(p, i, now);
 	}
+	memset(p->rates.chosen, 0, sizeof p->rates.chosen);
+	for (i = 0; i < m->places; i++)
+		p->rates.chosen[m->place[i]] = (uint64_t)m->rate_bps[i];
+	rates_pump(p, now);
 	p->chs->next = next_look(p, now);
 }
 

@@ -20,9 +20,20 @@ static void check_cancelled(struct ptcp_transfer *t)
 		client_finish(t, &why);
 }
 
-static void on_cancel(void *arg)
+void client_pace(struct ptcp_transfer *t)
+{
+	unsigned i;
+
+	if (t->party == NULL || !atomic_exchange(&t->paced, false))
+		return;
+	for (i = 0; i < t->ways.n; i++)
+		party_set_path_rate(t->party, i, atomic_load(&t->path_bps[i]));
+}
+
+static void on_wake(void *arg)
 {
 	check_cancelled(arg);
+	client_pace(arg);
 }
 
 void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why)
@@ -64,7 +75,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	t->running = true;
 	loop_reset(t->loop);
-	loop_on_wake(t->loop, on_cancel, t);
+	loop_on_wake(t->loop, on_wake, t);
 	if ((r = pacing_start(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = client_connect(t, e)) < 0) {
 		attempt_end(t);
 		return r;
@@ -151,6 +162,21 @@ void ptcp_transfer_cancel(struct ptcp_transfer *t)
 {
 	atomic_store(&t->cancelled, true);
 	loop_wake(t->loop);
+}
+
+int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t bps, struct ptcp_err *e)
+{
+	if (t->prober != NULL || t->third != NULL || t->ways.n == 0)
+		return err_set(e, PTCP_EUSAGE, "the rate of a path: only of a transfer from or to this host");
+	if (path >= t->ways.n)
+		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: it has %u (they count from 0)", path, t->ways.n);
+	if (bps > 0 && bps < TIMETABLE_LEAST_BPS)
+		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE is none at all)",
+		    TIMETABLE_LEAST_BPS);
+	atomic_store(&t->path_bps[path], bps);
+	atomic_store(&t->paced, true);
+	loop_wake(t->loop);
+	return 0;
 }
 
 void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)

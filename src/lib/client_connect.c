@@ -57,7 +57,8 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, ADVICE_START);
 	bool chosen = t->o.streams == 0;
 	/* It knows of one path, and takes what comes for what the path brings. */
-	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && !t->ways.held && t->o.rate == NULL;
+	bool steered = chosen && !t->o.dry_run && way != FAR_PIPE && t->ways.n == 1 && !t->ways.held &&
+	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_YOU_RECEIVE : WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),
@@ -87,7 +88,11 @@ static int start_party(struct ptcp_transfer *t, enum far_way way, struct ptcp_er
 		chan_free(o.control);
 		return r;
 	}
-	return party_new(&t->party, &o, e);
+	if ((r = party_new(&t->party, &o, e)) < 0)
+		return r;
+	atomic_store(&t->paced, true); /* another attempt may have heard of it */
+	client_pace(t);
+	return 0;
 }
 
 /* Where there are others, a path that does not answer is left soon. */

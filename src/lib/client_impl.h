@@ -51,6 +51,8 @@ struct ptcp_transfer {
 	struct host host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
 	atomic_bool cancelled;
+	_Atomic uint64_t path_bps[PTCP_PATHS_MAX]; /* as ptcp_transfer_set_path_rate() */
+	atomic_bool paced;              /* one of them has changed */
 	struct far *far;                /* through ssh; else: */
 	struct way *way;
 	unsigned path;                  /* the one that is tried, then the control connection's */
@@ -87,6 +89,9 @@ static inline unsigned client_streams(const struct ptcp_transfer *t)
 {
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
+
+/* Has the party keep to the rates of paths that were asked for. */
+void client_pace(struct ptcp_transfer *t);
 
 /* The transfer is over, for this attempt; the first outcome counts. `why` NULL: done. */
 void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);

@@ -226,6 +226,7 @@ int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, s
 	if (t == NULL)
 		return err_nomem(e);
 	atomic_init(&t->cancelled, false);
+	atomic_init(&t->paced, false);
 	if ((r = loop_new(&t->loop, e)) < 0 || (r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0 ||
 	    (r = check_shares(&t->o, e)) < 0) {
 		client_fini(t);

@@ -289,6 +289,22 @@ void joining_stop_control(struct party *p)
 	joiner_free(p->joiner[JOINER_CONTROL]);
 }
 
+static bool is_missing(const struct party *p, unsigned number)
+{
+	return p->stream[number] == NULL && rates_joins(p, number);
+}
+
+/* None of those that should be there is. */
+static bool lacks_all(const struct party *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n_wanted && p->n_up == 0; i++)
+		if (rates_joins(p, i))
+			return true;
+	return false;
+}
+
 void joining_pump(struct party *p, struct mono now)
 {
 	struct ptcp_err why;
@@ -300,10 +316,10 @@ void joining_pump(struct party *p, struct mono now)
 		return;
 	for (i = 0; i < p->n_wanted; i++) {
 		give_up_late(p, i, now);
-		if (p->stream[i] == NULL && p->joiner[i] == NULL && p->retry_at[i].ns <= now.ns)
+		if (is_missing(p, i) && p->joiner[i] == NULL && p->retry_at[i].ns <= now.ns)
 			start(p, i);
 	}
-	if (p->n_wanted > 0 && p->n_up == 0 && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
+	if (lacks_all(p) && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
 		err_set(&why, p->ever_up ? PTCP_ETIMEOUT : PTCP_ECONNECT,
 		    "data connections: none could be had for %.3g s: %s", (double)p->o.timeout_ns / 1e9,
 		    p->join_why.code != 0 ? p->join_why.msg : "no answer");
@@ -333,10 +349,10 @@ struct mono joining_deadline(const struct party *p)
 	for (i = 0; i < p->n_wanted; i++) {
 		if (p->joiner[i] != NULL && p->joiner[i]->deadline.ns < at.ns)
 			at = p->joiner[i]->deadline;
-		if (p->joiner[i] == NULL && p->stream[i] == NULL && p->retry_at[i].ns < at.ns)
+		if (p->joiner[i] == NULL && is_missing(p, i) && p->retry_at[i].ns < at.ns)
 			at = p->retry_at[i];
 	}
-	if (p->n_wanted > 0 && p->n_up == 0 && p->none_since.ns + p->o.timeout_ns < at.ns)
+	if (lacks_all(p) && p->none_since.ns + p->o.timeout_ns < at.ns)
 		at = mono_add_ns(p->none_since, p->o.timeout_ns);
 	return at;
 }
@@ -507,7 +523,7 @@ bool party_takes_stream(const struct party *p, unsigned number)
 void party_add_stream(struct party *p, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
-		.host = p->o.host, .number = number, .chan = c, .pacer = choosing_pacer(p, number),
+		.host = p->o.host, .number = number, .chan = c,
 		.path = p->o.paths != NULL ? paths_of_stream(p->o.paths, number) : 0,
 		.worker = p->id[0] + number, /* so that not all sessions of a server start at the same */
 		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,
@@ -548,6 +564,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		p->n_most = party_in_use(p);
 	if (p->snd != NULL)
 		snd_stream_up(session_snd(p->session), number, mono_now());
+	rates_stream_up(p, number);
 	if (p->prb != NULL) {
 		probing_stream_up(p, number);
 		p->n_told = before; /* rounds end without a word */

@@ -87,6 +87,8 @@ enum wire_busy party_busy(const struct party *p)
 	if (session_held(p->session) && p->o.open != NULL)
 		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	/* Who keeps to a rate is slow for a reason, too. */
+	if (rates_limit(p))
+		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	if (p->snd != NULL)
 		return pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
 	return pacer_limits(&p->o.host->pacing.in) ? WIRE_WRITING : WIRE_IDLE;
@@ -302,6 +304,7 @@ void party_pump(struct party *p)
 		session_input(p->session, (const uint8_t *)"", 0, now); /* it is we who do not listen */
 	session_tick(p->session, now);
 	if (p->running && !p->over) {
+		rates_pump(p, now);
 		joining_pump(p, now);
 		if (p->str != NULL)
 			steering_pump(p, now);
@@ -414,6 +417,7 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 	if (so.starter && so.returns && so.timeout_ns > PARTY_QUIET_NS)
 		so.hello_timeout_ns = PARTY_QUIET_NS;
 	p->o = *o;
+	rates_init(&p->rates);
 	p->returning.since = mono_now();
 	p->returning.path = o->path;
 	p->control = o->control;

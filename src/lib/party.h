@@ -62,6 +62,10 @@ struct session *party_session(struct party *p);
 const char *party_fingerprint(const struct party *p);
 int party_control_fd(const struct party *p); /* -1 once it is closed */
 
+/* Starter: from now on the path, of those in o.paths, carries no more than that: bit/s; 0: no limit, PTCP_PATH_IDLE:
+ * nothing new. */
+void party_set_path_rate(struct party *p, unsigned path, uint64_t bps);
+
 /* Interrupts: the peer is told why. */
 void party_cancel(struct party *p, const struct ptcp_err *why);
 

@@ -103,6 +103,14 @@ struct returning {
 	bool vain;                  /* nobody is there to return to */
 };
 
+/* What paths carry at most, bit/s; 0: no limit, PTCP_PATH_IDLE: nothing new. */
+struct rates {
+	uint64_t asked[PTCP_PATHS_MAX];  /* by the caller */
+	uint64_t chosen[PTCP_PATHS_MAX]; /* by choosing.c */
+	uint64_t set[PTCP_PATHS_MAX];    /* as it is kept to */
+	struct pacer of[PTCP_PATHS_MAX];
+};
+
 /* When a stream was last seen to bring something. */
 struct life {
 	uint64_t moved;
@@ -154,6 +162,7 @@ struct party {
 	struct steering *str;       /* the starter's */
 	struct seeing *see;         /* an acceptor's that sends */
 	struct choosing *chs;       /* the starter's, with paths to choose from; or NULL */
+	struct rates rates;
 };
 
 /* With several paths: a control connection that has brought nothing for so long is left. */
@@ -191,10 +200,22 @@ int choosing_new(struct party *p, struct ptcp_err *e); /* once running; nothing 
 void choosing_free(struct party *p);
 void choosing_pump(struct party *p, struct mono now);
 struct mono choosing_deadline(const struct party *p);
-/* What a stream of that number keeps to while it limits; or NULL. */
-struct pacer *choosing_pacer(struct party *p, unsigned number);
 /* A stream had room, and there was nothing for it. */
 void choosing_starved(struct party *p);
+
+/* ---- rates.c: what paths carry at most ---- */
+
+void rates_init(struct rates *r);
+void rates_pump(struct party *p, struct mono now);
+/* Of a path, as it is to be; and whether any has one. */
+uint64_t rates_bps(const struct party *p, unsigned path);
+bool rates_limit(const struct party *p);
+/* A stream is up: it keeps to the rate of its path. */
+void rates_stream_up(struct party *p, unsigned number);
+/* A stream of that number is to be there: nobody could keep it from bringing something. */
+bool rates_joins(const struct party *p, unsigned number);
+/* For so long a path may bring nothing beside what would be a bad sign elsewhere. */
+uint64_t rates_patience_ns(const struct party *p, unsigned path);
 
 /* ---- steering.c, seeing.c ---- */
 

@@ -424,7 +424,8 @@ void sending_feed(struct party *p, struct mono now)
 	while (more) {
 		more = false;
 		for (i = 0; i < p->n_wanted; i++) {
-			if (p->stream[i] == NULL || (job = stream_free_job(p->stream[i])) == NULL)
+			if (p->stream[i] == NULL || snd_stream_waits(s, i) ||
+			    (job = stream_free_job(p->stream[i])) == NULL)
 				continue;
 			if (snd_take(s, i, now, &job->job)) {
 				for (k = 0; k < job->job.n; k++) {

@@ -46,6 +46,13 @@ static void give_up(struct party *p, unsigned path)
 			party_stream_lost(p, p->stream[i], &why);
 }
 
+static uint64_t patience_ns(const struct party *p, unsigned path)
+{
+	uint64_t paced = rates_patience_ns(p, path);
+
+	return paced < UINT64_MAX - STALE_NS ? STALE_NS + paced : UINT64_MAX;
+}
+
 static struct mono later(struct mono a, struct mono b) { return a.ns > b.ns ? a : b; }
 
 void stale_pump(struct party *p, struct mono now)
@@ -67,7 +74,8 @@ void stale_pump(struct party *p, struct mono now)
 		path_at[path] = later(path_at[path], has_work(p, i) ? at : now);
 	}
 	for (path = 0; path < p->o.paths->n; path++)
-		if (up[path] && p->o.paths->at[path].hold_bytes == 0 && latest.ns > path_at[path].ns && latest.ns - path_at[path].ns >= STALE_NS)
+		if (up[path] && p->o.paths->at[path].hold_bytes == 0 &&
+		    latest.ns >= mono_add_ns(path_at[path], patience_ns(p, path)).ns)
 			give_up(p, path);
 }
 

@@ -147,7 +147,7 @@ static void look(struct party *p, double elapsed_s, struct steer_sample *x)
 	*x = (struct steer_sample){ .interval_s = elapsed_s, .rate_bps = 8 * (double)g.used_bytes / elapsed_s,
 		.steady = party_in_use(p) == p->n_wanted &&
 		    (double)g.other_bytes <= DRAINED_RATIO * (double)g.used_bytes,
-		.starved = starved(p), .roomy = roomy(p) };
+		.starved = starved(p) || rates_limit(p), .roomy = roomy(p) };
 }
 
 void steering_pump(struct party *p, struct mono now)

@@ -107,27 +107,42 @@ static void on_paced(void *arg)
 		stream_send_writable(s);
 }
 
-size_t stream_leave(struct stream *s, size_t want)
+static void come_back(struct stream *s, struct mono at)
 {
-	struct pacer *p = s->o.pacer != NULL && pacer_limits(s->o.pacer) ? s->o.pacer : s->pacer;
-	struct mono at;
 	struct ptcp_err why;
 
-	if (!pacer_limits(p))
-		return want;
-	if (s->leave == 0 && (s->leave = pacer_take(p, mono_now(), &at)) == 0) {
-		if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
-			stream_fail(s, &why);
-		else
-			timer_set(s->pacing, at);
-		return 0;
+	if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
+		stream_fail(s, &why);
+	else
+		timer_set(s->pacing, at);
+}
+
+size_t stream_leave(struct stream *s, size_t want)
+{
+	struct pacer *p;
+	struct mono at;
+	unsigned i;
+
+	for (i = 0; i < PACES; i++) {
+		p = atomic_load_explicit(&s->pacer[i], memory_order_relaxed);
+		if (p == NULL || !pacer_limits(p))
+			continue;
+		if (s->leave[i] == 0 && (s->leave[i] = pacer_take(p, mono_now(), &at)) == 0) {
+			come_back(s, at);
+			return 0;
+		}
+		if (s->leave[i] < want)
+			want = s->leave[i];
 	}
-	return want < s->leave ? want : s->leave;
+	return want;
 }
 
 void stream_took(struct stream *s, size_t n)
 {
-	s->leave -= n < s->leave ? n : s->leave;
+	unsigned i;
+
+	for (i = 0; i < PACES; i++)
+		s->leave[i] -= n < s->leave[i] ? n : s->leave[i];
 	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 }
 
@@ -193,7 +208,9 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->o = *o;
 	s->chan = o->chan;
 	s->loop = o->host->worker[o->worker % o->host->n_workers];
-	s->pacer = o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out;
+	atomic_init(&s->pacer[PACE_HOST], o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out);
+	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
+	atomic_init(&s->pacer[PACE_SHARED], NULL);
 	s->last = &s->first;
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
@@ -225,6 +242,11 @@ uint64_t stream_retransmits(struct stream *s)
 		loop_post(s->loop, &s->look);
 	}
 	return atomic_load(&s->retransmits);
+}
+
+void stream_share(struct stream *s, struct pacer *p)
+{
+	atomic_store_explicit(&s->pacer[PACE_SHARED], p, memory_order_relaxed);
 }
 
 bool stream_on_disk(const struct stream *s)

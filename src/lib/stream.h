@@ -68,7 +68,7 @@ struct stream_opts {
 	unsigned number;
 	unsigned worker;                /* which of the host's loops, modulo their number */
 	unsigned path;                  /* it goes over */
-	struct pacer *pacer;            /* while it limits, in place of the host's; NULL: never */
+	struct pacer *pacer;            /* it keeps to, beside the host's; or NULL */
 	struct chan *chan;              /* taken, also on failure; of the control loop until now */
 	bool verify;
 	struct intake *intake;          /* receiving; NULL: sending */
@@ -101,6 +101,8 @@ uint64_t stream_retransmits(struct stream *s);
 bool stream_on_disk(const struct stream *s);
 /* A count that changes whenever its channel gives or takes bytes. */
 uint64_t stream_moved(const struct stream *s);
+/* From now on it keeps to this one, too, in place of that of the last call; NULL: to none. */
+void stream_share(struct stream *s, struct pacer *p);
 /* Ends it; ops.gone follows and is the last callback, then stream_free(). */
 void stream_stop(struct stream *s);
 void stream_free(struct stream *s);

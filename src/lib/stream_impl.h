@@ -6,6 +6,9 @@
 
 #include "lib/stream.h"
 
+/* Pacers that it keeps to, all of them: the host's, one of its session's, and that of the streams that share a rate with it. */
+enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
+
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
 
 /* Sending blocks of no entry. */
@@ -46,8 +49,8 @@ struct stream {
 	/* worker thread */
 	bool stopping, told_lost, told_gone;
 	unsigned n_io;                   /* jobs of ours on I/O threads */
-	struct pacer *pacer;
-	size_t leave;                    /* bytes that may go by it */
+	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
+	size_t leave[PACES];             /* bytes that may go by it */
 	struct timer *pacing;            /* until there is more; NULL: never needed yet */
 	/* sending: the first of the queue goes out */
 	struct stream_job *first, **last;
@@ -89,8 +92,8 @@ void stream_io_done(struct stream *s);
 /* On the control thread: a job has come back from the worker. */
 void stream_job_sent(struct msg *m);
 
-/* How much of it may be moved now by the rate that the host keeps to; 0: the stream is called again when
- * it may be. Then what has been. */
+/* How much of it may be moved now by the rates that it keeps to; 0: the stream is called again when it may be.
+ * Then what has been. */
 size_t stream_leave(struct stream *s, size_t want);
 void stream_took(struct stream *s, size_t n);
 

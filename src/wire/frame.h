@@ -32,6 +32,7 @@
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
 	X(HEARD, 10, 64)                                                       \
+	X(RATE, 11, 512)                                                       \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
 	X(ANSWER, 17, 64)                                                      \
 	X(NEED, 18, 64)                                                        \
@@ -102,7 +103,8 @@ enum wire_ability {
 	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
 	WIRE_ABLE_STEERED = 3,     /* streams in use are as many as the starter says, at any time */
 	WIRE_ABLE_RETURN = 4,      /* the control connection may be replaced */
-	WIRE_ABLE_HELD = 5         /* bears data connections that stand still */
+	WIRE_ABLE_HELD = 5,        /* bears data connections that stand still */
+	WIRE_ABLE_RATE = 6         /* as a sender it keeps to the rates that RATE says */
 };
 
 /* First frame of both sides of a control connection. */
@@ -240,6 +242,22 @@ struct wire_seen {
 #define WIRE_SEEN_MAX_BYTES (8 + 41 + WIRE_CONGESTION_MAX)
 size_t wire_seen_encode(uint8_t *out, const struct wire_seen *f);
 int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
+
+#define WIRE_RATES_MAX 16
+#define WIRE_RATE_STREAMS_MAX 128
+#define WIRE_RATE_IDLE UINT64_MAX
+
+/* From a starter that receives: what the streams carry at most from now on, bit/s. It replaces all that the last one
+ * said. The one type that is sent without the critical flag. */
+struct wire_rate {
+	uint64_t all_bps;                  /* together; 0: no limit */
+	uint8_t n, m;
+	uint64_t bps[WIRE_RATES_MAX];      /* n rates, not 0; WIRE_RATE_IDLE: no block is begun */
+	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: which they share, from 1; 0: none. The last is not 0 */
+};
+#define WIRE_RATE_MAX_BYTES (8 + 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX)
+size_t wire_rate_encode(uint8_t *out, const struct wire_rate *f);
+int wire_rate_decode(struct wire_rate *f, struct span in, struct ptcp_err *e);
 
 #define WIRE_MAC_BYTES 32
 

@@ -312,6 +312,47 @@ int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+size_t wire_rate_encode(uint8_t *out, const struct wire_rate *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+	size_t n;
+	unsigned i;
+
+	assert(f->n <= WIRE_RATES_MAX && f->m <= WIRE_RATE_STREAMS_MAX);
+	p = write_u64(p, f->all_bps);
+	p = write_u8(p, f->n);
+	p = write_u8(p, f->m);
+	for (i = 0; i < f->n; i++)
+		p = write_u64(p, f->bps[i]);
+	p = write_span(p, (struct span){ f->of, f->m });
+	n = frame_finish(out, p, WIRE_RATE);
+	out[1] = 0; /* who does not know it does without */
+	return n;
+}
+
+int wire_rate_decode(struct wire_rate *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_rate d = { 0 };
+	bool ok;
+	unsigned i;
+	int err;
+
+	d.all_bps = read_u64(&r);
+	d.n = read_u8(&r);
+	d.m = read_u8(&r);
+	ok = d.n <= WIRE_RATES_MAX && d.m <= WIRE_RATE_STREAMS_MAX;
+	for (i = 0; ok && i < d.n; i++)
+		ok = (d.bps[i] = read_u64(&r)) != 0;
+	for (i = 0; ok && i < d.m; i++)
+		ok = (d.of[i] = read_u8(&r)) <= d.n;
+	ok = ok && (d.m == 0 || d.of[d.m - 1] != 0);
+	if ((err = frame_done(&r, ok, WIRE_RATE, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_join_encode(uint8_t *out, const struct wire_join *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;

@@ -4,6 +4,8 @@
 
 #include "core/units.h"
 
+#define UNKNOWN_NS NS_PER_S /* while nothing at all has been acknowledged */
+
 void flights_init(struct flights *t)
 {
 	unsigned i;
@@ -27,7 +29,7 @@ void flights_fini(struct flights *t)
 }
 
 struct flight *flight_add(struct flights *t, struct list *file_list, void *file, uint32_t block,
-    unsigned stream, struct mono now)
+    uint32_t bytes, unsigned stream, struct mono now)
 {
 	struct flight *f;
 
@@ -40,9 +42,11 @@ struct flight *flight_add(struct flights *t, struct list *file_list, void *file,
 	f->file = file;
 	f->block = block;
 	f->stream = stream;
-	f->since = now;
-	f->copied = false;
+	f->handed = f->since = now;
+	f->sent = f->copied = false;
+	f->copies = 0;
 	t->unread[stream]++;
+	t->unread_bytes[stream] += bytes;
 	t->handed[stream] = now;
 	list_append(&t->all, &f->in_all);
 	list_append(&t->stream[stream], &f->in_stream);
@@ -50,39 +54,109 @@ struct flight *flight_add(struct flights *t, struct list *file_list, void *file,
 	return f;
 }
 
+void flight_sent(struct flights *t, unsigned stream, struct flight *f, struct mono now)
+{
+	if (t->unread[stream] > 0) {
+		t->unread_bytes[stream] -= t->unread_bytes[stream] / t->unread[stream];
+		t->unread[stream]--;
+	}
+	if (f != NULL) {
+		f->sent = true;
+		f->since = now;
+	}
+}
+
 void flight_remove(struct flights *t, struct flight *f)
 {
+	t->n_copies -= f->copies > 0;
 	list_remove(&f->in_all);
 	list_remove(&f->in_stream);
 	list_remove(&f->in_file);
 	list_append(&t->spare, &f->in_all);
 }
 
-struct flight *flight_other(const struct flight *f, const struct list *file_list)
+struct flight *flight_on(const struct list *file_list, unsigned stream, uint32_t block)
 {
 	struct list *l;
-	struct flight *o;
+	struct flight *f;
 
 	for (l = file_list->next; l != file_list; l = l->next) {
-		o = CONTAINER_OF(l, struct flight, in_file);
-		if (o != f && o->block == f->block)
-			return o;
+		f = CONTAINER_OF(l, struct flight, in_file);
+		if (f->block == block && f->stream == stream)
+			return f;
 	}
 	return NULL;
 }
 
-void flight_acked(struct flights *t, const struct flight *f, uint32_t bytes, struct mono now)
+void flight_copy(struct flights *t, struct flight *of, unsigned stream)
 {
-	uint64_t *avg = &t->latency_ns[f->stream], ns = mono_diff_ns(now, f->since);
+	CONTAINER_OF(t->stream[stream].prev, struct flight, in_stream)->copies = of->copies + 1;
+	of->copied = true;
+	t->n_copies++;
+}
 
+struct flight *flight_other(const struct flight *f, const struct list *file_list)
+{
+	struct flight *o, *found = NULL;
+	struct list *l;
+
+	for (l = file_list->next; l != file_list; l = l->next) {
+		o = CONTAINER_OF(l, struct flight, in_file);
+		if (o != f && o->block == f->block && (found == NULL || o->sent))
+			found = o;
+	}
+	return found;
+}
+
+/* That of those which have been sent; else that there is. */
+static const struct flight *bringer(const struct list *file_list, uint32_t block)
+{
+	const struct flight *f, *sent = NULL, *any = NULL;
+	unsigned n = 0, n_sent = 0;
+	const struct list *l;
+
+	for (l = file_list->next; l != file_list; l = l->next) {
+		f = CONTAINER_OF(l, const struct flight, in_file);
+		if (f->block != block)
+			continue;
+		any = f;
+		n++;
+		if (f->sent) {
+			sent = f;
+			n_sent++;
+		}
+	}
+	return n_sent == 1 ? sent : n == 1 ? any : NULL;
+}
+
+void flight_acked(struct flights *t, const struct list *file_list, uint32_t block, uint32_t bytes, struct mono now)
+{
+	const struct flight *f = bringer(file_list, block);
+	struct mono begun;
+	uint64_t *avg, ns;
+
+	if (f == NULL)
+		return;
+	begun = f->handed.ns > t->last_ack[f->stream].ns ? f->handed : t->last_ack[f->stream];
+	ns = mono_diff_ns(now, begun.ns < f->since.ns ? begun : f->since);
+	avg = &t->latency_ns[f->stream];
 	*avg = *avg == 0 ? ns + 1 : *avg - *avg / 8 + ns / 8;
 	t->last_ack[f->stream] = now;
 	t->acked_bytes[f->stream] += bytes;
+	t->any_acked = true;
 }
 
 uint64_t flight_patience_ns(const struct flights *t, unsigned stream)
 {
-	uint64_t avg = t->latency_ns[stream];
+	uint64_t avg = t->latency_ns[stream], sum = 0;
+	unsigned i, n = 0;
 
-	return 50 * NS_PER_MS + 2 * (avg > 0 ? avg : 100 * NS_PER_MS);
+	for (i = 0; avg == 0 && i < FLIGHT_STREAMS; i++)
+		if (t->latency_ns[i] > 0) {
+			sum += t->latency_ns[i];
+			n++;
+		}
+	if (avg == 0)
+		avg = n > 0 ? sum / n : UNKNOWN_NS;
+	return 50 * NS_PER_MS + 2 * avg;
 }

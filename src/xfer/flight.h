@@ -11,10 +11,12 @@
 struct flight {
 	struct list in_all, in_stream, in_file;
 	void *file;
-	struct mono since; /* handed to the stream, then: sent */
+	struct mono handed, since; /* to the stream; the same, then: sent */
 	uint32_t block;
 	unsigned stream;
+	bool sent;         /* as far as is known */
 	bool copied;       /* a later flight carries the same block */
+	unsigned copies;   /* flights of it were there before this one */
 };
 
 struct flights {
@@ -22,24 +24,35 @@ struct flights {
 	/* Blocks handed to the stream of which no news has come, though their flights may have
 	 * been removed since: it still has them to send. And when the newest was handed. */
 	uint32_t unread[FLIGHT_STREAMS];
+	uint64_t unread_bytes[FLIGHT_STREAMS]; /* where they differ in length, on the average */
 	struct mono handed[FLIGHT_STREAMS];
 	struct mono last_ack[FLIGHT_STREAMS];
 	uint64_t acked_bytes[FLIGHT_STREAMS];
-	uint64_t latency_ns[FLIGHT_STREAMS]; /* smoothed, sent to acknowledged; 0: none yet */
+	bool any_acked;
+	unsigned n_copies; /* of all */
+	uint64_t latency_ns[FLIGHT_STREAMS]; /* smoothed, begun to acknowledged; 0: none yet */
 };
 
 void flights_init(struct flights *t);
 void flights_fini(struct flights *t); /* all flights must have been removed */
 
-/* NULL without memory. */
+/* Of a block of so many bytes. NULL without memory. */
 struct flight *flight_add(struct flights *t, struct list *file_list, void *file, uint32_t block,
-    unsigned stream, struct mono now);
+    uint32_t bytes, unsigned stream, struct mono now);
+/* News of a block that was handed to the stream: `f` has been sent; NULL: it is no more. */
+void flight_sent(struct flights *t, unsigned stream, struct flight *f, struct mono now);
 void flight_remove(struct flights *t, struct flight *f);
-/* Another flight of the same block of the same file, or NULL. */
+/* The flight of a block that the stream carries, or NULL. */
+struct flight *flight_on(const struct list *file_list, unsigned stream, uint32_t block);
+/* The stream's newest flight is a copy of `t`. */
+void flight_copy(struct flights *t, struct flight *of, unsigned stream);
+/* Another flight of the same block of the same file, one that has been sent if there is; or NULL. */
 struct flight *flight_other(const struct flight *f, const struct list *file_list);
-/* One of so many bytes was acknowledged: takes its latency as a sample of its stream. */
-void flight_acked(struct flights *t, const struct flight *f, uint32_t bytes, struct mono now);
-/* How old a flight elsewhere must be before this stream carries a copy. */
+/* A block of so many bytes was acknowledged: takes its latency as a sample of the stream that brought it, if of
+ * several which carry it only one can be that. */
+void flight_acked(struct flights *t, const struct list *file_list, uint32_t block, uint32_t bytes, struct mono now);
+/* How old a flight elsewhere must be before this stream carries a copy: by what its own take to be acknowledged, or
+ * those of the others while that is not known. */
 uint64_t flight_patience_ns(const struct flights *t, unsigned stream);
 
 #endif

@@ -101,12 +101,23 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now);
 void snd_stream_lost(struct snd *s, unsigned stream);
 
 /* The next job for a stream that has room: lost blocks first, then new ones, and when the
- * listing is complete and nothing is left, blocks that another stream has not got
+ * listing is complete and nothing is left, for one that carries nothing, blocks that another stream has not got
  * acknowledged for long. False: nothing now (ask again after frames, losses or snd_deadline()). */
 bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job);
 /* What holds up blocks that are on their way holds up all streams: a rate of ours, or the peer's disk. None of
- * them counts as stalled then, and none carries copies. False to begin with. */
+ * them counts as stalled then, and none carries copies but of those that keep to another rate. False to begin with. */
 void snd_set_paced(struct snd *s, bool paced);
+
+/* Streams that share a rate beside that, which the caller sees to. They take no more than goes out within half a
+ * second at that rate, or one job, so that the tail does not wait for a slow one. A stream keeps to rate 0 (none) at
+ * first, and to the one it was given when it comes up again. */
+#define SND_RATES 16
+#define SND_IDLE UINT64_MAX
+void snd_share(struct snd *s, unsigned stream, unsigned rate); /* 1 to SND_RATES, or 0 */
+/* 1 to SND_RATES; bit/s, 0: no limit, SND_IDLE: they take nothing; what they have goes on. */
+void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps);
+/* Its rate keeps it from taking anything now. */
+bool snd_stream_waits(const struct snd *s, unsigned stream);
 
 /* It has blocks that are not acknowledged; when one of its blocks last was (or snd_excuse()). */
 bool snd_stream_carries(const struct snd *s, unsigned stream);

@@ -1,5 +1,4 @@
-/* Blocks: which goes next on which stream, what has become of it, and when a stream counts
- * as stalled. */
+/* Blocks: which goes next on which stream, and what has become of it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +96,7 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 	s->flights.last_ack[stream] = now;
 	s->flights.latency_ns[stream] = 0;
 	s->flights.unread[stream] = 0;
+	s->flights.unread_bytes[stream] = 0;
 }
 
 /* The stream does not carry it any more; sent again unless another does. Also when it was
@@ -128,8 +128,7 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 
 /* ---- Jobs ---- */
 
-/* Puts a block into the job and in flight; false if it is full or without memory. */
-static bool job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f,
+bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f,
     uint32_t block, unsigned stream, struct mono now)
 {
 	uint32_t length = wire_grid_length(f->size_bytes, block);
@@ -137,7 +136,7 @@ static bool job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct 
 
 	if (job->n == SND_JOB_EXTENTS || (job->n > 0 && *bytes + length > SND_JOB_BYTES))
 		return false;
-	if (flight_add(&s->flights, &f->flights, f, block, stream, now) == NULL) {
+	if (flight_add(&s->flights, &f->flights, f, block, length, stream, now) == NULL) {
 		/* What is in flight comes back and can be used again; without any there is
 		 * nothing to wait for. */
 		s->out->failed |= list_empty(&s->flights.all);
@@ -211,56 +210,11 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 				continue;
 			}
 			/* Asked for or lost, but a copy has arrived meanwhile. */
-			if (!settled(f, block) && !job_add(s, job, bytes, f, block, stream, now))
+			if (!settled(f, block) && !snd_job_add(s, job, bytes, f, block, stream, now))
 				return;
 			snd_taken(s, f, 1);
 		}
 		list_remove(&f->in_ready);
-	}
-}
-
-static struct flight *find_flight(const struct entry *f, unsigned stream, uint32_t block)
-{
-	struct list *l;
-	struct flight *t;
-
-	for (l = f->flights.next; l != &f->flights; l = l->next) {
-		t = CONTAINER_OF(l, struct flight, in_file);
-		if (t->block == block && t->stream == stream)
-			return t;
-	}
-	return NULL;
-}
-
-/* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied
- * when it is that old itself: both may be on a path that is dead. */
-static void take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
-    uint32_t *bytes)
-{
-	uint64_t patience = flight_patience_ns(&s->flights, stream);
-	struct list *l, *next, *last = s->flights.all.prev;
-	struct flight *t;
-	struct entry *f;
-	struct mono due;
-
-	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
-		next = l->next;
-		t = CONTAINER_OF(l, struct flight, in_all);
-		f = t->file;
-		due = mono_add_ns(t->since, patience);
-		if (t->stream != stream && !t->copied && !bitmap_has(f->acked, t->block) &&
-		    find_flight(f, stream, t->block) == NULL) {
-			if (due.ns > now.ns) {
-				if (due.ns < s->tail_at.ns)
-					s->tail_at = due;
-				break;
-			}
-			if (!job_add(s, job, bytes, f, t->block, stream, now))
-				break;
-			t->copied = true;
-		}
-		if (l == last)
-			break;
 	}
 }
 
@@ -270,15 +224,12 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 
 	assert(s->up[stream]);
 	job->n = 0;
+	if (snd_stream_waits(s, stream))
+		return false;
 	take_new(s, stream, now, job, &bytes);
-	if (job->n == 0 && s->listed && !s->paced && list_empty(&s->ready))
-		take_copies(s, stream, now, job, &bytes);
+	if (job->n == 0 && s->listed && list_empty(&s->ready))
+		snd_take_copies(s, stream, now, job, &bytes);
 	return job->n > 0;
-}
-
-void snd_set_paced(struct snd *s, bool paced)
-{
-	s->paced = paced;
 }
 
 /* ---- News ---- */
@@ -325,17 +276,20 @@ void snd_try_complete(struct snd *s, struct entry *f)
 	}
 }
 
-/* One reading of a block failed. That fails the file unless the receiver has the block, or it
- * is on its way elsewhere or waits to be. */
+/* One reading of a block failed. That fails the file unless the receiver has the block or it is on its way elsewhere;
+ * what is yet to be read there will hardly be. */
 static void read_failed(struct snd *s, struct entry *f, struct flight *t,
     const struct ptcp_err *why)
 {
+	const struct flight *other;
+
 	if (t == NULL)
 		return;
-	if (flight_other(t, &f->flights) == NULL && !settled(f, t->block))
-		snd_fail(s, f, why);
-	else
+	other = flight_other(t, &f->flights);
+	if (settled(f, t->block) || (other != NULL && (other->sent || bitmap_has(f->acked, t->block))))
 		flight_remove(&s->flights, t);
+	else
+		snd_fail(s, f, why);
 }
 
 void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
@@ -344,17 +298,14 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	struct entry *f = snd_find(s, id);
 	struct flight *t;
 
-	if (s->flights.unread[stream] > 0)
-		s->flights.unread[stream]--;
+	t = f != NULL ? flight_on(&f->flights, stream, block) : NULL;
+	flight_sent(&s->flights, stream, why == NULL ? t : NULL, now);
 	if (f == NULL || f->state != SENDING)
 		return;
-	t = find_flight(f, stream, block);
 	if (why != NULL) {
 		read_failed(s, f, t, why);
 		return;
 	}
-	if (t != NULL)
-		t->since = now;
 	if (bitmap_add(f->read, block)) {
 		f->n_read++;
 		digest_add(&f->digest, term);
@@ -397,68 +348,4 @@ void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct
 {
 	if (snd_compares(s, id))
 		end_file(s, snd_find(s, id), digest, COMPARED, why);
-}
-
-/* ---- Time ---- */
-
-void snd_excuse(struct snd *s, struct mono now)
-{
-	unsigned i;
-
-	for (i = 0; i < FLIGHT_STREAMS; i++)
-		s->flights.last_ack[i] = now;
-}
-
-bool snd_stream_carries(const struct snd *s, unsigned stream)
-{
-	return s->up[stream] && (!list_empty(&s->flights.stream[stream]) || s->flights.unread[stream] > 0);
-}
-
-struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
-
-uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
-
-/* When a stream counts as stalled; MONO_NEVER if it carries nothing. Before the session's
- * time-out, so that another one can still take over when all have stalled. */
-static struct mono stalls_at(const struct snd *s, unsigned stream)
-{
-	const struct list *l = &s->flights.stream[stream];
-	struct mono since = s->flights.handed[stream];
-
-	if (s->paced || !snd_stream_carries(s, stream))
-		return MONO_NEVER;
-	if (!list_empty(l))
-		since = CONTAINER_OF(l->next, struct flight, in_stream)->since;
-	if (since.ns < s->flights.last_ack[stream].ns)
-		since = s->flights.last_ack[stream];
-	return mono_add_ns(since, s->o.timeout_ns / 4 * 3);
-}
-
-struct mono snd_deadline(const struct snd *s)
-{
-	struct mono at = s->tail_at, t;
-	unsigned i;
-
-	if (s->holes_wait && buf_len(&s->out->b) <= BACKLOG_BYTES)
-		return (struct mono){ 0 };
-	for (i = 0; i < FLIGHT_STREAMS; i++) {
-		t = stalls_at(s, i);
-		if (t.ns < at.ns)
-			at = t;
-	}
-	return at;
-}
-
-void snd_tick(struct snd *s, struct mono now)
-{
-	unsigned i;
-
-	snd_tick_holes(s);
-	if (s->tail_at.ns <= now.ns)
-		s->tail_at = MONO_NEVER;
-	for (i = 0; i < FLIGHT_STREAMS; i++)
-		if (stalls_at(s, i).ns <= now.ns) {
-			s->flights.last_ack[i] = now; /* said once */
-			s->o.ops->stalled(s->o.arg, i);
-		}
 }

@@ -137,22 +137,6 @@ static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-/* Takes the latency of the block that was acknowledged. Which of two copies it was is not
- * said, so then neither counts. What has not been read is kept: the digest waits for it. */
-static void block_acked(struct snd *s, struct entry *f, uint32_t block, struct mono now)
-{
-	struct list *l;
-	struct flight *t;
-
-	for (l = f->flights.next; l != &f->flights; l = l->next) {
-		t = CONTAINER_OF(l, struct flight, in_file);
-		if (t->block == block && !t->copied)
-			flight_acked(&s->flights, t, wire_grid_length(f->size_bytes, block), now);
-	}
-	if (bitmap_has(f->read, block))
-		snd_forget_flights(s, f, block, 1);
-}
-
 static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e)
 {
 	struct wire_ack a;
@@ -173,7 +157,9 @@ static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_er
 		return violation("ACK", e);
 	f->n_acked++;
 	s->stats.acked_bytes += wire_grid_length(f->size_bytes, a.block);
-	block_acked(s, f, a.block, now);
+	flight_acked(&s->flights, &f->flights, a.block, wire_grid_length(f->size_bytes, a.block), now);
+	if (bitmap_has(f->read, a.block)) /* else the digest waits for it */
+		snd_forget_flights(s, f, a.block, 1);
 	snd_try_complete(s, f);
 	return 0;
 }

@@ -1,5 +1,6 @@
-/* The inside of the sending half, for sender.c (entries), sender_blocks.c (blocks, streams,
- * time), sender_holes.c and sender_frames.c (what the receiver says). */
+/* The inside of the sending half, for sender.c (entries), sender_blocks.c (blocks and streams), sender_rates.c
+ * (streams that share a rate), sender_tail.c (copies, time), sender_holes.c and sender_frames.c (what the receiver
+ * says). */
 #ifndef XFER_SENDER_IMPL_H
 #define XFER_SENDER_IMPL_H
 
@@ -67,6 +68,8 @@ struct snd {
 	struct flights flights;
 	bool up[FLIGHT_STREAMS], listed;
 	bool paced;
+	uint8_t rate_of[FLIGHT_STREAMS]; /* 0: none */
+	struct { uint64_t bps; bool idle; } rate[SND_RATES + 1];
 	struct mono tail_at;            /* an idle stream could copy a block then */
 	struct snd_stats stats;
 };
@@ -102,6 +105,22 @@ bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end);
 void snd_taken(struct snd *s, struct entry *f, uint32_t count);
 /* All is here that the next step needs: acknowledged, and read for the digest. */
 void snd_try_complete(struct snd *s, struct entry *f);
+
+/* Puts a block into the job and in flight; false if it is full or without memory. */
+bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f, uint32_t block,
+    unsigned stream, struct mono now);
+
+/* ---- sender_rates.c ---- */
+
+/* Of the rate that the stream keeps to, idle or not; 0: none. */
+uint64_t snd_rate_bps(const struct snd *s, unsigned stream);
+/* What all streams of that rate have that has not gone out. */
+uint64_t snd_held_bytes(const struct snd *s, unsigned stream);
+
+/* ---- sender_tail.c ---- */
+
+/* Blocks that other streams carry, when there is nothing else left to send. */
+void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes);
 
 /* ---- sender_holes.c ---- */
 

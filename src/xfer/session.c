@@ -35,6 +35,9 @@ struct session {
 	uint32_t peer_entries;
 	bool peer_links;                 /* it takes HARDLINK entries */
 	bool returns;                    /* offered, and not declined */
+	bool peer_rates;                 /* it knows RATE */
+	uint64_t n_rates;                /* it has sent */
+	struct mono running_since;
 	uint64_t noted_failures;
 	enum wire_busy told_busy, peer_busy;
 	struct wire_end end;             /* the sender's, at the receiver */
@@ -57,7 +60,8 @@ int session_new(struct session **out, const struct session_opts *o, const struct
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
-		.n_abilities = 3, .abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD },
+		.n_abilities = 4,
+		.abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD, WIRE_ABLE_RATE },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -235,6 +239,17 @@ void session_tell_seen(struct session *s, const struct wire_seen *f)
 		OUTBOX_PUT(&s->out, seen, SEEN, f);
 }
 
+bool session_takes_rates(const struct session *s)
+{
+	return s->peer_rates && s->o.starter && s->rcv != NULL;
+}
+
+void session_rate(struct session *s, const struct wire_rate *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, rate, RATE, f);
+}
+
 static int start_engine(struct session *s, struct ptcp_err *e)
 {
 	/* `role` is what the acceptor does. */
@@ -262,6 +277,7 @@ static int run(struct session *s, const struct wire_opened *o, const char *event
 
 	if ((r = start_engine(s, e)) < 0)
 		return r;
+	s->running_since = s->last_progress;
 	set_state(s, RUNNING, event);
 	s->o.ops->running(s->o.arg, o);
 	return 0;
@@ -306,6 +322,7 @@ static int on_hello(struct session *s, struct span in, struct ptcp_err *e)
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
 	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
+	s->peer_rates = is_able(&h, WIRE_ABLE_RATE);
 	s->returns = s->returns && is_able(&h, WIRE_ABLE_RETURN);
 	if (!s->o.starter) {
 		set_state(s, ASKED, "HELLO");
@@ -478,6 +495,20 @@ static int on_seen(struct session *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+/* Each makes us look at all streams. */
+static int on_rate(struct session *s, struct span in, struct mono now, struct ptcp_err *e)
+{
+	struct wire_rate f;
+	int r;
+
+	if (++s->n_rates > SESSION_RATES + SESSION_RATES_PER_S * (mono_diff_ns(now, s->running_since) / NS_PER_S))
+		return err_set(e, PTCP_EPROTO, "too many RATE frames");
+	if ((r = wire_rate_decode(&f, in, e)) < 0)
+		return r;
+	s->o.ops->rate(s->o.arg, &f);
+	return 0;
+}
+
 static int running_frame(struct session *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
@@ -485,6 +516,8 @@ static int running_frame(struct session *s, unsigned type, struct span in, struc
 		return on_use(s, in, e);
 	if (type == WIRE_SEEN && session_steered(s) && s->o.starter && gives(s))
 		return on_seen(s, in, e);
+	if (type == WIRE_RATE && s->peer_rates && s->snd != NULL && !s->o.starter)
+		return on_rate(s, in, now, e);
 	if (type == WIRE_NOTE)
 		return on_note(s, in, e);
 	if (s->snd != NULL)

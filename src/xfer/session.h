@@ -41,12 +41,18 @@ struct session_ops {
 	void (*use)(void *arg, const struct wire_use *u);
 	/* Steered, a starter that receives: what the sender's kernel has seen. */
 	void (*seen)(void *arg, const struct wire_seen *f);
+	/* An acceptor that sends: what its streams are to carry at most (valid during the call). */
+	void (*rate)(void *arg, const struct wire_rate *f);
 };
 
 /* A peer that says it is busy is believed for so many time-outs since there was progress; for as many as the
  * second while it verifies, which may take as long as reading the largest of files. */
 #define SESSION_BUSY_TIMEOUTS 120u
 #define SESSION_VERIFYING_TIMEOUTS 2880u
+
+/* A sender takes no more RATE frames than so many, and so many for each second of the session. */
+#define SESSION_RATES 200u
+#define SESSION_RATES_PER_S 20u
 
 struct session_opts {
 	bool starter;
@@ -91,7 +97,11 @@ bool session_held(const struct session *s);
 bool session_steered(const struct session *s);
 void session_use(struct session *s, const struct wire_use *u);
 void session_tell_seen(struct session *s, const struct wire_seen *f);
-/* Data came in on a stream. */
+/* A starter that receives: whether the sender keeps to the rates it is told, and tells it, while RUNNING; not more than
+ * SESSION_RATES_PER_S times a second. */
+bool session_takes_rates(const struct session *s);
+void session_rate(struct session *s, const struct wire_rate *f);
+/* Data came in on a stream, or nothing is owed by who keeps to a rate. */
 void session_progress(struct session *s, struct mono now);
 
 struct mono session_deadline(const struct session *s);

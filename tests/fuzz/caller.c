@@ -301,8 +301,23 @@ static void on_seen(void *arg, const struct wire_seen *f)
 	MUST(f->congestion.n <= WIRE_CONGESTION_MAX);
 }
 
+/* Whatever it says, the engine takes it. */
+static void on_rate(void *arg, const struct wire_rate *f)
+{
+	struct caller *c = arg;
+	unsigned i;
+
+	MUST(!c->ended && session_snd(c->s) != NULL);
+	MUST(f->n <= WIRE_RATES_MAX && f->m <= WIRE_RATE_STREAMS_MAX);
+	for (i = 0; i < f->n; i++)
+		snd_set_rate(session_snd(c->s), i + 1, f->bps[i]);
+	for (i = 0; i < f->m; i++)
+		snd_share(session_snd(c->s), i, f->of[i]);
+}
+
 const struct session_ops caller_ops = { .open = on_open, .running = on_running, .note = on_note, .heard = on_heard,
-	.busy = on_busy, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen };
+	.busy = on_busy, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
+	.rate = on_rate };
 
 /* ---- Moves of a sender's caller ---- */
 

@@ -76,6 +76,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(SEEN, seen, wire_seen)
 	LINE(JOIN, join, wire_join)
 	LINE(HEARD, heard, wire_heard)
+	LINE(RATE, rate, wire_rate)
 	LINE(ROUTE, route, wire_route)
 	LINE(ENTRY, entry, wire_entry)
 	LINE(ANSWER, answer, wire_answer)
@@ -111,7 +112,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 		r = recode_block(frame, n, out, out_n, e);
 		break;
 	}
-	/* The flag is for those who do not know the type; encoders always set it. */
+	/* The flag is for those who do not know the type; encoders set it or not by the type alone. */
 	if (r == 0)
 		out[1] = h.flags;
 	return r;

@@ -495,6 +495,47 @@ static void seen_golden(void **state)
 	check_frame("largest SEEN", f, sizeof f);
 }
 
+static void rate_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "any rate of all", "rate", 0, "ffffffffffffffff", true },
+		{ "one rate more than there are", "rate", 8, "03", false },
+		{ "one rate less", "rate", 8, "01", false },
+		{ "a rate of nothing", "rate", 10, "0000000000000000", false },
+		{ "the lowest rate", "rate", 10, "0000000000000001", true },
+		{ "a rate that was not given", "rate", 26, "03", false },
+		{ "all of the second", "rate", 26, "02020202", true },
+		{ "the last stream without", "rate", 29, "00", false },
+	};
+	static const struct payload whole[] = {
+		{ "rates without streams", WIRE_RATE, "0000000000000000 01 00 0000000000000001", true },
+		{ "a stream without rates", WIRE_RATE, "0000000000000000 00 01 01", false },
+		{ "too many rates", WIRE_RATE, "0000000000000000 11 00"
+		    " 0000000000000001 0000000000000001 0000000000000001 0000000000000001 0000000000000001"
+		    " 0000000000000001 0000000000000001 0000000000000001 0000000000000001 0000000000000001"
+		    " 0000000000000001 0000000000000001 0000000000000001 0000000000000001 0000000000000001"
+		    " 0000000000000001 0000000000000001", false },
+		{ "too many streams", WIRE_RATE, "0000000000000000 00 81", false },
+	};
+	const struct wire_rate w = { 40000000, 2, 4, { 20000000, WIRE_RATE_IDLE }, { 1, 2, 0, 1 } };
+	struct wire_rate d, large;
+	uint8_t f[WIRE_RATE_MAX_BYTES];
+	struct span in = check_golden("rate", f, wire_rate_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_rate_decode(&d, in, NULL), 0);
+	assert_memory_equal(&d, &w, sizeof d);
+	drop(in);
+	CHECK(cases, check_patches);
+	CHECK(whole, check_payloads);
+	memset(&large, 0xff, sizeof large);
+	large.n = WIRE_RATES_MAX;
+	large.m = WIRE_RATE_STREAMS_MAX;
+	memset(large.of, WIRE_RATES_MAX, sizeof large.of);
+	assert_int_equal(wire_rate_encode(f, &large), sizeof f);
+	check_frame("largest RATE", f, sizeof f);
+}
+
 static void join_golden(void **state)
 {
 	struct wire_join w = { { 0 }, 7, { 0 } }, d;
@@ -633,6 +674,7 @@ int main(void)
 		cmocka_unit_test(ping_golden),
 		cmocka_unit_test(use_golden),
 		cmocka_unit_test(seen_golden),
+		cmocka_unit_test(rate_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
 		cmocka_unit_test(heard_golden),

@@ -165,8 +165,17 @@ static void on_seen(void *arg, const struct wire_seen *f)
 	((struct one *)arg)->seen_us += f->elapsed_us;
 }
 
+static void on_rate(void *arg, const struct wire_rate *f)
+{
+	struct one *o = arg;
+
+	o->rates++;
+	o->rate = *f;
+}
+
 static const struct session_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy,
-	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen };
+	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
+	.rate = on_rate };
 
 /* ---- From its beginning to RUNNING ---- */
 
@@ -218,7 +227,8 @@ void one_tick(struct one *o, uint64_t after_ns)
 void one_hello(struct one *o)
 {
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 1, .abilities = { WIRE_ABLE_STEERED } };
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 2,
+		.abilities = { WIRE_ABLE_STEERED, WIRE_ABLE_RATE } };
 
 	ONE_PUT(o, hello, &h);
 }

@@ -24,6 +24,8 @@ struct one {
 	unsigned stalled;            /* bit mask */
 	unsigned used;               /* streams, as USE last said */
 	uint64_t seen_us;            /* elapsed, of all SEEN */
+	unsigned rates;              /* RATE frames, and the last one */
+	struct wire_rate rate;
 };
 
 void one_init(struct one *o, bool starter, bool sends);

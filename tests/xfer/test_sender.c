@@ -262,6 +262,26 @@ static void a_copy_that_cannot_be_read(void **state)
 	one_fini(&o);
 }
 
+/* The other one may be on a stream that is dead, and is not known to have been read. */
+static void a_copy_that_cannot_be_read_of_what_has_not_been(void **state)
+{
+	struct span p;
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 1);
+	o.now_ns += 5 * NS_PER_S;
+	assert_int_equal(take(&o, 2), 0);
+	news(&o, 2, id, 0, true);
+	assert_true(one_found(&o, WIRE_FAIL, &p));
+	one_fail(&o, id, PTCP_EIO);
+	assert_int_equal(o.fates[SND_FAILED], 1);
+	one_fini(&o);
+}
+
 static void the_only_one_that_cannot_be_read(void **state)
 {
 	struct span p;
@@ -578,21 +598,25 @@ static void flights_find_each_other(void **state)
 	flights_init(&t);
 	list_init(&f);
 	list_init(&g);
-	a = flight_add(&t, &f, &f, 1, 0, t0);
-	b = flight_add(&t, &f, &f, 2, 1, t0);
+	a = flight_add(&t, &f, &f, 1, 9, 0, t0);
+	b = flight_add(&t, &f, &f, 2, 9, 1, t0);
 	assert_null(flight_other(a, &f));
-	c = flight_add(&t, &f, &f, 1, 2, t0);
+	c = flight_add(&t, &f, &f, 1, 9, 2, t0);
 	assert_ptr_equal(flight_other(a, &f), c);
 	assert_ptr_equal(flight_other(c, &f), a);
 	assert_null(flight_other(b, &f));
-	assert_int_equal(flight_patience_ns(&t, 0), 250 * NS_PER_MS);
-	flight_acked(&t, a, 77, (struct mono){ 1000 + NS_PER_S });
+	assert_int_equal(flight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * NS_PER_S);
+	flight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S }); /* of a or c: nobody knows */
+	assert_true(t.acked_bytes[0] == 0 && t.acked_bytes[2] == 0);
+	flight_sent(&t, 0, a, t0);
+	flight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S });
 	assert_int_equal(t.acked_bytes[0], 77);
 	assert_int_equal(t.acked_bytes[1], 0);
 	assert_int_equal(flight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * (NS_PER_S + 1));
+	assert_int_equal(flight_patience_ns(&t, 1), flight_patience_ns(&t, 0)); /* for want of its own */
 	flight_remove(&t, a);
 	assert_null(flight_other(c, &f));
-	assert_ptr_equal(flight_add(&t, &g, &g, 9, 0, t0), a); /* used again */
+	assert_ptr_equal(flight_add(&t, &g, &g, 9, 9, 0, t0), a); /* used again */
 	assert_false(a->copied);
 	flight_remove(&t, a);
 	flight_remove(&t, b);
@@ -612,6 +636,7 @@ int main(void)
 		cmocka_unit_test(spoilt_ones_go_again_at_once),
 		cmocka_unit_test(no_end_of_spoilt_ones),
 		cmocka_unit_test(a_copy_that_cannot_be_read),
+		cmocka_unit_test(a_copy_that_cannot_be_read_of_what_has_not_been),
 		cmocka_unit_test(the_only_one_that_cannot_be_read),
 		cmocka_unit_test(late_read_failures),
 		cmocka_unit_test(acknowledged_without_its_term),

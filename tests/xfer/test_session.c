@@ -63,7 +63,7 @@ static void who_takes_links(void **state)
 	for (i = 0; i < sizeof of / sizeof *of; i++) {
 		one_init(&o, false, true);
 		assert_true(one_said(&o, &p) == WIRE_HELLO && wire_hello_decode(&h, p, NULL) == 0);
-		assert_true(h.n_abilities == 2 && h.abilities[0] == WIRE_ABLE_HARDLINK);
+		assert_true(h.n_abilities == 4 && h.abilities[0] == WIRE_ABLE_HARDLINK);
 		assert_false(session_takes_links(o.s));
 		h.n_abilities = of[i].n;
 		memcpy(h.abilities, of[i].abilities, sizeof of[i].abilities);
@@ -108,7 +108,7 @@ static void who_has_one_channel(void **state)
 		assert_int_equal(session_new(&s, &so, NULL, now, NULL), 0);
 		assert_int_equal(wire_hello_decode(&ours, (struct span){ buf_head(&session_outbox(s)->b) +
 		    WIRE_HEADER_BYTES, buf_len(&session_outbox(s)->b) - WIRE_HEADER_BYTES }, NULL), 0);
-		assert_true(ours.n_abilities == 3 && ours.abilities[2] == WIRE_ABLE_ONE_CHANNEL);
+		assert_true(ours.n_abilities == 5 && ours.abilities[4] == WIRE_ABLE_ONE_CHANNEL);
 		h.n_abilities = (uint8_t)i;
 		session_input(s, frame, wire_hello_encode(frame, &h), now);
 		assert_int_equal(code, i == 2 ? 0 : PTCP_EPROTO);
@@ -595,6 +595,50 @@ static void steering(void **state)
 	one_fini(&o);
 }
 
+/* A receiver that starts says what the streams are to carry, to who listed that ability. */
+static void rates(void **state)
+{
+	const struct wire_rate f = { .all_bps = 1000000, .n = 1, .m = 2, .bps = { 500000 }, .of = { 0, 1 } };
+	struct wire_rate d;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run(&o, true, true);
+	assert_false(session_takes_rates(o.s)); /* it sends */
+	ONE_PUT(&o, rate, &f);
+	assert_true(o.ended == 0 && o.rates == 1 && o.rate.all_bps == 1000000 && o.rate.of[1] == 1);
+	one_fini(&o);
+	one_run_steered(&o, true, false);
+	assert_true(session_takes_rates(o.s));
+	session_rate(o.s, &f);
+	assert_true(one_found(&o, WIRE_RATE, &p) && wire_rate_decode(&d, p, NULL) == 0);
+	assert_true(d.n == 1 && d.bps[0] == 500000 && d.m == 2);
+	one_fini(&o);
+}
+
+/* No more of them than so many a second; a burst, as after a silence, is fine. */
+static void a_flood_of_rates(void **state)
+{
+	const struct wire_rate f = { .all_bps = 1000000 };
+	struct one o;
+	unsigned i;
+
+	(void)state;
+	one_run(&o, true, true);
+	one_tick(&o, NS_PER_S);
+	for (i = 0; i < SESSION_RATES + SESSION_RATES_PER_S; i++)
+		ONE_PUT(&o, rate, &f);
+	assert_true(o.ended == 0 && o.rates == i);
+	one_tick(&o, NS_PER_S);
+	for (i = 0; i < SESSION_RATES_PER_S; i++)
+		ONE_PUT(&o, rate, &f);
+	assert_true(o.ended == 0);
+	ONE_PUT(&o, rate, &f);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
 /* A peer that cannot be steered is asked for as many streams as are then used; it cannot be told to flood. */
 static void a_peer_that_cannot_be_steered(void **state)
 {
@@ -633,6 +677,8 @@ int main(void)
 		cmocka_unit_test(who_has_one_channel),
 		cmocka_unit_test(steering),
 		cmocka_unit_test(a_peer_that_cannot_be_steered),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(a_flood_of_rates),
 		cmocka_unit_test(who_takes_links),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),

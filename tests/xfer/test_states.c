@@ -13,7 +13,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(USE) X(SEEN) X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
+	X(USE) X(SEEN) X(RATE) X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -97,6 +97,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 {
 	struct wire_use use = { .streams = 2 };
 	struct wire_seen seen = { .elapsed_us = 7 };
+	struct wire_rate rate = { .n = 1, .m = 1, .bps = { 1 }, .of = { 1 } };
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
 	struct wire_note note = { .kind = f == F_NOTE_FAILED ? WIRE_NOTE_FAILED : WIRE_NOTE_WARNING };
@@ -106,6 +107,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	switch (f) {
 	case F_USE:          ONE_PUT(o, use, &use); break;
 	case F_SEEN:         ONE_PUT(o, seen, &seen); break;
+	case F_RATE:         ONE_PUT(o, rate, &rate); break;
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
 	case F_NOTE:
@@ -239,15 +241,15 @@ static void sessions(void **state)
 		{ "OPENING", at_opening, " OPENED " },
 		{ "ASKED", at_asked, " OPEN " },
 		{ "JUDGING", at_judging, "" },
-		{ "RUNNING, sending", at_sending, " NOTE " },
+		{ "RUNNING, sending", at_sending, " NOTE RATE " },
 		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
-		{ "RUNNING, sending, steered", steered_sending, " NOTE USE " },
+		{ "RUNNING, sending, steered", steered_sending, " NOTE USE RATE " },
 		{ "RUNNING, receiving, steered", steered_receiving,
 		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT USE " },
 		{ "RUNNING, sending, steering", steering_sending, " NOTE " },
 		{ "RUNNING, receiving, steering", steering_receiving,
 		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT SEEN " },
-		{ "ENDING", at_ending, " END NOTE " },
+		{ "ENDING", at_ending, " END NOTE RATE " },
 		{ "ENDED", at_ended, "" },
 		{ "FAILED", at_failed, "" },
 	};
@@ -440,30 +442,30 @@ static uint64_t retired(struct one *o)
 static void sent_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE " },
-		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE " },
-		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE " },
-		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE " },
-		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE " },
-		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE " },
-		{ "COMPARING", comparing, " FAIL NOTE " },
-		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE " },
-		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE " },
-		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE " },
-		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE " },
-		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE " },
-		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE " },
-		{ "SENDING all", sending_all, " NEED ACK FAIL NOTE " },
-		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL NOTE " },
-		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE " },
-		{ "CHECKING", checking, " FAIL NOTE " },
-		{ "FINISHING, a file", finishing, " DONE FAIL NOTE " },
-		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE " },
-		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE " },
-		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE " },
-		{ "MADE", made, " FAIL NOTE " },
-		{ "LOST", lost, " NOTE " },
-		{ "retired", retired, " NOTE " },
+		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE RATE " },
+		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE RATE " },
+		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE RATE " },
+		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE RATE " },
+		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE RATE " },
+		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE RATE " },
+		{ "COMPARING", comparing, " FAIL NOTE RATE " },
+		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE RATE " },
+		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE RATE " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE RATE " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE RATE " },
+		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE RATE " },
+		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE RATE " },
+		{ "SENDING all", sending_all, " NEED ACK FAIL NOTE RATE " },
+		{ "SENDING parts", sending_parts, " NEED HAVE ACK FAIL NOTE RATE " },
+		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE RATE " },
+		{ "CHECKING", checking, " FAIL NOTE RATE " },
+		{ "FINISHING, a file", finishing, " DONE FAIL NOTE RATE " },
+		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE RATE " },
+		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE RATE " },
+		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE RATE " },
+		{ "MADE", made, " FAIL NOTE RATE " },
+		{ "LOST", lost, " NOTE RATE " },
+		{ "retired", retired, " NOTE RATE " },
 	};
 
 	(void)state;

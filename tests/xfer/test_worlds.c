@@ -262,6 +262,36 @@ static void no_copies_without_need(void **state)
 	world_fini(&w);
 }
 
+/* Streams that are all slow, as where a rate or a disk of the receiver holds them up: what one carries hardly comes
+ * sooner by another. They differ by up to so many times. One block for each stream goes again at most, or half of them
+ * all, and none twice. */
+static void copies_are_few_where_all_are_slow(void **state)
+{
+	static const unsigned factors[] = { 1, 2, 4 };
+	struct world w;
+	struct plan p;
+	unsigned i, k, blocks, most;
+
+	(void)state;
+	for (k = 0; k < 3; k++)
+		for (blocks = 5; blocks <= 40; blocks += 7) {
+			plan_init(&p, k * 100 + blocks);
+			p.lines = WORLD_LINES;
+			p.jobs = 3;
+			p.timeout_ns = 1000 * NS_PER_S;
+			world_init(&w, &p);
+			for (i = 0; i < p.lines; i++)
+				w.line[i].bytes_per_s = 40000 + rng_below(&w.rng, 40000 * factors[k]);
+			world_add(&w, WIRE_FILE, (uint64_t)blocks << 18);
+			world_run(&w, 200 * NS_PER_S);
+			world_agreed(&w);
+			most = blocks / 2 > p.lines ? blocks / 2 : p.lines;
+			check_that(w.handed <= blocks + (blocks < most ? blocks : most),
+			    "%u blocks were sent as %llu, factor %u", blocks, (unsigned long long)w.handed, factors[k]);
+			world_fini(&w);
+		}
+}
+
 /* All streams stall at once, for ever: they are noticed in time for others to take over. */
 static void all_stall_and_others_go_on(void **state)
 {
@@ -406,6 +436,7 @@ int main(void)
 		cmocka_unit_test(nothing_to_send),
 		cmocka_unit_test(the_tail_does_not_wait),
 		cmocka_unit_test(no_copies_without_need),
+		cmocka_unit_test(copies_are_few_where_all_are_slow),
 		cmocka_unit_test(all_stall_and_others_go_on),
 		cmocka_unit_test(acknowledged_but_never_read),
 		cmocka_unit_test(a_big_file),

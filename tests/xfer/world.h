@@ -133,6 +133,7 @@ struct world {
 	uint32_t n_steps, cap_steps, at_step;
 	bool listing;
 	uint64_t files, bytes;
+	uint64_t handed;                /* blocks to streams */
 	uint64_t copies;                /* blocks that arrived more than once */
 	uint64_t job_news_ns;           /* the news of a job comes so late, and dies with its stream */
 	uint32_t most_live;

@@ -126,6 +126,7 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 		ev->block = x->block;
 		ev->node = n;
 	}
+	w->handed += job->n;
 	l->free_at = at;
 	l->jobs++;
 	l->reading++;
