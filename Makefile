@@ -77,7 +77,7 @@ core_TESTS  := err text list buf units clock pacer timetable bitmap glob newfile
 wire_TESTS  := frame start entry attrs errand
 model_TESTS := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
-xfer_TESTS  := session states sender holes receiver parts links measuring worlds torture
+xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
@@ -173,6 +173,7 @@ xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
+$(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 

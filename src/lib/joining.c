@@ -523,7 +523,7 @@ bool party_takes_stream(const struct party *p, unsigned number)
 void party_add_stream(struct party *p, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
-		.host = p->o.host, .number = number, .chan = c,
+		.host = p->o.host, .number = number, .chan = c, .pacer = &p->rates.all,
 		.path = p->o.paths != NULL ? paths_of_stream(p->o.paths, number) : 0,
 		.worker = p->id[0] + number, /* so that not all sessions of a server start at the same */
 		.verify = (session_open(p->session)->flags & WIRE_OPEN_VERIFY) != 0,

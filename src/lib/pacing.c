@@ -8,11 +8,11 @@
 
 static void apply(struct pacing *p)
 {
-	uint64_t bps = timetable_bps(&p->table, timetable_second(time(NULL)));
 	struct mono now = mono_now();
 
-	pacer_set(&p->out, bps, now);
-	pacer_set(&p->in, bps, now);
+	p->bps = timetable_bps(&p->table, timetable_second(time(NULL)));
+	pacer_set(&p->out, p->bps, now);
+	pacer_set(&p->in, p->loose ? pacing_loose_bps(p->bps) : p->bps, now);
 }
 
 /* Not when the next range begins: the clock may be set, and be put forward or back. */
@@ -29,6 +29,7 @@ int pacing_start(struct pacing *p, const struct timetable *t, struct loop *contr
 	int r;
 
 	p->table = *t;
+	p->loose = false;
 	if (timetable_changes(t)) {
 		if ((r = timer_new(&p->timer, control, on_timer, p, e)) < 0)
 			return r;
@@ -36,6 +37,12 @@ int pacing_start(struct pacing *p, const struct timetable *t, struct loop *contr
 	}
 	apply(p);
 	return 0;
+}
+
+void pacing_loosen(struct pacing *p)
+{
+	p->loose = true;
+	apply(p);
 }
 
 void pacing_stop(struct pacing *p)

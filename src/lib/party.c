@@ -86,12 +86,10 @@ enum wire_busy party_busy(const struct party *p)
 	/* What relays hold is why nothing comes; the starter says so, whose peer bears that for its own time. */
 	if (session_held(p->session) && p->o.open != NULL)
 		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
-	/* Who keeps to a rate is slow for a reason, too. */
-	if (rates_limit(p))
-		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
+	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
 	if (p->snd != NULL)
-		return pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
-	return pacer_limits(&p->o.host->pacing.in) ? WIRE_WRITING : WIRE_IDLE;
+		return rates_limit(p) || pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
+	return !rates_at_sender(p) && (rates_limit(p) || pacer_limits(&p->o.host->pacing.in)) ? WIRE_WRITING : WIRE_IDLE;
 }
 
 static enum wire_busy busy(void *arg)
@@ -115,7 +113,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 
 static const struct session_ops session_ops = {
 	.open = on_open, .running = on_running, .note = on_note, .heard = returning_told, .busy = busy,
-	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen
+	.ended = on_ended, .snd = &sending_snd_ops, .rcv = &receiving_rcv_ops, .use = on_use, .seen = on_seen, .rate = rates_told
 };
 
 /* ---- The control channel ---- */
@@ -337,6 +335,8 @@ void party_pump(struct party *p)
 	if ((t = stale_deadline(p)).ns < at.ns)
 		at = t;
 	if ((t = choosing_deadline(p)).ns < at.ns)
+		at = t;
+	if ((t = rates_deadline(p)).ns < at.ns)
 		at = t;
 	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
 		at = t;

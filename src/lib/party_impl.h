@@ -108,7 +108,10 @@ struct rates {
 	uint64_t asked[PTCP_PATHS_MAX];  /* by the caller */
 	uint64_t chosen[PTCP_PATHS_MAX]; /* by choosing.c */
 	uint64_t set[PTCP_PATHS_MAX];    /* as it is kept to */
-	struct pacer of[PTCP_PATHS_MAX];
+	struct wire_rate told;           /* to the sender; of an acceptor that sends: by the receiver */
+	struct mono told_at, looked;
+	/* Of all streams, where the receiver says it; and by path, or as that numbers them. */
+	struct pacer all, of[WIRE_RATES_MAX];
 };
 
 /* When a stream was last seen to bring something. */
@@ -207,9 +210,14 @@ void choosing_starved(struct party *p);
 
 void rates_init(struct rates *r);
 void rates_pump(struct party *p, struct mono now);
+struct mono rates_deadline(const struct party *p);
+/* Acceptor that sends: as session_ops has it. */
+void rates_told(void *arg, const struct wire_rate *f);
 /* Of a path, as it is to be; and whether any has one. */
 uint64_t rates_bps(const struct party *p, unsigned path);
 bool rates_limit(const struct party *p);
+/* Receiving: it is the sender that keeps to all of them. */
+bool rates_at_sender(const struct party *p);
 /* A stream is up: it keeps to the rate of its path. */
 void rates_stream_up(struct party *p, unsigned number);
 /* A stream of that number is to be there: nobody could keep it from bringing something. */

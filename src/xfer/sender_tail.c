@@ -11,13 +11,14 @@ static bool is_held_up(const struct snd *s, const struct flight *t, unsigned str
 }
 
 /* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied when it is
- * twice as old: both may be on a path that is dead; and so on. They cost what all share, so a stream that waits for
- * news of its own takes none: it is not known to be faster than the one that has the block. While nothing is known of
- * any stream, one at a time has to do. */
+ * twice as old: both may be on a path that is dead; and so on, but not longer than the peer bears to see nothing. They
+ * cost what all share, so a stream that waits for news of its own takes none: it is not known to be faster than the
+ * one that has the block. While nothing is known of any stream, one at a time has to do. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
 	uint64_t patience = flight_patience_ns(&s->flights, stream);
+	uint64_t most = s->o.peer_timeout_ns / 2, age;
 	struct list *l, *next, *last = s->flights.all.prev;
 	struct flight *t;
 	struct entry *f;
@@ -29,7 +30,8 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 		next = l->next;
 		t = CONTAINER_OF(l, struct flight, in_all);
 		f = t->file;
-		due = mono_add_ns(t->since, patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX));
+		age = patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX);
+		due = mono_add_ns(t->since, age < most ? age : most);
 		if (!t->copied && !is_held_up(s, t, stream) && !bitmap_has(f->acked, t->block) &&
 		    flight_on(&f->flights, stream, t->block) == NULL) {
 			if (due.ns > now.ns && due.ns < s->tail_at.ns)

@@ -260,7 +260,7 @@ static int start_engine(struct session *s, struct ptcp_err *e)
 	if (measures(s))
 		return 0;
 	if (sends) {
-		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, verify, dry_run,
+		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, s->peer_timeout_ns, verify, dry_run,
 			s->o.ops->snd, s->o.arg };
 
 		return snd_new(&s->snd, &so, &s->out, e);

@@ -1,5 +1,6 @@
 /* Rates of paths, as a caller sets them: a transfer over two paths, one of them through a relay, keeps to each, follows
- * changes, and ends though one of them is idle. Public headers only. */
+ * changes, and ends though one of them is idle; also where the sender knows nothing of rates, as those of an earlier
+ * version. Public headers only, but for that. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,14 +15,27 @@
 #include "fixture.h"
 
 #define FILE_BYTES (64u << 20)
-#define SETTLE_S 0.8   /* after a change: what is on its way, and who waits */
-#define WINDOW_S 2.0
+#define SETTLE_S 0.6   /* after a change: what is on its way, and who waits */
+#define WINDOW_S 1.6
 #define WITHIN 0.15
 #define TRIES 3
+#define STREAMS 4
 
+struct session;
+bool __real_session_takes_rates(const struct session *s);
+bool __wrap_session_takes_rates(const struct session *s);
+
+enum which { SENDS, RECEIVES, RECEIVES_FROM_AN_OLD_ONE, WHICH };
+
+static volatile bool old_sender;
 static struct ptcp_server *relay;
 static char relay_address[32], relay_fingerprint[PTCP_FINGERPRINT_BYTES];
 static pthread_t relay_thread;
+
+bool __wrap_session_takes_rates(const struct session *s)
+{
+	return !old_sender && __real_session_takes_rates(s);
+}
 
 static void *run_relay(void *arg)
 {
@@ -161,8 +175,9 @@ static void *run(void *arg)
 }
 
 /* A transfer of the file over both paths, at these rates from the first. */
-static void begin(struct watch *w, bool sends, unsigned streams, uint64_t direct_bps, uint64_t relayed_bps)
+static void begin(struct watch *w, enum which which, uint64_t direct_bps, uint64_t relayed_bps)
 {
+	bool sends = which == SENDS;
 	const char *vias[] = { "direct", relay_address }, *from, *to;
 	const char *pins[] = { ptcp_server_fingerprint(lf_server), relay_fingerprint };
 	char there[256];
@@ -170,6 +185,7 @@ static void begin(struct watch *w, bool sends, unsigned streams, uint64_t direct
 	struct ptcp_err e;
 	int r;
 
+	old_sender = which == RECEIVES_FROM_AN_OLD_ONE;
 	*w = (struct watch){ .sends = sends };
 	pthread_mutex_init(&w->lock, NULL);
 	lf_opts(&o);
@@ -177,7 +193,7 @@ static void begin(struct watch *w, bool sends, unsigned streams, uint64_t direct
 	o.n_fingerprints = 2;
 	o.vias = vias;
 	o.n_vias = 2;
-	o.streams = streams;
+	o.streams = STREAMS;
 	o.no_resume = true;
 	o.no_history = true;
 	o.event = on_event;
@@ -249,12 +265,12 @@ static void wait_for_start(struct watch *w)
 	assert_true(started);
 }
 
-static bool both_are_kept(bool sends, unsigned streams)
+static bool both_are_kept(enum which which)
 {
 	struct watch w;
 	bool ok;
 
-	begin(&w, sends, streams, 40000000, 20000000);
+	begin(&w, which, 40000000, 20000000);
 	wait_for_start(&w);
 	ok = keeps(&w, 40e6, 20e6);
 	set(&w, 20000000, 60000000);
@@ -264,12 +280,12 @@ static bool both_are_kept(bool sends, unsigned streams)
 	return ok;
 }
 
-static void in_some_try(bool (*f)(bool sends, unsigned streams), bool sends, unsigned streams)
+static void in_some_try(bool (*f)(enum which which), enum which which)
 {
 	int i;
 
 	for (i = 0; i < TRIES; i++)
-		if (f(sends, streams))
+		if (f(which))
 			return;
 	fail_msg("not in %d tries", TRIES);
 }
@@ -277,23 +293,29 @@ static void in_some_try(bool (*f)(bool sends, unsigned streams), bool sends, uns
 static void what_is_sent_keeps_to_the_rates(void **state)
 {
 	(void)state;
-	in_some_try(both_are_kept, true, 4);
+	in_some_try(both_are_kept, SENDS);
 }
 
 static void what_is_received_keeps_to_the_rates(void **state)
 {
 	(void)state;
-	in_some_try(both_are_kept, false, 4);
+	in_some_try(both_are_kept, RECEIVES);
+}
+
+static void what_is_received_from_an_old_sender_keeps_to_the_rates(void **state)
+{
+	(void)state;
+	in_some_try(both_are_kept, RECEIVES_FROM_AN_OLD_ONE);
 }
 
 /* A path that is idle from some moment on, or from the first, carries nothing new, and the transfer ends without it. */
-static bool idle_ones_carry_nothing(bool sends, unsigned streams)
+static bool idle_ones_carry_nothing(enum which which)
 {
 	uint64_t before[2], after[2];
 	struct watch w;
 	bool ok;
 
-	begin(&w, sends, streams, 40000000, PTCP_PATH_IDLE);
+	begin(&w, which, 40000000, PTCP_PATH_IDLE);
 	wait_for_start(&w);
 	wait_s(SETTLE_S);
 	look(&w, before);
@@ -313,9 +335,11 @@ static bool idle_ones_carry_nothing(bool sends, unsigned streams)
 
 static void idle_paths(void **state)
 {
+	enum which i;
+
 	(void)state;
-	in_some_try(idle_ones_carry_nothing, true, 4);
-	in_some_try(idle_ones_carry_nothing, false, 4);
+	for (i = SENDS; i < WHICH; i++)
+		in_some_try(idle_ones_carry_nothing, i);
 }
 
 /* Blocks that a path with next to no rate holds go over the other one. */
@@ -323,11 +347,11 @@ static void the_tail_does_not_wait_for_a_slow_path(void **state)
 {
 	double from = now_s();
 	struct watch w;
-	int sends;
+	enum which i;
 
 	(void)state;
-	for (sends = 0; sends < 2; sends++) {
-		begin(&w, sends, 4, 0, 10000); /* a block in 210 s */
+	for (i = SENDS; i < WHICH; i++) {
+		begin(&w, i, 0, 10000); /* a block in 210 s */
 		end(&w);
 	}
 	assert_true(now_s() - from < 60);
@@ -358,6 +382,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_sent_keeps_to_the_rates),
 		cmocka_unit_test(what_is_received_keeps_to_the_rates),
+		cmocka_unit_test(what_is_received_from_an_old_sender_keeps_to_the_rates),
 		cmocka_unit_test(idle_paths),
 		cmocka_unit_test(the_tail_does_not_wait_for_a_slow_path),
 		cmocka_unit_test(what_cannot_be),

@@ -524,7 +524,9 @@ static void rate_golden(void **state)
 
 	(void)state;
 	assert_int_equal(wire_rate_decode(&d, in, NULL), 0);
-	assert_memory_equal(&d, &w, sizeof d);
+	assert_true(d.all_bps == w.all_bps && d.n == w.n && d.m == w.m);
+	assert_memory_equal(d.bps, w.bps, sizeof d.bps);
+	assert_memory_equal(d.of, w.of, sizeof d.of);
 	drop(in);
 	CHECK(cases, check_patches);
 	CHECK(whole, check_payloads);

@@ -462,6 +462,23 @@ static void patience(void **state)
 	one_fini(&o);
 }
 
+/* However long it takes itself: the peer ends a session in which nothing comes. */
+static void patience_ends_before_the_peers(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	o.now_ns += 4 * NS_PER_S;
+	one_ack(&o, id, 1);
+	assert_int_equal(take(&o, 1), UINT32_MAX);
+	one_tick(&o, NS_PER_S); /* half of what one_hello() says has passed */
+	assert_int_equal(take(&o, 1), 0);
+	one_fini(&o);
+}
+
 static void a_stalled_stream_is_told_of_once(void **state)
 {
 	struct wire_ping busy = { WIRE_WRITING, 1 }, idle = { WIRE_IDLE, 1 };
@@ -646,6 +663,7 @@ int main(void)
 		cmocka_unit_test(copies),
 		cmocka_unit_test(paced),
 		cmocka_unit_test(patience),
+		cmocka_unit_test(patience_ends_before_the_peers),
 		cmocka_unit_test(a_stalled_stream_is_told_of_once),
 		cmocka_unit_test(stalled_with_what_nobody_waits_for),
 		cmocka_unit_test(small_files_share_jobs),
