@@ -149,6 +149,13 @@ void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why)
 	}
 }
 
+/* Whether it is still its client's to have done. */
+static bool may_go_on(const struct errand *r, const struct authorization *now)
+{
+	return !now->no_relay && strcmp(now->root, r->asked.auth.root) == 0 &&
+	    (r->mode != WIRE_GRANT_READ || !now->read_only);
+}
+
 void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
@@ -161,8 +168,7 @@ void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg
 	for (l = t->errands.next; l != &t->errands; l = next) {
 		next = l->next;
 		r = CONTAINER_OF(l, struct errand, in_list);
-		if (!r->over && !(admits(arg, r->client, &now) && !now.no_relay &&
-		    strcmp(now.root, r->asked.auth.root) == 0))
+		if (!r->over && !(admits(arg, r->client, &now) && may_go_on(r, &now)))
 			errand_cancel(r, &why);
 	}
 }

@@ -18,11 +18,15 @@ struct served {
 	uint16_t streams;
 };
 
+static bool by_grant; /* who connects does */
+
 static struct served hello(void)
 {
-	struct served s = { .control = peer_accept(hostile_listener, ALPN_CONTROL) };
+	struct served s = { .control = peer_accept(hostile_listener, by_grant ? ALPN_GRANT : ALPN_CONTROL) };
 
 	send_hello(s.control);
+	if (by_grant)
+		expect(s.control, WIRE_GRANT);
 	expect(s.control, WIRE_HELLO);
 	return s;
 }
@@ -117,6 +121,20 @@ static void unasked(unsigned port, char **arguments)
 		}
 	send_end(s.control, i, 0);
 	wait_for_the_end(&s);
+}
+
+/* The same to another server, which fetches it as we do not send it there. */
+static void fetched(unsigned port, char **arguments)
+{
+	struct peer *asks = peer_accept(hostile_listener, ALPN_ERRAND);
+
+	expect(asks, WIRE_ERRAND);
+	expect(asks, WIRE_GRANT);
+	expect(asks, WIRE_OPEN);
+	send_error(asks, 5, "not from here");
+	by_grant = true;
+	unasked(port, arguments);
+	peer_close(asks);
 }
 
 static void bad_name(unsigned port, char **arguments)
@@ -523,7 +541,7 @@ static void notes(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_server[] = {
-	{ "good", good }, { "unasked", unasked }, { "bad-name", bad_name },
+	{ "good", good }, { "unasked", unasked }, { "fetched", fetched }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
 	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },
