@@ -37,7 +37,7 @@ model_SRC := rng stats level settle limit fit regress smooth advice budget choos
 xfer_SRC  := session outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir place walk source hash sum \
+store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
 	sink part journal look verify group entry landing owner xattr
 net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
@@ -90,12 +90,13 @@ fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan cli fuzz
 test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
-	send_recv trees kept resume failures disk ssh via third rate \
+	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays) \
-	$(addprefix tests/hostile/test_,hostile greedy between swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy between steering swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
+test_LIBRARY := $(BUILD)/tests/e2e/other_clock.so
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report)
 
 # ------------------------------------------------------------- Compiling
@@ -111,7 +112,7 @@ link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(fil
 layer_objs = $(foreach l,$(1),$(patsubst %,$(BUILD)/src/$(l)/%.o,$($(l)_SRC)))
 cli_OBJS  := $(call layer_objs,cli)
 test_BINS := $(foreach l,$(TEST_LAYERS),$(patsubst %,$(BUILD)/tests/$(l)/test_%,$($(l)_TESTS)))
-test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_PROGRAMS)
+test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARY) $(test_PROGRAMS)
 
 all: $(BUILD)/ptcp shared
 
@@ -210,8 +211,13 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
+# Preloaded by tests, into what has a sanitizer or not.
+$(test_LIBRARY): tests/e2e/other_clock.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
+
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy strangers server local peer)
+	session client between grants greedy steering strangers served server local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

@@ -260,7 +260,7 @@ PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfe
 struct ptcp_result {
 	size_t size;
 	uint64_t bytes;         /* logical size of the files now complete at the destination */
-	uint64_t wire_bytes;    /* file data sent in this run */
+	uint64_t wire_bytes;    /* file data sent in this run, a block as often as it was */
 	uint64_t resumed_bytes; /* was there already and verified */
 	uint64_t files;         /* regular files completed */
 	uint64_t failed;        /* files, links and directories that failed */

@@ -96,17 +96,24 @@ static void json_paths(struct output *o, const struct ptcp_event *ev)
 	json_line(json_pack("{s:s, s:o, s:o}", "event", "paths", "reason", json_text(ev->text), "paths", paths(o, true)));
 }
 
+/* What is told of then is what would be. */
+static void add_dry_run(json_t *j, const struct output *o)
+{
+	if (o->dry_run)
+		json_object_set_new(j, "dry_run", json_true());
+}
+
 static void json_file(struct output *o, const struct ptcp_event *ev)
 {
 	static const char *const status[] = { "done", "skipped", "failed" };
 	json_t *j, *probe;
 
-	(void)o;
 	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
 	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text));
 	if ((probe = json_string(ev->path)) == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", base64(ev->path));
 	json_decref(probe);
+	add_dry_run(j, o);
 	json_line(j);
 }
 
@@ -141,6 +148,7 @@ static void json_end(struct output *o, const struct ptcp_result *r, int status,
 	    json_seconds(r->seconds), "throughput_bps", json_rate(output_throughput_bps(r)), "streams",
 	    json_count(r->streams), "paths", paths(o, false));
 	add_advised(end, r);
+	add_dry_run(end, o);
 	json_line(end);
 }
 

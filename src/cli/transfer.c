@@ -302,7 +302,6 @@ static int run(struct transfer_args *a, struct output *out, transfer_new_fn *mak
 	o.event = output_event;
 	o.arg = out;
 	out->cipher = ptcp_cipher_name(a->cipher);
-	out->dry_run = a->dry_run;
 	out->vias = o.n_vias > 0 ? o.vias : o.n_relays > 0 ? o.relays : NULL;
 	process_catch(EXIT_INTERRUPTED,
 	    "\nptcp: interrupted twice: ended at once (run the same command again)\n");
@@ -330,6 +329,7 @@ int transfer_command(const struct command *c, int argc, char **argv, transfer_ne
 	result.size = sizeof result;
 	r = transfer_parse(&a, c, argc, argv, &e);
 	output_init(&out, c->name, json, a.connect.talk.quiet);
+	out.dry_run = a.dry_run;
 	if (r == 0)
 		r = run(&a, &out, make, &result, &e);
 	r = r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);

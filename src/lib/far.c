@@ -1,8 +1,10 @@
 #include "lib/far_impl.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/err.h"
 #include "core/text.h"
@@ -145,10 +147,16 @@ static const struct lines_ops lines_ops = { on_line, on_closed };
 static void on_timer(void *arg)
 {
 	struct far *f = arg;
+	char after[UNITS_TEXT_BYTES];
 	struct ptcp_err why;
 
 	if (f->closed || f->exited) {
 		say_why(f, &why);
+		far_fail(f, &why);
+	} else if (f->state == ASKING) {
+		err_set(&why, PTCP_ECONNECT, "%s: ssh has reached no ptcp there in %s (see whether \"ssh %s\" works, and asks "
+		    "for nothing; or allow more time with --timeout)", f->name,
+		    units_time_text(after, (double)f->o.sock.timeout_ns / 1e9), f->name);
 		far_fail(f, &why);
 	} else {
 		far_ways_timeout(f);
@@ -156,6 +164,21 @@ static void on_timer(void *arg)
 }
 
 /* ---- Start and end ---- */
+
+/* Whom ssh can ask for a password; that takes its time. */
+static bool somebody_is_there(void)
+{
+	static const char *const ways[] = { "SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY" };
+	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	size_t i;
+
+	if (fd >= 0)
+		close(fd);
+	for (i = 0; fd < 0 && i < sizeof ways / sizeof *ways; i++)
+		if (getenv(ways[i]) != NULL)
+			return true;
+	return fd >= 0;
+}
 
 static int start(struct far *f, struct ptcp_err *e)
 {
@@ -168,7 +191,7 @@ static int start(struct far *f, struct ptcp_err *e)
 	/* A fixed text: what the transfer is about travels in the protocol. */
 	if ((size_t)snprintf(remote, sizeof remote, "%s serve --one-time", ptcp) >= sizeof remote)
 		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: too long");
-	if ((r = ssh_args(&args, f->o.ssh, f->o.target, f->o.sock.family, remote, e)) < 0)
+	if ((r = ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, remote, e)) < 0)
 		return r;
 	co.argv = args.at;
 	if ((r = timer_new(&f->timer, f->o.host->control, on_timer, f, e)) < 0 ||
@@ -177,6 +200,8 @@ static int start(struct far *f, struct ptcp_err *e)
 		return r;
 	lines_say(f->lines, GREET_WORD " %d %s %u", GREET_VERSION, f->o.host->identity.fingerprint,
 	    f->o.remote_port);
+	if (!somebody_is_there())
+		timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
 	return 0;
 }
 

@@ -320,7 +320,7 @@ static void ask_names(struct far *f)
 	if (f->asked_names)
 		return;
 	f->asked_names = true;
-	if (ssh_args(&args, f->o.ssh, f->o.target, f->o.sock.family, NULL, &e) == 0) {
+	if (ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, NULL, &e) == 0) {
 		co.argv = args.at;
 		if (child_start(&f->names, f->o.host->control, &co, &fd, &e) == 0)
 			lines_new(&f->names_lines, f->o.host->control, fd, &names_ops, f, &e);

@@ -393,18 +393,25 @@ unsigned party_in_use(const struct party *p)
 	return n;
 }
 
-/* What is up of those wanted is in use at once. */
-void party_want(struct party *p, unsigned streams, const char *why)
+/* Descriptors for so many streams, whether they are there yet or not. */
+static void count_fds(struct party *p, unsigned streams)
 {
-	unsigned before = party_in_use(p), after, need;
+	unsigned need = streams * (p->tapped ? 2 : 1);
 
-	p->n_wanted = streams;
-	p->wanted_why = p->str != NULL ? why : NULL; /* of those yet to join */
-	need = streams * (p->tapped ? 2 : 1);
 	if (need > p->n_counted) {
 		fds_count((int)(need - p->n_counted));
 		p->n_counted = need;
 	}
+}
+
+/* What is up of those wanted is in use at once. */
+void party_want(struct party *p, unsigned streams, const char *why)
+{
+	unsigned before = party_in_use(p), after;
+
+	p->n_wanted = streams;
+	p->wanted_why = p->str != NULL ? why : NULL; /* of those yet to join */
+	count_fds(p, streams);
 	if (before == 0)
 		p->none_since = mono_now();
 	after = party_in_use(p);
@@ -547,6 +554,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 	}
 	if (p->prb != NULL)
 		probing_stream_opts(p, &o);
+	count_fds(p, number + 1); /* not every peer joins only what is wanted */
 	before = party_in_use(p);
 	if (session_held(p->session))
 		sock_bear(fd);

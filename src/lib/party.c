@@ -371,8 +371,8 @@ void party_yield(struct party *p)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECANCELED, "transfer: the same client has begun another one of the same file "
-	    "(which goes on from here)");
+	err_set(&why, PTCP_ECANCELED, "transfer ended: another one of the same files by this client took over "
+	    "(it goes on from here; let it end)");
 	session_fail(p->session, &why);
 	p->give_up = mono_now(); /* who is there still has been told; nobody waits for who is not */
 	party_pump(p);

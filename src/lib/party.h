@@ -26,8 +26,8 @@ struct party_ops {
 	/* A sentence about a path (NULL: none). */
 	void (*warning)(void *arg, const char *path, const char *text);
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
-	/* Receiver: a file's part, that inode, is held by another session. True: it is one of the same client's,
-	 * and is being ended: look again. NULL: none is. */
+	/* Receiver: a file's part, that inode, is held by another session. True: it may be one of the same client's,
+	 * which is being ended or may be done with it in a moment: look again. NULL: none is. */
 	bool (*contended)(void *arg, struct party *p, uint64_t dev, uint64_t ino);
 	/* Others of paths->place are in use now. */
 	void (*paths)(void *arg, const char *why);
@@ -71,7 +71,7 @@ void party_cancel(struct party *p, const struct ptcp_err *why);
 
 /* It is ending: what it holds it lets go of. */
 bool party_over(const struct party *p);
-/* Ends at once for another session of the same client. */
+/* Ends at once for a newer session of the same client. */
 void party_yield(struct party *p);
 /* Whether it receives into that part file. */
 bool party_holds(const struct party *p, uint64_t dev, uint64_t ino);

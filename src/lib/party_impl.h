@@ -84,6 +84,9 @@ struct probing {
 	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */
 	struct mono from;           /* it began */
+	struct mono looked;         /* at how much it has moved, */
+	uint64_t moved;             /* bytes, */
+	struct mono moved_at;       /* and when that was last more */
 	struct limit_times times;   /* since then, as the flooding side has told */
 	uint64_t retransmits;
 	char congestion[TCPINFO_CC_BYTES];

@@ -8,6 +8,8 @@
 #include "core/units.h"
 #include "lib/party_impl.h"
 
+#define LOOK_NS (NS_PER_S / 2)
+
 /* ---- Making and freeing ---- */
 
 static int probing_new(struct party *p, bool floods, struct ptcp_err *e)
@@ -127,6 +129,14 @@ void probing_use(struct party *p, uint64_t stream_bytes)
 	b->begun = false;
 }
 
+/* What may come on a stream: the starter says how much that is. */
+static uint64_t most_bytes(const struct probing *b)
+{
+	if (b->ops == NULL)
+		return PROBING_STREAM_BYTES;
+	return b->stream_bytes < UINT64_MAX ? b->stream_bytes : 0;
+}
+
 void probing_stream_opts(const struct party *p, struct stream_opts *o)
 {
 	struct probing *b = p->prb;
@@ -136,7 +146,7 @@ void probing_stream_opts(const struct party *p, struct stream_opts *o)
 		o->flood_open = b->open;
 	} else {
 		o->intake = &b->intake;
-		o->most_bytes = b->ops == NULL ? PROBING_STREAM_BYTES : 0;
+		o->most_bytes = most_bytes(b);
 	}
 }
 
@@ -150,7 +160,8 @@ void probing_stream_up(struct party *p, unsigned number)
 	if (b->streams == 0 || p->n_up < b->streams || b->begun || b->clearing)
 		return;
 	b->begun = true;
-	b->from = b->since[number];
+	b->from = b->looked = b->moved_at = b->since[number];
+	b->moved = 0;
 	b->times = (struct limit_times){ 0 };
 	b->retransmits = 0;
 	p->n_wanted = 0; /* who is lost from now on is not replaced */
@@ -272,6 +283,35 @@ static void begin_late(struct party *p, struct mono now)
 	b->ops->ended(b->arg, 0, now, now, &why);
 }
 
+/* A level under way, that the starter waits for. */
+static bool under_way(const struct probing *b)
+{
+	return b->ops != NULL && b->streams > 0 && b->begun && !b->clearing;
+}
+
+/* The peer owes us nothing in such a session, and may ping for ever: that bytes move is what tells. */
+static void watch_level(struct party *p, struct mono now)
+{
+	struct probing *b = p->prb;
+	uint64_t moved = 0;
+	struct tcpinfo at;
+	struct ptcp_err why;
+	unsigned i;
+
+	b->looked = now;
+	for (i = 0; i < b->streams; i++)
+		if (p->stream[i] != NULL && probing_look(p, i, &at))
+			moved += at.acked_bytes;
+	if (moved != b->moved) {
+		b->moved = moved;
+		b->moved_at = now;
+	} else if (mono_diff_ns(now, b->moved_at) >= p->o.timeout_ns) {
+		err_set(&why, PTCP_ETIMEOUT, "nothing has come through for %.3g s (check the network and the other host)",
+		    (double)p->o.timeout_ns / 1e9);
+		b->ops->ended(b->arg, 0, now, now, &why);
+	}
+}
+
 void probing_pump(struct party *p, struct mono now)
 {
 	struct probing *b = p->prb;
@@ -282,6 +322,8 @@ void probing_pump(struct party *p, struct mono now)
 	}
 	if (b->streams > 0 && !b->begun && !b->clearing && now.ns >= b->give_up.ns)
 		begin_late(p, now);
+	if (under_way(b) && mono_diff_ns(now, b->looked) >= LOOK_NS)
+		watch_level(p, now);
 	if (b->clearing && p->n_up + p->n_ending == 0) {
 		b->clearing = false;
 		b->streams = 0;
@@ -295,6 +337,8 @@ struct mono probing_deadline(const struct party *p)
 	struct mono at = MONO_NEVER, t;
 	unsigned i;
 
+	if (under_way(b))
+		return mono_add_ns(b->looked, LOOK_NS);
 	if (b->ops != NULL)
 		return b->streams > 0 && !b->begun && !b->clearing ? b->give_up : at;
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) {

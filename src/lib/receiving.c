@@ -121,8 +121,8 @@ bool receiving_disk_full(struct party *p, const struct ptcp_err *why)
 	return true;
 }
 
-/* Another session has the part, that inode. One of the same client, as after a connection that died without a
- * word, is ended. */
+/* Another session has the part, that inode. An older one of the same client, as after a connection that died
+ * without a word, is ended. */
 static bool is_ours(struct party *p, uint64_t dev, uint64_t ino)
 {
 	return p->o.ops->contended != NULL && p->o.ops->contended(p->o.arg, p, dev, ino);

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "lib/guest.h"
+#include "lib/way.h"
 #include "net/dial.h"
 #include "net/splice.h"
 #include "store/fds.h"
@@ -232,6 +233,7 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 		return;
 	}
 	sock_tune(fd, &so, &e);
+	chan_tell_relayed(fd, chan_relayed(d->guest->chan) + 1); /* where it is cut, moving bytes will notice */
 	d->fd[1] = fd;
 	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
 	    d->from, d->host, d->port, address);
@@ -249,8 +251,9 @@ static unsigned held(const struct relay *r, const char *client)
 	return n;
 }
 
-static int check(const struct relay *r, const char *client, struct ptcp_err *e)
+static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e)
 {
+	const char *client = chan_fingerprint(c);
 	unsigned files = 2 * fds_connections() / SPLICE_FDS, most = r->most < files ? r->most : files;
 
 	if (r->to == NULL)
@@ -258,6 +261,10 @@ static int check(const struct relay *r, const char *client, struct ptcp_err *e)
 	if (r->n >= most || held(r, client) >= (most + 1) / 2)
 		return err_set(e, PTCP_EREFUSED, "too busy: it relays %u connections, its limit is %u, and half of that for "
 		    "one client (use fewer streams, or try again later)", r->n, most);
+	/* Between relays that list each other a client could have its bytes go round and round. */
+	if (chan_relayed(c) >= WAY_RELAYS_MAX)
+		return err_set(e, PTCP_EREFUSED, "it came through %u relays already, and more than %u carry nothing (give "
+		    "fewer with --via)", chan_relayed(c), WAY_RELAYS_MAX);
 	return 0;
 }
 
@@ -267,7 +274,7 @@ void relay_ask(struct relay *r, struct guest *g, const struct wire_route *f)
 	struct relayed *d;
 	struct ptcp_err why;
 
-	if (check(r, chan_fingerprint(g->chan), &why) < 0 ||
+	if (check(r, g->chan, &why) < 0 ||
 	    ((d = calloc(1, sizeof *d)) == NULL && err_nomem(&why))) {
 		log_at(&r->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s why=\"%s\"",
 		    chan_fingerprint(g->chan), g->address, why.msg);

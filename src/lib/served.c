@@ -211,28 +211,30 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 	served_free(s);
 }
 
-/* A client that has lost its connection comes again: what its old session holds is its own. */
+/* A client that has lost its connection comes again: what its old session holds is its own. So a newer one ends an
+ * older one, while an older one waits: what is in its way may be done in a moment. */
 static bool on_contended(void *arg, struct party *p, uint64_t dev, uint64_t ino)
 {
 	struct served *s = arg, *other;
-	bool ending = false;
+	bool older = true, waits = false;
 	struct list *l;
 
 	(void)p;
 	for (l = s->set->list.next; l != &s->set->list; l = l->next) {
 		other = CONTAINER_OF(l, struct served, in_list);
+		older &= other != s;
 		if (other == s || other->gone || other->party == NULL ||
 		    strcmp(other->client, s->client) != 0)
 			continue;
-		ending |= party_over(other->party);
-		if (party_over(other->party) || !party_holds(other->party, dev, ino))
+		waits |= party_over(other->party) || (!other->asked.sends && !other->asked.measures);
+		if (!older || party_over(other->party) || !party_holds(other->party, dev, ino))
 			continue;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
 		    s->client, other->address, s->address);
 		party_yield(other->party);
 		return true;
 	}
-	return ending;
+	return waits;
 }
 
 static const struct party_ops party_ops = {

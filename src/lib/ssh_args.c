@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 
 /* Room for ours behind the words. */
 #define OURS_MAX 16
@@ -40,7 +41,7 @@ static void add(struct ssh_args *a, const char *word)
 	a->at[a->n++] = (char *)(uintptr_t)word; /* who takes argv does not write to it */
 }
 
-int ssh_args(struct ssh_args *out, const char *command, const struct target *t, int family,
+int ssh_args(struct ssh_args *out, const char *command, const struct target *t, const struct sock_opts *so,
     const char *remote, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *to = out->text, *word;
@@ -67,8 +68,13 @@ int ssh_args(struct ssh_args *out, const char *command, const struct target *t, 
 	add(out, "-oRemoteCommand=none");
 	add(out, "-oClearAllForwardings=yes");
 	add(out, "-oPermitLocalCommand=no");
-	if (family != 0)
-		add(out, family == 4 ? "-4" : "-6");
+	if (remote != NULL && so->timeout_ns > 0) {
+		snprintf(out->patience, sizeof out->patience, "-oConnectTimeout=%llu",
+		    (unsigned long long)((so->timeout_ns + NS_PER_S - 1) / NS_PER_S));
+		add(out, out->patience);
+	}
+	if (so->family != 0)
+		add(out, so->family == 4 ? "-4" : "-6");
 	if (t->port != 0) {
 		snprintf(out->port, sizeof out->port, "%u", t->port);
 		add(out, "-p");

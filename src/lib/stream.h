@@ -56,7 +56,7 @@ struct stream_ops {
 	/* After that: stream_free_job() has one. */
 	void (*idle)(void *arg, struct stream *s);
 	void (*received)(void *arg, struct stream *s, struct stream_news *news);
-	/* A part file, that inode, is held by another session. True: which is being ended. */
+	/* A part file, that inode, is held by another session. True: which may let go of it soon. */
 	bool (*held)(void *arg, uint64_t dev, uint64_t ino);
 	/* The connection is over or broke the protocol; stream_stop() is due. */
 	void (*lost)(void *arg, struct stream *s, const struct ptcp_err *why);

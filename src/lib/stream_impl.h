@@ -28,7 +28,7 @@ struct flood {
 enum held {
 	HELD_NO,
 	HELD_ASKED,  /* the control thread is looking whose */
-	HELD_YIELDS, /* which is being ended */
+	HELD_YIELDS, /* which may let go of it soon */
 	HELD_ALIEN,  /* which is none of this client's, or was until now: one more try */
 	HELD_LAST
 };

@@ -71,8 +71,13 @@ void chan_shutdown(struct chan *c);
 
 /* Of the handshake, after `opened`. */
 const char *chan_fingerprint(const struct chan *c);
+unsigned chan_relayed(const struct chan *c); /* relays that it came through, as the last of them said; server */
 bool chan_is_alpn(const struct chan *c, const char *alpn);
 int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e);
 int chan_fd(const struct chan *c);
+
+/* On a connection that has just been made, before anything else: what it carries came through so many, up to 127
+ * (PROTOCOL.md, section 2). False: it is cut already. */
+bool chan_tell_relayed(int fd, unsigned relays);
 
 #endif

@@ -33,6 +33,8 @@ struct chan {
 	BIO_METHOD *bio;
 	enum chan_mode mode;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	unsigned relayed;        /* a server's: relays on the way */
+	bool begun;              /* what a relay would say first has been looked for */
 	uint8_t *rx, *tx;
 	size_t rx_start, rx_end, tx_start, tx_end;
 	size_t turn_bytes;       /* read in this turn */

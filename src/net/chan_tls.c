@@ -1,9 +1,11 @@
 /* TLS over a channel's buffers: the BIO, the handshake, leaving, records. */
 #include <openssl/err.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "net/chan_impl.h"
 
+#define RELAYED 0x80u /* and below it a number */
 #define STEP_BYTES (64u << 10)
 #define RECORD_BYTES 16384u
 #define RECORD_OVERHEAD 64 /* generous */
@@ -173,10 +175,30 @@ static bool check_peer(struct chan *c)
 	return true;
 }
 
+/* A relay says in one byte, which no record of TLS begins with, how many there have been. False: nothing is here yet. */
+static bool begin(struct chan *c)
+{
+	if (c->rx_start == c->rx_end && !chan_rx_fill(c))
+		return c->eof || c->failed;
+	c->begun = true;
+	if ((c->rx[c->rx_start] & RELAYED) != 0)
+		c->relayed = c->rx[c->rx_start++] & ~RELAYED;
+	return true;
+}
+
+bool chan_tell_relayed(int fd, unsigned relays)
+{
+	uint8_t first = (uint8_t)(RELAYED | relays);
+
+	return send(fd, &first, 1, MSG_NOSIGNAL) == 1;
+}
+
 void chan_tls_handshake(struct chan *c)
 {
 	int r;
 
+	if (c->o.server && !c->begun && !begin(c))
+		return;
 	ERR_clear_error();
 	r = SSL_do_handshake(c->ssl);
 	if (r != 1) {
@@ -253,6 +275,7 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
 }
 
 const char *chan_fingerprint(const struct chan *c) { return c->fingerprint; }
+unsigned chan_relayed(const struct chan *c) { return c->relayed; }
 
 bool chan_is_alpn(const struct chan *c, const char *alpn)
 {

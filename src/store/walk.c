@@ -252,6 +252,16 @@ static const char *special(mode_t mode)
 	}
 }
 
+/* It is not sent, which `why` and out->why say. */
+static int skip(struct walk_entry *out, const char *text, struct ptcp_err *why)
+{
+	fail_why(why, 0, 0, out->dir, out->name, text);
+	out->type = WALK_SKIPPED;
+	free(out->target);
+	out->target = NULL;
+	return (out->why = strdup(why->msg)) != NULL ? 0 : err_nomem(why);
+}
+
 /* Fills what stat tells into out, which has dir, name and depth. */
 static int classify(struct walk_entry *out, int at, const struct stat *st, struct ptcp_err *why)
 {
@@ -273,11 +283,8 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 		out->type = WALK_SYMLINK;
 		return read_target(out, at, why);
 	}
-	if (!S_ISDIR(st->st_mode)) {
-		fail_why(why, 0, 0, out->dir, out->name, special(st->st_mode));
-		out->type = WALK_SKIPPED;
-		return (out->why = strdup(why->msg)) != NULL ? 0 : err_nomem(why);
-	}
+	if (!S_ISDIR(st->st_mode))
+		return skip(out, special(st->st_mode), why);
 	out->type = WALK_DIR;
 	if (out->depth > WALK_DEPTH_MAX)
 		return fail_why(why, PTCP_EIO, 0, out->dir, out->name, "too many directories deep");
@@ -334,16 +341,17 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.type = WALK_FAILED,
 	};
 	r = out->name != NULL ? look(out, &why) : err_nomem(&why);
-	/* What vanished since it was listed might as well have vanished before; and
-	 * files that are being received here are nobody's yet. */
-	leave_out = in != NULL && ((r < 0 && why.sys == ENOENT) ||
-	    (r == 0 && out->type != WALK_DIR && sink_is_own_name(name)));
+	/* What vanished since it was listed might as well have vanished before. */
+	leave_out = in != NULL && r < 0 && why.sys == ENOENT;
 	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
 		r = err_nomem(&why);
 	if (leave_out > 0) {
 		walk_entry_fini(out);
 		return 0;
 	}
+	/* Files that are being received here are nobody's yet. */
+	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && sink_is_own_name(name))
+		r = skip(out, "named like what ptcp has not finished receiving: not sent (rename it)", &why);
 	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;

@@ -15,7 +15,7 @@ enum walk_type {
 	WALK_DIR_END,
 	WALK_FILE,
 	WALK_SYMLINK,
-	WALK_SKIPPED, /* FIFO, socket or device; `why` says so */
+	WALK_SKIPPED, /* FIFO, socket, device, or what ptcp itself is receiving; `why` says so */
 	WALK_FAILED,  /* could not be stat'ed, or (then dir is itself, name NULL, and
 		       * this comes before its WALK_DIR_END) not be listed to its end;
 		       * `why` is the sentence */
@@ -54,9 +54,8 @@ void walk_filter(struct walk *w, const struct filter *f);
 /* 1 with an entry (in *out, whatever that held), which the caller ends with
  * walk_entry_fini(); 0 when all has been listed; negative only without memory. What
  * a readdir error cuts short is reported as WALK_FAILED and the walk goes on. Files
- * that ptcp itself is receiving (part files and journals, see sink.h) are not
- * listed, nor is what vanishes between listing and stat; what was added by name is
- * reported unless the filter excludes it. */
+ * that ptcp itself is receiving (part files and journals, see sink.h) are WALK_SKIPPED, unless
+ * added by name. What vanishes between listing and stat is not listed. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 

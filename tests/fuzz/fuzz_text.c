@@ -51,10 +51,11 @@ static void numbers(const char *text)
 /* What ssh is given for a target is words of ours, then names that it takes for nothing else. */
 static void ssh(const struct target *t, const char *command)
 {
+	static const struct sock_opts so = { .timeout_ns = 1 };
 	struct ssh_args a;
 	unsigned i, own = 0;
 
-	if (ssh_args(&a, command, t, 0, "ptcp", NULL) < 0)
+	if (ssh_args(&a, command, t, &so, "ptcp", NULL) < 0)
 		return;
 	MUST(a.n < SSH_ARGS_MAX && a.at[a.n] == NULL && a.n >= 3);
 	for (i = 0; i < a.n; i++)

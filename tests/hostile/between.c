@@ -21,21 +21,11 @@ static void say_open(void)
 
 /* ---- Replaced control connections ---- */
 
-static void hello_that_returns(struct peer *p, bool returns)
-{
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .max_entries = 1000,
-		.max_streams = 16, .n_abilities = returns, .abilities = { WIRE_ABLE_RETURN },
-		.software = { (const uint8_t *)"hostile", 7 } };
-	uint8_t out[WIRE_HELLO_MAX_BYTES];
-
-	peer_send(p, out, wire_hello_encode(out, &h));
-}
-
 static struct session returning(unsigned port, bool returns)
 {
 	struct session s = { .port = port, .control = control(port) };
 
-	hello_that_returns(s.control, returns);
+	send_hello_able(s.control, returns ? WIRE_ABLE_RETURN : 0);
 	expect(s.control, WIRE_HELLO);
 	ask(s.control, WIRE_YOU_RECEIVE, "/", 1, WIRE_OPEN_VERIFY);
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
@@ -128,16 +118,22 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static struct peer *ask_route(unsigned relay, unsigned port)
+static void send_route(struct peer *p, unsigned port)
 {
 	static const char here[] = "127.0.0.1";
 	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 } };
-	struct peer *p = peer_connect(relay, ALPN_ROUTE);
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
+
+	peer_send(p, out, wire_route_encode(out, &f));
+}
+
+static struct peer *ask_route(unsigned relay, unsigned port)
+{
+	struct peer *p = peer_connect(relay, ALPN_ROUTE);
 
 	if (p == NULL)
 		die("no handshake");
-	peer_send(p, out, wire_route_encode(out, &f));
+	send_route(p, port);
 	return p;
 }
 
@@ -175,6 +171,54 @@ static void many_routes(unsigned port, char **arguments)
 		peer_close(p);
 	}
 	hold();
+}
+
+/* PORT of another relay, MOST: each lists the other, so that bytes could go to and fro between them as often as there
+ * are routes; what goes through so many relays goes no further. */
+static void circle(unsigned port, char **arguments)
+{
+	unsigned ports[] = { port, (unsigned)atoi(arguments[0]) }, most = (unsigned)atoi(arguments[1]), i;
+	struct peer *p = ask_route(port, ports[1]);
+
+	for (i = 1; i < most; i++) {
+		expect(p, WIRE_ROUTED);
+		if ((p = peer_beyond(p, ALPN_ROUTE)) == NULL)
+			die("no handshake behind %u relays", i);
+		send_route(p, ports[(i + 1) % 2]);
+	}
+	expect(p, WIRE_ROUTED);
+	if ((p = peer_beyond(p, ALPN_ROUTE)) == NULL)
+		die("no handshake behind %u relays", i);
+	send_route(p, ports[(i + 1) % 2]);
+	expect_error(p, 5);
+	peer_close(p);
+}
+
+/* PORT MOST: says itself that it came through relays, with what begins each connection of one. */
+static void pretends(unsigned port, char **arguments)
+{
+	unsigned next = (unsigned)atoi(arguments[0]), most = (unsigned)atoi(arguments[1]), said;
+	struct peer *p;
+	uint8_t first;
+	int fd;
+
+	for (said = 0; said < 128; said++) {
+		fd = peer_dial(port);
+		first = (uint8_t)(0x80 + said);
+		if (send(fd, &first, 1, MSG_NOSIGNAL) != 1 || (p = peer_over(fd, ALPN_ROUTE)) == NULL)
+			die("no handshake behind %u relays", said);
+		send_route(p, next);
+		if (said >= most)
+			expect_error(p, 5);
+		else
+			expect(p, WIRE_ROUTED);
+		peer_close(p);
+	}
+	for (said = 0; said < 2; said++) { /* twice; what is neither that nor TLS */
+		fd = peer_dial(port);
+		if (send(fd, said == 0 ? "\x81\x81" : "\x7f", 2, MSG_NOSIGNAL) != 2 || peer_over(fd, ALPN_ROUTE) != NULL)
+			die("it is taken for the beginning of TLS");
+	}
 }
 
 /* ---- Errands: we are the client, and the third host as well ---- */
@@ -372,6 +416,6 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-	{ "many-routes", many_routes }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
+	{ "many-routes", many_routes }, { "circle", circle }, { "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };

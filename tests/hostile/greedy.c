@@ -138,6 +138,36 @@ static void glob_bomb(unsigned port, char **arguments)
 	drop(&s);
 }
 
+/* Pings hundreds of thousands of times, and sends what it has to say in records of one byte. */
+static void bit_by_bit(unsigned port, char **arguments)
+{
+	static uint8_t pings[1000 * WIRE_PING_MAX_BYTES], out[WIRE_ENTRY_MAX_BYTES(0)];
+	struct session s = sending(port, "/");
+	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .size_bytes = 1000, .mode = 0644,
+		.name = { (const uint8_t *)"bits", 4 } };
+	size_t n = 0, i, size = wire_entry_encode(out, &f);
+	uint64_t k;
+
+	(void)arguments;
+	for (k = 0; k < 1000; k++) {
+		struct wire_ping ping = { (uint8_t)(k % 5), k };
+
+		n += wire_ping_encode(pings + n, &ping);
+	}
+	for (i = 0; i < 300; i++)
+		peer_send(s.control, pings, n);
+	for (i = 0; i < n; i++)
+		peer_send(s.control, pings + i, 1);
+	for (i = 0; i < size; i++)
+		peer_send(s.control, out + i, 1);
+	if (answer(&s, ID(0, 1)) == 0)
+		die("the session has suffered");
+	send_block(s.data, ID(0, 1), 0, 1000, true);
+	if (!verdict(&s, ID(0, 1)))
+		die("the file has suffered");
+	finish(&s, 1, 0);
+}
+
 static void whole_hole(struct session *s, uint64_t id, uint64_t size, int64_t mtime_s)
 {
 	struct wire_entry f = { .type = WIRE_FILE, .id = id, .size_bytes = size, .mode = 0644, .mtime_s = mtime_s,
@@ -264,6 +294,7 @@ static void links_out(unsigned port, char **arguments)
 const struct hostile hostile_greedy[] = {
 	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
+	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
 	{ "links-out", links_out }, { NULL, NULL }
 };

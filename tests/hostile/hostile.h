@@ -14,6 +14,8 @@ extern int hostile_listener;
 void hold(void);
 /* Of clients: what breaks the rules, what wants too much, what never says who it is. */
 extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
+/* What steers, or says what it has seen, as nobody should: clients and servers. */
+extern const struct hostile hostile_steerers[], hostile_steered[];
 /* What uses grants that are not for this. */
 extern const struct hostile hostile_grants[];
 /* What misuses routes, errands, and control connections that are replaced. */

@@ -86,7 +86,12 @@ static struct peer *start(int fd, SSL_CTX *tls, const char *alpn)
 
 struct peer *peer_connect(unsigned port, const char *alpn)
 {
-	return start(peer_dial(port), client_tls, alpn);
+	return peer_over(peer_dial(port), alpn);
+}
+
+struct peer *peer_over(int fd, const char *alpn)
+{
+	return start(fd, client_tls, alpn);
 }
 
 struct peer *peer_accept(int listener, const char *alpn)
@@ -105,6 +110,18 @@ struct peer *peer_accept(int listener, const char *alpn)
 	if (n != strlen(alpn) || memcmp(got, alpn, n) != 0)
 		die("another ALPN");
 	return p;
+}
+
+struct peer *peer_beyond(struct peer *p, const char *alpn)
+{
+	int fd = p->fd;
+
+	SSL_shutdown(p->ssl);
+	if (peer_frame(p)->type != END_CLOSED)
+		die("the relay does not leave TLS");
+	SSL_free(p->ssl);
+	free(p);
+	return peer_over(fd, alpn);
 }
 
 void peer_close(struct peer *p)
@@ -231,8 +248,14 @@ void expect_end(struct peer *p)
 
 void send_hello(struct peer *p)
 {
+	send_hello_able(p, 0);
+}
+
+void send_hello_able(struct peer *p, unsigned ability)
+{
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .max_entries = 1000,
-		.max_streams = 16, .software = { (const uint8_t *)"hostile\033[31m", 12 } };
+		.max_streams = 16, .n_abilities = ability != 0, .abilities = { (uint16_t)ability },
+		.software = { (const uint8_t *)"hostile\033[31m", 12 } };
 	uint8_t out[WIRE_HELLO_MAX_BYTES];
 
 	peer_send(p, out, wire_hello_encode(out, &h));

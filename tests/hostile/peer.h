@@ -31,7 +31,10 @@ void peer_init(const char *config_dir);
 int peer_dial(unsigned port);
 /* NULL when the handshake fails. */
 struct peer *peer_connect(unsigned port, const char *alpn);
+struct peer *peer_over(int fd, const char *alpn); /* that is connected; taken */
 struct peer *peer_accept(int listener, const char *alpn);
+/* Leaves TLS behind ROUTED: TLS anew, with who is behind the relay. NULL as above; takes `p`. */
+struct peer *peer_beyond(struct peer *p, const char *alpn);
 void peer_close(struct peer *p);
 /* So long nothing may come before it counts as silence. */
 void peer_patience(struct peer *p, unsigned s);
@@ -54,6 +57,7 @@ void expect_end(struct peer *p);
 /* ---- Frames ---- */
 
 void send_hello(struct peer *p);
+void send_hello_able(struct peer *p, unsigned ability); /* one WIRE_ABLE_*; 0: none */
 void send_error(struct peer *p, unsigned code, const char *text);
 void send_ping(struct peer *p);
 void send_entry(struct peer *p, uint8_t type, uint64_t id, uint64_t parent, const void *name, size_t n,

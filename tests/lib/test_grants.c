@@ -128,6 +128,33 @@ static void for_whom_and_when(void **state)
 	grants_fini(&t);
 }
 
+/* What the issuer's clock, or a lie, can make of it; at an audience whose clock may be anywhere itself. */
+static void by_any_clock(void **state)
+{
+	static const struct { uint64_t expiry_s, now_s; const char *why; } of[] = {
+		{ 0, NOW, "expired" }, { 1, NOW, "expired" }, { NOW, NOW, "expired" }, { NOW - 3 * 3600, NOW, "expired" },
+		{ NOW + 3 * 3600, NOW, NULL }, { NOW + 86400, NOW, NULL }, { NOW + 86401, NOW, "more than a day" },
+		{ UINT64_C(1) << 63, NOW, "more than a day" }, { UINT64_MAX, NOW, "more than a day" },
+		{ UINT64_MAX, 0, "more than a day" }, { UINT64_MAX, UINT64_MAX, "expired" }, { NOW, UINT64_MAX, "expired" },
+		{ 5, UINT64_MAX - 5, "expired" }, { UINT64_MAX, UINT64_MAX - 900, NULL }, { 900, 0, NULL },
+	};
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		struct grants t = { 0 };
+		struct wire_grant g = made();
+
+		g.expiry_s = of[i].expiry_s;
+		if (of[i].why != NULL)
+			refused(&t, &g, own, peer, of[i].now_s, of[i].why);
+		else
+			assert_int_equal(grants_take(&t, &g, own, peer, of[i].now_s, NULL), 0);
+		grants_fini(&t);
+	}
+}
+
 static void how_often(void **state)
 {
 	struct grants t = { 0 };
@@ -206,6 +233,7 @@ int main(void)
 		cmocka_unit_test(what_it_says),
 		cmocka_unit_test(forged),
 		cmocka_unit_test(for_whom_and_when),
+		cmocka_unit_test(by_any_clock),
 		cmocka_unit_test(how_often),
 		cmocka_unit_test(many),
 		cmocka_unit_test(of_one),

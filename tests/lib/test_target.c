@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <ptcp/ptcp.h>
+#include "core/units.h"
 
 #include "lib/greet.h"
 #include "lib/home.h"
@@ -139,25 +140,27 @@ static const char *joined(const struct ssh_args *a)
 
 static void command_lines(void **state)
 {
+	const struct sock_opts any = { .family = 0 }, v4 = { .family = 4, .timeout_ns = 1500 * NS_PER_MS },
+		v6 = { .family = 6, .timeout_ns = NS_PER_S };
 	struct ssh_args a;
 	struct target t;
 	char many[2000];
 
 	(void)state;
 	assert_int_equal(target_parse(&t, "h:secret path", NULL), 1);
-	assert_int_equal(ssh_args(&a, NULL, &t, 0, "ptcp serve --one-time", NULL), 0);
+	assert_int_equal(ssh_args(&a, NULL, &t, &any, "ptcp serve --one-time", NULL), 0);
 	assert_string_equal(joined(&a), "ssh|" OURS "|h|ptcp serve --one-time");
-	assert_int_equal(ssh_args(&a, "", &t, 6, NULL, NULL), 0);
+	assert_int_equal(ssh_args(&a, "", &t, &v6, NULL, NULL), 0);
 	assert_string_equal(joined(&a), "ssh|-G|" OURS "|-6|h");
 	assert_int_equal(target_parse(&t, "ssh://u@h:22/x", NULL), 1);
-	assert_int_equal(ssh_args(&a, " ssh  -i 'a b' \"c'd\" e\\ f x''y '' ", &t, 4, "c", NULL), 0);
-	assert_string_equal(joined(&a), "ssh|-i|a b|c'd|e f|xy||" OURS "|-4|-p|22|-l|u|h|c");
-	assert_int_equal(ssh_args(&a, "ssh 'x", &t, 0, "c", NULL), PTCP_EUSAGE);
+	assert_int_equal(ssh_args(&a, " ssh  -i 'a b' \"c'd\" e\\ f x''y '' ", &t, &v4, "c", NULL), 0);
+	assert_string_equal(joined(&a), "ssh|-i|a b|c'd|e f|xy||" OURS "|-oConnectTimeout=2|-4|-p|22|-l|u|h|c");
+	assert_int_equal(ssh_args(&a, "ssh 'x", &t, &any, "c", NULL), PTCP_EUSAGE);
 	memset(many, 'x', sizeof many - 1);
 	many[sizeof many - 1] = '\0';
 	for (size_t i = 1; i < sizeof many - 1; i += 2)
 		many[i] = ' ';
-	assert_int_equal(ssh_args(&a, many, &t, 0, "c", NULL), PTCP_EUSAGE);
+	assert_int_equal(ssh_args(&a, many, &t, &any, "c", NULL), PTCP_EUSAGE);
 }
 
 /* ---- What both sides say */

@@ -641,7 +641,57 @@ static void freed_in_each_callback(void **state)
 	chan_free(NULL);
 }
 
+/* What a relay says first is no part of the bytes; alone, or with TLS behind it. */
+static void relayed(void **state)
+{
+	static const unsigned relays[] = { 0, 1, 8, 127 };
+	unsigned i, alone;
+
+	(void)state;
+	for (i = 0; i < sizeof relays / sizeof *relays; i++)
+		for (alone = 0; alone < 2; alone++) {
+			struct pair p = { .a = { .to_send = 1000, .number = 0 }, .b = { .want = 1000, .number = 1 } };
+			int fd[2];
+
+			assert_int_equal(loop_new(&p.l, NULL), 0);
+			socket_pair(fd, true);
+			if (relays[i] > 0)
+				assert_true(chan_tell_relayed(fd[0], relays[i]));
+			start_end(&p.b, p.l, fd[1], 0);
+			assert_int_equal(chan_relayed(p.b.c), 0);
+			if (alone)
+				assert_false(nf_run_until(p.l, &p.b.closed, 20));
+			start_end(&p.a, p.l, fd[0], 0);
+			assert_true(nf_run_until(p.l, &p.b.full, 5000));
+			assert_int_equal(chan_relayed(p.b.c), relays[i]);
+			end_pair(&p);
+		}
+}
+
 /* ---- Hostile peers ---- */
+
+/* Then nothing, or twice; the end behind it. */
+static void relayed_and_no_more(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 1; i <= 2; i++) {
+		struct end x = { .number = 1 };
+		struct loop *l;
+		int fd[2];
+
+		assert_int_equal(loop_new(&l, NULL), 0);
+		socket_pair(fd, true);
+		start_end(&x, l, fd[1], 0);
+		assert_int_equal(send(fd[0], "\201\201", i, MSG_NOSIGNAL), i);
+		close(fd[0]);
+		assert_true(nf_run_until(l, &x.closed, 5000));
+		assert_int_equal(x.opened, 0);
+		chan_free(x.c);
+		loop_free(l);
+	}
+}
 
 static void garbage_in_place_of_tls(void **state)
 {
@@ -708,8 +758,8 @@ int main(void)
 		nf_test(moved_while_bytes_are_pending), nf_test(data_in_place_of_close_notify),
 		nf_test(no_close_notify_comes), nf_test(junk_behind_the_end), nf_test(closed_in_good_order),
 		nf_test(truncated), nf_test(the_reason_before_a_reset), nf_test(dies_at_any_point),
-		nf_test(freed_in_each_callback), nf_test(garbage_in_place_of_tls), nf_test(keys_are_renewed),
-		nf_test(too_many_key_updates),
+		nf_test(freed_in_each_callback), nf_test(relayed), nf_test(relayed_and_no_more),
+		nf_test(garbage_in_place_of_tls), nf_test(keys_are_renewed), nf_test(too_many_key_updates),
 	};
 	return cmocka_run_group_tests_name("net/chan", tests, make_identities, free_identities);
 }

@@ -199,7 +199,7 @@ static void any_name(void **state)
 	assert_int_equal(found, 0x1ff);
 }
 
-static void own_files_are_hidden(void **state)
+static void own_files_are_skipped(void **state)
 {
 	(void)state;
 	fx_mkdir("t");
@@ -212,7 +212,12 @@ static void own_files_are_hidden(void **state)
 	walk_add(walk, fx_root, "t", NULL);
 	assert_string_equal(listing(1),
 	    "d0 t\ne0 t\nf1 t/.ptcp-0123456789ABCDEF.part\nf1 t/.ptcp-0123456789abcde.part\n"
-	    "f1 t/.ptcp-0123456789abcdef.party\n");
+	    "f1 t/.ptcp-0123456789abcdef.party\ns1 t/.ptcp-0123456789abcdef.journal\n"
+	    "s1 t/.ptcp-0123456789abcdef.link\ns1 t/.ptcp-0123456789abcdef.part\n");
+	again();
+	fx_text(".ptcp-0123456789abcdef.part", "x");
+	walk_add(walk, fx_root, ".ptcp-0123456789abcdef.part", NULL);
+	assert_string_equal(listing(1), "f0 .ptcp-0123456789abcdef.part\n");
 }
 
 static void holes(void **state)
@@ -585,7 +590,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		walk_test(types), walk_test(fields), walk_test(in_the_order_added),
-		walk_test(any_name), walk_test(own_files_are_hidden), walk_test(holes), walk_test(filters),
+		walk_test(any_name), walk_test(own_files_are_skipped), walk_test(holes), walk_test(filters),
 		walk_test(filtered_failures), walk_test(deep),
 		walk_test(wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned),
