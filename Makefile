@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start entry attrs grant errand
-model_SRC := rng stats level settle limit fit regress advice budget choose watch steer history \
+model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
@@ -48,13 +48,13 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \
 	client client_new client_trust client_connect client_path client_work \
-	client_probe client_third client_status \
+	client_probe client_third client_errand client_sampled client_status \
 	server server_stats listening lobby guest greet served needs grants holding relay \
 	asked errand errand_work caller one_time
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
 	build fair trace why verify verify_streams plan limits
-collect_SRC := here links schedule fill vias lookout source planning watching run collect
+collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
@@ -75,7 +75,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit regress advice budget choose watch steer history \
+model_TESTS := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \

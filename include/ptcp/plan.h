@@ -95,7 +95,7 @@ struct ptcp_overlay_found {
 PTCP_PLAN_API int ptcp_overlay_save(const char *from, const char *to,
     const struct ptcp_overlay_found *found, size_t n, struct ptcp_err *e);
 
-/* ---- Measuring links: those that begin at this host, by messages to the daemons where they end */
+/* ---- Measuring links, by messages from this host, or from the daemon where they begin, to the daemons where they end */
 
 struct ptcp_links;
 struct ptcp_transfer_opts; /* <ptcp/ptcp.h> */
@@ -108,13 +108,14 @@ struct ptcp_links_opts {
 	unsigned streams;   /* 4; that messages are divided among */
 	void (*begin)(void *arg, size_t link); /* before each; or NULL */
 	void *arg;
+	int only_here;      /* leave out those that begin elsewhere */
 };
 PTCP_PLAN_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
 
 enum ptcp_link_state {
 	PTCP_LINK_MEASURED,
 	PTCP_LINK_FAILED,    /* `why` */
-	PTCP_LINK_ELSEWHERE, /* it begins at another host, which would have to measure it: `why` */
+	PTCP_LINK_ELSEWHERE, /* left out: `why` */
 };
 /* Numbers that are not known are NAN. */
 struct ptcp_link_estimate {
@@ -126,21 +127,36 @@ struct ptcp_link_estimate {
 	int delay_from_round_trip;       /* half of the least round trip, as the intercept says too little */
 	double r2_ratio;             /* how much of the delays' variance the line explains */
 	unsigned messages, streams;
+	double messages_bound;       /* so many would give the rate to 10 % in 95 of 100 cases, whatever the distribution of
+					delays, if none strays further than these */
 };
 
-/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: this is none of
- * the hosts, or no link begins here. Connects nowhere, but waits for the resolver. */
+/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: `here` is none of
+ * the hosts, or there is no link to be measured. Connects nowhere, but waits for the resolver. */
 PTCP_PLAN_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e);
 /* Blocks until all have been tried, link after link: a few messages each, then the rest of the budget where
  * rates are least sure, by their standard errors. Once. PTCP_EPARTIAL: some failed; when all did, the code of
  * the first; PTCP_ECANCELED. What has been measured is there in any case. */
 PTCP_PLAN_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
+
+struct ptcp_links_watch {
+	size_t size;
+	double pause_s;     /* 60; before each link's turn */
+	/* After it: `why` not NULL, it could not be measured this time. Not 0, with a sentence: that is the end. */
+	int (*seen)(void *arg, size_t link, const char *why, struct ptcp_err *e);
+	void *arg;
+};
+PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
+/* Then: goes on for ever, link after link, a few messages each. Estimates are means from then on in which each new
+ * one has a weight of a quarter, with standard errors from how they scatter; of a link that fails, what is known
+ * stands. Returns what `seen` did, PTCP_ECANCELED or PTCP_ENOMEM. */
+PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
 PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
 /* Of the overlay's i-th link. */
 PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
-PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host */
+PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host, or -1: none of them */
 PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
 
 /* ---- Quickest paths */

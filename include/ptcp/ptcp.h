@@ -328,17 +328,19 @@ struct ptcp_status {
 	enum ptcp_state state;
 	int code;                 /* FAILED: a PTCP_E* .. */
 	const char *error;        /* .. and its sentence, else NULL */
-	const char *source;       /* its first, raw bytes; at the host that is asked */
-	const char *peer;         /* "HOST:PORT" that it goes to, */
-	const char *dest;         /* and the path there, raw bytes */
+	const char *source;       /* its first, raw bytes */
+	const char *peer;         /* "HOST:PORT" that it goes to, or with `fetched` comes from; the other end is at the
+				     host that is asked */
+	const char *dest;         /* the path at the destination, raw bytes */
 	uint64_t bytes, total_bytes, files, total_files, failed;
 	bool total_known;
 	uint64_t wire_bytes, resumed_bytes;
 	unsigned streams;         /* in use now; once it is over, most at one time */
 	double age_s, seconds;    /* since it was asked for; of which it ran */
+	bool fetched;
 };
 
-/* Asks the daemon that sends: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that
+/* Asks the daemon that does it: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that
  * this identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a
  * transfer: each has its PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients,
  * and not over a restart of that daemon. PTCP_EPEER: it knows of none of that name. */
@@ -527,6 +529,11 @@ PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
  * be chosen, the largest to take about a second. For the handle see ptcp_advise_new(). */
 PTCP_API int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e);
+
+/* The same between two other hosts, daemons at "HOST[:PORT]": `from` measures the way to `to`, by our permission at
+ * both, if its operator lets it connect there. PTCP_EREFUSED: not; PTCP_ECONNECT: it cannot. */
+PTCP_API int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *from, const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e);
 
 /* Writes at most `most`; returns how many there are, fewer than asked for after a failure. *round_trip_s:
  * the least that a packet and its acknowledgement took; 0: not known. */

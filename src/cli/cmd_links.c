@@ -1,4 +1,4 @@
-/* ptcp links OVERLAY.yaml: measures the links that begin here, and writes them into the file. */
+/* ptcp links OVERLAY.yaml: measures the links of an overlay, and writes them into the file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,8 @@
 
 struct links_args {
 	struct connect_args connect; /* first */
+	bool only_here, watch;
+	double interval_s;
 	const char *write;
 	struct ptcp_links_opts opts;
 };
@@ -34,10 +36,15 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 static const struct opt own_options[] = {
 	{ "here", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
 	    offsetof(struct links_args, opts.here) },
+	{ "only-here", 0, NULL, "leave out links that begin at other hosts", opt_true,
+	    offsetof(struct links_args, only_here) },
 	{ "budget", 0, "N", "messages to send in all (16 a link)", set_budget, 0 },
 	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
 	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
 	    offsetof(struct links_args, write) },
+	{ "watch", 0, NULL, "go on, link after link, until interrupted", opt_true, offsetof(struct links_args, watch) },
+	{ "interval", 0, "TIME", "with --watch: between two links (60s)", opt_patience,
+	    offsetof(struct links_args, interval_s) },
 	{ .name = NULL },
 };
 
@@ -69,15 +76,38 @@ static void tell_failed(const struct ptcp_overlay *o, const struct ptcp_links *l
 	}
 }
 
+/* What is known goes by the number of the link: that must not be another's by now. */
+static int check_same(const char *file, const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	char name[LINKS_NAME_BYTES], now[LINKS_NAME_BYTES];
+	struct ptcp_overlay *again;
+	bool same;
+	size_t i;
+	int r;
+
+	if ((r = ptcp_overlay_load(&again, file, e)) < 0)
+		return r;
+	same = ptcp_overlay_links(again) == ptcp_overlay_links(o);
+	for (i = 0; same && i < ptcp_overlay_links(o); i++)
+		same = strcmp(links_name(name, o, i), links_name(now, again, i)) == 0;
+	ptcp_overlay_free(again);
+	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: its links have changed since they are being measured (run it "
+	    "again)", file);
+}
+
 static int write_back(const struct links_args *a, const char *file, const struct ptcp_overlay *o,
     const struct ptcp_links *l, struct ptcp_err *e)
 {
-	struct ptcp_overlay_found *found = calloc(ptcp_overlay_links(o) + 1, sizeof *found);
+	struct ptcp_overlay_found *found;
 	struct ptcp_link_estimate m;
 	size_t i, n = 0;
 	int r;
 
-	if (found == NULL)
+	if (a->write == NULL)
+		return 0;
+	if ((r = check_same(file, o, e)) < 0)
+		return r;
+	if ((found = calloc(ptcp_overlay_links(o) + 1, sizeof *found)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < ptcp_overlay_links(o); i++) {
 		ptcp_links_get(l, i, &m);
@@ -90,30 +120,99 @@ static int write_back(const struct links_args *a, const char *file, const struct
 	return r;
 }
 
+/* ---- Watching ---- */
+
+struct watching {
+	const struct links_args *a;
+	const char *file;
+	struct ptcp_overlay *o;
+	struct ptcp_links *l;
+	bool *failing;   /* of each link, and told */
+};
+
+static int on_seen(void *arg, size_t link, const char *why, struct ptcp_err *e)
+{
+	struct watching *w = arg;
+	char name[LINKS_NAME_BYTES];
+	bool was = w->failing[link];
+	int r = 0;
+
+	terminal_status("");
+	w->failing[link] = why != NULL;
+	if (why != NULL) {
+		if (!was)
+			terminal_line("ptcp: warning: %s: %s", links_name(name, w->o, link), why);
+		return 0;
+	}
+	if (w->a->connect.talk.json)
+		r = links_json_link(w->o, w->l, link, e);
+	else if (!w->a->connect.talk.quiet)
+		links_text_link(w->o, w->l, link);
+	return r < 0 ? r : write_back(w->a, w->file, w->o, w->l, e);
+}
+
+/* Being interrupted is its end. */
+static int watch(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
+    struct ptcp_err *e)
+{
+	struct watching w = { a, file, o, l, calloc(ptcp_overlay_links(o) + 1, sizeof *w.failing) };
+	struct ptcp_links_watch opts;
+	struct ptcp_link_estimate m;
+	size_t i;
+	int r;
+
+	if (w.failing == NULL)
+		return err_nomem(e);
+	for (i = 0; i < ptcp_overlay_links(o); i++) {
+		ptcp_links_get(l, i, &m);
+		w.failing[i] = m.state == PTCP_LINK_FAILED;
+	}
+	ptcp_links_watch_init(&opts);
+	if (a->interval_s > 0)
+		opts.pause_s = a->interval_s;
+	opts.seen = on_seen;
+	opts.arg = &w;
+	r = ptcp_links_watch(l, &opts, e);
+	free(w.failing);
+	return r == PTCP_ECANCELED ? 0 : r;
+}
+
+/* ---- Once ---- */
+
 /* What has been measured is shown and written, also when the rest could not be. */
+static int show(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
+    struct ptcp_err *e)
+{
+	int r = 0;
+
+	tell_failed(o, l);
+	if (a->connect.talk.json)
+		r = links_json(o, l, e);
+	else
+		links_text(o, l);
+	return r < 0 ? r : write_back(a, file, o, l, e);
+}
+
 static int measure(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
     struct ptcp_err *e)
 {
-	struct ptcp_err later = { .code = 0 };
-	int r, r2 = 0;
+	struct ptcp_err later;
+	int r, r2;
 
 	process_catch(EXIT_INTERRUPTED, "\nptcp: interrupted twice: ended at once (run it again)\n");
 	process_set_stop(cancel, l);
 	r = ptcp_links_measure(l, e);
-	process_set_stop(NULL, NULL);
 	terminal_status("");
-	if (r != 0 && r != PTCP_EPARTIAL)
-		return r;
-	tell_failed(o, l);
-	if (a->connect.talk.json)
-		r2 = links_json(o, l, &later);
-	else
-		links_text(o, l);
-	if (r2 == 0 && a->write != NULL)
-		r2 = write_back(a, file, o, l, &later);
-	if (r2 < 0)
-		*e = later;
-	return r2 < 0 ? r2 : r;
+	if (r == 0 || r == PTCP_EPARTIAL) {
+		if ((r2 = show(a, file, o, l, &later)) == 0 && a->watch)
+			r = r2 = watch(a, file, o, l, &later);
+		if (r2 < 0) {
+			*e = later;
+			r = r2;
+		}
+	}
+	process_set_stop(NULL, NULL);
+	return r;
 }
 
 static int run(struct links_args *a, const char *file, struct ptcp_err *e)
@@ -130,6 +229,7 @@ static int run(struct links_args *a, const char *file, struct ptcp_err *e)
 	if (!a->connect.talk.quiet && !a->connect.talk.json && terminal_is(2))
 		a->opts.begin = show_link;
 	a->opts.arg = o;
+	a->opts.only_here = a->only_here;
 	if ((r = ptcp_links_new(&l, o, &connect, &a->opts, e)) == 0)
 		r = measure(a, file, o, l, e);
 	ptcp_links_free(l);
@@ -147,6 +247,8 @@ int cmd_links(const struct command *c, int argc, char **argv)
 	connect_init(&a.connect);
 	ptcp_links_opts_init(&a.opts);
 	r = options_parse(c, argc, argv, &a, &n, &e);
+	if (r == 0 && a.interval_s > 0 && !a.watch)
+		r = err_set(&e, PTCP_EUSAGE, "--interval: only with --watch (add it, or leave this out)");
 	if (r == 0 && n != 1)
 		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
 	if (r == 0)

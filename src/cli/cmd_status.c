@@ -29,7 +29,7 @@ static void show_json(const struct ptcp_status *s)
 {
 	bool failed = s->state == PTCP_STATE_FAILED, running = s->state == PTCP_STATE_RUNNING;
 
-	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "event",
 	    "status", "name", s->name, "state", ptcp_state_name(s->state), "source", json_text(s->source), "peer",
 	    s->peer, "destination", json_text(s->dest), "bytes", json_count(s->bytes), "total_bytes",
 	    s->total_known ? json_count(s->total_bytes) : json_null(), "files", json_count(s->files), "failed",
@@ -37,7 +37,7 @@ static void show_json(const struct ptcp_status *s)
 	    json_count(s->resumed_bytes), "streams", json_count(s->streams), "age_s", json_seconds(s->age_s),
 	    "seconds", json_seconds(s->seconds), "exit",
 	    running ? json_null() : json_integer(exit_status(s->code)), "error",
-	    failed ? json_text(s->error) : json_null()));
+	    failed ? json_text(s->error) : json_null(), "fetched", s->fetched));
 }
 
 static void show_text(const struct ptcp_status *s)
@@ -49,10 +49,15 @@ static void show_text(const struct ptcp_status *s)
 	    s->files == 1 ? "" : "s", units_size_text(bytes, s->bytes));
 	if (s->state == PTCP_STATE_RUNNING)
 		printf(" of %s%s", units_size_text(total, s->total_bytes), s->total_known ? "" : " so far");
-	printf(" in %s, %s  %s to %s %s%s%s\n", units_time_text(time, s->seconds),
-	    units_rate_text(rate, s->seconds > 0 ? (double)s->wire_bytes * 8 / s->seconds : 0),
-	    text_escape(from, sizeof from, s->source), s->peer, text_escape(to, sizeof to, s->dest),
-	    s->error != NULL ? ": " : "", s->error != NULL ? s->error : "");
+	text_escape(from, sizeof from, s->source);
+	text_escape(to, sizeof to, s->dest);
+	printf(" in %s, %s  ", units_time_text(time, s->seconds),
+	    units_rate_text(rate, s->seconds > 0 ? (double)s->wire_bytes * 8 / s->seconds : 0));
+	if (s->fetched)
+		printf("%s %s to %s", s->peer, from, to);
+	else
+		printf("%s to %s %s", from, s->peer, to);
+	printf("%s%s\n", s->error != NULL ? ": " : "", s->error != NULL ? s->error : "");
 }
 
 static void on_event(void *arg, const struct ptcp_event *ev)

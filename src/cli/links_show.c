@@ -41,25 +41,31 @@ static void print_measured(const struct ptcp_link_estimate *m)
 		printf("  from round trip");
 	else
 		printf(" +- %7.3f ms   ", 1e3 * m->delay_error_s);
-	printf("  %5.3f  %u over %u stream%s: %s\n", m->r2_ratio, m->messages, m->streams,
+	printf("  %5.3f %8.0f  %u over %u stream%s: %s\n", m->r2_ratio, m->messages_bound, m->messages, m->streams,
 	    m->streams == 1 ? "" : "s", m->result);
+}
+
+void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
+{
+	char name[LINKS_NAME_BYTES];
+	struct ptcp_link_estimate m;
+
+	ptcp_links_get(l, i, &m);
+	printf("%-16s ", links_name(name, o, i));
+	if (m.state == PTCP_LINK_MEASURED)
+		print_measured(&m);
+	else
+		printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
+	fflush(stdout);
 }
 
 void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l)
 {
-	char name[LINKS_NAME_BYTES];
-	struct ptcp_link_estimate m;
 	size_t i;
 
-	printf("%-16s %25s %30s %6s  %s\n", "link", "rate", "delay, one way", "R^2", "messages");
-	for (i = 0; i < ptcp_overlay_links(o); i++) {
-		ptcp_links_get(l, i, &m);
-		printf("%-16s ", links_name(name, o, i));
-		if (m.state == PTCP_LINK_MEASURED)
-			print_measured(&m);
-		else
-			printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
-	}
+	printf("%-16s %25s %30s %6s %8s  %s\n", "link", "rate", "delay, one way", "R^2", "bound", "messages");
+	for (i = 0; i < ptcp_overlay_links(o); i++)
+		links_text_link(o, l, i);
 }
 
 /* ---- JSON ---- */
@@ -79,21 +85,33 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 	if (m.state != PTCP_LINK_MEASURED)
 		return json_pack("{s:s, s:s, s:b, s:s}", "from", host_name(o, of.from), "to", host_name(o, of.to),
 		    "measured", 0, "error", m.why != NULL ? m.why : "interrupted");
-	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:i, s:i}", "from",
+	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:i, s:o, s:i}", "from",
 	    host_name(o, of.from), "to", host_name(o, of.to), "measured", 1, "error", "rate_bps", number(m.rate_bps),
 	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
 	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
-	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "streams", (int)m.streams);
+	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
+	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams);
+}
+
+int links_json_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i, struct ptcp_err *e)
+{
+	json_t *object = link_json(o, l, i);
+
+	if (object == NULL)
+		return err_nomem(e);
+	json_line(object);
+	return 0;
 }
 
 int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e)
 {
 	json_t *list = json_array(), *object;
+	int here = ptcp_links_here(l);
 	size_t i;
 
 	for (i = 0; i < ptcp_overlay_links(o); i++)
 		json_array_append_new(list, link_json(o, l, i));
-	object = json_pack("{s:s, s:o}", "here", host_name(o, ptcp_links_here(l)), "links",
+	object = json_pack("{s:s?, s:o}", "here", here >= 0 ? host_name(o, here) : NULL, "links",
 	    json_whole(list, ptcp_overlay_links(o)));
 	if (object == NULL)
 		return err_nomem(e);

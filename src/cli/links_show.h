@@ -5,9 +5,13 @@
 #include <ptcp/plan.h>
 
 void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l);
+/* One line of it. */
+void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t link);
 
 /* One object, one line on stdout; its fields are described in ptcp-links(1). PTCP_ENOMEM. */
 int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e);
+/* One of its links, likewise. */
+int links_json_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t link, struct ptcp_err *e);
 
 /* "A>B" of a link. */
 #define LINKS_NAME_BYTES 140

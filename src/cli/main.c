@@ -24,7 +24,7 @@ static const struct command commands[] = {
 	    cmd_plan, plan_options },
 	{ "collect", "[options] OVERLAY.yaml [DEST]", "collect data from many hosts by a plan", cmd_collect,
 	    collect_options },
-	{ "links", "[options] OVERLAY.yaml", "measure the links of an overlay that begin here",
+	{ "links", "[options] OVERLAY.yaml", "measure the links of an overlay, from here and from where they begin",
 	    cmd_links, links_options },
 	{ "paths", "[options] --from A --to B --size SIZE OVERLAY.yaml",
 	    "quickest paths between two hosts, and what to send over each", cmd_paths, paths_options },

@@ -79,7 +79,7 @@ const char *here_name(const struct ptcp_overlay *o, int host)
 	return h.name;
 }
 
-int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
+int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_overlay_host h;
@@ -100,11 +100,20 @@ int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
 			    "which it is with --here)", here_name(o, found), h.name);
 		found = i;
 	}
-	if (found < 0)
-		return err_set(e, PTCP_EUSAGE, "overlay: no host of the overlay has an address of this one (say which it "
-		    "is with --here)");
 	*host = found;
 	return 0;
+}
+
+int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
+{
+	int found, r = here_find(o, name, &found, e);
+
+	if (r == 0 && found < 0)
+		r = err_set(e, PTCP_EUSAGE, "overlay: no host of the overlay has an address of this one (say which it is with "
+		    "--here)");
+	if (r == 0)
+		*host = found;
+	return r;
 }
 
 /* ---- Where an address leads */

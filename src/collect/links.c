@@ -1,46 +1,21 @@
-/* Measures the links of an overlay that begin here: some messages over each, what is left of the budget where
- * the estimates are noisiest. */
-#include <ptcp/plan.h>
-#include <ptcp/ptcp.h>
-
+/* Measures the links of an overlay, one after the other so that they do not disturb each other: some messages over
+ * each, what is left of the budget where the estimates are noisiest. Those that begin elsewhere are measured by the
+ * daemons there, on our behalf. */
 #include <math.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/here.h"
+#include "collect/links_impl.h"
 #include "core/err.h"
 #include "model/budget.h"
 #include "model/regress.h"
 
 #define LEAST 8          /* messages over each link: each size twice */
-#define CANCEL_MS 100
-
-/* Who can measure a link: we, or a host that does so on our behalf, which needs its leave. */
-enum by { BY_HERE, BY_OTHER };
-
-struct link {
-	struct ptcp_overlay_link of;
-	enum by by;
-	char why[300];           /* it could not be measured; "": it could, or has yet to be */
-	int code;
-	struct ptcp_message *message;
-	size_t n;
-	double round_trip_s;
-	struct ptcp_link_estimate estimate;
-};
-
-struct ptcp_links {
-	const struct ptcp_overlay *overlay;
-	struct ptcp_links_opts o;
-	struct ptcp_transfer_opts connect;
-	struct link *link;
-	size_t n;
-	int here;
-	atomic_bool cancelled;
-};
+#define SURE_SHARE 0.1   /* messages_bound: so close to the rate, */
+#define SURE_RISK 0.05   /* but for so few cases */
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
@@ -90,6 +65,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
 		m->r2_ratio = fit.r2_ratio;
+		m->messages_bound = regress_needs(&fit, SURE_SHARE, SURE_RISK);
 		m->messages = (unsigned)l->n;
 	}
 	free(bytes);
@@ -111,7 +87,7 @@ static int run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e
 		if (atomic_load(&s->cancelled))
 			ptcp_transfer_cancel(t);
 		ms = ptcp_transfer_timeout_ms(t);
-		poll(&fd, 1, ms >= 0 && ms < CANCEL_MS ? ms : CANCEL_MS);
+		poll(&fd, 1, ms >= 0 && ms < LINKS_CANCEL_MS ? ms : LINKS_CANCEL_MS);
 	} while ((r = ptcp_transfer_step(t, e)) > 0);
 	return r;
 }
@@ -132,18 +108,28 @@ static int keep_messages(struct link *l, const struct ptcp_transfer *t, struct p
 	return 0;
 }
 
-static int measure(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e)
+/* By us, or by the daemon where it begins. */
+static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link *l, unsigned messages,
+    struct ptcp_err *e)
 {
-	struct ptcp_overlay_host to;
+	struct ptcp_overlay_host from, to;
 	struct ptcp_timing_opts o;
-	struct ptcp_transfer *t;
-	int r;
 
+	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
 	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
 	ptcp_timing_opts_init(&o);
 	o.streams = s->o.streams;
 	o.messages = messages;
-	if ((r = ptcp_timing_new(&t, &s->connect, to.address, &o, e)) < 0)
+	return l->of.from == s->here ? ptcp_timing_new(out, &s->connect, to.address, &o, e) :
+	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
+}
+
+int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e)
+{
+	struct ptcp_transfer *t;
+	int r;
+
+	if ((r = timing_of(&t, s, l, messages, e)) < 0)
 		return r;
 	if ((r = run(s, t, e)) == 0)
 		r = keep_messages(l, t, e);
@@ -165,7 +151,7 @@ static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct pt
 
 	if (s->o.begin != NULL)
 		s->o.begin(s->o.arg, i);
-	if ((r = measure(s, l, messages, &why)) == 0) {
+	if ((r = links_measure_link(s, l, messages, &why)) == 0) {
 		l->estimate.state = PTCP_LINK_MEASURED;
 		return 0;
 	}
@@ -235,10 +221,10 @@ int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
 	int r = 0;
 
 	for (i = 0; i < s->n; i++)
-		n += s->link[i].by == BY_HERE && s->link[i].why[0] == '\0';
+		n += !s->link[i].out;
 	left = s->o.budget > 0 ? s->o.budget : (unsigned)(2 * LEAST * n);
 	for (i = 0; i < s->n && r == 0; i++) {
-		if (s->link[i].by != BY_HERE || s->link[i].why[0] != '\0')
+		if (s->link[i].out)
 			continue;
 		each = left / (unsigned)(n - spent) < LEAST ? left / (unsigned)(n - spent) : LEAST;
 		spent++;
@@ -256,7 +242,7 @@ void ptcp_links_cancel(struct ptcp_links *s)
 	atomic_store(&s->cancelled, true);
 }
 
-/* ---- Which links, and by whom ---- */
+/* ---- Which links ---- */
 
 static void judge(struct ptcp_links *s, struct link *l)
 {
@@ -264,15 +250,19 @@ static void judge(struct ptcp_links *s, struct link *l)
 
 	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
 	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
-	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_ELSEWHERE, .streams = s->o.streams,
-		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN };
-	l->by = l->of.from == s->here ? BY_HERE : BY_OTHER;
-	if (l->by == BY_OTHER) {
+	l->out = true;
+	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_FAILED, .streams = s->o.streams,
+		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN,
+		.messages_bound = NAN };
+	if (l->of.from != s->here && s->o.only_here) {
+		l->estimate.state = PTCP_LINK_ELSEWHERE;
 		snprintf(l->why, sizeof l->why, "begins at %s: run ptcp links there", from.name);
-	} else if (to.address == NULL) {
-		l->estimate.state = PTCP_LINK_FAILED;
+	} else if (to.address == NULL || (l->of.from != s->here && from.address == NULL)) {
 		l->code = PTCP_ECONFIG;
-		snprintf(l->why, sizeof l->why, "host %s: has no address in the overlay (give it one)", to.name);
+		snprintf(l->why, sizeof l->why, "host %s: has no address in the overlay (give it one)",
+		    to.address == NULL ? to.name : from.name);
+	} else {
+		l->out = false;
 	}
 }
 
@@ -285,14 +275,14 @@ static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, stru
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
 		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
-	return ptcp_overlay_here(s->overlay, s->o.here, &s->here, e);
+	return here_find(s->overlay, s->o.here, &s->here, e);
 }
 
 int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e)
 {
 	struct ptcp_links *s = calloc(1, sizeof *s);
-	size_t i, mine = 0;
+	size_t i, wanted = 0;
 	int r;
 
 	if (s == NULL)
@@ -308,11 +298,11 @@ int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
 	for (i = 0; r == 0 && i < s->n; i++) {
 		ptcp_overlay_link(o, i, &s->link[i].of);
 		judge(s, &s->link[i]);
-		mine += s->link[i].by == BY_HERE;
+		wanted += s->link[i].estimate.state != PTCP_LINK_ELSEWHERE;
 	}
-	if (r == 0 && mine == 0)
-		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host, %s (run ptcp links where they begin, or "
-		    "name another host with --here)", here_name(o, s->here));
+	if (r == 0 && wanted == 0)
+		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host%s%s (leave out --only-here, or name another "
+		    "host with --here)", s->here >= 0 ? ", " : "", s->here >= 0 ? here_name(o, s->here) : "");
 	if (r < 0)
 		ptcp_links_free(s);
 	else

@@ -152,12 +152,30 @@ static int unexpected(unsigned type, struct ptcp_err *e)
 	return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(type));
 }
 
-/* GRANT and OPEN after ERRAND. */
+/* The last of them, which says what. */
+static int take_what(struct errand_order *o, unsigned type, struct span in, struct ptcp_err *e)
+{
+	struct wire_probe f;
+	int r;
+
+	if (type == WIRE_OPEN)
+		return wire_open_decode(&o->open, in, e);
+	if (type != WIRE_PROBE)
+		return unexpected(type, e);
+	if ((r = wire_probe_decode(&f, in, e)) < 0)
+		return r;
+	o->open = (struct wire_open){ .role = WIRE_YOU_DROP, .flags = WIRE_OPEN_STEERED, .cipher = f.cipher,
+		.streams = f.streams };
+	o->messages = f.messages;
+	return 0;
+}
+
+/* GRANT, and OPEN or PROBE, after ERRAND. */
 static int take_order(struct caller *c, size_t at, struct span first, struct ptcp_err *e)
 {
 	struct errand_order o = { .caller = c, .client = c->fingerprint, .address = c->address, .auth = &c->auth };
 	struct wire_header h;
-	struct span grant, open;
+	struct span grant, what;
 	size_t start = at;
 	int r;
 
@@ -166,13 +184,11 @@ static int take_order(struct caller *c, size_t at, struct span first, struct ptc
 	if (h.type != WIRE_GRANT)
 		return unexpected(h.type, e);
 	o.grant_frame = (struct span){ buf_head(&c->in) + start, at - start };
-	if ((r = wire_grant_decode(&o.grant, grant, e)) < 0 || (r = frame_at(c, &at, &h, &open, e)) <= 0)
+	if ((r = wire_grant_decode(&o.grant, grant, e)) < 0 || (r = frame_at(c, &at, &h, &what, e)) <= 0)
 		return r;
-	if (h.type != WIRE_OPEN)
-		return unexpected(h.type, e);
 	if (at < buf_len(&c->in))
 		return err_set(e, PTCP_EPROTO, "bytes behind what is asked for");
-	if ((r = wire_open_decode(&o.open, open, e)) < 0 || (r = errand_new(&c->errand, c->set, &o, e)) < 0)
+	if ((r = take_what(&o, h.type, what, e)) < 0 || (r = errand_new(&c->errand, c->set, &o, e)) < 0)
 		return r;
 	return 1;
 }

@@ -12,6 +12,7 @@ static void check_cancelled(struct ptcp_transfer *t)
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
 	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "probing: interrupted (run it again)" :
+	    t->n_paths == 0 ? "asking another host: interrupted (run it again)" :
 	    "transfer: interrupted (run the same command again: it goes on from here)");
 	if (t->party != NULL)
 		party_cancel(t->party, &why);
@@ -41,8 +42,8 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why)
 		return;
 	t->over = true;
 	if (why != NULL) {
-		t->why = *why;
-		t->result = why->code;
+		t->why = *third_cause(t, why);
+		t->result = t->why.code;
 	}
 	loop_stop(t->loop);
 }

@@ -1,6 +1,7 @@
 /* The inside of a transfer from the client's side, for client_new.c (what was asked for), client_trust.c (who
  * answers), client_connect.c (the way to the other side), client_work.c (what a party does for it),
- * client_probe.c (those that measure), client_third.c (between two other hosts) and client.c (running it). */
+ * client_probe.c (those that measure), client_third.c (between two other hosts, lib/third_impl.h) and client.c
+ * (running it). */
 #ifndef LIB_CLIENT_IMPL_H
 #define LIB_CLIENT_IMPL_H
 
@@ -129,7 +130,7 @@ uint8_t client_fsync(const struct ptcp_transfer *t);
 /* Lets go of what connecting has left. */
 void client_disconnect(struct ptcp_transfer *t);
 
-/* ---- client_third.c ---- */
+/* ---- client_third.c, client_errand.c, client_sampled.c ---- */
 
 /* t->target sends to the other. */
 int third_new(struct ptcp_transfer *t, const struct target *to, struct ptcp_err *e);
@@ -143,6 +144,11 @@ bool third_waits(const struct third *h);
 void third_silent(struct ptcp_transfer *t);
 /* As it was last told. */
 struct party_progress third_last(const struct third *h);
+/* Of two hosts that both did not begin, why the first. `t->third` may be NULL. */
+const struct ptcp_err *third_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
+/* As timing_messages(), of a measurement between two other hosts. */
+size_t third_messages(const struct third *h, struct ptcp_message *out, size_t most, double *round_trip_s);
+
 /* ---- client_path.c: what is known of the way there ---- */
 
 /* On the control connection t->chan. */

@@ -56,7 +56,8 @@ int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out, size_t most,
     double *round_trip_s)
 {
-	return timing_messages(t->prober, out, most, round_trip_s);
+	return t->third != NULL ? third_messages(t->third, out, most, round_trip_s) :
+	    timing_messages(t->prober, out, most, round_trip_s);
 }
 
 int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)

@@ -43,6 +43,7 @@ static int on_state(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 	sock_join(peer, sizeof peer, host, f.port);
 	s.source = path_of(source, f.from);
 	s.dest = path_of(dest, f.to);
+	s.fetched = f.mode == WIRE_GRANT_READ;
 	g = third_progress(&f.progress);
 	if ((s.state = outcome(&f, &g, &why)) == PTCP_STATE_FAILED) {
 		s.code = why.code;

@@ -1,23 +1,21 @@
-/* Between two daemons: asks the one that has the data to send it to the other, by a grant, and hears how that
- * goes. */
+/* Between two daemons: asks one of them to send to the other, fetch from it, or measure the way there, by a grant,
+ * and hears how that goes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "lib/grants.h"
 #include "lib/third_impl.h"
-#include "store/place.h"
 
 int third_new(struct ptcp_transfer *t, const struct target *to, struct ptcp_err *e)
 {
 	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
 		return err_nomem(e);
-	t->third->from = t->target;
-	t->third->to = *to;
+	t->third->mode = WIRE_GRANT_WRITE;
+	t->third->doer = t->target;
+	t->third->other = *to;
 	return 0;
 }
 
@@ -28,6 +26,7 @@ void third_free(struct third *h)
 	buf_fini(&h->in);
 	buf_fini(&h->out.b);
 	free(h->asks);
+	free(h->message);
 	free(h);
 }
 
@@ -48,73 +47,15 @@ void third_aim(struct ptcp_transfer *t)
 	buf_consume(&h->out.b, buf_len(&h->out.b));
 	if (h->asks != NULL)
 		return;
-	aim(t, &h->to);
+	aim(t, &h->other);
 	if (h->audience[0] == '\0' && !client_knows_host(t, h->audience)) {
 		h->audience[0] = '\0';
 		return;
 	}
-	aim(t, &h->from);
+	aim(t, &h->doer);
 }
 
 /* ---- Asking ---- */
-
-static void put_errand(struct ptcp_transfer *t)
-{
-	struct third *h = t->third;
-	const char *cc = t->congestion != NULL ? t->congestion : "";
-	struct wire_errand f = {
-		.flags = (t->o.detach ? WIRE_ERRAND_DETACH : 0) | (t->o.file_events ? WIRE_ERRAND_FILES : 0),
-		.family = (uint8_t)t->o.family, .port = (uint16_t)h->to.port,
-		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
-		.host = { (const uint8_t *)h->to.host, strlen(h->to.host) },
-		.congestion = { (const uint8_t *)cc, strlen(cc) }
-	};
-
-	OUTBOX_PUT(&h->out, errand, ERRAND, &f);
-}
-
-static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
-{
-	struct third *h = t->third;
-	uint8_t *p = outbox_room(&h->out, WIRE_GRANT_MAX_BYTES);
-	size_t n;
-	int r;
-
-	if (p == NULL)
-		return err_nomem(e);
-	if ((r = grant_make(p, &n, &t->host.identity, t->fingerprint, h->audience, WIRE_GRANT_WRITE, h->to.path,
-	    (uint64_t)time(NULL), e)) < 0)
-		return r;
-	outbox_added(&h->out, n);
-	return 0;
-}
-
-/* How the third host is to understand its path. */
-static uint32_t place_flags(const struct ptcp_transfer *t)
-{
-	struct span rest = { t->paths, t->paths_bytes }, path;
-	uint8_t flags = 0;
-
-	wire_path_next(&rest, &flags, &path);
-	return (t->n_remote > 1 || place_is_contents(t->third->to.path) ? WIRE_OPEN_INTO_DIR : 0) |
-	    (t->n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
-}
-
-/* As if we were to receive it. */
-static void put_open(struct ptcp_transfer *t)
-{
-	struct third *h = t->third;
-	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
-	struct wire_open f = {
-		.role = WIRE_YOU_SEND, .cipher = (uint8_t)t->o.cipher, .fsync = client_fsync(t),
-		.flags = client_open_flags(t) | place_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
-		.paths = { t->paths, t->paths_bytes }
-	};
-	uint8_t *p = outbox_room(&h->out, WIRE_OPEN_MAX_BYTES + f.paths.n);
-
-	if (p != NULL)
-		outbox_added(&h->out, wire_open_encode(p, &f));
-}
 
 static void flush(struct ptcp_transfer *t)
 {
@@ -148,7 +89,7 @@ struct party_progress third_progress(const struct wire_progress *f)
 	return (struct party_progress){
 		.bytes = f->bytes, .total_bytes = f->total_bytes, .files = f->files, .total_files = f->total_files,
 		.failed = f->failed, .wire_bytes = f->wire_bytes, .resumed_bytes = f->resumed_bytes,
-		.file_bytes = f->file_bytes, .total_known = f->total_known, .streams = f->streams,
+		.file_bytes = f->file_bytes, .others = f->others, .total_known = f->total_known, .streams = f->streams,
 		.streams_most = f->streams_most,
 		.activity = f->activity == WIRE_SYNCING ? PTCP_SYNCING :
 		    f->activity == WIRE_VERIFYING ? PTCP_VERIFYING : PTCP_TRANSFERRING
@@ -250,6 +191,11 @@ static int on_error(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 	if ((r = wire_error_decode(&f, in, e)) < 0)
 		return r;
 	third_reason(&why, f.code, f.text);
+	if (third_can_turn(t, &why)) {
+		t->third->first = why;
+		t->third->turning = true;
+		return 0;
+	}
 	client_outcome(t, &why);
 	return 0;
 }
@@ -262,6 +208,7 @@ static int frame(struct ptcp_transfer *t, unsigned type, struct span in, struct 
 	case WIRE_PROGRESS: return on_progress(t, in, e);
 	case WIRE_EVENT: return on_event(t, in, e);
 	case WIRE_END: return on_end(t, in, e);
+	case WIRE_SAMPLE: return third_sampled(t->third, in, e);
 	case WIRE_STATE:
 		if (t->third->asks != NULL)
 			return t->third->asks->heard(t, in, e);
@@ -308,11 +255,14 @@ static void on_readable(void *arg)
 		}
 		n = chan_read(t->chan, room, 16384);
 		buf_added(&t->third->in, n);
-		for (r = 1; r > 0 && !t->over; )
+		for (r = 1; r > 0 && !t->over && !t->third->turning; )
 			if ((r = next_frame(t, &why)) < 0)
 				client_finish(t, &why);
-	} while (n > 0 && !t->over);
-	wait(t);
+	} while (n > 0 && !t->over && !t->third->turning);
+	if (!t->third->turning)
+		wait(t);
+	else if (third_turn(t), client_dial(t, &why) < 0)
+		client_finish(t, &why);
 }
 
 static void on_writable(void *arg)
@@ -341,21 +291,6 @@ static void on_again(void *arg)
 
 static const struct chan_ops errand_ops = { on_again, on_readable, on_writable, on_closed };
 
-static int put_all(struct ptcp_transfer *t, struct ptcp_err *e)
-{
-	struct third *h = t->third;
-	int r;
-
-	if (strcmp(h->audience, t->fingerprint) == 0)
-		return err_set(e, PTCP_EUSAGE, "both hosts are the same one, %s (copy there by other means)",
-		    t->fingerprint);
-	put_errand(t);
-	if ((r = put_grant(t, e)) < 0)
-		return r;
-	put_open(t);
-	return 0;
-}
-
 static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct third *h = t->third;
@@ -363,7 +298,7 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 
 	if (h->asks != NULL)
 		OUTBOX_PUT(&h->out, status, STATUS, &h->asks->status);
-	else if ((r = put_all(t, e)) < 0)
+	else if ((r = third_put(t, e)) < 0)
 		return r;
 	if (h->out.failed)
 		return err_nomem(e);
@@ -386,7 +321,7 @@ void third_opened(struct ptcp_transfer *t)
 		strcpy(h->audience, t->fingerprint);
 		chan_free(t->chan);
 		t->chan = NULL;
-		aim(t, &h->from);
+		aim(t, &h->doer);
 		r = client_dial(t, &why);
 	} else {
 		r = ask(t, &why);

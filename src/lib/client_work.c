@@ -196,26 +196,6 @@ static int add_target(struct ptcp_transfer *t, struct party *p, struct ptcp_err 
 	return party_receive_into(p, &place, e);
 }
 
-/* A server may choose no names: what lies on top must be one of the sources, by its last component,
- * unless a source's contents were asked for (then nobody knows their names). */
-static bool on_wanted(void *arg, const char *name)
-{
-	struct ptcp_transfer *t = arg;
-	struct span rest = { t->paths, t->paths_bytes }, path;
-	size_t n = strlen(name);
-	uint8_t flags;
-
-	while (wire_path_next(&rest, &flags, &path)) {
-		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
-			continue;
-		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
-		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
-		    (path.n == n || path.p[path.n - n - 1] == '/')))
-			return true;
-	}
-	return false;
-}
-
 void client_started(struct ptcp_transfer *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
@@ -294,6 +274,6 @@ static void on_gone(void *arg, struct party *p, const struct ptcp_err *why)
 }
 
 const struct party_ops client_party_ops = {
-	.running = on_running, .wanted = on_wanted, .file = on_file, .warning = on_warning,
-	.streams = on_streams, .paths = on_paths, .relay = client_trust_relay, .gone = on_gone
+	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
+	.paths = on_paths, .relay = client_trust_relay, .gone = on_gone
 };

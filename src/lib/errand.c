@@ -1,6 +1,7 @@
 /* What is asked of a daemon to be done elsewhere: taken on or not, ended, remembered. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -33,7 +34,10 @@ static void errand_free(struct errand *r)
 	chan_free(r->chan);
 	timer_free(r->timer);
 	free(r->from);
+	free(r->to);
 	free(r->path);
+	if (r->prober != NULL)
+		r->prober->ops->free(r->prober);
 	free(r->grant);
 	free(r);
 }
@@ -145,6 +149,13 @@ void errand_set_cancel(struct errand_set *t, const struct ptcp_err *why)
 	}
 }
 
+/* Whether it is still its client's to have done. */
+static bool may_go_on(const struct errand *r, const struct authorization *now)
+{
+	return !now->no_relay && strcmp(now->root, r->asked.auth.root) == 0 &&
+	    (r->mode != WIRE_GRANT_READ || !now->read_only);
+}
+
 void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
@@ -157,8 +168,7 @@ void errand_judge_again(struct errand_set *t, trust_admits_fn *admits, void *arg
 	for (l = t->errands.next; l != &t->errands; l = next) {
 		next = l->next;
 		r = CONTAINER_OF(l, struct errand, in_list);
-		if (!r->over && !(admits(arg, r->client, &now) && !now.no_relay &&
-		    strcmp(now.root, r->asked.auth.root) == 0))
+		if (!r->over && !(admits(arg, r->client, &now) && may_go_on(r, &now)))
 			errand_cancel(r, &why);
 	}
 }
@@ -198,6 +208,19 @@ static int check_room(const struct errand_set *t, const char *client, struct ptc
 	return 0;
 }
 
+/* The client is to us what the third host will be. */
+static int check_role(const struct errand_order *o, struct ptcp_err *e)
+{
+	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_YOU_RECEIVE, [WIRE_GRANT_WRITE] = WIRE_YOU_SEND,
+		[WIRE_GRANT_PROBE] = WIRE_YOU_DROP };
+
+	if (o->open.role != role[o->grant.mode] || (o->messages > 0) != (o->grant.mode == WIRE_GRANT_PROBE))
+		return err_set(e, PTCP_EREFUSED, "an errand: what is asked for is not what the grant is for");
+	if (o->messages > 0 && (o->errand.flags & WIRE_ERRAND_DETACH) != 0)
+		return err_set(e, PTCP_EREFUSED, "an errand: a measurement is for who waits for it");
+	return 0;
+}
+
 /* May it be asked for at all? */
 static int check(struct errand_set *t, const struct errand_order *o, const struct errand *r, struct ptcp_err *e)
 {
@@ -207,8 +230,8 @@ static int check(struct errand_set *t, const struct errand_order *o, const struc
 
 	if ((err = check_room(t, o->client, e)) < 0)
 		return err;
-	if (o->open.role != WIRE_YOU_SEND || o->grant.mode != WIRE_GRANT_WRITE)
-		return err_set(e, PTCP_EREFUSED, "an errand: only sending from here is one");
+	if ((err = check_role(o, e)) < 0)
+		return err;
 	if (t->nexthops == NULL)
 		return errand_not_there(r, e);
 	if (o->auth->no_relay)
@@ -223,31 +246,71 @@ static int check(struct errand_set *t, const struct errand_order *o, const struc
 	return 0;
 }
 
+/* Of the session with the third host: the grant's path, and no other. */
+static int take_path(struct errand *r, const struct errand_order *o, struct ptcp_err *e)
+{
+	bool reads = r->mode == WIRE_GRANT_READ;
+	uint8_t contents = reads && (o->open.flags & WIRE_OPEN_CONTENTS) != 0 ? WIRE_PATH_CONTENTS : 0;
+	char there[WIRE_PATH_MAX + 1];
+
+	copy(there, o->grant.path);
+	if ((r->path = malloc(o->grant.path.n + 3)) == NULL ||
+	    (r->from = strdup(reads ? there : asked_first(&r->asked))) == NULL ||
+	    (r->to = strdup(reads ? asked_first(&r->asked) : there)) == NULL)
+		return err_nomem(e);
+	r->open = o->open;
+	r->open.flags &= ~(uint32_t)WIRE_OPEN_HELD; /* no relay is on the way */
+	r->open.role = reads ? WIRE_YOU_SEND : WIRE_YOU_RECEIVE;
+	r->open.streams = (uint16_t)r->asked.streams;
+	r->open.n_paths = 1;
+	r->open.paths = (struct span){ r->path, wire_path_encode(r->path, contents, o->grant.path) };
+	if (!reads)
+		return 0;
+	r->open.flags &= ~(uint32_t)(WIRE_OPEN_INTO_DIR | WIRE_OPEN_CONTENTS);
+	if (geteuid() == 0) /* they would be whatever a client likes to run as root */
+		r->open.flags &= ~(uint32_t)WIRE_OPEN_SETID;
+	return 0;
+}
+
+static int take_probe(struct errand *r, const struct errand_order *o, struct ptcp_err *e)
+{
+	struct ptcp_timing_opts t;
+	int err;
+
+	if (r->asked.streams < o->open.streams)
+		return err_set(e, PTCP_EREFUSED, "%u streams: that daemon uses no more than %u (give --streams with fewer)",
+		    o->open.streams, r->asked.streams);
+	ptcp_timing_opts_init(&t);
+	t.streams = o->open.streams;
+	t.messages = o->messages;
+	if ((r->from = strdup("")) == NULL || (r->to = strdup("")) == NULL)
+		return err_nomem(e);
+	if ((err = timing_new(&r->prober, &t, e)) < 0)
+		return err;
+	r->prober->loop = r->set->host->control;
+	r->prober->log = &r->set->host->log;
+	r->open = o->open;
+	return 0;
+}
+
 static int take(struct errand *r, const struct errand_order *o, struct ptcp_err *e)
 {
 	uint64_t timeout_ns = o->errand.timeout_ms * NS_PER_MS, most_ns = (uint64_t)(r->set->o->timeout_s * 1e9);
 	int err;
 
-	if ((r->grant = malloc(o->grant_frame.n)) == NULL || (r->path = malloc(o->grant.path.n + 3)) == NULL)
+	if ((r->grant = malloc(o->grant_frame.n)) == NULL)
 		return err_nomem(e);
 	r->grant_bytes = o->grant_frame.n;
 	memcpy(r->grant, o->grant_frame.p, r->grant_bytes);
-	r->path_bytes = wire_path_encode(r->path, 0, o->grant.path);
 	copy(r->congestion, o->errand.congestion);
 	r->sock = (struct sock_opts){ o->errand.family, timeout_ns < most_ns ? timeout_ns : most_ns,
 		r->congestion[0] != '\0' ? r->congestion : NULL };
+	r->mode = o->grant.mode;
 	r->asked = (struct asked){ .host = r->set->host, .root = r->set->root,
 		.roots = r->set->roots, .o = r->set->o, .auth = *o->auth };
 	if ((err = asked_take(&r->asked, &o->open, e)) < 0)
 		return err;
-	if ((r->from = strdup(asked_first(&r->asked))) == NULL)
-		return err_nomem(e);
-	r->open = o->open;
-	r->open.role = WIRE_YOU_RECEIVE;
-	r->open.streams = (uint16_t)r->asked.streams;
-	r->open.n_paths = 1;
-	r->open.paths = (struct span){ r->path, r->path_bytes };
-	return 0;
+	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, o, e) : take_path(r, o, e);
 }
 
 static int new_id(struct errand *r, struct ptcp_err *e)
@@ -285,8 +348,9 @@ int errand_new(struct errand **out, struct errand_set *t, const struct errand_or
 		errand_free(r);
 		return err;
 	}
-	log_at(&r->set->host->log, LOG_INFO, "server", "event=errand from=%s client=%s to=%s:%u streams=%u detached=%d", r->address,
-	    r->client, r->host, r->port, r->asked.streams, r->detached);
+	log_at(&r->set->host->log, LOG_INFO, "server", "event=errand from=%s client=%s what=%s with=%s:%u streams=%u detached=%d",
+	    r->address, r->client, r->mode == WIRE_GRANT_PROBE ? "probe" : r->mode == WIRE_GRANT_READ ? "fetch" : "send",
+	    r->host, r->port, r->asked.streams, r->detached);
 	list_append(&t->errands, &r->in_list);
 	t->n_running++;
 	*out = r;

@@ -1,6 +1,6 @@
-/* Errands of a daemon: transfers to a third host, for clients that may read what is sent and hold that host's
- * permission (PROTOCOL.md, section 13). Each is a session of this host with the third one, started by virtue of a
- * grant. Who has asked for it hears of it through its caller, as long as that is there; it goes on without
+/* Errands of a daemon: transfers to or from a third host, and measurements of the way there, for clients that may
+ * have that done here and hold that host's permission (PROTOCOL.md, section 13). Each is a session of this host with
+ * the third one, started by virtue of a grant. Who has asked for it hears of it through its caller, as long as that is there; it goes on without
  * one only if that was asked for, and is remembered for a day then. Control thread. */
 #ifndef LIB_ERRAND_H
 #define LIB_ERRAND_H
@@ -47,7 +47,8 @@ struct errand_order {
 	struct wire_errand errand;
 	struct wire_grant grant;
 	struct span grant_frame;          /* the same as it came */
-	struct wire_open open;            /* as if the client were to receive it itself */
+	struct wire_open open;            /* as if the client were the third host, */
+	unsigned messages;                /* or role DROP: so many are to be timed, over streams of that cipher */
 };
 
 /* Takes it on: it ends by itself, and tells its caller. Else nothing is kept and `e` is a sentence for the client:

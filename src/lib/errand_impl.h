@@ -5,6 +5,7 @@
 
 #include "lib/asked.h"
 #include "lib/errand.h"
+#include "lib/prober.h"
 #include "net/dial.h"
 
 struct errand {
@@ -17,15 +18,17 @@ struct errand {
 	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
 	unsigned port;
 	struct sock_opts sock;
-	struct wire_open open;         /* for the third host; `path` is its only one */
+	enum wire_grant_mode mode;     /* what the third host does for us: WRITE receives, READ sends, PROBE drops */
+	struct wire_open open;         /* for it; `path` is its only one, or none with PROBE */
 	uint8_t *path;
-	size_t path_bytes;
+	struct prober *prober;         /* with PROBE, else NULL */
+	size_t n_samples;              /* of it, that have been told */
 	uint8_t *grant;                /* the frame */
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct asked asked;
 	unsigned failures;             /* of its files */
-	char *from;                    /* the first of its sources */
+	char *from, *to;               /* the first of its sources, and its destination; with PROBE "" */
 	struct dial *dial;
 	struct chan *chan;
 	char peer[SOCK_TEXT_BYTES];

@@ -22,9 +22,23 @@ static void progress_of(const struct errand *r, struct wire_progress *out)
 		.failed = g->failed, .wire_bytes = g->wire_bytes, .resumed_bytes = g->resumed_bytes,
 		.file_bytes = g->file_bytes, .streams = (uint16_t)g->streams,
 		.streams_most = (uint16_t)g->streams_most, .total_known = g->total_known,
-		.activity = g->activity == PTCP_SYNCING ? WIRE_SYNCING :
+		.others = g->others, .activity = g->activity == PTCP_SYNCING ? WIRE_SYNCING :
 		    g->activity == PTCP_VERIFYING ? WIRE_VERIFYING : WIRE_IDLE
 	};
+}
+
+static void tell_samples(struct errand *r)
+{
+	struct ptcp_message all[PTCP_MESSAGES_MAX];
+	double round_trip_s;
+	size_t n = timing_messages(r->prober, all, PTCP_MESSAGES_MAX, &round_trip_s);
+	struct wire_sample f;
+
+	for (; r->n_samples < n; r->n_samples++) {
+		f = (struct wire_sample){ all[r->n_samples].bytes, (uint64_t)(all[r->n_samples].delay_s * 1e9),
+			(uint64_t)(round_trip_s * 1e9) };
+		OUTBOX_PUT(caller_outbox(r->caller), sample, SAMPLE, &f);
+	}
 }
 
 void errand_tell(struct errand *r)
@@ -35,6 +49,8 @@ void errand_tell(struct errand *r)
 		r->last = party_progress(r->party);
 	if (r->caller == NULL)
 		return;
+	if (r->prober != NULL)
+		tell_samples(r);
 	progress_of(r, &f);
 	OUTBOX_PUT(caller_outbox(r->caller), progress, PROGRESS, &f);
 	caller_flush(r->caller);
@@ -63,7 +79,7 @@ void errand_state(const struct errand *r, struct wire_state *out)
 		.id = r->id, .kind = r->over ? WIRE_STATE_OVER : WIRE_STATE_RUNNING, .code = (uint16_t)-r->why.code,
 		.port = (uint16_t)r->port, .age_ms = mono_diff_ns(now, r->asked_at) / NS_PER_MS,
 		.took_ms = mono_diff_ns(until, r->asked_at) / NS_PER_MS, .host = cut(r->host, WIRE_HOST_MAX),
-		.from = cut(r->from, WIRE_PATH_MAX), .to = { r->path + 3, r->path_bytes - 3 },
+		.mode = (uint8_t)r->mode, .from = cut(r->from, WIRE_PATH_MAX), .to = cut(r->to, WIRE_PATH_MAX),
 		.text = cut(r->why.msg, WIRE_TEXT_MAX)
 	};
 	progress_of(r, &out->progress);
@@ -82,7 +98,9 @@ static void on_running(void *arg, struct party *p)
 		OUTBOX_PUT(caller_outbox(r->caller), started, STARTED, &f);
 		caller_flush(r->caller);
 	}
-	if (asked_begin(&r->asked, p, &why) < 0)
+	if (r->prober != NULL)
+		r->prober->ops->running(r->prober, p);
+	else if (asked_begin(&r->asked, p, &why) < 0)
 		session_fail(party_session(p), &why);
 }
 
@@ -223,6 +241,15 @@ static bool permits(void *arg, const struct sockaddr *sa)
 	return nexthops_permit(r->set->nexthops, r->host, r->port, sa);
 }
 
+static int dial(struct errand *r, struct ptcp_err *e)
+{
+	int err = dial_start(&r->dial, r->set->host->control, r->host, r->port, &r->sock, on_dialled, r, e);
+
+	if (err == 0)
+		dial_only(r->dial, permits, r);
+	return err;
+}
+
 static void on_found(struct asked *a, const struct ptcp_err *cause)
 {
 	struct errand *r = CONTAINER_OF(a, struct errand, asked);
@@ -233,10 +260,8 @@ static void on_found(struct asked *a, const struct ptcp_err *cause)
 	if (cause != NULL) {
 		why = *cause;
 		errand_over(r, &why);
-	} else if (dial_start(&r->dial, r->set->host->control, r->host, r->port, &r->sock, on_dialled, r, &why) < 0) {
+	} else if (dial(r, &why) < 0) {
 		errand_over(r, &why);
-	} else {
-		dial_only(r->dial, permits, r);
 	}
 }
 
@@ -263,6 +288,8 @@ int errand_begin(struct errand *r, struct ptcp_err *e)
 	if (err < 0)
 		return err;
 	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
+	if (r->prober != NULL)
+		return dial(r, e);
 	asked_find(&r->asked, on_found);
 	return 0;
 }

@@ -20,9 +20,6 @@ struct party_ops {
 	void (*open)(void *arg, struct party *p, const struct wire_open *o);
 	/* Agreed. */
 	void (*running)(void *arg, struct party *p);
-	/* Receiver: was a top-level entry of this name asked for? NULL: whatever comes was. Not asked for
-	 * what is renamed. */
-	bool (*wanted)(void *arg, const char *name);
 	/* A file or link is over; `path` in raw bytes. Also for directories that failed. */
 	void (*file)(void *arg, const char *path, enum ptcp_file_status status,
 	    const struct ptcp_err *why);

@@ -151,12 +151,33 @@ static struct item *item_new(struct party *p, uint64_t id, const struct wire_ent
 	return t;
 }
 
+/* Who was asked to send may choose no names: what lies on top must be one of the sources, by its last component,
+ * unless a source's contents were asked for (then nobody knows their names). */
+static bool asked_for(const struct wire_open *o, const char *name)
+{
+	struct span rest = o->paths, path;
+	size_t n = strlen(name);
+	uint8_t flags;
+
+	while (wire_path_next(&rest, &flags, &path)) {
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
+			continue;
+		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
+		    (path.n == n || path.p[path.n - n - 1] == '/')))
+			return true;
+	}
+	return false;
+}
+
 /* Whether it may come at all. */
 static int admit(struct party *p, const struct item *t, bool on_top, struct ptcp_err *e)
 {
+	const struct wire_open *o = session_open(p->session);
+
 	if (sink_is_own_name(t->name))
 		return err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
-	if (on_top && !p->rcv->placed && p->o.ops->wanted != NULL && !p->o.ops->wanted(p->o.arg, t->name))
+	if (on_top && !p->rcv->placed && o->role == WIRE_YOU_SEND && !asked_for(o, t->name))
 		return err_set(e, PTCP_EREFUSED, "not asked for");
 	return 0;
 }

@@ -1,9 +1,11 @@
-/* The inside of a transfer between two other hosts, for client_third.c and client_status.c. */
+/* The inside of what is asked of other hosts, for client_third.c (asking and hearing), client_errand.c (what is
+ * asked), client_sampled.c (measurements between them) and client_status.c. */
 #ifndef LIB_THIRD_IMPL_H
 #define LIB_THIRD_IMPL_H
 
 #include "lib/client_impl.h"
 #include "wire/errand.h"
+#include "wire/grant.h"
 
 /* Only asks how one is doing. */
 struct third_asks {
@@ -12,13 +14,21 @@ struct third_asks {
 };
 
 struct third {
-	struct third_asks *asks;        /* NULL: it is a transfer, */
-	struct target from, to;         /* so and so, */
-	char audience[PTCP_FINGERPRINT_BYTES]; /* to that identity; "": not known yet */
+	struct third_asks *asks;        /* NULL: it is an errand: */
+	struct target doer, other;      /* who is asked for it, with whom */
+	enum wire_grant_mode mode;      /* what that lets the doer do: WRITE, READ (which is then the source), PROBE */
+	char audience[PTCP_FINGERPRINT_BYTES]; /* that identity; "": not known yet */
 	bool asked;
+	bool turning;                   /* the other is to be asked to fetch it, as soon as it is convenient: */
+	struct ptcp_err first;          /* as this is why the sender does not; code 0: it was not asked yet */
 	struct buf in;
 	struct outbox out;
 	struct wire_progress progress;
+	/* with PROBE */
+	struct ptcp_timing_opts timing;
+	struct ptcp_message *message;   /* timing.messages of them, */
+	size_t n_messages;              /* of which so many have come */
+	double round_trip_s;
 };
 
 #define THIRD_ID_DIGITS 16
@@ -28,5 +38,18 @@ void third_name(const struct ptcp_transfer *t, uint64_t id, char out[THIRD_NAME_
 /* What a code and sentence about an errand mean here. */
 void third_reason(struct ptcp_err *out, uint16_t code, struct span text);
 struct party_progress third_progress(const struct wire_progress *f);
+
+/* ---- client_errand.c ---- */
+
+/* Puts the frames that ask for it, of the doer, t->fingerprint. */
+int third_put(struct ptcp_transfer *t, struct ptcp_err *e);
+/* What the sender does not do for that reason, the receiver may: whether it can be asked to fetch it. */
+bool third_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why);
+/* It is next, t->fingerprint being the sender's. Not from within t->chan's callbacks, but at their end. */
+void third_turn(struct ptcp_transfer *t);
+
+/* ---- client_sampled.c ---- */
+
+int third_sampled(struct third *h, struct span in, struct ptcp_err *e); /* a SAMPLE */
 
 #endif

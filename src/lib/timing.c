@@ -185,24 +185,29 @@ void ptcp_timing_opts_init(struct ptcp_timing_opts *o)
 	*o = (struct ptcp_timing_opts){ .size = sizeof *o, .streams = 4, .messages = 8 };
 }
 
+int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e)
+{
+	ptcp_timing_opts_init(out);
+	if (o->size == 0 || o->size > sizeof *out)
+		return err_set(e, PTCP_EUSAGE, "options that ptcp_timing_opts_init() has not filled in");
+	memcpy(out, o, o->size);
+	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
+	    out->messages > PTCP_MESSAGES_MAX)
+		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or messages (1 to %d) out of range",
+		    PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
+	return 0;
+}
+
 int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptcp_err *e)
 {
 	struct timing *t = calloc(1, sizeof *t);
-	int r = 0;
+	int r;
 
 	if (t == NULL)
 		return err_nomem(e);
 	t->base.ops = &ops;
-	ptcp_timing_opts_init(&t->o);
-	if (o->size == 0 || o->size > sizeof t->o)
-		r = err_set(e, PTCP_EUSAGE, "options that ptcp_timing_opts_init() has not filled in");
-	else
-		memcpy(&t->o, o, o->size);
-	if (r == 0 && (t->o.streams < 1 || t->o.streams > PTCP_STREAMS_MAX || t->o.messages < 1 ||
-	    t->o.messages > PTCP_MESSAGES_MAX))
-		r = err_set(e, PTCP_EUSAGE, "streams (1 to %d) or messages (1 to %d) out of range",
-		    PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
-	if (r == 0 && (t->message = calloc(t->o.messages, sizeof *t->message)) == NULL)
+	if ((r = timing_opts_take(&t->o, o, e)) == 0 &&
+	    (t->message = calloc(t->o.messages, sizeof *t->message)) == NULL)
 		r = err_nomem(e);
 	if (r < 0) {
 		timing_free(&t->base);

@@ -50,7 +50,7 @@ static int check(const double *size, const double *delay, size_t count, struct p
 
 static struct regress nothing(size_t count)
 {
-	return (struct regress){ REGRESS_ONE_SIZE, count, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	return (struct regress){ REGRESS_ONE_SIZE, count, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 }
 
 /* Slope and what follows from it; returns the variance of the residuals. */
@@ -76,6 +76,21 @@ static double slope(struct regress *r, const struct moments *m, size_t free)
 	return variance;
 }
 
+/* How far delays stray, once the line is known. */
+static void spread(struct regress *r, const struct moments *m, const double *size, const double *delay)
+{
+	double least = INFINITY, largest = -INFINITY, off;
+	size_t i;
+
+	for (i = 0; i < r->count; i++) {
+		off = delay[i] - m->delay - r->slope_s * (size[i] - m->size);
+		least = fmin(least, off);
+		largest = fmax(largest, off);
+	}
+	r->size_squares = m->ss;
+	r->spread_s = largest - least;
+}
+
 int regress_delay(struct regress *out, const double *size_bytes, const double *delay_s,
     size_t count, struct ptcp_err *e)
 {
@@ -99,6 +114,7 @@ int regress_delay(struct regress *out, const double *size_bytes, const double *d
 	}
 	about(&m, size_bytes, delay_s, count);
 	variance = slope(&r, &m, count - 2);
+	spread(&r, &m, size_bytes, delay_s);
 	r.d_min_s = m.delay - r.slope_s * m.size;
 	r.d_min_error_s = sqrt(variance * (1 / n + m.size * m.size / m.ss));
 	if (r.result == REGRESS_OK && !(r.d_min_s > 0))
@@ -122,8 +138,18 @@ int regress_through(struct regress *out, const double *size_bytes, const double 
 	about(&m, size_bytes, delay_s, count);
 	if (m.ss > 0) {
 		slope(&r, &m, count - 1);
+		spread(&r, &m, size_bytes, delay_s);
 		r.d_min_s = d_min_s;
 	}
 	*out = r;
 	return 0;
+}
+
+double regress_needs(const struct regress *r, double share_ratio, double risk_ratio)
+{
+	double t = share_ratio * r->slope_s, v = r->size_squares / (double)r->count;
+
+	if (!(r->slope_s > 0) || !isfinite(r->slope_error_s))
+		return NAN;
+	return fmax(1, ceil(r->spread_s * r->spread_s * log(2 / risk_ratio) / (2 * t * t * v)));
 }

@@ -8,8 +8,9 @@
  * intercept is not positive, the slope is fitted again through the delay that
  * replaces it, since the two were estimated together.
  *
- * The paper's distribution-free bound on the number of measurements (its
- * equation 8) is not here; the standard errors say how good an estimate is. */
+ * In place of the paper's distribution-free bound on the number of measurements
+ * (its equation 8) stands Hoeffding's inequality, regress_needs(): sizes are
+ * chosen here, so that the slope is a weighted sum of independent delays. */
 #ifndef MODEL_REGRESS_H
 #define MODEL_REGRESS_H
 
@@ -37,6 +38,8 @@ struct regress {
 	double d_min_s, d_min_error_s;
 	double slope_s, slope_error_s;     /* seconds a byte, whatever its sign */
 	double r2_ratio;                   /* variance explained; NAN if all delays are equal */
+	double size_squares;               /* bytes squared: sum over measurements, about their mean size or 0 */
+	double spread_s;                   /* from the least to the largest distance of a delay from the line */
 };
 
 /* PTCP_EUSAGE when a size or delay is negative or not finite; *out is then
@@ -48,5 +51,11 @@ int regress_delay(struct regress *out, const double *size_bytes, const double *d
  * enough, if it is not 0. */
 int regress_through(struct regress *out, const double *size_bytes, const double *delay_s,
     size_t count, double d_min_s, struct ptcp_err *e);
+
+/* How many measurements, of sizes as these were, keep the slope within `share_ratio` of itself with a probability
+ * of 1 - `risk_ratio`, whatever the distribution of delays, if none strays further than these did:
+ *     P(|slope - its mean| >= t) <= 2 exp(-2 t^2 n v / spread^2), v the mean of size_squares
+ * (Hoeffding 1963). NAN where there is no slope, or were no more measurements than coefficients. */
+double regress_needs(const struct regress *r, double share_ratio, double risk_ratio);
 
 #endif

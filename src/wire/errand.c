@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "wire/codec.h"
+#include "wire/grant.h"
 
 /* What is to be resolved, logged or shown: nothing that could not be typed. */
 static bool word_ok(struct span s, size_t most)
@@ -61,6 +62,57 @@ int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e
 	return 0;
 }
 
+size_t wire_probe_encode(uint8_t *out, const struct wire_probe *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	p = write_u16(p, f->streams);
+	p = write_u16(p, f->messages);
+	p = write_u8(p, f->cipher);
+	return frame_finish(out, p, WIRE_PROBE);
+}
+
+int wire_probe_decode(struct wire_probe *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_probe d = { 0 };
+	int err;
+
+	d.streams = read_u16(&r);
+	d.messages = read_u16(&r);
+	d.cipher = read_u8(&r);
+	if ((err = frame_done(&r, d.streams != 0 && d.messages != 0 && d.messages <= WIRE_SAMPLES_MAX, WIRE_PROBE,
+	    e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
+size_t wire_sample_encode(uint8_t *out, const struct wire_sample *f)
+{
+	uint8_t *p = out + WIRE_HEADER_BYTES;
+
+	p = write_u64(p, f->bytes);
+	p = write_u64(p, f->delay_ns);
+	p = write_u64(p, f->round_trip_ns);
+	return frame_finish(out, p, WIRE_SAMPLE);
+}
+
+int wire_sample_decode(struct wire_sample *f, struct span in, struct ptcp_err *e)
+{
+	struct reader r = reader_of(in);
+	struct wire_sample d = { 0 };
+	int err;
+
+	d.bytes = read_u64(&r);
+	d.delay_ns = read_u64(&r);
+	d.round_trip_ns = read_u64(&r);
+	if ((err = frame_done(&r, d.bytes != 0 && d.delay_ns != 0, WIRE_SAMPLE, e)) < 0)
+		return err;
+	*f = d;
+	return 0;
+}
+
 size_t wire_started_encode(uint8_t *out, const struct wire_started *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;
@@ -99,6 +151,7 @@ static uint8_t *write_progress(uint8_t *p, const struct wire_progress *f)
 	p = write_u64(p, f->wire_bytes);
 	p = write_u64(p, f->resumed_bytes);
 	p = write_u64(p, f->file_bytes);
+	p = write_u64(p, f->others);
 	p = write_u16(p, f->streams);
 	p = write_u16(p, f->streams_most);
 	p = write_u8(p, f->activity);
@@ -115,6 +168,7 @@ static bool read_progress(struct wire_progress *f, struct reader *r)
 	f->wire_bytes = read_u64(r);
 	f->resumed_bytes = read_u64(r);
 	f->file_bytes = read_u64(r);
+	f->others = read_u64(r);
 	f->streams = read_u16(r);
 	f->streams_most = read_u16(r);
 	f->activity = read_u8(r);
@@ -212,6 +266,7 @@ size_t wire_state_encode(uint8_t *out, const struct wire_state *f)
 	    f->text.n <= WIRE_TEXT_MAX);
 	p = write_u64(p, f->id);
 	p = write_u8(p, f->kind);
+	p = write_u8(p, f->mode);
 	p = write_u16(p, f->code);
 	p = write_u16(p, f->port);
 	p = write_u64(p, f->age_ms);
@@ -238,6 +293,7 @@ int wire_state_decode(struct wire_state *f, struct span in, struct ptcp_err *e)
 
 	d.id = read_u64(&r);
 	d.kind = read_u8(&r);
+	d.mode = read_u8(&r);
 	d.code = read_u16(&r);
 	d.port = read_u16(&r);
 	d.age_ms = read_u64(&r);
@@ -251,7 +307,8 @@ int wire_state_decode(struct wire_state *f, struct span in, struct ptcp_err *e)
 	d.from = read_span(&r, from_n);
 	d.to = read_span(&r, to_n);
 	d.text = read_span(&r, text_n);
-	ok = ok && d.id != 0 && (d.kind == WIRE_STATE_RUNNING || d.kind == WIRE_STATE_OVER) && d.port != 0 &&
+	ok = ok && d.id != 0 && (d.kind == WIRE_STATE_RUNNING || d.kind == WIRE_STATE_OVER) &&
+	    d.mode >= WIRE_GRANT_READ && d.mode <= WIRE_GRANT_PROBE && d.port != 0 &&
 	    d.host.n > 0 && word_ok(d.host, WIRE_HOST_MAX) && path_ok(d.from) && path_ok(d.to) &&
 	    d.text.n <= WIRE_TEXT_MAX;
 	if ((err = frame_done(&r, ok, WIRE_STATE, e)) < 0)

@@ -1,5 +1,5 @@
-/* Frames of an errand: a transfer to a third host, carried out for the one who asks for it, and what is
- * told about it (PROTOCOL.md, section 13). As wire/frame.h. */
+/* Frames of an errand: a transfer to or from a third host, or a measurement of the way there, carried out for the
+ * one who asks for it, and what is told about it (PROTOCOL.md, section 13). As wire/frame.h. */
 #ifndef WIRE_ERRAND_H
 #define WIRE_ERRAND_H
 
@@ -13,7 +13,7 @@ enum wire_errand_flags {
 	WIRE_ERRAND_FLAGS = (1 << 2) - 1
 };
 
-/* Where to and how; GRANT and OPEN follow, which say what. */
+/* Where to and how; GRANT follows, then OPEN or PROBE, which say what. */
 struct wire_errand {
 	uint8_t flags, family;    /* 0, 4 or 6 */
 	uint16_t port;
@@ -24,6 +24,27 @@ struct wire_errand {
 #define WIRE_ERRAND_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX)
 size_t wire_errand_encode(uint8_t *out, const struct wire_errand *f);
 int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e);
+
+/* So many messages are to be timed, over streams of that cipher that they are divided among. */
+struct wire_probe {
+	uint16_t streams;         /* not 0 */
+	uint16_t messages;        /* 1 to WIRE_SAMPLES_MAX */
+	uint8_t cipher;           /* an enum ptcp_cipher, as in OPEN */
+};
+#define WIRE_SAMPLES_MAX 1024
+#define WIRE_PROBE_MAX_BYTES (8 + 5)
+size_t wire_probe_encode(uint8_t *out, const struct wire_probe *f);
+int wire_probe_decode(struct wire_probe *f, struct span in, struct ptcp_err *e);
+
+/* One of them. */
+struct wire_sample {
+	uint64_t bytes;           /* not 0 */
+	uint64_t delay_ns;        /* not 0; until all of it was known to be there */
+	uint64_t round_trip_ns;   /* the least so far, of a packet; 0: not known */
+};
+#define WIRE_SAMPLE_MAX_BYTES (8 + 24)
+size_t wire_sample_encode(uint8_t *out, const struct wire_sample *f);
+int wire_sample_decode(struct wire_sample *f, struct span in, struct ptcp_err *e);
 
 /* The session with the third host is agreed. */
 struct wire_started {
@@ -38,11 +59,12 @@ int wire_started_decode(struct wire_started *f, struct span in, struct ptcp_err 
 struct wire_progress {
 	uint64_t bytes, total_bytes, files, total_files, failed;
 	uint64_t wire_bytes, resumed_bytes, file_bytes;
+	uint64_t others;          /* done that are no files: directories, links */
 	uint16_t streams, streams_most;
 	uint8_t activity;         /* an enum wire_busy: SYNCING, VERIFYING, or 0 */
 	uint8_t total_known;
 };
-#define WIRE_PROGRESS_FIELDS 70
+#define WIRE_PROGRESS_FIELDS 78
 #define WIRE_PROGRESS_MAX_BYTES (8 + WIRE_PROGRESS_FIELDS)
 size_t wire_progress_encode(uint8_t *out, const struct wire_progress *f);
 int wire_progress_decode(struct wire_progress *f, struct span in, struct ptcp_err *e);
@@ -78,15 +100,15 @@ enum wire_state_kind { WIRE_STATE_RUNNING = 1, WIRE_STATE_OVER = 2 };
 
 struct wire_state {
 	uint64_t id;
-	uint8_t kind;
+	uint8_t kind, mode;       /* an enum wire_grant_mode: of its GRANT */
 	uint16_t code;            /* of what it came to, as in ERROR; 0: well, or not yet */
 	uint16_t port;
 	uint64_t age_ms, took_ms; /* since it was asked for; of which it ran */
 	struct wire_progress progress;
-	struct span host, from, to; /* where to; its first source; the destination's path */
+	struct span host, from, to; /* the third; the first source's path, and the destination's */
 	struct span text;         /* that goes with the code */
 };
-#define WIRE_STATE_MAX_BYTES (8 + 36 + WIRE_PROGRESS_FIELDS + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX)
+#define WIRE_STATE_MAX_BYTES (8 + 37 + WIRE_PROGRESS_FIELDS + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX)
 size_t wire_state_encode(uint8_t *out, const struct wire_state *f);
 int wire_state_decode(struct wire_state *f, struct span in, struct ptcp_err *e);
 

@@ -49,13 +49,15 @@
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
 	X(ROUTE, 48, 512)                                                      \
 	X(ROUTED, 49, 64)                                                      \
+	X(PROBE, 55, 64)                                                       \
 	X(GRANT, 56, 8192)                                                     \
 	X(ERRAND, 57, 1024)                                                    \
 	X(STARTED, 58, 1024)                                                   \
 	X(PROGRESS, 59, 128)                                                   \
 	X(EVENT, 60, 8192)                                                     \
 	X(STATUS, 61, 64)                                                      \
-	X(STATE, 62, 16384)
+	X(STATE, 62, 16384)                                                    \
+	X(SAMPLE, 63, 64)
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)

@@ -403,6 +403,18 @@ int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e)
 	return play(fake.run_code, e);
 }
 
+void ptcp_links_watch_init(struct ptcp_links_watch *w)
+{
+	*w = (struct ptcp_links_watch){ .size = sizeof *w };
+}
+
+int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e)
+{
+	(void)l;
+	(void)w;
+	return play(PTCP_ECANCELED, e);
+}
+
 void ptcp_links_cancel(struct ptcp_links *l) { (void)l; }
 void ptcp_links_free(struct ptcp_links *l) { (void)l; }
 int ptcp_links_here(const struct ptcp_links *l) { return l != NULL; }

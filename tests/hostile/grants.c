@@ -192,9 +192,9 @@ static void once(unsigned port, char **arguments)
 
 /* ---- Errands */
 
-static void send_errand(struct peer *p, const char *host, unsigned port)
+static void send_errand(struct peer *p, const char *host, unsigned port, unsigned flags)
 {
-	struct wire_errand f = { .port = (uint16_t)port, .timeout_ms = 5000,
+	struct wire_errand f = { .flags = (uint8_t)flags, .port = (uint16_t)port, .timeout_ms = 5000,
 		.host = { (const uint8_t *)host, strlen(host) } };
 	uint8_t out[WIRE_ERRAND_MAX_BYTES];
 
@@ -214,10 +214,23 @@ static void expect_no_errand(unsigned port, const struct wire_grant *g, uint8_t 
 {
 	struct peer *p = asking(port);
 
-	send_errand(p, "127.0.0.1", 1);
+	send_errand(p, "127.0.0.1", 1, 0);
 	send_grant(p, g);
 	ask(p, role, "/x");
 	expect_error(p, code);
+	peer_close(p);
+}
+
+static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned flags)
+{
+	const struct wire_probe f = { 1, 1, 0 };
+	struct peer *p = asking(port);
+	uint8_t out[WIRE_PROBE_MAX_BYTES];
+
+	send_errand(p, "127.0.0.1", 1, flags);
+	send_grant(p, g);
+	peer_send(p, out, wire_probe_encode(out, &f));
+	expect_error(p, 5);
 	peer_close(p);
 }
 
@@ -244,16 +257,23 @@ static void errands(unsigned port, char **arguments)
 	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
 	g = granted(arguments[1], WIRE_GRANT_READ);
 	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	expect_no_errand(port, &g, WIRE_YOU_DROP, 5);
+	expect_no_probe(port, &g, 0);
+	expect_no_probe(port, &good, 0);
 	g = good;
 	g.grantee[5] ^= 1;
 	sign(&g, &issuer);
 	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	g = granted(arguments[1], WIRE_GRANT_PROBE); /* good's path goes with that */
+	expect_no_errand(port, &g, WIRE_YOU_DROP, 5);
+	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	expect_no_probe(port, &g, WIRE_ERRAND_DETACH);
 	p = asking(port);
 	send_hello(p);
 	expect_error(p, 10);
 	peer_close(p);
 	p = asking(port);
-	send_errand(p, "127.0.0.1", 1);
+	send_errand(p, "127.0.0.1", 1, 0);
 	ask(p, WIRE_YOU_SEND, "/x"); /* without a grant */
 	expect_error(p, 10);
 	peer_close(p);
@@ -262,7 +282,7 @@ static void errands(unsigned port, char **arguments)
 	expect_error(p, 11);
 	peer_close(p);
 	p = asking(port);
-	send_errand(p, "127.0.0.1", 1);
+	send_errand(p, "127.0.0.1", 1, 0);
 	peer_close(p); /* in the middle of it */
 }
 

@@ -4,11 +4,15 @@
 
 #include "hostile.h"
 
+bool served_by_grant;
+
 struct served served_hello(unsigned ability)
 {
-	struct served s = { .control = peer_accept(hostile_listener, ALPN_CONTROL) };
+	struct served s = { .control = peer_accept(hostile_listener, served_by_grant ? ALPN_GRANT : ALPN_CONTROL) };
 
 	send_hello_able(s.control, ability);
+	if (served_by_grant)
+		expect(s.control, WIRE_GRANT);
 	expect(s.control, WIRE_HELLO);
 	return s;
 }

@@ -12,6 +12,9 @@ struct served {
 	uint32_t flags;    /* of OPEN */
 };
 
+/* Who connects does so by virtue of a grant. */
+extern bool served_by_grant;
+
 /* Up to HELLO on both sides, with that WIRE_ABLE_* of ours (0: none); its OPEN is read; OPENED; the first data connection is made and has joined. */
 struct served served_hello(unsigned ability);
 void served_read_open(struct served *s);

@@ -42,6 +42,20 @@ static void unasked(unsigned port, char **arguments)
 	served_end(&s);
 }
 
+/* The same to another server, which fetches it as we do not send it there. */
+static void fetched(unsigned port, char **arguments)
+{
+	struct peer *asks = peer_accept(hostile_listener, ALPN_ERRAND);
+
+	expect(asks, WIRE_ERRAND);
+	expect(asks, WIRE_GRANT);
+	expect(asks, WIRE_OPEN);
+	send_error(asks, 5, "not from here");
+	served_by_grant = true;
+	unasked(port, arguments);
+	peer_close(asks);
+}
+
 static void bad_name(unsigned port, char **arguments)
 {
 	struct served s = served_joined();
@@ -446,7 +460,7 @@ static void notes(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_server[] = {
-	{ "good", good }, { "unasked", unasked }, { "bad-name", bad_name },
+	{ "good", good }, { "unasked", unasked }, { "fetched", fetched }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
 	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },

@@ -19,15 +19,26 @@ ok() { # what happened: the rest is a command that has to succeed
 # What the last programs of this script said at their end
 told() { ls -t "$dir"/*.out "$dir"/*.err 2>/dev/null | head -n 4 | xargs -r tail -qn 2 | sed 's/^/# /' | cut -c1-800; }
 
+# Milliseconds for which emulators were kept from running
+stalls() {
+	local name
+	for name in $("$lab" list | sed -n 's/ up .*//p'); do "$lab" stats -n "$name"; done |
+		awk '/^emulator/ { for (i = 2; i <= NF; i++) if (split($i, f, "=") && f[1] == "stalled_ms") n += f[2] } END { printf "%d\n", n }'
+}
+
 # thrice FUNCTION [ARGUMENT...]: what a function measures and says of it with ok counts when all of it is as it
-# should be, or the third time: neighbours take these machines away at times. One at a time of each function.
+# should be, or the third time: neighbours take these machines away at times. Where emulators noticed that in each of
+# three tries, for 3 % of the time, what is not as it should be says nothing. One at a time of each function.
 thrice() {
-	local lines=$dir/$1.tried try
+	local lines=$dir/$1.tried try untroubled='' before began
 	for try in 1 2 3; do
+		before=$(stalls) began=${EPOCHREALTIME/./}
 		"$@" >"$lines"
 		grep -q '^not ok' "$lines" || break
+		[ $((($(stalls) - before) * 1000)) -gt $(((${EPOCHREALTIME/./} - began) * 3 / 100)) ] || untroubled=1
 		[ $try -eq 3 ] || sed -nE "s/^(#>|ok|not ok) /# try $try: &/p" "$lines"
 	done
+	[ -n "$untroubled" ] || sed -i 's/^not \(ok .*\)/\1 # SKIP the machine was taken away in each of three tries/' "$lines"
 	cat "$lines"
 }
 

@@ -21,6 +21,68 @@ static void by_hand(void **state)
 	assert_near(r.r2_ratio, 1 - 0.082 / 4.5, 1e-9);
 }
 
+/* The same: distances from the line 0.01, -0.13, 0.23 and -0.11 s, so spread 0.36 s; squares of sizes about
+ * their mean 5 MB^2, of four. 0.36^2 ln 40 / (2 (0.1 * 0.94)^2 5/4) = 21.6. Through a delay of 0.15 s the slope is the
+ * same, to a sum of squares of 30. */
+static void needs_by_hand(void **state)
+{
+	const double size[] = { 1e6, 2e6, 3e6, 4e6 }, delay[] = { 1.1, 1.9, 3.2, 3.8 };
+	struct regress r;
+
+	(void)state;
+	assert_int_equal(regress_delay(&r, size, delay, 4, NULL), 0);
+	assert_near(r.spread_s, 0.36, 1e-9);
+	assert_near(r.size_squares, 5e12, 1e-12);
+	assert_near(regress_needs(&r, 0.1, 0.05), 22, 1e-12);
+	assert_near(regress_needs(&r, 0.05, 0.05), 87, 1e-12);
+	assert_near(regress_needs(&r, 1, 0.05), 1, 1e-12);
+	assert_int_equal(regress_through(&r, size, delay, 4, 0.15, NULL), 0);
+	assert_near(r.slope_s, 0.94e-6, 1e-9);
+	assert_near(r.size_squares, 30e12, 1e-12);
+	assert_near(regress_needs(&r, 0.1, 0.05), 4, 1e-12);
+	assert_int_equal(regress_delay(&r, size, delay, 2, NULL), 0);
+	assert_true(isnan(regress_needs(&r, 0.1, 0.05)));
+}
+
+/* In how many of 2000 the slope of n is off by a fifth, with delays that are either of two, one rare. */
+static unsigned often_off(struct rng *r, size_t n)
+{
+	double size[400], delay[400];
+	unsigned off = 0, round;
+	struct regress g;
+	size_t i;
+
+	for (round = 0; round < 2000; round++) {
+		for (i = 0; i < n; i++) {
+			size[i] = 1e6 / (1 << i % 4);
+			delay[i] = 0.01 + size[i] / 1e6 + (rng_uniform(r) < 0.05 ? 0.3 : 0);
+		}
+		assert_int_equal(regress_delay(&g, size, delay, n, NULL), 0);
+		off += fabs(g.slope_s * 1e6 - 1) >= 0.2;
+	}
+	return off;
+}
+
+/* As many as are said to be needed are off in no more of the cases than the risk, a small part of them in more. */
+static void needs_are_enough(void **state)
+{
+	struct rng r = { 3 };
+	double size[400], delay[400], n;
+	struct regress g;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 400; i++) {
+		size[i] = 1e6 / (1 << i % 4);
+		delay[i] = 0.01 + size[i] / 1e6 + (i % 20 == 0 ? 0.3 : 0);
+	}
+	assert_int_equal(regress_delay(&g, size, delay, 400, NULL), 0);
+	n = regress_needs(&g, 0.2, 0.05);
+	assert_in_range((unsigned)n, 20, 400);
+	assert_in_range(often_off(&r, (size_t)n), 0, 100);
+	assert_in_range(often_off(&r, 4), 101, 2000);
+}
+
 /* Errors are what estimates of the same link really scatter by. */
 static void errors_are_honest(void **state)
 {
@@ -136,6 +198,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_hand),
+		cmocka_unit_test(needs_by_hand),
+		cmocka_unit_test(needs_are_enough),
 		cmocka_unit_test(errors_are_honest),
 		cmocka_unit_test(exact_lines),
 		cmocka_unit_test(named_results),

@@ -98,6 +98,8 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(EVENT, event, wire_event)
 	LINE(STATUS, status, wire_status)
 	LINE(STATE, state, wire_state)
+	LINE(PROBE, probe, wire_probe)
+	LINE(SAMPLE, sample, wire_sample)
 #undef LINE
 	case WIRE_JOINED:
 		if ((r = wire_joined_decode(in, e)) == 0)

@@ -112,7 +112,7 @@ static void grant_largest(void **state)
 
 /* ---- Errands ---- */
 
-static const struct wire_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 4, 8, WIRE_VERIFYING, 1 };
+static const struct wire_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8, WIRE_VERIFYING, 1 };
 
 static void assert_progress(const struct wire_progress *p)
 {
@@ -124,6 +124,7 @@ static void assert_progress(const struct wire_progress *p)
 	assert_int_equal(p->wire_bytes, 4000);
 	assert_int_equal(p->resumed_bytes, 1000);
 	assert_int_equal(p->file_bytes, 4500);
+	assert_int_equal(p->others, 2);
 	assert_int_equal(p->streams, 4);
 	assert_int_equal(p->streams_most, 8);
 	assert_int_equal(p->activity, WIRE_VERIFYING);
@@ -191,9 +192,9 @@ static void started_golden(void **state)
 static void progress_golden(void **state)
 {
 	static const struct patch cases[] = {
-		{ "reading is nothing to tell", "progress", 68, "01", false },
-		{ "nothing special", "progress", 68, "00", true },
-		{ "known in part", "progress", 69, "02", false },
+		{ "reading is nothing to tell", "progress", 76, "01", false },
+		{ "nothing special", "progress", 76, "00", true },
+		{ "known in part", "progress", 77, "02", false },
 	};
 	uint8_t f[WIRE_PROGRESS_MAX_BYTES];
 	struct span in = check_golden("progress", f, wire_progress_encode(f, &some_progress));
@@ -259,13 +260,14 @@ static void state_golden(void **state)
 	static const struct patch cases[] = {
 		{ "no id", "state", 0, "0000000000000000", false },
 		{ "an unknown state", "state", 8, "03", false },
-		{ "no port", "state", 11, "0000", false },
-		{ "a progress that is none", "state", 98, "02", false },
-		{ "a host that is not there", "state", 99, "ff", false },
-		{ "a control byte in the host", "state", 106, "07", false },
-		{ "a NUL in a path", "state", 107, "00", false },
+		{ "a mode that is none", "state", 9, "04", false },
+		{ "no port", "state", 12, "0000", false },
+		{ "a progress that is none", "state", 107, "02", false },
+		{ "a host that is not there", "state", 108, "ff", false },
+		{ "a control byte in the host", "state", 115, "07", false },
+		{ "a NUL in a path", "state", 116, "00", false },
 	};
-	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, 14, 7811, 61000, 59000, some_progress,
+	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 14, 7811, 61000, 59000, some_progress,
 		text_span("b"), text_span("a/b"), text_span("in"), text_span("full") };
 	uint8_t f[WIRE_STATE_MAX_BYTES];
 	struct span in = check_golden("state", f, wire_state_encode(f, &s));
@@ -275,6 +277,7 @@ static void state_golden(void **state)
 	assert_int_equal(wire_state_decode(&d, in, NULL), 0);
 	assert_int_equal(d.id, 0x0102030405060709);
 	assert_int_equal(d.kind, WIRE_STATE_OVER);
+	assert_int_equal(d.mode, WIRE_GRANT_WRITE);
 	assert_int_equal(d.code, 14);
 	assert_int_equal(d.port, 7811);
 	assert_int_equal(d.age_ms, 61000);
@@ -284,6 +287,49 @@ static void state_golden(void **state)
 	assert_span(d.from, "a/b");
 	assert_span(d.to, "in");
 	assert_span(d.text, "full");
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void probe_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no streams", "probe", 0, "0000", false },
+		{ "no messages", "probe", 2, "0000", false },
+		{ "the most messages", "probe", 2, "0400", true },
+		{ "too many messages", "probe", 2, "0401", false },
+	};
+	const struct wire_probe s = { 4, 16, 1 };
+	uint8_t f[WIRE_PROBE_MAX_BYTES];
+	struct span in = check_golden("probe", f, wire_probe_encode(f, &s));
+	struct wire_probe d;
+
+	(void)state;
+	assert_int_equal(wire_probe_decode(&d, in, NULL), 0);
+	assert_int_equal(d.streams, 4);
+	assert_int_equal(d.messages, 16);
+	assert_int_equal(d.cipher, 1);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void sample_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "a message of nothing", "sample", 0, "0000000000000000", false },
+		{ "in no time", "sample", 8, "0000000000000000", false },
+		{ "no round trip yet", "sample", 16, "0000000000000000", true },
+	};
+	const struct wire_sample s = { 1 << 20, 900000000, 40000000 };
+	uint8_t f[WIRE_SAMPLE_MAX_BYTES];
+	struct span in = check_golden("sample", f, wire_sample_encode(f, &s));
+	struct wire_sample d;
+
+	(void)state;
+	assert_int_equal(wire_sample_decode(&d, in, NULL), 0);
+	assert_int_equal(d.bytes, 1 << 20);
+	assert_int_equal(d.delay_ns, 900000000);
+	assert_int_equal(d.round_trip_ns, 40000000);
 	drop(in);
 	CHECK(cases, check_patches);
 }
@@ -302,6 +348,8 @@ int main(void)
 		cmocka_unit_test(event_golden),
 		cmocka_unit_test(status_golden),
 		cmocka_unit_test(state_golden),
+		cmocka_unit_test(probe_golden),
+		cmocka_unit_test(sample_golden),
 	};
 
 	return cmocka_run_group_tests_name("wire/errand", tests, NULL, NULL);
