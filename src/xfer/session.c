@@ -661,12 +661,13 @@ static bool worth_telling(enum wire_busy b)
 	return b == WIRE_SYNCING || b == WIRE_VERIFYING;
 }
 
-/* How long after the last PING the next is due. */
+/* How long after the last PING the next is due. That we are busy no more is told soon: until then the peer bears what
+ * it would else do something about. */
 static uint64_t ping_after_ns(const struct session *s, enum wire_busy now)
 {
 	uint64_t regular = s->peer_timeout_ns / 3;
 
-	if (now == s->told_busy || (!worth_telling(now) && !worth_telling(s->told_busy)))
+	if (now == s->told_busy || (now != WIRE_IDLE && !worth_telling(now) && !worth_telling(s->told_busy)))
 		return regular;
 	return regular < TELL_NS ? regular : TELL_NS;
 }

@@ -291,6 +291,29 @@ static void pings(void **state)
 	one_fini(&o);
 }
 
+/* Who is busy no more says so at once, as the peer waits with all else; who is busy again, in its turn. */
+static void idle_again(void **state)
+{
+	struct wire_ping f;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run(&o, true, true);
+	o.busy = WIRE_WRITING;
+	one_tick(&o, 4 * NS_PER_S);
+	assert_true(one_found(&o, WIRE_PING, &p) && wire_ping_decode(&f, p, NULL) == 0);
+	assert_int_equal(f.busy, WIRE_WRITING);
+	o.busy = WIRE_IDLE;
+	one_tick(&o, NS_PER_S / 4);
+	assert_true(one_found(&o, WIRE_PING, &p) && wire_ping_decode(&f, p, NULL) == 0);
+	assert_int_equal(f.busy, WIRE_IDLE);
+	o.busy = WIRE_WRITING;
+	one_tick(&o, NS_PER_S / 4);
+	assert_false(one_found(&o, WIRE_PING, &p));
+	one_fini(&o);
+}
+
 /* A peer that is alive but owes us something and does nothing: idle pings do not help it, busy ones do. */
 static void idle_and_busy_pings(void **state)
 {
@@ -751,6 +774,7 @@ int main(void)
 		cmocka_unit_test(the_peers_codes),
 		cmocka_unit_test(a_silent_peer),
 		cmocka_unit_test(pings),
+		cmocka_unit_test(idle_again),
 		cmocka_unit_test(idle_and_busy_pings), cmocka_unit_test(busy_for_ever), cmocka_unit_test(paced_for_ever),
 		cmocka_unit_test(talk_is_no_progress),
 		cmocka_unit_test(nothing_owed_no_hurry),
