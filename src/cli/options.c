@@ -290,10 +290,14 @@ int opt_patience(void *args, const struct opt *o, const char *text, struct ptcp_
 
 int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
+	char shown[TEXT_NAME_BYTES], quoted[TEXT_NAME_BYTES + 4];
 	struct timetable unused;
 	struct ptcp_err why;
+	int n;
 
-	if (timetable_parse(&unused, text, &why) < 0)
-		return err_set(e, PTCP_EUSAGE, "--%s %s", o->name, why.msg); /* which begins with what is wrong of it */
-	return opt_text(args, o, text, e);
+	if (timetable_parse(&unused, text, &why) == 0)
+		return opt_text(args, o, text, e);
+	/* It begins with the part that is wrong, which may be all there is. */
+	n = snprintf(quoted, sizeof quoted, "'%s': ", text_escape(shown, sizeof shown, text));
+	return opt_reject(o, text, e, strncmp(why.msg, quoted, (size_t)n) == 0 ? why.msg + n : why.msg);
 }
