@@ -182,9 +182,10 @@ for after in 0.002 0.01 0.03; do
 	kill -9 $up 2>/dev/null
 	wait $up 2>/dev/null
 	# what it had started may still be on its way up, on a busy machine for a while
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for ((i = 0; i < 30; i++)); do
 		sleep 0.3
 		"$lab" down -n six >/dev/null
+		sleep 0.2
 		[ -e "$PTCP_LAB_DIR/six" ] || break
 	done
 	ok "kill -9 of up after $after s leaves nothing" [ ! -e "$PTCP_LAB_DIR/six" ]
