@@ -31,7 +31,7 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
-wire_SRC  := frame start entry attrs grant errand
+wire_SRC  := frame start entry attrs grant errand link
 model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session outbox flight \
@@ -74,7 +74,7 @@ TEST_PC := cmocka
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
-wire_TESTS  := frame start entry attrs errand
+wire_TESTS  := frame start entry attrs errand link
 model_TESTS := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
