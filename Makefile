@@ -48,9 +48,9 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \
 	client client_new client_trust client_connect client_path client_work \
-	client_probe client_third client_errand client_sampled client_status \
+	client_probe client_third client_errand client_sampled client_status client_known \
 	server server_stats listening lobby guest greet served needs grants holding relay \
-	asked errand errand_work caller one_time
+	asked errand errand_work learnt caller one_time
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
 	build fair trace why verify verify_streams plan limits
@@ -82,7 +82,7 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
+lib_TESTS   := api rates target paths grants mux links returning stale ends measure history known
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
 collect_TESTS := schedule fill lookout vias study
@@ -174,7 +174,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
+$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure known): $(BUILD)/tests/lib/fixture.o
 $(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))

@@ -383,6 +383,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	if (s == NULL)
 		return err_nomem(e);
 	atomic_init(&s->stop, false);
+	learnt_init(&s->learnt);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0 ||
 	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_lobby(s, e)) < 0)
 		goto out;
@@ -395,6 +396,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		goto out;
 	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, on_errand_gone, s);
 	s->errands.roots = s->sessions.roots;
+	s->errands.learnt = &s->learnt;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)
 		on_watch(s);
@@ -473,6 +475,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	loop_free(s->loop);
 	server_forget_needs(s);
 	nexthops_free(s->nexthops);
+	learnt_fini(&s->learnt);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);
