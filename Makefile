@@ -54,10 +54,10 @@ lib_SRC   := opts target keys home host pacing speed advice \
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
 	build fair trace why verify verify_streams plan limits
-collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
+collect_SRC := here links links_watch links_ask links_kept schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
-	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
+	cmd_send cmd_recv transfer routes cmd_serve serve_config serving watcher metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
 	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_show \
