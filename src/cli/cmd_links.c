@@ -206,6 +206,8 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 	process_set_stop(cancel, l);
 	r = a->ask ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
+	if (a->ask && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
+		tell_failed(o, l); /* each host has its own reason */
 	if (r == 0 || r == PTCP_EPARTIAL) {
 		if ((r2 = show(a, file, o, l, &later)) == 0 && a->watch)
 			r = r2 = watch(a, file, o, l, &later);
