@@ -43,7 +43,7 @@ static const struct opt own_options[] = {
 	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
 	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
 	    offsetof(struct links_args, write) },
-	{ "ask", 0, NULL, "measure nothing: ask the daemons what they have learnt (serve --watch)", opt_true,
+	{ "ask", 0, NULL, "measure nothing: ask the daemons what they have learnt", opt_true,
 	    offsetof(struct links_args, ask) },
 	{ "watch", 0, NULL, "go on, link after link, until interrupted", opt_true, offsetof(struct links_args, watch) },
 	{ "interval", 0, "TIME", "with --watch: between two links (60s)", opt_patience,

@@ -100,7 +100,7 @@ static const struct opt own_options[] = {
 	    offsetof(struct serve_args, config) },
 	{ "metrics", 0, "FILE", "write counters there every 5s, as Prometheus reads them", opt_text,
 	    offsetof(struct serve_args, metrics) },
-	{ "watch", 0, "OVERLAY", "measure the links from here, in the background, and tell who asks (links --ask)",
+	{ "watch", 0, "FILE", "measure this overlay's links from here in the background, and tell who asks",
 	    opt_text, offsetof(struct serve_args, watch) },
 	{ "watch-as", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
 	    offsetof(struct serve_args, watch_as) },
