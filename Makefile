@@ -34,7 +34,7 @@ core_SRC  := err text words log buf units clock pacer timetable bitmap glob filt
 wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
-xfer_SRC  := session outbox flight \
+xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
 store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
