@@ -34,7 +34,7 @@ core_SRC  := err text words log buf units clock pacer timetable bitmap glob filt
 wire_SRC  := frame start entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
-xfer_SRC  := session outbox flight \
+xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
 store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
@@ -43,13 +43,14 @@ net_SRC   := loop sock dial listen door lines child spool splice splice_hold bri
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party party_streams joining returning stale choosing ends rates links sending sending_jobs \
+	party party_session party_control party_streams party_progress \
+	joining returning stale choosing ends rates links sending sending_offer sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \
 	client client_new client_trust client_connect client_path client_work \
 	client_probe client_third client_errand client_sampled client_status \
-	server server_stats listening lobby guest greet served needs grants holding relay \
+	server server_guests server_stats listening lobby guest greet served needs grants holding relay \
 	asked errand errand_work caller one_time
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
