@@ -31,13 +31,13 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
-wire_SRC  := frame start entry attrs grant errand
+wire_SRC  := frame start running join entry attrs grant errand
 model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
+store_SRC := sys fail fds io dir dir_open dir_path place walk walk_entry source hash sum \
 	sink part journal look verify group entry landing owner xattr
 net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
@@ -52,9 +52,9 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	client_probe client_third client_errand client_sampled client_status \
 	server server_guests server_stats listening lobby guest greet served needs grants holding relay \
 	asked errand errand_work caller one_time
-conf_SRC  := yaml fields settings curve overlay overlay_links edit save
-plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
-	build fair trace why verify verify_streams plan limits
+conf_SRC  := file yaml fields settings curve overlay overlay_links edit
+plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_flow lp_solve pieces slots courses fluid \
+	build fair trace why verify verify_limits verify_streams plan limits
 collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
