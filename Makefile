@@ -90,7 +90,7 @@ collect_TESTS := schedule fill lookout vias study
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
-test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
+test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays held ends collect) \
