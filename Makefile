@@ -57,7 +57,7 @@ plan_SRC  := curve overlay annotate quickest net streams streams_best run grid l
 	build fair trace why verify verify_limits verify_streams plan limits
 collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
-	output out_text out_json json plot \
+	output out_text out_json json plot names \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \

@@ -246,7 +246,7 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	(void)number;
 	(void)from;
 	(void)until;
-	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s",
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s (run it again)",
 	    a->level[a->at], why != NULL ? why->msg : "it ended");
 	fail(a, &lost);
 }
@@ -324,7 +324,7 @@ static int take_levels(struct advising *a, struct ptcp_err *e)
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof usual / sizeof *usual;
 	if (a->n_levels > PTCP_PROBES_MAX)
-		return err_set(e, PTCP_EUSAGE, "probes: more than %d", PTCP_PROBES_MAX);
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
 	for (i = 0; i < a->n_levels; i++) {
 		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
 			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],
