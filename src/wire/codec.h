@@ -103,4 +103,10 @@ static inline int frame_done(const struct reader *r, bool ok, unsigned type, str
 	return err_set(e, PTCP_EPROTO, "malformed %s frame", wire_type_name(type));
 }
 
+/* A host by name or address, its length one byte. */
+static inline bool host_ok(struct span name)
+{
+	return name.n > 0 && word_ok(name, UINT8_MAX);
+}
+
 #endif

@@ -73,7 +73,7 @@ int wire_link_decode(struct wire_link *f, struct span in, struct ptcp_err *e)
 	text_n = read_u16(&r);
 	d.host = read_span(&r, host_n);
 	d.text = read_span(&r, text_n);
-	if ((err = frame_done(&r, numbers_ok(&d) && d.port != 0 && d.host.n > 0 && word_ok(d.host, WIRE_HOST_MAX) &&
+	if ((err = frame_done(&r, numbers_ok(&d) && d.port != 0 && host_ok(d.host) &&
 	    d.text.n <= WIRE_TEXT_MAX, WIRE_LINK, e)) < 0)
 		return err;
 	*f = d;
