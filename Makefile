@@ -86,7 +86,7 @@ net_TESTS   := loop sock dial listen door lines child spool splice bridge nextho
 lib_TESTS   := api rates target paths grants mux links returning stale ends measure history known
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule fill lookout vias study
+collect_TESTS := schedule fill lookout vias study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
@@ -197,6 +197,7 @@ $(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(B
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
+$(BUILD)/tests/collect/test_links: $(BUILD)/tests/lib/fixture.o
 collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
 $(BUILD)/tests/collect/test_study: $(collect_STUDY)
 $(BUILD)/tests/bench/collect/report: $(BUILD)/tests/bench/collect/report.o $(collect_STUDY) \
