@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start running join entry attrs grant errand
-model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
+model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch steer history \
 	divide paths ratectl relays
 xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
@@ -57,7 +57,7 @@ plan_SRC  := curve overlay annotate quickest net streams streams_best run grid l
 	build fair trace why verify verify_limits verify_streams plan limits
 collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
-	output out_text out_json json plot \
+	output out_text out_json json plot names \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
@@ -76,7 +76,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
+model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
