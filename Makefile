@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start running join entry attrs grant errand
-model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch steer history \
+model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths ratectl relays
 xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
@@ -76,7 +76,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch steer history \
+model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
