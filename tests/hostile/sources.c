@@ -20,15 +20,14 @@ static void send_totals(struct peer *p, uint64_t files, uint64_t bytes, bool fin
 
 static bool only_looks(const struct served *s) { return (s->flags & WIRE_OPEN_DRY_RUN) != 0; }
 
-/* A session as it should be up to OPENED, and its stream unless it only looks. */
+/* A session as it should be, up to its stream. */
 static struct served begun(struct peer *control)
 {
 	struct served s = served_greet(control, 0);
 
 	served_read_open(&s);
 	served_agree(&s, 1, 0);
-	if (!only_looks(&s))
-		s.data = served_join();
+	s.data = served_join();
 	return s;
 }
 
