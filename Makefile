@@ -54,7 +54,7 @@ lib_SRC   := opts target keys home host pacing speed advice \
 conf_SRC  := yaml fields settings curve overlay overlay_links edit save
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
 	build fair trace why verify verify_streams plan limits
-collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
+collect_SRC := here links links_watch schedule fill late vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
@@ -85,7 +85,7 @@ net_TESTS   := loop sock dial listen door lines child spool splice bridge nextho
 lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule fill lookout vias study
+collect_TESTS := schedule fill late lookout vias study
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz

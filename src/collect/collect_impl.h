@@ -10,6 +10,7 @@
 #include <ptcp/ptcp.h>
 
 #include "collect/fill.h"
+#include "collect/late.h"
 #include "collect/schedule.h"
 #include "collect/vias.h"
 #include "collect/lookout.h"
@@ -26,10 +27,12 @@ struct route {
 	size_t *limit;         /* of the overlay, see plan/limits.h; of its links */
 	size_t n_limits;
 	bool bound;            /* it goes through a host with limits of its own: never let loose */
+	bool counted;          /* its streams are: it helps nobody who is late */
 	double planned_bps;    /* by the plan, now */
 	double given_bps;      /* with what the plan leaves free */
 	uint64_t set_bps;      /* what the transfer was told last; 0, no limit, to begin with */
-	double since_s;        /* when that was */
+	uint64_t due_bps;      /* of it, what is not there to make up for what is late */
+	double since_s;        /* when that was set */
 	uint64_t bytes;
 	unsigned streams;
 	struct { double at_s; uint64_t bytes; } seen[ROUTE_SEEN];
@@ -46,6 +49,7 @@ struct source {
 	bool sizing;                       /* it only looks how much there is */
 	bool again;                        /* ended by us, to go on over other paths */
 	bool planned;                      /* the plan counts on it */
+	struct late late;                  /* whether it is */
 	bool busy;                         /* moving data: neither only verifying nor syncing */
 	uint64_t data_bytes;               /* what there is to fetch, as known beforehand; PTCP_UNKNOWN */
 	uint64_t wire_before;              /* sent by transfers that are over */

@@ -68,33 +68,66 @@ static double first_bps(const struct ptcp_collect *c, const struct route *r)
 	return least;
 }
 
-static uint64_t rate_for(const struct source *s, const struct route *r)
+/* What its links are taken for. */
+static double most_bps(const struct ptcp_collect *c, const struct route *r)
+{
+	double least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < r->n_limits; i++)
+		least = fmin(least, limits_bps(c->overlay, r->limit[i]));
+	return least;
+}
+
+/* What it may have to make up for what is late; 0: nothing. */
+static double made_up_bps(const struct source *s, const struct route *r)
+{
+	bool helps = s->late.spares && !r->counted && !s->c->o.no_replan;
+
+	if (r->bound || !(s->late.more_bps > 0) || !(r->given_bps > 0 || helps))
+		return 0;
+	return fmin(r->given_bps + s->late.more_bps, most_bps(s->c, r));
+}
+
+/* By the plan, or as a probe. */
+static double rate_for(const struct source *s, const struct route *r)
 {
 	double bps = r->given_bps;
 
-	if (!s->planned)
-		return 0;
 	if (s->c->probing && !r->bound)
 		bps = bps > 0 ? LOOKOUT_PROBE_RATIO * bps : was_lowered(s->c, r) ? first_bps(s->c, r) : 0;
+	return bps;
+}
+
+static uint64_t pace(double bps)
+{
 	if (!(bps > 0))
 		return PTCP_PATH_IDLE;
 	return isfinite(bps) ? (uint64_t)fmax(PACE * bps, RATE_LEAST_BPS) : 0;
 }
 
+static bool is_steady(uint64_t bps, uint64_t before)
+{
+	return fabs((double)bps - (double)before) <= STEADY_RATIO * (double)before;
+}
+
+/* What is made up for changes all the time, and is told when it is worth it. */
 static void set_rates(struct source *s, double now_s)
 {
+	uint64_t bps, due;
 	struct route *r;
-	uint64_t bps;
 	size_t i;
 
 	for (i = 0; i < s->vias.n; i++) {
 		r = &s->route[i];
-		bps = rate_for(s, r);
-		if (bps == r->set_bps || ptcp_transfer_set_path_rate(s->t, i, bps, NULL) < 0)
-			continue;
-		if (!(fabs((double)bps - (double)r->set_bps) <= STEADY_RATIO * (double)r->set_bps))
+		due = s->planned ? pace(rate_for(s, r)) : 0;
+		bps = s->planned ? pace(fmax(rate_for(s, r), made_up_bps(s, r))) : 0;
+		if (!is_steady(due, r->due_bps))
 			r->since_s = now_s;
-		r->set_bps = bps;
+		if (bps != r->set_bps && (due != r->due_bps || bps == due || !is_steady(bps, r->set_bps)) &&
+		    ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
+			r->set_bps = bps;
+		r->due_bps = due;
 	}
 }
 
@@ -118,6 +151,22 @@ static void give(struct ptcp_collect *c)
 			r->given_bps = (f++)->bps;
 }
 
+/* How far it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. */
+static void see_late(struct source *s, double now_s)
+{
+	const struct ptcp_collect *c = s->c;
+	double given = 0, got = 0, held = 0, window = lookout_window_s(&c->lookout, INFINITY);
+	const struct route *r;
+
+	for (r = s->route; r < s->route + s->vias.n; r++) {
+		given += PACE * r->given_bps;
+		got += r->given_bps > 0 ? fmin(PACE * r->given_bps, watching_route_bps(r, now_s, window)) : 0;
+		held += (double)s->vias.at[r - s->route].held_bytes;
+	}
+	late_see(&s->late, held > 0 ? 0 : (double)source_left_bytes(s) -
+	    schedule_left_bytes(c->schedule, s->told->host, PACE * (now_s - c->plan_start_s)), given, got);
+}
+
 void planning_apply(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c);
@@ -130,9 +179,11 @@ void planning_apply(struct ptcp_collect *c)
 	for (s = c->source; s < c->source + c->n; s++)
 		spread(s, add_planned(s, now_s - c->plan_start_s));
 	give(c);
-	for (s = c->source; s < c->source + c->n; s++)
+	for (s = c->source; s < c->source + c->n; s++) {
+		see_late(s, now_s);
 		if (s->t != NULL && !s->sizing)
 			set_rates(s, now_s);
+	}
 }
 
 /* ---- Another plan ---- */
