@@ -1,6 +1,6 @@
 /* The inside of a collection, for collect.c (what was asked for, what came of it), source.c (the transfer from one
  * host), planning.c (plans, and what they make of the transfers), watching.c (what flows, and whether the plan still
- * fits) and run.c (the loop). One thread, but for cancelling. */
+ * fits) and run.c (the loop). One thread, but for cancelling and what planner.h has. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
@@ -11,6 +11,7 @@
 
 #include "collect/fill.h"
 #include "collect/late.h"
+#include "collect/planner.h"
 #include "collect/schedule.h"
 #include "collect/vias.h"
 #include "collect/lookout.h"
@@ -85,6 +86,10 @@ struct ptcp_collect {
 	bool probing;
 	const char *unfit;                 /* why another plan is wanted; NULL: it is not */
 	char unfit_text[320];
+	/* the next one */
+	struct planner *planner;           /* at work on it; or NULL */
+	char planner_why[320];
+	double planner_start_s;            /* the plan's */
 	double planned_s;                  /* of the first plan */
 	double tried_at_s;                 /* to plan */
 	double end_s;                      /* once it is over */
@@ -118,9 +123,11 @@ void source_forget(struct source *s); /* frees its transfer and paths */
 
 /* ---- planning.c ---- */
 
-/* Plans what is left, from now on; `why` NULL: the first plan. Where there is none the last one stays, and the code
- * is returned. */
-int planning_make(struct ptcp_collect *c, const char *why, struct ptcp_err *e);
+/* Makes the first plan, and waits for it. */
+int planning_first(struct ptcp_collect *c, struct ptcp_err *e);
+/* Once a tick: begins to plan what is left when the plan does not fit any more, and takes that plan when it is made.
+ * Where there is none, or it came too late, the last one stays; why is told. */
+void planning_again(struct ptcp_collect *c);
 /* Tells the transfers what each path is to carry now. */
 void planning_apply(struct ptcp_collect *c);
 

@@ -9,6 +9,8 @@
 #define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
 #define STEADY_RATIO 0.05    /* a change of less does not count as one */
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
+#define PLAN_AGAIN_S 3.0     /* after one was begun */
+#define TOO_LATE_RATIO 0.5   /* of its makespan */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
 #define ELSEWHERE_BYTES 8e6
 
@@ -259,24 +261,6 @@ static int check_paths(const struct ptcp_collect *c, const struct schedule *sche
 	return 0;
 }
 
-static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
-{
-	struct ptcp_plan_opts o;
-	int r;
-
-	ptcp_plan_opts_init(&o);
-	o.method = c->o.method;
-	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */
-	o.effort_s = EFFORT_S;
-	if ((r = set_data(c, e)) < 0 || (r = ptcp_plan_make(plan, c->overlay, &o, e)) < 0)
-		return r;
-	if ((r = schedule_new(schedule, *plan, e)) == 0 && (r = check_paths(c, *schedule, e)) < 0)
-		schedule_free(*schedule);
-	if (r < 0)
-		ptcp_plan_free(*plan);
-	return r;
-}
-
 static void take(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule)
 {
 	struct source *s;
@@ -292,24 +276,99 @@ static void take(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule
 			source_begin_again(s);
 }
 
-int planning_make(struct ptcp_collect *c, const char *why, struct ptcp_err *e)
+static int begin(struct ptcp_collect *c, struct ptcp_err *e)
 {
-	double now_s = collect_now_s(c);
-	struct ptcp_plan *plan;
-	struct schedule *schedule;
+	struct ptcp_plan_opts o;
 	int r;
 
 	c->unfit = NULL;
-	c->tried_at_s = now_s;
-	limits_pass(c->overlay, now_s - c->overlay_s);
-	c->overlay_s = now_s;
-	if ((r = make(c, &plan, &schedule, e)) < 0)
+	c->tried_at_s = c->planner_start_s = collect_now_s(c);
+	limits_pass(c->overlay, c->tried_at_s - c->overlay_s);
+	c->overlay_s = c->tried_at_s;
+	ptcp_plan_opts_init(&o);
+	o.method = c->o.method;
+	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */
+	o.effort_s = EFFORT_S;
+	if ((r = set_data(c, e)) < 0)
 		return r;
-	c->plan_start_s = now_s = collect_now_s(c);
+	return planner_new(&c->planner, c->overlay, &o, e);
+}
+
+/* What came of it; waits where it is not done. */
+static int end(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+{
+	int r = planner_take(c->planner, plan, schedule, e);
+
+	planner_free(c->planner);
+	c->planner = NULL;
+	if (r == 0 && (r = check_paths(c, *schedule, e)) < 0) {
+		ptcp_plan_free(*plan);
+		schedule_free(*schedule);
+	}
+	return r;
+}
+
+/* The sources have gone on meanwhile, and are as far into it as it took to make. */
+static void carry_out(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule, const char *why)
+{
+	c->plan_start_s = c->planner_start_s;
 	take(c, plan, schedule);
-	c->replans += why != NULL;
-	lookout_changed(&c->lookout, now_s);
+	lookout_changed(&c->lookout, collect_now_s(c));
 	planning_apply(c);
 	collect_tell(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
+}
+
+int planning_first(struct ptcp_collect *c, struct ptcp_err *e)
+{
+	struct schedule *schedule;
+	struct ptcp_plan *plan;
+	int r;
+
+	if ((r = begin(c, e)) < 0 || (r = end(c, &plan, &schedule, e)) < 0)
+		return r;
+	c->planner_start_s = collect_now_s(c);
+	carry_out(c, plan, schedule, NULL);
 	return 0;
+}
+
+/* It tells of sources that have been lost or found since, or of a time that is mostly over. */
+static bool is_too_late(struct ptcp_collect *c, const struct schedule *schedule)
+{
+	if (c->unfit == NULL && collect_now_s(c) - c->planner_start_s > TOO_LATE_RATIO * schedule->end_s)
+		c->unfit = "planning took too long";
+	return c->unfit != NULL;
+}
+
+static int end_again(struct ptcp_collect *c, struct ptcp_err *e)
+{
+	struct schedule *schedule;
+	struct ptcp_plan *plan;
+	int r;
+
+	if ((r = end(c, &plan, &schedule, e)) < 0)
+		return r;
+	if (is_too_late(c, schedule)) {
+		ptcp_plan_free(plan);
+		schedule_free(schedule);
+		return 0;
+	}
+	c->replans++;
+	carry_out(c, plan, schedule, c->planner_why);
+	return 0;
+}
+
+void planning_again(struct ptcp_collect *c)
+{
+	struct ptcp_err why;
+	int r = 0;
+
+	if (c->planner != NULL) {
+		if (planner_is_done(c->planner))
+			r = end_again(c, &why);
+	} else if (c->unfit != NULL && !c->probing && collect_now_s(c) - c->tried_at_s >= PLAN_AGAIN_S) {
+		strcpy(c->planner_why, c->unfit);
+		r = begin(c, &why);
+	}
+	if (r < 0 && r != PTCP_EINFEASIBLE)
+		collect_tell(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, r);
 }

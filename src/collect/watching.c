@@ -200,7 +200,7 @@ void watching_see(struct ptcp_collect *c)
 	double now_s = collect_now_s(c), eta_s, left_s;
 
 	see_rates(c, now_s);
-	if (c->schedule == NULL || c->o.no_replan)
+	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	eta_s = watching_eta_s(c);
 	left_s = eta_s < 0 ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);

@@ -288,7 +288,7 @@ void joining_pump(struct party *p, struct mono now)
 	}
 	if (lacks_all(p) && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
 		err_set(&why, p->ever_up ? PTCP_ETIMEOUT : PTCP_ECONNECT,
-		    "data connections: none could be had for %.3g s: %s", (double)p->o.timeout_ns / 1e9,
+		    "data connections: none could be had for %.3g s: %s (ptcp doctor looks at the path)", (double)p->o.timeout_ns / 1e9,
 		    p->join_why.code != 0 ? p->join_why.msg : "no answer");
 		party_fail(p, &why);
 	}

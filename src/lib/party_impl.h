@@ -1,4 +1,4 @@
-/* The inside of a party, for party.c, party_streams.c, joining.c, sending.c, receiving.c and probing.c. */
+/* The inside of a party: party.c makes it and turns its crank; the rest is by file below. */
 #ifndef LIB_PARTY_IMPL_H
 #define LIB_PARTY_IMPL_H
 
@@ -176,16 +176,25 @@ struct party {
 /* With several paths: a control connection that has brought nothing for so long is left. */
 #define PARTY_QUIET_NS (3 * NS_PER_S)
 
-extern const struct chan_ops party_control_ops;
-
 /* Moves everything that can move; after any event. Ends the party when all is over. */
 void party_pump(struct party *p);
 /* Fails the session from here; the peer is told. */
 void party_fail(struct party *p, const struct ptcp_err *why);
+
+/* ---- party_session.c: what it does at its session's word ---- */
+
+extern const struct session_ops party_session_ops;
 /* What our own disk, or our processor, keeps us with. */
 enum wire_busy party_busy(const struct party *p);
-/* Some stream does. */
+/* Some stream waits for a disk. */
 bool party_waits_for_disk(const struct party *p);
+
+/* ---- party_control.c: the channel of the control frames ---- */
+
+extern const struct chan_ops party_control_ops;
+extern const struct mux_ops party_mux_ops; /* where blocks travel on it, too */
+/* Writes control frames, and between them the blocks that have no other way. */
+void party_flush(struct party *p);
 
 /* ---- party_streams.c: the data connections that are up ---- */
 

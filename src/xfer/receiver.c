@@ -48,14 +48,21 @@ void rcv_frame_free(struct rcv *r, struct item *f)
 	f->frame = NULL;
 }
 
-/* Frees an ended directory once its last child has let go of it. */
+/* Frees an ended entry once its last child or other name has let go of it; for that a file does not hold up its
+ * directory. */
 static void release(struct item *f)
 {
 	struct item *parent;
 
 	while (f != NULL && f->ended && f->children == 0) {
 		parent = f->parent;
-		free(f);
+		f->parent = NULL;
+		if (f->file != NULL) {
+			f->file->names--;
+			release(f->file);
+		}
+		if (f->names == 0)
+			free(f);
 		f = parent;
 		if (f != NULL)
 			f->children--;
@@ -94,6 +101,7 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	rcv_bitmaps_free(r, f);
 	rcv_frame_free(r, f);
 	f->ended = true;
+	f->lost = why != NULL;
 	if (f->cookie != NULL)
 		r->o.ops->ended(r->o.arg, f->id, f->cookie, skipped, why);
 	f->cookie = NULL;

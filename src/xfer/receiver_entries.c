@@ -107,16 +107,15 @@ static void prepare(struct rcv *r, struct item *f)
 /* Another name of a file comes after that file; it fails with it. */
 static void prepare_link(struct rcv *r, struct item *f)
 {
-	struct item *file = rcv_find(r, f->link_id);
 	struct ptcp_err why;
 
-	if (file != NULL) {
-		list_append(&file->waiters, &f->waiting);
-	} else if (r->lost[wire_slot(f->link_id)] == f->link_id) {
+	if (f->file == NULL || (f->file->ended && !f->file->lost)) {
+		prepare(r, f);
+	} else if (f->file->lost) {
 		err_set(&why, PTCP_EPEER, "%s", rcv_no_file);
 		rcv_fail(r, f, &why);
 	} else {
-		prepare(r, f);
+		list_append(&f->file->waiters, &f->waiting);
 	}
 }
 
@@ -180,16 +179,14 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
 
 /* ---- New ones ---- */
 
-static struct item *item_new(struct rcv *r, const struct wire_entry *w, struct span in)
+static struct item *item_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs, struct span in)
 {
 	struct item *f = calloc(1, sizeof *f);
-	struct wire_attrs attrs = { 0 };
 
 	if (f == NULL || (f->frame = malloc(in.n)) == NULL) {
 		free(f);
 		return NULL;
 	}
-	wire_attrs_decode(&attrs, w, NULL); /* they were decoded before: cannot fail */
 	r->frame_bytes += in.n;
 	memcpy(f->frame, in.p, in.n);
 	f->frame_bytes = in.n;
@@ -197,8 +194,9 @@ static struct item *item_new(struct rcv *r, const struct wire_entry *w, struct s
 	f->type = w->type;
 	f->size_bytes = w->size_bytes;
 	f->n_blocks = wire_grid_blocks(w->size_bytes);
-	f->sparse = attrs.sparse;
-	f->link_id = attrs.link_id;
+	f->sparse = attrs->sparse;
+	if (w->type == WIRE_HARDLINK && (f->file = rcv_find(r, attrs->link_id)) != NULL)
+		f->file->names++;
 	list_init(&f->waiting);
 	list_init(&f->waiters);
 	return f;
@@ -207,7 +205,9 @@ static struct item *item_new(struct rcv *r, const struct wire_entry *w, struct s
 void rcv_new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 {
 	struct item *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
+	struct wire_attrs attrs = { 0 };
 
+	wire_attrs_decode(&attrs, w, NULL); /* they were decoded before: cannot fail */
 	if (w->parent != 0 && parent == NULL) {
 		rcv_refuse(r, w, PTCP_EPEER, rcv_no_directory);
 		return;
@@ -216,11 +216,15 @@ void rcv_new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		rcv_refuse(r, w, PTCP_ERANGE, "more than 2048 directories within each other");
 		return;
 	}
+	if (w->type == WIRE_HARDLINK && r->lost[wire_slot(attrs.link_id)] == attrs.link_id) {
+		rcv_refuse(r, w, PTCP_EPEER, rcv_no_file);
+		return;
+	}
 	if (r->frame_bytes + in.n > FRAMES_MAX_BYTES) {
 		rcv_refuse(r, w, PTCP_ENOMEM, "too much waits for its directories at the receiver");
 		return;
 	}
-	if ((f = item_new(r, w, in)) == NULL) {
+	if ((f = item_new(r, w, &attrs, in)) == NULL) {
 		rcv_refuse(r, w, PTCP_ENOMEM, ptcp_err_text(PTCP_ENOMEM));
 		return;
 	}

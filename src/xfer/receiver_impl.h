@@ -18,10 +18,10 @@ struct item {
 	void *cookie;
 	enum rcv_state state;
 	uint8_t type;
-	bool ended;               /* kept, a directory's, for its children */
+	bool ended, lost;         /* kept, a directory's for its children, a file's for its other names; it failed */
 	bool has_digest;
-	uint32_t children, depth;
-	uint64_t link_id;         /* of a HARDLINK: the file it is another name of */
+	uint32_t children, depth, names; /* those that are not over, in it and (HARDLINK) of it */
+	struct item *file;        /* of a HARDLINK: what it is another name of; NULL: that was complete before */
 	struct list waiting;      /* in its directory's or file's waiters, in runnable, later in asking */
 	struct list waiters;      /* of a file: other names of it */
 	uint8_t *frame;           /* the ENTRY, until it is prepared */
@@ -43,7 +43,7 @@ struct rcv {
 	struct outbox *out;
 	struct item *slot[WIRE_SLOTS];
 	uint64_t highest;         /* count of the newest id */
-	uint64_t lost[WIRE_SLOTS]; /* the file of the slot that failed last */
+	uint64_t lost[WIRE_SLOTS]; /* the file of the slot that failed last: the sender takes the slot again once it knows */
 	struct list runnable;     /* their directory is there now, or their file complete */
 	struct list asking;       /* files whose missing blocks have not all been asked for */
 	uint64_t asked;           /* blocks, of all files */

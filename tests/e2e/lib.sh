@@ -4,6 +4,7 @@
 #
 #   test_case NAME FUNCTION     runs it in a subshell; fail (or exit 1) there fails the case,
 #                               skip there skips it; its log is printed only when it failed
+#   timed test_case ...         one that measures times or rates: may be repeated alone, see tests/run
 #   after_case                  what a script may define: runs after each case
 #   done_testing                last line of a script
 
@@ -54,7 +55,7 @@ test_case() {
 		echo "ok $name"
 	else
 		failures=$((failures + 1))
-		echo "not ok $name"
+		echo "not ok $name${measures-}"
 		report "$tmp/case.log" log
 		for f in "$dir"/out "$dir"/err "$tmp"/*.serve.err "$dir"/*.serve.err; do
 			[ -s "$f" ] && report "$f" "${f##*/}"
@@ -63,6 +64,11 @@ test_case() {
 	chmod -R u+rwX "$dir" 2>/dev/null
 	rm -rf "$dir" 2>/dev/null
 	after_case
+}
+
+timed() {
+	local measures=' # measures time'
+	"$@"
 }
 
 after_case() { :; }

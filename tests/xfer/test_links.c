@@ -181,6 +181,50 @@ static void two_things_to_wait_for(void **state)
 	}
 }
 
+/* Its file fails while it waits for its directory; so does the one that comes in that file's slot. */
+static void of_a_file_whose_slot_fails_again(void **state)
+{
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	put(&o, WIRE_FILE, FILE_ID, 0, 10);
+	o.prep = RCV_LATER;
+	put(&o, WIRE_DIR, one_id(8, 8), 0, 0);
+	put_link(&o, one_id(9, 9), one_id(8, 8), FILE_ID);
+	o.prep = RCV_ACCEPT;
+	one_fail(&o, FILE_ID, PTCP_EIO);
+	put(&o, WIRE_FILE, one_id(10, wire_slot(FILE_ID)), 0, 10);
+	one_fail(&o, one_id(10, wire_slot(FILE_ID)), PTCP_EIO);
+	rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_ACCEPT, NULL, NULL);
+	assert_int_equal(o.commits, 0);
+	assert_int_equal(session_failed(o.s), 3);
+	one_fini(&o);
+}
+
+/* Nor does it hold up the directory of its file. */
+static void of_a_file_whose_directory_ends(void **state)
+{
+	struct wire_entry end = one_entry(WIRE_DIR_END, one_id(1, 1), 0, 0);
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	put(&o, WIRE_DIR, one_id(1, 1), 0, 0);
+	put(&o, WIRE_FILE, FILE_ID, one_id(1, 1), 10);
+	o.prep = RCV_LATER;
+	put(&o, WIRE_DIR, one_id(8, 8), 0, 0);
+	put_link(&o, one_id(9, 9), one_id(8, 8), FILE_ID);
+	o.prep = RCV_ACCEPT;
+	write_file(&o);
+	ONE_PUT(&o, entry, &end);
+	assert_int_equal(o.commits, 2);
+	rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_ACCEPT, NULL, NULL);
+	assert_int_equal(o.commits, 3);
+	assert_int_equal(o.ended, 0);
+	one_fini(&o);
+}
+
 /* The session ends while it waits: nothing is left of either. */
 static void dropped_while_it_waits(void **state)
 {
@@ -231,6 +275,8 @@ int main(void)
 		cmocka_unit_test(fails_with_its_file),
 		cmocka_unit_test(of_a_file_that_was_refused),
 		cmocka_unit_test(two_things_to_wait_for),
+		cmocka_unit_test(of_a_file_whose_slot_fails_again),
+		cmocka_unit_test(of_a_file_whose_directory_ends),
 		cmocka_unit_test(dropped_while_it_waits),
 		cmocka_unit_test(says_what_it_would_take),
 	};

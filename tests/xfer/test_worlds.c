@@ -16,12 +16,24 @@
 #endif
 #define LIMIT_NS (600 * NS_PER_S)
 
-/* XFER_SEED=n runs that world alone, XFER_TRACE=1 shows its sessions' states. */
-static uint64_t only_seed(void)
+/* XFER_SEED=n runs that world alone, XFER_SEED=n-m those from n to m, XFER_TRACE=1 shows their sessions' states. */
+struct seeds {
+	uint64_t first, last;
+	bool chosen;
+};
+
+static struct seeds seeds(void)
 {
 	const char *only = getenv("XFER_SEED");
+	struct seeds s = { 1, WORLDS, only != NULL };
+	char *end;
 
-	return only != NULL ? strtoull(only, NULL, 10) : 0;
+	if (only != NULL) {
+		s.first = s.last = strtoull(only, &end, 10);
+		if (*end == '-')
+			s.last = strtoull(end + 1, NULL, 10);
+	}
+	return s;
 }
 
 /* One in three worlds has it, more or less often. */
@@ -78,12 +90,13 @@ static void lines_random(struct world *w)
 
 static void any_world_ends_well(void **state)
 {
-	uint64_t only = only_seed(), i;
+	struct seeds s = seeds();
+	uint64_t i;
 	struct world w;
 	struct plan p;
 
 	(void)state;
-	for (i = only > 0 ? only : 1; i <= (only > 0 ? only : WORLDS); i++) {
+	for (i = s.first; i <= s.last; i++) {
 		plan_random(&p, i);
 		world_init(&w, &p);
 		lines_random(&w);
@@ -98,13 +111,14 @@ static void any_world_ends_well(void **state)
  * file is whole, and nothing was sent again that was here and intact (world_lines.c sees to that). */
 static void any_world_resumes(void **state)
 {
-	uint64_t only = only_seed(), i, resumed = 0, again = 0, holes = 0, kills = 0;
+	struct seeds s = seeds();
+	uint64_t i, resumed = 0, again = 0, holes = 0, kills = 0;
 	struct world w;
 	struct plan p;
 	unsigned n;
 
 	(void)state;
-	for (i = only > 0 ? only : 1; i <= (only > 0 ? only : WORLDS); i++) {
+	for (i = s.first; i <= s.last; i++) {
 		plan_random(&p, i);
 		p.refuse = p.have_it = p.commit_fails = p.changes = p.spoils = p.read_fails = p.write_fails = 0;
 		p.bad_blocks = p.stalls = 0;
@@ -126,7 +140,7 @@ static void any_world_resumes(void **state)
 		world_fini(&w);
 	}
 	/* All of it did happen. */
-	if (only == 0)
+	if (!s.chosen)
 		assert_true(kills > WORLDS && resumed > 10 * WORLDS && again > WORLDS && holes > WORLDS);
 }
 
