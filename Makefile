@@ -54,8 +54,8 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	asked errand errand_work caller one_time
 conf_SRC  := file yaml fields settings curve overlay overlay_links edit
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_flow lp_solve pieces slots courses fluid \
-	build fair trace why verify verify_limits verify_streams plan limits
-collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
+	build fair trace why verify verify_limits verify_streams plan limits snapshot
+collect_SRC := here links links_watch schedule fill late vias lookout source planner planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot names \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
@@ -86,7 +86,7 @@ net_TESTS   := loop sock dial listen door lines child spool splice bridge nextho
 lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule fill lookout vias study
+collect_TESTS := schedule fill late lookout planner vias study
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz

@@ -184,8 +184,10 @@ static int make_route(struct route *r, const struct via *v, const struct source 
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
-	for (k = 0; k < r->n_limits; k++)
+	for (k = 0; k < r->n_limits; k++) {
 		r->bound |= limits_is_host(o, r->limit[k]) && isfinite(s->c->limit_first_bps[r->limit[k]]);
+		r->counted |= limits_counts_streams(o, r->limit[k]);
+	}
 	return 0;
 }
 
