@@ -69,6 +69,11 @@ struct receiving {
 };
 
 /* What is being measured. */
+struct probing_run {
+	bool is;
+	struct mono from, until;
+};
+
 struct probing {
 	const struct probing_ops *ops; /* the starter's; NULL: the acceptor's */
 	void *arg;
@@ -85,6 +90,8 @@ struct probing {
 	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */
 	struct mono from;           /* it began */
+	struct probing_run early[PTCP_STREAMS_MAX]; /* streams whose bytes had all come before that, */
+	unsigned n_early;           /* so many */
 	struct mono looked;         /* at how much it has moved, */
 	uint64_t moved;             /* bytes, */
 	struct mono moved_at;       /* and when that was last more */
