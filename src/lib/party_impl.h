@@ -242,8 +242,7 @@ void rates_pump(struct party *p, struct mono now);
 struct mono rates_deadline(const struct party *p);
 /* Acceptor that sends: as session_ops has it. */
 void rates_told(void *arg, const struct wire_rate *f);
-/* Of a path, as it is to be; and whether any has one. */
-uint64_t rates_bps(const struct party *p, unsigned path);
+/* Whether any path has one. */
 bool rates_limit(const struct party *p);
 /* Receiving: it is the sender that keeps to all of them. */
 bool rates_at_sender(const struct party *p);
@@ -308,7 +307,6 @@ struct mono stale_deadline(const struct party *p);
 
 /* ---- sending.c ---- */
 
-int sending_new(struct party *p, struct ptcp_err *e);
 void sending_free(struct party *p);
 void sending_pump(struct party *p);
 /* Fills the streams' free jobs. */

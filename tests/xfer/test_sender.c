@@ -391,6 +391,24 @@ static void copies(void **state)
 	one_fini(&o);
 }
 
+/* A block has arrived, but the stream stalls before it says that it was read: another reads it. */
+static void copies_of_what_was_not_read(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 0);
+	one_ack(&o, id, 1);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(again(&o, 1, id), 0);
+	assert_int_equal(take(&o, 2), UINT32_MAX);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
 /* Where a rate that all share holds blocks up, a copy would only take from it, and no stream is to blame. */
 static void paced(void **state)
 {
@@ -631,6 +649,7 @@ int main(void)
 		cmocka_unit_test(lost_blocks_go_first),
 		cmocka_unit_test(lost_blocks_go_before_other_files),
 		cmocka_unit_test(copies),
+		cmocka_unit_test(copies_of_what_was_not_read),
 		cmocka_unit_test(paced),
 		cmocka_unit_test(patience),
 		cmocka_unit_test(patience_ends_before_the_peers),
