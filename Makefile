@@ -62,7 +62,7 @@ cli_SRC   := main command options exit process terminal talk confine manager con
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
 	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_show \
-	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path
+	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path doctor_identity
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan collect
 
