@@ -50,7 +50,7 @@ struct source {
 	bool sizing;                       /* it only looks how much there is */
 	bool again;                        /* ended by us, to go on over other paths */
 	bool planned;                      /* the plan counts on it */
-	struct late late;                  /* whether it is */
+	double more_bps;                   /* each of its paths may have, as it is late */
 	bool busy;                         /* moving data: neither only verifying nor syncing */
 	uint64_t data_bytes;               /* what there is to fetch, as known beforehand; PTCP_UNKNOWN */
 	uint64_t wire_before;              /* sent by transfers that are over */
