@@ -31,32 +31,33 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
-wire_SRC  := frame start entry attrs grant errand
-model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
+wire_SRC  := frame start running join entry attrs grant errand
+model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths ratectl relays
-xfer_SRC  := session outbox flight \
+xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir dir_open dir_path place walk source hash sum \
+store_SRC := sys fail fds io dir dir_open dir_path place walk walk_entry source hash sum \
 	sink part journal look verify group entry landing owner xattr
 net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
 	identity trust sign tls chan chan_tls chan_io
 lib_SRC   := opts target keys home host pacing speed advice \
 	stream stream_send stream_flood stream_recv mux intake \
-	party party_streams joining returning stale choosing ends rates links sending sending_jobs \
+	party party_session party_control party_streams party_progress \
+	joining returning stale choosing ends rates links sending sending_offer sending_jobs \
 	receiving receiving_work receiving_entries readback \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \
 	client client_new client_trust client_connect client_path client_work \
 	client_probe client_third client_errand client_sampled client_status \
-	server server_stats listening lobby guest greet served needs grants holding relay \
+	server server_guests server_stats listening lobby guest greet served needs grants holding relay \
 	asked errand errand_work caller one_time
-conf_SRC  := yaml fields settings curve overlay overlay_links edit save
-plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_solve pieces slots courses fluid \
-	build fair trace why verify verify_streams plan limits
-collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
+conf_SRC  := file yaml fields settings curve overlay overlay_links edit
+plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_flow lp_solve pieces slots courses fluid \
+	build fair trace why verify verify_limits verify_streams plan limits snapshot
+collect_SRC := here links links_watch schedule fill late vias lookout source planner planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
-	output out_text out_json json plot \
+	output out_text out_json json plot names \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
@@ -75,7 +76,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
+model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
@@ -85,11 +86,11 @@ net_TESTS   := loop sock dial listen door lines child spool splice bridge nextho
 lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule fill lookout vias study
+collect_TESTS := schedule fill late lookout planner vias study
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
-test_SCRIPTS := tests/layers tests/docs tests/abi/test_abi \
+test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays held ends collect) \
@@ -180,6 +181,8 @@ $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS 
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
+
+$(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)

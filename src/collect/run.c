@@ -3,7 +3,6 @@
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "collect/collect_impl.h"
@@ -11,7 +10,6 @@
 #include "core/text.h"
 
 #define TELL_S 0.5
-#define PLAN_AGAIN_S 3.0 /* after one that failed */
 #define SIZING_TIMEOUTS 2.0 /* how long a rehearsal may take: a source that goes on for ever holds nobody up */
 
 /* ---- Stepping ---- */
@@ -82,25 +80,13 @@ static bool any_at_work(const struct ptcp_collect *c)
 
 /* ---- The parts of it ---- */
 
-static void plan_again(struct ptcp_collect *c)
-{
-	struct ptcp_err why;
-	char reason[sizeof c->unfit_text];
-
-	if (c->unfit == NULL || c->probing || collect_now_s(c) - c->tried_at_s < PLAN_AGAIN_S)
-		return;
-	strcpy(reason, c->unfit);
-	if (planning_make(c, reason, &why) < 0 && why.code != PTCP_EINFEASIBLE)
-		collect_tell(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, why.code);
-}
-
 static void tick(struct ptcp_collect *c, double *tell_at_s)
 {
 	double now_s = collect_now_s(c);
 
 	watching_see(c);
 	if (!c->o.no_replan)
-		plan_again(c);
+		planning_again(c);
 	planning_apply(c);
 	if (now_s < *tell_at_s)
 		return;
@@ -193,7 +179,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	if (c->stop.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();
-	if ((r = planning_make(c, NULL, e)) < 0)
+	if ((r = planning_first(c, e)) < 0)
 		return r;
 	lookout_init(&c->lookout, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;

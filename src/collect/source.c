@@ -7,6 +7,7 @@
 #include "collect/collect_impl.h"
 #include "collect/here.h"
 #include "core/err.h"
+#include "core/words.h"
 #include "plan/limits.h"
 
 #define RETRY_FIRST_S 0.5
@@ -183,8 +184,10 @@ static int make_route(struct route *r, const struct via *v, const struct source 
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
-	for (k = 0; k < r->n_limits; k++)
+	for (k = 0; k < r->n_limits; k++) {
 		r->bound |= limits_is_host(o, r->limit[k]) && isfinite(s->c->limit_first_bps[r->limit[k]]);
+		r->counted |= limits_counts_streams(o, r->limit[k]);
+	}
 	return 0;
 }
 
@@ -211,17 +214,11 @@ static unsigned streams_of(const struct source *s, const struct via *v)
 /* The overlay's command, {name} replaced by the overlay's name of the host; to be freed. NULL: without memory. */
 static char *launch_of(const struct source *s, const char *command)
 {
-	static const char mark[] = "{name}";
-	char *out = malloc(strlen(command) * (strlen(s->name) + 1) + 1), *to = out;
-	const char *hit;
+	size_t cap = strlen(command) * (strlen(s->name) + 1) + 1;
+	char *out = malloc(cap);
 
-	if (out == NULL)
-		return NULL;
-	while ((hit = strstr(command, mark)) != NULL) {
-		to = stpcpy(mempcpy(to, command, (size_t)(hit - command)), s->name);
-		command = hit + strlen(mark);
-	}
-	strcpy(to, command);
+	if (out != NULL)
+		words_fill(out, cap, command, "{name}", s->name);
 	return out;
 }
 

@@ -11,7 +11,6 @@
 
 #include <ptcp/err.h>
 
-#define CONF_FILE_MAX_BYTES (16u << 20)
 #define CONF_SCALAR_MAX_BYTES 4096
 #define CONF_DEPTH_MAX 32
 #define CONF_NODES_MAX 2000000
@@ -27,9 +26,6 @@ int conf_doc_parse(struct conf_doc **out, const char *text, size_t n,
     const char *name, struct ptcp_err *e);
 int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e);
 void conf_doc_free(struct conf_doc *d); /* NULL is fine */
-
-/* The bytes of a file, freed by the caller; `shown` is its name in errors. */
-int conf_read_file(char **out, size_t *n, const char *path, const char *shown, struct ptcp_err *e);
 
 int conf_doc_root(const struct conf_doc *d);
 struct conf_mark conf_doc_mark(const struct conf_doc *d, int node);

@@ -1,4 +1,4 @@
-/* The inside of a party, for party.c, party_streams.c, joining.c, sending.c, receiving.c and probing.c. */
+/* The inside of a party: party.c makes it and turns its crank; the rest is by file below. */
 #ifndef LIB_PARTY_IMPL_H
 #define LIB_PARTY_IMPL_H
 
@@ -69,6 +69,11 @@ struct receiving {
 };
 
 /* What is being measured. */
+struct probing_run {
+	bool is;
+	struct mono from, until;
+};
+
 struct probing {
 	const struct probing_ops *ops; /* the starter's; NULL: the acceptor's */
 	void *arg;
@@ -85,6 +90,8 @@ struct probing {
 	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */
 	struct mono from;           /* it began */
+	struct probing_run early[PTCP_STREAMS_MAX]; /* streams whose bytes had all come before that, */
+	unsigned n_early;           /* so many */
 	struct mono looked;         /* at how much it has moved, */
 	uint64_t moved;             /* bytes, */
 	struct mono moved_at;       /* and when that was last more */
@@ -176,16 +183,25 @@ struct party {
 /* With several paths: a control connection that has brought nothing for so long is left. */
 #define PARTY_QUIET_NS (3 * NS_PER_S)
 
-extern const struct chan_ops party_control_ops;
-
 /* Moves everything that can move; after any event. Ends the party when all is over. */
 void party_pump(struct party *p);
 /* Fails the session from here; the peer is told. */
 void party_fail(struct party *p, const struct ptcp_err *why);
+
+/* ---- party_session.c: what it does at its session's word ---- */
+
+extern const struct session_ops party_session_ops;
 /* What our own disk, or our processor, keeps us with. */
 enum wire_busy party_busy(const struct party *p);
-/* Some stream does. */
+/* Some stream waits for a disk. */
 bool party_waits_for_disk(const struct party *p);
+
+/* ---- party_control.c: the channel of the control frames ---- */
+
+extern const struct chan_ops party_control_ops;
+extern const struct mux_ops party_mux_ops; /* where blocks travel on it, too */
+/* Writes control frames, and between them the blocks that have no other way. */
+void party_flush(struct party *p);
 
 /* ---- party_streams.c: the data connections that are up ---- */
 
@@ -226,8 +242,7 @@ void rates_pump(struct party *p, struct mono now);
 struct mono rates_deadline(const struct party *p);
 /* Acceptor that sends: as session_ops has it. */
 void rates_told(void *arg, const struct wire_rate *f);
-/* Of a path, as it is to be; and whether any has one. */
-uint64_t rates_bps(const struct party *p, unsigned path);
+/* Whether any path has one. */
 bool rates_limit(const struct party *p);
 /* Receiving: it is the sender that keeps to all of them. */
 bool rates_at_sender(const struct party *p);
@@ -292,7 +307,6 @@ struct mono stale_deadline(const struct party *p);
 
 /* ---- sending.c ---- */
 
-int sending_new(struct party *p, struct ptcp_err *e);
 void sending_free(struct party *p);
 void sending_pump(struct party *p);
 /* Fills the streams' free jobs. */

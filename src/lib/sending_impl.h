@@ -1,5 +1,5 @@
-/* The inside of a party that sends, for sending.c (listing, offering, feeding streams), sending_jobs.c
- * (what the engine asks of sources) and links.c (files with several names). */
+/* The inside of a party that sends, for sending.c (listing, feeding streams), sending_offer.c (what is listed is
+ * offered), sending_jobs.c (what the engine asks of sources) and links.c (files with several names). */
 #ifndef LIB_SENDING_IMPL_H
 #define LIB_SENDING_IMPL_H
 
@@ -16,6 +16,11 @@ struct outgoing {
 	bool is_dir;
 	struct link *link;       /* of the name under which a file is sent: what its other names refer to */
 };
+
+/* ---- sending_offer.c ---- */
+
+/* Offers an entry of the batch, or notes why it cannot be; takes its name. */
+void sending_offer(struct party *p, unsigned i);
 
 /* ---- sending_jobs.c: operations of the engine ---- */
 

@@ -1,58 +1,24 @@
-/* A daemon: one port, many guests, some of them clients with sessions. */
+/* A daemon: how it starts and stops. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "lib/caller.h"
 #include "lib/server_impl.h"
 
-#define WATCH_NS (500 * NS_PER_MS)   /* authorized_clients is looked at */
-#define CALLERS_MAX 256
+#define WATCH_NS (500 * NS_PER_MS) /* authorized_clients is looked at */
 
-static void try_end(struct ptcp_server *s)
+void server_try_end(void *arg)
 {
+	struct ptcp_server *s = arg;
+
 	if (s->stopping && s->sessions.n == 0 && s->lobby.n == 0 && s->relay.n == 0 &&
 	    errand_set_idle(&s->errands)) {
 		s->over = true;
 		loop_stop(s->loop);
 	}
-}
-
-/* ---- Guests become sessions or streams ---- */
-
-static void on_guest_gone(void *arg)
-{
-	try_end(arg);
-}
-
-static bool admits(void *arg, const char *fingerprint, struct authorization *a)
-{
-	struct ptcp_server *s = arg;
-
-	if (s->once == NULL)
-		return authorized_find(s->host.config_dir, fingerprint, a, &s->host.log);
-	*a = (struct authorization){ .name = "ssh" };
-	return one_time_admits(s->once, fingerprint);
-}
-
-static bool has_room(struct ptcp_server *s, const char *fingerprint, struct ptcp_err *why)
-{
-	unsigned own;
-
-	if (s->sessions.n >= s->o.max_sessions) {
-		err_set(why, PTCP_EREFUSED, "too busy: the server has %u sessions, its limit (try again later)",
-		    s->sessions.n);
-		return false;
-	}
-	if ((own = served_count(&s->sessions, fingerprint)) >= s->o.max_client_sessions) {
-		err_set(why, PTCP_EREFUSED, "too busy: this client has %u sessions there, its limit (try again "
-		    "when one has ended)", own);
-		return false;
-	}
-	return true;
 }
 
 /* Who is revoked loses what is running, too. */
@@ -61,164 +27,12 @@ static void on_watch(void *arg)
 	struct ptcp_server *s = arg;
 
 	if (authorized_changed(s->host.config_dir, &s->trusted)) {
-		served_judge_again(&s->sessions, admits, s);
-		relay_judge_again(&s->relay, admits, s);
-		errand_judge_again(&s->errands, admits, s);
+		served_judge_again(&s->sessions, server_admits, s);
+		relay_judge_again(&s->relay, server_admits, s);
+		errand_judge_again(&s->errands, server_admits, s);
 	}
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
-
-/* Else the guest has been refused. */
-static bool admit_client(struct ptcp_server *s, struct guest *g, const char *fingerprint, struct authorization *a)
-{
-	struct ptcp_err why;
-
-	if (admits(s, fingerprint, a))
-		return true;
-	s->sessions.past.refused++;
-	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
-	    g->address, fingerprint);
-	err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
-	    "ptcp key authorize %s)", fingerprint);
-	g->end = DOOR_BAD;
-	guest_refuse(g, &why);
-	return false;
-}
-
-/* It becomes a session of who is authorised so; by virtue of a grant, with one. */
-static void begin(struct ptcp_server *s, struct guest *g, const struct authorization *a,
-    const struct wire_grant *grant, const char *issuer)
-{
-	struct served_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel,
-		.grant = grant, .issuer = issuer };
-	struct ptcp_err why;
-
-	if (!has_room(s, grant != NULL ? issuer : chan_fingerprint(g->chan), &why)) {
-		s->sessions.past.refused++;
-		guest_refuse(g, &why);
-		return;
-	}
-	l.control = guest_take_chan(g);
-	if (served_new(&s->sessions, &l, a, &why) < 0)
-		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
-	else
-		door_session(s->lobby.door, g->o.from, true);
-	guest_free(g);
-}
-
-static void on_control(void *arg, struct guest *g)
-{
-	struct authorization a;
-
-	if (admit_client(arg, g, chan_fingerprint(g->chan), &a))
-		begin(arg, g, &a, NULL, NULL);
-}
-
-static int check_grant(struct ptcp_server *s, struct guest *g, const struct wire_grant *grant, struct ptcp_err *e)
-{
-	if (s->once != NULL)
-		return err_set(e, PTCP_EREFUSED, "no grant is taken here (this server was started for one client, through ssh)");
-	return grants_take(&s->sessions.grants, grant, s->host.identity.fingerprint, chan_fingerprint(g->chan),
-	    (uint64_t)time(NULL), e);
-}
-
-static void on_granted(void *arg, struct guest *g, const struct wire_grant *grant)
-{
-	struct ptcp_server *s = arg;
-	char issuer[PTCP_FINGERPRINT_BYTES] = "";
-	struct authorization a;
-	struct ptcp_err why;
-	int r = grant_issuer(issuer, grant, &why);
-
-	if (r == 0 && !admit_client(s, g, issuer, &a))
-		return;
-	if (r < 0 || check_grant(s, g, grant, &why) < 0) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=grant-refused from=%s client=%s by=%s why=\"%s\"", g->address,
-		    issuer, chan_fingerprint(g->chan), why.msg);
-		g->end = r < 0 ? DOOR_BAD : DOOR_LOST;
-		guest_refuse(g, &why);
-		return;
-	}
-	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
-	    chan_fingerprint(g->chan));
-	begin(s, g, &a, grant, issuer);
-}
-
-static void on_errand(void *arg, struct guest *g)
-{
-	struct ptcp_server *s = arg;
-	struct authorization a;
-	struct ptcp_err why;
-
-	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
-		return;
-	if (s->once != NULL || s->errands.n_callers >= CALLERS_MAX ||
-	    callers_of(&s->errands, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions) {
-		err_set(&why, PTCP_EREFUSED, s->once != NULL ? "no errands are done here (this server was started for one "
-		    "session, through ssh)" : "too busy: too many connections about errands (try again later)");
-		guest_refuse(g, &why);
-		return;
-	}
-	if (caller_new(&s->errands, guest_take_chan(g), g->address, &a, &why) < 0)
-		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
-	else
-		door_session(s->lobby.door, g->o.from, true);
-	guest_free(g);
-}
-
-static void on_join(void *arg, struct guest *g, const struct wire_join *j)
-{
-	struct ptcp_server *s = arg;
-	struct party *p = served_find(&s->sessions, j->session);
-	struct ptcp_err why;
-
-	/* One answer for all that can be wrong: a stranger learns nothing. */
-	if (!party_knows(p, g->chan, j)) {
-		s->sessions.past.refused++;
-		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
-		    chan_fingerprint(g->chan));
-		err_set(&why, PTCP_EREFUSED, "no such session or stream");
-		guest_refuse(g, &why);
-		return;
-	}
-	guest_welcome(g, served_cipher(&s->sessions, j->session) == PTCP_CIPHER_NONE);
-}
-
-static void on_stream(void *arg, struct guest *g, const struct wire_join *j)
-{
-	struct ptcp_server *s = arg;
-	struct party *p = served_find(&s->sessions, j->session);
-	struct chan *c = guest_take_chan(g);
-	uint16_t number = j->stream; /* j is the guest's */
-
-	if (p != NULL)
-		party_add_stream(p, number, c);
-	else
-		chan_free(c); /* it ended in between */
-	guest_free(g); /* and with it `j` */
-}
-
-static void on_route(void *arg, struct guest *g, const struct wire_route *f)
-{
-	struct ptcp_server *s = arg;
-	struct authorization a;
-	struct ptcp_err why;
-
-	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
-		return;
-	if (!a.no_relay) {
-		relay_ask(&s->relay, g, f);
-		return;
-	}
-	s->sessions.past.refused++;
-	err_set(&why, PTCP_EREFUSED, "this client: may not be relayed (have its administrator authorize it without "
-	    "--no-relay)");
-	guest_refuse(g, &why);
-}
-
-static const struct guest_ops guest_ops = {
-	on_control, on_granted, on_errand, on_join, on_stream, on_route, on_guest_gone
-};
 
 static void on_session_gone(void *arg, struct source *from)
 {
@@ -227,15 +41,8 @@ static void on_session_gone(void *arg, struct source *from)
 	door_session(s->lobby.door, from, false);
 	if (s->once != NULL && s->sessions.n_run > 0)
 		ptcp_server_stop(s); /* that was it */
-	try_end(s);
+	server_try_end(s);
 }
-
-static void on_errand_gone(void *arg)
-{
-	try_end(arg);
-}
-
-/* ---- Start and stop ---- */
 
 static void on_wake(void *arg)
 {
@@ -251,32 +58,35 @@ static void on_wake(void *arg)
 	served_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
 	errand_set_cancel(&s->errands, &why);
-	try_end(s);
-}
-
-static bool in_range(unsigned n, unsigned most)
-{
-	return n > 0 && n <= most;
+	server_try_end(s);
 }
 
 int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
-	if (!in_range(o->max_streams, PTCP_STREAMS_MAX) || !in_range(o->max_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(o->max_client_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(o->max_startups, PTCP_STARTUPS_MAX) || o->max_relayed == 0 ||
-	    !(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
+	const struct {
+		const char *name;
+		unsigned n, most;
+	} limits[] = {
+		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
+		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
+		{ "client-sessions", o->max_client_sessions, PTCP_SESSIONS_MAX },
+		{ "startups", o->max_startups, PTCP_STARTUPS_MAX },
+		{ "relayed", o->max_relayed, UINT_MAX },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof limits / sizeof *limits; i++)
+		if (limits[i].n < 1 || limits[i].n > limits[i].most)
+			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be 1 to %u", limits[i].name, limits[i].n,
+			    limits[i].most);
+	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
 	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
-		return err_set(e, PTCP_EUSAGE, "--relay-storage: less than 2 MiB holds nothing");
+		return err_set(e, PTCP_EUSAGE, "--relay-storage: less than 2 MiB holds nothing (give more, or leave it out)");
 	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
 		return err_set(e, PTCP_EUSAGE, "listening: at more than %d places (leave some out)",
 		    PTCP_LISTEN_MAX);
 	return 0;
-}
-
-static void on_relayed_gone(void *arg)
-{
-	try_end(arg);
 }
 
 int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
@@ -367,7 +177,7 @@ static int start_lobby(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct lobby_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
 		.waiting = s->o.max_startups, .sessions = s->o.max_sessions, .streams = s->o.max_streams,
-		.ops = &guest_ops, .arg = s };
+		.ops = &server_guest_ops, .arg = s };
 
 	return lobby_init(&s->lobby, &o, e);
 }
@@ -390,10 +200,10 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.one_time = s->o.one_time;
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
-	    on_relayed_gone, s);
+	    server_try_end, s);
 	if ((r = start_holding(s, e)) < 0)
 		goto out;
-	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, on_errand_gone, s);
+	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
 	s->errands.roots = s->sessions.roots;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)

@@ -1,4 +1,4 @@
-/* The inside of a server, for server.c and for one_time.c. */
+/* The inside of a server: server.c starts and stops it; the rest is by file below. */
 #ifndef LIB_SERVER_IMPL_H
 #define LIB_SERVER_IMPL_H
 
@@ -54,6 +54,14 @@ void server_listen_end(struct ptcp_server *s);
 int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e);
 /* Where the options allow to relay to; NULL: nowhere. Looks names up. */
 int server_nexthops(struct nexthops **out, const struct ptcp_server_opts *o, struct ptcp_err *e);
+/* Something of the server `arg` has gone: with the last of it, one that is stopping is over. */
+void server_try_end(void *arg);
+
+/* ---- server_guests.c: guests become sessions, streams, errands, routes ---- */
+
+extern const struct guest_ops server_guest_ops;
+/* Whether, and to what, this client is authorised; `arg` is the server. */
+bool server_admits(void *arg, const char *fingerprint, struct authorization *a);
 
 /* ---- needs.c ---- */
 

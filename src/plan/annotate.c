@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "conf/edit.h"
-#include "conf/save.h"
+#include "conf/file.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -1,4 +1,4 @@
-/* Inside of struct lp, for lp.c (rows and columns) and lp_solve.c. */
+/* Inside of struct lp, for lp.c (rows, and columns beside those of flows), lp_flow.c (those) and lp_solve.c. */
 #ifndef PLAN_LP_IMPL_H
 #define PLAN_LP_IMPL_H
 
@@ -27,6 +27,8 @@ struct lp {
 	bool dual_first;    /* the basis is dual feasible: rows were added to an optimum */
 };
 
+/* ---- lp_flow.c ---- */
+
 /* Entries of the column of a flow, in ind[1..] and val[1..]; returns how many.
  * LP_ENTRIES_MAX bounds them beside the arc's limits. */
 #define LP_ENTRIES_MAX 10
@@ -38,9 +40,18 @@ double lp_flow_max(const struct lp *lp, int arc, int period);
 /* Adds the column of a flow unless it is there or can carry nothing. */
 void lp_add_flow(struct lp *lp, int arc, int period);
 
+/* What one unit of the column adds to the goal. */
 double lp_flow_cost(const struct lp *lp, int arc, int period);
+/* Bytes that the arc can carry in the period. */
+double lp_capacity(const struct lp *lp, int arc, int period);
+
+/* ---- lp.c ---- */
+
+/* For LP_LEAST_STORAGE: the most that each relay holds, to be minimised. */
 void lp_add_peaks(struct lp *lp);
+/* As lp_tighten() has it, without solving. */
 void lp_make_exact(struct lp *lp);
+/* No more than `most` of all data is relayed. */
 void lp_add_relayed_row(struct lp *lp, double most);
 
 #endif

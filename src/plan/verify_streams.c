@@ -1,9 +1,9 @@
-#include "plan/verify_streams.h"
-
+/* The verifier's part for streams that curves count. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/err.h"
+#include "plan/verify_impl.h"
 
 double *verify_shares(const struct conf_overlay *o)
 {

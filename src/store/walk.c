@@ -1,13 +1,11 @@
-#include "store/walk.h"
+#include "store/walk_impl.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/buf.h"
 #include "core/list.h"
-#include "core/text.h"
 #include "store/fail.h"
 #include "store/fds.h"
 #include "store/sink.h"
@@ -117,15 +115,6 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
 	return 0;
 }
 
-void walk_entry_fini(struct walk_entry *e)
-{
-	dir_unref(e->dir);
-	free(e->name);
-	free(e->target);
-	free(e->why);
-	*e = (struct walk_entry){ 0 };
-}
-
 /* The name of l's next entry, valid until the next call; 0 at the end, -1 and errno. */
 static int read_name(struct level *l, const char **name)
 {
@@ -226,71 +215,6 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	return r == 0 ? 0 : cut_short(w, l, &why);
 }
 
-static int read_target(struct walk_entry *out, int at, struct ptcp_err *why)
-{
-	const struct sys *sys = dir_sys(out->dir);
-	char target[PATH_MAX + 1];
-	ssize_t n = sys->readlinkat(at, out->name, target, sizeof target);
-
-	if (n < 0)
-		return fail_sys(why, errno, out->dir, out->name, "cannot read the link");
-	if ((size_t)n == sizeof target)
-		return fail_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the link");
-	if ((out->target = strndup(target, (size_t)n)) == NULL)
-		return err_nomem(why);
-	return 0;
-}
-
-static const char *special(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFIFO: return "a FIFO: not sent";
-	case S_IFSOCK: return "a socket: not sent";
-	case S_IFCHR: return "a character device: not sent";
-	case S_IFBLK: return "a block device: not sent";
-	default: return "of an unknown type: not sent";
-	}
-}
-
-/* It is not sent, which `why` and out->why say. */
-static int skip(struct walk_entry *out, const char *text, struct ptcp_err *why)
-{
-	fail_why(why, 0, 0, out->dir, out->name, text);
-	out->type = WALK_SKIPPED;
-	free(out->target);
-	out->target = NULL;
-	return (out->why = strdup(why->msg)) != NULL ? 0 : err_nomem(why);
-}
-
-/* Fills what stat tells into out, which has dir, name and depth. */
-static int classify(struct walk_entry *out, int at, const struct stat *st, struct ptcp_err *why)
-{
-	out->size_bytes = (uint64_t)st->st_size;
-	out->dev = (uint64_t)st->st_dev;
-	out->ino = (uint64_t)st->st_ino;
-	out->nlink = (uint64_t)st->st_nlink;
-	out->mode = st->st_mode & 07777;
-	out->uid = st->st_uid;
-	out->gid = st->st_gid;
-	out->mtime = st->st_mtim;
-	out->ctime = st->st_ctim;
-	if (S_ISREG(st->st_mode)) {
-		out->type = WALK_FILE;
-		out->sparse = (uint64_t)st->st_blocks < out->size_bytes / 512;
-		return 0;
-	}
-	if (S_ISLNK(st->st_mode)) {
-		out->type = WALK_SYMLINK;
-		return read_target(out, at, why);
-	}
-	if (!S_ISDIR(st->st_mode))
-		return skip(out, special(st->st_mode), why);
-	out->type = WALK_DIR;
-	if (out->depth > WALK_DEPTH_MAX)
-		return fail_why(why, PTCP_EIO, 0, out->dir, out->name, "too many directories deep");
-	return 0;
-}
-
 /* Whether the filter leaves out what is at `name` in the directory of `in` (NULL: what was
  * added); negative without memory. */
 static int excluded(struct walk *w, const struct level *in, const char *name, bool is_dir)
@@ -310,24 +234,6 @@ static int excluded(struct walk *w, const struct level *in, const char *name, bo
 	return !filter_keeps(w->filter, w->path, is_dir);
 }
 
-/* Fills out, which has dir, name and depth, with what is there. */
-static int look(struct walk_entry *out, struct ptcp_err *why)
-{
-	struct stat st;
-	int at, r;
-
-	if (!text_name_ok(out->name, strlen(out->name))) /* over 255 bytes: some file systems */
-		return fail_why(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "a name that cannot be sent");
-	if ((at = dir_fd(out->dir, why)) < 0)
-		return at;
-	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		r = classify(out, at, &st, why);
-	else
-		r = fail_sys(why, errno, out->dir, out->name, "cannot examine it");
-	dir_fd_done(out->dir);
-	return r;
-}
-
 /* One entry of `dir`, found in the listing `in` or asked for (NULL). 1 and *out; 0 if there is
  * nothing to be said of it; negative only without memory. */
 static int examine(struct walk *w, struct dir *dir, const char *name, const struct level *in,
@@ -340,7 +246,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.depth = in != NULL ? in->depth + 1 : 0, .dir = dir_ref(dir), .name = strdup(name),
 		.type = WALK_FAILED,
 	};
-	r = out->name != NULL ? look(out, &why) : err_nomem(&why);
+	r = out->name != NULL ? walk_look(out, &why) : err_nomem(&why);
 	/* What vanished since it was listed might as well have vanished before. */
 	leave_out = in != NULL && r < 0 && why.sys == ENOENT;
 	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
@@ -351,7 +257,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	}
 	/* Files that are being received here are nobody's yet. */
 	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && sink_is_own_name(name))
-		r = skip(out, "named like what ptcp has not finished receiving: not sent (rename it)", &why);
+		r = walk_skip(out, "named like what ptcp has not finished receiving: not sent (rename it)", &why);
 	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;

@@ -75,6 +75,17 @@ static inline uint8_t *write_span(uint8_t *p, struct span s)
 	return p + s.n;
 }
 
+/* What is to be resolved, logged or shown: nothing that could not be typed. */
+static inline bool word_ok(struct span s, size_t most)
+{
+	size_t i;
+
+	for (i = 0; i < s.n; i++)
+		if (s.p[i] <= ' ' || s.p[i] > '~')
+			return false;
+	return s.n <= most;
+}
+
 /* Fills in the header before the payload that ends at p; returns the frame's bytes. */
 static inline size_t frame_finish(uint8_t *out, uint8_t *p, uint8_t type)
 {
@@ -90,6 +101,12 @@ static inline int frame_done(const struct reader *r, bool ok, unsigned type, str
 	if (!r->bad && r->p == r->end && ok)
 		return 0;
 	return err_set(e, PTCP_EPROTO, "malformed %s frame", wire_type_name(type));
+}
+
+/* A host by name or address, its length one byte. */
+static inline bool host_ok(struct span name)
+{
+	return name.n > 0 && word_ok(name, UINT8_MAX);
 }
 
 #endif

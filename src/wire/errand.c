@@ -5,17 +5,6 @@
 #include "wire/codec.h"
 #include "wire/grant.h"
 
-/* What is to be resolved, logged or shown: nothing that could not be typed. */
-static bool word_ok(struct span s, size_t most)
-{
-	size_t i;
-
-	for (i = 0; i < s.n; i++)
-		if (s.p[i] <= ' ' || s.p[i] > '~')
-			return false;
-	return s.n <= most;
-}
-
 static bool path_ok(struct span s)
 {
 	return s.n <= WIRE_PATH_MAX && (s.n == 0 || memchr(s.p, '\0', s.n) == NULL);

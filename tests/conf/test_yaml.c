@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "conf/fields.h"
+#include "conf/file.h"
 #include "conf/yaml.h"
 
 struct sample {

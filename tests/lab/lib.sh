@@ -14,7 +14,12 @@ trap '"$lab" down -a >/dev/null; rm -rf "$dir"' EXIT
 ok() { # what happened: the rest is a command that has to succeed
 	local name=$1
 	shift
-	if "$@"; then echo "ok $name"; else echo "not ok $name ($*)" && told; fi
+	if "$@"; then echo "ok $name"; else echo "not ok $name ($*)${measures-}" && told; fi
+}
+# timed ok ...: of what depends on time, and so may be repeated alone (tests/run)
+timed() {
+	local measures=' # measures time'
+	"$@"
 }
 # What the last programs of this script said at their end
 told() { ls -t "$dir"/*.out "$dir"/*.err 2>/dev/null | head -n 4 | xargs -r tail -qn 2 | sed 's/^/# /' | cut -c1-800; }
@@ -30,7 +35,7 @@ stalls() {
 # should be, or the third time: neighbours take these machines away at times. Where emulators noticed that in each of
 # three tries, for 3 % of the time, what is not as it should be says nothing. One at a time of each function.
 thrice() {
-	local lines=$dir/$1.tried try untroubled='' before began
+	local lines=$dir/$1.tried try untroubled='' before began measures=' # measures time'
 	for try in 1 2 3; do
 		before=$(stalls) began=${EPOCHREALTIME/./}
 		"$@" >"$lines"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
+#include "timed.h"
 
 #define FILE_BYTES (64u << 20)
 #define SETTLE_S 0.6   /* after a change: what is on its way, and who waits */
@@ -380,11 +381,11 @@ static void what_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_sent_keeps_to_the_rates),
-		cmocka_unit_test(what_is_received_keeps_to_the_rates),
-		cmocka_unit_test(what_is_received_from_an_old_sender_keeps_to_the_rates),
-		cmocka_unit_test(idle_paths),
-		cmocka_unit_test(the_tail_does_not_wait_for_a_slow_path),
+		timed_test(what_is_sent_keeps_to_the_rates),
+		timed_test(what_is_received_keeps_to_the_rates),
+		timed_test(what_is_received_from_an_old_sender_keeps_to_the_rates),
+		timed_test(idle_paths),
+		timed_test(the_tail_does_not_wait_for_a_slow_path),
 		cmocka_unit_test(what_cannot_be),
 	};
 

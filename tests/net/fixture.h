@@ -13,12 +13,14 @@
 #include "core/units.h"
 #include "net/identity.h"
 #include "net/loop.h"
+#include "timed.h"
 
 /* cmocka setup and teardown: an empty directory; afterwards it is removed, and as many descriptors
  * must be open as before. SIGPIPE is ignored. */
 int nf_setup(void **state);
 int nf_teardown(void **state);
 #define nf_test(f) cmocka_unit_test_setup_teardown(f, nf_setup, nf_teardown)
+#define nf_timed_test(f) timed_test_setup_teardown(f, nf_setup, nf_teardown)
 
 extern char nf_dir[200];
 /* "DIR/name"; one of a few buffers used in turn. */

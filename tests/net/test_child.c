@@ -129,7 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		nf_test(talks_and_ends),
 		nf_test(cannot_be_started),
-		nf_test(is_ended),
+		nf_timed_test(is_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

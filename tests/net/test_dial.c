@@ -354,9 +354,9 @@ static void cancelled_at_any_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(reaches_a_listener), nf_test(closed_port), nf_test(no_answer), nf_test(no_such_name),
+		nf_test(reaches_a_listener), nf_test(closed_port), nf_timed_test(no_answer), nf_test(no_such_name),
 		nf_test(of_one_family), nf_test(whichever_family_listens),
-		nf_test(a_silent_family_does_not_delay), nf_test(congestion_control),
+		nf_timed_test(a_silent_family_does_not_delay), nf_test(congestion_control),
 		nf_test(without_descriptors), nf_test(cancelled_at_any_time),
 	};
 	return cmocka_run_group_tests_name("net/dial", tests, NULL, NULL);

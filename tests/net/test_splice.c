@@ -456,10 +456,10 @@ int main(void)
 		nf_test(full),
 		nf_test(a_slow_disk),
 		nf_test(freed_meanwhile),
-		nf_test(waits_while_it_holds),
+		nf_timed_test(waits_while_it_holds),
 		nf_test(without_a_place),
 		nf_test(a_reset_ends_it),
-		nf_test(silence_ends_it),
+		nf_timed_test(silence_ends_it),
 		nf_test(without_descriptors),
 	};
 

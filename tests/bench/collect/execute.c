@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collect/fill.h"
+#include "collect/late.h"
 #include "collect/lookout.h"
 #include "collect/schedule.h"
 #include "plan/limits.h"
@@ -42,6 +43,7 @@ struct run {
 	struct ptcp_plan *plan;
 	struct schedule *schedule;
 	struct lookout lookout;
+	struct late late[SOURCES];
 	struct lane lane[LANES];
 	size_t lane_of[LANES];   /* of each path of the schedule */
 	int host[SOURCES];
@@ -198,6 +200,43 @@ static void give(struct run *r)
 		r->lane[k].given_bps = f[k].bps;
 }
 
+static double seen_bps(const struct run *r, const struct lane *l, double window_s)
+{
+	unsigned back = (unsigned)(window_s / TICK_S + 0.5);
+
+	back = back < r->ticks ? back : r->ticks;
+	back = back < SEEN ? back : SEEN - 1;
+	return back == 0 ? 0 : (l->seen[r->ticks % SEEN] - l->seen[(r->ticks - back) % SEEN]) * 8 /
+	    (back * TICK_S);
+}
+
+/* How far each source is behind the plan. */
+static void see_late(struct run *r)
+{
+	double given, got, window = lookout_window_s(&r->lookout, INFINITY);
+	int i, k;
+
+	for (i = 0; i < SOURCES; i++) {
+		for (given = got = 0, k = i * SOURCES; k < (i + 1) * SOURCES; k++) {
+			given += PACE * r->lane[k].given_bps;
+			got += r->lane[k].given_bps > 0 ?
+			    fmin(PACE * r->lane[k].given_bps, seen_bps(r, &r->lane[k], window)) : 0;
+		}
+		late_see(&r->late[i], r->left[i] - schedule_left_bytes(r->schedule, r->host[i],
+		    PACE * (r->now_s - r->plan_start_s)), given, got);
+	}
+}
+
+static double made_up_bps(const struct run *r, int k)
+{
+	const struct late *late = &r->late[k / SOURCES];
+	const struct lane *l = &r->lane[k];
+
+	if (!(late->more_bps > 0) || (!(l->given_bps > 0) && (!l->has || !late->spares || !r->w->replan)))
+		return 0;
+	return fmin(l->given_bps + late->more_bps, width_bps(r, l));
+}
+
 static void set_caps(struct run *r)
 {
 	size_t i;
@@ -209,12 +248,14 @@ static void set_caps(struct run *r)
 		r->lane[r->lane_of[i]].want_bps +=
 		    schedule_bps(r->schedule, i, r->now_s - r->plan_start_s);
 	give(r);
+	see_late(r);
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
 		double cap = l->given_bps;
 
 		if (r->probing)
 			cap = cap > 0 ? LOOKOUT_PROBE_RATIO * cap : l->has ? first_bps(r, l) : 0;
+		cap = fmax(cap, made_up_bps(r, k));
 		cap = r->w->paced ? PACE * cap : l->used ? INFINITY : 0;
 		if (!(fabs(cap - l->cap_bps) <= STEADY_RATIO * l->cap_bps))
 			l->since_s = r->now_s;
@@ -278,16 +319,6 @@ static void advance(struct run *r)
 
 /* ---- Whether the plan fits */
 
-static double seen_bps(const struct run *r, const struct lane *l, double window_s)
-{
-	unsigned back = (unsigned)(window_s / TICK_S + 0.5);
-
-	back = back < r->ticks ? back : r->ticks;
-	back = back < SEEN ? back : SEEN - 1;
-	return back == 0 ? 0 : (l->seen[r->ticks % SEEN] - l->seen[(r->ticks - back) % SEEN]) * 8 /
-	    (back * TICK_S);
-}
-
 static double planned_bps(const struct run *r, int source, bool given)
 {
 	double sum = 0;
@@ -317,7 +348,7 @@ static void look_at_links(struct run *r, double left_s)
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
-	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, limit, n, found, &nfound);
+	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, limit, r->first_bps, n, found, &nfound);
 	if (act == LOOKOUT_PROBE)
 		r->probing = true;
 	if (act == LOOKOUT_PROBED)
