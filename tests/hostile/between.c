@@ -445,10 +445,10 @@ static void dribbles(unsigned port, char **arguments)
 	const struct wire_probe probe = { 1, 1, 0 };
 	struct third t = third_host();
 	struct pollfd in = { .events = POLLIN };
-	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[64];
+	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[3072];
 	time_t start = time(NULL);
 	struct peer *stream;
-	int small = 2048;
+	int small = 16384;
 
 	setsockopt(t.listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
 	t.us = connected(port);
