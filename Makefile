@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
 wire_SRC  := frame start running join entry attrs grant errand
-model_SRC := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
+model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths ratectl relays
 xfer_SRC  := session session_agree session_frames session_time outbox flight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
@@ -57,7 +57,7 @@ plan_SRC  := curve overlay annotate quickest net streams streams_best run grid l
 	build fair trace why verify verify_limits verify_streams plan limits
 collect_SRC := here links links_watch schedule fill vias lookout source planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
-	output out_text out_json json plot \
+	output out_text out_json json plot names \
 	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
@@ -76,7 +76,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
 wire_TESTS  := frame start entry attrs errand
-model_TESTS := rng stats level settle limit fit regress smooth advice budget choose watch steer history \
+model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
 store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
@@ -94,7 +94,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays held ends collect) \
-	$(addprefix tests/hostile/test_,hostile greedy between steering swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy between steering collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
@@ -182,6 +182,8 @@ $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS 
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
 
+$(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
+
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
 $(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_bound \
@@ -226,7 +228,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy steering strangers served server local peer)
+	session client between grants greedy steering strangers served server sources local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

@@ -1,5 +1,4 @@
 /* ptcp collect OVERLAY.yaml [DEST]: carries a plan out. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/collect_show.h"
@@ -8,7 +7,6 @@
 #include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/err.h"
-#include "core/text.h"
 #include "core/units.h"
 
 struct collect_args {
@@ -57,31 +55,12 @@ static const struct opt own_options[] = {
 
 const struct opt *const collect_options[] = { own_options, connect_options, talk_options, NULL };
 
-const char *collect_host_name(const struct collect_shown *s, int host)
-{
-	struct ptcp_overlay_host h;
-
-	ptcp_overlay_host(s->overlay, (size_t)host, &h);
-	return h.name;
-}
-
 /* ---- Showing ---- */
-
-static void failed_file(const struct collect_shown *s, const struct ptcp_collect_event *ev)
-{
-	size_t cap = strlen(ev->path) * 4 + 8; /* \ooo for each byte at worst */
-	char *shown = malloc(cap);
-
-	terminal_line("ptcp: %s: %s: %s", collect_host_name(s, ev->sources[ev->source].host),
-	    shown != NULL ? text_escape(shown, cap, ev->path) : "?",
-	    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
-	free(shown);
-}
 
 static void warning(const struct collect_shown *s, const struct ptcp_collect_event *ev)
 {
 	if (ev->source >= 0)
-		terminal_line("ptcp: warning: %s: %s", collect_host_name(s, ev->sources[ev->source].host), ev->text);
+		terminal_line("ptcp: warning: %s: %s", host_name(s->overlay, ev->sources[ev->source].host), ev->text);
 	else
 		terminal_line("ptcp: warning: %s", ev->text);
 }
@@ -101,7 +80,8 @@ static void on_event(void *arg, const struct ptcp_collect_event *ev)
 		s->ops->source(s, ev);
 		break;
 	case PTCP_COLLECT_FILE:
-		failed_file(s, ev);
+		terminal_failed(host_name(s->overlay, ev->sources[ev->source].host), ev->path,
+		    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 		s->ops->file(s, ev);
 		break;
 	case PTCP_COLLECT_WARNING:
@@ -140,13 +120,13 @@ static int run(struct collect_args *a, const char *file, const char *dest, struc
 	return r;
 }
 
-static int show_end(const struct collect_shown *s, const struct ptcp_collect *c, int code, const struct ptcp_err *e)
+static int show_end(struct collect_shown *s, const struct ptcp_collect *c, int code, const struct ptcp_err *e)
 {
 	int status = (int)exit_status(code);
 	const char *why = e->msg[0] != '\0' ? e->msg : ptcp_err_text(code);
 
 	terminal_status("");
-	s->ops->end((struct collect_shown *)(uintptr_t)s, c, status, code == 0 ? NULL : why);
+	s->ops->end(s, c, status, code == 0 ? NULL : why);
 	if (code != 0)
 		terminal_line("ptcp: %s", why);
 	return status;

@@ -52,7 +52,7 @@ const struct opt *const links_options[] = { own_options, connect_options, talk_o
 
 static void show_link(void *arg, size_t link)
 {
-	char name[LINKS_NAME_BYTES], line[LINKS_NAME_BYTES + 16];
+	char name[LINK_NAME_BYTES], line[LINK_NAME_BYTES + 16];
 
 	snprintf(line, sizeof line, "measuring %s", links_name(name, arg, link));
 	terminal_status(line);
@@ -65,7 +65,7 @@ static void cancel(void *handle)
 
 static void tell_failed(const struct ptcp_overlay *o, const struct ptcp_links *l)
 {
-	char name[LINKS_NAME_BYTES];
+	char name[LINK_NAME_BYTES];
 	struct ptcp_link_estimate m;
 	size_t i;
 
@@ -79,7 +79,7 @@ static void tell_failed(const struct ptcp_overlay *o, const struct ptcp_links *l
 /* What is known goes by the number of the link: that must not be another's by now. */
 static int check_same(const char *file, const struct ptcp_overlay *o, struct ptcp_err *e)
 {
-	char name[LINKS_NAME_BYTES], now[LINKS_NAME_BYTES];
+	char name[LINK_NAME_BYTES], now[LINK_NAME_BYTES];
 	struct ptcp_overlay *again;
 	bool same;
 	size_t i;
@@ -133,7 +133,7 @@ struct watching {
 static int on_seen(void *arg, size_t link, const char *why, struct ptcp_err *e)
 {
 	struct watching *w = arg;
-	char name[LINKS_NAME_BYTES];
+	char name[LINK_NAME_BYTES];
 	bool was = w->failing[link];
 	int r = 0;
 

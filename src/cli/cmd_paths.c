@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <ptcp/plan.h>
-
 #include "cli/json.h"
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/err.h"
@@ -44,14 +43,6 @@ static const struct opt own_options[] = {
 };
 
 const struct opt *const paths_options[] = { own_options, NULL };
-
-static const char *host_name(const struct ptcp_overlay *o, int host)
-{
-	struct ptcp_overlay_host h;
-
-	ptcp_overlay_host(o, (size_t)host, &h);
-	return h.name;
-}
 
 /* ---- Showing ---- */
 

@@ -5,16 +5,11 @@
 #include "cli/json.h"
 #include "cli/plan_show.h"
 
-static json_t *host(const struct collect_shown *s, int i)
-{
-	return json_string(collect_host_name(s, i));
-}
-
 /* ---- Parts ---- */
 
 static json_t *source(const struct collect_shown *s, const struct ptcp_collect_source *one, bool running)
 {
-	json_t *j = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "host", host(s, one->host), "state",
+	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "host", host_name(s->overlay, one->host), "state",
 	    ptcp_collect_state_name(one->state), "bytes", json_count(one->bytes), "total_bytes",
 	    one->total_known ? json_count(one->total_bytes) : json_null(), "wire_bytes", json_count(one->wire_bytes),
 	    "resumed_bytes", json_count(one->resumed_bytes));
@@ -38,8 +33,8 @@ static json_t *link_of(const struct collect_shown *s, size_t i, const struct ptc
 	if (l->bytes == 0 && !(l->planned_bps > 0))
 		return NULL;
 	ptcp_overlay_link(s->overlay, i, &of);
-	j = json_pack("{s:o, s:o, s:o, s:o}", "from", host(s, of.from), "to", host(s, of.to), "bytes",
-	    json_count(l->bytes), "estimate_bps", json_rate(l->estimate_bps));
+	j = json_pack("{s:s, s:s, s:o, s:o}", "from", host_name(s->overlay, of.from), "to",
+	    host_name(s->overlay, of.to), "bytes", json_count(l->bytes), "estimate_bps", json_rate(l->estimate_bps));
 	if (running) {
 		json_object_set_new(j, "rate_bps", json_rate(l->rate_bps));
 		json_object_set_new(j, "planned_bps", json_rate(l->planned_bps));
@@ -99,16 +94,16 @@ static void show_source(struct collect_shown *s, const struct ptcp_collect_event
 	const struct ptcp_collect_source *one = &ev->sources[ev->source];
 
 	collect_text.source(s, ev);
-	json_line(json_pack("{s:s, s:o, s:o, s:s, s:o}", "event", "source", "elapsed_s", json_seconds(ev->elapsed_s),
-	    "host", host(s, one->host), "status", ptcp_collect_state_name(one->state), "error",
+	json_line(json_pack("{s:s, s:o, s:s, s:s, s:o}", "event", "source", "elapsed_s", json_seconds(ev->elapsed_s),
+	    "host", host_name(s->overlay, one->host), "status", ptcp_collect_state_name(one->state), "error",
 	    json_text(one->state == PTCP_COLLECT_DONE || one->state == PTCP_COLLECT_RUNNING ? NULL : ev->text)));
 }
 
 static void show_file(struct collect_shown *s, const struct ptcp_collect_event *ev)
 {
-	json_line(json_pack("{s:s, s:o, s:o, s:s, s:o}", "event", "file", "host",
-	    host(s, ev->sources[ev->source].host), "path", json_text(ev->path), "status", "failed", "error",
-	    json_text(ev->text)));
+	json_line(json_pack("{s:s, s:s, s:o, s:s, s:o}", "event", "file", "host",
+	    host_name(s->overlay, ev->sources[ev->source].host), "path", json_text(ev->path), "status", "failed",
+	    "error", json_text(ev->text)));
 }
 
 static void add_parts(const struct collect_shown *s, const struct ptcp_collect *c, json_t *end)

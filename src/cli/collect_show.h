@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <ptcp/plan.h>
+#include "cli/names.h"
 
 struct collect_shown;
 
@@ -26,7 +26,5 @@ struct collect_shown {
 	bool quiet, verbose;
 	bool status; /* draw the status line */
 };
-
-const char *collect_host_name(const struct collect_shown *s, int host);
 
 #endif

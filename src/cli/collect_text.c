@@ -45,7 +45,7 @@ static void text_progress(struct collect_shown *s, const struct ptcp_collect_eve
 static void text_source(struct collect_shown *s, const struct ptcp_collect_event *ev)
 {
 	const struct ptcp_collect_source *one = &ev->sources[ev->source];
-	const char *name = collect_host_name(s, one->host);
+	const char *name = host_name(s->overlay, one->host);
 
 	if (one->state == PTCP_COLLECT_FAILED)
 		terminal_line("ptcp: %s: %s", name, ev->text);
@@ -66,7 +66,7 @@ static void say_source(const struct collect_shown *s, const struct ptcp_collect_
 
 	if (one->resumed_bytes > 0)
 		snprintf(more, sizeof more, " (%s were there)", units_size_text(there, one->resumed_bytes));
-	terminal_line("  %s: %llu file%s, %s%s", collect_host_name(s, one->host), (unsigned long long)one->files,
+	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, one->host), (unsigned long long)one->files,
 	    one->files == 1 ? "" : "s", units_size_text(size, one->bytes), more);
 }
 
@@ -74,15 +74,14 @@ static void say_links(const struct collect_shown *s, const struct ptcp_collect *
 {
 	struct ptcp_collect_link l;
 	struct ptcp_overlay_link of;
-	char size[UNITS_TEXT_BYTES];
+	char name[LINK_NAME_BYTES], size[UNITS_TEXT_BYTES];
 	size_t i;
 
 	for (i = 0; i < ptcp_overlay_links(s->overlay); i++) {
 		ptcp_collect_link(c, i, &l);
 		ptcp_overlay_link(s->overlay, i, &of);
 		if (l.bytes > 0)
-			terminal_line("  %s>%s: %s", collect_host_name(s, of.from), collect_host_name(s, of.to),
-			    units_size_text(size, l.bytes));
+			terminal_line("  %s: %s", link_name(name, s->overlay, of.from, of.to), units_size_text(size, l.bytes));
 	}
 }
 

@@ -7,21 +7,12 @@
 #include "core/err.h"
 #include "core/units.h"
 
-static const char *host_name(const struct ptcp_overlay *o, int host)
-{
-	struct ptcp_overlay_host h;
-
-	ptcp_overlay_host(o, (size_t)host, &h);
-	return h.name;
-}
-
-const char *links_name(char out[LINKS_NAME_BYTES], const struct ptcp_overlay *o, size_t link)
+const char *links_name(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, size_t link)
 {
 	struct ptcp_overlay_link l;
 
 	ptcp_overlay_link(o, link, &l);
-	snprintf(out, LINKS_NAME_BYTES, "%s>%s", host_name(o, l.from), host_name(o, l.to));
-	return out;
+	return link_name(out, o, l.from, l.to);
 }
 
 /* ---- Text ---- */
@@ -47,7 +38,7 @@ static void print_measured(const struct ptcp_link_estimate *m)
 
 void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
 {
-	char name[LINKS_NAME_BYTES];
+	char name[LINK_NAME_BYTES];
 	struct ptcp_link_estimate m;
 
 	ptcp_links_get(l, i, &m);

@@ -2,7 +2,7 @@
 #ifndef CLI_LINKS_SHOW_H
 #define CLI_LINKS_SHOW_H
 
-#include <ptcp/plan.h>
+#include "cli/names.h"
 
 void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l);
 /* One line of it. */
@@ -14,7 +14,6 @@ int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct 
 int links_json_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t link, struct ptcp_err *e);
 
 /* "A>B" of a link. */
-#define LINKS_NAME_BYTES 140
-const char *links_name(char out[LINKS_NAME_BYTES], const struct ptcp_overlay *o, size_t link);
+const char *links_name(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, size_t link);
 
 #endif

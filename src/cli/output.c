@@ -1,13 +1,11 @@
 #include "cli/output.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
-#include "core/text.h"
 
 void output_init(struct output *o, const char *command, bool json, bool quiet)
 {
@@ -16,16 +14,6 @@ void output_init(struct output *o, const char *command, bool json, bool quiet)
 	o->command = command;
 	o->quiet = quiet;
 	o->status = !json && !quiet && terminal_is(STDERR_FILENO);
-}
-
-static void failed_file(const struct ptcp_event *ev)
-{
-	size_t cap = strlen(ev->path) * 4 + 8; /* \ooo for each byte at worst */
-	char *shown = malloc(cap);
-
-	terminal_line("ptcp: %s: %s", shown != NULL ? text_escape(shown, cap, ev->path) : "?",
-	    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
-	free(shown);
 }
 
 static void say_state(const struct ptcp_event *ev)
@@ -69,7 +57,7 @@ void output_event(void *arg, const struct ptcp_event *ev)
 		break;
 	case PTCP_EVENT_FILE:
 		if (ev->status == PTCP_FILE_FAILED)
-			failed_file(ev);
+			terminal_failed(NULL, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 		o->ops->file(o, ev);
 		break;
 	case PTCP_EVENT_DETACHED:

@@ -12,14 +12,6 @@ static const char *const fields[PLAN_METHODS] = {
 	[PTCP_PLAN_PIPELINED] = "pipelined_s",
 };
 
-static json_t *name(const struct ptcp_overlay *o, int host)
-{
-	struct ptcp_overlay_host h;
-
-	ptcp_overlay_host(o, (size_t)host, &h);
-	return json_string(h.name);
-}
-
 static json_t *baselines(const struct plan_shown *s)
 {
 	json_t *o = json_object();
@@ -47,9 +39,9 @@ json_t *plan_json_schedule(const struct ptcp_overlay *o, const struct ptcp_plan 
 
 	for (i = 0; i < ptcp_plan_steps(p); i++) {
 		ptcp_plan_step(p, i, &st);
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "from",
-		    name(o, st.from), "to", name(o, st.to), "source", name(o, st.source), "start_s", st.start_s,
-		    "end_s", st.end_s, "bytes", json_count(st.bytes), "streams", streams(p, &st)));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f, s:o, s:o}", "from",
+		    host_name(o, st.from), "to", host_name(o, st.to), "source", host_name(o, st.source), "start_s",
+		    st.start_s, "end_s", st.end_s, "bytes", json_count(st.bytes), "streams", streams(p, &st)));
 	}
 	return json_whole(list, ptcp_plan_steps(p));
 }

@@ -3,14 +3,6 @@
 #include "cli/plan_show.h"
 #include "cli/plot.h"
 
-static const char *host_name(const struct ptcp_overlay *o, int host)
-{
-	struct ptcp_overlay_host h;
-
-	ptcp_overlay_host(o, (size_t)host, &h);
-	return h.name;
-}
-
 /* Rows of the picture: links in use, from the top in the order of first use. */
 static size_t number_links(const struct plan_shown *s, int *row)
 {
@@ -34,6 +26,7 @@ static void write_links(FILE *f, const struct plan_shown *s, const int *row, siz
 {
 	size_t i, hosts = ptcp_overlay_hosts(s->overlay), n = 0;
 	struct ptcp_plan_step st;
+	char link[LINK_NAME_BYTES];
 
 	fprintf(f, "$links << EOD\n");
 	for (i = 0; i < ptcp_plan_steps(s->plan); i++) {
@@ -45,9 +38,8 @@ static void write_links(FILE *f, const struct plan_shown *s, const int *row, siz
 	fprintf(f, "EOD\nset yrange [%zu.5:-0.5]\nset ytics (", rows > 0 ? rows - 1 : 0);
 	for (i = 0; i < hosts * hosts; i++)
 		if (row[i] >= 0)
-			fprintf(f, "%s'%s>%s' %d", n++ == 0 ? "" : ", ",
-			    host_name(s->overlay, (int)(i / hosts)),
-			    host_name(s->overlay, (int)(i % hosts)), row[i]);
+			fprintf(f, "%s'%s' %d", n++ == 0 ? "" : ", ",
+			    link_name(link, s->overlay, (int)(i / hosts), (int)(i % hosts)), row[i]);
 	fprintf(f, ")\n");
 }
 

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include <ptcp/plan.h>
+#include "cli/names.h"
 
 #define PLAN_METHODS 4
 

@@ -3,14 +3,6 @@
 #include "cli/plan_show.h"
 #include "core/units.h"
 
-static const char *host_name(const struct ptcp_overlay *o, int host)
-{
-	struct ptcp_overlay_host h;
-
-	ptcp_overlay_host(o, (size_t)host, &h);
-	return h.name;
-}
-
 static void print_method(FILE *f, const struct plan_shown *s, int m)
 {
 	const struct ptcp_plan_info *i = &s->baseline[m];
@@ -59,18 +51,16 @@ static const char *streams_text(char b[UNITS_TEXT_BYTES], const struct plan_show
 static void print_steps(FILE *f, const struct plan_shown *s)
 {
 	struct ptcp_plan_step st;
-	char size[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], streams[UNITS_TEXT_BYTES], link[140];
+	char size[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], streams[UNITS_TEXT_BYTES], link[LINK_NAME_BYTES];
 	size_t i, n = ptcp_plan_steps(s->plan);
 
 	fprintf(f, "\n%12s %12s  %-24s %-12s %10s %12s %8s\n", "from s", "to s", "link", "source",
 	    "size", "rate", "streams");
 	for (i = 0; i < n; i++) {
 		ptcp_plan_step(s->plan, i, &st);
-		snprintf(link, sizeof link, "%s>%s", host_name(s->overlay, st.from),
-		    host_name(s->overlay, st.to));
-		fprintf(f, "%12.6g %12.6g  %-24s %-12s %10s %12s %8s\n", st.start_s, st.end_s, link,
-		    host_name(s->overlay, st.source), units_size_text(size, st.bytes),
-		    units_rate_text(rate, (double)st.bytes * 8 / (st.end_s - st.start_s)),
+		fprintf(f, "%12.6g %12.6g  %-24s %-12s %10s %12s %8s\n", st.start_s, st.end_s,
+		    link_name(link, s->overlay, st.from, st.to), host_name(s->overlay, st.source),
+		    units_size_text(size, st.bytes), units_rate_text(rate, (double)st.bytes * 8 / (st.end_s - st.start_s)),
 		    streams_text(streams, s, &st));
 	}
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/text.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t drawn; /* columns of the status line now on the screen */
 
@@ -72,6 +74,16 @@ void terminal_line(const char *fmt, ...)
 	va_start(ap, fmt);
 	say("\n", fmt, ap);
 	va_end(ap);
+}
+
+void terminal_failed(const char *host, const char *path, const char *why)
+{
+	size_t cap = strlen(path) * 4 + 8; /* \ooo for each byte at worst */
+	char *shown = malloc(cap);
+
+	terminal_line("ptcp: %s%s%s: %s", host != NULL ? host : "", host != NULL ? ": " : "",
+	    shown != NULL ? text_escape(shown, cap, path) : "?", why);
+	free(shown);
 }
 
 void terminal_ask(const char *fmt, ...)

@@ -9,7 +9,10 @@
 /* One whole line, in one write; the status line is erased before it. */
 void terminal_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like it, without the newline: a question. */
+/* "ptcp: PATH: WHY" of a file that failed, at a host where there are several (else NULL); the path in full, shown safely. */
+void terminal_failed(const char *host, const char *path, const char *why);
+
+/* Like terminal_line(), without the newline: a question. */
 void terminal_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Draws the status line over the last; "" erases it. Only where stderr is a terminal. */

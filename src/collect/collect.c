@@ -132,7 +132,7 @@ static int take_opts(struct ptcp_collect *c, const struct ptcp_transfer_opts *co
 	c->o = *o;
 	c->connect = *connect;
 	if (c->o.streams < 1 || c->o.streams > PTCP_STREAMS_MAX)
-		return err_set(e, PTCP_EUSAGE, "streams of a path: 1 to %d", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "streams of a path: must be 1 to %d", PTCP_STREAMS_MAX);
 	return 0;
 }
 

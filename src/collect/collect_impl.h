@@ -17,6 +17,7 @@
 
 #define TICK_S 0.25
 #define PACE 0.95     /* of what a path is given, lest queues grow where it fills a link */
+#define DATA_MOST_BYTES (UINT64_C(1) << 56) /* that any source is believed to have: sums of them do not wrap */
 #define ROUTE_SEEN 64 /* samples, one a tick: as long as anybody looks back, and more */
 
 /* What goes over one path of a transfer. */
@@ -45,13 +46,17 @@ struct source {
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* it only looks how much there is */
 	bool again;                        /* ended by us, to go on over other paths */
-	bool planned;                      /* the plan counts on it */
+	bool planned;                      /* the plan counts on it, */
+	bool beyond;                       /* but not on all that it says it has: there is no room for that */
 	bool busy;                         /* moving data: neither only verifying nor syncing */
 	uint64_t data_bytes;               /* what there is to fetch, as known beforehand; PTCP_UNKNOWN */
+	uint64_t listed_bytes;             /* that the rehearsal has found so far */
+	uint64_t most_bytes, most_files;   /* that any transfer has come to */
 	uint64_t wire_before;              /* sent by transfers that are over */
 	double came_at_s;                  /* when anything last came of it */
 	double retry_at_s;
 	unsigned tries;                    /* in vain, in a row */
+	unsigned broken;                   /* that began, and came no further than those before, in a row */
 	char why[sizeof ((struct ptcp_err *)0)->msg];
 };
 
@@ -79,6 +84,7 @@ struct ptcp_collect {
 	double plan_start_s;
 	struct lookout lookout;
 	bool probing;
+	double sizing_until_s;             /* rehearsals take no longer */
 	const char *unfit;                 /* why another plan is wanted; NULL: it is not */
 	char unfit_text[320];
 	double planned_s;                  /* of the first plan */
@@ -105,6 +111,8 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 void source_begin(struct source *s);
 /* When its transfer has something to do. */
 void source_step(struct source *s);
+/* What its rehearsal has found by now has to do. */
+void source_end_sizing(struct source *s);
 /* It is to be ended, and begun again over other paths. */
 void source_begin_again(struct source *s);
 bool source_is_over(const struct source *s);

@@ -18,7 +18,7 @@ void ptcp_links_watch_init(struct ptcp_links_watch *w)
 
 static int cancelled(const struct ptcp_links *s, struct ptcp_err *e)
 {
-	return !atomic_load(&s->cancelled) ? 0 : err_set(e, PTCP_ECANCELED, "links: interrupted");
+	return !atomic_load(&s->cancelled) ? 0 : err_set(e, PTCP_ECANCELED, "links: interrupted (run it again)");
 }
 
 static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)

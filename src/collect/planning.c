@@ -1,6 +1,7 @@
 /* Plans of what is left, and what they make of the transfers. */
 #include <math.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "collect/collect_impl.h"
 #include "core/err.h"
@@ -11,6 +12,7 @@
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
 #define ELSEWHERE_BYTES 8e6
+#define ROOM_LEAST_BYTES (UINT64_C(64) << 20) /* what is here already may become less */
 
 /* ---- What each path is to carry ---- */
 
@@ -182,14 +184,30 @@ static bool lacks_paths(const struct source *s)
 	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
 }
 
+/* At the destination: no more can come of what any source says it has. */
+static uint64_t room_bytes(const struct ptcp_collect *c)
+{
+	struct statvfs v;
+	uint64_t bytes;
+
+	if (statvfs(c->dest, &v) < 0)
+		return DATA_MOST_BYTES;
+	bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	return bytes > ROOM_LEAST_BYTES ? bytes : ROOM_LEAST_BYTES;
+}
+
 static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 {
+	uint64_t room = room_bytes(c), left;
 	struct source *s;
 	int r;
 
-	for (s = c->source; s < c->source + c->n; s++)
-		if ((r = ptcp_overlay_set_data(c->overlay, s->name, counts(s) ? source_left_bytes(s) : 0, e)) < 0)
+	for (s = c->source; s < c->source + c->n; s++) {
+		left = counts(s) ? source_left_bytes(s) : 0;
+		s->beyond = left > room;
+		if ((r = ptcp_overlay_set_data(c->overlay, s->name, s->beyond ? room : left, e)) < 0)
 			return r;
+	}
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #define TELL_S 0.5
 #define PLAN_AGAIN_S 3.0 /* after one that failed */
+#define SIZING_TIMEOUTS 2.0 /* how long a rehearsal may take: a source that goes on for ever holds nobody up */
 
 /* ---- Stepping ---- */
 
@@ -59,6 +60,14 @@ static void cancel_all(struct ptcp_collect *c)
 		if (s->t != NULL)
 			ptcp_transfer_cancel(s->t);
 	}
+}
+
+static void end_sizing(struct ptcp_collect *c)
+{
+	struct source *s;
+
+	for (s = c->source; s < c->source + c->n; s++)
+		source_end_sizing(s);
 }
 
 static bool any_at_work(const struct ptcp_collect *c)
@@ -112,6 +121,8 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 		}
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
+			if (collect_now_s(c) >= c->sizing_until_s)
+				end_sizing(c);
 			continue;
 		}
 		next_s = c->plan_start_s + schedule_next_s(c->schedule, collect_now_s(c) - c->plan_start_s);
@@ -130,6 +141,7 @@ static void measure(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	struct source *s;
 
+	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
 	for (s = c->source; s < c->source + c->n; s++)
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_begin(s);

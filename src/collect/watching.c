@@ -191,7 +191,7 @@ static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
 	if (left_s < EARLY_OR_LATE_S || now_s - c->tried_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && !is_held(s) && off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
+		if (s->planned && !s->beyond && !is_held(s) && off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source is done early" : "more is left than was planned";
 }
 

@@ -1,6 +1,5 @@
 #include "core/words.h"
 
-#include <stddef.h>
 #include <string.h>
 
 char *words_next(const char **text, char **to, bool *ok)
@@ -25,4 +24,26 @@ char *words_next(const char **text, char **to, bool *ok)
 	*text = s;
 	*to = w;
 	return word;
+}
+
+static bool put(char **to, char *end, const char *bytes, size_t n)
+{
+	if (n >= (size_t)(end - *to)) /* its NUL, too */
+		return false;
+	*to = mempcpy(*to, bytes, n);
+	return true;
+}
+
+bool words_fill(char *out, size_t cap, const char *text, const char *mark, const char *by)
+{
+	char *to = out, *end = out + cap;
+	const char *hit;
+
+	for (; (hit = strstr(text, mark)) != NULL; text = hit + strlen(mark))
+		if (!put(&to, end, text, (size_t)(hit - text)) || !put(&to, end, by, strlen(by)))
+			return false;
+	if (!put(&to, end, text, strlen(text)))
+		return false;
+	*to = '\0';
+	return true;
 }

@@ -101,7 +101,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 		    "(ptcp_advice_opts_init)");
 	memcpy(&opts, o, o->size);
 	if (n > FIT_PROBES_MAX)
-		return err_set(e, PTCP_EUSAGE, "probes: more than %d", FIT_PROBES_MAX);
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", FIT_PROBES_MAX);
 	for (i = 0; i < n; i++)
 		probes[i] = (struct probe){ p[i].streams, p[i].throughput_bps, p[i].error_bps };
 	r = advice_from_probes(&found, probes, n, &(struct advice_opts){

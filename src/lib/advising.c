@@ -13,12 +13,7 @@
 #include "model/settle.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
-/* A level lasts so long at least, and until its error is so small, or for so long or so many bytes. */
-#define LEAST_NS (2500 * NS_PER_MS)
-#define GOOD_RATIO 0.02
-#define MOST_NS (10 * NS_PER_S)
-#define MOST_BYTES (UINT64_C(16) << 30)
-#define LAST_START_NS (17 * NS_PER_S) /* no further level begins after so long */
+#define MOST_BYTES (UINT64_C(16) << 30) /* of a level */
 
 /* Bytes acknowledged of streams that a level took over, and of those that joined in it. */
 struct share {
@@ -139,7 +134,8 @@ static void add_level(struct advising *a)
 {
 	unsigned granted = probing_granted(a->party), n = a->advice.next_probe;
 
-	if (n > 0 && a->n_levels < PTCP_PROBES_MAX && mono_diff_ns(mono_now(), a->started) < LAST_START_NS)
+	if (n > 0 && a->n_levels < PTCP_PROBES_MAX &&
+	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START_S)
 		a->level[a->n_levels++] = n < granted ? n : granted;
 }
 
@@ -206,17 +202,6 @@ static void end_level(struct advising *a)
 	next_level(a);
 }
 
-/* Whether the level has told what it can. */
-static bool told(const struct advising *a, uint64_t elapsed_ns)
-{
-	struct settled s;
-
-	if (elapsed_ns >= MOST_NS || a->acked - a->acked_first >= MOST_BYTES)
-		return true;
-	return elapsed_ns >= LEAST_NS && settle_result(&s, &a->settle) == 0 &&
-	    s.error_bps <= GOOD_RATIO * s.mean_bps;
-}
-
 static void on_timer(void *arg)
 {
 	struct advising *a = arg;
@@ -229,9 +214,9 @@ static void on_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
-	if (elapsed >= MOST_NS / 2 && a->at_half.younger == 0)
+	if ((double)elapsed >= 1e9 * PROBE_MOST_S / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (told(a, elapsed))
+	if (probe_told(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MOST_BYTES)
 		end_level(a);
 	else
 		timer_set(a->timer, mono_add_ns(now, SAMPLE_NS));
@@ -246,7 +231,7 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	(void)number;
 	(void)from;
 	(void)until;
-	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s",
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s (run it again)",
 	    a->level[a->at], why != NULL ? why->msg : "it ended");
 	fail(a, &lost);
 }
@@ -324,7 +309,7 @@ static int take_levels(struct advising *a, struct ptcp_err *e)
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof usual / sizeof *usual;
 	if (a->n_levels > PTCP_PROBES_MAX)
-		return err_set(e, PTCP_EUSAGE, "probes: more than %d", PTCP_PROBES_MAX);
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
 	for (i = 0; i < a->n_levels; i++) {
 		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
 			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],

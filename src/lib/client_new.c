@@ -39,7 +39,7 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	if (o->n_vias > 0)
 		return err_set(e, PTCP_EUSAGE, "--relays: not with --via (write direct among the relays for the direct path)");
 	if (o->n_relays > PTCP_PATHS_MAX)
-		return err_set(e, PTCP_EUSAGE, "--relays: more than %d", PTCP_PATHS_MAX);
+		return err_set(e, PTCP_EUSAGE, "--relays: more than %d (leave some out)", PTCP_PATHS_MAX);
 	if (o->n_paths > o->n_relays)
 		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)", o->n_paths,
 		    o->n_relays);
@@ -92,7 +92,8 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 
 	for (i = 0; o->via_shares != NULL && i < o->n_vias; i++)
 		if (!(o->via_shares[i] >= 0 && o->via_shares[i] <= DBL_MAX))
-			return err_set(e, PTCP_EUSAGE, "the share of a path is negative or no number");
+			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i,
+			    o->via_shares[i]);
 	for (i = 0; o->relay_hold_bytes != NULL && i < o->n_vias; i++)
 		if (o->relay_hold_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
 			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in clear (take another, or store "
@@ -109,7 +110,7 @@ static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
 	for (i = 0; i < t->n_pins; i++) {
 		eq = strrchr(t->pins[i], '=');
 		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->pins[i]))
-			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:..",
+			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints it there)",
 			    text_escape(shown, sizeof shown, t->pins[i]));
 	}
 	return 0;
@@ -336,7 +337,7 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 	if (e == NULL)
 		e = &scratch;
 	if (n_srcs == 0)
-		return err_set(e, PTCP_EUSAGE, "no source");
+		return err_set(e, PTCP_EUSAGE, "no source (name what is to be transferred)");
 	if ((r = client_new(&t, o, e)) < 0)
 		return r;
 	t->sends = sends;

@@ -206,7 +206,8 @@ static int start(struct far *f, struct ptcp_err *e)
 
 	/* A fixed text: what the transfer is about travels in the protocol. */
 	if ((size_t)snprintf(remote, sizeof remote, "%s serve --one-time", ptcp) >= sizeof remote)
-		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: too long");
+		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: longer than %zu bytes (put it into a script)",
+		    sizeof remote - sizeof " serve --one-time");
 	if (f->o.launch != NULL)
 		r = launch_args(&launch, f->o.launch, f->o.target->host, f->o.remote_ptcp, e);
 	else

@@ -258,7 +258,7 @@ void joining_stop_control(struct party *p)
 
 static bool is_missing(const struct party *p, unsigned number)
 {
-	return p->stream[number] == NULL && rates_joins(p, number);
+	return p->stream[number] == NULL && rates_joins(p, number) && !(p->prb != NULL && p->prb->early[number].is);
 }
 
 /* None of those that should be there is. */
@@ -288,7 +288,7 @@ void joining_pump(struct party *p, struct mono now)
 	}
 	if (lacks_all(p) && mono_diff_ns(now, p->none_since) >= p->o.timeout_ns) {
 		err_set(&why, p->ever_up ? PTCP_ETIMEOUT : PTCP_ECONNECT,
-		    "data connections: none could be had for %.3g s: %s", (double)p->o.timeout_ns / 1e9,
+		    "data connections: none could be had for %.3g s: %s (ptcp doctor looks at the path)", (double)p->o.timeout_ns / 1e9,
 		    p->join_why.code != 0 ? p->join_why.msg : "no answer");
 		party_fail(p, &why);
 	}

@@ -17,7 +17,8 @@ int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)
 	if ((r = userdir_config(dir, NULL, e)) < 0)
 		return r;
 	if (strlen(dir) >= cap)
-		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is too long");
+		return err_set(e, PTCP_ECONFIG, "the path of the configuration directory is longer than %zu bytes (set "
+		    "XDG_CONFIG_HOME to a shorter one)", cap - 1);
 	strcpy(out, dir);
 	return 0;
 }
@@ -110,6 +111,6 @@ int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err
 	if ((r = check_fingerprint(fingerprint, e)) < 0 || (r = show(config_dir, false, own, e)) < 0)
 		return r;
 	if ((r = authorized_set(config_dir, fingerprint, NULL, e)) == 0)
-		return err_set(e, PTCP_EUSAGE, "%s: is not authorized here", fingerprint);
+		return err_set(e, PTCP_EUSAGE, "%s: is not authorized here (see the list in authorized_clients)", fingerprint);
 	return r < 0 ? r : 0;
 }

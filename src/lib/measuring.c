@@ -177,7 +177,7 @@ static int take_opts(struct measuring *m, const struct ptcp_measure_opts *o, str
 
 	m->n_levels = o->n_streams > 0 ? o->n_streams : sizeof usual / sizeof *usual;
 	if (m->n_levels > LEVELS_MAX)
-		return err_set(e, PTCP_EUSAGE, "streams: more than %d levels", LEVELS_MAX);
+		return err_set(e, PTCP_EUSAGE, "streams: more than %d levels (leave some out)", LEVELS_MAX);
 	for (i = 0; i < m->n_levels; i++) {
 		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
 			return err_set(e, PTCP_EUSAGE, "%u streams: must be 1 to %d", level[i], PTCP_STREAMS_MAX);
@@ -186,7 +186,7 @@ static int take_opts(struct measuring *m, const struct ptcp_measure_opts *o, str
 	qsort(m->level, m->n_levels, sizeof *m->level, by_streams);
 	for (i = 1; i < m->n_levels; i++)
 		if (m->level[i].streams == m->level[i - 1].streams)
-			return err_set(e, PTCP_EUSAGE, "%u streams: given twice", m->level[i].streams);
+			return err_set(e, PTCP_EUSAGE, "%u streams: given twice (leave one out)", m->level[i].streams);
 	m->base.most_streams = m->level[m->n_levels - 1].streams;
 	if (o->rounds < 1 || o->rounds > 1000000 || !(o->interval_s >= 0 && o->interval_s <= 1e6) ||
 	    o->bytes_per_stream < 1 || o->bytes_per_stream > PROBING_STREAM_BYTES)

@@ -84,7 +84,7 @@ int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct
 		return err_set(e, PTCP_EUSAGE, "--via: not with a host that is reached through ssh (run ptcp serve there and "
 		    "write ptcp://HOST/PATH)");
 	if (n > PTCP_PATHS_MAX)
-		return err_set(e, PTCP_EUSAGE, "--via: more than %d paths", PTCP_PATHS_MAX);
+		return err_set(e, PTCP_EUSAGE, "--via: more than %d paths (leave some out)", PTCP_PATHS_MAX);
 	strcpy(p->host, to->host);
 	p->port = to->port;
 	if (n == 0) {

@@ -1,4 +1,5 @@
 /* A daemon: how it starts and stops. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,20 +61,28 @@ static void on_wake(void *arg)
 	server_try_end(s);
 }
 
-static bool in_range(unsigned n, unsigned most)
-{
-	return n > 0 && n <= most;
-}
-
 int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
-	if (!in_range(o->max_streams, PTCP_STREAMS_MAX) || !in_range(o->max_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(o->max_client_sessions, PTCP_SESSIONS_MAX) ||
-	    !in_range(o->max_startups, PTCP_STARTUPS_MAX) || o->max_relayed == 0 ||
-	    !(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "limits of streams, sessions, startups, relaying or timeout out of range");
+	const struct {
+		const char *name;
+		unsigned n, most;
+	} limits[] = {
+		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
+		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
+		{ "client-sessions", o->max_client_sessions, PTCP_SESSIONS_MAX },
+		{ "startups", o->max_startups, PTCP_STARTUPS_MAX },
+		{ "relayed", o->max_relayed, UINT_MAX },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof limits / sizeof *limits; i++)
+		if (limits[i].n < 1 || limits[i].n > limits[i].most)
+			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be 1 to %u", limits[i].name, limits[i].n,
+			    limits[i].most);
+	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
 	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
-		return err_set(e, PTCP_EUSAGE, "--relay-storage: less than 2 MiB holds nothing");
+		return err_set(e, PTCP_EUSAGE, "--relay-storage: less than 2 MiB holds nothing (give more, or leave it out)");
 	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
 		return err_set(e, PTCP_EUSAGE, "listening: at more than %d places (leave some out)",
 		    PTCP_LISTEN_MAX);

@@ -25,14 +25,16 @@ int ssh_args(struct ssh_args *out, const char *command, const struct target *t, 
 
 	out->n = 0;
 	if (strlen(p) >= sizeof out->text - 1)
-		return err_set(e, PTCP_EUSAGE, "--ssh: too long");
+		return err_set(e, PTCP_EUSAGE, "--ssh: longer than %zu bytes (put options into ~/.ssh/config)",
+		    sizeof out->text - 2);
 	while (ok && (word = words_next(&p, &to, &ok)) != NULL) {
 		if (out->n == SSH_ARGS_MAX - OURS_MAX)
-			return err_set(e, PTCP_EUSAGE, "--ssh: too many words");
+			return err_set(e, PTCP_EUSAGE, "--ssh: more than %d words (put options into ~/.ssh/config)",
+			    SSH_ARGS_MAX - OURS_MAX);
 		add(out, word);
 	}
 	if (!ok)
-		return err_set(e, PTCP_EUSAGE, "--ssh %s: a quote is left open",
+		return err_set(e, PTCP_EUSAGE, "--ssh %s: a quote is left open (close it)",
 		    text_escape(shown, sizeof shown, command));
 	if (out->n == 0)
 		add(out, "ssh");

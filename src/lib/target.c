@@ -54,7 +54,7 @@ static int parse_scp(struct target *t, const char *text, const char *colon, cons
 
 	t->ssh = true;
 	if (n >= sizeof where || strlen(colon + 1) >= sizeof t->path)
-		return err_set(e, PTCP_EUSAGE, "%s: too long", shown);
+		return err_set(e, PTCP_EUSAGE, "%s: longer than a user, host and path may be (give a shorter one)", shown);
 	memcpy(where, text, n);
 	where[n] = '\0';
 	if (split_where(t, where, 0, e) < 0)
@@ -71,7 +71,7 @@ static int parse_url(struct target *t, const char *rest, const char *shown, stru
 	if (slash == NULL)
 		slash = rest + strlen(rest);
 	if ((size_t)(slash - rest) >= sizeof where)
-		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long", shown);
+		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long (give its address)", shown);
 	memcpy(where, rest, (size_t)(slash - rest));
 	where[slash - rest] = '\0';
 	if (!t->ssh && strchr(where, '@') != NULL)
@@ -143,7 +143,7 @@ static int parse_ssh_host(struct target *t, const char *text, const char *shown,
 
 	t->ssh = true;
 	if (strlen(text) >= sizeof where)
-		return err_set(e, PTCP_EUSAGE, "%s: too long", shown);
+		return err_set(e, PTCP_EUSAGE, "%s: longer than a user, host and path may be (give a shorter one)", shown);
 	strcpy(where, text);
 	if (split_where(t, where, 0, e) < 0 || t->port != 0)
 		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (write USER@HOST or "

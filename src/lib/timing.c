@@ -124,7 +124,7 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	(void)number;
 	(void)from;
 	(void)until;
-	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "timing of messages: a stream was lost: %s",
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "timing of messages: a stream was lost: %s (run it again)",
 	    why != NULL ? why->msg : "it ended");
 	fail(arg, &lost);
 }

@@ -110,10 +110,17 @@ unsigned advice_search(const struct fit *f, const struct advice_opts *o,
 
 /* ---- How sure ---- */
 
-/* What one deviation up and down of one observation does to the answer. */
+/* What one deviation up and down of one observation does: half of the difference. */
 struct swing {
-	double rate, impact; /* half of the difference at the answer: of the rate's logarithm */
+	double rate, impact; /* at the answer; of the rate's logarithm */
+	double share;        /* of the logarithm of one stream's share */
 };
+
+/* Of the path, that one stream gets: 1 / (1 + others) where it is shared equally. */
+static double one_share(const struct fit *f)
+{
+	return fit_throughput_bps(f, 1) / fit_throughput_bps(f, ADVICE_STREAMS_MAX);
+}
 
 /* Fits and searches with what `moved` and `like` say, once for each side of the observation. */
 static int swing_add(struct advice *a, const struct fit *like, const struct probe *moved, size_t count,
@@ -133,6 +140,7 @@ static int swing_add(struct advice *a, const struct fit *like, const struct prob
 		a->streams_high = n;
 	s->rate += side * log(fit_throughput_bps(&f, a->streams)) / 2;
 	s->impact += side * fit_impact_ratio(&f, a->streams) / 2;
+	s->share += side * log(one_share(&f)) / 2;
 	return 0;
 }
 
@@ -144,7 +152,7 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 {
 	struct probe moved[FIT_PROBES_MAX];
 	struct fit like = a->fit;
-	double rate_var = 0, impact_var = 0, weight, most = -1;
+	double rate_var = 0, impact_var = 0, share_var = 0, weight, most = -1;
 	size_t i;
 	int side, r;
 
@@ -167,10 +175,11 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 		}
 		rate_var += s.rate * s.rate;
 		impact_var += s.impact * s.impact;
+		share_var += s.share * s.share;
 		if (i == count)
 			break;
 		moved[i] = p[i];
-		weight = pow(s.rate / ADVICE_THROUGHPUT_SD_RATIO, 2) + pow(s.impact / ADVICE_IMPACT_SD_RATIO, 2);
+		weight = pow(s.rate / ADVICE_THROUGHPUT_SD_RATIO, 2) + pow(s.share / ADVICE_SHARE_SD_RATIO, 2);
 		if (weight > most) {
 			most = weight;
 			*noisiest = p[i].streams;
@@ -178,8 +187,13 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 	}
 	a->throughput_sd_ratio = sqrt(rate_var);
 	a->impact_sd_ratio = sqrt(impact_var);
+	a->share_sd_ratio = sqrt(share_var);
 	return 0;
 }
+
+/* Says something else: by so much. */
+#define RIVAL_RATE 0.35
+#define RIVAL_IMPACT 0.12
 
 /* Warns when the other of the two models that have a physical reading explains the
  * probes as well and says something else at the answer. Not asked where what is usual counts:
@@ -196,8 +210,8 @@ static int ask_rival(struct advice *a, const struct probe *p, size_t count, stru
 		return r;
 	rate = fit_throughput_bps(&f, a->streams) / a->throughput_bps;
 	if (f.misfit < a->fit.misfit + 2 &&
-	    (fabs(log(rate)) > ADVICE_THROUGHPUT_SD_RATIO ||
-	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > ADVICE_IMPACT_SD_RATIO))
+	    (fabs(log(rate)) > RIVAL_RATE ||
+	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > RIVAL_IMPACT))
 		a->warnings |= ADVICE_WARN_RIVAL;
 	return 0;
 }
@@ -215,19 +229,33 @@ static bool off_curve(const struct fit *f, const struct probe *p, size_t count)
 	return false;
 }
 
+/* Whether what the most streams brought less than the fewest is within what both are known to scatter by. */
+static bool falls_by_scatter(const struct probe *p, size_t count)
+{
+	const struct probe *lo = p, *hi = p;
+	size_t i;
+
+	for (i = 1; i < count; i++) {
+		lo = p[i].streams < lo->streams ? &p[i] : lo;
+		hi = p[i].streams > hi->streams ? &p[i] : hi;
+	}
+	return lo->error_bps > 0 && hi->error_bps > 0 &&
+	    lo->throughput_bps - hi->throughput_bps <= hypot(lo->error_bps, hi->error_bps);
+}
+
 static void warn(struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o)
 {
 	if (a->fit.flags & FIT_NO_CONGESTION)
 		a->warnings |= ADVICE_WARN_NO_CONGESTION;
-	if (a->fit.flags & FIT_FALLS)
+	if ((a->fit.flags & FIT_FALLS) && !falls_by_scatter(p, count))
 		a->warnings |= ADVICE_WARN_FALLS;
 	if (a->fit.flags & FIT_CLOSE_LEVELS)
 		a->warnings |= ADVICE_WARN_CLOSE_LEVELS;
 	if (a->streams * ADVICE_FAR_BELOW < a->fit.fewest || a->streams > a->fit.most * ADVICE_FAR_ABOVE)
 		a->warnings |= ADVICE_WARN_OUTSIDE;
 	if (a->throughput_sd_ratio > ADVICE_THROUGHPUT_SD_RATIO ||
-	    a->impact_sd_ratio > ADVICE_IMPACT_SD_RATIO)
+	    a->share_sd_ratio > ADVICE_SHARE_SD_RATIO)
 		a->warnings |= ADVICE_WARN_NOISY;
 	if (off_curve(&a->fit, p, count))
 		a->warnings |= ADVICE_WARN_MISFIT;

@@ -34,8 +34,11 @@
 #define ADVICE_START 4u
 #define ADVICE_LEVELS { ADVICE_START, 15u }
 
-#define ADVICE_THROUGHPUT_SD_RATIO 0.35
-#define ADVICE_IMPACT_SD_RATIO 0.12
+/* At the most, by the probes' errors: one deviation of the throughput at the answer, and of the share of the path that
+ * one stream gets, which tells how many others there are. The share and not the impact at the answer: that is never far
+ * off where the budget is small and always where it is large, however many others there are. */
+#define ADVICE_THROUGHPUT_SD_RATIO 0.40
+#define ADVICE_SHARE_SD_RATIO 0.73
 /* As good as between the probes is an answer down to a fourth of the fewest streams probed and
  * up to twice the most. */
 #define ADVICE_FAR_BELOW 4
@@ -107,6 +110,7 @@ struct advice {
 	unsigned warnings;             /* enum advice_warning */
 	double throughput_sd_ratio;    /* one deviation, from the probes' errors, */
 	double impact_sd_ratio;        /* at the answer */
+	double share_sd_ratio;         /* of the share of the path that one stream gets */
 	unsigned streams_low, streams_high; /* answers with one probe off by one deviation */
 	const char *congestion_advice; /* gentler congestion control to use, or NULL */
 	unsigned next_probe;           /* streams of a further probe that would help

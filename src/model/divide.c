@@ -17,7 +17,7 @@ static int check(const struct divide_part *p, size_t count, struct ptcp_err *e)
 		usable += p[i].rate_bps > 0;
 	}
 	if (usable == 0)
-		return err_set(e, PTCP_EINFEASIBLE, "no path has any bandwidth");
+		return err_set(e, PTCP_EINFEASIBLE, "no path has any bandwidth (give one a rate above 0)");
 	return 0;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "model/stats.h"
 
 static const char *const names[] = {
 #define X(id, name) name,
@@ -64,51 +63,6 @@ static double target(const struct shape *s, const struct probe *p)
 	double y = p->streams / p->throughput_bps;
 
 	return s->root == 2 ? y * y : y;
-}
-
-double probe_error_ratio(const struct probe *p)
-{
-	if (p->error_bps > 0)
-		return p->error_bps / p->throughput_bps;
-	return p->streams >= 8 ? 0.1 : 0.1 * pow(8.0 / p->streams, 0.6);
-}
-
-void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
-    size_t runs)
-{
-	struct stats s;
-	double prior;
-
-	stats_of(&s, throughput_bps, runs);
-	*out = (struct probe){ streams, s.mean, 0 };
-	prior = probe_error_ratio(out) * s.mean;
-	out->error_bps = sqrt((2 * prior * prior + s.sd * s.sd * (double)(runs - 1)) /
-	    (double)(runs + 1) / (double)runs);
-}
-
-void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s)
-{
-	*out = (struct probe){ streams, s->mean_bps, 0 };
-	out->error_bps = hypot(s->error_bps, probe_error_ratio(out) * s->mean_bps);
-}
-
-/* As measured in laboratories: the error is half of the logarithm of what older streams get over
- * younger ones. That streams bring more each with more of them says that the fewer told nothing. */
-#define LAG_ERROR 0.5
-#define MORE_EACH_ERROR 4.0
-
-static void widen(struct probe *p, double error_ratio)
-{
-	p->error_bps = hypot(probe_error_ratio(p), error_ratio) * p->throughput_bps;
-}
-
-void probe_grew(struct probe *before, struct probe *after, double older_ratio)
-{
-	double lag = older_ratio > 1 ? LAG_ERROR * log(older_ratio) : 0;
-	double more = log(after->throughput_bps / after->streams * before->streams / before->throughput_bps);
-
-	widen(after, lag);
-	widen(before, hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0));
 }
 
 /* ---- Least squares ---- */

@@ -25,7 +25,7 @@
 
 #include <ptcp/err.h>
 
-#include "model/settle.h"
+#include "model/probe.h"
 
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
@@ -52,34 +52,6 @@ const char *fit_model_name(enum fit_model m);
 
 /* The model called `name`; 0, or -1 for no such name, *out then untouched. */
 int fit_model_by_name(enum fit_model *out, const char *name);
-
-struct probe {
-	unsigned streams;      /* at least 1 */
-	double throughput_bps; /* aggregate of all streams */
-	double error_bps;      /* standard error of it; 0: not known, probe_error_ratio()
-				  then assumes that of one short run */
-};
-
-/* One standard deviation of the probe's throughput over the throughput. Where it
- * is not known: what single short runs scattered by on Linux (up to 70 % with 1
- * or 2 streams, about 10 % with 8 and more, taken as two and one deviations). */
-double probe_error_ratio(const struct probe *p);
-
-/* One probe of several runs with the same number of streams: their mean, and its
- * error from their scatter; since a few runs show scatter badly, what is assumed of
- * a single run counts as two runs more. runs >= 1. */
-void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
-    size_t runs);
-
-/* One probe of one run: what it settled to. Its error is what the scatter within it shows,
- * and what that cannot: how short runs differ from each other, as assumed of a single one. */
-void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s);
-
-/* A group of streams grew from one probe to the next. Widens their errors by what shows that
- * streams had not come to their share yet: each that was there before got `older_ratio` times
- * what each got that joined; or with more streams each brought more, which nothing but that
- * can explain. */
-void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 enum fit_flag {
 	FIT_NO_CONGESTION = 1, /* a <= 0: n streams brought n times one or more */

@@ -81,7 +81,7 @@ static int check_private(int fd, const char *path, struct ptcp_err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, PTCP_ECONFIG, "%s: not a regular file", path);
+		return err_set(e, PTCP_ECONFIG, "%s: not a regular file (move it away; ptcp key generate makes a new one)", path);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return err_set(e, PTCP_ECONFIG, "%s: belongs to another user (chown it, or make "
 		    "a new one)", path);

@@ -96,7 +96,7 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 			continue;
 		found = strcmp(fp, fingerprint) == 0 ? KNOWN_SAME : KNOWN_OTHER;
 	}
-	r = ferror(f) ? err_set(e, PTCP_ECONFIG, "known_hosts: cannot be read") : (int)found;
+	r = ferror(f) ? err_set(e, PTCP_ECONFIG, "known_hosts: cannot be read to its end (see whether its disk is in order)") : (int)found;
 	free(line);
 	fclose(f);
 	return r;
@@ -157,7 +157,7 @@ static int append_host(const char *path, const char *host, const char *fingerpri
 	n = snprintf(line, sizeof line, "%s%s %s\n", ends_in_line(fd) ? "\n" : "", host, fingerprint);
 	errno = EIO; /* if only a part is written */
 	if (n >= (int)sizeof line)
-		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts");
+		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts (use its address)");
 	else if (write(fd, line, (size_t)n) != n) /* one write: lines of who knows no lock stay whole */
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	close(fd);
@@ -172,7 +172,7 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 	if ((r = file_path(path, dir, "known_hosts", e)) < 0)
 		return r;
 	if (!host_ok(host))
-		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts");
+		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts (use its address)");
 	if ((lock = userdir_lock(path, e)) < 0)
 		return lock;
 	r = known_hosts_check(dir, host, fingerprint, e);
@@ -345,7 +345,7 @@ static int copy_others(FILE *to, const char *path, const char *fingerprint, stru
 	if (last != '\n') /* edited by hand */
 		fputc('\n', to);
 	if (ferror(from))
-		found = err_set(e, PTCP_ECONFIG, "%s: cannot be read", path);
+		found = err_set(e, PTCP_ECONFIG, "%s: cannot be read to its end (see whether its disk is in order)", path);
 	free(line);
 	fclose(from);
 	return found;

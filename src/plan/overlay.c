@@ -134,7 +134,7 @@ int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host, uint64_t byt
 	int i = conf_overlay_host(o->conf, host);
 
 	if (i < 0)
-		return err_set(e, PTCP_EUSAGE, "host '%s': not a host of %s",
+		return err_set(e, PTCP_EUSAGE, "host '%s': not a host of %s (name one of its hosts)",
 		    conf_quoted(q, host), o->conf->file);
 	if (i == o->conf->destination && bytes > 0)
 		return err_set(e, PTCP_EUSAGE, "host %s: is the destination, which has no data "

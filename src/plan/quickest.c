@@ -241,9 +241,9 @@ int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int f
 	struct search s;
 
 	if (from < 0 || from >= hosts || to < 0 || to >= hosts || from == to)
-		return err_set(e, PTCP_EUSAGE, "paths: need two different hosts of %s", o->conf->file);
+		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->conf->file);
 	if (bytes == 0 || most == 0 || most > PTCP_QUICKEST_MAX)
-		return err_set(e, PTCP_EUSAGE, "paths: need a size above 0 and 1 to %d paths", PTCP_QUICKEST_MAX);
+		return err_set(e, PTCP_EUSAGE, "paths: the size must be above 0, and the paths 1 to %d", PTCP_QUICKEST_MAX);
 	p = calloc(1, sizeof *p);
 	if (p == NULL || (p->found = calloc(most, sizeof *p->found)) == NULL) {
 		free(p);

@@ -18,7 +18,7 @@ static int split(const char *path, char **above, char name[PLACE_NAME_BYTES], st
 	for (start = n; start > 0 && path[start - 1] != '/'; start--)
 		;
 	if (!text_name_ok(path + start, n - start))
-		return err_set(e, PTCP_EUSAGE, "not the name of a file or directory");
+		return err_set(e, PTCP_EUSAGE, "not the name of a file or directory (end it with one)");
 	memcpy(name, path + start, n - start);
 	name[n - start] = '\0';
 	if ((*above = malloc(start + 1)) == NULL)

@@ -54,7 +54,7 @@ struct snd_ops {
 struct snd_opts {
 	uint32_t max_entries;   /* the peer's, up to WIRE_SLOTS */
 	uint64_t timeout_ns;
-	uint64_t peer_timeout_ns; /* its own, at most */
+	uint64_t peer_timeout_ns; /* as its HELLO says; it may bear silence for longer */
 	bool verify;            /* compare digests */
 	bool dry_run;
 	const struct snd_ops *ops;

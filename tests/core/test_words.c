@@ -52,11 +52,44 @@ static void words_fit(void **state)
 	assert_true(to <= room + strlen("a b c") + 2);
 }
 
+static void marks_are_filled(void **state)
+{
+	char out[16];
+
+	(void)state;
+	assert_true(words_fill(out, sizeof out, "ssh {h} -l {h}", "{h}", "a"));
+	assert_string_equal(out, "ssh a -l a");
+	assert_true(words_fill(out, sizeof out, "{h}{h}x", "{h}", "{h}"));
+	assert_string_equal(out, "{h}{h}x");
+	assert_true(words_fill(out, sizeof out, "{h} {", "{h}", ""));
+	assert_string_equal(out, " {");
+	assert_true(words_fill(out, sizeof out, "", "{h}", "a"));
+	assert_string_equal(out, "");
+}
+
+/* To the last byte, wherever the room ends: before, in or behind what stands for a mark. */
+static void marks_need_room(void **state)
+{
+	static const char *const texts[] = { "12345{h}", "{h}12345", "1{h}2345", "12345678" };
+	char out[16];
+	size_t i, cap;
+
+	(void)state;
+	for (i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (cap = 1; cap < sizeof out; cap++) {
+			memset(out, '#', sizeof out);
+			assert_true(words_fill(out, cap, texts[i], "{h}", "abc") == (cap > 8));
+			assert_int_equal(out[cap], '#');
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_and_quotes),
 		cmocka_unit_test(words_fit),
+		cmocka_unit_test(marks_are_filled),
+		cmocka_unit_test(marks_need_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

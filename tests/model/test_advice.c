@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "model/advice.h"
-#include "model/rng.h"
+#include "draw.h"
 #include "model/stats.h"
+#include "quantile.h"
 
 static struct advice_opts opts(enum fit_model m, double budget, double gain, unsigned max)
 {
@@ -289,6 +290,52 @@ static void confidence(void **state)
 	assert_true(a.next_probe == 1 || a.next_probe == 2); /* that is there, too: once more */
 }
 
+/* Whether the probes tell how many others there are does not hang on the budget. */
+static void noise_is_of_the_path(void **state)
+{
+	struct probe p[] = { { 4, 400e6 / 19, 0 }, { 15, 1500e6 / 30, 0 } }; /* 15 others */
+	struct advice_opts o = opts(FIT_AUTO, 0, 0.01, 32);
+	double share_sd = 0, error;
+	struct advice a;
+	int percent;
+
+	(void)state;
+	o.usual_others = FIT_USUAL_OTHERS;
+	for (error = 0.05; error < 0.3; error += 0.2) {
+		p[0].error_bps = error * p[0].throughput_bps;
+		p[1].error_bps = error * p[1].throughput_bps;
+		for (percent = 10; percent <= 50; percent += 10) {
+			o.budget_ratio = percent / 100.0;
+			assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
+			assert_true(percent == 10 || a.share_sd_ratio == share_sd);
+			share_sd = a.share_sd_ratio;
+			assert_int_equal((a.warnings & ADVICE_WARN_NOISY) != 0, error > 0.1);
+		}
+	}
+}
+
+/* Where nobody else is, more streams bring the same give or take a hair: that is no reason to doubt. */
+static void falls_by_a_hair(void **state)
+{
+	struct probe p[] = { { 4, 96.3e6, 0 }, { 15, 96.1e6, 0 } };
+	struct advice_opts o = opts(FIT_AUTO, 1, 0.01, 32);
+	struct advice a;
+
+	(void)state;
+	o.usual_others = FIT_USUAL_OTHERS;
+	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
+	assert_true(a.warnings & ADVICE_WARN_FALLS); /* what it scatters by is not known */
+	probe_grew(&p[0], &p[1], 1.5);
+	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
+	assert_int_equal(a.warnings, 0);
+	assert_int_equal(a.streams, 1);
+	assert_int_equal(a.limited_by, ADVICE_BY_SATURATED);
+	assert_near(a.throughput_bps, 96.3e6, 0.01);
+	p[1].throughput_bps = 90e6;
+	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
+	assert_true(a.warnings & ADVICE_WARN_FALLS);
+}
+
 static double normal(struct rng *r)
 {
 	return sqrt(-2 * log(1 - rng_uniform(r))) * cos(2 * 3.14159265358979 * rng_uniform(r));
@@ -347,12 +394,12 @@ static void errors_are_as_claimed(void **state)
 	stats_sort(rate_miss, n);
 	stats_sort(impact_miss, n);
 	print_message("# %.0f %% settled; throughput off by %.1f %%, p90 %.1f %%; impact by %.1f points\n",
-	    n / 60.0, 100 * stats_quantile(rate_miss, n, 0.5),
-	    100 * stats_quantile(rate_miss, n, 0.9), 100 * stats_quantile(impact_miss, n, 0.5));
+	    n / 60.0, 100 * quantile(rate_miss, n, 0.5),
+	    100 * quantile(rate_miss, n, 0.9), 100 * quantile(impact_miss, n, 0.5));
 	assert_true(n > 3000);
-	assert_true(stats_quantile(rate_miss, n, 0.5) < 0.15);
-	assert_true(stats_quantile(rate_miss, n, 0.9) < 0.35);
-	assert_true(stats_quantile(impact_miss, n, 0.5) < 0.12);
+	assert_true(quantile(rate_miss, n, 0.5) < 0.15);
+	assert_true(quantile(rate_miss, n, 0.9) < 0.35);
+	assert_true(quantile(impact_miss, n, 0.5) < 0.12);
 	assert_near(sqrt(seen / (double)n), sqrt(claimed / (double)n), 0.35);
 }
 
@@ -410,6 +457,8 @@ int main(void)
 		cmocka_unit_test(degenerate_probes),
 		cmocka_unit_test(options_out_of_range),
 		cmocka_unit_test(confidence),
+		cmocka_unit_test(noise_is_of_the_path),
+		cmocka_unit_test(falls_by_a_hair),
 		cmocka_unit_test(errors_are_as_claimed),
 		cmocka_unit_test(rival_disagrees),
 		cmocka_unit_test(each_warning_has_its_text),

@@ -402,3 +402,27 @@ void one_fail(struct one *o, uint64_t id, int code)
 
 	ONE_PUT(o, fail, &f);
 }
+
+uint64_t one_sending(struct one *o, unsigned streams, uint32_t n_blocks, uint8_t verdict)
+{
+	uint64_t id;
+	unsigned i;
+
+	one_run(o, true, true);
+	for (i = 0; i < streams; i++)
+		snd_stream_up(one_snd(o), i, one_now(o));
+	id = one_offer(o, WIRE_FILE, (uint64_t)n_blocks * ONE_BLOCK);
+	snd_listed(one_snd(o), 1, 0, true);
+	one_answer(o, id, verdict);
+	return id;
+}
+
+uint32_t one_take(struct one *o, unsigned stream)
+{
+	struct snd_job job;
+
+	if (!snd_take(one_snd(o), stream, one_now(o), &job))
+		return UINT32_MAX;
+	assert_int_equal(job.n, 1);
+	return job.extent[0].block;
+}

@@ -65,6 +65,15 @@ void one_answer(struct one *o, uint64_t id, uint8_t verdict);
 void one_ack(struct one *o, uint64_t id, uint32_t block);
 void one_fail(struct one *o, uint64_t id, int code);
 static inline uint64_t one_id(uint64_t count, unsigned slot) { return count << 16 | slot; }
+
+/* Its sending half: a file that is being sent, on so many streams from 0 on; and one job of one block taken by a
+ * stream: which, UINT32_MAX when there is none. */
+#define ONE_BLOCK (256u << 10)
+static inline struct snd *one_snd(struct one *o) { return session_snd(o->s); }
+static inline struct mono one_now(const struct one *o) { return (struct mono){ o->now_ns }; }
+uint64_t one_sending(struct one *o, unsigned streams, uint32_t n_blocks, uint8_t verdict);
+uint32_t one_take(struct one *o, unsigned stream);
+
 /* It has broken off for what the peer did. */
 static inline bool one_broke(const struct one *o) { return o->ended == 1 && o->why.code == PTCP_EPROTO; }
 

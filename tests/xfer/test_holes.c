@@ -6,11 +6,7 @@
 #include "core/bitmap.h"
 #include "core/err.h"
 
-#define BLOCK (256u << 10)
 #define MANY (1u << 20)
-
-static struct snd *snd_of(struct one *o) { return session_snd(o->s); }
-static struct mono now(const struct one *o) { return (struct mono){ o->now_ns }; }
 
 /* A file with holes, answered; where they are has been asked. */
 static uint64_t sparse(struct one *o, uint64_t size_bytes, uint8_t verdict)
@@ -18,9 +14,9 @@ static uint64_t sparse(struct one *o, uint64_t size_bytes, uint8_t verdict)
 	uint64_t id;
 
 	one_run(o, true, true);
-	snd_stream_up(snd_of(o), 0, now(o));
+	snd_stream_up(one_snd(o), 0, one_now(o));
 	id = one_offer_sparse(o, size_bytes);
-	snd_listed(snd_of(o), 1, size_bytes, true);
+	snd_listed(one_snd(o), 1, size_bytes, true);
 	one_answer(o, id, verdict);
 	assert_int_equal(o->maps, 1);
 	one_forget(o);
@@ -33,7 +29,7 @@ static void mapped(struct one *o, uint64_t id, uint32_t n_blocks, uint32_t first
 	uint64_t *holes = bitmap_new(n_blocks);
 
 	bitmap_set(holes, true, first, end);
-	snd_mapped(snd_of(o), id, holes, NULL);
+	snd_mapped(one_snd(o), id, holes, NULL);
 	one_tick(o, 0);
 }
 
@@ -50,11 +46,11 @@ static uint32_t sends(struct one *o, uint64_t id)
 	struct snd_job job;
 	uint32_t block;
 
-	if (!snd_take(snd_of(o), 0, now(o), &job))
+	if (!snd_take(one_snd(o), 0, one_now(o), &job))
 		return UINT32_MAX;
 	assert_int_equal(job.n, 1);
 	block = job.extent[0].block;
-	snd_read(snd_of(o), 0, id, block, (struct digest){ 0, block + 1 }, NULL, now(o));
+	snd_read(one_snd(o), 0, id, block, (struct digest){ 0, block + 1 }, NULL, one_now(o));
 	return block;
 }
 
@@ -84,7 +80,7 @@ static void between_data(void **state)
 {
 	struct span p;
 	struct one o;
-	uint64_t id = sparse(&o, 6 * BLOCK - 5, WIRE_SEND_ALL);
+	uint64_t id = sparse(&o, 6 * ONE_BLOCK - 5, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(sends(&o, id), UINT32_MAX); /* not before it is known */
@@ -100,10 +96,10 @@ static void between_data(void **state)
 	one_ack(&o, id, 4);
 	one_ack(&o, id, 5);
 	assert_int_equal(o.checks, 1);
-	snd_checked(snd_of(&o), id, NULL);
+	snd_checked(one_snd(&o), id, NULL);
 	assert_file_end(&o, 1 + 5 + 6);
-	assert_int_equal(snd_stats(snd_of(&o)).acked_bytes, 6 * BLOCK - 5);
-	assert_int_equal(snd_stats(snd_of(&o)).resumed_bytes, 0);
+	assert_int_equal(snd_stats(one_snd(&o)).acked_bytes, 6 * ONE_BLOCK - 5);
+	assert_int_equal(snd_stats(one_snd(&o)).resumed_bytes, 0);
 	assert_int_equal(o.ended, 0);
 	one_fini(&o);
 }
@@ -135,7 +131,7 @@ static void what_was_asked_for_alone(void **state)
 	struct wire_blocks have = { 0, 0, 3, { 0, 6 } };
 	struct span p;
 	struct one o;
-	uint64_t id = sparse(&o, 10 * BLOCK, WIRE_SEND_PARTS);
+	uint64_t id = sparse(&o, 10 * ONE_BLOCK, WIRE_SEND_PARTS);
 
 	(void)state;
 	have.id = id;
@@ -154,7 +150,7 @@ static void what_was_asked_for_alone(void **state)
 	one_ack(&o, id, 8);
 	one_ack(&o, id, 9);
 	assert_int_equal(o.checks, 1);
-	snd_checked(snd_of(&o), id, NULL);
+	snd_checked(one_snd(&o), id, NULL);
 	assert_file_end(&o, 6 + 9 + 10);
 	assert_int_equal(o.ended, 0);
 	one_fini(&o);
@@ -170,11 +166,11 @@ static void as_fragmented_as_can_be(void **state)
 	struct one o;
 
 	(void)state;
-	id = sparse(&o, (uint64_t)MANY * BLOCK, WIRE_SEND_PARTS);
+	id = sparse(&o, (uint64_t)MANY * ONE_BLOCK, WIRE_SEND_PARTS);
 	bitmap_set(holes, true, 0, MANY);
 	for (i = 0; i < MANY; i += 2)
 		need(&o, id, i, 1);
-	snd_mapped(snd_of(&o), id, holes, NULL);
+	snd_mapped(one_snd(&o), id, holes, NULL);
 	one_tick(&o, 0);
 	while (buf_len(&session_outbox(o.s)->b) > 0) {
 		if (buf_len(&session_outbox(o.s)->b) > most)
@@ -204,7 +200,7 @@ static void few_are_mapped_at_once(void **state)
 	(void)state;
 	one_run(&o, true, true);
 	for (i = 0; i < 100; i++)
-		id[i] = one_offer_sparse(&o, 2 * BLOCK);
+		id[i] = one_offer_sparse(&o, 2 * ONE_BLOCK);
 	for (i = 0; i < 100; i++)
 		one_answer(&o, id[i], WIRE_SEND_ALL);
 	assert_int_equal(o.maps, 64);
@@ -212,7 +208,7 @@ static void few_are_mapped_at_once(void **state)
 	one_tick(&o, 0);
 	assert_int_equal(o.maps, 64); /* it is still being looked for */
 	for (i = 0; i < 64; i++)
-		snd_mapped(snd_of(&o), id[i], NULL, NULL);
+		snd_mapped(one_snd(&o), id[i], NULL, NULL);
 	one_tick(&o, 0);
 	assert_int_equal(o.maps, 100);
 	one_fini(&o);
@@ -231,13 +227,13 @@ static void maps_have_a_limit(void **state)
 		one_answer(&o, id[i], WIRE_SEND_ALL);
 	}
 	assert_int_equal(o.maps, 4); /* 16 MiB each */
-	snd_mapped(snd_of(&o), id[1], NULL, NULL); /* no holes after all */
+	snd_mapped(one_snd(&o), id[1], NULL, NULL); /* no holes after all */
 	one_tick(&o, 0);
 	assert_int_equal(o.maps, 5);
 	one_fail(&o, id[4], PTCP_EIO);
 	assert_int_equal(o.maps, 6);
-	snd_mapped(snd_of(&o), id[4], bitmap_new(1u << 27), NULL); /* it is over */
-	snd_mapped(snd_of(&o), id[1], bitmap_new(1u << 27), NULL); /* that has been said */
+	snd_mapped(one_snd(&o), id[4], bitmap_new(1u << 27), NULL); /* it is over */
+	snd_mapped(one_snd(&o), id[1], bitmap_new(1u << 27), NULL); /* that has been said */
 	one_fini(&o);
 }
 
@@ -246,11 +242,11 @@ static void a_map_that_cannot_be_had(void **state)
 	struct ptcp_err why;
 	struct span p;
 	struct one o;
-	uint64_t id = sparse(&o, 3 * BLOCK, WIRE_SEND_ALL);
+	uint64_t id = sparse(&o, 3 * ONE_BLOCK, WIRE_SEND_ALL);
 
 	(void)state;
 	err_set(&why, PTCP_EIO, "cannot be read");
-	snd_mapped(snd_of(&o), id, NULL, &why);
+	snd_mapped(one_snd(&o), id, NULL, &why);
 	assert_true(one_found(&o, WIRE_FAIL, &p));
 	assert_int_equal(sends(&o, id), UINT32_MAX);
 	one_fail(&o, id, PTCP_EIO);
@@ -263,7 +259,7 @@ static void had_before_it_is_mapped(void **state)
 {
 	struct wire_blocks have = { 0, 0, 3, { 0, 6 } };
 	struct one o;
-	uint64_t id = sparse(&o, 3 * BLOCK, WIRE_SEND_PARTS);
+	uint64_t id = sparse(&o, 3 * ONE_BLOCK, WIRE_SEND_PARTS);
 
 	(void)state;
 	have.id = id;
@@ -271,7 +267,7 @@ static void had_before_it_is_mapped(void **state)
 	assert_int_equal(o.checks, 1);
 	mapped(&o, id, 3, 0, 3);
 	assert_int_equal(o.checks, 1);
-	assert_int_equal(snd_stats(snd_of(&o)).acked_bytes, 3 * BLOCK);
+	assert_int_equal(snd_stats(one_snd(&o)).acked_bytes, 3 * ONE_BLOCK);
 	one_fini(&o);
 }
 
@@ -282,8 +278,8 @@ static uint64_t comparing(struct one *o)
 	uint64_t id;
 
 	one_run(o, true, true);
-	snd_stream_up(snd_of(o), 0, now(o));
-	id = one_offer(o, WIRE_FILE, 2 * BLOCK);
+	snd_stream_up(one_snd(o), 0, one_now(o));
+	id = one_offer(o, WIRE_FILE, 2 * ONE_BLOCK);
 	one_answer(o, id, WIRE_COMPARE);
 	assert_int_equal(o->compares, 1);
 	one_forget(o);
@@ -297,24 +293,24 @@ static void the_same_and_another(void **state)
 
 	(void)state;
 	id = comparing(&o);
-	assert_true(snd_compares(snd_of(&o), id));
-	snd_compared(snd_of(&o), id, (struct digest){ 0, 77 }, NULL);
+	assert_true(snd_compares(one_snd(&o), id));
+	snd_compared(one_snd(&o), id, (struct digest){ 0, 77 }, NULL);
 	assert_file_end(&o, 77);
-	assert_false(snd_compares(snd_of(&o), id));
-	snd_compared(snd_of(&o), id, (struct digest){ 0, 78 }, NULL);
+	assert_false(snd_compares(one_snd(&o), id));
+	snd_compared(one_snd(&o), id, (struct digest){ 0, 78 }, NULL);
 	one_answer(&o, id, WIRE_SEND_NONE);
 	assert_int_equal(o.fates[SND_SKIPPED], 1);
-	assert_int_equal(snd_stats(snd_of(&o)).resumed_bytes, 2 * BLOCK);
+	assert_int_equal(snd_stats(one_snd(&o)).resumed_bytes, 2 * ONE_BLOCK);
 	one_fini(&o);
 
 	id = comparing(&o);
-	snd_compared(snd_of(&o), id, (struct digest){ 0, 77 }, NULL);
+	snd_compared(one_snd(&o), id, (struct digest){ 0, 77 }, NULL);
 	one_answer(&o, id, WIRE_SEND_ALL);
 	assert_int_equal(sends(&o, id), 0);
 	assert_int_equal(sends(&o, id), 1);
 	one_ack(&o, id, 0);
 	one_ack(&o, id, 1);
-	snd_checked(snd_of(&o), id, NULL);
+	snd_checked(one_snd(&o), id, NULL);
 	assert_file_end(&o, 3); /* what was compared is forgotten */
 	one_fini(&o);
 }
@@ -327,7 +323,7 @@ static void the_source_has_changed(void **state)
 
 	(void)state;
 	err_set(&why, PTCP_ECHANGED, "it has changed");
-	snd_compared(snd_of(&o), id, (struct digest){ 0, 0 }, &why);
+	snd_compared(one_snd(&o), id, (struct digest){ 0, 0 }, &why);
 	one_fail(&o, id, PTCP_ECHANGED);
 	assert_int_equal(o.fates[SND_FAILED], 1);
 	assert_string_equal(o.fate_why.msg, "it has changed");
@@ -344,16 +340,16 @@ static void would_be_sent(void **state)
 	(void)state;
 	one_run_dry(&o, true);
 	dir = one_offer(&o, WIRE_DIR, 0);
-	file = one_offer(&o, WIRE_FILE, 2 * BLOCK);
+	file = one_offer(&o, WIRE_FILE, 2 * ONE_BLOCK);
 	link = one_offer(&o, WIRE_SYMLINK, 0);
-	snd_leave(snd_of(&o));
-	snd_listed(snd_of(&o), 1, 2 * BLOCK, true);
+	snd_leave(one_snd(&o));
+	snd_listed(one_snd(&o), 1, 2 * ONE_BLOCK, true);
 	one_answer(&o, dir, WIRE_SEND_ALL);
 	ONE_PUT(&o, done, &(struct wire_done){ file });
 	ONE_PUT(&o, done, &(struct wire_done){ link });
 	ONE_PUT(&o, done, &(struct wire_done){ dir });
 	assert_int_equal(o.fates[SND_DONE], 3);
-	assert_true(snd_finished(snd_of(&o)) && snd_stats(snd_of(&o)).files == 1);
+	assert_true(snd_finished(one_snd(&o)) && snd_stats(one_snd(&o)).files == 1);
 	one_fini(&o);
 }
 

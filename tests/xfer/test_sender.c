@@ -7,10 +7,6 @@
 #include "core/err.h"
 #include "xfer/flight.h"
 
-#define BLOCK (256u << 10)
-
-static struct snd *snd_of(struct one *o) { return session_snd(o->s); }
-static struct mono now(const struct one *o) { return (struct mono){ o->now_ns }; }
 
 static void news(struct one *o, unsigned stream, uint64_t id, uint32_t block, bool bad)
 {
@@ -18,7 +14,7 @@ static void news(struct one *o, unsigned stream, uint64_t id, uint32_t block, bo
 	struct ptcp_err why;
 
 	err_set(&why, PTCP_EIO, "cannot be read");
-	snd_read(snd_of(o), stream, id, block, d, bad ? &why : NULL, now(o));
+	snd_read(one_snd(o), stream, id, block, d, bad ? &why : NULL, one_now(o));
 }
 
 static void blocks(struct one *o, uint64_t id, bool need, uint32_t first, uint32_t count)
@@ -41,35 +37,9 @@ static void done(struct one *o, uint64_t id)
 	ONE_PUT(o, done, &f);
 }
 
-/* A file that is being sent, on streams 0 to 2. */
-static uint64_t sending(struct one *o, uint32_t n_blocks, uint8_t verdict)
-{
-	uint64_t id;
-	unsigned i;
-
-	one_run(o, true, true);
-	for (i = 0; i < 3; i++)
-		snd_stream_up(snd_of(o), i, now(o));
-	id = one_offer(o, WIRE_FILE, (uint64_t)n_blocks * BLOCK);
-	snd_listed(snd_of(o), 1, 0, true);
-	one_answer(o, id, verdict);
-	return id;
-}
-
-/* Takes one job of one block: which; UINT32_MAX when there is none. */
-static uint32_t take(struct one *o, unsigned stream)
-{
-	struct snd_job job;
-
-	if (!snd_take(snd_of(o), stream, now(o), &job))
-		return UINT32_MAX;
-	assert_int_equal(job.n, 1);
-	return job.extent[0].block;
-}
-
 static uint32_t again(struct one *o, unsigned stream, uint64_t id)
 {
-	uint32_t block = take(o, stream);
+	uint32_t block = one_take(o, stream);
 
 	if (block != UINT32_MAX)
 		news(o, stream, id, block, false);
@@ -83,7 +53,7 @@ static void finish(struct one *o, uint64_t id, uint64_t digest_lo)
 	struct span p;
 
 	assert_int_equal(o->checks, 1);
-	snd_checked(snd_of(o), id, NULL);
+	snd_checked(one_snd(o), id, NULL);
 	assert_true(one_found(o, WIRE_FILE_END, &p));
 	assert_int_equal(wire_file_end_decode(&f, p, NULL), 0);
 	assert_true(f.id == id && f.digest.hi == 0 && f.digest.lo == digest_lo);
@@ -98,11 +68,11 @@ static void parts_in_order(void **state)
 	static const uint32_t want[] = { 3, 4, 7, 100, 101, 199 };
 	struct snd_stats st;
 	struct one o;
-	uint64_t id = sending(&o, 200, WIRE_SEND_PARTS);
+	uint64_t id = one_sending(&o, 3, 200, WIRE_SEND_PARTS);
 	size_t i;
 
 	(void)state;
-	assert_int_equal(take(&o, 0), UINT32_MAX);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
 	blocks(&o, id, true, 3, 2);
 	blocks(&o, id, true, 7, 1);
 	blocks(&o, id, false, 0, 3);
@@ -110,15 +80,15 @@ static void parts_in_order(void **state)
 	blocks(&o, id, true, 199, 1);
 	for (i = 0; i < sizeof want / sizeof *want; i++)
 		assert_int_equal(again(&o, i % 3, id), want[i]);
-	assert_int_equal(take(&o, 0), UINT32_MAX);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
 	for (i = 0; i < sizeof want / sizeof *want; i++)
 		one_ack(&o, id, want[i]);
 	blocks(&o, id, false, 5, 2);
 	blocks(&o, id, false, 8, 92);
 	assert_int_equal(o.checks, 0);
 	blocks(&o, id, false, 102, 97);
-	st = snd_stats(snd_of(&o));
-	assert_true(st.resumed_bytes == 194u * BLOCK && st.acked_bytes == 200u * BLOCK);
+	st = snd_stats(one_snd(&o));
+	assert_true(st.resumed_bytes == 194u * ONE_BLOCK && st.acked_bytes == 200u * ONE_BLOCK);
 	finish(&o, id, 200 * 201 / 2);
 	one_fini(&o);
 }
@@ -126,7 +96,7 @@ static void parts_in_order(void **state)
 static void many_ranges_keep_their_order(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 3000, WIRE_SEND_PARTS);
+	uint64_t id = one_sending(&o, 3, 3000, WIRE_SEND_PARTS);
 	uint32_t asked = 0, sent = 0;
 
 	(void)state;
@@ -148,11 +118,11 @@ static void many_ranges_keep_their_order(void **state)
 static void what_is_had_need_not_arrive(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_PARTS);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_PARTS);
 
 	(void)state;
 	blocks(&o, id, true, 0, 2);
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	blocks(&o, id, false, 0, 1); /* it is on its way, but not needed any more */
 	assert_int_equal(again(&o, 1, id), 1);
 	one_ack(&o, id, 1);
@@ -165,14 +135,14 @@ static void no_end_of_ranges(void **state)
 {
 	struct one o;
 	unsigned i;
-	uint64_t id = sending(&o, 1000, WIRE_SEND_PARTS);
+	uint64_t id = one_sending(&o, 3, 1000, WIRE_SEND_PARTS);
 
 	(void)state;
 	for (i = 0; i < 3; i++)
 		blocks(&o, id, true, 0, 1000);
 	blocks(&o, id, true, 0, 15);
 	assert_int_equal(o.ended, 0);
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	blocks(&o, id, true, 500, 2); /* what has been taken makes room */
 	assert_int_equal(o.ended, 0);
 	blocks(&o, id, true, 500, 1);
@@ -183,7 +153,7 @@ static void no_end_of_ranges(void **state)
 static void all_is_had(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 1, WIRE_SEND_PARTS);
+	uint64_t id = one_sending(&o, 3, 1, WIRE_SEND_PARTS);
 
 	(void)state;
 	blocks(&o, id, false, 0, 1);
@@ -197,7 +167,7 @@ static void all_is_had(void **state)
 static void spoilt_ones_go_again_at_once(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
@@ -205,7 +175,7 @@ static void spoilt_ones_go_again_at_once(void **state)
 	blocks(&o, id, true, 0, 1);
 	assert_int_equal(again(&o, 2, id), 0);
 	/* Nobody waits for the spoilt one: when the copy is lost it goes again. */
-	snd_stream_lost(snd_of(&o), 2);
+	snd_stream_lost(one_snd(&o), 2);
 	assert_int_equal(again(&o, 1, id), 0);
 	one_ack(&o, id, 0);
 	one_ack(&o, id, 1);
@@ -218,7 +188,7 @@ static void no_end_of_spoilt_ones(void **state)
 	struct wire_fail f;
 	struct span p;
 	struct one o;
-	uint64_t id = sending(&o, 1000, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 1000, WIRE_SEND_ALL);
 	uint32_t i, n = 0;
 
 	(void)state;
@@ -246,16 +216,16 @@ static void no_end_of_spoilt_ones(void **state)
 static void a_copy_that_cannot_be_read(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	one_ack(&o, id, 1);
 	o.now_ns += 5 * NS_PER_S;
-	assert_int_equal(take(&o, 2), 0); /* a copy */
+	assert_int_equal(one_take(&o, 2), 0); /* a copy */
 	news(&o, 2, id, 0, true);
-	assert_int_equal(snd_stats(snd_of(&o)).live, 1);
+	assert_int_equal(snd_stats(one_snd(&o)).live, 1);
 	assert_int_equal(o.fates[SND_FAILED], 0);
 	one_ack(&o, id, 0);
 	finish(&o, id, 3);
@@ -267,14 +237,14 @@ static void a_copy_that_cannot_be_read_of_what_has_not_been(void **state)
 {
 	struct span p;
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	one_ack(&o, id, 1);
 	o.now_ns += 5 * NS_PER_S;
-	assert_int_equal(take(&o, 2), 0);
+	assert_int_equal(one_take(&o, 2), 0);
 	news(&o, 2, id, 0, true);
 	assert_true(one_found(&o, WIRE_FAIL, &p));
 	one_fail(&o, id, PTCP_EIO);
@@ -286,11 +256,11 @@ static void the_only_one_that_cannot_be_read(void **state)
 {
 	struct span p;
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
-	assert_int_equal(take(&o, 1), 1);
+	assert_int_equal(one_take(&o, 1), 1);
 	news(&o, 1, id, 1, true);
 	assert_true(one_found(&o, WIRE_FAIL, &p));
 	one_fail(&o, id, PTCP_EIO);
@@ -303,12 +273,12 @@ static void late_read_failures(void **state)
 {
 	struct span p;
 	struct one o;
-	uint64_t id = sending(&o, 1, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 1, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	o.now_ns += 5 * NS_PER_S;
-	assert_int_equal(take(&o, 1), 0);
+	assert_int_equal(one_take(&o, 1), 0);
 	one_ack(&o, id, 0); /* before the news that it was read */
 	news(&o, 1, id, 0, true);
 	news(&o, 0, id, 0, true);
@@ -322,16 +292,16 @@ static void late_read_failures(void **state)
 static void acknowledged_without_its_term(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	one_ack(&o, id, 0);
 	one_ack(&o, id, 1);
 	assert_int_equal(o.checks, 0);
-	assert_int_equal(take(&o, 2), UINT32_MAX);
-	snd_stream_lost(snd_of(&o), 0);
+	assert_int_equal(one_take(&o, 2), UINT32_MAX);
+	snd_stream_lost(one_snd(&o), 0);
 	assert_int_equal(again(&o, 2, id), 0);
 	finish(&o, id, 3);
 	one_fini(&o);
@@ -340,16 +310,16 @@ static void acknowledged_without_its_term(void **state)
 static void changed_too_late(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 0, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 0, WIRE_SEND_ALL);
 	struct ptcp_err why;
 	struct span p;
 
 	(void)state;
 	err_set(&why, PTCP_ECHANGED, "changed");
-	snd_checked(snd_of(&o), id, &why);
+	snd_checked(one_snd(&o), id, &why);
 	assert_true(one_found(&o, WIRE_FAIL, &p));
 	done(&o, id); /* it was faster: then it is done */
-	assert_true(o.fates[SND_DONE] == 1 && snd_stats(snd_of(&o)).files == 1);
+	assert_true(o.fates[SND_DONE] == 1 && snd_stats(one_snd(&o)).files == 1);
 	one_fini(&o);
 }
 
@@ -358,13 +328,13 @@ static void changed_too_late(void **state)
 static void lost_blocks_go_first(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 10, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 10, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	assert_int_equal(again(&o, 0, id), 2);
-	snd_stream_lost(snd_of(&o), 0);
+	snd_stream_lost(one_snd(&o), 0);
 	assert_int_equal(again(&o, 1, id), 0);
 	assert_int_equal(again(&o, 2, id), 2);
 	assert_int_equal(again(&o, 2, id), 3);
@@ -376,14 +346,14 @@ static void lost_blocks_go_before_other_files(void **state)
 {
 	struct snd_job job;
 	struct one o;
-	uint64_t id = sending(&o, 1, WIRE_SEND_ALL), next = one_offer(&o, WIRE_FILE, 9 * BLOCK);
+	uint64_t id = one_sending(&o, 3, 1, WIRE_SEND_ALL), next = one_offer(&o, WIRE_FILE, 9 * ONE_BLOCK);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
 	one_answer(&o, next, WIRE_SEND_ALL);
 	assert_int_equal(again(&o, 1, next), 0);
-	snd_stream_lost(snd_of(&o), 0);
-	assert_true(snd_take(snd_of(&o), 1, now(&o), &job));
+	snd_stream_lost(one_snd(&o), 0);
+	assert_true(snd_take(one_snd(&o), 1, one_now(&o), &job));
 	assert_int_equal(job.extent[0].id, id);
 	assert_int_equal(again(&o, 1, next), 1);
 	one_fini(&o);
@@ -394,29 +364,47 @@ static void lost_blocks_go_before_other_files(void **state)
 static void copies(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
-	snd_listed(snd_of(&o), 1, 0, false);
+	snd_listed(one_snd(&o), 1, 0, false);
 	assert_int_equal(again(&o, 0, id), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	one_ack(&o, id, 1);
 	o.now_ns += NS_PER_S;
-	assert_int_equal(take(&o, 1), UINT32_MAX); /* more may come */
-	snd_listed(snd_of(&o), 1, 0, true);
-	assert_int_equal(take(&o, 0), UINT32_MAX); /* it has it */
+	assert_int_equal(one_take(&o, 1), UINT32_MAX); /* more may come */
+	snd_listed(one_snd(&o), 1, 0, true);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX); /* it has it */
 	assert_int_equal(again(&o, 1, id), 0);
-	assert_int_equal(take(&o, 2), UINT32_MAX); /* one is on its way */
+	assert_int_equal(one_take(&o, 2), UINT32_MAX); /* one is on its way */
 	o.now_ns += NS_PER_S;
-	assert_int_equal(take(&o, 1), UINT32_MAX);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
 	assert_int_equal(again(&o, 2, id), 0);
 	o.now_ns += NS_PER_S;
-	assert_int_equal(take(&o, 2), UINT32_MAX);
-	assert_int_equal(take(&o, 0), UINT32_MAX);
-	snd_stream_lost(snd_of(&o), 0);
-	snd_stream_up(snd_of(&o), 0, now(&o));
+	assert_int_equal(one_take(&o, 2), UINT32_MAX);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
+	snd_stream_lost(one_snd(&o), 0);
+	snd_stream_up(one_snd(&o), 0, one_now(&o));
 	assert_int_equal(again(&o, 0, id), 0);
 	one_ack(&o, id, 0);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+/* A block has arrived, but the stream stalls before it says that it was read: another reads it. */
+static void copies_of_what_was_not_read(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 0);
+	one_ack(&o, id, 1);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(again(&o, 1, id), 0);
+	assert_int_equal(take(&o, 2), UINT32_MAX);
 	finish(&o, id, 3);
 	one_fini(&o);
 }
@@ -425,18 +413,18 @@ static void copies(void **state)
 static void paced(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
 	assert_int_equal(again(&o, 1, id), 1);
-	snd_set_paced(snd_of(&o), true);
+	snd_set_paced(one_snd(&o), true);
 	one_ack(&o, id, 1);
 	o.now_ns += 1000 * NS_PER_S;
-	assert_int_equal(take(&o, 1), UINT32_MAX);
-	assert_int_equal(snd_deadline(snd_of(&o)).ns, MONO_NEVER.ns);
-	snd_set_paced(snd_of(&o), false);
-	assert_true(snd_deadline(snd_of(&o)).ns <= o.now_ns);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	assert_int_equal(snd_deadline(one_snd(&o)).ns, MONO_NEVER.ns);
+	snd_set_paced(one_snd(&o), false);
+	assert_true(snd_deadline(one_snd(&o)).ns <= o.now_ns);
 	assert_int_equal(again(&o, 1, id), 0);
 	one_fini(&o);
 }
@@ -445,7 +433,7 @@ static void paced(void **state)
 static void patience(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL), due;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL), due;
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
@@ -453,12 +441,12 @@ static void patience(void **state)
 	o.now_ns += 100 * NS_PER_MS;
 	one_ack(&o, id, 1);
 	due = NS_PER_S + 250 * NS_PER_MS; /* 50 ms and twice its 100 */
-	assert_int_equal(take(&o, 1), UINT32_MAX);
-	assert_in_range(snd_deadline(snd_of(&o)).ns, due, due + 2);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	assert_in_range(snd_deadline(one_snd(&o)).ns, due, due + 2);
 	one_tick(&o, 149 * NS_PER_MS);
-	assert_int_equal(take(&o, 1), UINT32_MAX);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
 	one_tick(&o, 1 * NS_PER_MS + 2);
-	assert_int_equal(take(&o, 1), 0);
+	assert_int_equal(one_take(&o, 1), 0);
 	one_fini(&o);
 }
 
@@ -466,16 +454,16 @@ static void patience(void **state)
 static void patience_ends_before_the_peers(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	o.now_ns += 4 * NS_PER_S;
 	one_ack(&o, id, 1);
-	assert_int_equal(take(&o, 1), UINT32_MAX);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
 	one_tick(&o, NS_PER_S); /* half of what one_hello() says has passed */
-	assert_int_equal(take(&o, 1), 0);
+	assert_int_equal(one_take(&o, 1), 0);
 	one_fini(&o);
 }
 
@@ -483,16 +471,16 @@ static void a_stalled_stream_is_told_of_once(void **state)
 {
 	struct wire_ping busy = { WIRE_WRITING, 1 }, idle = { WIRE_IDLE, 1 };
 	struct one o;
-	uint64_t id = sending(&o, 10, WIRE_SEND_ALL), at;
+	uint64_t id = one_sending(&o, 3, 10, WIRE_SEND_ALL), at;
 
 	(void)state;
-	at = snd_deadline(snd_of(&o)).ns;
+	at = snd_deadline(one_snd(&o)).ns;
 	assert_int_equal(at, UINT64_MAX);
 	again(&o, 0, id);
 	again(&o, 1, id);
 	o.now_ns += 4 * NS_PER_S;
 	one_ack(&o, id, 1);
-	at = snd_deadline(snd_of(&o)).ns;
+	at = snd_deadline(one_snd(&o)).ns;
 	assert_int_equal(at, NS_PER_S + ONE_TIMEOUT_NS / 4 * 3);
 	one_tick(&o, at - o.now_ns - 1);
 	assert_int_equal(o.stalled, 0);
@@ -518,10 +506,10 @@ static void a_stalled_stream_is_told_of_once(void **state)
 static void stalled_with_what_nobody_waits_for(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	one_offer(&o, WIRE_FILE, 5);
 	one_fail(&o, id, PTCP_EIO);
 	one_tick(&o, 9 * NS_PER_S);
@@ -537,18 +525,18 @@ static void small_files_share_jobs(void **state)
 
 	(void)state;
 	one_run(&o, true, true);
-	snd_stream_up(snd_of(&o), 0, now(&o));
+	snd_stream_up(one_snd(&o), 0, one_now(&o));
 	for (i = 0; i < 100; i++)
 		one_answer(&o, one_offer(&o, WIRE_FILE, 100), WIRE_SEND_ALL);
 	for (i = 0; i < 3; i++)
 		one_answer(&o, one_offer(&o, WIRE_FILE, 100u << 10), WIRE_SEND_ALL);
-	assert_true(snd_take(snd_of(&o), 0, now(&o), &job));
+	assert_true(snd_take(one_snd(&o), 0, one_now(&o), &job));
 	assert_int_equal(job.n, SND_JOB_EXTENTS);
-	assert_true(snd_take(snd_of(&o), 0, now(&o), &job));
+	assert_true(snd_take(one_snd(&o), 0, one_now(&o), &job));
 	assert_int_equal(job.n, 100 - SND_JOB_EXTENTS + 2);
-	assert_true(snd_take(snd_of(&o), 0, now(&o), &job));
+	assert_true(snd_take(one_snd(&o), 0, one_now(&o), &job));
 	assert_int_equal(job.n, 1);
-	assert_false(snd_take(snd_of(&o), 0, now(&o), &job));
+	assert_false(snd_take(one_snd(&o), 0, one_now(&o), &job));
 	one_fini(&o);
 }
 
@@ -562,7 +550,7 @@ static void slots_are_used_again_with_higher_counts(void **state)
 
 	(void)state;
 	one_run(&o, true, true);
-	assert_int_equal(snd_room(snd_of(&o)), WIRE_SLOTS);
+	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS);
 	for (i = 0; i < 3 * WIRE_SLOTS; i++) {
 		id = one_offer(&o, WIRE_SYMLINK, 0);
 		assert_true(wire_id_ok(id) && id >> 16 > last >> 16);
@@ -570,7 +558,7 @@ static void slots_are_used_again_with_higher_counts(void **state)
 		one_answer(&o, id, WIRE_SEND_NONE);
 		one_forget(&o);
 	}
-	assert_int_equal(snd_room(snd_of(&o)), WIRE_SLOTS);
+	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS);
 	one_fini(&o);
 }
 
@@ -584,20 +572,20 @@ static void a_lost_directory_takes_all_within(void **state)
 	dir = one_offer(&o, WIRE_DIR, 0);
 	child = one_offer(&o, WIRE_FILE, 10);
 	one_fail(&o, dir, PTCP_EIO);
-	assert_int_equal(snd_room(snd_of(&o)), WIRE_SLOTS - 1);
+	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS - 1);
 	assert_true(o.fates[SND_FAILED] == 1 && o.fate_why.code == PTCP_EIO);
 	one_offer(&o, WIRE_FILE, 10);
 	one_offer(&o, WIRE_DIR, 0);
 	one_offer(&o, WIRE_FILE, 10);
-	assert_int_equal(snd_depth(snd_of(&o)), 2);
-	snd_leave(snd_of(&o));
+	assert_int_equal(snd_depth(one_snd(&o)), 2);
+	snd_leave(one_snd(&o));
 	assert_int_equal(o.fates[SND_FAILED], 4);
-	snd_leave(snd_of(&o));
-	snd_listed(snd_of(&o), 0, 0, true);
-	assert_false(snd_finished(snd_of(&o)));
+	snd_leave(one_snd(&o));
+	snd_listed(one_snd(&o), 0, 0, true);
+	assert_false(snd_finished(one_snd(&o)));
 	one_fail(&o, child, PTCP_EPEER);
 	assert_int_equal(o.fates[SND_FAILED], 5);
-	assert_true(snd_finished(snd_of(&o)));
+	assert_true(snd_finished(one_snd(&o)));
 	assert_int_equal(session_failed(o.s), 5);
 	one_fini(&o);
 }
@@ -661,6 +649,7 @@ int main(void)
 		cmocka_unit_test(lost_blocks_go_first),
 		cmocka_unit_test(lost_blocks_go_before_other_files),
 		cmocka_unit_test(copies),
+		cmocka_unit_test(copies_of_what_was_not_read),
 		cmocka_unit_test(paced),
 		cmocka_unit_test(patience),
 		cmocka_unit_test(patience_ends_before_the_peers),

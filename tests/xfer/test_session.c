@@ -337,12 +337,25 @@ static void idle_and_busy_pings(void **state)
 	}
 }
 
+/* A ping a second until it has ended, for so long at most: how long that was. */
+static uint64_t pinged(struct one *o, const struct wire_ping *f, uint64_t most_ns)
+{
+	uint64_t start = o->now_ns;
+
+	while (o->now_ns - start < most_ns && o->ended == 0) {
+		ticks(o, NS_PER_S);
+		ONE_PUT(o, ping, f);
+		one_forget(o);
+	}
+	return o->now_ns - start;
+}
+
 /* But not for ever: an hour with the usual time-out, a day for what must be read again. Progress begins it anew. */
 static void busy_for_ever(void **state)
 {
 	static const enum wire_busy kinds[] = { WIRE_READING, WIRE_WRITING, WIRE_SYNCING, WIRE_VERIFYING };
 	struct wire_ping f = { WIRE_IDLE, 1 };
-	uint64_t start, id, believed;
+	uint64_t id, believed, lasted;
 	struct one o;
 	unsigned i;
 
@@ -353,21 +366,13 @@ static void busy_for_ever(void **state)
 		f.busy = (uint8_t)kinds[i];
 		believed = ONE_TIMEOUT_NS * (kinds[i] == WIRE_VERIFYING ? SESSION_VERIFYING_TIMEOUTS :
 		    SESSION_BUSY_TIMEOUTS);
-		for (start = o.now_ns; o.now_ns - start < believed - NS_PER_S && o.ended == 0;) {
-			ticks(&o, NS_PER_S);
-			ONE_PUT(&o, ping, &f);
-			one_forget(&o);
-		}
+		pinged(&o, &f, believed - NS_PER_S);
 		assert_int_equal(o.ended, 0);
 		one_answer(&o, id, WIRE_SEND_ALL);
-		for (start = o.now_ns; o.now_ns - start < 2 * believed && o.ended == 0;) {
-			ticks(&o, NS_PER_S);
-			ONE_PUT(&o, ping, &f);
-			one_forget(&o);
-		}
+		lasted = pinged(&o, &f, 2 * believed);
 		assert_int_equal(o.ended, 1);
 		assert_int_equal(o.why.code, PTCP_ETIMEOUT);
-		assert_in_range(o.now_ns - start, believed, believed + ONE_TIMEOUT_NS + NS_PER_S);
+		assert_in_range(lasted, believed, believed + ONE_TIMEOUT_NS + NS_PER_S);
 		one_fini(&o);
 	}
 }
@@ -377,7 +382,7 @@ static void paced_for_ever(void **state)
 {
 	const uint64_t believed = ONE_TIMEOUT_NS * SESSION_BUSY_TIMEOUTS;
 	struct wire_ping f = { WIRE_IDLE, 1 };
-	uint64_t start, id;
+	uint64_t id, lasted;
 	struct one o;
 	unsigned said;
 
@@ -387,20 +392,12 @@ static void paced_for_ever(void **state)
 		id = one_offer(&o, WIRE_FILE, 10);
 		o.paced = true;
 		o.busy = said ? WIRE_READING : WIRE_IDLE;
-		for (start = o.now_ns; o.now_ns - start < believed - NS_PER_S && o.ended == 0;) {
-			ticks(&o, NS_PER_S);
-			ONE_PUT(&o, ping, &f);
-			one_forget(&o);
-		}
+		pinged(&o, &f, believed - NS_PER_S);
 		assert_int_equal(o.ended, 0);
 		one_answer(&o, id, WIRE_SEND_ALL);
-		for (start = o.now_ns; o.now_ns - start < 2 * believed && o.ended == 0;) {
-			ticks(&o, NS_PER_S);
-			ONE_PUT(&o, ping, &f);
-			one_forget(&o);
-		}
+		lasted = pinged(&o, &f, 2 * believed);
 		assert_int_equal(o.why.code, PTCP_ETIMEOUT);
-		assert_in_range(o.now_ns - start, believed, believed + ONE_TIMEOUT_NS + NS_PER_S);
+		assert_in_range(lasted, believed, believed + ONE_TIMEOUT_NS + NS_PER_S);
 		one_fini(&o);
 	}
 }

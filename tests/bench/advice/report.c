@@ -49,7 +49,7 @@ static const struct method rivals[METHODS_MAX] = {
 /* Which answers count: all, those of high confidence if impact_total_percent did not count, and as printed. */
 enum subset { ALL, SURE, SURE_AS_PRINTED, SUBSETS };
 
-static bool list_cases, list_curves;
+static bool list_cases, list_curves, every_sight;
 static size_t n_methods; /* of those that are scored now */
 static struct score scores[METHODS_MAX][SUBSETS];
 
@@ -63,37 +63,53 @@ static bool is_of(const struct case_sight *s, const struct method *m)
 	return same_levels(s, m->level, m->levels, m->joins);
 }
 
-/* What each stream of the first of two levels got over what each that joined it got, in the second
- * half of the second level. */
-static double older_ratio(const struct case_sight *s)
+static size_t intervals(double seconds)
 {
-	double older = 0, all = 0;
-	size_t i;
+	return (size_t)(seconds / CASE_INTERVAL_S + 0.5);
+}
 
-	for (i = s->n - s->n / s->levels / 2; i < s->n; i++) {
-		older += s->older_mbps[i];
-		all += s->rate_mbps[i];
+/* The k-th level until it has told what it can, at most so long; how many intervals that took. */
+static size_t take_level(struct settle *out, const struct case_sight *s, size_t k, double level_s)
+{
+	size_t each = s->n / s->levels, most = intervals(level_s), i;
+
+	out->n = 0;
+	for (i = 0; i < each && i < most && !probe_told(out, (double)i * CASE_INTERVAL_S); i++)
+		settle_add(out, s->rate_mbps[k * each + i] * 1e6);
+	return i;
+}
+
+/* What each stream of the first of two levels got over what each that joined it got, from half of the longest
+ * time of the second level on; 1 where it ended before. */
+static double older_ratio(const struct case_sight *s, double level_s, size_t used)
+{
+	size_t begin = s->n / s->levels, i = intervals(level_s / 2);
+	double older = 0, all = 0;
+
+	if (i >= used)
+		return 1;
+	for (; i < used; i++) {
+		older += s->older_mbps[begin + i];
+		all += s->rate_mbps[begin + i];
 	}
 	return older / s->level[0] / ((all - older) / (s->level[1] - s->level[0]));
 }
 
-/* What ptcp advise makes of what it sees, with so much of each level. */
+/* What ptcp advise makes of what it sees, with levels of at most so long. */
 static bool take_probes(struct probe *out, const struct case_sight *s, double level_s)
 {
-	size_t each = s->n / s->levels, use = (size_t)(level_s / CASE_INTERVAL_S + 0.5), i, k;
+	size_t used = 0, k;
 	struct settle settle;
 	struct settled settled;
 
 	for (k = 0; k < s->levels; k++) {
-		settle.n = 0;
-		for (i = k * each; i < k * each + (use < each ? use : each); i++)
-			settle_add(&settle, s->rate_mbps[i] * 1e6);
+		used = take_level(&settle, s, k, level_s);
 		if (settle_result(&settled, &settle) < 0)
 			return false;
 		probe_of_settled(&out[k], s->level[k], &settled);
 	}
 	if (s->joins)
-		probe_grew(&out[0], &out[1], older_ratio(s));
+		probe_grew(&out[0], &out[1], older_ratio(s, level_s, used));
 	return true;
 }
 
@@ -218,11 +234,12 @@ static void score_method(struct score score[SUBSETS], const struct method *m, co
 		fixed.budget_ratio = budgets[i];
 		add_answer(score, c, &fixed, false, no_curve);
 	}
-	/* Each path counts once: what was probed there again is for what the kernel said. */
+	/* Each path counts once, by what was probed there first. */
 	for (i = 0; m->levels > 0 && i < c->sights; i++)
 		if (is_of(&c->sight[i], m)) {
 			score_sight(score, m, c, &c->sight[i]);
-			break;
+			if (!every_sight)
+				break;
 		}
 }
 
@@ -354,14 +371,15 @@ int main(int argc, char **argv)
 
 	list_cases = argc == 3 && strcmp(argv[1], "-v") == 0;
 	list_curves = argc == 3 && strcmp(argv[1], "-c") == 0;
-	if (argc != 2 && !list_cases && !list_curves) {
-		fprintf(stderr, "usage: report [-v | -c] truth.csv\n");
+	every_sight = argc == 3 && strcmp(argv[1], "-a") == 0;
+	if (argc != 2 && !list_cases && !list_curves && !every_sight) {
+		fprintf(stderr, "usage: report [-v | -c | -a] truth.csv\n");
 		return 2;
 	}
 	if (cases_read(argv[argc - 1], &all, &count) < 0)
 		return 1;
 	paths = score_all(methods, all, count);
-	if (argc == 2) {
+	if (!list_cases && !list_curves) {
 		printf("%zu paths, budgets of 10, 20 and 30 %%.\n", paths);
 		print_table("All answers", methods, ALL);
 		print_table("Answers of high confidence, impact_total_percent left out", methods, SURE);
