@@ -167,6 +167,16 @@ serve() {
 	url=ptcp://$addr:$port
 }
 
+# slow_link SIDE BYTES: $port and $url become those of a link to the server there that carries so many a second; what
+# measures paths floods loopback for nothing, at the speed of processors
+slow_link() {
+	"$BUILD/tests/campaign/chaos" --to "$1.serve.out" --modes clean --rate "$2" >"$1.link" &
+	echo $! >>"$pids"
+	until grep -q . "$1.link"; do sleep 0.02; done
+	read -r port _ <"$1.link"
+	url=ptcp://127.0.0.1:$port
+}
+
 stop() {
 	kill -TERM "$1" 2>/dev/null
 	wait "$1"
