@@ -62,7 +62,7 @@ cli_SRC   := main command options exit process terminal talk confine manager con
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
 	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_show \
-	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path
+	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path doctor_identity
 libptcp_LAYERS := core wire model xfer store net lib
 plan_LAYERS    := conf plan collect
 
@@ -94,7 +94,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links overlay relays held ends collect) \
-	$(addprefix tests/hostile/test_,hostile greedy between steering collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy between steering errands collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
@@ -228,7 +228,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy steering strangers served server sources local peer)
+	session client between grants greedy steering strangers served server sources doers local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

@@ -52,7 +52,7 @@ struct source {
 	bool again;                        /* ended by us, to go on over other paths */
 	bool planned;                      /* the plan counts on it, */
 	bool beyond;                       /* but not on all that it says it has: there is no room for that */
-	struct late late;                  /* whether it is behind the plan */
+	double more_bps;                   /* each of its paths may have, as it is late */
 	bool busy;                         /* moving data: neither only verifying nor syncing */
 	uint64_t data_bytes;               /* what there is to fetch, as known beforehand; PTCP_UNKNOWN */
 	uint64_t listed_bytes;             /* that the rehearsal has found so far */

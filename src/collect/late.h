@@ -1,19 +1,13 @@
-/* What a source that is behind its plan does about it: rates alone would keep it as far behind to the end. Each of its
- * paths may have as much more as makes up for it within seconds, up to what its links are taken for; and where that is
- * not enough, as flows of others leave its streams less than the plan gave them, its spare paths help. Pure. */
+/* What a source that is late does about it. Rates alone would keep it as late to the end, and where flows of others
+ * leave its streams less than the plan counts on, make it ever later. So it may have more, on each path up to what its
+ * links are taken for, and on paths that the plan gives nothing, too. Pure. */
 #ifndef COLLECT_LATE_H
 #define COLLECT_LATE_H
 
-#include <stdbool.h>
-
-struct late {
-	double more_bps; /* than it is given */
-	bool spares;     /* they help */
-};
-
-/* `behind_bytes`: what has yet to come and should have by the plan; negative where it is ahead. given_bps: what its
- * paths are given together, and of it got_bps what comes, of late: once spares help they bring what lacks before it is
- * late, until it is ahead by enough. `l` zeroed to begin with. */
-void late_see(struct late *l, double behind_bytes, double given_bps, double got_bps);
+/* How much more each of its paths may have now, having had `before_bps`. `behind_bytes`: what has yet to come and
+ * should have by the plan; negative where it is ahead. given_bps: what its paths are given together, and of it got_bps
+ * what comes, of late. It takes a good deal to begin, as all are late that have just begun; then it goes on until the
+ * source is as far ahead as makes up for what its own paths lack. */
+double late_more_bps(double before_bps, double behind_bytes, double given_bps, double got_bps);
 
 #endif

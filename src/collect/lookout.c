@@ -81,20 +81,21 @@ static double sum_got(const struct lookout_flow *f, size_t n, size_t limit, bool
 }
 
 /* How much of what flows lack a limit being lower would explain: all that cross it must be short, for one that is not
- * has shown that there is room. */
+ * has shown that there is room; and by more than others took that were given nothing. */
 static double explains(const struct lookout_flow *f, size_t n, const double *found_bps, size_t limit)
 {
-	double lost = 0;
+	double lost = 0, want = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (!crosses(&f[i], limit) || !(f[i].want_bps > 0) || is_explained(&f[i], found_bps))
+		if (!crosses(&f[i], limit) || is_explained(&f[i], found_bps))
 			continue;
-		if (!is_short(&f[i]))
+		if (f[i].want_bps > 0 && !is_short(&f[i]))
 			return 0;
+		want += f[i].want_bps;
 		lost += f[i].want_bps - f[i].got_bps;
 	}
-	return lost;
+	return lost > LOOKOUT_OFF_RATIO * want ? lost : 0;
 }
 
 static bool same_flows(const struct lookout_flow *f, size_t n, size_t a, size_t b)
@@ -102,7 +103,7 @@ static bool same_flows(const struct lookout_flow *f, size_t n, size_t a, size_t 
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (f[i].want_bps > 0 && crosses(&f[i], a) != crosses(&f[i], b))
+		if (f[i].want_bps + f[i].got_bps > 0 && crosses(&f[i], a) != crosses(&f[i], b))
 			return false;
 	return true;
 }
@@ -139,7 +140,7 @@ static size_t find_below(const struct lookout_flow *f, size_t n, const double *l
 			other = f[flow].limit[i];
 			if (other != limit && (!isfinite(limit_bps[other]) || !same_flows(f, n, limit, other)))
 				continue;
-			found_bps[other] = sum_got(f, n, other, false);
+			found_bps[other] = sum_got(f, n, limit, false);
 			found++;
 		}
 	}

@@ -2,7 +2,7 @@
  *
  * A limit is the rate of a link or of a bottleneck that links share; a flow is a path of one source. A flow that
  * brings less than it was given for some seconds says that something on its way is slower; one that was given nothing,
- * and brings something to make up for others, counts with what it brings. What paths could carry
+ * and brings something to make up for others, counts with that. What paths could carry
  * beyond what they are given cannot be seen, as they are paced; so from time to time they are given half as much again
  * for three seconds (a probe), after which a limit that more came through than it allows has been found to be higher.
  * That is enough to find what is there in a few steps, and little enough to cost next to nothing where it is not. */

@@ -83,14 +83,12 @@ static double most_bps(const struct ptcp_collect *c, const struct route *r)
 	return least;
 }
 
-/* What it may have to make up for what is late; 0: nothing. */
+/* To make up for what is late. */
 static double made_up_bps(const struct source *s, const struct route *r)
 {
-	bool helps = s->late.spares && !r->counted && !s->c->o.no_replan;
-
-	if (r->bound || !(s->late.more_bps > 0) || !(r->given_bps > 0 || helps))
+	if (r->bound || !(s->more_bps > 0) || (r->counted && !(r->given_bps > 0)))
 		return 0;
-	return fmin(r->given_bps + s->late.more_bps, most_bps(s->c, r));
+	return fmin(r->given_bps + s->more_bps, most_bps(s->c, r));
 }
 
 /* By the plan, or as a probe. */
@@ -155,19 +153,23 @@ static void give(struct ptcp_collect *c)
 			r->given_bps = (f++)->bps;
 }
 
-/* How far it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. */
+/* Whether it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. Paths that have
+ * just been given something else are not asked yet. */
 static void see_late(struct source *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
-	double given = 0, got = 0, held = 0, window = lookout_window_s(&c->lookout, INFINITY);
+	double given = 0, got = 0, held = 0, bps, window = lookout_window_s(&c->lookout, INFINITY);
 	const struct route *r;
 
 	for (r = s->route; r < s->route + s->vias.n; r++) {
-		given += PACE * r->given_bps;
-		got += r->given_bps > 0 ? fmin(PACE * r->given_bps, watching_route_bps(r, now_s, window)) : 0;
+		bps = PACE * r->given_bps;
+		given += bps;
+		if (s->more_bps > 0 || now_s - r->since_s >= window)
+			bps = fmin(bps, watching_route_bps(r, now_s, window));
+		got += bps;
 		held += (double)s->vias.at[r - s->route].held_bytes;
 	}
-	late_see(&s->late, held > 0 ? 0 : (double)source_left_bytes(s) -
+	s->more_bps = c->o.no_replan || held > 0 ? 0 : late_more_bps(s->more_bps, (double)source_left_bytes(s) -
 	    schedule_left_bytes(c->schedule, s->told->host, PACE * (now_s - c->plan_start_s)), given, got);
 }
 

@@ -70,6 +70,7 @@ void probing_free(struct party *p)
 /* ---- A level ---- */
 
 unsigned probing_granted(const struct party *p) { return p->n_granted; }
+uint64_t probing_timeout_ns(const struct party *p) { return p->o.timeout_ns; }
 
 /* Who connects may be the other side. */
 static void tell_use(struct party *p, unsigned streams)

@@ -30,7 +30,7 @@
 
 /* A way from a source: lane source * SOURCES + relay, or + source for the direct one. */
 struct lane {
-	double want_bps, given_bps, cap_bps, since_s, bytes, seen[SEEN];
+	double want_bps, given_bps, due_bps, cap_bps, since_s, bytes, seen[SEEN];
 	bool used;               /* by the plan, at some time */
 	bool has;                /* the transfer has this path: it can be probed */
 	size_t limit[LANE_LIMITS], nlimits;
@@ -43,11 +43,10 @@ struct run {
 	struct ptcp_plan *plan;
 	struct schedule *schedule;
 	struct lookout lookout;
-	struct late late[SOURCES];
 	struct lane lane[LANES];
 	size_t lane_of[LANES];   /* of each path of the schedule */
 	int host[SOURCES];
-	double left[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
+	double left[SOURCES], more_bps[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
 	double first_bps[LIMITS_MAX], loss;
 	bool on[POINTS], probing, unfit;
 	struct rng rng;
@@ -210,31 +209,32 @@ static double seen_bps(const struct run *r, const struct lane *l, double window_
 	    (back * TICK_S);
 }
 
-/* How far each source is behind the plan. */
+/* Whether sources are behind the plan. */
 static void see_late(struct run *r)
 {
-	double given, got, window = lookout_window_s(&r->lookout, INFINITY);
-	int i, k;
+	double given, got, bps, window = lookout_window_s(&r->lookout, INFINITY);
+	const struct lane *l;
+	int i;
 
-	for (i = 0; i < SOURCES; i++) {
-		for (given = got = 0, k = i * SOURCES; k < (i + 1) * SOURCES; k++) {
-			given += PACE * r->lane[k].given_bps;
-			got += r->lane[k].given_bps > 0 ?
-			    fmin(PACE * r->lane[k].given_bps, seen_bps(r, &r->lane[k], window)) : 0;
+	for (i = 0; i < SOURCES && r->w->replan; i++) {
+		for (given = got = 0, l = &r->lane[i * SOURCES]; l < &r->lane[(i + 1) * SOURCES]; l++) {
+			bps = PACE * l->given_bps;
+			given += bps;
+			if (r->more_bps[i] > 0 || r->now_s - l->since_s >= window)
+				bps = fmin(bps, seen_bps(r, l, window));
+			got += bps;
 		}
-		late_see(&r->late[i], r->left[i] - schedule_left_bytes(r->schedule, r->host[i],
-		    PACE * (r->now_s - r->plan_start_s)), given, got);
+		r->more_bps[i] = late_more_bps(r->more_bps[i], r->left[i] - schedule_left_bytes(r->schedule,
+		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got);
 	}
 }
 
 static double made_up_bps(const struct run *r, int k)
 {
-	const struct late *late = &r->late[k / SOURCES];
 	const struct lane *l = &r->lane[k];
+	double more = r->more_bps[k / SOURCES];
 
-	if (!(late->more_bps > 0) || (!(l->given_bps > 0) && (!l->has || !late->spares || !r->w->replan)))
-		return 0;
-	return fmin(l->given_bps + late->more_bps, width_bps(r, l));
+	return more > 0 && (l->has || l->given_bps > 0) ? fmin(l->given_bps + more, width_bps(r, l)) : 0;
 }
 
 static void set_caps(struct run *r)
@@ -251,15 +251,14 @@ static void set_caps(struct run *r)
 	see_late(r);
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
-		double cap = l->given_bps;
+		double due = l->given_bps;
 
 		if (r->probing)
-			cap = cap > 0 ? LOOKOUT_PROBE_RATIO * cap : l->has ? first_bps(r, l) : 0;
-		cap = fmax(cap, made_up_bps(r, k));
-		cap = r->w->paced ? PACE * cap : l->used ? INFINITY : 0;
-		if (!(fabs(cap - l->cap_bps) <= STEADY_RATIO * l->cap_bps))
+			due = due > 0 ? LOOKOUT_PROBE_RATIO * due : l->has ? first_bps(r, l) : 0;
+		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
-		l->cap_bps = cap;
+		l->due_bps = due;
+		l->cap_bps = r->w->paced ? PACE * fmax(due, made_up_bps(r, k)) : l->used ? INFINITY : 0;
 	}
 }
 
