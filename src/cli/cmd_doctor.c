@@ -8,9 +8,10 @@
 #include "core/units.h"
 
 struct doctor_args {
-	bool json, no_speed;
+	struct connect_args connect; /* first */
+	bool no_speed;
 	const char *dir;
-	double rate_bps, timeout_s;
+	double rate_bps;
 	const char *target;
 };
 
@@ -29,20 +30,19 @@ static const struct opt own_options[] = {
 	{ "rate", 0, "RATE", "what the way to the target should carry (what the interface does)", set_rate, 0 },
 	{ "no-speed", 0, NULL, "do not measure processor and disk", opt_true,
 	    offsetof(struct doctor_args, no_speed) },
-	{ "timeout", 0, "TIME", "for the target to answer (30s)", opt_patience,
-	    offsetof(struct doctor_args, timeout_s) },
-	{ "json", 0, NULL, "one JSON object on stdout", opt_true, offsetof(struct doctor_args, json) },
+	{ "json", 0, NULL, "one JSON object on stdout", opt_true, offsetof(struct doctor_args, connect.talk.json) },
 	{ .name = NULL },
 };
 
-const struct opt *const doctor_options[] = { own_options, NULL };
+const struct opt *const doctor_options[] = { own_options, connect_options, NULL };
 
 static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_err *e)
 {
 	int r;
 
 	doctor_host(d);
-	if ((r = doctor_path(d, a->target, a->rate_bps, a->timeout_s, e)) < 0)
+	if ((r = doctor_path(d, a->target, a->rate_bps, &a->connect, e)) < 0 ||
+	    (r = doctor_identity(d, a->target, &a->connect, e)) < 0)
 		return r;
 	if (a->no_speed)
 		return 0;
@@ -53,20 +53,22 @@ static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_er
 
 int cmd_doctor(const struct command *c, int argc, char **argv)
 {
-	struct doctor_args a = { .dir = ".", .timeout_s = 30 };
+	struct doctor_args a = { .dir = "." };
 	struct doctor d = { .root = "" };
 	struct ptcp_err e = { .code = 0 };
 	int n = 0, r;
 
+	connect_init(&a.connect);
 	r = options_parse(c, argc, argv, &a, &n, &e);
 	if (r == 0 && n > 1)
 		r = err_set(&e, PTCP_EUSAGE, "%s: takes one target, or none (leave the others out)", c->name);
 	a.target = n == 1 ? argv[0] : NULL;
 	if (r == 0)
 		r = examine(&a, &d, &e);
-	if (r == 0 && a.json)
+	if (r == 0 && a.connect.talk.json)
 		r = doctor_json(&d, &e);
 	else if (r == 0)
 		doctor_text(&d);
+	connect_fini(&a.connect);
 	return command_end(c, r, &e);
 }

@@ -7,6 +7,17 @@
 #include "core/text.h"
 #include "core/units.h"
 
+/* No plan is for anything: why. */
+static const char *nothing(const struct ptcp_collect_event *ev)
+{
+	size_t i, failed = 0;
+
+	for (i = 0; i < ev->n_sources; i++)
+		failed += ev->sources[i].state == PTCP_COLLECT_FAILED;
+	return failed == 0 ? "all is there already" : failed < ev->n_sources ? "all that could be measured is there already" :
+	    "no source could be measured";
+}
+
 static void text_plan(struct collect_shown *s, const struct ptcp_collect_event *ev)
 {
 	char time[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
@@ -16,6 +27,8 @@ static void text_plan(struct collect_shown *s, const struct ptcp_collect_event *
 	if (ev->text != NULL)
 		terminal_line("ptcp: planned anew, as %s: all is there after %s", ev->text,
 		    units_time_text(time, ev->planned_s));
+	else if (ev->total_bytes == 0)
+		terminal_line("ptcp: planned: nothing, %s", nothing(ev));
 	else
 		terminal_line("ptcp: planned: %s in %s", units_size_text(size, ev->total_bytes),
 		    units_time_text(time, ev->planned_s));

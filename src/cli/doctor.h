@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <ptcp/ptcp.h>
+#include "cli/connect.h"
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_BAD };
 /* "ok", "warn", "bad" */
@@ -47,7 +47,10 @@ int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e);
 /* doctor_path.c: the interface through which `target` ("HOST[:PORT]", "ptcp://..") is reached, or without one
  * (NULL) what is not near; the way to the target. PTCP_ECONNECT when that does not answer. `rate_bps` is what
  * the way is hoped to carry; 0: what the interface does. */
-int doctor_path(struct doctor *d, const char *target, double rate_bps, double timeout_s, struct ptcp_err *e);
+int doctor_path(struct doctor *d, const char *target, double rate_bps, const struct connect_args *a, struct ptcp_err *e);
+/* doctor_identity.c: with fingerprints, whether the daemon there has one of them and lets this client in.
+ * PTCP_ECANCELED when interrupted. */
+int doctor_identity(struct doctor *d, const char *target, const struct connect_args *a, struct ptcp_err *e);
 /* doctor_link.c: the interface `name`. *speed_bps: of it, or 0. */
 void doctor_link(struct doctor *d, const char *name, double *speed_bps);
 

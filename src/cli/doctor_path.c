@@ -221,9 +221,10 @@ static void look_default(struct doctor *d)
 		doctor_add(d, "interface", VERDICT_OK, 0, NULL, "no default route: name a target to see the way there");
 }
 
-int doctor_path(struct doctor *d, const char *target, double rate_bps, double timeout_s, struct ptcp_err *e)
+int doctor_path(struct doctor *d, const char *target, double rate_bps, const struct connect_args *a, struct ptcp_err *e)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *ai;
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+		.ai_family = a->family == 4 ? AF_INET : a->family == 6 ? AF_INET6 : AF_UNSPEC }, *ai;
 	char host[256], port[8], shown[TEXT_NAME_BYTES];
 	int r;
 
@@ -236,7 +237,7 @@ int doctor_path(struct doctor *d, const char *target, double rate_bps, double ti
 	if ((r = getaddrinfo(host, port, &hints, &ai)) != 0)
 		return err_set(e, PTCP_ECONNECT, "%s: %s (check the name)", text_escape(shown, sizeof shown, host),
 		    gai_strerror(r));
-	r = look_target(d, ai, target, rate_bps, timeout_s, e);
+	r = look_target(d, ai, target, rate_bps, a->timeout_s, e);
 	freeaddrinfo(ai);
 	return r;
 }

@@ -37,7 +37,7 @@ static void gauge(FILE *f, const char *name, const char *help, double value)
 	fprintf(f, "ptcp_%s %.15g\n", name, value);
 }
 
-void metrics_print(FILE *f, const struct metrics *m)
+static void print(FILE *f, const struct metrics *m)
 {
 	size_t i;
 
@@ -69,7 +69,7 @@ int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
 	text_escape(shown, sizeof shown, path);
 	if (!newfile_begin(&n, path)) /* beside it: the collector reads what ends in .prom */
 		return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
-	metrics_print(n.f, m);
+	print(n.f, m);
 	fchmod(fileno(n.f), 0644);
 	return newfile_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
 }

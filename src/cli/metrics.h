@@ -3,7 +3,6 @@
 #ifndef CLI_METRICS_H
 #define CLI_METRICS_H
 
-#include <stdio.h>
 #include <time.h>
 
 #include <ptcp/ptcp.h>
@@ -14,9 +13,7 @@ struct metrics {
 	double received_bps, sent_bps;   /* over the last interval; bit/s */
 };
 
-void metrics_print(FILE *f, const struct metrics *m);
-
-/* The same into a file that is replaced whole, readable by all. PTCP_ECONFIG when that cannot be. */
+/* Into a file that is replaced whole, readable by all. PTCP_ECONFIG when that cannot be. */
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e);
 
 #endif

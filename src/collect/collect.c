@@ -187,6 +187,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 		return;
 	for (i = 0; i < c->n; i++)
 		source_forget(&c->source[i]);
+	planner_free(c->planner);
 	ptcp_plan_free(c->plan);
 	schedule_free(c->schedule);
 	free(c->dest);

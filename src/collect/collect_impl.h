@@ -1,6 +1,6 @@
 /* The inside of a collection, for collect.c (what was asked for, what came of it), source.c (the transfer from one
  * host), planning.c (plans, and what they make of the transfers), watching.c (what flows, and whether the plan still
- * fits) and run.c (the loop). One thread, but for cancelling. */
+ * fits) and run.c (the loop). One thread, but for cancelling and what planner.h has. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
@@ -10,6 +10,8 @@
 #include <ptcp/ptcp.h>
 
 #include "collect/fill.h"
+#include "collect/late.h"
+#include "collect/planner.h"
 #include "collect/schedule.h"
 #include "collect/vias.h"
 #include "collect/lookout.h"
@@ -17,6 +19,7 @@
 
 #define TICK_S 0.25
 #define PACE 0.95     /* of what a path is given, lest queues grow where it fills a link */
+#define DATA_MOST_BYTES (UINT64_C(1) << 56) /* that any source is believed to have: sums of them do not wrap */
 #define ROUTE_SEEN 64 /* samples, one a tick: as long as anybody looks back, and more */
 
 /* What goes over one path of a transfer. */
@@ -26,10 +29,12 @@ struct route {
 	size_t *limit;         /* of the overlay, see plan/limits.h; of its links */
 	size_t n_limits;
 	bool bound;            /* it goes through a host with limits of its own: never let loose */
+	bool counted;          /* its streams are: it helps nobody who is late */
 	double planned_bps;    /* by the plan, now */
 	double given_bps;      /* with what the plan leaves free */
 	uint64_t set_bps;      /* what the transfer was told last; 0, no limit, to begin with */
-	double since_s;        /* when that was */
+	uint64_t due_bps;      /* of it, what is not there to make up for what is late */
+	double since_s;        /* when that was set */
 	uint64_t bytes;
 	unsigned streams;
 	struct { double at_s; uint64_t bytes; } seen[ROUTE_SEEN];
@@ -45,13 +50,18 @@ struct source {
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* it only looks how much there is */
 	bool again;                        /* ended by us, to go on over other paths */
-	bool planned;                      /* the plan counts on it */
+	bool planned;                      /* the plan counts on it, */
+	bool beyond;                       /* but not on all that it says it has: there is no room for that */
+	double more_bps;                   /* each of its paths may have, as it is late */
 	bool busy;                         /* moving data: neither only verifying nor syncing */
 	uint64_t data_bytes;               /* what there is to fetch, as known beforehand; PTCP_UNKNOWN */
+	uint64_t listed_bytes;             /* that the rehearsal has found so far */
+	uint64_t most_bytes, most_files;   /* that any transfer has come to */
 	uint64_t wire_before;              /* sent by transfers that are over */
 	double came_at_s;                  /* when anything last came of it */
 	double retry_at_s;
 	unsigned tries;                    /* in vain, in a row */
+	unsigned broken;                   /* that began, and came no further than those before, in a row */
 	char why[sizeof ((struct ptcp_err *)0)->msg];
 };
 
@@ -79,8 +89,13 @@ struct ptcp_collect {
 	double plan_start_s;
 	struct lookout lookout;
 	bool probing;
+	double sizing_until_s;             /* rehearsals take no longer */
 	const char *unfit;                 /* why another plan is wanted; NULL: it is not */
 	char unfit_text[320];
+	/* the next one */
+	struct planner *planner;           /* at work on it; or NULL */
+	char planner_why[320];
+	double planner_start_s;            /* the plan's */
 	double planned_s;                  /* of the first plan */
 	double tried_at_s;                 /* to plan */
 	double end_s;                      /* once it is over */
@@ -105,6 +120,8 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 void source_begin(struct source *s);
 /* When its transfer has something to do. */
 void source_step(struct source *s);
+/* What its rehearsal has found by now has to do. */
+void source_end_sizing(struct source *s);
 /* It is to be ended, and begun again over other paths. */
 void source_begin_again(struct source *s);
 bool source_is_over(const struct source *s);
@@ -114,9 +131,11 @@ void source_forget(struct source *s); /* frees its transfer and paths */
 
 /* ---- planning.c ---- */
 
-/* Plans what is left, from now on; `why` NULL: the first plan. Where there is none the last one stays, and the code
- * is returned. */
-int planning_make(struct ptcp_collect *c, const char *why, struct ptcp_err *e);
+/* Makes the first plan, and waits for it. */
+int planning_first(struct ptcp_collect *c, struct ptcp_err *e);
+/* Once a tick: begins to plan what is left when the plan does not fit any more, and takes that plan when it is made.
+ * Where there is none, or it came too late, the last one stays; why is told. */
+void planning_again(struct ptcp_collect *c);
 /* Tells the transfers what each path is to carry now. */
 void planning_apply(struct ptcp_collect *c);
 

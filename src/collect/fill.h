@@ -14,7 +14,7 @@ struct fill_flow {
 	bool grows;          /* scratch */
 };
 
-#define FILL_MOST 16.0 /* times what the plan gives */
+#define FILL_MOST 1e9 /* times what the plan gives: an end where nothing is limited, and none to what is */
 
 /* Raises flows all by the same factor, until each crosses a limit that is used up. left_bps and load_bps are scratch,
  * of each limit. */

@@ -31,7 +31,7 @@ void lookout_changed(struct lookout *w, double now_s)
 
 void lookout_returned(struct lookout *w, double now_s)
 {
-	w->probe_at_s = now_s;
+	w->probe_at_s = fmax(now_s, w->quiet_until_s);
 	w->probe_every_s = PROBE_FIRST_S;
 }
 
@@ -69,32 +69,33 @@ static bool is_explained(const struct lookout_flow *f, const double *found_bps)
 	return false;
 }
 
-static double sum_got(const struct lookout_flow *f, size_t n, size_t limit)
+static double sum_got(const struct lookout_flow *f, size_t n, size_t limit, bool only_given)
 {
 	double sum = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (crosses(&f[i], limit))
+		if (crosses(&f[i], limit) && (f[i].want_bps > 0 || !only_given))
 			sum += f[i].got_bps;
 	return sum;
 }
 
 /* How much of what flows lack a limit being lower would explain: all that cross it must be short, for one that is not
- * has shown that there is room. */
+ * has shown that there is room; and by more than others took that were given nothing. */
 static double explains(const struct lookout_flow *f, size_t n, const double *found_bps, size_t limit)
 {
-	double lost = 0;
+	double lost = 0, want = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (!crosses(&f[i], limit) || !(f[i].want_bps > 0) || is_explained(&f[i], found_bps))
+		if (!crosses(&f[i], limit) || is_explained(&f[i], found_bps))
 			continue;
-		if (!is_short(&f[i]))
+		if (f[i].want_bps > 0 && !is_short(&f[i]))
 			return 0;
+		want += f[i].want_bps;
 		lost += f[i].want_bps - f[i].got_bps;
 	}
-	return lost;
+	return lost > LOOKOUT_OFF_RATIO * want ? lost : 0;
 }
 
 static bool same_flows(const struct lookout_flow *f, size_t n, size_t a, size_t b)
@@ -102,7 +103,7 @@ static bool same_flows(const struct lookout_flow *f, size_t n, size_t a, size_t 
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (f[i].want_bps > 0 && crosses(&f[i], a) != crosses(&f[i], b))
+		if (f[i].want_bps + f[i].got_bps > 0 && crosses(&f[i], a) != crosses(&f[i], b))
 			return false;
 	return true;
 }
@@ -124,40 +125,53 @@ static double best_cause(const struct lookout_flow *f, size_t n, const double *f
 }
 
 /* The fewest limits that explain all flows that are short, found greedily: the common cause first. Of limits that the
- * same flows cross none can be told from the other, and all are taken for as slow. */
-static size_t find_below(const struct lookout_flow *f, size_t n, double *found_bps)
+ * same flows cross none can be told from the other, and all are taken for as slow, but for those that nobody gave a
+ * rate: a host whose only path is short can turn to others, and if it is the host, they will be short with it. */
+static size_t find_below(const struct lookout_flow *f, size_t n, const double *limit_bps, double *found_bps)
 {
 	double lost, all = 0, explained = 0;
-	size_t i, limit, flow, found = 0;
+	size_t i, limit = 0, flow = 0, other, found = 0;
 
 	for (i = 0; i < n; i++)
 		all += f[i].want_bps;
 	while ((lost = best_cause(f, n, found_bps, &limit, &flow)) > 0) {
 		explained += lost;
-		for (i = 0; i < f[flow].n_limits; i++)
-			if (same_flows(f, n, limit, f[flow].limit[i])) {
-				found_bps[f[flow].limit[i]] = sum_got(f, n, limit);
-				found++;
-			}
+		for (i = 0; i < f[flow].n_limits; i++) {
+			other = f[flow].limit[i];
+			if (other != limit && (!isfinite(limit_bps[other]) || !same_flows(f, n, limit, other)))
+				continue;
+			found_bps[other] = sum_got(f, n, limit, false);
+			found++;
+		}
 	}
 	return explained >= WORTH_RATIO * all ? found : 0;
 }
 
 /* ---- Above ---- */
 
-static size_t find_above(const struct lookout_flow *f, size_t n, const double *limit_bps, double *found_bps)
+/* That more comes with the streams of paths that were given nothing says that those take more from others, not that
+ * there is more; but what was lowered has recovered, if they show that. */
+static double above_bps(const struct lookout_flow *f, size_t n, size_t limit, double limit_bps, double first_bps)
+{
+	double least = limit_bps * (1 + LOOKOUT_OFF_RATIO), given = sum_got(f, n, limit, true);
+
+	if (given > least)
+		return given;
+	return fmin(sum_got(f, n, limit, false), first_bps) > least ? fmin(sum_got(f, n, limit, false), first_bps) : NAN;
+}
+
+static size_t find_above(const struct lookout_flow *f, size_t n, const double *limit_bps, const double *first_bps,
+    double *found_bps)
 {
 	size_t i, k, limit, found = 0;
-	double sum;
 
 	for (i = 0; i < n; i++)
 		for (k = 0; k < f[i].n_limits; k++) {
 			limit = f[i].limit[k];
-			sum = isnan(found_bps[limit]) ? sum_got(f, n, limit) : 0;
-			if (sum > limit_bps[limit] * (1 + LOOKOUT_OFF_RATIO)) {
-				found_bps[limit] = sum;
-				found++;
-			}
+			if (!isnan(found_bps[limit]))
+				continue;
+			found_bps[limit] = above_bps(f, n, limit, limit_bps[limit], first_bps[limit]);
+			found += !isnan(found_bps[limit]);
 		}
 	return found;
 }
@@ -165,9 +179,9 @@ static size_t find_above(const struct lookout_flow *f, size_t n, const double *l
 /* ---- When ---- */
 
 static enum lookout_act end_probe(struct lookout *w, double now_s, const struct lookout_flow *f, size_t n,
-    const double *limit_bps, double *found_bps, size_t *n_found)
+    const double *limit_bps, const double *first_bps, double *found_bps, size_t *n_found)
 {
-	*n_found = find_above(f, n, limit_bps, found_bps);
+	*n_found = find_above(f, n, limit_bps, first_bps, found_bps);
 	w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
 	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MOST_S);
 	lookout_changed(w, now_s);
@@ -175,7 +189,7 @@ static enum lookout_act end_probe(struct lookout *w, double now_s, const struct 
 }
 
 enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, const struct lookout_flow *f, size_t n,
-    const double *limit_bps, size_t n_limits, double *found_bps, size_t *n_found)
+    const double *limit_bps, const double *first_bps, size_t n_limits, double *found_bps, size_t *n_found)
 {
 	size_t i;
 
@@ -184,10 +198,10 @@ enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, con
 	*n_found = 0;
 	if (!isnan(w->probing_until_s))
 		return now_s < w->probing_until_s ? LOOKOUT_GO_ON :
-		    end_probe(w, now_s, f, n, limit_bps, found_bps, n_found);
+		    end_probe(w, now_s, f, n, limit_bps, first_bps, found_bps, n_found);
 	if (left_s < SETTLE_S)
 		return LOOKOUT_GO_ON;
-	if (now_s >= w->quiet_until_s && (*n_found = find_below(f, n, found_bps)) > 0) {
+	if (now_s >= w->quiet_until_s && (*n_found = find_below(f, n, limit_bps, found_bps)) > 0) {
 		if (isnan(w->off_since_s))
 			w->off_since_s = now_s;
 		if (now_s - w->off_since_s >= HOLD_S) {

@@ -1,7 +1,8 @@
 /* Whether links are what they were taken for, from what paths carry: when to look, and what to make of it. Pure.
  *
  * A limit is the rate of a link or of a bottleneck that links share; a flow is a path of one source. A flow that
- * brings less than it was given for some seconds says that something on its way is slower. What paths could carry
+ * brings less than it was given for some seconds says that something on its way is slower; one that was given nothing,
+ * and brings something to make up for others, counts with that. What paths could carry
  * beyond what they are given cannot be seen, as they are paced; so from time to time they are given half as much again
  * for three seconds (a probe), after which a limit that more came through than it allows has been found to be higher.
  * That is enough to find what is there in a few steps, and little enough to cost next to nothing where it is not. */
@@ -40,15 +41,15 @@ void lookout_init(struct lookout *w, double now_s);
 /* Rates have been set anew: what is seen in the next seconds says nothing. */
 void lookout_changed(struct lookout *w, double now_s);
 
-/* Something that was lost is there again: the next probe is due. */
+/* Something that was lost is there again: the next probe is due, when rates have settled. */
 void lookout_returned(struct lookout *w, double now_s);
 
 /* Over how long to look at a flow. */
 double lookout_window_s(const struct lookout *w, double want_bps);
 
 /* `left_s`: what is left to do at these rates; near the end nothing is worth a change. `limit_bps` are the
- * estimates in force; found_bps gets a rate for each limit that is off, else NAN, and *n_found their number. */
+ * estimates in force, `first_bps` the first ones; found_bps gets a rate for each limit that is off, else NAN, and *n_found their number. */
 enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, const struct lookout_flow *f, size_t n,
-    const double *limit_bps, size_t n_limits, double *found_bps, size_t *n_found);
+    const double *limit_bps, const double *first_bps, size_t n_limits, double *found_bps, size_t *n_found);
 
 #endif

@@ -1,6 +1,7 @@
 /* Plans of what is left, and what they make of the transfers. */
 #include <math.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "collect/collect_impl.h"
 #include "core/err.h"
@@ -9,8 +10,11 @@
 #define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
 #define STEADY_RATIO 0.05    /* a change of less does not count as one */
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
+#define PLAN_AGAIN_S 3.0     /* after one was begun */
+#define TOO_LATE_RATIO 0.5   /* of its makespan */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
 #define ELSEWHERE_BYTES 8e6
+#define ROOM_LEAST_BYTES (UINT64_C(64) << 20) /* what is here already may become less */
 
 /* ---- What each path is to carry ---- */
 
@@ -68,33 +72,64 @@ static double first_bps(const struct ptcp_collect *c, const struct route *r)
 	return least;
 }
 
-static uint64_t rate_for(const struct source *s, const struct route *r)
+/* What its links are taken for. */
+static double most_bps(const struct ptcp_collect *c, const struct route *r)
+{
+	double least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < r->n_limits; i++)
+		least = fmin(least, limits_bps(c->overlay, r->limit[i]));
+	return least;
+}
+
+/* To make up for what is late. */
+static double made_up_bps(const struct source *s, const struct route *r)
+{
+	if (r->bound || !(s->more_bps > 0) || (r->counted && !(r->given_bps > 0)))
+		return 0;
+	return fmin(r->given_bps + s->more_bps, most_bps(s->c, r));
+}
+
+/* By the plan, or as a probe. */
+static double rate_for(const struct source *s, const struct route *r)
 {
 	double bps = r->given_bps;
 
-	if (!s->planned)
-		return 0;
 	if (s->c->probing && !r->bound)
 		bps = bps > 0 ? LOOKOUT_PROBE_RATIO * bps : was_lowered(s->c, r) ? first_bps(s->c, r) : 0;
+	return bps;
+}
+
+static uint64_t pace(double bps)
+{
 	if (!(bps > 0))
 		return PTCP_PATH_IDLE;
 	return isfinite(bps) ? (uint64_t)fmax(PACE * bps, RATE_LEAST_BPS) : 0;
 }
 
+static bool is_steady(uint64_t bps, uint64_t before)
+{
+	return fabs((double)bps - (double)before) <= STEADY_RATIO * (double)before;
+}
+
+/* What is made up for changes all the time, and is told when it is worth it. */
 static void set_rates(struct source *s, double now_s)
 {
+	uint64_t bps, due;
 	struct route *r;
-	uint64_t bps;
 	size_t i;
 
 	for (i = 0; i < s->vias.n; i++) {
 		r = &s->route[i];
-		bps = rate_for(s, r);
-		if (bps == r->set_bps || ptcp_transfer_set_path_rate(s->t, i, bps, NULL) < 0)
-			continue;
-		if (!(fabs((double)bps - (double)r->set_bps) <= STEADY_RATIO * (double)r->set_bps))
+		due = s->planned ? pace(rate_for(s, r)) : 0;
+		bps = s->planned ? pace(fmax(rate_for(s, r), made_up_bps(s, r))) : 0;
+		if (!is_steady(due, r->due_bps))
 			r->since_s = now_s;
-		r->set_bps = bps;
+		if (bps != r->set_bps && (due != r->due_bps || bps == due || !is_steady(bps, r->set_bps)) &&
+		    ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
+			r->set_bps = bps;
+		r->due_bps = due;
 	}
 }
 
@@ -118,6 +153,26 @@ static void give(struct ptcp_collect *c)
 			r->given_bps = (f++)->bps;
 }
 
+/* Whether it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. Paths that have
+ * just been given something else are not asked yet. */
+static void see_late(struct source *s, double now_s)
+{
+	const struct ptcp_collect *c = s->c;
+	double given = 0, got = 0, held = 0, bps, window = lookout_window_s(&c->lookout, INFINITY);
+	const struct route *r;
+
+	for (r = s->route; r < s->route + s->vias.n; r++) {
+		bps = PACE * r->given_bps;
+		given += bps;
+		if (s->more_bps > 0 || now_s - r->since_s >= window)
+			bps = fmin(bps, watching_route_bps(r, now_s, window));
+		got += bps;
+		held += (double)s->vias.at[r - s->route].held_bytes;
+	}
+	s->more_bps = c->o.no_replan || held > 0 ? 0 : late_more_bps(s->more_bps, (double)source_left_bytes(s) -
+	    schedule_left_bytes(c->schedule, s->told->host, PACE * (now_s - c->plan_start_s)), given, got);
+}
+
 void planning_apply(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c);
@@ -130,9 +185,11 @@ void planning_apply(struct ptcp_collect *c)
 	for (s = c->source; s < c->source + c->n; s++)
 		spread(s, add_planned(s, now_s - c->plan_start_s));
 	give(c);
-	for (s = c->source; s < c->source + c->n; s++)
+	for (s = c->source; s < c->source + c->n; s++) {
+		see_late(s, now_s);
 		if (s->t != NULL && !s->sizing)
 			set_rates(s, now_s);
+	}
 }
 
 /* ---- Another plan ---- */
@@ -182,14 +239,30 @@ static bool lacks_paths(const struct source *s)
 	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
 }
 
+/* At the destination: no more can come of what any source says it has. */
+static uint64_t room_bytes(const struct ptcp_collect *c)
+{
+	struct statvfs v;
+	uint64_t bytes;
+
+	if (statvfs(c->dest, &v) < 0)
+		return DATA_MOST_BYTES;
+	bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	return bytes > ROOM_LEAST_BYTES ? bytes : ROOM_LEAST_BYTES;
+}
+
 static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 {
+	uint64_t room = room_bytes(c), left;
 	struct source *s;
 	int r;
 
-	for (s = c->source; s < c->source + c->n; s++)
-		if ((r = ptcp_overlay_set_data(c->overlay, s->name, counts(s) ? source_left_bytes(s) : 0, e)) < 0)
+	for (s = c->source; s < c->source + c->n; s++) {
+		left = counts(s) ? source_left_bytes(s) : 0;
+		s->beyond = left > room;
+		if ((r = ptcp_overlay_set_data(c->overlay, s->name, s->beyond ? room : left, e)) < 0)
 			return r;
+	}
 	return 0;
 }
 
@@ -208,24 +281,6 @@ static int check_paths(const struct ptcp_collect *c, const struct schedule *sche
 	return 0;
 }
 
-static int make(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
-{
-	struct ptcp_plan_opts o;
-	int r;
-
-	ptcp_plan_opts_init(&o);
-	o.method = c->o.method;
-	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */
-	o.effort_s = EFFORT_S;
-	if ((r = set_data(c, e)) < 0 || (r = ptcp_plan_make(plan, c->overlay, &o, e)) < 0)
-		return r;
-	if ((r = schedule_new(schedule, *plan, e)) == 0 && (r = check_paths(c, *schedule, e)) < 0)
-		schedule_free(*schedule);
-	if (r < 0)
-		ptcp_plan_free(*plan);
-	return r;
-}
-
 static void take(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule)
 {
 	struct source *s;
@@ -241,24 +296,99 @@ static void take(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule
 			source_begin_again(s);
 }
 
-int planning_make(struct ptcp_collect *c, const char *why, struct ptcp_err *e)
+static int begin(struct ptcp_collect *c, struct ptcp_err *e)
 {
-	double now_s = collect_now_s(c);
-	struct ptcp_plan *plan;
-	struct schedule *schedule;
+	struct ptcp_plan_opts o;
 	int r;
 
 	c->unfit = NULL;
-	c->tried_at_s = now_s;
-	limits_pass(c->overlay, now_s - c->overlay_s);
-	c->overlay_s = now_s;
-	if ((r = make(c, &plan, &schedule, e)) < 0)
+	c->tried_at_s = c->planner_start_s = collect_now_s(c);
+	limits_pass(c->overlay, c->tried_at_s - c->overlay_s);
+	c->overlay_s = c->tried_at_s;
+	ptcp_plan_opts_init(&o);
+	o.method = c->o.method;
+	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */
+	o.effort_s = EFFORT_S;
+	if ((r = set_data(c, e)) < 0)
 		return r;
-	c->plan_start_s = now_s = collect_now_s(c);
+	return planner_new(&c->planner, c->overlay, &o, e);
+}
+
+/* What came of it; waits where it is not done. */
+static int end(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+{
+	int r = planner_take(c->planner, plan, schedule, e);
+
+	planner_free(c->planner);
+	c->planner = NULL;
+	if (r == 0 && (r = check_paths(c, *schedule, e)) < 0) {
+		ptcp_plan_free(*plan);
+		schedule_free(*schedule);
+	}
+	return r;
+}
+
+/* The sources have gone on meanwhile, and are as far into it as it took to make. */
+static void carry_out(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule, const char *why)
+{
+	c->plan_start_s = c->planner_start_s;
 	take(c, plan, schedule);
-	c->replans += why != NULL;
-	lookout_changed(&c->lookout, now_s);
+	lookout_changed(&c->lookout, collect_now_s(c));
 	planning_apply(c);
 	collect_tell(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
+}
+
+int planning_first(struct ptcp_collect *c, struct ptcp_err *e)
+{
+	struct schedule *schedule;
+	struct ptcp_plan *plan;
+	int r;
+
+	if ((r = begin(c, e)) < 0 || (r = end(c, &plan, &schedule, e)) < 0)
+		return r;
+	c->planner_start_s = collect_now_s(c);
+	carry_out(c, plan, schedule, NULL);
 	return 0;
+}
+
+/* It tells of sources that have been lost or found since, or of a time that is mostly over. */
+static bool is_too_late(struct ptcp_collect *c, const struct schedule *schedule)
+{
+	if (c->unfit == NULL && collect_now_s(c) - c->planner_start_s > TOO_LATE_RATIO * schedule->end_s)
+		c->unfit = "planning took too long";
+	return c->unfit != NULL;
+}
+
+static int end_again(struct ptcp_collect *c, struct ptcp_err *e)
+{
+	struct schedule *schedule;
+	struct ptcp_plan *plan;
+	int r;
+
+	if ((r = end(c, &plan, &schedule, e)) < 0)
+		return r;
+	if (is_too_late(c, schedule)) {
+		ptcp_plan_free(plan);
+		schedule_free(schedule);
+		return 0;
+	}
+	c->replans++;
+	carry_out(c, plan, schedule, c->planner_why);
+	return 0;
+}
+
+void planning_again(struct ptcp_collect *c)
+{
+	struct ptcp_err why;
+	int r = 0;
+
+	if (c->planner != NULL) {
+		if (planner_is_done(c->planner))
+			r = end_again(c, &why);
+	} else if (c->unfit != NULL && !c->probing && collect_now_s(c) - c->tried_at_s >= PLAN_AGAIN_S) {
+		strcpy(c->planner_why, c->unfit);
+		r = begin(c, &why);
+	}
+	if (r < 0 && r != PTCP_EINFEASIBLE)
+		collect_tell(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, r);
 }

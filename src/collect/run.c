@@ -3,7 +3,6 @@
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "collect/collect_impl.h"
@@ -11,7 +10,7 @@
 #include "core/text.h"
 
 #define TELL_S 0.5
-#define PLAN_AGAIN_S 3.0 /* after one that failed */
+#define SIZING_TIMEOUTS 2.0 /* how long a rehearsal may take: a source that goes on for ever holds nobody up */
 
 /* ---- Stepping ---- */
 
@@ -61,6 +60,14 @@ static void cancel_all(struct ptcp_collect *c)
 	}
 }
 
+static void end_sizing(struct ptcp_collect *c)
+{
+	struct source *s;
+
+	for (s = c->source; s < c->source + c->n; s++)
+		source_end_sizing(s);
+}
+
 static bool any_at_work(const struct ptcp_collect *c)
 {
 	size_t i;
@@ -73,25 +80,13 @@ static bool any_at_work(const struct ptcp_collect *c)
 
 /* ---- The parts of it ---- */
 
-static void plan_again(struct ptcp_collect *c)
-{
-	struct ptcp_err why;
-	char reason[sizeof c->unfit_text];
-
-	if (c->unfit == NULL || c->probing || collect_now_s(c) - c->tried_at_s < PLAN_AGAIN_S)
-		return;
-	strcpy(reason, c->unfit);
-	if (planning_make(c, reason, &why) < 0 && why.code != PTCP_EINFEASIBLE)
-		collect_tell(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, why.code);
-}
-
 static void tick(struct ptcp_collect *c, double *tell_at_s)
 {
 	double now_s = collect_now_s(c);
 
 	watching_see(c);
 	if (!c->o.no_replan)
-		plan_again(c);
+		planning_again(c);
 	planning_apply(c);
 	if (now_s < *tell_at_s)
 		return;
@@ -112,6 +107,8 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 		}
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
+			if (collect_now_s(c) >= c->sizing_until_s)
+				end_sizing(c);
 			continue;
 		}
 		next_s = c->plan_start_s + schedule_next_s(c->schedule, collect_now_s(c) - c->plan_start_s);
@@ -130,6 +127,7 @@ static void measure(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	struct source *s;
 
+	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
 	for (s = c->source; s < c->source + c->n; s++)
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_begin(s);
@@ -181,7 +179,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	if (c->stop.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();
-	if ((r = planning_make(c, NULL, e)) < 0)
+	if ((r = planning_first(c, e)) < 0)
 		return r;
 	lookout_init(&c->lookout, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;

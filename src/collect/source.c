@@ -12,6 +12,7 @@
 
 #define RETRY_FIRST_S 0.5
 #define RETRY_MOST_S 8.0
+#define BROKEN_MOST 5 /* what ends so often on its way, and never gets further, will not get there */
 
 static void set_state(struct source *s, enum ptcp_collect_state state)
 {
@@ -72,6 +73,7 @@ static void on_started(struct source *s)
 {
 	s->came_at_s = collect_now_s(s->c);
 	s->tries = 0;
+	s->broken++;
 	s->told->code = 0;
 	s->told->why = NULL;
 	if (s->sizing)
@@ -79,6 +81,12 @@ static void on_started(struct source *s)
 	if (!s->planned)
 		s->c->unfit = "a source answers again";
 	set_state(s, PTCP_COLLECT_RUNNING);
+}
+
+/* It may say what it likes. */
+static uint64_t believed(uint64_t bytes)
+{
+	return bytes < DATA_MOST_BYTES ? bytes : DATA_MOST_BYTES;
 }
 
 static void on_progress(struct source *s, const struct ptcp_event *ev)
@@ -89,8 +97,12 @@ static void on_progress(struct source *s, const struct ptcp_event *ev)
 
 	if (ev->bytes != t->bytes || ev->total_bytes != t->total_bytes || ev->activity != PTCP_TRANSFERRING)
 		s->came_at_s = collect_now_s(s->c);
+	if (ev->bytes > s->most_bytes || ev->files > s->most_files)
+		s->broken = 0;
+	s->most_bytes = ev->bytes > s->most_bytes ? ev->bytes : s->most_bytes;
+	s->most_files = ev->files > s->most_files ? ev->files : s->most_files;
 	t->bytes = ev->bytes;
-	t->total_bytes = ev->total_bytes;
+	t->total_bytes = believed(ev->total_bytes);
 	t->total_known = ev->total_known;
 	t->files = ev->files;
 	s->busy = ev->activity == PTCP_TRANSFERRING;
@@ -116,7 +128,9 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		on_started(s);
 		break;
 	case PTCP_EVENT_PROGRESS:
-		if (!s->sizing)
+		if (s->sizing)
+			s->listed_bytes = believed(ev->total_bytes);
+		else
 			on_progress(s, ev);
 		break;
 	case PTCP_EVENT_FILE:
@@ -170,8 +184,10 @@ static int make_route(struct route *r, const struct via *v, const struct source 
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
-	for (k = 0; k < r->n_limits; k++)
+	for (k = 0; k < r->n_limits; k++) {
 		r->bound |= limits_is_host(o, r->limit[k]) && isfinite(s->c->limit_first_bps[r->limit[k]]);
+		r->counted |= limits_counts_streams(o, r->limit[k]);
+	}
 	return 0;
 }
 
@@ -269,7 +285,9 @@ static void keep_result(struct source *s, int code)
 	ptcp_transfer_result(s->t, &r);
 	if (s->sizing) {
 		if (code == 0 || code == PTCP_EPARTIAL)
-			s->data_bytes = r.bytes - r.resumed_bytes;
+			s->data_bytes = believed(r.bytes - r.resumed_bytes);
+		else if (code == PTCP_ECANCELED)
+			s->data_bytes = s->listed_bytes;
 		return;
 	}
 	if (code == 0 || code == PTCP_EPARTIAL)
@@ -310,7 +328,7 @@ static void ended(struct source *s, int code, const struct ptcp_err *why)
 			source_begin(s);
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_passing(code))) {
 		s->came_at_s = now_s; /* the transfer itself will say */
-	} else if (is_passing(code) && now_s - s->came_at_s < s->c->connect.timeout_s) {
+	} else if (is_passing(code) && now_s - s->came_at_s < s->c->connect.timeout_s && s->broken < BROKEN_MOST) {
 		try_again(s, now_s);
 	} else {
 		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
@@ -339,8 +357,15 @@ void source_step(struct source *s)
 		ended(s, r, &why);
 }
 
+void source_end_sizing(struct source *s)
+{
+	if (s->t != NULL && s->sizing)
+		ptcp_transfer_cancel(s->t);
+}
+
 void source_begin_again(struct source *s)
 {
 	s->again = true;
+	s->broken = 0;
 	ptcp_transfer_cancel(s->t);
 }

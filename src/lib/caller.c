@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
-#include "lib/learnt.h"
+#include "lib/told.h"
 #include "store/fds.h"
 #include "xfer/outbox.h"
 
@@ -133,19 +133,11 @@ static void refuse(struct caller *c, const struct ptcp_err *why)
 /* The frame at `*at` in what has come: 1, and `*at` behind it; 0: not all of it is here. */
 static int frame_at(struct caller *c, size_t *at, struct wire_header *h, struct span *payload, struct ptcp_err *e)
 {
-	const uint8_t *p = buf_head(&c->in);
-	size_t n = buf_len(&c->in) - *at;
-	int r;
+	int r = wire_frame_next(h, payload, (struct span){ buf_head(&c->in) + *at, buf_len(&c->in) - *at }, e);
 
-	if (n < WIRE_HEADER_BYTES)
-		return 0;
-	if ((r = wire_header_decode(h, p + *at, e)) < 0)
-		return r;
-	if (n - WIRE_HEADER_BYTES < h->length)
-		return 0;
-	*payload = (struct span){ p + *at + WIRE_HEADER_BYTES, h->length };
-	*at += WIRE_HEADER_BYTES + h->length;
-	return 1;
+	if (r > 0)
+		*at += WIRE_HEADER_BYTES + h->length;
+	return r;
 }
 
 static int unexpected(unsigned type, struct ptcp_err *e)
@@ -239,7 +231,7 @@ static int tell_links(struct caller *c, struct span in, struct ptcp_err *e)
 	if (c->auth.no_relay)
 		return err_set(e, PTCP_EREFUSED, "what that daemon knows of links: not for this client (have its administrator "
 		    "authorize it without --no-relay)");
-	if (!learnt_put(c->set->learnt, &c->out))
+	if (!told_put(c->set->told, &c->out))
 		return err_set(e, PTCP_EPEER, "that daemon does not measure its links (have its administrator start it with --watch)");
 	end(c);
 	return 1;

@@ -8,7 +8,7 @@
 #include "lib/client_impl.h"
 
 _Static_assert(HISTORY_PEER_BYTES >= TARGET_USER_BYTES + SOCK_HOST_BYTES && HISTORY_LOCAL_BYTES >= SOCK_TEXT_BYTES &&
-    HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == STEER_PROBES_MAX, "sizes");
+    HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == LEARNT_MAX, "sizes");
 
 void client_name_path(struct ptcp_transfer *t)
 {
@@ -83,8 +83,8 @@ void client_remember(struct ptcp_transfer *t)
 	bool learnt = m->advised && m->held > 0 && !m->recalled;
 
 	if (learnt) {
-		h.n_probes = m->n_probes;
-		memcpy(h.probe, m->probe, m->n_probes * sizeof *m->probe);
+		h.n_probes = m->learnt.n;
+		memcpy(h.probe, m->learnt.probe, m->learnt.n * sizeof *h.probe);
 	}
 	if (learnt || m->contradicted)
 		keep(t, &h);

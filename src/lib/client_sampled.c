@@ -35,6 +35,17 @@ int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transf
 	return 0;
 }
 
+#define MOST_BPS 1e14 /* no link carries more */
+
+/* Where there was no time for that since it was asked, or no link can be so fast, nothing was measured. */
+static bool can_be(const struct third *h, const struct wire_sample *f)
+{
+	uint64_t waited_ns = mono_diff_ns(mono_now(), h->asked_at);
+
+	return f->delay_ns <= waited_ns - h->messages_ns && f->round_trip_ns <= waited_ns &&
+	    (double)f->bytes * 8e9 / (double)f->delay_ns <= MOST_BPS;
+}
+
 int third_sampled(struct third *h, struct span in, struct ptcp_err *e)
 {
 	struct wire_sample f;
@@ -44,6 +55,11 @@ int third_sampled(struct third *h, struct span in, struct ptcp_err *e)
 		return r;
 	if (h->message == NULL || h->n_messages == h->timing.messages)
 		return err_set(e, PTCP_EPROTO, "unexpected SAMPLE frame");
+	if (!can_be(h, &f))
+		return err_set(e, PTCP_EPROTO, "a message of %llu bytes that took %.3g s, as that host says, cannot be (see that it runs "
+		    "the same version of ptcp)", (unsigned long long)f.bytes, (double)f.delay_ns / 1e9);
+	h->messages_ns += f.delay_ns;
+	h->moved = mono_now();
 	h->message[h->n_messages++] = (struct ptcp_message){ f.bytes, (double)f.delay_ns / 1e9 };
 	h->round_trip_s = (double)f.round_trip_ns / 1e9;
 	return 0;

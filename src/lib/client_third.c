@@ -73,6 +73,15 @@ static bool answers_at_once(const struct third *h)
 	return h->asks != NULL && h->asks->answer == WIRE_LINK;
 }
 
+/* How long it may come no further, as a peer that says it is busy (xfer/session.h); what is measured or asked comes sooner. */
+static uint64_t patience_ns(const struct ptcp_transfer *t)
+{
+	const struct third *h = t->third;
+
+	return client_timeout_ns(t) * (h->asks != NULL || h->mode == WIRE_GRANT_PROBE ? TIMING_TIMEOUTS * 3 :
+	    h->progress.activity == WIRE_VERIFYING ? SESSION_VERIFYING_TIMEOUTS : SESSION_BUSY_TIMEOUTS);
+}
+
 /* Until we hear of it again. */
 static void wait(struct ptcp_transfer *t)
 {
@@ -86,6 +95,16 @@ void third_silent(struct ptcp_transfer *t)
 	err_set(&why, PTCP_ETIMEOUT, "%s: not heard of for %.3g s (check the network and that host, then run it again)",
 	    t->known_as, t->o.timeout_s);
 	client_finish(t, &why);
+}
+
+/* It lives, but that is all. */
+static bool is_stuck(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	if (mono_diff_ns(mono_now(), t->third->moved) <= patience_ns(t))
+		return false;
+	err_set(e, PTCP_ETIMEOUT, "%s: no progress for %.3g s, though it can be heard (look what it does, then run it again)",
+	    t->known_as, (double)patience_ns(t) / 1e9);
+	return true;
 }
 
 /* ---- Hearing ---- */
@@ -129,6 +148,7 @@ static int on_started(struct ptcp_transfer *t, struct span in, struct ptcp_err *
 		return r;
 	if (t->announced)
 		return err_set(e, PTCP_EPROTO, "unexpected STARTED frame");
+	h->moved = mono_now();
 	if (t->o.detach) {
 		third_name(t, f.id, name);
 		client_emit(t, &ev);
@@ -141,13 +161,27 @@ static int on_started(struct ptcp_transfer *t, struct span in, struct ptcp_err *
 	return 0;
 }
 
+static bool is_further(const struct wire_progress *f, const struct wire_progress *than)
+{
+	return f->bytes != than->bytes || f->total_bytes != than->total_bytes || f->files != than->files ||
+	    f->total_files != than->total_files || f->others != than->others || f->wire_bytes != than->wire_bytes ||
+	    f->failed != than->failed;
+}
+
 static int on_progress(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 {
+	struct third *h = t->third;
+	struct wire_progress f;
 	int r;
 
-	if ((r = wire_progress_decode(&t->third->progress, in, e)) == 0 && t->announced)
+	if ((r = wire_progress_decode(&f, in, e)) < 0)
+		return r;
+	if (h->mode != WIRE_GRANT_PROBE && is_further(&f, &h->progress))
+		h->moved = mono_now();
+	h->progress = f;
+	if (t->announced)
 		client_show_progress(t);
-	return r;
+	return 0;
 }
 
 static int on_event(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
@@ -231,18 +265,12 @@ static int next_frame(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct buf *b = &t->third->in;
 	struct wire_header h;
+	struct span in;
 	int r;
 
-	if (buf_len(b) < WIRE_HEADER_BYTES)
-		return 0;
-	if ((r = wire_header_decode(&h, buf_head(b), e)) < 0)
+	if ((r = wire_frame_next(&h, &in, (struct span){ buf_head(b), buf_len(b) }, e)) <= 0)
 		return r;
-	if (h.length > WIRE_CONTROL_MAX)
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(h.type));
-	if (buf_len(b) - WIRE_HEADER_BYTES < h.length)
-		return 0;
-	if (wire_type_known(h.type) &&
-	    (r = frame(t, h.type, (struct span){ buf_head(b) + WIRE_HEADER_BYTES, h.length }, e)) < 0)
+	if (wire_type_known(h.type) && (r = frame(t, h.type, in, e)) < 0)
 		return r;
 	buf_consume(b, WIRE_HEADER_BYTES + h.length);
 	return 1;
@@ -268,7 +296,9 @@ static void on_readable(void *arg)
 			if ((r = next_frame(t, &why)) < 0)
 				client_finish(t, &why);
 	} while (n > 0 && !t->over && !t->third->turning);
-	if (!t->third->turning && !answers_at_once(t->third))
+	if (!t->over && !t->third->turning && is_stuck(t, &why))
+		client_finish(t, &why);
+	else if (!t->third->turning && !answers_at_once(t->third))
 		wait(t);
 	else if (t->third->turning && (third_turn(t), client_dial(t, &why) < 0))
 		client_finish(t, &why);
@@ -325,6 +355,7 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 	if ((r = chan_arrive(t->chan, t->host.control, &errand_ops, t, e)) < 0)
 		return r;
 	h->asked = true;
+	h->asked_at = h->moved = mono_now();
 	wait(t);
 	flush(t);
 	return 0;

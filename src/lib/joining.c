@@ -258,7 +258,7 @@ void joining_stop_control(struct party *p)
 
 static bool is_missing(const struct party *p, unsigned number)
 {
-	return p->stream[number] == NULL && rates_joins(p, number);
+	return p->stream[number] == NULL && rates_joins(p, number) && !(p->prb != NULL && p->prb->early[number].is);
 }
 
 /* None of those that should be there is. */

@@ -250,10 +250,8 @@ int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e
 }
 
 struct session *party_session(struct party *p) { return p->session; }
-const char *party_fingerprint(const struct party *p) { return p->fingerprint; }
 int party_control_fd(const struct party *p) { return p->control != NULL ? chan_fd(p->control) : -1; }
 const uint8_t *party_id(const struct party *p) { return p->id; }
-const uint8_t *party_key(const struct party *p) { return p->key; }
 enum ptcp_cipher party_cipher(const struct party *p) { return p->cipher; }
 
 void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher)

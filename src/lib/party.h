@@ -60,7 +60,6 @@ struct party_opts {
 int party_new(struct party **out, const struct party_opts *o, struct ptcp_err *e);
 void party_free(struct party *p); /* only after ops.gone; NULL is fine */
 struct session *party_session(struct party *p);
-const char *party_fingerprint(const struct party *p);
 int party_control_fd(const struct party *p); /* -1 once it is closed */
 
 /* Starter: from now on the path, of those in o.paths, carries no more than that: bit/s; 0: no limit, PTCP_PATH_IDLE:
@@ -95,10 +94,7 @@ void party_accept(struct party *p, unsigned streams, enum ptcp_cipher cipher);
 /* ---- Data connections ---- */
 
 const uint8_t *party_id(const struct party *p);
-/* The control connection's exporter. */
-const uint8_t *party_key(const struct party *p);
 enum ptcp_cipher party_cipher(const struct party *p); /* once running */
-bool party_takes_stream(const struct party *p, unsigned number);
 /* Whether who has sent this JOIN on this connection belongs to the party (NULL: to none). */
 bool party_knows(const struct party *p, struct chan *c, const struct wire_join *j);
 /* A joined channel (raw where the cipher is none), of a stream or WIRE_JOIN_CONTROL; taken. */

@@ -70,7 +70,9 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be "
 	    "reached)", why != NULL ? why->msg : "the peer closed it");
-	if (why == NULL || !returning_may(p))
+	if (why == NULL)
+		p->returning.vain = true; /* who closes in good order has heard all, and does not come back */
+	if (!returning_may(p))
 		session_closed(p->session, &cut);
 	else
 		returning_lost(p, why->msg);

@@ -69,6 +69,11 @@ struct receiving {
 };
 
 /* What is being measured. */
+struct probing_run {
+	bool is;
+	struct mono from, until;
+};
+
 struct probing {
 	const struct probing_ops *ops; /* the starter's; NULL: the acceptor's */
 	void *arg;
@@ -85,6 +90,8 @@ struct probing {
 	bool clearing;
 	struct mono give_up;        /* on a level that has not begun */
 	struct mono from;           /* it began */
+	struct probing_run early[PTCP_STREAMS_MAX]; /* streams whose bytes had all come before that, */
+	unsigned n_early;           /* so many */
 	struct mono looked;         /* at how much it has moved, */
 	uint64_t moved;             /* bytes, */
 	struct mono moved_at;       /* and when that was last more */
@@ -235,8 +242,7 @@ void rates_pump(struct party *p, struct mono now);
 struct mono rates_deadline(const struct party *p);
 /* Acceptor that sends: as session_ops has it. */
 void rates_told(void *arg, const struct wire_rate *f);
-/* Of a path, as it is to be; and whether any has one. */
-uint64_t rates_bps(const struct party *p, unsigned path);
+/* Whether any path has one. */
 bool rates_limit(const struct party *p);
 /* Receiving: it is the sender that keeps to all of them. */
 bool rates_at_sender(const struct party *p);
@@ -301,7 +307,6 @@ struct mono stale_deadline(const struct party *p);
 
 /* ---- sending.c ---- */
 
-int sending_new(struct party *p, struct ptcp_err *e);
 void sending_free(struct party *p);
 void sending_pump(struct party *p);
 /* Fills the streams' free jobs. */

@@ -159,6 +159,13 @@ void party_stream_lost(struct party *p, struct stream *s, const struct ptcp_err 
 	party_pump(p);
 }
 
+static bool takes_stream(const struct party *p, unsigned number)
+{
+	/* Who probes takes only those of the level under way. */
+	return p->running && !p->over &&
+	    number < (p->prb != NULL && p->prb->ops != NULL ? p->n_wanted : p->n_granted);
+}
+
 bool party_knows(const struct party *p, struct chan *c, const struct wire_join *j)
 {
 	uint8_t exporter[32], mac[32];
@@ -170,17 +177,10 @@ bool party_knows(const struct party *p, struct chan *c, const struct wire_join *
 	    chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, p->key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac) &&
-	    (j->stream == WIRE_JOIN_CONTROL ? returning_may(p) : party_takes_stream(p, j->stream));
+	    (j->stream == WIRE_JOIN_CONTROL ? returning_may(p) : takes_stream(p, j->stream));
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(mac, sizeof mac);
 	return known;
-}
-
-bool party_takes_stream(const struct party *p, unsigned number)
-{
-	/* Who probes takes only those of the level under way. */
-	return p->running && !p->over &&
-	    number < (p->prb != NULL && p->prb->ops != NULL ? p->n_wanted : p->n_granted);
 }
 
 void party_add_stream(struct party *p, unsigned number, struct chan *c)
@@ -200,7 +200,7 @@ void party_add_stream(struct party *p, unsigned number, struct chan *c)
 		returning_take(p, c);
 		return;
 	}
-	if (!party_takes_stream(p, number) || !rates_joins(p, number)) {
+	if (!takes_stream(p, number) || !rates_joins(p, number)) {
 		chan_free(c);
 		return;
 	}

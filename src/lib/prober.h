@@ -41,6 +41,9 @@ int measuring_new(struct prober **out, const struct ptcp_measure_opts *o, struct
 size_t measuring_levels(const struct prober *b, struct ptcp_level *out, size_t most,
     unsigned *saturates_at);
 
+/* A message that takes so many time-outs will not come; a first one must not be awaited for ever, though it moves. */
+#define TIMING_TIMEOUTS 4u
+
 /* Options as the caller gave them, if they are in range. */
 int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
 /* Times message after message over streams that stay open. Copies the options. */

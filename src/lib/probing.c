@@ -70,6 +70,7 @@ void probing_free(struct party *p)
 /* ---- A level ---- */
 
 unsigned probing_granted(const struct party *p) { return p->n_granted; }
+uint64_t probing_timeout_ns(const struct party *p) { return p->o.timeout_ns; }
 
 /* Who connects may be the other side. */
 static void tell_use(struct party *p, unsigned streams)
@@ -91,6 +92,8 @@ static void begin_level(struct party *p, unsigned streams, uint64_t stream_bytes
 	b->streams = streams < p->n_granted ? streams : p->n_granted;
 	b->stream_bytes = stream_bytes;
 	b->begun = b->clearing = false;
+	memset(b->early, 0, sizeof b->early);
+	b->n_early = 0;
 	b->give_up = mono_add_ns(now, p->o.timeout_ns);
 	for (i = 0; i < b->streams; i++)
 		p->retry_at[i] = now;
@@ -157,7 +160,7 @@ void probing_stream_up(struct party *p, unsigned number)
 
 	b->since[number] = mono_now();
 	b->flooding[number] = false;
-	if (b->streams == 0 || p->n_up < b->streams || b->begun || b->clearing)
+	if (b->streams == 0 || p->n_up + b->n_early < b->streams || b->begun || b->clearing)
 		return;
 	b->begun = true;
 	b->from = b->looked = b->moved_at = b->since[number];
@@ -175,6 +178,9 @@ void probing_stream_up(struct party *p, unsigned number)
 	if (b->floods)
 		tell_use(p, 0);
 	b->ops->begun(b->arg);
+	for (i = 0; i < b->streams && !b->clearing; i++)
+		if (b->early[i].is)
+			b->ops->ended(b->arg, i, b->early[i].from, b->early[i].until, NULL);
 }
 
 /* Whether a stream has carried all that it was to, and when. */
@@ -182,8 +188,11 @@ static bool is_whole(const struct probing *b, const struct stream *s, struct mon
 {
 	if (b->floods)
 		return stream_flooded(s, from, until);
-	*from = b->from;
-	return stream_taken(s, until) == b->stream_bytes;
+	if (stream_taken(s, from, until) != b->stream_bytes)
+		return false;
+	if (b->begun && b->from.ns < from->ns)
+		*from = b->from; /* it had to wait for its first byte */
+	return true;
 }
 
 void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_err *why)
@@ -192,8 +201,14 @@ void probing_stream_lost(struct party *p, struct stream *s, const struct ptcp_er
 	struct mono from, until;
 	bool whole = is_whole(b, s, &from, &until);
 
-	if (b->ops != NULL && b->begun && !b->clearing)
+	if (b->ops == NULL || b->clearing)
+		return;
+	if (b->begun) {
 		b->ops->ended(b->arg, stream_number(s), from, until, whole ? NULL : why);
+	} else if (whole) { /* whoever connects begins when the last stream is up there, and may be done before we see that */
+		b->early[stream_number(s)] = (struct probing_run){ true, from, until };
+		b->n_early++;
+	}
 }
 
 bool probing_look(const struct party *p, unsigned number, struct tcpinfo *out)

@@ -32,6 +32,8 @@ int party_flood(struct party *p, struct ptcp_err *e);
 
 /* Streams that the acceptor has granted. */
 unsigned probing_granted(const struct party *p);
+/* The session's. */
+uint64_t probing_timeout_ns(const struct party *p);
 /* Begins a level: joins so many streams (as many as granted, at most), then sends so many bytes of
  * blocks on each, UINT64_MAX: until it is cleared. Where a level without end and with fewer streams has
  * begun, its streams go on sending and the others join them. */

@@ -44,7 +44,7 @@ static unsigned path_of(const struct party *p, unsigned stream)
 }
 
 /* The lower of both. */
-uint64_t rates_bps(const struct party *p, unsigned path)
+static uint64_t rate_bps(const struct party *p, unsigned path)
 {
 	uint64_t asked = p->rates.asked[path], chosen = p->rates.chosen[path];
 
@@ -58,7 +58,7 @@ bool rates_limit(const struct party *p)
 	unsigned i;
 
 	for (i = 0; i < PTCP_PATHS_MAX; i++)
-		if (rates_bps(p, i) != 0)
+		if (rate_bps(p, i) != 0)
 			return true;
 	return false;
 }
@@ -84,7 +84,7 @@ static void end_streams(struct party *p, unsigned path)
 
 static void set(struct party *p, unsigned path, struct mono now)
 {
-	uint64_t bps = rates_bps(p, path);
+	uint64_t bps = rate_bps(p, path);
 	unsigned i;
 
 	if (bps == p->rates.set[path])
@@ -103,7 +103,7 @@ static void set(struct party *p, unsigned path, struct mono now)
 
 bool rates_joins(const struct party *p, unsigned number)
 {
-	return session_snd(p->session) != NULL || rates_at_sender(p) || rates_bps(p, path_of(p, number)) != PTCP_PATH_IDLE;
+	return session_snd(p->session) != NULL || rates_at_sender(p) || rate_bps(p, path_of(p, number)) != PTCP_PATH_IDLE;
 }
 
 uint64_t rates_patience_ns(const struct party *p, unsigned path)
@@ -161,8 +161,8 @@ static void describe(const struct party *p, struct wire_rate *f)
 
 	*f = (struct wire_rate){ .all_bps = p->o.host->pacing.bps };
 	for (i = 0; i < n_paths(p); i++)
-		if (rates_bps(p, i) != 0) {
-			f->bps[f->n++] = rates_bps(p, i);
+		if (rate_bps(p, i) != 0) {
+			f->bps[f->n++] = rate_bps(p, i);
 			share[i] = f->n;
 		}
 	for (i = 0; i < p->n_granted && i < PTCP_STREAMS_MAX; i++)

@@ -159,7 +159,7 @@ static bool contended(struct party *p, struct item *t)
 }
 
 /* Both users hear of it. */
-void receiving_warn(struct party *p, const struct item *t, const char *text)
+static void warn(struct party *p, const struct item *t, const char *text)
 {
 	struct ptcp_err why;
 	char path[DIR_PATH_RAW_BYTES];
@@ -185,7 +185,7 @@ static void looked(struct party *p, struct item *t)
 
 	t->look.claimed = NULL;
 	if (t->look.anew != NULL)
-		receiving_warn(p, t, t->look.anew);
+		warn(p, t, t->look.anew);
 	switch (t->look.found) {
 	case SINK_NOTHING:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
@@ -213,7 +213,7 @@ static void warn_of_lack(struct party *p, const struct item *t)
 	if (!t->lacking)
 		return;
 	why_bare(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-	receiving_warn(p, t, why.msg);
+	warn(p, t, why.msg);
 }
 
 static void work_failed(struct party *p, struct item *t, enum work work)

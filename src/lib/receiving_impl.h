@@ -62,7 +62,6 @@ void receiving_enqueue(struct party *p, struct item *t, enum work work);
 bool receiving_room(struct party *p, struct item *t, enum work work);
 /* The engine has let go of it, and so has everybody else: what was written is seen to. */
 void receiving_item_over(struct party *p, struct item *t);
-void receiving_warn(struct party *p, const struct item *t, const char *text);
 /* Our own disk is full: that is not this file's fault alone, it ends the session. */
 bool receiving_disk_full(struct party *p, const struct ptcp_err *why);
 

@@ -27,7 +27,7 @@ static const char *path_text(const struct outgoing *o, char *out, size_t cap)
 	    dir_path_text(o->dir, o->name, out, cap);
 }
 
-int sending_new(struct party *p, struct ptcp_err *e)
+static int begin(struct party *p, struct ptcp_err *e)
 {
 	uint32_t flags = session_open(p->session)->flags;
 	int r;
@@ -69,7 +69,7 @@ int party_send_from(struct party *p, struct dir *dir, const char *name, struct p
 {
 	int r;
 
-	if ((r = sending_new(p, e)) < 0)
+	if ((r = begin(p, e)) < 0)
 		return r;
 	return walk_add(p->snd->walk, dir, name, e);
 }
@@ -78,7 +78,7 @@ int party_send_filtered(struct party *p, const struct filter *f, struct ptcp_err
 {
 	int r;
 
-	if ((r = sending_new(p, e)) < 0)
+	if ((r = begin(p, e)) < 0)
 		return r;
 	walk_filter(p->snd->walk, f);
 	return 0;
@@ -90,7 +90,7 @@ int party_send_missing(struct party *p, const char *path, const struct ptcp_err 
 	struct ptcp_err e, bare;
 	int r;
 
-	if ((r = sending_new(p, &e)) < 0)
+	if ((r = begin(p, &e)) < 0)
 		return r;
 	why_bare(&bare, why, text_escape(text, sizeof text, path));
 	session_note(p->session, WIRE_NOTE_FAILED, path, &bare);

@@ -311,8 +311,9 @@ bool stream_flooded(const struct stream *s, struct mono *from, struct mono *unti
 	return s->flood.whole;
 }
 
-uint64_t stream_taken(const struct stream *s, struct mono *until)
+uint64_t stream_taken(const struct stream *s, struct mono *from, struct mono *until)
 {
+	*from = s->began;
 	*until = s->closed;
 	return s->taken;
 }

@@ -91,8 +91,8 @@ void stream_send(struct stream *s, struct stream_job *job);
 void stream_flood(struct stream *s, uint64_t bytes);
 /* In ops.lost of a flooding stream: it sent all and the peer closed behind that, within [*from, *until]. */
 bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until);
-/* In ops.lost of a receiving stream: bytes of blocks that came, and when it ended. */
-uint64_t stream_taken(const struct stream *s, struct mono *until);
+/* In ops.lost of a receiving stream: bytes of blocks that came, when the first did, and when it ended. */
+uint64_t stream_taken(const struct stream *s, struct mono *from, struct mono *until);
 #define STREAM_FLOOD_BLOCK (256u << 10)
 /* Segments that its socket has sent again, as of the last call, which asks for a newer number, or of its
  * end; 0 where the kernel does not tell. */

@@ -59,7 +59,8 @@ struct stream {
 	struct flood flood;
 	/* receiving */
 	uint64_t taken;                  /* bytes of blocks */
-	struct mono closed;              /* the peer has */
+	struct mono began;               /* to come, */
+	struct mono closed;              /* until the peer has */
 	enum phase phase;
 	size_t got;
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];

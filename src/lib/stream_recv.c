@@ -231,6 +231,8 @@ static int start_block(struct stream *s, struct ptcp_err *e)
 
 	if ((r = wire_block_decode(&s->block, s->head, e)) < 0)
 		return r;
+	if (s->taken == 0)
+		s->began = mono_now();
 	s->taken += s->block.length_bytes;
 	if (s->o.most_bytes > 0 && s->taken > s->o.most_bytes)
 		return err_set(e, PTCP_EREFUSED, "more than this host takes on one stream of a probe");

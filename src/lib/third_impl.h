@@ -23,6 +23,7 @@ struct third {
 	enum wire_grant_mode mode;      /* what that lets the doer do: WRITE, READ (which is then the source), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* that identity; "": not known yet */
 	bool asked;
+	struct mono asked_at, moved;    /* when it last came any further, by its own word */
 	bool turning;                   /* the other is to be asked to fetch it, as soon as it is convenient: */
 	struct ptcp_err first;          /* as this is why the sender does not; code 0: it was not asked yet */
 	struct buf in;
@@ -31,7 +32,8 @@ struct third {
 	/* with PROBE */
 	struct ptcp_timing_opts timing;
 	struct ptcp_message *message;   /* timing.messages of them, */
-	size_t n_messages;              /* of which so many have come */
+	size_t n_messages;              /* of which so many have come, */
+	uint64_t messages_ns;           /* and took so long together */
 	double round_trip_s;
 };
 

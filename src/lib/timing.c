@@ -90,6 +90,17 @@ static void learn(struct timing *t, uint64_t took_ns)
 	send_message(t, t->largest);
 }
 
+/* However slowly it moves. */
+static void give_up(struct timing *t)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ETIMEOUT, "timing of messages: one of %llu bytes was not there after %.3g s (the way is slower than can be "
+	    "measured; or give a longer --timeout)", (unsigned long long)t->bytes, (double)TIMING_TIMEOUTS *
+	    (double)probing_timeout_ns(t->party) / 1e9);
+	fail(t, &why);
+}
+
 static void on_timer(void *arg)
 {
 	struct timing *t = arg;
@@ -97,7 +108,10 @@ static void on_timer(void *arg)
 	uint64_t took = mono_diff_ns(now, t->sent);
 
 	if (!arrived(t)) {
-		timer_set(t->timer, mono_add_ns(now, LOOK_NS));
+		if (took > TIMING_TIMEOUTS * probing_timeout_ns(t->party))
+			give_up(t);
+		else
+			timer_set(t->timer, mono_add_ns(now, LOOK_NS));
 		return;
 	}
 	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f known=%d", (unsigned long long)t->bytes,

@@ -62,20 +62,4 @@ double paths_delivery_s(const struct paths_path *p, uint64_t size_bytes);
 /* Subtracts the path's rate from its links; a rest below 1e-9 of it is nothing. */
 void paths_take(struct paths_graph *g, const struct paths_path *p);
 
-/* Up to `want` pipelined paths, each the quickest on what those before it left;
- * their count in *found. Each out[i].links must have room. The graph's rates are
- * changed: give a copy. Each is exact; that the division among them (divide.h)
- * is the best possible is not promised: compare paths_bound_s(). Fails as
- * paths_quickest() for the first path only. */
-int paths_m_quickest(struct paths_path *out, size_t want, size_t *found, struct paths_graph *g,
-    size_t from, size_t to, uint64_t size_bytes, struct paths_node *scratch,
-    struct ptcp_err *e);
-
-/* The least time in which any set of pipelined paths and any division can
- * deliver size_bytes (quickest flow: by successive shortest augmenting paths,
- * opened while their delay is below the finish; Burkard, Dlaska, Klinz 1993).
- * flow_bps is scratch, one element a link. Fails as paths_quickest(). */
-int paths_bound_s(double *finish_s, const struct paths_graph *g, size_t from, size_t to,
-    uint64_t size_bytes, double *flow_bps, struct paths_node *scratch, struct ptcp_err *e);
-
 #endif

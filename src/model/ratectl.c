@@ -42,33 +42,6 @@ void ratectl_init(struct ratectl *c, const struct ratectl_opts *o, size_t paths,
 	}
 }
 
-void ratectl_start(double *rate_bps, const double *takes_bps, size_t paths, double demand_bps)
-{
-	double rest = demand_bps, level = 0, next;
-	size_t i, open;
-
-	/* Raise a common level; a path drops out where it takes no more. */
-	for (;;) {
-		open = 0;
-		next = INFINITY;
-		for (i = 0; i < paths; i++)
-			if (takes_bps[i] > level) {
-				open++;
-				next = fmin(next, takes_bps[i]);
-			}
-		if (open == 0)
-			break;
-		if ((next - level) * (double)open >= rest) {
-			level += rest / (double)open;
-			break;
-		}
-		rest -= (next - level) * (double)open;
-		level = next;
-	}
-	for (i = 0; i < paths; i++)
-		rate_bps[i] = fmin(takes_bps[i], level);
-}
-
 static void normalise(struct ratectl *c)
 {
 	double total = sum(c->chance, c->paths), least = CHANCE_MIN / (double)c->paths;

@@ -45,15 +45,10 @@ struct ratectl {
 	double chance[RATECTL_PATHS_MAX];     /* p, sums to 1 */
 };
 
-/* 1 <= paths <= RATECTL_PATHS_MAX, demand_bps > 0. start_bps: see
- * ratectl_start(); what it has above the demand is scaled away. */
+/* 1 <= paths <= RATECTL_PATHS_MAX, demand_bps > 0. start_bps: what the paths carry by
+ * now; what it has above the demand is scaled away. */
 void ratectl_init(struct ratectl *c, const struct ratectl_opts *o, size_t paths,
     double demand_bps, const double *start_bps);
-
-/* The maxmin start: the demand divided over the paths as by going round their
- * sockets and writing one unit to each that is writable, where path j takes at
- * most takes_bps[j]. */
-void ratectl_start(double *rate_bps, const double *takes_bps, size_t paths, double demand_bps);
 
 /* One interval: seen_bps[j] arrived on path j at the rates in rate_bps (only the
  * probed path's is read; none the first time), which change to those for the next. `u` is uniform in [0, 1). The rates are never

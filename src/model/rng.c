@@ -13,8 +13,3 @@ double rng_uniform(struct rng *r)
 {
 	return (double)(rng_next(r) >> 11) * 0x1p-53;
 }
-
-unsigned rng_below(struct rng *r, unsigned n)
-{
-	return (unsigned)(((rng_next(r) >> 32) * n) >> 32);
-}

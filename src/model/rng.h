@@ -14,7 +14,4 @@ uint64_t rng_next(struct rng *r);
 /* Uniform in [0, 1), 53 random bits. */
 double rng_uniform(struct rng *r);
 
-/* Uniform in 0..n-1; n > 0. The bias, below n / 2^32, is left alone. */
-unsigned rng_below(struct rng *r, unsigned n);
-
 #endif

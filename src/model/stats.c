@@ -39,16 +39,6 @@ void stats_sort(double *x, size_t count)
 		qsort(x, count, sizeof *x, by_value);
 }
 
-double stats_quantile(const double *sorted, size_t count, double q)
-{
-	double at = q * (double)(count - 1);
-	size_t i = (size_t)at;
-
-	if (i + 1 >= count)
-		return sorted[count - 1];
-	return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
-}
-
 double stats_jain(const double *x, size_t count)
 {
 	double sum = 0, squares = 0;

@@ -18,10 +18,6 @@ void stats_of(struct stats *out, const double *x, size_t count);
 /* Ascending order, in place. */
 void stats_sort(double *x, size_t count);
 
-/* The value below which the share `q` (0..1) of a sorted array lies, linear
- * between neighbours; 0.5 is the median. count > 0. */
-double stats_quantile(const double *sorted, size_t count, double q);
-
 /* Jain's fairness index (sum x)^2 / (count sum x^2), in [1/count, 1] for
  * values that are not negative; 1 when there is no value or all are 0. */
 double stats_jain(const double *x, size_t count);

@@ -6,10 +6,8 @@
 
 #include "core/units.h"
 
-#define RUN_S 5.0         /* a short run, whose scatter probe_error_ratio() knows */
 #define RECENT_S 5.0      /* memory of what it brought lately */
 #define MORE_RATIO 1.1    /* a starved level still shows that more streams bring more */
-#define EACH_RATIO 0.85   /* each stream brings as much as before, or nearly */
 #define FULL_SLACK 0.01   /* one stream more is not worth it for less */
 #define WELL_KNOWN_RUNS 2 /* what a level brought is known well enough to be watched */
 
@@ -39,7 +37,7 @@ static bool want(struct steer *s, unsigned streams)
 /* All of it is void. */
 static void forget(struct steer *s)
 {
-	s->n_next = s->n_probes = 0;
+	s->n_next = s->learnt.n = 0;
 	s->recalled = false;
 	s->hold_s = STEER_FIRST_HOLD_S;
 	watch_init(&s->watch, STEER_DRIFT_RATIO, STEER_DRIFT_S);
@@ -62,53 +60,6 @@ static void plan_levels(struct steer *s)
 	}
 }
 
-static size_t find(const struct steer *s, unsigned streams)
-{
-	size_t i;
-
-	for (i = 0; i < s->n_probes && s->probe[i].streams != streams; i++)
-		;
-	return i;
-}
-
-/* Of the levels with `from` streams or more the one known worst, where those with fewer than are in use now count as
- * known so many times as well; n_probes: there is none. */
-static size_t least_known(const struct steer *s, unsigned from, double below_worth)
-{
-	double known, least = INFINITY;
-	size_t i, found = s->n_probes;
-
-	for (i = 0; i < s->n_probes; i++) {
-		known = s->runs[i] * (s->probe[i].streams < s->streams ? below_worth : 1);
-		if (s->probe[i].streams >= from && known < least) {
-			least = known;
-			found = i;
-		}
-	}
-	return found;
-}
-
-/* So many streams brought that in what is worth so many short runs: averaged with what is known of them. */
-static void record(struct steer *s, unsigned streams, double mean_bps, double runs)
-{
-	struct probe one_run = { streams, mean_bps, 0 };
-	size_t i = find(s, streams);
-	double known = 0;
-
-	if (i == STEER_PROBES_MAX) {
-		i = least_known(s, 1, 1);
-	} else if (i == s->n_probes) {
-		s->n_probes++;
-	} else {
-		known = fmin(s->runs[i], STEER_RUNS_MAX - fmin(runs, STEER_RUNS_MAX));
-		one_run.throughput_bps = (known * s->probe[i].throughput_bps + runs * mean_bps) / (known + runs);
-	}
-	s->runs[i] = fmin(known + runs, STEER_RUNS_MAX);
-	one_run.error_bps = probe_error_ratio(&one_run) * one_run.throughput_bps / sqrt(s->runs[i]);
-	s->probe[i] = one_run;
-	s->roomy[i] = 2 * s->roomy_s > s->level_s;
-}
-
 /* By fair share: of many levels a rival may fit their noise better, but predicts no better. */
 static bool fit(struct steer *s, double usual_others)
 {
@@ -120,36 +71,14 @@ static bool fit(struct steer *s, double usual_others)
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
-	s->advised = advice_from_probes(&s->advice, s->probe, s->n_probes, &o, NULL) == 0;
+	s->advised = advice_from_probes(&s->advice, s->learnt.probe, s->learnt.n, &o, NULL) == 0;
 	return s->advised;
 }
 
-/* Whether each stream of that level brought as much as with fewer. */
-static bool each_as_much(const struct steer *s, const struct probe *of)
+/* This level's streams brought that. */
+static void record(struct steer *s, double mean_bps, double runs)
 {
-	const struct probe *p;
-
-	for (p = s->probe; p < s->probe + s->n_probes; p++)
-		if (p->streams < of->streams &&
-		    of->throughput_bps / of->streams < EACH_RATIO * p->throughput_bps / p->streams)
-			return false;
-	return true;
-}
-
-/* The largest level with room for more, and the least above it; NULL: none. Where each of more streams brought less it
- * is the path, or a processor, that holds them up, whatever the sockets wait for. */
-static const struct probe *find_room(const struct steer *s, const struct probe **above)
-{
-	const struct probe *p, *room = NULL;
-
-	*above = NULL;
-	for (p = s->probe; p < s->probe + s->n_probes; p++)
-		if (s->roomy[p - s->probe] && each_as_much(s, p) && (room == NULL || p->streams > room->streams))
-			room = p;
-	for (p = s->probe; room != NULL && p < s->probe + s->n_probes; p++)
-		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
-			*above = p;
-	return room;
+	learnt_add(&s->learnt, s->streams, mean_bps, runs, 2 * s->roomy_s > s->level_s);
 }
 
 /* ---- From level to level ---- */
@@ -174,17 +103,18 @@ static bool is_sure(const struct steer *s)
 {
 	const struct probe *above;
 
-	return s->advised && (s->advice.impact_sd_ratio <= STEER_SURE_RATIO || find_room(s, &above) != NULL);
+	return s->advised && (s->advice.impact_sd_ratio <= STEER_SURE_RATIO || learnt_room(&s->learnt, &above) != NULL);
 }
 
 static bool hold(struct steer *s, unsigned streams, double rate_bps, double impact_ratio)
 {
-	size_t known = find(s, streams);
+	size_t known = learnt_find(&s->learnt, streams);
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STEER_HOLDING;
 	s->expected_bps = s->recent_bps =
-	    known < s->n_probes && s->runs[known] >= WELL_KNOWN_RUNS ? s->probe[known].throughput_bps : 0;
+	    known < s->learnt.n && s->learnt.runs[known] >= WELL_KNOWN_RUNS ?
+	    s->learnt.probe[known].throughput_bps : 0;
 	if (s->held > 0)
 		s->hold_s = near(streams, s->held) && is_sure(s) ? fmin(2 * s->hold_s, STEER_HOLD_MOST_S) :
 		    STEER_FIRST_HOLD_S;
@@ -225,33 +155,24 @@ static bool fill_room(struct steer *s, const struct probe *room, const struct pr
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
-static size_t fewest(const struct steer *s)
-{
-	size_t i, least = 0;
-
-	for (i = 1; i < s->n_probes; i++)
-		if (s->probe[i].streams < s->probe[least].streams)
-			least = i;
-	return least;
-}
-
 /* To the answer; far outside of what was probed by steps, each of them a probe. */
 static bool conclude(struct steer *s)
 {
-	const struct probe *room, *above;
+	const struct probe *room, *above, *fewest;
 	unsigned n;
 
 	/* What is usual keeps the first two short runs from finding no others, or hundreds. */
 	if (!fit(s, s->held == 0 ? FIT_USUAL_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
-	if ((room = find_room(s, &above)) != NULL)
+	if ((room = learnt_room(&s->learnt, &above)) != NULL)
 		return fill_room(s, room, above);
 	n = s->advice.streams;
 	if (n <= s->advice.fit.most)
 		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
 	/* Streams that had not come to their rates make the next level look better than it is. */
-	if (s->runs[fewest(s)] < 2)
-		return probe_at(s, s->probe[fewest(s)].streams);
+	fewest = learnt_fewest(&s->learnt);
+	if (s->learnt.runs[fewest - s->learnt.probe] < 2)
+		return probe_at(s, fewest->streams);
 	return probe_at(s, n < STEER_STRETCH * s->advice.fit.most ? n : STEER_STRETCH * s->advice.fit.most);
 }
 
@@ -277,7 +198,7 @@ static bool add_probing(struct steer *s, const struct steer_sample *x)
 {
 	struct settled r;
 
-	if (x->starved && s->n_probes == 0) {
+	if (x->starved && s->learnt.n == 0) {
 		want(s, s->streams); /* the first level waits for enough to send */
 		return false;
 	}
@@ -287,9 +208,9 @@ static bool add_probing(struct steer *s, const struct steer_sample *x)
 	s->roomy_s += x->roomy ? x->interval_s : 0;
 	if (!told(s, &r))
 		return false;
-	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->probe[0].throughput_bps)
+	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->learnt.probe[0].throughput_bps)
 		return start_again(s, "too little to send: it cannot be told what more streams bring");
-	record(s, s->streams, r.mean_bps, 1);
+	record(s, r.mean_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
@@ -308,7 +229,7 @@ static bool changed(struct steer *s, int which)
 	units_rate_text(then, s->expected_bps);
 	forget(s);
 	s->held = 0; /* what it brought before is of another path */
-	record(s, n, s->recent_bps, 1);
+	record(s, s->recent_bps, 1);
 	other = probe_at(s, beside);
 	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s brought %s, %s than %s; probing with %u", n,
 	    plural(n), now, which > 0 ? "more" : "less", then, beside);
@@ -321,17 +242,17 @@ static bool look_again(struct steer *s)
 {
 	const struct probe *room, *above;
 	unsigned up = STEER_LEVER * s->streams < s->o.max_streams ? STEER_LEVER * s->streams : s->o.max_streams;
-	size_t worst;
+	const struct probe *worst;
 
-	record(s, s->streams, s->seen_bps, (s->level_s - STEER_SKIP_S) / RUN_S);
+	record(s, s->seen_bps, (s->level_s - STEER_SKIP_S) / LEARNT_RUN_S);
 	s->recalled = false;
-	room = find_room(s, &above);
+	room = learnt_room(&s->learnt, &above);
 	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up)
 		return probe_at(s, up);
-	worst = least_known(s, room != NULL ? s->streams : 1, STEER_BELOW_WORTH);
-	if (s->probe[worst].streams == s->streams)
+	worst = learnt_worst(&s->learnt, room != NULL ? s->streams : 1, s->streams, STEER_BELOW_WORTH);
+	if (worst->streams == s->streams)
 		return conclude(s);
-	return probe_at(s, s->probe[worst].streams);
+	return probe_at(s, worst->streams);
 }
 
 /* What it has brought lately; 1, -1: no longer what is known of it. */
@@ -385,18 +306,12 @@ void steer_init(struct steer *s, const struct steer_opts *o)
 void steer_recall(struct steer *s, const struct probe *p, size_t count)
 {
 	unsigned n;
-	size_t i;
 
-	if (s->phase == STEER_FIXED || count > STEER_PROBES_MAX)
+	if (s->phase == STEER_FIXED || count > LEARNT_MAX)
 		return;
-	for (i = 0; i < count; i++) {
-		s->probe[i] = p[i];
-		s->runs[i] = 1;
-		s->roomy[i] = false;
-	}
-	s->n_probes = count;
+	learnt_recall(&s->learnt, p, count);
 	if (!fit(s, 0)) {
-		s->n_probes = 0;
+		s->learnt.n = 0;
 		return;
 	}
 	s->recalled = true;

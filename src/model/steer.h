@@ -15,6 +15,7 @@
 #define MODEL_STEER_H
 
 #include "model/advice.h"
+#include "model/learnt.h"
 #include "model/settle.h"
 #include "model/watch.h"
 
@@ -27,13 +28,12 @@
 /* It holds for so long, then, while the answer stays and is known well enough (one deviation of its impact), for twice
  * that, and so on. In between, the level that is known worst is probed again: one with fewer streams than the answer,
  * which costs throughput, counts as known twice as well; and one with so many times the answer must be among them, for
- * beside many others only that tells how many. What was learnt at a level counts as so many short runs at the most. */
+ * beside many others only that tells how many. */
 #define STEER_FIRST_HOLD_S 12.0
 #define STEER_HOLD_MOST_S 320.0
 #define STEER_SURE_RATIO 0.05
 #define STEER_BELOW_WORTH 2.0
 #define STEER_LEVER 3u
-#define STEER_RUNS_MAX 32.0
 /* After a change of their number, streams take so long to come to their rates, and it so long to know them. */
 #define STEER_SKIP_S 2.0
 #define STEER_DWELL_S 8.0
@@ -43,7 +43,6 @@
 /* Intervals of samples are of equal length, about: */
 #define STEER_SAMPLE_S 0.1
 
-#define STEER_PROBES_MAX 8
 #define STEER_REASON_BYTES 160
 
 struct steer_opts {
@@ -64,10 +63,7 @@ struct steer {
 	bool advised, recalled;          /* recalled: by an earlier transfer's probes, not contradicted so far */
 	bool contradicted;               /* what was recalled has been found wrong */
 	struct advice advice;            /* valid once `advised` */
-	struct probe probe[STEER_PROBES_MAX];
-	double runs[STEER_PROBES_MAX];   /* short ones, that each of them is worth */
-	bool roomy[STEER_PROBES_MAX];    /* it was windows or buffers that held the streams up there */
-	size_t n_probes;
+	struct learnt learnt;
 	unsigned held;                   /* the answer that it came to last; 0: none yet. For it: */
 	double predicted_bps, predicted_impact_ratio;
 	double seen_bps, seen_s;         /* what it brought, over so long; 0: not yet */
@@ -75,7 +71,7 @@ struct steer {
 	struct settle settle;
 	double level_s;                  /* that counted; of these: */
 	double starved_s, roomy_s;
-	unsigned next[STEER_PROBES_MAX]; /* levels yet to come */
+	unsigned next[LEARNT_MAX]; /* levels yet to come */
 	size_t n_next;
 	/* holding */
 	double hold_s;                   /* for so long */

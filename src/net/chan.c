@@ -109,10 +109,10 @@ static bool tell_readable(struct chan *c)
 	return true;
 }
 
-/* What had arrived before it was cut has been read, as far as it can be. */
+/* What had arrived before it was cut has been read, as far as it can be; our own end is on its way. */
 static bool is_spent(const struct chan *c)
 {
-	return c->failed || (c->eof && !chan_has_input(c)) ||
+	return c->failed || (c->eof && !chan_has_input(c) && c->shutting == c->sent_fin) ||
 	    (c->cut && !c->paused && (c->drained || (!chan_flows(c) && !c->starved)));
 }
 

@@ -57,8 +57,6 @@ size_t chan_read(struct chan *c, void *buf, size_t n);
  * much has come together or chan_flush() is called. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 void chan_flush(struct chan *c);
-/* Everything written has been given to the kernel; false once that has failed. */
-bool chan_flushed(const struct chan *c);
 /* No more `readable` while paused. */
 void chan_pause(struct chan *c, bool paused);
 

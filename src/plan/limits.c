@@ -38,6 +38,13 @@ bool limits_is_host(const struct ptcp_overlay *o, size_t i)
 	return i >= ingress_at(o);
 }
 
+bool limits_counts_streams(const struct ptcp_overlay *o, size_t i)
+{
+	if (i >= ingress_at(o))
+		return false;
+	return (i >= groups_at(o) ? o->conf->groups[i - groups_at(o)].curve : o->conf->links[i].curve) != NULL;
+}
+
 static bool contains(const struct conf_group *g, int link)
 {
 	size_t i;

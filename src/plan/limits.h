@@ -18,6 +18,9 @@ bool limits_windowed(const struct ptcp_overlay *o, int link);
 /* Whether it is a host's ingress or egress: where the overlay has one, a word of its owner's. */
 bool limits_is_host(const struct ptcp_overlay *o, size_t i);
 
+/* Whether its rate is a curve over streams, of which a budget allows some and no more. */
+bool limits_counts_streams(const struct ptcp_overlay *o, size_t i);
+
 /* The limits that what crosses a link meets: itself first. Writes at most `most`, returns their number. */
 size_t limits_of_link(const struct ptcp_overlay *o, int link, size_t *out, size_t most);
 /* None meets more than that. */

@@ -49,7 +49,6 @@ void lp_free(struct lp *lp); /* NULL is fine; a failed run frees it by itself */
  * not before they had a second. */
 void lp_solve(struct lp *lp, enum lp_goal goal);
 
-double lp_value(const struct lp *lp); /* share, or bytes */
 double lp_bound(const struct lp *lp); /* proven bound of the optimum by any columns */
 double lp_share(const struct lp *lp); /* share that arrives in the current solution */
 
@@ -57,10 +56,9 @@ double lp_share(const struct lp *lp); /* share that arrives in the current solut
 double lp_share_per_s(const struct lp *lp);
 
 /* The solution, in bytes: over an arc in a period; of its own data started by a
- * source that relays; held at a relay at the end of a stage. */
+ * source that relays. */
 double lp_flow(const struct lp *lp, int arc, int period);
 double lp_own(const struct lp *lp, int host, int stage);
-double lp_held(const struct lp *lp, int host, int stage);
 
 /* What limits the share: the limits with a price, by what they hold back. Valid
  * after LP_MOST_DATA. Returns how many were written. */

@@ -216,11 +216,6 @@ double lp_share(const struct lp *lp)
 	return lp->value[lp->share_col];
 }
 
-double lp_value(const struct lp *lp)
-{
-	return lp->goal == LP_MOST_DATA ? lp->value[0] : lp->value[0] * lp->n->total;
-}
-
 double lp_bound(const struct lp *lp)
 {
 	if (lp->goal == LP_MOST_DATA)
@@ -249,11 +244,6 @@ double lp_own(const struct lp *lp, int host, int stage)
 	if (!lp->staged)
 		return lp_share(lp) * lp->n->host[host].data;
 	return column_bytes(lp, lp->own_col[host * lp->g->nstages + stage], data);
-}
-
-double lp_held(const struct lp *lp, int host, int stage)
-{
-	return column_bytes(lp, lp->held_col[host * lp->g->nstages + stage], 1);
 }
 
 /* Dual of a column that stands at its upper bound, else 0. */

@@ -80,11 +80,6 @@ void tree_unref(struct tree *t)
 		dir_unref(t->root);
 }
 
-const struct sys *tree_sys(const struct tree *t)
-{
-	return t->sys;
-}
-
 struct dir *tree_root(struct tree *t)
 {
 	return dir_ref(t->root);

@@ -27,7 +27,6 @@ struct dir;
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
 /* Nodes keep their tree alive; this only ends the caller's own hold. NULL is fine. */
 void tree_unref(struct tree *t);
-const struct sys *tree_sys(const struct tree *t);
 
 /* A hold on the root's node; never fails. End it with dir_unref(). */
 struct dir *tree_root(struct tree *t);

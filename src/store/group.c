@@ -315,11 +315,3 @@ void store_complete(struct store_end *of, unsigned n, enum store_sync sync)
 	for (i = 0; i < n; i++)
 		complete(&of[i], 1, true);
 }
-
-int sink_commit(struct sink *s, struct ptcp_err *e)
-{
-	struct store_end one = { .sink = s, .why = e };
-
-	store_complete(&one, 1, STORE_SYNC_NONE);
-	return one.result;
-}

@@ -16,7 +16,7 @@
 
 static const uint8_t magic[8] = { 'p', 't', 'c', 'p', '-', 'j', 'n', 'l' };
 
-uint32_t journal_blocks(const struct journal_key *k)
+static uint32_t count_blocks(const struct journal_key *k)
 {
 	return (uint32_t)(k->size_bytes / k->block_bytes + (k->size_bytes % k->block_bytes != 0));
 }
@@ -97,7 +97,7 @@ static void identify(struct journal *j, const struct stat *st, const struct jour
 	j->dev = (uint64_t)st->st_dev;
 	j->ino = (uint64_t)st->st_ino;
 	j->check = get_u64(header + CHECK_AT);
-	j->n_blocks = journal_blocks(k);
+	j->n_blocks = count_blocks(k);
 }
 
 void journal_create(struct journal *j, const struct dir *d, int at, const struct journal_key *k)

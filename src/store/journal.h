@@ -57,8 +57,6 @@ enum journal_state {
 	JOURNAL_DAMAGED  /* or not one of ours, or not of this file, or of another format */
 };
 
-uint32_t journal_blocks(const struct journal_key *k);
-
 /* A new one, in d, which is open at `at`; what lies under its name makes way. Without luck
  * there is none. */
 void journal_create(struct journal *j, const struct dir *d, int at, const struct journal_key *k);

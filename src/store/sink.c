@@ -10,7 +10,6 @@
 
 #define PAGE_BYTES 4096
 
-static atomic_uint open_count;
 static _Atomic uint64_t openings;
 
 struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m,
@@ -42,23 +41,18 @@ struct sink *sink_ref(struct sink *s)
 
 void sink_close(struct sink *s)
 {
-	if (s->journal.fd >= 0) {
+	if (s->journal.fd >= 0)
 		journal_close(&s->journal, dir_sys(s->dir));
-		atomic_fetch_sub(&open_count, 1);
-	}
 	if (s->part.fd < 0)
 		return;
 	dir_sys(s->dir)->close(s->part.fd);
 	s->part.fd = -1;
-	atomic_fetch_sub(&open_count, 1);
 }
 
 void sink_forget_journal(struct sink *s, int at)
 {
-	if (s->journal.fd < 0)
-		return;
-	journal_remove(&s->journal, s->dir, at, s->name);
-	atomic_fetch_sub(&open_count, 1);
+	if (s->journal.fd >= 0)
+		journal_remove(&s->journal, s->dir, at, s->name);
 }
 
 void sink_unref(struct sink *s)
@@ -77,11 +71,6 @@ void sink_unref(struct sink *s)
 const char *sink_path_text(const struct sink *s, char *out, size_t cap)
 {
 	return dir_path_text(s->dir, s->name, out, cap);
-}
-
-unsigned sink_open_count(void)
-{
-	return atomic_load(&open_count);
 }
 
 bool sink_has_journal(const struct sink *s)
@@ -120,7 +109,6 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 void sink_opened(struct sink *s)
 {
 	s->opened = atomic_fetch_add(&openings, 1);
-	atomic_fetch_add(&open_count, s->journal.fd >= 0 ? 2 : 1);
 }
 
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)

@@ -135,9 +135,6 @@ int sink_sync(struct sink *s, struct ptcp_err *e);
 
 /* ---- The end ---- */
 
-/* All is written: as store_complete() of this file alone with STORE_SYNC_NONE. */
-int sink_commit(struct sink *s, struct ptcp_err *e);
-
 /* Give up: remove the part file if this sink opened it, and its journal. Never fails; does nothing
  * after success of store_complete(). */
 void sink_discard(struct sink *s);
@@ -149,9 +146,6 @@ void sink_keep(struct sink *s);
 /* As sink_discard(), without waiting, for a file that has nothing on disk yet: true if that was
  * so, and from now on nothing is written. False: sink_discard() or sink_keep() is due. */
 bool sink_give_up(struct sink *s);
-
-/* How many descriptors of parts and journals are open in this process. */
-unsigned sink_open_count(void);
 
 /* True for names that are part files, unfinished links or journals of ptcp. */
 bool sink_is_own_name(const char *name);

@@ -187,12 +187,6 @@ void snd_taken(struct snd *s, struct entry *f, uint32_t count)
 		r->head = r->end = 0;
 }
 
-/* The receiver has it, and its term is in the digest. */
-static bool settled(const struct entry *f, uint32_t block)
-{
-	return bitmap_has(f->acked, block) && bitmap_has(f->read, block);
-}
-
 static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
@@ -210,7 +204,7 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 				continue;
 			}
 			/* Asked for or lost, but a copy has arrived meanwhile. */
-			if (!settled(f, block) && !snd_job_add(s, job, bytes, f, block, stream, now))
+			if (!snd_settled(f, block) && !snd_job_add(s, job, bytes, f, block, stream, now))
 				return;
 			snd_taken(s, f, 1);
 		}
@@ -286,7 +280,7 @@ static void read_failed(struct snd *s, struct entry *f, struct flight *t,
 	if (t == NULL)
 		return;
 	other = flight_other(t, &f->flights);
-	if (settled(f, t->block) || (other != NULL && (other->sent || bitmap_has(f->acked, t->block))))
+	if (snd_settled(f, t->block) || (other != NULL && (other->sent || bitmap_has(f->acked, t->block))))
 		flight_remove(&s->flights, t);
 	else
 		snd_fail(s, f, why);
@@ -310,7 +304,7 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 		f->n_read++;
 		digest_add(&f->digest, term);
 	}
-	if (settled(f, block))
+	if (snd_settled(f, block))
 		snd_forget_flights(s, f, block, 1);
 	snd_try_complete(s, f);
 }

@@ -103,6 +103,11 @@ void snd_drop_blocks(struct snd *s, struct entry *f);
 bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end);
 /* So many from snd_next_block() on need no sending any more. */
 void snd_taken(struct snd *s, struct entry *f, uint32_t count);
+/* The receiver has it, and its term is in the digest. */
+static inline bool snd_settled(const struct entry *f, uint32_t block)
+{
+	return bitmap_has(f->acked, block) && bitmap_has(f->read, block);
+}
 /* All is here that the next step needs: acknowledged, and read for the digest. */
 void snd_try_complete(struct snd *s, struct entry *f);
 

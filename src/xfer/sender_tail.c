@@ -17,15 +17,16 @@ static bool is_slower(const struct snd *s, unsigned stream, unsigned than)
 	return latency_ns[than] > 0 && latency_ns[stream] / 2 >= latency_ns[than];
 }
 
-/* Copies of what others carry, oldest first, once older than this stream's patience. A copy may be copied when it is
- * twice as old: both may be on a path that is dead; and so on, but not longer than the peer bears to see nothing. They
- * cost what all share, so a stream that waits for news of its own takes only what is on one that is slower by half.
- * While nothing is known of any stream, one at a time has to do. */
+/* Copies of what others carry, oldest first, once older than this stream's patience; also of what has been acknowledged
+ * while the stream has yet to say that it was read. A copy may be copied when it is twice as old: both may be on a path
+ * that is dead; and so on, but so that a third comes before the peer has seen nothing for longer than it bears. They cost
+ * what all share, so a stream that waits for news of its own takes only what is on one that is slower by half. While
+ * nothing is known of any stream, one at a time has to do. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
 	uint64_t patience = flight_patience_ns(&s->flights, stream);
-	uint64_t most = s->o.peer_timeout_ns / 2, age;
+	uint64_t most = s->o.peer_timeout_ns / 3, age;
 	struct list *l, *next, *last = s->flights.all.prev;
 	struct flight *t;
 	struct entry *f;
@@ -41,7 +42,7 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 		age = patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX);
 		due = mono_add_ns(t->since, age < most ? age : most);
 		if (!t->copied && !is_held_up(s, t, stream) && (!carries || is_slower(s, t->stream, stream)) &&
-		    !bitmap_has(f->acked, t->block) &&
+		    !snd_settled(f, t->block) &&
 		    flight_on(&f->flights, stream, t->block) == NULL) {
 			if (due.ns > now.ns && due.ns < s->tail_at.ns)
 				s->tail_at = due;

@@ -19,7 +19,7 @@
 #define PER_DIR 200
 
 static uint8_t data[BYTES];
-static const struct meta meta = { true, true, 0644, { 1000000000, 5 } };
+static const struct meta meta = { .set_mode = true, .set_mtime = true, .mode = 0644, .mtime = { 1000000000, 5 } };
 static int files = 20000;
 
 static void die(const char *what)
@@ -43,6 +43,7 @@ static void receive(const char *root)
 	struct tree *t;
 	struct dir *top, *d = NULL;
 	struct ptcp_err e;
+	struct store_end one;
 	struct sink *s;
 	char name[30];
 	int i;
@@ -60,7 +61,9 @@ static void receive(const char *root)
 		if ((s = sink_new(d, name, BYTES, &meta, NULL)) == NULL)
 			die("sink");
 		must(sink_write(s, data, BYTES, 0, 0, &e), &e);
-		must(sink_commit(s, &e), &e);
+		one = (struct store_end){ .sink = s, .why = &e };
+		store_complete(&one, 1, STORE_SYNC_NONE);
+		must(one.result, &e);
 		sink_unref(s);
 	}
 	dir_unref(d);

@@ -4,8 +4,15 @@
  *
  *   proxy [MIB [CONNECTIONS]]      (default: 1024, 4)
  *
- * Prints CPU seconds per GiB of the proxy: all, user, system. The cipher is that of transfers, AES-128-GCM. */
+ * Prints CPU seconds per GiB of the proxy: all, user, system. The cipher is that of transfers, AES-128-GCM.
+ *
+ *   proxy splice PORT
+ *
+ * What moving bytes costs at least: connections to the port that it prints are carried on to that PORT of this host, by
+ * a thread for each direction, that does nothing but splice() into a pipe of 1 MiB and out of it. Until it is killed. */
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +27,7 @@
 
 #define STEP (16u << 10)
 #define CONNECTIONS_MAX 64u
+#define PIPE_BYTES (1u << 20)
 
 static SSL_CTX *client_tls, *server_tls;
 
@@ -129,6 +137,65 @@ static pid_t start(void *(*one)(void *), unsigned connections)
 	_exit(0);
 }
 
+/* ---- The least ---- */
+
+struct way {
+	int from, to;
+};
+
+static void *splice_one(void *arg)
+{
+	struct way w = *(struct way *)arg;
+	ssize_t n, m;
+	int p[2];
+
+	free(arg);
+	if (pipe(p) != 0)
+		die("no pipe");
+	fcntl(p[1], F_SETPIPE_SZ, PIPE_BYTES);
+	while ((n = splice(w.from, NULL, p[1], NULL, PIPE_BYTES, SPLICE_F_MOVE)) > 0)
+		for (; n > 0; n -= m)
+			if ((m = splice(p[0], NULL, w.to, NULL, (size_t)n, SPLICE_F_MOVE)) <= 0)
+				break;
+	shutdown(w.from, SHUT_RD);
+	shutdown(w.to, SHUT_WR);
+	close(p[0]);
+	close(p[1]);
+	return NULL;
+}
+
+static void splice_way(int from, int to)
+{
+	struct way *w = malloc(sizeof *w);
+	pthread_t t;
+
+	if (w == NULL)
+		die("no memory");
+	*w = (struct way){ from, to };
+	if (pthread_create(&t, NULL, splice_one, w) != 0 || pthread_detach(t) != 0)
+		die("no thread");
+}
+
+/* Sockets stay open until the process ends: neither thread of two knows when the other is done. */
+static void splice_all(unsigned port)
+{
+	struct sockaddr_in at, to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = listen_here(&at), on = 1, in, out;
+
+	printf("%u\n", ntohs(at.sin_port));
+	fflush(stdout);
+	for (;;) {
+		if ((in = accept(listener, NULL, NULL)) < 0 || (out = socket(AF_INET, SOCK_STREAM, 0)) < 0 ||
+		    connect(out, (struct sockaddr *)&to, sizeof to) != 0)
+			die("cannot carry on");
+		setsockopt(in, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		splice_way(in, out);
+		splice_way(out, in);
+	}
+}
+
 static double seconds(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
 
 int main(int argc, char **argv)
@@ -142,9 +209,11 @@ int main(int argc, char **argv)
 	int status, i;
 	double gib;
 
-	if (mib == 0 || connections == 0 || connections > CONNECTIONS_MAX)
-		die("proxy [MIB [CONNECTIONS]]");
 	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && strcmp(argv[1], "splice") == 0)
+		splice_all((unsigned)atoi(argv[2]));
+	if (mib == 0 || connections == 0 || connections > CONNECTIONS_MAX)
+		die("proxy [MIB [CONNECTIONS]], or proxy splice PORT");
 	share = (mib << 20) / connections / STEP * STEP;
 	gib = (double)(share * connections) / (1u << 30);
 	if (identity_new(&id, &e) < 0 || tls_new(&client_tls, &id, false, 1u << PTCP_CIPHER_AES128GCM, &e) < 0 ||

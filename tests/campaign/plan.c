@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/rng.h"
+#include "draw.h"
 
 const char *const mode_name[MODES] = {
 #define X(id, name) name,

@@ -182,6 +182,7 @@ static void targets(void **state)
 	socklen_t n = sizeof sa;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct doctor d = { .root = root };
+	struct connect_args a = { .timeout_s = 5 };
 	struct ptcp_err e;
 	char target[64];
 	size_t i;
@@ -193,22 +194,22 @@ static void targets(void **state)
 	put("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 6291456");
 	put("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304");
 	snprintf(target, sizeof target, "ptcp://127.0.0.1:%u/", ntohs(sa.sin_port));
-	assert_int_equal(doctor_path(&d, target, 1e9, 5, &e), 0);
+	assert_int_equal(doctor_path(&d, target, 1e9, &a, &e), 0);
 	assert_finding(&d, "rtt", VERDICT_OK, NULL);
 	assert_true(find(&d, "rtt")->value > 0 && find(&d, "rtt")->value < 1);
 	assert_true(find(&d, "path-mtu")->value >= 1280);
 	assert_finding(&d, "buffers-for-path", VERDICT_OK, NULL);
 	d.n = 0; /* what no buffer could hold */
-	assert_int_equal(doctor_path(&d, target, 1e15, 5, &e), 0);
+	assert_int_equal(doctor_path(&d, target, 1e15, &a, &e), 0);
 	assert_int_not_equal(find(&d, "buffers-for-path")->verdict, VERDICT_OK);
 	assert_non_null(strstr(find(&d, "buffers-for-path")->mend, "--streams"));
 	close(fd);
-	assert_int_equal(doctor_path(&d, target, 0, 5, &e), PTCP_ECONNECT);
+	assert_int_equal(doctor_path(&d, target, 0, &a, &e), PTCP_ECONNECT);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
-		if (doctor_path(&d, bad[i], 0, 1, &e) != PTCP_EUSAGE)
+		if (doctor_path(&d, bad[i], 0, &a, &e) != PTCP_EUSAGE)
 			fail_msg("'%s' is a target", bad[i]);
 	d.n = 0;
-	assert_int_equal(doctor_path(&d, NULL, 0, 1, &e), 0);
+	assert_int_equal(doctor_path(&d, NULL, 0, &a, &e), 0);
 	assert_non_null(find(&d, "interface"));
 }
 

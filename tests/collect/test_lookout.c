@@ -7,17 +7,19 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "collect/lookout.h"
 
 #define LIMITS 6
 static const size_t s1_k_d[] = { 0, 2 }, s2_k_d[] = { 1, 2 }, s1_d[] = { 3, 5 }, s2_d[] = { 4, 5 };
-static const double limit_bps[LIMITS] = { 20e6, 20e6, 40e6, 20e6, 20e6, 40e6 };
+static const double first_bps[LIMITS] = { 20e6, 20e6, 40e6, 20e6, 20e6, 40e6 };
 static double found[LIMITS];
 static size_t n_found;
 
 struct world {
 	struct lookout_flow f[4];
+	double limit_bps[LIMITS];
 	struct lookout w;
 	double now_s;
 };
@@ -28,6 +30,7 @@ static void as_planned(struct world *w)
 	static const size_t *const way[] = { s1_k_d, s2_k_d, s1_d, s2_d };
 	int i;
 
+	memcpy(w->limit_bps, first_bps, sizeof first_bps);
 	for (i = 0; i < 4; i++)
 		w->f[i] = (struct lookout_flow){ way[i], 2, 10e6, 9.9e6, true };
 	w->now_s = 0;
@@ -42,7 +45,7 @@ static enum lookout_act watch(struct world *w, double seconds, double left_s)
 
 	while (a == LOOKOUT_GO_ON && w->now_s < until) {
 		w->now_s += 0.25;
-		a = lookout_see(&w->w, w->now_s, left_s, w->f, 4, limit_bps, LIMITS, found, &n_found);
+		a = lookout_see(&w->w, w->now_s, left_s, w->f, 4, w->limit_bps, first_bps, LIMITS, found, &n_found);
 	}
 	return a;
 }
@@ -121,6 +124,38 @@ static void what_cannot_be_told_apart_is_blamed_together(void **state)
 	only(0, 2, 2e6);
 }
 
+/* But for what nobody gave a rate: S1 may yet have another way than this one. */
+static void what_has_no_rate_is_not_blamed_with_it(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[2] = INFINITY;
+	w.f[1].want_bps = w.f[1].got_bps = 0;
+	w.f[0].got_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(0, 0, 2e6);
+	as_planned(&w);
+	w.limit_bps[2] = INFINITY; /* what all that cross it lack is its doing all the same */
+	w.f[0].got_bps = w.f[1].got_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(2, 2, 4e6);
+}
+
+/* What S2 brings over K without having been given anything is not what K>D lacks, nor can it be. */
+static void what_was_given_nothing_counts(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[1].want_bps = 0;
+	w.f[0].got_bps = w.f[1].got_bps = 5e6;
+	assert_int_equal(watch_links(&w, 30), LOOKOUT_BELOW);
+	only(0, 0, 5e6);
+}
+
 static void a_relay_that_is_gone_is_found(void **state)
 {
 	struct world w;
@@ -189,6 +224,21 @@ static void a_probe_finds_more(void **state)
 	assert_true(found[3] == 30e6 && found[4] == 30e6 && found[5] == 60e6 && isnan(found[2]));
 }
 
+/* What comes over paths that were given nothing shows no more than that a limit is what it once was. */
+static void a_probe_finds_what_is_back(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[3] = 1e6;
+	w.f[2].want_bps = 0;
+	w.f[2].got_bps = 60e6;
+	assert_int_equal(watch(&w, 100, 1000), LOOKOUT_PROBE);
+	assert_int_equal(watch(&w, 10, 1000), LOOKOUT_PROBED);
+	only(3, 3, 20e6);
+}
+
 /* The next one comes ever later, none when little is left, and at once when something is back. */
 static void probes_grow_rare(void **state)
 {
@@ -202,6 +252,10 @@ static void probes_grow_rare(void **state)
 	assert_in_range(probes, 7, 14);
 	assert_int_equal(watch(&w, 200, 10), LOOKOUT_GO_ON);
 	lookout_returned(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 1, 1000), LOOKOUT_PROBE);
+	as_planned(&w); /* but not before anything can be seen */
+	lookout_returned(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 3.5, 1000), LOOKOUT_GO_ON);
 	assert_int_equal(watch(&w, 1, 1000), LOOKOUT_PROBE);
 }
 
@@ -224,10 +278,13 @@ int main(void)
 		cmocka_unit_test(the_link_of_one_path_is_blamed),
 		cmocka_unit_test(the_common_link_is_blamed),
 		cmocka_unit_test(what_cannot_be_told_apart_is_blamed_together),
+		cmocka_unit_test(what_has_no_rate_is_not_blamed_with_it),
+		cmocka_unit_test(what_was_given_nothing_counts),
 		cmocka_unit_test(a_relay_that_is_gone_is_found),
 		cmocka_unit_test(it_does_not_flap),
 		cmocka_unit_test(what_says_nothing_is_not_heard),
 		cmocka_unit_test(a_probe_finds_more),
+		cmocka_unit_test(a_probe_finds_what_is_back),
 		cmocka_unit_test(probes_grow_rare),
 		cmocka_unit_test(slow_paths_are_looked_at_longer),
 	};

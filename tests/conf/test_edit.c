@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "conf/edit.h"
-#include "model/rng.h"
+#include "draw.h"
 
 #define HEAD "destination: D\nhosts: {D: {}, S: {}, K: {relay: true}} # d\xc3\xa9part\n"
 

@@ -5,6 +5,8 @@
 #   test_case NAME FUNCTION     runs it in a subshell; fail (or exit 1) there fails the case,
 #                               skip there skips it; its log is printed only when it failed
 #   timed test_case ...         one that measures times or rates: may be repeated alone, see tests/run
+#   beside [timed] test_case .. one that waits more than it computes: runs beside those that follow, until
+#   all_beside                  has shown them in their order; they share nothing that they change
 #   after_case                  what a script may define: runs after each case
 #   done_testing                last line of a script
 
@@ -17,7 +19,7 @@ case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
 PTCP=${PTCP:-$BUILD/ptcp}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ptcp-e2e.XXXXXX") || exit 1
 chmod 755 "$tmp"
-failures=0 skips=0 cases=0
+failures=0 cases=0 besides=()
 pids=$tmp/pids
 : >"$pids"
 
@@ -46,17 +48,16 @@ test_case() {
 	(
 		cd "$dir" || exit 1
 		"$2"
-	) >"$tmp/case.log" 2>&1
+	) >"$dir.log" 2>&1
 	rc=$?
 	if [ $rc -eq 77 ]; then
-		skips=$((skips + 1))
-		echo "ok $name # SKIP $(tail -n 1 "$tmp/case.log")"
+		echo "ok $name # SKIP $(tail -n 1 "$dir.log")"
 	elif [ $rc -eq 0 ]; then
 		echo "ok $name"
 	else
 		failures=$((failures + 1))
 		echo "not ok $name${measures-}"
-		report "$tmp/case.log" log
+		report "$dir.log" log
 		for f in "$dir"/out "$dir"/err "$tmp"/*.serve.err "$dir"/*.serve.err; do
 			[ -s "$f" ] && report "$f" "${f##*/}"
 		done
@@ -69,6 +70,22 @@ test_case() {
 timed() {
 	local measures=' # measures time'
 	"$@"
+}
+
+beside() {
+	"$@" >"$tmp/beside$cases" &
+	besides+=("$! $tmp/beside$cases")
+	cases=$((cases + 1))
+}
+
+all_beside() {
+	local job
+	for job in "${besides[@]}"; do
+		wait "${job%% *}"
+		cat "${job#* }"
+		failures=$((failures + $(grep -c '^not ok' "${job#* }")))
+	done
+	besides=()
 }
 
 after_case() { :; }
@@ -95,6 +112,7 @@ skip() {
 }
 
 done_testing() {
+	all_beside
 	echo "1..$cases"
 	[ "$failures" -eq 0 ]
 	exit
@@ -147,6 +165,16 @@ serve() {
 	fi
 	addr=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]} fp=${BASH_REMATCH[3]}
 	url=ptcp://$addr:$port
+}
+
+# slow_link SIDE BYTES: $port and $url become those of a link to the server there that carries so many a second; what
+# measures paths floods loopback for nothing, at the speed of processors
+slow_link() {
+	"$BUILD/tests/campaign/chaos" --to "$1.serve.out" --modes clean --rate "$2" >"$1.link" &
+	echo $! >>"$pids"
+	until grep -q . "$1.link"; do sleep 0.02; done
+	read -r port _ <"$1.link"
+	url=ptcp://127.0.0.1:$port
 }
 
 stop() {

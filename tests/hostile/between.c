@@ -1,6 +1,7 @@
 /* Clients and third hosts that misuse what goes on between several hosts: routes, errands, grants, and control
  * connections that are replaced. */
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,8 +286,8 @@ static struct peer *connected(unsigned port)
 	return p;
 }
 
-/* "/" of the host whose fingerprint that is, to us. */
-static void ask_errand(struct peer *p, const struct third *t, const char *host, uint8_t flags)
+/* With "/" there, or a measurement. */
+static void put_errand(struct peer *p, const struct third *t, const char *host, uint8_t flags, enum wire_grant_mode mode)
 {
 	struct wire_errand f = { .flags = flags, .port = (uint16_t)t->port, .timeout_ms = 20000,
 		.host = { (const uint8_t *)"127.0.0.1", 9 } };
@@ -294,10 +295,17 @@ static void ask_errand(struct peer *p, const struct third *t, const char *host, 
 	struct ptcp_err e;
 	size_t n;
 
-	if (grant_make(grant, &n, &self, host, self.fingerprint, WIRE_GRANT_WRITE, "/", (uint64_t)time(NULL), &e) < 0)
+	if (grant_make(grant, &n, &self, host, self.fingerprint, mode, mode == WIRE_GRANT_PROBE ? "" : "/",
+	    (uint64_t)time(NULL), &e) < 0)
 		die("%s", e.msg);
 	peer_send(p, out, wire_errand_encode(out, &f));
 	peer_send(p, grant, n);
+}
+
+/* "/" of the host whose fingerprint that is, to us. */
+static void ask_errand(struct peer *p, const struct third *t, const char *host, uint8_t flags)
+{
+	put_errand(p, t, host, flags, WIRE_GRANT_WRITE);
 	ask(p, WIRE_YOU_SEND, "/", 1, WIRE_OPEN_VERIFY);
 }
 
@@ -430,6 +438,40 @@ static void revoked_errand(unsigned port, char **arguments)
 	expect_error(t.session, 5);
 }
 
+/* FINGERPRINT: has the way to us measured, and takes next to nothing of what comes: that ends. */
+static void dribbles(unsigned port, char **arguments)
+{
+	struct wire_opened o = { .session = { 7 }, .streams = 1 };
+	const struct wire_probe probe = { 1, 1, 0 };
+	struct third t = third_host();
+	struct pollfd in = { .events = POLLIN };
+	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[3072];
+	time_t start = time(NULL);
+	struct peer *stream;
+	int small = 16384;
+
+	setsockopt(t.listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+	t.us = connected(port);
+	put_errand(t.us, &t, arguments[0], 0, WIRE_GRANT_PROBE);
+	peer_send(t.us, out, wire_probe_encode(out, &probe));
+	t.session = peer_accept(t.listener, ALPN_GRANT);
+	expect(t.session, WIRE_GRANT);
+	send_hello_able(t.session, WIRE_ABLE_STEERED);
+	expect(t.session, WIRE_HELLO);
+	expect(t.session, WIRE_OPEN);
+	peer_send(t.session, out, wire_opened_encode(out, &o));
+	stream = peer_accept(t.listener, ALPN_DATA);
+	expect(stream, WIRE_JOIN);
+	peer_send(stream, out, wire_joined_encode(out));
+	for (in.fd = t.us->fd; time(NULL) - start < 30; ) {
+		send_ping(t.session);
+		(void)!recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+		if (poll(&in, 1, 100) > 0 && peer_frame(t.us)->type == WIRE_ERROR)
+			return;
+	}
+	die("it measures for ever");
+}
+
 /* FINGERPRINT: ends its errand, and goes on talking while that takes its time. */
 static void talks_on(unsigned port, char **arguments)
 {
@@ -509,7 +551,7 @@ const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
 	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "circle", circle },
-	{ "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands },
+	{ "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands }, { "dribbles", dribbles },
 	{ "scans", scans }, { "listens-by-errand", listens_by_errand },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };

@@ -190,6 +190,48 @@ static void once(unsigned port, char **arguments)
 	expect_refused(port, &g);
 }
 
+/* ISSUER_CONFIG AUDIENCE: the grants that let fetch and measure, for anything else; and when they were used. */
+static void other_modes(unsigned port, char **arguments)
+{
+	static const enum wire_grant_mode modes[] = { WIRE_GRANT_READ, WIRE_GRANT_PROBE };
+	const struct wire_end end = { 0, 0 };
+	uint8_t out[WIRE_END_MAX_BYTES];
+	struct wire_grant good, g;
+	struct peer *p;
+	unsigned i;
+
+	load(&issuer, arguments[0]);
+	for (i = 0; i < 2; i++) {
+		good = granted(arguments[1], modes[i]);
+		g = good;
+		g.expiry_s = (uint64_t)time(NULL) - 1;
+		sign(&g, &issuer);
+		expect_refused(port, &g);
+		g = good;
+		g.audience[0] ^= 1;
+		sign(&g, &issuer);
+		expect_refused(port, &g);
+		g = good;
+		g.grantee[31] ^= 1;
+		sign(&g, &issuer);
+		expect_refused(port, &g);
+		g = granted(arguments[1], WIRE_GRANT_READ);
+		g.mode = WIRE_GRANT_WRITE; /* as it is not signed */
+		expect_refused(port, &g);
+		expect_not(port, &good, WIRE_YOU_RECEIVE, "/granted");
+		expect_not(port, &good, modes[i] == WIRE_GRANT_READ ? WIRE_YOU_DROP : WIRE_YOU_SEND, "/granted");
+	}
+	g = granted(arguments[1], WIRE_GRANT_READ);
+	expect_not(port, &g, WIRE_YOU_SEND, "/");
+	expect_not(port, &g, WIRE_YOU_SEND, "/granted/../other");
+	g = granted(arguments[1], WIRE_GRANT_PROBE);
+	p = opened(port, &g, WIRE_YOU_DROP, "");
+	peer_send(p, out, wire_end_encode(out, &end));
+	expect(p, WIRE_END);
+	peer_close(p);
+	expect_refused(port, &g);
+}
+
 /* ---- Errands */
 
 static void send_errand(struct peer *p, const char *host, unsigned port, unsigned flags)
@@ -232,6 +274,42 @@ static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned 
 	peer_send(p, out, wire_probe_encode(out, &f));
 	expect_error(p, 5);
 	peer_close(p);
+}
+
+/* HOST THIRD, fingerprints: an errand of each kind to where that host may not go on to, by whatever name: it says so, and
+ * does not connect. */
+static void goes_nowhere(unsigned port, char **arguments)
+{
+	static const char *const hosts[] = { "127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "::", "::1",
+		"::ffff:127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "fe80::1", "ff02::1", "255.255.255.255" };
+	static const uint8_t roles[] = { [WIRE_GRANT_READ] = WIRE_YOU_RECEIVE, [WIRE_GRANT_WRITE] = WIRE_YOU_SEND };
+	const struct wire_probe probe = { 1, 1, 0 };
+	uint8_t out[WIRE_PROBE_MAX_BYTES];
+	const struct frame *f;
+	struct wire_grant g;
+	struct peer *p;
+	unsigned mode;
+	size_t i;
+
+	issuer = self;
+	strcpy(self.fingerprint, arguments[0]);
+	for (i = 0; i < sizeof hosts / sizeof *hosts; i++)
+		for (mode = WIRE_GRANT_READ; mode <= WIRE_GRANT_PROBE; mode++) {
+			g = granted(arguments[1], mode);
+			p = asking(port);
+			send_errand(p, hosts[i], 22, 0);
+			send_grant(p, &g);
+			if (mode == WIRE_GRANT_PROBE)
+				peer_send(p, out, wire_probe_encode(out, &probe));
+			else
+				ask(p, roles[mode], "/x");
+			do
+				f = peer_frame(p);
+			while (f->type == WIRE_PROGRESS);
+			if (f->type != WIRE_ERROR || memmem(f->payload, f->n, "does not (", 10) == NULL)
+				die("%s, mode %u: %s came: %.*s", hosts[i], mode, frame_name(f->type), (int)f->n, f->payload);
+			peer_close(p);
+		}
 }
 
 /* SENDER THIRD ISSUER_CONFIG, fingerprints: we are authorised there ourselves. */
@@ -287,5 +365,6 @@ static void errands(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_grants[] = {
-	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "errands", errands }, { NULL, NULL }
+	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "errands", errands },
+	{ "other-modes", other_modes }, { "goes-nowhere", goes_nowhere }, { NULL, NULL }
 };

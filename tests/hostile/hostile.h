@@ -16,6 +16,10 @@ void hold(void);
 extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
 /* What steers, or says what it has seen, as nobody should: clients and servers. */
 extern const struct hostile hostile_steerers[], hostile_steered[];
+/* Bad hosts that are asked for errands. */
+extern const struct hostile hostile_doers[];
+/* Bad sources of a collection. */
+extern const struct hostile hostile_sources[];
 /* What uses grants that are not for this. */
 extern const struct hostile hostile_grants[];
 /* What misuses routes, errands, and control connections that are replaced. */

@@ -94,7 +94,7 @@ struct peer *peer_over(int fd, const char *alpn)
 	return start(fd, client_tls, alpn);
 }
 
-struct peer *peer_accept(int listener, const char *alpn)
+struct peer *peer_may_accept(int listener, const char *alpn)
 {
 	int fd = accept(listener, NULL, NULL);
 	const unsigned char *got;
@@ -105,10 +105,20 @@ struct peer *peer_accept(int listener, const char *alpn)
 		die("nobody connects");
 	patience(fd, TIMEOUT_S);
 	if ((p = start(fd, server_tls, alpn)) == NULL)
-		die("no handshake");
+		return NULL;
 	SSL_get0_alpn_selected(p->ssl, &got, &n);
-	if (n != strlen(alpn) || memcmp(got, alpn, n) != 0)
-		die("another ALPN");
+	if (n == strlen(alpn) && memcmp(got, alpn, n) == 0)
+		return p;
+	peer_close(p);
+	return NULL;
+}
+
+struct peer *peer_accept(int listener, const char *alpn)
+{
+	struct peer *p = peer_may_accept(listener, alpn);
+
+	if (p == NULL)
+		die("no handshake, or another ALPN");
 	return p;
 }
 

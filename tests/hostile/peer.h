@@ -33,6 +33,7 @@ int peer_dial(unsigned port);
 struct peer *peer_connect(unsigned port, const char *alpn);
 struct peer *peer_over(int fd, const char *alpn); /* that is connected; taken */
 struct peer *peer_accept(int listener, const char *alpn);
+struct peer *peer_may_accept(int listener, const char *alpn); /* NULL: it is gone, or wants another ALPN */
 /* Leaves TLS behind ROUTED: TLS anew, with who is behind the relay. NULL as above; takes `p`. */
 struct peer *peer_beyond(struct peer *p, const char *alpn);
 void peer_close(struct peer *p);

@@ -6,15 +6,20 @@
 
 bool served_by_grant;
 
-struct served served_hello(unsigned ability)
+struct served served_greet(struct peer *control, unsigned ability)
 {
-	struct served s = { .control = peer_accept(hostile_listener, served_by_grant ? ALPN_GRANT : ALPN_CONTROL) };
+	struct served s = { .control = control };
 
 	send_hello_able(s.control, ability);
 	if (served_by_grant)
 		expect(s.control, WIRE_GRANT);
 	expect(s.control, WIRE_HELLO);
 	return s;
+}
+
+struct served served_hello(unsigned ability)
+{
+	return served_greet(peer_accept(hostile_listener, served_by_grant ? ALPN_GRANT : ALPN_CONTROL), ability);
 }
 
 void served_read_open(struct served *s)

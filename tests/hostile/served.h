@@ -17,6 +17,7 @@ extern bool served_by_grant;
 
 /* Up to HELLO on both sides, with that WIRE_ABLE_* of ours (0: none); its OPEN is read; OPENED; the first data connection is made and has joined. */
 struct served served_hello(unsigned ability);
+struct served served_greet(struct peer *control, unsigned ability); /* the same, of who has connected */
 void served_read_open(struct served *s);
 void served_agree(struct served *s, unsigned streams, unsigned cipher);
 struct served served_opened(void);

@@ -451,6 +451,33 @@ static void sees_without_end(unsigned port, char **arguments)
 	served_end(&s);
 }
 
+/* A stream's bytes of a round, to its end. */
+static void one_run(struct peer *stream, uint64_t bytes)
+{
+	send_block(stream, ID(0, 1), 0, (uint32_t)bytes, true);
+	SSL_shutdown(stream->ssl);
+	expect_end(stream);
+	peer_close(stream);
+}
+
+/* Measured as it should be, but that a stream is over before the next has come. */
+static void hurries(unsigned port, char **arguments)
+{
+	struct served s = steered();
+	struct wire_use u;
+	uint8_t out[WIRE_END_MAX_BYTES];
+	struct wire_end end = { 0, 0 };
+	unsigned i;
+
+	(void)port;
+	(void)arguments;
+	while (next_use(&s, &u))
+		for (i = 0; i < u.streams; i++)
+			one_run(served_join(), u.bytes);
+	peer_send(s.control, out, wire_end_encode(out, &end));
+	served_end(&s);
+}
+
 /* Measured as it should be, but for what it says that it has seen. */
 static void lies_about_rounds(unsigned port, char **arguments)
 {
@@ -474,14 +501,8 @@ static void lies_about_rounds(unsigned port, char **arguments)
 			f.retransmits = UINT64_MAX;
 			send_seen(s.control, &f);
 		}
-		for (i = 0; i < u.streams; i++) {
-			send_block(stream[i], ID(0, 1), 0, (uint32_t)u.bytes, true);
-			SSL_shutdown(stream[i]->ssl);
-		}
-		for (i = 0; i < u.streams; i++) {
-			expect_end(stream[i]);
-			peer_close(stream[i]);
-		}
+		for (i = 0; i < u.streams; i++)
+			one_run(stream[i], u.bytes);
 	}
 	peer_send(s.control, out, wire_end_encode(out, &end));
 	served_end(&s);
@@ -561,5 +582,5 @@ static void never_measured(unsigned port, char **arguments)
 
 const struct hostile hostile_steered[] = {
 	{ "steers-client", steers_client }, { "malformed-seen", malformed_seen }, { "sees-without-end", sees_without_end },
-	{ "keeps-to-no-rate", keeps_to_no_rate }, { "lies-about-rounds", lies_about_rounds }, { "never-measured", never_measured }, { NULL, NULL }
+	{ "keeps-to-no-rate", keeps_to_no_rate }, { "lies-about-rounds", lies_about_rounds }, { "hurries", hurries }, { "never-measured", never_measured }, { NULL, NULL }
 };

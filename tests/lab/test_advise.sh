@@ -20,7 +20,7 @@ begin() {
 advise() {
 	local -x PTCP_LAB=$1
 	local began=${EPOCHREALTIME/./}
-	on src "$BUILD/ptcp" advise --json --fingerprint "$fp" "${@:3}" "$("$lab" addr dst)" >"$dir/$2.out" 2>"$dir/$2.err"
+	on src "$BUILD/ptcp" advise --json --no-history --fingerprint "$fp" "${@:3}" "$("$lab" addr dst)" >"$dir/$2.out" 2>"$dir/$2.err"
 	local rc=$?
 	took=$(((${EPOCHREALTIME/./} - began) / 1000000))
 	return $rc

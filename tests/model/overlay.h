@@ -4,8 +4,8 @@
 
 #include <math.h>
 
+#include "draw.h"
 #include "model/paths.h"
-#include "model/rng.h"
 
 #define OVERLAY_HOSTS 20
 #define OVERLAY_LINKS (OVERLAY_HOSTS * OVERLAY_HOSTS)

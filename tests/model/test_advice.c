@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "model/advice.h"
-#include "model/rng.h"
+#include "draw.h"
 #include "model/stats.h"
+#include "quantile.h"
 
 static struct advice_opts opts(enum fit_model m, double budget, double gain, unsigned max)
 {
@@ -393,12 +394,12 @@ static void errors_are_as_claimed(void **state)
 	stats_sort(rate_miss, n);
 	stats_sort(impact_miss, n);
 	print_message("# %.0f %% settled; throughput off by %.1f %%, p90 %.1f %%; impact by %.1f points\n",
-	    n / 60.0, 100 * stats_quantile(rate_miss, n, 0.5),
-	    100 * stats_quantile(rate_miss, n, 0.9), 100 * stats_quantile(impact_miss, n, 0.5));
+	    n / 60.0, 100 * quantile(rate_miss, n, 0.5),
+	    100 * quantile(rate_miss, n, 0.9), 100 * quantile(impact_miss, n, 0.5));
 	assert_true(n > 3000);
-	assert_true(stats_quantile(rate_miss, n, 0.5) < 0.15);
-	assert_true(stats_quantile(rate_miss, n, 0.9) < 0.35);
-	assert_true(stats_quantile(impact_miss, n, 0.5) < 0.12);
+	assert_true(quantile(rate_miss, n, 0.5) < 0.15);
+	assert_true(quantile(rate_miss, n, 0.9) < 0.35);
+	assert_true(quantile(impact_miss, n, 0.5) < 0.12);
 	assert_near(sqrt(seen / (double)n), sqrt(claimed / (double)n), 0.35);
 }
 

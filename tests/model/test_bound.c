@@ -1,10 +1,11 @@
-/* The quickest-flow bound of model/paths.h, against a linear programme. */
+/* The quickest-flow bound, against a linear programme, and quickest paths against it. */
 #include "model/near.h"
 
 #include <string.h>
 
 #include <glpk.h>
 
+#include "model/bound.h"
 #include "model/divide.h"
 #include "model/overlay.h"
 #include "model/paths.h"
@@ -73,13 +74,13 @@ static void equals_linear_programme(void **state)
 	for (round = 0; round < 300; round++) {
 		overlay_random(&o, 5 + rng_below(&r, 16), &r);
 		size = (uint64_t)pow(10, 3 + 7 * rng_uniform(&r));
-		if (paths_bound_s(&bound, &o.graph, 0, o.graph.hosts - 1, size, flow, scratch,
-		    NULL) < 0)
+		bound = bound_s(&o.graph, 0, o.graph.hosts - 1, size, flow, scratch);
+		if (isinf(bound))
 			continue;
 		assert_near(most_bits(&o, bound), 8 * (double)size, 1e-6);
 		left = o;
 		left.graph.links = left.links;
-		assert_int_equal(paths_m_quickest(p, 4, &found, &left.graph, 0,
+		assert_int_equal(bound_greedy(p, 4, &found, &left.graph, 0,
 		    o.graph.hosts - 1, size, scratch, NULL), 0);
 		for (i = 0; i < found; i++)
 			parts[i] = (struct divide_part){ p[i].rate_bps, p[i].delay_s, 0 };

@@ -1,7 +1,7 @@
 #include "model/near.h"
 
 #include "model/budget.h"
-#include "model/rng.h"
+#include "draw.h"
 
 static void in_proportion(void **state)
 {

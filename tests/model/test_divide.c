@@ -1,7 +1,7 @@
 #include "model/near.h"
 
 #include "model/divide.h"
-#include "model/rng.h"
+#include "draw.h"
 
 /* The paper's equation for the first of two paths. */
 static double naive_first(const struct divide_part *p, double bits)

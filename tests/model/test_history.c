@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/history.h"
-#include "model/rng.h"
+#include "draw.h"
 
 static const struct history_entry sample = {
 	.key = { true, "ann@archive:7811", "cubic", "192.0.2.7" }, .when_s = 1700000000,

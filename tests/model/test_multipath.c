@@ -6,6 +6,7 @@
 
 #include "bench/multipath/study.h"
 #include "model/stats.h"
+#include "quantile.h"
 
 static struct ratectl_opts exact(double eps_ratio)
 {
@@ -42,11 +43,11 @@ static void small_study(void **state)
 	stats_of(&g, gap, n);
 	stats_sort(converged, n);
 	print_message("# gap mean %.2f %%, max %.2f %%; converged median %.0f, p90 %.0f\n",
-	    g.mean * 100, g.max * 100, stats_quantile(converged, n, 0.5),
-	    stats_quantile(converged, n, 0.9));
+	    g.mean * 100, g.max * 100, quantile(converged, n, 0.5),
+	    quantile(converged, n, 0.9));
 	assert_true(g.mean <= 0.008 && g.max <= 0.045);
-	assert_true(stats_quantile(converged, n, 0.5) <= 22);
-	assert_true(stats_quantile(converged, n, 0.9) <= 55);
+	assert_true(quantile(converged, n, 0.5) <= 22);
+	assert_true(quantile(converged, n, 0.9) <= 55);
 }
 
 static void small_network(struct study *s, size_t sources, size_t relays, size_t k, double f,

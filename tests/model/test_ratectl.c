@@ -1,10 +1,11 @@
 #include "model/near.h"
+#include "model/maxmin.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "model/ratectl.h"
-#include "model/rng.h"
+#include "draw.h"
 
 static struct ratectl_opts exact(double beta)
 {
@@ -34,7 +35,7 @@ static void maxmin_start(void **state)
 			wrote[i] = 0;
 		}
 		left = 2 * rng_uniform(&r);
-		ratectl_start(rate, takes, n, left);
+		maxmin(rate, takes, n, left);
 		do {
 			moved = false;
 			for (i = 0; i < n; i++)

@@ -1,4 +1,5 @@
 #include "model/near.h"
+#include "model/maxmin.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static void arrives(const struct relays *r, const double *cap, struct relays_sam
 
 	for (i = 0; i < r->places; i++)
 		takes[i] = cap[r->place[i]];
-	ratectl_start(x->seen_bps, takes, r->places, x->demand_bps > 0 ? x->demand_bps : 1e12);
+	maxmin(x->seen_bps, takes, r->places, x->demand_bps > 0 ? x->demand_bps : 1e12);
 	for (i = 0; i < r->places && r->rate_bps[0] > 0; i++)
 		x->seen_bps[i] = r->rate_bps[i] < takes[i] ? r->rate_bps[i] : takes[i];
 }

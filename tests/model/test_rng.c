@@ -1,6 +1,6 @@
 #include "model/near.h"
 
-#include "model/rng.h"
+#include "draw.h"
 
 /* First outputs of SplitMix64 seeded with 1234567, as its authors publish them. */
 static void published_sequence(void **state)

@@ -88,8 +88,9 @@ static struct steer_sample step(struct line *l, const struct path *p, unsigned n
 {
 	bool shared = takes(p, n + 1) > 0;
 	double sd = !shared ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6), keep = exp(-STEER_SAMPLE_S / 2), share;
-	double kick = (noise > 0 ? noise : 1) * (rng_uniform(&l->rng) - 0.5) * sqrt(12);
+	double kick = (rng_uniform(&l->rng) - 0.5) * sqrt(12);
 
+	sd *= noise > 0 ? noise : 1;
 	l->noise = keep * l->noise + sqrt(1 - keep * keep) * kick;
 	l->rate_bps += (brings(p, n) - l->rate_bps) * (1 - exp(-STEER_SAMPLE_S / 0.5));
 	l->unsteady_s = fmax(0, l->unsteady_s - STEER_SAMPLE_S);
@@ -171,6 +172,8 @@ static const struct world worlds[] = {
 #define LOST_MOST 0.05     /* on each path, the mean over all SEEDS */
 #define LOST_MEAN_MOST 0.02
 #define HONEST_MOST 0.12
+#define CALM_MOST 0.06     /* the same with a tenth of the scatter */
+#define CALM_SEEDS 10
 #define SEEDS 40           /* constants of steer.h were chosen on others, from 1001 on */
 #define N_WORLDS (sizeof worlds / sizeof *worlds)
 
@@ -204,6 +207,27 @@ static void time_lost(void **state)
 	}
 	printf("#> lost on average, where nothing was won: %.1f %%\n", all * 100);
 	assert_true(all <= LOST_MEAN_MOST);
+}
+
+/* What is left where hardly anything scatters is the controller's own. The budget is a point larger, for of 20 % and 15
+ * others, or 30 % and 20, the best number uses up all to the last digit, and half of all guesses are below. */
+static void time_lost_where_it_is_calm(void **state)
+{
+	double honest;
+	size_t i;
+	unsigned k;
+
+	(void)state;
+	for (i = 0; i < N_WORLDS; i++) {
+		struct world calm = worlds[i];
+
+		calm.noise = 0.1;
+		calm.budget_ratio += 0.01;
+		for (honest = 0, k = 0; k < CALM_SEEDS; k++)
+			honest += run(&calm, k + 1).honest / CALM_SEEDS;
+		printf("#> %-18s %8.1f honest %%, with a tenth of the scatter\n", calm.name, honest * 100);
+		assert_true(honest <= CALM_MOST);
+	}
 }
 
 /* So long at this rate; the number of changes. */
@@ -369,7 +393,7 @@ static void from_history(void **state)
 	steer_recall(&s, known, 2);
 	feed(&s, 40, s.predicted_bps / 3, false);
 	assert_true(s.contradicted);
-	assert_false(s.recalled || (s.phase == STEER_HOLDING && s.n_probes == 0));
+	assert_false(s.recalled || (s.phase == STEER_HOLDING && s.learnt.n == 0));
 	/* what cannot be is not taken */
 	steer_recall(&fresh, known, 1);
 	assert_false(fresh.recalled || fresh.advised);
@@ -404,6 +428,7 @@ int main(void)
 		cmocka_unit_test(from_history),
 		cmocka_unit_test(the_path_changes),
 		cmocka_unit_test(time_lost),
+		cmocka_unit_test(time_lost_where_it_is_calm),
 	};
 	return cmocka_run_group_tests_name("model/steer", tests, NULL, NULL);
 }

@@ -57,6 +57,7 @@ struct end {
 	bool hand_over;          /* after `opened` */
 	bool shut;               /* when all has been sent */
 	bool shut_back;          /* when closed */
+	bool shut_full;          /* when all that is wanted has come */
 	enum when frees;
 	uint64_t pause_at, move_at;
 	bool silent;             /* reads nothing, without having paused */
@@ -147,6 +148,8 @@ static void on_readable(void *arg)
 		}
 	}
 	x->full = x->want > 0 && x->got >= x->want;
+	if (x->full && x->shut_full)
+		chan_shutdown(x->c);
 }
 
 static void on_writable(void *arg)
@@ -508,6 +511,24 @@ static void closed_in_good_order(void **state)
 	}
 }
 
+/* Both ends are heard at once, and who is told frees the channel: the other side hears ours even so. */
+static void closed_while_closing(void **state)
+{
+	struct pair p = { .a = { .to_send = 1000, .shut = true },
+		.b = { .want = 1000, .shut_full = true, .silent = true, .frees = IN_CLOSED } };
+
+	(void)state;
+	start_pair(&p, true);
+	nf_run_for(p.l, 50); /* data and end have come, and wait */
+	chan_pause(p.b.c, true);
+	p.b.silent = false;
+	chan_pause(p.b.c, false);
+	assert_true(nf_run_until(p.l, &p.a.closed, 5000));
+	assert_true(p.b.closed && p.b.orderly);
+	assert_true(p.a.orderly);
+	end_pair(&p);
+}
+
 /* FIN without close_notify is a cut, also behind whole records. */
 static void truncated(void **state)
 {
@@ -760,7 +781,7 @@ int main(void)
 		nf_test(nothing_to_do_is_nothing_done), nf_test(written_before_it_is_open),
 		nf_test(moved_while_bytes_are_pending), nf_test(data_in_place_of_close_notify),
 		nf_test(no_close_notify_comes), nf_test(junk_behind_the_end), nf_test(closed_in_good_order),
-		nf_test(truncated), nf_test(the_reason_before_a_reset), nf_test(dies_at_any_point),
+		nf_test(closed_while_closing), nf_test(truncated), nf_test(the_reason_before_a_reset), nf_test(dies_at_any_point),
 		nf_test(freed_in_each_callback), nf_test(relayed), nf_test(relayed_and_no_more),
 		nf_test(garbage_in_place_of_tls), nf_test(keys_are_renewed), nf_test(too_many_key_updates),
 	};

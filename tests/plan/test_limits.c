@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "parsed.h"
 #include "plan/limits.h"
 
 static const char text[] =
@@ -17,19 +18,9 @@ static const char text[] =
     "shared: [{rate: 25Mbit/s, links: [S1>D, S2>D]}]\n"
     "windows: [{link: S1>D, from: 5s, until: 10s, rate: 1Mbit/s}, {link: S1>D, from: 10s, rate: 2Mbit/s}]\n";
 
-static struct ptcp_overlay *load(void)
-{
-	struct ptcp_overlay *o;
-	struct ptcp_err e;
-
-	if (ptcp_overlay_parse(&o, text, strlen(text), "test", &e) < 0)
-		fail_msg("%s", e.msg);
-	return o;
-}
-
 static void links_and_what_they_share(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 	size_t of[5];
 	char name[64];
 
@@ -57,9 +48,27 @@ static void links_and_what_they_share(void **state)
 	ptcp_overlay_free(o);
 }
 
+static void streams_are_counted_where_there_is_a_curve(void **state)
+{
+	static const char curves[] =
+	    "destination: D\n"
+	    "hosts: {D: {}, S1: {data: 1GB, path: /d}, S2: {data: 1GB, path: /d}}\n"
+	    "links: [{from: S1, to: D, curve: {1: {rate: 10Mbit/s, impact: 0}}}, {from: S2, to: D, rate: 20Mbit/s}]\n"
+	    "shared: [{curve: {1: {rate: 10Mbit/s, impact: 0}}, links: [S1>D]}, {rate: 20Mbit/s, links: [S2>D]}]\n";
+	struct ptcp_overlay *o;
+	struct ptcp_err e;
+
+	(void)state;
+	if (ptcp_overlay_parse(&o, curves, strlen(curves), "test", &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_true(limits_counts_streams(o, 0) && !limits_counts_streams(o, 1));
+	assert_true(limits_counts_streams(o, 2) && !limits_counts_streams(o, 3) && !limits_counts_streams(o, 4));
+	ptcp_overlay_free(o);
+}
+
 static void windows_come_and_go(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 
 	(void)state;
 	assert_true(limits_bps(o, 0) == 10e6);
@@ -81,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_and_what_they_share),
+		cmocka_unit_test(streams_are_counted_where_there_is_a_curve),
 		cmocka_unit_test(windows_come_and_go),
 	};
 

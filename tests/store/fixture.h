@@ -33,6 +33,8 @@ void fx_in_memory(void);
 const char *fx_path(const char *below);
 
 int fx_open_fds(void);
+/* Of these, of files below that directory. */
+int fx_open_files(void);
 void fx_write(const char *below, const void *data, size_t n);
 void fx_text(const char *below, const char *text);
 void fx_mkdir(const char *below);

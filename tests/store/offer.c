@@ -60,6 +60,14 @@ struct digest offer_digest(const struct offer *o)
 	return sum;
 }
 
+int offer_commit(struct sink *s, struct ptcp_err *e)
+{
+	struct store_end one = { .sink = s, .why = e };
+
+	store_complete(&one, 1, STORE_SYNC_NONE);
+	return one.result;
+}
+
 int offer_write(struct sink *s, const struct offer *o, uint32_t block, struct ptcp_err *e)
 {
 	uint8_t buf[OFFER_BLOCK];

@@ -25,6 +25,9 @@ bool offer_hole(const struct offer *o, uint32_t block);
 uint32_t offer_block(const struct offer *o, uint32_t block, uint8_t buf[OFFER_BLOCK]);
 struct digest offer_digest(const struct offer *o);
 
+/* All is written: completes the file alone, without syncing. */
+int offer_commit(struct sink *s, struct ptcp_err *e);
+
 int offer_write(struct sink *s, const struct offer *o, uint32_t block, struct ptcp_err *e);
 
 /* Looks, verifies or compares. have[i]: block i is there. *same: the target is complete. Returns

@@ -42,6 +42,7 @@ static void opens(struct dir *d, const char *below, int sys)
 static void trees(void **state)
 {
 	struct tree *t = NULL;
+	struct dir *d;
 	struct ptcp_err e;
 
 	(void)state;
@@ -57,7 +58,9 @@ static void trees(void **state)
 	assert_int_equal(symlink("real", fx_path("link")), 0);
 	assert_int_equal(tree_open(&t, fx_path("link"), &fx_sys, &e), 0);
 	opens(tree_root(t), "real", 0);
-	assert_ptr_equal(tree_sys(t), &fx_sys);
+	d = tree_root(t);
+	assert_ptr_equal(dir_sys(d), &fx_sys);
+	dir_unref(d);
 	tree_unref(t);
 	tree_unref(NULL);
 }

@@ -134,7 +134,7 @@ static void before_it(void)
 		s = offer_sink(d, k == 0 ? &files[SAME] : &replaced_before);
 		assert_int_equal(offer_rest(s, k == 0 ? &files[SAME] : &replaced_before,
 		    (bool[OFFER_BLOCKS]){ false }, NULL), 0);
-		assert_int_equal(sink_commit(s, NULL), 0);
+		assert_int_equal(offer_commit(s, NULL), 0);
 		sink_unref(s);
 	}
 	s = offer_sink(d, &files[RESUMED]);

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "offer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -298,7 +299,7 @@ static void completed(void **state)
 			fx_fail_always(FX_fchownat, EPERM);
 		s = sink_new(fx_root, "new", 1, &m, NULL);
 		assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
-		assert_int_equal(sink_commit(s, NULL), 0);
+		assert_int_equal(offer_commit(s, NULL), 0);
 		sink_unref(s);
 		assert_int_equal(store_mkdir(fx_root, "d", &m, NULL, NULL), 0);
 		d = dir_child(fx_root, "d");

@@ -1,6 +1,7 @@
 /* Somebody with write access below the root swaps a directory with a link to one
  * outside it, over and over, while files are received and sent there. */
 #include "fixture.h"
+#include "offer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -86,7 +87,7 @@ static int receive(struct dir *d, int i)
 	s = sink_new(d, name, 4, &full, NULL);
 	r = sink_write(s, "data", 4, 0, 0, NULL);
 	if (r == 0)
-		r = sink_commit(s, NULL);
+		r = offer_commit(s, NULL);
 	if (r != 0)
 		sink_discard(s);
 	sink_unref(s);
@@ -235,7 +236,7 @@ static void committing_beside_a_writer(void **state)
 	assert_int_equal(pthread_create(&t, NULL, write_late, s), 0);
 	while (atomic_load(&writing) != 2)
 		;
-	assert_int_equal(sink_commit(s, &e), 0);
+	assert_int_equal(offer_commit(s, &e), 0);
 	assert_int_equal(pthread_join(t, &why), 0);
 	fx_before(NULL);
 	assert_null(why);

@@ -136,7 +136,7 @@ static void later(const struct offer *o, int want)
 	assert_int_equal(offer_resume(s, o, have, &same, NULL), want);
 	assert_false(same);
 	assert_int_equal(offer_rest(s, o, have, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	offer_holds(o->name, o);
 	assert_int_equal(fx_count(""), 1);
@@ -258,7 +258,7 @@ static void not_wanted(void **state)
 	free(look.claimed);
 	sink_begin_anew(s);
 	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(fx_read("big", all, sizeof all), big.size_bytes);
 	assert_memory_equal(all, first, length);
@@ -474,7 +474,7 @@ static void side_by_side(void **state)
 		sink_unref(shared.s);
 		s = offer_sink(fx_root, &big);
 		assert_int_equal(offer_resume(s, &big, have, &same, NULL), 21);
-		assert_int_equal(sink_commit(s, NULL), 0);
+		assert_int_equal(offer_commit(s, NULL), 0);
 		sink_unref(s);
 		offer_holds("big", &big);
 		assert_int_equal(remove(fx_path("big")), 0);
@@ -564,7 +564,7 @@ static void same_hole(void **state)
 	s = sink_new(fx_root, "big", size, &m, &opts);
 	assert_int_equal(sink_write(s, block, sizeof block, UINT64_C(20000) * OFFER_BLOCK,
 	    hash_content(block, sizeof block), NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 
 	s = sink_new(fx_root, "big", size, &m, &opts);
@@ -611,7 +611,7 @@ static void stale_journal(void **state)
 		bool none[OFFER_BLOCKS] = { false };
 
 		assert_int_equal(offer_rest(s, &big, none, NULL), 0);
-		assert_int_equal(sink_commit(s, NULL), 0);
+		assert_int_equal(offer_commit(s, NULL), 0);
 		sink_unref(s);
 	}
 	assert_int_equal(fx_count(""), 1);
@@ -633,7 +633,7 @@ static void kept_or_not(void **state)
 			sink_discard(s);
 		else
 			sink_keep(s);
-		assert_int_equal(sink_open_count(), 0);
+		assert_int_equal(fx_open_files(), 0);
 		assert_int_equal(fx_count(""), i == 1 ? 2 : 0);
 		assert_int_equal(offer_write(s, &big, 8, NULL), PTCP_ECANCELED);
 		sink_unref(s);
@@ -666,7 +666,7 @@ static void small(void **state)
 	assert_false(sink_has_journal(s));
 	fx_heal();
 	assert_int_equal(offer_write(s, &one, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	calls = fx_calls();
 	sink_unref(s);
 	/* open lock stat write mode times dup close look, is it ours, rename close */
@@ -676,7 +676,7 @@ static void small(void **state)
 	earlier(&big, 0, 4);
 	s = offer_sink(fx_root, &one);
 	assert_int_equal(offer_write(s, &one, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(fx_count(""), 1);
 }

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "offer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ static void receive(const char *name, const char *text)
 	struct sink *s = make(name, strlen(text));
 
 	assert_int_equal(sink_write(s, text, strlen(text), 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 }
 
@@ -58,13 +59,13 @@ static void one_file(void **state)
 	assert_string_equal(sink_path_text(s, text, sizeof text), "f");
 	assert_int_equal(fx_count(""), 0); /* no I/O yet */
 	assert_int_equal(sink_write(s, "56789", 5, 5, 0, NULL), 0);
-	assert_int_equal(sink_open_count(), 1);
+	assert_int_equal(fx_open_files(), 1);
 	assert_int_equal(fx_count(""), 1);
 	assert_int_equal(mode_of(part_of("f")), 0600);
 	assert_int_equal(sink_write(s, "01234", 5, 0, 0, NULL), 0);
 	assert_false(fx_exists("f"));
-	assert_int_equal(sink_commit(s, NULL), 0);
-	assert_int_equal(sink_open_count(), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
+	assert_int_equal(fx_open_files(), 0);
 	fx_holds("f", "0123456789");
 	assert_int_equal(fx_count(""), 1);
 	assert_int_equal(stat(fx_path("f"), &st), 0);
@@ -83,11 +84,11 @@ static void empty_file(void **state)
 
 	(void)state;
 	assert_int_equal(sink_write(s, "", 0, 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "");
 	s = make("g", 0);
-	assert_int_equal(sink_commit(s, NULL), 0); /* not written to at all */
+	assert_int_equal(offer_commit(s, NULL), 0); /* not written to at all */
 	sink_unref(s);
 	fx_holds("g", "");
 	assert_int_equal(fx_count(""), 2);
@@ -101,7 +102,7 @@ static void hole_at_the_end(void **state)
 
 	(void)state;
 	assert_int_equal(sink_write(s, "head", 4, 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(fx_read("f", back, sizeof back), sizeof back);
 	assert_memory_equal(back, want, sizeof back);
@@ -117,7 +118,7 @@ static void metadata(void **state)
 
 	(void)state;
 	assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(stat(fx_path("f"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0754); /* no setuid from a peer */
@@ -130,7 +131,7 @@ static void metadata(void **state)
 	fx_fail_always(FX_futimens, EOPNOTSUPP);
 	s = sink_new(fx_root, "h", 1, &m, NULL);
 	assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(fx_failed(), 2);
 }
@@ -174,7 +175,7 @@ static void replaces(void **state)
 	fx_holds("away/target", "old");
 	s = make("fifo", 3); /* nor a device: recv .. /dev/null must not break the host */
 	assert_int_equal(sink_write(s, "new", 3, 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
+	assert_int_equal(offer_commit(s, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EEXIST);
 	assert_int_equal(lstat(fx_path("fifo"), &st), 0);
 	assert_true(S_ISFIFO(st.st_mode));
@@ -182,7 +183,7 @@ static void replaces(void **state)
 	sink_unref(s);
 	s = make("dir", 3);
 	assert_int_equal(sink_write(s, "new", 3, 0, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, &e), PTCP_EIO);
+	assert_int_equal(offer_commit(s, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	assert_true(fx_exists(part_of("dir")));
 	sink_discard(s);
@@ -206,7 +207,7 @@ static void leftovers(void **state)
 			assert_int_equal(sink_write(s, "ne", 2, 0, 0, NULL), 0);
 		assert_int_equal(sink_write(s, &"new!"[i % 2 ? 0 : 2], i % 2 ? 4 : 2,
 		    i % 2 ? 0 : 2, 0, NULL), 0);
-		assert_int_equal(sink_commit(s, NULL), 0);
+		assert_int_equal(offer_commit(s, NULL), 0);
 		sink_unref(s);
 		fx_holds("f", "new!");
 		assert_int_equal(fx_count(""), 1);
@@ -218,7 +219,7 @@ static void leftovers(void **state)
 	assert_int_equal(sink_write(s, "ne", 2, 0, 0, NULL), 0);
 	assert_int_equal(fx_failed(), 1);
 	assert_int_equal(sink_write(s, "w?", 2, 2, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "new?");
 	assert_int_equal(fx_count(""), 1);
@@ -262,7 +263,7 @@ static void planted(void **state)
 	s = make("f", 3);
 	assert_int_equal(sink_write(s, "n", 1, 0, 0, NULL), 0);
 	assert_int_equal(sink_write(s, "ew", 2, 1, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "new");
 	fx_holds("precious", "precious");
@@ -298,7 +299,7 @@ static void lost_its_name(void **state)
 			fx_text(part_of("f"), "half");
 		else if (i == 2)
 			assert_int_equal(symlink("precious", fx_path(part_of("f"))), 0);
-		assert_int_equal(sink_commit(s, &e), PTCP_EIO);
+		assert_int_equal(offer_commit(s, &e), PTCP_EIO);
 		assert_non_null(strstr(e.msg, "removed or replaced"));
 		sink_discard(s);
 		sink_unref(s);
@@ -325,7 +326,7 @@ static void busy(void **state)
 	sink_discard(b); /* does not take a's part away */
 	sink_unref(b);
 	assert_int_equal(sink_write(a, "old", 3, 3, 0, NULL), 0);
-	assert_int_equal(sink_commit(a, NULL), 0);
+	assert_int_equal(offer_commit(a, NULL), 0);
 	sink_unref(a);
 	fx_holds("f", "oldold");
 	/* A dead one's part is free. */
@@ -336,7 +337,7 @@ static void busy(void **state)
 	b = make("f", 4);
 	assert_int_equal(sink_write(b, "ne", 2, 0, 0, NULL), 0);
 	assert_int_equal(sink_write(b, "w2", 2, 2, 0, NULL), 0);
-	assert_int_equal(sink_commit(b, NULL), 0);
+	assert_int_equal(offer_commit(b, NULL), 0);
 	sink_unref(b);
 	fx_holds("f", "new2");
 	/* Where there are no locks one works without. */
@@ -402,7 +403,7 @@ static void taken_over(void **state)
 				if (i == 0)
 					fx_holds("f", "theirs");
 				assert_int_equal(sink_write(s, "s!", 2, 3, 0, NULL), 0);
-				assert_int_equal(sink_commit(s, NULL), 0);
+				assert_int_equal(offer_commit(s, NULL), 0);
 				sink_unref(s);
 				fx_holds("f", "ours!");
 				assert_int_equal(fx_count(""), 1);
@@ -417,7 +418,7 @@ static void and_commits_nothing(void)
 {
 	struct sink *s = make("f", 0);
 
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 }
 
@@ -433,7 +434,7 @@ static void empty_one_meanwhile(void **state)
 	assert_null(deed);
 	fx_holds("f", "");
 	assert_int_equal(sink_write(s, "s!", 2, 3, 0, NULL), 0);
-	assert_int_equal(sink_commit(s, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	fx_holds("f", "ours!");
 }
@@ -448,7 +449,7 @@ static void told_late(void **state)
 	fx_text("f", "old");
 	assert_int_equal(sink_write(s, "new!", 4, 0, 0, NULL), 0);
 	fx_fail_always(FX_close, EDQUOT);
-	assert_int_equal(sink_commit(s, &e), PTCP_ENOSPC);
+	assert_int_equal(offer_commit(s, &e), PTCP_ENOSPC);
 	assert_int_equal(e.sys, EDQUOT);
 	fx_holds("f", "old");
 	sink_discard(s);
@@ -467,7 +468,7 @@ static void discard(void **state)
 	assert_int_equal(sink_write(s, "12345", 5, 0, 0, NULL), 0);
 	sink_discard(s);
 	sink_discard(s);
-	assert_int_equal(sink_open_count(), 0);
+	assert_int_equal(fx_open_files(), 0);
 	assert_int_equal(sink_write(s, "12345", 5, 5, 0, NULL), PTCP_ECANCELED);
 	sink_unref(s);
 	fx_holds("f", "old");
@@ -486,9 +487,9 @@ static int attempt(int pieces, struct ptcp_err *e)
 	for (i = 0; i < pieces && r == 0; i++)
 		r = sink_write(s, &"new!"[i * 4 / pieces], 4 / (size_t)pieces,
 		    (uint64_t)(i * 4 / pieces), 0, e);
-	if (r == 0 && (r = sink_commit(s, e)) != 0) {
+	if (r == 0 && (r = offer_commit(s, e)) != 0) {
 		fx_holds("f", "old");
-		if (sink_commit(s, NULL) == 0) /* it can be tried again */
+		if (offer_commit(s, NULL) == 0) /* it can be tried again */
 			fx_holds("f", "new!");
 		else
 			r = 1;
@@ -509,7 +510,7 @@ static void give_up(void **state)
 	(void)state;
 	assert_true(sink_give_up(s));
 	assert_int_equal(sink_write(s, "late", 4, 0, 0, &e), PTCP_ECANCELED);
-	assert_int_equal(sink_open_count(), 0);
+	assert_int_equal(fx_open_files(), 0);
 	sink_unref(s);
 
 	s = make("begun", 8);
@@ -610,7 +611,7 @@ static void side_by_side(void **state)
 			pthread_join(t[i], &bad);
 			assert_null(bad);
 		}
-		assert_int_equal(sink_commit(shared.s, NULL), 0);
+		assert_int_equal(offer_commit(shared.s, NULL), 0);
 		sink_unref(shared.s);
 		assert_int_equal(fx_read("f", back, sizeof back), sizeof back);
 		assert_memory_equal(back, shared.data, sizeof back);

@@ -211,7 +211,7 @@ static int receiving(void)
 	if (s == NULL)
 		return PTCP_ENOMEM;
 	if ((r = sink_write(s, "x", 1, 0, 0, NULL)) == 0 && (r = sink_write(s, "y", 1, 1, 0, NULL)) == 0)
-		r = sink_commit(s, NULL);
+		r = offer_commit(s, NULL);
 	sink_unref(s);
 	unlink(fx_path("a/new"));
 	return r;

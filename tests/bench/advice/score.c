@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/stats.h"
+#include "quantile.h"
 
 static void add(struct sample *s, double x)
 {
@@ -56,7 +57,7 @@ double sample_quantile(const struct sample *s, double q)
 		return NAN;
 	memcpy(sorted, s->x, s->n * sizeof *sorted);
 	stats_sort(sorted, s->n);
-	return stats_quantile(sorted, s->n, q);
+	return quantile(sorted, s->n, q);
 }
 
 double score_correlation(const struct score *s)

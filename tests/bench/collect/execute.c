@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collect/fill.h"
+#include "collect/late.h"
 #include "collect/lookout.h"
 #include "collect/schedule.h"
 #include "plan/limits.h"
@@ -29,7 +30,7 @@
 
 /* A way from a source: lane source * SOURCES + relay, or + source for the direct one. */
 struct lane {
-	double want_bps, given_bps, cap_bps, since_s, bytes, seen[SEEN];
+	double want_bps, given_bps, due_bps, cap_bps, since_s, bytes, seen[SEEN];
 	bool used;               /* by the plan, at some time */
 	bool has;                /* the transfer has this path: it can be probed */
 	size_t limit[LANE_LIMITS], nlimits;
@@ -45,7 +46,7 @@ struct run {
 	struct lane lane[LANES];
 	size_t lane_of[LANES];   /* of each path of the schedule */
 	int host[SOURCES];
-	double left[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
+	double left[SOURCES], more_bps[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
 	double first_bps[LIMITS_MAX], loss;
 	bool on[POINTS], probing, unfit;
 	struct rng rng;
@@ -198,6 +199,44 @@ static void give(struct run *r)
 		r->lane[k].given_bps = f[k].bps;
 }
 
+static double seen_bps(const struct run *r, const struct lane *l, double window_s)
+{
+	unsigned back = (unsigned)(window_s / TICK_S + 0.5);
+
+	back = back < r->ticks ? back : r->ticks;
+	back = back < SEEN ? back : SEEN - 1;
+	return back == 0 ? 0 : (l->seen[r->ticks % SEEN] - l->seen[(r->ticks - back) % SEEN]) * 8 /
+	    (back * TICK_S);
+}
+
+/* Whether sources are behind the plan. */
+static void see_late(struct run *r)
+{
+	double given, got, bps, window = lookout_window_s(&r->lookout, INFINITY);
+	const struct lane *l;
+	int i;
+
+	for (i = 0; i < SOURCES && r->w->replan; i++) {
+		for (given = got = 0, l = &r->lane[i * SOURCES]; l < &r->lane[(i + 1) * SOURCES]; l++) {
+			bps = PACE * l->given_bps;
+			given += bps;
+			if (r->more_bps[i] > 0 || r->now_s - l->since_s >= window)
+				bps = fmin(bps, seen_bps(r, l, window));
+			got += bps;
+		}
+		r->more_bps[i] = late_more_bps(r->more_bps[i], r->left[i] - schedule_left_bytes(r->schedule,
+		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got);
+	}
+}
+
+static double made_up_bps(const struct run *r, int k)
+{
+	const struct lane *l = &r->lane[k];
+	double more = r->more_bps[k / SOURCES];
+
+	return more > 0 && (l->has || l->given_bps > 0) ? fmin(l->given_bps + more, width_bps(r, l)) : 0;
+}
+
 static void set_caps(struct run *r)
 {
 	size_t i;
@@ -209,16 +248,17 @@ static void set_caps(struct run *r)
 		r->lane[r->lane_of[i]].want_bps +=
 		    schedule_bps(r->schedule, i, r->now_s - r->plan_start_s);
 	give(r);
+	see_late(r);
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
-		double cap = l->given_bps;
+		double due = l->given_bps;
 
 		if (r->probing)
-			cap = cap > 0 ? LOOKOUT_PROBE_RATIO * cap : l->has ? first_bps(r, l) : 0;
-		cap = r->w->paced ? PACE * cap : l->used ? INFINITY : 0;
-		if (!(fabs(cap - l->cap_bps) <= STEADY_RATIO * l->cap_bps))
+			due = due > 0 ? LOOKOUT_PROBE_RATIO * due : l->has ? first_bps(r, l) : 0;
+		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
-		l->cap_bps = cap;
+		l->due_bps = due;
+		l->cap_bps = r->w->paced ? PACE * fmax(due, made_up_bps(r, k)) : l->used ? INFINITY : 0;
 	}
 }
 
@@ -278,16 +318,6 @@ static void advance(struct run *r)
 
 /* ---- Whether the plan fits */
 
-static double seen_bps(const struct run *r, const struct lane *l, double window_s)
-{
-	unsigned back = (unsigned)(window_s / TICK_S + 0.5);
-
-	back = back < r->ticks ? back : r->ticks;
-	back = back < SEEN ? back : SEEN - 1;
-	return back == 0 ? 0 : (l->seen[r->ticks % SEEN] - l->seen[(r->ticks - back) % SEEN]) * 8 /
-	    (back * TICK_S);
-}
-
 static double planned_bps(const struct run *r, int source, bool given)
 {
 	double sum = 0;
@@ -317,7 +347,7 @@ static void look_at_links(struct run *r, double left_s)
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
-	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, limit, n, found, &nfound);
+	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, limit, r->first_bps, n, found, &nfound);
 	if (act == LOOKOUT_PROBE)
 		r->probing = true;
 	if (act == LOOKOUT_PROBED)

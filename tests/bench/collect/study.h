@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "model/rng.h"
+#include "draw.h"
 
 #define SOURCES 7
 #define NORTH_SOURCES 4              /* the first ones; the others are south */

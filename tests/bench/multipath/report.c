@@ -5,6 +5,7 @@
 
 #include "bench/multipath/study.h"
 #include "model/stats.h"
+#include "quantile.h"
 
 #define RUNS 30
 
@@ -66,8 +67,8 @@ static void print_row(const char *name, struct sample *x, size_t from)
 	}
 	stats_sort(sorted, n);
 	printf("%-34s %6.2f %6.2f %8.1f %7.0f %5.0f %8.1f\n", name, gap.mean * 100, gap.max * 100,
-	    100.0 * (double)near / (double)n, stats_quantile(sorted, n, 0.5),
-	    stats_quantile(sorted, n, 0.9), met.mean * 100);
+	    100.0 * (double)near / (double)n, quantile(sorted, n, 0.5),
+	    quantile(sorted, n, 0.9), met.mean * 100);
 }
 
 static void print_head(void)
@@ -106,8 +107,8 @@ static int judge(struct sample *x)
 		near += x->gap[i] <= 0.04;
 	stats_of(&gap, x->gap, x->count);
 	stats_sort(x->converged, x->count);
-	median = stats_quantile(x->converged, x->count, 0.5);
-	p90 = stats_quantile(x->converged, x->count, 0.9);
+	median = quantile(x->converged, x->count, 0.5);
+	p90 = quantile(x->converged, x->count, 0.9);
 	printf("%-34s %6s %6s %8s %7s %5s\n", "published (paper, numerical)", "", "4", "", "tens", "");
 	printf("%-34s %6s %6s %8s %7s %5s\n", "an independent implementation", "0.70", "", "", "17",
 	    "41");

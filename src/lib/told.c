@@ -1,4 +1,4 @@
-#include "lib/learnt.h"
+#include "lib/told.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "lib/server_impl.h"
 #include "lib/target.h"
 
-void learnt_init(struct learnt *k)
+void told_init(struct told *k)
 {
 	memset(k, 0, sizeof *k);
 	pthread_mutex_init(&k->mutex, NULL);
 }
 
 
-void learnt_fini(struct learnt *k)
+void told_fini(struct told *k)
 {
 	free(k->way);
 	pthread_mutex_destroy(&k->mutex);
@@ -55,7 +55,7 @@ static bool take_numbers(struct wire_link *f, const struct ptcp_known_link *l)
 	    to_number(&f->age_ms, l->age_s, 1e3, UINT64_C(1) << 53);
 }
 
-static int take_way(struct learnt_way *w, const struct ptcp_known_link *l, struct ptcp_err *e)
+static int take_way(struct told_way *w, const struct ptcp_known_link *l, struct ptcp_err *e)
 {
 	struct target to;
 	int r;
@@ -71,9 +71,9 @@ static int take_way(struct learnt_way *w, const struct ptcp_known_link *l, struc
 	return 0;
 }
 
-int learnt_set(struct learnt *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int told_set(struct told *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
 {
-	struct learnt_way *way = NULL, *old;
+	struct told_way *way = NULL, *old;
 	size_t i;
 	int r = 0;
 
@@ -98,12 +98,12 @@ int learnt_set(struct learnt *k, const struct ptcp_known_link *l, size_t n, stru
 
 int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
 {
-	return learnt_set(&s->learnt, l, n, e);
+	return told_set(&s->told, l, n, e);
 }
 
 /* ---- What it tells ---- */
 
-unsigned learnt_count(struct learnt *k)
+unsigned told_count(struct told *k)
 {
 	unsigned known = 0;
 	size_t i;
@@ -115,7 +115,7 @@ unsigned learnt_count(struct learnt *k)
 	return known;
 }
 
-static void put_way(const struct learnt_way *w, struct outbox *o)
+static void put_way(const struct told_way *w, struct outbox *o)
 {
 	struct wire_link f = w->f;
 
@@ -126,7 +126,7 @@ static void put_way(const struct learnt_way *w, struct outbox *o)
 	OUTBOX_PUT(o, link, LINK, &f);
 }
 
-bool learnt_put(struct learnt *k, struct outbox *o)
+bool told_put(struct told *k, struct outbox *o)
 {
 	bool measures;
 	size_t i;
