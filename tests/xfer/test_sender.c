@@ -395,16 +395,16 @@ static void copies(void **state)
 static void copies_of_what_was_not_read(void **state)
 {
 	struct one o;
-	uint64_t id = sending(&o, 2, WIRE_SEND_ALL);
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(take(&o, 0), 0);
+	assert_int_equal(one_take(&o, 0), 0);
 	assert_int_equal(again(&o, 1, id), 1);
 	one_ack(&o, id, 0);
 	one_ack(&o, id, 1);
 	o.now_ns += NS_PER_S;
 	assert_int_equal(again(&o, 1, id), 0);
-	assert_int_equal(take(&o, 2), UINT32_MAX);
+	assert_int_equal(one_take(&o, 2), UINT32_MAX);
 	finish(&o, id, 3);
 	one_fini(&o);
 }
