@@ -307,9 +307,15 @@ deb: dist
 # make check builds and runs all tests; T=core/units only those whose name contains that.
 named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(call named_T,$(test_BINS)) \
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(call named_T,$(test_BINS)) \
 		$(if $(call named_T,$(test_SCRIPTS)),$(filter-out $(test_BINS),$(test_NEEDS)))
-	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_BINS) $(test_SCRIPTS)
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
+		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
+
+# What takes longest begins first, laboratories not side by side; programs, which compute, come last.
+test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_steering \
+	hostile/test_hostile lab/test_collect.sh hostile/test_between e2e/test_collect e2e/test_resume e2e/test_third \
+	lab/test_advise.sh e2e/test_held e2e/test_via lab/test_lab.sh))
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
 # transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares

@@ -132,19 +132,11 @@ static void refuse(struct caller *c, const struct ptcp_err *why)
 /* The frame at `*at` in what has come: 1, and `*at` behind it; 0: not all of it is here. */
 static int frame_at(struct caller *c, size_t *at, struct wire_header *h, struct span *payload, struct ptcp_err *e)
 {
-	const uint8_t *p = buf_head(&c->in);
-	size_t n = buf_len(&c->in) - *at;
-	int r;
+	int r = wire_frame_next(h, payload, (struct span){ buf_head(&c->in) + *at, buf_len(&c->in) - *at }, e);
 
-	if (n < WIRE_HEADER_BYTES)
-		return 0;
-	if ((r = wire_header_decode(h, p + *at, e)) < 0)
-		return r;
-	if (n - WIRE_HEADER_BYTES < h->length)
-		return 0;
-	*payload = (struct span){ p + *at + WIRE_HEADER_BYTES, h->length };
-	*at += WIRE_HEADER_BYTES + h->length;
-	return 1;
+	if (r > 0)
+		*at += WIRE_HEADER_BYTES + h->length;
+	return r;
 }
 
 static int unexpected(unsigned type, struct ptcp_err *e)

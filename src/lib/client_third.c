@@ -256,18 +256,12 @@ static int next_frame(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct buf *b = &t->third->in;
 	struct wire_header h;
+	struct span in;
 	int r;
 
-	if (buf_len(b) < WIRE_HEADER_BYTES)
-		return 0;
-	if ((r = wire_header_decode(&h, buf_head(b), e)) < 0)
+	if ((r = wire_frame_next(&h, &in, (struct span){ buf_head(b), buf_len(b) }, e)) <= 0)
 		return r;
-	if (h.length > WIRE_CONTROL_MAX)
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(h.type));
-	if (buf_len(b) - WIRE_HEADER_BYTES < h.length)
-		return 0;
-	if (wire_type_known(h.type) &&
-	    (r = frame(t, h.type, (struct span){ buf_head(b) + WIRE_HEADER_BYTES, h.length }, e)) < 0)
+	if (wire_type_known(h.type) && (r = frame(t, h.type, in, e)) < 0)
 		return r;
 	buf_consume(b, WIRE_HEADER_BYTES + h.length);
 	return 1;

@@ -108,19 +108,25 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	return r;
 }
 
-/* The link under its temporary name. A leftover makes way; a transfer of the same
- * link may take ours for one, hence the tries. */
-static int link_beside(struct dir *parent, int at, const char *temp, const char *name,
-    const char *target, struct ptcp_err *e)
+/* A symbolic link to `to` (from -1), or another name of the file `to` in the directory `from`. */
+struct made {
+	int from;
+	const char *to;
+};
+
+/* It under its temporary name. A leftover makes way; a transfer of the same link may take ours for one, hence the
+ * tries. */
+static int link_beside(struct dir *parent, int at, const char *temp, const char *name, struct made m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(parent);
 	int tries;
 
 	for (tries = 0; tries < TRIES; tries++) {
-		if (sys->symlinkat(target, at, temp) == 0)
+		if ((m.from < 0 ? sys->symlinkat(m.to, at, temp) : sys->linkat(m.from, m.to, at, temp, 0)) == 0)
 			return 0;
 		if (errno != EEXIST)
-			return fail_sys(e, errno, parent, name, "cannot make the symbolic link");
+			return fail_sys(e, errno, parent, name, m.from < 0 ? "cannot make the symbolic link" :
+			    "cannot make the hard link");
 		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
 			return fail_sys(e, errno, parent, name, "cannot remove an old part file");
 	}
@@ -150,7 +156,7 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 		return at;
 	part_name(temp, name, PART_LINK_SUFFIX);
 	for (tries = 0;; tries++) {
-		if ((r = link_beside(parent, at, temp, name, target, e)) != 0)
+		if ((r = link_beside(parent, at, temp, name, (struct made){ -1, target }, e)) != 0)
 			break;
 		if (m->owner != NULL && (r = give_owner(m, parent, at, temp, e)) < 0) {
 			sys->unlinkat(at, temp, 0);
@@ -216,22 +222,12 @@ static int hardlink_beside(int from, const char *existing, struct dir *parent, i
 {
 	const struct sys *sys = dir_sys(parent);
 	struct stat st;
-	int tries;
 
 	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return fail_sys(e, errno, parent, name, "cannot find the file it is another name of");
 	if (!S_ISREG(st.st_mode))
 		return fail_why(e, PTCP_EIO, EINVAL, parent, name, "what it is another name of is no regular file");
-	for (tries = 0; tries < TRIES; tries++) {
-		if (sys->linkat(from, existing, at, temp, 0) == 0)
-			return 0;
-		if (errno != EEXIST)
-			return fail_sys(e, errno, parent, name, "cannot make the hard link");
-		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
-			return fail_sys(e, errno, parent, name, "cannot remove an old part file");
-	}
-	return fail_why(e, PTCP_EIO, EEXIST, parent, name,
-	    "another transfer is writing this link (wait until it has ended)");
+	return link_beside(parent, at, temp, name, (struct made){ from, existing }, e);
 }
 
 /* Renaming one of two names of a file to the other does nothing, and leaves both. */

@@ -48,6 +48,22 @@ int wire_header_decode(struct wire_header *h, const uint8_t in[WIRE_HEADER_BYTES
 	return 0;
 }
 
+int wire_frame_next(struct wire_header *h, struct span *payload, struct span in, struct ptcp_err *e)
+{
+	int r;
+
+	if (in.n < WIRE_HEADER_BYTES)
+		return 0;
+	if ((r = wire_header_decode(h, in.p, e)) < 0)
+		return r;
+	if (h->length > WIRE_CONTROL_MAX)
+		return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(h->type));
+	if (in.n - WIRE_HEADER_BYTES < h->length)
+		return 0;
+	*payload = (struct span){ in.p + WIRE_HEADER_BYTES, h->length };
+	return 1;
+}
+
 /* ---- Blocks ---- */
 
 size_t wire_block_encode(uint8_t *out, const struct wire_block *f)

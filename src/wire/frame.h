@@ -91,6 +91,10 @@ struct span {
 	size_t n;
 };
 
+/* The frame that these bytes of a control channel begin with, where there are no BLOCKs: 1 and its payload; 0: not all
+ * of it is here. */
+int wire_frame_next(struct wire_header *h, struct span *payload, struct span in, struct ptcp_err *e);
+
 /* ---- Start of a session -------------------------------------------------- */
 
 #define WIRE_MAGIC 0x50544350u /* "PTCP" */

@@ -196,19 +196,12 @@ static int frame(struct session *s, unsigned type, struct span in, struct mono n
 static int next_frame(struct session *s, struct mono now, struct ptcp_err *e)
 {
 	struct wire_header h;
+	struct span in;
 	int r;
 
-	if (buf_len(&s->in) < WIRE_HEADER_BYTES)
-		return 0;
-	if ((r = wire_header_decode(&h, buf_head(&s->in), e)) < 0)
+	if ((r = wire_frame_next(&h, &in, (struct span){ buf_head(&s->in), buf_len(&s->in) }, e)) <= 0)
 		return r;
-	if (h.length > WIRE_CONTROL_MAX)
-		return session_unexpected(s, h.type, e); /* a BLOCK: not on this channel */
-	if (buf_len(&s->in) - WIRE_HEADER_BYTES < h.length)
-		return 0;
-	if (wire_type_known(h.type) &&
-	    (r = frame(s, h.type, (struct span){ buf_head(&s->in) + WIRE_HEADER_BYTES, h.length },
-	    now, e)) < 0)
+	if (wire_type_known(h.type) && (r = frame(s, h.type, in, now, e)) < 0)
 		return r;
 	buf_consume(&s->in, WIRE_HEADER_BYTES + h.length);
 	return 1;

@@ -10,6 +10,7 @@
 
 #include "collect/planner.h"
 #include "plan/limits.h"
+#include "plan/parsed.h"
 
 static const char text[] =
     "destination: D\n"
@@ -17,16 +18,6 @@ static const char text[] =
     "links: [{from: S1, to: D, rate: 8Mbit/s}, {from: S2, to: D, rate: 8Mbit/s}, {from: S1, to: K, rate: 90Mbit/s},\n"
     "  {from: S2, to: K, rate: 90Mbit/s}, {from: K, to: D, rate: 8Mbit/s}]\n"
     "windows: [{link: K>D, from: 1000s, until: 2000s, rate: 1Mbit/s}]\n";
-
-static struct ptcp_overlay *load(void)
-{
-	struct ptcp_overlay *o;
-	struct ptcp_err e;
-
-	if (ptcp_overlay_parse(&o, text, strlen(text), "test", &e) < 0)
-		fail_msg("%s", e.msg);
-	return o;
-}
 
 static struct planner *begin(const struct ptcp_overlay *o)
 {
@@ -43,7 +34,7 @@ static struct planner *begin(const struct ptcp_overlay *o)
 /* The collection goes on changing it: 200 MB over 24 Mbit/s all the same. */
 static void what_changes_meanwhile_changes_nothing(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 	struct schedule *schedule;
 	struct ptcp_plan *plan;
 	struct planner *p = begin(o);
@@ -68,7 +59,7 @@ static void what_changes_meanwhile_changes_nothing(void **state)
 
 static void what_cannot_be_planned_is_told(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 	struct schedule *schedule = NULL;
 	struct ptcp_plan *plan = NULL;
 	struct planner *p;
@@ -87,7 +78,7 @@ static void what_cannot_be_planned_is_told(void **state)
 
 static void nobody_need_take_it(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 
 	(void)state;
 	planner_free(begin(o));

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "parsed.h"
 #include "plan/limits.h"
 
 static const char text[] =
@@ -17,19 +18,9 @@ static const char text[] =
     "shared: [{rate: 25Mbit/s, links: [S1>D, S2>D]}]\n"
     "windows: [{link: S1>D, from: 5s, until: 10s, rate: 1Mbit/s}, {link: S1>D, from: 10s, rate: 2Mbit/s}]\n";
 
-static struct ptcp_overlay *load(void)
-{
-	struct ptcp_overlay *o;
-	struct ptcp_err e;
-
-	if (ptcp_overlay_parse(&o, text, strlen(text), "test", &e) < 0)
-		fail_msg("%s", e.msg);
-	return o;
-}
-
 static void links_and_what_they_share(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 	size_t of[5];
 	char name[64];
 
@@ -77,7 +68,7 @@ static void streams_are_counted_where_there_is_a_curve(void **state)
 
 static void windows_come_and_go(void **state)
 {
-	struct ptcp_overlay *o = load();
+	struct ptcp_overlay *o = overlay_of(text);
 
 	(void)state;
 	assert_true(limits_bps(o, 0) == 10e6);

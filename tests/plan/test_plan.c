@@ -11,6 +11,7 @@
 
 #include <ptcp/plan.h>
 
+#include "parsed.h"
 #include "worked.h"
 
 static int equal(double a, double b)
@@ -18,16 +19,6 @@ static int equal(double a, double b)
 	return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 #define EQUAL(a, b) assert_true(equal(a, b))
-
-static struct ptcp_overlay *overlay(const char *text)
-{
-	struct ptcp_overlay *o;
-	struct ptcp_err e;
-
-	if (ptcp_overlay_parse(&o, text, strlen(text), "test", &e) < 0)
-		fail_msg("%s", e.msg);
-	return o;
-}
 
 struct got {
 	int code;
@@ -73,7 +64,7 @@ static struct got plan_with(const struct ptcp_overlay *o, enum ptcp_plan_method 
 
 static struct got plan_text(const char *text, enum ptcp_plan_method m)
 {
-	struct ptcp_overlay *o = overlay(text);
+	struct ptcp_overlay *o = overlay_of(text);
 	struct got g = plan_with(o, m, 0, 0);
 
 	ptcp_overlay_free(o);
@@ -83,7 +74,7 @@ static struct got plan_text(const char *text, enum ptcp_plan_method m)
 static void worked_example(void **state)
 {
 	static const double slots[] = { 1, 0.5, 0.25, 0.125, 0.1, 0.05, 0.01, 0.001 };
-	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
+	struct ptcp_overlay *o = overlay_of(WORKED_OVERLAY);
 	struct got g;
 	size_t i;
 
@@ -251,7 +242,7 @@ static void only_relays_pass_on(void **state)
 static void says_why_infeasible(void **state)
 {
 	struct got g;
-	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
+	struct ptcp_overlay *o = overlay_of(WORKED_OVERLAY);
 
 	(void)state;
 	g = plan_text("destination: D\nhosts: {D: {}, A: {data: 1MB}}\n", PTCP_PLAN_PIPELINED);
@@ -301,7 +292,7 @@ static void says_which_window(void **state)
 
 static void what_if(void **state)
 {
-	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
+	struct ptcp_overlay *o = overlay_of(WORKED_OVERLAY);
 	struct ptcp_err e;
 
 	(void)state;
@@ -362,7 +353,7 @@ static void scales_far_apart(void **state)
 
 static void options_are_checked(void **state)
 {
-	struct ptcp_overlay *o = overlay(WORKED_OVERLAY);
+	struct ptcp_overlay *o = overlay_of(WORKED_OVERLAY);
 	struct ptcp_plan_opts opts;
 	struct ptcp_plan *p;
 	struct ptcp_err e;

@@ -12,16 +12,7 @@
 #include <ptcp/plan.h>
 
 #include "model/rng.h"
-
-static struct ptcp_overlay *overlay(const char *text)
-{
-	struct ptcp_overlay *o;
-	struct ptcp_err e;
-
-	if (ptcp_overlay_parse(&o, text, strlen(text), "test", &e) < 0)
-		fail_msg("%s", e.msg);
-	return o;
-}
+#include "parsed.h"
 
 static struct ptcp_paths *paths(const struct ptcp_overlay *o, const char *from, const char *to,
     uint64_t bytes, size_t most)
@@ -61,7 +52,7 @@ static void expect(const struct ptcp_paths *p, size_t i, size_t nvia, double rat
 /* The paper's two equations: r_1 = 3/4 r + 10 * 30 / 40 Mbit/s * (5 - 40 ms) / 8. */
 static void two_paths(void **state)
 {
-	struct ptcp_overlay *o = overlay(TWO);
+	struct ptcp_overlay *o = overlay_of(TWO);
 	struct ptcp_paths *p = paths(o, "A", "B", 40000001, 2);
 	struct ptcp_quickest g;
 
@@ -88,7 +79,7 @@ static void two_paths(void **state)
 /* What several links share is given out once. */
 static void shared(void **state)
 {
-	struct ptcp_overlay *o = overlay(TWO "shared: [{rate: 32Mbit/s, links: [A>B, A>K]}]\n");
+	struct ptcp_overlay *o = overlay_of(TWO "shared: [{rate: 32Mbit/s, links: [A>B, A>K]}]\n");
 	struct ptcp_paths *p = paths(o, "A", "B", 1000000000, 3);
 
 	(void)state;
@@ -98,7 +89,7 @@ static void shared(void **state)
 	ptcp_paths_free(p);
 	ptcp_overlay_free(o);
 	/* Both links of the way by K: it gets half. */
-	o = overlay(TWO "shared: [{rate: 32Mbit/s, links: [A>K, K>B]}]\n");
+	o = overlay_of(TWO "shared: [{rate: 32Mbit/s, links: [A>K, K>B]}]\n");
 	p = paths(o, "A", "B", 1000000000, 3);
 	assert_int_equal(ptcp_paths_count(p), 2);
 	expect(p, 0, 1, 16e6, 0.04, 615357692);
@@ -108,7 +99,7 @@ static void shared(void **state)
 
 static void host_limits(void **state)
 {
-	struct ptcp_overlay *o = overlay(
+	struct ptcp_overlay *o = overlay_of(
 	    "destination: B\n"
 	    "hosts: {A: {egress: 25Mbit/s}, B: {}, K: {relay: true, ingress: 20Mbit/s}}\n"
 	    "links:\n"
@@ -127,7 +118,7 @@ static void host_limits(void **state)
 
 static void no_path(void **state)
 {
-	struct ptcp_overlay *o = overlay(TWO);
+	struct ptcp_overlay *o = overlay_of(TWO);
 	int a = ptcp_overlay_find_host(o, "A"), b = ptcp_overlay_find_host(o, "B");
 	struct ptcp_paths *p = NULL;
 	struct ptcp_err e;
@@ -191,7 +182,7 @@ static void limits_hold(void **state)
 		int at, to;
 
 		draw(text, sizeof text, &r, rate, &group);
-		o = overlay(text);
+		o = overlay_of(text);
 		bytes = (uint64_t)pow(10, 3 + 7 * rng_uniform(&r));
 		p = paths(o, "H0", "H7", bytes, 5);
 		memset(used, 0, sizeof used);

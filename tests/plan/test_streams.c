@@ -11,18 +11,9 @@
 
 #include <ptcp/plan.h>
 
+#include "parsed.h"
 #include "plain.h"
 #include "plan/plan.h"
-
-static struct ptcp_overlay *overlay(const char *text)
-{
-	struct ptcp_overlay *o;
-	struct ptcp_err e;
-
-	if (ptcp_overlay_parse(&o, text, strlen(text), "t", &e) < 0)
-		fail_msg("%s", e.msg);
-	return o;
-}
 
 /* A plan that has been verified, or NULL and `code`. */
 static struct ptcp_plan *plan(const struct ptcp_overlay *o, enum ptcp_plan_method m, int *code,
@@ -64,7 +55,7 @@ static int near(double a, double b)
 
 static void sources_share_the_budget(void **state)
 {
-	struct ptcp_overlay *o = overlay(SOURCES LINKS "]\n" SHARED);
+	struct ptcp_overlay *o = overlay_of(SOURCES LINKS "]\n" SHARED);
 	struct ptcp_plan *p;
 	struct ptcp_err e;
 	int code, a, b, d;
@@ -96,7 +87,7 @@ static void sources_share_the_budget(void **state)
 
 static void a_greater_budget(void **state)
 {
-	struct ptcp_overlay *o = overlay("impact: 40\n" SOURCES LINKS "]\n" SHARED);
+	struct ptcp_overlay *o = overlay_of("impact: 40\n" SOURCES LINKS "]\n" SHARED);
 	struct ptcp_plan *p;
 	struct ptcp_err e;
 	int code;
@@ -112,7 +103,7 @@ static void a_greater_budget(void **state)
 
 static void too_small_a_budget(void **state)
 {
-	struct ptcp_overlay *o = overlay("impact: 0\n" SOURCES LINKS "]\n" SHARED);
+	struct ptcp_overlay *o = overlay_of("impact: 0\n" SOURCES LINKS "]\n" SHARED);
 	struct ptcp_err e;
 	struct ptcp_plan *p;
 	int code;
@@ -126,7 +117,7 @@ static void too_small_a_budget(void **state)
 	assert_non_null(strstr(e.msg, "too few streams for all sources at once"));
 	ptcp_overlay_free(o);
 	/* With a way to A beside it, A's one stream carries all. */
-	o = overlay("impact: 0\n" SOURCES LINKS ", {from: B, to: A, rate: 1Gbit/s}]\n" SHARED);
+	o = overlay_of("impact: 0\n" SOURCES LINKS ", {from: B, to: A, rate: 1Gbit/s}]\n" SHARED);
 	p = plan(o, PTCP_PLAN_PIPELINED, &code, &e);
 	assert_non_null(p);
 	assert_true(near(makespan(p), 3));
@@ -140,7 +131,7 @@ static void too_small_a_budget(void **state)
  * 1 - 5 / (n + 4) of each other flow: 4 streams 37.5 %, 5 44 %. */
 static void impact_by_the_model(void **state)
 {
-	struct ptcp_overlay *o = overlay("impact: 40\ndestination: D\n"
+	struct ptcp_overlay *o = overlay_of("impact: 40\ndestination: D\n"
 	    "hosts: {D: {}, A: {data: 10MB}}\n"
 	    "links: [{from: A, to: D, curve: {1: 20Mbit/s, 4: 50Mbit/s, 10: 71.428571Mbit/s}}]\n");
 	struct ptcp_overlay_link l;
@@ -167,7 +158,7 @@ static void impact_by_the_model(void **state)
 /* With no time to search they are divided evenly among what would carry anything; the bound says so. */
 static void no_time_to_choose(void **state)
 {
-	struct ptcp_overlay *o = overlay(SOURCES LINKS "]\n" SHARED);
+	struct ptcp_overlay *o = overlay_of(SOURCES LINKS "]\n" SHARED);
 	struct plan_tuning tuning;
 	struct ptcp_plan_opts opts;
 	struct ptcp_plan_info info;
@@ -193,7 +184,7 @@ static void no_time_to_choose(void **state)
 /* A window scales what streams bring; here A's streams are needed in the first second only. */
 static void windows(void **state)
 {
-	struct ptcp_overlay *o = overlay(SOURCES LINKS "]\n" SHARED
+	struct ptcp_overlay *o = overlay_of(SOURCES LINKS "]\n" SHARED
 	    "windows: [{link: A>D, from: 1s, rate: 0}]\n");
 	struct ptcp_plan_info info;
 	struct ptcp_plan *p;
@@ -234,7 +225,7 @@ static void bad_curves(void **state)
 /* Streams and rates as the verifier should not have them. */
 static void the_verifier_counts(void **state)
 {
-	struct ptcp_overlay *o = overlay(SOURCES LINKS "]\n" SHARED);
+	struct ptcp_overlay *o = overlay_of(SOURCES LINKS "]\n" SHARED);
 	struct ptcp_plan *p;
 	struct ptcp_err e;
 	int code, n, a, b;
@@ -442,7 +433,7 @@ static void no_choice_is_better(void **state)
 	for (seed = 1; seed <= 60; seed++) {
 		draw(seed);
 		text = text_of();
-		o = overlay(text);
+		o = overlay_of(text);
 		least = enumerate(0, streams);
 		p = plan(o, PTCP_PLAN_PIPELINED, &code, &e);
 		if (isinf(least) ? code != PTCP_EINFEASIBLE : p == NULL)

@@ -35,6 +35,15 @@ static int setup(void **state)
 #define source_test(f) cmocka_unit_test_setup_teardown(f, setup, fx_tree_teardown)
 
 /* The file t/f of n bytes, listed. */
+/* The tree anew, with these system calls. */
+static void reopen(const struct sys *sys)
+{
+	dir_unref(fx_root);
+	tree_unref(fx_tree);
+	assert_int_equal(tree_open(&fx_tree, fx_path(""), sys, NULL), 0);
+	fx_root = tree_root(fx_tree);
+}
+
 static struct source *make(size_t n)
 {
 	struct dir *t = dir_child(fx_root, "t");
@@ -292,10 +301,7 @@ static void parent_swapped(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	dir_unref(fx_root);
-	tree_unref(fx_tree); /* nothing of it is open but what s holds */
-	assert_int_equal(tree_open(&fx_tree, fx_path(""), &fx_sys, NULL), 0);
-	fx_root = tree_root(fx_tree);
+	reopen(&fx_sys); /* nothing of it is open but what s holds */
 	source_unref(s);
 	s = make(100);
 	source_unref(s);
@@ -371,10 +377,7 @@ static void without_nowait(void **state)
 	for (int i = 0; i < 2; i++) {
 		fs_type = i == 0 ? EXT4_SUPER_MAGIC : TMPFS_MAGIC;
 		atomic_store(&waits, 0);
-		dir_unref(fx_root); /* a tree that has learnt nothing yet */
-		tree_unref(fx_tree);
-		assert_int_equal(tree_open(&fx_tree, fx_path(""), &sys, NULL), 0);
-		fx_root = tree_root(fx_tree);
+		reopen(&sys); /* it has learnt nothing yet */
 		s = make(BIG);
 		assert_int_equal(source_read(s, got, 10, 0, false, NULL), i == 0 ? STORE_AGAIN : 0);
 		assert_int_equal(source_read(s, got, 10, 9, false, NULL), i == 0 ? STORE_AGAIN : 0);
@@ -389,10 +392,7 @@ static void without_nowait(void **state)
 		source_unref(s);
 	}
 	/* The table is on this stack. */
-	dir_unref(fx_root);
-	tree_unref(fx_tree);
-	assert_int_equal(tree_open(&fx_tree, fx_path(""), &fx_sys, NULL), 0);
-	fx_root = tree_root(fx_tree);
+	reopen(&fx_sys);
 }
 
 /* Each call fails in turn: an error (or "again", where nothing may wait), and no
@@ -597,18 +597,12 @@ static void map_without_seek(void **state)
 
 	(void)state;
 	sys.lseek = no_seek;
-	dir_unref(fx_root);
-	tree_unref(fx_tree);
-	assert_int_equal(tree_open(&fx_tree, fx_path(""), &sys, NULL), 0);
-	fx_root = tree_root(fx_tree);
+	reopen(&sys);
 	s = make_sparse(1 << 20, NULL, 0);
 	assert_int_equal(source_map(s, BLOCK, &holes, NULL), 0);
 	assert_int_equal(holes, 0);
 	source_unref(s);
-	dir_unref(fx_root);
-	tree_unref(fx_tree);
-	assert_int_equal(tree_open(&fx_tree, fx_path(""), &fx_sys, NULL), 0);
-	fx_root = tree_root(fx_tree);
+	reopen(&fx_sys);
 }
 
 /* What is mapped must still be what was listed; each call fails in turn. */
