@@ -18,15 +18,15 @@ static bool is_slower(const struct snd *s, unsigned stream, unsigned than)
 }
 
 /* Copies of what others carry, oldest first, once older than this stream's patience; also of what has been acknowledged
- * while the stream has yet to say that it was read. A copy may be copied when it is
- * twice as old: both may be on a path that is dead; and so on, but not longer than the peer bears to see nothing. They
- * cost what all share, so a stream that waits for news of its own takes only what is on one that is slower by half.
- * While nothing is known of any stream, one at a time has to do. */
+ * while the stream has yet to say that it was read. A copy may be copied when it is twice as old: both may be on a path
+ * that is dead; and so on, but so that a third comes before the peer has seen nothing for longer than it bears. They cost
+ * what all share, so a stream that waits for news of its own takes only what is on one that is slower by half. While
+ * nothing is known of any stream, one at a time has to do. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
 	uint64_t patience = flight_patience_ns(&s->flights, stream);
-	uint64_t most = s->o.peer_timeout_ns / 2, age;
+	uint64_t most = s->o.peer_timeout_ns / 3, age;
 	struct list *l, *next, *last = s->flights.all.prev;
 	struct flight *t;
 	struct entry *f;

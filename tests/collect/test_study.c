@@ -93,6 +93,22 @@ static void makespans(void **state)
 	assert_true(p.replans > 0 && p.makespan_s < 2 * o.planned_s);
 }
 
+/* A plan has fewer streams at the peering points than its rates take, so it falls behind, unless other paths make up for
+ * that; and they take no more from others than the plan was to take. */
+static void what_streams_lack_is_made_up_for(void **state)
+{
+	static const struct way paced = { PTCP_PLAN_PIPELINED, true, false }, again = { PTCP_PLAN_PIPELINED, true, true };
+	struct outcome kept, made_up;
+	struct study s;
+
+	(void)state;
+	set_up(&s);
+	assert_int_equal(execute(&s, &paced, &kept), 0);
+	assert_int_equal(execute(&s, &again, &made_up), 0);
+	assert_true(kept.makespan_s > 1.3 * kept.planned_s);
+	assert_true(made_up.makespan_s < 1.15 * made_up.planned_s && made_up.makespan_s > 0.9 * made_up.planned_s);
+}
+
 static void draws_are_the_study(void **state)
 {
 	struct rng r = { 1 };
@@ -117,6 +133,7 @@ int main(void)
 		cmocka_unit_test(flows_share_fairly),
 		cmocka_unit_test(ways_out_are_limits),
 		cmocka_unit_test(makespans),
+		cmocka_unit_test(what_streams_lack_is_made_up_for),
 		cmocka_unit_test(draws_are_the_study),
 	};
 	return cmocka_run_group_tests_name("collect/study", tests, NULL, NULL);
