@@ -88,7 +88,7 @@ conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
 collect_TESTS := schedule fill late lookout planner vias study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
-fuzz_TESTS  := wire session state trust overlay glob text place options
+fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
@@ -229,7 +229,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links grants greedy steering strangers served server sources doers local peer)
+	session client between links grants greedy steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

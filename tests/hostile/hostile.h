@@ -16,6 +16,8 @@ void hold(void);
 extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
 /* What steers, or says what it has seen, as nobody should: clients and servers. */
 extern const struct hostile hostile_steerers[], hostile_steered[];
+/* A bad relay that is to store. */
+extern const struct hostile hostile_keeper[];
 /* Bad hosts that are asked for errands. */
 extern const struct hostile hostile_doers[];
 /* Bad sources of a collection. */
