@@ -3,17 +3,26 @@
 #define PIECE_NS (4 * NS_PER_MS)  /* of time at the rate */
 #define LEAST_BYTES (4u << 10)
 #define LOOK_NS (NS_PER_S / 4)    /* who waits looks so often whether the rate is another */
+#define HOLDS_NS (2 * LOOK_NS)
 
 void pacer_init(struct pacer *p)
 {
 	atomic_init(&p->bps, 0);
 	atomic_init(&p->next_ns, 0);
+	atomic_init(&p->held_ns, 0);
 }
 
 void pacer_set(struct pacer *p, uint64_t bps, struct mono now)
 {
 	if (atomic_exchange(&p->bps, bps) != bps)
 		atomic_store(&p->next_ns, now.ns);
+}
+
+int pacer_holds(const struct pacer *p, struct mono now)
+{
+	uint64_t held = atomic_load(&p->held_ns);
+
+	return pacer_limits(p) && held > 0 && (now.ns < held || now.ns - held < HOLDS_NS);
 }
 
 static size_t piece_bytes(uint64_t bps)
@@ -38,6 +47,7 @@ size_t pacer_take(struct pacer *p, struct mono now, struct mono *at)
 	cost = pacer_piece_ns(bps);
 	do {
 		if (next > now.ns) {
+			atomic_store_explicit(&p->held_ns, now.ns, memory_order_relaxed);
 			*at = mono_add_ns(now, next - now.ns < LOOK_NS ? next - now.ns : LOOK_NS);
 			return 0;
 		}

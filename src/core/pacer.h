@@ -20,6 +20,7 @@
 struct pacer {
 	_Atomic uint64_t bps;     /* 0: no limit */
 	_Atomic uint64_t next_ns; /* when what has been let go is over at that rate */
+	_Atomic uint64_t held_ns; /* when somebody had to wait last */
 };
 
 /* Not while others use it. */
@@ -31,6 +32,9 @@ static inline int pacer_limits(const struct pacer *p)
 {
 	return atomic_load_explicit(&p->bps, memory_order_relaxed) != 0;
 }
+
+/* It holds somebody up, or has within half a second: not so where it is more than there is to move. Any thread. */
+int pacer_holds(const struct pacer *p, struct mono now);
 
 /* One piece at that rate, not 0, lasts so long. */
 uint64_t pacer_piece_ns(uint64_t bps);

@@ -244,6 +244,8 @@ struct mono rates_deadline(const struct party *p);
 void rates_told(void *arg, const struct wire_rate *f);
 /* Whether any path has one. */
 bool rates_limit(const struct party *p);
+/* Whether blocks wait for a rate that this side keeps to: any of a path, or the handle's, as long as that holds them up. */
+bool rates_hold(const struct party *p);
 /* Receiving: it is the sender that keeps to all of them. */
 bool rates_at_sender(const struct party *p);
 /* By what the receiver has said, blocks may be rare, and nobody is to blame. */

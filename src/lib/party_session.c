@@ -103,9 +103,9 @@ enum wire_busy party_busy(const struct party *p)
 	if (session_held(p->session) && p->o.open != NULL)
 		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
-	if (p->snd != NULL)
-		return rates_limit(p) || pacer_limits(&p->o.host->pacing.out) ? WIRE_READING : WIRE_IDLE;
-	return !rates_at_sender(p) && (rates_limit(p) || pacer_limits(&p->o.host->pacing.in)) ? WIRE_WRITING : WIRE_IDLE;
+	if (!rates_hold(p) || (p->snd == NULL && rates_at_sender(p)))
+		return WIRE_IDLE;
+	return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 }
 
 static enum wire_busy busy(void *arg)

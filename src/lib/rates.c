@@ -9,6 +9,7 @@
 
 #define TELL_NS (100 * NS_PER_MS) /* between two RATEs at least: they are counted */
 #define LOOK_NS NS_PER_S
+#define HOLDS_LOOK_NS (NS_PER_S / 4)
 
 _Static_assert(WIRE_RATES_MAX >= PTCP_PATHS_MAX && SND_RATES >= WIRE_RATES_MAX &&
     WIRE_RATE_STREAMS_MAX >= PTCP_STREAMS_MAX && PTCP_PATH_IDLE == SND_IDLE && WIRE_RATE_IDLE == SND_IDLE, "rates");
@@ -61,6 +62,16 @@ bool rates_limit(const struct party *p)
 		if (rate_bps(p, i) != 0)
 			return true;
 	return false;
+}
+
+static const struct pacer *of_host(const struct party *p)
+{
+	return p->snd != NULL ? &p->o.host->pacing.out : &p->o.host->pacing.in;
+}
+
+bool rates_hold(const struct party *p)
+{
+	return rates_limit(p) || pacer_holds(of_host(p), mono_now());
 }
 
 void party_set_path_rate(struct party *p, unsigned path, uint64_t bps)
@@ -207,13 +218,13 @@ void rates_pump(struct party *p, struct mono now)
 		tell(p, now);
 }
 
-/* A timetable may have another rate by then. */
+/* A timetable may have another rate by then; or what we keep to ourselves may hold us up, which the peer is to hear. */
 struct mono rates_deadline(const struct party *p)
 {
 	struct wire_rate f;
 
 	if (!rates_at_sender(p))
-		return MONO_NEVER;
+		return pacer_limits(of_host(p)) ? mono_add_ns(p->rates.looked, HOLDS_LOOK_NS) : MONO_NEVER;
 	describe(p, &f);
 	if (!same(&f, &p->rates.told))
 		return mono_add_ns(p->rates.told_at, TELL_NS);

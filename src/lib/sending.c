@@ -230,7 +230,7 @@ void sending_feed(struct party *p, struct mono now)
 	bool more = true;
 
 	snd_set_paced(s, session_held(p->session) || pacer_limits(&p->o.host->pacing.out) || pacer_limits(&p->rates.all) ||
-	    session_peer_busy(p->session) == WIRE_WRITING);
+	    session_peer_busy(p->session) != WIRE_IDLE); /* also if it is busy otherwise for a moment */
 	/* Round by round, so that every stream has one job before any has its second. */
 	while (more) {
 		more = false;

@@ -36,6 +36,11 @@ static enum wire_busy busy(const struct session *s)
 	return s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
 }
 
+static bool paced(const struct session *s)
+{
+	return s->o.ops->paced != NULL && s->o.ops->paced(s->o.arg);
+}
+
 /* What the peer's user wants to see of it at once: nothing moves meanwhile. */
 static bool worth_telling(enum wire_busy b)
 {
@@ -43,12 +48,12 @@ static bool worth_telling(enum wire_busy b)
 }
 
 /* How long after the last PING the next is due. That we are busy no more is told soon: until then the peer bears what
- * it would else do something about. */
+ * it would else do something about. And that we keep to a rate: until then it copies what waits, at that rate. */
 static uint64_t ping_after_ns(const struct session *s, enum wire_busy now)
 {
 	uint64_t regular = s->peer_timeout_ns / 3;
 
-	if (now == s->told_busy || (now != WIRE_IDLE && !worth_telling(now) && !worth_telling(s->told_busy)))
+	if (now == s->told_busy || (now != WIRE_IDLE && !worth_telling(now) && !worth_telling(s->told_busy) && !paced(s)))
 		return regular;
 	return regular < TELL_NS ? regular : TELL_NS;
 }
@@ -75,13 +80,13 @@ struct mono session_deadline(const struct session *s)
 static void check_time(struct session *s, struct mono now)
 {
 	enum wire_busy doing = busy(s);
-	bool paced = s->o.ops->paced != NULL && s->o.ops->paced(s->o.arg);
+	bool at_rate = paced(s);
 	struct wire_ping ping = { (uint8_t)doing, 0 };
 	struct ptcp_err e;
 
-	if (!waiting(s) || (doing != WIRE_IDLE && !paced))
+	if (!waiting(s) || (doing != WIRE_IDLE && !at_rate))
 		session_progress(s, now);
-	else if (paced && believes(s, SESSION_BUSY_TIMEOUTS, now))
+	else if (at_rate && believes(s, SESSION_BUSY_TIMEOUTS, now))
 		s->last_progress = now;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
 		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "

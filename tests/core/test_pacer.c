@@ -100,12 +100,40 @@ static void changes(void **state)
 	assert_false(pacer_limits(&p));
 }
 
+/* Only while somebody waits, and a moment longer. */
+static void holds(void **state)
+{
+	struct mono now = { START_NS }, at;
+	struct pacer p;
+	int i;
+
+	(void)state;
+	pacer_init(&p);
+	pacer_set(&p, 8000000, now);
+	for (i = 0; i < 1000; i++, now.ns += 5 * NS_PER_MS) { /* 4 ms of it each */
+		assert_true(pacer_take(&p, now, &at) > 0);
+		assert_false(pacer_holds(&p, now));
+	}
+	while (pacer_take(&p, now, &at) > 0)
+		;
+	assert_true(pacer_holds(&p, now));
+	now.ns += NS_PER_S / 4;
+	assert_true(pacer_holds(&p, now));
+	now.ns += NS_PER_S / 4;
+	assert_false(pacer_holds(&p, now));
+	while (pacer_take(&p, now, &at) > 0)
+		;
+	pacer_set(&p, 0, now);
+	assert_false(pacer_holds(&p, now));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_the_rate),
 		cmocka_unit_test(forgets_idleness),
 		cmocka_unit_test(changes),
+		cmocka_unit_test(holds),
 	};
 
 	return cmocka_run_group_tests_name("core/pacer", tests, NULL, NULL);

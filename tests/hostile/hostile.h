@@ -26,6 +26,8 @@ extern const struct hostile hostile_sources[];
 extern const struct hostile hostile_grants[];
 /* What misuses routes, errands, and control connections that are replaced. */
 extern const struct hostile hostile_between[], hostile_relay[];
+/* What tells, or asks, what is known of links. */
+extern const struct hostile hostile_lying[], hostile_askers[];
 /* What disturbs a host from within: arguments as they are. */
 extern const struct hostile hostile_local[];
 

@@ -291,7 +291,8 @@ static void pings(void **state)
 	one_fini(&o);
 }
 
-/* Who is busy no more says so at once, as the peer waits with all else; who is busy again, in its turn. */
+/* Who is busy no more says so at once, as the peer waits with all else; who is busy again, in its turn, unless a rate is
+ * why. */
 static void idle_again(void **state)
 {
 	struct wire_ping f;
@@ -311,6 +312,12 @@ static void idle_again(void **state)
 	o.busy = WIRE_WRITING;
 	one_tick(&o, NS_PER_S / 4);
 	assert_false(one_found(&o, WIRE_PING, &p));
+	o.paced = true;
+	one_tick(&o, NS_PER_S / 4);
+	assert_true(one_found(&o, WIRE_PING, &p) && wire_ping_decode(&f, p, NULL) == 0);
+	assert_int_equal(f.busy, WIRE_WRITING);
+	one_tick(&o, NS_PER_S / 4);
+	assert_false(one_found(&o, WIRE_PING, &p)); /* once */
 	one_fini(&o);
 }
 
