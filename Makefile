@@ -31,7 +31,7 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
-wire_SRC  := frame start running join entry attrs grant errand
+wire_SRC  := frame start running join entry attrs grant errand link
 model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths ratectl relays
 xfer_SRC  := session session_agree session_frames session_time outbox flight \
@@ -49,16 +49,16 @@ lib_SRC   := opts target keys home host pacing speed advice \
 	probing gauge seeing steering advising measuring timing history \
 	way paths far far_ways ssh_args launch_args \
 	client client_new client_trust client_connect client_path client_work \
-	client_probe client_third client_errand client_sampled client_status \
+	client_probe client_third client_errand client_sampled client_status client_known \
 	server server_guests server_stats listening lobby guest greet served needs grants holding relay \
-	asked errand errand_work caller one_time
+	asked errand errand_work told caller one_time
 conf_SRC  := file yaml fields settings curve overlay overlay_links edit
 plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_flow lp_solve pieces slots courses fluid \
 	build fair trace why verify verify_limits verify_streams plan limits snapshot
-collect_SRC := here links links_watch schedule fill late vias lookout source planner planning watching run collect
+collect_SRC := here links links_watch links_ask links_kept schedule fill late vias lookout source planner planning watching run collect
 cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
 	output out_text out_json json plot names \
-	cmd_send cmd_recv transfer routes cmd_serve serve_config serving metrics cmd_key cmd_status cmd_version \
+	cmd_send cmd_recv transfer routes cmd_serve serve_config serving watcher metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
 	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_show \
@@ -75,7 +75,7 @@ TEST_PC := cmocka
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
 core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
-wire_TESTS  := frame start entry attrs errand
+wire_TESTS  := frame start entry attrs errand link
 model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths bound ratectl relays multipath
 xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
@@ -83,18 +83,18 @@ store_TESTS := fds io dir place walk source hash sink journal resume race group 
 	faults power torture
 net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api rates target paths grants mux links returning stale ends measure history
+lib_TESTS   := api rates target paths grants mux links returning stale ends measure history known
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule fill late lookout planner vias study
+collect_TESTS := schedule fill late lookout planner vias study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
-fuzz_TESTS  := wire session state trust overlay glob text place options
+fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
-	trust confine service doctor advise auto plan paths links overlay relays held ends collect) \
-	$(addprefix tests/hostile/test_,hostile greedy between steering errands collect swaps strangers) \
+	trust confine service doctor advise auto plan paths links watch overlay relays held ends collect) \
+	$(addprefix tests/hostile/test_,hostile greedy between links steering errands collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
@@ -175,7 +175,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure): $(BUILD)/tests/lib/fixture.o
+$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure known): $(BUILD)/tests/lib/fixture.o
 $(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
 $(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
@@ -199,6 +199,7 @@ $(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(B
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
+$(BUILD)/tests/collect/test_links: $(BUILD)/tests/lib/fixture.o
 collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
 $(BUILD)/tests/collect/test_study: $(collect_STUDY)
 $(BUILD)/tests/bench/collect/report: $(BUILD)/tests/bench/collect/report.o $(collect_STUDY) \
@@ -228,7 +229,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between grants greedy steering strangers served server sources doers local peer)
+	session client between links grants greedy steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # --------------------------------------------------- Showing, installing

@@ -109,6 +109,7 @@ struct ptcp_links_opts {
 	void (*begin)(void *arg, size_t link); /* before each; or NULL */
 	void *arg;
 	int only_here;      /* leave out those that begin elsewhere */
+	uint64_t most_bytes; /* of a message from here, at least 256 KiB; 0: what takes about a second */
 };
 PTCP_PLAN_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
 
@@ -120,8 +121,8 @@ enum ptcp_link_state {
 /* Numbers that are not known are NAN. */
 struct ptcp_link_estimate {
 	enum ptcp_link_state state;
-	const char *why;             /* not measured; the links'; or NULL */
-	const char *result;          /* of the regression: "ok", "one-size", "no-slope" or "no-intercept" */
+	const char *why;             /* not measured, or not when it was last tried; the links'; or NULL */
+	const char *result;          /* of the regression: "ok", "one-size", "no-slope" or "no-intercept"; NULL: was told */
 	double rate_bps, rate_error_bps; /* of those streams together, and one standard error */
 	double delay_s, delay_error_s;   /* one way; no error where it is */
 	int delay_from_round_trip;       /* half of the least round trip, as the intercept says too little */
@@ -129,6 +130,7 @@ struct ptcp_link_estimate {
 	unsigned messages, streams;
 	double messages_bound;       /* so many would give the rate to 10 % in 95 of 100 cases, whatever the distribution of
 					delays, if none strays further than these */
+	double age_s;                /* measured: since then */
 };
 
 /* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: `here` is none of
@@ -146,14 +148,25 @@ struct ptcp_links_watch {
 	/* After it: `why` not NULL, it could not be measured this time. Not 0, with a sentence: that is the end. */
 	int (*seen)(void *arg, size_t link, const char *why, struct ptcp_err *e);
 	void *arg;
+	double jitter_ratio; /* 0; pauses are longer or shorter by chance, by at most so much of themselves; below 1 */
+	int (*busy)(void *arg); /* a turn waits as long as this says so, but an hour at most; NULL: never */
 };
 PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
-/* Then: goes on for ever, link after link, a few messages each. Estimates are means from then on in which each new
- * one has a weight of a quarter, with standard errors from how they scatter; of a link that fails, what is known
- * stands. Returns what `seen` did, PTCP_ECANCELED or PTCP_ENOMEM. */
+/* Then, or instead: goes on for ever, link after link, a few messages each. Estimates are means from then on in which
+ * each new one has a weight of a quarter, with standard errors from how they scatter, and one that is over an hour old
+ * has none; of a link that fails, what is known stands. A link that was not tried before has a tenth of the pause.
+ * Returns what `seen` did, PTCP_EUSAGE when there is no link that can be measured, PTCP_ECANCELED or PTCP_ENOMEM. */
 PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
+/* Instead of measuring: asks the daemons where links begin what they have learnt of them (ptcp_known_new()), and
+ * takes what is at most three hours old. Blocks; once. Returns as ptcp_links_measure(). */
+PTCP_PLAN_API int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
 PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
+/* Writes what is known of the links that begin here to that file, which is there whole at any time; and takes from it what
+ * is at most three hours old, was measured over as many streams, and is not known better. PTCP_ECONFIG; that the
+ * file is not there is none. Not while they are measured, but from `seen`. */
+PTCP_PLAN_API int ptcp_links_keep(const struct ptcp_links *l, const char *file, struct ptcp_err *e);
+PTCP_PLAN_API int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e);
 /* Of the overlay's i-th link. */
 PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
 PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host, or -1: none of them */

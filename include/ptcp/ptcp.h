@@ -521,6 +521,7 @@ struct ptcp_timing_opts {
 	size_t size;
 	unsigned streams;  /* 4; a message is divided among them */
 	unsigned messages; /* 8; 1 to PTCP_MESSAGES_MAX */
+	uint64_t most_bytes; /* of a message, at least 256 KiB; 0: what takes about a second. ptcp_timing_new() only */
 };
 PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
 
@@ -539,6 +540,28 @@ PTCP_API int ptcp_timing_between_new(struct ptcp_transfer **out, const struct pt
  * the least that a packet and its acknowledgement took; 0: not known. */
 PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out,
     size_t most, double *round_trip_s);
+
+/* ---- What daemons have learnt of the ways to others ------------------------- */
+
+/* One of them. Numbers that are not known are NAN. */
+struct ptcp_known_link {
+	const char *to;                  /* "HOST[:PORT]", as ptcp_timing_new() has it */
+	const char *why;                 /* it could not be measured when it was last tried; or NULL */
+	unsigned messages, streams;      /* that it comes from; 0 messages: nothing is known, and the rest means nothing */
+	double rate_bps, rate_error_bps; /* of file data over so many streams together, and one standard error */
+	double delay_s, delay_error_s;   /* one way, likewise */
+	bool delay_from_round_trip;      /* half of the least round trip of a packet */
+	double age_s;                    /* since it was measured last */
+};
+#define PTCP_KNOWN_MAX 1024
+
+/* Asks the daemon at "HOST[:PORT]", which tells who may have it connect elsewhere. For the handle see ptcp_advise_new().
+ * PTCP_EPEER: it does not measure, or is too old to be asked; PTCP_EREFUSED. */
+PTCP_API int ptcp_known_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+    struct ptcp_err *e);
+/* What it has told, at most `most`; returns how many there are. `to` has the port, an IPv6 address is in brackets;
+ * texts are escaped, and the handle's. */
+PTCP_API size_t ptcp_transfer_known(const struct ptcp_transfer *t, struct ptcp_known_link *out, size_t most);
 
 /* ---- Server ---------------------------------------------------------------- */
 
@@ -639,10 +662,16 @@ struct ptcp_server_stats {
 	unsigned sessions_now, streams_now;
 	unsigned relayed_now;       /* connections between clients and next hops */
 	uint64_t stored_bytes;      /* now, on disk, of what is relayed; whole MiB */
+	unsigned links_known;       /* now, of which rate and delay can be told */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills in what the caller's ptcp_server_stats_init() knew of. Before it serves or between steps. */
 PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
+/* From now on it tells this to clients who ask (ptcp_known_new()) and may have it connect elsewhere: what its host has
+ * measured, in place of what it was given before; copied, and growing older. `l` NULL: it has nothing to tell. PTCP_EUSAGE
+ * for a number out of range or more than PTCP_KNOWN_MAX, and nothing has changed. Any thread. */
+PTCP_API int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n,
+    struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. Running sessions end at once, their
  * peers are told. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);

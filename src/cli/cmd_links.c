@@ -1,4 +1,5 @@
-/* ptcp links OVERLAY.yaml: measures the links of an overlay, and writes them into the file. */
+/* ptcp links OVERLAY.yaml: measures the links of an overlay, or asks for what daemons know of them, and writes them into
+ * the file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 struct links_args {
 	struct connect_args connect; /* first */
-	bool only_here, watch;
+	bool only_here, watch, ask;
 	double interval_s;
 	const char *write;
 	struct ptcp_links_opts opts;
@@ -42,6 +43,8 @@ static const struct opt own_options[] = {
 	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
 	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
 	    offsetof(struct links_args, write) },
+	{ "ask", 0, NULL, "measure nothing: ask the daemons what they have learnt", opt_true,
+	    offsetof(struct links_args, ask) },
 	{ "watch", 0, NULL, "go on, link after link, until interrupted", opt_true, offsetof(struct links_args, watch) },
 	{ "interval", 0, "TIME", "with --watch: between two links (60s)", opt_patience,
 	    offsetof(struct links_args, interval_s) },
@@ -54,7 +57,7 @@ static void show_link(void *arg, size_t link)
 {
 	char name[LINK_NAME_BYTES], line[LINK_NAME_BYTES + 16];
 
-	snprintf(line, sizeof line, "measuring %s", links_name(name, arg, link));
+	snprintf(line, sizeof line, "looking at %s", links_name(name, arg, link));
 	terminal_status(line);
 }
 
@@ -189,7 +192,7 @@ static int show(const struct links_args *a, const char *file, struct ptcp_overla
 	if (a->connect.talk.json)
 		r = links_json(o, l, e);
 	else
-		links_text(o, l);
+		links_text(o, l, a->ask);
 	return r < 0 ? r : write_back(a, file, o, l, e);
 }
 
@@ -201,8 +204,10 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 
 	process_catch(EXIT_INTERRUPTED, "\nptcp: interrupted twice: ended at once (run it again)\n");
 	process_set_stop(cancel, l);
-	r = ptcp_links_measure(l, e);
+	r = a->ask ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
+	if (a->ask && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
+		tell_failed(o, l); /* each host has its own reason */
 	if (r == 0 || r == PTCP_EPARTIAL) {
 		if ((r2 = show(a, file, o, l, &later)) == 0 && a->watch)
 			r = r2 = watch(a, file, o, l, &later);
@@ -237,18 +242,34 @@ static int run(struct links_args *a, const char *file, struct ptcp_err *e)
 	return r;
 }
 
+/* What is about measuring does not go with asking. */
+static int check(const struct command *c, const struct links_args *a, const struct options_given *given,
+    struct ptcp_err *e)
+{
+	static const char *const measuring[] = { "watch", "budget", "streams", NULL };
+	const char *const *name;
+
+	if (a->interval_s > 0 && !a->watch)
+		return err_set(e, PTCP_EUSAGE, "--interval: only with --watch (add it, or leave this out)");
+	for (name = measuring; a->ask && *name != NULL; name++)
+		if (options_is_given(given, options_find(c, *name)))
+			return err_set(e, PTCP_EUSAGE, "--%s: not with --ask, which measures nothing (leave one of them out)", *name);
+	return 0;
+}
+
 int cmd_links(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
+	struct options_given given;
 	struct links_args a;
 	int n = 0, r;
 
 	memset(&a, 0, sizeof a);
 	connect_init(&a.connect);
 	ptcp_links_opts_init(&a.opts);
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0 && a.interval_s > 0 && !a.watch)
-		r = err_set(&e, PTCP_EUSAGE, "--interval: only with --watch (add it, or leave this out)");
+	r = options_parse_noting(c, argc, argv, &a, &n, &given, &e);
+	if (r == 0)
+		r = check(c, &a, &given, &e);
 	if (r == 0 && n != 1)
 		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
 	if (r == 0)

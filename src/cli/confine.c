@@ -163,10 +163,12 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
 			allow(fd, r, system_places[i].path, READ); /* not every system has it */
 	allow(fd, r, "/dev/null", READ | WRITE);
-	if (also->reads != NULL)
-		allow(fd, r, also->reads, READ); /* who cannot use them says so when it tries */
-	if (also->writes != NULL)
-		allow(fd, r, also->writes, REPLACE);
+	for (i = 0; i < sizeof also->reads / sizeof *also->reads; i++) {
+		if (also->reads[i] != NULL)
+			allow(fd, r, also->reads[i], READ); /* who cannot use them says so when it tries */
+		if (also->writes[i] != NULL)
+			allow(fd, r, also->writes[i], REPLACE);
+	}
 	if (n->storage_dir != NULL)
 		allow(fd, r, n->storage_dir, REPLACE);
 	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* who serves once may have none */

@@ -8,7 +8,7 @@
 
 /* Directories beside those that the server needs: for what the tool reads and writes itself. NULL: none. */
 struct confine_also {
-	const char *reads, *writes;
+	const char *reads[2], *writes[2];
 };
 
 /* For this thread, which must be the only one, and all that it starts, for good: no new privileges; its

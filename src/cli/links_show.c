@@ -19,7 +19,7 @@ const char *links_name(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, 
 
 static void print_measured(const struct ptcp_link_estimate *m)
 {
-	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
+	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
 
 	if (isnan(m->rate_bps))
 		printf("%12s %12s", "?", "");
@@ -30,10 +30,14 @@ static void print_measured(const struct ptcp_link_estimate *m)
 	printf(" %10.3f ms", 1e3 * m->delay_s);
 	if (m->delay_from_round_trip)
 		printf("  from round trip");
+	else if (isnan(m->delay_error_s))
+		printf("%17s", "");
 	else
 		printf(" +- %7.3f ms   ", 1e3 * m->delay_error_s);
-	printf("  %5.3f %8.0f  %u over %u stream%s: %s\n", m->r2_ratio, m->messages_bound, m->messages, m->streams,
-	    m->streams == 1 ? "" : "s", m->result);
+	if (m->result != NULL)
+		printf("  %5.3f %8.0f", m->r2_ratio, m->messages_bound);
+	printf("  %u over %u stream%s: %s%s\n", m->messages, m->streams, m->streams == 1 ? "" : "s",
+	    m->result != NULL ? m->result : units_time_text(age, m->age_s), m->result != NULL ? "" : " ago");
 }
 
 void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
@@ -50,11 +54,14 @@ void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, s
 	fflush(stdout);
 }
 
-void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l)
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l, bool asked)
 {
 	size_t i;
 
-	printf("%-16s %25s %30s %6s %8s  %s\n", "link", "rate", "delay, one way", "R^2", "bound", "messages");
+	printf("%-16s %25s %30s", "link", "rate", "delay, one way");
+	if (!asked)
+		printf(" %6s %8s", "R^2", "bound");
+	puts("  messages");
 	for (i = 0; i < ptcp_overlay_links(o); i++)
 		links_text_link(o, l, i);
 }
@@ -76,12 +83,13 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 	if (m.state != PTCP_LINK_MEASURED)
 		return json_pack("{s:s, s:s, s:b, s:s}", "from", host_name(o, of.from), "to", host_name(o, of.to),
 		    "measured", 0, "error", m.why != NULL ? m.why : "interrupted");
-	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:i, s:o, s:i}", "from",
+	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, s:i, s:o, s:i, s:o}", "from",
 	    host_name(o, of.from), "to", host_name(o, of.to), "measured", 1, "error", "rate_bps", number(m.rate_bps),
 	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
 	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
 	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
-	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams);
+	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams,
+	    "age_s", json_seconds(m.age_s));
 }
 
 int links_json_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i, struct ptcp_err *e)

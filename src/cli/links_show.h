@@ -2,9 +2,12 @@
 #ifndef CLI_LINKS_SHOW_H
 #define CLI_LINKS_SHOW_H
 
+#include <stdbool.h>
+
 #include "cli/names.h"
 
-void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l);
+/* A table; `asked`: of what others have told. */
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l, bool asked);
 /* One line of it. */
 void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t link);
 

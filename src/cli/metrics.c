@@ -56,6 +56,7 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "streams", "Data connections now.", m->now.streams_now);
 	gauge(f, "relayed", "Connections relayed now.", m->now.relayed_now);
 	gauge(f, "stored_bytes", "On disk of what is relayed, now.", (double)m->now.stored_bytes);
+	gauge(f, "links_known", "Links of --watch of which rate and delay are known.", m->now.links_known);
 	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
 }

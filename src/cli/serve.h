@@ -22,6 +22,8 @@ struct serve_args {
 	uint64_t relay_storage_bytes; /* 0: none */
 	const char *relay_storage_dir; /* NULL: the default */
 	const char *config, *metrics;
+	const char *watch, *watch_as; /* an overlay file, NULL: none; which of its hosts this is, NULL: by its address */
+	double watch_interval_s; /* 0: the default */
 	struct conf_settings *file; /* NULL: there is none */
 };
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/process.h"
 #include "cli/serve.h"
+#include "cli/watcher.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -23,11 +25,12 @@ struct serving {
 	struct ptcp_server *server;
 	const struct serve_args *first; /* as it was started; */
 	const struct serve_args *a;     /* as it is now: that, or */
-	struct serve_args again;        /* what was read at a reload */
+	struct serve_args *again;       /* what was read at a reload */
 	const struct command *c;
 	int argc;
 	char **argv;
 	int signals;            /* descriptor */
+	struct watcher *watcher; /* NULL: none */
 	struct metrics metrics;
 	struct mono measured;   /* when they were */
 	bool unwritten;         /* the last time; said once */
@@ -53,11 +56,15 @@ static const char *directory(char out[PTCP_PATH_BYTES], const char *file)
 
 static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e)
 {
-	const struct serve_args *a = arg;
-	char reads[PTCP_PATH_BYTES], writes[PTCP_PATH_BYTES];
-	const struct confine_also also = { directory(reads, a->config), directory(writes, a->metrics) };
+	const struct serving *v = arg;
+	const struct serve_args *a = v->first;
+	char config[PTCP_PATH_BYTES], metrics[PTCP_PATH_BYTES], watched[PTCP_PATH_BYTES];
+	const struct confine_also also = { { directory(config, a->config), directory(watched, a->watch) },
+		{ directory(metrics, a->metrics), v->watcher != NULL ? watcher_dir(v->watcher) : NULL } };
+	struct ptcp_server_needs all = *n;
 
-	return confine(n, &also, CONFINE_ABI, log_level(a), e);
+	all.connects |= v->watcher != NULL;
+	return confine(&all, &also, CONFINE_ABI, log_level(a), e);
 }
 
 static void to_opts(const struct serve_args *a, struct ptcp_server_opts *o)
@@ -121,6 +128,8 @@ static void measure(struct serving *v)
 		m->received_bps = (double)(m->now.received_bytes - old.received_bytes) * 8 / seconds;
 		m->sent_bps = (double)(m->now.sent_bytes - old.sent_bytes) * 8 / seconds;
 	}
+	if (v->watcher != NULL) /* what it measures would be little, and taken from others */
+		watcher_busy(v->watcher, m->received_bps + m->sent_bps > 0 || m->now.relayed_now > 0);
 	v->measured = now;
 }
 
@@ -151,15 +160,22 @@ static void say_state(struct serving *v)
 
 	measure(v);
 	say(PTCP_LOG_INFO, "event=state sessions=%u streams=%u relayed=%u stored_bytes=%llu received_bytes=%llu sent_bytes=%llu "
-	    "received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu refused=%llu retransmits=%llu",
+	    "received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu refused=%llu retransmits=%llu links_known=%u",
 	    n->sessions_now, n->streams_now, n->relayed_now, (unsigned long long)n->stored_bytes,
 	    (unsigned long long)n->received_bytes,
 	    (unsigned long long)n->sent_bytes, v->metrics.received_bps, v->metrics.sent_bps,
 	    (unsigned long long)n->sessions, (unsigned long long)n->sessions_failed,
-	    (unsigned long long)n->refused, (unsigned long long)n->retransmits);
+	    (unsigned long long)n->refused, (unsigned long long)n->retransmits, n->links_known);
 }
 
 /* ---- Reading the configuration again ---- */
+
+static void forget(struct serve_args *a)
+{
+	if (a != NULL)
+		serve_args_fini(a);
+	free(a);
+}
 
 static bool same_text(const char *a, const char *b)
 {
@@ -182,6 +198,11 @@ static bool begins_to_relay(const struct serve_args *old, const struct serve_arg
 	return !old->no_sandbox && old->n_relay_to == 0 && new->n_relay_to > 0;
 }
 
+static bool begins_to_watch(const struct serve_args *old, const struct serve_args *new)
+{
+	return !old->no_sandbox && old->watch == NULL && new->watch != NULL;
+}
+
 /* What only a restart can change stays, and is said. */
 static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
 {
@@ -194,6 +215,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		{ "cipher", old->ciphers == new->ciphers },
 		{ "max-startups", old->max_startups == new->max_startups },
 		{ "relay-to", !begins_to_relay(old, new) },
+		{ "watch", !begins_to_watch(old, new) },
 		{ "relay-storage", old->relay_storage_bytes == new->relay_storage_bytes &&
 		    same_text(old->relay_storage_dir, new->relay_storage_dir) },
 		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
@@ -207,29 +229,55 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 			    fixed[i].name);
 }
 
+/* What `fresh` says, which is not kept where it is. */
+static int change(struct serving *v, const struct serve_args *fresh, struct watcher **watcher, struct ptcp_err *e)
+{
+	struct ptcp_server_opts o;
+	int r;
+
+	to_opts(fresh, &o);
+	if (begins_to_relay(v->first, fresh))
+		o.n_relay_to = 0;
+	if (fresh->watch != NULL && !begins_to_watch(v->first, fresh) && (r = watcher_new(watcher, fresh, e)) < 0)
+		return r;
+	if ((r = ptcp_server_change(v->server, &o, e)) < 0) {
+		watcher_free(*watcher);
+		*watcher = NULL;
+	}
+	return r;
+}
+
+/* One that goes on from what the last one has kept. */
+static void replace_watcher(struct serving *v, struct watcher *w)
+{
+	struct ptcp_err why;
+
+	watcher_free(v->watcher);
+	v->watcher = w;
+	if (w != NULL && watcher_start(w, v->server, &why) < 0)
+		say(PTCP_LOG_ERROR, "event=watch-ended why=\"%s\"", why.msg);
+}
+
 static void reload(struct serving *v)
 {
-	struct serve_args fresh;
-	struct ptcp_server_opts o;
+	struct serve_args *fresh = calloc(1, sizeof *fresh);
+	struct watcher *watcher = NULL;
 	struct ptcp_err why;
 	int r;
 
 	manager_tell("RELOADING=1");
-	if ((r = serve_parse(&fresh, v->c, v->argc, v->argv, &why)) == 0) {
-		to_opts(&fresh, &o);
-		if (begins_to_relay(v->first, &fresh))
-			o.n_relay_to = 0;
-		r = ptcp_server_change(v->server, &o, &why);
-	}
+	r = fresh == NULL ? err_nomem(&why) : serve_parse(fresh, v->c, v->argc, v->argv, &why);
+	if (r == 0)
+		r = change(v, fresh, &watcher, &why);
 	if (r < 0) {
-		serve_args_fini(&fresh);
+		forget(fresh);
 		say(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" effect=\"what was read before holds\"",
 		    why.msg);
 	} else {
-		warn_of_changes(v->first, &fresh);
-		serve_args_fini(&v->again);
-		v->again = fresh;
-		v->a = &v->again;
+		warn_of_changes(v->first, fresh);
+		replace_watcher(v, watcher);
+		forget(v->again);
+		v->a = v->again = fresh;
 		say(PTCP_LOG_INFO, "event=reloaded");
 	}
 	manager_tell("READY=1");
@@ -289,6 +337,15 @@ static void stop(void *handle)
 	ptcp_server_stop(handle);
 }
 
+static void end(struct serving *v)
+{
+	watcher_free(v->watcher);
+	ptcp_server_free(v->server);
+	forget(v->again);
+	if (v->signals >= 0)
+		close(v->signals);
+}
+
 static int make(struct serving *v, struct ptcp_err *e)
 {
 	struct ptcp_server_opts o;
@@ -296,7 +353,7 @@ static int make(struct serving *v, struct ptcp_err *e)
 	size_t i, n;
 
 	to_opts(v->first, &o);
-	o.arg = (void *)(uintptr_t)v->first;
+	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
 	if (!v->first->one_time && (n = manager_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)
@@ -307,9 +364,12 @@ static int make(struct serving *v, struct ptcp_err *e)
 		o.sockets = passed;
 		o.n_sockets = n;
 	}
-	r = ptcp_server_new(&v->server, &o, e);
+	if (v->first->watch == NULL || v->first->one_time || (r = watcher_new(&v->watcher, v->first, e)) == 0)
+		r = ptcp_server_new(&v->server, &o, e);
 	for (i = 0; i < o.n_sockets; i++)
 		close(passed[i]); /* the server has its own of them */
+	if (r == 0 && v->watcher != NULL)
+		r = watcher_start(v->watcher, v->server, e);
 	return r;
 }
 
@@ -323,8 +383,10 @@ int serve_run(struct serve_args *a, const struct command *c, int argc, char **ar
 	process_catch(EXIT_DONE, NULL);
 	v.signals = process_signal_fd();
 	manager_open();
-	if ((r = make(&v, e)) < 0)
-		goto out;
+	if ((r = make(&v, e)) < 0) {
+		end(&v);
+		return r;
+	}
 	process_set_stop(stop, v.server);
 	if (!a->one_time && (r = tell(&v, e)) == 0) /* a file that cannot be written is better known now */
 		say_where(&v);                      /* a one-time server says it to its client */
@@ -332,10 +394,6 @@ int serve_run(struct serve_args *a, const struct command *c, int argc, char **ar
 		say(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", late.msg);
 	process_set_stop(NULL, NULL);
 	manager_tell("STOPPING=1");
-	ptcp_server_free(v.server);
-out:
-	serve_args_fini(&v.again);
-	if (v.signals >= 0)
-		close(v.signals);
+	end(&v);
 	return r;
 }

@@ -76,7 +76,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 /* ---- Measuring ---- */
 
 /* In turns of its own loop, so that cancelling takes no more than a flag. */
-static int run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
+int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct pollfd fd = { .fd = ptcp_transfer_fd(t), .events = POLLIN };
 	int r, ms;
@@ -120,6 +120,7 @@ static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, con
 	ptcp_timing_opts_init(&o);
 	o.streams = s->o.streams;
 	o.messages = messages;
+	o.most_bytes = s->o.most_bytes;
 	return l->of.from == s->here ? ptcp_timing_new(out, &s->connect, to.address, &o, e) :
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
@@ -131,7 +132,7 @@ int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, 
 
 	if ((r = timing_of(&t, s, l, messages, e)) < 0)
 		return r;
-	if ((r = run(s, t, e)) == 0)
+	if ((r = links_run(s, t, e)) == 0)
 		r = keep_messages(l, t, e);
 	ptcp_transfer_free(t);
 	if (r < 0 || (r = estimate(l, e)) < 0)
@@ -139,7 +140,20 @@ int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, 
 	if (isnan(l->estimate.rate_bps))
 		return err_set(e, PTCP_ERANGE, "%s: %zu messages tell no rate (try a larger --budget)",
 		    l->estimate.result, l->n);
+	l->estimate.age_s = 0;
+	l->seen = mono_now();
 	return 0;
+}
+
+void links_fail(struct link *l, const struct ptcp_err *why)
+{
+	l->code = why->code;
+	snprintf(l->why, sizeof l->why, "%.*s", (int)sizeof l->why - 1, why->msg);
+}
+
+double links_age_s(const struct link *l)
+{
+	return l->estimate.age_s + (double)mono_diff_ns(mono_now(), l->seen) / 1e9;
 }
 
 /* A link that fails is left, unless the whole is being given up. */
@@ -162,9 +176,7 @@ static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct pt
 	}
 	if (l->estimate.state == PTCP_LINK_MEASURED)
 		return 0; /* what is known of it stands */
-	l->code = r;
-	l->estimate.state = PTCP_LINK_FAILED;
-	snprintf(l->why, sizeof l->why, "%.*s", (int)sizeof l->why - 1, why.msg);
+	links_fail(l, &why);
 	return 0;
 }
 
@@ -196,7 +208,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 	return r;
 }
 
-static int outcome(const struct ptcp_links *s, struct ptcp_err *e)
+int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e)
 {
 	size_t i, measured = 0, failed = 0;
 	const struct link *first = NULL;
@@ -209,7 +221,11 @@ static int outcome(const struct ptcp_links *s, struct ptcp_err *e)
 	if (failed == 0)
 		return 0;
 	if (measured == 0)
-		return err_set(e, first->code, "links: none could be measured, the first: %s", first->why);
+		return err_set(e, first->code, "links: none %s, the first: %s", asked ? "is known" : "could be measured",
+		    first->why);
+	if (asked)
+		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not known there (see above; without --ask they are "
+		    "measured)", failed, failed + measured);
 	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run it again when "
 	    "their hosts can be reached)", failed, failed + measured);
 }
@@ -234,7 +250,7 @@ int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
 	}
 	if (r == 0 && left > 0)
 		r = spend_rest(s, left, e);
-	return r < 0 ? r : outcome(s, e);
+	return r < 0 ? r : links_outcome(s, false, e);
 }
 
 void ptcp_links_cancel(struct ptcp_links *s)
@@ -326,6 +342,8 @@ void ptcp_links_get(const struct ptcp_links *s, size_t i, struct ptcp_link_estim
 {
 	*out = s->link[i].estimate;
 	out->why = s->link[i].why[0] != '\0' ? s->link[i].why : NULL;
+	if (out->state == PTCP_LINK_MEASURED)
+		out->age_s = links_age_s(&s->link[i]);
 }
 
 int ptcp_links_here(const struct ptcp_links *s)

@@ -1,4 +1,5 @@
-/* The inside of links that are measured, for links.c (once, by a budget) and links_watch.c (again and again). */
+/* The inside of links, for links.c (measured once, by a budget), links_watch.c (again and again), links_ask.c (told by
+ * others) and links_kept.c (from one run to the next). */
 #ifndef COLLECT_LINKS_IMPL_H
 #define COLLECT_LINKS_IMPL_H
 
@@ -6,17 +7,20 @@
 #include <ptcp/ptcp.h>
 #include <stdatomic.h>
 
+#include "core/clock.h"
+#include "model/history.h"
 #include "model/smooth.h"
 
 struct link {
 	struct ptcp_overlay_link of;
 	bool out;                /* not to be measured: `why` */
-	char why[300];           /* it could not be measured; "": it could, or has yet to be */
+	char why[300];           /* it could not be measured, the last time; "": it could, or has yet to be */
 	int code;
 	struct ptcp_message *message;
 	size_t n;
 	double round_trip_s;
 	struct ptcp_link_estimate estimate;
+	struct mono seen;        /* when that had estimate.age_s */
 	struct smooth rate, delay; /* over the rounds of watching, bit/s and seconds */
 };
 
@@ -33,7 +37,19 @@ struct ptcp_links {
 /* How often a flag is looked at that any thread may set. */
 #define LINKS_CANCEL_MS 100
 
+#define LINKS_OLD_S HISTORY_MOST_S /* what is older says nothing of now */
+
+/* ---- links.c ---- */
+
 /* Sends so many messages more, and estimates from all that there are. */
 int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e);
+/* Runs it, until it is over or the links are cancelled. */
+int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e);
+/* It could not be measured, for that reason. */
+void links_fail(struct link *l, const struct ptcp_err *why);
+/* What has come of all. */
+int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e);
+/* Seconds since it was measured. */
+double links_age_s(const struct link *l);
 
 #endif

@@ -3,13 +3,18 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/units.h"
 #include "collect/links_impl.h"
+#include "model/rng.h"
 
 #define MESSAGES 4       /* of each size one */
 #define WEIGHT 0.25      /* of the newest estimate: about the last seven count */
+#define CONSTANT_S 3600  /* what a path carries holds for about so long (model/history.h) */
+#define BUSY_MOST_S 3600 /* then it is measured all the same */
 
 void ptcp_links_watch_init(struct ptcp_links_watch *w)
 {
@@ -31,6 +36,27 @@ static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
 	return r;
 }
 
+/* By chance, so that hosts that were started at one time do not go on to measure at one time; soon for what nothing is
+ * known of. */
+static double pause_s(const struct ptcp_links_watch *o, const struct link *l, struct rng *rng)
+{
+	double s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));
+
+	return l->estimate.state != PTCP_LINK_MEASURED && l->why[0] == '\0' ? s / 10 : s;
+}
+
+static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *o, const struct link *l, struct rng *rng,
+    struct ptcp_err *e)
+{
+	struct mono until;
+	int r = rest(s, pause_s(o, l, rng), e);
+
+	until = mono_add_ns(mono_now(), BUSY_MOST_S * NS_PER_S);
+	while (r == 0 && o->busy != NULL && mono_now().ns < until.ns && o->busy(o->arg))
+		r = rest(s, LINKS_CANCEL_MS / 1e3, e);
+	return r;
+}
+
 /* The first value is what is known already. */
 static void add(struct smooth *s, double known, double found)
 {
@@ -42,13 +68,18 @@ static void add(struct smooth *s, double known, double found)
 /* From messages of this round alone; what is known stands where they fail. */
 static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
 {
-	struct ptcp_link_estimate known = l->estimate, *m = &l->estimate;
+	struct ptcp_link_estimate last = l->estimate, known = last, *m = &l->estimate;
 	int r;
 
+	if (known.state != PTCP_LINK_MEASURED || links_age_s(l) > CONSTANT_S) {
+		l->rate = l->delay = (struct smooth){ 0 };
+		known.rate_bps = known.delay_s = NAN;
+		known.messages = 0;
+	}
 	l->n = 0;
 	l->round_trip_s = 0;
 	if ((r = links_measure_link(s, l, MESSAGES, e)) < 0) {
-		l->estimate = known;
+		l->estimate = last;
 		return r;
 	}
 	add(&l->rate, known.rate_bps, m->rate_bps);
@@ -65,25 +96,52 @@ static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
 	return 0;
 }
 
+static int take_opts(struct ptcp_links_watch *o, const struct ptcp_links_watch *w, struct ptcp_err *e)
+{
+	ptcp_links_watch_init(o);
+	if (w->size == 0 || w->size > sizeof *o || !(w->pause_s >= 0))
+		return err_set(e, PTCP_EUSAGE, "options that ptcp_links_watch_init() has not filled in, or a negative pause");
+	memcpy(o, w, w->size);
+	if (!(o->jitter_ratio >= 0 && o->jitter_ratio < 1))
+		return err_set(e, PTCP_EUSAGE, "watching: chance is out of range (0 to less than 1)");
+	return 0;
+}
+
+static int check_any(const struct ptcp_links *s, struct ptcp_err *e)
+{
+	const struct link *first = NULL;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (!s->link[i].out)
+			return 0;
+		if (first == NULL && s->link[i].estimate.state == PTCP_LINK_FAILED)
+			first = &s->link[i];
+	}
+	return err_set(e, PTCP_EUSAGE, "links: none can be measured, the first: %s", first != NULL ? first->why : "there is "
+	    "none");
+}
+
 int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, struct ptcp_err *e)
 {
+	struct rng rng = { mono_now().ns ^ (uint64_t)getpid() << 32 };
 	struct ptcp_links_watch o;
 	struct ptcp_err why;
 	size_t i;
 	int r;
 
-	ptcp_links_watch_init(&o);
-	if (w->size == 0 || w->size > sizeof o || !(w->pause_s >= 0))
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_links_watch_init() has not filled in, or a negative pause");
-	memcpy(&o, w, w->size);
-	for (i = 0, r = 0; r == 0; i = (i + 1) % s->n) {
+	if ((r = take_opts(&o, w, e)) < 0 || (r = check_any(s, e)) < 0)
+		return r;
+	for (i = 0; r == 0; i = (i + 1) % s->n) {
 		if (s->link[i].out)
 			continue;
-		if ((r = rest(s, o.pause_s, e)) < 0)
+		if ((r = wait_turn(s, &o, &s->link[i], &rng, e)) < 0)
 			return r;
 		r = look(s, &s->link[i], &why);
 		if (r == PTCP_ENOMEM || cancelled(s, e) < 0)
 			return r == PTCP_ENOMEM ? err_nomem(e) : PTCP_ECANCELED;
+		if (r < 0)
+			links_fail(&s->link[i], &why);
 		r = o.seen != NULL ? o.seen(o.arg, i, r < 0 ? why.msg : NULL, e) : 0;
 	}
 	return r;

@@ -78,3 +78,21 @@ int userdir_lock(const char *path, struct ptcp_err *e)
 		close(fd);
 	return r;
 }
+
+FILE *userdir_read(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	FILE *f;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0) {
+		if ((f = fdopen(fd, "r")) != NULL)
+			return f;
+	} else {
+		errno = EPERM;
+	}
+	close(fd);
+	return NULL;
+}

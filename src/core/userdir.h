@@ -3,6 +3,8 @@
 #ifndef CORE_USERDIR_H
 #define CORE_USERDIR_H
 
+#include <stdio.h>
+
 #include <ptcp/err.h>
 
 #define USERDIR_BYTES 3840
@@ -18,5 +20,9 @@ int userdir_make(const char *dir, struct ptcp_err *e);
 /* Waits for the lock of the file `path`, which is another file beside it; it is let go by close(). A descriptor, or
  * PTCP_ECONFIG. */
 int userdir_lock(const char *path, struct ptcp_err *e);
+
+/* Opens a file there. NULL with errno: there is none, or it is not one of ours and only ours to write, to be waited
+ * for or read without end. */
+FILE *userdir_read(const char *path);
 
 #endif

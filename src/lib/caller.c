@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "lib/told.h"
 #include "store/fds.h"
 #include "xfer/outbox.h"
 
@@ -220,6 +221,22 @@ static int tell(struct caller *c, struct span in, struct ptcp_err *e)
 	return 1;
 }
 
+/* What is known of the ways to other hosts is for those who could have it measured. */
+static int tell_links(struct caller *c, struct span in, struct ptcp_err *e)
+{
+	int err;
+
+	if ((err = wire_links_decode(in, e)) < 0)
+		return err;
+	if (c->auth.no_relay)
+		return err_set(e, PTCP_EREFUSED, "what that daemon knows of links: not for this client (have its administrator "
+		    "authorize it without --no-relay)");
+	if (!told_put(c->set->told, &c->out))
+		return err_set(e, PTCP_EPEER, "that daemon does not measure its links (have its administrator start it with --watch)");
+	end(c);
+	return 1;
+}
+
 void callers_tell(struct errand_set *t, const struct errand *r)
 {
 	struct caller *c;
@@ -244,8 +261,12 @@ static int take(struct caller *c, struct ptcp_err *e)
 
 	if ((r = frame_at(c, &at, &h, &in, e)) <= 0)
 		return r;
-	return h.type == WIRE_ERRAND ? take_order(c, at, in, e) : h.type == WIRE_STATUS ? tell(c, in, e) :
-	    unexpected(h.type, e);
+	switch (h.type) {
+	case WIRE_ERRAND: return take_order(c, at, in, e);
+	case WIRE_STATUS: return tell(c, in, e);
+	case WIRE_LINKS: return tell_links(c, in, e);
+	default: return unexpected(h.type, e);
+	}
 }
 
 static int hear(struct caller *c, const uint8_t *bytes, size_t n, struct ptcp_err *e)

@@ -98,6 +98,7 @@ int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 		free(a);
 		return r;
 	}
+	a->answer = WIRE_STATE;
 	a->heard = on_state;
 	a->status.cancel = end;
 	if ((r = third_new(t, &none, e)) < 0) {

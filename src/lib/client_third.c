@@ -25,7 +25,7 @@ void third_free(struct third *h)
 		return;
 	buf_fini(&h->in);
 	buf_fini(&h->out.b);
-	free(h->asks);
+	third_asks_free(h->asks);
 	free(h->message);
 	free(h);
 }
@@ -65,6 +65,12 @@ static void flush(struct ptcp_transfer *t)
 	while (buf_len(b) > 0 && (n = chan_write(t->chan, buf_head(b), buf_len(b))) > 0)
 		buf_consume(b, n);
 	chan_flush(t->chan);
+}
+
+/* What is known of links is there, and told in one go: whoever dribbles it is given up. */
+static bool answers_at_once(const struct third *h)
+{
+	return h->asks != NULL && h->asks->answer == WIRE_LINK;
 }
 
 /* How long it may come no further, as a peer that says it is busy (xfer/session.h); what is measured or asked comes sooner. */
@@ -225,6 +231,8 @@ static int on_error(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 	if ((r = wire_error_decode(&f, in, e)) < 0)
 		return r;
 	third_reason(&why, f.code, f.text);
+	if (answers_at_once(t->third) && why.code == PTCP_EPROTO)
+		err_set(&why, PTCP_EPEER, "%s: cannot be asked for links: its ptcp is too old (update it)", t->known_as);
 	if (third_can_turn(t, &why)) {
 		t->third->first = why;
 		t->third->turning = true;
@@ -244,7 +252,8 @@ static int frame(struct ptcp_transfer *t, unsigned type, struct span in, struct 
 	case WIRE_END: return on_end(t, in, e);
 	case WIRE_SAMPLE: return third_sampled(t->third, in, e);
 	case WIRE_STATE:
-		if (t->third->asks != NULL)
+	case WIRE_LINK:
+		if (t->third->asks != NULL && type == t->third->asks->answer)
 			return t->third->asks->heard(t, in, e);
 		/* fall through */
 	default: return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(type));
@@ -289,9 +298,9 @@ static void on_readable(void *arg)
 	} while (n > 0 && !t->over && !t->third->turning);
 	if (!t->over && !t->third->turning && is_stuck(t, &why))
 		client_finish(t, &why);
-	else if (!t->third->turning)
+	else if (!t->third->turning && !answers_at_once(t->third))
 		wait(t);
-	else if (third_turn(t), client_dial(t, &why) < 0)
+	else if (t->third->turning && (third_turn(t), client_dial(t, &why) < 0))
 		client_finish(t, &why);
 }
 
@@ -321,12 +330,22 @@ static void on_again(void *arg)
 
 static const struct chan_ops errand_ops = { on_again, on_readable, on_writable, on_closed };
 
+static void put_links(struct third *h)
+{
+	uint8_t *p = outbox_room(&h->out, WIRE_LINKS_MAX_BYTES);
+
+	if (p != NULL)
+		outbox_added(&h->out, wire_links_encode(p));
+}
+
 static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct third *h = t->third;
 	int r;
 
-	if (h->asks != NULL)
+	if (answers_at_once(h))
+		put_links(h);
+	else if (h->asks != NULL)
 		OUTBOX_PUT(&h->out, status, STATUS, &h->asks->status);
 	else if ((r = third_put(t, e)) < 0)
 		return r;

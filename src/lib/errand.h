@@ -14,6 +14,7 @@
 
 struct caller;
 struct errand;
+struct told;
 
 struct errand_set {
 	struct list errands, callers;
@@ -23,11 +24,12 @@ struct errand_set {
 	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
 	const struct ptcp_server_opts *o;
 	const struct nexthops *nexthops;  /* where to; NULL: nowhere */
+	struct told *told;                /* of the ways there, for who asks */
 	void (*gone)(void *arg);          /* an errand or a caller has ended */
 	void *arg;
 };
 
-/* All is borrowed until errand_set_fini(); `roots` is for the owner to fill in. `gone` is called when it may have
+/* All is borrowed until errand_set_fini(); `roots` and `told` are for the owner to fill in. `gone` is called when it may have
  * become idle, in the middle of what ended: look later. */
 void errand_set_init(struct errand_set *t, struct host *host, const char *root,
     const struct ptcp_server_opts *o, const struct nexthops *nexthops, void (*gone)(void *arg), void *arg);

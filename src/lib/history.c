@@ -1,11 +1,9 @@
 #include "lib/history.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,26 +11,6 @@
 #include "core/userdir.h"
 
 #define PATH_BYTES (USERDIR_BYTES + 16)
-
-/* NULL with errno: there is none, or it is not one of ours and only ours to write, to be waited for or read
- * without end. */
-static FILE *open_ours(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-	FILE *f;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0) {
-		if ((f = fdopen(fd, "r")) != NULL)
-			return f;
-	} else {
-		errno = EPERM;
-	}
-	close(fd);
-	return NULL;
-}
 
 /* The next entry of the file; false at its end. */
 static bool next_entry(FILE *f, struct history_entry *out)
@@ -59,7 +37,7 @@ int history_find(const char *dir, const struct history_key *key, struct history_
 	if ((r = userdir_state(where, dir, e)) < 0)
 		return r;
 	snprintf(path, sizeof path, "%s/paths", where);
-	if ((f = open_ours(path)) == NULL)
+	if ((f = userdir_read(path)) == NULL)
 		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	while (found == 0 && next_entry(f, &h))
 		if (history_same(&h.key, key) && history_age(&h, (int64_t)time(NULL))) {
@@ -75,7 +53,7 @@ static int copy_others(FILE *to, const char *path, const struct history_entry *h
 {
 	char line[HISTORY_LINE_BYTES];
 	struct history_entry other, aged;
-	FILE *from = open_ours(path);
+	FILE *from = userdir_read(path);
 	unsigned n;
 
 	if (from == NULL)

@@ -79,7 +79,7 @@ bool party_waits_for_disk(const struct party *p)
 	return false;
 }
 
-/* Beside rates. */
+/* Beside rates, and what relays hold. */
 static enum wire_busy works(const struct party *p)
 {
 	if (party_waits_for_disk(p))
@@ -90,9 +90,6 @@ static enum wire_busy works(const struct party *p)
 		return WIRE_READING;
 	if (p->rcv != NULL && receiving_busy(p) != WIRE_IDLE)
 		return receiving_busy(p);
-	/* What relays hold is why nothing comes; the starter says so, whose peer bears that for its own time. */
-	if (session_held(p->session) && p->o.open != NULL)
-		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	return WIRE_IDLE;
 }
 
@@ -102,6 +99,9 @@ enum wire_busy party_busy(const struct party *p)
 
 	if (b != WIRE_IDLE)
 		return b;
+	/* What relays hold is why nothing comes; the starter says so, and each bears that for its own time. */
+	if (session_held(p->session) && p->o.open != NULL)
+		return p->snd != NULL ? WIRE_READING : WIRE_WRITING;
 	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
 	if (!rates_hold(p) || (p->snd == NULL && rates_at_sender(p)))
 		return WIRE_IDLE;

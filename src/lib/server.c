@@ -193,6 +193,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	if (s == NULL)
 		return err_nomem(e);
 	atomic_init(&s->stop, false);
+	told_init(&s->told);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0 ||
 	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_lobby(s, e)) < 0)
 		goto out;
@@ -205,6 +206,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		goto out;
 	errand_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
 	s->errands.roots = s->sessions.roots;
+	s->errands.told = &s->told;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)
 		on_watch(s);
@@ -283,6 +285,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	loop_free(s->loop);
 	server_forget_needs(s);
 	nexthops_free(s->nexthops);
+	told_fini(&s->told);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);

@@ -8,6 +8,7 @@
 #include "core/list.h"
 #include "lib/errand.h"
 #include "lib/guest.h"
+#include "lib/told.h"
 #include "lib/relay.h"
 #include "lib/served.h"
 #include "net/listen.h"
@@ -35,6 +36,7 @@ struct ptcp_server {
 	struct nexthops *nexthops;      /* NULL: none */
 	struct relay relay;
 	struct errand_set errands;
+	struct told told;
 	struct one_time *once;          /* NULL: a daemon */
 	struct ptcp_err why;            /* what ended it, if its code is not 0 */
 	atomic_bool stop;

@@ -1,16 +1,20 @@
 /* The inside of what is asked of other hosts, for client_third.c (asking and hearing), client_errand.c (what is
- * asked), client_sampled.c (measurements between them) and client_status.c. */
+ * asked), client_sampled.c (measurements between them), client_status.c and client_known.c. */
 #ifndef LIB_THIRD_IMPL_H
 #define LIB_THIRD_IMPL_H
 
 #include "lib/client_impl.h"
 #include "wire/errand.h"
 #include "wire/grant.h"
+#include "wire/link.h"
 
-/* Only asks how one is doing. */
+/* Only asks, and has no errand done. */
 struct third_asks {
-	struct wire_status status;
-	int (*heard)(struct ptcp_transfer *t, struct span in, struct ptcp_err *e); /* a STATE */
+	enum wire_type answer;          /* STATE: how one is doing, or LINK: what is known of links; each to: */
+	int (*heard)(struct ptcp_transfer *t, struct span in, struct ptcp_err *e);
+	struct wire_status status;      /* with STATE */
+	struct ptcp_known_link *known;  /* with LINK: PTCP_KNOWN_MAX, texts to be freed, */
+	size_t n_known;                 /* of which so many have come */
 };
 
 struct third {
@@ -49,6 +53,10 @@ int third_put(struct ptcp_transfer *t, struct ptcp_err *e);
 bool third_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why);
 /* It is next, t->fingerprint being the sender's. Not from within t->chan's callbacks, but at their end. */
 void third_turn(struct ptcp_transfer *t);
+
+/* ---- client_known.c ---- */
+
+void third_asks_free(struct third_asks *a); /* NULL is fine */
 
 /* ---- client_sampled.c ---- */
 

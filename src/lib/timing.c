@@ -75,14 +75,16 @@ static bool arrived(struct timing *t)
 /* Grows by a factor of at most 4, so that one message on a fast path does not take for ever on a slow one. */
 static void learn(struct timing *t, uint64_t took_ns)
 {
+	uint64_t most = t->o.most_bytes > 0 ? t->o.most_bytes : MOST_BYTES, next;
 	double rate = (double)t->bytes / (double)took_ns;
 
-	if (took_ns < KNOWN_NS && t->bytes < MOST_BYTES) {
-		send_message(t, took_ns < KNOWN_NS / 4 ? 4 * t->bytes : 2 * t->bytes);
+	if (took_ns < KNOWN_NS && t->bytes < most) {
+		next = took_ns < KNOWN_NS / 4 ? 4 * t->bytes : 2 * t->bytes;
+		send_message(t, next < most ? next : most);
 		return;
 	}
 	t->known = true;
-	t->largest = (uint64_t)(rate * (double)LARGEST_NS);
+	t->largest = rate * (double)LARGEST_NS < (double)most ? (uint64_t)(rate * (double)LARGEST_NS) : most;
 	if (t->largest < SIZES * FIRST_BYTES)
 		t->largest = SIZES * FIRST_BYTES;
 	send_message(t, t->largest);
@@ -206,9 +208,9 @@ int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts
 		return err_set(e, PTCP_EUSAGE, "options that ptcp_timing_opts_init() has not filled in");
 	memcpy(out, o, o->size);
 	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
-	    out->messages > PTCP_MESSAGES_MAX)
-		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or messages (1 to %d) out of range",
-		    PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
+	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * FIRST_BYTES))
+		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or their size (256 KiB at least) out of "
+		    "range", PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
 	return 0;
 }
 

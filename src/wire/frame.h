@@ -57,7 +57,9 @@
 	X(EVENT, 60, 8192)                                                     \
 	X(STATUS, 61, 64)                                                      \
 	X(STATE, 62, 16384)                                                    \
-	X(SAMPLE, 63, 64)
+	X(SAMPLE, 63, 64)                                                      \
+	X(LINKS, 64, 64)                                                       \
+	X(LINK, 65, 1024)
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)

@@ -369,6 +369,15 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	*st = fake.stats;
 }
 
+int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+{
+	(void)s;
+	(void)l;
+	(void)n;
+	(void)e;
+	return 0;
+}
+
 void ptcp_server_stop(struct ptcp_server *s)
 {
 	fake.stops += s == &server;
@@ -401,6 +410,28 @@ int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e)
 {
 	(void)l;
 	return play(fake.run_code, e);
+}
+
+int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e)
+{
+	(void)l;
+	return play(fake.run_code, e);
+}
+
+int ptcp_links_keep(const struct ptcp_links *l, const char *file, struct ptcp_err *e)
+{
+	(void)l;
+	(void)file;
+	(void)e;
+	return 0;
+}
+
+int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e)
+{
+	(void)l;
+	(void)file;
+	(void)e;
+	return 0;
 }
 
 void ptcp_links_watch_init(struct ptcp_links_watch *w)

@@ -117,6 +117,10 @@ static void errors(void **state)
 		{ "destination: D\nhosts: {D: {}, 'a b': {}}\n", "o.yaml:2:16: hosts: expected a name" },
 		{ "destination: D\nhosts: {D: {}, 'a>b': {}}\n", "hosts: expected a name" },
 		{ "destination: D\nhosts: {D: {}, ../x: {}}\n", "hosts: expected a name" },
+		{ "destination: D\nhosts: {D: {}, '..': {}}\n", "hosts: expected a name" }, /* would be a directory */
+		{ "destination: D\nhosts: {D: {}, a/b: {}}\n", "hosts: expected a name" },
+		{ "destination: D\nhosts: {D: {}, \"a\\e[31m\": {}}\n", "hosts: expected text without control" },
+		{ "destination: D\nhosts: {D: {}, '-rf': {}}\n", "hosts: expected a name" },
 		{ "destination: D\nhosts: {D: {}, '': {}}\n", "hosts: expected a name" },
 		{ "destination: D\nhosts: {D: {}, S: {dta: 1}}\n",
 		    "o.yaml:2:20: host S: expected address, data, path, relay, storage, ingress or "

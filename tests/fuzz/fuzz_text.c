@@ -1,11 +1,15 @@
 /* libFuzzer target: texts of users, peers and ssh, a line each, through everything that reads one: sizes,
- * rates and times, targets, addresses, fingerprints, greetings, the command line of ssh, escapes. */
+ * rates, timetables and times, targets, addresses, fingerprints, greetings, the command lines of ssh and of launch, a
+ * path's history, escapes. */
 #include "cli/options.h"
 #include "core/text.h"
+#include "core/timetable.h"
 #include "core/units.h"
 #include "fuzz.h"
 #include "lib/greet.h"
+#include "lib/launch_args.h"
 #include "lib/ssh_args.h"
+#include "model/history.h"
 #include "net/identity.h"
 #include "net/lines.h"
 
@@ -109,6 +113,47 @@ static void greetings(const char *text)
 	}
 }
 
+/* The host stays within its words, and no word is anything of a shell's. */
+static void launches(const char *text)
+{
+	static struct launch_args a;
+	unsigned i;
+
+	if (launch_args(&a, text, "h.example", NULL, NULL) < 0)
+		return;
+	MUST(a.n > 0 && a.n < LAUNCH_ARGS_MAX && a.at[a.n] == NULL);
+	for (i = 0; i < a.n; i++)
+		MUST(a.at[i] != NULL);
+}
+
+static void timetables(const char *text)
+{
+	struct timetable t;
+	struct ptcp_err e = { 0 };
+	unsigned s;
+
+	if (timetable_parse(&t, text, &e) < 0) {
+		MUST(e.msg[0] != '\0');
+		return;
+	}
+	MUST(t.n <= TIMETABLE_RANGES);
+	for (s = 0; s < 86400; s += 3599)
+		MUST(timetable_bps(&t, s) == 0 || timetable_bps(&t, s) >= TIMETABLE_LEAST_BPS);
+}
+
+/* What is taken is written as a line that reads the same. */
+static void histories(const char *text)
+{
+	char line[HISTORY_LINE_BYTES];
+	struct history_entry h, again;
+
+	if (!history_parse(&h, text))
+		return;
+	MUST(h.n_probes >= 1 && h.n_probes <= HISTORY_PROBES_MAX);
+	MUST(history_format(line, &h) > 0 && history_parse(&again, line));
+	MUST(history_same(&h.key, &again.key) && h.when_s == again.when_s && h.n_probes == again.n_probes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct input in = { data, n };
@@ -121,6 +166,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		numbers(text);
 		targets(text);
 		greetings(text);
+		launches(text);
+		timetables(text);
+		histories(text);
 		if (ptcp_cipher_parse(text, &cipher) == 0)
 			MUST(strcmp(ptcp_cipher_name(cipher), text) == 0);
 		if (identity_fingerprint_ok(text))

@@ -16,6 +16,8 @@ void hold(void);
 extern const struct hostile hostile_client[], hostile_greedy[], hostile_strangers[], hostile_server[];
 /* What steers, or says what it has seen, as nobody should: clients and servers. */
 extern const struct hostile hostile_steerers[], hostile_steered[];
+/* A bad relay that is to store. */
+extern const struct hostile hostile_keeper[];
 /* Bad hosts that are asked for errands. */
 extern const struct hostile hostile_doers[];
 /* Bad sources of a collection. */
@@ -24,6 +26,8 @@ extern const struct hostile hostile_sources[];
 extern const struct hostile hostile_grants[];
 /* What misuses routes, errands, and control connections that are replaced. */
 extern const struct hostile hostile_between[], hostile_relay[];
+/* What tells, or asks, what is known of links. */
+extern const struct hostile hostile_lying[], hostile_askers[];
 /* What disturbs a host from within: arguments as they are. */
 extern const struct hostile hostile_local[];
 

@@ -8,7 +8,7 @@ lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp
 
 # What `make check` runs of it: unit tests, and a script with the programs it needs.
 test_BINS    += $(patsubst %,$(lab_dir)/test_%,link net topo)
-test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab advise links overlay collect)
+test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab advise links watch overlay collect)
 test_PROGRAMS += $(lab_BINS)
 
 lab_unit_OBJS := $(patsubst %,$(lab_dir)/%.o,rng red link net vclock params topo)

@@ -12,6 +12,7 @@
 #include "core/bytes.h"
 #include "wire/errand.h"
 #include "wire/grant.h"
+#include "wire/link.h"
 
 enum { RECODE_MISSING = 1 };
 
@@ -100,6 +101,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(STATE, state, wire_state)
 	LINE(PROBE, probe, wire_probe)
 	LINE(SAMPLE, sample, wire_sample)
+	LINE(LINK, link, wire_link)
 #undef LINE
 	case WIRE_JOINED:
 		if ((r = wire_joined_decode(in, e)) == 0)
@@ -108,6 +110,10 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	case WIRE_ROUTED:
 		if ((r = wire_routed_decode(in, e)) == 0)
 			*out_n = wire_routed_encode(out);
+		break;
+	case WIRE_LINKS:
+		if ((r = wire_links_decode(in, e)) == 0)
+			*out_n = wire_links_encode(out);
 		break;
 	case WIRE_BLOCK:
 		r = recode_block(frame, n, out, out_n, e);

@@ -7,6 +7,18 @@
 
 #include "check.h"
 
+/* All of it; the caller frees it. Tests run at the top of the tree. */
+static char *protocol(void)
+{
+	FILE *f = fopen("PROTOCOL.md", "r");
+	char *text = NULL;
+	size_t n = 0;
+
+	check_that(f != NULL && getdelim(&text, &n, '\0', f) > 0, "no PROTOCOL.md here");
+	fclose(f);
+	return text;
+}
+
 /* Every frame's golden bytes come back, cut short, prolonged and bent. */
 static void every_sample(void **state)
 {
@@ -45,7 +57,7 @@ static void every_frame_has_a_sample(void **state)
 }
 
 /* PROTOCOL.md's table of frames has the same names, numbers and limits in the same order, and no others. */
-static void every_frame_is_documented(void **state)
+static void every_frame_is_listed(void **state)
 {
 	char row[200], expected[80];
 	FILE *f = fopen("PROTOCOL.md", "r"); /* tests run at the top of the tree */
@@ -66,6 +78,38 @@ static void every_frame_is_documented(void **state)
 #undef X
 	check_that(fgets(row, sizeof row, f) != NULL && row[0] == '\n', "PROTOCOL.md has one too many: %s", row);
 	fclose(f);
+}
+
+/* And what each is made of is told: in a section of its name and number, a table of its fields, or as nothing. */
+static void every_frame_is_described(void **state)
+{
+	char heading[60], table[60], nothing[60], *text = protocol();
+
+	(void)state;
+#define X(name, number, max)                                                   \
+	snprintf(heading, sizeof heading, "%s (%d)", #name, number);           \
+	snprintf(table, sizeof table, "| field of %s |", #name);               \
+	snprintf(nothing, sizeof nothing, "%s has no payload", #name);         \
+	check_that(strstr(text, heading) != NULL || strstr(text, table) != NULL || strstr(text, nothing) != NULL, \
+	    "PROTOCOL.md does not describe %s", #name);
+	WIRE_FRAMES(X)
+#undef X
+	free(text);
+}
+
+static void every_ability_is_described(void **state)
+{
+	char *text = protocol(), *table = strstr(text, "| ability | |"), *end, row[20];
+	unsigned i;
+
+	(void)state;
+	check_that(table != NULL && (end = strstr(table, "\n\n")) != NULL, "PROTOCOL.md has no table of abilities");
+	*end = '\0';
+	for (i = WIRE_ABLE_ONE_CHANNEL; i <= WIRE_ABLE_RATE; i++) {
+		snprintf(row, sizeof row, "\n| %u | ", i);
+		check_that(strstr(table, row) != NULL, "PROTOCOL.md does not have ability %u", i);
+	}
+	free(text);
 }
 
 /* What an encoder may write fits the limit of its type. */
@@ -99,6 +143,8 @@ static void largest_frames_fit_their_limits(void **state)
 		{ WIRE_STATE, WIRE_STATE_MAX_BYTES },
 		{ WIRE_PROBE, WIRE_PROBE_MAX_BYTES },
 		{ WIRE_SAMPLE, WIRE_SAMPLE_MAX_BYTES },
+		{ WIRE_LINKS, WIRE_LINKS_MAX_BYTES },
+		{ WIRE_LINK, WIRE_LINK_MAX_BYTES },
 		{ WIRE_NEED, WIRE_NEED_MAX_BYTES },
 		{ WIRE_HAVE, WIRE_HAVE_MAX_BYTES },
 		{ WIRE_HOLE, WIRE_HOLE_MAX_BYTES },
@@ -414,7 +460,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample),
 		cmocka_unit_test(every_frame_has_a_sample),
-		cmocka_unit_test(every_frame_is_documented),
+		cmocka_unit_test(every_frame_is_listed),
+		cmocka_unit_test(every_frame_is_described),
+		cmocka_unit_test(every_ability_is_described),
 		cmocka_unit_test(largest_frames_fit_their_limits),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(header_of_every_type),

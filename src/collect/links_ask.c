@@ -1,0 +1,136 @@
+/* What daemons have learnt of the links that begin at their hosts, instead of measuring them: each is asked once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "collect/here.h"
+#include "collect/links_impl.h"
+#include "core/err.h"
+
+/* What it knows of a link. */
+static int take(struct link *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
+{
+	struct ptcp_link_estimate *m = &l->estimate;
+
+	if (k->messages == 0 && k->why != NULL)
+		return err_set(e, PTCP_EPEER, "%s could not measure it: %s", from, k->why);
+	if (k->messages == 0)
+		return err_set(e, PTCP_EPEER, "%s has yet to measure it (ask again later)", from);
+	if (k->age_s > LINKS_OLD_S)
+		return err_set(e, PTCP_EPEER, "what %s knows of it is %.1f h old%s%s (find out what keeps it from measuring)", from,
+		    k->age_s / 3600, k->why != NULL ? ": " : "", k->why != NULL ? k->why : "");
+	m->state = PTCP_LINK_MEASURED;
+	m->rate_bps = k->rate_bps;
+	m->rate_error_bps = k->rate_error_bps;
+	m->delay_s = k->delay_s;
+	m->delay_error_s = k->delay_error_s;
+	m->delay_from_round_trip = k->delay_from_round_trip;
+	m->messages = k->messages;
+	m->streams = k->streams;
+	m->age_s = k->age_s;
+	l->seen = mono_now();
+	return 0;
+}
+
+/* Of all that a host has told, what is about that link: what leads to the same address, as the overlays have it. */
+static int find(struct link *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
+    struct ptcp_err *e)
+{
+	char authority[HERE_ADDRESS_BYTES];
+	size_t i;
+
+	here_authority(authority, to);
+	for (i = 0; i < n; i++)
+		if (strcasecmp(known[i].to, authority) == 0)
+			return take(l, from, &known[i], e);
+	return err_set(e, PTCP_EPEER, "%s does not measure the way to %s (add it to the overlay of its --watch, with this "
+	    "address)", from, authority);
+}
+
+/* The links that begin at a host; `why` NULL: which has told this, else that is why not. */
+static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_link *known, size_t n,
+    const struct ptcp_err *why)
+{
+	struct ptcp_overlay_host from, to;
+	struct ptcp_err own;
+	size_t i;
+
+	ptcp_overlay_host(s->overlay, (size_t)host, &from);
+	for (i = 0; i < s->n; i++) {
+		struct link *l = &s->link[i];
+
+		if (l->of.from != host || l->out)
+			continue;
+		ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
+		if (why != NULL)
+			links_fail(l, why);
+		else if (find(l, from.name, to.address, known, n, &own) < 0)
+			links_fail(l, &own);
+	}
+}
+
+static int hear(struct ptcp_links *s, int host, const struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	size_t n = ptcp_transfer_known(t, NULL, 0);
+	struct ptcp_known_link *known = calloc(n + 1, sizeof *known);
+
+	if (known == NULL)
+		return err_nomem(e);
+	ptcp_transfer_known(t, known, n);
+	take_all(s, host, known, n, NULL);
+	free(known);
+	return 0;
+}
+
+static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
+{
+	struct ptcp_overlay_host h;
+	struct ptcp_transfer *t;
+	int r;
+
+	ptcp_overlay_host(s->overlay, (size_t)host, &h);
+	if (h.address == NULL)
+		return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h.name);
+	if ((r = ptcp_known_new(&t, &s->connect, h.address, e)) < 0)
+		return r;
+	if ((r = links_run(s, t, e)) == 0)
+		r = hear(s, host, t, e);
+	ptcp_transfer_free(t);
+	return r;
+}
+
+/* Whether it is the first of those that begin at its host and are wanted. */
+static bool is_first(const struct ptcp_links *s, size_t link)
+{
+	size_t i;
+
+	if (s->link[link].out)
+		return false;
+	for (i = 0; i < link; i++)
+		if (!s->link[i].out && s->link[i].of.from == s->link[link].of.from)
+			return false;
+	return true;
+}
+
+int ptcp_links_ask(struct ptcp_links *s, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+	size_t i;
+	int r;
+
+	for (i = 0; i < s->n; i++) {
+		if (!is_first(s, i))
+			continue;
+		if (s->o.begin != NULL)
+			s->o.begin(s->o.arg, i);
+		if ((r = ask(s, s->link[i].of.from, &why)) == PTCP_ECANCELED || r == PTCP_ENOMEM) {
+			if (e != NULL)
+				*e = why;
+			return r;
+		}
+		if (r < 0)
+			take_all(s, s->link[i].of.from, NULL, 0, &why);
+	}
+	return links_outcome(s, true, e);
+}
