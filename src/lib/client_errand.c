@@ -16,12 +16,14 @@ static void put_errand(struct ptcp_transfer *t)
 {
 	struct third *h = t->third;
 	const char *cc = t->congestion != NULL ? t->congestion : "";
+	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* the same all day, or refused */
 	struct wire_errand f = {
-		.flags = (t->o.detach ? WIRE_ERRAND_DETACH : 0) | (t->o.file_events ? WIRE_ERRAND_FILES : 0),
+		.flags = (t->o.detach ? WIRE_ERRAND_DETACH : 0) | (t->o.file_events ? WIRE_ERRAND_FILES : 0) |
+		    (bps > 0 ? WIRE_ERRAND_RATE : 0),
 		.family = (uint8_t)t->o.family, .port = (uint16_t)h->other.port,
 		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
 		.host = { (const uint8_t *)h->other.host, strlen(h->other.host) },
-		.congestion = { (const uint8_t *)cc, strlen(cc) }
+		.congestion = { (const uint8_t *)cc, strlen(cc) }, .rate_bps = bps
 	};
 
 	OUTBOX_PUT(&h->out, errand, ERRAND, &f);

@@ -237,7 +237,7 @@ static void other_modes(unsigned port, char **arguments)
 static void send_errand(struct peer *p, const char *host, unsigned port, unsigned flags)
 {
 	struct wire_errand f = { .flags = (uint8_t)flags, .port = (uint16_t)port, .timeout_ms = 5000,
-		.host = { (const uint8_t *)host, strlen(host) } };
+		.host = { (const uint8_t *)host, strlen(host) }, .rate_bps = WIRE_ERRAND_LEAST_BPS };
 	uint8_t out[WIRE_ERRAND_MAX_BYTES];
 
 	peer_send(p, out, wire_errand_encode(out, &f));
@@ -346,6 +346,7 @@ static void errands(unsigned port, char **arguments)
 	expect_no_errand(port, &g, WIRE_YOU_DROP, 5);
 	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
 	expect_no_probe(port, &g, WIRE_ERRAND_DETACH);
+	expect_no_probe(port, &g, WIRE_ERRAND_RATE);
 	p = asking(port);
 	send_hello(p);
 	expect_error(p, 10);
