@@ -299,6 +299,7 @@ void stream_send(struct stream *s, struct stream_job *job)
 
 void stream_flood(struct stream *s, uint64_t bytes)
 {
+	(void)atomic_load(&s->flood.taken); /* the peer has what was taken before: it is ours again */
 	s->flood.more = bytes;
 	s->flood.start.run = stream_flood_start;
 	loop_post(s->loop, &s->flood.start);

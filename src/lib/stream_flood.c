@@ -108,6 +108,7 @@ void stream_flood_start(struct msg *m)
 	s->flood.from = mono_now();
 	s->flood.left += s->flood.more;
 	s->flood.more = 0;
+	atomic_fetch_add(&s->flood.taken, 1);
 	flood(s);
 }
 

@@ -22,6 +22,7 @@ struct flood {
 	size_t at;                       /* so much of its frame has */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct mono from, until;         /* from 0: not begun */
+	atomic_uint taken;               /* so many times `start` was */
 };
 
 /* The part that the block goes into is held by another session, */
