@@ -16,12 +16,14 @@ static void put_errand(struct ptcp_transfer *t)
 {
 	struct third *h = t->third;
 	const char *cc = t->congestion != NULL ? t->congestion : "";
+	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* the same all day, or refused */
 	struct wire_errand f = {
-		.flags = (t->o.detach ? WIRE_ERRAND_DETACH : 0) | (t->o.file_events ? WIRE_ERRAND_FILES : 0),
+		.flags = (t->o.detach ? WIRE_ERRAND_DETACH : 0) | (t->o.file_events ? WIRE_ERRAND_FILES : 0) |
+		    (bps > 0 ? WIRE_ERRAND_RATE : 0),
 		.family = (uint8_t)t->o.family, .port = (uint16_t)h->other.port,
 		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
 		.host = { (const uint8_t *)h->other.host, strlen(h->other.host) },
-		.congestion = { (const uint8_t *)cc, strlen(cc) }
+		.congestion = { (const uint8_t *)cc, strlen(cc) }, .rate_bps = bps
 	};
 
 	OUTBOX_PUT(&h->out, errand, ERRAND, &f);
@@ -31,14 +33,14 @@ static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct third *h = t->third;
 	uint8_t *p = outbox_room(&h->out, WIRE_GRANT_MAX_BYTES);
-	const char *path = h->mode == WIRE_GRANT_PROBE ? "" : h->other.path;
+	const struct grant_terms terms = { t->fingerprint, h->audience, h->mode,
+		h->mode == WIRE_GRANT_PROBE ? "" : h->other.path };
 	size_t n;
 	int r;
 
 	if (p == NULL)
 		return err_nomem(e);
-	if ((r = grant_make(p, &n, &t->host.identity, t->fingerprint, h->audience, h->mode, path,
-	    (uint64_t)time(NULL), e)) < 0)
+	if ((r = grant_make(p, &n, &t->host.identity, &terms, (uint64_t)time(NULL), e)) < 0)
 		return r;
 	outbox_added(&h->out, n);
 	return 0;

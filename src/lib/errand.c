@@ -218,6 +218,8 @@ static int check_role(const struct errand_order *o, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "an errand: what is asked for is not what the grant is for");
 	if (o->messages > 0 && (o->errand.flags & WIRE_ERRAND_DETACH) != 0)
 		return err_set(e, PTCP_EREFUSED, "an errand: a measurement is for who waits for it");
+	if (o->messages > 0 && (o->errand.flags & WIRE_ERRAND_RATE) != 0)
+		return err_set(e, PTCP_EREFUSED, "an errand: a measurement keeps to no rate");
 	return 0;
 }
 
@@ -339,6 +341,7 @@ int errand_new(struct errand **out, struct errand_set *t, const struct errand_or
 	r->port = o->errand.port;
 	r->detached = (o->errand.flags & WIRE_ERRAND_DETACH) != 0;
 	r->files = (o->errand.flags & WIRE_ERRAND_FILES) != 0;
+	r->rate_bps = o->errand.rate_bps;
 	copy(r->host, o->errand.host);
 	strcpy(r->client, o->client);
 	strncpy(r->address, o->address, sizeof r->address - 1);

@@ -18,6 +18,7 @@ struct errand {
 	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
 	unsigned port;
 	struct sock_opts sock;
+	uint64_t rate_bps;             /* of its streams together; 0: no limit */
 	enum wire_grant_mode mode;     /* what the third host does for us: WRITE receives, READ sends, PROBE drops */
 	struct wire_open open;         /* for it; `path` is its only one, or none with PROBE */
 	uint8_t *path;

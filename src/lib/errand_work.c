@@ -98,6 +98,8 @@ static void on_running(void *arg, struct party *p)
 		OUTBOX_PUT(caller_outbox(r->caller), started, STARTED, &f);
 		caller_flush(r->caller);
 	}
+	if (r->rate_bps > 0)
+		party_set_path_rate(p, 0, r->rate_bps);
 	if (r->prober != NULL)
 		r->prober->ops->running(r->prober, p);
 	else if (asked_begin(&r->asked, p, &why) < 0)

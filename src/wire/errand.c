@@ -23,6 +23,8 @@ size_t wire_errand_encode(uint8_t *out, const struct wire_errand *f)
 	p = write_u8(p, (uint8_t)f->congestion.n);
 	p = write_span(p, f->host);
 	p = write_span(p, f->congestion);
+	if ((f->flags & WIRE_ERRAND_RATE) != 0)
+		p = write_u64(p, f->rate_bps);
 	return frame_finish(out, p, WIRE_ERRAND);
 }
 
@@ -31,10 +33,11 @@ int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e
 	struct reader r = reader_of(in);
 	struct wire_errand d = { 0 };
 	size_t host_n, congestion_n;
-	bool ok;
+	bool ok, rated;
 	int err;
 
 	d.flags = read_u8(&r);
+	rated = (d.flags & WIRE_ERRAND_RATE) != 0;
 	d.family = read_u8(&r);
 	d.port = read_u16(&r);
 	d.timeout_ms = read_u32(&r);
@@ -42,9 +45,12 @@ int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e
 	congestion_n = read_u8(&r);
 	d.host = read_span(&r, host_n);
 	d.congestion = read_span(&r, congestion_n);
+	if (rated)
+		d.rate_bps = read_u64(&r);
 	ok = (d.flags & ~WIRE_ERRAND_FLAGS) == 0 && (d.family == 0 || d.family == 4 || d.family == 6) &&
 	    d.port != 0 && d.timeout_ms != 0 && d.host.n > 0 && word_ok(d.host, WIRE_HOST_MAX) &&
-	    word_ok(d.congestion, WIRE_CONGESTION_MAX);
+	    word_ok(d.congestion, WIRE_CONGESTION_MAX) &&
+	    (!rated || (d.rate_bps >= WIRE_ERRAND_LEAST_BPS && d.rate_bps != WIRE_RATE_IDLE));
 	if ((err = frame_done(&r, ok, WIRE_ERRAND, e)) < 0)
 		return err;
 	*f = d;

@@ -10,7 +10,8 @@
 enum wire_errand_flags {
 	WIRE_ERRAND_DETACH = 1 << 0, /* it goes on without who has asked for it */
 	WIRE_ERRAND_FILES = 1 << 1,  /* tell of each file, not only of those that failed */
-	WIRE_ERRAND_FLAGS = (1 << 2) - 1
+	WIRE_ERRAND_RATE = 1 << 2,   /* rate_bps is there */
+	WIRE_ERRAND_FLAGS = (1 << 3) - 1
 };
 
 /* Where to and how; GRANT follows, then OPEN or PROBE, which say what. */
@@ -20,8 +21,10 @@ struct wire_errand {
 	uint32_t timeout_ms;
 	struct span host;         /* 1 to WIRE_HOST_MAX printable ASCII bytes */
 	struct span congestion;   /* likewise, or none: the system's */
+	uint64_t rate_bps;        /* of the streams together, at least WIRE_ERRAND_LEAST_BPS; 0 without the flag: no limit */
 };
-#define WIRE_ERRAND_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX)
+#define WIRE_ERRAND_LEAST_BPS 10000
+#define WIRE_ERRAND_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX + 8)
 size_t wire_errand_encode(uint8_t *out, const struct wire_errand *f);
 int wire_errand_decode(struct wire_errand *f, struct span in, struct ptcp_err *e);
 

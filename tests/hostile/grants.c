@@ -21,12 +21,12 @@ static void load(struct identity *id, const char *config_dir)
 /* From the issuer to us, for "/granted" there. */
 static struct wire_grant granted(const char *audience, enum wire_grant_mode mode)
 {
+	const struct grant_terms terms = { self.fingerprint, audience, mode, mode != WIRE_GRANT_PROBE ? "/granted" : "" };
 	struct wire_grant g;
 	struct ptcp_err e;
 	size_t n;
 
-	if (grant_make(kept, &n, &issuer, self.fingerprint, audience, mode, mode != WIRE_GRANT_PROBE ? "/granted" : "",
-	    (uint64_t)time(NULL), &e) < 0 || wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
+	if (grant_make(kept, &n, &issuer, &terms, (uint64_t)time(NULL), &e) < 0 || wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
 		die("%s", e.msg);
 	return g;
 }
@@ -237,7 +237,7 @@ static void other_modes(unsigned port, char **arguments)
 static void send_errand(struct peer *p, const char *host, unsigned port, unsigned flags)
 {
 	struct wire_errand f = { .flags = (uint8_t)flags, .port = (uint16_t)port, .timeout_ms = 5000,
-		.host = { (const uint8_t *)host, strlen(host) } };
+		.host = { (const uint8_t *)host, strlen(host) }, .rate_bps = WIRE_ERRAND_LEAST_BPS };
 	uint8_t out[WIRE_ERRAND_MAX_BYTES];
 
 	peer_send(p, out, wire_errand_encode(out, &f));
@@ -346,6 +346,7 @@ static void errands(unsigned port, char **arguments)
 	expect_no_errand(port, &g, WIRE_YOU_DROP, 5);
 	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
 	expect_no_probe(port, &g, WIRE_ERRAND_DETACH);
+	expect_no_probe(port, &g, WIRE_ERRAND_RATE);
 	p = asking(port);
 	send_hello(p);
 	expect_error(p, 10);

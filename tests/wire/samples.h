@@ -148,6 +148,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "3901 0000 00000012 03 06 1e83 00007530 03 05 3a3a31 6375626963" },
 	{ "errand-bare", WIRE_ERRAND,
 	    "3901 0000 0000000b 00 00 0001 00000001 01 00 62" },
+	{ "errand-rate", WIRE_ERRAND,
+	    "3901 0000 00000013 04 00 0001 00000001 01 00 62 0000000001312d00" },
 	{ "started", WIRE_STARTED,
 	    "3a01 0000 00000013 0102030405060709 0a 5b3a3a315d3a37383131" },
 	{ "progress", WIRE_PROGRESS,

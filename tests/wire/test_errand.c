@@ -134,7 +134,7 @@ static void assert_progress(const struct wire_progress *p)
 static void errand_golden(void **state)
 {
 	const struct wire_errand e = { WIRE_ERRAND_DETACH | WIRE_ERRAND_FILES, 6, 7811, 30000, text_span("::1"),
-		text_span("cubic") };
+		text_span("cubic"), 0 };
 	uint8_t f[WIRE_ERRAND_MAX_BYTES];
 	struct span in = check_golden("errand", f, wire_errand_encode(f, &e));
 	struct wire_errand d;
@@ -150,10 +150,31 @@ static void errand_golden(void **state)
 	drop(in);
 }
 
+static void errand_with_rate(void **state)
+{
+	const struct wire_errand e = { WIRE_ERRAND_RATE, 0, 1, 1, text_span("b"), { NULL, 0 }, 20000000 };
+	uint8_t f[WIRE_ERRAND_MAX_BYTES];
+	struct span in = check_golden("errand-rate", f, wire_errand_encode(f, &e));
+	struct wire_errand d;
+
+	(void)state;
+	assert_int_equal(wire_errand_decode(&d, in, NULL), 0);
+	assert_int_equal(d.flags, WIRE_ERRAND_RATE);
+	assert_int_equal(d.rate_bps, 20000000);
+	drop(in);
+}
+
 static void errand_rules(void **state)
 {
 	static const struct patch cases[] = {
-		{ "an unknown flag", "errand", 0, "04", false },
+		{ "an unknown flag", "errand", 0, "08", false },
+		{ "a rate that is not there", "errand", 0, "07", false },
+		{ "a rate that is not said to be there", "errand-rate", 0, "00", false },
+		{ "the least rate", "errand-rate", 11, "0000000000002710", true },
+		{ "one less", "errand-rate", 11, "000000000000270f", false },
+		{ "no rate", "errand-rate", 11, "0000000000000000", false },
+		{ "the largest rate", "errand-rate", 11, "fffffffffffffffe", true },
+		{ "nothing at all", "errand-rate", 11, "ffffffffffffffff", false },
 		{ "IPv4", "errand", 1, "04", true },
 		{ "any family", "errand", 1, "00", true },
 		{ "another family", "errand", 1, "05", false },
@@ -341,7 +362,7 @@ int main(void)
 		cmocka_unit_test(grant_text),
 		cmocka_unit_test(grant_rules),
 		cmocka_unit_test(grant_largest),
-		cmocka_unit_test(errand_golden),
+		cmocka_unit_test(errand_golden), cmocka_unit_test(errand_with_rate),
 		cmocka_unit_test(errand_rules),
 		cmocka_unit_test(started_golden),
 		cmocka_unit_test(progress_golden),
