@@ -33,14 +33,14 @@ static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct third *h = t->third;
 	uint8_t *p = outbox_room(&h->out, WIRE_GRANT_MAX_BYTES);
-	const char *path = h->mode == WIRE_GRANT_PROBE ? "" : h->other.path;
+	const struct grant_terms terms = { t->fingerprint, h->audience, h->mode,
+		h->mode == WIRE_GRANT_PROBE ? "" : h->other.path };
 	size_t n;
 	int r;
 
 	if (p == NULL)
 		return err_nomem(e);
-	if ((r = grant_make(p, &n, &t->host.identity, t->fingerprint, h->audience, h->mode, path,
-	    (uint64_t)time(NULL), e)) < 0)
+	if ((r = grant_make(p, &n, &t->host.identity, &terms, (uint64_t)time(NULL), e)) < 0)
 		return r;
 	outbox_added(&h->out, n);
 	return 0;

@@ -16,16 +16,16 @@ struct grant_seen {
 	bool spent;
 };
 
-int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer, const char *grantee,
-    const char *audience, enum wire_grant_mode mode, const char *path, uint64_t now_s, struct ptcp_err *e)
+int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer,
+    const struct grant_terms *terms, uint64_t now_s, struct ptcp_err *e)
 {
-	struct wire_grant g = { .mode = (uint8_t)mode, .expiry_s = now_s + GRANT_LIFE_S,
-		.path = { (const uint8_t *)path, strlen(path) } };
+	struct wire_grant g = { .mode = (uint8_t)terms->mode, .expiry_s = now_s + GRANT_LIFE_S,
+		.path = { (const uint8_t *)terms->path, strlen(terms->path) } };
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 	int r;
 
-	sign_digest(g.grantee, grantee);
-	sign_digest(g.audience, audience);
+	sign_digest(g.grantee, terms->grantee);
+	sign_digest(g.audience, terms->audience);
 	if ((r = sign_key(g.issuer, issuer, e)) < 0 || (r = tls_random(g.nonce, sizeof g.nonce, e)) < 0 ||
 	    (r = sign_text(g.signature, issuer, text, wire_grant_text(text, &g), e)) < 0)
 		return r;

@@ -9,9 +9,16 @@
 #define GRANT_LIFE_S 900        /* of those we make */
 #define GRANT_LIFE_MOST_S 86400 /* of those we take */
 
-/* Encodes one into `out`, signed by `issuer`, that ends GRANT_LIFE_S after `now_s`. `path` is borrowed. */
-int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer, const char *grantee,
-    const char *audience, enum wire_grant_mode mode, const char *path, uint64_t now_s, struct ptcp_err *e);
+/* Who may do what, and where; all borrowed. */
+struct grant_terms {
+	const char *grantee, *audience; /* fingerprints */
+	enum wire_grant_mode mode;
+	const char *path;               /* "" to measure */
+};
+
+/* Encodes one into `out`, signed by `issuer`, that ends GRANT_LIFE_S after `now_s`. */
+int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer,
+    const struct grant_terms *terms, uint64_t now_s, struct ptcp_err *e);
 /* The fingerprint of who has signed it; PTCP_EREFUSED when that is not who it says. */
 int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, struct ptcp_err *e);
 /* Whether it lets `grantee` do something at `audience`, fingerprints. */

@@ -314,14 +314,12 @@ struct mono joining_deadline(const struct party *p)
 	if (p->over)
 		return at;
 	for (i = 0; i < p->n_wanted; i++) {
-		if (p->joiner[i] != NULL && p->joiner[i]->deadline.ns < at.ns)
-			at = p->joiner[i]->deadline;
-		if (p->joiner[i] == NULL && is_missing(p, i) && p->retry_at[i].ns < at.ns)
-			at = p->retry_at[i];
+		if (p->joiner[i] != NULL)
+			at = mono_min(at, p->joiner[i]->deadline);
+		else if (is_missing(p, i))
+			at = mono_min(at, p->retry_at[i]);
 	}
-	if (lacks_all(p) && p->none_since.ns + p->o.timeout_ns < at.ns)
-		at = mono_add_ns(p->none_since, p->o.timeout_ns);
-	return at;
+	return lacks_all(p) ? mono_min(at, mono_add_ns(p->none_since, p->o.timeout_ns)) : at;
 }
 
 void joining_move(struct party *p, unsigned place, const struct ptcp_err *why)

@@ -20,7 +20,6 @@ static void tell_gone(struct msg *m)
  * left on other threads, tells the owner. */
 static void wind_up(struct party *p, struct mono now)
 {
-	struct mono at;
 	unsigned i;
 
 	joining_stop(p);
@@ -44,9 +43,7 @@ static void wind_up(struct party *p, struct mono now)
 	}
 	if (p->control == NULL && returning_may(p) && now.ns < p->give_up.ns) {
 		returning_pump(p, now);
-		if ((at = returning_deadline(p)).ns > p->give_up.ns)
-			at = p->give_up;
-		timer_set(p->timer, joining_deadline(p).ns < at.ns ? joining_deadline(p) : at);
+		timer_set(p->timer, mono_min(p->give_up, mono_min(returning_deadline(p), joining_deadline(p))));
 		return;
 	}
 	joining_stop_control(p);
@@ -95,9 +92,28 @@ void party_free(struct party *p)
 
 /* ---- Turning the crank ---- */
 
+static struct mono deadline(const struct party *p)
+{
+	struct mono at = session_deadline(p->session);
+
+	at = mono_min(at, joining_deadline(p));
+	at = mono_min(at, returning_deadline(p));
+	at = mono_min(at, stale_deadline(p));
+	at = mono_min(at, choosing_deadline(p));
+	at = mono_min(at, ends_deadline(p));
+	at = mono_min(at, rates_deadline(p));
+	if (p->rcv != NULL)
+		at = mono_min(at, receiving_deadline(p));
+	if (p->prb != NULL)
+		at = mono_min(at, probing_deadline(p));
+	if (p->str != NULL)
+		at = mono_min(at, steering_deadline(p));
+	return p->see != NULL ? mono_min(at, seeing_deadline(p)) : at;
+}
+
 void party_pump(struct party *p)
 {
-	struct mono now = mono_now(), at, t;
+	struct mono now = mono_now();
 
 	if (p->pumping)
 		return; /* an operation called back; the outer one goes on */
@@ -133,28 +149,7 @@ void party_pump(struct party *p)
 		return;
 	}
 	party_flush(p);
-	at = session_deadline(p->session);
-	if ((t = joining_deadline(p)).ns < at.ns)
-		at = t;
-	if ((t = returning_deadline(p)).ns < at.ns)
-		at = t;
-	if ((t = stale_deadline(p)).ns < at.ns)
-		at = t;
-	if ((t = choosing_deadline(p)).ns < at.ns)
-		at = t;
-	if ((t = ends_deadline(p)).ns < at.ns)
-		at = t;
-	if ((t = rates_deadline(p)).ns < at.ns)
-		at = t;
-	if (p->rcv != NULL && (t = receiving_deadline(p)).ns < at.ns)
-		at = t;
-	if (p->prb != NULL && (t = probing_deadline(p)).ns < at.ns)
-		at = t;
-	if (p->str != NULL && (t = steering_deadline(p)).ns < at.ns)
-		at = t;
-	if (p->see != NULL && (t = seeing_deadline(p)).ns < at.ns)
-		at = t;
-	timer_set(p->timer, at);
+	timer_set(p->timer, deadline(p));
 }
 
 static void on_timer(void *arg)

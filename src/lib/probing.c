@@ -349,17 +349,15 @@ void probing_pump(struct party *p, struct mono now)
 struct mono probing_deadline(const struct party *p)
 {
 	const struct probing *b = p->prb;
-	struct mono at = MONO_NEVER, t;
+	struct mono at = MONO_NEVER;
 	unsigned i;
 
 	if (under_way(b))
 		return mono_add_ns(b->looked, LOOK_NS);
 	if (b->ops != NULL)
 		return b->streams > 0 && !b->begun && !b->clearing ? b->give_up : at;
-	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
-		t = mono_add_ns(b->since[i], PROBING_STREAM_NS);
-		if (p->stream[i] != NULL && t.ns < at.ns)
-			at = t;
-	}
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (p->stream[i] != NULL)
+			at = mono_min(at, mono_add_ns(b->since[i], PROBING_STREAM_NS));
 	return at;
 }

@@ -367,8 +367,7 @@ struct mono receiving_deadline(const struct party *p)
 	if (p->rcv->no_room != NULL)
 		at = mono_add_ns(mono_now(), ROOM_RETRY_NS);
 	for (t = p->rcv->contended; t != NULL; t = t->next)
-		if (t->look_at.ns < at.ns)
-			at = t->look_at;
+		at = mono_min(at, t->look_at);
 	return at;
 }
 

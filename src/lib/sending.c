@@ -221,12 +221,33 @@ void sending_pump(struct party *p)
 
 /* ---- Feeding the streams ---- */
 
-void sending_feed(struct party *p, struct mono now)
+/* What there is for a stream that has room goes to it; false: nothing. */
+static bool feed(struct party *p, unsigned number, struct mono now)
 {
 	struct snd *s = session_snd(p->session);
 	const struct outgoing *o;
 	struct stream_job *job;
-	unsigned i, k;
+	bool any;
+	unsigned i;
+
+	if (p->stream[number] == NULL || snd_stream_waits(s, number) ||
+	    (job = stream_free_job(p->stream[number])) == NULL)
+		return false;
+	if ((any = snd_take(s, number, now, &job->job)))
+		for (i = 0; i < job->job.n; i++) {
+			o = job->job.extent[i].cookie;
+			job->source[i] = source_ref(o->source);
+		}
+	else
+		choosing_starved(p);
+	stream_send(p->stream[number], job);
+	return any;
+}
+
+void sending_feed(struct party *p, struct mono now)
+{
+	struct snd *s = session_snd(p->session);
+	unsigned i;
 	bool more = true;
 
 	snd_set_paced(s, session_held(p->session) || pacer_limits(&p->o.host->pacing.out) || pacer_limits(&p->rates.all) ||
@@ -234,21 +255,8 @@ void sending_feed(struct party *p, struct mono now)
 	/* Round by round, so that every stream has one job before any has its second. */
 	while (more) {
 		more = false;
-		for (i = 0; i < p->n_wanted; i++) {
-			if (p->stream[i] == NULL || snd_stream_waits(s, i) ||
-			    (job = stream_free_job(p->stream[i])) == NULL)
-				continue;
-			if (snd_take(s, i, now, &job->job)) {
-				for (k = 0; k < job->job.n; k++) {
-					o = job->job.extent[k].cookie;
-					job->source[k] = source_ref(o->source);
-				}
-				more = true;
-			} else {
-				choosing_starved(p);
-			}
-			stream_send(p->stream[i], job);
-		}
+		for (i = 0; i < p->n_wanted; i++)
+			more |= feed(p, i, now);
 	}
 }
 

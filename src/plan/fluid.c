@@ -88,13 +88,13 @@ static void find_horizon(struct search *s, int interval, double share_before)
 		solve_at(s, t);
 		if (fabs(s->share - 1) <= CLOSE)
 			return;
+		if (s->share < 1 && !(s->per_s > 0)) {
+			if (isinf(hi))
+				why_never(s->run, n, s->share, false);
+			t = t + (hi - t) / 2;
+			continue;
+		}
 		if (s->share < 1) {
-			if (!(s->per_s > 0)) {
-				if (isinf(hi))
-					why_never(s->run, n, s->share, false);
-				t = t + (hi - t) / 2;
-				continue;
-			}
 			lo = t;
 			flo = s->share;
 			t = fmin(t + (1 - s->share) / s->per_s, hi);

@@ -108,16 +108,13 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 
 struct mono snd_deadline(const struct snd *s)
 {
-	struct mono at = s->tail_at, t;
+	struct mono at = s->tail_at;
 	unsigned i;
 
 	if (s->holes_wait && buf_len(&s->out->b) <= BACKLOG_BYTES)
 		return (struct mono){ 0 };
-	for (i = 0; i < FLIGHT_STREAMS; i++) {
-		t = stalls_at(s, i);
-		if (t.ns < at.ns)
-			at = t;
-	}
+	for (i = 0; i < FLIGHT_STREAMS; i++)
+		at = mono_min(at, stalls_at(s, i));
 	return at;
 }
 

@@ -60,20 +60,17 @@ static uint64_t ping_after_ns(const struct session *s, enum wire_busy now)
 
 struct mono session_deadline(const struct session *s)
 {
-	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s))), t;
+	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s)));
 
 	if (session_over(s))
 		return MONO_NEVER;
-	t = mono_add_ns(s->last_heard, s->o.timeout_ns);
-	if (t.ns < at.ns)
-		at = t;
-	t = mono_add_ns(s->last_progress, s->o.timeout_ns);
-	if (waiting(s) && t.ns < at.ns)
-		at = t;
-	if (s->snd != NULL && (t = snd_deadline(s->snd)).ns < at.ns)
-		at = t;
-	if (s->rcv != NULL && (t = rcv_deadline(s->rcv)).ns < at.ns)
-		at = t;
+	at = mono_min(at, mono_add_ns(s->last_heard, s->o.timeout_ns));
+	if (waiting(s))
+		at = mono_min(at, mono_add_ns(s->last_progress, s->o.timeout_ns));
+	if (s->snd != NULL)
+		at = mono_min(at, snd_deadline(s->snd));
+	if (s->rcv != NULL)
+		at = mono_min(at, rcv_deadline(s->rcv));
 	return at;
 }
 

@@ -31,6 +31,8 @@ static void saturates(void **state)
 	assert_int_equal(mono_add_ns(t, UINT64_MAX).ns, MONO_NEVER.ns);
 	assert_int_equal(mono_add_ns(MONO_NEVER, 1).ns, MONO_NEVER.ns);
 	assert_int_equal(mono_diff_ns(MONO_NEVER, t), UINT64_MAX - 5);
+	assert_int_equal(mono_min(t, MONO_NEVER).ns, 5);
+	assert_int_equal(mono_min(MONO_NEVER, t).ns, 5);
 }
 
 int main(void)

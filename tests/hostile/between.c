@@ -292,11 +292,11 @@ static void put_errand(struct peer *p, const struct third *t, const char *host, 
 	struct wire_errand f = { .flags = flags, .port = (uint16_t)t->port, .timeout_ms = 20000,
 		.host = { (const uint8_t *)"127.0.0.1", 9 } };
 	uint8_t out[WIRE_ERRAND_MAX_BYTES], grant[WIRE_GRANT_MAX_BYTES];
+	const struct grant_terms terms = { host, self.fingerprint, mode, mode == WIRE_GRANT_PROBE ? "" : "/" };
 	struct ptcp_err e;
 	size_t n;
 
-	if (grant_make(grant, &n, &self, host, self.fingerprint, mode, mode == WIRE_GRANT_PROBE ? "" : "/",
-	    (uint64_t)time(NULL), &e) < 0)
+	if (grant_make(grant, &n, &self, &terms, (uint64_t)time(NULL), &e) < 0)
 		die("%s", e.msg);
 	peer_send(p, out, wire_errand_encode(out, &f));
 	peer_send(p, grant, n);

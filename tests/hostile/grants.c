@@ -21,12 +21,12 @@ static void load(struct identity *id, const char *config_dir)
 /* From the issuer to us, for "/granted" there. */
 static struct wire_grant granted(const char *audience, enum wire_grant_mode mode)
 {
+	const struct grant_terms terms = { self.fingerprint, audience, mode, mode != WIRE_GRANT_PROBE ? "/granted" : "" };
 	struct wire_grant g;
 	struct ptcp_err e;
 	size_t n;
 
-	if (grant_make(kept, &n, &issuer, self.fingerprint, audience, mode, mode != WIRE_GRANT_PROBE ? "/granted" : "",
-	    (uint64_t)time(NULL), &e) < 0 || wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
+	if (grant_make(kept, &n, &issuer, &terms, (uint64_t)time(NULL), &e) < 0 || wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
 		die("%s", e.msg);
 	return g;
 }

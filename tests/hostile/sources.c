@@ -120,8 +120,10 @@ static void shrinks_one(struct served *s, char **arguments)
 		die("the directory is refused");
 	for (i = 1; only_looks(s) && i <= n; i++) {
 		send_entry(s->control, WIRE_FILE, ID(1, i + 1), ID(0, 1), "x", 1, UINT64_C(1) << 48, NULL);
-		if (!done(s))
-			die("a file is refused");
+		if (!done(s)) { /* it has looked for long enough */
+			served_drop(s);
+			return;
+		}
 	}
 	if (!only_looks(s) && !served_file(s, ID(1, 2), ID(0, 1), "x"))
 		die("the file is refused");

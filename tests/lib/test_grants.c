@@ -35,11 +35,11 @@ static int teardown(void **state)
 /* Points into `frame`. */
 static struct wire_grant made(void)
 {
+	const struct grant_terms terms = { grantee.fingerprint, audience.fingerprint, WIRE_GRANT_WRITE, "in/run7" };
 	struct wire_grant g;
 	size_t n;
 
-	assert_int_equal(grant_make(frame, &n, &issuer, grantee.fingerprint, audience.fingerprint, WIRE_GRANT_WRITE,
-	    "in/run7", NOW, NULL), 0);
+	assert_int_equal(grant_make(frame, &n, &issuer, &terms, NOW, NULL), 0);
 	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
 	return g;
 }

@@ -34,6 +34,31 @@ static void every_sample(void **state)
 	}
 }
 
+/* Each sample from the front of what has come: nothing until all of it is here, and what follows is left alone. */
+static void one_after_the_other(void **state)
+{
+	uint8_t f[2 * SAMPLE_MAX_BYTES];
+	struct wire_header h;
+	struct span in;
+	size_t i, n, k;
+
+	(void)state;
+	for (i = 0; i < N_SAMPLES; i++) {
+		n = hex_bytes(f, samples[i].hex);
+		if (samples[i].type == WIRE_BLOCK) /* not on such a channel */
+			continue;
+		for (k = 0; k < n; k++)
+			assert_int_equal(wire_frame_next(&h, &in, (struct span){ f, k }, NULL), 0);
+		memcpy(f + n, f, n);
+		assert_int_equal(wire_frame_next(&h, &in, (struct span){ f, 2 * n }, NULL), 1);
+		assert_int_equal(h.type, samples[i].type);
+		assert_ptr_equal(in.p, f + WIRE_HEADER_BYTES);
+		assert_int_equal(in.n, n - WIRE_HEADER_BYTES);
+	}
+	wire_header_encode(f, &(struct wire_header){ WIRE_BLOCK, WIRE_CRITICAL, WIRE_CONTROL_MAX + 1 });
+	assert_int_equal(wire_frame_next(&h, &in, (struct span){ f, WIRE_HEADER_BYTES }, NULL), PTCP_EPROTO);
+}
+
 /* Who adds a frame adds a sample, a line in recode.h and a line in largest[]. */
 static void every_frame_has_a_sample(void **state)
 {
@@ -459,6 +484,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample),
+		cmocka_unit_test(one_after_the_other),
 		cmocka_unit_test(every_frame_has_a_sample),
 		cmocka_unit_test(every_frame_is_listed),
 		cmocka_unit_test(every_frame_is_described),
