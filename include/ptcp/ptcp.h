@@ -212,7 +212,8 @@ struct ptcp_transfer_opts {
 	const char *const *vias;
 	size_t n_vias;              /* at most PTCP_PATHS_MAX */
 	/* The most that all streams of it together send, or receive: "200Mbit/s", or by the local time of
-	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)). NULL: no limit */
+	 * day "08:00-18:00=200Mbit/s,else=0", 0 being no limit (ptcp-send(1)); between two daemons
+	 * no timetable. NULL: no limit */
 	const char *rate;
 	/* between two daemons: */
 	bool detach;                /* over once it has begun (PTCP_EVENT_DETACHED), goes on without us */

@@ -58,6 +58,7 @@ struct source {
 	uint64_t listed_bytes;             /* that the rehearsal has found so far */
 	uint64_t most_bytes, most_files;   /* that any transfer has come to */
 	uint64_t wire_before;              /* sent by transfers that are over */
+	double flows_since_s;              /* data, over any path of it; INFINITY: none yet */
 	double came_at_s;                  /* when anything last came of it */
 	double retry_at_s;
 	unsigned tries;                    /* in vain, in a row */

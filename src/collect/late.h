@@ -6,8 +6,8 @@
 
 /* How much more each of its paths may have now, having had `before_bps`. `behind_bytes`: what has yet to come and
  * should have by the plan; negative where it is ahead. given_bps: what its paths are given together, and of it got_bps
- * what comes, of late. It takes a good deal to begin, as all are late that have just begun; then it goes on until the
- * source is as far ahead as makes up for what its own paths lack. */
+ * what comes, of late. It takes a good deal to begin, and paths that fall short; then it goes on until the source is as
+ * far ahead as makes up for what its own paths lack. */
 double late_more_bps(double before_bps, double behind_bytes, double given_bps, double got_bps);
 
 #endif

@@ -154,7 +154,7 @@ static void give(struct ptcp_collect *c)
 }
 
 /* Whether it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. Paths that have
- * just been given something else are not asked yet. */
+ * just begun, or been given something else, are not asked yet. */
 static void see_late(struct source *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
@@ -164,7 +164,7 @@ static void see_late(struct source *s, double now_s)
 	for (r = s->route; r < s->route + s->vias.n; r++) {
 		bps = PACE * r->given_bps;
 		given += bps;
-		if (s->more_bps > 0 || now_s - r->since_s >= window)
+		if (s->more_bps > 0 || now_s - fmax(r->since_s, s->flows_since_s) >= window)
 			bps = fmin(bps, watching_route_bps(r, now_s, window));
 		got += bps;
 		held += (double)s->vias.at[r - s->route].held_bytes;

@@ -115,6 +115,8 @@ static void on_progress(struct source *s, const struct ptcp_event *ev)
 		s->route[i].streams = ev->paths[i].streams;
 		wire += ev->paths[i].bytes;
 	}
+	if (wire > s->wire_before)
+		s->flows_since_s = fmin(s->flows_since_s, collect_now_s(s->c));
 	t->wire_bytes = wire;
 	t->resumed_bytes = ev->resumed_bytes > s->wire_before ? ev->resumed_bytes - s->wire_before : 0;
 }
@@ -343,7 +345,7 @@ void source_begin(struct source *s)
 	struct ptcp_err why = { .code = 0 };
 	int r;
 
-	s->retry_at_s = INFINITY;
+	s->retry_at_s = s->flows_since_s = INFINITY;
 	if ((r = start(s, &why)) < 0)
 		ended(s, r, &why);
 }

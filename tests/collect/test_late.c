@@ -13,7 +13,8 @@ static void who_is_about_on_time_keeps_to_the_plan(void **state)
 {
 	(void)state;
 	assert_true(late_more_bps(0, 0, GIVEN, 0.7 * GIVEN) == 0);
-	assert_true(late_more_bps(0, 1.5e6, GIVEN, GIVEN) == 0);
+	assert_true(late_more_bps(0, 1e6, GIVEN, 0.85 * GIVEN) == 0);
+	assert_true(late_more_bps(0, 5e6, GIVEN, GIVEN) == 0); /* it began late */
 	assert_true(late_more_bps(0, -5e6, GIVEN, 0.2 * GIVEN) == 0);
 	assert_true(late_more_bps(0, 5e6, 0, 0) == 0); /* nothing is planned for it now */
 }
@@ -21,7 +22,7 @@ static void who_is_about_on_time_keeps_to_the_plan(void **state)
 static void who_is_late_may_have_more(void **state)
 {
 	(void)state;
-	assert_true(late_more_bps(0, 2.5e6, GIVEN, GIVEN) == 0.5 * GIVEN);
+	assert_true(late_more_bps(0.1 * GIVEN, 2.5e6, GIVEN, GIVEN) == 0.5 * GIVEN); /* already */
 	assert_true(late_more_bps(0, 0, GIVEN, 0.5 * GIVEN) == 0.5 * GIVEN);
 	assert_true(late_more_bps(0, 1.25e6, GIVEN, 0.75 * GIVEN) == 0.5 * GIVEN);
 }
