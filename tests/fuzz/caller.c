@@ -302,6 +302,12 @@ static void on_seen(void *arg, const struct wire_seen *f)
 	MUST(f->congestion.n <= WIRE_CONGESTION_MAX);
 }
 
+static void on_load(void *arg, const struct wire_load *f)
+{
+	MUST(!((struct caller *)arg)->ended);
+	MUST(f->busy_permille <= 1000 && f->disk_permille <= 1000);
+}
+
 /* Whatever it says, the engine takes it. */
 static void on_rate(void *arg, const struct wire_rate *f)
 {
@@ -318,7 +324,7 @@ static void on_rate(void *arg, const struct wire_rate *f)
 
 const struct session_ops caller_ops = { .open = on_open, .running = on_running, .note = on_note, .heard = on_heard,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use,
-	.seen = on_seen, .rate = on_rate };
+	.seen = on_seen, .rate = on_rate, .load = on_load };
 
 /* ---- Moves of a sender's caller ---- */
 
