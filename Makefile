@@ -314,9 +314,10 @@ check: setup
 		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
 
 # What takes longest begins first, laboratories not side by side; programs, which compute, come last.
-test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_steering \
-	hostile/test_hostile lab/test_collect.sh hostile/test_between e2e/test_collect e2e/test_resume e2e/test_third \
-	lab/test_advise.sh e2e/test_held e2e/test_via lab/test_lab.sh))
+test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_collect \
+	hostile/test_errands lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
+	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
+	e2e/test_held e2e/test_via lab/test_lab.sh))
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
 # transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares
