@@ -31,6 +31,7 @@ struct session {
 	struct mono running_since;
 	uint64_t noted_failures;
 	enum wire_busy told_busy, peer_busy;
+	bool was_busy;                   /* we, at the last look */
 	struct wire_end end;             /* the sender's, at the receiver */
 	struct mono last_ping, last_heard, last_progress;
 	struct mono last_work;           /* as last_progress, but a peer that says it is busy does not count */

@@ -81,10 +81,12 @@ static void check_time(struct session *s, struct mono now)
 	struct wire_ping ping = { (uint8_t)doing, 0 };
 	struct ptcp_err e;
 
-	if (!waiting(s) || (doing != WIRE_IDLE && !at_rate))
+	/* What it was busy with at the last look kept it until now. */
+	if (!waiting(s) || ((doing != WIRE_IDLE || s->was_busy) && !at_rate))
 		session_progress(s, now);
 	else if (at_rate && believes(s, SESSION_BUSY_TIMEOUTS, now))
 		s->last_progress = now;
+	s->was_busy = doing != WIRE_IDLE;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
 		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
 		    "(check the network and the other host, then run it again)",

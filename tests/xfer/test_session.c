@@ -463,6 +463,28 @@ static void nothing_owed_no_hurry(void **state)
 	}
 }
 
+/* What kept it busy when it last looked did so until now: it may have been long, and nothing else happened. */
+static void busy_until_now(void **state)
+{
+	struct wire_ping f = { WIRE_IDLE, 1 };
+	struct one o;
+
+	(void)state;
+	one_run(&o, true, true);
+	one_offer(&o, WIRE_FILE, 10);
+	o.busy = WIRE_READING;
+	one_tick(&o, NS_PER_S);
+	o.busy = WIRE_IDLE;
+	one_tick(&o, 8 * NS_PER_S);
+	ONE_PUT(&o, ping, &f);
+	one_tick(&o, 8 * NS_PER_S);
+	assert_int_equal(o.ended, 0);
+	ONE_PUT(&o, ping, &f);
+	one_tick(&o, 5 * NS_PER_S);
+	assert_true(o.ended == 1 && o.why.code == PTCP_ETIMEOUT);
+	one_fini(&o);
+}
+
 /* While an acceptor judges its peer is kept waiting, and told that it is worth it. */
 static void judging_is_work(void **state)
 {
@@ -779,7 +801,7 @@ int main(void)
 		cmocka_unit_test(a_silent_peer),
 		cmocka_unit_test(pings),
 		cmocka_unit_test(idle_again),
-		cmocka_unit_test(idle_and_busy_pings), cmocka_unit_test(busy_for_ever), cmocka_unit_test(paced_for_ever),
+		cmocka_unit_test(idle_and_busy_pings), cmocka_unit_test(busy_until_now), cmocka_unit_test(busy_for_ever), cmocka_unit_test(paced_for_ever),
 		cmocka_unit_test(talk_is_no_progress),
 		cmocka_unit_test(nothing_owed_no_hurry),
 		cmocka_unit_test(judging_is_work),
