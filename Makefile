@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir
+core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir thread
 wire_SRC  := frame start running join entry attrs grant errand link
 model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths ratectl relays
@@ -74,7 +74,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir
+core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir thread
 wire_TESTS  := frame start entry attrs errand link
 model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
 	divide paths bound ratectl relays multipath

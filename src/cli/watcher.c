@@ -1,8 +1,6 @@
 #include "cli/watcher.h"
 
-#include <pthread.h>
 #include <ptcp/plan.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/thread.h"
 #include "core/userdir.h"
 
 /* Of a turn all together less than 256 MiB: four messages of this and its halves, and what comes before them. */
@@ -204,20 +203,6 @@ int watcher_new(struct watcher **out, const struct serve_args *a, struct ptcp_er
 
 const char *watcher_dir(const struct watcher *w) { return w->dir; }
 
-/* Signals are for the thread that serves. */
-static int start_thread(struct watcher *w)
-{
-	sigset_t all, old;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&w->thread, NULL, work, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	w->started = r == 0;
-	return r;
-}
-
 int watcher_start(struct watcher *w, struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct ptcp_err why;
@@ -226,9 +211,9 @@ int watcher_start(struct watcher *w, struct ptcp_server *s, struct ptcp_err *e)
 	w->server = s;
 	if (ptcp_links_recall(w->links, w->file, &why) < 0)
 		say(w, PTCP_LOG_WARN, "event=links-unread why=\"%s\"", why.msg);
-	if ((r = tell(w, e)) < 0)
-		return r;
-	return start_thread(w) == 0 ? 0 : err_nomem(e);
+	if ((r = tell(w, e)) == 0 && (r = thread_start(&w->thread, work, w, e)) == 0)
+		w->started = true;
+	return r;
 }
 
 void watcher_busy(struct watcher *w, bool busy)

@@ -153,15 +153,15 @@ static size_t find_below(const struct lookout_flow *f, size_t n, const double *l
  * there is more; but what was lowered has recovered, if they show that. */
 static double above_bps(const struct lookout_flow *f, size_t n, size_t limit, double limit_bps, double first_bps)
 {
-	double least = limit_bps * (1 + LOOKOUT_OFF_RATIO), given = sum_got(f, n, limit, true);
+	double least = limit_bps * (1 + LOOKOUT_OFF_RATIO), given = sum_got(f, n, limit, true), recovered;
 
 	if (given > least)
 		return given;
-	return fmin(sum_got(f, n, limit, false), first_bps) > least ? fmin(sum_got(f, n, limit, false), first_bps) : NAN;
+	recovered = fmin(sum_got(f, n, limit, false), first_bps);
+	return recovered > least ? recovered : NAN;
 }
 
-static size_t find_above(const struct lookout_flow *f, size_t n, const double *limit_bps, const double *first_bps,
-    double *found_bps)
+static size_t find_above(const struct lookout_flow *f, size_t n, const struct lookout_limits *limits, double *found_bps)
 {
 	size_t i, k, limit, found = 0;
 
@@ -170,7 +170,7 @@ static size_t find_above(const struct lookout_flow *f, size_t n, const double *l
 			limit = f[i].limit[k];
 			if (!isnan(found_bps[limit]))
 				continue;
-			found_bps[limit] = above_bps(f, n, limit, limit_bps[limit], first_bps[limit]);
+			found_bps[limit] = above_bps(f, n, limit, limits->bps[limit], limits->first_bps[limit]);
 			found += !isnan(found_bps[limit]);
 		}
 	return found;
@@ -179,9 +179,9 @@ static size_t find_above(const struct lookout_flow *f, size_t n, const double *l
 /* ---- When ---- */
 
 static enum lookout_act end_probe(struct lookout *w, double now_s, const struct lookout_flow *f, size_t n,
-    const double *limit_bps, const double *first_bps, double *found_bps, size_t *n_found)
+    const struct lookout_limits *limits, double *found_bps, size_t *n_found)
 {
-	*n_found = find_above(f, n, limit_bps, first_bps, found_bps);
+	*n_found = find_above(f, n, limits, found_bps);
 	w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
 	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MOST_S);
 	lookout_changed(w, now_s);
@@ -189,19 +189,19 @@ static enum lookout_act end_probe(struct lookout *w, double now_s, const struct 
 }
 
 enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, const struct lookout_flow *f, size_t n,
-    const double *limit_bps, const double *first_bps, size_t n_limits, double *found_bps, size_t *n_found)
+    const struct lookout_limits *limits, double *found_bps, size_t *n_found)
 {
 	size_t i;
 
-	for (i = 0; i < n_limits; i++)
+	for (i = 0; i < limits->n; i++)
 		found_bps[i] = NAN;
 	*n_found = 0;
 	if (!isnan(w->probing_until_s))
 		return now_s < w->probing_until_s ? LOOKOUT_GO_ON :
-		    end_probe(w, now_s, f, n, limit_bps, first_bps, found_bps, n_found);
+		    end_probe(w, now_s, f, n, limits, found_bps, n_found);
 	if (left_s < SETTLE_S)
 		return LOOKOUT_GO_ON;
-	if (now_s >= w->quiet_until_s && (*n_found = find_below(f, n, limit_bps, found_bps)) > 0) {
+	if (now_s >= w->quiet_until_s && (*n_found = find_below(f, n, limits->bps, found_bps)) > 0) {
 		if (isnan(w->off_since_s))
 			w->off_since_s = now_s;
 		if (now_s - w->off_since_s >= HOLD_S) {

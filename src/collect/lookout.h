@@ -22,6 +22,11 @@ struct lookout_flow {
 	bool judged;              /* it has had work, and that rate, for as long */
 };
 
+struct lookout_limits {
+	const double *bps, *first_bps; /* the estimates in force, and the first ones */
+	size_t n;
+};
+
 struct lookout {
 	double quiet_until_s;     /* rates have yet to settle */
 	double off_since_s;       /* NAN: nothing is off */
@@ -47,9 +52,9 @@ void lookout_returned(struct lookout *w, double now_s);
 /* Over how long to look at a flow. */
 double lookout_window_s(const struct lookout *w, double want_bps);
 
-/* `left_s`: what is left to do at these rates; near the end nothing is worth a change. `limit_bps` are the
- * estimates in force, `first_bps` the first ones; found_bps gets a rate for each limit that is off, else NAN, and *n_found their number. */
+/* `left_s`: what is left to do at these rates; near the end nothing is worth a change. found_bps gets a rate for each
+ * limit that is off, else NAN, and *n_found their number. */
 enum lookout_act lookout_see(struct lookout *w, double now_s, double left_s, const struct lookout_flow *f, size_t n,
-    const double *limit_bps, const double *first_bps, size_t n_limits, double *found_bps, size_t *n_found);
+    const struct lookout_limits *limits, double *found_bps, size_t *n_found);
 
 #endif

@@ -1,11 +1,10 @@
 #include "collect/planner.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/err.h"
+#include "core/thread.h"
 #include "plan/snapshot.h"
 
 struct planner {
@@ -41,9 +40,7 @@ int planner_new(struct planner **out, const struct ptcp_overlay *o, const struct
 		return err_nomem(e);
 	atomic_init(&p->done, false);
 	p->opts = *opts;
-	if ((r = snapshot_new(&p->overlay, o, e)) == 0 && (r = pthread_create(&p->thread, NULL, work, p)) != 0)
-		r = err_set(e, PTCP_ENOMEM, "starting a thread: %s", strerror(r));
-	if (r < 0) {
+	if ((r = snapshot_new(&p->overlay, o, e)) < 0 || (r = thread_start(&p->thread, work, p, e)) < 0) {
 		snapshot_free(p->overlay);
 		free(p);
 		return r;

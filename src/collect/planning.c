@@ -61,25 +61,14 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 	return false;
 }
 
-/* What its links were said to bring. */
-static double first_bps(const struct ptcp_collect *c, const struct route *r)
+/* The least of what it crosses, by the rates of all limits: first ones or those in force. */
+static double least_bps(const struct route *r, const double *limit_bps)
 {
 	double least = INFINITY;
 	size_t i;
 
 	for (i = 0; i < r->n_limits; i++)
-		least = fmin(least, c->limit_first_bps[r->limit[i]]);
-	return least;
-}
-
-/* What its links are taken for. */
-static double most_bps(const struct ptcp_collect *c, const struct route *r)
-{
-	double least = INFINITY;
-	size_t i;
-
-	for (i = 0; i < r->n_limits; i++)
-		least = fmin(least, limits_bps(c->overlay, r->limit[i]));
+		least = fmin(least, limit_bps[r->limit[i]]);
 	return least;
 }
 
@@ -88,7 +77,7 @@ static double made_up_bps(const struct source *s, const struct route *r)
 {
 	if (r->bound || !(s->more_bps > 0) || (r->counted && !(r->given_bps > 0)))
 		return 0;
-	return fmin(r->given_bps + s->more_bps, most_bps(s->c, r));
+	return fmin(r->given_bps + s->more_bps, least_bps(r, s->c->limit_bps));
 }
 
 /* By the plan, or as a probe. */
@@ -97,7 +86,7 @@ static double rate_for(const struct source *s, const struct route *r)
 	double bps = r->given_bps;
 
 	if (s->c->probing && !r->bound)
-		bps = bps > 0 ? LOOKOUT_PROBE_RATIO * bps : was_lowered(s->c, r) ? first_bps(s->c, r) : 0;
+		bps = bps > 0 ? LOOKOUT_PROBE_RATIO * bps : was_lowered(s->c, r) ? least_bps(r, s->c->limit_first_bps) : 0;
 	return bps;
 }
 
@@ -131,6 +120,16 @@ static void set_rates(struct source *s, double now_s)
 			r->set_bps = bps;
 		r->due_bps = due;
 	}
+}
+
+/* Windows of the overlay move on; returns now. */
+static double pass_time(struct ptcp_collect *c)
+{
+	double now_s = collect_now_s(c);
+
+	limits_pass(c->overlay, now_s - c->overlay_s);
+	c->overlay_s = now_s;
+	return now_s;
 }
 
 /* All that are at work; what is free goes to them, too. */
@@ -175,13 +174,12 @@ static void see_late(struct source *s, double now_s)
 
 void planning_apply(struct ptcp_collect *c)
 {
-	double now_s = collect_now_s(c);
+	double now_s;
 	struct source *s;
 
 	if (c->plan == NULL)
 		return;
-	limits_pass(c->overlay, now_s - c->overlay_s);
-	c->overlay_s = now_s;
+	now_s = pass_time(c);
 	for (s = c->source; s < c->source + c->n; s++)
 		spread(s, add_planned(s, now_s - c->plan_start_s));
 	give(c);
@@ -302,9 +300,7 @@ static int begin(struct ptcp_collect *c, struct ptcp_err *e)
 	int r;
 
 	c->unfit = NULL;
-	c->tried_at_s = c->planner_start_s = collect_now_s(c);
-	limits_pass(c->overlay, c->tried_at_s - c->overlay_s);
-	c->overlay_s = c->tried_at_s;
+	c->tried_at_s = c->planner_start_s = pass_time(c);
 	ptcp_plan_opts_init(&o);
 	o.method = c->o.method;
 	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */

@@ -135,12 +135,12 @@ static void take_found(struct ptcp_collect *c, size_t n_found)
 
 static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
 {
+	const struct lookout_limits limits = { c->limit_bps, c->limit_first_bps, c->n_limits };
 	size_t n = see_flows(c, now_s), n_found, i;
 
 	for (i = 0; i < c->n_limits; i++)
 		c->limit_bps[i] = limits_bps(c->overlay, i);
-	switch (lookout_see(&c->lookout, now_s, left_s, c->flow, n, c->limit_bps, c->limit_first_bps, c->n_limits,
-	    c->found_bps, &n_found)) {
+	switch (lookout_see(&c->lookout, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
 	case LOOKOUT_PROBE:
 		c->probing = true;
 		break;
@@ -191,7 +191,8 @@ static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
 	if (left_s < EARLY_OR_LATE_S || now_s - c->tried_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && !s->beyond && !is_held(s) && off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
+		if (s->planned && !s->beyond && !is_held(s) &&
+		    off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source is done early" : "more is left than was planned";
 }
 

@@ -7,6 +7,7 @@
 #include "core/units.h"
 #include "lib/told.h"
 #include "store/fds.h"
+#include "wire/link.h"
 #include "xfer/outbox.h"
 
 #define PATIENCE_NS (10 * NS_PER_S) /* to ask */

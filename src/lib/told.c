@@ -8,13 +8,19 @@
 #include "core/units.h"
 #include "lib/server_impl.h"
 #include "lib/target.h"
+#include "wire/link.h"
+
+struct told_way {
+	struct wire_link f; /* without host and text: */
+	char host[SOCK_HOST_BYTES], text[WIRE_TEXT_MAX + 1];
+	struct mono at;     /* when it had f.age_ms */
+};
 
 void told_init(struct told *k)
 {
 	memset(k, 0, sizeof *k);
 	pthread_mutex_init(&k->mutex, NULL);
 }
-
 
 void told_fini(struct told *k)
 {

@@ -6,20 +6,11 @@
 #include <pthread.h>
 #include <ptcp/ptcp.h>
 
-#include "core/clock.h"
-#include "net/sock.h"
-#include "wire/link.h"
 #include "xfer/outbox.h"
-
-struct told_way {
-	struct wire_link f;      /* without host and text: */
-	char host[SOCK_HOST_BYTES], text[WIRE_TEXT_MAX + 1];
-	struct mono at;          /* when it had f.age_ms */
-};
 
 struct told {
 	pthread_mutex_t mutex;
-	struct told_way *way;   /* NULL: it does not measure */
+	struct told_way *way; /* NULL: it does not measure */
 	size_t n;
 };
 

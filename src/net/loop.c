@@ -2,10 +2,10 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/thread.h"
 #include "core/units.h"
 
 struct loop {
@@ -116,17 +116,10 @@ static void *thread_main(void *arg)
 
 int loop_start_thread(struct loop *l, struct ptcp_err *e)
 {
-	sigset_t all, old;
-	int r;
+	int r = thread_start(&l->thread, thread_main, l, e);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&l->thread, NULL, thread_main, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r != 0)
-		return err_set(e, PTCP_ENOMEM, "could not start a thread (see ulimit -u)");
-	l->has_thread = true;
-	return 0;
+	l->has_thread = r == 0;
+	return r;
 }
 
 void loop_stop(struct loop *l)

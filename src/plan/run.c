@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/err.h"
+#include "core/thread.h"
 #include "core/units.h"
 
 struct block {
@@ -143,9 +144,7 @@ int run_start(void (*fn)(struct run *, void *), void *arg, size_t memory_bytes, 
 	run->arg = arg;
 	run->memory_bytes = memory_bytes;
 	run->effort_s = effort_s;
-	if ((r = pthread_create(&thread, NULL, run_thread, run)) != 0) {
-		r = err_set(e, PTCP_ENOMEM, "starting a thread: %s", strerror(r));
-	} else {
+	if ((r = thread_start(&thread, run_thread, run, e)) == 0) {
 		pthread_join(thread, NULL);
 		r = run->code;
 		if (r < 0 && e != NULL)

@@ -1,10 +1,11 @@
 #include "store/io.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "core/err.h"
+#include "core/thread.h"
 
 struct io {
 	pthread_mutex_t lock;
@@ -41,28 +42,18 @@ static void *worker(void *arg)
 int io_new(struct io **out, unsigned threads, struct ptcp_err *e)
 {
 	struct io *io = calloc(1, sizeof *io + threads * sizeof io->threads[0]);
-	sigset_t all, old;
-	int sys = 0;
+	int r = 0;
 
 	if (io == NULL)
 		return err_nomem(e);
 	pthread_mutex_init(&io->lock, NULL);
 	pthread_cond_init(&io->wake, NULL);
 	io->last = &io->first;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (io->n < threads && sys == 0)
-		if ((sys = pthread_create(&io->threads[io->n], NULL, worker, io)) == 0)
-			io->n++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (sys != 0) {
+	while (io->n < threads && (r = thread_start(&io->threads[io->n], worker, io, e)) == 0)
+		io->n++;
+	if (r < 0) {
 		io_free(io);
-		err_set(e, PTCP_ENOMEM,
-		    "I/O threads: cannot start one: %s (raise the limit on processes, see ulimit -u)",
-		    strerror(sys));
-		if (e != NULL)
-			e->sys = sys;
-		return PTCP_ENOMEM;
+		return r;
 	}
 	*out = io;
 	return 0;

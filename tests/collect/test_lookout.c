@@ -40,12 +40,13 @@ static void as_planned(struct world *w)
 /* Looks four times a second, for so long or until it does something. */
 static enum lookout_act watch(struct world *w, double seconds, double left_s)
 {
+	const struct lookout_limits limits = { w->limit_bps, first_bps, LIMITS };
 	double until = w->now_s + seconds;
 	enum lookout_act a = LOOKOUT_GO_ON;
 
 	while (a == LOOKOUT_GO_ON && w->now_s < until) {
 		w->now_s += 0.25;
-		a = lookout_see(&w->w, w->now_s, left_s, w->f, 4, w->limit_bps, first_bps, LIMITS, found, &n_found);
+		a = lookout_see(&w->w, w->now_s, left_s, w->f, 4, &limits, found, &n_found);
 	}
 	return a;
 }

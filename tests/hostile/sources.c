@@ -82,6 +82,16 @@ static void idle(struct served *s, unsigned seconds)
 
 #define WHILE_S 10 /* so long another source has */
 
+/* To who wants it, not before others are well under way. */
+static void end_directory(struct served *s)
+{
+	if (!only_looks(s))
+		idle(s, WHILE_S);
+	send_dir_end(s->control, ID(0, 1));
+	if (!done(s))
+		die("the directory does not end");
+}
+
 /* FILES BYTES: so much is listed, whenever somebody asks; there is one file of 1000 bytes. */
 static void claims_one(struct served *s, char **arguments)
 {
@@ -95,11 +105,7 @@ static void claims_one(struct served *s, char **arguments)
 	} else if (!served_file(s, ID(1, 2), ID(0, 1), "x")) {
 		die("the file is refused");
 	}
-	if (!only_looks(s))
-		idle(s, WHILE_S);
-	send_dir_end(s->control, ID(0, 1));
-	if (!done(s))
-		die("the directory does not end");
+	end_directory(s);
 	send_totals(s->control, strtoull(arguments[0], NULL, 10), strtoull(arguments[1], NULL, 10), true);
 	send_end(s->control, 1, 0);
 	served_end(s);
@@ -127,11 +133,7 @@ static void shrinks_one(struct served *s, char **arguments)
 	}
 	if (!only_looks(s) && !served_file(s, ID(1, 2), ID(0, 1), "x"))
 		die("the file is refused");
-	if (!only_looks(s))
-		idle(s, WHILE_S);
-	send_dir_end(s->control, ID(0, 1));
-	if (!done(s))
-		die("the directory does not end");
+	end_directory(s);
 	send_totals(s->control, n, 1000, true);
 	send_end(s->control, n, 0);
 	served_end(s);

@@ -147,6 +147,17 @@ static void of_a_file_that_was_refused(void **state)
 	one_fini(&o);
 }
 
+/* A file, and another name of it in a directory that is not there yet. */
+static void waits_for_directory(struct one *o)
+{
+	one_run(o, false, true);
+	put(o, WIRE_FILE, FILE_ID, 0, 10);
+	o->prep = RCV_LATER;
+	put(o, WIRE_DIR, one_id(8, 8), 0, 0);
+	put_link(o, one_id(9, 9), one_id(8, 8), FILE_ID);
+	o->prep = RCV_ACCEPT;
+}
+
 /* First its directory, then its file; each can fail. */
 static void two_things_to_wait_for(void **state)
 {
@@ -157,12 +168,7 @@ static void two_things_to_wait_for(void **state)
 	(void)state;
 	err_set(&why, PTCP_EIO, "x");
 	for (how = 0; how < 3; how++) {
-		one_run(&o, false, true);
-		put(&o, WIRE_FILE, FILE_ID, 0, 10);
-		o.prep = RCV_LATER;
-		put(&o, WIRE_DIR, one_id(8, 8), 0, 0);
-		put_link(&o, one_id(9, 9), one_id(8, 8), FILE_ID);
-		o.prep = RCV_ACCEPT;
+		waits_for_directory(&o);
 		if (how == 0) {
 			rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_REFUSE, NULL, &why);
 			assert_int_equal(session_failed(o.s), 2);
@@ -187,12 +193,7 @@ static void of_a_file_whose_slot_fails_again(void **state)
 	struct one o;
 
 	(void)state;
-	one_run(&o, false, true);
-	put(&o, WIRE_FILE, FILE_ID, 0, 10);
-	o.prep = RCV_LATER;
-	put(&o, WIRE_DIR, one_id(8, 8), 0, 0);
-	put_link(&o, one_id(9, 9), one_id(8, 8), FILE_ID);
-	o.prep = RCV_ACCEPT;
+	waits_for_directory(&o);
 	one_fail(&o, FILE_ID, PTCP_EIO);
 	put(&o, WIRE_FILE, one_id(10, wire_slot(FILE_ID)), 0, 10);
 	one_fail(&o, one_id(10, wire_slot(FILE_ID)), PTCP_EIO);

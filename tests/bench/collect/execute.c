@@ -333,6 +333,7 @@ static void look_at_links(struct run *r, double left_s)
 	struct lookout_flow f[LANES];
 	double limit[LIMITS_MAX], found[LIMITS_MAX], window, all;
 	size_t n = limits_count(r->o), nfound, i;
+	const struct lookout_limits limits = { limit, r->first_bps, n };
 	enum lookout_act act;
 	int k;
 
@@ -347,7 +348,7 @@ static void look_at_links(struct run *r, double left_s)
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
-	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, limit, r->first_bps, n, found, &nfound);
+	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, &limits, found, &nfound);
 	if (act == LOOKOUT_PROBE)
 		r->probing = true;
 	if (act == LOOKOUT_PROBED)

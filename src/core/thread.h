@@ -1,0 +1,12 @@
+/* A thread that does not take the program's signals: they are for the threads that it knows of. */
+#ifndef CORE_THREAD_H
+#define CORE_THREAD_H
+
+#include <pthread.h>
+
+#include <ptcp/err.h>
+
+/* PTCP_ENOMEM, with errno's value in e->sys. */
+int thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
+
+#endif
