@@ -30,40 +30,41 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text words log buf units clock pacer timetable bitmap glob filter newfile userdir thread
-wire_SRC  := frame start running join entry attrs grant errand link
-model_SRC := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
-	divide paths ratectl relays
-xfer_SRC  := session session_agree session_frames session_time outbox flight \
+core_SRC  := err text shell_words log buf units clock pacer timetable bitmap glob filter atomic_file userdir thread
+wire_SRC  := frame handshake feedback join entry attrs grant job link outbox
+model_SRC := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect cusum \
+	profile stream_control history divide paths ratectl multipath
+store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
+	sink part journal resume verify commit entry dir_mark owner xattr
+net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
+	cipher_speed identity trust sign tls chan chan_tls chan_io
+engine_SRC := engine handshake dispatch timeouts inflight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
-	receiver receiver_entries receiver_parts receiver_frames
-store_SRC := sys fail fds io dir dir_open dir_path place walk walk_entry source hash sum \
-	sink part journal look verify group entry landing owner xattr
-net_SRC   := loop sock dial listen door lines child spool splice splice_hold bridge nexthops tcpinfo speed \
-	identity trust sign tls chan chan_tls chan_io
-lib_SRC   := opts target keys home host pacing speed advice \
-	stream stream_send stream_flood stream_recv mux intake \
-	party party_session party_control party_streams party_progress \
-	joining returning stale choosing ends rates links sending sending_offer sending_jobs \
-	receiving receiving_work receiving_entries readback \
-	probing gauge seeing steering advising measuring timing history \
-	way paths far far_ways ssh_args launch_args \
-	client client_new client_trust client_connect client_path client_work \
-	client_probe client_third client_errand client_sampled client_status client_known \
-	server server_guests server_stats listening lobby guest greet served needs grants holding relay \
-	asked errand errand_work told caller one_time
+	receiver receiver_entries receiver_blocks receiver_frames
+conn_SRC  := context pacing remote paths route grants ssh_hello home_path inbound pending
+session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
+	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
+	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
+measure_SRC := advice advise measure timing
+client_SRC := client client_new trust connect path_history client_session client_measure \
+	remote_job remote_job_request remote_timing link_query job_status \
+	ssh_start ssh_connect ssh_args launch_args history_file
+server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \
+	job job_session job_conn link_table ssh_server
+api_SRC   := keys speed version
 conf_SRC  := file yaml fields settings curve overlay overlay_links edit
-plan_SRC  := curve overlay annotate quickest net streams streams_best run grid lp lp_flow lp_solve pieces slots courses fluid \
-	build fair trace why verify verify_limits verify_streams plan limits snapshot
-collect_SRC := here links links_watch links_ask links_kept schedule fill late vias lookout source planner planning watching run collect
-cli_SRC   := main command options exit process terminal talk confine manager connect trust probe \
-	output out_text out_json json plot names \
-	cmd_send cmd_recv transfer routes cmd_serve serve_config serving watcher metrics cmd_key cmd_status cmd_version \
+plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sandbox time_grid lp lp_flow lp_solve pieces \
+	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
+collect_SRC := local_host links links_watch links_ask links_kept schedule spare catch_up candidates drift source \
+	planner_thread allocate monitor run collect
+cli_SRC   := main command options exit process terminal log_opts confine systemd connect ask_trust measure_opts \
+	output out_text out_json json plot overlay_names \
+	cmd_send cmd_recv transfer overlay_paths cmd_serve serve_config serve_run link_monitor metrics cmd_key cmd_status cmd_version \
 	cmd_advise advise_text advise_json advise_plot \
 	cmd_measure measure_text measure_json measure_plot \
-	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_show \
+	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_output \
 	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path doctor_identity
-libptcp_LAYERS := core wire model xfer store net lib
+libptcp_LAYERS := core wire model store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
@@ -74,22 +75,26 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text words list buf units clock pacer timetable bitmap glob newfile userdir thread
-wire_TESTS  := frame start entry attrs errand link
-model_TESTS := rng stats level settle probe limit fit regress smooth advice budget choose watch learnt steer history \
-	divide paths bound ratectl relays multipath
-xfer_TESTS  := session states sender rates holes receiver parts links measuring worlds torture
-store_TESTS := fds io dir place walk source hash sink journal resume race group entry owner xattr \
+core_TESTS  := err text shell_words list buf units clock pacer timetable bitmap glob atomic_file userdir thread
+wire_TESTS  := frame handshake entry attrs job link
+model_TESTS := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect \
+	cusum profile stream_control history divide paths bound ratectl multipath study
+store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
-net_TESTS   := loop sock dial listen door lines child spool splice bridge nexthops tcpinfo \
+net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
 	identity trust sign tls chan
-lib_TESTS   := api rates target paths grants mux links returning stale ends measure history known
+engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
+conn_TESTS  := remote paths grants
+session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
+measure_TESTS := measure
+client_TESTS := history_file link_query
+api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify run random streams quickest limits
-collect_TESTS := schedule fill late lookout planner vias study links
+plan_TESTS  := plan verify sandbox random streams quickest limits
+collect_TESTS := schedule spare catch_up drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
-TEST_LAYERS := core wire model xfer store net lib conf plan collect cli fuzz
+TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
@@ -137,7 +142,7 @@ shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,--version-scr
 	-Wl,--no-undefined $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
 	$(filter %.so %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
 
-$(BUILD)/libptcp.so: src/lib/libptcp.map $(call layer_objs,$(libptcp_LAYERS))
+$(BUILD)/libptcp.so: src/api/libptcp.map $(call layer_objs,$(libptcp_LAYERS))
 	$(call shared_link,$(call pc_libs,$(LIB_PC)) -lm)
 
 $(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.so \
@@ -172,12 +177,13 @@ include tests/lab/lab.mk
 
 # What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
-xfer_WORLD := $(patsubst %,$(BUILD)/tests/xfer/%.o,world world_lines world_store world_again one)
-$(filter $(BUILD)/tests/xfer/%,$(test_BINS)): $(xfer_WORLD)
+engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
+$(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/lib/test_%,api rates measure known): $(BUILD)/tests/lib/fixture.o
-$(BUILD)/tests/lib/test_rates: our_LDFLAGS += -Wl,--wrap=session_takes_rates
-$(BUILD)/tests/xfer/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
+$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_link_query): \
+	$(BUILD)/tests/api/fixture.o
+$(BUILD)/tests/session/test_path_rates: our_LDFLAGS += -Wl,--wrap=engine_takes_rates
+$(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
@@ -185,8 +191,8 @@ $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o
 $(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
-$(BUILD)/tests/model/test_multipath $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
-$(BUILD)/tests/model/test_multipath $(BUILD)/tests/model/test_bound \
+$(BUILD)/tests/model/test_study $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
+$(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
 # The tools of the plan's tests, and what they link beside libptcp.
@@ -199,7 +205,7 @@ $(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(B
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
-$(BUILD)/tests/collect/test_links: $(BUILD)/tests/lib/fixture.o
+$(BUILD)/tests/collect/test_links: $(BUILD)/tests/api/fixture.o
 collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
 $(BUILD)/tests/collect/test_study: $(collect_STUDY)
 $(BUILD)/tests/bench/collect/report: $(BUILD)/tests/bench/collect/report.o $(collect_STUDY) \

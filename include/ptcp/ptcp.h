@@ -98,7 +98,7 @@ enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
 /* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias, or .relays. */
 struct ptcp_path {
-	const char *via;              /* as it was given there; "" for the direct one */
+	const char *candidate;              /* as it was given there; "" for the direct one */
 	uint64_t bytes;               /* file data that it has carried in this run */
 	double rate_bps;              /* over the last seconds */
 	unsigned streams;             /* in use now */

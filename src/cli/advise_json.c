@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "cli/advise_show.h"
+#include "cli/advise_output.h"
 #include "cli/json.h"
 #include "core/err.h"
 

@@ -1,4 +1,4 @@
-#include "cli/advise_show.h"
+#include "cli/advise_output.h"
 #include "cli/plot.h"
 
 static void write_data(FILE *f, const struct ptcp_advice *a)

@@ -1,4 +1,4 @@
-#include "cli/advise_show.h"
+#include "cli/advise_output.h"
 #include "core/units.h"
 
 static const char *formula(enum ptcp_model m)

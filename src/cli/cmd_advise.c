@@ -2,8 +2,8 @@
 #include <float.h>
 #include <string.h>
 
-#include "cli/advise_show.h"
-#include "cli/probe.h"
+#include "cli/advise_output.h"
+#include "cli/measure_opts.h"
 #include "core/err.h"
 #include "core/units.h"
 
@@ -109,7 +109,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const advise_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
+const struct opt *const advise_options[] = { own_options, connect_options, ssh_options, log_opts_options, NULL };
 
 static int parse(struct advise_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)

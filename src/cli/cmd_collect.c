@@ -1,7 +1,7 @@
 /* ptcp collect OVERLAY.yaml [DEST]: carries a plan out. */
 #include <string.h>
 
-#include "cli/collect_show.h"
+#include "cli/collect_output.h"
 #include "cli/connect.h"
 #include "cli/exit.h"
 #include "cli/process.h"
@@ -53,7 +53,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const collect_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const collect_options[] = { own_options, connect_options, log_opts_options, NULL };
 
 /* ---- Showing ---- */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/exit.h"
-#include "cli/links_show.h"
-#include "cli/probe.h"
+#include "cli/links_output.h"
+#include "cli/measure_opts.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/err.h"
@@ -51,7 +51,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const links_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const links_options[] = { own_options, connect_options, log_opts_options, NULL };
 
 static void show_link(void *arg, size_t link)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/measure_show.h"
-#include "cli/probe.h"
+#include "cli/measure_opts.h"
+#include "cli/measure_output.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -67,7 +67,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const measure_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
+const struct opt *const measure_options[] = { own_options, connect_options, ssh_options, log_opts_options, NULL };
 
 /* Where rounds go as they end. */
 struct sinks {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/json.h"
-#include "cli/names.h"
 #include "cli/options.h"
+#include "cli/overlay_names.h"
 #include "cli/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -61,19 +61,19 @@ static void show_text(const struct ptcp_overlay *o, const struct ptcp_paths *p, 
 		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps),
 		    1e3 * path.delay_s);
 		for (k = 0; k < path.nvia; k++)
-			printf("%s%s", k > 0 ? "," : "", host_name(o, path.via[k]));
+			printf("%s%s", k > 0 ? "," : "", host_name(o, path.candidate[k]));
 		printf("%s\n", path.nvia == 0 ? "direct" : "");
 	}
 }
 
 static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_quickest *p)
 {
-	json_t *via = json_array();
+	json_t *candidate = json_array();
 	size_t i;
 
 	for (i = 0; i < p->nvia; i++)
-		json_array_append_new(via, json_string(host_name(o, p->via[i])));
-	return json_pack("{s:o, s:f, s:f, s:o}", "via", json_whole(via, p->nvia), "rate_bps", p->rate_bps,
+		json_array_append_new(candidate, json_string(host_name(o, p->candidate[i])));
+	return json_pack("{s:o, s:f, s:f, s:o}", "via", json_whole(candidate, p->nvia), "rate_bps", p->rate_bps,
 	    "delay_s", p->delay_s, "bytes", json_count(p->bytes));
 }
 

@@ -6,7 +6,7 @@
 
 #include "cli/exit.h"
 #include "cli/options.h"
-#include "cli/plan_show.h"
+#include "cli/plan_output.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/err.h"

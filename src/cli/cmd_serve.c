@@ -119,7 +119,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const serve_options[] = { own_options, talk_options, NULL };
+const struct opt *const serve_options[] = { own_options, log_opts_options, NULL };
 
 int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)
@@ -128,7 +128,7 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	int n, r;
 
 	memset(a, 0, sizeof *a);
-	talk_init(&a->talk);
+	log_opts_init(&a->talk);
 	if ((r = options_parse_noting(c, argc, argv, a, &n, &given, e)) != 0)
 		return r;
 	if (n > 0)

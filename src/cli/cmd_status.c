@@ -4,7 +4,7 @@
 
 #include "cli/exit.h"
 #include "cli/json.h"
-#include "cli/probe.h"
+#include "cli/measure_opts.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -23,7 +23,7 @@ static const struct opt own_options[] = {
 	{ .name = NULL },
 };
 
-const struct opt *const status_options[] = { own_options, connect_options, talk_options, NULL };
+const struct opt *const status_options[] = { own_options, connect_options, log_opts_options, NULL };
 
 static void show_json(const struct ptcp_status *s)
 {

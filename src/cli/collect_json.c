@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/collect_show.h"
+#include "cli/collect_output.h"
 #include "cli/json.h"
-#include "cli/plan_show.h"
+#include "cli/plan_output.h"
 
 /* ---- Parts ---- */
 

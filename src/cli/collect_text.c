@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/collect_show.h"
+#include "cli/collect_output.h"
 #include "cli/terminal.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/talk.h"
+#include "cli/log_opts.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -147,7 +147,7 @@ static void no_root(const char *root, int level)
 		return;
 	snprintf(line, sizeof line, "event=no-root root=\"%s\" why=\"%s\" hint=\"restart when it is there\"",
 	    text_escape_quoted(shown, sizeof shown, root), strerror(saved));
-	talk_log(NULL, PTCP_LOG_WARN, "serve", line);
+	log_opts_log(NULL, PTCP_LOG_WARN, "serve", line);
 }
 
 static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_needs *n,
@@ -228,7 +228,7 @@ static void tell(const struct ptcp_server_needs *n, unsigned abi, const char *wh
 		snprintf(line, sizeof line, "event=confined landlock=%u bind=%s connect=%s signals=%s capabilities=%#llx",
 		    abi, r.tcp & BIND_TCP ? "refused" : "open", r.tcp & CONNECT_TCP ? "refused" : "open",
 		    r.scoped & SIGNAL ? "refused" : "open", (unsigned long long)capabilities);
-	talk_log(NULL, PTCP_LOG_INFO, "serve", line);
+	log_opts_log(NULL, PTCP_LOG_INFO, "serve", line);
 }
 
 int confine(const struct ptcp_server_needs *n, const struct confine_also *also, unsigned newest, int level,

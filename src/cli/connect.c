@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/ask_trust.h"
 #include "cli/terminal.h"
-#include "cli/trust.h"
 #include "core/err.h"
 
 static int add_fingerprint(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -94,7 +94,7 @@ const struct opt ssh_options[] = {
 void connect_init(struct connect_args *a)
 {
 	memset(a, 0, sizeof *a);
-	talk_init(&a->talk);
+	log_opts_init(&a->talk);
 	a->timeout_s = 30;
 }
 
@@ -107,7 +107,7 @@ void connect_fini(struct connect_args *a)
 
 void connect_apply(const struct connect_args *a, struct ptcp_transfer_opts *o)
 {
-	int level = talk_level(&a->talk, TALK_NO_LOG);
+	int level = log_opts_level(&a->talk, LOG_OPTS_NO_LOG);
 
 	o->fingerprints = a->fingerprints;
 	o->n_fingerprints = a->n_fingerprints;
@@ -119,8 +119,8 @@ void connect_apply(const struct connect_args *a, struct ptcp_transfer_opts *o)
 	o->remote_port = a->remote_port;
 	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO))
 		o->trust = trust_ask;
-	if (level != TALK_NO_LOG) {
-		o->log = talk_log;
+	if (level != LOG_OPTS_NO_LOG) {
+		o->log = log_opts_log;
 		o->log_level = (enum ptcp_log_level)level;
 	}
 }

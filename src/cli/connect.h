@@ -4,11 +4,11 @@
 
 #include <ptcp/ptcp.h>
 
-#include "cli/talk.h"
+#include "cli/log_opts.h"
 
 /* First member of the args of a command whose tables contain connect_options. */
 struct connect_args {
-	struct talk_args talk;
+	struct log_opts_args talk;
 	const char **fingerprints; /* texts borrowed from argv */
 	size_t n_fingerprints;
 	double timeout_s;

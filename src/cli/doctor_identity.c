@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/doctor.h"
-#include "cli/probe.h"
+#include "cli/measure_opts.h"
 #include "core/err.h"
 
 /* As any client is answered: here about what it has left there, which may be nothing. */

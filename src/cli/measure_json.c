@@ -1,5 +1,5 @@
 #include "cli/json.h"
-#include "cli/measure_show.h"
+#include "cli/measure_output.h"
 
 int measure_json_round(const struct ptcp_round *r)
 {

@@ -1,4 +1,4 @@
-#include "cli/measure_show.h"
+#include "cli/measure_output.h"
 #include "cli/plot.h"
 
 static int write_script(FILE *f, const char *file, const void *summary)

@@ -1,4 +1,4 @@
-#include "cli/measure_show.h"
+#include "cli/measure_output.h"
 #include "core/units.h"
 
 void measure_text_round(FILE *f, const struct ptcp_round *r)

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "core/atomic_file.h"
 #include "core/err.h"
-#include "core/newfile.h"
 #include "core/text.h"
 
 static const struct counter {
@@ -64,12 +64,12 @@ static void print(FILE *f, const struct metrics *m)
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	struct newfile n;
+	struct atomic_file n;
 
 	text_escape(shown, sizeof shown, path);
-	if (!newfile_begin(&n, path)) /* beside it: the collector reads what ends in .prom */
+	if (!atomic_file_begin(&n, path)) /* beside it: the collector reads what ends in .prom */
 		return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
 	print(n.f, m);
 	fchmod(fileno(n.f), 0644);
-	return newfile_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
+	return atomic_file_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
 }

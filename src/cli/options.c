@@ -6,8 +6,8 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "core/units.h"
 #include "core/timetable.h"
+#include "core/units.h"
 
 /* Where parsing stands: the next argument to read and the next place for an operand. */
 struct parse {

@@ -41,15 +41,15 @@ static void json_start(struct output *o, const struct ptcp_event *ev)
 }
 
 /* ["A", "B"] of "A,B". */
-static json_t *relays(const char *via)
+static json_t *relays(const char *candidate)
 {
 	json_t *list = json_array();
 	const char *end;
 
-	while (via != NULL) {
-		end = strchr(via, ',');
-		json_array_append_new(list, json_stringn(via, end != NULL ? (size_t)(end - via) : strlen(via)));
-		via = end != NULL ? end + 1 : NULL;
+	while (candidate != NULL) {
+		end = strchr(candidate, ',');
+		json_array_append_new(list, json_stringn(candidate, end != NULL ? (size_t)(end - candidate) : strlen(candidate)));
+		candidate = end != NULL ? end + 1 : NULL;
 	}
 	return list;
 }

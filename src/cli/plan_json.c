@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "cli/json.h"
-#include "cli/plan_show.h"
+#include "cli/plan_output.h"
 #include "core/err.h"
 
 /* Field names of the baselines, by method. */

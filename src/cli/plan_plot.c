@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "cli/plan_show.h"
+#include "cli/plan_output.h"
 #include "cli/plot.h"
 
 /* Rows of the picture: links in use, from the top in the order of first use. */

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "cli/plan_show.h"
+#include "cli/plan_output.h"
 #include "core/units.h"
 
 static void print_method(FILE *f, const struct plan_shown *s, int m)

@@ -2,12 +2,12 @@
 #ifndef CLI_SERVE_H
 #define CLI_SERVE_H
 
-#include "cli/talk.h"
+#include "cli/log_opts.h"
 #include "conf/settings.h"
 
 /* Strings are those of the command line or of `file`. */
 struct serve_args {
-	struct talk_args talk; /* first */
+	struct log_opts_args talk; /* first */
 	const char *listen[PTCP_LISTEN_MAX];
 	size_t n_listen;       /* 0: every address, PTCP_PORT, or the sockets that are passed */
 	const char *root;      /* NULL: no files */
@@ -38,7 +38,7 @@ void serve_args_fini(struct serve_args *a);
 int serve_configure(struct serve_args *a, const struct command *c, const struct options_given *given,
     struct ptcp_err *e);
 
-/* serving.c: serves until a signal ends it. Reads the same again at SIGHUP. */
+/* serve_run.c: serves until a signal ends it. Reads the same again at SIGHUP. */
 int serve_run(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e);
 
 #endif

@@ -185,15 +185,15 @@ static const struct opt own_options[] = {
 };
 
 /* Of transfers between two other hosts. */
-static const struct opt third_options[] = {
+static const struct opt remote_job_options[] = {
 	{ "detach", 0, NULL, "between two other hosts: leave once it has begun; prints a name for ptcp status", opt_true,
 	    offsetof(struct transfer_args, detach) },
 	{ .name = NULL },
 };
 
-const struct opt *const send_options[] = { own_options, third_options, connect_options, ssh_options, talk_options,
+const struct opt *const send_options[] = { own_options, remote_job_options, connect_options, ssh_options, log_opts_options,
 	NULL };
-const struct opt *const recv_options[] = { own_options, connect_options, ssh_options, talk_options, NULL };
+const struct opt *const recv_options[] = { own_options, connect_options, ssh_options, log_opts_options, NULL };
 
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv,
     struct ptcp_err *e)
@@ -222,7 +222,7 @@ void transfer_args_fini(struct transfer_args *a)
 	connect_fini(&a->connect);
 	free(a->rules);
 	free(a->vias);
-	routes_fini(&a->routes);
+	overlay_paths_fini(&a->routes);
 	while (a->n_relays > 0)
 		free((char *)(uintptr_t)a->relays[--a->n_relays]);
 	free(a->relays);
@@ -257,7 +257,7 @@ void transfer_opts(const struct transfer_args *a, struct ptcp_transfer_opts *o)
 	o->n_relays = a->n_relays;
 	o->n_paths = a->routes.n == 0 ? a->n_paths : 0;
 	if (a->routes.n > 0) {
-		o->vias = (const char *const *)a->routes.via;
+		o->vias = (const char *const *)a->routes.candidate;
 		o->n_vias = a->routes.n;
 		o->via_shares = a->routes.share;
 	}
@@ -286,7 +286,7 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "--here: only with --overlay (leave it out)");
 	if (a->overlay == NULL && a->n_relays == 0 && a->n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--paths: only with --overlay or --relays (leave it out)");
-	return a->overlay == NULL ? 0 : routes_find(&a->routes, a, sends, e);
+	return a->overlay == NULL ? 0 : overlay_paths_find(&a->routes, a, sends, e);
 }
 
 static int run(struct transfer_args *a, struct output *out, transfer_new_fn *make,

@@ -4,7 +4,7 @@
 
 #include "cli/connect.h"
 #include "cli/output.h"
-#include "cli/routes.h"
+#include "cli/overlay_paths.h"
 
 struct transfer_args {
 	struct connect_args connect; /* first */
@@ -27,7 +27,7 @@ struct transfer_args {
 	const char **relays;     /* --relays; texts are owned */
 	size_t n_relays;
 	unsigned n_paths;        /* 0: not said */
-	struct routes routes;    /* found there */
+	struct overlay_paths routes;    /* found there */
 	const char *const *srcs; /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

@@ -42,7 +42,7 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 		ev.total_bytes += c->told[i].bytes + source_left_bytes(&c->source[i]);
 		ev.rate_bps += c->told[i].rate_bps;
 	}
-	ev.eta_s = watching_eta_s(c);
+	ev.eta_s = monitor_eta_s(c);
 	if (c->schedule != NULL)
 		ev.planned_s = c->plan_start_s + c->schedule->end_s;
 	c->o.event(c->o.arg, &ev);
@@ -169,7 +169,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 		return err_nomem(e);
 	atomic_init(&c->cancelled, false);
 	c->overlay = o;
-	c->lookout.off_since_s = c->lookout.probing_until_s = NAN;
+	c->drift.off_since_s = c->drift.probe_session_until_s = NAN;
 	if ((r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
 	if (r < 0)
@@ -187,7 +187,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 		return;
 	for (i = 0; i < c->n; i++)
 		source_forget(&c->source[i]);
-	planner_free(c->planner);
+	planner_thread_free(c->planner);
 	ptcp_plan_free(c->plan);
 	schedule_free(c->schedule);
 	free(c->dest);

@@ -1,6 +1,6 @@
 /* The inside of a collection, for collect.c (what was asked for, what came of it), source.c (the transfer from one
- * host), planning.c (plans, and what they make of the transfers), watching.c (what flows, and whether the plan still
- * fits) and run.c (the loop). One thread, but for cancelling and what planner.h has. */
+ * host), allocate.c (plans, and what they make of the transfers), monitor.c (what flows, and whether the plan still
+ * fits) and run.c (the loop). One thread, but for cancelling and what planner_thread.h has. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
@@ -9,12 +9,12 @@
 #include <ptcp/plan.h>
 #include <ptcp/ptcp.h>
 
-#include "collect/fill.h"
-#include "collect/late.h"
-#include "collect/planner.h"
+#include "collect/candidates.h"
+#include "collect/catch_up.h"
+#include "collect/drift.h"
+#include "collect/planner_thread.h"
 #include "collect/schedule.h"
-#include "collect/vias.h"
-#include "collect/lookout.h"
+#include "collect/spare.h"
 #include "core/clock.h"
 
 #define TICK_S 0.25
@@ -24,7 +24,7 @@
 
 /* What goes over one path of a transfer. */
 struct route {
-	int link[VIAS_HOPS_MAX];
+	int link[CANDIDATES_HOPS_MAX];
 	size_t n_links;
 	size_t *limit;         /* of the overlay, see plan/limits.h; of its links */
 	size_t n_limits;
@@ -46,7 +46,7 @@ struct source {
 	struct ptcp_collect_source *told;
 	const char *name, *address, *path; /* the overlay's */
 	struct ptcp_transfer *t;           /* at work; or NULL */
-	struct vias vias;                  /* of the one at work */
+	struct candidates vias;                  /* of the one at work */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* it only looks how much there is */
 	bool again;                        /* ended by us, to go on over other paths */
@@ -79,8 +79,8 @@ struct ptcp_collect {
 	size_t n_links, n_limits;
 	double *limit_first_bps;           /* what limits were taken for to begin with */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, of each limit */
-	struct fill_flow *filled;          /* and flow: room for all routes of all sources */
-	struct lookout_flow *flow;         /* room for all routes of all sources */
+	struct spare_flow *filled;          /* and flow: room for all routes of all sources */
+	struct drift_flow *flow;         /* room for all routes of all sources */
 	atomic_bool cancelled;
 	bool ran;
 	struct mono start;
@@ -88,15 +88,15 @@ struct ptcp_collect {
 	struct ptcp_plan *plan;            /* or NULL */
 	struct schedule *schedule;
 	double plan_start_s;
-	struct lookout lookout;
+	struct drift drift;
 	bool probing;
 	double sizing_until_s;             /* rehearsals take no longer */
 	const char *unfit;                 /* why another plan is wanted; NULL: it is not */
 	char unfit_text[320];
 	/* the next one */
-	struct planner *planner;           /* at work on it; or NULL */
-	char planner_why[320];
-	double planner_start_s;            /* the plan's */
+	struct planner_thread_thread *planner;           /* at work on it; or NULL */
+	char planner_thread_why[320];
+	double planner_thread_start_s;            /* the plan's */
 	double planned_s;                  /* of the first plan */
 	double tried_at_s;                 /* to plan */
 	double end_s;                      /* once it is over */
@@ -130,23 +130,23 @@ bool source_is_over(const struct source *s);
 uint64_t source_left_bytes(const struct source *s);
 void source_forget(struct source *s); /* frees its transfer and paths */
 
-/* ---- planning.c ---- */
+/* ---- allocate.c ---- */
 
 /* Makes the first plan, and waits for it. */
-int planning_first(struct ptcp_collect *c, struct ptcp_err *e);
+int allocate_first(struct ptcp_collect *c, struct ptcp_err *e);
 /* Once a tick: begins to plan what is left when the plan does not fit any more, and takes that plan when it is made.
  * Where there is none, or it came too late, the last one stays; why is told. */
-void planning_again(struct ptcp_collect *c);
+void allocate_again(struct ptcp_collect *c);
 /* Tells the transfers what each path is to carry now. */
-void planning_apply(struct ptcp_collect *c);
+void allocate_apply(struct ptcp_collect *c);
 
-/* ---- watching.c ---- */
+/* ---- monitor.c ---- */
 
 /* Once a tick: sees what has come, and says so; and whether another plan is wanted, in c->unfit, and what links have
  * turned out to be, in the overlay. */
-void watching_see(struct ptcp_collect *c);
-double watching_route_bps(const struct route *r, double now_s, double window_s);
+void monitor_see(struct ptcp_collect *c);
+double monitor_route_bps(const struct route *r, double now_s, double window_s);
 /* How long the rest will take as it goes; negative: not known. */
-double watching_eta_s(const struct ptcp_collect *c);
+double monitor_eta_s(const struct ptcp_collect *c);
 
 #endif

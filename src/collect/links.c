@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/here.h"
 #include "collect/links_impl.h"
+#include "collect/local_host.h"
 #include "core/err.h"
-#include "model/budget.h"
+#include "model/measurement_budget.h"
 #include "model/regress.h"
 
 #define LEAST 8          /* messages over each link: each size twice */
@@ -197,7 +197,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
 		}
 	if (r == 0)
-		budget_allocate(counts, sd, scratch, n, rest, 0);
+		measurement_budget_allocate(counts, sd, scratch, n, rest, 0);
 	for (i = 0; r == 0 && i < n; i++)
 		if (counts[i] > 0)
 			r = try_link(s, which[i], counts[i] < PTCP_MESSAGES_MAX ? counts[i] : PTCP_MESSAGES_MAX, e);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "collect/here.h"
 #include "collect/links_impl.h"
+#include "collect/local_host.h"
 #include "core/err.h"
 
 /* What it knows of a link. */

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "core/clock.h"
+#include "model/ewma.h"
 #include "model/history.h"
-#include "model/smooth.h"
 
 struct link {
 	struct ptcp_overlay_link of;
@@ -21,7 +21,7 @@ struct link {
 	double round_trip_s;
 	struct ptcp_link_estimate estimate;
 	struct mono seen;        /* when that had estimate.age_s */
-	struct smooth rate, delay; /* over the rounds of watching, bit/s and seconds */
+	struct ewma rate, delay; /* over the rounds of watching, bit/s and seconds */
 };
 
 struct ptcp_links {

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/here.h"
 #include "collect/links_impl.h"
+#include "collect/local_host.h"
+#include "core/atomic_file.h"
 #include "core/err.h"
-#include "core/newfile.h"
 #include "core/text.h"
 #include "core/userdir.h"
 
@@ -145,16 +145,16 @@ static void copy_others(FILE *out, const struct ptcp_links *s, const char *file)
 
 static int replace(const struct ptcp_links *s, const char *file, struct ptcp_err *e)
 {
-	struct newfile n;
+	struct atomic_file n;
 	size_t i;
 
-	if (!newfile_begin(&n, file))
+	if (!atomic_file_begin(&n, file))
 		return failed(e, "writing", file);
 	for (i = 0; i < s->n; i++)
 		if (s->link[i].of.from == s->here && s->link[i].estimate.state == PTCP_LINK_MEASURED)
 			put(n.f, s, &s->link[i]);
 	copy_others(n.f, s, file);
-	return newfile_end(&n, true, false) ? 0 : failed(e, "writing", file);
+	return atomic_file_end(&n, true, false) ? 0 : failed(e, "writing", file);
 }
 
 int ptcp_links_keep(const struct ptcp_links *s, const char *file, struct ptcp_err *e)

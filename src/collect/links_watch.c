@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/links_impl.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "collect/links_impl.h"
 #include "model/rng.h"
 
 #define MESSAGES 4       /* of each size one */
@@ -58,11 +58,11 @@ static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *
 }
 
 /* The first value is what is known already. */
-static void add(struct smooth *s, double known, double found)
+static void add(struct ewma *s, double known, double found)
 {
 	if (s->n == 0 && isfinite(known))
-		smooth_add(s, known, WEIGHT);
-	smooth_add(s, found, WEIGHT);
+		ewma_add(s, known, WEIGHT);
+	ewma_add(s, found, WEIGHT);
 }
 
 /* From messages of this round alone; what is known stands where they fail. */
@@ -72,7 +72,7 @@ static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
 	int r;
 
 	if (known.state != PTCP_LINK_MEASURED || links_age_s(l) > CONSTANT_S) {
-		l->rate = l->delay = (struct smooth){ 0 };
+		l->rate = l->delay = (struct ewma){ 0 };
 		known.rate_bps = known.delay_s = NAN;
 		known.messages = 0;
 	}
@@ -88,8 +88,8 @@ static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
 	m->rate_bps = l->rate.mean;
 	m->delay_s = l->delay.mean;
 	if (l->rate.n > 1) {
-		m->rate_error_bps = smooth_error(&l->rate);
-		m->delay_error_s = smooth_error(&l->delay);
+		m->rate_error_bps = ewma_error(&l->rate);
+		m->delay_error_s = ewma_error(&l->delay);
 	}
 	m->messages += known.messages;
 	l->why[0] = '\0';

@@ -84,10 +84,10 @@ static void tick(struct ptcp_collect *c, double *tell_at_s)
 {
 	double now_s = collect_now_s(c);
 
-	watching_see(c);
+	monitor_see(c);
 	if (!c->o.no_replan)
-		planning_again(c);
-	planning_apply(c);
+		allocate_again(c);
+	allocate_apply(c);
 	if (now_s < *tell_at_s)
 		return;
 	*tell_at_s = now_s + TELL_S;
@@ -117,7 +117,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 			tick(c, &tell_at_s);
 			tick_at_s = collect_now_s(c) + TICK_S;
 		} else if (collect_now_s(c) >= next_s) {
-			planning_apply(c);
+			allocate_apply(c);
 		}
 	}
 }
@@ -179,9 +179,9 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	if (c->stop.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();
-	if ((r = planning_first(c, e)) < 0)
+	if ((r = allocate_first(c, e)) < 0)
 		return r;
-	lookout_init(&c->lookout, collect_now_s(c));
+	drift_init(&c->drift, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->came_at_s = collect_now_s(c);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "collect/collect_impl.h"
-#include "collect/here.h"
+#include "collect/local_host.h"
 #include "core/err.h"
-#include "core/words.h"
+#include "core/shell_words.h"
 #include "plan/limits.h"
 
 #define RETRY_FIRST_S 0.5
@@ -48,7 +48,7 @@ void source_forget(struct source *s)
 	for (i = 0; i < s->vias.n; i++)
 		free(s->route[i].limit);
 	memset(s->route, 0, sizeof s->route);
-	vias_fini(&s->vias);
+	candidates_fini(&s->vias);
 	s->busy = false;
 	s->told->rate_bps = 0;
 }
@@ -110,7 +110,7 @@ static void on_progress(struct source *s, const struct ptcp_event *ev)
 		for (k = 0; k < s->route[i].n_links; k++)
 			s->c->link[s->route[i].link[k]].bytes += ev->paths[i].bytes - s->route[i].bytes;
 		if (s->route[i].streams == 0 && ev->paths[i].streams > 0)
-			lookout_returned(&s->c->lookout, collect_now_s(s->c));
+			drift_returned(&s->c->drift, collect_now_s(s->c));
 		s->route[i].bytes = ev->paths[i].bytes;
 		s->route[i].streams = ev->paths[i].streams;
 		wire += ev->paths[i].bytes;
@@ -171,7 +171,7 @@ static int name_ends(const struct source *s, char **from, char **to, struct ptcp
 }
 
 /* What there is to know of a path before anything goes over it. */
-static int make_route(struct route *r, const struct via *v, const struct source *s, struct ptcp_err *e)
+static int make_route(struct route *r, const struct candidate *v, const struct source *s, struct ptcp_err *e)
 {
 	const struct ptcp_overlay *o = s->c->overlay;
 	size_t i, k, most = limits_most_of_link(o);
@@ -198,7 +198,7 @@ static int make_routes(struct source *s, struct ptcp_err *e)
 	size_t i;
 	int r;
 
-	if ((r = vias_choose(&s->vias, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->told->host, e)) < 0)
+	if ((r = candidates_choose(&s->vias, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->told->host, e)) < 0)
 		return r;
 	for (i = 0; i < s->vias.n && r == 0; i++)
 		r = make_route(&s->route[i], &s->vias.at[i], s, e);
@@ -206,7 +206,7 @@ static int make_routes(struct source *s, struct ptcp_err *e)
 }
 
 /* What is only spare has one. */
-static unsigned streams_of(const struct source *s, const struct via *v)
+static unsigned streams_of(const struct source *s, const struct candidate *v)
 {
 	if (s->sizing || !v->planned)
 		return 1;
@@ -220,7 +220,7 @@ static char *launch_of(const struct source *s, const char *command)
 	char *out = malloc(cap);
 
 	if (out != NULL)
-		words_fill(out, cap, command, "{name}", s->name);
+		shell_words_fill(out, cap, command, "{name}", s->name);
 	return out;
 }
 
@@ -260,7 +260,7 @@ static int start(struct source *s, struct ptcp_err *e)
 		r = 0;
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
-		planning_apply(s->c); /* before it begins: what is on its way cannot be called back */
+		allocate_apply(s->c); /* before it begins: what is on its way cannot be called back */
 		r = ptcp_transfer_start(s->t, e);
 	}
 	free(from);

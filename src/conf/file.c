@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/atomic_file.h"
 #include "core/err.h"
-#include "core/newfile.h"
 #include "core/text.h"
 
 static int unreadable(const char *shown, struct ptcp_err *e)
@@ -72,7 +72,7 @@ int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e)
 {
 	char real[PATH_MAX], shown[TEXT_NAME_BYTES];
 	struct stat st = { .st_mode = 0644 };
-	struct newfile f;
+	struct atomic_file f;
 	bool good;
 
 	text_escape(shown, sizeof shown, path);
@@ -83,10 +83,10 @@ int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e)
 	} else if (stat(real, &st) < 0) {
 		return err_sys(e, PTCP_EIO, "%s", shown);
 	}
-	if (!newfile_begin(&f, real))
+	if (!atomic_file_begin(&f, real))
 		return err_sys(e, PTCP_EIO, "%s: a new file beside it", shown);
 	good = fwrite(text, 1, n, f.f) == n && fchmod(fileno(f.f), st.st_mode & 07777) == 0;
-	if (!newfile_end(&f, good, true) || !good)
+	if (!atomic_file_end(&f, good, true) || !good)
 		return err_sys(e, err_from_errno(errno), "%s: writing", shown);
 	return 0;
 }

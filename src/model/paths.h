@@ -43,7 +43,7 @@ struct paths_path {
 /* Scratch of the searches, one element a host; the contents do not matter. */
 struct paths_node {
 	double cost, delay_s;
-	size_t via; /* link */
+	size_t candidate; /* link */
 	bool done;
 };
 

@@ -24,7 +24,7 @@ void probe_of_runs(struct probe *out, unsigned streams, const double *throughput
 	    (double)(runs + 1) / (double)runs);
 }
 
-void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s)
+void probe_of_settled(struct probe *out, unsigned streams, const struct steady_result *s)
 {
 	*out = (struct probe){ streams, s->mean_bps, 0 };
 	out->error_bps = hypot(s->error_bps, probe_error_ratio(out) * s->mean_bps);
@@ -62,12 +62,12 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 	widen(before, hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0));
 }
 
-bool probe_told(const struct settle *s, double elapsed_s)
+bool probe_told(const struct steady *s, double elapsed_s)
 {
-	struct settled r;
+	struct steady_result r;
 
 	if (elapsed_s >= PROBE_MOST_S)
 		return true;
-	return elapsed_s >= PROBE_LEAST_S && settle_result(&r, s) == 0 &&
+	return elapsed_s >= PROBE_LEAST_S && steady_result(&r, s) == 0 &&
 	    r.error_bps <= PROBE_STEADY_RATIO * r.mean_bps;
 }

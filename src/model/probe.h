@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/settle.h"
+#include "model/steady.h"
 
 struct probe {
 	unsigned streams;      /* at least 1 */
@@ -28,7 +28,7 @@ void probe_of_runs(struct probe *out, unsigned streams, const double *throughput
 
 /* One probe of one run: what it settled to. Its error is what the scatter within it shows,
  * and what that cannot: how short runs differ from each other, as assumed of a single one. */
-void probe_of_settled(struct probe *out, unsigned streams, const struct settled *s);
+void probe_of_settled(struct probe *out, unsigned streams, const struct steady_result *s);
 
 #define PROBE_ALONE_RATIO 0.02
 
@@ -52,6 +52,6 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 #define PROBE_LAST_START_S 17.0
 
 /* Whether a level has told what it can. */
-bool probe_told(const struct settle *s, double elapsed_s);
+bool probe_told(const struct steady *s, double elapsed_s);
 
 #endif

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "net/tls.h"
 #include "net/loop.h"
+#include "net/tls.h"
 
 struct chan;
 

@@ -6,7 +6,7 @@
 #include <openssl/rand.h>
 #include <string.h>
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 
 int tls_error(struct ptcp_err *e, int code, const char *what)
 {
@@ -28,7 +28,7 @@ static int accept_any(int ok, X509_STORE_CTX *ctx)
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
     const unsigned char *in, unsigned in_n, void *arg)
 {
-	static const char *const known[] = { ALPN_CONTROL, ALPN_DATA, ALPN_ROUTE, ALPN_GRANT, ALPN_ERRAND };
+	static const char *const known[] = { ALPN_CONTROL, ALPN_DATA, ALPN_ROUTE, ALPN_GRANT, ALPN_JOB };
 	unsigned i, k;
 
 	(void)ssl;
@@ -144,4 +144,28 @@ int tls_random(uint8_t *out, size_t n, struct ptcp_err *e)
 	if (RAND_bytes(out, (int)n) != 1)
 		return tls_error(e, PTCP_ENOMEM, "no random numbers");
 	return 0;
+}
+
+static const char *const cipher_names[PTCP_CIPHERS] = {
+	[PTCP_CIPHER_AES128GCM] = "aes128gcm",
+	[PTCP_CIPHER_AES256GCM] = "aes256gcm",
+	[PTCP_CIPHER_CHACHA20] = "chacha20",
+	[PTCP_CIPHER_NONE] = "none",
+};
+
+const char *ptcp_cipher_name(enum ptcp_cipher c)
+{
+	return (unsigned)c < PTCP_CIPHERS ? cipher_names[c] : NULL;
+}
+
+int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
+{
+	unsigned i;
+
+	for (i = 0; i < PTCP_CIPHERS; i++)
+		if (strcmp(name, cipher_names[i]) == 0) {
+			*out = (enum ptcp_cipher)i;
+			return 0;
+		}
+	return -1;
 }

@@ -9,7 +9,7 @@
 #define ALPN_DATA "ptcp-data/1"
 #define ALPN_ROUTE "ptcp-route/1"
 #define ALPN_GRANT "ptcp-grant/1"
-#define ALPN_ERRAND "ptcp-errand/1"
+#define ALPN_JOB "ptcp-job/1"
 
 /* `ciphers`: bits 1 << PTCP_CIPHER_*, those of TLS of them are offered or accepted in the order
  * aes128gcm, chacha20, aes256gcm; at least one is needed (PTCP_ECONFIG). */

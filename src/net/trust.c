@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/newfile.h"
+#include "core/atomic_file.h"
 #include "core/text.h"
 #include "core/userdir.h"
 #include "net/identity.h"
@@ -354,15 +354,15 @@ static int copy_others(FILE *to, const char *path, const char *fingerprint, stru
 static int replace_file(const char *path, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e)
 {
-	struct newfile n;
+	struct atomic_file n;
 	int r;
 
-	if (!newfile_begin(&n, path))
+	if (!atomic_file_begin(&n, path))
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	r = copy_others(n.f, path, fingerprint, e);
 	if (r >= 0 && p != NULL)
 		write_permission(n.f, fingerprint, p);
-	return newfile_end(&n, r >= 0, true) ? r : err_sys(e, PTCP_ECONFIG, "writing %s", path);
+	return atomic_file_end(&n, r >= 0, true) ? r : err_sys(e, PTCP_ECONFIG, "writing %s", path);
 }
 
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
@@ -378,4 +378,9 @@ int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_p
 	r = replace_file(path, fingerprint, p, e);
 	close(lock);
 	return r;
+}
+
+void ptcp_permission_init(struct ptcp_permission *p)
+{
+	*p = (struct ptcp_permission){ .size = sizeof *p };
 }

@@ -24,7 +24,7 @@ static int by_start(const void *a, const void *b)
 
 /* Bytes are rounded along their running sum, so that each source's sum to its
  * data; pieces that come to nothing are left out. */
-static void fill_pieces(struct ptcp_plan *plan, const struct pieces *p, const struct net *n,
+static void fill_pieces(struct ptcp_plan *plan, const struct pieces *p, const struct graph *n,
     struct ranked *rank)
 {
 	double sum = 0, all;
@@ -97,7 +97,7 @@ static void fill_steps(struct ptcp_plan *plan)
 	plan->nsteps = k;
 }
 
-static int fill_streams(struct ptcp_plan *plan, const struct net *n, const int *streams)
+static int fill_streams(struct ptcp_plan *plan, const struct graph *n, const int *streams)
 {
 	const struct conf_overlay *o = n->conf;
 	size_t i;
@@ -112,7 +112,7 @@ static int fill_streams(struct ptcp_plan *plan, const struct net *n, const int *
 	return 0;
 }
 
-int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net *n,
+int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
     const int *streams, struct ptcp_err *e)
 {
 	struct ptcp_plan *plan = calloc(1, sizeof *plan);

@@ -27,7 +27,7 @@ static void add_exact_rows(struct lp *lp, int host, int stage)
 
 static void add_relay_rows(struct lp *lp, int host, int stage)
 {
-	const struct grid *g = lp->g;
+	const struct time_grid *g = lp->g;
 	int at = host * g->nstages + stage, slots = g->stage[stage].nslots;
 	double limit = lp->n->host[host].storage / lp->n->total * slots;
 
@@ -45,11 +45,11 @@ static void add_relay_rows(struct lp *lp, int host, int stage)
 
 static void add_host_rows(struct lp *lp)
 {
-	const struct net *n = lp->n;
+	const struct graph *n = lp->n;
 	int h, s;
 
 	for (h = 0; h < n->nhosts; h++) {
-		const struct net_host *host = &n->host[h];
+		const struct graph_host *host = &n->host[h];
 
 		/* Sources that relay, without stages: their one row of flows. */
 		if (host->data > 0 && (!host->relay || lp->staged))
@@ -63,12 +63,12 @@ static void add_host_rows(struct lp *lp)
 /* Limits that the arcs' own rates cannot reach have no row. */
 static void add_limit_rows(struct lp *lp)
 {
-	const struct net *n = lp->n;
+	const struct graph *n = lp->n;
 	int r, p, i;
 
 	for (r = 0; r < n->nres; r++)
 		for (p = 0; p < lp->g->nperiods; p++) {
-			const struct net_res *res = &n->res[r];
+			const struct graph_capacity *res = &n->res[r];
 			double cap = res->rate * lp->g->period[p].len_s, sum = 0;
 
 			for (i = 0; i < res->narcs; i++)
@@ -94,9 +94,9 @@ static void set_col(struct lp *lp, int col, int n, const int *ind, const double 
 
 static void add_share(struct lp *lp)
 {
-	const struct net *n = lp->n;
-	int *ind = run_alloc(lp->run, (size_t)n->nhosts + 1, sizeof *ind), k = 0, h;
-	double *val = run_alloc(lp->run, (size_t)n->nhosts + 1, sizeof *val);
+	const struct graph *n = lp->n;
+	int *ind = sandbox_alloc(lp->run, (size_t)n->nhosts + 1, sizeof *ind), k = 0, h;
+	double *val = sandbox_alloc(lp->run, (size_t)n->nhosts + 1, sizeof *val);
 
 	for (h = 0; h < n->nhosts; h++) {
 		if (!(n->host[h].data > 0))
@@ -132,7 +132,7 @@ static void set_stage_cols(struct lp *lp, int h, int s)
 
 static void add_stage_cols(struct lp *lp, int h, int s)
 {
-	const struct net_host *host = &lp->n->host[h];
+	const struct graph_host *host = &lp->n->host[h];
 	int at = h * lp->g->nstages + s;
 
 	if (host->data > 0) {
@@ -174,8 +174,8 @@ static int by_rate(const void *a, const void *b)
  * to the relays from which most can go on. */
 static void seed(struct lp *lp)
 {
-	const struct net *n = lp->n;
-	struct relay_rate *best = run_alloc(lp->run, (size_t)n->nhosts, sizeof *best);
+	const struct graph *n = lp->n;
+	struct relay_rate *best = sandbox_alloc(lp->run, (size_t)n->nhosts, sizeof *best);
 	int h, a, i, k, d;
 
 	for (h = 0; h < n->nhosts; h++) {
@@ -184,7 +184,7 @@ static void seed(struct lp *lp)
 				add_arc(lp, a);
 				continue;
 			}
-			d = net_find(n, n->arc[a].to, n->dest);
+			d = graph_find(n, n->arc[a].to, n->dest);
 			best[k].rate = d < 0 ? 0 : fmin(n->arc[a].rate, n->arc[d].rate);
 			best[k++].arc = a;
 		}
@@ -194,27 +194,27 @@ static void seed(struct lp *lp)
 	}
 }
 
-struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, enum lp_mode mode,
+struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
     double most_share, bool all_arcs)
 {
-	struct lp *lp = run_alloc(run, 1, sizeof *lp);
+	struct lp *lp = sandbox_alloc(run, 1, sizeof *lp);
 	size_t at = (size_t)n->nhosts * (size_t)g->nstages;
 	size_t flows = (size_t)n->narcs * (size_t)g->nperiods;
 	int h, s, a;
 
 	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .most_share = most_share };
 	lp->staged = g->nstages > 1 || g->slot_s > 0;
-	lp->src_row = run_alloc(run, (size_t)n->nhosts, sizeof(int));
-	lp->keep_row = run_alloc(run, at, sizeof(int));
-	lp->out_row = run_alloc(run, at, sizeof(int));
-	lp->in_row = run_alloc(run, at, sizeof(int));
-	lp->out_cap = run_alloc(run, at, sizeof(int));
-	lp->in_cap = run_alloc(run, at, sizeof(int));
-	lp->res_row = run_alloc(run, (size_t)n->nres * (size_t)g->nperiods, sizeof(int));
-	lp->own_col = run_alloc(run, at, sizeof(int));
-	lp->held_col = run_alloc(run, at, sizeof(int));
-	lp->flow_col = run_alloc(run, flows, sizeof(int));
-	lp->flow_scale = run_alloc(run, flows, sizeof(double));
+	lp->src_row = sandbox_alloc(run, (size_t)n->nhosts, sizeof(int));
+	lp->keep_row = sandbox_alloc(run, at, sizeof(int));
+	lp->out_row = sandbox_alloc(run, at, sizeof(int));
+	lp->in_row = sandbox_alloc(run, at, sizeof(int));
+	lp->out_cap = sandbox_alloc(run, at, sizeof(int));
+	lp->in_cap = sandbox_alloc(run, at, sizeof(int));
+	lp->res_row = sandbox_alloc(run, (size_t)n->nres * (size_t)g->nperiods, sizeof(int));
+	lp->own_col = sandbox_alloc(run, at, sizeof(int));
+	lp->held_col = sandbox_alloc(run, at, sizeof(int));
+	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
+	lp->flow_scale = sandbox_alloc(run, flows, sizeof(double));
 	lp->p = glp_create_prob();
 	add_host_rows(lp);
 	add_limit_rows(lp);
@@ -234,10 +234,10 @@ struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, en
 
 void lp_make_exact(struct lp *lp)
 {
-	const struct grid *g = lp->g;
+	const struct time_grid *g = lp->g;
 	int nflows = lp->n->narcs * g->nperiods, h, s, i, n;
-	int *ind = run_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *ind);
-	double *val = run_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *val);
+	int *ind = sandbox_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *ind);
+	double *val = sandbox_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *val);
 
 	lp->mode = LP_SLOTS;
 	for (h = 0; h < lp->n->nhosts; h++)
@@ -264,8 +264,8 @@ void lp_free(struct lp *lp)
 void lp_add_relayed_row(struct lp *lp, double most)
 {
 	int nflows = lp->n->narcs * lp->g->nperiods, i, k = 0;
-	int *ind = run_alloc(lp->run, (size_t)nflows + 1, sizeof *ind);
-	double *val = run_alloc(lp->run, (size_t)nflows + 1, sizeof *val);
+	int *ind = sandbox_alloc(lp->run, (size_t)nflows + 1, sizeof *ind);
+	double *val = sandbox_alloc(lp->run, (size_t)nflows + 1, sizeof *val);
 
 	for (i = 0; i < nflows; i++)
 		if (lp->flow_col[i] != 0) {

@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-#include "plan/grid.h"
+#include "plan/time_grid.h"
 
 enum lp_mode { LP_FLUID, LP_SLOTS, LP_SLOTS_LOOSE };
 
@@ -36,7 +36,7 @@ struct lp;
 
 /* `most_share` caps the share; 1 where only feasibility matters. `all_arcs`: no
  * pruning. */
-struct lp *lp_new(struct run *run, const struct net *n, const struct grid *g, enum lp_mode mode,
+struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
     double most_share, bool all_arcs);
 /* Makes a loose programme exact that has been solved for LP_LEAST_RELAYED, and
  * solves it for that again, going on from the solution it has. If that share cannot

@@ -3,7 +3,7 @@
 
 #include "plan/lp_impl.h"
 
-static int stage_of(const struct grid *g, int period)
+static int stage_of(const struct time_grid *g, int period)
 {
 	int lo = 0, hi = g->nstages - 1;
 
@@ -22,13 +22,13 @@ double lp_capacity(const struct lp *lp, int arc, int period)
 {
 	const struct period *p = &lp->g->period[period];
 
-	return net_rate(lp->n, arc, p->interval) * p->len_s;
+	return graph_rate(lp->n, arc, p->interval) * p->len_s;
 }
 
 double lp_flow_max(const struct lp *lp, int arc, int period)
 {
-	const struct net_arc *a = &lp->n->arc[arc];
-	const struct grid *g = lp->g;
+	const struct graph_arc *a = &lp->n->arc[arc];
+	const struct time_grid *g = lp->g;
 	double cap = lp_capacity(lp, arc, period) / lp->n->total;
 
 	if (lp->g->slot_s > 0) {
@@ -48,7 +48,7 @@ double lp_flow_max(const struct lp *lp, int arc, int period)
  * the simplex are absolute, and rates span many powers of ten. */
 static double scale(const struct lp *lp, int arc, double max)
 {
-	const struct net_host *u = &lp->n->host[lp->n->arc[arc].from];
+	const struct graph_host *u = &lp->n->host[lp->n->arc[arc].from];
 	double s = fmin(max, 1);
 
 	return u->relay ? s : fmin(s, u->data / lp->n->total);
@@ -65,7 +65,7 @@ static double limit_scale(const struct lp *lp, int res, int period)
 
 int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 {
-	const struct net_arc *a = &lp->n->arc[arc];
+	const struct graph_arc *a = &lp->n->arc[arc];
 	int n = 0, i, s = stage_of(lp->g, period), S = lp->g->nstages;
 	double f = lp->flow_scale[arc * lp->g->nperiods + period];
 	double data = lp->n->host[a->from].data / lp->n->total;
@@ -106,14 +106,14 @@ void lp_add_flow(struct lp *lp, int arc, int period)
 	if (lp->flow_col[at] != 0 || !(max > 0))
 		return;
 	lp->flow_scale[at] = scale(lp, arc, max);
-	mark = run_mark(lp->run);
+	mark = sandbox_mark(lp->run);
 	n = LP_ENTRIES_MAX + lp->n->arc[arc].nres;
-	ind = run_alloc(lp->run, (size_t)n, sizeof *ind);
-	val = run_alloc(lp->run, (size_t)n, sizeof *val);
+	ind = sandbox_alloc(lp->run, (size_t)n, sizeof *ind);
+	val = sandbox_alloc(lp->run, (size_t)n, sizeof *val);
 	n = lp_column(lp, arc, period, ind, val);
 	lp->flow_col[at] = c = glp_add_cols(lp->p, 1);
 	glp_set_col_bnds(lp->p, c, GLP_DB, 0, max / lp->flow_scale[at]);
 	glp_set_obj_coef(lp->p, c, lp_flow_cost(lp, arc, period));
 	glp_set_mat_col(lp->p, c, n, ind, val);
-	run_release(lp->run, mark);
+	sandbox_release(lp->run, mark);
 }

@@ -7,9 +7,9 @@
 #include "plan/lp.h"
 
 struct lp {
-	struct run *run;
-	const struct net *n;
-	const struct grid *g;
+	struct sandbox *run;
+	const struct graph *n;
+	const struct time_grid *g;
 	enum lp_mode mode;
 	bool staged;      /* holding and starting on own data are variables */
 	double most_share;

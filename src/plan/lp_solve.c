@@ -40,7 +40,7 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
 static int price(struct lp *lp, struct candidate **out)
 {
 	int P = lp->g->nperiods, nrows = glp_get_num_rows(lp->p), most = 0, k = 0, a, p, i;
-	double *dual = run_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
+	double *dual = sandbox_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
 	int *ind;
 
 	for (i = 1; i <= nrows; i++)
@@ -48,9 +48,9 @@ static int price(struct lp *lp, struct candidate **out)
 	for (a = 0; a < lp->n->narcs; a++)
 		if (lp->n->arc[a].nres > most)
 			most = lp->n->arc[a].nres;
-	ind = run_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
-	val = run_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
-	*out = run_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P, sizeof **out);
+	ind = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
+	val = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
+	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P, sizeof **out);
 	lp->slack = 0;
 	for (a = 0; a < lp->n->narcs; a++)
 		for (p = 0; p < P; p++) {
@@ -78,7 +78,7 @@ static void keep_values(struct lp *lp)
 
 	if (n >= lp->values_room) {
 		lp->values_room = 2 * n + 1;
-		lp->value = run_alloc(lp->run, (size_t)lp->values_room, sizeof *lp->value);
+		lp->value = sandbox_alloc(lp->run, (size_t)lp->values_room, sizeof *lp->value);
 	}
 	lp->nvalues = n;
 	lp->value[0] = glp_get_obj_val(lp->p);
@@ -103,7 +103,7 @@ static enum end simplex(struct lp *lp)
 	parm.tol_bnd = 1e-9;
 	parm.tol_dj = 1e-9;
 	if (lp->goal != LP_MOST_DATA)
-		parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, run_left_s(lp->run))));
+		parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, sandbox_left_s(lp->run))));
 	for (attempt = 0; attempt < 4; attempt++) {
 		parm.meth = lp->dual_first || attempt >= 2 ? GLP_DUALP : GLP_PRIMAL;
 		lp->dual_first = false;
@@ -143,15 +143,15 @@ static enum end optimise(struct lp *lp)
 		keep_values(lp);
 		if (lp->goal == LP_MOST_DATA && lp_share(lp) >= lp->most_share)
 			return OPTIMAL;
-		mark = run_mark(lp->run);
+		mark = sandbox_mark(lp->run);
 		n = price(lp, &c);
-		if (lp->slack > PROVEN && (lp->goal == LP_MOST_DATA || !run_hurry(lp->run))) {
+		if (lp->slack > PROVEN && (lp->goal == LP_MOST_DATA || !sandbox_hurry(lp->run))) {
 			for (i = 0; i < n && i < BATCH; i++)
 				lp_add_flow(lp, c[i].at / lp->g->nperiods, c[i].at % lp->g->nperiods);
-			run_release(lp->run, mark);
+			sandbox_release(lp->run, mark);
 			continue;
 		}
-		run_release(lp->run, mark);
+		sandbox_release(lp->run, mark);
 		return OPTIMAL;
 	}
 }
@@ -262,7 +262,7 @@ double lp_share_per_s(const struct lp *lp)
 	for (a = 0; a < lp->n->narcs; a++)
 		if (lp->flow_col[a * P + last] != 0)
 			sum += price_of_bound(lp, lp->flow_col[a * P + last]) /
-			    lp->flow_scale[a * P + last] * net_rate(lp->n, a, interval) /
+			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) /
 			    lp->n->total;
 	for (r = 0; r < lp->n->nres; r++)
 		if (lp->res_row[r * P + last] != 0)
@@ -300,7 +300,7 @@ static double best_of(const double *part, int n, int *period)
 int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 {
 	int P = lp->g->nperiods, S = lp->g->nstages, n = 0, a, r, p, h, s;
-	double *part = run_alloc(lp->run, (size_t)P, sizeof *part);
+	double *part = sandbox_alloc(lp->run, (size_t)P, sizeof *part);
 	struct lp_limit l;
 
 	for (a = 0; a < lp->n->narcs; a++) {

@@ -5,8 +5,8 @@
 
 #include <ptcp/plan.h>
 
+#include "plan/infeasible.h"
 #include "plan/pieces.h"
-#include "plan/why.h"
 
 /* What tests and measurements turn; plan_tuning_init() gives what users get. */
 struct plan_tuning {
@@ -22,25 +22,25 @@ struct method_result {
 	double slot_s;
 	const int *streams;        /* of each link of the overlay; NULL: they are not counted */
 	int hops;                  /* most links that a piece crosses */
-	char limits[WHY_TEXT_BYTES]; /* what holds the data back, for a missed deadline */
+	char limits[INFEASIBLE_TEXT_BYTES]; /* what holds the data back, for a missed deadline */
 };
 
 /* Sources at the same time, each over one path, sharing max-min fairly what they
  * share. Direct, or the best path of at most one relay. With `pieces` NULL
  * nothing is recorded and a plan that is impossible takes INFINITY. */
-void method_fair(struct run *run, const struct net *n, bool best_path, struct pieces *pieces,
+void method_baselines(struct sandbox *run, const struct graph *n, bool best_path, struct pieces *pieces,
     struct method_result *out);
 
 /* Least makespan with relays that pass on as they receive. `pieces` may be NULL,
  * then only makespan and bound are computed. */
-void method_fluid(struct run *run, const struct net *n, const struct plan_tuning *tuning,
+void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     struct pieces *pieces, struct method_result *out);
 
 #define SLOTS_MAX 20000
 
 /* Least number of slots with relays that pass on in later slots than they
  * receive in. */
-void method_slots(struct run *run, const struct net *n, double slot_s,
+void method_coordinated(struct sandbox *run, const struct graph *n, double slot_s,
     const struct plan_tuning *tuning, struct pieces *pieces, struct method_result *out);
 
 #endif

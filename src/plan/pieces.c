@@ -2,21 +2,21 @@
 
 #include <string.h>
 
-struct pieces *pieces_new(struct run *run)
+struct pieces *pieces_new(struct sandbox *run)
 {
-	struct pieces *p = run_alloc(run, 1, sizeof *p);
+	struct pieces *p = sandbox_alloc(run, 1, sizeof *p);
 
 	p->run = run;
 	return p;
 }
 
 /* Twice the room; the old array stays in the run's memory until its end. */
-static void *grown(struct run *run, const void *old, size_t n, size_t *room, size_t size)
+static void *grown(struct sandbox *run, const void *old, size_t n, size_t *room, size_t size)
 {
 	void *grown;
 
 	*room = *room == 0 ? 64 : 2 * *room;
-	grown = run_alloc(run, *room, size);
+	grown = sandbox_alloc(run, *room, size);
 	if (n > 0)
 		memcpy(grown, old, n * size);
 	return grown;

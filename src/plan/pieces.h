@@ -12,13 +12,13 @@ struct piece {
 };
 
 struct pieces {
-	struct run *run;
+	struct sandbox *run;
 	struct piece *piece;
 	struct ptcp_plan_hop *hop;
 	size_t n, room, nhops, hop_room;
 };
 
-struct pieces *pieces_new(struct run *run);
+struct pieces *pieces_new(struct sandbox *run);
 
 /* Hops are copied. */
 void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_plan_hop *hops,
@@ -29,7 +29,7 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
  * sources, a host passes on first what it got first. Each source's pieces are
  * scaled to sum to its data. Fails the run if the solution leaves out more than a
  * part in a million of a source's data. */
-void pieces_trace(struct pieces *out, const struct lp *lp, const struct net *n,
-    const struct grid *g);
+void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n,
+    const struct time_grid *g);
 
 #endif

@@ -51,7 +51,7 @@ struct job {
 };
 
 /* A hundredth of the direct makespan, or of the least that replaces it. */
-static double slot_length(struct run *run, const struct net *n, const struct job *j)
+static double slot_length(struct sandbox *run, const struct graph *n, const struct job *j)
 {
 	struct method_result r;
 
@@ -59,20 +59,20 @@ static double slot_length(struct run *run, const struct net *n, const struct job
 		return j->opts->slot_s;
 	if (j->conf->slot_ns != CONF_UNSET)
 		return (double)j->conf->slot_ns / (double)NS_PER_S;
-	method_fair(run, n, false, NULL, &r);
+	method_baselines(run, n, false, NULL, &r);
 	if (isinf(r.makespan_s))
-		method_fair(run, n, true, NULL, &r);
+		method_baselines(run, n, true, NULL, &r);
 	if (isinf(r.makespan_s))
-		method_fluid(run, streams_counted(n) ? streams_alone(run, n) : n, j->tuning, NULL, &r);
+		method_pipelined(run, streams_counted(n) ? streams_alone(run, n) : n, j->tuning, NULL, &r);
 	return r.makespan_s / 100;
 }
 
 /* A relaying method where streams are counted: they are chosen first. */
-static void make_relayed(struct run *run, const struct net *n, const struct job *j,
+static void make_relayed(struct sandbox *run, const struct graph *n, const struct job *j,
     struct pieces *pieces, struct method_result *r)
 {
 	bool counted = streams_counted(n);
-	int *streams = counted ? run_alloc(run, n->conf->nlinks, sizeof *streams) : NULL;
+	int *streams = counted ? sandbox_alloc(run, n->conf->nlinks, sizeof *streams) : NULL;
 	double least = 0, slot = 0;
 
 	if (j->opts->method == PTCP_PLAN_COORDINATED)
@@ -80,23 +80,23 @@ static void make_relayed(struct run *run, const struct net *n, const struct job 
 	if (counted)
 		n = streams_best(run, n, j->tuning, streams, &least);
 	if (slot > 0)
-		method_slots(run, n, slot, j->tuning, pieces, r);
+		method_coordinated(run, n, slot, j->tuning, pieces, r);
 	else
-		method_fluid(run, n, j->tuning, pieces, r);
+		method_pipelined(run, n, j->tuning, pieces, r);
 	r->streams = streams;
 	if (counted)
 		r->bound_s = fmin(r->bound_s, slot > 0 ? ceil(least / slot * (1 - 1e-9)) * slot : least);
 }
 
-static void make(struct run *run, const struct net *n, const struct job *j,
+static void make(struct sandbox *run, const struct graph *n, const struct job *j,
     struct pieces *pieces, struct method_result *r)
 {
 	switch (j->opts->method) {
 	case PTCP_PLAN_DIRECT:
-		method_fair(run, n, false, pieces, r);
+		method_baselines(run, n, false, pieces, r);
 		break;
 	case PTCP_PLAN_BEST_PATH:
-		method_fair(run, n, true, pieces, r);
+		method_baselines(run, n, true, pieces, r);
 		break;
 	case PTCP_PLAN_COORDINATED:
 	case PTCP_PLAN_PIPELINED:
@@ -105,7 +105,7 @@ static void make(struct run *run, const struct net *n, const struct job *j,
 	}
 }
 
-static void check_deadline(struct run *run, const struct job *j, const struct method_result *r)
+static void check_deadline(struct sandbox *run, const struct job *j, const struct method_result *r)
 {
 	double deadline = j->opts->deadline_s;
 	char least[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
@@ -121,11 +121,11 @@ static void check_deadline(struct run *run, const struct job *j, const struct me
 	    r->makespan_s, r->limits);
 }
 
-static void plan_job(struct run *run, void *arg)
+static void plan_job(struct sandbox *run, void *arg)
 {
 	struct job *j = arg;
 	struct pieces *pieces = pieces_new(run);
-	struct net *n = net_new(run, j->conf);
+	struct graph *n = graph_new(run, j->conf);
 	struct method_result r = { 0 };
 	struct ptcp_err e;
 
@@ -151,7 +151,7 @@ int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 {
 	struct job j = { .conf = o->conf, .opts = opts, .tuning = tuning };
 	struct mono start = mono_now();
-	int r = run_start(plan_job, &j, RUN_MEMORY_BYTES, opts->effort_s, e);
+	int r = sandbox_start(plan_job, &j, SANDBOX_MEMORY_BYTES, opts->effort_s, e);
 
 	if (r < 0) {
 		ptcp_plan_free(j.plan);

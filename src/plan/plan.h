@@ -25,7 +25,7 @@ struct ptcp_plan {
 
 /* Whole bytes, offsets and steps from the pieces of a method; and the streams of each link, or
  * NULL. */
-int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct net *n,
+int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
     const int *streams, struct ptcp_err *e);
 
 /* As ptcp_plan_verify(); also fills storage[host] unless it is NULL. */

@@ -12,7 +12,7 @@
 
 struct found {
 	struct paths_path path;
-	int *via; /* relays, in order */
+	int *candidate; /* relays, in order */
 	uint64_t bytes;
 };
 
@@ -157,14 +157,14 @@ static void take(struct search *s, struct paths_path *p)
 static int found_init(struct found *f, size_t hosts, struct ptcp_err *e)
 {
 	f->path.links = calloc(hosts, sizeof *f->path.links);
-	f->via = calloc(hosts, sizeof *f->via);
-	return f->path.links == NULL || f->via == NULL ? err_nomem(e) : 0;
+	f->candidate = calloc(hosts, sizeof *f->candidate);
+	return f->path.links == NULL || f->candidate == NULL ? err_nomem(e) : 0;
 }
 
 static void found_fini(struct found *f)
 {
 	free(f->path.links);
-	free(f->via);
+	free(f->candidate);
 }
 
 static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, uint64_t bytes,
@@ -189,7 +189,7 @@ static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, 
 		}
 		take(s, &f->path);
 		for (i = 0; i + 1 < f->path.hops; i++)
-			f->via[i] = (int)s->graph.links[f->path.links[i]].to;
+			f->candidate[i] = (int)s->graph.links[f->path.links[i]].to;
 	}
 	return 0;
 }
@@ -286,5 +286,5 @@ void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *
 {
 	const struct found *f = &p->found[i];
 
-	*out = (struct ptcp_quickest){ f->via, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
+	*out = (struct ptcp_quickest){ f->candidate, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
 }

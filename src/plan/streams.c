@@ -6,19 +6,19 @@
 #include "plan/curve.h"
 #include "plan/streams_impl.h"
 
-static const struct conf_curve *own_curve(const struct net *n, int arc)
+static const struct conf_curve *own_curve(const struct graph *n, int arc)
 {
 	return n->conf->links[n->arc[arc].link].curve;
 }
 
-const struct conf_curve *streams_limit(const struct net *n, int res)
+const struct conf_curve *streams_limit(const struct graph *n, int res)
 {
-	return n->res[res].kind == NET_SHARED ? n->conf->groups[n->res[res].index].curve : NULL;
+	return n->res[res].kind == GRAPH_SHARED ? n->conf->groups[n->res[res].index].curve : NULL;
 }
 
-int streams_most(const struct net *n, int arc)
+int streams_most(const struct graph *n, int arc)
 {
-	const struct net_arc *a = &n->arc[arc];
+	const struct graph_arc *a = &n->arc[arc];
 	const struct conf_curve *c = own_curve(n, arc);
 	int most = c != NULL ? (int)c->most : 0, i;
 
@@ -29,7 +29,7 @@ int streams_most(const struct net *n, int arc)
 	return most;
 }
 
-bool streams_counted(const struct net *n)
+bool streams_counted(const struct graph *n)
 {
 	int a;
 
@@ -40,9 +40,9 @@ bool streams_counted(const struct net *n)
 }
 
 /* What so many streams get of a rate that the arc's most would have. */
-static double rate_with(const struct net *n, int arc, double rate, int streams)
+static double rate_with(const struct graph *n, int arc, double rate, int streams)
 {
-	const struct net_arc *a = &n->arc[arc];
+	const struct graph_arc *a = &n->arc[arc];
 	const struct conf_curve *c = own_curve(n, arc);
 	int i, r;
 
@@ -56,37 +56,37 @@ static double rate_with(const struct net *n, int arc, double rate, int streams)
 	return rate;
 }
 
-static struct net *copy(struct run *run, const struct net *n)
+static struct graph *copy(struct sandbox *run, const struct graph *n)
 {
-	struct net *own = run_alloc(run, 1, sizeof *own);
+	struct graph *own = sandbox_alloc(run, 1, sizeof *own);
 	size_t rows = 0;
 	int a;
 
 	*own = *n;
 	for (a = 0; a < n->narcs; a++)
 		rows += n->arc[a].windowed >= 0;
-	own->arc = run_alloc(run, (size_t)n->narcs, sizeof *own->arc);
-	own->windowed = run_alloc(run, rows * (size_t)n->ntimes, sizeof *own->windowed);
+	own->arc = sandbox_alloc(run, (size_t)n->narcs, sizeof *own->arc);
+	own->windowed = sandbox_alloc(run, rows * (size_t)n->ntimes, sizeof *own->windowed);
 	memcpy(own->arc, n->arc, (size_t)n->narcs * sizeof *own->arc);
 	memcpy(own->windowed, n->windowed, rows * (size_t)n->ntimes * sizeof *own->windowed);
 	return own;
 }
 
 /* Changes the rates of a copy. */
-static void give(struct net *own, const struct net *n, int arc, int streams)
+static void give(struct graph *own, const struct graph *n, int arc, int streams)
 {
-	struct net_arc *a = &own->arc[arc];
+	struct graph_arc *a = &own->arc[arc];
 	int i;
 
 	a->rate = rate_with(n, arc, n->arc[arc].rate, streams);
 	for (i = 0; a->windowed >= 0 && i < n->ntimes; i++)
 		own->windowed[a->windowed * n->ntimes + i] =
-		    rate_with(n, arc, net_rate(n, arc, i), streams);
+		    rate_with(n, arc, graph_rate(n, arc, i), streams);
 }
 
-struct net *streams_alone(struct run *run, const struct net *n)
+struct graph *streams_alone(struct sandbox *run, const struct graph *n)
 {
-	struct net *own = copy(run, n);
+	struct graph *own = copy(run, n);
 	int a, most;
 
 	for (a = 0; a < n->narcs; a++)
@@ -95,9 +95,9 @@ struct net *streams_alone(struct run *run, const struct net *n)
 	return own;
 }
 
-struct net *streams_with(struct run *run, const struct net *n, const int *streams)
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
 {
-	struct net *own = copy(run, n);
+	struct graph *own = copy(run, n);
 	int a;
 
 	for (a = 0; a < n->narcs; a++)
@@ -106,16 +106,16 @@ struct net *streams_with(struct run *run, const struct net *n, const int *stream
 	return own;
 }
 
-struct net *streams_steady(struct run *run, const struct net *n)
+struct graph *streams_steady(struct sandbox *run, const struct graph *n)
 {
-	struct net *own = copy(run, n);
+	struct graph *own = copy(run, n);
 	int a, i;
 
 	for (a = 0; a < n->narcs; a++) {
 		if (n->arc[a].windowed < 0)
 			continue;
 		for (i = 0, own->arc[a].rate = 0; i < n->ntimes; i++)
-			own->arc[a].rate = fmax(own->arc[a].rate, net_rate(n, a, i));
+			own->arc[a].rate = fmax(own->arc[a].rate, graph_rate(n, a, i));
 		own->arc[a].windowed = -1;
 	}
 	own->ntimes = 1;
@@ -123,9 +123,9 @@ struct net *streams_steady(struct run *run, const struct net *n)
 }
 
 /* One stream more for an arc, if it and its bottlenecks may have one. */
-static bool add_stream(const struct net *n, int arc, int *streams, int *used)
+static bool add_stream(const struct graph *n, int arc, int *streams, int *used)
 {
-	const struct net_arc *a = &n->arc[arc];
+	const struct graph_arc *a = &n->arc[arc];
 	const struct conf_curve *c = own_curve(n, arc);
 	int i, r;
 
@@ -142,9 +142,9 @@ static bool add_stream(const struct net *n, int arc, int *streams, int *used)
 	return true;
 }
 
-struct net *streams_even(struct run *run, const struct net *n, const char *in_use, int *streams)
+struct graph *streams_even(struct sandbox *run, const struct graph *n, const char *in_use, int *streams)
 {
-	int *used = run_alloc(run, (size_t)n->nres, sizeof *used), a;
+	int *used = sandbox_alloc(run, (size_t)n->nres, sizeof *used), a;
 	bool more = true;
 
 	memset(streams, 0, n->conf->nlinks * sizeof *streams);

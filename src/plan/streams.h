@@ -11,20 +11,20 @@
 #include "plan/methods.h"
 
 /* Whether any link's streams are counted; if not, nothing else here is to be called. */
-bool streams_counted(const struct net *n);
+bool streams_counted(const struct graph *n);
 
 /* The net, each link with as many streams as it may have when no other has any. */
-struct net *streams_alone(struct run *run, const struct net *n);
+struct graph *streams_alone(struct sandbox *run, const struct graph *n);
 
 /* The net when the streams are divided evenly among the arcs with in_use[arc], and others have
  * none; NULL when some would get none. Fills streams[link]. */
-struct net *streams_even(struct run *run, const struct net *n, const char *in_use, int *streams);
+struct graph *streams_even(struct sandbox *run, const struct graph *n, const char *in_use, int *streams);
 
 /* The net with the streams by which most data arrives a second, if relays pass on as they receive
  * and every link is as it is at its best time. Fills streams[link], and the makespan below which
  * none comes by any choice. Fails the run with PTCP_EINFEASIBLE if the budget leaves too few for all
  * sources. */
-struct net *streams_best(struct run *run, const struct net *n, const struct plan_tuning *tuning,
+struct graph *streams_best(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     int *streams, double *bound_s);
 
 #endif

@@ -9,8 +9,8 @@
 #define NOTHING 1e-9 /* of the data */
 
 struct best {
-	struct run *run;
-	const struct net *n; /* steady; rates of the most streams that links may have at all */
+	struct sandbox *run;
+	const struct graph *n; /* steady; rates of the most streams that links may have at all */
 	struct lp *lp;
 	int *streams_col;    /* of each arc, or 0 */
 	double t;            /* length of the period */
@@ -47,7 +47,7 @@ static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 
 static void add_arc(struct best *b, int arc)
 {
-	const struct net_arc *a = &b->n->arc[arc];
+	const struct graph_arc *a = &b->n->arc[arc];
 	const struct conf_curve *c = b->n->conf->links[a->link].curve;
 	int most = streams_most(b->n, arc), i, r;
 
@@ -68,15 +68,15 @@ static void add_arc(struct best *b, int arc)
 /* What crosses a bottleneck counts together. */
 static void add_budget(struct best *b, int res)
 {
-	const struct net_res *r = &b->n->res[res];
+	const struct graph_capacity *r = &b->n->res[res];
 	const struct conf_curve *c = streams_limit(b->n, res);
 	int *ind, i, col, n = 0, row;
 	double *one;
 
 	if (c == NULL)
 		return;
-	ind = run_alloc(b->run, (size_t)r->narcs + 1, sizeof *ind);
-	one = run_alloc(b->run, (size_t)r->narcs + 1, sizeof *one);
+	ind = sandbox_alloc(b->run, (size_t)r->narcs + 1, sizeof *ind);
+	one = sandbox_alloc(b->run, (size_t)r->narcs + 1, sizeof *one);
 	for (i = 0; i < r->narcs; i++)
 		if ((col = b->streams_col[b->n->res_arc[r->first_arc + i]]) != 0) {
 			ind[++n] = col;
@@ -121,10 +121,10 @@ static bool search(struct best *b, double time_s)
 
 /* What is left when the search finds nothing: the links that carry anything if each may have all
  * streams divide them. */
-static struct net *divided(struct best *b, const struct net *n, int *streams)
+static struct graph *divided(struct best *b, const struct graph *n, int *streams)
 {
-	char *in_use = run_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
-	struct net *own;
+	char *in_use = sandbox_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
+	struct graph *own;
 	int a;
 
 	for (a = 0; a < n->narcs; a++)
@@ -152,7 +152,7 @@ static _Noreturn void too_few(struct best *b)
 
 /* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
  * be needed at other times. */
-static void keep_streams(struct best *b, const struct net *n, int *streams)
+static void keep_streams(struct best *b, const struct graph *n, int *streams)
 {
 	struct glp_prob *p = b->lp->p;
 	int a;
@@ -168,30 +168,30 @@ static void keep_streams(struct best *b, const struct net *n, int *streams)
 	}
 }
 
-struct net *streams_best(struct run *run, const struct net *n, const struct plan_tuning *tuning,
+struct graph *streams_best(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     int *streams, double *bound_s)
 {
-	struct net *alone = streams_alone(run, n);
+	struct graph *alone = streams_alone(run, n);
 	struct best b = { .run = run, .n = streams_steady(run, n) };
 	struct method_result fluid;
-	struct net *chosen;
+	struct graph *chosen;
 	double in = 0;
 	int a, r;
 
-	why_unreachable(run, alone, false);
+	infeasible_unreachable(run, alone, false);
 	for (a = 0; a < n->narcs; a++)
 		if (n->arc[a].to == n->dest)
 			in += b.n->arc[a].rate;
 	b.t = n->total / in;
-	b.streams_col = run_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
-	b.lp = lp_new(run, streams_alone(run, b.n), grid_fluid(run, b.n, b.t), LP_FLUID, INFINITY, true);
+	b.streams_col = sandbox_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
+	b.lp = lp_new(run, streams_alone(run, b.n), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
 	lp_solve(b.lp, LP_MOST_DATA);
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)
 		add_arc(&b, a);
 	for (r = 0; r < n->nres; r++)
 		add_budget(&b, r);
-	if (!search(&b, fmin(1e6, fmax(tuning->streams_s, run_left_s(run) / 2)))) {
+	if (!search(&b, fmin(1e6, fmax(tuning->streams_s, sandbox_left_s(run) / 2)))) {
 		chosen = divided(&b, n, streams);
 	} else {
 		if (!(glp_mip_obj_val(b.lp->p) > NOTHING))
@@ -202,7 +202,7 @@ struct net *streams_best(struct run *run, const struct net *n, const struct plan
 	lp_free(b.lp);
 	*bound_s = b.t / b.bound;
 	if (n->ntimes > 1) {
-		method_fluid(run, alone, tuning, NULL, &fluid);
+		method_pipelined(run, alone, tuning, NULL, &fluid);
 		*bound_s = fluid.bound_s;
 	}
 	return chosen;

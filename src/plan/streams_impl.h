@@ -5,15 +5,15 @@
 #include "plan/streams.h"
 
 /* The curve of a limit, or NULL. */
-const struct conf_curve *streams_limit(const struct net *n, int res);
+const struct conf_curve *streams_limit(const struct graph *n, int res);
 
 /* The most streams that an arc may have when no other has any; 0: they are not counted. */
-int streams_most(const struct net *n, int arc);
+int streams_most(const struct graph *n, int arc);
 
 /* The net with these streams of each link. */
-struct net *streams_with(struct run *run, const struct net *n, const int *streams);
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams);
 
 /* The net without windows, each arc with the highest rate it ever has. */
-struct net *streams_steady(struct run *run, const struct net *n);
+struct graph *streams_steady(struct sandbox *run, const struct graph *n);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/courses.h"
+#include "plan/flow_paths.h"
 #include "plan/pieces.h"
 
 #define NODES_MAX 8000000
@@ -33,10 +33,10 @@ struct end { /* data that has arrived */
 };
 
 struct trace {
-	struct run *run;
+	struct sandbox *run;
 	const struct lp *lp;
-	const struct net *n;
-	const struct grid *g;
+	const struct graph *n;
+	const struct time_grid *g;
 	double dust;
 	struct node *node;
 	size_t nnodes, node_room;
@@ -56,7 +56,7 @@ static void *grown(struct trace *t, const void *old, size_t n, size_t *room, siz
 	if (*room > NODES_MAX)
 		run_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces "
 		    "(longer slots make fewer)", NODES_MAX);
-	to = run_alloc(t->run, *room, size);
+	to = sandbox_alloc(t->run, *room, size);
 	if (n > 0)
 		memcpy(to, old, n * size);
 	return to;
@@ -77,7 +77,7 @@ static void put(struct trace *t, struct queue *q, int node, double bytes)
 /* `bytes` of what `before` brought (or of the source's own) cross an arc. */
 static void cross(struct trace *t, int before, int arc, int slot, int period, double bytes)
 {
-	const struct net_arc *a = &t->n->arc[arc];
+	const struct graph_arc *a = &t->n->arc[arc];
 	int id = (int)t->nnodes;
 
 	if (t->nnodes == t->node_room)
@@ -202,30 +202,30 @@ static int order_hosts(struct trace *t, int *order, int *indegree)
 	return done == n;
 }
 
-static void cancel_cycle(struct trace *t, const int *indegree, int *via)
+static void cancel_cycle(struct trace *t, const int *indegree, int *candidate)
 {
 	int h = 0, i, start;
 	double least = INFINITY;
 
 	for (i = 0; i < t->n->nhosts; i++)
-		via[i] = -1;
+		candidate[i] = -1;
 	while (indegree[h] == 0)
 		h++;
 	/* Backwards among hosts that were never reached, until one comes twice. */
-	while (via[h] < 0) {
+	while (candidate[h] < 0) {
 		for (i = 0; !(t->bytes[i] > 0) || t->n->arc[t->arc[i]].to != h ||
 		    indegree[t->n->arc[t->arc[i]].from] == 0; i++)
 			;
-		via[h] = i;
+		candidate[h] = i;
 		h = t->n->arc[t->arc[i]].from;
 	}
 	start = h;
 	do {
-		least = fmin(least, t->bytes[via[h]]);
-		h = t->n->arc[t->arc[via[h]]].from;
+		least = fmin(least, t->bytes[candidate[h]]);
+		h = t->n->arc[t->arc[candidate[h]]].from;
 	} while (h != start);
 	do {
-		i = via[h];
+		i = candidate[h];
 		t->bytes[i] = t->bytes[i] > least ? t->bytes[i] - least : 0;
 		h = t->n->arc[t->arc[i]].from;
 	} while (h != start);
@@ -233,9 +233,9 @@ static void cancel_cycle(struct trace *t, const int *indegree, int *via)
 
 static void trace_fluid(struct trace *t, int stage)
 {
-	int *order = run_alloc(t->run, (size_t)t->n->nhosts, sizeof *order), at, i, end, h;
-	int *indegree = run_alloc(t->run, (size_t)t->n->nhosts, sizeof *indegree);
-	int *first = run_alloc(t->run, (size_t)t->n->nhosts, sizeof *first);
+	int *order = sandbox_alloc(t->run, (size_t)t->n->nhosts, sizeof *order), at, i, end, h;
+	int *indegree = sandbox_alloc(t->run, (size_t)t->n->nhosts, sizeof *indegree);
+	int *first = sandbox_alloc(t->run, (size_t)t->n->nhosts, sizeof *first);
 
 	list_arcs(t, &t->g->stage[stage]);
 	while (!order_hosts(t, order, indegree))
@@ -256,22 +256,22 @@ static void trace_fluid(struct trace *t, int stage)
 	}
 }
 
-static struct course *courses(struct trace *t)
+static struct flow_path *courses(struct trace *t)
 {
-	struct course *c = run_alloc(t->run, t->nends, sizeof *c);
-	struct course_hop *hop;
+	struct flow_path *c = sandbox_alloc(t->run, t->nends, sizeof *c);
+	struct flow_path_hop *hop;
 	size_t i, total = 0;
 	int id, k;
 
 	for (i = 0; i < t->nends; i++)
 		total += (size_t)t->node[t->end[i].node].hops;
-	hop = run_alloc(t->run, total, sizeof *hop);
+	hop = sandbox_alloc(t->run, total, sizeof *hop);
 	for (i = 0; i < t->nends; i++) {
 		id = t->end[i].node;
 		k = t->node[id].hops;
-		c[i] = (struct course){ .bytes = t->end[i].bytes, .nhops = k, .hop = hop };
+		c[i] = (struct flow_path){ .bytes = t->end[i].bytes, .nhops = k, .hop = hop };
 		for (; id >= 0; id = t->node[id].before)
-			hop[--k] = (struct course_hop){ t->node[id].arc, t->node[id].slot,
+			hop[--k] = (struct flow_path_hop){ t->node[id].arc, t->node[id].slot,
 				t->node[id].period };
 		c[i].source = t->n->arc[hop[0].arc].from;
 		hop += c[i].nhops;
@@ -279,22 +279,22 @@ static struct course *courses(struct trace *t)
 	return c;
 }
 
-void pieces_trace(struct pieces *out, const struct lp *lp, const struct net *n,
-    const struct grid *g)
+void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n,
+    const struct time_grid *g)
 {
 	struct trace t = { .run = out->run, .lp = lp, .n = n, .g = g, .dust = DUST * n->total };
 	size_t arcs = (size_t)n->narcs * (size_t)g->nperiods;
 	int s;
 
-	t.held = run_alloc(t.run, (size_t)n->nhosts, sizeof *t.held);
-	t.arriving = run_alloc(t.run, (size_t)n->nhosts, sizeof *t.arriving);
-	t.arc = run_alloc(t.run, arcs, sizeof *t.arc);
-	t.arc_period = run_alloc(t.run, arcs, sizeof *t.arc_period);
-	t.bytes = run_alloc(t.run, arcs, sizeof *t.bytes);
+	t.held = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.held);
+	t.arriving = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.arriving);
+	t.arc = sandbox_alloc(t.run, arcs, sizeof *t.arc);
+	t.arc_period = sandbox_alloc(t.run, arcs, sizeof *t.arc_period);
+	t.bytes = sandbox_alloc(t.run, arcs, sizeof *t.bytes);
 	for (s = 0; s < g->nstages; s++)
 		if (g->slot_s > 0)
 			trace_slots(&t, s);
 		else
 			trace_fluid(&t, s);
-	courses_to_pieces(out, n, g, courses(&t), t.nends, lp_share(lp));
+	flow_paths_to_pieces(out, n, g, courses(&t), t.nends, lp_share(lp));
 }

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "store/fail.h"
-#include "store/fds.h"
+#include "store/fd_budget.h"
+#include "store/store_err.h"
 
 /* umask(2) can only be read by changing it, which other threads would notice. */
 static mode_t read_umask(void)
@@ -65,7 +65,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	}
 	t->sys = sys;
 	t->umask = read_umask();
-	t->most_open = fds_directories(DIR_OPEN_MAX);
+	t->most_open = fd_budget_directories(DIR_OPEN_MAX);
 	pthread_mutex_init(&t->lock, NULL);
 	list_init(&t->idle);
 	t->root->fd = fd;
@@ -171,7 +171,7 @@ static int sync_one(struct dir *d, struct ptcp_err *e)
 	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
 		atomic_store(&d->synced, upto); /* of two at once the later may say less: no harm */
 	else
-		r = fail_sys(e, errno, d, NULL, "cannot make the directory's entries durable");
+		r = store_err_sys(e, errno, d, NULL, "cannot make the directory's entries durable");
 	dir_fd_done(d);
 	return r;
 }

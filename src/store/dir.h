@@ -19,7 +19,7 @@
 struct tree;
 struct dir;
 
-#define DIR_OPEN_MAX 128 /* or less: see fds_directories() */
+#define DIR_OPEN_MAX 128 /* or less: see fd_budget_directories() */
 
 #define STORE_AGAIN 1 /* would have to wait for the disk */
 

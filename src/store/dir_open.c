@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "store/fail.h"
+#include "store/store_err.h"
 
 /* openat2() gives up with EAGAIN when a rename anywhere races with a "..". */
 #define RESOLVE_TRIES 64
@@ -64,15 +64,15 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		if (cached && errno == EAGAIN)
 			return STORE_AGAIN;
 		if (errno == ENOTDIR || errno == ELOOP)
-			return fail_why(e, PTCP_EIO, errno, d, NULL, "not a directory");
+			return store_err_why(e, PTCP_EIO, errno, d, NULL, "not a directory");
 		if (errno == EXDEV)
-			return fail_why(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
-		return fail_sys(e, errno, d, NULL, "cannot open the directory");
+			return store_err_why(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
+		return store_err_sys(e, errno, d, NULL, "cannot open the directory");
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {
 		sys = errno;
 		d->tree->sys->close(fd);
-		return fail_sys(e, sys, d, NULL, "cannot examine the directory");
+		return store_err_sys(e, sys, d, NULL, "cannot examine the directory");
 	}
 	*out = fd;
 	return 0;
@@ -119,7 +119,7 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	}
 	if (d->known && (d->dev != st->st_dev || d->ino != st->st_ino)) {
 		d->tree->sys->close(fd);
-		return fail_why(e, PTCP_EIO, ESTALE, d, NULL,
+		return store_err_why(e, PTCP_EIO, ESTALE, d, NULL,
 		    "the directory was replaced while it was in use (leave it in place)");
 	}
 	d->known = true;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "store/fail.h"
+#include "store/store_err.h"
 
 /* Names of d's ancestors and d, from the root, each followed by '/', written so
  * that they end before `end`; returns where they start. */
@@ -56,9 +56,9 @@ static int resolve_plain(struct dir **out, struct dir *base, char *path, struct 
 		if (!text_name_ok(name, strlen(name))) {
 			int up = strcmp(name, "..") == 0, r;
 
-			r = up ? fail_why(e, PTCP_EIO, EXDEV, d, "..",
+			r = up ? store_err_why(e, PTCP_EIO, EXDEV, d, "..",
 				     "not followed (this kernel has no openat2)")
-			       : fail_sys(e, ENAMETOOLONG, d, name, "cannot open the directory");
+			       : store_err_sys(e, ENAMETOOLONG, d, name, "cannot open the directory");
 			dir_unref(d);
 			return r;
 		}

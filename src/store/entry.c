@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "store/fail.h"
 #include "store/part.h"
 #include "store/sink_impl.h"
+#include "store/store_err.h"
 
 #define TRIES 16
 
@@ -18,14 +18,14 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	struct stat st;
 
 	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return fail_sys(e, errno, parent, name, "cannot examine it");
+		return store_err_sys(e, errno, parent, name, "cannot examine it");
 	if (!S_ISDIR(st.st_mode))
-		return fail_why(e, PTCP_EIO, EEXIST, parent, name,
+		return store_err_why(e, PTCP_EIO, EEXIST, parent, name,
 		    "cannot make the directory: something else has this name (move it away)");
 	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
 		return 0;
 	if (sys->fchmodat(at, name, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0)
-		return fail_sys(e, errno, parent, name, "cannot make the directory writable");
+		return store_err_sys(e, errno, parent, name, "cannot make the directory writable");
 	return 0;
 }
 
@@ -42,7 +42,7 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 		if ((was_there = errno == EEXIST))
 			r = use_existing(parent, at, name, e);
 		else
-			r = fail_sys(e, errno, parent, name, "cannot make the directory");
+			r = store_err_sys(e, errno, parent, name, "cannot make the directory");
 	}
 	dir_fd_done(parent);
 	if (r == 0)
@@ -77,12 +77,12 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool as_ask
 	mode_t mode;
 
 	if (sys->fstat(at, &st) != 0)
-		return fail_sys(e, errno, d, NULL, "cannot examine the directory");
+		return store_err_sys(e, errno, d, NULL, "cannot examine the directory");
 	/* A setgid or sticky bit is the receiver's own, unless asked for. */
 	mode = owner_mode(m->mode, m->setid, as_asked) | (m->setid ? 0 : st.st_mode & 07000);
 	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
 	    errno != EOPNOTSUPP)
-		return fail_sys(e, errno, d, NULL, "cannot set the directory's mode");
+		return store_err_sys(e, errno, d, NULL, "cannot set the directory's mode");
 	return 0;
 }
 
@@ -100,7 +100,7 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	r = lacking = meta_set_owner(m, d, NULL, at, &as_asked, e);
 	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
 	    errno != EOPNOTSUPP)
-		r = fail_sys(e, errno, d, NULL, "cannot set the directory's times");
+		r = store_err_sys(e, errno, d, NULL, "cannot set the directory's times");
 	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, as_asked, e)) == 0)
 		r = lacking;
 	dir_fd_done(d);
@@ -125,12 +125,12 @@ static int link_beside(struct dir *parent, int at, const char *temp, const char 
 		if ((m.from < 0 ? sys->symlinkat(m.to, at, temp) : sys->linkat(m.from, m.to, at, temp, 0)) == 0)
 			return 0;
 		if (errno != EEXIST)
-			return fail_sys(e, errno, parent, name, m.from < 0 ? "cannot make the symbolic link" :
+			return store_err_sys(e, errno, parent, name, m.from < 0 ? "cannot make the symbolic link" :
 			    "cannot make the hard link");
 		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
-			return fail_sys(e, errno, parent, name, "cannot remove an old part file");
+			return store_err_sys(e, errno, parent, name, "cannot remove an old part file");
 	}
-	return fail_why(e, PTCP_EIO, EEXIST, parent, name,
+	return store_err_why(e, PTCP_EIO, EEXIST, parent, name,
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
@@ -164,11 +164,11 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 		}
 		if (m->set_mtime && sys->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
 		    errno != EPERM && errno != EOPNOTSUPP && errno != ENOENT) {
-			r = fail_sys(e, errno, parent, name, "cannot set the link's times");
+			r = store_err_sys(e, errno, parent, name, "cannot set the link's times");
 			sys->unlinkat(at, temp, 0);
 			break;
 		}
-		if ((r = fail_unless_replaceable(e, at, parent, name)) != 0) {
+		if ((r = store_err_unless_replaceable(e, at, parent, name)) != 0) {
 			sys->unlinkat(at, temp, 0);
 			break;
 		}
@@ -178,7 +178,7 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 		}
 		if ((sys_errno = errno) == ENOENT && tries < TRIES)
 			continue;
-		r = fail_sys(e, sys_errno, parent, name, "cannot give the link its final name");
+		r = store_err_sys(e, sys_errno, parent, name, "cannot give the link its final name");
 		sys->unlinkat(at, temp, 0);
 		break;
 	}
@@ -209,7 +209,7 @@ static int split(struct dir *base, const char *path, struct dir **in, const char
 	}
 	if (!text_name_ok(path, strlen(path))) {
 		dir_unref(d);
-		return fail_why(e, PTCP_EIO, EINVAL, base, NULL, "another name of something without a name");
+		return store_err_why(e, PTCP_EIO, EINVAL, base, NULL, "another name of something without a name");
 	}
 	*in = d;
 	*last = path;
@@ -224,9 +224,9 @@ static int hardlink_beside(int from, const char *existing, struct dir *parent, i
 	struct stat st;
 
 	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return fail_sys(e, errno, parent, name, "cannot find the file it is another name of");
+		return store_err_sys(e, errno, parent, name, "cannot find the file it is another name of");
 	if (!S_ISREG(st.st_mode))
-		return fail_why(e, PTCP_EIO, EINVAL, parent, name, "what it is another name of is no regular file");
+		return store_err_why(e, PTCP_EIO, EINVAL, parent, name, "what it is another name of is no regular file");
 	return link_beside(parent, at, temp, name, (struct made){ from, existing }, e);
 }
 
@@ -254,9 +254,9 @@ static int hardlink(int from, const char *existing, struct dir *parent, int at, 
 		sys->unlinkat(at, temp, 0);
 		return 0;
 	}
-	if ((r = fail_unless_replaceable(e, at, parent, name)) == 0 &&
+	if ((r = store_err_unless_replaceable(e, at, parent, name)) == 0 &&
 	    sys->renameat(at, temp, at, name) != 0)
-		r = fail_sys(e, errno, parent, name, "cannot give the link its final name");
+		r = store_err_sys(e, errno, parent, name, "cannot give the link its final name");
 	if (r < 0)
 		sys->unlinkat(at, temp, 0);
 	else

@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 
 /* Debian's library calls SSE2 code by default, 0.125 s per GiB; the dispatcher
  * picks AVX2 or AVX-512, 0.022 s (tests/bench/bench_hash.c). It exists on x86

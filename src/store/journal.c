@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 #include "store/hash.h"
 #include "store/part.h"
 

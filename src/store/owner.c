@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/fail.h"
 #include "store/hash.h"
+#include "store/store_err.h"
 
 /* Answers kept of each kind; a newer one takes the place of an older. */
 #define SLOTS 64
@@ -188,7 +188,7 @@ static int set(const struct dir *d, const char *name, int at, const char *path, 
 	/* Whoever is in that group may set it alone. */
 	if (not_permitted(errno) && (sys->fchownat(at, path, (uid_t)-1, gid, flags) == 0 || not_permitted(errno)))
 		return 0;
-	return fail_sys(e, errno, d, name, "cannot set its owner");
+	return store_err_sys(e, errno, d, name, "cannot set its owner");
 }
 
 int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid,

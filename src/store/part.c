@@ -7,8 +7,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "store/fail.h"
 #include "store/hash.h"
+#include "store/store_err.h"
 
 /* The part can change hands between two of our calls only if other transfers of
  * the same file end just then. */
@@ -41,12 +41,12 @@ static int in_the_way(const struct opening *o, struct ptcp_err *e)
 
 	snprintf(why, sizeof why, "%s beside it is in the way and not a part file (remove it)",
 	    o->part);
-	return fail_why(e, PTCP_EIO, EEXIST, o->d, o->name, why);
+	return store_err_why(e, PTCP_EIO, EEXIST, o->d, o->name, why);
 }
 
 static int cannot_examine(const struct opening *o, int sys, struct ptcp_err *e)
 {
-	return fail_sys(e, sys, o->d, o->name, "cannot examine its part file");
+	return store_err_sys(e, sys, o->d, o->name, "cannot examine its part file");
 }
 
 static void remember(const struct opening *o, const struct stat *st)
@@ -65,10 +65,10 @@ static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 	    errno == EOPNOTSUPP)
 		return 0;
 	if ((sys = errno) != EWOULDBLOCK)
-		return fail_sys(e, sys, o->d, o->name, "cannot lock its part file");
+		return store_err_sys(e, sys, o->d, o->name, "cannot lock its part file");
 	if (o->sys->fstat(fd, &st) == 0)
 		remember(o, &st);
-	return fail_why(e, PTCP_EIO, sys, o->d, o->name,
+	return store_err_why(e, PTCP_EIO, sys, o->d, o->name,
 	    "another transfer is writing this file (wait until it has ended)");
 }
 
@@ -124,11 +124,11 @@ static int take_over(const struct opening *o, int fd, const struct stat *st, boo
 		return keep(o, fd, st, writable);
 	if (o->take == PART_NEW || !writable || st->st_nlink != 1 || st->st_uid != geteuid()) {
 		if (o->sys->unlinkat(o->at, o->part, 0) != 0)
-			return fail_sys(e, errno, o->d, o->name, "cannot remove its old part file");
+			return store_err_sys(e, errno, o->d, o->name, "cannot remove its old part file");
 		return RETRY;
 	}
 	if (st->st_size > 0 && o->sys->ftruncate(fd, 0) != 0)
-		return fail_sys(e, errno, o->d, o->name, "cannot empty its old part file");
+		return store_err_sys(e, errno, o->d, o->name, "cannot empty its old part file");
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 	if (fd >= 0) {
 		r = created(o, fd, e);
 	} else if (errno != EEXIST) {
-		return fail_sys(e, errno, o->d, o->name, "cannot create its part file");
+		return store_err_sys(e, errno, o->d, o->name, "cannot create its part file");
 	} else if ((fd = open_there(o, &writable)) >= 0) {
 		r = found(o, fd, writable, e);
 	} else if (errno == ENOENT) {
@@ -176,7 +176,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 	} else if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV) {
 		return in_the_way(o, e);
 	} else {
-		return fail_sys(e, errno, o->d, o->name, "cannot open its part file");
+		return store_err_sys(e, errno, o->d, o->name, "cannot open its part file");
 	}
 	if (r != 0)
 		o->sys->close(fd);
@@ -197,6 +197,6 @@ int part_open(struct part *out, struct dir *d, int at, const char *name, enum pa
 	for (tries = 0; tries < TRIES; tries++)
 		if ((r = open_once(&o, e)) != RETRY)
 			return r == NOTHING ? 0 : r;
-	return fail_why(e, PTCP_EIO, EWOULDBLOCK, d, name,
+	return store_err_why(e, PTCP_EIO, EWOULDBLOCK, d, name,
 	    "other transfers keep taking its part file (wait until they have ended)");
 }

@@ -19,7 +19,7 @@ const char *part_name(char out[PART_NAME_BYTES], const char *name, const char *s
 #define PART_SUFFIX ".part"
 #define PART_LINK_SUFFIX ".link"
 #define PART_JOURNAL_SUFFIX ".journal"
-#define PART_DIR_SUFFIX ".dir" /* see landing.h */
+#define PART_DIR_SUFFIX ".dir" /* see dir_mark.h */
 
 enum part_take {
 	PART_NEW,   /* a leftover makes way */

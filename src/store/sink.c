@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "store/fail.h"
+#include "store/store_err.h"
 
 #define PAGE_BYTES 4096
 
@@ -145,9 +145,9 @@ static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 
 	pthread_mutex_lock(&s->lock);
 	if (s->state == SINK_SICK) {
-		r = fail_sys(e, s->sick, s->dir, s->name, "cannot make its data durable");
+		r = store_err_sys(e, s->sick, s->dir, s->name, "cannot make its data durable");
 	} else if (s->state != SINK_OPEN) {
-		r = fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
+		r = store_err_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
 		    "written to after it was complete or given up");
 	} else if (s->part.fd < 0) {
 		if ((at = dir_fd(s->dir, e)) < 0) {
@@ -199,9 +199,9 @@ static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_
 			n -= (size_t)w;
 			off += (uint64_t)w;
 		} else if (w == 0) {
-			return fail_sys(e, EIO, s->dir, s->name, "cannot write");
+			return store_err_sys(e, EIO, s->dir, s->name, "cannot write");
 		} else if (errno != EINTR) {
-			return fail_sys(e, errno, s->dir, s->name, "cannot write");
+			return store_err_sys(e, errno, s->dir, s->name, "cannot write");
 		}
 	}
 	return 0;
@@ -280,7 +280,7 @@ int sink_sicken(struct sink *s, int sys, struct ptcp_err *e)
 	if (s->state == SINK_OPEN)
 		s->state = SINK_SICK;
 	journal_cut(&s->journal, dir_sys(s->dir), s->durable);
-	return fail_sys(e, sys, s->dir, s->name, "cannot make its data durable");
+	return store_err_sys(e, sys, s->dir, s->name, "cannot make its data durable");
 }
 
 /* The names of part and journal, once. */

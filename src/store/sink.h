@@ -120,7 +120,7 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
     struct ptcp_err *e);
 
-/* So many descriptors it may have open at once, until it is complete or given up; to be taken (fds.h)
+/* So many descriptors it may have open at once, until it is complete or given up; to be taken (fd_budget.h)
  * before it is looked for or written. No I/O. */
 unsigned sink_fds(const struct sink *s);
 

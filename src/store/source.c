@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
-#include "core/bytes.h"
-#include "store/fail.h"
-#include "store/fds.h"
+#include "core/byteorder.h"
+#include "store/fd_budget.h"
 #include "store/hash.h"
+#include "store/store_err.h"
 
 struct source {
 	struct dir *dir;
@@ -71,7 +71,7 @@ static void close_file(struct source *s)
 		return;
 	dir_sys(s->dir)->close(s->fd);
 	s->fd = -1;
-	fds_give(1);
+	fd_budget_give(1);
 }
 
 void source_unref(struct source *s)
@@ -121,7 +121,7 @@ const char *source_path_raw(const struct source *s, char *out, size_t cap)
 
 static int changed(const struct source *s, struct ptcp_err *e)
 {
-	return fail_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
+	return store_err_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
 	    "changed while it was sent (send it again when it is not written to)");
 }
 
@@ -144,7 +144,7 @@ static int examine(const struct source *s, int fd, struct ptcp_err *e)
 	struct stat st;
 
 	if (dir_sys(s->dir)->fstat(fd, &st) != 0)
-		return fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+		return store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
 	return compare(s, &st, e);
 }
 
@@ -171,7 +171,7 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
 		return changed(s, e);
 	if (fd < 0)
-		return fail_sys(e, saved, s->dir, s->name, "cannot open it");
+		return store_err_sys(e, saved, s->dir, s->name, "cannot open it");
 	if ((r = examine(s, fd, e)) != 0) {
 		sys->close(fd);
 		return r;
@@ -219,7 +219,7 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 		    (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
 			without_nowait(s, fd);
 		} else if (errno != EINTR) {
-			return fail_sys(e, errno, s->dir, s->name, "cannot read");
+			return store_err_sys(e, errno, s->dir, s->name, "cannot read");
 		}
 	}
 	return 0;
@@ -251,7 +251,7 @@ static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 		if ((r = open_file(s, wait, &mine, e)) != 0)
 			return r;
 		pthread_mutex_lock(&s->lock);
-		if (s->fd < 0 && fds_take(1)) {
+		if (s->fd < 0 && fd_budget_take(1)) {
 			s->fd = mine;
 			mine = -1;
 		}
@@ -306,7 +306,7 @@ static off_t seek(const struct source *s, int fd, uint64_t off, int whence, stru
 		return (off_t)s->size_bytes;
 	if (errno == EINVAL || errno == EOPNOTSUPP) /* all of it is data, as far as anyone knows */
 		return whence == SEEK_DATA ? (off_t)off : (off_t)s->size_bytes;
-	return fail_sys(e, errno, s->dir, s->name, "cannot look for its holes");
+	return store_err_sys(e, errno, s->dir, s->name, "cannot look for its holes");
 }
 
 static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes,
@@ -355,7 +355,7 @@ static int check_name(struct source *s, struct ptcp_err *e)
 	else if (errno == ENOENT)
 		r = changed(s, e);
 	else
-		r = fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+		r = store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
 	dir_fd_done(s->dir);
 	return r;
 }

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
-#include "store/fail.h"
+#include "store/file_digest.h"
 #include "store/hash.h"
 #include "store/sink_impl.h"
-#include "store/sum.h"
+#include "store/store_err.h"
 
 /* The journal is read from its end, so that the first record seen of a block is the one that
  * holds; sorted by block within a batch, as the disk likes it. */
@@ -24,7 +24,7 @@ struct verifying {
 struct comparing {
 	struct stat there;
 	int fd;
-	struct sum sum;
+	struct file_digest sum;
 	uint64_t data; /* from sum.next on to here there is none */
 	uint8_t *buf;
 };
@@ -162,7 +162,7 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 	int r;
 
 	while (next_block(s, v, &block, &record)) {
-		if (bytes >= SUM_STEP_BYTES || *n == SINK_RUNS)
+		if (bytes >= FILE_DIGEST_STEP_BYTES || *n == SINK_RUNS)
 			return 1;
 		if ((r = check_block(s, fd, block, record, &good, &term, e)) < 0)
 			return r;
@@ -182,8 +182,8 @@ int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *
 	if (s->verifying == NULL)
 		return 0;
 	if ((fd = sink_hold(s)) < 0)
-		return s->sick != 0 ? fail_sys(e, s->sick, s->dir, s->name, "cannot make its data durable") :
-		    fail_why(e, PTCP_ECANCELED, 0, s->dir, s->name, "read back after it was complete or given up");
+		return s->sick != 0 ? store_err_sys(e, s->sick, s->dir, s->name, "cannot make its data durable") :
+		    store_err_why(e, PTCP_ECANCELED, 0, s->dir, s->name, "read back after it was complete or given up");
 	r = verify_some(s, fd, runs, n, e);
 	sink_leave(s, 0);
 	if (r == 0)
@@ -199,7 +199,7 @@ int sink_same_begin(struct sink *s, const struct stat *there, struct ptcp_err *e
 		return err_nomem(e);
 	c->there = *there;
 	c->fd = -1;
-	sum_init(&c->sum, s->opts.block_bytes, NULL);
+	file_digest_init(&c->sum, s->opts.block_bytes, NULL);
 	s->comparing = c;
 	return 0;
 }
@@ -217,7 +217,7 @@ void sink_same_end(struct sink *s)
 
 static int changed(const struct sink *s, struct ptcp_err *e)
 {
-	return fail_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
+	return store_err_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
 	    "changed while it was compared (run the same command again)");
 }
 
@@ -246,9 +246,9 @@ static int open_same(struct sink *s, int at, struct ptcp_err *e)
 		return err_nomem(e);
 	if ((c->fd = sys->openat(at, s->name, flags, 0)) < 0)
 		return errno == ENOENT || errno == ELOOP || errno == ENXIO ? changed(s, e) :
-		    fail_sys(e, errno, s->dir, s->name, "cannot open it");
+		    store_err_sys(e, errno, s->dir, s->name, "cannot open it");
 	if (sys->fstat(c->fd, &st) != 0)
-		return fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+		return store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
 	return check_same(s, &st, e);
 }
 
@@ -275,16 +275,16 @@ static int compare_some(struct sink *s, struct ptcp_err *e)
 	uint32_t n, blocks = 0;
 	int r;
 
-	for (; off < s->size_bytes && read < SUM_STEP_BYTES && blocks < SUM_STEP_BLOCKS; off += n, blocks++) {
+	for (; off < s->size_bytes && read < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS; off += n, blocks++) {
 		n = sink_block_length(s, c->sum.next);
 		if (in_hole(s, off, n)) {
-			content = sum_zeros(&c->sum, c->buf, n);
+			content = file_digest_zeros(&c->sum, c->buf, n);
 		} else if ((r = read_back(dir_sys(s->dir), c->fd, c->buf, n, off)) > 0) {
 			content = hash_content(c->buf, n);
 			read += n;
 		} else {
 			return r == 0 ? changed(s, e) :
-			    fail_sys(e, errno, s->dir, s->name, "cannot read");
+			    store_err_sys(e, errno, s->dir, s->name, "cannot read");
 		}
 		digest_add(&c->sum.digest, hash_term(c->sum.next++, n, content));
 	}
@@ -299,7 +299,7 @@ static int end_same(struct sink *s, int at, struct digest *sum, struct ptcp_err 
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? changed(s, e) :
-		    fail_sys(e, errno, s->dir, s->name, "cannot examine it");
+		    store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
 	if ((r = check_same(s, &st, e)) == 0)
 		*sum = s->comparing->sum.digest;
 	return r;
@@ -310,7 +310,7 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e)
 	int at, r = 0;
 
 	if (s->comparing == NULL)
-		return fail_why(e, PTCP_EUSAGE, 0, s->dir, s->name, "nothing to compare it with");
+		return store_err_why(e, PTCP_EUSAGE, 0, s->dir, s->name, "nothing to compare it with");
 	if ((at = dir_fd(s->dir, e)) < 0)
 		return at;
 	if (s->comparing->fd < 0)

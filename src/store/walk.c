@@ -6,11 +6,11 @@
 
 #include "core/buf.h"
 #include "core/list.h"
-#include "store/fail.h"
-#include "store/fds.h"
+#include "store/fd_budget.h"
 #include "store/sink.h"
+#include "store/store_err.h"
 
-/* Levels below this one (or less, see fds_directories()) are read whole when entered and their stream is
+/* Levels below this one (or less, see fd_budget_directories()) are read whole when entered and their stream is
  * closed, so that a deep tree does not use up the descriptors. */
 #define STREAMS_MAX 64
 
@@ -50,7 +50,7 @@ int walk_new(struct walk **out, struct ptcp_err *e)
 	if (w == NULL)
 		return err_nomem(e);
 	list_init(&w->items);
-	w->most_streams = fds_directories(STREAMS_MAX);
+	w->most_streams = fd_budget_directories(STREAMS_MAX);
 	*out = w;
 	return 0;
 }
@@ -161,7 +161,7 @@ static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
 		sys->close(fd);
 	}
 	if (l->stream == NULL)
-		return fail_sys(why, saved, l->dir, NULL, "cannot list the directory");
+		return store_err_sys(why, saved, l->dir, NULL, "cannot list the directory");
 	w->streams++;
 	return 0;
 }
@@ -184,7 +184,7 @@ static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
 		buf_added(&all, n);
 	}
 	if (r < 0)
-		r = fail_sys(why, errno, l->dir, NULL, "cannot list all of the directory");
+		r = store_err_sys(why, errno, l->dir, NULL, "cannot list all of the directory");
 	close_stream(w, l);
 	l->names = all;
 	return r;
@@ -299,7 +299,7 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 			close_stream(w, l);
 			return 0;
 		}
-		fail_sys(&why, errno, l->dir, NULL, "cannot list all of the directory");
+		store_err_sys(&why, errno, l->dir, NULL, "cannot list all of the directory");
 		return cut_short(w, l, &why);
 	}
 	*out = (struct walk_entry){ .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir) };

@@ -6,7 +6,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "store/fail.h"
+#include "store/store_err.h"
 #include "store/walk_impl.h"
 
 void walk_entry_fini(struct walk_entry *e)
@@ -25,9 +25,9 @@ static int read_target(struct walk_entry *out, int at, struct ptcp_err *why)
 	ssize_t n = sys->readlinkat(at, out->name, target, sizeof target);
 
 	if (n < 0)
-		return fail_sys(why, errno, out->dir, out->name, "cannot read the link");
+		return store_err_sys(why, errno, out->dir, out->name, "cannot read the link");
 	if ((size_t)n == sizeof target)
-		return fail_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the link");
+		return store_err_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the link");
 	if ((out->target = strndup(target, (size_t)n)) == NULL)
 		return err_nomem(why);
 	return 0;
@@ -46,7 +46,7 @@ static const char *special(mode_t mode)
 
 int walk_skip(struct walk_entry *out, const char *text, struct ptcp_err *why)
 {
-	fail_why(why, 0, 0, out->dir, out->name, text);
+	store_err_why(why, 0, 0, out->dir, out->name, text);
 	out->type = WALK_SKIPPED;
 	free(out->target);
 	out->target = NULL;
@@ -78,7 +78,7 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 		return walk_skip(out, special(st->st_mode), why);
 	out->type = WALK_DIR;
 	if (out->depth > WALK_DEPTH_MAX)
-		return fail_why(why, PTCP_EIO, 0, out->dir, out->name, "too many directories deep");
+		return store_err_why(why, PTCP_EIO, 0, out->dir, out->name, "too many directories deep");
 	return 0;
 }
 
@@ -88,13 +88,13 @@ int walk_look(struct walk_entry *out, struct ptcp_err *why)
 	int at, r;
 
 	if (!text_name_ok(out->name, strlen(out->name))) /* over 255 bytes: some file systems */
-		return fail_why(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "a name that cannot be sent");
+		return store_err_why(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "a name that cannot be sent");
 	if ((at = dir_fd(out->dir, why)) < 0)
 		return at;
 	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		r = classify(out, at, &st, why);
 	else
-		r = fail_sys(why, errno, out->dir, out->name, "cannot examine it");
+		r = store_err_sys(why, errno, out->dir, out->name, "cannot examine it");
 	dir_fd_done(out->dir);
 	return r;
 }

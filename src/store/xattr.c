@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 #include "core/text.h"
-#include "store/fail.h"
+#include "store/store_err.h"
 
 #define PREFIX "user."
 
@@ -73,9 +73,9 @@ static void tell(struct ptcp_err *e, int sys, const struct dir *d, const char *n
 
 	snprintf(text, sizeof text, "extended attribute %s: %s", text_escape(shown, sizeof shown, attr), what);
 	if (sys != 0)
-		fail_sys(e, sys, d, name, text);
+		store_err_sys(e, sys, d, name, text);
 	else
-		fail_why(e, PTCP_ERANGE, 0, d, name, text);
+		store_err_why(e, PTCP_ERANGE, 0, d, name, text);
 }
 
 /* Each of `names`, n bytes, that travels; `value` has room for any. */
@@ -92,7 +92,7 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 		if ((got = dir_sys(d)->fgetxattr(fd, attr, value, XATTR_SIZE_MAX)) < 0) {
 			if (errno == ENODATA) /* removed since it was listed */
 				continue;
-			return fail_sys(e, errno, d, name, "cannot read its extended attributes");
+			return store_err_sys(e, errno, d, name, "cannot read its extended attributes");
 		}
 		r = xattrs_add(x, attr, strlen(attr), value, (size_t)got, e);
 		if (r == PTCP_ERANGE && left_out++ == 0)
@@ -112,14 +112,14 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 	if (n == 0 || (n < 0 && errno == EOPNOTSUPP))
 		return 0;
 	if (n < 0)
-		return fail_sys(e, errno, d, name, "cannot list its extended attributes");
+		return store_err_sys(e, errno, d, name, "cannot list its extended attributes");
 	/* There may be more of them by now, but never more than this. */
 	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
 		return err_nomem(e);
 	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
 		r = read_each(x, d, name, fd, names, (size_t)n, names + XATTR_LIST_MAX, e);
 	else
-		r = fail_sys(e, errno, d, name, "cannot list its extended attributes");
+		r = store_err_sys(e, errno, d, name, "cannot list its extended attributes");
 	free(names);
 	return r;
 }
@@ -135,7 +135,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 	saved = errno;
 	dir_fd_done(d);
 	if (fd < 0)
-		return fail_sys(e, saved, d, name, "cannot open it");
+		return store_err_sys(e, saved, d, name, "cannot open it");
 	r = read_open(x, d, name, fd, e);
 	dir_sys(d)->close(fd);
 	return r;
@@ -164,7 +164,7 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 		if (dir_sys(d)->fsetxattr(fd, a.name, a.value, a.n, 0) == 0)
 			continue;
 		if (!not_taken(errno))
-			return fail_sys(e, errno, d, name, "cannot set its extended attributes");
+			return store_err_sys(e, errno, d, name, "cannot set its extended attributes");
 		if (left_out++ > 0)
 			continue;
 		if (no_room(errno)) /* of the inode's, which is nothing that a user can make */

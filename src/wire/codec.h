@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 #include "core/err.h"
 #include "wire/frame.h"
 

@@ -321,7 +321,7 @@ int wire_end_decode(struct wire_end *f, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-size_t wire_note_encode(uint8_t *out, const struct wire_note *f)
+size_t wire_warning_encode(uint8_t *out, const struct wire_warning *f)
 {
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
@@ -332,13 +332,13 @@ size_t wire_note_encode(uint8_t *out, const struct wire_note *f)
 	p = write_u16(p, (uint16_t)f->text.n);
 	p = write_span(p, f->path);
 	p = write_span(p, f->text);
-	return frame_finish(out, p, WIRE_NOTE);
+	return frame_finish(out, p, WIRE_WARNING);
 }
 
-int wire_note_decode(struct wire_note *f, struct span in, struct ptcp_err *e)
+int wire_warning_decode(struct wire_warning *f, struct span in, struct ptcp_err *e)
 {
 	struct reader r = reader_of(in);
-	struct wire_note d = { 0 };
+	struct wire_warning d = { 0 };
 	uint16_t path, text;
 	bool ok;
 	int err;
@@ -349,10 +349,10 @@ int wire_note_decode(struct wire_note *f, struct span in, struct ptcp_err *e)
 	text = read_u16(&r);
 	d.path = read_span(&r, path);
 	d.text = read_span(&r, text);
-	ok = !r.bad && (d.kind == WIRE_NOTE_FAILED || d.kind == WIRE_NOTE_WARNING) &&
+	ok = !r.bad && (d.kind == WIRE_WARNING_FAILED || d.kind == WIRE_WARNING_ONLY) &&
 	    path <= WIRE_PATH_MAX && text <= WIRE_TEXT_MAX &&
 	    (path == 0 || memchr(d.path.p, '\0', path) == NULL);
-	if ((err = frame_done(&r, ok, WIRE_NOTE, e)) < 0)
+	if ((err = frame_done(&r, ok, WIRE_WARNING, e)) < 0)
 		return err;
 	*f = d;
 	return 0;

@@ -27,11 +27,11 @@
 	X(OPENED, 3, 8192)                                                     \
 	X(ERROR, 4, 1024)                                                      \
 	X(PING, 5, 64)                                                         \
-	X(USE, 6, 64)                                                          \
-	X(SEEN, 7, 128)                                                        \
+	X(SET_STREAMS, 6, 64)                                                          \
+	X(TCP_REPORT, 7, 128)                                                        \
 	X(JOIN, 8, 256)                                                        \
 	X(JOINED, 9, 64)                                                       \
-	X(HEARD, 10, 64)                                                       \
+	X(CONTROL_ACK, 10, 64)                                                       \
 	X(RATE, 11, 512)                                                       \
 	X(LOAD, 12, 64)                                                        \
 	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
@@ -44,14 +44,14 @@
 	X(FAIL, 23, 1024)                                                      \
 	X(TOTALS, 24, 64)                                                      \
 	X(END, 25, 64)                                                         \
-	X(NOTE, 26, 8192)                                                      \
+	X(WARNING, 26, 8192)                                                      \
 	X(HOLE, 27, 64)                                                        \
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
 	X(ROUTE, 48, 512)                                                      \
 	X(ROUTED, 49, 64)                                                      \
 	X(PROBE, 55, 64)                                                       \
 	X(GRANT, 56, 8192)                                                     \
-	X(ERRAND, 57, 1024)                                                    \
+	X(JOB, 57, 1024)                                                    \
 	X(STARTED, 58, 1024)                                                   \
 	X(PROGRESS, 59, 128)                                                   \
 	X(EVENT, 60, 8192)                                                     \
@@ -129,10 +129,10 @@ size_t wire_hello_encode(uint8_t *out, const struct wire_hello *h);
 int wire_hello_decode(struct wire_hello *h, struct span in, struct ptcp_err *e);
 
 enum wire_role {
-	WIRE_YOU_RECEIVE = 1,
-	WIRE_YOU_SEND = 2,
-	WIRE_YOU_DROP = 3,  /* blocks of no entry, by which the starter measures */
-	WIRE_YOU_FLOOD = 4  /* the same the other way: the acceptor sends them */
+	WIRE_ACCEPTOR_RECEIVES = 1,
+	WIRE_ACCEPTOR_SENDS = 2,
+	WIRE_ACCEPTOR_DISCARDS = 3,  /* blocks of no entry, by which the starter measures */
+	WIRE_ACCEPTOR_GENERATES = 4  /* the same the other way: the acceptor sends them */
 };
 
 enum wire_open_flags {
@@ -226,29 +226,29 @@ int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e);
 
 /* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no
  * others. */
-struct wire_use {
+struct wire_set_streams {
 	uint16_t streams;
 	uint64_t bytes;       /* where the acceptor floods: what each of them is to carry, from when all are
 				 joined; UINT64_MAX: until it is ended; else 0 */
 };
-#define WIRE_USE_MAX_BYTES (8 + 10)
-size_t wire_use_encode(uint8_t *out, const struct wire_use *f);
-int wire_use_decode(struct wire_use *f, struct span in, struct ptcp_err *e);
+#define WIRE_SET_STREAMS_MAX_BYTES (8 + 10)
+size_t wire_set_streams_encode(uint8_t *out, const struct wire_set_streams *f);
+int wire_set_streams_decode(struct wire_set_streams *f, struct span in, struct ptcp_err *e);
 
 #define WIRE_CONGESTION_MAX 15
 
 /* From an acceptor that sends in a STEERED session: what its kernel has seen of its streams in use, summed up,
  * since the last of these frames. */
-struct wire_seen {
+struct wire_tcp_report {
 	uint64_t elapsed_us;            /* that they existed */
 	uint64_t busy_us;               /* with data to send or unacknowledged; of it: */
 	uint64_t window_us, buffer_us;  /* held up by the receiver's window, by the sender's buffer */
 	uint64_t retransmits;           /* segments */
 	struct span congestion;         /* "cubic" .., printable, at most so long; empty: not known */
 };
-#define WIRE_SEEN_MAX_BYTES (8 + 41 + WIRE_CONGESTION_MAX)
-size_t wire_seen_encode(uint8_t *out, const struct wire_seen *f);
-int wire_seen_decode(struct wire_seen *f, struct span in, struct ptcp_err *e);
+#define WIRE_TCP_REPORT_MAX_BYTES (8 + 41 + WIRE_CONGESTION_MAX)
+size_t wire_tcp_report_encode(uint8_t *out, const struct wire_tcp_report *f);
+int wire_tcp_report_decode(struct wire_tcp_report *f, struct span in, struct ptcp_err *e);
 
 #define WIRE_RATES_MAX 16
 #define WIRE_RATE_STREAMS_MAX 128
@@ -294,12 +294,12 @@ size_t wire_joined_encode(uint8_t *out);
 int wire_joined_decode(struct span in, struct ptcp_err *e);
 
 /* So many bytes of control frames have come in since the session began. */
-struct wire_heard {
+struct wire_control_ack {
 	uint64_t bytes;
 };
-#define WIRE_HEARD_MAX_BYTES (8 + 8)
-size_t wire_heard_encode(uint8_t *out, const struct wire_heard *f);
-int wire_heard_decode(struct wire_heard *f, struct span in, struct ptcp_err *e);
+#define WIRE_CONTROL_ACK_MAX_BYTES (8 + 8)
+size_t wire_control_ack_encode(uint8_t *out, const struct wire_control_ack *f);
+int wire_control_ack_decode(struct wire_control_ack *f, struct span in, struct ptcp_err *e);
 
 /* ---- Routes: on connections to a relay ---------------------------------------- */
 
@@ -365,19 +365,19 @@ struct wire_totals {
 size_t wire_totals_encode(uint8_t *out, const struct wire_totals *f);
 int wire_totals_decode(struct wire_totals *f, struct span in, struct ptcp_err *e);
 
-enum wire_note_kind { WIRE_NOTE_FAILED = 1, WIRE_NOTE_WARNING = 2 };
+enum wire_warning_kind { WIRE_WARNING_FAILED = 1, WIRE_WARNING_ONLY = 2 };
 
 /* About something that was not offered: a source that is missing or cannot be read
  * (FAILED, counted in END), a device or FIFO (WARNING). */
-struct wire_note {
+struct wire_warning {
 	uint8_t kind;
 	uint16_t code;        /* as in ERROR */
 	struct span path;     /* of any bytes, at most WIRE_PATH_MAX, without NUL */
 	struct span text;
 };
-#define WIRE_NOTE_MAX_BYTES (8 + 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX)
-size_t wire_note_encode(uint8_t *out, const struct wire_note *f);
-int wire_note_decode(struct wire_note *f, struct span in, struct ptcp_err *e);
+#define WIRE_WARNING_MAX_BYTES (8 + 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX)
+size_t wire_warning_encode(uint8_t *out, const struct wire_warning *f);
+int wire_warning_decode(struct wire_warning *f, struct span in, struct ptcp_err *e);
 
 /* ---- Verdicts: receiver to sender ---------------------------------------------- */
 

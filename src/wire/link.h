@@ -3,7 +3,7 @@
 #ifndef WIRE_LINK_H
 #define WIRE_LINK_H
 
-#include "wire/errand.h"
+#include "wire/job.h"
 
 #define WIRE_LINKS_MAX 1024 /* that one answer has */
 

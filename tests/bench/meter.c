@@ -27,7 +27,7 @@
 #define TREE_MAX 256
 #define POLL_NS 20000000L
 #define SCAN_EVERY 8     /* polls: looking for new children reads all of /proc */
-#define SETTLE_POLLS 250 /* until we give up waiting for children to end */
+#define STEADY_POLLS 250 /* until we give up waiting for children to end */
 
 static int daemons[DAEMONS_MAX];
 static unsigned n_daemons;
@@ -142,7 +142,7 @@ static void settle(void)
 	unsigned i;
 
 	scan();
-	for (i = 0; i < SETTLE_POLLS && n_daemons > 0; i++) {
+	for (i = 0; i < STEADY_POLLS && n_daemons > 0; i++) {
 		last = ticks;
 		nanosleep(&pause, NULL);
 		scan();

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "cli/measure_show.h"
+#include "cli/measure_output.h"
 
 static struct capture cap;
 static const double rates[] = { 2e6, 4e6 };

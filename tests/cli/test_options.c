@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/ask_trust.h"
 #include "cli/exit.h"
 #include "cli/serve.h"
 #include "cli/transfer.h"
-#include "cli/trust.h"
 #include "fake_ptcp.h"
 
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -278,7 +278,7 @@ static void serve(void **state)
 	assert_string_equal(a.listen[0], "[::1]:0");
 	assert_string_equal(a.root, "/srv");
 	assert_int_equal(a.ciphers, 1u << PTCP_CIPHER_NONE | 1u << PTCP_CIPHER_CHACHA20);
-	assert_int_equal(talk_level(&a.talk, PTCP_LOG_WARN), PTCP_LOG_INFO);
+	assert_int_equal(log_opts_level(&a.talk, PTCP_LOG_WARN), PTCP_LOG_INFO);
 	assert_int_equal(parse_serve(&a, "dir", &e), PTCP_EUSAGE);
 	assert_int_equal(parse_serve(&a, "--cipher|aes128gcm,rot13", &e), PTCP_EUSAGE);
 	assert_non_null(strstr(e.msg, "--cipher 'rot13'"));
@@ -352,24 +352,24 @@ static void serve_file(void **state)
 
 static void log_levels(void **state)
 {
-	struct talk_args a;
+	struct log_opts_args a;
 
 	(void)state;
-	talk_init(&a);
-	assert_int_equal(talk_level(&a, TALK_NO_LOG), TALK_NO_LOG);
-	assert_int_equal(talk_level(&a, PTCP_LOG_WARN), PTCP_LOG_WARN);
+	log_opts_init(&a);
+	assert_int_equal(log_opts_level(&a, LOG_OPTS_NO_LOG), LOG_OPTS_NO_LOG);
+	assert_int_equal(log_opts_level(&a, PTCP_LOG_WARN), PTCP_LOG_WARN);
 	a.quiet = true;
-	assert_int_equal(talk_level(&a, TALK_NO_LOG), TALK_NO_LOG);
-	assert_int_equal(talk_level(&a, PTCP_LOG_WARN), PTCP_LOG_ERROR);
+	assert_int_equal(log_opts_level(&a, LOG_OPTS_NO_LOG), LOG_OPTS_NO_LOG);
+	assert_int_equal(log_opts_level(&a, PTCP_LOG_WARN), PTCP_LOG_ERROR);
 	a.log_level = PTCP_LOG_WARN;
-	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_WARN);
+	assert_int_equal(log_opts_level(&a, LOG_OPTS_NO_LOG), PTCP_LOG_WARN);
 	a.verbose = 1;
-	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_INFO);
+	assert_int_equal(log_opts_level(&a, LOG_OPTS_NO_LOG), PTCP_LOG_INFO);
 	a.verbose = 2;
-	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_DEBUG);
+	assert_int_equal(log_opts_level(&a, LOG_OPTS_NO_LOG), PTCP_LOG_DEBUG);
 	a.verbose = 1;
 	a.log_level = PTCP_LOG_DEBUG; /* -v raises, it does not lower */
-	assert_int_equal(talk_level(&a, TALK_NO_LOG), PTCP_LOG_DEBUG);
+	assert_int_equal(log_opts_level(&a, LOG_OPTS_NO_LOG), PTCP_LOG_DEBUG);
 }
 
 static void trust_answers(void **state)

@@ -12,8 +12,8 @@
 
 #include <ptcp/plan.h>
 
+#include "api/fixture.h"
 #include "core/err.h"
-#include "lib/fixture.h"
 #include "timed.h"
 
 static struct ptcp_overlay *overlay;

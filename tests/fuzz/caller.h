@@ -5,12 +5,12 @@
 #define TESTS_FUZZ_CALLER_H
 
 #include "fuzz.h"
-#include "xfer/session.h"
+#include "engine/engine.h"
 
-#define CALLER_ITEMS 48
-#define CALLER_BLOCKS 512 /* of a file whose blocks are followed one by one */
-#define CALLER_STREAMS 4
-#define CALLER_READS 128
+#define JOB_CONN_ITEMS 48
+#define JOB_CONN_BLOCKS 512 /* of a file whose blocks are followed one by one */
+#define JOB_CONN_STREAMS 4
+#define JOB_CONN_READS 128
 
 /* What an entry's caller owes the engine. */
 enum owed {
@@ -26,16 +26,16 @@ struct item {
 	unsigned owed;               /* bits of enum owed */
 	struct item *parent;
 	unsigned children;           /* not told of */
-	uint64_t written[CALLER_BLOCKS / 64], claimed[CALLER_BLOCKS / 64];
+	uint64_t written[JOB_CONN_BLOCKS / 64], claimed[JOB_CONN_BLOCKS / 64];
 	uint32_t n_written;
 	struct digest sum;
 };
 
-struct caller {
-	struct session *s;
+struct job_conn {
+	struct engine *s;
 	struct mono now;
 	struct input in;
-	struct item item[CALLER_ITEMS];
+	struct item item[JOB_CONN_ITEMS];
 	bool verify, dry_run, judging, listed, ended;
 	uint16_t entries;            /* the peer's */
 	enum wire_busy busy;
@@ -43,28 +43,28 @@ struct caller {
 	uint16_t asked_streams;
 	struct wire_opened opened;   /* what an acceptor agrees to */
 	uint8_t next_prep;           /* how the next new entry is received */
-	bool up[CALLER_STREAMS];
-	struct { unsigned stream; struct snd_extent extent; } read[CALLER_READS];
+	bool up[JOB_CONN_STREAMS];
+	struct { unsigned stream; struct snd_extent extent; } read[JOB_CONN_READS];
 	unsigned n_reads;
 };
 
-extern const struct session_ops caller_ops;
+extern const struct engine_ops job_conn_ops;
 
 /* By a byte of the script; NULL where there is none. */
-struct item *caller_item(struct caller *c, uint8_t which);
+struct item *job_conn_item(struct job_conn *c, uint8_t which);
 
 /* Moves of a caller, each with what it needs from the script. */
-void caller_offer(struct caller *c);
-void caller_leave(struct caller *c);
-void caller_listed(struct caller *c);
-void caller_stream(struct caller *c);
-void caller_take(struct caller *c);
-void caller_read(struct caller *c);
-void caller_answer_sending(struct caller *c);
-void caller_answer_receiving(struct caller *c);
-void caller_block(struct caller *c);
+void job_conn_offer(struct job_conn *c);
+void job_conn_leave(struct job_conn *c);
+void job_conn_listed(struct job_conn *c);
+void job_conn_stream(struct job_conn *c);
+void job_conn_take(struct job_conn *c);
+void job_conn_read(struct job_conn *c);
+void job_conn_answer_sending(struct job_conn *c);
+void job_conn_answer_receiving(struct job_conn *c);
+void job_conn_block(struct job_conn *c);
 
 /* At the end, when the session has been dropped. */
-void caller_check_end(const struct caller *c);
+void job_conn_check_end(const struct job_conn *c);
 
 #endif

@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "fuzz.h"
 #include "scratch.h"
-#include "store/place.h"
+#include "store/destination.h"
 
 static char beneath[200]; /* the root, as the kernel has it */
 
@@ -43,22 +43,22 @@ static void check(struct dir *d)
 
 static void one(struct tree *tree, const char *path, uint8_t how)
 {
-	char name[PLACE_NAME_BYTES];
-	struct place p = { 0 };
+	char name[DESTINATION_NAME_BYTES];
+	struct destination p = { 0 };
 	struct ptcp_err e;
 	struct dir *d;
 
-	if (place_source(tree, path, (how & 1) != 0, &d, name, &e) == 0) {
+	if (destination_source(tree, path, (how & 1) != 0, &d, name, &e) == 0) {
 		MUST(name[0] == '\0' || text_name_ok(name, strlen(name)));
 		check(d);
 		dir_unref(d);
 	}
-	if (place_target(&p, tree, path, how & (PLACE_INTO_DIR | PLACE_CONTENTS | PLACE_DRY_RUN), &e) == 0) {
+	if (destination_target(&p, tree, path, how & (PLACE_INTO_DIR | PLACE_CONTENTS | PLACE_DRY_RUN), &e) == 0) {
 		MUST(p.rename[0] == '\0' || text_name_ok(p.rename, strlen(p.rename)));
 		check(p.base);
 		if (p.above != NULL)
 			check(p.above);
-		place_fini(&p);
+		destination_fini(&p);
 	}
 }
 

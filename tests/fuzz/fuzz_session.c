@@ -1,7 +1,7 @@
 /* libFuzzer target: the engine in every state, with the peer and the caller as a script has them. The first
  * bytes say which side of what session it is and how far it is begun properly; then each move is a byte
  * and what it needs: bytes of the peer's, a frame of it about an entry there is, a move of the caller's
- * (caller.h), or time. What the engine says must be frames that its peer decodes. */
+ * (job_conn.h), or time. What the engine says must be frames that its peer decodes. */
 #include "../wire/recode.h"
 #include "caller.h"
 #include "core/err.h"
@@ -17,14 +17,14 @@ static const uint8_t a_path[] = { 0, 0, 1, 'p' };
 
 /* ---- The peer ---- */
 
-static void input(struct caller *c, const uint8_t *p, size_t n)
+static void input(struct job_conn *c, const uint8_t *p, size_t n)
 {
 	uint8_t *exact = malloc(n + (n == 0)); /* so that a sanitizer sees a byte too many */
 
 	MUST(exact != NULL);
 	if (n > 0)
 		memcpy(exact, p, n);
-	session_input(c->s, exact, n, c->now);
+	engine_input(c->s, exact, n, c->now);
 	free(exact);
 }
 
@@ -34,7 +34,7 @@ static void input(struct caller *c, const uint8_t *p, size_t n)
 		input((c), put_, wire_##x##_encode(put_, __VA_ARGS__)); \
 	} while (0)
 
-static void put_raw(struct caller *c)
+static void put_raw(struct job_conn *c)
 {
 	struct input part = take_bytes(&c->in, take_byte(&c->in));
 
@@ -42,7 +42,7 @@ static void put_raw(struct caller *c)
 }
 
 /* A header that is right, whatever follows it. */
-static void put_framed(struct caller *c)
+static void put_framed(struct job_conn *c)
 {
 	struct wire_header h = { .type = take_byte(&c->in) % 40 };
 	struct input part = take_bytes(&c->in, take_byte(&c->in));
@@ -54,10 +54,10 @@ static void put_framed(struct caller *c)
 	input(c, part.p, part.n);
 }
 
-static void put_entry(struct caller *c)
+static void put_entry(struct job_conn *c)
 {
 	uint8_t what = take_byte(&c->in), where = take_byte(&c->in), size = take_byte(&c->in);
-	struct item *parent = caller_item(c, where >> 2), *of = caller_item(c, size >> 2);
+	struct item *parent = job_conn_item(c, where >> 2), *of = job_conn_item(c, size >> 2);
 	struct wire_attrs a = { .sparse = (what & 8) != 0 };
 	struct wire_entry f = { .type = what % 5 + 1u, .mode = 0644, .name = { (const uint8_t *)"n", 1 } };
 	uint8_t attrs[32];
@@ -83,18 +83,18 @@ static void put_entry(struct caller *c)
 	PUT(c, entry, &f);
 }
 
-static void put_end(struct caller *c, uint8_t more)
+static void put_end(struct job_conn *c, uint8_t more)
 {
-	struct wire_end f = { session_files(c->s) + (more & 1), session_failed(c->s) + (more >> 1 & 1) };
+	struct wire_end f = { engine_files(c->s) + (more & 1), engine_failed(c->s) + (more >> 1 & 1) };
 
 	PUT(c, end, &f);
 }
 
 /* A frame about an entry that there is, or about none. */
-static void put_about(struct caller *c)
+static void put_about(struct job_conn *c)
 {
 	uint8_t type = take_byte(&c->in), how = take_byte(&c->in);
-	const struct item *it = caller_item(c, take_byte(&c->in));
+	const struct item *it = job_conn_item(c, take_byte(&c->in));
 	uint64_t id = it != NULL ? it->id : (uint64_t)how << 16;
 	struct wire_blocks b = { .id = id, .first = how & 15, .count = (how >> 4) + 1u };
 	struct span text = { (const uint8_t *)"no", 2 };
@@ -113,14 +113,14 @@ static void put_about(struct caller *c)
 	case 7: PUT(c, hole, &b); break;
 	case 8: PUT(c, totals, (&(struct wire_totals){ how, how, how & 1 })); break;
 	case 9: put_end(c, how); break;
-	case 10: PUT(c, note, (&(struct wire_note){ how % 2 + 1u, 3, text, text })); break;
+	case 10: PUT(c, warning, (&(struct wire_warning){ how % 2 + 1u, 3, text, text })); break;
 	default: PUT(c, ping, (&(struct wire_ping){ how % 5, 1 }));
 	}
 }
 
 /* ---- The session ---- */
 
-static void accept(struct caller *c)
+static void accept(struct job_conn *c)
 {
 	struct ptcp_err e;
 
@@ -129,25 +129,25 @@ static void accept(struct caller *c)
 	c->judging = false;
 	if (take_byte(&c->in) == 0xff) {
 		err_set(&e, PTCP_EREFUSED, "the script says so");
-		session_fail(c->s, &e);
+		engine_fail(c->s, &e);
 		return;
 	}
-	c->opened.cipher = session_open(c->s)->cipher;
+	c->opened.cipher = engine_open(c->s)->cipher;
 	c->opened.streams = c->asked_streams < 3 ? c->asked_streams : 3;
-	session_accept(c->s, &c->opened, c->now);
+	engine_accept(c->s, &c->opened, c->now);
 }
 
-static void begin(struct caller *c, unsigned kind)
+static void begin(struct job_conn *c, unsigned kind)
 {
 	bool acceptor_sends = ((kind & PEER_SENDS) != 0) == ((kind & STARTER) != 0);
-	struct wire_open open = { .role = kind & MEASURES ? WIRE_YOU_DROP : acceptor_sends ? WIRE_YOU_SEND : WIRE_YOU_RECEIVE,
+	struct wire_open open = { .role = kind & MEASURES ? WIRE_ACCEPTOR_DISCARDS : acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES,
 		.streams = 3, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
 		.flags = (kind & VERIFY ? WIRE_OPEN_VERIFY : 0u) | (kind & DRY_RUN ? WIRE_OPEN_DRY_RUN : 0u) };
-	struct session_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
+	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
 		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? 4 : WIRE_SLOTS,
-		.max_streams = CALLER_STREAMS, .ops = &caller_ops, .arg = c };
+		.max_streams = JOB_CONN_STREAMS, .ops = &job_conn_ops, .arg = c };
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = CALLER_STREAMS,
+		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = JOB_CONN_STREAMS,
 		.n_abilities = 3, .abilities = { WIRE_ABLE_ONE_CHANNEL, WIRE_ABLE_HARDLINK, WIRE_ABLE_RATE } };
 
 	if (kind & MEASURES)
@@ -156,7 +156,7 @@ static void begin(struct caller *c, unsigned kind)
 	c->dry_run = (kind & DRY_RUN) != 0;
 	c->asked_streams = open.streams;
 	c->opened.session[0] = 1;
-	MUST(session_new(&c->s, &o, o.starter ? &open : NULL, c->now, NULL) == 0);
+	MUST(engine_new(&c->s, &o, o.starter ? &open : NULL, c->now, NULL) == 0);
 	if ((kind & BEGUN) == 0)
 		return;
 	PUT(c, hello, &h);
@@ -167,15 +167,15 @@ static void begin(struct caller *c, unsigned kind)
 		PUT(c, open, &open);
 		accept(c);
 	}
-	MUST(session_over(c->s) || (kind & MEASURES) != 0 ||
-	    (session_snd(c->s) != NULL) != (session_rcv(c->s) != NULL));
+	MUST(engine_over(c->s) || (kind & MEASURES) != 0 ||
+	    (engine_snd(c->s) != NULL) != (engine_rcv(c->s) != NULL));
 }
 
 /* What the engine has said, whole frames, of which each must be one that decodes. */
-static void hear(struct caller *c)
+static void hear(struct job_conn *c)
 {
 	static uint8_t out[RECODE_MAX_BYTES];
-	struct buf *b = &session_outbox(c->s)->b;
+	struct buf *b = &engine_outbox(c->s)->b;
 	struct wire_header h;
 	size_t n;
 
@@ -187,7 +187,7 @@ static void hear(struct caller *c)
 	}
 }
 
-static void pass_time(struct caller *c)
+static void pass_time(struct job_conn *c)
 {
 	static const uint64_t ns[] = { 0, NS_PER_MS, 300 * NS_PER_MS, 2 * NS_PER_S, 5 * NS_PER_S, 13 * NS_PER_S };
 	uint8_t how = take_byte(&c->in);
@@ -195,27 +195,27 @@ static void pass_time(struct caller *c)
 	c->busy = (how >> 4) % 5;
 	c->paced = how >> 7;
 	c->now.ns += ns[how % 6];
-	session_tick(c->s, c->now);
+	engine_tick(c->s, c->now);
 }
 
-static void say(struct caller *c)
+static void say(struct job_conn *c)
 {
 	struct ptcp_err e;
 	uint8_t how = take_byte(&c->in);
 
 	err_set(&e, PTCP_EIO, "the script says so");
 	switch (how % 5) {
-	case 0: session_closed(c->s, &e); break;
-	case 1: session_finish(c->s); break;
-	case 2: session_progress(c->s, c->now); break;
-	case 3: session_fail(c->s, &e); break;
+	case 0: engine_closed(c->s, &e); break;
+	case 1: engine_finish(c->s); break;
+	case 2: engine_progress(c->s, c->now); break;
+	case 3: engine_fail(c->s, &e); break;
 	default:
-		if (session_snd(c->s) != NULL)
-			session_note(c->s, WIRE_NOTE_FAILED, "a", &e);
+		if (engine_snd(c->s) != NULL)
+			engine_note(c->s, WIRE_WARNING_FAILED, "a", &e);
 	}
 }
 
-static void move(struct caller *c)
+static void move(struct job_conn *c)
 {
 	switch (take_byte(&c->in) % 16) {
 	case 0: put_raw(c); break;
@@ -223,15 +223,15 @@ static void move(struct caller *c)
 	case 2: case 3: put_about(c); break;
 	case 4: put_entry(c); break;
 	case 5: pass_time(c); break;
-	case 6: caller_offer(c); break;
-	case 7: caller_leave(c); break;
-	case 8: caller_listed(c); break;
-	case 9: caller_stream(c); break;
-	case 10: caller_take(c); break;
-	case 11: caller_read(c); break;
-	case 12: caller_answer_sending(c); break;
-	case 13: caller_answer_receiving(c); break;
-	case 14: caller_block(c); break;
+	case 6: job_conn_offer(c); break;
+	case 7: job_conn_leave(c); break;
+	case 8: job_conn_listed(c); break;
+	case 9: job_conn_stream(c); break;
+	case 10: job_conn_take(c); break;
+	case 11: job_conn_read(c); break;
+	case 12: job_conn_answer_sending(c); break;
+	case 13: job_conn_answer_receiving(c); break;
+	case 14: job_conn_block(c); break;
 	default:
 		if (c->judging)
 			accept(c);
@@ -242,22 +242,22 @@ static void move(struct caller *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct caller *c = calloc(1, sizeof *c);
+	struct job_conn *c = calloc(1, sizeof *c);
 	unsigned moves;
 
 	MUST(c != NULL);
 	c->in = (struct input){ data, n };
 	c->now.ns = NS_PER_S;
 	begin(c, take_byte(&c->in));
-	for (moves = 0; moves < MOVES_MAX && c->in.n > 0 && !session_over(c->s); moves++) {
+	for (moves = 0; moves < MOVES_MAX && c->in.n > 0 && !engine_over(c->s); moves++) {
 		move(c);
 		hear(c);
-		MUST(session_over(c->s) || session_deadline(c->s).ns != MONO_NEVER.ns);
+		MUST(engine_over(c->s) || engine_deadline(c->s).ns != MONO_NEVER.ns);
 	}
-	MUST(session_over(c->s) == c->ended);
-	session_drop(c->s);
-	caller_check_end(c);
-	session_free(c->s);
+	MUST(engine_over(c->s) == c->ended);
+	engine_drop(c->s);
+	job_conn_check_end(c);
+	engine_free(c->s);
 	free(c);
 	return 0;
 }

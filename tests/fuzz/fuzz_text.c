@@ -6,12 +6,12 @@
 #include "core/timetable.h"
 #include "core/units.h"
 #include "fuzz.h"
-#include "lib/greet.h"
-#include "lib/launch_args.h"
-#include "lib/ssh_args.h"
+#include "client/launch_args.h"
+#include "client/ssh_args.h"
+#include "conn/ssh_hello.h"
 #include "model/history.h"
 #include "net/identity.h"
-#include "net/lines.h"
+#include "net/line_reader.h"
 
 /* Nothing that a terminal, a log or a line would obey. */
 static bool harmless(const char *s)
@@ -53,7 +53,7 @@ static void numbers(const char *text)
 }
 
 /* What ssh is given for a target is words of ours, then names that it takes for nothing else. */
-static void ssh(const struct target *t, const char *command)
+static void ssh(const struct remote *t, const char *command)
 {
 	static const struct sock_opts so = { .timeout_ns = 1 };
 	struct ssh_args a;
@@ -71,21 +71,21 @@ static void ssh(const struct target *t, const char *command)
 
 static void targets(const char *text)
 {
-	char name[TARGET_USER_BYTES + SOCK_HOST_BYTES + 16], host[SOCK_HOST_BYTES];
-	struct target t, again;
+	char name[REMOTE_USER_BYTES + SOCK_HOST_BYTES + 16], host[SOCK_HOST_BYTES];
+	struct remote t, again;
 	unsigned port;
 
-	if (target_parse(&t, text, NULL) == 1) {
+	if (remote_parse(&t, text, NULL) == 1) {
 		MUST(t.port <= 65535 && (t.ssh || t.port > 0));
-		target_name(&t, name, sizeof name);
+		remote_name(&t, name, sizeof name);
 		if (t.ssh)
 			ssh(&t, text);
-		MUST(target_same_host(&t, &t));
-		target_is_contents(&t);
+		MUST(remote_same_host(&t, &t));
+		remote_is_contents(&t);
 	}
-	if (target_parse_host(&t, text, NULL) == 1) {
-		target_name(&t, name, sizeof name);
-		MUST(target_parse_host(&again, name, NULL) == 1 && target_same_host(&t, &again));
+	if (remote_parse_host(&t, text, NULL) == 1) {
+		remote_name(&t, name, sizeof name);
+		MUST(remote_parse_host(&again, name, NULL) == 1 && remote_same_host(&t, &again));
 	}
 	if (sock_split(text, host, &port, 7811, NULL) == 0)
 		MUST(port <= 65535 && strlen(host) < sizeof host);
@@ -93,23 +93,23 @@ static void targets(const char *text)
 
 static void greetings(const char *text)
 {
-	struct greet_hello hello;
-	struct greet_answer answer;
-	struct greet_back back;
+	struct ssh_hello_hello hello;
+	struct ssh_hello_answer answer;
+	struct ssh_hello_back back;
 	unsigned i;
 
-	if (strlen(text) >= LINES_BYTES) /* which is what a line is */
+	if (strlen(text) >= LINE_READER_BYTES) /* which is what a line is */
 		return;
-	if (greet_hello_parse(&hello, text, NULL) == 0)
-		MUST(identity_fingerprint_ok(hello.fingerprint) && hello.port <= 65535 && greet_is_meant(text));
-	if (greet_answer_parse(&answer, text, NULL) == 0) {
+	if (ssh_hello_hello_parse(&hello, text, NULL) == 0)
+		MUST(identity_fingerprint_ok(hello.fingerprint) && hello.port <= 65535 && ssh_hello_is_meant(text));
+	if (ssh_hello_answer_parse(&answer, text, NULL) == 0) {
 		MUST(identity_fingerprint_ok(answer.fingerprint) && answer.port >= 1 && answer.port <= 65535);
-		MUST(answer.address[0] == '\0' || greet_address_ok(answer.address));
+		MUST(answer.address[0] == '\0' || ssh_hello_address_ok(answer.address));
 	}
-	if (greet_back_parse(&back, text, NULL) == 0) {
-		MUST(back.n <= GREET_ADDRESSES && back.port >= 1);
+	if (ssh_hello_back_parse(&back, text, NULL) == 0) {
+		MUST(back.n <= SSH_HELLO_ADDRESSES && back.port >= 1);
 		for (i = 0; i < back.n; i++)
-			MUST(greet_address_ok(back.address[i]));
+			MUST(ssh_hello_address_ok(back.address[i]));
 	}
 }
 

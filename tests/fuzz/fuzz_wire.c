@@ -46,7 +46,7 @@ static void check_open(struct span in)
 		MUST(path.n <= WIRE_PATH_MAX && (path.n == 0 || memchr(path.p, 0, path.n) == NULL));
 		n++;
 	}
-	MUST(n == f.n_paths && (n == 0) == (f.role == WIRE_YOU_DROP || f.role == WIRE_YOU_FLOOD) &&
+	MUST(n == f.n_paths && (n == 0) == (f.role == WIRE_ACCEPTOR_DISCARDS || f.role == WIRE_ACCEPTOR_GENERATES) &&
 	    n <= WIRE_PATHS_MAX && f.paths.n == 0);
 }
 

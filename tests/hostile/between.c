@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "hostile.h"
-#include "lib/grants.h"
+#include "conn/grants.h"
 #include "session.h"
-#include "wire/errand.h"
+#include "wire/job.h"
 
 static void say_open(void)
 {
@@ -28,7 +28,7 @@ static struct session returning(unsigned port, bool returns)
 
 	send_hello_able(s.control, returns ? WIRE_ABLE_RETURN : 0);
 	expect(s.control, WIRE_HELLO);
-	ask(s.control, WIRE_YOU_RECEIVE, "/", 1, WIRE_OPEN_VERIFY);
+	ask(s.control, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY);
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
@@ -38,10 +38,10 @@ static struct session returning(unsigned port, bool returns)
 
 static void send_heard(struct peer *p, uint64_t bytes)
 {
-	struct wire_heard f = { bytes };
-	uint8_t out[WIRE_HEARD_MAX_BYTES];
+	struct wire_control_ack f = { bytes };
+	uint8_t out[WIRE_CONTROL_ACK_MAX_BYTES];
 
-	peer_send(p, out, wire_heard_encode(out, &f));
+	peer_send(p, out, wire_control_ack_encode(out, &f));
 }
 
 /* The session of whoever has the secret that its mac is made with is still only that identity's. */
@@ -89,13 +89,13 @@ static void restless_control(unsigned port, char **arguments)
 	for (i = 0; i < 40; i++) {
 		peer_close(s.control);
 		s.control = join(&s, WIRE_JOIN_CONTROL);
-		expect(s.control, WIRE_HEARD);
+		expect(s.control, WIRE_CONTROL_ACK);
 		if (i % 2 == 0) /* the others do not say it */
 			send_heard(s.control, i / 2);
 	}
 	peer_close(s.control);
 	s.control = join(&s, WIRE_JOIN_CONTROL);
-	expect(s.control, WIRE_HEARD);
+	expect(s.control, WIRE_CONTROL_ACK);
 	send_heard(s.control, UINT64_MAX);
 	expect_error(s.control, 10);
 	drop(&s);
@@ -109,7 +109,7 @@ static void revoked_control(unsigned port, char **arguments)
 	(void)arguments;
 	peer_close(s.control);
 	s.control = join(&s, WIRE_JOIN_CONTROL);
-	expect(s.control, WIRE_HEARD);
+	expect(s.control, WIRE_CONTROL_ACK);
 	send_heard(s.control, 0);
 	peer_close(cut.control);
 	say_open();
@@ -223,7 +223,7 @@ static void pretends(unsigned port, char **arguments)
 	}
 }
 
-struct third {
+struct remote_job {
 	int listener;
 	unsigned port;
 	struct peer *us;         /* as the client */
@@ -231,11 +231,11 @@ struct third {
 	uint64_t id;
 };
 
-static struct third third_host(void)
+static struct remote_job third_host(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timeval patience = { 10, 0 };
-	struct third t = { .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+	struct remote_job t = { .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
 	socklen_t n = sizeof sa;
 
 	if (t.listener < 0 || bind(t.listener, (struct sockaddr *)&sa, n) < 0 || listen(t.listener, 64) < 0 ||
@@ -251,7 +251,7 @@ static struct third third_host(void)
 static void hoarding_routes(unsigned port, char **arguments)
 {
 	static uint8_t junk[1 << 16];
-	struct third t = third_host();
+	struct remote_job t = third_host();
 	unsigned n = (unsigned)atoi(arguments[0]), i;
 	uint64_t hold_bytes = strtoull(arguments[1], NULL, 10);
 	struct peer *p[16];
@@ -279,7 +279,7 @@ static void hoarding_routes(unsigned port, char **arguments)
 
 static struct peer *connected(unsigned port)
 {
-	struct peer *p = peer_connect(port, ALPN_ERRAND);
+	struct peer *p = peer_connect(port, ALPN_JOB);
 
 	if (p == NULL)
 		die("no handshake");
@@ -287,33 +287,33 @@ static struct peer *connected(unsigned port)
 }
 
 /* With "/" there, or a measurement. */
-static void put_errand(struct peer *p, const struct third *t, const char *host, uint8_t flags, enum wire_grant_mode mode)
+static void put_errand(struct peer *p, const struct remote_job *t, const char *host, uint8_t flags, enum wire_grant_mode mode)
 {
-	struct wire_errand f = { .flags = flags, .port = (uint16_t)t->port, .timeout_ms = 20000,
+	struct wire_job f = { .flags = flags, .port = (uint16_t)t->port, .timeout_ms = 20000,
 		.host = { (const uint8_t *)"127.0.0.1", 9 } };
-	uint8_t out[WIRE_ERRAND_MAX_BYTES], grant[WIRE_GRANT_MAX_BYTES];
+	uint8_t out[WIRE_JOB_MAX_BYTES], grant[WIRE_GRANT_MAX_BYTES];
 	const struct grant_terms terms = { host, self.fingerprint, mode, mode == WIRE_GRANT_PROBE ? "" : "/" };
 	struct ptcp_err e;
 	size_t n;
 
 	if (grant_make(grant, &n, &self, &terms, (uint64_t)time(NULL), &e) < 0)
 		die("%s", e.msg);
-	peer_send(p, out, wire_errand_encode(out, &f));
+	peer_send(p, out, wire_job_encode(out, &f));
 	peer_send(p, grant, n);
 }
 
 /* "/" of the host whose fingerprint that is, to us. */
-static void ask_errand(struct peer *p, const struct third *t, const char *host, uint8_t flags)
+static void ask_errand(struct peer *p, const struct remote_job *t, const char *host, uint8_t flags)
 {
 	put_errand(p, t, host, flags, WIRE_GRANT_WRITE);
-	ask(p, WIRE_YOU_SEND, "/", 1, WIRE_OPEN_VERIFY);
+	ask(p, WIRE_ACCEPTOR_SENDS, "/", 1, WIRE_OPEN_VERIFY);
 }
 
 /* An errand under way, to us, who have agreed and do nothing. */
-static struct third errand(unsigned port, const char *host, uint8_t flags)
+static struct remote_job job(unsigned port, const char *host, uint8_t flags)
 {
 	struct wire_opened o = { .session = { 1 }, .cipher = PTCP_CIPHER_AES128GCM, .streams = 1 };
-	struct third t = third_host();
+	struct remote_job t = third_host();
 	uint8_t out[WIRE_OPENED_MAX_BYTES];
 	const struct frame *f;
 
@@ -365,7 +365,7 @@ static void reason(char out[WIRE_ERROR_MAX_BYTES], struct peer *p, unsigned code
 /* OPEN CLOSED FINGERPRINT of the host: of ports that it may not go on to none is told from the other; by routes, and by errands. */
 static void scans(unsigned port, char **arguments)
 {
-	struct third t = { .listener = -1 };
+	struct remote_job t = { .listener = -1 };
 	char said[4][WIRE_ERROR_MAX_BYTES];
 	unsigned i;
 
@@ -387,7 +387,7 @@ static void listens_by_errand(unsigned port, char **arguments)
 	static const char *const secrets[] = { "220 SECRET ready\r\n", "SSH-2.0-SECRET\r\n", "\x16\x03\x03\x00\x06SECRET",
 		"\x15\x03\x03\x00\x06SECRET" };
 	char said[WIRE_ERROR_MAX_BYTES];
-	struct third t = third_host();
+	struct remote_job t = third_host();
 	size_t i;
 	int fd;
 
@@ -408,7 +408,7 @@ static void listens_by_errand(unsigned port, char **arguments)
 /* FINGERPRINT MOST: as many errands as there may be for one client, and connections about them. */
 static void many_errands(unsigned port, char **arguments)
 {
-	struct third t = third_host();
+	struct remote_job t = third_host();
 	unsigned most = (unsigned)atoi(arguments[1]), i;
 	struct peer *p;
 
@@ -431,7 +431,7 @@ static void many_errands(unsigned port, char **arguments)
 /* FINGERPRINT: has an errand under way when it is revoked: the third host hears of the end, too. */
 static void revoked_errand(unsigned port, char **arguments)
 {
-	struct third t = errand(port, arguments[0], WIRE_ERRAND_DETACH);
+	struct remote_job t = job(port, arguments[0], WIRE_JOB_DETACH);
 
 	say_open();
 	expect_error(t.us, 5);
@@ -443,7 +443,7 @@ static void dribbles(unsigned port, char **arguments)
 {
 	struct wire_opened o = { .session = { 7 }, .streams = 1 };
 	const struct wire_probe probe = { 1, 1, 0 };
-	struct third t = third_host();
+	struct remote_job t = third_host();
 	struct pollfd in = { .events = POLLIN };
 	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[3072];
 	time_t start = time(NULL);
@@ -472,11 +472,11 @@ static void dribbles(unsigned port, char **arguments)
 	die("it measures for ever");
 }
 
-/* FINGERPRINT: ends its errand, and goes on talking while that takes its time. */
+/* FINGERPRINT: ends its job, and goes on talking while that takes its time. */
 static void talks_on(unsigned port, char **arguments)
 {
 	static uint8_t flood[1 << 20];
-	struct third t = errand(port, arguments[0], 0);
+	struct remote_job t = job(port, arguments[0], 0);
 	struct wire_status f = { .id = t.id, .cancel = 1 };
 	struct peer *p = connected(port);
 	uint8_t out[WIRE_STATUS_MAX_BYTES];
@@ -492,16 +492,16 @@ static void talks_on(unsigned port, char **arguments)
 static void reads_no_event(unsigned port, char **arguments)
 {
 	static char path[WIRE_PATH_MAX], text[WIRE_TEXT_MAX];
-	struct third t = errand(port, arguments[0], 0);
-	struct wire_note n = { WIRE_NOTE_WARNING, 13, { (const uint8_t *)path, sizeof path },
+	struct remote_job t = job(port, arguments[0], 0);
+	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)path, sizeof path },
 		{ (const uint8_t *)text, sizeof text } };
-	uint8_t out[WIRE_NOTE_MAX_BYTES];
+	uint8_t out[WIRE_WARNING_MAX_BYTES];
 	size_t size;
 	unsigned i;
 
 	memset(path, 'p', sizeof path);
 	memset(text, 't', sizeof text);
-	size = wire_note_encode(out, &n);
+	size = wire_warning_encode(out, &n);
 	for (i = 0; i < 60000 && peer_try_send(t.session, out, size); i++)
 		;
 	hold();

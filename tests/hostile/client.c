@@ -62,7 +62,7 @@ static void key_updates(unsigned port, char **arguments)
 
 static void strange_joins(unsigned port, char **arguments)
 {
-	struct session s = opened(port, WIRE_YOU_RECEIVE, "/joined"), other = opened(port, WIRE_YOU_RECEIVE, "");
+	struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/joined"), other = opened(port, WIRE_ACCEPTOR_RECEIVES, "");
 	struct identity mine = self;
 	SSL_CTX *tls = client_tls;
 	struct wire_join f, good;
@@ -153,7 +153,7 @@ static void wrong_states(unsigned port, char **arguments)
 {
 	static const uint8_t types[] = { WIRE_HELLO, WIRE_OPEN, WIRE_OPENED, WIRE_JOIN, WIRE_JOINED,
 		WIRE_ENTRY, WIRE_ANSWER, WIRE_NEED, WIRE_HAVE, WIRE_ACK, WIRE_FILE_END, WIRE_DONE, WIRE_FAIL,
-		WIRE_TOTALS, WIRE_END, WIRE_NOTE, WIRE_HOLE, WIRE_BLOCK };
+		WIRE_TOTALS, WIRE_END, WIRE_WARNING, WIRE_HOLE, WIRE_BLOCK };
 	static const uint8_t zeros[64];
 	struct peer *p;
 	size_t i;
@@ -163,7 +163,7 @@ static void wrong_states(unsigned port, char **arguments)
 	for (state = 0; state < 3; state++)
 		for (i = 0; i < sizeof types; i++) {
 			if (state == 2) {
-				struct session s = opened(port, WIRE_YOU_RECEIVE, "/states");
+				struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/states");
 
 				p = s.control;
 				if (types[i] == WIRE_TOTALS)
@@ -197,7 +197,7 @@ static void bad_headers(unsigned port, char **arguments)
 
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-		s = opened(port, WIRE_YOU_RECEIVE, "/headers");
+		s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/headers");
 		peer_send(s.control, bad[i], 8);
 		expect_error(s.control, 10);
 		drop(&s);
@@ -227,7 +227,7 @@ static void bad_attributes(unsigned port, char **arguments)
 
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-		s = opened(port, WIRE_YOU_RECEIVE, "/");
+		s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 		send_with_attrs(s.control, bad[i].type, ID(1, 5), 0, 0644, bad[i].attrs, bad[i].n);
 		expect_error(s.control, 10);
 		drop(&s);
@@ -252,7 +252,7 @@ static void bad_names(unsigned port, char **arguments)
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		for (type = WIRE_DIR; type <= WIRE_SYMLINK; type++) {
-			s = opened(port, WIRE_YOU_RECEIVE, "/");
+			s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 			send_entry(s.control, (uint8_t)type, ID(0, 1), 0, bad[i].name, bad[i].n, 0,
 			    type == WIRE_SYMLINK ? "x" : NULL);
 			expect_error(s.control, 10);
@@ -369,7 +369,7 @@ static void bad_holes(unsigned port, char **arguments)
 
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-		s = opened(port, WIRE_YOU_RECEIVE, "/");
+		s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 		send_with_attrs(s.control, WIRE_FILE, ID(0, 1), 3 * GRID, 0644, "\0\2\0\0", bad[i].sparse ? 4 : 0);
 		expect(s.control, WIRE_ANSWER);
 		b = (struct wire_blocks){ .id = ID(0, 1), .first = 0, .count = bad[i].before };
@@ -456,7 +456,7 @@ static void unauthorised(unsigned port, char **arguments)
 	struct wire_join j;
 
 	send_hello(p);
-	ask(p, WIRE_YOU_SEND, arguments[0], strlen(arguments[0]), 0);
+	ask(p, WIRE_ACCEPTOR_SENDS, arguments[0], strlen(arguments[0]), 0);
 	f = peer_frame(p);
 	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5)
 		die("ERROR 5 expected first, %s came", frame_name(f->type));
@@ -482,7 +482,7 @@ static void read_escape(unsigned port, char **arguments)
 		s.control = control(port);
 		send_hello(s.control);
 		expect(s.control, WIRE_HELLO);
-		ask(s.control, WIRE_YOU_SEND, *path, strlen(*path), WIRE_OPEN_VERIFY);
+		ask(s.control, WIRE_ACCEPTOR_SENDS, *path, strlen(*path), WIRE_OPEN_VERIFY);
 		while ((f = peer_frame(s.control))->type > 0 && f->type != WIRE_END)
 			if (f->type == WIRE_ENTRY && f->payload[0] == WIRE_FILE)
 				die("%s: a file is offered", *path);
@@ -502,7 +502,7 @@ static void write_escape(unsigned port, char **arguments)
 		s = (struct session){ .port = port, .control = control(port) };
 		send_hello(s.control);
 		expect(s.control, WIRE_HELLO);
-		ask(s.control, WIRE_YOU_RECEIVE, *path, strlen(*path), WIRE_OPEN_VERIFY);
+		ask(s.control, WIRE_ACCEPTOR_RECEIVES, *path, strlen(*path), WIRE_OPEN_VERIFY);
 		f = peer_frame(s.control);
 		if (f->type == WIRE_ERROR) {
 			peer_close(s.control);
@@ -525,7 +525,7 @@ static void read_only(unsigned port, char **arguments)
 	(void)arguments;
 	send_hello(p);
 	expect(p, WIRE_HELLO);
-	ask(p, WIRE_YOU_RECEIVE, "/written", 8, 0);
+	ask(p, WIRE_ACCEPTOR_RECEIVES, "/written", 8, 0);
 	expect_error(p, 5);
 	peer_close(p);
 }
@@ -550,7 +550,7 @@ static void silent(unsigned port, char **arguments)
 		s.control = control(port);
 		send_hello(s.control);
 	} else {
-		s = opened(port, WIRE_YOU_RECEIVE, "/silent/");
+		s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/silent/");
 		if (strcmp(after, "opened") != 0)
 			s.data = join(&s, 1);
 		if (strcmp(after, "entry") == 0)
@@ -576,7 +576,7 @@ static void silent(unsigned port, char **arguments)
 /* Asks for a large file and reads no block of it, but pings. */
 static void reads_nothing(unsigned port, char **arguments)
 {
-	struct session s = opened(port, WIRE_YOU_SEND, arguments[0]);
+	struct session s = opened(port, WIRE_ACCEPTOR_SENDS, arguments[0]);
 	time_t start = time(NULL);
 	const struct frame *f;
 	bool asked = false;

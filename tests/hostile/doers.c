@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "hostile.h"
-#include "wire/errand.h"
+#include "wire/job.h"
 
 struct asked_for {
 	struct peer *us;
@@ -16,10 +16,10 @@ struct asked_for {
 
 static struct asked_for taken_on(void)
 {
-	struct asked_for a = { .us = peer_accept(hostile_listener, ALPN_ERRAND) };
+	struct asked_for a = { .us = peer_accept(hostile_listener, ALPN_JOB) };
 	const struct frame *f;
 
-	expect(a.us, WIRE_ERRAND);
+	expect(a.us, WIRE_JOB);
 	expect(a.us, WIRE_GRANT);
 	f = peer_frame(a.us);
 	if (f->type != WIRE_PROBE && f->type != WIRE_OPEN)

@@ -3,9 +3,9 @@
 #include <time.h>
 
 #include "hostile.h"
-#include "lib/grants.h"
+#include "conn/grants.h"
 #include "net/sign.h"
-#include "wire/errand.h"
+#include "wire/job.h"
 
 static struct identity issuer;
 static uint8_t kept[WIRE_GRANT_MAX_BYTES]; /* what the last grant's path points into */
@@ -68,9 +68,9 @@ static void expect_refused(unsigned port, const struct wire_grant *g)
 static void ask(struct peer *p, uint8_t role, const char *path)
 {
 	uint8_t paths[200], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
-	struct wire_open o = { .role = role, .flags = role == WIRE_YOU_DROP ? 0 : WIRE_OPEN_VERIFY, .streams = 1 };
+	struct wire_open o = { .role = role, .flags = role == WIRE_ACCEPTOR_DISCARDS ? 0 : WIRE_OPEN_VERIFY, .streams = 1 };
 
-	if (role != WIRE_YOU_DROP) {
+	if (role != WIRE_ACCEPTOR_DISCARDS) {
 		o.n_paths = 1;
 		o.paths.p = paths;
 		o.paths.n = wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, strlen(path) });
@@ -122,16 +122,16 @@ static void not_for_this(unsigned port, char **arguments)
 	g.grantee[0] ^= 1;
 	sign(&g, &issuer);
 	expect_refused(port, &g);
-	expect_not(port, &good, WIRE_YOU_RECEIVE, "/other");
-	expect_not(port, &good, WIRE_YOU_RECEIVE, "/granted/x");
-	expect_not(port, &good, WIRE_YOU_RECEIVE, "granted");
-	expect_not(port, &good, WIRE_YOU_SEND, "/granted");
-	expect_not(port, &good, WIRE_YOU_DROP, "");
+	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/other");
+	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/granted/x");
+	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "granted");
+	expect_not(port, &good, WIRE_ACCEPTOR_SENDS, "/granted");
+	expect_not(port, &good, WIRE_ACCEPTOR_DISCARDS, "");
 	g = granted(arguments[1], WIRE_GRANT_READ);
-	expect_not(port, &g, WIRE_YOU_RECEIVE, "/granted");
+	expect_not(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted");
 	g = granted(arguments[1], WIRE_GRANT_PROBE);
-	expect_not(port, &g, WIRE_YOU_RECEIVE, "");
-	p = opened(port, &g, WIRE_YOU_DROP, "");
+	expect_not(port, &g, WIRE_ACCEPTOR_RECEIVES, "");
+	p = opened(port, &g, WIRE_ACCEPTOR_DISCARDS, "");
 	peer_close(p);
 }
 
@@ -176,10 +176,10 @@ static void once(unsigned port, char **arguments)
 
 	load(&issuer, arguments[0]);
 	g = granted(arguments[1], WIRE_GRANT_WRITE);
-	p = opened(port, &g, WIRE_YOU_RECEIVE, "/granted");
+	p = opened(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted");
 	peer_close(p);
-	p = opened(port, &g, WIRE_YOU_RECEIVE, "/granted"); /* resumed */
-	q = opened(port, &g, WIRE_YOU_RECEIVE, "/granted");
+	p = opened(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted"); /* resumed */
+	q = opened(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted");
 	if (get_u16(expect(p, WIRE_ERROR)->payload) != 9) /* the older one has ended */
 		die("the older session ends otherwise");
 	expect_end(p);
@@ -218,14 +218,14 @@ static void other_modes(unsigned port, char **arguments)
 		g = granted(arguments[1], WIRE_GRANT_READ);
 		g.mode = WIRE_GRANT_WRITE; /* as it is not signed */
 		expect_refused(port, &g);
-		expect_not(port, &good, WIRE_YOU_RECEIVE, "/granted");
-		expect_not(port, &good, modes[i] == WIRE_GRANT_READ ? WIRE_YOU_DROP : WIRE_YOU_SEND, "/granted");
+		expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/granted");
+		expect_not(port, &good, modes[i] == WIRE_GRANT_READ ? WIRE_ACCEPTOR_DISCARDS : WIRE_ACCEPTOR_SENDS, "/granted");
 	}
 	g = granted(arguments[1], WIRE_GRANT_READ);
-	expect_not(port, &g, WIRE_YOU_SEND, "/");
-	expect_not(port, &g, WIRE_YOU_SEND, "/granted/../other");
+	expect_not(port, &g, WIRE_ACCEPTOR_SENDS, "/");
+	expect_not(port, &g, WIRE_ACCEPTOR_SENDS, "/granted/../other");
 	g = granted(arguments[1], WIRE_GRANT_PROBE);
-	p = opened(port, &g, WIRE_YOU_DROP, "");
+	p = opened(port, &g, WIRE_ACCEPTOR_DISCARDS, "");
 	peer_send(p, out, wire_end_encode(out, &end));
 	expect(p, WIRE_END);
 	peer_close(p);
@@ -236,16 +236,16 @@ static void other_modes(unsigned port, char **arguments)
 
 static void send_errand(struct peer *p, const char *host, unsigned port, unsigned flags)
 {
-	struct wire_errand f = { .flags = (uint8_t)flags, .port = (uint16_t)port, .timeout_ms = 5000,
-		.host = { (const uint8_t *)host, strlen(host) }, .rate_bps = WIRE_ERRAND_LEAST_BPS };
-	uint8_t out[WIRE_ERRAND_MAX_BYTES];
+	struct wire_job f = { .flags = (uint8_t)flags, .port = (uint16_t)port, .timeout_ms = 5000,
+		.host = { (const uint8_t *)host, strlen(host) }, .rate_bps = WIRE_JOB_MIN_BPS };
+	uint8_t out[WIRE_JOB_MAX_BYTES];
 
-	peer_send(p, out, wire_errand_encode(out, &f));
+	peer_send(p, out, wire_job_encode(out, &f));
 }
 
 static struct peer *asking(unsigned port)
 {
-	struct peer *p = peer_connect(port, ALPN_ERRAND);
+	struct peer *p = peer_connect(port, ALPN_JOB);
 
 	if (p == NULL)
 		die("no handshake");
@@ -282,7 +282,7 @@ static void goes_nowhere(unsigned port, char **arguments)
 {
 	static const char *const hosts[] = { "127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "::", "::1",
 		"::ffff:127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "fe80::1", "ff02::1", "255.255.255.255" };
-	static const uint8_t roles[] = { [WIRE_GRANT_READ] = WIRE_YOU_RECEIVE, [WIRE_GRANT_WRITE] = WIRE_YOU_SEND };
+	static const uint8_t roles[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS };
 	const struct wire_probe probe = { 1, 1, 0 };
 	uint8_t out[WIRE_PROBE_MAX_BYTES];
 	const struct frame *f;
@@ -324,36 +324,36 @@ static void errands(unsigned port, char **arguments)
 	load(&issuer, arguments[2]);
 	strcpy(self.fingerprint, arguments[0]);
 	g = granted(arguments[1], WIRE_GRANT_WRITE); /* of somebody else */
-	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	issuer = us;
 	good = granted(arguments[1], WIRE_GRANT_WRITE);
-	expect_no_errand(port, &good, WIRE_YOU_RECEIVE, 5);
+	expect_no_errand(port, &good, WIRE_ACCEPTOR_RECEIVES, 5);
 	g = good;
 	g.expiry_s++;
-	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	g = granted(arguments[0], WIRE_GRANT_WRITE); /* to itself */
-	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	g = granted(arguments[1], WIRE_GRANT_READ);
-	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
-	expect_no_errand(port, &g, WIRE_YOU_DROP, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
 	expect_no_probe(port, &g, 0);
 	expect_no_probe(port, &good, 0);
 	g = good;
 	g.grantee[5] ^= 1;
 	sign(&g, &issuer);
-	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	g = granted(arguments[1], WIRE_GRANT_PROBE); /* good's path goes with that */
-	expect_no_errand(port, &g, WIRE_YOU_DROP, 5);
-	expect_no_errand(port, &g, WIRE_YOU_SEND, 5);
-	expect_no_probe(port, &g, WIRE_ERRAND_DETACH);
-	expect_no_probe(port, &g, WIRE_ERRAND_RATE);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
+	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_probe(port, &g, WIRE_JOB_DETACH);
+	expect_no_probe(port, &g, WIRE_JOB_RATE);
 	p = asking(port);
 	send_hello(p);
 	expect_error(p, 10);
 	peer_close(p);
 	p = asking(port);
 	send_errand(p, "127.0.0.1", 1, 0);
-	ask(p, WIRE_YOU_SEND, "/x"); /* without a grant */
+	ask(p, WIRE_ACCEPTOR_SENDS, "/x"); /* without a grant */
 	expect_error(p, 10);
 	peer_close(p);
 	p = asking(port);

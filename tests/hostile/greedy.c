@@ -20,7 +20,7 @@ static void many_sessions(unsigned port, char **arguments)
 	const struct frame *f;
 
 	for (i = 0; i < most; i++)
-		opened(port, WIRE_YOU_RECEIVE, "/");
+		opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 	p = control(port);
 	f = peer_frame(p);
 	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || memmem(f->payload, f->n, "too busy", 8) == NULL)
@@ -33,7 +33,7 @@ static void many_sessions(unsigned port, char **arguments)
 static void many_streams(unsigned port, char **arguments)
 {
 	static const uint8_t path[] = { 0, 0, 1, '/' };
-	struct wire_open o = { .role = WIRE_YOU_RECEIVE, .streams = 65535, .n_paths = 1, .paths = { path, 4 } };
+	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 65535, .n_paths = 1, .paths = { path, 4 } };
 	struct session s = { .port = port, .control = control(port) };
 	unsigned most = (unsigned)atoi(arguments[0]), i;
 	uint8_t out[WIRE_OPEN_MAX_BYTES + sizeof path];
@@ -100,9 +100,9 @@ static void entry_flood(unsigned port, char **arguments)
 static void reads_no_answer(unsigned port, char **arguments)
 {
 	struct session s = sending(port, "/");
-	struct wire_note n = { WIRE_NOTE_FAILED, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
-	uint8_t out[WIRE_NOTE_MAX_BYTES];
-	size_t size = wire_note_encode(out, &n);
+	struct wire_warning n = { WIRE_WARNING_FAILED, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	uint8_t out[WIRE_WARNING_MAX_BYTES];
+	size_t size = wire_warning_encode(out, &n);
 	unsigned i;
 
 	(void)arguments;
@@ -120,7 +120,7 @@ static void glob_bomb(unsigned port, char **arguments)
 {
 	static const char pattern[] = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
 	uint8_t paths[2 * (WIRE_PATH_MAX + 3)], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
-	struct wire_open o = { .role = WIRE_YOU_SEND, .streams = 1, .n_paths = 2, .paths = { paths, 0 } };
+	struct wire_open o = { .role = WIRE_ACCEPTOR_SENDS, .streams = 1, .n_paths = 2, .paths = { paths, 0 } };
 	struct session s = { .port = port, .control = control(port) };
 	const struct frame *f;
 
@@ -213,7 +213,7 @@ static void hole_bomb(unsigned port, char **arguments)
 static void unasked_bits(unsigned port, char **arguments)
 {
 	static const char attrs[] = "\0\5\0\27\23security.capability\0\1x";
-	struct session s = opened_with(port, WIRE_YOU_RECEIVE, "/", WIRE_OPEN_MODE | WIRE_OPEN_XATTR);
+	struct session s = opened_with(port, WIRE_ACCEPTOR_RECEIVES, "/", WIRE_OPEN_MODE | WIRE_OPEN_XATTR);
 	struct wire_entry dir = { .type = WIRE_DIR, .id = ID(1, 2), .mode = 07777,
 		.name = { (const uint8_t *)"d", 1 } };
 	uint8_t out[WIRE_ENTRY_MAX_BYTES(0)];
@@ -244,7 +244,7 @@ static void no_devices(unsigned port, char **arguments)
 
 	(void)arguments;
 	for (type = WIRE_HARDLINK + 1; type < 256; type += 25) {
-		s = opened(port, WIRE_YOU_RECEIVE, "/");
+		s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 		send_entry(s.control, (uint8_t)type, ID(0, 1), 0, "x", 1, 0, NULL);
 		expect_error(s.control, 10);
 		drop(&s);
@@ -308,7 +308,7 @@ static void rate_flood(unsigned port, char **arguments)
 		f.of[i] = (uint8_t)(i % WIRE_RATES_MAX + 1);
 	peer_send(s.control, out, wire_hello_encode(out, &h));
 	expect(s.control, WIRE_HELLO);
-	ask(s.control, WIRE_YOU_SEND, arguments[0], strlen(arguments[0]), 0);
+	ask(s.control, WIRE_ACCEPTOR_SENDS, arguments[0], strlen(arguments[0]), 0);
 	expect(s.control, WIRE_OPENED);
 	for (i = 0; i < 100; i++)
 		peer_send(s.control, out, wire_rate_encode(out, &f));

@@ -81,7 +81,7 @@ static void tell(struct peer *p, const char *how, unsigned port)
 /* HOW PORT of the host where its link ends. Only who is cut says that all was told that was. */
 static void lying_links(unsigned port, char **arguments)
 {
-	struct peer *p = peer_accept(hostile_listener, ALPN_ERRAND);
+	struct peer *p = peer_accept(hostile_listener, ALPN_JOB);
 	uint8_t byte;
 
 	(void)port;
@@ -100,7 +100,7 @@ static void lying_links(unsigned port, char **arguments)
 
 static struct peer *connected(unsigned port)
 {
-	struct peer *p = peer_connect(port, ALPN_ERRAND);
+	struct peer *p = peer_connect(port, ALPN_JOB);
 
 	if (p == NULL)
 		die("no handshake");

@@ -3,7 +3,7 @@
 #ifndef TESTS_HOSTILE_PEER_H
 #define TESTS_HOSTILE_PEER_H
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 #include "net/tls.h"
 #include "wire/frame.h"
 

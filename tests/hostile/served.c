@@ -4,25 +4,25 @@
 
 #include "hostile.h"
 
-bool served_by_grant;
+bool server_session_by_grant;
 
-struct served served_greet(struct peer *control, unsigned ability)
+struct server_session server_session_greet(struct peer *control, unsigned ability)
 {
-	struct served s = { .control = control };
+	struct server_session s = { .control = control };
 
 	send_hello_able(s.control, ability);
-	if (served_by_grant)
+	if (server_session_by_grant)
 		expect(s.control, WIRE_GRANT);
 	expect(s.control, WIRE_HELLO);
 	return s;
 }
 
-struct served served_hello(unsigned ability)
+struct server_session server_session_hello(unsigned ability)
 {
-	return served_greet(peer_accept(hostile_listener, served_by_grant ? ALPN_GRANT : ALPN_CONTROL), ability);
+	return server_session_greet(peer_accept(hostile_listener, server_session_by_grant ? ALPN_GRANT : ALPN_CONTROL), ability);
 }
 
-void served_read_open(struct served *s)
+void server_session_read_open(struct server_session *s)
 {
 	const struct frame *f = expect(s->control, WIRE_OPEN);
 
@@ -31,7 +31,7 @@ void served_read_open(struct served *s)
 	s->streams = get_u16(f->payload + 8);
 }
 
-void served_agree(struct served *s, unsigned streams, unsigned cipher)
+void server_session_agree(struct server_session *s, unsigned streams, unsigned cipher)
 {
 	struct wire_opened o = { .session = { 7 }, .cipher = (uint8_t)cipher, .streams = (uint16_t)streams };
 	uint8_t out[WIRE_OPENED_MAX_BYTES];
@@ -39,16 +39,16 @@ void served_agree(struct served *s, unsigned streams, unsigned cipher)
 	peer_send(s->control, out, wire_opened_encode(out, &o));
 }
 
-struct served served_opened(void)
+struct server_session server_session_opened(void)
 {
-	struct served s = served_hello(0);
+	struct server_session s = server_session_hello(0);
 
-	served_read_open(&s);
-	served_agree(&s, 1, 0);
+	server_session_read_open(&s);
+	server_session_agree(&s, 1, 0);
 	return s;
 }
 
-struct peer *served_join(void)
+struct peer *server_session_join(void)
 {
 	struct peer *p = peer_accept(hostile_listener, ALPN_DATA);
 	uint8_t out[WIRE_JOINED_MAX_BYTES];
@@ -58,15 +58,15 @@ struct peer *served_join(void)
 	return p;
 }
 
-struct served served_joined(void)
+struct server_session server_session_joined(void)
 {
-	struct served s = served_opened();
+	struct server_session s = server_session_opened();
 
-	s.data = served_join();
+	s.data = server_session_join();
 	return s;
 }
 
-bool served_file(struct served *s, uint64_t id, uint64_t parent, const char *name)
+bool server_session_file(struct server_session *s, uint64_t id, uint64_t parent, const char *name)
 {
 	const struct frame *f;
 
@@ -79,15 +79,15 @@ bool served_file(struct served *s, uint64_t id, uint64_t parent, const char *nam
 	return f->type == WIRE_DONE;
 }
 
-void served_drop(struct served *s)
+void server_session_drop(struct server_session *s)
 {
 	peer_close(s->control);
 	peer_close(s->data);
 }
 
-void served_end(struct served *s)
+void server_session_end(struct server_session *s)
 {
 	while (peer_frame(s->control)->type > 0)
 		;
-	served_drop(s);
+	server_session_drop(s);
 }

@@ -5,7 +5,7 @@
 
 #include "peer.h"
 
-struct served {
+struct server_session {
 	struct peer *control, *data;
 	uint8_t role;
 	uint16_t streams;  /* asked for */
@@ -13,22 +13,22 @@ struct served {
 };
 
 /* Who connects does so by virtue of a grant. */
-extern bool served_by_grant;
+extern bool server_session_by_grant;
 
 /* Up to HELLO on both sides, with that WIRE_ABLE_* of ours (0: none); its OPEN is read; OPENED; the first data connection is made and has joined. */
-struct served served_hello(unsigned ability);
-struct served served_greet(struct peer *control, unsigned ability); /* the same, of who has connected */
-void served_read_open(struct served *s);
-void served_agree(struct served *s, unsigned streams, unsigned cipher);
-struct served served_opened(void);
-struct served served_joined(void);
-struct peer *served_join(void);
+struct server_session server_session_hello(unsigned ability);
+struct server_session server_session_greet(struct peer *control, unsigned ability); /* the same, of who has connected */
+void server_session_read_open(struct server_session *s);
+void server_session_agree(struct server_session *s, unsigned streams, unsigned cipher);
+struct server_session server_session_opened(void);
+struct server_session server_session_joined(void);
+struct peer *server_session_join(void);
 
 /* A file of one block from the first to the last frame; false: refused. */
-bool served_file(struct served *s, uint64_t id, uint64_t parent, const char *name);
+bool server_session_file(struct server_session *s, uint64_t id, uint64_t parent, const char *name);
 
 /* Waits until the client closes; leaves it as it is. */
-void served_end(struct served *s);
-void served_drop(struct served *s);
+void server_session_end(struct server_session *s);
+void server_session_drop(struct server_session *s);
 
 #endif

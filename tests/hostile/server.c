@@ -17,59 +17,59 @@
 
 static void good(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 
 	(void)port;
-	if (!served_file(&s, ID(0, 1), 0, arguments[0]))
+	if (!server_session_file(&s, ID(0, 1), 0, arguments[0]))
 		die("the client refuses %s", arguments[0]);
 	send_end(s.control, 1, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* Each argument a name at the top level that was not asked for, whatever the client says. */
 static void unasked(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	unsigned i;
 
 	(void)port;
 	for (i = 0; arguments[i] != NULL; i++)
-		if (!served_file(&s, ID(i, 1), 0, arguments[i])) {
-			served_drop(&s);
+		if (!server_session_file(&s, ID(i, 1), 0, arguments[i])) {
+			server_session_drop(&s);
 			return;
 		}
 	send_end(s.control, i, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* The same to another server, which fetches it as we do not send it there. */
 static void fetched(unsigned port, char **arguments)
 {
-	struct peer *asks = peer_accept(hostile_listener, ALPN_ERRAND);
+	struct peer *asks = peer_accept(hostile_listener, ALPN_JOB);
 
-	expect(asks, WIRE_ERRAND);
+	expect(asks, WIRE_JOB);
 	expect(asks, WIRE_GRANT);
 	expect(asks, WIRE_OPEN);
 	send_error(asks, 5, "not from here");
-	served_by_grant = true;
+	server_session_by_grant = true;
 	unasked(port, arguments);
 	peer_close(asks);
 }
 
 static void bad_name(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 
 	(void)port;
 	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, arguments[0], strlen(arguments[0]), 0, NULL);
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* ARGUMENT is where the link leads. */
 static void through_a_link(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 
 	(void)port;
 	send_entry(s.control, WIRE_SYMLINK, ID(0, 1), 0, "a", 1, 0, arguments[0]);
@@ -77,47 +77,47 @@ static void through_a_link(unsigned port, char **arguments)
 	expect(s.control, WIRE_DONE);
 	send_entry(s.control, WIRE_DIR, ID(1, 2), 0, "a", 1, 0, NULL);
 	peer_frame(s.control);
-	served_file(&s, ID(2, 3), ID(1, 2), "escaped");
-	served_drop(&s);
+	server_session_file(&s, ID(2, 3), ID(1, 2), "escaped");
+	server_session_drop(&s);
 }
 
 static void rude_texts(unsigned port, char **arguments)
 {
 	static const char path[] = "\033]0;title\007name\nptcp: done", text[] = "\033[31mred\nptcp: done\r\x9b" "31m";
-	struct wire_note n = { WIRE_NOTE_WARNING, 13, { (const uint8_t *)path, strlen(path) },
+	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)path, strlen(path) },
 		{ (const uint8_t *)text, strlen(text) } };
-	struct served s = served_joined();
-	uint8_t out[WIRE_NOTE_MAX_BYTES];
+	struct server_session s = server_session_joined();
+	uint8_t out[WIRE_WARNING_MAX_BYTES];
 
 	(void)port;
 	(void)arguments;
-	if (s.role == WIRE_YOU_SEND) {
-		peer_send(s.control, out, wire_note_encode(out, &n));
-		n.kind = WIRE_NOTE_FAILED;
-		peer_send(s.control, out, wire_note_encode(out, &n));
+	if (s.role == WIRE_ACCEPTOR_SENDS) {
+		peer_send(s.control, out, wire_warning_encode(out, &n));
+		n.kind = WIRE_WARNING_FAILED;
+		peer_send(s.control, out, wire_warning_encode(out, &n));
 	}
 	send_error(s.control, 11, text);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 static void too_generous(unsigned port, char **arguments)
 {
-	struct served s = served_hello(0);
+	struct server_session s = server_session_hello(0);
 
 	(void)port;
-	served_read_open(&s);
+	server_session_read_open(&s);
 	if (strcmp(arguments[0], "streams") == 0)
-		served_agree(&s, s.streams + 1, 0);
+		server_session_agree(&s, s.streams + 1, 0);
 	else
-		served_agree(&s, 1, 3); /* cipher none, not asked for */
+		server_session_agree(&s, 1, 3); /* cipher none, not asked for */
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Frames about blocks and entries that do not exist; to a client that sends. */
 static void bad_range(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	const struct frame *f;
 	uint8_t out[64];
 	uint64_t id;
@@ -163,14 +163,14 @@ static void bad_range(unsigned port, char **arguments)
 	}
 	peer_send(s.control, out, n);
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Silent from some step on, until the client goes. */
 static void silent(unsigned port, char **arguments)
 {
 	const char *after = arguments[0];
-	struct served s = { .control = NULL };
+	struct server_session s = { .control = NULL };
 	char bytes[4096];
 	int fd;
 
@@ -186,19 +186,19 @@ static void silent(unsigned port, char **arguments)
 	if (strcmp(after, "handshake") == 0)
 		s.control = peer_accept(hostile_listener, ALPN_CONTROL);
 	else if (strcmp(after, "hello") == 0)
-		s = served_hello(0);
+		s = server_session_hello(0);
 	else if (strcmp(after, "opened") == 0)
-		s = served_opened();
+		s = server_session_opened();
 	else
-		s = served_joined();
+		s = server_session_joined();
 	peer_patience(s.control, 20);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* Answers, and reads no block, but pings. */
 static void reads_nothing(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	struct wire_answer a = { 0, WIRE_SEND_ALL };
 	uint8_t out[WIRE_ANSWER_MAX_BYTES];
 	time_t start = time(NULL);
@@ -216,7 +216,7 @@ static void reads_nothing(unsigned port, char **arguments)
 		if (time(NULL) - start > 15)
 			die("it goes on for ever");
 	}
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Every type with a payload of zeros where it may not come, after HELLO, OPENED or JOINED; the argument says which. */
@@ -224,44 +224,44 @@ static void wrong_frame(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[64];
 	unsigned after = (unsigned)atoi(arguments[0]);
-	struct served s = after == 0 ? served_hello(0) : after == 1 ? served_opened() : served_joined();
+	struct server_session s = after == 0 ? server_session_hello(0) : after == 1 ? server_session_opened() : server_session_joined();
 
 	(void)port;
 	if (after == 0)
-		served_read_open(&s);
+		server_session_read_open(&s);
 	peer_send_raw(s.control, (uint8_t)atoi(arguments[1]), 1, zeros, sizeof zeros);
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* To a client that receives: blocks off the grid, or beyond the file. ARGUMENTS: offset, length. */
 static void bad_block(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 
 	(void)port;
 	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, 300000, NULL);
 	expect(s.control, WIRE_ANSWER);
 	send_block(s.data, ID(0, 1), strtoull(arguments[0], NULL, 10), (uint32_t)atoi(arguments[1]), true);
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Sizes that no file has: of arithmetic that wraps. */
 static void bad_size(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 
 	(void)port;
 	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, strtoull(arguments[0], NULL, 10), NULL);
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Somebody else is where data connections go: no JOIN is said to him. ARGUMENT: his identity. */
 static void thief(unsigned port, char **arguments)
 {
-	struct served s = served_opened();
+	struct server_session s = server_session_opened();
 	struct pollfd more = { .fd = hostile_listener, .events = POLLIN };
 	const struct frame *f;
 
@@ -275,7 +275,7 @@ static void thief(unsigned port, char **arguments)
 		peer_close(s.data);
 		s.data = NULL;
 	} while (poll(&more, 1, 1500) > 0);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* OPENED names another place for data connections: nobody comes there. */
@@ -284,7 +284,7 @@ static void elsewhere(unsigned port, char **arguments)
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct wire_opened o = { .session = { 7 }, .streams = 1, .n_endpoints = 1 };
 	uint8_t out[WIRE_OPENED_MAX_BYTES], endpoint[64] = { 0, 0, 9, '1', '2', '7', '.', '0', '.', '0', '.', '1' };
-	struct served s = served_hello(0);
+	struct server_session s = server_session_hello(0);
 	struct pollfd there = { .events = POLLIN };
 	socklen_t n = sizeof sa;
 
@@ -296,17 +296,17 @@ static void elsewhere(unsigned port, char **arguments)
 		die("cannot listen");
 	put_u16(endpoint, ntohs(sa.sin_port));
 	o.endpoints = (struct span){ endpoint, 12 };
-	served_read_open(&s);
+	server_session_read_open(&s);
 	peer_send(s.control, out, wire_opened_encode(out, &o));
 	if (poll(&there, 1, 1500) > 0)
 		die("it lets itself be sent elsewhere");
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Gives tickets out, as no server of ptcp does, and looks whether the next connection makes use of one. */
 static void tickets(unsigned port, char **arguments)
 {
-	struct served s;
+	struct server_session s;
 	uint8_t out[8];
 
 	(void)port;
@@ -316,14 +316,14 @@ static void tickets(unsigned port, char **arguments)
 	SSL_CTX_set_max_early_data(server_tls, 16384);
 	SSL_CTX_set_session_cache_mode(server_tls, SSL_SESS_CACHE_SERVER);
 	SSL_CTX_set_session_id_context(server_tls, (const uint8_t *)"x", 1);
-	s = served_opened();
+	s = server_session_opened();
 	s.data = peer_accept(hostile_listener, ALPN_DATA);
 	if (SSL_session_reused(s.data->ssl) || SSL_get_early_data_status(s.data->ssl) == SSL_EARLY_DATA_ACCEPTED)
 		die("it resumes");
 	expect(s.data, WIRE_JOIN);
 	peer_send(s.data, out, wire_joined_encode(out));
 	send_end(s.control, 0, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* TLS 1.2, whatever the client says: no handshake. */
@@ -348,7 +348,7 @@ static void old_tls(unsigned port, char **arguments)
 /* Wants the only block again and again, for good copies too: it is told at last that there will be no more. */
 static void never_content(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	struct wire_answer a = { 0, WIRE_SEND_PARTS };
 	struct wire_blocks b = { .first = 0, .count = 1 };
 	uint8_t out[64], sink[16384];
@@ -375,13 +375,13 @@ static void never_content(unsigned port, char **arguments)
 	while (f->type > 0 && f->type != WIRE_FAIL && f->type != WIRE_ERROR);
 	if (f->type != WIRE_FAIL && f->type != WIRE_ERROR)
 		die("FAIL expected, %s came", frame_name(f->type));
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Says that it is busy, for ever, having asked for a file. */
 static void busy_for_ever(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	struct wire_ping f = { (uint8_t)atoi(arguments[0]), 0 };
 	uint8_t out[WIRE_PING_MAX_BYTES];
 	unsigned most = (unsigned)atoi(arguments[1]);
@@ -394,14 +394,14 @@ static void busy_for_ever(unsigned port, char **arguments)
 		if (time(NULL) - start > most)
 			die("it is believed for ever");
 	} while (peer_try_send(s.control, out, wire_ping_encode(out, &f)));
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Modes with every bit, and attributes that were not asked for. ARGUMENT: the name that was. */
 static void unasked_bits(unsigned port, char **arguments)
 {
 	static const char attrs[] = "\0\4\0\12\0\0\1\1\0\0\1\1\0\0\0\5\0\27\23security.capability\0\1x";
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .size_bytes = 1000, .mode = 06755,
 		.name = { (const uint8_t *)arguments[0], strlen(arguments[0]) },
 		.attrs = { (const uint8_t *)attrs, sizeof attrs - 1 } };
@@ -414,13 +414,13 @@ static void unasked_bits(unsigned port, char **arguments)
 	while (peer_frame(s.control)->type == WIRE_ACK)
 		;
 	send_end(s.control, 1, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* Another name of a good file, that is one of what is outside. ARGUMENTS: the good name, and where it leads. */
 static void link_out(unsigned port, char **arguments)
 {
-	struct served s = served_joined();
+	struct server_session s = server_session_joined();
 	uint8_t attrs[12] = { 0, 3, 0, 8 }, out[WIRE_ENTRY_MAX_BYTES(12)];
 	struct wire_entry f = { .type = WIRE_HARDLINK, .id = ID(2, 3), .parent = ID(0, 1),
 		.name = { (const uint8_t *)"stolen", 6 },
@@ -431,7 +431,7 @@ static void link_out(unsigned port, char **arguments)
 	put_u64(attrs + 4, ID(1, 2));
 	send_entry(s.control, WIRE_DIR, ID(0, 1), 0, arguments[0], strlen(arguments[0]), 0, NULL);
 	expect(s.control, WIRE_ANSWER);
-	if (!served_file(&s, ID(1, 2), ID(0, 1), "inside"))
+	if (!server_session_file(&s, ID(1, 2), ID(0, 1), "inside"))
 		die("refused");
 	peer_send(s.control, out, wire_entry_encode(out, &f));
 	do
@@ -439,16 +439,16 @@ static void link_out(unsigned port, char **arguments)
 	while (r->type == WIRE_ANSWER);
 	if (r->type != WIRE_FAIL && r->type != WIRE_ERROR)
 		die("%s: %s came", arguments[1], frame_name(r->type));
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* Warnings without end, with a client that prints them. */
 static void notes(unsigned port, char **arguments)
 {
-	struct wire_note n = { WIRE_NOTE_WARNING, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
-	struct served s = served_joined();
-	uint8_t out[WIRE_NOTE_MAX_BYTES];
-	size_t size = wire_note_encode(out, &n);
+	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	struct server_session s = server_session_joined();
+	uint8_t out[WIRE_WARNING_MAX_BYTES];
+	size_t size = wire_warning_encode(out, &n);
 	int i;
 
 	(void)port;
@@ -456,7 +456,7 @@ static void notes(unsigned port, char **arguments)
 	for (i = 0; i < 20000 && peer_try_send(s.control, out, size); i++)
 		;
 	send_end(s.control, 0, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 const struct hostile hostile_server[] = {

@@ -90,7 +90,7 @@ void expect_no_join(struct peer *p, const char *what)
 
 struct session sending(unsigned port, const char *path)
 {
-	struct session s = opened(port, WIRE_YOU_RECEIVE, path);
+	struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, path);
 
 	s.data = join(&s, 1);
 	return s;

@@ -18,25 +18,25 @@ static void send_totals(struct peer *p, uint64_t files, uint64_t bytes, bool fin
 	peer_send(p, out, wire_totals_encode(out, &f));
 }
 
-static bool only_looks(const struct served *s) { return (s->flags & WIRE_OPEN_DRY_RUN) != 0; }
+static bool only_looks(const struct server_session *s) { return (s->flags & WIRE_OPEN_DRY_RUN) != 0; }
 
 /* A session as it should be, up to its stream. */
-static struct served begun(struct peer *control)
+static struct server_session begun(struct peer *control)
 {
-	struct served s = served_greet(control, 0);
+	struct server_session s = server_session_greet(control, 0);
 
-	served_read_open(&s);
-	served_agree(&s, 1, 0);
-	s.data = served_join();
+	server_session_read_open(&s);
+	server_session_agree(&s, 1, 0);
+	s.data = server_session_join();
 	return s;
 }
 
 /* Again and again until nobody has come for some seconds. Who ends a session may still have been about to join it. */
-static void each(void (*one)(struct served *s, char **arguments), char **arguments)
+static void each(void (*one)(struct server_session *s, char **arguments), char **arguments)
 {
 	struct pollfd in = { .fd = hostile_listener, .events = POLLIN };
 	struct peer *control;
-	struct served s;
+	struct server_session s;
 	unsigned n = 0;
 
 	while (poll(&in, 1, n == 0 ? 10000 : 3000) > 0) {
@@ -51,13 +51,13 @@ static void each(void (*one)(struct served *s, char **arguments), char **argumen
 }
 
 /* An empty directory, as it should be: true unless it is refused. */
-static bool directory(struct served *s, uint64_t id, uint64_t parent, const char *name)
+static bool directory(struct server_session *s, uint64_t id, uint64_t parent, const char *name)
 {
 	send_entry(s->control, WIRE_DIR, id, parent, name, strlen(name), 0, NULL);
 	return peer_frame(s->control)->type == WIRE_ANSWER;
 }
 
-static bool done(struct served *s)
+static bool done(struct server_session *s)
 {
 	const struct frame *f;
 
@@ -68,7 +68,7 @@ static bool done(struct served *s)
 }
 
 /* Is there, and does nothing, for so long. */
-static void idle(struct served *s, unsigned seconds)
+static void idle(struct server_session *s, unsigned seconds)
 {
 	time_t start = time(NULL);
 
@@ -83,7 +83,7 @@ static void idle(struct served *s, unsigned seconds)
 #define WHILE_S 10 /* so long another source has */
 
 /* To who wants it, not before others are well under way. */
-static void end_directory(struct served *s)
+static void end_directory(struct server_session *s)
 {
 	if (!only_looks(s))
 		idle(s, WHILE_S);
@@ -93,7 +93,7 @@ static void end_directory(struct served *s)
 }
 
 /* FILES BYTES: so much is listed, whenever somebody asks; there is one file of 1000 bytes. */
-static void claims_one(struct served *s, char **arguments)
+static void claims_one(struct server_session *s, char **arguments)
 {
 	send_totals(s->control, strtoull(arguments[0], NULL, 10), strtoull(arguments[1], NULL, 10), false);
 	if (!directory(s, ID(0, 1), 0, "run7"))
@@ -102,13 +102,13 @@ static void claims_one(struct served *s, char **arguments)
 		send_entry(s->control, WIRE_FILE, ID(1, 2), ID(0, 1), "x", 1, 1000, NULL);
 		if (!done(s))
 			die("the file is refused");
-	} else if (!served_file(s, ID(1, 2), ID(0, 1), "x")) {
+	} else if (!server_session_file(s, ID(1, 2), ID(0, 1), "x")) {
 		die("the file is refused");
 	}
 	end_directory(s);
 	send_totals(s->control, strtoull(arguments[0], NULL, 10), strtoull(arguments[1], NULL, 10), true);
 	send_end(s->control, 1, 0);
-	served_end(s);
+	server_session_end(s);
 }
 
 static void claims(unsigned port, char **arguments)
@@ -118,7 +118,7 @@ static void claims(unsigned port, char **arguments)
 }
 
 /* FILES: so many of the largest there can be, to who only looks; then one of 1000 bytes. */
-static void shrinks_one(struct served *s, char **arguments)
+static void shrinks_one(struct server_session *s, char **arguments)
 {
 	unsigned n = only_looks(s) ? (unsigned)atoi(arguments[0]) : 1, i;
 
@@ -127,16 +127,16 @@ static void shrinks_one(struct served *s, char **arguments)
 	for (i = 1; only_looks(s) && i <= n; i++) {
 		send_entry(s->control, WIRE_FILE, ID(1, i + 1), ID(0, 1), "x", 1, UINT64_C(1) << 48, NULL);
 		if (!done(s)) { /* it has looked for long enough */
-			served_drop(s);
+			server_session_drop(s);
 			return;
 		}
 	}
-	if (!only_looks(s) && !served_file(s, ID(1, 2), ID(0, 1), "x"))
+	if (!only_looks(s) && !server_session_file(s, ID(1, 2), ID(0, 1), "x"))
 		die("the file is refused");
 	end_directory(s);
 	send_totals(s->control, n, 1000, true);
 	send_end(s->control, n, 0);
-	served_end(s);
+	server_session_end(s);
 }
 
 static void shrinks(unsigned port, char **arguments)
@@ -146,7 +146,7 @@ static void shrinks(unsigned port, char **arguments)
 }
 
 /* BLOCKS: nothing to who only looks; then a file of so many, of which none had been said. */
-static void grows_one(struct served *s, char **arguments)
+static void grows_one(struct server_session *s, char **arguments)
 {
 	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
 
@@ -170,7 +170,7 @@ static void grows_one(struct served *s, char **arguments)
 	}
 	send_totals(s->control, 0, 0, true);
 	send_end(s->control, !only_looks(s), 0);
-	served_end(s);
+	server_session_end(s);
 }
 
 static void grows(unsigned port, char **arguments)
@@ -183,7 +183,7 @@ static void grows(unsigned port, char **arguments)
 
 /* HOW: with a file under way ("unfinished"), with more files than there were ("boasts"), with none of what there
  * is ("empty"). */
-static void early_one(struct served *s, char **arguments)
+static void early_one(struct server_session *s, char **arguments)
 {
 	const char *how = arguments[0];
 
@@ -197,7 +197,7 @@ static void early_one(struct served *s, char **arguments)
 	send_totals(s->control, 1, 2 * GRID, true);
 	send_end(s->control, strcmp(how, "boasts") == 0 ? 1000000 : 0, 0);
 	if (strcmp(how, "empty") == 0)
-		served_end(s);
+		server_session_end(s);
 	else
 		expect_error(s->control, 10);
 }
@@ -210,7 +210,7 @@ static void early(unsigned port, char **arguments)
 
 /* HOW: who only looks is told of entries without end ("lists"), or of nothing, and that it is busy ("busy"). Whoever
  * else comes finds nothing. */
-static void never_sized_one(struct served *s, char **arguments)
+static void never_sized_one(struct server_session *s, char **arguments)
 {
 	struct wire_ping busy = { WIRE_READING, 0 };
 	time_t start = time(NULL);
@@ -220,7 +220,7 @@ static void never_sized_one(struct served *s, char **arguments)
 	if (!only_looks(s)) {
 		send_totals(s->control, 0, 0, true);
 		send_end(s->control, 0, 0);
-		served_end(s);
+		server_session_end(s);
 		return;
 	}
 	peer_patience(s->control, 1);
@@ -240,7 +240,7 @@ static void never_sized_one(struct served *s, char **arguments)
 	} while (peer_try_send(s->control, out, wire_ping_encode(out, &busy)) && time(NULL) - start < 40);
 	if (time(NULL) - start >= 40)
 		die("it is listened to for ever");
-	served_drop(s);
+	server_session_drop(s);
 }
 
 static void never_sized(unsigned port, char **arguments)
@@ -250,7 +250,7 @@ static void never_sized(unsigned port, char **arguments)
 }
 
 /* Small files without end, as fast as they are taken. */
-static void endless_one(struct served *s, char **arguments)
+static void endless_one(struct server_session *s, char **arguments)
 {
 	struct wire_entry f = { .type = WIRE_FILE, .parent = ID(0, 1), .mtime_s = 1000000000, .mode = 0644 };
 	uint8_t out[WIRE_ENTRY_MAX_BYTES(0)];
@@ -268,7 +268,7 @@ static void endless_one(struct served *s, char **arguments)
 			break;
 		send_totals(s->control, n, UINT64_MAX - n, false);
 	}
-	served_drop(s);
+	server_session_drop(s);
 }
 
 static void endless(unsigned port, char **arguments)
@@ -278,12 +278,12 @@ static void endless(unsigned port, char **arguments)
 }
 
 /* Begins each session well, and then breaks the rules. */
-static void breaks_one(struct served *s, char **arguments)
+static void breaks_one(struct server_session *s, char **arguments)
 {
 	(void)arguments;
 	send_totals(s->control, 1, (uint64_t)time(NULL), false);
 	peer_send_raw(s->control, WIRE_ACK, 1, NULL, 0);
-	served_drop(s);
+	server_session_drop(s);
 }
 
 static void breaks(unsigned port, char **arguments)
@@ -295,11 +295,11 @@ static void breaks(unsigned port, char **arguments)
 /* ---- What it sends ---- */
 
 /* NAME: at the top, where it is not the source's. */
-static void strays_one(struct served *s, char **arguments)
+static void strays_one(struct server_session *s, char **arguments)
 {
 	if (directory(s, ID(0, 1), 0, arguments[0]))
 		die("%s is taken", arguments[0]);
-	served_drop(s);
+	server_session_drop(s);
 }
 
 static void strays(unsigned port, char **arguments)

@@ -16,10 +16,10 @@
 
 static void send_use(struct peer *p, unsigned streams, uint64_t bytes)
 {
-	struct wire_use f = { (uint16_t)streams, bytes };
-	uint8_t out[WIRE_USE_MAX_BYTES];
+	struct wire_set_streams f = { (uint16_t)streams, bytes };
+	uint8_t out[WIRE_SET_STREAMS_MAX_BYTES];
 
-	peer_send(p, out, wire_use_encode(out, &f));
+	peer_send(p, out, wire_set_streams_encode(out, &f));
 }
 
 /* One for all streams, and one that two of them share; 0: none. */
@@ -31,11 +31,11 @@ static void send_rate(struct peer *p, uint64_t all, uint64_t each)
 	peer_send(p, out, wire_rate_encode(out, &f));
 }
 
-static void send_seen(struct peer *p, const struct wire_seen *f)
+static void send_seen(struct peer *p, const struct wire_tcp_report *f)
 {
-	uint8_t out[WIRE_SEEN_MAX_BYTES];
+	uint8_t out[WIRE_TCP_REPORT_MAX_BYTES];
 
-	peer_send(p, out, wire_seen_encode(out, f));
+	peer_send(p, out, wire_tcp_report_encode(out, f));
 }
 
 /* Different ones each time, with the same values on every run. */
@@ -51,15 +51,15 @@ static uint64_t any(void)
 
 static uint8_t role_named(const char *name)
 {
-	return strcmp(name, "receive") == 0 ? WIRE_YOU_RECEIVE : strcmp(name, "send") == 0 ? WIRE_YOU_SEND :
-	    strcmp(name, "drop") == 0 ? WIRE_YOU_DROP : WIRE_YOU_FLOOD;
+	return strcmp(name, "receive") == 0 ? WIRE_ACCEPTOR_RECEIVES : strcmp(name, "send") == 0 ? WIRE_ACCEPTOR_SENDS :
+	    strcmp(name, "drop") == 0 ? WIRE_ACCEPTOR_DISCARDS : WIRE_ACCEPTOR_GENERATES;
 }
 
 /* A session up to OPENED in which the server has that role, about `path` unless it measures. */
 static struct session begun_able(unsigned port, uint8_t role, const char *path, unsigned streams, uint32_t flags,
     unsigned ability)
 {
-	bool measures = role == WIRE_YOU_DROP || role == WIRE_YOU_FLOOD;
+	bool measures = role == WIRE_ACCEPTOR_DISCARDS || role == WIRE_ACCEPTOR_GENERATES;
 	uint8_t paths[100], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
 	struct wire_open o = { .role = role, .streams = (uint16_t)streams, .n_paths = !measures,
 		.flags = (measures ? 0 : WIRE_OPEN_VERIFY) | flags };
@@ -85,11 +85,11 @@ static struct session begun(unsigned port, uint8_t role, const char *path, unsig
  * that it would, SEEN from any client. */
 static void wrong_steering(unsigned port, char **arguments)
 {
-	static const uint8_t roles[] = { WIRE_YOU_RECEIVE, WIRE_YOU_SEND, WIRE_YOU_DROP, WIRE_YOU_FLOOD };
+	static const uint8_t roles[] = { WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_DISCARDS, WIRE_ACCEPTOR_GENERATES };
 	static const struct { uint8_t type; uint32_t n, flags; } of[] = {
-		{ WIRE_USE, 10, 0 }, { WIRE_SEEN, 41, WIRE_OPEN_STEERED }, { WIRE_RATE, 10, WIRE_OPEN_STEERED }
+		{ WIRE_SET_STREAMS, 10, 0 }, { WIRE_TCP_REPORT, 41, WIRE_OPEN_STEERED }, { WIRE_RATE, 10, WIRE_OPEN_STEERED }
 	};
-	static const uint8_t zeros[WIRE_SEEN_MAX_BYTES];
+	static const uint8_t zeros[WIRE_TCP_REPORT_MAX_BYTES];
 	struct session s;
 	struct peer *p;
 	size_t i, k;
@@ -107,7 +107,7 @@ static void wrong_steering(unsigned port, char **arguments)
 			peer_close(p);
 		}
 		for (i = 0; i < sizeof roles; i++) {
-			if (roles[i] == WIRE_YOU_FLOOD && of[k].flags == 0)
+			if (roles[i] == WIRE_ACCEPTOR_GENERATES && of[k].flags == 0)
 				continue; /* that one must be steered */
 			s = begun(port, roles[i], "/", 2, of[k].flags);
 			peer_send_raw(s.control, of[k].type, 1, zeros, of[k].n);
@@ -115,7 +115,7 @@ static void wrong_steering(unsigned port, char **arguments)
 			drop(&s);
 		}
 	}
-	s = begun_able(port, WIRE_YOU_RECEIVE, "/", 2, 0, WIRE_ABLE_RATE);
+	s = begun_able(port, WIRE_ACCEPTOR_RECEIVES, "/", 2, 0, WIRE_ABLE_RATE);
 	send_rate(s.control, 1, 0);
 	expect_error(s.control, 10);
 	drop(&s);
@@ -131,8 +131,8 @@ static void malformed_use(unsigned port, char **arguments)
 
 	(void)arguments;
 	for (i = 0; i < sizeof lengths; i++) {
-		s = begun(port, WIRE_YOU_RECEIVE, "/", 2, WIRE_OPEN_STEERED);
-		peer_send_raw(s.control, WIRE_USE, 1, zeros, lengths[i]);
+		s = begun(port, WIRE_ACCEPTOR_RECEIVES, "/", 2, WIRE_OPEN_STEERED);
+		peer_send_raw(s.control, WIRE_SET_STREAMS, 1, zeros, lengths[i]);
 		expect_error(s.control, 10);
 		drop(&s);
 	}
@@ -140,16 +140,16 @@ static void malformed_use(unsigned port, char **arguments)
 
 static void use_flood(struct peer *p)
 {
-	static uint8_t out[BATCH * WIRE_USE_MAX_BYTES];
+	static uint8_t out[BATCH * WIRE_SET_STREAMS_MAX_BYTES];
 	unsigned i, k;
 
 	for (i = 0; i < FLOOD; i += BATCH) {
 		size_t n = 0;
 
 		for (k = 0; k < BATCH; k++) {
-			struct wire_use f = { (uint16_t)any(), any() };
+			struct wire_set_streams f = { (uint16_t)any(), any() };
 
-			n += wire_use_encode(out + n, &f);
+			n += wire_set_streams_encode(out + n, &f);
 		}
 		peer_send(p, out, n);
 	}
@@ -162,7 +162,7 @@ static const struct frame *but_seen(struct peer *p)
 
 	do
 		f = peer_frame(p);
-	while (f->type == WIRE_SEEN);
+	while (f->type == WIRE_TCP_REPORT);
 	return f;
 }
 
@@ -208,19 +208,19 @@ static void steers_without_end(unsigned port, char **arguments)
 {
 	uint8_t role = role_named(arguments[0]), out[WIRE_END_MAX_BYTES];
 	struct session s = begun(port, role, arguments[1], 2, WIRE_OPEN_STEERED);
-	struct wire_end end = { role == WIRE_YOU_SEND, 0 };
+	struct wire_end end = { role == WIRE_ACCEPTOR_SENDS, 0 };
 	const struct frame *f;
 	struct peer *other;
 
 	s.data = join(&s, 0);
 	other = join(&s, 1);
 	use_flood(s.control);
-	if (role == WIRE_YOU_RECEIVE) {
+	if (role == WIRE_ACCEPTOR_RECEIVES) {
 		send_use(s.control, 2, 0);
 		if (!file(&s, ID(0, 1), 0, "steered"))
 			die("the session has suffered");
 		send_end(s.control, 1, 0);
-	} else if (role == WIRE_YOU_SEND) {
+	} else if (role == WIRE_ACCEPTOR_SENDS) {
 		take_block(&s, other, false);
 	} else {
 		peer_send(s.control, out, wire_end_encode(out, &end));
@@ -229,7 +229,7 @@ static void steers_without_end(unsigned port, char **arguments)
 		;
 	if (f->type != WIRE_END)
 		die("END expected, %s came", frame_name(f->type));
-	if (role == WIRE_YOU_SEND)
+	if (role == WIRE_ACCEPTOR_SENDS)
 		peer_send(s.control, out, wire_end_encode(out, &end));
 	peer_close(other);
 	drop(&s);
@@ -254,14 +254,14 @@ static void malformed_rate(unsigned port, char **arguments)
 	size_t i;
 
 	for (i = 0; i < sizeof of / sizeof *of; i++) {
-		s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+		s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
 		memset(payload, 0, sizeof payload);
 		memcpy(payload, of[i].head, sizeof of[i].head);
 		peer_send_raw(s.control, WIRE_RATE, 1, payload, of[i].n);
 		expect_error(s.control, 10);
 		drop(&s);
 	}
-	s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
 	for (i = 0; i < 1000; i++)
 		send_rate(s.control, any(), any() | 1);
 	expect_error(s.control, 10);
@@ -273,7 +273,7 @@ static void rates_of_all_kinds(unsigned port, char **arguments)
 {
 	static const uint64_t of[] = { 1, 7, 8, 1000, UINT64_C(1) << 32, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX - 1,
 		UINT64_MAX };
-	struct session s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	struct session s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
 	struct wire_end end = { 1, 0 };
 	uint8_t out[WIRE_END_MAX_BYTES];
 	const struct frame *f;
@@ -297,7 +297,7 @@ static void rates_of_all_kinds(unsigned port, char **arguments)
 /* PATH: has a large file sent to it at a rate of its own choice, reads none of it, and talks. */
 static void waits_by_a_rate(unsigned port, char **arguments)
 {
-	struct session s = begun_able(port, WIRE_YOU_SEND, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	struct session s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
 	struct wire_answer a = { 0, WIRE_SEND_ALL };
 	struct pollfd in = { .fd = s.control->fd, .events = POLLIN };
 	time_t start = time(NULL);
@@ -332,7 +332,7 @@ static void waits_by_a_rate(unsigned port, char **arguments)
 static void streams_in_no_use(unsigned port, char **arguments)
 {
 	unsigned i, most = (unsigned)atoi(arguments[0]);
-	struct session s = begun(port, WIRE_YOU_SEND, "/", most, WIRE_OPEN_STEERED);
+	struct session s = begun(port, WIRE_ACCEPTOR_SENDS, "/", most, WIRE_OPEN_STEERED);
 
 	for (i = 0; i < most; i++)
 		join(&s, i);
@@ -349,12 +349,12 @@ const struct hostile hostile_steerers[] = {
 /* ---- A server ---- */
 
 /* A session that its client steers, if it wants to; as many streams as it asked for, up to 16. */
-static struct served steered(void)
+static struct server_session steered(void)
 {
-	struct served s = served_hello(WIRE_ABLE_STEERED);
+	struct server_session s = server_session_hello(WIRE_ABLE_STEERED);
 
-	served_read_open(&s);
-	served_agree(&s, s.streams < 16 ? s.streams : 16, 0);
+	server_session_read_open(&s);
+	server_session_agree(&s, s.streams < 16 ? s.streams : 16, 0);
 	return s;
 }
 
@@ -362,22 +362,22 @@ static struct served steered(void)
 static void steers_client(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[41];
-	struct served s = steered();
+	struct server_session s = steered();
 	const char *what = arguments[0];
 
 	(void)port;
 	if (strcmp(what, "seen") == 0)
-		peer_send_raw(s.control, WIRE_SEEN, 1, zeros, 41);
+		peer_send_raw(s.control, WIRE_TCP_REPORT, 1, zeros, 41);
 	else
-		peer_send_raw(s.control, strcmp(what, "use") == 0 ? WIRE_USE : WIRE_RATE, 1, zeros, 10);
+		peer_send_raw(s.control, strcmp(what, "use") == 0 ? WIRE_SET_STREAMS : WIRE_RATE, 1, zeros, 10);
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* N TEXT: a congestion control whose name has N bytes, as it says, and is TEXT. */
 static void malformed_seen(unsigned port, char **arguments)
 {
-	struct served s = steered();
+	struct server_session s = steered();
 	uint8_t payload[41 + 64] = { 0 };
 	size_t n = strlen(arguments[1]);
 
@@ -386,45 +386,45 @@ static void malformed_seen(unsigned port, char **arguments)
 		die("it does not steer");
 	payload[40] = (uint8_t)atoi(arguments[0]);
 	memcpy(payload + 41, arguments[1], n);
-	peer_send_raw(s.control, WIRE_SEEN, 1, payload, (uint32_t)(41 + n));
+	peer_send_raw(s.control, WIRE_TCP_REPORT, 1, payload, (uint32_t)(41 + n));
 	expect_error(s.control, 10);
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 /* What no kernel has seen; under a name that means something to shells, terminals, JSON and files of lines. */
-static struct wire_seen absurd(void)
+static struct wire_tcp_report absurd(void)
 {
 	static const char name[] = "%0A\"'`$(id)\\,#";
-	struct wire_seen f = { any(), any(), any(), any(), any(), { (const uint8_t *)name, sizeof name - 1 } };
+	struct wire_tcp_report f = { any(), any(), any(), any(), any(), { (const uint8_t *)name, sizeof name - 1 } };
 
 	return f;
 }
 
 static void seen_flood(struct peer *p)
 {
-	static uint8_t out[BATCH * WIRE_SEEN_MAX_BYTES];
+	static uint8_t out[BATCH * WIRE_TCP_REPORT_MAX_BYTES];
 	unsigned i, k;
 
 	for (i = 0; i < FLOOD; i += BATCH) {
 		size_t n = 0;
 
 		for (k = 0; k < BATCH; k++) {
-			struct wire_seen f = absurd();
+			struct wire_tcp_report f = absurd();
 
-			n += wire_seen_encode(out + n, &f);
+			n += wire_tcp_report_encode(out + n, &f);
 		}
 		peer_send(p, out, n);
 	}
 }
 
 /* The next USE of a client; false: it is done. */
-static bool next_use(struct served *s, struct wire_use *u)
+static bool next_use(struct server_session *s, struct wire_set_streams *u)
 {
 	const struct frame *f = peer_frame(s->control);
 
 	if (f->type == WIRE_END)
 		return false;
-	if (f->type != WIRE_USE)
+	if (f->type != WIRE_SET_STREAMS)
 		die("USE expected, %s came", frame_name(f->type));
 	u->streams = get_u16(f->payload);
 	u->bytes = get_u64(f->payload + 2);
@@ -434,21 +434,21 @@ static bool next_use(struct served *s, struct wire_use *u)
 /* Says hundreds of thousands of times what it has not seen, and then gives what was asked for: NAME. */
 static void sees_without_end(unsigned port, char **arguments)
 {
-	struct served s = steered();
-	struct wire_use u;
+	struct server_session s = steered();
+	struct wire_set_streams u;
 	unsigned i;
 
 	(void)port;
 	if (!next_use(&s, &u))
 		die("no USE");
-	s.data = served_join();
+	s.data = server_session_join();
 	for (i = 1; i < u.streams; i++)
-		served_join();
+		server_session_join();
 	seen_flood(s.control);
-	if (!served_file(&s, ID(0, 1), 0, arguments[0]))
+	if (!server_session_file(&s, ID(0, 1), 0, arguments[0]))
 		die("the client refuses %s", arguments[0]);
 	send_end(s.control, 1, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* A stream's bytes of a round, to its end. */
@@ -463,8 +463,8 @@ static void one_run(struct peer *stream, uint64_t bytes)
 /* Measured as it should be, but that a stream is over before the next has come. */
 static void hurries(unsigned port, char **arguments)
 {
-	struct served s = steered();
-	struct wire_use u;
+	struct server_session s = steered();
+	struct wire_set_streams u;
 	uint8_t out[WIRE_END_MAX_BYTES];
 	struct wire_end end = { 0, 0 };
 	unsigned i;
@@ -473,18 +473,18 @@ static void hurries(unsigned port, char **arguments)
 	(void)arguments;
 	while (next_use(&s, &u))
 		for (i = 0; i < u.streams; i++)
-			one_run(served_join(), u.bytes);
+			one_run(server_session_join(), u.bytes);
 	peer_send(s.control, out, wire_end_encode(out, &end));
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* Measured as it should be, but for what it says that it has seen. */
 static void lies_about_rounds(unsigned port, char **arguments)
 {
-	struct served s = steered();
+	struct server_session s = steered();
 	struct peer *stream[16];
-	struct wire_use u;
-	struct wire_seen f;
+	struct wire_set_streams u;
+	struct wire_tcp_report f;
 	uint8_t out[WIRE_END_MAX_BYTES];
 	struct wire_end end = { 0, 0 };
 	unsigned i;
@@ -495,7 +495,7 @@ static void lies_about_rounds(unsigned port, char **arguments)
 		if (u.streams == 0)
 			continue;
 		for (i = 0; i < u.streams; i++)
-			stream[i] = served_join();
+			stream[i] = server_session_join();
 		for (i = 0; i < 3; i++) {
 			f = absurd();
 			f.retransmits = UINT64_MAX;
@@ -505,7 +505,7 @@ static void lies_about_rounds(unsigned port, char **arguments)
 			one_run(stream[i], u.bytes);
 	}
 	peer_send(s.control, out, wire_end_encode(out, &end));
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* The next that is neither RATE nor ACK. */
@@ -522,14 +522,14 @@ static const struct frame *but_rates(struct peer *p)
 /* BLOCKS: sends a file of so many as fast as it can, whatever rate its client has asked for. */
 static void keeps_to_no_rate(unsigned port, char **arguments)
 {
-	struct served s = served_hello(WIRE_ABLE_RATE);
+	struct server_session s = server_session_hello(WIRE_ABLE_RATE);
 	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
 	const struct frame *f;
 
 	(void)port;
-	served_read_open(&s);
-	served_agree(&s, 1, 0);
-	s.data = served_join();
+	server_session_read_open(&s);
+	server_session_agree(&s, 1, 0);
+	s.data = server_session_join();
 	peer_patience(s.data, 30);
 	peer_patience(s.control, 30);
 	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, size, NULL);
@@ -545,26 +545,26 @@ static void keeps_to_no_rate(unsigned port, char **arguments)
 	if ((f = but_rates(s.control))->type != WIRE_DONE)
 		die("DONE expected, %s came", frame_name(f->type));
 	send_end(s.control, 1, 0);
-	served_end(&s);
+	server_session_end(&s);
 }
 
 /* HOW: measured, it lets its client wait ("silent", and reads nothing), or sends without end ("endless"); and pings.
  * The client goes by its own time. */
 static void never_measured(unsigned port, char **arguments)
 {
-	struct served s = steered();
+	struct server_session s = steered();
 	bool endless = strcmp(arguments[0], "endless") == 0;
 	time_t start = time(NULL);
 	const struct frame *f;
 	struct wire_end end = { 0, 0 };
 	uint8_t out[WIRE_END_MAX_BYTES];
-	struct wire_use u;
+	struct wire_set_streams u;
 	unsigned n;
 
 	(void)port;
 	if (!next_use(&s, &u))
 		die("no USE");
-	s.data = served_join();
+	s.data = server_session_join();
 	peer_patience(s.control, 1);
 	peer_patience(s.data, 1);
 	do {
@@ -574,10 +574,10 @@ static void never_measured(unsigned port, char **arguments)
 		if (time(NULL) - start > 40)
 			die("it goes on for ever");
 		f = peer_frame(s.control);
-	} while (f->type == END_SILENT || f->type == WIRE_USE);
+	} while (f->type == END_SILENT || f->type == WIRE_SET_STREAMS);
 	if (f->type == WIRE_END)
 		peer_try_send(s.control, out, wire_end_encode(out, &end));
-	served_drop(&s);
+	server_session_drop(&s);
 }
 
 const struct hostile hostile_steered[] = {

@@ -1,141 +1,223 @@
-/* Many controllers on shared relays: a small form of make multipath-report, and
- * what the paper proves. */
+#include "model/maxmin.h"
 #include "model/near.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "bench/multipath/study.h"
-#include "model/stats.h"
-#include "quantile.h"
+#include "model/multipath.h"
 
-static struct ratectl_opts exact(double eps_ratio)
+/* Candidates that pass on so much, shared with nobody. */
+static void arrives(const struct multipath *r, const double *cap, struct multipath_sample *x)
 {
-	struct ratectl_opts o;
-
-	ratectl_opts_init(&o);
-	o.delta_ratio = 0;
-	o.eps_ratio = eps_ratio;
-	return o;
-}
-
-static void small_study(void **state)
-{
-	static const double skews[] = { 0, 0.5, 1 }, loads[] = { 0.6, 1, 1.6, 2 };
-	static struct study s;
-	struct ratectl_opts o = exact(0.01);
-	struct study_outcome out;
-	double gap[36], converged[36];
-	struct stats g;
-	struct rng r = { 1 };
-	size_t b, f, i, n = 0;
-
-	(void)state;
-	for (b = 0; b < 3; b++)
-		for (f = 0; f < 4; f++)
-			for (i = 0; i < 3; i++) {
-				study_init(&s, 2, skews[b], loads[f], 0, &r);
-				study_choose(&s, false, 0, &r);
-				study_run(&s, &o, &r, &out);
-				gap[n] = 1 - out.reached / out.optimum;
-				converged[n++] = (double)out.converged;
-				assert_true(gap[n - 1] > -1e-9);
-			}
-	stats_of(&g, gap, n);
-	stats_sort(converged, n);
-	print_message("# gap mean %.2f %%, max %.2f %%; converged median %.0f, p90 %.0f\n",
-	    g.mean * 100, g.max * 100, quantile(converged, n, 0.5),
-	    quantile(converged, n, 0.9));
-	assert_true(g.mean <= 0.008 && g.max <= 0.045);
-	assert_true(quantile(converged, n, 0.5) <= 22);
-	assert_true(quantile(converged, n, 0.9) <= 55);
-}
-
-static void small_network(struct study *s, size_t sources, size_t relays, size_t k, double f,
-    struct rng *r)
-{
-	double total = 0;
+	double takes[RATECTL_PATHS_MAX];
 	size_t i;
 
-	s->sharing = STUDY_PROPORTIONAL;
-	s->sources = sources;
-	s->relays = relays;
-	s->k = k;
-	for (i = 0; i < sources; i++)
-		s->demand[i] = 1;
-	for (i = 0; i < relays; i++)
-		total += s->capacity[i] = 0.1 + rng_uniform(r);
-	for (i = 0; i < relays; i++)
-		s->capacity[i] *= f * (double)sources / total;
-	study_choose(s, false, 0, r);
+	for (i = 0; i < r->places; i++)
+		takes[i] = cap[r->place[i]];
+	maxmin(x->seen_bps, takes, r->places, x->demand_bps > 0 ? x->demand_bps : 1e12);
+	for (i = 0; i < r->places && r->rate_bps[0] > 0; i++)
+		x->seen_bps[i] = r->rate_bps[i] < takes[i] ? r->rate_bps[i] : takes[i];
 }
 
-/* Theorem 1: one destination, one relay a path, small steps: the optimum is
- * reached, and the closer the smaller the steps. It holds where all flows feel a
- * full relay; see enum study_sharing. */
-static void small_steps_reach_the_optimum(void **state)
+static double sum(const double *v, size_t n)
 {
-	static struct study s;
-	static const double eps[] = { 0.02, 0.002 };
-	double gap[2] = { 0 }, worst = 0, reached, optimum;
-	struct rng r = { 2 };
-	int round, i, t;
+	double s = 0;
+
+	while (n > 0)
+		s += v[--n];
+	return s;
+}
+
+static void distinct(const struct multipath *r)
+{
+	size_t i, k;
+
+	for (i = 0; i < r->places; i++)
+		for (k = 0; k < i; k++)
+			assert_int_not_equal(r->place[i], r->place[k]);
+}
+
+/* Runs it; how many times a place changed. */
+static unsigned run(struct multipath *r, const double *cap, double demand_bps, unsigned steps)
+{
+	struct multipath_sample x = { .demand_bps = demand_bps };
+	unsigned changes = 0;
+
+	while (steps-- > 0) {
+		arrives(r, cap, &x);
+		changes += multipath_step(r, &x) != 0;
+		distinct(r);
+		if (r->rate_bps[0] > 0)
+			assert_true(sum(r->rate_bps, r->places) <= demand_bps * (1 + 1e-9));
+	}
+	return changes;
+}
+
+/* On average of 100 intervals, in which nothing is replaced; probes that fail cost something. */
+static double brings(struct multipath *r, const double *cap, double demand_bps)
+{
+	struct multipath_sample x = { .demand_bps = demand_bps };
+	double all = 0;
+	unsigned i;
+
+	for (i = 0; i < 100; i++) {
+		arrives(r, cap, &x);
+		all += sum(x.seen_bps, r->places);
+		assert_int_equal(multipath_step(r, &x), 0);
+	}
+	return all / 100;
+}
+
+static void meets_the_demand(void **state)
+{
+	const double cap[] = { 6e6, 3e6, 9e6 };
+	const size_t place[] = { 0, 1 };
+	struct multipath r;
+	uint64_t seed;
 
 	(void)state;
-	for (round = 0; round < 20; round++) {
-		small_network(&s, 20, 15, 2, 0.6 + 1.2 * rng_uniform(&r), &r);
-		optimum = study_optimum(&s);
-		for (i = 0; i < 2; i++) {
-			struct ratectl_opts o = exact(eps[i]);
+	for (seed = 0; seed < 50; seed++) {
+		multipath_init(&r, 3, place, 2, seed);
+		assert_int_equal(run(&r, cap, 8e6, 100), 0); /* 6 and 3 are enough */
+		assert_true(brings(&r, cap, 8e6) >= 0.95 * 8e6);
+	}
+}
 
-			study_start(&s, &o);
-			for (reached = 0, t = 0; t < 8000; t++) {
-				double got = study_interval(&s, &r);
+/* Two of the five are needed, and found whichever one begins with: each try takes the free sharing and the patience. */
+static void finds_a_choice_that_does(void **state)
+{
+	const double cap[] = { 1e6, 8e6, 1e6, 8e6, 1e6 };
+	const size_t place[] = { 0, 2 };
+	struct multipath r;
+	uint64_t seed;
+	unsigned changes;
 
-				assert_true(got <= optimum * (1 + 1e-9));
-				if (t >= 6000)
-					reached += got / 2000;
-			}
-			gap[i] += (1 - reached / optimum) / 20;
-			if (i == 1)
-				worst = fmax(worst, 1 - reached / optimum);
+	(void)state;
+	for (seed = 0; seed < 200; seed++) {
+		multipath_init(&r, 5, place, 2, seed);
+		changes = run(&r, cap, 12e6, 80);
+		assert_true(changes >= 2 && changes <= 5);
+		assert_true(brings(&r, cap, 12e6) >= 0.95 * 12e6);
+	}
+}
+
+/* Nothing better is to be had: each is tried once at most, then all anew, more and more rarely. */
+static void rests_where_none_does(void **state)
+{
+	const double cap[] = { 1e6, 1e6, 1e6, 1e6 };
+	const size_t place[] = { 3, 1 };
+	struct multipath r;
+
+	(void)state;
+	multipath_init(&r, 4, place, 2, 7);
+	assert_in_range(run(&r, cap, 10e6, 40), 1, 2);
+	run(&r, cap, 10e6, 3000);
+	assert_true(run(&r, cap, 10e6, 2000) <= 2000 / (MULTIPATH_REST_MAX * MULTIPATH_PATIENCE) * 5);
+}
+
+/* Two that are good together, and of which each alone spoils what the others bring: no replacement of one leads there. */
+static double in_company(const struct multipath *r, size_t i)
+{
+	size_t me = r->place[i], other = r->place[1 - i];
+
+	if ((me >= 2) == (other >= 2))
+		return me >= 2 ? 10e6 : 8e6;
+	return me >= 2 ? 1e6 : 7e6;
+}
+
+static void finds_those_that_are_good_together(void **state)
+{
+	const size_t place[] = { 0, 1 };
+	struct multipath_sample x = { .demand_bps = 19e6 };
+	struct multipath r;
+	unsigned steps, found = 0;
+	uint64_t seed;
+	size_t i;
+
+	(void)state;
+	for (seed = 0; seed < 50; seed++) {
+		multipath_init(&r, 4, place, 2, seed);
+		for (steps = 0; steps < 10000; steps++) {
+			for (i = 0; i < 2; i++)
+				x.seen_bps[i] = r.rate_bps[i] > 0 ? fmin(r.rate_bps[i], in_company(&r, i)) : in_company(&r, i);
+			multipath_step(&r, &x);
+			distinct(&r);
 		}
+		found += r.place[0] >= 2 && r.place[1] >= 2;
 	}
-	print_message("# mean gap %.3f %% with steps of 2 %%, %.3f %% with 0.2 %% (worst %.3f %%)\n",
-	    gap[0] * 100, gap[1] * 100, worst * 100);
-	assert_true(gap[1] < gap[0] / 4);
-	assert_true(worst < 0.003);
+	assert_true(found >= 49);
 }
 
-/* Corollary 2: where some choice of paths satisfies all, k-reselection finds one. */
-static void reselection_finds_a_choice(void **state)
+/* What was tried in vain is left for what brought more. */
+static void goes_back(void **state)
 {
-	static struct study s;
-	struct ratectl_opts o = exact(0.01);
-	struct rng r = { 3 };
-	unsigned most = 0, n;
-	int round;
+	const double cap[] = { 4e6, 4e6, 1e6, 1e6, 1e6 };
+	const size_t place[] = { 0, 1 };
+	struct multipath_sample x = { .demand_bps = 12e6 };
+	unsigned steps, good = 0;
+	struct multipath r;
 
 	(void)state;
-	for (round = 0; round < 20; round++) {
-		/* Such a choice exists: source i on relays i and i + 1 has enough. */
-		small_network(&s, 8, 8, 2, 1, &r);
-		for (n = 0; n < 8; n++)
-			s.capacity[n] = 0.9 + 0.6 * (n % 2);
-		n = study_reselect(&s, &o, CHOOSE_ALL, false, 1000, &r);
-		assert_true(n < 1000);
-		if (n > most)
-			most = n;
+	multipath_init(&r, 5, place, 2, 3);
+	for (steps = 0; steps < 5000; steps++) {
+		arrives(&r, cap, &x);
+		good += r.place[0] < 2 && r.place[1] < 2;
+		multipath_step(&r, &x);
 	}
-	print_message("# at most %u reselections\n", most);
-	assert_true(most > 0);
+	assert_true(good >= 4400);
+}
+
+static void leaves_the_dead(void **state)
+{
+	const double cap[] = { 5e6, 5e6, 5e6 };
+	const size_t place[] = { 0, 1 };
+	struct multipath_sample x = { .demand_bps = 0 };
+	struct multipath r;
+
+	(void)state;
+	multipath_init(&r, 3, place, 2, 1);
+	assert_int_equal(run(&r, cap, 0, 20), 0);
+	assert_true(r.rate_bps[0] == 0 && r.rate_bps[1] == 0);
+	x.down[0] = true;
+	assert_int_equal(multipath_step(&r, &x), 1);
+	assert_int_equal(r.place[0], 2);
+	assert_int_equal(r.place[1], 1);
+	/* what is dead as well is better than nothing: it may have come back */
+	assert_int_equal(multipath_step(&r, &x), 1);
+	assert_int_equal(r.place[0], 0);
+	multipath_init(&r, 2, place, 2, 1);
+	assert_int_equal(multipath_step(&r, &x), 0); /* no candidate is left */
+}
+
+static void starved(void **state)
+{
+	const double cap[] = { 5e6, 5e6 };
+	const size_t place[] = { 0, 1 };
+	struct multipath_sample x = { .demand_bps = 8e6, .starved = true };
+	struct multipath r;
+	unsigned i;
+
+	(void)state;
+	multipath_init(&r, 2, place, 1, 1);
+	run(&r, cap, 4e6, 20);
+	assert_true(r.rate_bps[0] > 0);
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(multipath_step(&r, &x), 0);
+		assert_true(r.rate_bps[0] == 0);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(small_study),
-		cmocka_unit_test(small_steps_reach_the_optimum),
-		cmocka_unit_test(reselection_finds_a_choice),
+		cmocka_unit_test(meets_the_demand),
+		cmocka_unit_test(finds_a_choice_that_does),
+		cmocka_unit_test(rests_where_none_does),
+		cmocka_unit_test(finds_those_that_are_good_together),
+		cmocka_unit_test(goes_back),
+		cmocka_unit_test(leaves_the_dead),
+		cmocka_unit_test(starved),
 	};
-	return cmocka_run_group_tests_name("model/multipath", tests, NULL, NULL);
+
+	return cmocka_run_group_tests_name("model/relays", tests, NULL, NULL);
 }

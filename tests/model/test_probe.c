@@ -71,11 +71,11 @@ static void nobody_else(void **state)
 /* How long a level goes on whose rate grows by so much in each second. */
 static double lasts(double rise_ratio)
 {
-	struct settle s = { .n = 0 };
+	struct steady s = { .n = 0 };
 	double t;
 
 	for (t = 0; !probe_told(&s, t); t += 0.1)
-		settle_add(&s, 100e6 * (1 + rise_ratio * t));
+		steady_add(&s, 100e6 * (1 + rise_ratio * t));
 	return t;
 }
 

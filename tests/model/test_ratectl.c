@@ -1,5 +1,5 @@
-#include "model/near.h"
 #include "model/maxmin.h"
+#include "model/near.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -101,7 +101,7 @@ int nf_count_files(void)
 	return n - 2;
 }
 
-struct watch {
+struct cusum {
 	struct loop *loop;
 	const bool *flag;
 	struct mono deadline;
@@ -110,7 +110,7 @@ struct watch {
 
 static void look(void *arg)
 {
-	struct watch *w = arg;
+	struct cusum *w = arg;
 
 	if (*w->flag || mono_now().ns >= w->deadline.ns)
 		loop_stop(w->loop);
@@ -120,7 +120,7 @@ static void look(void *arg)
 
 bool nf_run_until(struct loop *l, const bool *flag, unsigned ms)
 {
-	struct watch w = { .loop = l, .flag = flag, .deadline = mono_add_ns(mono_now(), ms * NS_PER_MS) };
+	struct cusum w = { .loop = l, .flag = flag, .deadline = mono_add_ns(mono_now(), ms * NS_PER_MS) };
 	struct ptcp_err e;
 
 	assert_int_equal(timer_new(&w.timer, l, look, &w, &e), 0);

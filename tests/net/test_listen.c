@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct door {
+struct admission {
 	struct loop *loop;
 	struct listener *listener;
 	unsigned n, want;
@@ -23,7 +23,7 @@ struct door {
 
 static void on_accepted(void *arg, int fd, const char *address)
 {
-	struct door *d = arg;
+	struct admission *d = arg;
 
 	if (d->n < 64)
 		d->fd[d->n] = fd;
@@ -36,17 +36,17 @@ static void on_accepted(void *arg, int fd, const char *address)
 	}
 }
 
-static struct ptcp_err open_door(struct door *d, const char *where, unsigned port, int want)
+static struct ptcp_err open_door(struct admission *d, const char *where, unsigned port, int want)
 {
 	struct ptcp_err e = { 0 };
 
-	*d = (struct door){ .want = 1 };
+	*d = (struct admission){ .want = 1 };
 	assert_int_equal(loop_new(&d->loop, &e), 0);
 	assert_int_equal(listener_new(&d->listener, d->loop, where, port, on_accepted, d, &e), want);
 	return e;
 }
 
-static void close_door(struct door *d)
+static void close_door(struct admission *d)
 {
 	unsigned i;
 
@@ -70,7 +70,7 @@ static int connect_to(unsigned port)
 static void on_a_free_port(void **state)
 {
 	static const char *const where[] = { "127.0.0.1:0", "0", ":0", NULL, "*:0" };
-	struct door d;
+	struct admission d;
 	size_t i;
 	int c;
 
@@ -94,7 +94,7 @@ static void taken(void **state)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), c;
-	struct door d = { .want = 1 };
+	struct admission d = { .want = 1 };
 	struct ptcp_err e;
 
 	(void)state;
@@ -116,7 +116,7 @@ static void cannot_be_had(void **state)
 {
 	char taken[SOCK_TEXT_BYTES];
 	struct ptcp_err e;
-	struct door d, other;
+	struct admission d, other;
 
 	(void)state;
 	open_door(&d, "127.0.0.1:0", 0, 0);
@@ -140,7 +140,7 @@ static void cannot_be_had(void **state)
 
 static void many_at_once(void **state)
 {
-	struct door d;
+	struct admission d;
 	int c[50], i;
 
 	(void)state;
@@ -157,7 +157,7 @@ static void many_at_once(void **state)
 
 static void freed_when_called(void **state)
 {
-	struct door d;
+	struct admission d;
 	int c[3], i;
 
 	(void)state;
@@ -208,7 +208,7 @@ static struct rlimit no_more_descriptors(void)
 static void turned_away_and_welcome_later(void **state)
 {
 	struct rlimit old;
-	struct door d;
+	struct admission d;
 	int c[4], i;
 
 	(void)state;
@@ -234,7 +234,7 @@ static void turned_away_and_welcome_later(void **state)
 static void rests_without_a_reserve(void **state)
 {
 	struct rlimit old, none;
-	struct door d;
+	struct admission d;
 	double before;
 	int c[3], i;
 

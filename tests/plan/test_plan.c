@@ -182,7 +182,7 @@ static void windows_delay_direct(void **state)
 	"windows: [{link: K>D, from: 0s, until: 60s, rate: 0}]\n"
 
 /* The way out of K opens after 60 s. Until then K holds what its storage takes. */
-static void holding_at_a_relay(void **state)
+static void relay_storage_at_a_relay(void **state)
 {
 	struct got g = plan_text(NIGHT(""), PTCP_PLAN_PIPELINED);
 
@@ -381,7 +381,7 @@ int main(void)
 		cmocka_unit_test(best_path_takes_more_than_105_percent),
 		cmocka_unit_test(fair_sharing),
 		cmocka_unit_test(windows_delay_direct),
-		cmocka_unit_test(holding_at_a_relay),
+		cmocka_unit_test(relay_storage_at_a_relay),
 		cmocka_unit_test(least_relayed_then_least_storage),
 		cmocka_unit_test(only_relays_pass_on),
 		cmocka_unit_test(says_why_infeasible),

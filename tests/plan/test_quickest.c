@@ -62,7 +62,7 @@ static void two_paths(void **state)
 	expect(p, 1, 0, 10e6, 0.005, 10032813);
 	assert_true(fabs(ptcp_paths_finish_s(p) - (8 * 29967188.25 / 30e6 + 0.04)) < 1e-9);
 	ptcp_paths_get(p, 0, &g);
-	assert_int_equal(g.via[0], ptcp_overlay_find_host(o, "K"));
+	assert_int_equal(g.candidate[0], ptcp_overlay_find_host(o, "K"));
 	ptcp_paths_free(p);
 	/* So little is there before the first byte could come by way of K. */
 	p = paths(o, "A", "B", 1000, 2);
@@ -194,7 +194,7 @@ static void limits_hold(void **state)
 			    ptcp_paths_finish_s(p)) <= 8.001 / g.rate_bps + 1e-9 * ptcp_paths_finish_s(p));
 			sum += g.bytes;
 			for (h = 0, at = 0; h <= g.nvia; h++, at = to) {
-				to = h < g.nvia ? g.via[h] : HOSTS - 1;
+				to = h < g.nvia ? g.candidate[h] : HOSTS - 1;
 				used[at][to] += g.rate_bps;
 			}
 		}

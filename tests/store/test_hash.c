@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/bytes.h"
+#include "core/byteorder.h"
 #include "store/hash.h"
 
 /* The values XXH3 is published with, so that a peer of any build agrees. */

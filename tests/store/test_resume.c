@@ -592,7 +592,7 @@ static void same_hole(void **state)
 }
 
 /* The end came between the renaming and the removal of the journal. */
-static void stale_journal(void **state)
+static void dead_path_journal(void **state)
 {
 	uint8_t raw[2000];
 	long n;
@@ -688,7 +688,7 @@ int main(void)
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(begins_anew), fx_tree_test(final_mode), fx_tree_test(busy),
 		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole),
-		fx_tree_test(refreshed), fx_tree_test(refreshing_fails), fx_tree_test(stale_journal),
+		fx_tree_test(refreshed), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),
 	};
 	return cmocka_run_group_tests_name("store/resume", tests, NULL, NULL);

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
-#include "store/fds.h"
+#include "store/fd_budget.h"
+#include "store/file_digest.h"
 #include "store/hash.h"
-#include "store/sum.h"
 
 #define BIG 300000
 
@@ -170,14 +170,14 @@ static void none_kept(void **state)
 	int fds;
 
 	(void)state;
-	while (fds_take(1))
+	while (fd_budget_take(1))
 		taken++;
 	assert_int_equal(source_read(s, got, 1, 0, true, NULL), 0); /* opens its directory */
 	fds = fx_open_fds();
 	assert_int_equal(source_read(s, got, 2, BIG - 2, true, NULL), 0);
 	assert_memory_equal(got, data + BIG - 2, 2);
 	assert_int_equal(fx_open_fds(), fds);
-	fds_give(taken);
+	fd_budget_give(taken);
 	assert_int_equal(source_read(s, got, 1, 0, true, NULL), 0);
 	assert_int_equal(fx_open_fds(), fds + 1);
 	assert_int_equal(source_check(s, NULL), 0);
@@ -663,7 +663,7 @@ static void sums(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 4096, BLOCK, BLOCK + 1, BIG };
 	struct source *s;
-	struct sum sum;
+	struct file_digest sum;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -671,8 +671,8 @@ static void sums(void **state)
 
 		s = make(sizes[i]);
 		fds = fx_open_fds();
-		sum_init(&sum, BLOCK, NULL);
-		assert_int_equal(sum_next(&sum, s, NULL), 0);
+		file_digest_init(&sum, BLOCK, NULL);
+		assert_int_equal(file_digest_next(&sum, s, NULL), 0);
 		assert_int_equal(fx_open_fds(), fds);
 		assert_true(digest_equal(sum.digest, plain_sum(data, sizes[i], BLOCK)));
 		source_unref(s);
@@ -682,12 +682,12 @@ static void sums(void **state)
 /* Holes count as zeros, whether they are read or not; a step reads so much and no more. */
 static void sums_of_holes(void **state)
 {
-	uint64_t size = 2 * (uint64_t)SUM_STEP_BYTES + 1000, at[] = { 10, 20 * BLOCK };
+	uint64_t size = 2 * (uint64_t)FILE_DIGEST_STEP_BYTES + 1000, at[] = { 10, 20 * BLOCK };
 	uint32_t blocks = (uint32_t)(size / BLOCK) + 1;
 	uint64_t *holes = bitmap_new(blocks);
 	uint8_t *all = calloc(1, size);
 	struct source *s = make_sparse(size, at, 2);
-	struct sum read, skipped;
+	struct file_digest read, skipped;
 	struct digest want;
 	int steps = 1;
 
@@ -696,16 +696,16 @@ static void sums_of_holes(void **state)
 	memcpy(all + at[0], "data", 4);
 	memcpy(all + at[1], "data", 4);
 	want = plain_sum(all, size, BLOCK);
-	sum_init(&read, BLOCK, NULL);
-	for (; sum_next(&read, s, NULL) == 1; steps++)
-		assert_int_equal(read.next, (uint32_t)steps * (SUM_STEP_BYTES / BLOCK));
+	file_digest_init(&read, BLOCK, NULL);
+	for (; file_digest_next(&read, s, NULL) == 1; steps++)
+		assert_int_equal(read.next, (uint32_t)steps * (FILE_DIGEST_STEP_BYTES / BLOCK));
 	assert_int_equal(steps, 3);
 	assert_true(digest_equal(read.digest, want));
 	assert_int_equal(source_map(s, BLOCK, holes, NULL), 0);
 	if (bitmap_has(holes, 1)) {
 		fx_heal();
-		sum_init(&skipped, BLOCK, holes);
-		assert_int_equal(sum_next(&skipped, s, NULL), 0);
+		file_digest_init(&skipped, BLOCK, holes);
+		assert_int_equal(file_digest_next(&skipped, s, NULL), 0);
 		assert_int_equal(fx_calls_of(FX_preadv2), 2);
 		assert_true(digest_equal(skipped.digest, want));
 	}
@@ -718,7 +718,7 @@ static void sums_of_changes(void **state)
 {
 	static void (*const how[])(void) = { grow, shrink, touch, hide, vanish, replace };
 	struct source *s;
-	struct sum sum;
+	struct file_digest sum;
 	size_t i;
 
 	(void)state;
@@ -726,8 +726,8 @@ static void sums_of_changes(void **state)
 		s = make(20000);
 		on_read = how[i];
 		fx_before(before_read);
-		sum_init(&sum, 4096, NULL);
-		assert_int_equal(sum_next(&sum, s, NULL), PTCP_ECHANGED);
+		file_digest_init(&sum, 4096, NULL);
+		assert_int_equal(file_digest_next(&sum, s, NULL), PTCP_ECHANGED);
 		assert_null(on_read);
 		source_unref(s);
 	}

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/file_digest.h"
 #include "store/io.h"
-#include "store/sink.h"
 #include "store/owner.h"
-#include "store/sum.h"
+#include "store/sink.h"
 #include "store/xattr.h"
 
 static atomic_int armed, countdown, hit;
@@ -161,13 +161,13 @@ static int describing(void)
 	struct source *s = e.dir != NULL && e.name != NULL ? source_new(&e) : NULL;
 	struct xattrs x = XATTRS_INIT;
 	struct owners *o = NULL;
-	struct sum sum;
+	struct file_digest sum;
 	int r = PTCP_ENOMEM;
 
 	if (s != NULL) {
-		sum_init(&sum, 1000, NULL);
+		file_digest_init(&sum, 1000, NULL);
 		/* An invented entry: that it changed is found after its buffer was had. */
-		if ((r = sum_next(&sum, s, NULL)) == PTCP_ECHANGED &&
+		if ((r = file_digest_next(&sum, s, NULL)) == PTCP_ECHANGED &&
 		    (r = xattrs_read(&x, root, "f", NULL)) == 0 && x.n == 1)
 			r = owners_new(&o, &owner_db_real, NULL);
 	}

@@ -9,9 +9,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/bytes.h"
-#include "wire/errand.h"
+#include "core/byteorder.h"
 #include "wire/grant.h"
+#include "wire/job.h"
 #include "wire/link.h"
 
 enum { RECODE_MISSING = 1 };
@@ -73,10 +73,10 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(OPENED, opened, wire_opened)
 	LINE(ERROR, error, wire_error)
 	LINE(PING, ping, wire_ping)
-	LINE(USE, use, wire_use)
-	LINE(SEEN, seen, wire_seen)
+	LINE(SET_STREAMS, set_streams, wire_set_streams)
+	LINE(TCP_REPORT, tcp_report, wire_tcp_report)
 	LINE(JOIN, join, wire_join)
-	LINE(HEARD, heard, wire_heard)
+	LINE(CONTROL_ACK, control_ack, wire_control_ack)
 	LINE(RATE, rate, wire_rate)
 	LINE(LOAD, load, wire_load)
 	LINE(ROUTE, route, wire_route)
@@ -91,9 +91,9 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(FAIL, fail, wire_fail)
 	LINE(TOTALS, totals, wire_totals)
 	LINE(END, end, wire_end)
-	LINE(NOTE, note, wire_note)
+	LINE(WARNING, warning, wire_warning)
 	LINE(GRANT, grant, wire_grant)
-	LINE(ERRAND, errand, wire_errand)
+	LINE(JOB, job, wire_job)
 	LINE(STARTED, started, wire_started)
 	LINE(PROGRESS, progress, wire_progress)
 	LINE(EVENT, event, wire_event)

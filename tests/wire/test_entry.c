@@ -431,19 +431,19 @@ static void note_golden(void **state)
 		{ "NUL in a text", "note-failed", 10, "00", true },
 	};
 	static const struct payload whole[] = {
-		{ "no path", WIRE_NOTE, "02 0000 0000 0001 78", true },
-		{ "nothing but a kind", WIRE_NOTE, "01 0000 0000 0000", true },
+		{ "no path", WIRE_WARNING, "02 0000 0000 0001 78", true },
+		{ "nothing but a kind", WIRE_WARNING, "01 0000 0000 0000", true },
 	};
-	static uint8_t text[WIRE_PATH_MAX], f[WIRE_NOTE_MAX_BYTES + 1];
-	const struct wire_note w = { WIRE_NOTE_FAILED, 13, text_span("a/b"), text_span("gone") },
-		large = { WIRE_NOTE_WARNING, UINT16_MAX, { text, WIRE_PATH_MAX }, { text, WIRE_TEXT_MAX } };
-	struct span in = check_golden("note-failed", f, wire_note_encode(f, &w));
-	struct wire_note d;
+	static uint8_t text[WIRE_PATH_MAX], f[WIRE_WARNING_MAX_BYTES + 1];
+	const struct wire_warning w = { WIRE_WARNING_FAILED, 13, text_span("a/b"), text_span("gone") },
+		large = { WIRE_WARNING_ONLY, UINT16_MAX, { text, WIRE_PATH_MAX }, { text, WIRE_TEXT_MAX } };
+	struct span in = check_golden("note-failed", f, wire_warning_encode(f, &w));
+	struct wire_warning d;
 	bool same;
 
 	(void)state;
-	assert_int_equal(wire_note_decode(&d, in, NULL), 0);
-	assert_int_equal(d.kind, WIRE_NOTE_FAILED);
+	assert_int_equal(wire_warning_decode(&d, in, NULL), 0);
+	assert_int_equal(d.kind, WIRE_WARNING_FAILED);
 	assert_int_equal(d.code, 13);
 	assert_span(d.path, "a/b");
 	assert_span(d.text, "gone");
@@ -452,9 +452,9 @@ static void note_golden(void **state)
 	CHECK(whole, check_payloads);
 
 	memset(text, 0xff, sizeof text);
-	assert_int_equal(wire_note_encode(f, &large), WIRE_NOTE_MAX_BYTES);
-	check_frame("largest NOTE", f, WIRE_NOTE_MAX_BYTES);
-	f[WIRE_NOTE_MAX_BYTES] = 'x';
+	assert_int_equal(wire_warning_encode(f, &large), WIRE_WARNING_MAX_BYTES);
+	check_frame("largest NOTE", f, WIRE_WARNING_MAX_BYTES);
+	f[WIRE_WARNING_MAX_BYTES] = 'x';
 	set_length(f, sizeof f);
 	put_u16(f + WIRE_HEADER_BYTES + 5, WIRE_TEXT_MAX + 1);
 	assert_int_equal(recode_exact(f, sizeof f, &same), PTCP_EPROTO);

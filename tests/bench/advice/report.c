@@ -7,8 +7,8 @@
 
 #include "bench/advice/cases.h"
 #include "bench/advice/score.h"
-#include "model/settle.h"
 #include "model/stats.h"
+#include "model/steady.h"
 
 static const double budgets[] = { 0.10, 0.20, 0.30 };
 #define BUDGETS (sizeof budgets / sizeof *budgets)
@@ -69,13 +69,13 @@ static size_t intervals(double seconds)
 }
 
 /* The k-th level until it has told what it can, at most so long; how many intervals that took. */
-static size_t take_level(struct settle *out, const struct case_sight *s, size_t k, double level_s)
+static size_t take_level(struct steady *out, const struct case_sight *s, size_t k, double level_s)
 {
 	size_t each = s->n / s->levels, most = intervals(level_s), i;
 
 	out->n = 0;
 	for (i = 0; i < each && i < most && !probe_told(out, (double)i * CASE_INTERVAL_S); i++)
-		settle_add(out, s->rate_mbps[k * each + i] * 1e6);
+		steady_add(out, s->rate_mbps[k * each + i] * 1e6);
 	return i;
 }
 
@@ -99,14 +99,14 @@ static double older_ratio(const struct case_sight *s, double level_s, size_t use
 static bool take_probes(struct probe *out, const struct case_sight *s, double level_s)
 {
 	size_t used = 0, k;
-	struct settle settle;
-	struct settled settled;
+	struct steady settle;
+	struct steady_result steady;
 
 	for (k = 0; k < s->levels; k++) {
 		used = take_level(&settle, s, k, level_s);
-		if (settle_result(&settled, &settle) < 0)
+		if (steady_result(&steady, &settle) < 0)
 			return false;
-		probe_of_settled(&out[k], s->level[k], &settled);
+		probe_of_settled(&out[k], s->level[k], &steady);
 	}
 	if (s->joins)
 		probe_grew(&out[0], &out[1], older_ratio(s, level_s, used));

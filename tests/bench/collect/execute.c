@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/fill.h"
-#include "collect/late.h"
-#include "collect/lookout.h"
+#include "collect/catch_up.h"
+#include "collect/drift.h"
 #include "collect/schedule.h"
+#include "collect/spare.h"
 #include "plan/limits.h"
 
 /* As in src/collect: what makes its policy, beside the lookout. */
@@ -42,7 +42,7 @@ struct run {
 	struct ptcp_overlay *o;
 	struct ptcp_plan *plan;
 	struct schedule *schedule;
-	struct lookout lookout;
+	struct drift drift;
 	struct lane lane[LANES];
 	size_t lane_of[LANES];   /* of each path of the schedule */
 	int host[SOURCES];
@@ -160,7 +160,7 @@ static int plan_rest(struct run *r)
 		return -1;
 	r->plan_start_s = r->now_s;
 	use_paths(r);
-	lookout_changed(&r->lookout, r->now_s);
+	drift_changed(&r->drift, r->now_s);
 	return 0;
 }
 
@@ -185,16 +185,16 @@ static double first_bps(const struct run *r, const struct lane *l)
 static void give(struct run *r)
 {
 	double limit[LIMITS_MAX], left[LIMITS_MAX], load[LIMITS_MAX];
-	struct fill_flow f[LANES];
+	struct spare_flow f[LANES];
 	size_t n = limits_count(r->o), i;
 	int k;
 
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
 	for (k = 0; k < LANES; k++)
-		f[k] = (struct fill_flow){ .limit = r->lane[k].limit, .n_limits = r->lane[k].nlimits,
+		f[k] = (struct spare_flow){ .limit = r->lane[k].limit, .n_limits = r->lane[k].nlimits,
 			.bps = r->left[k / SOURCES] > 0 ? r->lane[k].want_bps : 0 };
-	fill_flows(f, LANES, limit, n, left, load);
+	spare_flows(f, LANES, limit, n, left, load);
 	for (k = 0; k < LANES; k++)
 		r->lane[k].given_bps = f[k].bps;
 }
@@ -212,7 +212,7 @@ static double seen_bps(const struct run *r, const struct lane *l, double window_
 /* Whether sources are behind the plan. */
 static void see_late(struct run *r)
 {
-	double given, got, bps, window = lookout_window_s(&r->lookout, INFINITY);
+	double given, got, bps, window = drift_window_s(&r->drift, INFINITY);
 	const struct lane *l;
 	int i;
 
@@ -224,7 +224,7 @@ static void see_late(struct run *r)
 				bps = fmin(bps, seen_bps(r, l, window));
 			got += bps;
 		}
-		r->more_bps[i] = late_more_bps(r->more_bps[i], r->left[i] - schedule_left_bytes(r->schedule,
+		r->more_bps[i] = catch_up_bps(r->more_bps[i], r->left[i] - schedule_left_bytes(r->schedule,
 		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got);
 	}
 }
@@ -254,7 +254,7 @@ static void set_caps(struct run *r)
 		double due = l->given_bps;
 
 		if (r->probing)
-			due = due > 0 ? LOOKOUT_PROBE_RATIO * due : l->has ? first_bps(r, l) : 0;
+			due = due > 0 ? DRIFT_PROBE_RATIO * due : l->has ? first_bps(r, l) : 0;
 		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
 		l->due_bps = due;
@@ -330,30 +330,30 @@ static double planned_bps(const struct run *r, int source, bool given)
 
 static void look_at_links(struct run *r, double left_s)
 {
-	struct lookout_flow f[LANES];
+	struct drift_flow f[LANES];
 	double limit[LIMITS_MAX], found[LIMITS_MAX], window, all;
 	size_t n = limits_count(r->o), nfound, i;
-	const struct lookout_limits limits = { limit, r->first_bps, n };
-	enum lookout_act act;
+	const struct drift_limits limits = { limit, r->first_bps, n };
+	enum drift_act act;
 	int k;
 
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
 
-		window = lookout_window_s(&r->lookout, l->given_bps);
+		window = drift_window_s(&r->drift, l->given_bps);
 		all = planned_bps(r, k / SOURCES, true);
-		f[k] = (struct lookout_flow){ .limit = l->limit, .n_limits = l->nlimits, .want_bps = PACE * l->given_bps,
+		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits, .want_bps = PACE * l->given_bps,
 			.got_bps = seen_bps(r, l, window), .judged = r->left[k / SOURCES] > 0 &&
 			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
-	act = lookout_see(&r->lookout, r->now_s, left_s, f, LANES, &limits, found, &nfound);
-	if (act == LOOKOUT_PROBE)
+	act = drift_see(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
+	if (act == DRIFT_PROBE)
 		r->probing = true;
-	if (act == LOOKOUT_PROBED)
+	if (act == DRIFT_PROBED)
 		r->probing = false;
-	if (act != LOOKOUT_PROBED && act != LOOKOUT_BELOW)
+	if (act != DRIFT_PROBED && act != DRIFT_BELOW)
 		return;
 	for (i = 0; i < n && nfound > 0; i++)
 		if (!isnan(found[i]))
@@ -393,7 +393,7 @@ static void watch(struct run *r)
 			left_s = fmax(left_s, r->left[i] * 8 / bps);
 	}
 	look_at_links(r, left_s);
-	if (!r->probing && r->now_s >= r->lookout.quiet_until_s)
+	if (!r->probing && r->now_s >= r->drift.quiet_until_s)
 		look_at_time(r, rest_s, left_s);
 }
 
@@ -450,7 +450,7 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 	set_limits(&r);
 	for (i = 0; i < limits_count(r.o); i++)
 		r.first_bps[i] = limits_bps(r.o, i);
-	lookout_init(&r.lookout, 0);
+	drift_init(&r.drift, 0);
 	*out = (struct outcome){ 0 };
 	if ((code = plan_rest(&r)) == 0) {
 		ptcp_plan_info(r.plan, &info);

@@ -1,6 +1,6 @@
 /* A collection in the fluid of study.h, carried out as ptcp collect does it: each path is paced to
  * 95 % of what the plan gives it, paths take what is left of their source as they come to it, rates
- * are watched (collect/lookout.h), and the rest is planned anew by what was found. */
+ * are watched (collect/drift.h), and the rest is planned anew by what was found. */
 #ifndef TESTS_BENCH_COLLECT_EXECUTE_H
 #define TESTS_BENCH_COLLECT_EXECUTE_H
 

@@ -144,7 +144,7 @@ static void print_reselections(struct rng *r)
 				study_init(&s, 2, 1, f[j], 0, r);
 				study_choose(&s, kind >= 2, 0, r);
 				total += study_reselect(&s, &opts,
-				    kind & 1 ? CHOOSE_WORST : CHOOSE_ALL, kind >= 2, 100, r);
+				    kind & 1 ? RESELECT_WORST : RESELECT_ALL, kind >= 2, 100, r);
 			}
 			printf(" %6.1f", total / 10);
 		}

@@ -177,7 +177,7 @@ static void run_and_average(struct study *s, const struct ratectl_opts *o, struc
 	}
 }
 
-unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choose_again how,
+unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum reselect_paths how,
     bool proportional, unsigned most, struct rng *r)
 {
 	double mean[STUDY_MAX][RATECTL_PATHS_MAX], got;
@@ -193,7 +193,7 @@ unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choo
 			if (got >= 0.95 * s->demand[i])
 				continue;
 			short_of++;
-			choose_again(s->relay[i], s->k, how, mean[i],
+			reselect_paths(s->relay[i], s->k, how, mean[i],
 			    proportional ? s->capacity : NULL, s->relays, r);
 		}
 		if (short_of == 0)

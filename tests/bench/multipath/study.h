@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/choose.h"
 #include "model/ratectl.h"
+#include "model/reselect.h"
 #include "model/rng.h"
 
 #define STUDY_MAX 128 /* sources, relays */
@@ -63,7 +63,7 @@ void study_run(struct study *s, const struct ratectl_opts *o, struct rng *r,
 /* Reselection: run, let every source that is short of its demand by more than
  * 5 % reselect, and again, until none is. Returns how many times sources
  * reselected, or `most` when some were still short then. */
-unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum choose_again how,
+unsigned study_reselect(struct study *s, const struct ratectl_opts *o, enum reselect_paths how,
     bool proportional, unsigned most, struct rng *r);
 
 #define STUDY_RESELECT_INTERVALS 60

@@ -52,13 +52,13 @@ static double cpu_s(void)
 enum what { FLUID, FLUID_ALL_ARCS, COORDINATED, COORDINATED_PLAIN, FLUID_PLAIN };
 
 /* The result of one measurement, from the child that made it. */
-struct told {
+struct link_table {
 	double cpu_s, makespan_s, bound_s, relayed_gap;
 	long memory_mib;
 	int code;
 };
 
-static void plan_one(enum what what, double slot_s, struct told *t)
+static void plan_one(enum what what, double slot_s, struct link_table *t)
 {
 	struct plan_tuning tuning;
 	struct ptcp_plan_opts opts;
@@ -89,7 +89,7 @@ static void plan_one(enum what what, double slot_s, struct told *t)
 	t->relayed_gap = (info.relayed_bytes - info.relayed_bound_bytes) / info.data_bytes;
 }
 
-static void plain_one(enum what what, double slot_s, double fluid_s, struct told *t)
+static void plain_one(enum what what, double slot_s, double fluid_s, struct link_table *t)
 {
 	double start = cpu_s();
 	struct plain p;
@@ -106,7 +106,7 @@ static void plain_one(enum what what, double slot_s, double fluid_s, struct told
 
 /* Each in a process of its own, so that memory is its own; 0 if it took too long. */
 static int measure(enum what what, double slot_s, double fluid_s, unsigned limit_s,
-    struct told *t)
+    struct link_table *t)
 {
 	struct rusage u;
 	int pipes[2];
@@ -134,7 +134,7 @@ static int measure(enum what what, double slot_s, double fluid_s, unsigned limit
 	return status;
 }
 
-static void show(const char *name, int done, const struct told *t, unsigned limit_s)
+static void show(const char *name, int done, const struct link_table *t, unsigned limit_s)
 {
 	if (!done)
 		printf("    %-34s over %u s (or over memory)   %5ld MiB\n", name, limit_s,
@@ -147,7 +147,7 @@ static void show(const char *name, int done, const struct told *t, unsigned limi
 int main(int argc, char **argv)
 {
 	unsigned limit = argc > 1 ? (unsigned)atoi(argv[1]) : 60;
-	struct told t, fluid;
+	struct link_table t, fluid;
 	size_t i;
 	int done;
 

@@ -1,0 +1,122 @@
+/* What is known of the way to the other side: recalled at the start, kept at the end. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "client/client_impl.h"
+#include "core/err.h"
+
+_Static_assert(HISTORY_PEER_BYTES >= REMOTE_USER_BYTES + SOCK_HOST_BYTES && HISTORY_LOCAL_BYTES >= SOCK_TEXT_BYTES &&
+    HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == PROFILE_MAX, "sizes");
+
+void client_name_path(struct ptcp_transfer *t)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+	const char *candidate = t->ways.at[t->path].candidate;
+	char text[SOCK_TEXT_BYTES], host[SOCK_HOST_BYTES];
+	unsigned port;
+
+	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
+	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
+	/* Through ssh's pipe there is no address, nor anything to be steered. */
+	if (getsockname(chan_fd(t->chan), (struct sockaddr *)&sa, &n) < 0 ||
+	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
+		return;
+	sock_address_text(text, (struct sockaddr *)&sa, n);
+	if (sock_split(text, host, &port, 0, NULL) == 0)
+		strcpy(t->key.local, host);
+}
+
+/* That history cannot be had is no reason to fail. */
+static void tell(const struct ptcp_transfer *t, const struct ptcp_err *why)
+{
+	log_at(&t->host.log, LOG_WARN, "history", "why=\"%s\"", why->msg);
+}
+
+static bool find(const struct ptcp_transfer *t, struct history_entry *h)
+{
+	struct ptcp_err why;
+	int r;
+
+	if (t->o.no_history || t->key.local[0] == '\0')
+		return false;
+	if ((r = history_find(t->state_dir, &t->key, h, &why)) < 0)
+		tell(t, &why);
+	return r > 0;
+}
+
+static void keep(const struct ptcp_transfer *t, const struct history_entry *h)
+{
+	struct ptcp_err why;
+
+	if (!t->o.no_history && h->key.congestion[0] != '\0' && h->key.local[0] != '\0' &&
+	    history_put(t->state_dir, h, &why) < 0)
+		tell(t, &why);
+}
+
+/* ---- A transfer ---- */
+
+static void on_known(void *arg, struct session *sess, const char *congestion)
+{
+	struct ptcp_transfer *t = arg;
+	struct history_entry h;
+
+	strcpy(t->key.congestion, congestion);
+	if (find(t, &h))
+		session_recall(sess, h.probe, h.n_probes);
+}
+
+int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
+{
+	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
+
+	return engine_steered(session_session(sess)) ? session_steer(sess, &o, e) : 0;
+}
+
+/* What was recalled and has held says nothing new; what has not held is gone. */
+void client_remember(struct ptcp_transfer *t)
+{
+	const struct stream_control *m = &t->steered;
+	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
+	bool learnt = m->advised && m->held > 0 && !m->recalled;
+
+	if (learnt) {
+		h.n_probes = m->learnt.n;
+		memcpy(h.probe, m->learnt.probe, m->learnt.n * sizeof *h.probe);
+	}
+	if (learnt || m->contradicted)
+		keep(t, &h);
+}
+
+/* ---- Advice ---- */
+
+/* Which congestion control the other side has is not known before it sends; the newest entry does. */
+bool client_recall_advice(struct ptcp_transfer *t)
+{
+	struct history_entry h;
+	struct tcpinfo control;
+
+	if (t->prober->ops->recall == NULL)
+		return false;
+	if (t->key.sends && tcpinfo_read(&control, session_control_fd(t->session)) == 0)
+		strcpy(t->key.congestion, control.congestion);
+	return find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
+}
+
+/* What was limited by something else than the network says nothing about it. */
+void client_remember_advice(struct ptcp_transfer *t)
+{
+	const struct ptcp_advice *a = advise_advice(t->prober);
+	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
+	size_t i;
+
+	if (a == NULL || a->from_history || a->limit != PTCP_LIMIT_NETWORK)
+		return;
+	strcpy(h.key.congestion, a->congestion);
+	for (i = 0; i < a->n_probes && h.n_probes < HISTORY_PROBES_MAX; i++)
+		h.probe[h.n_probes++] = (struct probe){ a->probes[i].streams, a->probes[i].throughput_bps,
+			a->probes[i].error_bps };
+	keep(t, &h);
+}

@@ -1,0 +1,143 @@
+/* What one of two other hosts is asked for: where the third one is, by whose permission, and what is to be done. */
+#include <string.h>
+#include <time.h>
+
+#include "client/remote_job_impl.h"
+#include "conn/grants.h"
+#include "core/err.h"
+#include "store/destination.h"
+
+static const struct remote *destination(const struct remote_job *h)
+{
+	return h->mode == WIRE_GRANT_READ ? &h->doer : &h->other;
+}
+
+static void put_errand(struct ptcp_transfer *t)
+{
+	struct remote_job *h = t->third;
+	const char *cc = t->congestion != NULL ? t->congestion : "";
+	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* the same all day, or refused */
+	struct wire_job f = {
+		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0) |
+		    (bps > 0 ? WIRE_JOB_RATE : 0),
+		.family = (uint8_t)t->o.family, .port = (uint16_t)h->other.port,
+		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
+		.host = { (const uint8_t *)h->other.host, strlen(h->other.host) },
+		.congestion = { (const uint8_t *)cc, strlen(cc) }, .rate_bps = bps
+	};
+
+	OUTBOX_PUT(&h->out, job, JOB, &f);
+}
+
+static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	struct remote_job *h = t->third;
+	uint8_t *p = outbox_room(&h->out, WIRE_GRANT_MAX_BYTES);
+	const struct grant_terms terms = { t->fingerprint, h->audience, h->mode,
+		h->mode == WIRE_GRANT_PROBE ? "" : h->other.path };
+	size_t n;
+	int r;
+
+	if (p == NULL)
+		return err_nomem(e);
+	if ((r = grant_make(p, &n, &t->host.identity, &terms, (uint64_t)time(NULL), e)) < 0)
+		return r;
+	outbox_added(&h->out, n);
+	return 0;
+}
+
+/* How the destination's path is to be understood there. */
+static uint32_t destination_flags(const struct ptcp_transfer *t)
+{
+	struct span rest = { t->paths, t->paths_bytes }, path;
+	uint8_t flags = 0;
+
+	wire_path_next(&rest, &flags, &path);
+	return (t->n_remote > 1 || destination_is_contents(destination(t->third)->path) ? WIRE_OPEN_INTO_DIR : 0) |
+	    (t->n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
+}
+
+/* As if we were the third host. */
+static void put_open(struct ptcp_transfer *t)
+{
+	const char *dest = destination(t->third)->path;
+	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
+	struct wire_open f = {
+		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = client_fsync(t),
+		.flags = client_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
+		.paths = { t->paths, t->paths_bytes }
+	};
+	uint8_t only[WIRE_PATH_MAX + 3], *p;
+
+	if (t->third->mode == WIRE_GRANT_READ) {
+		f.role = WIRE_ACCEPTOR_RECEIVES;
+		f.n_paths = 1;
+		f.paths = (struct span){ only, wire_path_encode(only, 0,
+		    (struct span){ (const uint8_t *)dest, strlen(dest) }) };
+	}
+	if ((p = outbox_room(&t->third->out, WIRE_OPEN_MAX_BYTES + f.paths.n)) != NULL)
+		outbox_added(&t->third->out, wire_open_encode(p, &f));
+}
+
+static void put_probe(struct ptcp_transfer *t)
+{
+	struct remote_job *h = t->third;
+	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher };
+
+	OUTBOX_PUT(&h->out, probe, PROBE, &f);
+}
+
+int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	int r;
+
+	if (strcmp(t->third->audience, t->fingerprint) == 0)
+		return err_set(e, PTCP_EUSAGE, t->third->mode == WIRE_GRANT_PROBE ? "both ends are the same host, %s (give each "
+		    "its own address)" : "both hosts are the same one, %s (copy there by other means)", t->fingerprint);
+	put_errand(t);
+	if ((r = put_grant(t, e)) < 0)
+		return r;
+	if (t->third->mode == WIRE_GRANT_PROBE)
+		put_probe(t);
+	else
+		put_open(t);
+	return 0;
+}
+
+/* ---- The other way round ---- */
+
+/* A grant has one path, and the receiver takes no rules for the sender. */
+bool remote_job_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why)
+{
+	const struct remote_job *h = t->third;
+
+	return h->asks == NULL && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_paths == 1 &&
+	    (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
+}
+
+void remote_job_turn(struct ptcp_transfer *t)
+{
+	struct remote_job *h = t->third;
+	struct remote sender = h->doer;
+
+	log_at(&t->host.log, LOG_INFO, "client", "event=turned why=\"%s\"", h->first.msg);
+	h->mode = WIRE_GRANT_READ;
+	h->doer = h->other;
+	h->other = sender;
+	strcpy(h->audience, t->fingerprint);
+	h->turning = false;
+	chan_free(t->chan);
+	t->chan = NULL;
+	t->n_tried = 0;
+	remote_job_aim(t);
+}
+
+const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why)
+{
+	const struct remote_job *h = t->third;
+
+	if (h == NULL || h->first.code == 0 || t->announced || why->code == PTCP_ECANCELED)
+		return why;
+	log_at(&t->host.log, LOG_INFO, "client", "event=not-fetched why=\"%s\"", why->msg);
+	return &h->first;
+}

@@ -1,0 +1,383 @@
+/* The ways to the far side, one after the other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/ssh_args.h"
+#include "client/ssh_start_impl.h"
+#include "conn/inbound.h"
+#include "core/err.h"
+#include "core/units.h"
+
+#define WAY_NS (5 * NS_PER_S)          /* for one way, directly or back */
+#define HURRY_NS (250 * NS_PER_MS)     /* for the first address before the second */
+
+static bool is_it(const struct ssh_start *f, struct chan *c)
+{
+	return strcmp(chan_fingerprint(c), f->answer.fingerprint) == 0;
+}
+
+static void stop_probes(struct ssh_start *f)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n_probes; i++) {
+		dial_cancel(f->probe[i].dial);
+		chan_free(f->probe[i].chan);
+		f->probe[i].dial = NULL;
+		f->probe[i].chan = NULL;
+		f->probe[i].over = true;
+	}
+	line_reader_free(f->names_lines);
+	child_free(f->names);
+	timer_free(f->hurry);
+	f->names_lines = NULL;
+	f->names = NULL;
+	f->hurry = NULL;
+}
+
+static void stop_listening(struct ssh_start *f)
+{
+	listener_free(f->listener);
+	f->listener = NULL;
+	pending_empty(&f->pending);
+}
+
+static void reached(struct ssh_start *f, enum ssh_start_way way, struct chan *c, const char *address)
+{
+	f->state = REACHED;
+	stop_probes(f);
+	timer_set(f->timer, MONO_NEVER);
+	f->o.ops->reached(f->o.arg, way, c, address);
+}
+
+/* ---- Through ssh ---- */
+
+static void on_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void on_pipe_opened(void *arg)
+{
+	struct ssh_start *f = arg;
+	struct chan *c = f->chan;
+	struct ptcp_err why;
+
+	if (!is_it(f, c)) {
+		err_set(&why, PTCP_EREFUSED, "%s: somebody else than who answered is behind ssh (run it again)", f->name);
+		ssh_start_fail(f, &why);
+		return;
+	}
+	f->chan = NULL;
+	reached(f, SSH_START_PIPE, c, f->name);
+}
+
+static void on_pipe_closed(void *arg, const struct ptcp_err *cause)
+{
+	struct ssh_start *f = arg;
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECONNECT, "%s: through ssh: %s (see what ssh said)", f->name,
+	    cause != NULL ? cause->msg : "closed");
+	ssh_start_fail(f, &why);
+}
+
+static const struct chan_ops pipe_ops = { on_pipe_opened, on_nothing, on_nothing, on_pipe_closed };
+
+static void pipe_begin(struct ssh_start *f)
+{
+	stop_listening(f);
+	f->state = PIPE;
+	timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
+	line_reader_say(f->lines, "pipe");
+}
+
+static void pipe_open(struct ssh_start *f)
+{
+	struct chan_opts o = { .fd = line_reader_take_fd(f->lines), .alpn = ALPN_CONTROL, .ops = &pipe_ops, .arg = f };
+	struct ptcp_err why;
+
+	f->lines = NULL;
+	if (chan_new(&f->chan, f->o.host->control, f->o.host->client, &o, &why) < 0)
+		ssh_start_fail(f, &why);
+}
+
+/* ---- From there ---- */
+
+static void on_control(void *arg, struct inbound *g)
+{
+	struct ssh_start *f = arg;
+	char address[SOCK_TEXT_BYTES];
+	struct chan *c;
+
+	if (f->state != BACK || !is_it(f, g->chan)) {
+		inbound_free(g); /* a stranger */
+		return;
+	}
+	strcpy(address, g->address);
+	admission_session(f->pending.admission, g->o.from, true);
+	c = inbound_take_chan(g);
+	inbound_free(g);
+	reached(f, SSH_START_BACK, c, address);
+}
+
+static void on_join(void *arg, struct inbound *g, const struct wire_join *j)
+{
+	struct ssh_start *f = arg;
+	struct session *sess = f->o.ops->session(f->o.arg);
+	struct ptcp_err why;
+
+	if (!session_knows(sess, g->chan, j)) {
+		err_set(&why, PTCP_EREFUSED, "no such session or stream");
+		inbound_refuse(g, &why);
+		return;
+	}
+	inbound_welcome(g, session_cipher(sess) == PTCP_CIPHER_NONE);
+}
+
+static void on_stream(void *arg, struct inbound *g, const struct wire_join *j)
+{
+	struct ssh_start *f = arg;
+	struct session *sess = f->o.ops->session(f->o.arg);
+	struct chan *c = inbound_take_chan(g);
+	uint16_t number = j->stream; /* j is the guest's */
+
+	inbound_free(g);
+	if (sess != NULL)
+		session_add_stream(sess, number, c);
+	else
+		chan_free(c);
+}
+
+static void on_guest_gone(void *arg)
+{
+	(void)arg;
+}
+
+static const struct inbound_ops inbound_ops = {
+	.control = on_control, .join = on_join, .stream = on_stream, .gone = on_guest_gone
+};
+
+static void on_accepted(void *arg, int fd, const char *address)
+{
+	struct ssh_start *f = arg;
+
+	pending_take(&f->pending, fd, address, false);
+}
+
+/* There is one session, of the server that is to connect. */
+int ssh_connect_init(struct ssh_start *f, struct ptcp_err *e)
+{
+	struct pending_opts o = { .host = f->o.host, .timeout_ns = f->o.sock.timeout_ns,
+		.waiting = 2 * PTCP_STREAMS_MAX, .sessions = 1, .streams = PTCP_STREAMS_MAX,
+		.ops = &inbound_ops, .arg = f };
+
+	return pending_init(&f->pending, &o, e);
+}
+
+static void back_begin(struct ssh_start *f)
+{
+	char local[SSH_HELLO_ADDRESSES][SOCK_HOST_BYTES], text[LINE_READER_BYTES] = "";
+	unsigned i, n;
+	struct ptcp_err why;
+	size_t used = 0;
+
+	stop_probes(f);
+	f->state = BACK;
+	if (listener_new(&f->listener, f->o.host->control, f->o.sock.family == 4 ? "0.0.0.0:0" : ":0", 0,
+	    on_accepted, f, &why) < 0) {
+		pipe_begin(f);
+		return;
+	}
+	n = sock_local(local, SSH_HELLO_ADDRESSES);
+	for (i = 0; i < n; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
+	timer_set(f->timer, mono_add_ns(mono_now(), WAY_NS));
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=back port=%u", listener_port(f->listener));
+	line_reader_say(f->lines, "back %u%s", listener_port(f->listener), text);
+}
+
+/* ---- Directly ---- */
+
+static void ask_names(struct ssh_start *f);
+
+static void look_whether_none(struct ssh_start *f)
+{
+	unsigned i;
+
+	if (f->state != DIRECT)
+		return;
+	for (i = 0; i < f->n_probes; i++)
+		if (!f->probe[i].over)
+			return;
+	if (!f->asked_names)
+		ask_names(f);
+	else if (f->names_lines == NULL)
+		back_begin(f);
+}
+
+static void probe_over(struct probe *p, const char *why)
+{
+	log_at(&p->far->o.host->log, LOG_INFO, "ssh", "event=direct-failed to=%s why=\"%s\"", p->address, why);
+	chan_free(p->chan);
+	p->chan = NULL;
+	p->over = true;
+	look_whether_none(p->far);
+}
+
+static void on_probe_opened(void *arg)
+{
+	struct probe *p = arg;
+	struct chan *c = p->chan;
+
+	if (!is_it(p->far, c)) {
+		probe_over(p, "somebody else is there");
+		return;
+	}
+	p->chan = NULL;
+	reached(p->far, SSH_START_DIRECT, c, p->address);
+}
+
+static void on_probe_closed(void *arg, const struct ptcp_err *why)
+{
+	probe_over(arg, why != NULL ? why->msg : "closed");
+}
+
+static const struct chan_ops probe_ops = { on_probe_opened, on_nothing, on_nothing, on_probe_closed };
+
+static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
+{
+	struct probe *p = arg;
+	struct chan_opts o = { .fd = fd, .alpn = ALPN_CONTROL, .ops = &probe_ops, .arg = p };
+	struct ptcp_err e;
+
+	p->dial = NULL;
+	if (fd < 0) {
+		probe_over(p, why->msg);
+		return;
+	}
+	strcpy(p->address, address);
+	sock_tune(fd, &p->far->o.sock, &e); /* no longer in a hurry */
+	if (chan_new(&p->chan, p->far->o.host->control, p->far->o.host->client, &o, &e) < 0)
+		probe_over(p, e.msg);
+}
+
+static void probe(struct ssh_start *f, const char *host)
+{
+	struct probe *p = &f->probe[f->n_probes++];
+	struct sock_opts so = f->o.sock;
+	struct ptcp_err e;
+
+	so.timeout_ns = so.timeout_ns < WAY_NS ? so.timeout_ns : WAY_NS;
+	p->far = f;
+	snprintf(p->address, sizeof p->address, "%.64s", host);
+	if (dial_start(&p->dial, f->o.host->control, host, f->answer.port, &so, on_dialled, p, &e) < 0)
+		probe_over(p, e.msg);
+}
+
+/* ssh -G prints its configuration for a host; "hostname" is where it would connect. */
+static void on_name(void *arg, const char *line)
+{
+	static const char key[] = "hostname ";
+	struct ssh_start *f = arg;
+
+	if (strncmp(line, key, strlen(key)) != 0 || strlen(line + strlen(key)) >= SOCK_HOST_BYTES)
+		return;
+	line_reader_free(f->names_lines);
+	f->names_lines = NULL;
+	if (strcmp(line + strlen(key), f->answer.address) != 0)
+		probe(f, line + strlen(key));
+	else
+		look_whether_none(f);
+}
+
+static void on_names_closed(void *arg, bool broken)
+{
+	struct ssh_start *f = arg;
+
+	(void)broken;
+	line_reader_free(f->names_lines);
+	f->names_lines = NULL;
+	look_whether_none(f);
+}
+
+static const struct line_reader_ops names_ops = { on_name, on_names_closed };
+
+static void on_names_ended(void *arg, int status, int signal)
+{
+	(void)arg; /* the end of its output says it as well */
+	(void)status;
+	(void)signal;
+}
+
+static void ask_names(struct ssh_start *f)
+{
+	struct child_opts co = { .quiet = true, .ended = on_names_ended, .arg = f };
+	struct ssh_args args;
+	struct ptcp_err e;
+	int fd;
+
+	if (f->asked_names)
+		return;
+	f->asked_names = true;
+	if (ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, NULL, &e) == 0) {
+		co.argv = args.at;
+		if (child_start(&f->names, f->o.host->control, &co, &fd, &e) == 0)
+			line_reader_new(&f->names_lines, f->o.host->control, fd, &names_ops, f, &e);
+	}
+	look_whether_none(f);
+}
+
+static void on_hurry(void *arg)
+{
+	ask_names(arg);
+}
+
+void ssh_connect_begin(struct ssh_start *f)
+{
+	struct ptcp_err why;
+	struct mono now = mono_now();
+
+	f->state = DIRECT;
+	timer_set(f->timer, mono_add_ns(now, WAY_NS));
+	if (timer_new(&f->hurry, f->o.host->control, on_hurry, f, &why) < 0) {
+		ssh_start_fail(f, &why);
+		return;
+	}
+	timer_set(f->hurry, mono_add_ns(now, HURRY_NS));
+	if (f->answer.address[0] != '\0')
+		probe(f, f->answer.address);
+	else
+		ask_names(f);
+}
+
+/* ---- Turns ---- */
+
+void ssh_connect_line(struct ssh_start *f, const char *line)
+{
+	if (f->state == BACK && strcmp(line, "cannot") == 0)
+		pipe_begin(f);
+	else if (f->state == PIPE && strcmp(line, "pipe") == 0)
+		pipe_open(f);
+}
+
+void ssh_connect_timeout(struct ssh_start *f)
+{
+	struct ptcp_err why;
+
+	if (f->state == DIRECT) {
+		back_begin(f);
+	} else if (f->state == BACK) {
+		pipe_begin(f);
+	} else if (f->state == PIPE) {
+		err_set(&why, PTCP_ETIMEOUT, "%s: nothing comes through ssh any more (run it again)", f->name);
+		ssh_start_fail(f, &why);
+	}
+}
+
+void ssh_connect_end(struct ssh_start *f)
+{
+	stop_probes(f);
+	stop_listening(f);
+	chan_free(f->chan);
+}

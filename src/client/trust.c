@@ -1,0 +1,145 @@
+/* Who answers: the identities of the other side and of relays on the way there. */
+#include <string.h>
+#include <strings.h>
+
+#include "client/client_impl.h"
+#include "core/err.h"
+#include "net/trust.h"
+
+#define NAME_BYTES (SOCK_HOST_BYTES + 10)
+
+/* Does a pin of the user's name this host, or every host? */
+static bool pin_is_for(const char *pin, const char *host, unsigned port, const char **fingerprint)
+{
+	const char *eq = strrchr(pin, '=');
+	char pinned[SOCK_HOST_BYTES], where[SOCK_HOST_BYTES];
+	unsigned pinned_port;
+
+	*fingerprint = eq != NULL ? eq + 1 : pin;
+	if (eq == NULL)
+		return true;
+	if ((size_t)(eq - pin) >= sizeof where)
+		return false;
+	memcpy(where, pin, (size_t)(eq - pin));
+	where[eq - pin] = '\0';
+	return sock_split(where, pinned, &pinned_port, port, NULL) == 0 && strcasecmp(pinned, host) == 0 &&
+	    pinned_port == port;
+}
+
+/* The trust question can be asked only before a party is at work. */
+static int unknown(struct ptcp_transfer *t, const char *name, const char *fingerprint, struct ptcp_err *e)
+{
+	if (t->session == NULL) {
+		t->unknown = true;
+		strcpy(t->asked_name, name);
+		strcpy(t->asked_fingerprint, fingerprint);
+	}
+	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare it with ptcp key "
+	    "show there, then give --fingerprint %s, or run this from a terminal)", name, fingerprint, fingerprint);
+}
+
+static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, const char *name,
+    const char *fingerprint, struct ptcp_err *e)
+{
+	const char *pin;
+	bool pinned = false;
+	size_t i;
+	int r;
+
+	for (i = 0; i < t->n_pins; i++) {
+		if (!pin_is_for(t->pins[i], host, port, &pin))
+			continue;
+		if (strcmp(pin, fingerprint) == 0)
+			return 0;
+		pinned = true;
+	}
+	if (pinned)
+		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
+		    "--fingerprint (somebody may be in between; if its key was replaced, give the new one)",
+		    name, fingerprint);
+	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, e)) < 0)
+		return r;
+	if (r == KNOWN_SAME)
+		return 0;
+	if (r == KNOWN_OTHER)
+		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
+		    "(somebody may be in between; if its key was replaced, remove the line from %s/known_hosts)",
+		    name, fingerprint, t->host.config_dir);
+	return unknown(t, name, fingerprint, e);
+}
+
+/* An identity that was a relay is nothing else in this run: who passes bytes on must not be taken for who
+ * they are meant for. */
+static int check_part(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint,
+    struct ptcp_err *e)
+{
+	const struct met *m;
+	unsigned i;
+
+	for (i = 0; i < t->n_met; i++) {
+		m = &t->met[i];
+		if (strcmp(m->fingerprint, fingerprint) == 0 && (m->relay || relay) &&
+		    (m->relay != relay || strcasecmp(m->name, name) != 0))
+			return err_set(e, PTCP_EREFUSED, "%s: it shows the identity of %s%s (a relay answers in its place, or both "
+			    "are one host: then leave one out)", name, m->relay ? "the relay " : "", m->name);
+	}
+	return 0;
+}
+
+static void remember(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint)
+{
+	struct met *m;
+	unsigned i;
+
+	for (i = 0; i < t->n_met; i++)
+		if (t->met[i].relay == relay && strcmp(t->met[i].fingerprint, fingerprint) == 0)
+			return;
+	if (t->n_met == MET_MAX)
+		return;
+	m = &t->met[t->n_met++];
+	m->relay = relay;
+	snprintf(m->name, sizeof m->name, "%s", name);
+	strcpy(m->fingerprint, fingerprint);
+}
+
+int client_trust(struct ptcp_transfer *t, const char *host, unsigned port, bool relay, const char *fingerprint,
+    struct ptcp_err *e)
+{
+	char name[NAME_BYTES];
+	int r;
+
+	sock_join(name, sizeof name, host, port);
+	if ((r = check_part(t, name, relay, fingerprint, e)) < 0)
+		return r;
+	if (t->launch == NULL || relay)
+		r = check_pins(t, host, port, name, fingerprint, e);
+	else if (strcmp(fingerprint, t->launched) != 0)
+		r = err_set(e, PTCP_EREFUSED, "%s: somebody else answers there than was started (run it again)", name);
+	if (r < 0)
+		return r;
+	remember(t, name, relay, fingerprint);
+	return 0;
+}
+
+int client_trust_relay(void *arg, const struct route_hop *relay, const char *fingerprint, struct ptcp_err *e)
+{
+	return client_trust(arg, relay->host, relay->port, true, fingerprint, e);
+}
+
+bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
+{
+	const char *pin, *found = NULL;
+	size_t i;
+
+	for (i = 0; i < t->n_pins; i++) {
+		if (!pin_is_for(t->pins[i], t->target.host, t->target.port, &pin))
+			continue;
+		if (pin == t->pins[i] || (found != NULL && strcmp(found, pin) != 0))
+			return false;
+		found = pin;
+	}
+	if (found == NULL)
+		return known_hosts_only(t->host.config_dir, t->known_as, fingerprint);
+	strcpy(fingerprint, found);
+	return true;
+}

@@ -1,0 +1,151 @@
+#include "collect/candidates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/local_host.h"
+#include "core/err.h"
+#include "plan/limits.h"
+
+#define SPARE_MOST 3 /* paths over a relay that nothing is planned for */
+
+void candidates_fini(struct candidates *v)
+{
+	while (v->n > 0)
+		free(v->at[--v->n].text);
+}
+
+int candidates_find(const struct candidates *v, const int *hop, size_t nhops)
+{
+	size_t i;
+
+	for (i = 0; i < v->n; i++)
+		if (v->at[i].nhops == nhops && memcmp(v->at[i].hop, hop, nhops * sizeof *hop) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* "B,A" of the hops A, B, destination: we come from the destination. */
+static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, size_t nhops, struct ptcp_err *e)
+{
+	char address[HERE_ADDRESS_BYTES];
+	struct ptcp_overlay_host h;
+	char *text = calloc(nhops, HERE_ADDRESS_BYTES + 1);
+	size_t i;
+
+	if (text == NULL)
+		return err_nomem(e);
+	if (nhops == 1)
+		strcpy(text, "direct");
+	for (i = nhops - 1; i > 0; i--) {
+		ptcp_overlay_host(o, (size_t)hop[i - 1], &h);
+		if (h.address == NULL) {
+			free(text);
+			return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay, but paths go through it "
+			    "(give it one)", h.name);
+		}
+		strcat(text, here_authority(address, h.address));
+		if (i > 1)
+			strcat(text, ",");
+	}
+	*out = text;
+	return 0;
+}
+
+/* Where rates are constant relays pass on as they receive, whatever the plan says. */
+static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_t nhops)
+{
+	size_t i;
+	int link;
+
+	for (i = 1; i < nhops; i++)
+		if ((link = limits_link(o, hop[i - 1], hop[i])) >= 0 && limits_windowed(o, link))
+			return true;
+	return false;
+}
+
+/* p NULL: it is not planned. */
+static int add(struct candidates *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
+    const struct schedule_path *p, struct ptcp_err *e)
+{
+	int i = candidates_find(v, hop, nhops), r;
+	struct candidate *new = &v->at[i >= 0 ? (size_t)i : v->n];
+
+	if (i < 0 && (v->n == PTCP_PATHS_MAX || nhops > CANDIDATES_HOPS_MAX))
+		return 0;
+	if (i < 0)
+		*new = (struct candidate){ .nhops = nhops };
+	if (p != NULL) {
+		new->planned = true;
+		new->streams = p->streams;
+		new->held_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->held_bytes : 0;
+	}
+	if (i >= 0)
+		return 0;
+	memcpy(new->hop, hop, nhops * sizeof *hop);
+	if ((r = text_of(&new->text, o, hop, nhops, e)) == 0)
+		v->n++;
+	return r;
+}
+
+/* The smaller rate of both links over a relay; 0: not that way. */
+static double width(const struct ptcp_overlay *o, int source, int relay)
+{
+	int dest = ptcp_overlay_destination(o), in = limits_link(o, source, relay), out = limits_link(o, relay, dest);
+	struct ptcp_overlay_host h;
+	double a, b;
+
+	ptcp_overlay_host(o, (size_t)relay, &h);
+	if (!h.relay || h.address == NULL || relay == dest || relay == source || in < 0 || out < 0)
+		return 0;
+	a = limits_bps(o, (size_t)in);
+	b = limits_bps(o, (size_t)out);
+	return a < b ? a : b;
+}
+
+static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int source, struct ptcp_err *e)
+{
+	int hop[2] = { 0, ptcp_overlay_destination(o) }, best, r = 0;
+	double most;
+	size_t i, n;
+
+	for (n = 0; n < SPARE_MOST && r == 0; n++) {
+		best = -1;
+		most = 0;
+		for (i = 0; i < ptcp_overlay_hosts(o); i++) {
+			hop[0] = (int)i;
+			if (candidates_find(v, hop, 2) < 0 && width(o, source, hop[0]) > most) {
+				best = hop[0];
+				most = width(o, source, best);
+			}
+		}
+		if (best < 0)
+			break;
+		hop[0] = best;
+		r = add(v, o, hop, 2, NULL, e);
+	}
+	return r;
+}
+
+int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, const struct schedule *s, int source,
+    struct ptcp_err *e)
+{
+	int dest = ptcp_overlay_destination(o), r = 0;
+	struct candidates v = { .n = 0 };
+	size_t i;
+
+	if (limits_link(o, source, dest) >= 0)
+		r = add(&v, o, &dest, 1, NULL, e);
+	for (i = 0; r == 0 && s != NULL && i < s->n; i++)
+		if (s->path[i].source == source)
+			r = add(&v, o, s->path[i].hop, s->path[i].nhops, &s->path[i], e);
+	if (r == 0)
+		r = add_spares(&v, o, source, e);
+	if (r == 0 && v.n == 0) /* whoever knows better has not said so */
+		r = add(&v, o, &dest, 1, NULL, e);
+	if (r < 0)
+		candidates_fini(&v);
+	else
+		*out = v;
+	return r;
+}

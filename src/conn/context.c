@@ -1,0 +1,78 @@
+#include "conn/context.h"
+
+#include <unistd.h>
+
+#include "core/err.h"
+#include "store/fd_budget.h"
+
+#define IO_THREADS 4
+#define LOOP_FDS 4 /* libuv's */
+
+static void tell(void *arg, enum log_level level, const char *component, const char *msg)
+{
+	const struct context *h = arg;
+
+	h->told(h->told_arg, (enum ptcp_log_level)level, component, msg);
+}
+
+void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level)
+{
+	h->told = fn;
+	h->told_arg = arg;
+	h->log = (struct log){ fn != NULL ? tell : NULL, h, (enum log_level)level };
+}
+
+int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
+    unsigned server_ciphers, struct ptcp_err *e)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct identity id = h->identity;
+	unsigned i;
+	int r;
+
+	*h = (struct context){ .control = control, .log = h->log, .told = h->told, .told_arg = h->told_arg,
+		.identity = id };
+	if (cores > 0 && workers > (unsigned)cores)
+		workers = (unsigned)cores;
+	if (workers > CONTEXT_WORKERS_MAX)
+		workers = CONTEXT_WORKERS_MAX;
+	if ((r = userdir_config(h->config_dir, config, e)) < 0 ||
+	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
+	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
+	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
+	    (r = owners_new(&h->owners, &owner_db_real, e)) < 0 ||
+	    (r = io_new(&h->io, IO_THREADS, e)) < 0)
+		goto out;
+	for (i = 0; i < workers; i++) {
+		if ((r = loop_new(&h->worker[i], e)) < 0)
+			goto out;
+		h->n_workers++;
+		fd_budget_count(LOOP_FDS);
+		if ((r = loop_start_thread(h->worker[i], e)) < 0)
+			goto out;
+	}
+	return 0;
+out:
+	context_fini(h);
+	return r;
+}
+
+void context_fini(struct context *h)
+{
+	unsigned i;
+
+	pacing_stop(&h->pacing);
+	io_free(h->io);
+	for (i = 0; i < h->n_workers; i++) {
+		loop_free(h->worker[i]);
+		fd_budget_count(-LOOP_FDS);
+	}
+	SSL_CTX_free(h->client);
+	SSL_CTX_free(h->server);
+	identity_fini(&h->identity);
+	owners_free(h->owners);
+	h->owners = NULL;
+	h->io = NULL;
+	h->n_workers = 0;
+	h->client = h->server = NULL;
+}

@@ -1,0 +1,18 @@
+/* Sentences of the store start with "PATH: "; whoever names the path beside them takes that off. */
+#ifndef CONN_ERR_PATH_H
+#define CONN_ERR_PATH_H
+
+#include <string.h>
+
+#include "core/err.h"
+
+static inline void err_path_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text)
+{
+	size_t n = strlen(path_text);
+
+	*out = *why;
+	if (strncmp(why->msg, path_text, n) == 0 && strncmp(why->msg + n, ": ", 2) == 0)
+		memmove(out->msg, why->msg + n + 2, strlen(why->msg + n + 2) + 1);
+}
+
+#endif

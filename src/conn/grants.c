@@ -1,0 +1,142 @@
+#include "conn/grants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "net/sign.h"
+#include "net/tls.h"
+
+#define SEEN_MOST 4096
+#define OWN_MOST (SEEN_MOST / 4) /* of one issuer */
+
+struct grant_seen {
+	uint8_t issuer[WIRE_KEY_BYTES], nonce[WIRE_NONCE_BYTES];
+	uint64_t expiry_s;
+	bool spent;
+};
+
+int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer,
+    const struct grant_terms *terms, uint64_t now_s, struct ptcp_err *e)
+{
+	struct wire_grant g = { .mode = (uint8_t)terms->mode, .expiry_s = now_s + GRANT_LIFE_S,
+		.path = { (const uint8_t *)terms->path, strlen(terms->path) } };
+	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
+	int r;
+
+	sign_digest(g.grantee, terms->grantee);
+	sign_digest(g.audience, terms->audience);
+	if ((r = sign_key(g.issuer, issuer, e)) < 0 || (r = tls_random(g.nonce, sizeof g.nonce, e)) < 0 ||
+	    (r = sign_text(g.signature, issuer, text, wire_grant_text(text, &g), e)) < 0)
+		return r;
+	*n = wire_grant_encode(out, &g);
+	return 0;
+}
+
+int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, struct ptcp_err *e)
+{
+	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
+
+	if (!sign_is_by(g->issuer, text, wire_grant_text(text, g), g->signature))
+		return err_set(e, PTCP_EREFUSED, "the grant: its signature is wrong (it was forged or damaged; "
+		    "ask for the transfer again)");
+	return sign_fingerprint(out, g->issuer, e);
+}
+
+static bool is(const uint8_t digest[WIRE_DIGEST_BYTES], const char *fingerprint)
+{
+	char text[PTCP_FINGERPRINT_BYTES];
+
+	sign_digest_text(text, digest);
+	return strcmp(text, fingerprint) == 0;
+}
+
+bool grant_is_for(const struct wire_grant *g, const char *grantee, const char *audience)
+{
+	return is(g->grantee, grantee) && is(g->audience, audience);
+}
+
+static void forget_expired(struct grants *t, uint64_t now_s)
+{
+	size_t i;
+
+	for (i = 0; i < t->n; )
+		if (t->seen[i].expiry_s <= now_s)
+			t->seen[i] = t->seen[--t->n];
+		else
+			i++;
+}
+
+static struct grant_seen *find(struct grants *t, const struct wire_grant *g)
+{
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (memcmp(t->seen[i].nonce, g->nonce, sizeof g->nonce) == 0 &&
+		    memcmp(t->seen[i].issuer, g->issuer, sizeof g->issuer) == 0)
+			return &t->seen[i];
+	return NULL;
+}
+
+static size_t count(const struct grants *t, const struct wire_grant *g)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < t->n; i++)
+		n += memcmp(t->seen[i].issuer, g->issuer, sizeof g->issuer) == 0;
+	return n;
+}
+
+static int check(const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
+    struct ptcp_err *e)
+{
+	if (!is(g->audience, own))
+		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than this (ask for the transfer again)");
+	if (!is(g->grantee, peer))
+		return err_set(e, PTCP_EREFUSED, "the grant: it was given to another host than the one that uses it");
+	if (g->expiry_s <= now_s)
+		return err_set(e, PTCP_EREFUSED, "the grant: it has expired (ask for the transfer again; if it was made "
+		    "just now, compare the hosts' clocks)");
+	if (g->expiry_s - now_s > GRANT_LIFE_MOST_S)
+		return err_set(e, PTCP_EREFUSED, "the grant: it would be good for more than a day (compare the hosts' "
+		    "clocks)");
+	return 0;
+}
+
+int grants_take(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
+    struct ptcp_err *e)
+{
+	struct grant_seen *s;
+	int r;
+
+	if ((r = check(g, own, peer, now_s, e)) < 0)
+		return r;
+	forget_expired(t, now_s);
+	if ((s = find(t, g)) != NULL)
+		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it has been used already (ask for the "
+		    "transfer again)");
+	if (t->n == SEEN_MOST || count(t, g) >= OWN_MOST)
+		return err_set(e, PTCP_EREFUSED, "too busy: more grants have come than can be remembered (try again "
+		    "later)");
+	if (t->seen == NULL && (t->seen = calloc(SEEN_MOST, sizeof *t->seen)) == NULL)
+		return err_nomem(e);
+	s = &t->seen[t->n++];
+	memcpy(s->issuer, g->issuer, sizeof s->issuer);
+	memcpy(s->nonce, g->nonce, sizeof s->nonce);
+	s->expiry_s = g->expiry_s;
+	s->spent = false;
+	return 0;
+}
+
+void grants_spend(struct grants *t, const struct wire_grant *g)
+{
+	struct grant_seen *s = find(t, g);
+
+	if (s != NULL)
+		s->spent = true; /* else it has expired */
+}
+
+void grants_fini(struct grants *t)
+{
+	free(t->seen);
+}

@@ -1,0 +1,173 @@
+#include "conn/remote.h"
+
+#include <ptcp/ptcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "store/destination.h"
+
+#define WRITE_SSH "write [USER@]HOST:PATH, an IPv6 address in brackets, or ./NAME for a local file"
+
+/* What stands before the path, in three; `where` is cut up. */
+static int split_where(struct remote *t, char *where, unsigned default_port, struct ptcp_err *e)
+{
+	char *at = strrchr(where, '@');
+
+	if (at != NULL) {
+		*at = '\0';
+		if (at == where || (size_t)(at - where) >= sizeof t->user)
+			return err_set(e, PTCP_EUSAGE, "no user, or too long a name");
+		strcpy(t->user, where);
+		where = at + 1;
+	}
+	return sock_split(where, t->host, &t->port, default_port, e);
+}
+
+/* As OpenSSH judges names before it puts them into commands. */
+static bool is_harmless(const char *name, const char *bad)
+{
+	const char *p;
+
+	for (p = name; *p != '\0'; p++)
+		if (*p <= ' ' || *p > '~' || strchr(bad, *p) != NULL) /* nor what is no ASCII */
+			return false;
+	return name[0] != '-';
+}
+
+static int check_ssh(const struct remote *t, const char *shown, struct ptcp_err *e)
+{
+	if (t->host[0] != '\0' && is_harmless(t->user, "'`\"$;&<>|(){}") &&
+	    is_harmless(t->host, "'`\"$\\;&<>|(){},*?[]!#/@"))
+		return 1;
+	return err_set(e, PTCP_EUSAGE, "%s: not a user or host that ssh may be given (" WRITE_SSH ")", shown);
+}
+
+/* [USER@]HOST:PATH, where `colon` is the one. */
+static int parse_scp(struct remote *t, const char *text, const char *colon, const char *shown,
+    struct ptcp_err *e)
+{
+	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES];
+	size_t n = (size_t)(colon - text);
+
+	t->ssh = true;
+	if (n >= sizeof where || strlen(colon + 1) >= sizeof t->path)
+		return err_set(e, PTCP_EUSAGE, "%s: longer than a user, host and path may be (give a shorter one)", shown);
+	memcpy(where, text, n);
+	where[n] = '\0';
+	if (split_where(t, where, 0, e) < 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (" WRITE_SSH ")", shown);
+	strcpy(t->path, colon + 1);
+	return check_ssh(t, shown, e);
+}
+
+static int parse_url(struct remote *t, const char *rest, const char *shown, struct ptcp_err *e)
+{
+	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES + 16];
+	const char *slash = strchr(rest, '/'), *scheme = t->ssh ? "ssh" : "ptcp";
+
+	if (slash == NULL)
+		slash = rest + strlen(rest);
+	if ((size_t)(slash - rest) >= sizeof where)
+		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long (give its address)", shown);
+	memcpy(where, rest, (size_t)(slash - rest));
+	where[slash - rest] = '\0';
+	if (!t->ssh && strchr(where, '@') != NULL)
+		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (a daemon knows its clients by "
+		    "their keys)", shown);
+	if (split_where(t, where, t->ssh ? 0 : PTCP_PORT, e) < 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed host or port (write %s://HOST[:PORT]/PATH, "
+		    "an IPv6 address in brackets)", shown, scheme);
+	if (t->host[0] == '\0' || (!t->ssh && t->port == 0))
+		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
+		    "%s://HOST[:PORT]/PATH)", shown, scheme);
+	if (!text_unpercent(t->path, sizeof t->path, slash))
+		return err_set(e, PTCP_EUSAGE, "%s: malformed %%-escape, NUL or path too long "
+		    "(write %%25 for a percent sign)", shown);
+	if (!t->ssh)
+		return 1;
+	if (strncmp(t->path, "/~", 2) == 0)
+		memmove(t->path, t->path + 1, strlen(t->path));
+	return check_ssh(t, shown, e);
+}
+
+int remote_parse(struct remote *out, const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const char *colon = strchr(text, ':'), *slash = strchr(text, '/'), *bracket = strchr(text, '[');
+	struct remote t = { .ssh = strncasecmp(text, "ssh://", 6) == 0 };
+	int r;
+
+	text_escape(shown, sizeof shown, text);
+	if (bracket != NULL && (bracket == text || bracket[-1] == '@') && (colon == NULL || bracket < colon))
+		colon = strstr(bracket, "]:") != NULL ? strstr(bracket, "]:") + 1 : NULL;
+	if (t.ssh || strncasecmp(text, "ptcp://", 7) == 0)
+		r = parse_url(&t, text + (t.ssh ? 6 : 7), shown, e);
+	else if (colon == NULL || colon == text || (slash != NULL && slash < colon))
+		return 0;
+	else if (strncmp(colon, "://", 3) == 0)
+		r = err_set(e, PTCP_EUSAGE, "%s: nothing that ptcp speaks (write ptcp://HOST/PATH, ssh://HOST/PATH, or "
+		    "[USER@]HOST:PATH)", shown);
+	else
+		r = parse_scp(&t, text, colon, shown, e);
+	if (r > 0)
+		*out = t;
+	return r;
+}
+
+void remote_name(const struct remote *t, char *out, size_t cap)
+{
+	if (t->ssh)
+		snprintf(out, cap, "%s%s%s", t->user, t->user[0] != '\0' ? "@" : "", t->host);
+	else
+		sock_join(out, cap, t->host, t->port);
+}
+
+bool remote_same_host(const struct remote *a, const struct remote *b)
+{
+	return a->ssh == b->ssh && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&
+	    strcmp(a->user, b->user) == 0;
+}
+
+bool remote_is_contents(const struct remote *t)
+{
+	return destination_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
+}
+
+/* USER@HOST, the address of an IPv6 host in brackets; there is no path to be told from it. */
+static int parse_ssh_host(struct remote *t, const char *text, const char *shown, struct ptcp_err *e)
+{
+	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES];
+
+	t->ssh = true;
+	if (strlen(text) >= sizeof where)
+		return err_set(e, PTCP_EUSAGE, "%s: longer than a user, host and path may be (give a shorter one)", shown);
+	strcpy(where, text);
+	if (split_where(t, where, 0, e) < 0 || t->port != 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (write USER@HOST or "
+		    "ssh://[USER@]HOST[:PORT])", shown);
+	return check_ssh(t, shown, e);
+}
+
+int remote_parse_host(struct remote *out, const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	int r;
+
+	text_escape(shown, sizeof shown, text);
+	*out = (struct remote){ 0 };
+	if (strstr(text, "://") != NULL) {
+		if ((r = remote_parse(out, text, e)) < 0)
+			return r;
+		return strcmp(out->path, "") == 0 || strcmp(out->path, "/") == 0 ? 0 :
+		    err_set(e, PTCP_EUSAGE, "%s: a host is needed, no path (leave it out)", shown);
+	}
+	if (strchr(text, '@') != NULL)
+		return (r = parse_ssh_host(out, text, shown, e)) < 0 ? r : 0;
+	if ((r = sock_split(text, out->host, &out->port, PTCP_PORT, e)) < 0)
+		return r;
+	return out->host[0] != '\0' && out->port != 0 && strchr(out->host, '/') == NULL ? 0 :
+	    err_set(e, PTCP_EUSAGE, "%s: names no host or port (write HOST[:PORT])", shown);
+}

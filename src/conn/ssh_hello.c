@@ -1,0 +1,124 @@
+#include "conn/ssh_hello.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "net/identity.h"
+#include "net/line_reader.h"
+
+#define WORDS_MAX 16
+
+/* The words of a line, in a copy of it. */
+struct words {
+	char text[LINE_READER_BYTES];
+	char *at[WORDS_MAX];
+	unsigned n;
+};
+
+static void split(struct words *w, const char *line)
+{
+	char *rest, *word;
+
+	snprintf(w->text, sizeof w->text, "%s", line);
+	w->n = 0;
+	for (word = strtok_r(w->text, " ", &rest); word != NULL && w->n < WORDS_MAX;
+	    word = strtok_r(NULL, " ", &rest))
+		w->at[w->n++] = word;
+}
+
+/* False unless all of it is a number up to 65535. */
+static bool number(unsigned *out, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n == 0 || n > 5 || strspn(text, "0123456789") != n)
+		return false;
+	*out = (unsigned)strtoul(text, NULL, 10);
+	return *out <= 65535;
+}
+
+bool ssh_hello_address_ok(const char *text)
+{
+	char host[SOCK_HOST_BYTES], *scope;
+	unsigned char bytes[16];
+
+	if (strlen(text) >= sizeof host)
+		return false;
+	strcpy(host, text);
+	if ((scope = strchr(host, '%')) != NULL)
+		*scope = '\0';
+	return inet_pton(AF_INET6, host, bytes) == 1 || (scope == NULL && inet_pton(AF_INET, host, bytes) == 1);
+}
+
+bool ssh_hello_is_meant(const char *line)
+{
+	size_t n = strlen(SSH_HELLO_WORD);
+
+	return strncmp(line, SSH_HELLO_WORD, n) == 0 && (line[n] == ' ' || line[n] == '\0');
+}
+
+static int malformed(struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+}
+
+/* The words of a greeting, `n` of them or more. */
+static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_err *e)
+{
+	unsigned version;
+
+	split(w, line);
+	if (!ssh_hello_is_meant(line) || w->n < 2 || !number(&version, w->at[1]))
+		return malformed(e);
+	if (version != SSH_HELLO_VERSION)
+		return err_set(e, PTCP_EPROTO, "its ptcp speaks version %u of the start through ssh, this one version %d "
+		    "(update the older of the two)", version, SSH_HELLO_VERSION);
+	return w->n >= n ? 0 : malformed(e);
+}
+
+int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct ptcp_err *e)
+{
+	struct words w;
+	int r;
+
+	if ((r = open_line(&w, line, 4, e)) < 0)
+		return r;
+	if (!identity_fingerprint_ok(w.at[2]) || !number(&out->port, w.at[3]))
+		return malformed(e);
+	strcpy(out->fingerprint, w.at[2]);
+	return 0;
+}
+
+int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struct ptcp_err *e)
+{
+	struct words w;
+	int r;
+
+	if ((r = open_line(&w, line, 6, e)) < 0)
+		return r;
+	if (!identity_fingerprint_ok(w.at[3]) || !number(&out->port, w.at[4]) || out->port == 0 ||
+	    (strcmp(w.at[5], "-") != 0 && !ssh_hello_address_ok(w.at[5])))
+		return malformed(e);
+	snprintf(out->software, sizeof out->software, "%s", w.at[2]);
+	strcpy(out->fingerprint, w.at[3]);
+	snprintf(out->address, sizeof out->address, "%s", strcmp(w.at[5], "-") != 0 ? w.at[5] : "");
+	return 0;
+}
+
+int ssh_hello_back_parse(struct ssh_hello_back *out, const char *line, struct ptcp_err *e)
+{
+	struct words w;
+	unsigned i;
+
+	split(&w, line);
+	out->n = 0;
+	if (w.n < 2 || strcmp(w.at[0], "back") != 0 || !number(&out->port, w.at[1]) || out->port == 0)
+		return err_set(e, PTCP_EPROTO, "a malformed line");
+	for (i = 2; i < w.n && out->n < SSH_HELLO_ADDRESSES; i++)
+		if (ssh_hello_address_ok(w.at[i]))
+			strcpy(out->address[out->n++], w.at[i]);
+	return 0;
+}

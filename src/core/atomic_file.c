@@ -1,0 +1,56 @@
+#include "core/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUFFIX ".XXXXXX"
+
+static void forget(struct atomic_file *n)
+{
+	int sys = errno;
+
+	if (n->temp != NULL)
+		unlink(n->temp);
+	free(n->temp);
+	errno = sys;
+}
+
+bool atomic_file_begin(struct atomic_file *n, const char *path)
+{
+	size_t len = strlen(path);
+	int fd;
+
+	*n = (struct atomic_file){ .path = path, .temp = malloc(len + sizeof SUFFIX) };
+	if (n->temp == NULL)
+		return false;
+	memcpy(n->temp, path, len);
+	memcpy(n->temp + len, SUFFIX, sizeof SUFFIX);
+	if ((fd = mkostemp(n->temp, O_CLOEXEC)) < 0) {
+		free(n->temp);
+		return false;
+	}
+	if ((n->f = fdopen(fd, "w")) != NULL)
+		return true;
+	close(fd);
+	forget(n);
+	return false;
+}
+
+bool atomic_file_end(struct atomic_file *n, bool keep, bool sync)
+{
+	bool good;
+
+	if (keep)
+		errno = EIO; /* ferror() remembers what failed, not why */
+	good = fflush(n->f) == 0 && !ferror(n->f) && (!keep || !sync || fsync(fileno(n->f)) == 0);
+	good = fclose(n->f) == 0 && good;
+	if (keep && good && rename(n->temp, n->path) == 0) {
+		free(n->temp);
+		return true;
+	}
+	forget(n);
+	return !keep;
+}

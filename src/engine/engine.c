@@ -1,0 +1,219 @@
+#include "engine/engine_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+
+static const char *const state_names[] = {
+#define X(name) #name,
+	ENGINE_STATES(X)
+#undef X
+};
+
+void engine_set_state(struct engine *s, enum engine_state to, const char *event)
+{
+	log_at(s->o.log, LOG_DEBUG, "session", "state=%s->%s event=%s", state_names[s->state],
+	    state_names[to], event);
+	s->state = to;
+}
+
+int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EPROTO, "unexpected %s frame in state %s", wire_type_name(type),
+	    state_names[s->state]);
+}
+
+int engine_new(struct engine **out, const struct engine_opts *o, const struct wire_open *open,
+    struct mono now, struct ptcp_err *e)
+{
+	struct engine *s = calloc(1, sizeof *s);
+	struct wire_hello h = {
+		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
+		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
+		.max_entries = o->max_entries, .max_streams = o->max_streams,
+		.n_abilities = 4,
+		.abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD, WIRE_ABLE_RATE },
+		.software = { (const uint8_t *)o->software, strlen(o->software) }
+	};
+	uint8_t *p;
+
+	if (s == NULL)
+		return err_nomem(e);
+	if (o->one_channel)
+		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
+	if (o->returns)
+		h.abilities[h.n_abilities++] = WIRE_ABLE_RETURN;
+	s->o = *o;
+	s->returns = o->returns;
+	s->last_ping = s->last_heard = now;
+	engine_progress(s, now);
+	s->peer_timeout_ns = o->timeout_ns;
+	if (open != NULL) {
+		s->open = *open;
+		if ((p = buf_reserve(&s->wanted_paths, open->paths.n + 1)) == NULL) {
+			free(s);
+			return err_nomem(e);
+		}
+		if (open->paths.n > 0)
+			memcpy(p, open->paths.p, open->paths.n);
+		s->open.paths.p = p;
+	}
+	OUTBOX_PUT(&s->out, hello, HELLO, &h);
+	*out = s;
+	return 0;
+}
+
+void engine_free(struct engine *s)
+{
+	if (s == NULL)
+		return;
+	snd_free(s->snd);
+	rcv_free(s->rcv);
+	buf_fini(&s->in);
+	buf_fini(&s->out.b);
+	buf_fini(&s->wanted_paths);
+	free(s);
+}
+
+void engine_drop(struct engine *s)
+{
+	if (s->snd != NULL)
+		snd_drop(s->snd);
+	if (s->rcv != NULL)
+		rcv_drop(s->rcv);
+}
+
+/* ---- What is known of it ---- */
+
+struct outbox *engine_outbox(struct engine *s) { return &s->out; }
+struct snd *engine_snd(struct engine *s) { return s->snd; }
+struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
+bool engine_takes_links(const struct engine *s) { return s->peer_links; }
+bool engine_returns(const struct engine *s) { return s->returns; }
+struct mono engine_heard(const struct engine *s) { return s->last_heard; }
+const struct wire_open *engine_open(const struct engine *s) { return &s->open; }
+enum wire_busy engine_peer_busy(const struct engine *s) { return s->peer_busy; }
+
+bool engine_over(const struct engine *s)
+{
+	return s->state == ENDED || s->state == FAILED;
+}
+
+bool engine_measures(const struct engine *s)
+{
+	return s->open.role == WIRE_ACCEPTOR_DISCARDS || s->open.role == WIRE_ACCEPTOR_GENERATES;
+}
+
+bool engine_held(const struct engine *s)
+{
+	return (s->open.flags & WIRE_OPEN_HELD) != 0;
+}
+
+bool engine_steered(const struct engine *s)
+{
+	return (s->open.flags & WIRE_OPEN_STEERED) != 0;
+}
+
+bool engine_takes_rates(const struct engine *s)
+{
+	return s->peer_rates && s->o.starter && s->rcv != NULL;
+}
+
+uint64_t engine_failed(const struct engine *s)
+{
+	uint64_t n = s->noted_failures;
+
+	if (s->snd != NULL)
+		return n + snd_stats(s->snd).failed;
+	if (s->rcv != NULL)
+		n += rcv_stats(s->rcv).failed;
+	/* More when directories failed: what is in them was never offered. */
+	return s->end.failed > n ? s->end.failed : n;
+}
+
+uint64_t engine_files(const struct engine *s)
+{
+	return s->snd != NULL ? snd_stats(s->snd).files :
+	    s->rcv != NULL ? rcv_stats(s->rcv).files : 0;
+}
+
+/* ---- What the peer is told ---- */
+
+void engine_use(struct engine *s, const struct wire_set_streams *u)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, set_streams, SET_STREAMS, u);
+}
+
+void engine_tell_load(struct engine *s, const struct wire_load *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, load, LOAD, f);
+}
+
+void engine_tell_seen(struct engine *s, const struct wire_tcp_report *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, tcp_report, TCP_REPORT, f);
+}
+
+void engine_rate(struct engine *s, const struct wire_rate *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, rate, RATE, f);
+}
+
+void engine_note(struct engine *s, enum wire_warning_kind kind, const char *path,
+    const struct ptcp_err *why)
+{
+	size_t path_n = strlen(path), text_n = strlen(why->msg);
+	struct wire_warning n = {
+		.kind = (uint8_t)kind, .code = (uint16_t)-why->code,
+		.path = { (const uint8_t *)path, path_n < WIRE_PATH_MAX ? path_n : WIRE_PATH_MAX },
+		.text = { (const uint8_t *)why->msg, text_n < WIRE_TEXT_MAX ? text_n : WIRE_TEXT_MAX }
+	};
+
+	if (kind == WIRE_WARNING_FAILED)
+		s->noted_failures++;
+	OUTBOX_PUT(&s->out, warning, WARNING, &n);
+}
+
+/* ---- The end ---- */
+
+void engine_send_end(struct engine *s)
+{
+	struct wire_end end = { engine_files(s), engine_failed(s) };
+
+	OUTBOX_PUT(&s->out, end, END, &end);
+	engine_set_state(s, ENDING, "finished");
+}
+
+void engine_finish(struct engine *s)
+{
+	if (s->state == RUNNING)
+		engine_send_end(s);
+}
+
+void engine_end(struct engine *s, const struct ptcp_err *why)
+{
+	if (engine_over(s))
+		return;
+	engine_set_state(s, why == NULL ? ENDED : FAILED, why == NULL ? "END" : ptcp_err_name(why->code));
+	s->o.ops->ended(s->o.arg, why);
+}
+
+void engine_fail(struct engine *s, const struct ptcp_err *why)
+{
+	if (engine_over(s))
+		return;
+	s->out.failed = false; /* the last word, whatever went wrong before */
+	outbox_put_error(&s->out, why);
+	engine_end(s, why);
+}
+
+void engine_closed(struct engine *s, const struct ptcp_err *why)
+{
+	engine_end(s, why);
+}

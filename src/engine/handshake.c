@@ -1,0 +1,135 @@
+/* What both ends agree on before data flows: HELLO, OPEN, OPENED (PROTOCOL.md, section 4). */
+#include "core/err.h"
+#include "core/units.h"
+#include "engine/engine_impl.h"
+
+static int start_engine(struct engine *s, struct ptcp_err *e)
+{
+	/* `role` is what the acceptor does. */
+	bool sends = (s->open.role == WIRE_ACCEPTOR_SENDS) != s->o.starter;
+	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
+	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
+
+	if (engine_measures(s))
+		return 0;
+	if (sends) {
+		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, s->peer_timeout_ns, verify, dry_run,
+			s->o.ops->snd, s->o.arg };
+
+		return snd_new(&s->snd, &so, &s->out, e);
+	} else {
+		struct rcv_opts ro = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
+
+		return rcv_new(&s->rcv, &ro, &s->out, e);
+	}
+}
+
+static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = start_engine(s, e)) < 0)
+		return r;
+	s->running_since = s->last_progress;
+	engine_set_state(s, RUNNING, event);
+	s->o.ops->running(s->o.arg, o);
+	return 0;
+}
+
+static bool is_able(const struct wire_hello *h, enum wire_ability a)
+{
+	unsigned i;
+
+	for (i = 0; i < h->n_abilities; i++)
+		if (h->abilities[i] == a)
+			return true;
+	return false;
+}
+
+static int do_without_steering(struct engine *s, struct ptcp_err *e)
+{
+	if (s->open.role == WIRE_ACCEPTOR_GENERATES)
+		return err_set(e, PTCP_ENOTYET, "the peer is too old to be measured in this direction (update it)");
+	s->open.flags &= ~(uint32_t)WIRE_OPEN_STEERED;
+	if (s->o.fixed_streams > 0)
+		s->open.streams = s->o.fixed_streams;
+	return 0;
+}
+
+int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_hello h;
+	struct wire_open o = s->open;
+	uint8_t *p;
+	int r;
+
+	if ((r = wire_hello_decode(&h, in, e)) < 0)
+		return r;
+	if (h.version_min > WIRE_VERSION || h.version_max < WIRE_VERSION)
+		return err_set(e, PTCP_EPROTO, "the peer speaks versions %u to %u of the protocol, "
+		    "this is version %u (update the older side)", h.version_min, h.version_max,
+		    WIRE_VERSION);
+	if (s->o.one_channel && !is_able(&h, WIRE_ABLE_ONE_CHANNEL))
+		return err_set(e, PTCP_EPROTO, "the peer cannot take data on the control connection (update it, or "
+		    "open a port to it)");
+	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
+	s->peer_entries = h.max_entries;
+	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
+	s->peer_rates = is_able(&h, WIRE_ABLE_RATE);
+	s->returns = s->returns && is_able(&h, WIRE_ABLE_RETURN);
+	if (!s->o.starter) {
+		engine_set_state(s, ASKED, "HELLO");
+		return 0;
+	}
+	if (engine_steered(s) && !is_able(&h, WIRE_ABLE_STEERED)) {
+		if ((r = do_without_steering(s, e)) < 0)
+			return r;
+		o = s->open;
+	}
+	if (!is_able(&h, WIRE_ABLE_HELD))
+		o.flags = s->open.flags &= ~(uint32_t)WIRE_OPEN_HELD;
+	if (o.streams > h.max_streams)
+		o.streams = s->open.streams = h.max_streams;
+	if ((p = outbox_room(&s->out, WIRE_OPEN_MAX_BYTES + o.paths.n)) != NULL)
+		outbox_added(&s->out, wire_open_encode(p, &o));
+	engine_set_state(s, OPENING, "HELLO");
+	return 0;
+}
+
+int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_open o;
+	int r;
+
+	if ((r = wire_open_decode(&o, in, e)) < 0)
+		return r;
+	s->open = o;
+	s->open.paths = (struct span){ NULL, 0 };
+	engine_set_state(s, JUDGING, "OPEN");
+	s->o.ops->open(s->o.arg, &o);
+	return 0;
+}
+
+int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_opened o;
+	int r;
+
+	if ((r = wire_opened_decode(&o, in, e)) < 0)
+		return r;
+	if (o.streams > s->open.streams || o.cipher != s->open.cipher)
+		return err_set(e, PTCP_EPROTO, "the peer agreed to more than was asked for");
+	return run(s, &o, "OPENED", e);
+}
+
+void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now)
+{
+	struct ptcp_err e;
+
+	if (s->state != JUDGING)
+		return;
+	OUTBOX_PUT(&s->out, opened, OPENED, o);
+	engine_progress(s, now);
+	if (run(s, o, "accept", &e) < 0)
+		engine_fail(s, &e);
+}

@@ -1,0 +1,295 @@
+/* Entries: offered in the order of the walk, ended by the receiver's verdict. */
+#include "engine/sender.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "engine/sender_impl.h"
+#include "wire/attrs.h"
+
+int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e)
+{
+	struct snd *s = calloc(1, sizeof *s);
+	unsigned i;
+
+	if (s == NULL)
+		return err_nomem(e);
+	s->o = *o;
+	s->out = outbox;
+	s->n_spare = o->max_entries < WIRE_SLOTS ? o->max_entries : WIRE_SLOTS;
+	for (i = 0; i < s->n_spare; i++)
+		s->spare[i] = (uint16_t)(s->n_spare - 1 - i);
+	list_init(&s->all);
+	list_init(&s->ready);
+	list_init(&s->unmapped);
+	inflights_init(&s->flights);
+	s->tail_at = MONO_NEVER;
+	*out = s;
+	return 0;
+}
+
+/* ---- The end of an entry ---- */
+
+struct entry *snd_find(const struct snd *s, uint64_t id)
+{
+	unsigned slot = wire_slot(id);
+
+	if (slot >= WIRE_SLOTS || s->slot[slot] == NULL || s->slot[slot]->id != id)
+		return NULL;
+	return s->slot[slot];
+}
+
+static void free_slot(struct snd *s, struct entry *f)
+{
+	if (f->id == 0)
+		return;
+	s->slot[wire_slot(f->id)] = NULL;
+	s->spare[s->n_spare++] = (uint16_t)wire_slot(f->id);
+	s->stats.live--;
+	f->id = 0;
+}
+
+static void entry_free(struct snd *s, struct entry *f)
+{
+	snd_drop_blocks(s, f);
+	free_slot(s, f);
+	list_remove(&f->in_all);
+	if (f->acked != &f->few[0]) {
+		free(f->acked);
+		free(f->read);
+	}
+	free(f->again.at);
+	free(f->why);
+	free(f);
+}
+
+static void tell_ended(struct snd *s, struct entry *f, enum snd_fate fate,
+    const struct ptcp_err *why)
+{
+	void *cookie = f->cookie;
+
+	f->cookie = NULL;
+	if (fate == SND_FAILED)
+		s->stats.failed++;
+	if (fate == SND_DONE || fate == SND_SKIPPED) {
+		if (f->type == WIRE_FILE) {
+			s->stats.files++;
+			s->stats.bytes += f->size_bytes;
+		} else {
+			s->stats.others++;
+		}
+	}
+	if (cookie != NULL)
+		s->o.ops->ended(s->o.arg, cookie, fate, why);
+}
+
+void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct ptcp_err *why)
+{
+	struct entry *parent;
+
+	/* With it end the lost directories around it that waited for nothing else. */
+	for (;; f = parent) {
+		parent = f->parent;
+		if (f->state != LOST) /* that has been told */
+			tell_ended(s, f, fate, why);
+		entry_free(s, f);
+		if (parent == NULL)
+			return;
+		parent->children--;
+		if (parent->state != LOST || !parent->left || parent->children > 0)
+			break;
+	}
+	snd_dir_try_end(s, parent);
+}
+
+void snd_dir_try_end(struct snd *s, struct entry *d)
+{
+	if (!d->left || d->children > 0)
+		return;
+	if (d->state == MADE) {
+		d->state = FINISHING;
+		OUTBOX_PUT(s->out, entry, DIR_END, &d->end);
+	} else if (d->state == LOST) {
+		snd_end(s, d, SND_FAILED, NULL);
+	}
+}
+
+void snd_fail(struct snd *s, struct entry *f, const struct ptcp_err *why)
+{
+	if (f->state == FAILING)
+		return;
+	snd_drop_blocks(s, f);
+	f->state = FAILING;
+	if ((f->why = malloc(sizeof *why)) != NULL)
+		*f->why = *why;
+	outbox_put_fail(s->out, f->id, why);
+}
+
+void snd_lose_dir(struct snd *s, struct entry *d, const struct ptcp_err *why)
+{
+	tell_ended(s, d, SND_FAILED, why);
+	d->state = LOST;
+	free_slot(s, d);
+	snd_dir_try_end(s, d);
+}
+
+void snd_drop(struct snd *s)
+{
+	struct entry *f;
+
+	while (!list_empty(&s->all)) {
+		f = CONTAINER_OF(s->all.next, struct entry, in_all);
+		tell_ended(s, f, SND_DROPPED, NULL);
+		entry_free(s, f);
+	}
+	s->depth = s->untracked = 0;
+}
+
+void snd_free(struct snd *s)
+{
+	if (s == NULL)
+		return;
+	snd_drop(s);
+	inflights_fini(&s->flights);
+	free(s->stack);
+	free(s);
+}
+
+/* ---- Its beginning ---- */
+
+unsigned snd_room(const struct snd *s)
+{
+	return s->out->failed || buf_len(&s->out->b) > BACKLOG_BYTES ? 0 : s->n_spare;
+}
+
+unsigned snd_depth(const struct snd *s)
+{
+	return s->depth + s->untracked;
+}
+
+static bool stack_room(struct snd *s)
+{
+	struct entry **stack;
+
+	if (s->depth < s->cap_stack)
+		return true;
+	if ((stack = realloc(s->stack, (s->cap_stack + 64) * sizeof *stack)) == NULL)
+		return false;
+	s->stack = stack;
+	s->cap_stack += 64;
+	return true;
+}
+
+static bool is_sparse(const struct wire_entry *f)
+{
+	struct wire_attrs a;
+
+	return f->type == WIRE_FILE && f->attrs.n > 0 && wire_attrs_decode(&a, f, NULL) == 0 && a.sparse;
+}
+
+/* A new entry in the directory `top`; `number`: with an id. */
+static struct entry *entry_new(struct snd *s, const struct wire_entry *f, struct entry *top,
+    void *cookie, bool number)
+{
+	struct entry *n;
+
+	if ((f->type == WIRE_DIR && !stack_room(s)) || (n = calloc(1, sizeof *n)) == NULL)
+		return NULL;
+	n->type = f->type;
+	n->cookie = cookie;
+	n->size_bytes = f->size_bytes;
+	n->n_blocks = wire_grid_blocks(f->size_bytes);
+	n->sparse = is_sparse(f);
+	n->acked = &n->few[0];
+	n->read = &n->few[1];
+	list_init(&n->in_ready);
+	list_init(&n->flights);
+	list_append(&s->all, &n->in_all);
+	if ((n->parent = top) != NULL)
+		top->children++;
+	if (number) {
+		unsigned slot = s->spare[--s->n_spare];
+
+		n->id = ++s->n_ids << 16 | slot;
+		s->slot[slot] = n;
+		s->stats.live++;
+	}
+	if (f->type == WIRE_DIR)
+		s->stack[s->depth++] = n;
+	return n;
+}
+
+/* Without memory: a tree with a hole in it cannot go on, the session ends. */
+static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cookie)
+{
+	struct ptcp_err why;
+
+	if (f->type == WIRE_DIR)
+		s->untracked++;
+	s->out->failed = true;
+	err_nomem(&why);
+	s->o.ops->ended(s->o.arg, cookie, SND_FAILED, &why);
+}
+
+uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
+{
+	struct entry *top = s->depth > 0 ? s->stack[s->depth - 1] : NULL, *n;
+	bool lost = top != NULL && top->state == LOST;
+	struct ptcp_err why;
+	uint8_t *p;
+
+	assert(s->n_spare > 0 && cookie != NULL);
+	if (s->untracked > 0 || (n = entry_new(s, f, top, cookie, !lost)) == NULL) {
+		offer_nothing(s, f, cookie);
+		return 0;
+	}
+	if (lost) {
+		err_set(&why, PTCP_EPEER, "its directory could not be made at the destination");
+		if (f->type == WIRE_DIR)
+			snd_lose_dir(s, n, &why);
+		else
+			snd_end(s, n, SND_FAILED, &why);
+		return 0;
+	}
+	f->id = n->id;
+	f->parent = top != NULL ? top->id : 0;
+	n->end = (struct wire_entry){ .type = WIRE_DIR_END, .id = n->id, .mode = f->mode,
+		.mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
+	if ((p = outbox_room(s->out, WIRE_ENTRY_MAX_BYTES(f->attrs.n))) != NULL)
+		outbox_added(s->out, wire_entry_encode(p, f));
+	return n->id;
+}
+
+void snd_leave(struct snd *s)
+{
+	struct entry *d;
+
+	if (s->untracked > 0) {
+		s->untracked--;
+		return;
+	}
+	assert(s->depth > 0);
+	d = s->stack[--s->depth];
+	d->left = true;
+	snd_dir_try_end(s, d);
+}
+
+void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final)
+{
+	struct wire_totals f = { files, bytes, final };
+
+	s->listed = final;
+	OUTBOX_PUT(s->out, totals, TOTALS, &f);
+}
+
+bool snd_finished(const struct snd *s)
+{
+	return s->listed && s->stats.live == 0;
+}
+
+struct snd_stats snd_stats(const struct snd *s)
+{
+	return s->stats;
+}

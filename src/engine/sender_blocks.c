@@ -1,0 +1,345 @@
+/* Blocks: which goes next on which stream, and what has become of it. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "engine/sender_impl.h"
+
+#define RANGES_MAX (1u << 22) /* of all files, waiting to be sent again */
+
+/* ---- Blocks to be sent again ---- */
+
+/* Room for one range more: moves the live ones to the front, or takes memory. */
+static bool ranges_room(struct ranges *r)
+{
+	struct range *at;
+	uint32_t cap = r->cap > 0 ? r->cap * 2 : 4;
+
+	if (r->end < r->cap)
+		return true;
+	if (r->head > r->cap / 2) {
+		memmove(r->at, r->at + r->head, (r->end - r->head) * sizeof *r->at);
+		r->end -= r->head;
+		r->head = 0;
+		return true;
+	}
+	if ((at = realloc(r->at, cap * sizeof *at)) == NULL)
+		return false;
+	r->at = at;
+	r->cap = cap;
+	return true;
+}
+
+static bool want_again(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+{
+	struct ranges *r = &f->again;
+	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
+
+	if (last != NULL && last->first + last->count == first) {
+		last->count += count;
+	} else {
+		if (!ranges_room(r))
+			return false;
+		r->at[r->end++] = (struct range){ first, count };
+		s->n_ranges++;
+	}
+	r->blocks += count;
+	return true;
+}
+
+bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+{
+	struct ptcp_err why;
+
+	if (s->n_ranges >= RANGES_MAX)
+		return false;
+	if (!want_again(s, f, first, count)) {
+		err_nomem(&why);
+		snd_fail(s, f, &why);
+		return true;
+	}
+	if (list_empty(&f->in_ready) && !f->unmapped)
+		list_append(s->ready.next, &f->in_ready); /* before the first */
+	return true;
+}
+
+/* ---- What is on its way ---- */
+
+void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+{
+	struct list *l, *next;
+	struct inflight *t;
+
+	for (l = f->flights.next; l != &f->flights; l = next) {
+		next = l->next;
+		t = CONTAINER_OF(l, struct inflight, in_file);
+		if (t->block >= first && t->block - first < count)
+			inflight_remove(&s->flights, t);
+	}
+}
+
+void snd_drop_blocks(struct snd *s, struct entry *f)
+{
+	snd_forget_flights(s, f, 0, UINT32_MAX);
+	snd_drop_map(s, f);
+	list_remove(&f->in_ready);
+	s->n_ranges -= f->again.end - f->again.head;
+	f->again.head = f->again.end = 0;
+	f->again.blocks = 0;
+}
+
+void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
+{
+	assert(stream < INFLIGHT_STREAMS && list_empty(&s->flights.stream[stream]));
+	s->up[stream] = true;
+	s->flights.last_ack[stream] = now;
+	s->flights.latency_ns[stream] = 0;
+	s->flights.unread[stream] = 0;
+	s->flights.unread_bytes[stream] = 0;
+}
+
+/* The stream does not carry it any more; sent again unless another does. Also when it was
+ * acknowledged, but word of its reading will not come: the digest needs its term. */
+static void inflight_lost(struct snd *s, struct inflight *t)
+{
+	struct entry *f = t->file;
+	struct inflight *other = inflight_other(t, &f->flights);
+	uint32_t block = t->block;
+	struct ptcp_err why;
+
+	inflight_remove(&s->flights, t);
+	if (other != NULL) {
+		other->copied = false;
+	} else if (!snd_requeue(s, f, block, 1)) {
+		err_set(&why, PTCP_ENOMEM, "too many blocks wait to be sent again");
+		snd_fail(s, f, &why);
+	}
+}
+
+void snd_stream_lost(struct snd *s, unsigned stream)
+{
+	struct list *l = &s->flights.stream[stream];
+
+	s->up[stream] = false;
+	while (!list_empty(l))
+		inflight_lost(s, CONTAINER_OF(l->next, struct inflight, in_stream));
+}
+
+/* ---- Jobs ---- */
+
+bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f,
+    uint32_t block, unsigned stream, struct mono now)
+{
+	uint32_t length = wire_grid_length(f->size_bytes, block);
+	struct snd_extent *x;
+
+	if (job->n == SND_JOB_EXTENTS || (job->n > 0 && *bytes + length > SND_JOB_BYTES))
+		return false;
+	if (inflight_add(&s->flights, &f->flights, f, block, length, stream, now) == NULL) {
+		/* What is in flight comes back and can be used again; without any there is
+		 * nothing to wait for. */
+		s->out->failed |= list_empty(&s->flights.all);
+		return false;
+	}
+	x = &job->extent[job->n++];
+	x->id = f->id;
+	x->block = block;
+	x->offset = (uint64_t)block * wire_grid_bytes(f->size_bytes);
+	x->length = length;
+	x->cookie = f->cookie;
+	*bytes += length;
+	if (bitmap_has(f->read, block))
+		s->stats.blocks_again++;
+	return true;
+}
+
+bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end)
+{
+	const struct range *r;
+
+	if (f->again.head < f->again.end) {
+		r = &f->again.at[f->again.head];
+		*block = r->first;
+		*end = r->first + r->count;
+	} else {
+		*block = f->next;
+		*end = f->n_blocks;
+	}
+	return *block < *end;
+}
+
+void snd_taken(struct snd *s, struct entry *f, uint32_t count)
+{
+	struct ranges *r = &f->again;
+
+	if (r->head == r->end) {
+		f->next += count;
+		return;
+	}
+	r->blocks -= count;
+	r->at[r->head].first += count;
+	r->at[r->head].count -= count;
+	if (r->at[r->head].count > 0)
+		return;
+	s->n_ranges--;
+	if (++r->head == r->end)
+		r->head = r->end = 0;
+}
+
+static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
+    uint32_t *bytes)
+{
+	struct entry *f;
+	uint32_t block, end;
+
+	while (!list_empty(&s->ready)) {
+		f = CONTAINER_OF(s->ready.next, struct entry, in_ready);
+		if (!snd_track(s, f))
+			continue;
+		while (snd_next_block(f, &block, &end)) {
+			if (snd_is_hole(f, block)) {
+				if (!snd_put_holes(s, f, block, end))
+					return;
+				continue;
+			}
+			/* Asked for or lost, but a copy has arrived meanwhile. */
+			if (!snd_settled(f, block) && !snd_job_add(s, job, bytes, f, block, stream, now))
+				return;
+			snd_taken(s, f, 1);
+		}
+		list_remove(&f->in_ready);
+	}
+}
+
+bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job)
+{
+	uint32_t bytes = 0;
+
+	assert(s->up[stream]);
+	job->n = 0;
+	if (snd_stream_waits(s, stream))
+		return false;
+	take_new(s, stream, now, job, &bytes);
+	if (job->n == 0 && s->listed && list_empty(&s->ready))
+		snd_take_copies(s, stream, now, job, &bytes);
+	return job->n > 0;
+}
+
+/* ---- News ---- */
+
+bool snd_track(struct snd *s, struct entry *f)
+{
+	struct ptcp_err why;
+
+	if (f->n_blocks <= 64 || f->read != &f->few[1])
+		return true;
+	f->acked = bitmap_new(f->n_blocks);
+	f->read = bitmap_new(f->n_blocks);
+	if (f->acked != NULL && f->read != NULL)
+		return true;
+	err_nomem(&why);
+	snd_fail(s, f, &why);
+	return false;
+}
+
+void snd_start(struct snd *s, struct entry *f, bool parts)
+{
+	f->state = SENDING;
+	f->parts = parts;
+	if (parts)
+		f->next = f->n_blocks;
+	if (f->sparse && f->n_blocks > 0)
+		snd_await_map(s, f);
+	else if (!parts && f->n_blocks > 0)
+		list_append(&s->ready, &f->in_ready);
+	snd_try_complete(s, f);
+}
+
+void snd_try_complete(struct snd *s, struct entry *f)
+{
+	if (f->state != SENDING || f->n_acked < f->n_blocks)
+		return;
+	if (f->n_blocks == 1) {
+		snd_drop_blocks(s, f); /* that it was read need not be known: it has no digest */
+		f->state = FINISHING;
+	} else if (f->n_read == f->n_blocks) {
+		snd_drop_blocks(s, f);
+		f->state = CHECKING;
+		s->o.ops->check(s->o.arg, f->cookie, f->id);
+	}
+}
+
+/* One reading of a block failed. That fails the file unless the receiver has the block or it is on its way elsewhere;
+ * what is yet to be read there will hardly be. */
+static void read_failed(struct snd *s, struct entry *f, struct inflight *t,
+    const struct ptcp_err *why)
+{
+	const struct inflight *other;
+
+	if (t == NULL)
+		return;
+	other = inflight_other(t, &f->flights);
+	if (snd_settled(f, t->block) || (other != NULL && (other->sent || bitmap_has(f->acked, t->block))))
+		inflight_remove(&s->flights, t);
+	else
+		snd_fail(s, f, why);
+}
+
+void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
+    const struct ptcp_err *why, struct mono now)
+{
+	struct entry *f = snd_find(s, id);
+	struct inflight *t;
+
+	t = f != NULL ? inflight_on(&f->flights, stream, block) : NULL;
+	inflight_sent(&s->flights, stream, why == NULL ? t : NULL, now);
+	if (f == NULL || f->state != SENDING)
+		return;
+	if (why != NULL) {
+		read_failed(s, f, t, why);
+		return;
+	}
+	if (bitmap_add(f->read, block)) {
+		f->n_read++;
+		digest_add(&f->digest, term);
+	}
+	if (snd_settled(f, block))
+		snd_forget_flights(s, f, block, 1);
+	snd_try_complete(s, f);
+}
+
+/* What is known of the source as a whole goes to the receiver, or that it is no longer what was offered. */
+static void end_file(struct snd *s, struct entry *f, struct digest digest, enum snd_state next,
+    const struct ptcp_err *why)
+{
+	struct wire_file_end end_frame = { f->id, digest };
+
+	if (why != NULL) {
+		snd_fail(s, f, why);
+		return;
+	}
+	f->state = next;
+	OUTBOX_PUT(s->out, file_end, FILE_END, &end_frame);
+}
+
+void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
+{
+	struct entry *f = snd_find(s, id);
+
+	if (f != NULL && f->state == CHECKING)
+		end_file(s, f, f->digest, FINISHING, why);
+}
+
+bool snd_compares(const struct snd *s, uint64_t id)
+{
+	const struct entry *f = snd_find(s, id);
+
+	return f != NULL && f->state == COMPARING;
+}
+
+void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why)
+{
+	if (snd_compares(s, id))
+		end_file(s, snd_find(s, id), digest, COMPARED, why);
+}

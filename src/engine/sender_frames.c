@@ -1,0 +1,221 @@
+/* What the receiver says: PROTOCOL.md, section 8, "At the sender". */
+#include "core/err.h"
+#include "engine/sender_impl.h"
+
+/* Blocks of one file that did not verify, before it fails: some, and one in so many. */
+#define MISMATCHES_MAX 16
+#define MISMATCHES_ONE_IN 64
+
+static int violation(const char *what, struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EPROTO, "unexpected %s frame from the receiver", what);
+}
+
+/* Whether this verdict may come now. */
+static bool answer_fits(const struct snd *s, const struct entry *f, uint8_t verdict)
+{
+	if (f->state != OFFERED && f->state != COMPARED)
+		return false;
+	if (verdict == WIRE_COMPARE)
+		return f->type == WIRE_FILE && f->state == OFFERED && s->o.verify;
+	if (f->type == WIRE_DIR)
+		return verdict == WIRE_SEND_ALL;
+	if (verdict == WIRE_SEND_NONE)
+		return true;
+	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || f->type == WIRE_FILE);
+}
+
+static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_answer a;
+	struct entry *f;
+	int r;
+
+	if ((r = wire_answer_decode(&a, in, e)) < 0)
+		return r;
+	if ((f = snd_find(s, a.id)) == NULL || !answer_fits(s, f, a.verdict))
+		return violation("ANSWER", e);
+	if (a.verdict == WIRE_SEND_NONE) {
+		s->stats.acked_bytes += f->size_bytes;
+		s->stats.resumed_bytes += f->size_bytes;
+		snd_end(s, f, SND_SKIPPED, NULL);
+	} else if (a.verdict == WIRE_COMPARE) {
+		f->state = COMPARING;
+		s->o.ops->compare(s->o.arg, f->cookie, f->id);
+	} else if (f->type == WIRE_DIR) {
+		f->state = MADE;
+		snd_dir_try_end(s, f);
+	} else if (f->type == WIRE_FILE) {
+		snd_start(s, f, a.verdict == WIRE_SEND_PARTS);
+	} else {
+		f->state = FINISHING;
+	}
+	return 0;
+}
+
+/* Whether a frame about blocks fits the file: its range, and its state. */
+static bool blocks_fit(const struct entry *f, const struct wire_blocks *b)
+{
+	return f->state == SENDING && b->first < f->n_blocks && b->count <= f->n_blocks - b->first;
+}
+
+/* Whether any of these has been acknowledged. */
+static bool any_acked(const struct entry *f, const struct wire_blocks *b)
+{
+	return bitmap_next(f->acked, true, b->first, b->first + b->count) < b->first + b->count;
+}
+
+/* A block may wait because it was asked for, because it was lost on its way, and, some of them, because a copy was
+ * spoilt. With more, a receiver could have us look through the same blocks without end. */
+static bool too_many_wait(const struct entry *f, uint32_t count)
+{
+	return f->again.blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
+}
+
+static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_blocks b;
+	struct ptcp_err why;
+	struct entry *f;
+	int r;
+
+	if ((r = wire_need_decode(&b, in, e)) < 0)
+		return r;
+	if ((f = snd_find(s, b.id)) == NULL)
+		return violation("NEED", e);
+	if (f->state == FAILING)
+		return 0;
+	if (!blocks_fit(f, &b))
+		return violation("NEED", e);
+	if (!snd_track(s, f))
+		return 0;
+	if (any_acked(f, &b) || too_many_wait(f, b.count))
+		return violation("NEED", e);
+	if ((bitmap_has(f->read, b.first) || !f->parts) &&
+	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
+		err_set(&why, PTCP_EVERIFY, "%u blocks did not verify at the receiver "
+		    "(check memory and network of both hosts)", f->mismatches);
+		snd_fail(s, f, &why);
+		return 0;
+	}
+	/* What has been sent of them is spoilt: nobody should wait for it. */
+	snd_forget_flights(s, f, b.first, b.count);
+	return snd_requeue(s, f, b.first, b.count) ? 0 : violation("NEED", e);
+}
+
+static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_blocks b;
+	struct entry *f;
+	uint64_t bytes;
+	uint32_t end;
+	int r;
+
+	if ((r = wire_have_decode(&b, in, e)) < 0)
+		return r;
+	if ((f = snd_find(s, b.id)) == NULL)
+		return violation("HAVE", e);
+	if (f->state == FAILING)
+		return 0;
+	if (!blocks_fit(f, &b) || !f->parts)
+		return violation("HAVE", e);
+	if (!snd_track(s, f))
+		return 0;
+	end = b.first + b.count;
+	if (any_acked(f, &b) || bitmap_next(f->read, true, b.first, end) < end)
+		return violation("HAVE", e);
+	bitmap_set(f->acked, true, b.first, end);
+	bitmap_set(f->read, true, b.first, end);
+	bytes = wire_grid_range_bytes(f->size_bytes, b.first, b.count);
+	s->stats.acked_bytes += bytes;
+	s->stats.resumed_bytes += bytes;
+	f->n_acked += b.count;
+	f->n_read += b.count;
+	digest_add(&f->digest, b.digest);
+	snd_forget_flights(s, f, b.first, b.count);
+	snd_try_complete(s, f);
+	return 0;
+}
+
+static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e)
+{
+	struct wire_ack a;
+	struct entry *f;
+	int r;
+
+	if ((r = wire_ack_decode(&a, in, e)) < 0)
+		return r;
+	if ((f = snd_find(s, a.id)) == NULL)
+		return violation("ACK", e);
+	if (f->state == FAILING)
+		return 0;
+	if (f->state != SENDING || a.block >= f->n_blocks)
+		return violation("ACK", e);
+	if (!snd_track(s, f))
+		return 0;
+	if (!bitmap_add(f->acked, a.block))
+		return violation("ACK", e);
+	f->n_acked++;
+	s->stats.acked_bytes += wire_grid_length(f->size_bytes, a.block);
+	inflight_acked(&s->flights, &f->flights, a.block, wire_grid_length(f->size_bytes, a.block), now);
+	if (bitmap_has(f->read, a.block)) /* else the digest waits for it */
+		snd_forget_flights(s, f, a.block, 1);
+	snd_try_complete(s, f);
+	return 0;
+}
+
+static bool done_fits(const struct snd *s, const struct entry *f)
+{
+	/* FAILING: our FAIL came too late, it is complete there. */
+	return f->state == FINISHING || f->state == FAILING || (s->o.dry_run && f->type != WIRE_DIR &&
+	    (f->state == OFFERED || f->state == COMPARED));
+}
+
+static int on_done(struct snd *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_done d;
+	struct entry *f;
+	int r;
+
+	if ((r = wire_done_decode(&d, in, e)) < 0)
+		return r;
+	if ((f = snd_find(s, d.id)) == NULL || !done_fits(s, f))
+		return violation("DONE", e);
+	snd_end(s, f, SND_DONE, NULL);
+	return 0;
+}
+
+static int on_fail(struct snd *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_fail d;
+	struct ptcp_err why;
+	struct entry *f;
+	int r;
+
+	if ((r = wire_fail_decode(&d, in, e)) < 0)
+		return r;
+	if ((f = snd_find(s, d.id)) == NULL)
+		return violation("FAIL", e);
+	outbox_reason(&why, d.code, d.text);
+	if (f->type == WIRE_DIR && (f->state == OFFERED || f->state == MADE)) {
+		snd_lose_dir(s, f, &why);
+	} else {
+		if (f->state == FAILING && f->why != NULL)
+			why = *f->why; /* in our own words */
+		snd_end(s, f, SND_FAILED, &why);
+	}
+	return 0;
+}
+
+int snd_frame(struct snd *s, unsigned type, struct span in, struct mono now, struct ptcp_err *e)
+{
+	switch (type) {
+	case WIRE_ANSWER: return on_answer(s, in, e);
+	case WIRE_NEED:   return on_need(s, in, e);
+	case WIRE_HAVE:   return on_have(s, in, e);
+	case WIRE_ACK:    return on_ack(s, in, now, e);
+	case WIRE_DONE:   return on_done(s, in, e);
+	case WIRE_FAIL:   return on_fail(s, in, e);
+	default:          return violation(wire_type_name(type), e);
+	}
+}

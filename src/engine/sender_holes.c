@@ -1,0 +1,116 @@
+/* Holes: files that have some are looked at before they are sent, and what is not there is told
+ * instead of sent. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/sender_impl.h"
+
+#define MAPS_MAX_BYTES (64u << 20) /* of all files; one file may have any */
+#define MAPPING_MAX 64             /* being looked for: others wait for the same disk */
+
+void snd_await_map(struct snd *s, struct entry *f)
+{
+	f->unmapped = true;
+	list_append(&s->unmapped, &f->in_ready);
+}
+
+void snd_drop_map(struct snd *s, struct entry *f)
+{
+	if (f->has_map)
+		s->map_bytes -= bitmap_bytes(f->n_blocks);
+	f->has_map = false;
+	free(f->holes);
+	f->holes = NULL;
+}
+
+/* As many as there is room for. */
+static void ask_for_maps(struct snd *s)
+{
+	struct entry *f;
+	uint64_t bytes;
+
+	while (!list_empty(&s->unmapped) && s->n_mapping < MAPPING_MAX) {
+		f = CONTAINER_OF(s->unmapped.next, struct entry, in_ready);
+		bytes = bitmap_bytes(f->n_blocks);
+		if (s->map_bytes > 0 && s->map_bytes + bytes > MAPS_MAX_BYTES)
+			return;
+		list_remove(&f->in_ready);
+		s->map_bytes += bytes;
+		f->has_map = true;
+		s->n_mapping++;
+		s->o.ops->map(s->o.arg, f->cookie, f->id);
+	}
+}
+
+void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why)
+{
+	struct entry *f = snd_find(s, id);
+	uint32_t block, end;
+
+	assert(s->n_mapping > 0);
+	s->n_mapping--;
+	if (f == NULL || f->state != SENDING || !f->unmapped || !f->has_map) {
+		free(holes);
+		return;
+	}
+	f->unmapped = false;
+	f->holes = holes;
+	if (holes == NULL)
+		snd_drop_map(s, f);
+	if (why != NULL)
+		snd_fail(s, f, why);
+	else if (snd_next_block(f, &block, &end))
+		list_append(&s->ready, &f->in_ready);
+}
+
+bool snd_is_hole(const struct entry *f, uint32_t block)
+{
+	return f->holes != NULL && bitmap_has(f->holes, block) && !bitmap_has(f->acked, block);
+}
+
+bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end)
+{
+	struct wire_blocks hole = { .id = f->id, .first = block };
+
+	if (buf_len(&s->out->b) > BACKLOG_BYTES) {
+		s->holes_wait = true;
+		return false;
+	}
+	end = bitmap_next(f->holes, false, block, end);
+	end = bitmap_next(f->acked, true, block, end);
+	hole.count = end - block;
+	OUTBOX_PUT(s->out, hole, HOLE, &hole);
+	bitmap_set(f->acked, true, block, end);
+	bitmap_set(f->read, true, block, end); /* its term is 0 */
+	f->n_acked += hole.count;
+	f->n_read += hole.count;
+	s->stats.acked_bytes += wire_grid_range_bytes(f->size_bytes, block, hole.count);
+	snd_taken(s, f, hole.count);
+	snd_try_complete(s, f);
+	return true;
+}
+
+/* Holes need no stream, so they do not wait for one. */
+static void send_first_holes(struct snd *s)
+{
+	struct entry *f;
+	uint32_t block, end;
+
+	while (!list_empty(&s->ready)) {
+		f = CONTAINER_OF(s->ready.next, struct entry, in_ready);
+		if (!snd_track(s, f))
+			continue;
+		while (snd_next_block(f, &block, &end)) {
+			if (!snd_is_hole(f, block) || !snd_put_holes(s, f, block, end))
+				return;
+		}
+		list_remove(&f->in_ready);
+	}
+}
+
+void snd_tick_holes(struct snd *s)
+{
+	s->holes_wait = false;
+	ask_for_maps(s);
+	send_first_holes(s);
+}

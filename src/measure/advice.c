@@ -1,0 +1,139 @@
+/* Advice from probes: the public face of the model. */
+#include <ptcp/ptcp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "measure/prober.h"
+#include "model/advice.h"
+#include "model/sender_limit.h"
+
+/* The public values are the model's own. */
+_Static_assert((int)PTCP_MODEL_AUTO == FIT_AUTO &&
+    (int)PTCP_MODEL_PARTIAL_QUADRATIC == FIT_PARTIAL_QUADRATIC &&
+    (int)PTCP_MODEL_FAIR_SHARE == FIT_FAIR_SHARE && (int)PTCP_MODEL_QUADRATIC == FIT_QUADRATIC &&
+    (int)PTCP_MODEL_LINEAR == FIT_LINEAR && (int)PTCP_MODELS == FIT_LINEAR + 1, "models");
+_Static_assert((int)PTCP_LIMITED_BY_IMPACT == ADVICE_BY_IMPACT &&
+    (int)PTCP_LIMITED_BY_GAIN == ADVICE_BY_GAIN &&
+    (int)PTCP_LIMITED_BY_MAX_STREAMS == ADVICE_BY_MAX &&
+    (int)PTCP_LIMITED_BY_SATURATION == ADVICE_BY_SATURATED, "limits");
+_Static_assert((int)PTCP_LIMIT_UNKNOWN == LIMIT_UNKNOWN &&
+    (int)PTCP_LIMIT_NETWORK == LIMIT_NETWORK && (int)PTCP_LIMIT_SEND_BUFFER == LIMIT_SEND_BUFFER &&
+    (int)PTCP_LIMIT_RECEIVE_WINDOW == LIMIT_RECEIVE_WINDOW &&
+    (int)PTCP_LIMIT_APPLICATION == LIMIT_APPLICATION, "limits");
+_Static_assert(PTCP_PROBES_MAX == FIT_PROBES_MAX &&
+    PTCP_ADVICE_STREAMS_MAX == ADVICE_STREAMS_MAX &&
+    sizeof ((struct ptcp_advice *)0)->used == sizeof ((struct fit *)0)->used, "sizes");
+
+const char *ptcp_model_name(enum ptcp_model m)
+{
+	return (unsigned)m < PTCP_MODELS ? fit_model_name((enum fit_model)m) : NULL;
+}
+
+int ptcp_model_parse(const char *name, enum ptcp_model *out)
+{
+	enum fit_model m;
+
+	if (fit_model_by_name(&m, name) < 0)
+		return -1;
+	*out = (enum ptcp_model)m;
+	return 0;
+}
+
+const char *ptcp_limited_by_name(enum ptcp_limited_by l)
+{
+	return advice_limit_name((enum advice_limit)l);
+}
+
+const char *ptcp_limit_name(enum ptcp_limit l)
+{
+	return limit_name((enum limit)l);
+}
+
+void ptcp_advice_opts_init(struct ptcp_advice_opts *o)
+{
+	*o = (struct ptcp_advice_opts){
+		.size = sizeof *o, .model = PTCP_MODEL_AUTO, .impact_percent = 10,
+		.min_gain_percent = 1, .max_streams = 32
+	};
+}
+
+void ptcp_advice_init(struct ptcp_advice *a)
+{
+	*a = (struct ptcp_advice){ .size = sizeof *a };
+}
+
+static void fill(struct ptcp_advice *out, const struct advice *a)
+{
+	out->streams = a->streams;
+	out->throughput_bps = a->throughput_bps;
+	out->impact_percent = a->impact_ratio * 100;
+	out->impact_total_percent = a->impact_total_ratio * 100;
+	out->limited_by = (enum ptcp_limited_by)a->limited_by;
+	out->confident = a->confident;
+	out->warnings = a->warnings;
+	out->next_probe = a->next_probe;
+	out->congestion_advice = a->congestion_advice;
+	out->model = (enum ptcp_model)a->fit.model;
+	memcpy(out->raw, a->fit.raw, sizeof out->raw);
+	memcpy(out->used, a->fit.used, sizeof out->used);
+}
+
+int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
+    const struct ptcp_advice_opts *o, struct ptcp_err *e)
+{
+	return advice_of_probes(a, p, n, false, o, e);
+}
+
+int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,
+    const struct ptcp_advice_opts *o, struct ptcp_err *e)
+{
+	struct ptcp_advice_opts opts;
+	struct ptcp_advice all = { .size = a->size < sizeof all ? a->size : sizeof all };
+	struct probe probes[FIT_PROBES_MAX];
+	struct advice found;
+	size_t i;
+	int r;
+
+	ptcp_advice_opts_init(&opts);
+	if (o->size == 0 || o->size > sizeof opts || (unsigned)o->model >= PTCP_MODELS)
+		return err_set(e, PTCP_EUSAGE, "advice: options that are not initialised "
+		    "(ptcp_advice_opts_init)");
+	memcpy(&opts, o, o->size);
+	if (n > FIT_PROBES_MAX)
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", FIT_PROBES_MAX);
+	for (i = 0; i < n; i++)
+		probes[i] = (struct probe){ p[i].streams, p[i].throughput_bps, p[i].error_bps };
+	r = advice_from_probes(&found, probes, n, &(struct advice_opts){
+	    .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
+	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,
+	    .congestion = advice_congestion_by_name(opts.congestion),
+	    .usual_others = own && opts.model == PTCP_MODEL_AUTO ? FIT_USUAL_OTHERS : 0 }, e);
+	if (r < 0)
+		return r;
+	fill(&all, &found);
+	all.budget_percent = opts.impact_percent;
+	all.min_gain_percent = opts.min_gain_percent;
+	all.max_streams = opts.max_streams;
+	if (opts.congestion != NULL)
+		snprintf(all.congestion, sizeof all.congestion, "%s", opts.congestion);
+	memcpy(all.probes, p, n * sizeof *p);
+	all.n_probes = n;
+	memcpy(a, &all, all.size);
+	return 0;
+}
+
+void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams, struct ptcp_advice_point *out)
+{
+	struct fit f = { .model = (enum fit_model)a->model };
+
+	memcpy(f.used, a->used, sizeof f.used);
+	out->throughput_bps = fit_throughput_bps(&f, streams);
+	out->impact_percent = fit_impact_ratio(&f, streams) * 100;
+	out->impact_total_percent = fit_impact_total_ratio(&f, streams) * 100;
+}
+
+const char *ptcp_advice_warning(const struct ptcp_advice *a, size_t i)
+{
+	return advice_warning_text(a->warnings, i);
+}

@@ -1,0 +1,372 @@
+/* Probes at several levels, each until its rate has settled, then advice; further probes while they
+ * would help and there is time. Levels grow: the streams of one go on while those of the next join
+ * them. What a fresh group of streams brings within seconds is mostly what slow start left it;
+ * tests/bench/advice/README.md has how much better groups that grow foretell what streams keep. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "measure/prober.h"
+#include "model/advice.h"
+#include "model/sender_limit.h"
+#include "model/steady.h"
+
+#define SAMPLE_NS (100 * NS_PER_MS)
+#define MOST_BYTES (UINT64_C(16) << 30) /* of a level */
+
+/* Bytes acknowledged of streams that a level took over, and of those that joined in it. */
+struct share {
+	uint64_t older, younger;
+};
+
+struct advise {
+	struct prober base;
+	struct ptcp_advice_opts o;
+	struct session *session;
+	struct timer *timer;
+	struct mono started;
+	unsigned level[PTCP_PROBES_MAX];
+	size_t n_levels, at;
+	/* of this level */
+	struct mono begun, sampled;
+	uint64_t acked, acked_first;
+	struct tcpinfo first[PTCP_STREAMS_MAX];
+	bool seen[PTCP_STREAMS_MAX];
+	unsigned older;      /* streams that the level took over from the one before; 0: it is a new group */
+	struct steady settle;
+	struct limit_times times;
+	struct share at_half, at_end; /* when half of the longest time has passed, and at the end */
+	/* what has come of it */
+	struct ptcp_probe probes[PTCP_PROBES_MAX];
+	size_t n_probes;
+	enum limit limit;
+	bool held_in_part;   /* limit_by_parts() at a level */
+	struct ptcp_advice advice;
+	bool advised;
+};
+
+static struct advise *of(struct prober *b)
+{
+	return CONTAINER_OF(b, struct advise, base);
+}
+
+static void fail(struct advise *a, const struct ptcp_err *why)
+{
+	timer_set(a->timer, MONO_NEVER);
+	session_cancel(a->session, why);
+}
+
+/* ---- One level ---- */
+
+static void start_level(struct advise *a, unsigned older)
+{
+	a->older = older;
+	a->at_half = (struct share){ 0 };
+	a->settle.n = 0;
+	a->times = (struct limit_times){ 0 };
+	probe_session_level(a->session, a->level[a->at], UINT64_MAX);
+}
+
+/* All streams that there are, summed up; those that are seen for the first time begin now. */
+static uint64_t look(struct advise *a, double elapsed_s)
+{
+	uint64_t acked = 0, unused;
+	struct tcpinfo now;
+	unsigned i;
+
+	a->times = (struct limit_times){ 0 };
+	a->at_end = (struct share){ 0 };
+	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
+		if (!probe_session_look(a->session, i, &now))
+			continue;
+		if (!a->seen[i]) {
+			a->first[i] = now;
+			a->seen[i] = true;
+			strcpy(a->advice.congestion, now.congestion);
+		}
+		acked += now.acked_bytes;
+		*(i < a->older ? &a->at_end.older : &a->at_end.younger) += now.acked_bytes;
+		a->times.elapsed_s += elapsed_s;
+		a->times.busy_s += now.busy_s - a->first[i].busy_s;
+		a->times.window_s += now.window_s - a->first[i].window_s;
+		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
+	}
+	if (a->base.receives)
+		probe_session_told(a->session, &a->times, &unused);
+	return acked;
+}
+
+static void on_begun(void *arg)
+{
+	struct advise *a = arg;
+
+	memset(a->seen, 0, sizeof a->seen);
+	a->begun = a->sampled = mono_now();
+	a->acked = a->acked_first = look(a, 0);
+	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
+}
+
+/* ---- From level to level ---- */
+
+static int advise(struct advise *a, struct ptcp_err *e)
+{
+	char congestion[sizeof a->advice.congestion];
+	int r;
+
+	strcpy(congestion, a->advice.congestion);
+	a->o.congestion = congestion;
+	r = advice_of_probes(&a->advice, a->probes, a->n_probes, true, &a->o, e);
+	a->o.congestion = NULL;
+	if (r < 0)
+		return r;
+	a->advice.limit = (enum ptcp_limit)a->limit;
+	a->advice.limit_advice = limit_advice(a->limit);
+	if (a->held_in_part && a->advice.limit_advice == NULL)
+		a->advice.warnings |= ADVICE_WARN_HELD;
+	a->advice.confident &= a->advice.limit_advice == NULL && !a->held_in_part;
+	a->advised = true;
+	return 0;
+}
+
+/* What the probes so far ask for beside the levels that were asked for, while there is time. */
+static void add_level(struct advise *a)
+{
+	unsigned granted = probe_session_granted(a->session), n = a->advice.next_probe;
+
+	if (n > 0 && a->n_levels < PTCP_PROBES_MAX &&
+	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START_S)
+		a->level[a->n_levels++] = n < granted ? n : granted;
+}
+
+static void next_level(struct advise *a)
+{
+	struct ptcp_err why;
+
+	if (++a->at == a->n_levels) {
+		if (advise(a, &why) < 0) {
+			fail(a, &why);
+			return;
+		}
+		add_level(a);
+	}
+	if (a->at < a->n_levels && a->level[a->at] > a->level[a->at - 1])
+		start_level(a, a->level[a->at - 1]);
+	else
+		probe_session_clear(a->session);
+}
+
+/* What each older stream got over what each younger one got since half of the level; 1 where the level
+ * ended before that could show. */
+static double older_ratio(const struct advise *a)
+{
+	double older = (double)(a->at_end.older - a->at_half.older) / a->older;
+	double younger = (double)(a->at_end.younger - a->at_half.younger) / (a->level[a->at] - a->older);
+
+	return a->at_half.older > 0 && younger > 0 ? older / younger : 1;
+}
+
+/* What the level settled to is a probe more. */
+static void add_probe(struct advise *a, const struct steady_result *s)
+{
+	struct ptcp_probe *last = &a->probes[a->n_probes];
+	struct probe p, before;
+
+	probe_of_settled(&p, a->level[a->at], s);
+	if (a->older > 0) {
+		before = (struct probe){ last[-1].streams, last[-1].throughput_bps, last[-1].error_bps };
+		probe_grew(&before, &p, older_ratio(a));
+		last[-1].error_bps = before.error_bps;
+	}
+	*last = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
+	a->n_probes++;
+}
+
+static void end_level(struct advise *a)
+{
+	enum limit l = limit_of(&a->times);
+	struct steady_result s;
+	struct ptcp_err why;
+
+	timer_set(a->timer, MONO_NEVER);
+	if (steady_result(&s, &a->settle) < 0) {
+		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: nothing came through (see whether the "
+		    "other host can be reached, ptcp send)", a->level[a->at]);
+		fail(a, &why);
+		return;
+	}
+	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
+		a->limit = l;
+	a->held_in_part |= limit_by_parts(&a->times);
+	add_probe(a, &s);
+	next_level(a);
+}
+
+static void on_timer(void *arg)
+{
+	struct advise *a = arg;
+	struct mono now = mono_now();
+	uint64_t elapsed = mono_diff_ns(now, a->begun), step = mono_diff_ns(now, a->sampled);
+	uint64_t acked = look(a, (double)elapsed / 1e9);
+
+	steady_add(&a->settle, 8e9 * (double)(acked - a->acked) / (double)step);
+	log_at(a->base.log, LOG_DEBUG, "probe", "streams=%u elapsed_s=%.3f rate_bps=%.0f",
+	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
+	a->acked = acked;
+	a->sampled = now;
+	if ((double)elapsed >= 1e9 * PROBE_MOST_S / 2 && a->at_half.younger == 0)
+		a->at_half = a->at_end;
+	if (probe_told(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MOST_BYTES)
+		end_level(a);
+	else
+		timer_set(a->timer, mono_add_ns(now, SAMPLE_NS));
+}
+
+static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+    const struct ptcp_err *why)
+{
+	struct advise *a = arg;
+	struct ptcp_err lost;
+
+	(void)number;
+	(void)from;
+	(void)until;
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s (run it again)",
+	    a->level[a->at], why != NULL ? why->msg : "it ended");
+	fail(a, &lost);
+}
+
+static void on_clear(void *arg)
+{
+	struct advise *a = arg;
+
+	if (a->at < a->n_levels)
+		start_level(a, 0);
+	else
+		probe_session_finish(a->session);
+}
+
+static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
+
+static void running(struct prober *b, struct session *sess)
+{
+	struct advise *a = of(b);
+	struct ptcp_err why;
+	size_t i;
+
+	a->session = sess;
+	a->started = mono_now();
+	a->at = a->n_probes = 0;
+	if (session_probe(sess, &probe_session_ops, a, &why) < 0 ||
+	    (a->timer == NULL && timer_new(&a->timer, b->loop, on_timer, a, &why) < 0)) {
+		session_cancel(sess, &why);
+		return;
+	}
+	for (i = 0; i < a->n_levels; i++)
+		if (a->level[i] > probe_session_granted(sess)) {
+			err_set(&why, PTCP_EREFUSED, "probe with %u streams: the server grants no more than %u "
+			    "(give --probes with fewer)", a->level[i], probe_session_granted(sess));
+			fail(a, &why);
+			return;
+		}
+	start_level(a, 0);
+}
+
+static void advise_free(struct prober *b)
+{
+	timer_free(of(b)->timer);
+	free(of(b));
+}
+
+/* Whoever names levels wants them probed. */
+static bool recall(struct prober *b, const struct history_entry *h, double age_s)
+{
+	struct advise *a = of(b);
+	size_t i;
+
+	if (a->o.n_levels > 0)
+		return false;
+	for (i = 0; i < h->n_probes; i++)
+		a->probes[i] = (struct ptcp_probe){ h->probe[i].streams, h->probe[i].throughput_bps,
+			h->probe[i].error_bps };
+	a->n_probes = h->n_probes;
+	strcpy(a->advice.congestion, h->key.congestion);
+	if (advise(a, NULL) < 0)
+		return false;
+	a->advice.from_history = true;
+	a->advice.age_s = age_s;
+	return true;
+}
+
+static const struct prober_ops ops = { .running = running, .free = advise_free, .recall = recall };
+
+/* The levels asked for, or the usual. */
+static int take_levels(struct advise *a, struct ptcp_err *e)
+{
+	static const unsigned usual[] = ADVICE_LEVELS;
+	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : usual;
+	size_t i;
+
+	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof usual / sizeof *usual;
+	if (a->n_levels > PTCP_PROBES_MAX)
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
+	for (i = 0; i < a->n_levels; i++) {
+		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
+			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],
+			    PTCP_STREAMS_MAX);
+		a->level[i] = level[i];
+		if (level[i] > a->base.most_streams)
+			a->base.most_streams = level[i];
+	}
+	return 0;
+}
+
+/* What these options and levels cannot answer must be found out before probing. */
+static int try_answer(const struct advise *a, struct ptcp_err *e)
+{
+	struct ptcp_probe made_up[PTCP_PROBES_MAX];
+	struct ptcp_advice unused;
+	size_t i;
+
+	for (i = 0; i < a->n_levels; i++)
+		made_up[i] = (struct ptcp_probe){ a->level[i], a->level[i], 0 };
+	ptcp_advice_init(&unused);
+	return ptcp_advice_from_probes(&unused, made_up, a->n_levels, &a->o, e);
+}
+
+int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e)
+{
+	struct advise *a = calloc(1, sizeof *a);
+	int r;
+
+	if (a == NULL)
+		return err_nomem(e);
+	a->base.ops = &ops;
+	ptcp_advice_init(&a->advice);
+	ptcp_advice_opts_init(&a->o);
+	if (o->size == 0 || o->size > sizeof a->o)
+		r = err_set(e, PTCP_EUSAGE, "advice: options that are not initialised (ptcp_advice_opts_init)");
+	else {
+		memcpy(&a->o, o, o->size);
+		/* Room for a further probe. */
+		a->base.most_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams :
+		    PTCP_STREAMS_MAX;
+		if ((r = take_levels(a, e)) == 0)
+			r = try_answer(a, e);
+	}
+	a->o.levels = NULL;
+	a->base.receives = a->o.receive;
+	if (r < 0) {
+		free(a);
+		return r;
+	}
+	*out = &a->base;
+	return 0;
+}
+
+const struct ptcp_advice *advise_advice(const struct prober *b)
+{
+	const struct advise *a = of((struct prober *)(uintptr_t)b);
+
+	return b != NULL && b->ops == &ops && a->advised ? &a->advice : NULL;
+}

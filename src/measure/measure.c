@@ -1,0 +1,220 @@
+/* Rounds of n streams that start together and carry so many bytes each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "measure/prober.h"
+#include "model/level_stats.h"
+
+struct measure {
+	struct prober base;
+	struct ptcp_measure_opts o;
+	struct level level[LEVELS_MAX];  /* ascending by streams */
+	size_t n_levels;
+	struct session *session;
+	struct timer *timer;
+	unsigned number;                 /* of the round, from 0 */
+	/* of this round */
+	struct mono started;
+	struct level_run run[LEVEL_STREAMS_MAX];
+	uint64_t retransmits;
+	unsigned n_ended;
+	bool failed;
+	struct ptcp_err why;
+};
+
+_Static_assert(PTCP_LEVELS_MAX == LEVELS_MAX && PTCP_STREAMS_MAX == LEVEL_STREAMS_MAX, "sizes");
+
+static struct measure *of(struct prober *b)
+{
+	return CONTAINER_OF(b, struct measure, base);
+}
+
+/* Levels take turns, so that what changes with time meets them all. */
+static struct level *this_level(struct measure *m)
+{
+	return &m->level[m->number % m->n_levels];
+}
+
+static void start_round(struct measure *m)
+{
+	m->started = mono_now();
+	m->n_ended = 0;
+	m->retransmits = 0;
+	m->failed = false;
+	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream);
+}
+
+static void on_begun(void *arg)
+{
+	(void)arg; /* each stream says by itself when it began */
+}
+
+static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+    const struct ptcp_err *why)
+{
+	struct measure *m = arg;
+	struct limit_times unused;
+	struct tcpinfo last;
+
+	if (m->failed)
+		return;
+	if (why != NULL) {
+		m->failed = true;
+		m->why = *why;
+	} else {
+		m->run[number] = (struct level_run){ (double)from.ns / 1e9, (double)until.ns / 1e9,
+			m->o.bytes_per_stream };
+		if (probe_session_look(m->session, number, &last))
+			m->retransmits += last.retransmits;
+		if (m->base.receives)
+			probe_session_told(m->session, &unused, &m->retransmits);
+	}
+	if (m->failed || ++m->n_ended == this_level(m)->streams)
+		probe_session_clear(m->session);
+}
+
+static void tell_round(struct measure *m)
+{
+	double rates[LEVEL_STREAMS_MAX];
+	struct ptcp_round r = { .number = m->number + 1, .streams = this_level(m)->streams };
+
+	if (m->failed) {
+		level_add_failed(this_level(m));
+		r.why = m->why.msg;
+	} else {
+		r.throughput_bps = level_add(this_level(m), m->run, rates);
+		r.per_stream_bps = rates;
+		r.retransmits = m->retransmits;
+	}
+	if (m->o.round != NULL)
+		m->o.round(m->o.arg, &r);
+}
+
+static void on_clear(void *arg)
+{
+	struct measure *m = arg;
+
+	tell_round(m);
+	if (++m->number == m->o.rounds * m->n_levels)
+		probe_session_finish(m->session);
+	else
+		timer_set(m->timer, mono_add_ns(m->started, (uint64_t)(m->o.interval_s * 1e9)));
+}
+
+static void on_timer(void *arg)
+{
+	start_round(arg);
+}
+
+static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
+
+static void running(struct prober *b, struct session *sess)
+{
+	struct measure *m = of(b);
+	struct ptcp_err why;
+
+	m->session = sess;
+	if (session_probe(sess, &probe_session_ops, m, &why) < 0 ||
+	    (m->timer == NULL && timer_new(&m->timer, b->loop, on_timer, m, &why) < 0)) {
+		session_cancel(sess, &why);
+	} else if (b->most_streams > probe_session_granted(sess)) {
+		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants no more than %u (give --streams with "
+		    "fewer)", b->most_streams, probe_session_granted(sess));
+		session_cancel(sess, &why);
+	} else {
+		start_round(m);
+	}
+}
+
+static void measure_free(struct prober *b)
+{
+	timer_free(of(b)->timer);
+	free(of(b));
+}
+
+static const struct prober_ops ops = { .running = running, .free = measure_free };
+
+size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t most,
+    unsigned *saturates_at)
+{
+	const struct measure *m = of((struct prober *)(uintptr_t)b);
+	size_t i, n = 0;
+
+	*saturates_at = 0;
+	if (b == NULL || b->ops != &ops)
+		return 0;
+	for (i = 0; i < m->n_levels; i++) {
+		const struct level *l = &m->level[i];
+
+		if (l->rounds > 0 && n++ < most)
+			out[n - 1] = (struct ptcp_level){ l->streams, l->rounds, l->failed, l->mean_bps,
+				l->min_bps, l->max_bps, level_sd_bps(l), l->per_stream_mean_bps, l->fairness,
+				level_clusters(l) };
+	}
+	*saturates_at = levels_saturate_at(m->level, m->n_levels);
+	return n;
+}
+
+void ptcp_measure_opts_init(struct ptcp_measure_opts *o)
+{
+	*o = (struct ptcp_measure_opts){ .size = sizeof *o, .rounds = 5, .bytes_per_stream = 2000000 };
+}
+
+static int by_streams(const void *a, const void *b)
+{
+	const struct level *x = a, *y = b;
+
+	return (x->streams > y->streams) - (x->streams < y->streams);
+}
+
+static int take_opts(struct measure *m, const struct ptcp_measure_opts *o, struct ptcp_err *e)
+{
+	static const unsigned usual[] = { 10, 20, 30, 40, 50 };
+	const unsigned *level = o->n_streams > 0 ? o->streams : usual;
+	size_t i;
+
+	m->n_levels = o->n_streams > 0 ? o->n_streams : sizeof usual / sizeof *usual;
+	if (m->n_levels > LEVELS_MAX)
+		return err_set(e, PTCP_EUSAGE, "streams: more than %d levels (leave some out)", LEVELS_MAX);
+	for (i = 0; i < m->n_levels; i++) {
+		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
+			return err_set(e, PTCP_EUSAGE, "%u streams: must be 1 to %d", level[i], PTCP_STREAMS_MAX);
+		m->level[i].streams = level[i];
+	}
+	qsort(m->level, m->n_levels, sizeof *m->level, by_streams);
+	for (i = 1; i < m->n_levels; i++)
+		if (m->level[i].streams == m->level[i - 1].streams)
+			return err_set(e, PTCP_EUSAGE, "%u streams: given twice (leave one out)", m->level[i].streams);
+	m->base.most_streams = m->level[m->n_levels - 1].streams;
+	if (o->rounds < 1 || o->rounds > 1000000 || !(o->interval_s >= 0 && o->interval_s <= 1e6) ||
+	    o->bytes_per_stream < 1 || o->bytes_per_stream > PROBE_SESSION_STREAM_BYTES)
+		return err_set(e, PTCP_EUSAGE, "rounds (1 to 1000000), interval or bytes per stream out of range");
+	return 0;
+}
+
+int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct ptcp_err *e)
+{
+	struct measure *m = calloc(1, sizeof *m);
+	int r;
+
+	if (m == NULL)
+		return err_nomem(e);
+	m->base.ops = &ops;
+	ptcp_measure_opts_init(&m->o);
+	if (o->size == 0 || o->size > sizeof m->o)
+		r = err_set(e, PTCP_EUSAGE, "options that ptcp_measure_opts_init() has not filled in");
+	else {
+		memcpy(&m->o, o, o->size);
+		r = take_opts(m, &m->o, e);
+	}
+	m->o.streams = NULL;
+	m->base.receives = m->o.receive;
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	*out = &m->base;
+	return 0;
+}

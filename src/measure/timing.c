@@ -1,0 +1,235 @@
+/* Messages over streams that stay open, one after the other: how long each takes until all of it is known to
+ * be at the other end. Fresh connections would measure their slow start instead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "measure/prober.h"
+
+#define LOOK_NS NS_PER_MS            /* whether a message is there; what the delays are exact to */
+#define FIRST_BYTES (64u << 10)
+#define KNOWN_NS (400 * NS_PER_MS)   /* a message that takes so long tells the rate */
+#define LARGEST_NS (800 * NS_PER_MS)
+#define MOST_BYTES (UINT64_C(8) << 30)
+#define SIZES 4                      /* each half of the next */
+
+struct timing {
+	struct prober base;
+	struct ptcp_timing_opts o;
+	struct session *session;
+	struct timer *timer;
+	bool known;                      /* `largest` is */
+	uint64_t largest;
+	/* under way */
+	uint64_t bytes;
+	struct mono sent;
+	uint64_t acked[PTCP_STREAMS_MAX]; /* before it */
+	/* what has come of it */
+	struct ptcp_message *message;
+	size_t n;
+	double round_trip_s;
+};
+
+static struct timing *of(struct prober *b)
+{
+	return CONTAINER_OF(b, struct timing, base);
+}
+
+static void fail(struct timing *t, const struct ptcp_err *why)
+{
+	timer_set(t->timer, MONO_NEVER);
+	session_cancel(t->session, why);
+}
+
+static void send_message(struct timing *t, uint64_t bytes)
+{
+	struct tcpinfo now;
+	unsigned i;
+
+	for (i = 0; i < t->o.streams; i++)
+		t->acked[i] = probe_session_look(t->session, i, &now) ? now.acked_bytes : 0;
+	t->bytes = bytes;
+	t->sent = mono_now();
+	probe_session_message(t->session, bytes);
+	timer_set(t->timer, mono_add_ns(t->sent, LOOK_NS));
+}
+
+/* All of the message is there: as much as it has bytes, and nothing is on its way. */
+static bool arrived(struct timing *t)
+{
+	struct tcpinfo now;
+	bool all = true;
+	unsigned i;
+
+	for (i = 0; i < t->o.streams; i++) {
+		if (!probe_session_look(t->session, i, &now))
+			return false;
+		if (now.min_rtt_s > 0 && (t->round_trip_s == 0 || now.min_rtt_s < t->round_trip_s))
+			t->round_trip_s = now.min_rtt_s;
+		all &= now.quiet && now.acked_bytes - t->acked[i] >= t->bytes / t->o.streams;
+	}
+	return all;
+}
+
+/* Grows by a factor of at most 4, so that one message on a fast path does not take for ever on a slow one. */
+static void learn(struct timing *t, uint64_t took_ns)
+{
+	uint64_t most = t->o.most_bytes > 0 ? t->o.most_bytes : MOST_BYTES, next;
+	double rate = (double)t->bytes / (double)took_ns;
+
+	if (took_ns < KNOWN_NS && t->bytes < most) {
+		next = took_ns < KNOWN_NS / 4 ? 4 * t->bytes : 2 * t->bytes;
+		send_message(t, next < most ? next : most);
+		return;
+	}
+	t->known = true;
+	t->largest = rate * (double)LARGEST_NS < (double)most ? (uint64_t)(rate * (double)LARGEST_NS) : most;
+	if (t->largest < SIZES * FIRST_BYTES)
+		t->largest = SIZES * FIRST_BYTES;
+	send_message(t, t->largest);
+}
+
+/* However slowly it moves. */
+static void give_up(struct timing *t)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ETIMEOUT, "timing of messages: one of %llu bytes was not there after %.3g s (the way is slower than can be "
+	    "measured; or give a longer --timeout)", (unsigned long long)t->bytes, (double)TIMING_TIMEOUTS *
+	    (double)probe_session_timeout_ns(t->session) / 1e9);
+	fail(t, &why);
+}
+
+static void on_timer(void *arg)
+{
+	struct timing *t = arg;
+	struct mono now = mono_now();
+	uint64_t took = mono_diff_ns(now, t->sent);
+
+	if (!arrived(t)) {
+		if (took > TIMING_TIMEOUTS * probe_session_timeout_ns(t->session))
+			give_up(t);
+		else
+			timer_set(t->timer, mono_add_ns(now, LOOK_NS));
+		return;
+	}
+	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f known=%d", (unsigned long long)t->bytes,
+	    (double)took / 1e9, t->known);
+	if (!t->known) {
+		learn(t, took);
+		return;
+	}
+	t->message[t->n++] = (struct ptcp_message){ t->bytes, (double)took / 1e9 };
+	if (t->n == t->o.messages)
+		probe_session_clear(t->session);
+	else
+		send_message(t, t->largest >> (t->n % SIZES));
+}
+
+static void on_begun(void *arg)
+{
+	send_message(arg, FIRST_BYTES);
+}
+
+static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+    const struct ptcp_err *why)
+{
+	struct ptcp_err lost;
+
+	(void)number;
+	(void)from;
+	(void)until;
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "timing of messages: a stream was lost: %s (run it again)",
+	    why != NULL ? why->msg : "it ended");
+	fail(arg, &lost);
+}
+
+static void on_clear(void *arg)
+{
+	struct timing *t = arg;
+
+	if (t->n == t->o.messages)
+		probe_session_finish(t->session);
+}
+
+static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
+
+static void running(struct prober *b, struct session *sess)
+{
+	struct timing *t = of(b);
+	struct ptcp_err why;
+
+	t->session = sess;
+	t->n = 0;
+	if (session_probe(sess, &probe_session_ops, t, &why) < 0 ||
+	    (t->timer == NULL && timer_new(&t->timer, b->loop, on_timer, t, &why) < 0)) {
+		session_cancel(sess, &why);
+	} else if (t->o.streams > probe_session_granted(sess)) {
+		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants no more than %u (give --streams with "
+		    "fewer)", t->o.streams, probe_session_granted(sess));
+		session_cancel(sess, &why);
+	} else {
+		probe_session_open(sess, t->o.streams);
+	}
+}
+
+static void timing_free(struct prober *b)
+{
+	timer_free(of(b)->timer);
+	free(of(b)->message);
+	free(of(b));
+}
+
+static const struct prober_ops ops = { .running = running, .free = timing_free };
+
+size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t most, double *round_trip_s)
+{
+	const struct timing *t = of((struct prober *)(uintptr_t)b);
+
+	*round_trip_s = 0;
+	if (b == NULL || b->ops != &ops)
+		return 0;
+	*round_trip_s = t->round_trip_s;
+	if (most > 0)
+		memcpy(out, t->message, (t->n < most ? t->n : most) * sizeof *out);
+	return t->n;
+}
+
+void ptcp_timing_opts_init(struct ptcp_timing_opts *o)
+{
+	*o = (struct ptcp_timing_opts){ .size = sizeof *o, .streams = 4, .messages = 8 };
+}
+
+int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e)
+{
+	ptcp_timing_opts_init(out);
+	if (o->size == 0 || o->size > sizeof *out)
+		return err_set(e, PTCP_EUSAGE, "options that ptcp_timing_opts_init() has not filled in");
+	memcpy(out, o, o->size);
+	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
+	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * FIRST_BYTES))
+		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or their size (256 KiB at least) out of "
+		    "range", PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
+	return 0;
+}
+
+int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptcp_err *e)
+{
+	struct timing *t = calloc(1, sizeof *t);
+	int r;
+
+	if (t == NULL)
+		return err_nomem(e);
+	t->base.ops = &ops;
+	if ((r = timing_opts_take(&t->o, o, e)) == 0 &&
+	    (t->message = calloc(t->o.messages, sizeof *t->message)) == NULL)
+		r = err_nomem(e);
+	if (r < 0) {
+		timing_free(&t->base);
+		return r;
+	}
+	t->base.most_streams = t->o.streams;
+	*out = &t->base;
+	return 0;
+}

@@ -1,0 +1,212 @@
+#include "model/multipath.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define BETTER 1.05       /* a known candidate must have brought so many times as much */
+#define LEAST_RATIO 0.01
+
+static void know_nothing(struct multipath *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->candidates; i++)
+		r->known_bps[i] = -1;
+}
+
+void multipath_init(struct multipath *r, size_t candidates, const size_t *place, size_t places, uint64_t seed)
+{
+	assert(places >= 1 && places <= candidates && candidates <= RATECTL_PATHS_MAX);
+	memset(r, 0, sizeof *r);
+	ratectl_opts_init(&r->opts);
+	r->opts.beta = 0.1;
+	r->opts.delta_ratio = 0.05;
+	r->rng.state = seed;
+	r->candidates = candidates;
+	r->places = places;
+	memcpy(r->place, place, places * sizeof *place);
+	r->rest = MULTIPATH_REST;
+	know_nothing(r);
+}
+
+/* From the free sharing on. */
+static void start_again(struct multipath *r)
+{
+	r->started = r->unmet = 0;
+	memset(r->rate_bps, 0, sizeof r->rate_bps);
+	memset(r->start_bps, 0, sizeof r->start_bps);
+}
+
+static bool in_use(const struct multipath *r, size_t candidate)
+{
+	size_t i;
+
+	for (i = 0; i < r->places; i++)
+		if (r->place[i] == candidate)
+			return true;
+	return false;
+}
+
+/* Chances of the candidates, where those that brought less than `least` have none. */
+static void weigh(const struct multipath *r, double least, double *weight)
+{
+	double sum = 0;
+	size_t i, n = 0;
+
+	for (i = 0; i < r->candidates; i++)
+		if (r->known_bps[i] > 0) {
+			sum += r->known_bps[i];
+			n++;
+		}
+	for (i = 0; i < r->candidates; i++)
+		weight[i] = r->known_bps[i] < 0 ? (n > 0 ? sum / (double)n : 1) : r->known_bps[i] > least ? r->known_bps[i] : 0;
+}
+
+static unsigned changed(const struct multipath *r, const size_t *before)
+{
+	unsigned bits = 0;
+	size_t i;
+
+	for (i = 0; i < r->places; i++)
+		if (r->place[i] != before[i])
+			bits |= 1u << i;
+	return bits;
+}
+
+static void leave_dead(struct multipath *r, const bool *down)
+{
+	double weight[RATECTL_PATHS_MAX], alive[RATECTL_PATHS_MAX];
+	size_t i, k;
+
+	for (i = 0; i < r->places; i++) {
+		if (!down[i])
+			continue;
+		r->known_bps[r->place[i]] = 0;
+		weigh(r, 0, weight);
+		for (k = 0; k < r->places; k++)
+			alive[k] = k == i ? 0 : 1;
+		if (reselect_paths(r->place, r->places, RESELECT_WORST, alive, weight, r->candidates, &r->rng) > 0)
+			r->reason = "nothing comes through it";
+	}
+}
+
+/* Who stays keeps its place. */
+static void keep_places(struct multipath *r, const size_t *before)
+{
+	size_t i, k;
+
+	for (i = 0; i < r->places; i++)
+		for (k = 0; k < r->places; k++)
+			if (k != i && r->place[k] == before[i]) {
+				r->place[k] = r->place[i];
+				r->place[i] = before[i];
+			}
+}
+
+/* None of the others alone is better: what brought the most is gone back to, or, there, after a rest, all are drawn
+ * anew, as what a candidate brings depends on its company. */
+static void reselect_all(struct multipath *r, double sum_bps)
+{
+	size_t before[RATECTL_PATHS_MAX];
+
+	memcpy(before, r->place, sizeof before);
+	if (sum_bps * BETTER < r->best_bps) {
+		memcpy(r->place, r->best, sizeof before);
+		r->reason = "more came with it";
+		r->best_bps = 0;
+	} else {
+		memcpy(r->best, r->place, sizeof before);
+		r->best_bps = sum_bps;
+		if (++r->rested < r->rest)
+			return;
+		r->rested = 0;
+		r->rest = 2 * r->rest < MULTIPATH_REST_MAX ? 2 * r->rest : MULTIPATH_REST_MAX;
+		reselect_paths(r->place, r->places, RESELECT_ALL, NULL, NULL, r->candidates, &r->rng);
+		know_nothing(r);
+		r->reason = "the demand is not met, and no other one alone is better";
+	}
+	keep_places(r, before);
+}
+
+static void reselect(struct multipath *r, const double *seen_bps)
+{
+	double weight[RATECTL_PATHS_MAX], worst = seen_bps[0], sum = 0;
+	bool any = false;
+	size_t i;
+
+	r->unmet = 0;
+	for (i = 0; i < r->places; i++) {
+		worst = fmin(worst, seen_bps[i]);
+		sum += seen_bps[i];
+	}
+	weigh(r, BETTER * worst, weight);
+	for (i = 0; i < r->candidates; i++)
+		any |= !in_use(r, i) && weight[i] > 0;
+	if (any && reselect_paths(r->place, r->places, RESELECT_WORST, seen_bps, weight, r->candidates, &r->rng) > 0)
+		r->reason = "the demand is not met";
+	else if (r->candidates > r->places)
+		reselect_all(r, sum);
+}
+
+static void set_rates(struct multipath *r)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < r->places; i++) {
+		r->rate_bps[i] = fmax(r->control.rate_bps[i], LEAST_RATIO * r->demand_bps);
+		sum += r->rate_bps[i];
+	}
+	for (i = 0; i < r->places && sum > r->demand_bps; i++)
+		r->rate_bps[i] *= r->demand_bps / sum;
+}
+
+static void begin(struct multipath *r, const double *seen_bps)
+{
+	size_t i;
+
+	for (i = 0; i < r->places; i++)
+		r->start_bps[i] += seen_bps[i] / MULTIPATH_START;
+	if (++r->started == MULTIPATH_START)
+		ratectl_init(&r->control, &r->opts, r->places, r->demand_bps, r->start_bps);
+}
+
+static void control(struct multipath *r, const double *seen_bps)
+{
+	double sum = 0;
+	size_t i;
+
+	if (r->started < MULTIPATH_START)
+		begin(r, seen_bps);
+	if (r->started == MULTIPATH_START) {
+		ratectl_step(&r->control, seen_bps, rng_uniform(&r->rng));
+		set_rates(r);
+	}
+	for (i = 0; i < r->places; i++)
+		sum += seen_bps[i];
+	r->unmet = sum < MULTIPATH_MET_RATIO * r->demand_bps ? r->unmet + 1 : 0;
+}
+
+unsigned multipath_step(struct multipath *r, const struct multipath_sample *x)
+{
+	size_t before[RATECTL_PATHS_MAX], i;
+	unsigned bits;
+
+	memcpy(before, r->place, sizeof before);
+	if (x->demand_bps != r->demand_bps || x->starved)
+		start_again(r);
+	r->demand_bps = x->demand_bps;
+	if (!x->starved) {
+		for (i = 0; i < r->places; i++)
+			r->known_bps[r->place[i]] = x->seen_bps[i];
+		if (x->demand_bps > 0)
+			control(r, x->seen_bps);
+		if (r->unmet >= MULTIPATH_PATIENCE)
+			reselect(r, x->seen_bps);
+	}
+	leave_dead(r, x->down);
+	if ((bits = changed(r, before)) != 0)
+		start_again(r);
+	return bits;
+}

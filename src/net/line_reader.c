@@ -1,0 +1,140 @@
+#include "net/line_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/loop_uv.h"
+
+struct line_reader {
+	uv_poll_t poll;
+	const struct line_reader_ops *ops;
+	void *arg;
+	int fd;
+	bool gone;
+	size_t n;
+	char buf[LINE_READER_BYTES];
+};
+
+static void on_poll_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void end(struct line_reader *ls, bool broken)
+{
+	uv_poll_stop(&ls->poll);
+	ls->ops->closed(ls->arg, broken);
+}
+
+/* Tells the first line of the buffer; false when there is none, or nobody to tell. */
+static bool tell(struct line_reader *ls)
+{
+	char line[LINE_READER_BYTES], *lf = memchr(ls->buf, '\n', ls->n);
+	size_t n;
+
+	if (ls->gone || lf == NULL)
+		return false;
+	n = (size_t)(lf - ls->buf);
+	memcpy(line, ls->buf, n);
+	line[n > 0 && line[n - 1] == '\r' ? n - 1 : n] = '\0';
+	ls->n -= n + 1;
+	memmove(ls->buf, lf + 1, ls->n);
+	ls->ops->line(ls->arg, line);
+	return true;
+}
+
+/* The other end of a socket pair that went with something unread is told first (ECONNRESET, once), and
+ * only then what it had written. */
+static ssize_t receive(struct line_reader *ls)
+{
+	bool told = false;
+	ssize_t n;
+
+	do
+		n = recv(ls->fd, ls->buf + ls->n, sizeof ls->buf - ls->n, 0);
+	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !told && (told = true))));
+	return n;
+}
+
+static void on_readable(uv_poll_t *p, int status, int events)
+{
+	struct line_reader *ls = p->data;
+	ssize_t n;
+
+	(void)events;
+	do {
+		n = receive(ls);
+		if (n < 0 && errno == EAGAIN && status == 0)
+			return;
+		if (n > 0)
+			ls->n += (size_t)n;
+		while (tell(ls))
+			; /* it may go meanwhile; its memory stays until the loop comes round */
+		if (ls->gone)
+			return;
+		if (n <= 0 || ls->n == sizeof ls->buf) {
+			end(ls, n > 0);
+			return;
+		}
+	} while (status < 0); /* libuv has seen an error and watches no more */
+}
+
+int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,
+    struct ptcp_err *e)
+{
+	struct line_reader *ls = calloc(1, sizeof *ls);
+	int r;
+
+	if (ls == NULL) {
+		close(fd);
+		return err_nomem(e);
+	}
+	if ((r = uv_poll_init(loop_uv(l), &ls->poll, fd)) < 0) {
+		close(fd);
+		free(ls);
+		return err_set(e, PTCP_EIO, "watching a socket: %s", uv_strerror(r));
+	}
+	ls->poll.data = ls;
+	ls->fd = fd;
+	ls->ops = ops;
+	ls->arg = arg;
+	uv_poll_start(&ls->poll, UV_READABLE, on_readable);
+	*out = ls;
+	return 0;
+}
+
+bool line_reader_say(struct line_reader *ls, const char *fmt, ...)
+{
+	char line[LINE_READER_BYTES];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof line - 1, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof line - 1)
+		return false;
+	line[n++] = '\n';
+	return send(ls->fd, line, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+int line_reader_take_fd(struct line_reader *ls)
+{
+	int fd = ls->fd;
+
+	ls->gone = true;
+	uv_poll_stop(&ls->poll);
+	uv_close((uv_handle_t *)&ls->poll, on_poll_closed);
+	return fd;
+}
+
+void line_reader_free(struct line_reader *ls)
+{
+	if (ls != NULL)
+		close(line_reader_take_fd(ls));
+}

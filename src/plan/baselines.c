@@ -1,0 +1,284 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/methods.h"
+#include "plan/streams.h"
+
+#define BETTER 1.05 /* a relay replaces the path so far only from here on */
+
+struct flow {
+	int source, nhops, arc[2];
+	double left, rate;
+	double since, since_bytes; /* of the piece at hand */
+	bool frozen;
+};
+
+struct fair {
+	struct sandbox *run;
+	const struct graph *n;
+	struct flow *flow;
+	int nflows;
+	double t;
+	int interval;
+	/* Limits: arcs first, then those of net.res; only those in use. */
+	double *room;
+	int *users;
+};
+
+static double path_rate(const struct graph *n, const int *arc, int nhops, int interval)
+{
+	double rate = INFINITY;
+	int h, i;
+
+	for (h = 0; h < nhops; h++) {
+		const struct graph_arc *a = &n->arc[arc[h]];
+
+		rate = fmin(rate, interval < 0 ? a->rate : graph_rate(n, arc[h], interval));
+		for (i = 0; i < a->nres; i++)
+			rate = fmin(rate, n->res[n->arc_res[a->first_res + i]].rate);
+	}
+	return rate;
+}
+
+/* Direct first, then the relays in the order of the file. */
+static double choose(const struct graph *n, struct flow *f, bool best_path, int interval)
+{
+	int direct = graph_find(n, f->source, n->dest), k, arc[2];
+	double have = 0, rate;
+
+	f->nhops = 0;
+	if (direct >= 0) {
+		f->arc[0] = direct;
+		f->nhops = 1;
+		have = path_rate(n, f->arc, 1, interval);
+	}
+	for (k = 0; best_path && k < n->nhosts; k++) {
+		if (k == f->source || !n->host[k].relay)
+			continue;
+		arc[0] = graph_find(n, f->source, k);
+		arc[1] = graph_find(n, k, n->dest);
+		if (arc[0] < 0 || arc[1] < 0)
+			continue;
+		rate = path_rate(n, arc, 2, interval);
+		if (rate > have * BETTER) {
+			have = rate;
+			memcpy(f->arc, arc, sizeof arc);
+			f->nhops = 2;
+		}
+	}
+	return have;
+}
+
+/* Sources choose by what they see at the start; one that sees nothing then, by
+ * the rates outside windows. 0 if a source has no path. */
+static int choose_all(struct fair *s, bool best_path, int *without)
+{
+	const struct graph *n = s->n;
+	int h;
+
+	s->flow = sandbox_alloc(s->run, (size_t)n->nhosts, sizeof *s->flow);
+	for (h = 0; h < n->nhosts; h++) {
+		struct flow *f = &s->flow[s->nflows];
+
+		if (!(n->host[h].data > 0))
+			continue;
+		*f = (struct flow){ .source = h, .left = n->host[h].data };
+		if (!(choose(n, f, best_path, 0) > 0))
+			choose(n, f, best_path, -1);
+		if (f->nhops == 0) {
+			*without = h;
+			return 0;
+		}
+		s->nflows++;
+	}
+	return 1;
+}
+
+/* Calls for every limit on a flow, as often as the flow meets it. */
+#define EACH_LIMIT(s, f, h, i, limit, body)                                        \
+	for (h = 0; h < (f)->nhops; h++) {                                         \
+		const struct graph_arc *arc_ = &(s)->n->arc[(f)->arc[h]];            \
+		for (i = -1; i < arc_->nres; i++) {                                \
+			int limit = i < 0 ? (f)->arc[h] :                          \
+			    (s)->n->narcs + (s)->n->arc_res[arc_->first_res + i];  \
+			body                                                       \
+		}                                                                  \
+	}
+
+static double limit_rate(const struct fair *s, int limit)
+{
+	return limit < s->n->narcs ? graph_rate(s->n, limit, s->interval) :
+	    s->n->res[limit - s->n->narcs].rate;
+}
+
+/* The fair share of a flow among those not frozen: the least of its limits. */
+static double share(const struct fair *s, const struct flow *f)
+{
+	double least = INFINITY;
+	int h, i;
+
+	EACH_LIMIT(s, f, h, i, l, least = fmin(least, s->room[l] / s->users[l]););
+	return least;
+}
+
+/* Max-min fair rates by progressive filling: the flows with the least share are
+ * frozen at it, and the rest divide what is left. */
+static void set_rates(struct fair *s)
+{
+	int k, h, i, open = 0;
+
+	for (k = 0; k < s->nflows; k++) {
+		struct flow *f = &s->flow[k];
+
+		EACH_LIMIT(s, f, h, i, l, s->room[l] = limit_rate(s, l); s->users[l] = 0;);
+	}
+	for (k = 0; k < s->nflows; k++) {
+		struct flow *f = &s->flow[k];
+
+		f->rate = 0;
+		f->frozen = !(f->left > 0);
+		if (f->frozen)
+			continue;
+		open++;
+		EACH_LIMIT(s, f, h, i, l, s->users[l]++;);
+	}
+	while (open > 0) {
+		double least = INFINITY;
+
+		for (k = 0; k < s->nflows; k++)
+			if (!s->flow[k].frozen)
+				least = fmin(least, s->flow[k].rate = share(s, &s->flow[k]));
+		for (k = 0; k < s->nflows; k++) {
+			struct flow *f = &s->flow[k];
+
+			if (f->frozen || f->rate > least * (1 + 1e-12))
+				continue;
+			f->rate = least;
+			f->frozen = true;
+			open--;
+			EACH_LIMIT(s, f, h, i, l,
+			    s->room[l] = fmax(0, s->room[l] - least); s->users[l]--;);
+		}
+	}
+}
+
+/* The links in use divide the streams of the bottlenecks that count them. 0 if some get none. */
+static int share_streams(struct fair *s, const struct graph *n, struct method_result *out)
+{
+	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
+	int *streams = sandbox_alloc(s->run, n->conf->nlinks, sizeof *streams), k, h;
+
+	for (k = 0; k < s->nflows; k++)
+		for (h = 0; h < s->flow[k].nhops; h++)
+			in_use[s->flow[k].arc[h]] = 1;
+	s->n = streams_even(s->run, n, in_use, streams);
+	out->streams = streams;
+	return s->n != NULL;
+}
+
+static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
+{
+	struct ptcp_plan_hop hop[2];
+	int h;
+
+	if (out != NULL && f->since_bytes > 0) {
+		for (h = 0; h < f->nhops; h++) {
+			const struct graph_arc *a = &s->n->arc[f->arc[h]];
+
+			hop[h] = (struct ptcp_plan_hop){ a->from, a->to, f->since, s->t };
+		}
+		pieces_add(out, f->source, f->since_bytes, hop, (size_t)f->nhops);
+	}
+	f->since = s->t;
+	f->since_bytes = 0;
+}
+
+/* Lets time pass until a flow ends or rates change; 0 if nothing ever moves. */
+static int advance(struct fair *s)
+{
+	double dt = INFINITY;
+	int k;
+
+	for (k = 0; k < s->nflows; k++)
+		if (s->flow[k].left > 0 && s->flow[k].rate > 0)
+			dt = fmin(dt, s->flow[k].left / s->flow[k].rate);
+	if (s->interval + 1 < s->n->ntimes &&
+	    s->n->time[s->interval + 1] - s->t <= dt * (1 + 1e-12))
+		dt = s->n->time[++s->interval] - s->t;
+	if (isinf(dt))
+		return 0;
+	for (k = 0; k < s->nflows; k++) {
+		struct flow *f = &s->flow[k];
+		double sent = fmin(f->left, f->rate * dt);
+
+		/* What differs by rounding ends at the same time. */
+		if (f->left - sent <= 1e-12 * s->n->host[f->source].data)
+			sent = f->left;
+		f->left -= sent;
+		f->since_bytes += sent;
+	}
+	s->t += dt;
+	return 1;
+}
+
+static int simulate(struct fair *s, struct pieces *out, int *stuck)
+{
+	double *before = sandbox_alloc(s->run, (size_t)s->nflows, sizeof *before);
+	int k, open = s->nflows;
+
+	while (open > 0) {
+		set_rates(s);
+		for (k = 0; k < s->nflows; k++) {
+			if (s->flow[k].rate != before[k])
+				end_piece(s, &s->flow[k], out);
+			before[k] = s->flow[k].rate;
+		}
+		if (!advance(s)) {
+			for (*stuck = 0; !(s->flow[*stuck].left > 0); ++*stuck)
+				;
+			return 0;
+		}
+		for (open = k = 0; k < s->nflows; k++)
+			if (s->flow[k].left > 0)
+				open++;
+			else
+				end_piece(s, &s->flow[k], out);
+	}
+	return 1;
+}
+
+void method_baselines(struct sandbox *run, const struct graph *n, bool best_path, struct pieces *pieces,
+    struct method_result *out)
+{
+	bool counted = streams_counted(n);
+	struct fair s = { .run = run, .n = counted ? streams_alone(run, n) : n };
+	const char *name = best_path ? "path of at most one relay" : "direct link";
+	int bad = 0;
+
+	*out = (struct method_result){ .makespan_s = INFINITY, .bound_s = INFINITY };
+	s.room = sandbox_alloc(run, (size_t)n->narcs + (size_t)n->nres, sizeof *s.room);
+	s.users = sandbox_alloc(run, (size_t)n->narcs + (size_t)n->nres, sizeof *s.users);
+	if (!choose_all(&s, best_path, &bad)) {
+		if (pieces == NULL)
+			return;
+		run_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
+		    graph_name(n, bad), name, graph_name(n, n->dest));
+	}
+	if (counted && !share_streams(&s, n, out)) {
+		if (pieces == NULL)
+			return;
+		run_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
+		    "sources at once (raise 'impact', or take another method)");
+	}
+	if (!simulate(&s, pieces, &bad)) {
+		if (pieces == NULL)
+			return;
+		run_fail(run, PTCP_EINFEASIBLE, "source %s gets nothing more through its %s to %s "
+		    "after %g s, with %.4g %% of its data left", graph_name(n, s.flow[bad].source),
+		    name, graph_name(n, n->dest), s.t, 100 * s.flow[bad].left /
+		    n->host[s.flow[bad].source].data);
+	}
+	out->makespan_s = out->bound_s = s.t;
+	snprintf(out->limits, sizeof out->limits, "the %ss of the sources, shared fairly", name);
+}

@@ -1,0 +1,193 @@
+/* Coordinated plans. The time-expanded graph has a copy of every arc for every
+ * slot; instead of solving it where it is large, runs of slots that look alike
+ * are one stage (time_grid.h), which gives a programme whose solutions are plans and
+ * a looser one that bounds all plans (lp.h). Where the two agree on the number
+ * of slots it is the least. Where they do not, the stages are cut finer, down
+ * to single slots, at which point both are the time-expanded graph. */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "plan/methods.h"
+
+#define ALL (1 - 1e-9)      /* of the data */
+#define LARGE_ROWS 30000    /* not attempted */
+#define LEVELS 4
+
+struct slots {
+	struct sandbox *run;
+	const struct graph *n;
+	double slot_s;
+	const struct plan_tuning *tuning;
+	int fringe;
+};
+
+struct attempt {
+	size_t mark;
+	struct time_grid *g;
+	struct lp *lp;
+	int nslots;
+	bool full; /* every stage is one slot: exact and loose are the same */
+	double relayed_bound_bytes; /* of any plan with so many slots */
+};
+
+static void attempt_free(struct slots *s, struct attempt *a)
+{
+	if (a->lp == NULL)
+		return;
+	lp_free(a->lp);
+	sandbox_release(s->run, a->mark);
+	a->lp = NULL;
+}
+
+/* Level 0 has the fewest stages, LEVELS - 1 one a slot. */
+static struct time_grid *grid_at(struct slots *s, int nslots, int level)
+{
+	static const int parts[LEVELS] = { 1, 12, 48, 0 };
+	int longest = parts[level] == 0 ? 1 : nslots / parts[level];
+
+	return time_grid_coordinated(s->run, s->n, s->slot_s, nslots, s->fringe << level,
+	    longest > 1 ? longest : 1);
+}
+
+/* Solves the loose programme; false if it would be too large. */
+static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
+{
+	double rows = 0;
+	int h;
+
+	a->mark = sandbox_mark(s->run);
+	a->g = grid_at(s, nslots, level);
+	a->full = a->g->nstages == nslots;
+	a->nslots = nslots;
+	a->relayed_bound_bytes = 0;
+	for (h = 0; h < s->n->nhosts; h++)
+		rows += s->n->host[h].relay ? 2 : 0;
+	rows = rows * a->g->nstages + (double)s->n->nres * a->g->nperiods;
+	if (level > 0 && rows > LARGE_ROWS) {
+		sandbox_release(s->run, a->mark);
+		return false;
+	}
+	a->lp = lp_new(s->run, s->n, a->g, LP_SLOTS_LOOSE, 1, s->tuning->all_arcs);
+	lp_solve(a->lp, LP_MOST_DATA);
+	return true;
+}
+
+/* Whether the bound says that nslots are too few. */
+static bool proven_few(struct slots *s, int nslots)
+{
+	struct attempt a = { 0 };
+	bool few = attempt(s, &a, nslots, 0) && lp_bound(a.lp) < ALL;
+
+	attempt_free(s, &a);
+	return few;
+}
+
+/* The least number of slots from `from` on that the bound at level 0 allows. If
+ * that was the last one tried, its programme stays in `a`. */
+static int least_allowed(struct slots *s, int from, struct attempt *a)
+{
+	int few = from - 1, enough = from, step = 1;
+
+	while (attempt(s, a, enough, 0) && lp_bound(a->lp) < ALL) {
+		attempt_free(s, a);
+		few = enough;
+		if (enough >= SLOTS_MAX)
+			run_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
+			    "(take a longer slot)", SLOTS_MAX, s->slot_s);
+		enough = enough + step < SLOTS_MAX ? enough + step : SLOTS_MAX;
+		step *= 2;
+	}
+	if (enough - few > 1)
+		attempt_free(s, a);
+	while (enough - few > 1) {
+		int mid = few + (enough - few) / 2;
+
+		if (proven_few(s, mid))
+			few = mid;
+		else
+			enough = mid;
+	}
+	return enough;
+}
+
+enum verdict { FOUND, TOO_FEW, UNKNOWN };
+
+/* From the loose programme in `a`, which allows all the data, to an exact one. */
+static bool exact(struct attempt *a, double total)
+{
+	lp_solve(a->lp, LP_LEAST_RELAYED);
+	a->relayed_bound_bytes = fmax(0, lp_bound(a->lp) - total);
+	if (a->full || lp_tighten(a->lp))
+		return true;
+	if (lp_share(a->lp) < ALL)
+		return false;
+	lp_solve(a->lp, LP_LEAST_RELAYED);
+	return true;
+}
+
+/* A plan of nslots slots, least relayed, in `a`; a proof that there is none; or
+ * neither. `a` may hold the loose programme of level 0. */
+static enum verdict try(struct slots *s, struct attempt *a, int nslots)
+{
+	bool small = (double)s->n->narcs * nslots <= s->tuning->small_cols;
+	int level;
+
+	if (a->lp != NULL && (small || a->nslots != nslots))
+		attempt_free(s, a);
+	for (level = small ? LEVELS - 1 : 0; level < LEVELS; level++) {
+		if (level > 0 && !small && sandbox_hurry(s->run))
+			return UNKNOWN;
+		if (a->lp == NULL && !attempt(s, a, nslots, level))
+			return UNKNOWN;
+		if (lp_bound(a->lp) < ALL) {
+			attempt_free(s, a);
+			return TOO_FEW;
+		}
+		if (lp_share(a->lp) >= ALL && exact(a, s->n->total))
+			return FOUND;
+		attempt_free(s, a);
+	}
+	return UNKNOWN;
+}
+
+static int first_guess(const struct method_result *fluid, double slot_s)
+{
+	double k = ceil(fluid->bound_s / slot_s * (1 - 1e-9));
+
+	return k > 1 ? k < SLOTS_MAX ? (int)k : SLOTS_MAX + 1 : 1;
+}
+
+void method_coordinated(struct sandbox *run, const struct graph *n, double slot_s,
+    const struct plan_tuning *tuning, struct pieces *pieces, struct method_result *out)
+{
+	struct slots s = { .run = run, .n = n, .slot_s = slot_s, .tuning = tuning };
+	struct attempt a = { 0 };
+	struct method_result fluid;
+	int nslots, proven;
+	enum verdict v;
+
+	infeasible_unreachable(run, n, true);
+	method_pipelined(run, n, tuning, pieces_new(run), &fluid);
+	s.fringe = fluid.hops > 2 ? fluid.hops - 1 : 1;
+	nslots = first_guess(&fluid, slot_s);
+	if (nslots > SLOTS_MAX)
+		run_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
+		    "longer slot)", slot_s, SLOTS_MAX);
+	proven = nslots = least_allowed(&s, nslots, &a);
+	while ((v = try(&s, &a, nslots)) != FOUND) {
+		if (v == TOO_FEW && proven == nslots)
+			proven++;
+		if (++nslots > SLOTS_MAX)
+			run_fail(run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
+			    "(take a longer slot)", SLOTS_MAX, slot_s);
+	}
+	*out = fluid;
+	out->slot_s = slot_s;
+	out->makespan_s = nslots * slot_s;
+	out->bound_s = proven * slot_s;
+	out->relayed_bound_bytes = a.relayed_bound_bytes;
+	lp_solve(a.lp, LP_LEAST_STORAGE);
+	pieces_trace(pieces, a.lp, n, a.g);
+	lp_free(a.lp); /* the pieces are in the run's memory after it */
+}

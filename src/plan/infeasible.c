@@ -1,0 +1,185 @@
+#include "plan/infeasible.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/units.h"
+
+#define LIMITS_SHOWN 4
+
+/* Which hosts have a path to the destination over arcs with a rate in the
+ * interval (-1: in any). */
+static char *reaching(struct sandbox *run, const struct graph *n, int interval, bool slots)
+{
+	char *can = sandbox_alloc(run, (size_t)n->nhosts, 1);
+	bool more = true;
+	int a;
+
+	can[n->dest] = 1;
+	while (more) {
+		more = false;
+		for (a = 0; a < n->narcs; a++) {
+			int u = n->arc[a].from, v = n->arc[a].to;
+
+			if (can[u] || !can[v] || (interval >= 0 && !(graph_rate(n, a, interval) > 0)) ||
+			    (v != n->dest && slots && !(n->host[v].storage > 0)))
+				continue;
+			can[u] = 1;
+			more = true;
+		}
+	}
+	return can;
+}
+
+static const char *why_cut_off(const struct graph *n, int h, bool slots, char *buf, size_t size)
+{
+	const struct conf_overlay *c = n->conf;
+	size_t i;
+	int links = 0;
+
+	for (i = 0; i < c->nlinks; i++) {
+		const struct conf_link *l = &c->links[i];
+
+		if (l->from != h)
+			continue;
+		links++;
+		if (l->to != n->dest && !c->hosts[l->to].relay)
+			snprintf(buf, size, "its link to %s does not help, %s is no relay",
+			    c->hosts[l->to].name, c->hosts[l->to].name);
+		else if (l->to != n->dest && slots && c->hosts[l->to].storage_bytes == 0)
+			snprintf(buf, size, "relay %s has no storage to hold a slot's data",
+			    c->hosts[l->to].name);
+		else if (graph_find(n, h, l->to) < 0)
+			snprintf(buf, size, "its link to %s never has a rate above 0",
+			    c->hosts[l->to].name);
+		else
+			snprintf(buf, size, "no relay that its links lead to can reach %s",
+			    graph_name(n, n->dest));
+	}
+	if (links == 0)
+		snprintf(buf, size, "it has no link to any host");
+	return buf;
+}
+
+void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slots)
+{
+	char *can = reaching(run, n, -1, slots), why[200];
+	int h;
+
+	for (h = 0; h < n->nhosts; h++)
+		if (n->host[h].data > 0 && !can[h])
+			run_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, or "
+			    "'relay: true' where a host may pass on)", graph_name(n, h),
+			    graph_name(n, n->dest), why_cut_off(n, h, slots, why, sizeof why));
+}
+
+static void name_link(const struct graph *n, int link, char *buf, size_t size)
+{
+	const struct conf_link *l = &n->conf->links[link];
+
+	snprintf(buf, size, "%s>%s", graph_name(n, l->from), graph_name(n, l->to));
+}
+
+/* The window that holds a link back at a time, or NULL. */
+static const struct conf_window *window_at(const struct graph *n, int link, double t)
+{
+	const struct conf_overlay *c = n->conf;
+	size_t i;
+
+	for (i = 0; i < c->nwindows; i++) {
+		const struct conf_window *w = &c->windows[i];
+
+		if (w->link == link && (double)w->from_ns <= t * 1e9 + 1 &&
+		    (w->until_ns == CONF_UNSET || (double)w->until_ns > t * 1e9 + 1) &&
+		    w->rate_bps < c->links[link].rate_bps)
+			return w;
+	}
+	return NULL;
+}
+
+static void name_window(const struct conf_window *w, char *buf, size_t size)
+{
+	char from[UNITS_TEXT_BYTES], until[UNITS_TEXT_BYTES];
+
+	units_time_text(from, (double)w->from_ns / 1e9);
+	if (w->until_ns == CONF_UNSET)
+		snprintf(buf, size, "window from %s on", from);
+	else
+		snprintf(buf, size, "window %s to %s", from,
+		    units_time_text(until, (double)w->until_ns / 1e9));
+}
+
+void why_never(struct sandbox *run, const struct graph *n, double share, bool slots)
+{
+	int last = n->ntimes - 1, h, a;
+	char *can = reaching(run, n, last, slots), *ever = reaching(run, n, -1, slots);
+	char link[2 * CONF_NAME_MAX_BYTES + 2] = "", window[100] = "";
+	const struct conf_window *w;
+
+	for (h = 0; h < n->nhosts && !(n->host[h].data > 0 && !can[h] && ever[h]); h++)
+		;
+	if (h == n->nhosts)
+		run_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
+		    share * 100, graph_name(n, n->dest));
+	/* Among the links out of what is cut off, one that a window closes. */
+	for (a = 0; a < n->narcs; a++)
+		if (!can[n->arc[a].from] && (can[n->arc[a].to] || window[0] == '\0') &&
+		    (w = window_at(n, n->arc[a].link, n->time[last])) != NULL) {
+			name_link(n, n->arc[a].link, link, sizeof link);
+			name_window(w, window, sizeof window);
+		}
+	run_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s any more after %g s (%s: %s), and "
+	    "by then only %.4g %% of the data can arrive", graph_name(n, h), graph_name(n, n->dest),
+	    n->time[last], link, window, share * 100);
+}
+
+static void name_limit(const struct graph *n, const struct time_grid *g, const struct lp_limit *l,
+    char *buf, size_t size)
+{
+	const struct conf_window *w;
+	size_t k;
+
+	if (l->arc >= 0) {
+		int link = n->arc[l->arc].link;
+
+		name_link(n, link, buf, size);
+		w = window_at(n, link, g->period[l->period].start_s);
+		k = strlen(buf);
+		if (w != NULL) {
+			snprintf(buf + k, size - k, ", ");
+			name_window(w, buf + k + 2, size - k - 2);
+		}
+	} else if (l->res >= 0) {
+		const struct graph_capacity *r = &n->res[l->res];
+
+		if (r->kind == GRAPH_SHARED)
+			snprintf(buf, size, "shared bottleneck %d", r->index + 1);
+		else
+			snprintf(buf, size, "%s of %s", r->kind == GRAPH_INGRESS ? "ingress" : "egress",
+			    graph_name(n, r->index));
+	} else {
+		snprintf(buf, size, "storage of %s", graph_name(n, l->host));
+	}
+}
+
+void infeasible_limits(char text[INFEASIBLE_TEXT_BYTES], const struct graph *n, const struct time_grid *g,
+    const struct lp *lp)
+{
+	struct lp_limit limit[LIMITS_SHOWN];
+	int k = lp_limits(lp, limit, LIMITS_SHOWN), i;
+	char name[2 * CONF_NAME_MAX_BYTES + 100];
+	double all = 0;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < k; i++)
+		all += limit[i].part;
+	for (i = 0; i < k && at < INFEASIBLE_TEXT_BYTES; i++) {
+		name_limit(n, g, &limit[i], name, sizeof name);
+		at += (size_t)snprintf(text + at, INFEASIBLE_TEXT_BYTES - at, "%s%s (%.0f %%)",
+		    i == 0 ? "" : ", ", name, limit[i].part / lp_share(lp) * 100);
+	}
+	if (all < 0.99 * lp_share(lp) && at < INFEASIBLE_TEXT_BYTES)
+		snprintf(text + at, INFEASIBLE_TEXT_BYTES - at, "%sothers", k > 0 ? ", " : "");
+}

@@ -1,0 +1,165 @@
+#include <math.h>
+#include <string.h>
+
+#include "plan/methods.h"
+
+#define ROUNDS_MAX 100
+#define CLOSE 1e-10 /* of the data: near enough to all of it */
+
+struct search {
+	struct sandbox *run;
+	const struct graph *n;
+	const struct plan_tuning *tuning;
+	size_t mark; /* of the run's memory, to forget the programme at hand */
+	struct lp *lp;
+	struct time_grid *g;
+	double t, share, per_s; /* horizon, share that arrives, its growth */
+};
+
+/* No plan is shorter: what leaves each source, what enters the destination. With
+ * windows rates may be higher for a while; then 0. */
+static double crude_bound(struct sandbox *run, const struct graph *n)
+{
+	double *out = sandbox_alloc(run, (size_t)n->nhosts, sizeof *out), in = 0, least;
+	int a, h;
+
+	if (n->ntimes > 1)
+		return 0;
+	for (a = 0; a < n->narcs; a++) {
+		out[n->arc[a].from] += n->arc[a].rate;
+		if (n->arc[a].to == n->dest)
+			in += n->arc[a].rate;
+	}
+	least = n->total / in;
+	for (h = 0; h < n->nhosts; h++)
+		if (!n->host[h].relay && n->host[h].data > 0)
+			least = fmax(least, n->host[h].data / out[h]);
+	return least;
+}
+
+/* How much of the data can arrive by t. */
+static void solve_at(struct search *s, double t)
+{
+	if (s->lp != NULL) {
+		lp_free(s->lp);
+		sandbox_release(s->run, s->mark);
+	}
+	s->mark = sandbox_mark(s->run);
+	s->g = time_grid_pipelined(s->run, s->n, t);
+	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs);
+	lp_solve(s->lp, LP_MOST_DATA);
+	s->t = t;
+	s->share = lp_share(s->lp);
+	s->per_s = lp_share_per_s(s->lp);
+}
+
+/* The first interval by whose end all data can arrive; the last has no end. */
+static int find_interval(struct search *s, double *share_before)
+{
+	int lo = 0, hi = s->n->ntimes - 1;
+
+	*share_before = 0;
+	while (lo < hi) {
+		int mid = lo + (hi - lo) / 2;
+
+		solve_at(s, s->n->time[mid + 1]);
+		if (s->share >= 1) {
+			hi = mid;
+		} else {
+			lo = mid + 1;
+			*share_before = s->share;
+		}
+	}
+	return lo;
+}
+
+/* Within an interval the share that arrives is a concave function of the
+ * horizon, so a tangent never leads past the horizon looked for (Newton), and a
+ * chord never short of it. */
+static void find_horizon(struct search *s, int interval, double share_before)
+{
+	const struct graph *n = s->n;
+	double lo = n->time[interval], flo = share_before;
+	double hi = interval + 1 < n->ntimes ? n->time[interval + 1] : INFINITY;
+	double t = isfinite(hi) ? hi : lo + (lo > 0 ? lo : 1);
+	int i;
+
+	for (i = 0; i < ROUNDS_MAX; i++) {
+		solve_at(s, t);
+		if (fabs(s->share - 1) <= CLOSE)
+			return;
+		if (s->share < 1 && !(s->per_s > 0)) {
+			if (isinf(hi))
+				why_never(s->run, n, s->share, false);
+			t = t + (hi - t) / 2;
+			continue;
+		}
+		if (s->share < 1) {
+			lo = t;
+			flo = s->share;
+			t = fmin(t + (1 - s->share) / s->per_s, hi);
+		} else {
+			double tangent = s->per_s > 0 ? t - (s->share - 1) / s->per_s : lo;
+
+			hi = t;
+			t = tangent > lo ? tangent : lo + (1 - flo) / (s->share - flo) * (t - lo);
+		}
+		if (t <= lo || (isfinite(hi) && (t > hi || hi - lo <= CLOSE * hi)))
+			break;
+	}
+	if (!(s->share >= 1) && isfinite(hi)) /* the last horizon that sufficed */
+		solve_at(s, hi);
+	if (!(s->share >= 1 - 1e-9))
+		run_fail(s->run, PTCP_ERANGE, "planning: no horizon found within %d rounds: rates "
+		    "or sizes of the overlay lie too far apart", ROUNDS_MAX);
+}
+
+/* With constant rates the plan for one horizon, stretched, is that for any. */
+static void stretch(struct search *s)
+{
+	if (s->n->ntimes > 1)
+		return;
+	s->g->end_s = s->g->period[0].len_s = s->t / lp_share(s->lp);
+}
+
+static int most_hops(const struct pieces *p)
+{
+	size_t i, most = 1;
+
+	for (i = 0; i < p->n; i++)
+		if (p->piece[i].nhops > most)
+			most = p->piece[i].nhops;
+	return (int)most;
+}
+
+void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
+    struct pieces *pieces, struct method_result *out)
+{
+	struct search s = { .run = run, .n = n, .tuning = tuning };
+	double before = 0, over;
+
+	infeasible_unreachable(run, n, false);
+	*out = (struct method_result){ .hops = 1 };
+	if (n->ntimes == 1)
+		solve_at(&s, crude_bound(run, n));
+	else
+		find_horizon(&s, find_interval(&s, &before), before);
+	infeasible_limits(out->limits, n, s.g, s.lp);
+	over = lp_bound(s.lp) - s.share;
+	if (n->ntimes == 1)
+		out->bound_s = s.t / (s.share + over);
+	else
+		out->bound_s = over > 0 && s.per_s > 0 ? s.t - over / s.per_s : s.t;
+	out->makespan_s = n->ntimes == 1 ? s.t / s.share : s.t;
+	if (pieces != NULL) {
+		lp_solve(s.lp, LP_LEAST_RELAYED);
+		stretch(&s);
+		out->relayed_bound_bytes = fmax(0, lp_bound(s.lp) / lp_share(s.lp) - n->total);
+		if (s.g->nstages > 1)
+			lp_solve(s.lp, LP_LEAST_STORAGE);
+		out->makespan_s = s.g->end_s;
+		pieces_trace(pieces, s.lp, n, s.g);
+		out->hops = most_hops(pieces);
+	}
+	lp_free(s.lp);
+}

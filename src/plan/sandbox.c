@@ -1,0 +1,155 @@
+#include "plan/sandbox.h"
+
+#include <glpk.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/err.h"
+#include "core/thread.h"
+#include "core/units.h"
+
+struct block {
+	struct block *older;
+	size_t bytes;
+	_Alignas(max_align_t) char data[];
+};
+
+struct sandbox {
+	jmp_buf out;
+	void (*fn)(struct sandbox *, void *);
+	void *arg;
+	struct block *blocks;
+	size_t nblocks, used_bytes, memory_bytes;
+	double effort_s; /* CPU time of the thread, so that a busy machine changes no plan */
+	char said[200]; /* GLPK's last line, for a report of its failure */
+	int code;
+	struct ptcp_err err;
+};
+
+void *sandbox_alloc(struct sandbox *run, size_t n, size_t size)
+{
+	struct block *b;
+
+	if (n == 0)
+		n = 1;
+	if (n > (run->memory_bytes - run->used_bytes) / size)
+		run_fail(run, PTCP_ENOMEM, "planning: more than %zu MiB needed (a smaller "
+		    "overlay, longer slots or fewer windows need less)", run->memory_bytes >> 20);
+	b = calloc(1, sizeof *b + n * size);
+	if (b == NULL)
+		run_fail(run, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
+	b->bytes = n * size;
+	b->older = run->blocks;
+	run->blocks = b;
+	run->nblocks++;
+	run->used_bytes += b->bytes;
+	return b->data;
+}
+
+size_t sandbox_mark(const struct sandbox *run)
+{
+	return run->nblocks;
+}
+
+void sandbox_release(struct sandbox *run, size_t mark)
+{
+	while (run->nblocks > mark) {
+		struct block *b = run->blocks;
+
+		run->blocks = b->older;
+		run->nblocks--;
+		run->used_bytes -= b->bytes;
+		free(b);
+	}
+}
+
+void run_fail(struct sandbox *run, int code, const char *fmt, ...)
+{
+	char text[sizeof run->err.msg];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	run->code = err_set(&run->err, code, "%s", text);
+	longjmp(run->out, 1);
+}
+
+double sandbox_left_s(const struct sandbox *run)
+{
+	struct timespec t;
+	double gone = 0;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
+		gone = (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S;
+	return gone < run->effort_s ? run->effort_s - gone : 0;
+}
+
+int sandbox_hurry(const struct sandbox *run)
+{
+	return sandbox_left_s(run) <= 0;
+}
+
+/* Keeps GLPK quiet: on an error it switches its output on again. */
+static int glpk_says(void *info, const char *s)
+{
+	struct sandbox *run = info;
+
+	if (strncmp(s, "Error detected", 14) != 0)
+		snprintf(run->said, sizeof run->said, "%.*s", (int)strcspn(s, "\n"), s);
+	return 1;
+}
+
+static void glpk_failed(void *info)
+{
+	struct sandbox *run = info;
+
+	if (strstr(run->said, "memory") != NULL)
+		run_fail(run, PTCP_ENOMEM, "planning: %s", run->said);
+	run_fail(run, PTCP_ERANGE, "planning: GLPK gave up: %s", run->said);
+}
+
+static void *run_thread(void *p)
+{
+	struct sandbox *run = p;
+
+	if (setjmp(run->out) == 0) {
+		glp_term_out(GLP_OFF);
+		glp_term_hook(glpk_says, run);
+		glp_error_hook(glpk_failed, run);
+		glp_mem_limit((int)(run->memory_bytes >> 20) + 1);
+		run->fn(run, run->arg);
+	}
+	glp_error_hook(NULL, NULL);
+	glp_free_env();
+	sandbox_release(run, 0);
+	return NULL;
+}
+
+int sandbox_start(void (*fn)(struct sandbox *, void *), void *arg, size_t memory_bytes, double effort_s,
+    struct ptcp_err *e)
+{
+	struct sandbox *run = calloc(1, sizeof *run);
+	pthread_t thread;
+	int r;
+
+	if (run == NULL)
+		return err_nomem(e);
+	run->fn = fn;
+	run->arg = arg;
+	run->memory_bytes = memory_bytes;
+	run->effort_s = effort_s;
+	if ((r = thread_start(&thread, run_thread, run, e)) == 0) {
+		pthread_join(thread, NULL);
+		r = run->code;
+		if (r < 0 && e != NULL)
+			*e = run->err;
+	}
+	free(run);
+	return r;
+}

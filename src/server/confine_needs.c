@@ -1,0 +1,62 @@
+/* What a server needs once it has started, told to a host that gives the rest up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "net/trust.h"
+#include "server/server_impl.h"
+
+struct roots {
+	char **at; /* ended by NULL, once there is one */
+	size_t n;
+	bool failed;
+};
+
+static void add(struct roots *r, const char *root)
+{
+	char **more = realloc(r->at, (r->n + 2) * sizeof *more);
+
+	if (more != NULL)
+		r->at = more;
+	if (more == NULL || (more[r->n] = strdup(root)) == NULL) {
+		r->failed = true;
+		return;
+	}
+	more[++r->n] = NULL;
+}
+
+static void on_client(void *arg, const struct authorization *a)
+{
+	if (a->root[0] != '\0')
+		add(arg, a->root);
+}
+
+int server_confine(struct ptcp_server *s, struct ptcp_err *e)
+{
+	struct ptcp_server_needs n = { .config_dir = s->host.config_dir, .binds = s->o.one_time,
+		.connects = s->o.one_time || s->o.n_relay_to > 0, .storage_dir = s->storage_dir };
+	struct roots r = { 0 };
+
+	if (s->o.confine == NULL)
+		return 0;
+	if ((s->roots = r.at = calloc(1, sizeof *r.at)) == NULL)
+		return err_nomem(e);
+	if (s->o.one_time)
+		add(&r, "/"); /* every path of its user's, who says later which */
+	else if (s->root != NULL)
+		add(&r, s->root);
+	if (!s->o.one_time)
+		authorized_each(s->host.config_dir, on_client, &r, &s->host.log);
+	s->roots = r.at;
+	n.roots = (const char *const *)r.at;
+	return r.failed ? err_nomem(e) : s->o.confine(s->o.arg, &n, e);
+}
+
+void server_forget_needs(struct ptcp_server *s)
+{
+	char **at;
+
+	for (at = s->roots; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(s->roots);
+}

@@ -1,0 +1,297 @@
+/* An errand from its beginning to its end: its sources are found, the third host is dialled, the session with
+ * that runs, and who has asked for it is told. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "server/job_conn.h"
+#include "server/job_impl.h"
+
+#define TELL_NS (200 * NS_PER_MS)
+
+/* ---- Telling ---- */
+
+static void progress_of(const struct job *r, struct wire_progress *out)
+{
+	const struct session_progress *g = &r->last;
+
+	*out = (struct wire_progress){
+		.bytes = g->bytes, .total_bytes = g->total_bytes, .files = g->files, .total_files = g->total_files,
+		.failed = g->failed, .wire_bytes = g->wire_bytes, .resumed_bytes = g->resumed_bytes,
+		.file_bytes = g->file_bytes, .streams = (uint16_t)g->streams,
+		.streams_most = (uint16_t)g->streams_most, .total_known = g->total_known,
+		.others = g->others, .activity = g->activity == PTCP_SYNCING ? WIRE_SYNCING :
+		    g->activity == PTCP_VERIFYING ? WIRE_VERIFYING : WIRE_IDLE
+	};
+}
+
+static void tell_samples(struct job *r)
+{
+	struct ptcp_message all[PTCP_MESSAGES_MAX];
+	double round_trip_s;
+	size_t n = timing_messages(r->prober, all, PTCP_MESSAGES_MAX, &round_trip_s);
+	struct wire_sample f;
+
+	for (; r->n_samples < n; r->n_samples++) {
+		f = (struct wire_sample){ all[r->n_samples].bytes, (uint64_t)(all[r->n_samples].delay_s * 1e9),
+			(uint64_t)(round_trip_s * 1e9) };
+		OUTBOX_PUT(job_conn_outbox(r->caller), sample, SAMPLE, &f);
+	}
+}
+
+void job_tell(struct job *r)
+{
+	struct wire_progress f;
+
+	if (r->session != NULL)
+		r->last = session_progress(r->session);
+	if (r->caller == NULL)
+		return;
+	if (r->prober != NULL)
+		tell_samples(r);
+	progress_of(r, &f);
+	OUTBOX_PUT(job_conn_outbox(r->caller), progress, PROGRESS, &f);
+	job_conn_flush(r->caller);
+}
+
+static struct span cut(const char *text, size_t most)
+{
+	return (struct span){ (const uint8_t *)text, text != NULL ? strnlen(text, most) : 0 };
+}
+
+static void tell_event(struct job *r, struct wire_event *f, const char *path, const char *text)
+{
+	f->path = cut(path, WIRE_PATH_MAX);
+	f->text = cut(text, WIRE_TEXT_MAX);
+	if (r->caller == NULL)
+		return;
+	OUTBOX_PUT(job_conn_outbox(r->caller), event, EVENT, f);
+	job_conn_flush(r->caller);
+}
+
+void job_state(const struct job *r, struct wire_state *out)
+{
+	struct mono now = mono_now(), until = r->over ? r->ended : now;
+
+	*out = (struct wire_state){
+		.id = r->id, .kind = r->over ? WIRE_STATE_OVER : WIRE_STATE_RUNNING, .code = (uint16_t)-r->why.code,
+		.port = (uint16_t)r->port, .age_ms = mono_diff_ns(now, r->asked_at) / NS_PER_MS,
+		.took_ms = mono_diff_ns(until, r->asked_at) / NS_PER_MS, .host = cut(r->host, WIRE_HOST_MAX),
+		.mode = (uint8_t)r->mode, .from = cut(r->from, WIRE_PATH_MAX), .to = cut(r->to, WIRE_PATH_MAX),
+		.text = cut(r->why.msg, WIRE_TEXT_MAX)
+	};
+	progress_of(r, &out->progress);
+}
+
+/* ---- The session with the third host ---- */
+
+static void on_running(void *arg, struct session *sess)
+{
+	struct job *r = arg;
+	struct wire_started f = { .id = r->id, .peer = cut(r->peer, WIRE_HOST_MAX) };
+	struct ptcp_err why;
+
+	r->session = sess;
+	if (r->caller != NULL) {
+		OUTBOX_PUT(job_conn_outbox(r->caller), started, STARTED, &f);
+		job_conn_flush(r->caller);
+	}
+	if (r->rate_bps > 0)
+		session_set_path_rate(sess, 0, r->rate_bps);
+	if (r->prober != NULL)
+		r->prober->ops->running(r->prober, sess);
+	else if (request_begin(&r->asked, sess, &why) < 0)
+		engine_fail(session_session(sess), &why);
+}
+
+static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)
+{
+	struct job *r = arg;
+	struct wire_event f = { .kind = status == PTCP_FILE_DONE ? WIRE_EVENT_DONE :
+	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };
+	char shown[TEXT_NAME_BYTES];
+
+	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* the end counts them all */
+		log_at(&r->set->host->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
+		    text_escape_quoted(shown, sizeof shown, path), why->msg);
+	if (status != PTCP_FILE_FAILED && !r->files)
+		return;
+	if (why != NULL)
+		f.code = (uint16_t)-why->code;
+	tell_event(r, &f, path, why != NULL ? why->msg : NULL);
+}
+
+static void on_warning(void *arg, const char *path, const char *text)
+{
+	struct wire_event f = { .kind = WIRE_EVENT_WARNING };
+
+	tell_event(arg, &f, path, text);
+}
+
+static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
+{
+	struct wire_event f = { .kind = WIRE_EVENT_STREAMS, .from = (uint16_t)from, .to = (uint16_t)to };
+
+	tell_event(arg, &f, NULL, why);
+}
+
+static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
+{
+	struct job *r = arg;
+	struct ptcp_err copy;
+
+	if (why != NULL)
+		copy = *why; /* it goes with the party */
+	r->last = session_progress(sess);
+	session_free(sess);
+	r->session = NULL;
+	job_over(r, why != NULL ? &copy : NULL);
+}
+
+static const struct session_ops session_ops = {
+	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
+};
+
+static int start_party(struct job *r, struct ptcp_err *e)
+{
+	char address[SOCK_HOST_BYTES];
+	struct session_opts o = {
+		.host = r->set->host, .control = r->chan, .connects = true, .address = address, .sock = r->sock,
+		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .timeout_ns = r->sock.timeout_ns,
+		.ops = &session_ops, .arg = r
+	};
+	int err;
+
+	if ((err = sock_split(r->peer, address, &o.port, r->port, e)) < 0)
+		return err;
+	r->chan = NULL;
+	return session_new(&r->session, &o, e);
+}
+
+/* ---- The way to it ---- */
+
+static void on_opened(void *arg)
+{
+	struct job *r = arg;
+	struct ptcp_err why;
+
+	if (strcmp(chan_fingerprint(r->chan), r->audience) != 0) {
+		err_set(&why, PTCP_EREFUSED, "%s:%u: the host's fingerprint is %s there, not %s as the grant says (somebody may "
+		    "be in between; if its key was replaced, tell the client)", r->host, r->port,
+		    chan_fingerprint(r->chan), r->audience);
+		job_over(r, &why);
+		return;
+	}
+	r->deadline = MONO_NEVER;
+	chan_write(r->chan, r->grant, r->grant_bytes);
+	if (start_party(r, &why) < 0)
+		job_over(r, &why);
+}
+
+static void on_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void on_closed(void *arg, const struct ptcp_err *cause)
+{
+	struct job *r = arg;
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECONNECT, "connecting from there to %s:%u: %s (is it a ptcp daemon, of this version?)", r->host,
+	    r->port, cause != NULL ? cause->msg : "it closed the connection");
+	job_over(r, &why);
+}
+
+static const struct chan_ops chan_ops = { on_opened, on_nothing, on_nothing, on_closed };
+
+int job_not_there(const struct job *r, struct ptcp_err *e)
+{
+	char where[SOCK_HOST_BYTES + 10];
+
+	sock_join(where, sizeof where, r->host, r->port);
+	return err_set(e, PTCP_EREFUSED, "connecting to %s for a client: that daemon does not (have its administrator start "
+	    "it with --relay-to %s)", where, where);
+}
+
+static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *cause)
+{
+	struct job *r = arg;
+	struct chan_opts o = { .fd = fd, .alpn = ALPN_GRANT, .ops = &chan_ops, .arg = r };
+	struct ptcp_err why;
+
+	r->dial = NULL;
+	if (fd < 0) {
+		why = *cause;
+		if (why.code == PTCP_EREFUSED)
+			job_not_there(r, &why);
+		job_over(r, &why);
+		return;
+	}
+	strcpy(r->peer, address);
+	r->deadline = mono_add_ns(mono_now(), r->sock.timeout_ns);
+	if (chan_new(&r->chan, r->set->host->control, r->set->host->client, &o, &why) < 0)
+		job_over(r, &why);
+}
+
+static bool permits(void *arg, const struct sockaddr *sa)
+{
+	const struct job *r = arg;
+
+	return relay_acl_permit(r->set->nexthops, r->host, r->port, sa);
+}
+
+static int dial(struct job *r, struct ptcp_err *e)
+{
+	int err = dial_start(&r->dial, r->set->host->control, r->host, r->port, &r->sock, on_dialled, r, e);
+
+	if (err == 0)
+		dial_only(r->dial, permits, r);
+	return err;
+}
+
+static void on_found(struct request *a, const struct ptcp_err *cause)
+{
+	struct job *r = CONTAINER_OF(a, struct job, asked);
+	struct ptcp_err why;
+
+	if (r->why.code != 0)
+		cause = &r->why; /* cancelled meanwhile */
+	if (cause != NULL) {
+		why = *cause;
+		job_over(r, &why);
+	} else if (dial(r, &why) < 0) {
+		job_over(r, &why);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	struct job *r = arg;
+	struct mono now = mono_now();
+	struct ptcp_err why;
+
+	if (r->session == NULL && r->chan != NULL && now.ns >= r->deadline.ns) {
+		err_set(&why, PTCP_ECONNECT, "connecting from there to %s:%u: no TLS handshake within %.3g s (is it a ptcp "
+		    "daemon?)", r->host, r->port, (double)r->sock.timeout_ns / 1e9);
+		job_over(r, &why);
+		return;
+	}
+	timer_set(r->timer, mono_add_ns(now, TELL_NS));
+	job_tell(r);
+}
+
+int job_begin(struct job *r, struct ptcp_err *e)
+{
+	int err = timer_new(&r->timer, r->set->host->control, on_timer, r, e);
+
+	if (err < 0)
+		return err;
+	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
+	if (r->prober != NULL)
+		return dial(r, e);
+	request_find(&r->asked, on_found);
+	return 0;
+}

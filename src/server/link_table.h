@@ -1,0 +1,27 @@
+/* What a server has been told of the ways from it to other hosts, for clients who ask (PROTOCOL.md, section 13). Any
+ * thread. */
+#ifndef SERVER_LINK_TABLE_H
+#define SERVER_LINK_TABLE_H
+
+#include <pthread.h>
+#include <ptcp/ptcp.h>
+
+#include "wire/outbox.h"
+
+struct link_table {
+	pthread_mutex_t mutex;
+	struct link_table_entry *way; /* NULL: it does not measure */
+	size_t n;
+};
+
+void link_table_init(struct link_table *k);
+void link_table_fini(struct link_table *k);
+
+/* As ptcp_server_knows(). */
+int link_table_set(struct link_table *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e);
+/* Of how many ways something is known. */
+unsigned link_table_count(struct link_table *k);
+/* Puts a LINK for each, of the age that they have by now. False: nothing, as it does not measure. */
+bool link_table_put(struct link_table *k, struct outbox *o);
+
+#endif

@@ -1,0 +1,225 @@
+#include "server/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/home_path.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "session/probe_session.h"
+#include "store/fd_budget.h"
+
+/* A source or destination. */
+struct request_path {
+	struct dir *dir;               /* of a source; NULL: `why` */
+	char name[DESTINATION_NAME_BYTES];
+	char *path;                    /* as the client wrote it */
+	bool contents;
+	struct ptcp_err why;
+};
+
+void request_fini(struct request *a)
+{
+	unsigned i;
+
+	for (i = 0; i < a->n_paths; i++) {
+		dir_unref(a->path[i].dir);
+		free(a->path[i].path);
+	}
+	free(a->path);
+	filter_free(a->filter);
+	destination_fini(&a->place);
+}
+
+const char *request_first(const struct request *a)
+{
+	return a->n_paths > 0 ? a->path[0].path : "";
+}
+
+/* ---- On an I/O thread: the places beneath the client's root ---- */
+
+static int find_places(struct request *a, struct tree *tree, struct ptcp_err *e)
+{
+	char own[HOME_PATH_BYTES];
+	const char *path;
+	unsigned i;
+	int r = 0;
+
+	for (i = 0; i < a->n_paths; i++) {
+		struct request_path *p = &a->path[i];
+
+		path = tree == NULL ? own : p->path;
+		if (tree == NULL && (r = home_path(own, p->path, e)) < 0)
+			return r;
+		if (!a->sends)
+			return destination_target(&a->place, tree, path, a->flags, e);
+		if (destination_source(tree, path, p->contents, &p->dir, p->name, &p->why) < 0)
+			p->dir = NULL; /* that one is a failed file */
+	}
+	return 0;
+}
+
+/* A server that has confined itself cannot reach a root that came later, and should not look as if that were
+ * for want of permission. */
+static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
+{
+	const char *const *at = a->roots;
+
+	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
+		at++;
+	if (at != NULL && *at == NULL)
+		return err_set(e, PTCP_ECONFIG, "it was given to the client after the server had started (restart it)");
+	return tree_open(out, root, &sys_real, e);
+}
+
+static int look_up(struct request *a, struct ptcp_err *e)
+{
+	const char *root = a->auth.root[0] != '\0' ? a->auth.root : a->root;
+	char shown[TEXT_NAME_BYTES];
+	struct tree *tree;
+	int r;
+
+	if (a->own)
+		return find_places(a, NULL, e);
+	if ((r = open_root(a, root, &tree, e)) < 0) {
+		/* Where it is, is not for the client to know. */
+		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+		    text_escape_quoted(shown, sizeof shown, root), e->msg);
+		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
+		    "administrator)");
+	}
+	r = find_places(a, tree, e);
+	tree_unref(tree);
+	return r;
+}
+
+static void on_found(struct msg *m)
+{
+	struct request *a = CONTAINER_OF(m, struct request, msg);
+	char shown[TEXT_NAME_BYTES];
+
+	a->finding = false;
+	if (a->result < 0)
+		err_while(&a->why, a->result, "destination %s", text_escape(shown, sizeof shown, request_first(a)));
+	a->found(a, a->result < 0 ? &a->why : NULL);
+}
+
+static void find(struct io_job *io)
+{
+	struct request *a = CONTAINER_OF(io, struct request, io);
+
+	a->result = look_up(a, &a->why);
+	a->msg.run = on_found;
+	loop_post(a->host->control, &a->msg);
+}
+
+void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why))
+{
+	a->found = found;
+	a->finding = true;
+	a->io.run = find;
+	io_submit(a->host->io, &a->io);
+}
+
+/* ---- What may be asked for ---- */
+
+static int check_cipher(struct request *a, const struct wire_open *o, struct ptcp_err *e)
+{
+	unsigned allowed = a->own ? ~0u : a->o->ciphers; /* what a user asks of itself */
+
+	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
+		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
+		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
+	return 0;
+}
+
+static int check_rights(struct request *a, const struct wire_open *o, struct ptcp_err *e)
+{
+	if (a->measures)
+		return check_cipher(a, o, e);
+	if (!a->own && a->auth.root[0] == '\0' && a->root == NULL)
+		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
+	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
+		return err_set(e, PTCP_EREFUSED, "sending there: this client may only read (have its administrator "
+		    "authorize it without --read-only)");
+	if (o->role == WIRE_ACCEPTOR_RECEIVES && o->n_paths != 1)
+		return err_set(e, PTCP_EPROTO, "one destination is needed");
+	return check_cipher(a, o, e);
+}
+
+static int take_rule(struct request *a, bool include, const char *pattern, struct ptcp_err *e)
+{
+	int r;
+
+	if (a->filter == NULL && (r = filter_new(&a->filter, e)) < 0)
+		return r;
+	return filter_add(a->filter, include, pattern, e);
+}
+
+static int take_places(struct request *a, const struct wire_open *o, struct ptcp_err *e)
+{
+	struct span rest = o->paths, path;
+	uint8_t flags;
+
+	if ((a->path = calloc(o->n_paths, sizeof *a->path)) == NULL)
+		return err_nomem(e);
+	while (a->n_paths < o->n_paths && wire_path_next(&rest, &flags, &path)) {
+		char *text = malloc(path.n + 1);
+		int r;
+
+		if (text == NULL)
+			return err_nomem(e);
+		memcpy(text, path.n > 0 ? (const char *)path.p : "", path.n);
+		text[path.n] = '\0';
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0) {
+			a->path[a->n_paths].path = text;
+			a->path[a->n_paths++].contents = (flags & WIRE_PATH_CONTENTS) != 0;
+			continue;
+		}
+		r = take_rule(a, (flags & WIRE_PATH_INCLUDE) != 0, text, e);
+		free(text);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e)
+{
+	int r;
+
+	a->sends = o->role == WIRE_ACCEPTOR_SENDS;
+	a->floods = o->role == WIRE_ACCEPTOR_GENERATES;
+	a->measures = a->floods || o->role == WIRE_ACCEPTOR_DISCARDS;
+	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
+	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
+	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
+	a->streams = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
+	a->streams = a->streams < fd_budget_connections() ? a->streams : fd_budget_connections();
+	a->cipher = o->cipher;
+	if ((r = check_rights(a, o, e)) < 0 || a->measures)
+		return r;
+	return take_places(a, o, e);
+}
+
+int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
+{
+	unsigned i;
+	int r = 0;
+
+	if (a->measures)
+		return a->floods ? session_flood(sess, e) : session_drop(sess, e);
+	if (!a->sends)
+		return session_receive_into(sess, &a->place, e);
+	if (engine_steered(session_session(sess)))
+		r = session_tell_seen(sess, e);
+	if (r == 0 && a->filter != NULL)
+		r = session_send_filtered(sess, a->filter, e);
+	for (i = 0; i < a->n_paths && r == 0; i++) {
+		struct request_path *s = &a->path[i];
+
+		r = s->dir == NULL ? session_send_missing(sess, s->path, &s->why) :
+		    session_send_from(sess, s->dir, s->name[0] != '\0' ? s->name : NULL, e);
+	}
+	return r;
+}

@@ -1,0 +1,389 @@
+#include "server/server_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/err_path.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "server/request.h"
+
+struct server_session {
+	struct list in_list;
+	struct server_session_set *set;
+	struct session *session;
+	char address[SOCK_TEXT_BYTES];
+	struct source *from;
+	struct mono since;
+	bool gone;
+	unsigned failures;             /* that its files met, as far as they are logged */
+	struct request asked;
+	char client[PTCP_FINGERPRINT_BYTES]; /* whose session it is */
+	bool granted;                  /* by it, to the peer: */
+	struct wire_grant grant;
+	char *path;                    /* of the grant */
+};
+
+void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct source *from), void *arg)
+{
+	*t = (struct server_session_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
+	list_init(&t->list);
+}
+
+static void server_session_free(struct server_session *s)
+{
+	struct server_session_set *set = s->set;
+	struct source *from = s->from;
+
+	if (s->asked.finding)
+		return; /* when the I/O thread is done */
+	request_fini(&s->asked);
+	free(s->path);
+	session_free(s->session);
+	list_remove(&s->in_list);
+	set->n--;
+	free(s);
+	set->gone(set->arg, from);
+}
+
+static struct log *log_of(struct server_session *s) { return &s->set->host->log; }
+
+/* ---- Judging what is asked for ---- */
+
+static void on_found(struct request *a, const struct ptcp_err *why)
+{
+	struct server_session *s = CONTAINER_OF(a, struct server_session, asked);
+
+	if (s->gone)
+		server_session_free(s);
+	else if (why != NULL)
+		session_cancel(s->session, why);
+	else
+		session_accept(s->session, a->streams, a->cipher);
+}
+
+/* Just what the grant says. */
+static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
+{
+	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_SENDS, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_RECEIVES,
+		[WIRE_GRANT_PROBE] = WIRE_ACCEPTOR_DISCARDS };
+	struct span rest = o->paths, path;
+	uint8_t flags;
+
+	if (o->role != role[s->grant.mode])
+		return err_set(e, PTCP_EREFUSED, "the grant: it is not for that (it lets a host %s)",
+		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
+	while (wire_path_next(&rest, &flags, &path))
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||
+		    (path.n > 0 && memcmp(path.p, s->path, path.n) != 0)))
+			return err_set(e, PTCP_EREFUSED, "the grant: it is for another path");
+	return 0;
+}
+
+static int take(struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->granted && (r = check_grant(s, o, e)) < 0)
+		return r;
+	if (s->set->one_time && s->set->n_run > 0)
+		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
+	return request_take(&s->asked, o, e);
+}
+
+static void on_open(void *arg, struct session *sess, const struct wire_open *o)
+{
+	struct server_session *s = arg;
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
+
+	s->session = sess;
+	if (take(s, o, &why) < 0) {
+		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
+		    s->client, why.msg);
+		s->set->past.refused++;
+		engine_fail(session_session(sess), &why);
+		return;
+	}
+	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
+	    "streams=%u cipher=%s", s->address, s->client, s->asked.auth.name,
+	    s->asked.floods ? "flood" : s->asked.measures ? "drop" : s->asked.sends ? "send" : "receive",
+	    text_escape_quoted(shown, sizeof shown, request_first(&s->asked)), s->asked.streams,
+	    ptcp_cipher_name(s->asked.cipher));
+	if (s->asked.measures)
+		session_accept(sess, s->asked.streams, s->asked.cipher);
+	else
+		request_find(&s->asked, on_found);
+}
+
+/* ---- At work ---- */
+
+static void on_running(void *arg, struct session *sess)
+{
+	struct server_session *s = arg;
+	struct ptcp_err why;
+
+	s->set->n_run++;
+	if (request_begin(&s->asked, sess, &why) < 0)
+		engine_fail(session_session(sess), &why);
+}
+
+static void on_file(void *arg, const char *path, enum ptcp_file_status status,
+    const struct ptcp_err *why)
+{
+	struct server_session *s = arg;
+	char shown[TEXT_NAME_BYTES];
+
+	if (status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
+		return;
+	if (s->failures++ == LOGGED_FAILURES)
+		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed: the "
+		    "end of the session counts them\"", s->client, LOGGED_FAILURES);
+	else
+		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
+		    s->client, text_escape_quoted(shown, sizeof shown, path), why->msg);
+}
+
+static void on_warning(void *arg, const char *path, const char *text)
+{
+	struct server_session *s = arg;
+	char shown[TEXT_NAME_BYTES];
+
+	log_at(log_of(s), LOG_INFO, "server", "event=warning client=%s path=\"%s\" text=\"%s\"",
+	    s->client, text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""), text);
+}
+
+static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
+{
+	struct server_session *s = arg;
+
+	log_at(log_of(s), LOG_DEBUG, "server", "event=streams client=%s from=%u to=%u why=\"%s\"",
+	    s->client, from, to, why);
+}
+
+static void count(const struct server_session *s, struct session *sess, struct ptcp_server_stats *st)
+{
+	struct session_progress g = session_progress(sess);
+
+	if (s->asked.sends) {
+		st->sent_bytes += g.wire_bytes;
+		st->sent_files += g.files;
+	} else {
+		st->received_bytes += g.wire_bytes;
+		st->received_files += g.files;
+	}
+	st->failed_files += g.failed;
+	st->retransmits += session_retransmits(sess);
+}
+
+void server_session_add_stats(struct server_session_set *t, struct ptcp_server_stats *st)
+{
+	struct list *l;
+
+	for (l = t->list.next; l != &t->list; l = l->next) {
+		struct server_session *s = CONTAINER_OF(l, struct server_session, in_list);
+
+		if (s->gone || s->session == NULL)
+			continue;
+		count(s, s->session, st);
+		st->sessions_now++;
+		st->streams_now += session_progress(s->session).streams;
+	}
+}
+
+static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
+{
+	struct server_session *s = arg;
+	struct session_progress g = session_progress(sess);
+
+	s->session = sess;
+	log_at(log_of(s), why != NULL ? LOG_WARN : LOG_INFO, "server",
+	    "event=end client=%s from=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"",
+	    s->client, s->address, (unsigned long long)g.files, (unsigned long long)g.file_bytes,
+	    (unsigned long long)g.failed, (double)mono_diff_ns(mono_now(), s->since) / 1e9,
+	    why != NULL ? why->msg : "done");
+	count(s, sess, &s->set->past);
+	s->set->past.sessions_failed += why != NULL;
+	s->gone = true;
+	if (s->granted && why == NULL)
+		grants_spend(&s->set->grants, &s->grant);
+	server_session_free(s);
+}
+
+/* A client that has lost its connection comes again: what its old session holds is its own. So a newer one ends an
+ * older one, while an older one waits: what is in its way may be done in a moment. */
+static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino)
+{
+	struct server_session *s = arg, *other;
+	bool older = true, waits = false;
+	struct list *l;
+
+	(void)sess;
+	for (l = s->set->list.next; l != &s->set->list; l = l->next) {
+		other = CONTAINER_OF(l, struct server_session, in_list);
+		older &= other != s;
+		if (other == s || other->gone || other->session == NULL ||
+		    strcmp(other->client, s->client) != 0)
+			continue;
+		waits |= session_over(other->session) || (!other->asked.sends && !other->asked.measures);
+		if (!older || session_over(other->session) || !session_holds(other->session, dev, ino))
+			continue;
+		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
+		    s->client, other->address, s->address);
+		session_yield(other->session);
+		return true;
+	}
+	return waits;
+}
+
+static const struct session_ops session_ops = {
+	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning,
+	.streams = on_streams, .contended = on_contended, .gone = on_gone
+};
+
+/* One session at a time is what a grant is good for: the older one has lost its connection. */
+static void end_granted(struct server_session_set *t, const struct wire_grant *g)
+{
+	struct list *l, *next;
+	struct server_session *s;
+
+	for (l = t->list.next; l != &t->list; l = next) {
+		next = l->next;
+		s = CONTAINER_OF(l, struct server_session, in_list);
+		if (s->granted && !s->gone && memcmp(s->grant.nonce, g->nonce, sizeof g->nonce) == 0 &&
+		    memcmp(s->grant.issuer, g->issuer, sizeof g->issuer) == 0)
+			session_yield(s->session);
+	}
+}
+
+static int take_grant(struct server_session *s, const struct server_session_link *l, struct ptcp_err *e)
+{
+	const struct wire_grant *g = l->grant;
+
+	s->granted = true;
+	s->grant = *g;
+	if ((s->path = malloc(g->path.n + 1)) == NULL)
+		return err_nomem(e);
+	memcpy(s->path, g->path.n > 0 ? (const char *)g->path.p : "", g->path.n);
+	s->path[g->path.n] = '\0';
+	s->grant.path.p = (const uint8_t *)s->path;
+	strcpy(s->client, l->issuer);
+	end_granted(s->set, g);
+	return 0;
+}
+
+int server_session_new(struct server_session_set *t, const struct server_session_link *l, const struct authorization *a,
+    struct ptcp_err *e)
+{
+	struct session_opts o = {
+		.host = t->host, .control = l->control, .connects = l->connects, .one_channel = l->one_channel,
+		.address = l->host != NULL ? l->host : "", .port = l->port,
+		.max_streams = (uint16_t)t->o->max_streams,
+		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .ops = &session_ops
+	};
+	struct server_session *s = calloc(1, sizeof *s);
+	int r;
+
+	if (s == NULL) {
+		chan_free(l->control);
+		return err_nomem(e);
+	}
+	o.sock.timeout_ns = o.timeout_ns;
+	s->set = t;
+	s->asked = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+		.o = t->o, .own = t->one_time, .auth = *a };
+	s->from = l->from;
+	s->since = mono_now();
+	strncpy(s->address, l->address, sizeof s->address - 1);
+	strcpy(s->client, chan_fingerprint(l->control));
+	o.arg = s;
+	if (l->grant != NULL && (r = take_grant(s, l, e)) < 0) {
+		chan_free(l->control);
+		free(s);
+		return r;
+	}
+	if ((r = session_new(&s->session, &o, e)) < 0) {
+		free(s->path);
+		free(s);
+		return r;
+	}
+	list_append(&t->list, &s->in_list);
+	t->n++;
+	t->past.sessions++;
+	return 0;
+}
+
+static struct server_session *find(struct server_session_set *t, const uint8_t *id)
+{
+	struct list *l;
+	struct server_session *s;
+
+	for (l = t->list.next; l != &t->list; l = l->next) {
+		s = CONTAINER_OF(l, struct server_session, in_list);
+		if (!s->gone && s->session != NULL && memcmp(session_id(s->session), id, WIRE_SESSION_BYTES) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+struct session *server_session_find(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES])
+{
+	struct server_session *s = find(t, id);
+
+	return s != NULL ? s->session : NULL;
+}
+
+enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES])
+{
+	return find(t, id)->asked.cipher;
+}
+
+unsigned server_session_count(const struct server_session_set *t, const char *fingerprint)
+{
+	const struct list *l;
+	unsigned n = 0;
+
+	for (l = t->list.next; l != &t->list; l = l->next) {
+		const struct server_session *s = CONTAINER_OF(l, struct server_session, in_list);
+
+		n += s->session != NULL && strcmp(s->client, fingerprint) == 0;
+	}
+	return n;
+}
+
+/* Whether what it does is still its client's to do. */
+static bool may_go_on(const struct server_session *s, const struct authorization *now)
+{
+	return strcmp(now->root, s->asked.auth.root) == 0 &&
+	    (s->asked.sends || s->asked.measures || !now->read_only || s->asked.auth.read_only);
+}
+
+void server_session_judge_again(struct server_session_set *t, trust_admits_fn *admits, void *arg)
+{
+	struct authorization now;
+	struct ptcp_err why;
+	struct list *l, *next;
+
+	err_set(&why, PTCP_EREFUSED, "this client: not authorized there any more (ask the administrator)");
+	for (l = t->list.next; l != &t->list; l = next) {
+		struct server_session *s = CONTAINER_OF(l, struct server_session, in_list);
+
+		next = l->next;
+		if (s->session == NULL || session_over(s->session) ||
+		    (admits(arg, s->client, &now) && may_go_on(s, &now)))
+			continue;
+		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address, s->client);
+		session_cancel(s->session, &why);
+	}
+}
+
+void server_session_cancel_all(struct server_session_set *t, const struct ptcp_err *why)
+{
+	struct list *l, *next;
+
+	for (l = t->list.next; l != &t->list; l = next) {
+		next = l->next;
+		session_cancel(CONTAINER_OF(l, struct server_session, in_list)->session, why);
+	}
+}

@@ -1,0 +1,271 @@
+/* The far side of a transfer through ssh: says where and who it is on ssh's pipes, serves one session to
+ * who asked for it there, over whatever way there is, and ends with it or with ssh. PROTOCOL.md, section
+ * 12, has the lines. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/ssh_hello.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "net/bridge.h"
+#include "net/dial.h"
+#include "net/line_reader.h"
+#include "server/server_impl.h"
+
+#define PATIENCE_NS (60 * NS_PER_S)    /* without a session */
+#define BACK_NS (2 * NS_PER_S)         /* for one address of the client */
+
+struct ssh_server {
+	struct ptcp_server *s;
+	struct bridge *bridge;
+	struct line_reader *lines;            /* NULL once the pipe carries the session */
+	struct timer *timer;
+	bool greeted;
+	char client[PTCP_FINGERPRINT_BYTES];
+	char from[SOCK_HOST_BYTES], here[SOCK_HOST_BYTES]; /* of ssh's connection; "": not known */
+	/* connecting to the client */
+	struct ssh_hello_back back;
+	unsigned next;
+	struct dial *dial;
+	struct chan *chan;
+	char reached[SOCK_TEXT_BYTES];
+};
+
+static void end(struct ssh_server *o, const struct ptcp_err *why)
+{
+	if (why != NULL && o->s->why.code == 0)
+		o->s->why = *why;
+	ptcp_server_stop(o->s);
+}
+
+bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint)
+{
+	return o->greeted && strcmp(fingerprint, o->client) == 0;
+}
+
+/* ---- Connecting to the client, one address after the other ---- */
+
+static void back_next(struct ssh_server *o);
+
+static void back_failed(struct ssh_server *o, const char *why)
+{
+	log_at(&o->s->host.log, LOG_INFO, "ssh", "event=back-failed to=%s why=\"%s\"",
+	    o->back.address[o->next], why);
+	chan_free(o->chan);
+	o->chan = NULL;
+	o->next++;
+	back_next(o);
+}
+
+static void on_back_opened(void *arg)
+{
+	struct ssh_server *o = arg;
+	struct authorization all = { .name = "ssh" };
+	struct server_session_link l = { .control = o->chan, .address = o->reached, .connects = true,
+		.host = o->back.address[o->next], .port = o->back.port };
+	struct ptcp_err why;
+
+	if (!ssh_server_admits(o, chan_fingerprint(o->chan))) {
+		back_failed(o, "somebody else is there");
+		return;
+	}
+	o->chan = NULL;
+	if (server_session_new(&o->s->sessions, &l, &all, &why) < 0)
+		end(o, &why);
+}
+
+static void on_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void on_back_closed(void *arg, const struct ptcp_err *why)
+{
+	back_failed(arg, why != NULL ? why->msg : "closed");
+}
+
+static const struct chan_ops back_ops = { on_back_opened, on_nothing, on_nothing, on_back_closed };
+
+static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
+{
+	struct ssh_server *o = arg;
+	struct chan_opts co = { .fd = fd, .alpn = ALPN_CONTROL, .ops = &back_ops, .arg = o };
+	struct sock_opts so = { .timeout_ns = (uint64_t)(o->s->o.timeout_s * 1e9) };
+	struct ptcp_err e;
+
+	o->dial = NULL;
+	if (fd < 0) {
+		back_failed(o, why->msg);
+		return;
+	}
+	strcpy(o->reached, address);
+	sock_tune(fd, &so, &e);
+	if (chan_new(&o->chan, o->s->loop, o->s->host.client, &co, &e) < 0)
+		back_failed(o, e.msg);
+}
+
+static void back_next(struct ssh_server *o)
+{
+	struct sock_opts so = { .timeout_ns = BACK_NS };
+	struct ptcp_err e;
+
+	if (o->next == o->back.n) {
+		if (o->lines != NULL)
+			line_reader_say(o->lines, "cannot");
+		return;
+	}
+	if (dial_start(&o->dial, o->s->loop, o->back.address[o->next], o->back.port, &so, on_dialled, o, &e) < 0)
+		back_failed(o, e.msg);
+}
+
+static void back_stop(struct ssh_server *o)
+{
+	dial_cancel(o->dial);
+	o->dial = NULL;
+	chan_free(o->chan);
+	o->chan = NULL;
+	o->next = o->back.n = 0;
+}
+
+/* ---- Lines ---- */
+
+static void on_hello(struct ssh_server *o, const char *line)
+{
+	struct ssh_hello_hello h;
+	struct ptcp_err why;
+	char where[16];
+
+	if (ssh_hello_hello_parse(&h, line, &why) < 0) {
+		line_reader_say(o->lines, SSH_HELLO_WORD " %d %s", SSH_HELLO_VERSION, PTCP_VERSION);
+		end(o, &why);
+		return;
+	}
+	snprintf(where, sizeof where, ":%u", h.port);
+	if (server_listen(o->s, where, &why) < 0) {
+		line_reader_say(o->lines, SSH_HELLO_ERROR " %s", why.msg);
+		end(o, NULL); /* the client says it */
+		return;
+	}
+	strcpy(o->client, h.fingerprint);
+	o->greeted = true;
+	line_reader_say(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
+	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
+}
+
+/* Where ssh's connection comes from is where the client is most likely to be reached. */
+static void on_back(struct ssh_server *o, const char *line)
+{
+	struct ptcp_err why;
+
+	back_stop(o);
+	if (ssh_hello_back_parse(&o->back, line, &why) < 0) {
+		end(o, &why);
+		return;
+	}
+	if (o->from[0] != '\0') {
+		if (o->back.n == SSH_HELLO_ADDRESSES)
+			o->back.n--;
+		memmove(o->back.address[1], o->back.address[0], o->back.n * sizeof o->back.address[0]);
+		strcpy(o->back.address[0], o->from);
+		o->back.n++;
+	}
+	back_next(o);
+}
+
+/* From here on the pipe is a connection like others. */
+static void on_pipe(struct ssh_server *o)
+{
+	int fd;
+
+	back_stop(o);
+	line_reader_say(o->lines, "pipe");
+	fd = line_reader_take_fd(o->lines);
+	o->lines = NULL;
+	pending_take(&o->s->pending, fd, "ssh", true);
+}
+
+static void on_line(void *arg, const char *line)
+{
+	struct ssh_server *o = arg;
+	struct ptcp_err why;
+
+	if (!o->greeted) {
+		on_hello(o, line);
+	} else if (strncmp(line, "back ", 5) == 0) {
+		on_back(o, line);
+	} else if (strcmp(line, "pipe") == 0) {
+		on_pipe(o);
+	} else {
+		err_set(&why, PTCP_EPROTO, "a line that ptcp does not know on standard input (ptcp starts this by itself, "
+		    "through ssh)");
+		end(o, &why);
+	}
+}
+
+static void on_closed(void *arg, bool broken)
+{
+	(void)broken;
+	end(arg, NULL);
+}
+
+static const struct line_reader_ops line_reader_ops = { on_line, on_closed };
+
+/* ---- Start and end ---- */
+
+static void on_pipes_ended(void *arg)
+{
+	end(arg, NULL);
+}
+
+static void on_timer(void *arg)
+{
+	struct ssh_server *o = arg;
+
+	if (o->s->sessions.n == 0)
+		end(o, NULL);
+	timer_set(o->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+}
+
+/* CLIENT PORT SERVER PORT, as sshd has it in the environment. */
+static void take_connection(struct ssh_server *o)
+{
+	const char *text = getenv("SSH_CONNECTION");
+	char from[SOCK_HOST_BYTES], here[SOCK_HOST_BYTES];
+
+	if (text == NULL || sscanf(text, "%255s %*u %255s %*u", from, here) != 2)
+		return;
+	if (ssh_hello_address_ok(from))
+		strcpy(o->from, from);
+	if (ssh_hello_address_ok(here))
+		strcpy(o->here, here);
+}
+
+int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e)
+{
+	struct ssh_server *o = calloc(1, sizeof *o);
+	int fd, r;
+
+	if (o == NULL)
+		return err_nomem(e);
+	s->once = o;
+	o->s = s;
+	take_connection(o);
+	if ((r = bridge_new(&o->bridge, s->loop, s->o.in, s->o.out, &fd, on_pipes_ended, o, e)) < 0 ||
+	    (r = line_reader_new(&o->lines, s->loop, fd, &line_reader_ops, o, e)) < 0 ||
+	    (r = timer_new(&o->timer, s->loop, on_timer, o, e)) < 0)
+		return r;
+	timer_set(o->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	return 0;
+}
+
+void ssh_server_free(struct ssh_server *o)
+{
+	if (o == NULL)
+		return;
+	back_stop(o);
+	line_reader_free(o->lines);
+	bridge_free(o->bridge);
+	timer_free(o->timer);
+	free(o);
+}

@@ -1,0 +1,100 @@
+#include "session/open_files.h"
+
+void open_files_init(struct open_files *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+}
+
+void open_files_fini(struct open_files *t)
+{
+	pthread_mutex_destroy(&t->lock);
+}
+
+void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64_t size_bytes)
+{
+	unsigned i = wire_slot(id);
+
+	pthread_mutex_lock(&t->lock);
+	t->slot[i].id = id;
+	t->slot[i].sink = sink_ref(sink);
+	t->slot[i].size_bytes = size_bytes;
+	t->slot[i].unsynced_bytes = 0;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, struct mono now)
+{
+	unsigned i = wire_slot(id);
+
+	if (t->slot[i].id != id)
+		return;
+	if (t->slot[i].unsynced_bytes == 0)
+		t->slot[i].since = now;
+	t->slot[i].unsynced_bytes += wire_grid_length(t->slot[i].size_bytes, block);
+}
+
+struct sink *open_files_due(struct open_files *t, uint64_t id, uint64_t bytes, uint64_t ns, struct mono now)
+{
+	unsigned i = wire_slot(id);
+
+	if (t->slot[i].id != id || !sink_has_journal(t->slot[i].sink) ||
+	    (t->slot[i].unsynced_bytes < bytes && mono_diff_ns(now, t->slot[i].since) < ns))
+		return NULL;
+	t->slot[i].unsynced_bytes = 0;
+	return sink_ref(t->slot[i].sink);
+}
+
+void open_files_clear(struct open_files *t, uint64_t id)
+{
+	struct sink *s = NULL;
+	unsigned i = wire_slot(id);
+
+	pthread_mutex_lock(&t->lock);
+	if (t->slot[i].id == id) {
+		s = t->slot[i].sink;
+		t->slot[i].id = 0;
+		t->slot[i].sink = NULL;
+	}
+	pthread_mutex_unlock(&t->lock);
+	sink_unref(s);
+}
+
+struct sink *open_files_find(struct open_files *t, const struct wire_block *b, uint32_t *index, bool *ok)
+{
+	unsigned i = wire_slot(b->id);
+	struct sink *s = NULL;
+	uint64_t size = 0;
+	uint32_t grid;
+
+	*ok = true;
+	if (i >= WIRE_SLOTS || b->id == 0)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	if (t->slot[i].id == b->id) {
+		s = sink_ref(t->slot[i].sink);
+		size = t->slot[i].size_bytes;
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (s == NULL)
+		return NULL;
+	grid = wire_grid_bytes(size);
+	*ok = b->offset < size && b->offset % grid == 0 &&
+	    b->length_bytes == wire_grid_length(size, (uint32_t)(b->offset / grid));
+	if (!*ok) {
+		sink_unref(s);
+		return NULL;
+	}
+	*index = (uint32_t)(b->offset / grid);
+	return s;
+}
+
+bool open_files_holds(const struct open_files *t, uint64_t dev, uint64_t ino)
+{
+	uint64_t d, n;
+	unsigned i;
+
+	for (i = 0; i < WIRE_SLOTS; i++)
+		if (t->slot[i].id != 0 && sink_part_id(t->slot[i].sink, &d, &n) && d == dev && n == ino)
+			return true;
+	return false;
+}

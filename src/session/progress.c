@@ -1,0 +1,59 @@
+/* How far a party is. */
+#include "session/session_impl.h"
+
+/* What keeps either end when no bytes move. */
+static enum ptcp_activity activity(const struct session *sess)
+{
+	enum wire_busy ours = sess->running && !sess->over ? session_busy(sess) : WIRE_IDLE;
+	enum wire_busy theirs = engine_peer_busy(sess->engine);
+
+	if (ours == WIRE_SYNCING || theirs == WIRE_SYNCING)
+		return PTCP_SYNCING;
+	if (ours == WIRE_VERIFYING || theirs == WIRE_VERIFYING)
+		return PTCP_VERIFYING;
+	return PTCP_TRANSFERRING;
+}
+
+struct session_progress session_progress(const struct session *sess)
+{
+	struct session_progress g = { .streams = session_in_use(sess), .streams_most = sess->n_most };
+	struct snd_stats s;
+	struct rcv_stats r;
+
+	g.failed = engine_failed(sess->engine);
+	g.activity = activity(sess);
+	if (sess->send != NULL && engine_snd(sess->engine) != NULL) {
+		s = snd_stats(engine_snd(sess->engine));
+		g.bytes = s.acked_bytes;
+		g.files = s.files;
+		g.others = s.others;
+		g.file_bytes = s.bytes;
+		g.wire_bytes = sess->send->wire_bytes;
+		g.resumed_bytes = s.resumed_bytes;
+		g.total_bytes = sess->send->bytes;
+		g.total_files = sess->send->files;
+		g.total_known = sess->send->end;
+	} else if (sess->receive != NULL && engine_rcv(sess->engine) != NULL) {
+		r = rcv_stats(engine_rcv(sess->engine));
+		g.bytes = r.bytes;
+		g.files = r.files;
+		g.others = r.others;
+		g.file_bytes = r.file_bytes;
+		g.wire_bytes = r.bytes - r.resumed_bytes - r.hole_bytes;
+		g.resumed_bytes = r.resumed_bytes;
+		g.total_bytes = sess->receive->total_bytes;
+		g.total_files = sess->receive->total_files;
+		g.total_known = sess->receive->total_known;
+	}
+	return g;
+}
+
+struct session_path session_path(const struct session *sess, unsigned path)
+{
+	struct session_path g = { sess->carried[path], 0 };
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		g.streams += sess->stream[i] != NULL && stream_path(sess->stream[i]) == path;
+	return g;
+}

@@ -1,0 +1,282 @@
+/* A party that sends: lists what there is, hands blocks to the streams. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/err_path.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "session/send_impl.h"
+
+static void outgoing_free(struct outgoing *o)
+{
+	source_unref(o->source);
+	dir_unref(o->dir);
+	free(o->name);
+	free(o);
+}
+
+static const char *path_raw(const struct outgoing *o, char *out)
+{
+	return o->source != NULL ? source_path_raw(o->source, out, DIR_PATH_RAW_BYTES) :
+	    dir_path_raw(o->dir, o->name, out, DIR_PATH_RAW_BYTES);
+}
+
+static const char *path_text(const struct outgoing *o, char *out, size_t cap)
+{
+	return o->source != NULL ? source_path_text(o->source, out, cap) :
+	    dir_path_text(o->dir, o->name, out, cap);
+}
+
+static int begin(struct session *sess, struct ptcp_err *e)
+{
+	uint32_t flags = engine_open(sess->engine)->flags;
+	int r;
+
+	if (sess->send != NULL)
+		return 0;
+	if ((sess->send = calloc(1, sizeof *sess->send)) == NULL)
+		return err_nomem(e);
+	sess->send->session = sess;
+	list_init(&sess->send->to_compare);
+	if ((flags & WIRE_OPEN_OWNER) != 0)
+		sess->send->owner = calloc(WALK_BATCH, sizeof *sess->send->owner);
+	if ((flags & WIRE_OPEN_XATTR) != 0)
+		sess->send->xattrs = calloc(WALK_BATCH, sizeof *sess->send->xattrs);
+	if (((flags & WIRE_OPEN_OWNER) != 0 && sess->send->owner == NULL) ||
+	    ((flags & WIRE_OPEN_XATTR) != 0 && sess->send->xattrs == NULL))
+		r = err_nomem(e);
+	else
+		r = walk_new(&sess->send->walk, e);
+	if (r < 0)
+		send_free(sess);
+	return r;
+}
+
+void send_free(struct session *sess)
+{
+	if (sess->send == NULL)
+		return;
+	walk_free(sess->send->walk);
+	send_forget_compares(sess->send);
+	hardlinks_fini(&sess->send->links);
+	free(sess->send->owner);
+	free(sess->send->xattrs);
+	free(sess->send);
+	sess->send = NULL;
+}
+
+int session_send_from(struct session *sess, struct dir *dir, const char *name, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = begin(sess, e)) < 0)
+		return r;
+	return walk_add(sess->send->walk, dir, name, e);
+}
+
+int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = begin(sess, e)) < 0)
+		return r;
+	walk_filter(sess->send->walk, f);
+	return 0;
+}
+
+int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why)
+{
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err e, bare;
+	int r;
+
+	if ((r = begin(sess, &e)) < 0)
+		return r;
+	err_path_strip(&bare, why, text_escape(text, sizeof text, path));
+	engine_note(sess->engine, WIRE_WARNING_FAILED, path, &bare);
+	sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
+	return 0;
+}
+
+bool send_idle(const struct session *sess)
+{
+	return !sess->send->listing && sess->send->asked == 0;
+}
+
+/* ---- The engine's decisions ---- */
+
+static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
+{
+	struct session *sess = arg;
+	struct outgoing *o = cookie;
+	char path[DIR_PATH_RAW_BYTES], text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err shown;
+
+	switch (fate) {
+	case SND_DONE:
+	case SND_SKIPPED:
+		if (!o->is_dir)
+			sess->o.ops->file(sess->o.arg, path_raw(o, path),
+			    fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
+		break;
+	case SND_FAILED:
+		if (o->link != NULL)
+			o->link->failed = true;
+		err_path_strip(&shown, why, path_text(o, text, sizeof text));
+		sess->o.ops->file(sess->o.arg, path_raw(o, path), PTCP_FILE_FAILED, &shown);
+		break;
+	case SND_DROPPED:
+		break;
+	}
+	outgoing_free(o);
+}
+
+static void on_stalled(void *arg, unsigned number)
+{
+	struct session *sess = arg;
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ETIMEOUT, "nothing acknowledged for long");
+	if (sess->stream[number] != NULL && !stream_on_disk(sess->stream[number]))
+		session_stream_lost(sess, sess->stream[number], &why);
+}
+
+const struct snd_ops send_snd_ops = {
+	.ended = on_ended, .check = send_check, .compare = send_compare, .map = send_map,
+	.stalled = on_stalled
+};
+
+/* ---- Listing ---- */
+
+/* On the control thread: a batch of the listing is here. */
+static void on_listed(struct msg *m)
+{
+	struct send_side *t = CONTAINER_OF(m, struct send_side, done);
+	struct session *sess = t->session;
+	struct ptcp_err why;
+	unsigned i;
+
+	t->listing = false;
+	for (i = 0; i < t->n; i++) {
+		if (!sess->over)
+			send_offer(sess, i);
+		walk_entry_fini(&t->entry[i]);
+		free(t->lacking[i]);
+		t->lacking[i] = NULL;
+		if (t->xattrs != NULL)
+			xattrs_fini(&t->xattrs[i]);
+	}
+	if (!sess->over && t->result < 0) {
+		err_nomem(&why);
+		session_fail(sess, &why);
+	} else if (!sess->over) {
+		t->end = t->result == 0;
+		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
+	}
+	session_pump(sess);
+}
+
+/* On an I/O thread: what only some transfers keep. Links have no attributes of ours. */
+static void describe(struct send_side *t, unsigned i)
+{
+	struct walk_entry *w = &t->entry[i];
+	struct ptcp_err why;
+
+	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
+		return;
+	if (t->owner != NULL)
+		owners_describe(t->session->o.host->owners, w->uid, w->gid, &t->owner[i]);
+	if (t->xattrs != NULL && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
+		t->lacking[i] = strdup(why.msg);
+}
+
+/* On an I/O thread. */
+static void list_batch(struct io_job *io)
+{
+	struct send_side *t = CONTAINER_OF(io, struct send_side, io);
+	struct ptcp_err why;
+
+	t->n = 0;
+	while (t->n < t->most && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
+		describe(t, t->n++);
+	t->done.run = on_listed;
+	loop_post(t->session->o.host->control, &t->done);
+}
+
+void send_pump(struct session *sess)
+{
+	struct send_side *t = sess->send;
+	struct snd *snd = engine_snd(sess->engine);
+	unsigned room = snd_room(snd);
+
+	/* Whole batches, unless the receiver takes so few entries that there is no such room. */
+	if (t->listing || t->end || room == 0 ||
+	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
+		return;
+	t->most = room < WALK_BATCH ? room : WALK_BATCH;
+	t->listing = true;
+	t->io.run = list_batch;
+	io_submit(sess->o.host->io, &t->io);
+}
+
+/* ---- Feeding the streams ---- */
+
+/* What there is for a stream that has room goes to it; false: nothing. */
+static bool feed(struct session *sess, unsigned number, struct mono now)
+{
+	struct snd *s = engine_snd(sess->engine);
+	const struct outgoing *o;
+	struct stream_job *job;
+	bool any;
+	unsigned i;
+
+	if (sess->stream[number] == NULL || snd_stream_waits(s, number) ||
+	    (job = stream_free_job(sess->stream[number])) == NULL)
+		return false;
+	if ((any = snd_take(s, number, now, &job->job)))
+		for (i = 0; i < job->job.n; i++) {
+			o = job->job.extent[i].cookie;
+			job->source[i] = source_ref(o->source);
+		}
+	else
+		path_select_starved(sess);
+	stream_send(sess->stream[number], job);
+	return any;
+}
+
+void send_feed(struct session *sess, struct mono now)
+{
+	struct snd *s = engine_snd(sess->engine);
+	unsigned i;
+	bool more = true;
+
+	snd_set_paced(s, engine_held(sess->engine) || pacer_limits(&sess->o.host->pacing.out) || pacer_limits(&sess->path_rates.all) ||
+	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also if it is busy otherwise for a moment */
+	/* Round by round, so that every stream has one job before any has its second. */
+	while (more) {
+		more = false;
+		for (i = 0; i < sess->n_wanted; i++)
+			more |= feed(sess, i, now);
+	}
+}
+
+void send_sent(void *arg, struct stream *s, struct stream_job *job)
+{
+	struct session *sess = arg;
+	struct mono now = mono_now();
+	struct ptcp_err nomem;
+	unsigned i;
+
+	err_nomem(&nomem);
+	for (i = 0; i < job->job.n; i++) {
+		const struct snd_extent *x = &job->job.extent[i];
+
+		if (!job->failed[i]) {
+			sess->send->wire_bytes += x->length;
+			sess->carried[stream_path(s)] += x->length;
+		}
+		if (!sess->over)
+			snd_read(engine_snd(sess->engine), stream_number(s), x->id, x->block, job->term[i],
+			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);
+	}
+}

@@ -1,0 +1,194 @@
+/* What has been listed is offered to the engine, with the attributes that it has. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/err_path.h"
+#include "core/err.h"
+#include "session/send_impl.h"
+#include "wire/attrs.h"
+
+/* Something that cannot be offered. */
+static void not_sent(struct session *sess, const struct walk_entry *w, enum wire_warning_kind kind,
+    const char *text)
+{
+	char path[DIR_PATH_RAW_BYTES], shown[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why, bare;
+
+	err_set(&why, PTCP_EIO, "%s", text);
+	err_path_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
+	dir_path_raw(w->dir, w->name, path, sizeof path);
+	engine_note(sess->engine, kind, path, &bare);
+	if (kind == WIRE_WARNING_FAILED)
+		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
+	else
+		sess->o.ops->warning(sess->o.arg, path, bare.msg);
+}
+
+static struct outgoing *outgoing_new(struct walk_entry *w, uint8_t type)
+{
+	struct outgoing *o = calloc(1, sizeof *o);
+
+	if (o == NULL)
+		return NULL;
+	if (type == WIRE_FILE) {
+		if ((o->source = source_new(w)) == NULL) {
+			free(o);
+			return NULL;
+		}
+		return o;
+	}
+	o->dir = w->dir;
+	o->name = w->name;
+	o->is_dir = w->type == WALK_DIR;
+	w->dir = NULL;
+	w->name = NULL;
+	return o;
+}
+
+static struct span pack_xattrs(struct send_side *t, const struct xattrs *x)
+{
+	struct xattr each;
+	size_t at = 0, n = 0;
+
+	while (xattrs_next(x, &at, &each))
+		n += wire_xattr_encode(t->packed + n,
+		    (struct span){ (const uint8_t *)each.name, each.name_n }, (struct span){ each.value, each.n });
+	return (struct span){ t->packed, n };
+}
+
+/* What not every entry has. */
+static struct span attributes(struct session *sess, const struct outgoing *o, const struct link *link_to,
+    unsigned i)
+{
+	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0 };
+	struct send_side *t = sess->send;
+	size_t n;
+
+	if (link_to == NULL && t->owner != NULL) {
+		a.has_owner = true;
+		a.uid = t->owner[i].uid;
+		a.gid = t->owner[i].gid;
+		a.user = (struct span){ (const uint8_t *)t->owner[i].user, strlen(t->owner[i].user) };
+		a.group = (struct span){ (const uint8_t *)t->owner[i].group, strlen(t->owner[i].group) };
+	}
+	if (link_to == NULL && t->xattrs != NULL)
+		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
+
+	if (o->source != NULL) {
+		a.sparse = source_sparse(o->source);
+		/* A file of one block is not resumed. */
+		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1))
+			source_version(o->source, a.version);
+	}
+	assert(wire_attrs_bytes(&a) <= sizeof t->attrs);
+	n = wire_attrs_encode(t->attrs, &a);
+	return (struct span){ t->attrs, n };
+}
+
+/* `link_to` of a HARDLINK; `first` of a file with other names, to be remembered. */
+static void offer(struct session *sess, unsigned i, uint8_t type, struct link *link_to, struct link *first)
+{
+	struct walk_entry *w = &sess->send->entry[i];
+	/* The name moves into the cookie; the frame borrows it from a copy. */
+	char name[256], target[WIRE_PATH_MAX + 1];
+	struct wire_entry f = {
+		.type = type, .size_bytes = type == WIRE_FILE ? w->size_bytes : 0, .mode = w->mode & 07777,
+		.mtime_s = w->mtime.tv_sec, .mtime_ns = (uint32_t)w->mtime.tv_nsec,
+	};
+	struct outgoing *o;
+	struct ptcp_err why;
+	const char *to = type == WIRE_SYMLINK ? w->target : link_to != NULL ? link_to->path : NULL;
+	uint64_t id;
+
+	f.name = (struct span){ (const uint8_t *)name, strlen(w->name) };
+	memcpy(name, w->name, f.name.n);
+	if (to != NULL) {
+		f.target = (struct span){ (const uint8_t *)target, strnlen(to, WIRE_PATH_MAX) };
+		memcpy(target, to, f.target.n);
+	}
+	if ((o = outgoing_new(w, type)) == NULL) {
+		err_nomem(&why);
+		session_fail(sess, &why);
+		return;
+	}
+	o->link = first;
+	f.attrs = attributes(sess, o, link_to, i);
+	if (type == WIRE_FILE) {
+		sess->send->files++;
+		sess->send->bytes += f.size_bytes;
+	}
+	id = snd_offer(engine_snd(sess->engine), &f, o);
+	if (first != NULL)
+		first->id = id;
+}
+
+/* The path at the destination: below the tree's root it may have more in front. */
+static const char *path_there(const struct walk_entry *w, char *out)
+{
+	const char *at = dir_path_raw(w->dir, w->name, out, DIR_PATH_RAW_BYTES);
+	size_t n = strlen(at);
+	int components = w->depth + 1;
+
+	while (n > 0 && (at[n - 1] != '/' || --components > 0))
+		n--;
+	return at + n;
+}
+
+static void offer_file(struct session *sess, unsigned i)
+{
+	struct walk_entry *w = &sess->send->entry[i];
+	struct hardlinks *links = &sess->send->links;
+	char path[DIR_PATH_RAW_BYTES];
+	struct link *l;
+
+	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0 ||
+	    !engine_takes_links(sess->engine)) {
+		offer(sess, i, WIRE_FILE, NULL, NULL);
+		return;
+	}
+	if ((l = hardlinks_find(links, w->dev, w->ino)) != NULL && !l->failed) {
+		offer(sess, i, WIRE_HARDLINK, l, NULL);
+		return;
+	}
+	if (l == NULL)
+		l = hardlinks_add(links, w->dev, w->ino);
+	/* What cannot be remembered counts as failed: each other name is sent as a file. */
+	if (l != NULL)
+		l->failed = !hardlinks_set_path(links, l, path_there(w, path));
+	offer(sess, i, WIRE_FILE, NULL, l);
+}
+
+void send_offer(struct session *sess, unsigned i)
+{
+	struct walk_entry *w = &sess->send->entry[i];
+
+	if (sess->send->lacking[i] != NULL)
+		not_sent(sess, w, WIRE_WARNING_ONLY, sess->send->lacking[i]);
+	switch (w->type) {
+	case WALK_DIR:
+		offer(sess, i, WIRE_DIR, NULL, NULL);
+		break;
+	case WALK_DIR_END:
+		snd_leave(engine_snd(sess->engine));
+		break;
+	case WALK_FILE:
+		if (w->size_bytes > WIRE_FILE_MAX)
+			not_sent(sess, w, WIRE_WARNING_FAILED, "larger than 256 TiB (split it)");
+		else
+			offer_file(sess, i);
+		break;
+	case WALK_SYMLINK:
+		if ((engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0)
+			not_sent(sess, w, WIRE_WARNING_ONLY, "a symbolic link: skipped");
+		else
+			offer(sess, i, WIRE_SYMLINK, NULL, NULL);
+		break;
+	case WALK_SKIPPED:
+		not_sent(sess, w, WIRE_WARNING_ONLY, w->why);
+		break;
+	case WALK_FAILED:
+		not_sent(sess, w, WIRE_WARNING_FAILED, w->why);
+		break;
+	}
+}

@@ -1,0 +1,296 @@
+/* What an earlier run left of a file: sink_look(), sink_refresh(). */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/bitmap.h"
+#include "store/sink_impl.h"
+#include "store/store_err.h"
+
+#define ZEROS_BYTES 65536
+
+uint32_t sink_block_length(const struct sink *s, uint32_t block)
+{
+	uint64_t left = s->size_bytes - (uint64_t)block * s->opts.block_bytes;
+
+	return left < s->opts.block_bytes ? (uint32_t)left : s->opts.block_bytes;
+}
+
+/* For file systems without holes. */
+static int write_zeros(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
+{
+	static const uint8_t zeros[ZEROS_BYTES];
+	const struct sys *sys = dir_sys(s->dir);
+	ssize_t w;
+
+	while (n > 0) {
+		w = sys->pwrite(fd, zeros, n < sizeof zeros ? (size_t)n : sizeof zeros, (off_t)off);
+		if (w > 0) {
+			n -= (uint64_t)w;
+			off += (uint64_t)w;
+		} else if (w == 0 || errno != EINTR) {
+			return store_err_sys(e, w == 0 ? EIO : errno, s->dir, s->name,
+			    "cannot clear its old part file");
+		}
+	}
+	return 0;
+}
+
+int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
+{
+	int r;
+
+	do
+		r = dir_sys(s->dir)->fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)off, (off_t)n);
+	while (r != 0 && errno == EINTR);
+	return r == 0 ? 0 : write_zeros(s, fd, off, n, e);
+}
+
+/* Of the data in [from, to) only what is claimed stays. */
+static int clear_range(struct sink *s, const uint64_t *claimed, uint64_t from, uint64_t to,
+    struct ptcp_err *e)
+{
+	uint64_t bytes = s->opts.block_bytes, end;
+	int r = 0;
+
+	while (from < to && r == 0) {
+		end = (from / bytes + 1) * bytes;
+		if (bitmap_has(claimed, (uint32_t)(from / bytes))) {
+			from = end;
+			continue;
+		}
+		while (end < to && !bitmap_has(claimed, (uint32_t)(end / bytes)))
+			end += bytes;
+		end = end < to ? end : to;
+		r = sink_punch(s, s->part.fd, from, end - from, e);
+		from = end;
+	}
+	return r;
+}
+
+/* `end` is where the last claimed block ends. */
+static int clear_unclaimed(struct sink *s, const uint64_t *claimed, uint64_t end, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	off_t data, hole;
+	uint64_t at;
+	int r = 0;
+
+	if (sys->ftruncate(s->part.fd, (off_t)end) != 0)
+		return store_err_sys(e, errno, s->dir, s->name, "cannot shorten its old part file");
+	for (at = 0; at < end && r == 0; at = (uint64_t)hole) {
+		if ((data = sys->lseek(s->part.fd, (off_t)at, SEEK_DATA)) < 0 && errno == ENXIO)
+			break;
+		if (data < 0) /* it cannot tell */
+			data = (off_t)at;
+		if ((hole = sys->lseek(s->part.fd, data, SEEK_HOLE)) <= data)
+			hole = (off_t)end;
+		r = clear_range(s, claimed, (uint64_t)data, (uint64_t)hole, e);
+	}
+	s->end_bytes = end;
+	return r;
+}
+
+/* What the journal claims; *end is where the last of these blocks ends. */
+static int read_claims(struct sink *s, struct sink_look *out, uint64_t *end, struct ptcp_err *e)
+{
+	struct journal_record of[JOURNAL_READ];
+	uint64_t slot, n = atomic_load(&s->journal.next), here;
+	int got, i;
+
+	if ((out->claimed = bitmap_new(s->journal.n_blocks)) == NULL)
+		return err_nomem(e);
+	for (slot = 0; slot < n; slot += JOURNAL_READ) {
+		got = journal_read(&s->journal, dir_sys(s->dir), slot,
+		    n - slot < JOURNAL_READ ? (unsigned)(n - slot) : JOURNAL_READ, of);
+		for (i = 0; i < got; i++) {
+			out->n_claimed += bitmap_add(out->claimed, of[i].block);
+			here = (uint64_t)of[i].block * s->opts.block_bytes +
+			    sink_block_length(s, of[i].block);
+			*end = here > *end ? here : *end;
+		}
+	}
+	return 0;
+}
+
+/* The part and its journal are open. */
+static int resume(struct sink *s, struct sink_look *out, struct ptcp_err *e)
+{
+	uint64_t end = 0;
+	int r;
+
+	if ((r = read_claims(s, out, &end, e)) < 0 || out->n_claimed == 0 ||
+	    (r = clear_unclaimed(s, out->claimed, end, e)) < 0 ||
+	    (r = sink_verify_begin(s, out->claimed, e)) < 0)
+		return r;
+	out->found = SINK_PART;
+	return 0;
+}
+
+static int look_part(struct sink *s, int at, struct sink_look *out, struct ptcp_err *e)
+{
+	const struct journal_key key = sink_key(s);
+	enum journal_state state;
+	int r;
+
+	if ((r = sink_take_part(s, at, PART_KEEP, e)) < 0 || s->part.fd < 0)
+		return r;
+	if ((state = journal_open(&s->journal, s->dir, at, &key)) == JOURNAL_CHANGED)
+		out->anew = "the source has changed since: it begins anew";
+	else if (state == JOURNAL_DAMAGED)
+		out->anew = "its journal is damaged: it begins anew";
+	sink_opened(s);
+	if (state == JOURNAL_MATCHES)
+		r = resume(s, out, e);
+	if (out->found != SINK_PART) { /* the first write empties it */
+		sink_close(s);
+		free(out->claimed);
+		out->claimed = NULL;
+	}
+	return r;
+}
+
+/* The end came after the file had got its name and before its journal was removed. Should
+ * another transfer begin just now it may lose its journal to us, and with that no more than its
+ * resumption. */
+static void remove_stale_journal(struct sink *s, int at)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	char part[PART_NAME_BYTES], journal[PART_NAME_BYTES];
+	struct stat st;
+
+	part_name(part, s->name, PART_SUFFIX);
+	part_name(journal, s->name, PART_JOURNAL_SUFFIX);
+	if (sys->fstatat(at, journal, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    sys->fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+		sys->unlinkat(at, journal, 0);
+}
+
+/* Only its digest will tell; so a file system that drops the fractions of seconds is forgiven. */
+static bool looks_same(const struct sink *s, const struct stat *st)
+{
+	return (uint64_t)st->st_size == s->size_bytes && st->st_mtim.tv_sec == s->meta.mtime.tv_sec &&
+	    (st->st_mtim.tv_nsec == s->meta.mtime.tv_nsec || st->st_mtim.tv_nsec == 0);
+}
+
+static int look_target(struct sink *s, int at, struct sink_look *out, struct ptcp_err *e)
+{
+	struct stat st;
+	int r;
+
+	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if ((uint64_t)st.st_size > s->opts.block_bytes)
+		remove_stale_journal(s, at);
+	if (s->opts.block_bytes == 0 || !looks_same(s, &st))
+		return 0;
+	if ((r = sink_same_begin(s, &st, e)) == 0)
+		out->found = SINK_SAME;
+	return r;
+}
+
+void sink_begin_anew(struct sink *s)
+{
+	pthread_mutex_lock(&s->lock);
+	sink_verify_end(s);
+	sink_close(s);
+	s->end_bytes = 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool sink_like(struct sink *s)
+{
+	struct stat st;
+	bool like;
+	int at;
+
+	if ((at = dir_fd(s->dir, NULL)) < 0)
+		return false;
+	like = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && looks_same(s, &st);
+	dir_fd_done(s->dir);
+	return like;
+}
+
+static bool refreshed(const struct sink *s, const struct stat *st)
+{
+	const struct meta *m = &s->meta;
+	uint32_t uid, gid;
+
+	if (m->xattrs != NULL || (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
+		return false;
+	if (m->owner == NULL)
+		return true;
+	owners_resolve(m->owners, m->owner, &uid, &gid);
+	return st->st_uid == uid && st->st_gid == gid;
+}
+
+static int refresh(const struct sink *s, int fd, struct ptcp_err *e)
+{
+	const struct meta *m = &s->meta;
+	bool as_asked;
+	int lacking;
+
+	if ((lacking = meta_set_owner(m, s->dir, s->name, fd, &as_asked, e)) < 0)
+		return lacking;
+	if (m->set_mode && dir_sys(s->dir)->fchmod(fd, owner_mode(m->mode, m->setid, as_asked)) != 0 &&
+	    errno != EPERM && errno != EOPNOTSUPP)
+		return store_err_sys(e, errno, s->dir, s->name, "cannot set its mode");
+	return lacking;
+}
+
+static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+	const struct sys *sys = dir_sys(s->dir);
+	struct stat st;
+	int fd, r = 0;
+
+	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+	if (refreshed(s, &st))
+		return 0;
+	if ((fd = sys->openat(at, s->name, flags, 0)) < 0)
+		return store_err_sys(e, errno, s->dir, s->name, "cannot open it");
+	if (sys->fstat(fd, &st) != 0)
+		r = store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+	else if (S_ISREG(st.st_mode) && looks_same(s, &st))
+		r = refresh(s, fd, e);
+	sys->close(fd);
+	return r;
+}
+
+int sink_refresh(struct sink *s, struct ptcp_err *e)
+{
+	int at, r;
+
+	if ((at = dir_fd(s->dir, e)) < 0)
+		return at;
+	r = refresh_at(s, at, e);
+	dir_fd_done(s->dir);
+	return r;
+}
+
+int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e)
+{
+	struct sink_look seen = { .found = SINK_NOTHING };
+	int at, r;
+
+	if ((at = dir_fd(s->dir, e)) < 0)
+		return at;
+	pthread_mutex_lock(&s->lock);
+	assert(s->state == SINK_OPEN && s->part.fd < 0);
+	r = look_target(s, at, &seen, e);
+	if (r == 0 && seen.found == SINK_NOTHING && sink_has_journal(s))
+		r = look_part(s, at, &seen, e);
+	pthread_mutex_unlock(&s->lock);
+	dir_fd_done(s->dir);
+	if (r == 0)
+		*out = seen;
+	return r;
+}

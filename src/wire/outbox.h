@@ -1,0 +1,49 @@
+/* Control frames on their way to the peer, collected until the channel takes them.
+ * Remembers when memory or the limit ran out, so that it is checked once a round. */
+#ifndef WIRE_OUTBOX_H
+#define WIRE_OUTBOX_H
+
+#include <stdbool.h>
+
+#include "core/buf.h"
+#include "wire/frame.h"
+
+/* A peer that does not read its control channel is cut off beyond this. */
+#define OUTBOX_MAX_BYTES (8u << 20)
+
+struct outbox {
+	struct buf b;
+	bool failed;
+};
+
+/* Room for n bytes, or NULL; pass what was encoded there to outbox_added(). */
+static inline uint8_t *outbox_room(struct outbox *o, size_t n)
+{
+	uint8_t *p = NULL;
+
+	if (!o->failed && buf_len(&o->b) <= OUTBOX_MAX_BYTES)
+		p = buf_reserve(&o->b, n);
+	if (p == NULL)
+		o->failed = true;
+	return p;
+}
+
+static inline void outbox_added(struct outbox *o, size_t n) { buf_added(&o->b, n); }
+
+/* Encode one frame X of type struct wire_x at the end. */
+#define OUTBOX_PUT(o, x, X, ...) \
+	do { \
+		uint8_t *put_ = outbox_room((o), WIRE_##X##_MAX_BYTES); \
+		if (put_ != NULL) \
+			outbox_added((o), wire_##x##_encode(put_, __VA_ARGS__)); \
+	} while (0)
+
+/* A reason for the peer: the code without its sign, the sentence cut to what fits. */
+void outbox_put_error(struct outbox *o, const struct ptcp_err *why);
+void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
+
+/* The other way: what the peer says, its text escaped. A code that is unknown, or of no meaning
+ * to the other side (the peer's usage, configuration, interrupt), becomes PTCP_EPEER. */
+void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
+
+#endif

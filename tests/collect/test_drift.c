@@ -1,0 +1,294 @@
+/* Which links are blamed for what paths lack, and when. Limits: 0 S1>K, 1 S2>K, 2 K>D, 3 S1>D, 4 S2>D, 5 what both of
+ * these share. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "collect/drift.h"
+
+#define LIMITS 6
+static const size_t s1_k_d[] = { 0, 2 }, s2_k_d[] = { 1, 2 }, s1_d[] = { 3, 5 }, s2_d[] = { 4, 5 };
+static const double first_bps[LIMITS] = { 20e6, 20e6, 40e6, 20e6, 20e6, 40e6 };
+static double found[LIMITS];
+static size_t n_found;
+
+struct world {
+	struct drift_flow f[4];
+	double limit_bps[LIMITS];
+	struct drift w;
+	double now_s;
+};
+
+/* All as planned, 10 Mbit/s each. */
+static void as_planned(struct world *w)
+{
+	static const size_t *const way[] = { s1_k_d, s2_k_d, s1_d, s2_d };
+	int i;
+
+	memcpy(w->limit_bps, first_bps, sizeof first_bps);
+	for (i = 0; i < 4; i++)
+		w->f[i] = (struct drift_flow){ way[i], 2, 10e6, 9.9e6, true };
+	w->now_s = 0;
+	drift_init(&w->w, 0);
+}
+
+/* Looks four times a second, for so long or until it does something. */
+static enum drift_act watch(struct world *w, double seconds, double left_s)
+{
+	const struct drift_limits limits = { w->limit_bps, first_bps, LIMITS };
+	double until = w->now_s + seconds;
+	enum drift_act a = DRIFT_GO_ON;
+
+	while (a == DRIFT_GO_ON && w->now_s < until) {
+		w->now_s += 0.25;
+		a = drift_see(&w->w, w->now_s, left_s, w->f, 4, &limits, found, &n_found);
+	}
+	return a;
+}
+
+/* Passes over the probes. */
+static enum drift_act watch_links(struct world *w, double seconds)
+{
+	double until = w->now_s + seconds;
+	enum drift_act a;
+
+	do
+		a = watch(w, until - w->now_s, 1000);
+	while ((a == DRIFT_PROBE || (a == DRIFT_PROBED && n_found == 0)) && w->now_s < until);
+	return a == DRIFT_BELOW || n_found > 0 ? a : DRIFT_GO_ON;
+}
+
+static void only(size_t a, size_t b, double bps)
+{
+	size_t i;
+
+	for (i = 0; i < LIMITS; i++) {
+		if (i != a && i != b)
+			assert_true(isnan(found[i]));
+		else if (!(fabs(found[i] - bps) < 1))
+			fail_msg("limit %zu: %g instead of %g", i, found[i], bps);
+	}
+}
+
+static void all_as_planned_is_left_alone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	assert_int_equal(watch_links(&w, 1000), DRIFT_GO_ON);
+	w.f[0].got_bps = 8.2e6; /* not off by more than a fifth */
+	assert_int_equal(watch_links(&w, 1000), DRIFT_GO_ON);
+}
+
+static void the_link_of_one_path_is_blamed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = 1e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(0, 0, 1e6); /* K>D carries what S2 has, so it is S1>K */
+}
+
+static void the_common_link_is_blamed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = 0.4e6;
+	w.f[1].got_bps = 1.6e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(2, 2, 2e6);
+	as_planned(&w);
+	w.f[2].got_bps = w.f[3].got_bps = 3e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(5, 5, 6e6);
+}
+
+static void what_cannot_be_told_apart_is_blamed_together(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[1].want_bps = w.f[1].got_bps = 0; /* only S1 goes over K */
+	w.f[0].got_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(0, 2, 2e6);
+}
+
+/* But for what nobody gave a rate: S1 may yet have another way than this one. */
+static void what_has_no_rate_is_not_blamed_with_it(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[2] = INFINITY;
+	w.f[1].want_bps = w.f[1].got_bps = 0;
+	w.f[0].got_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(0, 0, 2e6);
+	as_planned(&w);
+	w.limit_bps[2] = INFINITY; /* what all that cross it lack is its doing all the same */
+	w.f[0].got_bps = w.f[1].got_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(2, 2, 4e6);
+}
+
+/* What S2 brings over K without having been given anything is not what K>D lacks, nor can it be. */
+static void what_was_given_nothing_counts(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[1].want_bps = 0;
+	w.f[0].got_bps = w.f[1].got_bps = 5e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(0, 0, 5e6);
+}
+
+static void a_relay_that_is_gone_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = w.f[1].got_bps = 0;
+	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	only(2, 2, 0);
+}
+
+static void it_does_not_flap(void **state)
+{
+	struct world w;
+	int i;
+
+	(void)state;
+	as_planned(&w);
+	assert_int_equal(watch_links(&w, 50), DRIFT_GO_ON);
+	for (i = 0; i < 20; i++) { /* for a moment, again and again */
+		w.f[0].got_bps = 1e6;
+		assert_int_not_equal(watch(&w, 1.5, 12), DRIFT_BELOW);
+		w.f[0].got_bps = 9.9e6;
+		assert_int_not_equal(watch(&w, 2, 12), DRIFT_BELOW);
+	}
+	w.f[0].got_bps = 1e6;
+	assert_int_equal(watch(&w, 10, 12), DRIFT_BELOW);
+	assert_int_equal(watch(&w, 5, 12), DRIFT_GO_ON); /* rates are settling */
+	drift_changed(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 5.5, 12), DRIFT_GO_ON);
+	assert_int_equal(watch(&w, 2, 12), DRIFT_BELOW);
+}
+
+/* What is not judged, what is small beside the rest, and the very end are no reason for anything. */
+static void what_says_nothing_is_not_heard(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.f[0].got_bps = 0;
+	w.f[0].judged = false;
+	assert_int_equal(watch_links(&w, 100), DRIFT_GO_ON);
+	as_planned(&w);
+	w.f[0].want_bps = 0.5e6;
+	w.f[0].got_bps = 0;
+	assert_int_equal(watch_links(&w, 100), DRIFT_GO_ON);
+	as_planned(&w);
+	w.f[0].got_bps = 0;
+	assert_int_equal(watch(&w, 100, 3), DRIFT_GO_ON);
+}
+
+static void a_probe_finds_more(void **state)
+{
+	struct world w;
+	double begun;
+
+	(void)state;
+	as_planned(&w);
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_PROBE);
+	begun = w.now_s;
+	w.f[2].got_bps = w.f[3].got_bps = 30e6;
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_PROBED);
+	assert_true(w.now_s - begun >= 2.5 && w.now_s - begun <= 4);
+	assert_int_equal(n_found, 3);
+	assert_true(found[3] == 30e6 && found[4] == 30e6 && found[5] == 60e6 && isnan(found[2]));
+}
+
+/* What comes over paths that were given nothing shows no more than that a limit is what it once was. */
+static void a_probe_finds_what_is_back(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[3] = 1e6;
+	w.f[2].want_bps = 0;
+	w.f[2].got_bps = 60e6;
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_PROBE);
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_PROBED);
+	only(3, 3, 20e6);
+}
+
+/* The next one comes ever later, none when little is left, and at once when something is back. */
+static void probes_grow_rare(void **state)
+{
+	struct world w;
+	int probes = 0;
+
+	(void)state;
+	as_planned(&w);
+	while (w.now_s < 600)
+		probes += watch(&w, 600 - w.now_s, 1000) == DRIFT_PROBE;
+	assert_in_range(probes, 7, 14);
+	assert_int_equal(watch(&w, 200, 10), DRIFT_GO_ON);
+	drift_returned(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 1, 1000), DRIFT_PROBE);
+	as_planned(&w); /* but not before anything can be seen */
+	drift_returned(&w.w, w.now_s);
+	assert_int_equal(watch(&w, 3.5, 1000), DRIFT_GO_ON);
+	assert_int_equal(watch(&w, 1, 1000), DRIFT_PROBE);
+}
+
+/* Blocks arrive whole: a slow path is looked at for longer. */
+static void slow_paths_are_looked_at_longer(void **state)
+{
+	struct drift w;
+
+	(void)state;
+	drift_init(&w, 0);
+	assert_true(drift_window_s(&w, 1e9) == 3);
+	assert_true(drift_window_s(&w, 5e6) > 6);
+	assert_true(drift_window_s(&w, 0) <= 12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_as_planned_is_left_alone),
+		cmocka_unit_test(the_link_of_one_path_is_blamed),
+		cmocka_unit_test(the_common_link_is_blamed),
+		cmocka_unit_test(what_cannot_be_told_apart_is_blamed_together),
+		cmocka_unit_test(what_has_no_rate_is_not_blamed_with_it),
+		cmocka_unit_test(what_was_given_nothing_counts),
+		cmocka_unit_test(a_relay_that_is_gone_is_found),
+		cmocka_unit_test(it_does_not_flap),
+		cmocka_unit_test(what_says_nothing_is_not_heard),
+		cmocka_unit_test(a_probe_finds_more),
+		cmocka_unit_test(a_probe_finds_what_is_back),
+		cmocka_unit_test(probes_grow_rare),
+		cmocka_unit_test(slow_paths_are_looked_at_longer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* Who may use a grant, where, until when and how often. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "conn/grants.h"
+#include "core/err.h"
+#include "net/sign.h"
+
+#define NOW UINT64_C(1700000000)
+
+static struct identity issuer, grantee, audience, stranger;
+static uint8_t frame[WIRE_GRANT_MAX_BYTES];
+
+static int setup(void **state)
+{
+	(void)state;
+	return identity_new(&issuer, NULL) | identity_new(&grantee, NULL) | identity_new(&audience, NULL) |
+	    identity_new(&stranger, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	identity_fini(&issuer);
+	identity_fini(&grantee);
+	identity_fini(&audience);
+	identity_fini(&stranger);
+	return 0;
+}
+
+/* Points into `frame`. */
+static struct wire_grant made(void)
+{
+	const struct grant_terms terms = { grantee.fingerprint, audience.fingerprint, WIRE_GRANT_WRITE, "in/run7" };
+	struct wire_grant g;
+	size_t n;
+
+	assert_int_equal(grant_make(frame, &n, &issuer, &terms, NOW, NULL), 0);
+	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	return g;
+}
+
+static void sign(struct wire_grant *g, const struct identity *id)
+{
+	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
+
+	assert_int_equal(sign_text(g->signature, id, text, wire_grant_text(text, g), NULL), 0);
+}
+
+static void what_it_says(void **state)
+{
+	char by[PTCP_FINGERPRINT_BYTES];
+	struct wire_grant g = made(), again = made();
+
+	(void)state;
+	assert_int_equal(grant_issuer(by, &g, NULL), 0);
+	assert_string_equal(by, issuer.fingerprint);
+	assert_true(grant_is_for(&g, grantee.fingerprint, audience.fingerprint));
+	assert_false(grant_is_for(&g, audience.fingerprint, grantee.fingerprint));
+	assert_int_equal(g.mode, WIRE_GRANT_WRITE);
+	assert_int_equal(g.expiry_s, NOW + GRANT_LIFE_S);
+	assert_int_equal(g.path.n, 7);
+	assert_memory_equal(g.path.p, "in/run7", 7);
+	assert_memory_not_equal(g.nonce, again.nonce, sizeof g.nonce);
+}
+
+/* Every bit of it is signed. */
+static void forged(void **state)
+{
+	char by[PTCP_FINGERPRINT_BYTES];
+	struct wire_grant g = made(), bent;
+	struct ptcp_err e;
+	size_t i, n = 187 + 7;
+	unsigned decoded = 0;
+
+	(void)state;
+	for (i = 0; i < n * 8; i++) {
+		frame[WIRE_HEADER_BYTES + i / 8] ^= (uint8_t)(1 << i % 8);
+		if (wire_grant_decode(&bent, (struct span){ frame + WIRE_HEADER_BYTES, n }, NULL) == 0) {
+			decoded++;
+			assert_int_equal(grant_issuer(by, &bent, &e), PTCP_EREFUSED);
+			assert_non_null(strstr(e.msg, "forged"));
+		}
+		frame[WIRE_HEADER_BYTES + i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	assert_true(decoded > 1500); /* most are well-formed */
+	/* One who signs with his own key what another is said to have given. */
+	sign(&g, &stranger);
+	assert_int_equal(grant_issuer(by, &g, &e), PTCP_EREFUSED);
+	/* The same text without the prefix. */
+	assert_int_equal(sign_text(g.signature, &issuer, frame + WIRE_HEADER_BYTES, n - 64, NULL), 0);
+	assert_int_equal(grant_issuer(by, &g, &e), PTCP_EREFUSED);
+	sign(&g, &issuer);
+	assert_int_equal(grant_issuer(by, &g, NULL), 0);
+}
+
+static void refused(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
+    const char *why)
+{
+	struct ptcp_err e = { .code = 0 };
+
+	assert_int_equal(grants_take(t, g, own, peer, now_s, &e), PTCP_EREFUSED);
+	if (strstr(e.msg, why) == NULL)
+		fail_msg("%s: %s", why, e.msg);
+}
+
+static void for_whom_and_when(void **state)
+{
+	struct grants t = { 0 };
+	struct wire_grant g = made();
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+
+	(void)state;
+	refused(&t, &g, stranger.fingerprint, peer, NOW, "another host than this");
+	refused(&t, &g, own, stranger.fingerprint, NOW, "another host than the one");
+	refused(&t, &g, own, issuer.fingerprint, NOW, "another host than the one");
+	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");
+	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MOST_S - 1, "more than a day");
+	assert_int_equal(t.n, 0); /* what is refused is not remembered */
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S - 1, NULL), 0);
+	grants_fini(&t);
+	t = (struct grants){ 0 };
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MOST_S, NULL), 0);
+	grants_fini(&t);
+}
+
+/* What the issuer's clock, or a lie, can make of it; at an audience whose clock may be anywhere itself. */
+static void by_any_clock(void **state)
+{
+	static const struct { uint64_t expiry_s, now_s; const char *why; } of[] = {
+		{ 0, NOW, "expired" }, { 1, NOW, "expired" }, { NOW, NOW, "expired" }, { NOW - 3 * 3600, NOW, "expired" },
+		{ NOW + 3 * 3600, NOW, NULL }, { NOW + 86400, NOW, NULL }, { NOW + 86401, NOW, "more than a day" },
+		{ UINT64_C(1) << 63, NOW, "more than a day" }, { UINT64_MAX, NOW, "more than a day" },
+		{ UINT64_MAX, 0, "more than a day" }, { UINT64_MAX, UINT64_MAX, "expired" }, { NOW, UINT64_MAX, "expired" },
+		{ 5, UINT64_MAX - 5, "expired" }, { UINT64_MAX, UINT64_MAX - 900, NULL }, { 900, 0, NULL },
+	};
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		struct grants t = { 0 };
+		struct wire_grant g = made();
+
+		g.expiry_s = of[i].expiry_s;
+		if (of[i].why != NULL)
+			refused(&t, &g, own, peer, of[i].now_s, of[i].why);
+		else
+			assert_int_equal(grants_take(&t, &g, own, peer, of[i].now_s, NULL), 0);
+		grants_fini(&t);
+	}
+}
+
+static void how_often(void **state)
+{
+	struct grants t = { 0 };
+	struct wire_grant g = made(), other = made();
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+
+	(void)state;
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0);
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW + 1, NULL), 0); /* it was cut off */
+	assert_int_equal(t.n, 1);
+	grants_spend(&t, &g);
+	refused(&t, &g, own, peer, NOW + 2, "used already");
+	assert_int_equal(grants_take(&t, &other, own, peer, NOW + 2, NULL), 0);
+	/* The same nonce by another issuer is another one. */
+	other = g;
+	assert_int_equal(sign_key(other.issuer, &stranger, NULL), 0);
+	assert_int_equal(grants_take(&t, &other, own, peer, NOW + 2, NULL), 0);
+	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - 1, "used already");
+	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");
+	grants_fini(&t);
+}
+
+/* What has been seen is not forgotten for want of room: then nothing new is taken. */
+static void many(void **state)
+{
+	struct grants t = { 0 };
+	struct wire_grant g = made(), first = g;
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4096; i++) {
+		g.issuer[0] = (uint8_t)(i >> 10); /* one has a quarter at most */
+		g.nonce[0] = (uint8_t)i;
+		g.nonce[1] = (uint8_t)(i >> 8);
+		assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0);
+		if (i == 0) {
+			first = g;
+			grants_spend(&t, &first);
+		}
+	}
+	g.nonce[2] ^= 1;
+	refused(&t, &g, own, peer, NOW, "too busy");
+	refused(&t, &first, own, peer, NOW, "used already");
+	g.expiry_s = NOW + GRANT_LIFE_S + 1;
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S, NULL), 0); /* all others have expired */
+	assert_int_equal(t.n, 1);
+	grants_fini(&t);
+}
+
+/* Who gives very many leaves room for others. */
+static void of_one(void **state)
+{
+	struct grants t = { 0 };
+	struct wire_grant g = made(), other = g;
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 1024; i++) {
+		g.nonce[0] = (uint8_t)i;
+		g.nonce[1] = (uint8_t)(i >> 8);
+		assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0);
+	}
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW, NULL), 0); /* it is known */
+	g.nonce[2] ^= 1;
+	refused(&t, &g, own, peer, NOW, "too busy");
+	other.issuer[0] ^= 1;
+	assert_int_equal(grants_take(&t, &other, own, peer, NOW, NULL), 0);
+	grants_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_it_says),
+		cmocka_unit_test(forged),
+		cmocka_unit_test(for_whom_and_when),
+		cmocka_unit_test(by_any_clock),
+		cmocka_unit_test(how_often),
+		cmocka_unit_test(many),
+		cmocka_unit_test(of_one),
+	};
+
+	return cmocka_run_group_tests_name("lib/grants", tests, setup, teardown);
+}

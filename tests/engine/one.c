@@ -1,0 +1,428 @@
+#include "one.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "wire/attrs.h"
+
+/* ---- What the session decides ---- */
+
+static void on_open(void *arg, const struct wire_open *f)
+{
+	struct one *o = arg;
+
+	assert_int_equal(f->n_paths, 1);
+	o->opened++;
+}
+
+static void on_running(void *arg, const struct wire_opened *f)
+{
+	struct one *o = arg;
+
+	assert_int_equal(f->streams, 3);
+	o->running++;
+}
+
+static void on_note(void *arg, const struct wire_warning *n)
+{
+	(void)n;
+	((struct one *)arg)->notes++;
+}
+
+static bool on_paced(void *arg) { return ((struct one *)arg)->paced; }
+
+static enum wire_busy on_busy(void *arg) { return ((struct one *)arg)->busy; }
+
+static void on_ended(void *arg, const struct ptcp_err *why)
+{
+	struct one *o = arg;
+
+	o->ended++;
+	o->why = why != NULL ? *why : (struct ptcp_err){ 0 };
+}
+
+static void on_snd_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
+{
+	struct one *o = arg;
+
+	free(cookie);
+	o->fates[fate]++;
+	if (why != NULL)
+		o->fate_why = *why;
+}
+
+static void on_check(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	(void)id;
+	((struct one *)arg)->checks++;
+}
+
+static void on_compare(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	(void)id;
+	((struct one *)arg)->compares++;
+}
+
+static void on_map(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	(void)id;
+	((struct one *)arg)->maps++;
+}
+
+static void on_stalled(void *arg, unsigned stream) { ((struct one *)arg)->stalled |= 1u << stream; }
+
+static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)f;
+	(void)parent;
+	o->cookies++;
+	*cookie = o;
+	*claimed = o->claimed;
+	o->claimed = NULL;
+	err_set(e, PTCP_EIO, "refused");
+	return o->prep;
+}
+
+static void on_differs(void *arg, uint64_t id, void *cookie)
+{
+	(void)id;
+	(void)cookie;
+	((struct one *)arg)->differs++;
+}
+
+static void on_same(void *arg, uint64_t id, void *cookie)
+{
+	(void)id;
+	(void)cookie;
+	((struct one *)arg)->same++;
+}
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)cookie;
+	(void)size_bytes;
+	o->accepted++;
+	o->accepted_parts += parts;
+}
+
+static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
+{
+	(void)id;
+	(void)cookie;
+	(void)first;
+	((struct one *)arg)->holes += count;
+}
+
+static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
+{
+	(void)id;
+	(void)cookie;
+	(void)end;
+	((struct one *)arg)->commits++;
+}
+
+static void on_rcv_ended(void *arg, uint64_t id, void *cookie, bool skipped,
+    const struct ptcp_err *why)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)cookie;
+	o->skipped += skipped;
+	o->cookies--;
+	o->rcv_ended++;
+	if (why != NULL)
+		o->rcv_why = *why;
+}
+
+static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
+{
+	(void)arg;
+	(void)files;
+	(void)bytes;
+	(void)final;
+}
+
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
+	on_totals, on_same };
+static void on_use(void *arg, const struct wire_set_streams *u)
+{
+	((struct one *)arg)->used = u->streams;
+}
+
+static void on_seen(void *arg, const struct wire_tcp_report *f)
+{
+	((struct one *)arg)->seen_us += f->elapsed_us;
+}
+
+static void on_load(void *arg, const struct wire_load *f)
+{
+	(void)arg;
+	assert_int_equal(f->busy_permille, 900);
+}
+
+static void on_rate(void *arg, const struct wire_rate *f)
+{
+	struct one *o = arg;
+
+	o->rates++;
+	o->rate = *f;
+}
+
+static const struct engine_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy, .paced = on_paced,
+	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
+	.rate = on_rate, .load = on_load };
+
+/* ---- From its beginning to RUNNING ---- */
+
+static const uint8_t path[] = { 0, 0, 1, 'p' };
+
+static struct wire_open open_of(bool acceptor_sends, bool verify)
+{
+	return (struct wire_open){ .role = acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES, .streams = 3,
+		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0 };
+}
+
+static void init(struct one *o, bool starter, bool sends, uint32_t flags)
+{
+	struct wire_open f = open_of(!sends, false);
+	struct engine_opts so = { .starter = starter, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
+
+	f.flags = flags;
+	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
+	assert_int_equal(engine_new(&o->s, &so, starter ? &f : NULL, (struct mono){ o->now_ns }, NULL), 0);
+}
+
+void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends, WIRE_OPEN_VERIFY); }
+
+void one_fini(struct one *o)
+{
+	engine_drop(o->s);
+	free(o->claimed);
+	assert_int_equal(o->cookies, 0);
+	engine_free(o->s);
+}
+
+void one_input(struct one *o, const uint8_t *p, size_t n)
+{
+	uint8_t *exact = malloc(n); /* so that a sanitizer sees a byte too many */
+
+	assert_non_null(exact);
+	memcpy(exact, p, n);
+	engine_input(o->s, exact, n, (struct mono){ o->now_ns });
+	free(exact);
+}
+
+void one_tick(struct one *o, uint64_t after_ns)
+{
+	o->now_ns += after_ns;
+	engine_tick(o->s, (struct mono){ o->now_ns });
+}
+
+void one_hello(struct one *o)
+{
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 2,
+		.abilities = { WIRE_ABLE_STEERED, WIRE_ABLE_RATE } };
+
+	ONE_PUT(o, hello, &h);
+}
+
+void one_open(struct one *o, bool sends, bool verify)
+{
+	struct wire_open f = open_of(sends, verify);
+
+	ONE_PUT(o, open, &f);
+}
+
+static struct wire_opened opened(void)
+{
+	return (struct wire_opened){ .session = { 1 }, .streams = 3 };
+}
+
+void one_opened(struct one *o)
+{
+	struct wire_opened f = opened();
+
+	ONE_PUT(o, opened, &f);
+}
+
+void one_accept(struct one *o)
+{
+	struct wire_opened f = opened();
+
+	engine_accept(o->s, &f, (struct mono){ o->now_ns });
+}
+
+static void run(struct one *o, bool sends, uint32_t flags)
+{
+	struct wire_open f = open_of(sends, false);
+
+	f.flags = flags;
+	init(o, false, sends, 0);
+	one_hello(o);
+	ONE_PUT(o, open, &f);
+	one_accept(o);
+	assert_int_equal(o->running, 1);
+	assert_true((engine_snd(o->s) != NULL) == sends && (engine_rcv(o->s) != NULL) != sends);
+	one_forget(o);
+}
+
+void one_run(struct one *o, bool sends, bool verify) { run(o, sends, verify ? WIRE_OPEN_VERIFY : 0); }
+void one_run_dry(struct one *o, bool sends) { run(o, sends, WIRE_OPEN_VERIFY | WIRE_OPEN_DRY_RUN); }
+
+void one_run_steered(struct one *o, bool starter, bool sends)
+{
+	if (!starter) {
+		run(o, sends, WIRE_OPEN_STEERED);
+		return;
+	}
+	init(o, true, sends, WIRE_OPEN_STEERED);
+	one_hello(o);
+	one_opened(o);
+	assert_int_equal(o->running, 1);
+	one_forget(o);
+}
+
+/* ---- Frames ---- */
+
+unsigned one_said(struct one *o, struct span *payload)
+{
+	struct buf *b = &engine_outbox(o->s)->b;
+	struct wire_header h;
+
+	if (buf_len(b) == 0)
+		return 0;
+	assert_true(buf_len(b) >= WIRE_HEADER_BYTES);
+	assert_int_equal(wire_header_decode(&h, buf_head(b), NULL), 0);
+	assert_true(buf_len(b) >= WIRE_HEADER_BYTES + h.length);
+	*payload = (struct span){ buf_head(b) + WIRE_HEADER_BYTES, h.length };
+	b->start += WIRE_HEADER_BYTES + h.length; /* the bytes stay for the caller */
+	return h.type;
+}
+
+bool one_found(struct one *o, unsigned type, struct span *payload)
+{
+	struct span p;
+	unsigned said;
+	bool found = false;
+
+	while ((said = one_said(o, &p)) != 0)
+		if (said == type) {
+			found = true;
+			*payload = p;
+		}
+	return found;
+}
+
+void one_forget(struct one *o)
+{
+	buf_consume(&engine_outbox(o->s)->b, buf_len(&engine_outbox(o->s)->b));
+}
+
+struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t size_bytes)
+{
+	struct wire_entry f = { .type = type, .id = id, .parent = parent, .size_bytes = size_bytes,
+		.mode = 0644, .mtime_s = 1000, .name = { (const uint8_t *)"name", 4 } };
+
+	if (type == WIRE_DIR_END)
+		f.name.n = 0;
+	if (type == WIRE_SYMLINK || type == WIRE_HARDLINK)
+		f.target = (struct span){ (const uint8_t *)"target", 6 };
+	return f;
+}
+
+struct wire_entry one_link(uint64_t id, uint64_t parent, uint64_t link_id)
+{
+	static uint8_t attrs[16];
+	struct wire_attrs a = { .link_id = link_id };
+	struct wire_entry f = one_entry(WIRE_HARDLINK, id, parent, 0);
+
+	f.attrs = (struct span){ attrs, wire_attrs_encode(attrs, &a) };
+	return f;
+}
+
+static uint64_t offer(struct one *o, struct wire_entry *f)
+{
+	void *cookie = malloc(1);
+	uint64_t id;
+
+	assert_non_null(cookie);
+	id = snd_offer(engine_snd(o->s), f, cookie);
+	assert_int_equal(id, f->id);
+	return id;
+}
+
+uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes)
+{
+	struct wire_entry f = one_entry(type, 0, 0, size_bytes);
+
+	return offer(o, &f);
+}
+
+uint64_t one_offer_sparse(struct one *o, uint64_t size_bytes)
+{
+	static const uint8_t sparse[] = { 0, 2, 0, 0 };
+	struct wire_entry f = one_entry(WIRE_FILE, 0, 0, size_bytes);
+
+	f.attrs = (struct span){ sparse, sizeof sparse };
+	return offer(o, &f);
+}
+
+void one_answer(struct one *o, uint64_t id, uint8_t verdict)
+{
+	struct wire_answer f = { id, verdict };
+
+	ONE_PUT(o, answer, &f);
+}
+
+void one_ack(struct one *o, uint64_t id, uint32_t block)
+{
+	struct wire_ack f = { id, block };
+
+	ONE_PUT(o, ack, &f);
+}
+
+void one_fail(struct one *o, uint64_t id, int code)
+{
+	struct wire_fail f = { id, (uint16_t)-code, { (const uint8_t *)"why", 3 } };
+
+	ONE_PUT(o, fail, &f);
+}
+
+uint64_t one_sending(struct one *o, unsigned streams, uint32_t n_blocks, uint8_t verdict)
+{
+	uint64_t id;
+	unsigned i;
+
+	one_run(o, true, true);
+	for (i = 0; i < streams; i++)
+		snd_stream_up(one_snd(o), i, one_now(o));
+	id = one_offer(o, WIRE_FILE, (uint64_t)n_blocks * ONE_BLOCK);
+	snd_listed(one_snd(o), 1, 0, true);
+	one_answer(o, id, verdict);
+	return id;
+}
+
+uint32_t one_take(struct one *o, unsigned stream)
+{
+	struct snd_job job;
+
+	if (!snd_take(one_snd(o), stream, one_now(o), &job))
+		return UINT32_MAX;
+	assert_int_equal(job.n, 1);
+	return job.extent[0].block;
+}

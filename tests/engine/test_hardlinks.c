@@ -1,0 +1,285 @@
+/* The receiving half by hand: other names of a file, and dry runs. */
+#include "one.h"
+
+#include <stdlib.h>
+
+#include "core/bitmap.h"
+#include "core/err.h"
+
+#define FILE_ID ((uint64_t)2 << 16 | 2)
+#define LINK_ID ((uint64_t)3 << 16 | 3)
+
+static struct rcv *rcv_of(struct one *o) { return engine_rcv(o->s); }
+
+static void put(struct one *o, uint8_t type, uint64_t id, uint64_t parent, uint64_t size_bytes)
+{
+	struct wire_entry f = one_entry(type, id, parent, size_bytes);
+
+	ONE_PUT(o, entry, &f);
+}
+
+static void put_link(struct one *o, uint64_t id, uint64_t parent, uint64_t link_id)
+{
+	struct wire_entry f = one_link(id, parent, link_id);
+
+	ONE_PUT(o, entry, &f);
+}
+
+static void write_file(struct one *o)
+{
+	rcv_block(rcv_of(o), FILE_ID, 0, RCV_BLOCK_WRITTEN, (struct digest){ 0, 0 }, NULL);
+	rcv_committed(rcv_of(o), FILE_ID, NULL);
+}
+
+/* A file of one block and another name of it. */
+static void begin(struct one *o)
+{
+	one_run(o, false, true);
+	put(o, WIRE_FILE, FILE_ID, 0, 10);
+	put_link(o, LINK_ID, 0, FILE_ID);
+	assert_int_equal(o->cookies, 1); /* it waits */
+	one_forget(o);
+}
+
+static int link_failed_with(struct one *o)
+{
+	struct wire_fail f;
+	struct span p;
+	unsigned type;
+
+	while ((type = one_said(o, &p)) != 0)
+		if (type == WIRE_FAIL && wire_fail_decode(&f, p, NULL) == 0 && f.id == LINK_ID)
+			return -(int)f.code;
+	return 0;
+}
+
+static void after_its_file(void **state)
+{
+	struct span p;
+	struct one o;
+
+	(void)state;
+	begin(&o);
+	write_file(&o);
+	assert_int_equal(o.cookies, 1);
+	assert_int_equal(o.commits, 2);
+	one_forget(&o);
+	rcv_committed(rcv_of(&o), LINK_ID, NULL);
+	assert_int_equal(one_said(&o, &p), WIRE_DONE);
+	assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).files == 1);
+	put_link(&o, one_id(4, 4), 0, FILE_ID); /* that has been complete for long */
+	assert_int_equal(o.commits, 3);
+	one_fini(&o);
+}
+
+static void after_a_file_that_is_here(void **state)
+{
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	o.prep = RCV_LATER;
+	put(&o, WIRE_FILE, FILE_ID, 0, 10);
+	put_link(&o, LINK_ID, 0, FILE_ID);
+	o.prep = RCV_ACCEPT;
+	rcv_prepared(rcv_of(&o), FILE_ID, RCV_HAVE_IT, NULL, NULL);
+	assert_true(o.skipped == 1 && o.commits == 1);
+	one_fini(&o);
+
+	one_run(&o, false, true);
+	o.prep = RCV_COMPARE;
+	put(&o, WIRE_FILE, FILE_ID, 0, 10);
+	put_link(&o, LINK_ID, 0, FILE_ID);
+	o.prep = RCV_ACCEPT;
+	rcv_compared(rcv_of(&o), FILE_ID, (struct digest){ 0, 5 }, NULL);
+	ONE_PUT(&o, file_end, &(struct wire_file_end){ FILE_ID, { 0, 5 } });
+	rcv_prepared(rcv_of(&o), FILE_ID, RCV_HAVE_IT, NULL, NULL);
+	assert_true(o.skipped == 1 && o.commits == 1);
+	one_fini(&o);
+}
+
+/* However the file fails. */
+static void fails_with_its_file(void **state)
+{
+	struct ptcp_err why;
+	struct one o;
+	unsigned how;
+
+	(void)state;
+	err_set(&why, PTCP_EIO, "x");
+	for (how = 0; how < 4; how++) {
+		begin(&o);
+		if (how == 0) {
+			rcv_block(rcv_of(&o), FILE_ID, 0, RCV_BLOCK_FAILED, (struct digest){ 0, 0 }, &why);
+		} else if (how == 1) {
+			one_fail(&o, FILE_ID, PTCP_EIO);
+		} else if (how == 2) {
+			rcv_block(rcv_of(&o), FILE_ID, 0, RCV_BLOCK_WRITTEN, (struct digest){ 0, 0 }, NULL);
+			rcv_committed(rcv_of(&o), FILE_ID, &why);
+		} else { /* the link was on its way */
+			rcv_block(rcv_of(&o), FILE_ID, 0, RCV_BLOCK_FAILED, (struct digest){ 0, 0 }, &why);
+			one_forget(&o);
+			put_link(&o, one_id(4, 3), 0, FILE_ID);
+			assert_int_equal(engine_failed(o.s), 3);
+			one_fini(&o);
+			continue;
+		}
+		assert_int_equal(link_failed_with(&o), PTCP_EPEER);
+		assert_true(rcv_idle(rcv_of(&o)) && engine_failed(o.s) == 2 && o.cookies == 0);
+		one_fini(&o);
+	}
+}
+
+static void of_a_file_that_was_refused(void **state)
+{
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	o.prep = RCV_REFUSE;
+	put(&o, WIRE_DIR, one_id(1, 1), 0, 0);
+	o.prep = RCV_ACCEPT;
+	put(&o, WIRE_FILE, FILE_ID, one_id(1, 1), 10); /* in a directory that failed */
+	one_forget(&o);
+	put_link(&o, LINK_ID, 0, FILE_ID);
+	assert_int_equal(link_failed_with(&o), PTCP_EPEER);
+	assert_int_equal(o.commits, 0);
+	one_fini(&o);
+}
+
+/* A file, and another name of it in a directory that is not there yet. */
+static void waits_for_directory(struct one *o)
+{
+	one_run(o, false, true);
+	put(o, WIRE_FILE, FILE_ID, 0, 10);
+	o->prep = RCV_LATER;
+	put(o, WIRE_DIR, one_id(8, 8), 0, 0);
+	put_link(o, one_id(9, 9), one_id(8, 8), FILE_ID);
+	o->prep = RCV_ACCEPT;
+}
+
+/* First its directory, then its file; each can fail. */
+static void two_things_to_wait_for(void **state)
+{
+	struct ptcp_err why;
+	struct one o;
+	unsigned how;
+
+	(void)state;
+	err_set(&why, PTCP_EIO, "x");
+	for (how = 0; how < 3; how++) {
+		waits_for_directory(&o);
+		if (how == 0) {
+			rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_REFUSE, NULL, &why);
+			assert_int_equal(engine_failed(o.s), 2);
+		} else if (how == 1) {
+			one_fail(&o, FILE_ID, PTCP_EIO);
+			rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_ACCEPT, NULL, NULL);
+			assert_int_equal(engine_failed(o.s), 2);
+		} else {
+			rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_ACCEPT, NULL, NULL);
+			assert_int_equal(o.commits, 0);
+			write_file(&o);
+			assert_int_equal(o.commits, 2);
+		}
+		assert_int_equal(o.ended, 0);
+		one_fini(&o);
+	}
+}
+
+/* Its file fails while it waits for its directory; so does the one that comes in that file's slot. */
+static void of_a_file_whose_slot_fails_again(void **state)
+{
+	struct one o;
+
+	(void)state;
+	waits_for_directory(&o);
+	one_fail(&o, FILE_ID, PTCP_EIO);
+	put(&o, WIRE_FILE, one_id(10, wire_slot(FILE_ID)), 0, 10);
+	one_fail(&o, one_id(10, wire_slot(FILE_ID)), PTCP_EIO);
+	rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_ACCEPT, NULL, NULL);
+	assert_int_equal(o.commits, 0);
+	assert_int_equal(engine_failed(o.s), 3);
+	one_fini(&o);
+}
+
+/* Nor does it hold up the directory of its file. */
+static void of_a_file_whose_directory_ends(void **state)
+{
+	struct wire_entry end = one_entry(WIRE_DIR_END, one_id(1, 1), 0, 0);
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	put(&o, WIRE_DIR, one_id(1, 1), 0, 0);
+	put(&o, WIRE_FILE, FILE_ID, one_id(1, 1), 10);
+	o.prep = RCV_LATER;
+	put(&o, WIRE_DIR, one_id(8, 8), 0, 0);
+	put_link(&o, one_id(9, 9), one_id(8, 8), FILE_ID);
+	o.prep = RCV_ACCEPT;
+	write_file(&o);
+	ONE_PUT(&o, entry, &end);
+	assert_int_equal(o.commits, 2);
+	rcv_prepared(rcv_of(&o), one_id(8, 8), RCV_ACCEPT, NULL, NULL);
+	assert_int_equal(o.commits, 3);
+	assert_int_equal(o.ended, 0);
+	one_fini(&o);
+}
+
+/* The session ends while it waits: nothing is left of either. */
+static void dropped_while_it_waits(void **state)
+{
+	struct one o;
+
+	(void)state;
+	begin(&o);
+	put_link(&o, one_id(4, 1), 0, FILE_ID); /* in a slot before, and one behind it */
+	one_fini(&o);
+}
+
+/* ---- Dry runs ---- */
+
+static void says_what_it_would_take(void **state)
+{
+	struct wire_entry end = one_entry(WIRE_DIR_END, one_id(1, 1), 0, 0);
+	unsigned done = 0, answers = 0, type;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run_dry(&o, false);
+	put(&o, WIRE_DIR, one_id(1, 1), 0, 0);
+	put(&o, WIRE_FILE, FILE_ID, one_id(1, 1), 1u << 30);
+	put_link(&o, LINK_ID, one_id(1, 1), FILE_ID);
+	put(&o, WIRE_SYMLINK, one_id(4, 4), one_id(1, 1), 0);
+	o.prep = RCV_PARTS; /* what it has of it does not matter */
+	o.claimed = bitmap_new(4096);
+	put(&o, WIRE_FILE, one_id(5, 5), one_id(1, 1), 1u << 30);
+	o.prep = RCV_HAVE_IT;
+	put(&o, WIRE_FILE, one_id(6, 6), one_id(1, 1), 10);
+	ONE_PUT(&o, entry, &end);
+	while ((type = one_said(&o, &p)) != 0) {
+		done += type == WIRE_DONE;
+		answers += type == WIRE_ANSWER;
+	}
+	assert_true(done == 5 && answers == 2); /* the directory and what is here */
+	assert_true(o.commits == 0 && o.accepted == 0 && o.skipped == 1 && rcv_idle(rcv_of(&o)));
+	assert_true(rcv_stats(rcv_of(&o)).files == 3 && rcv_stats(rcv_of(&o)).bytes == 10);
+	one_fini(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(after_its_file),
+		cmocka_unit_test(after_a_file_that_is_here),
+		cmocka_unit_test(fails_with_its_file),
+		cmocka_unit_test(of_a_file_that_was_refused),
+		cmocka_unit_test(two_things_to_wait_for),
+		cmocka_unit_test(of_a_file_whose_slot_fails_again),
+		cmocka_unit_test(of_a_file_whose_directory_ends),
+		cmocka_unit_test(dropped_while_it_waits),
+		cmocka_unit_test(says_what_it_would_take),
+	};
+	return cmocka_run_group_tests_name("engine/links", tests, NULL, NULL);
+}

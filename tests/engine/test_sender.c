@@ -1,0 +1,669 @@
+/* The sending half by hand: what the random worlds meet rarely, or a receiver of ours never does. */
+#include "one.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "engine/inflight.h"
+
+
+static void news(struct one *o, unsigned stream, uint64_t id, uint32_t block, bool bad)
+{
+	struct digest d = { 0, block + 1 };
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_EIO, "cannot be read");
+	snd_read(one_snd(o), stream, id, block, d, bad ? &why : NULL, one_now(o));
+}
+
+static void blocks(struct one *o, uint64_t id, bool need, uint32_t first, uint32_t count)
+{
+	struct wire_blocks f = { .id = id, .first = first, .count = count, .digest = { 0, 0 } };
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		f.digest.lo += first + i + 1;
+	if (need)
+		ONE_PUT(o, need, &f);
+	else
+		ONE_PUT(o, have, &f);
+}
+
+static void done(struct one *o, uint64_t id)
+{
+	struct wire_done f = { id };
+
+	ONE_PUT(o, done, &f);
+}
+
+static uint32_t again(struct one *o, unsigned stream, uint64_t id)
+{
+	uint32_t block = one_take(o, stream);
+
+	if (block != UINT32_MAX)
+		news(o, stream, id, block, false);
+	return block;
+}
+
+/* What is left of the file is fine, and ends with that digest. */
+static void finish(struct one *o, uint64_t id, uint64_t digest_lo)
+{
+	struct wire_file_end f;
+	struct span p;
+
+	assert_int_equal(o->checks, 1);
+	snd_checked(one_snd(o), id, NULL);
+	assert_true(one_found(o, WIRE_FILE_END, &p));
+	assert_int_equal(wire_file_end_decode(&f, p, NULL), 0);
+	assert_true(f.id == id && f.digest.hi == 0 && f.digest.lo == digest_lo);
+	done(o, id);
+	assert_int_equal(o->fates[SND_DONE], 1);
+}
+
+/* ---- Resuming ---- */
+
+static void parts_in_order(void **state)
+{
+	static const uint32_t want[] = { 3, 4, 7, 100, 101, 199 };
+	struct snd_stats st;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 200, WIRE_SEND_PARTS);
+	size_t i;
+
+	(void)state;
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
+	blocks(&o, id, true, 3, 2);
+	blocks(&o, id, true, 7, 1);
+	blocks(&o, id, false, 0, 3);
+	blocks(&o, id, true, 100, 2);
+	blocks(&o, id, true, 199, 1);
+	for (i = 0; i < sizeof want / sizeof *want; i++)
+		assert_int_equal(again(&o, i % 3, id), want[i]);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
+	for (i = 0; i < sizeof want / sizeof *want; i++)
+		one_ack(&o, id, want[i]);
+	blocks(&o, id, false, 5, 2);
+	blocks(&o, id, false, 8, 92);
+	assert_int_equal(o.checks, 0);
+	blocks(&o, id, false, 102, 97);
+	st = snd_stats(one_snd(&o));
+	assert_true(st.resumed_bytes == 194u * ONE_BLOCK && st.acked_bytes == 200u * ONE_BLOCK);
+	finish(&o, id, 200 * 201 / 2);
+	one_fini(&o);
+}
+
+static void many_ranges_keep_their_order(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 3000, WIRE_SEND_PARTS);
+	uint32_t asked = 0, sent = 0;
+
+	(void)state;
+	/* Asked for faster than sent, by turns. */
+	while (sent < 3000) {
+		for (; asked < 3000 && asked < 3 * sent + 10; asked += 2)
+			blocks(&o, id, true, asked, 1);
+		assert_int_equal(again(&o, 0, id), sent);
+		one_ack(&o, id, sent);
+		sent += 2;
+	}
+	blocks(&o, id, false, 1, 1);
+	assert_int_equal(o.ended, 0);
+	blocks(&o, id, false, 2, 1); /* has been acknowledged */
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+static void what_is_had_need_not_arrive(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_PARTS);
+
+	(void)state;
+	blocks(&o, id, true, 0, 2);
+	assert_int_equal(one_take(&o, 0), 0);
+	blocks(&o, id, false, 0, 1); /* it is on its way, but not needed any more */
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 1);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+/* Each range costs its receiver a frame, and us all its blocks. */
+static void no_end_of_ranges(void **state)
+{
+	struct one o;
+	unsigned i;
+	uint64_t id = one_sending(&o, 3, 1000, WIRE_SEND_PARTS);
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		blocks(&o, id, true, 0, 1000);
+	blocks(&o, id, true, 0, 15);
+	assert_int_equal(o.ended, 0);
+	assert_int_equal(one_take(&o, 0), 0);
+	blocks(&o, id, true, 500, 2); /* what has been taken makes room */
+	assert_int_equal(o.ended, 0);
+	blocks(&o, id, true, 500, 1);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+static void all_is_had(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 1, WIRE_SEND_PARTS);
+
+	(void)state;
+	blocks(&o, id, false, 0, 1);
+	done(&o, id);
+	assert_int_equal(o.fates[SND_DONE], 1);
+	one_fini(&o);
+}
+
+/* ---- Blocks that do not verify ---- */
+
+static void spoilt_ones_go_again_at_once(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	blocks(&o, id, true, 0, 1);
+	assert_int_equal(again(&o, 2, id), 0);
+	/* Nobody waits for the spoilt one: when the copy is lost it goes again. */
+	snd_stream_lost(one_snd(&o), 2);
+	assert_int_equal(again(&o, 1, id), 0);
+	one_ack(&o, id, 0);
+	one_ack(&o, id, 1);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+static void no_end_of_spoilt_ones(void **state)
+{
+	struct wire_fail f;
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 1000, WIRE_SEND_ALL);
+	uint32_t i, n = 0;
+
+	(void)state;
+	for (i = 0; i < 640; i++) {
+		assert_int_equal(again(&o, 0, id), i);
+		one_ack(&o, id, i);
+	}
+	one_forget(&o);
+	assert_int_equal(again(&o, 0, id), 640);
+	while (!one_found(&o, WIRE_FAIL, &p)) {
+		assert_true(++n < 100);
+		blocks(&o, id, true, 640, 1);
+		again(&o, 0, id);
+	}
+	assert_int_equal(n, 16 + 640 / 64 + 1);
+	assert_int_equal(wire_fail_decode(&f, p, NULL), 0);
+	assert_true(f.id == id && f.code == -PTCP_EVERIFY);
+	one_fail(&o, id, PTCP_EIO);
+	assert_true(o.fates[SND_FAILED] == 1 && o.fate_why.code == PTCP_EVERIFY); /* in our words */
+	one_fini(&o);
+}
+
+/* ---- Reading ---- */
+
+static void a_copy_that_cannot_be_read(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 1);
+	o.now_ns += 5 * NS_PER_S;
+	assert_int_equal(one_take(&o, 2), 0); /* a copy */
+	news(&o, 2, id, 0, true);
+	assert_int_equal(snd_stats(one_snd(&o)).live, 1);
+	assert_int_equal(o.fates[SND_FAILED], 0);
+	one_ack(&o, id, 0);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+/* The other one may be on a stream that is dead, and is not known to have been read. */
+static void a_copy_that_cannot_be_read_of_what_has_not_been(void **state)
+{
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(one_take(&o, 0), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 1);
+	o.now_ns += 5 * NS_PER_S;
+	assert_int_equal(one_take(&o, 2), 0);
+	news(&o, 2, id, 0, true);
+	assert_true(one_found(&o, WIRE_FAIL, &p));
+	one_fail(&o, id, PTCP_EIO);
+	assert_int_equal(o.fates[SND_FAILED], 1);
+	one_fini(&o);
+}
+
+static void the_only_one_that_cannot_be_read(void **state)
+{
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(one_take(&o, 1), 1);
+	news(&o, 1, id, 1, true);
+	assert_true(one_found(&o, WIRE_FAIL, &p));
+	one_fail(&o, id, PTCP_EIO);
+	assert_int_equal(o.fates[SND_FAILED], 1);
+	one_fini(&o);
+}
+
+/* Read failures that come after the file is on its way to its name. */
+static void late_read_failures(void **state)
+{
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 1, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(one_take(&o, 0), 0);
+	o.now_ns += 5 * NS_PER_S;
+	assert_int_equal(one_take(&o, 1), 0);
+	one_ack(&o, id, 0); /* before the news that it was read */
+	news(&o, 1, id, 0, true);
+	news(&o, 0, id, 0, true);
+	assert_false(one_found(&o, WIRE_FAIL, &p));
+	done(&o, id);
+	assert_int_equal(o.fates[SND_DONE], 1);
+	one_fini(&o);
+}
+
+/* Blocks 0 and 1, over a stream each, whose words that they were read them have yet to come. */
+static void first_two_arrive(struct one *o, uint64_t id)
+{
+	assert_int_equal(one_take(o, 0), 0);
+	assert_int_equal(again(o, 1, id), 1);
+	one_ack(o, id, 0);
+	one_ack(o, id, 1);
+}
+
+/* The digest needs a term that only reading gives; that news can die with its stream. */
+static void acknowledged_without_its_term(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	first_two_arrive(&o, id);
+	assert_int_equal(o.checks, 0);
+	assert_int_equal(one_take(&o, 2), UINT32_MAX);
+	snd_stream_lost(one_snd(&o), 0);
+	assert_int_equal(again(&o, 2, id), 0);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+static void changed_too_late(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 0, WIRE_SEND_ALL);
+	struct ptcp_err why;
+	struct span p;
+
+	(void)state;
+	err_set(&why, PTCP_ECHANGED, "changed");
+	snd_checked(one_snd(&o), id, &why);
+	assert_true(one_found(&o, WIRE_FAIL, &p));
+	done(&o, id); /* it was faster: then it is done */
+	assert_true(o.fates[SND_DONE] == 1 && snd_stats(one_snd(&o)).files == 1);
+	one_fini(&o);
+}
+
+/* ---- Streams ---- */
+
+static void lost_blocks_go_first(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 10, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	assert_int_equal(again(&o, 0, id), 2);
+	snd_stream_lost(one_snd(&o), 0);
+	assert_int_equal(again(&o, 1, id), 0);
+	assert_int_equal(again(&o, 2, id), 2);
+	assert_int_equal(again(&o, 2, id), 3);
+	one_fini(&o);
+}
+
+/* Also of a file that had nothing more to send, before new ones of another. */
+static void lost_blocks_go_before_other_files(void **state)
+{
+	struct snd_job job;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 1, WIRE_SEND_ALL), next = one_offer(&o, WIRE_FILE, 9 * ONE_BLOCK);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	one_answer(&o, next, WIRE_SEND_ALL);
+	assert_int_equal(again(&o, 1, next), 0);
+	snd_stream_lost(one_snd(&o), 0);
+	assert_true(snd_take(one_snd(&o), 1, one_now(&o), &job));
+	assert_int_equal(job.extent[0].id, id);
+	assert_int_equal(again(&o, 1, next), 1);
+	one_fini(&o);
+}
+
+/* A copy is made of what is old, when nothing else is left to do; again when the copy is old itself, as both
+ * may be on a dead path; and once more when the copy is lost. Nobody carries one block twice. */
+static void copies(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	snd_listed(one_snd(&o), 1, 0, false);
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	one_ack(&o, id, 1);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(one_take(&o, 1), UINT32_MAX); /* more may come */
+	snd_listed(one_snd(&o), 1, 0, true);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX); /* it has it */
+	assert_int_equal(again(&o, 1, id), 0);
+	assert_int_equal(one_take(&o, 2), UINT32_MAX); /* one is on its way */
+	o.now_ns += NS_PER_S;
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	assert_int_equal(again(&o, 2, id), 0);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(one_take(&o, 2), UINT32_MAX);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
+	snd_stream_lost(one_snd(&o), 0);
+	snd_stream_up(one_snd(&o), 0, one_now(&o));
+	assert_int_equal(again(&o, 0, id), 0);
+	one_ack(&o, id, 0);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+/* A block has arrived, but the stream stalls before it says that it was read: another reads it. */
+static void copies_of_what_was_not_read(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	first_two_arrive(&o, id);
+	o.now_ns += NS_PER_S;
+	assert_int_equal(again(&o, 1, id), 0);
+	assert_int_equal(one_take(&o, 2), UINT32_MAX);
+	finish(&o, id, 3);
+	one_fini(&o);
+}
+
+/* Where a rate that all share holds blocks up, a copy would only take from it, and no stream is to blame. */
+static void paced(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	snd_set_paced(one_snd(&o), true);
+	one_ack(&o, id, 1);
+	o.now_ns += 1000 * NS_PER_S;
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	assert_int_equal(snd_deadline(one_snd(&o)).ns, MONO_NEVER.ns);
+	snd_set_paced(one_snd(&o), false);
+	assert_true(snd_deadline(one_snd(&o)).ns <= o.now_ns);
+	assert_int_equal(again(&o, 1, id), 0);
+	one_fini(&o);
+}
+
+/* A stream waits for as long as it takes itself, and says until when. */
+static void patience(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL), due;
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	o.now_ns += 100 * NS_PER_MS;
+	one_ack(&o, id, 1);
+	due = NS_PER_S + 250 * NS_PER_MS; /* 50 ms and twice its 100 */
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	assert_in_range(snd_deadline(one_snd(&o)).ns, due, due + 2);
+	one_tick(&o, 149 * NS_PER_MS);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	one_tick(&o, 1 * NS_PER_MS + 2);
+	assert_int_equal(one_take(&o, 1), 0);
+	one_fini(&o);
+}
+
+/* However long it takes itself: the peer ends a session in which nothing comes, and two streams may be dead. */
+static void patience_ends_before_the_peers(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 1, id), 1);
+	o.now_ns += 2 * NS_PER_S;
+	one_ack(&o, id, 1);
+	assert_int_equal(one_take(&o, 1), UINT32_MAX);
+	one_tick(&o, NS_PER_S); /* a third of what one_hello() says has passed */
+	assert_int_equal(one_take(&o, 1), 0);
+	one_tick(&o, 3 * NS_PER_S);
+	assert_int_equal(one_take(&o, 2), 0);
+	one_fini(&o);
+}
+
+static void a_stalled_stream_is_told_of_once(void **state)
+{
+	struct wire_ping busy = { WIRE_WRITING, 1 }, idle = { WIRE_IDLE, 1 };
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 10, WIRE_SEND_ALL), at;
+
+	(void)state;
+	at = snd_deadline(one_snd(&o)).ns;
+	assert_int_equal(at, UINT64_MAX);
+	again(&o, 0, id);
+	again(&o, 1, id);
+	o.now_ns += 4 * NS_PER_S;
+	one_ack(&o, id, 1);
+	at = snd_deadline(one_snd(&o)).ns;
+	assert_int_equal(at, NS_PER_S + ONE_TIMEOUT_NS / 4 * 3);
+	one_tick(&o, at - o.now_ns - 1);
+	assert_int_equal(o.stalled, 0);
+	one_tick(&o, 1);
+	assert_int_equal(o.stalled, 1);
+	o.stalled = 0;
+	ONE_PUT(&o, ping, &idle);
+	one_tick(&o, 2 * NS_PER_S);
+	assert_int_equal(o.stalled, 0);
+	/* Still there, for our disk was to blame. And the receiver's disk excuses it. */
+	ONE_PUT(&o, ping, &busy);
+	one_tick(&o, 8 * NS_PER_S);
+	assert_int_equal(o.stalled, 0);
+	ONE_PUT(&o, ping, &busy);
+	one_tick(&o, 8 * NS_PER_S);
+	ONE_PUT(&o, ping, &idle);
+	one_tick(&o, 2 * NS_PER_S);
+	assert_int_equal(o.stalled, 1);
+	one_fini(&o);
+}
+
+/* The file has failed; its block still blocks the stream. */
+static void stalled_with_what_nobody_waits_for(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 2, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(one_take(&o, 0), 0);
+	one_offer(&o, WIRE_FILE, 5);
+	one_fail(&o, id, PTCP_EIO);
+	one_tick(&o, 9 * NS_PER_S);
+	assert_int_equal(o.stalled, 1);
+	one_fini(&o);
+}
+
+static void small_files_share_jobs(void **state)
+{
+	struct snd_job job;
+	struct one o;
+	unsigned i;
+
+	(void)state;
+	one_run(&o, true, true);
+	snd_stream_up(one_snd(&o), 0, one_now(&o));
+	for (i = 0; i < 100; i++)
+		one_answer(&o, one_offer(&o, WIRE_FILE, 100), WIRE_SEND_ALL);
+	for (i = 0; i < 3; i++)
+		one_answer(&o, one_offer(&o, WIRE_FILE, 100u << 10), WIRE_SEND_ALL);
+	assert_true(snd_take(one_snd(&o), 0, one_now(&o), &job));
+	assert_int_equal(job.n, SND_JOB_EXTENTS);
+	assert_true(snd_take(one_snd(&o), 0, one_now(&o), &job));
+	assert_int_equal(job.n, 100 - SND_JOB_EXTENTS + 2);
+	assert_true(snd_take(one_snd(&o), 0, one_now(&o), &job));
+	assert_int_equal(job.n, 1);
+	assert_false(snd_take(one_snd(&o), 0, one_now(&o), &job));
+	one_fini(&o);
+}
+
+/* ---- Entries ---- */
+
+static void slots_are_used_again_with_higher_counts(void **state)
+{
+	struct one o;
+	uint64_t id, last = 0;
+	unsigned i;
+
+	(void)state;
+	one_run(&o, true, true);
+	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS);
+	for (i = 0; i < 3 * WIRE_SLOTS; i++) {
+		id = one_offer(&o, WIRE_SYMLINK, 0);
+		assert_true(wire_id_ok(id) && id >> 16 > last >> 16);
+		last = id;
+		one_answer(&o, id, WIRE_SEND_NONE);
+		one_forget(&o);
+	}
+	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS);
+	one_fini(&o);
+}
+
+static void a_lost_directory_takes_all_within(void **state)
+{
+	struct one o;
+	uint64_t dir, child;
+
+	(void)state;
+	one_run(&o, true, true);
+	dir = one_offer(&o, WIRE_DIR, 0);
+	child = one_offer(&o, WIRE_FILE, 10);
+	one_fail(&o, dir, PTCP_EIO);
+	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS - 1);
+	assert_true(o.fates[SND_FAILED] == 1 && o.fate_why.code == PTCP_EIO);
+	one_offer(&o, WIRE_FILE, 10);
+	one_offer(&o, WIRE_DIR, 0);
+	one_offer(&o, WIRE_FILE, 10);
+	assert_int_equal(snd_depth(one_snd(&o)), 2);
+	snd_leave(one_snd(&o));
+	assert_int_equal(o.fates[SND_FAILED], 4);
+	snd_leave(one_snd(&o));
+	snd_listed(one_snd(&o), 0, 0, true);
+	assert_false(snd_finished(one_snd(&o)));
+	one_fail(&o, child, PTCP_EPEER);
+	assert_int_equal(o.fates[SND_FAILED], 5);
+	assert_true(snd_finished(one_snd(&o)));
+	assert_int_equal(engine_failed(o.s), 5);
+	one_fini(&o);
+}
+
+/* ---- Flights ---- */
+
+static void inflights_find_each_other(void **state)
+{
+	struct inflights t;
+	struct list f, g;
+	struct inflight *a, *b, *c;
+	struct mono t0 = { 1000 };
+
+	(void)state;
+	inflights_init(&t);
+	list_init(&f);
+	list_init(&g);
+	a = inflight_add(&t, &f, &f, 1, 9, 0, t0);
+	b = inflight_add(&t, &f, &f, 2, 9, 1, t0);
+	assert_null(inflight_other(a, &f));
+	c = inflight_add(&t, &f, &f, 1, 9, 2, t0);
+	assert_ptr_equal(inflight_other(a, &f), c);
+	assert_ptr_equal(inflight_other(c, &f), a);
+	assert_null(inflight_other(b, &f));
+	assert_int_equal(inflight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * NS_PER_S);
+	inflight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S }); /* of a or c: nobody knows */
+	assert_true(t.acked_bytes[0] == 0 && t.acked_bytes[2] == 0);
+	inflight_sent(&t, 0, a, t0);
+	inflight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S });
+	assert_int_equal(t.acked_bytes[0], 77);
+	assert_int_equal(t.acked_bytes[1], 0);
+	assert_int_equal(inflight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * (NS_PER_S + 1));
+	assert_int_equal(inflight_patience_ns(&t, 1), inflight_patience_ns(&t, 0)); /* for want of its own */
+	inflight_remove(&t, a);
+	assert_null(inflight_other(c, &f));
+	assert_ptr_equal(inflight_add(&t, &g, &g, 9, 9, 0, t0), a); /* used again */
+	assert_false(a->copied);
+	inflight_remove(&t, a);
+	inflight_remove(&t, b);
+	inflight_remove(&t, c);
+	assert_true(list_empty(&f) && list_empty(&g) && list_empty(&t.all) && list_empty(&t.stream[1]));
+	inflights_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_in_order),
+		cmocka_unit_test(many_ranges_keep_their_order),
+		cmocka_unit_test(what_is_had_need_not_arrive),
+		cmocka_unit_test(no_end_of_ranges),
+		cmocka_unit_test(all_is_had),
+		cmocka_unit_test(spoilt_ones_go_again_at_once),
+		cmocka_unit_test(no_end_of_spoilt_ones),
+		cmocka_unit_test(a_copy_that_cannot_be_read),
+		cmocka_unit_test(a_copy_that_cannot_be_read_of_what_has_not_been),
+		cmocka_unit_test(the_only_one_that_cannot_be_read),
+		cmocka_unit_test(late_read_failures),
+		cmocka_unit_test(acknowledged_without_its_term),
+		cmocka_unit_test(changed_too_late),
+		cmocka_unit_test(lost_blocks_go_first),
+		cmocka_unit_test(lost_blocks_go_before_other_files),
+		cmocka_unit_test(copies),
+		cmocka_unit_test(copies_of_what_was_not_read),
+		cmocka_unit_test(paced),
+		cmocka_unit_test(patience),
+		cmocka_unit_test(patience_ends_before_the_peers),
+		cmocka_unit_test(a_stalled_stream_is_told_of_once),
+		cmocka_unit_test(stalled_with_what_nobody_waits_for),
+		cmocka_unit_test(small_files_share_jobs),
+		cmocka_unit_test(slots_are_used_again_with_higher_counts),
+		cmocka_unit_test(a_lost_directory_takes_all_within),
+		cmocka_unit_test(inflights_find_each_other),
+	};
+	return cmocka_run_group_tests_name("engine/sender", tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* Lines over a socket. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/line_reader.h"
+
+static struct {
+	struct loop *loop;
+	struct line_reader *lines;
+	int peer, taken;
+	char got[64 * 1024];       /* lines, each with a '|' behind it */
+	bool closed, broken;
+	const char *free_at, *take_at;
+} fx;
+
+static void on_line(void *arg, const char *line)
+{
+	(void)arg;
+	assert_true(strlen(fx.got) + strlen(line) + 2 < sizeof fx.got);
+	strcat(strcat(fx.got, line), "|");
+	if (fx.free_at != NULL && strcmp(line, fx.free_at) == 0) {
+		line_reader_free(fx.lines);
+		fx.lines = NULL;
+	} else if (fx.take_at != NULL && strcmp(line, fx.take_at) == 0) {
+		fx.taken = line_reader_take_fd(fx.lines);
+		fx.lines = NULL;
+	}
+}
+
+static void on_closed(void *arg, bool broken)
+{
+	(void)arg;
+	assert_false(fx.closed);
+	fx.closed = true;
+	fx.broken = broken;
+}
+
+static const struct line_reader_ops ops = { on_line, on_closed };
+
+static void begin(void)
+{
+	int pair[2];
+
+	memset(&fx, 0, sizeof fx);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	assert_int_equal(loop_new(&fx.loop, NULL), 0);
+	assert_int_equal(line_reader_new(&fx.lines, fx.loop, pair[0], &ops, NULL, NULL), 0);
+	fx.peer = pair[1];
+}
+
+static void say(const char *text)
+{
+	assert_int_equal(write(fx.peer, text, strlen(text)), strlen(text));
+	nf_run_for(fx.loop, 10);
+}
+
+static void end(void)
+{
+	line_reader_free(fx.lines);
+	close(fx.peer);
+	loop_free(fx.loop);
+}
+
+static void in_and_out(void **state)
+{
+	char got[64];
+
+	(void)state;
+	begin();
+	say("one\ntwo\r\n\nth");
+	assert_string_equal(fx.got, "one|two||");
+	say("ree");
+	say("\n");
+	assert_string_equal(fx.got, "one|two||three|");
+	assert_true(line_reader_say(fx.lines, "%s %d", "back", 80));
+	assert_int_equal(read(fx.peer, got, sizeof got), 8);
+	assert_memory_equal(got, "back 80\n", 8);
+	assert_false(fx.closed);
+	shutdown(fx.peer, SHUT_WR);
+	nf_run_for(fx.loop, 10);
+	assert_true(fx.closed && !fx.broken);
+	end();
+}
+
+static void too_long(void **state)
+{
+	char text[LINE_READER_BYTES + 10];
+
+	(void)state;
+	begin();
+	memset(text, 'x', sizeof text);
+	text[LINE_READER_BYTES - 2] = '\n';
+	text[LINE_READER_BYTES - 1] = '\0';
+	say(text);
+	assert_int_equal(strlen(fx.got), LINE_READER_BYTES - 1);
+	memset(text, 'x', sizeof text);
+	text[LINE_READER_BYTES] = '\0';
+	say(text);
+	assert_true(fx.closed && fx.broken);
+	text[LINE_READER_BYTES - 1] = '\0';
+	assert_false(line_reader_say(fx.lines, "%s", text));
+	end();
+}
+
+/* Who ends without having read what it was sent is heard nevertheless. */
+static void the_last_line(void **state)
+{
+	(void)state;
+	begin();
+	assert_true(line_reader_say(fx.lines, "unread"));
+	assert_int_equal(write(fx.peer, "one\nwhy\n", 8), 8);
+	close(fx.peer);
+	fx.peer = dup(0);
+	nf_run_for(fx.loop, 20);
+	assert_string_equal(fx.got, "one|why|");
+	assert_true(fx.closed && !fx.broken);
+	end();
+}
+
+static void free_within(void **state)
+{
+	(void)state;
+	begin();
+	fx.free_at = "two";
+	say("one\ntwo\nthree\n");
+	assert_string_equal(fx.got, "one|two|");
+	assert_false(fx.closed);
+	end();
+}
+
+static void take_over(void **state)
+{
+	char got[8];
+
+	(void)state;
+	begin();
+	fx.take_at = "pipe";
+	say("pipe\n");
+	say("raw");
+	assert_string_equal(fx.got, "pipe|");
+	assert_int_equal(read(fx.taken, got, sizeof got), 3);
+	close(fx.taken);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		nf_test(in_and_out),
+		nf_test(too_long),
+		nf_test(the_last_line),
+		nf_test(free_within),
+		nf_test(take_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

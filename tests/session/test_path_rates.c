@@ -1,0 +1,393 @@
+/* Rates of paths, as a caller sets them: a transfer over two paths, one of them through a relay, keeps to each, follows
+ * changes, and ends though one of them is idle; also where the sender knows nothing of rates, as those of an earlier
+ * version. Public headers only, but for that. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "api/fixture.h"
+#include "timed.h"
+
+#define FILE_BYTES (64u << 20)
+#define STEADY_S 0.6   /* after a change: what is on its way, and who waits */
+#define WINDOW_S 1.6
+#define WITHIN 0.15
+#define TRIES 3
+#define STREAMS 4
+
+struct engine;
+bool __real_engine_takes_rates(const struct engine *s);
+bool __wrap_engine_takes_rates(const struct engine *s);
+
+enum which { SENDS, RECEIVES, RECEIVES_FROM_AN_OLD_ONE, WHICH };
+
+static volatile bool old_sender;
+static struct ptcp_server *relay;
+static char relay_address[32], relay_fingerprint[PTCP_FINGERPRINT_BYTES];
+static pthread_t relay_thread;
+
+bool __wrap_engine_takes_rates(const struct engine *s)
+{
+	return !old_sender && __real_engine_takes_rates(s);
+}
+
+static void *run_relay(void *arg)
+{
+	(void)arg;
+	assert_int_equal(ptcp_server_run(relay, NULL), 0);
+	return NULL;
+}
+
+/* That client may have itself relayed to the other server. */
+static int start_relay(void)
+{
+	static const char *to[] = { lf_address };
+	char client[PTCP_FINGERPRINT_BYTES], at[256];
+	struct ptcp_server_opts o;
+	struct ptcp_permission p;
+	struct ptcp_err e;
+
+	strcpy(at, lf_path("relay"));
+	ptcp_permission_init(&p);
+	ptcp_server_opts_init(&o);
+	o.config_dir = at;
+	o.listen = "127.0.0.1:0";
+	o.relay_to = to;
+	o.n_relay_to = 1;
+	p.fingerprint = client;
+	if (ptcp_key_show(lf_path("client"), client, &e) < 0 || ptcp_authorize(at, &p, &e) < 0 ||
+	    ptcp_server_new(&relay, &o, &e) < 0) {
+		print_error("%s\n", e.msg);
+		return -1;
+	}
+	strcpy(relay_fingerprint, ptcp_server_fingerprint(relay));
+	snprintf(relay_address, sizeof relay_address, "127.0.0.1:%u", ptcp_server_port(relay));
+	return pthread_create(&relay_thread, NULL, run_relay, NULL);
+}
+
+static int make_file(const char *name)
+{
+	char block[65536];
+	FILE *f = fopen(name, "w");
+	size_t i, done;
+
+	for (i = 0; i < sizeof block; i++)
+		block[i] = (char)(i * 31);
+	for (done = 0; f != NULL && done < FILE_BYTES; done += sizeof block)
+		if (fwrite(block, sizeof block, 1, f) != 1)
+			return -1;
+	return f != NULL ? fclose(f) : -1;
+}
+
+static int setup(void **state)
+{
+	struct ptcp_server_opts o;
+	struct ptcp_permission p;
+
+	(void)state;
+	if (lf_make_dir() < 0 || mkdir(lf_path("root"), 0755) < 0 || make_file(lf_path("root/file")) < 0)
+		return -1;
+	ptcp_permission_init(&p);
+	ptcp_server_opts_init(&o);
+	o.root = lf_path("root");
+	return lf_serve(&o, &p) < 0 ? -1 : start_relay();
+}
+
+static int teardown(void **state)
+{
+	ptcp_server_stop(relay);
+	pthread_join(relay_thread, NULL);
+	ptcp_server_free(relay);
+	return lf_teardown(state);
+}
+
+/* ---- What the paths of a transfer have carried ---- */
+
+struct cusum {
+	pthread_mutex_t lock;
+	bool sends, started, over;
+	uint64_t bytes[2];
+	struct ptcp_transfer *t;
+	pthread_t thread;
+	int result;
+	struct ptcp_err e;
+};
+
+static void on_event(void *arg, const struct ptcp_event *ev)
+{
+	struct cusum *w = arg;
+	size_t i;
+
+	if (ev->type != PTCP_EVENT_START && ev->type != PTCP_EVENT_PROGRESS)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->started = true;
+	for (i = 0; i < ev->n_paths && i < 2; i++)
+		w->bytes[i] = ev->paths[i].bytes;
+	pthread_mutex_unlock(&w->lock);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void wait_s(double s)
+{
+	struct timespec t = { (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
+
+	nanosleep(&t, NULL);
+}
+
+/* Bytes by path, and the moment: right behind a change of theirs, as they are told five times a second. */
+static double look(struct cusum *w, uint64_t bytes[2])
+{
+	uint64_t before[2];
+	unsigned i;
+
+	for (i = 0; i < 100; i++) {
+		pthread_mutex_lock(&w->lock);
+		memcpy(bytes, w->bytes, sizeof w->bytes);
+		pthread_mutex_unlock(&w->lock);
+		if (i > 0 && memcmp(bytes, before, sizeof before) != 0)
+			break;
+		memcpy(before, bytes, sizeof before);
+		wait_s(0.005);
+	}
+	return now_s();
+}
+
+static void *run(void *arg)
+{
+	struct cusum *w = arg;
+
+	w->result = ptcp_transfer_run(w->t, &w->e);
+	return NULL;
+}
+
+/* A transfer of the file over both paths, at these rates from the first. */
+static void begin(struct cusum *w, enum which which, uint64_t direct_bps, uint64_t relayed_bps)
+{
+	bool sends = which == SENDS;
+	const char *vias[] = { "direct", relay_address }, *from, *to;
+	const char *pins[] = { ptcp_server_fingerprint(lf_server), relay_fingerprint };
+	char there[256];
+	struct ptcp_transfer_opts o;
+	struct ptcp_err e;
+	int r;
+
+	old_sender = which == RECEIVES_FROM_AN_OLD_ONE;
+	*w = (struct cusum){ .sends = sends };
+	pthread_mutex_init(&w->lock, NULL);
+	lf_opts(&o);
+	o.fingerprints = pins;
+	o.n_fingerprints = 2;
+	o.vias = vias;
+	o.n_vias = 2;
+	o.streams = STREAMS;
+	o.no_resume = true;
+	o.no_history = true;
+	o.event = on_event;
+	o.arg = w;
+	snprintf(there, sizeof there, "ptcp://%s/%s", lf_address, sends ? "sent" : "file");
+	from = sends ? lf_path("root/file") : there;
+	to = sends ? there : lf_path("got");
+	remove(sends ? lf_path("root/sent") : lf_path("got"));
+	r = sends ? ptcp_send_new(&w->t, &o, &from, 1, to, &e) : ptcp_recv_new(&w->t, &o, &from, 1, to, &e);
+	if (r < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(ptcp_transfer_set_path_rate(w->t, 0, direct_bps, NULL), 0);
+	assert_int_equal(ptcp_transfer_set_path_rate(w->t, 1, relayed_bps, NULL), 0);
+	assert_int_equal(pthread_create(&w->thread, NULL, run, w), 0);
+}
+
+static void end(struct cusum *w)
+{
+	char command[600];
+
+	pthread_join(w->thread, NULL);
+	if (w->result != 0)
+		fail_msg("%s", w->e.msg);
+	snprintf(command, sizeof command, "cmp -s '%s' '%s'", lf_path("root/file"), w->sends ? lf_path("root/sent") :
+	    lf_path("got"));
+	assert_int_equal(system(command), 0);
+	ptcp_transfer_free(w->t);
+	pthread_mutex_destroy(&w->lock);
+}
+
+static void set(struct cusum *w, uint64_t direct_bps, uint64_t relayed_bps)
+{
+	assert_int_equal(ptcp_transfer_set_path_rate(w->t, 0, direct_bps, NULL), 0);
+	assert_int_equal(ptcp_transfer_set_path_rate(w->t, 1, relayed_bps, NULL), 0);
+}
+
+/* What both carry for a while, against what they should. */
+static bool keeps(struct cusum *w, double direct_bps, double relayed_bps)
+{
+	const double want[] = { direct_bps, relayed_bps };
+	uint64_t before[2], after[2];
+	double s, bps;
+	bool ok = true;
+	int i;
+
+	wait_s(STEADY_S);
+	s = look(w, before);
+	wait_s(WINDOW_S);
+	s = look(w, after) - s;
+	for (i = 0; i < 2; i++) {
+		bps = 8 * (double)(after[i] - before[i]) / s;
+		print_message("path %d: %.2f of %.2f Mbit/s\n", i, bps / 1e6, want[i] / 1e6);
+		ok &= bps >= (1 - WITHIN) * want[i] && bps <= (1 + WITHIN) * want[i];
+	}
+	return ok;
+}
+
+static void wait_for_start(struct cusum *w)
+{
+	bool started = false;
+	double until = now_s() + 30;
+
+	while (!started && now_s() < until) {
+		wait_s(0.01);
+		pthread_mutex_lock(&w->lock);
+		started = w->started;
+		pthread_mutex_unlock(&w->lock);
+	}
+	assert_true(started);
+}
+
+static bool both_are_kept(enum which which)
+{
+	struct cusum w;
+	bool ok;
+
+	begin(&w, which, 40000000, 20000000);
+	wait_for_start(&w);
+	ok = keeps(&w, 40e6, 20e6);
+	set(&w, 20000000, 60000000);
+	ok = keeps(&w, 20e6, 60e6) && ok;
+	set(&w, 0, 0);
+	end(&w);
+	return ok;
+}
+
+static void in_some_try(bool (*f)(enum which which), enum which which)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++)
+		if (f(which))
+			return;
+	fail_msg("not in %d tries", TRIES);
+}
+
+static void what_is_sent_keeps_to_the_rates(void **state)
+{
+	(void)state;
+	in_some_try(both_are_kept, SENDS);
+}
+
+static void what_is_received_keeps_to_the_rates(void **state)
+{
+	(void)state;
+	in_some_try(both_are_kept, RECEIVES);
+}
+
+static void what_is_received_from_an_old_sender_keeps_to_the_rates(void **state)
+{
+	(void)state;
+	in_some_try(both_are_kept, RECEIVES_FROM_AN_OLD_ONE);
+}
+
+/* A path that is idle from some moment on, or from the first, carries nothing new, and the transfer ends without it. */
+static bool idle_ones_carry_nothing(enum which which)
+{
+	uint64_t before[2], after[2];
+	struct cusum w;
+	bool ok;
+
+	begin(&w, which, 40000000, PTCP_PATH_IDLE);
+	wait_for_start(&w);
+	wait_s(STEADY_S);
+	look(&w, before);
+	assert_int_equal(before[1], 0);
+	set(&w, PTCP_PATH_IDLE, 40000000);
+	wait_s(STEADY_S);
+	look(&w, before);
+	wait_s(1);
+	look(&w, after);
+	print_message("idle: %llu, the other %llu bytes in a second\n", (unsigned long long)(after[0] - before[0]),
+	    (unsigned long long)(after[1] - before[1]));
+	ok = after[0] == before[0] && after[1] > before[1];
+	set(&w, PTCP_PATH_IDLE, 0);
+	end(&w);
+	return ok;
+}
+
+static void idle_paths(void **state)
+{
+	enum which i;
+
+	(void)state;
+	for (i = SENDS; i < WHICH; i++)
+		in_some_try(idle_ones_carry_nothing, i);
+}
+
+/* Blocks that a path with next to no rate holds go over the other one. */
+static void the_tail_does_not_wait_for_a_slow_path(void **state)
+{
+	double from = now_s();
+	struct cusum w;
+	enum which i;
+
+	(void)state;
+	for (i = SENDS; i < WHICH; i++) {
+		begin(&w, i, 0, 10000); /* a block in 210 s */
+		end(&w);
+	}
+	assert_true(now_s() - from < 60);
+}
+
+static void what_cannot_be(void **state)
+{
+	const char *from = lf_path("root/file");
+	struct ptcp_transfer_opts o;
+	struct ptcp_transfer *t;
+	struct ptcp_err e;
+
+	(void)state;
+	lf_opts(&o);
+	assert_int_equal(ptcp_send_new(&t, &o, &from, 1, "ptcp://127.0.0.1:1/x", &e), 0);
+	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 0, &e), 0);
+	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, PTCP_PATH_IDLE, &e), 0);
+	assert_int_equal(ptcp_transfer_set_path_rate(t, 1, 0, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 9999, &e), PTCP_EUSAGE);
+	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_status_new(&t, &o, "127.0.0.1:1", false, &e), 0);
+	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 0, &e), PTCP_EUSAGE);
+	ptcp_transfer_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		timed_test(what_is_sent_keeps_to_the_rates),
+		timed_test(what_is_received_keeps_to_the_rates),
+		timed_test(what_is_received_from_an_old_sender_keeps_to_the_rates),
+		timed_test(idle_paths),
+		timed_test(the_tail_does_not_wait_for_a_slow_path),
+		cmocka_unit_test(what_cannot_be),
+	};
+
+	return cmocka_run_group_tests_name("lib/rates", tests, setup, teardown);
+}

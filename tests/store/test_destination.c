@@ -1,0 +1,162 @@
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/err.h"
+#include "store/destination.h"
+#include "store/part.h"
+#include "store/sink.h"
+
+/* What destination_target() says of `path`: below the root, and as the user's own. */
+static void lands(const char *path, int flags, const char *base, const char *rename)
+{
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err e;
+	struct destination p;
+
+	assert_int_equal(destination_target(&p, fx_tree, path, flags, &e), 0);
+	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), base);
+	assert_string_equal(p.rename, rename);
+	assert_null(p.above);
+	destination_fini(&p);
+	assert_int_equal(destination_target(&p, NULL, fx_path(path), flags, &e), 0);
+	assert_string_equal(p.rename, rename);
+	assert_null(p.above);
+	destination_fini(&p);
+}
+
+static void like_cp_r(void **state)
+{
+	(void)state;
+	fx_mkdir("there");
+	fx_text("file", "old");
+	lands("there", 0, "there", "");
+	lands("there/", 0, "there", "");
+	lands("new", 0, ".", "new");
+	lands("there/new", 0, "there", "new");
+	lands("file", 0, ".", "file");
+	lands("made", PLACE_INTO_DIR, "made", "");
+	lands("slash/", 0, "slash", "");
+	lands("contents", PLACE_CONTENTS, "contents", "");
+	assert_int_equal(fx_exists("new"), 0);
+}
+
+static void refused(void **state)
+{
+	struct ptcp_err e;
+	struct destination p;
+
+	(void)state;
+	fx_text("file", "old");
+	assert_int_equal(destination_target(&p, fx_tree, "no/where", 0, &e), PTCP_EIO);
+	assert_int_equal(e.sys, ENOENT);
+	assert_int_equal(destination_target(&p, fx_tree, "../up", 0, &e), PTCP_EIO);
+	assert_int_equal(destination_target(&p, fx_tree, "file/", 0, &e), PTCP_EIO);
+	assert_int_equal(destination_target(&p, fx_tree, "file", PLACE_INTO_DIR, &e), PTCP_EIO);
+	fx_holds("file", "old");
+}
+
+static bool marked(const char *name, const char *source)
+{
+	char got[DIR_MARK_SOURCE_BYTES];
+
+	return dir_mark_marked(fx_root, name, got) && strcmp(got, source) == 0;
+}
+
+static void mark(void **state)
+{
+	char longest[256];
+
+	(void)state;
+	memset(longest, 'x', 255);
+	longest[255] = '\0';
+	assert_int_equal(dir_mark_mark(fx_root, "new", "data", NULL), 0);
+	assert_false(marked("new", "data")); /* there is no such directory */
+	fx_mkdir("new");
+	assert_true(marked("new", "data"));
+	assert_false(marked("other", "data"));
+	assert_int_equal(dir_mark_mark(fx_root, "new", longest, NULL), 0);
+	assert_true(marked("new", longest));
+	dir_mark_unmark(fx_root, "new");
+	assert_false(marked("new", longest));
+	dir_mark_unmark(fx_root, "new");
+	assert_int_equal(fx_count(""), 1);
+}
+
+static void goes_on(void **state)
+{
+	char text[DIR_PATH_TEXT_BYTES];
+	struct destination p;
+
+	(void)state;
+	fx_mkdir("new");
+	assert_int_equal(dir_mark_mark(fx_root, "new", "data", NULL), 0);
+	assert_int_equal(destination_target(&p, fx_tree, "new", 0, NULL), 0);
+	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), "new");
+	assert_string_equal(dir_path_text(p.above, NULL, text, sizeof text), ".");
+	assert_string_equal(p.name, "new");
+	assert_string_equal(p.source, "data");
+	destination_fini(&p);
+	lands("new/", 0, "new", ""); /* what was asked for there is into it, finished or not */
+	lands("new", PLACE_CONTENTS, "new", "");
+}
+
+/* What others may have laid there in our way. */
+static void planted(void **state)
+{
+	char name[PART_NAME_BYTES];
+
+	(void)state;
+	fx_mkdir("new");
+	part_name(name, "new", PART_DIR_SUFFIX);
+	fx_text("elsewhere", "data");
+	assert_int_equal(symlink("elsewhere", fx_path(name)), 0);
+	assert_false(marked("new", "data"));
+	assert_int_equal(dir_mark_mark(fx_root, "new", "mine", NULL), 0);
+	fx_holds("elsewhere", "data");
+	assert_true(marked("new", "mine"));
+	fx_text(name, "");
+	assert_false(marked("new", ""));
+	fx_text(name, "a/b");
+	assert_false(marked("new", "a/b"));
+	fx_write(name, "a\0b", 3);
+	assert_false(marked("new", "a"));
+	assert_true(sink_is_own_name(name));
+}
+
+/* No call that fails leaves a mark that says something else. */
+static void failing(void **state)
+{
+	struct ptcp_err e;
+	int n, r = -1;
+
+	(void)state;
+	fx_mkdir("new");
+	for (n = 1; r != 0; n++) {
+		fx_heal();
+		fx_fail_nth(n, EIO);
+		r = dir_mark_mark(fx_root, "new", "data", &e);
+		assert_true(fx_failed() > 0 || r == 0);
+		if (r == 0)
+			break;
+		assert_true(e.msg[0] != '\0');
+		fx_heal();
+		assert_false(marked("new", "data"));
+	}
+	fx_heal();
+	assert_true(n > 3);
+	assert_true(marked("new", "data"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(mark), fx_tree_test(goes_on),
+		fx_tree_test(planted), fx_tree_test(failing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,708 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "check.h"
+
+#define CHECK(cases, check) check(cases, sizeof cases / sizeof *cases)
+
+static const uint8_t session[WIRE_SESSION_BYTES] = {
+	0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf
+};
+
+static void drop(struct span s)
+{
+	free((void *)(uintptr_t)s.p);
+}
+
+/* ---- HELLO ---- */
+
+static void hello_golden(void **state)
+{
+	const struct wire_hello h = { 1, 1, 30000, 16384, 128, 2,
+		{ WIRE_ABLE_ONE_CHANNEL, WIRE_ABLE_HARDLINK }, text_span("ptcp 0.1.0") };
+	uint8_t f[WIRE_HELLO_MAX_BYTES];
+	struct span in = check_golden("hello", f, wire_hello_encode(f, &h));
+	struct wire_hello d;
+
+	(void)state;
+	assert_int_equal(wire_hello_decode(&d, in, NULL), 0);
+	assert_int_equal(d.version_min, 1);
+	assert_int_equal(d.version_max, 1);
+	assert_int_equal(d.timeout_ms, 30000);
+	assert_int_equal(d.max_entries, 16384);
+	assert_int_equal(d.max_streams, 128);
+	assert_int_equal(d.n_abilities, 2);
+	assert_int_equal(d.abilities[0], 1);
+	assert_int_equal(d.abilities[1], 2);
+	assert_span(d.software, "ptcp 0.1.0");
+	drop(in);
+}
+
+static void hello_largest(void **state)
+{
+	char software[WIRE_SOFTWARE_MAX];
+	struct wire_hello h = { UINT16_MAX, UINT16_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX,
+		WIRE_ABILITIES_MAX, { 0 }, { (const uint8_t *)software, sizeof software } };
+	uint8_t f[WIRE_HELLO_MAX_BYTES];
+	size_t n;
+
+	(void)state;
+	memset(software, 0xff, sizeof software);
+	memset(h.abilities, 0xff, sizeof h.abilities);
+	n = wire_hello_encode(f, &h);
+	assert_int_equal(n, WIRE_HELLO_MAX_BYTES);
+	check_frame("largest HELLO", f, n);
+	h.version_min = h.version_max = 1;
+	n = wire_hello_encode(f, &h);
+	check_frame("largest HELLO of version 1", f, n);
+}
+
+static void hello_rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "bad magic", "hello", 0, "50544351", false },
+		{ "magic in another case", "hello", 0, "70746370", false },
+		{ "no magic", "hello", 0, "00000000", false },
+		{ "versions the wrong way round", "hello", 4, "0002 0001", false },
+		{ "an older peer that also speaks ours", "hello", 4, "0000 0001", true },
+		{ "no version in common is the engine's to judge", "hello", 4, "0002 0003", true },
+		{ "no time", "hello", 8, "00000000", false },
+		{ "longest time", "hello", 8, "ffffffff", true },
+		{ "no entries", "hello", 12, "00000000", false },
+		{ "more entries than slots", "hello", 12, "00004001", true },
+		{ "zero streams", "hello", 16, "0000", false },
+		{ "most streams", "hello", 16, "ffff", true },
+		{ "abilities that are not there", "hello", 18, "09", false },
+		{ "too many abilities", "hello", 18, "21", false },
+		{ "unknown abilities", "hello", 19, "ffff 0000", true },
+		{ "software that is not there", "hello", 23, "0b", false },
+		{ "bytes left over", "hello", 23, "09", false },
+	};
+	uint8_t f[SAMPLE_MAX_BYTES] = { 0 };
+	size_t n, fields = WIRE_HEADER_BYTES + 20;
+	unsigned i;
+	bool same;
+
+	(void)state;
+	CHECK(cases, check_patches);
+	/* One too many of what has a length. */
+	for (i = 0; i <= 1; i++) {
+		n = golden("hello-bare", f);
+		assert_int_equal(n, fields);
+		memset(f + n, 'x', 100);
+		f[n - 1] = (uint8_t)(WIRE_SOFTWARE_MAX + i);
+		set_length(f, n += WIRE_SOFTWARE_MAX + i);
+		assert_int_equal(recode_exact(f, n, &same), i == 0 ? 0 : PTCP_EPROTO);
+		n = golden("hello-bare", f);
+		memset(f + n - 1, 0, 100);
+		f[n - 2] = (uint8_t)(WIRE_ABILITIES_MAX + i);
+		set_length(f, n += 2 * (WIRE_ABILITIES_MAX + i));
+		assert_int_equal(recode_exact(f, n, &same), i == 0 ? 0 : PTCP_EPROTO);
+	}
+}
+
+/* Who also speaks a later version may append what we do not know. */
+static void hello_of_a_later_version(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES], *copy;
+	struct wire_hello d;
+	size_t n = golden("hello-later", f);
+
+	(void)state;
+	copy = exact(f + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES);
+	assert_int_equal(wire_hello_decode(&d, (struct span){ copy, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(d.version_max, 2);
+	assert_int_equal(d.software.n, 0);
+	copy[7] = 1; /* version 1 alone has nothing more to say */
+	assert_int_equal(wire_hello_decode(&d, (struct span){ copy, n - WIRE_HEADER_BYTES }, NULL),
+	    PTCP_EPROTO);
+	free(copy);
+}
+
+/* ---- OPEN ---- */
+
+static void open_golden(void **state)
+{
+	static const struct { uint8_t flags; const char *path; } want[] = {
+		{ WIRE_PATH_CONTENTS, "a" }, { 0, "" }, { 0, "b\xff" "c" },
+	};
+	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
+	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
+		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 } };
+	struct wire_open d;
+	struct span in, rest, path;
+	size_t i;
+
+	(void)state;
+	o.paths.n = wire_path_encode(paths, 0, text_span("in/run7"));
+	in = check_golden("open-put", f, wire_open_encode(f, &o));
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_int_equal(d.role, WIRE_ACCEPTOR_RECEIVES);
+	assert_int_equal(d.cipher, 0);
+	assert_int_equal(d.flags, o.flags);
+	assert_int_equal(d.streams, 4);
+	assert_int_equal(d.n_paths, 1);
+	drop(in);
+
+	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 } };
+	for (i = 0; i < 3; i++)
+		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
+	in = check_golden("open-get", f, wire_open_encode(f, &o));
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_int_equal(d.role, WIRE_ACCEPTOR_SENDS);
+	assert_int_equal(d.cipher, 3);
+	assert_int_equal(d.n_paths, 3);
+	for (rest = d.paths, i = 0; i < 3; i++) {
+		assert_true(wire_path_next(&rest, &flags, &path));
+		assert_int_equal(flags, want[i].flags);
+		assert_span(path, want[i].path);
+	}
+	assert_int_equal(rest.n, 0);
+	assert_false(wire_path_next(&rest, &flags, &path));
+	drop(in);
+}
+
+/* Who only measures names no place. */
+static void open_drop_golden(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES];
+	struct wire_open o = { .role = WIRE_ACCEPTOR_DISCARDS, .cipher = 1, .streams = 10 }, d;
+	struct span in = check_golden("open-drop", f, wire_open_encode(f, &o));
+
+	(void)state;
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_int_equal(d.role, WIRE_ACCEPTOR_DISCARDS);
+	assert_int_equal(d.streams, 10);
+	assert_int_equal(d.n_paths, 0);
+	drop(in);
+}
+
+static void open_flood_golden(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES];
+	struct wire_open o = { .role = WIRE_ACCEPTOR_GENERATES, .cipher = 1, .flags = WIRE_OPEN_STEERED, .streams = 10 }, d;
+	struct span in = check_golden("open-flood", f, wire_open_encode(f, &o));
+
+	(void)state;
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_int_equal(d.role, WIRE_ACCEPTOR_GENERATES);
+	assert_int_equal(d.flags, WIRE_OPEN_STEERED);
+	drop(in);
+}
+
+static void filters_golden(void **state)
+{
+	static const struct { uint8_t flags; const char *path; } want[] = {
+		{ WIRE_PATH_EXCLUDE, "*.o" }, { 0, "a" }, { WIRE_PATH_INCLUDE, "k/*.o" },
+	};
+	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
+		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 } }, d;
+	struct span in, rest, path;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
+	in = check_golden("open-filters", f, wire_open_encode(f, &o));
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_true(d.fsync == WIRE_FSYNC_FILE && d.flags == o.flags);
+	for (rest = d.paths, i = 0; i < 3; i++) {
+		assert_true(wire_path_next(&rest, &flags, &path));
+		assert_int_equal(flags, want[i].flags);
+		assert_span(path, want[i].path);
+	}
+	drop(in);
+}
+
+static void open_rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no role", "open-put", 0, "00", false },
+		{ "unknown role", "open-put", 0, "05", false },
+		{ "unknown role", "open-drop", 0, "05", false },
+		{ "who floods is steered", "open-drop", 0, "04", false },
+		{ "who drops may be steered", "open-flood", 0, "03", true },
+		{ "more flags of who floods", "open-flood", 4, "00000801", false },
+		{ "a destination of what is flooded", "open-put", 0, "04", false },
+		{ "a destination of what is dropped", "open-put", 0, "03", false },
+		{ "sources of what is dropped", "open-get", 0, "03", false },
+		{ "no destination", "open-drop", 0, "01", false },
+		{ "no source", "open-drop", 0, "02", false },
+		{ "a flag where there is nothing", "open-drop", 4, "00000001", false },
+		{ "any cipher is the engine's to judge", "open-put", 1, "ff", true },
+		{ "reserved field", "open-put", 2, "0001", false },
+		{ "last way to sync", "open-put", 2, "0200", true },
+		{ "unknown way to sync", "open-put", 2, "0300", false },
+		{ "every flag", "open-put", 4, "00001fff", true },
+		{ "no flag", "open-put", 4, "00000000", true },
+		{ "unknown flag", "open-put", 4, "00002000", false },
+		{ "unknown flag", "open-put", 4, "80000000", false },
+		{ "zero streams", "open-put", 8, "0000", false },
+		{ "most streams", "open-put", 8, "ffff", true },
+		{ "no paths", "open-put", 10, "0000", false },
+		{ "more paths than there are", "open-put", 10, "0002", false },
+		{ "more paths than there are", "open-get", 10, "0004", false },
+		{ "fewer paths than there are", "open-get", 10, "0002", false },
+		{ "contents of the destination", "open-put", 12, "01", false },
+		{ "unknown path flag", "open-get", 12, "08", false },
+		{ "two flags of a path", "open-get", 12, "03", false },
+		{ "two flags of a path", "open-filters", 12, "06", false },
+		{ "pattern for a destination", "open-put", 12, "02", false },
+		{ "pattern for a destination", "open-put", 12, "04", false },
+		{ "empty pattern", "open-get", 16, "02", false },
+		{ "patterns alone", "open-filters", 18, "02", false },
+		{ "sources alone", "open-filters", 12, "00", true },
+		{ "NUL in a pattern", "open-filters", 15, "00", false },
+		{ "unknown path flag", "open-get", 16, "80", false },
+		{ "path longer than the frame", "open-put", 13, "0008", false },
+		{ "path shorter than the frame", "open-put", 13, "0006", false },
+		{ "NUL in a path", "open-put", 15, "00", false },
+		{ "NUL at the end of a path", "open-put", 21, "00", false },
+		{ "NUL in a later path", "open-get", 22, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 15, "2e2e2f2e2e2f78", true },
+		{ "destinations", "open-get", 0, "01", false },
+	};
+	static const struct payload whole[] = {
+		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00 0000", true },
+		{ "two destinations", WIRE_OPEN,
+		    "01 00 0000 00000000 0001 0002 00 0001 61 00 0001 62", false },
+		{ "no bytes", WIRE_OPEN, "", false },
+	};
+
+	(void)state;
+	CHECK(cases, check_patches);
+	CHECK(whole, check_payloads);
+}
+
+/* n_paths paths of `each` bytes but for the last, which fills the frame to `total`. */
+static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
+{
+	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
+	static uint8_t text[WIRE_CONTROL_MAX];
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 } };
+	size_t n = 0, i;
+
+	memset(text, 'p', sizeof text);
+	for (i = 0; i < n_paths; i++) {
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 12 - n - 3;
+
+		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
+		paths[n] = 0;
+		put_u16(paths + n + 1, (uint16_t)len);
+		memcpy(paths + n + 3, text, len);
+		n += 3 + len;
+	}
+	o.paths.n = n;
+	if (o.n_paths > WIRE_PATHS_MAX) {
+		o.n_paths = WIRE_PATHS_MAX;
+		n = wire_open_encode(f, &o);
+		put_u16(f + WIRE_HEADER_BYTES + 10, (uint16_t)n_paths);
+	} else {
+		n = wire_open_encode(f, &o);
+	}
+	if (recode_exact(f, n, same) == 0 && n > WIRE_CONTROL_MAX)
+		check_frame("largest OPEN", f, n);
+	return recode_exact(f, n, same);
+}
+
+static void open_largest(void **state)
+{
+	bool same;
+
+	(void)state;
+	assert_int_equal(try_open(1, WIRE_PATH_MAX, 0, &same), 0);
+	assert_true(same);
+	assert_int_equal(try_open(1, WIRE_PATH_MAX + 1, 0, &same), PTCP_EPROTO);
+	assert_int_equal(try_open(WIRE_PATHS_MAX, 0, 0, &same), 0);
+	assert_true(same);
+	assert_int_equal(try_open(WIRE_PATHS_MAX, 60, 0, &same), 0);
+	assert_int_equal(try_open(WIRE_PATHS_MAX + 1, 0, 0, &same), PTCP_EPROTO);
+	assert_int_equal(try_open(16, 4093, WIRE_CONTROL_MAX, &same), 0);
+	assert_true(same);
+}
+
+/* ---- OPENED ---- */
+
+static void opened_golden(void **state)
+{
+	static const uint8_t ends[] = "\x1e\x83\x09" "192.0.2.1" "\0\x01\x03" "::1";
+	struct wire_opened o = { { 0 }, 0, 4, 0, { NULL, 0 } }, d;
+	uint8_t f[WIRE_OPENED_MAX_BYTES];
+	struct span in;
+
+	(void)state;
+	memcpy(o.session, session, sizeof session);
+	in = check_golden("opened", f, wire_opened_encode(f, &o));
+	assert_int_equal(wire_opened_decode(&d, in, NULL), 0);
+	assert_memory_equal(d.session, session, sizeof session);
+	assert_int_equal(d.cipher, 0);
+	assert_int_equal(d.streams, 4);
+	assert_int_equal(d.n_endpoints, 0);
+	assert_int_equal(d.endpoints.n, 0);
+	drop(in);
+
+	o.cipher = 3;
+	o.streams = 128;
+	o.n_endpoints = 2;
+	o.endpoints = (struct span){ ends, sizeof ends - 1 };
+	in = check_golden("opened-endpoints", f, wire_opened_encode(f, &o));
+	assert_int_equal(wire_opened_decode(&d, in, NULL), 0);
+	assert_int_equal(d.cipher, 3);
+	assert_int_equal(d.streams, 128);
+	assert_int_equal(d.n_endpoints, 2);
+	assert_int_equal(d.endpoints.n, sizeof ends - 1);
+	assert_memory_equal(d.endpoints.p, ends, sizeof ends - 1);
+	drop(in);
+}
+
+static void opened_rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "zero streams", "opened", 17, "0000", false },
+		{ "endpoints that are not there", "opened", 19, "01", false },
+		{ "too many endpoints", "opened", 19, "11", false },
+		{ "fewer endpoints than there are", "opened-endpoints", 19, "01", false },
+		{ "more endpoints than there are", "opened-endpoints", 19, "03", false },
+		{ "port 0", "opened-endpoints", 20, "0000", false },
+		{ "last port", "opened-endpoints", 20, "ffff", true },
+		{ "host longer than the frame", "opened-endpoints", 34, "04", false },
+		{ "host shorter than the frame", "opened-endpoints", 34, "02", false },
+		{ "host without a byte", "opened-endpoints", 34, "00", false },
+		{ "NUL in a host", "opened-endpoints", 24, "00", false },
+		{ "space in a host", "opened-endpoints", 24, "20", false },
+		{ "escape in a host", "opened-endpoints", 24, "1b", false },
+		{ "DEL in a host", "opened-endpoints", 37, "7f", false },
+		{ "more than ASCII in a host", "opened-endpoints", 37, "e9", false },
+	};
+
+	(void)state;
+	CHECK(cases, check_patches);
+}
+
+static void opened_largest(void **state)
+{
+	uint8_t ends[WIRE_ENDPOINTS_MAX * 258], f[WIRE_OPENED_MAX_BYTES];
+	struct wire_opened o = { { 0 }, 255, UINT16_MAX, WIRE_ENDPOINTS_MAX, { ends, sizeof ends } };
+	unsigned i;
+
+	(void)state;
+	memset(o.session, 0xff, sizeof o.session);
+	for (i = 0; i < WIRE_ENDPOINTS_MAX; i++) {
+		put_u16(ends + i * 258, UINT16_MAX);
+		ends[i * 258 + 2] = 255;
+		memset(ends + i * 258 + 3, 'h', 255);
+	}
+	assert_int_equal(wire_opened_encode(f, &o), sizeof f);
+	check_frame("largest OPENED", f, sizeof f);
+}
+
+/* ---- ERROR, PING, JOIN, JOINED ---- */
+
+static void error_golden(void **state)
+{
+	const struct wire_error w = { 5, text_span("not you, x") };
+	char text[WIRE_TEXT_MAX + 1];
+	struct wire_error large = { UINT16_MAX, { (const uint8_t *)text, WIRE_TEXT_MAX } }, d;
+	uint8_t f[WIRE_ERROR_MAX_BYTES + 1];
+	struct span in = check_golden("error", f, wire_error_encode(f, &w));
+	bool same;
+
+	(void)state;
+	assert_int_equal(wire_error_decode(&d, in, NULL), 0);
+	assert_int_equal(d.code, 5);
+	assert_span(d.text, "not you, x");
+	drop(in);
+
+	memset(text, 0xff, sizeof text);
+	assert_int_equal(wire_error_encode(f, &large), WIRE_ERROR_MAX_BYTES);
+	check_frame("largest ERROR", f, WIRE_ERROR_MAX_BYTES);
+	put_u16(f + WIRE_HEADER_BYTES + 2, WIRE_TEXT_MAX + 1);
+	f[WIRE_ERROR_MAX_BYTES] = 'x';
+	set_length(f, sizeof f);
+	assert_int_equal(recode_exact(f, sizeof f, &same), PTCP_EPROTO);
+}
+
+static void ping_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "idle", "ping", 0, "00", true },
+		{ "verifying", "ping", 0, "04", true },
+		{ "unknown work", "ping", 0, "05", false },
+		{ "any tick", "ping", 1, "ffffffffffffffff", true },
+	};
+	const struct wire_ping w = { WIRE_SYNCING, 0x0102030405060708 };
+	struct wire_ping d;
+	uint8_t f[WIRE_PING_MAX_BYTES];
+	struct span in = check_golden("ping", f, wire_ping_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_ping_decode(&d, in, NULL), 0);
+	assert_int_equal(d.busy, WIRE_SYNCING);
+	assert_int_equal(d.tick, w.tick);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void use_golden(void **state)
+{
+	const struct wire_set_streams w = { 12, 0x0102030405060708 };
+	struct wire_set_streams d;
+	uint8_t f[WIRE_SET_STREAMS_MAX_BYTES];
+	struct span in = check_golden("use", f, wire_set_streams_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_set_streams_decode(&d, in, NULL), 0);
+	assert_int_equal(d.streams, 12);
+	assert_int_equal(d.bytes, w.bytes);
+	drop(in);
+}
+
+static void seen_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "a name that is not there", "seen", 40, "06", false },
+		{ "bytes left over", "seen", 40, "04", false },
+		{ "space in a name", "seen", 41, "20", false },
+		{ "escape in a name", "seen", 42, "1b", false },
+		{ "any time", "seen", 0, "ffffffffffffffff", true },
+	};
+	static const struct payload whole[] = {
+		{ "no name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
+		    " 0000000000000000 00", true },
+		{ "too long a name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
+		    " 0000000000000000 10 61616161616161616161616161616161", false },
+	};
+	const struct wire_tcp_report w = { 1000000, 800000, 1, 2, 3, text_span("cubic") };
+	struct wire_tcp_report d, large;
+	uint8_t f[WIRE_TCP_REPORT_MAX_BYTES];
+	struct span in = check_golden("seen", f, wire_tcp_report_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_tcp_report_decode(&d, in, NULL), 0);
+	assert_true(d.elapsed_us == 1000000 && d.busy_us == 800000 && d.window_us == 1 && d.buffer_us == 2);
+	assert_int_equal(d.retransmits, 3);
+	assert_span(d.congestion, "cubic");
+	drop(in);
+	CHECK(cases, check_patches);
+	CHECK(whole, check_payloads);
+	memset(&large, 0xff, sizeof large);
+	large.congestion = text_span("fifteen-letters");
+	assert_int_equal(wire_tcp_report_encode(f, &large), sizeof f);
+	check_frame("largest SEEN", f, sizeof f);
+}
+
+static void rate_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "any rate of all", "rate", 0, "ffffffffffffffff", true },
+		{ "one rate more than there are", "rate", 8, "03", false },
+		{ "one rate less", "rate", 8, "01", false },
+		{ "a rate of nothing", "rate", 10, "0000000000000000", false },
+		{ "the lowest rate", "rate", 10, "0000000000000001", true },
+		{ "a rate that was not given", "rate", 26, "03", false },
+		{ "all of the second", "rate", 26, "02020202", true },
+		{ "the last stream without", "rate", 29, "00", false },
+	};
+	static const struct payload whole[] = {
+		{ "rates without streams", WIRE_RATE, "0000000000000000 01 00 0000000000000001", true },
+		{ "a stream without rates", WIRE_RATE, "0000000000000000 00 01 01", false },
+		{ "too many rates", WIRE_RATE, "0000000000000000 11 00"
+		    " 0000000000000001 0000000000000001 0000000000000001 0000000000000001 0000000000000001"
+		    " 0000000000000001 0000000000000001 0000000000000001 0000000000000001 0000000000000001"
+		    " 0000000000000001 0000000000000001 0000000000000001 0000000000000001 0000000000000001"
+		    " 0000000000000001 0000000000000001", false },
+		{ "too many streams", WIRE_RATE, "0000000000000000 00 81", false },
+	};
+	const struct wire_rate w = { 40000000, 2, 4, { 20000000, WIRE_RATE_IDLE }, { 1, 2, 0, 1 } };
+	struct wire_rate d, large;
+	uint8_t f[WIRE_RATE_MAX_BYTES];
+	struct span in = check_golden("rate", f, wire_rate_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_rate_decode(&d, in, NULL), 0);
+	assert_true(d.all_bps == w.all_bps && d.n == w.n && d.m == w.m);
+	assert_memory_equal(d.bps, w.bps, sizeof d.bps);
+	assert_memory_equal(d.of, w.of, sizeof d.of);
+	drop(in);
+	CHECK(cases, check_patches);
+	CHECK(whole, check_payloads);
+	memset(&large, 0xff, sizeof large);
+	large.n = WIRE_RATES_MAX;
+	large.m = WIRE_RATE_STREAMS_MAX;
+	memset(large.of, WIRE_RATES_MAX, sizeof large.of);
+	assert_int_equal(wire_rate_encode(f, &large), sizeof f);
+	check_frame("largest RATE", f, sizeof f);
+}
+
+static void load_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "always busy", "load", 0, "03e8", true },
+		{ "busier than that", "load", 0, "03e9", false },
+		{ "never", "load", 0, "00000000", true },
+		{ "more of the disk than there is", "load", 2, "03e9", false },
+	};
+	const struct wire_load w = { 950, 1000 };
+	struct wire_load d;
+	uint8_t f[WIRE_LOAD_MAX_BYTES];
+	struct span in = check_golden("load", f, wire_load_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_load_decode(&d, in, NULL), 0);
+	assert_true(d.busy_permille == 950 && d.disk_permille == 1000);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void join_golden(void **state)
+{
+	struct wire_join w = { { 0 }, 7, { 0 } }, d;
+	uint8_t f[WIRE_JOIN_MAX_BYTES];
+	struct span in;
+	unsigned i;
+
+	(void)state;
+	memcpy(w.session, session, sizeof session);
+	for (i = 0; i < sizeof w.mac; i++)
+		w.mac[i] = (uint8_t)(0xc0 + i);
+	in = check_golden("join", f, wire_join_encode(f, &w));
+	assert_int_equal(wire_join_decode(&d, in, NULL), 0);
+	assert_memory_equal(d.session, session, sizeof session);
+	assert_int_equal(d.stream, 7);
+	assert_memory_equal(d.mac, w.mac, sizeof w.mac);
+	drop(in);
+	memset(&w, 0xff, sizeof w);
+	assert_int_equal(wire_join_encode(f, &w), sizeof f);
+	check_frame("largest JOIN", f, sizeof f);
+}
+
+static void joined_golden(void **state)
+{
+	static const struct payload cases[] = {
+		{ "a byte in JOINED", WIRE_JOINED, "00", false },
+		{ "nothing in JOINED", WIRE_JOINED, "", true },
+	};
+	uint8_t f[WIRE_JOINED_MAX_BYTES];
+	struct span in = check_golden("joined", f, wire_joined_encode(f));
+
+	(void)state;
+	assert_int_equal(wire_joined_decode(in, NULL), 0);
+	drop(in);
+	CHECK(cases, check_payloads);
+}
+
+static void heard_golden(void **state)
+{
+	const struct wire_control_ack w = { 0x0102030405060708 };
+	struct wire_control_ack d;
+	uint8_t f[WIRE_CONTROL_ACK_MAX_BYTES];
+	struct span in = check_golden("heard", f, wire_control_ack_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_control_ack_decode(&d, in, NULL), 0);
+	assert_int_equal(d.bytes, w.bytes);
+	drop(in);
+}
+
+static void route_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "port 0", "route", 0, "0000", false },
+		{ "no host", "route", 2, "00", false },
+		{ "a shorter host", "route", 2, "0a", false },
+		{ "a space in it", "route", 3, "20", false },
+		{ "a NUL in it", "route", 3, "00", false },
+		{ "no ASCII", "route", 3, "c3", false },
+		{ "the last of ASCII", "route", 3, "7e", true },
+		{ "highest port", "route", 0, "ffff", true },
+		{ "nothing to hold, and said so", "route-hold", 14, "0000000000000000", false },
+		{ "a byte to hold", "route-hold", 14, "0000000000000001", true },
+		{ "all there could be", "route-hold", 14, "ffffffffffffffff", true },
+		{ "a longer host, which takes a byte of it", "route-hold", 2, "0c", false },
+	};
+	static const struct payload answers[] = {
+		{ "a byte in ROUTED", WIRE_ROUTED, "00", false },
+		{ "nothing in ROUTED", WIRE_ROUTED, "", true },
+	};
+	const struct wire_route w = { .port = 7811, .host = text_span("r.example-1") };
+	uint8_t f[WIRE_ROUTE_MAX_BYTES], longest[255];
+	const struct wire_route holds = { 7811, text_span("r.example-1"), 0x100000000 };
+	struct wire_route large = { 1, { longest, sizeof longest }, UINT64_MAX }, d;
+	struct span in = check_golden("route", f, wire_route_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
+	assert_int_equal(d.port, 7811);
+	assert_span(d.host, "r.example-1");
+	assert_int_equal(d.hold_bytes, 0);
+	drop(in);
+	in = check_golden("route-hold", f, wire_route_encode(f, &holds));
+	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
+	assert_span(d.host, "r.example-1");
+	assert_int_equal(d.hold_bytes, 0x100000000);
+	drop(in);
+	memset(longest, 'h', sizeof longest);
+	assert_int_equal(wire_route_encode(f, &large), WIRE_ROUTE_MAX_BYTES);
+	check_frame("largest ROUTE", f, WIRE_ROUTE_MAX_BYTES);
+	CHECK(cases, check_patches);
+	in = check_golden("routed", f, wire_routed_encode(f));
+	assert_int_equal(wire_routed_decode(in, NULL), 0);
+	drop(in);
+	CHECK(answers, check_payloads);
+}
+
+/* A refusal says which frame it was and leaves the result alone. */
+static void refusals(void **state)
+{
+	struct wire_join join, join_was;
+	struct wire_opened opened, opened_was;
+	struct ptcp_err e;
+
+	(void)state;
+	memset(&join, 0x77, sizeof join);
+	join_was = join;
+	assert_int_equal(wire_join_decode(&join, (struct span){ NULL, 0 }, &e), PTCP_EPROTO);
+	assert_memory_equal(&join, &join_was, sizeof join);
+	assert_int_equal(e.code, PTCP_EPROTO);
+	assert_non_null(strstr(e.msg, "JOIN"));
+	memset(&opened, 0x77, sizeof opened);
+	opened_was = opened;
+	assert_int_equal(wire_opened_decode(&opened, (struct span){ session, 16 }, &e), PTCP_EPROTO);
+	assert_memory_equal(&opened, &opened_was, sizeof opened);
+	assert_non_null(strstr(e.msg, "OPENED"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello_golden),
+		cmocka_unit_test(hello_largest),
+		cmocka_unit_test(hello_rules),
+		cmocka_unit_test(hello_of_a_later_version),
+		cmocka_unit_test(open_golden),
+		cmocka_unit_test(open_drop_golden),
+		cmocka_unit_test(open_flood_golden),
+		cmocka_unit_test(filters_golden),
+		cmocka_unit_test(open_rules),
+		cmocka_unit_test(open_largest),
+		cmocka_unit_test(opened_golden),
+		cmocka_unit_test(opened_rules),
+		cmocka_unit_test(opened_largest),
+		cmocka_unit_test(error_golden),
+		cmocka_unit_test(ping_golden),
+		cmocka_unit_test(use_golden),
+		cmocka_unit_test(seen_golden),
+		cmocka_unit_test(rate_golden),
+		cmocka_unit_test(load_golden),
+		cmocka_unit_test(join_golden),
+		cmocka_unit_test(joined_golden),
+		cmocka_unit_test(heard_golden),
+		cmocka_unit_test(route_golden),
+		cmocka_unit_test(refusals),
+	};
+	return cmocka_run_group_tests_name("wire/start", tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+/* GRANT and the frames of errands. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "check.h"
+
+#define CHECK(cases, check) check(cases, sizeof cases / sizeof *cases)
+
+static void drop(struct span s)
+{
+	free((void *)(uintptr_t)s.p);
+}
+
+/* ---- GRANT ---- */
+
+static void count_up(uint8_t *out, uint8_t from, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		out[i] = (uint8_t)(from + i);
+}
+
+static struct wire_grant a_grant(void)
+{
+	struct wire_grant g = { .mode = WIRE_GRANT_WRITE, .expiry_s = 0x6553f100, .path = text_span("in/run7") };
+
+	count_up(g.issuer, 0x10, sizeof g.issuer);
+	count_up(g.grantee, 0x40, sizeof g.grantee);
+	count_up(g.audience, 0x70, sizeof g.audience);
+	count_up(g.nonce, 0xa0, sizeof g.nonce);
+	count_up(g.signature, 0xc0, sizeof g.signature);
+	return g;
+}
+
+static void grant_golden(void **state)
+{
+	const struct wire_grant g = a_grant();
+	uint8_t f[WIRE_GRANT_MAX_BYTES];
+	struct span in = check_golden("grant", f, wire_grant_encode(f, &g));
+	struct wire_grant d;
+
+	(void)state;
+	assert_int_equal(wire_grant_decode(&d, in, NULL), 0);
+	assert_memory_equal(d.issuer, g.issuer, sizeof g.issuer);
+	assert_memory_equal(d.grantee, g.grantee, sizeof g.grantee);
+	assert_memory_equal(d.audience, g.audience, sizeof g.audience);
+	assert_int_equal(d.mode, WIRE_GRANT_WRITE);
+	assert_int_equal(d.expiry_s, 0x6553f100);
+	assert_memory_equal(d.nonce, g.nonce, sizeof g.nonce);
+	assert_span(d.path, "in/run7");
+	assert_memory_equal(d.signature, g.signature, sizeof g.signature);
+	drop(in);
+}
+
+/* The text that is signed: the prefix with its NUL, then the frame's fields up to the signature. */
+static void grant_text(void **state)
+{
+	const struct wire_grant g = a_grant();
+	uint8_t f[WIRE_GRANT_MAX_BYTES], text[WIRE_GRANT_TEXT_MAX_BYTES];
+	size_t n = wire_grant_encode(f, &g);
+
+	(void)state;
+	assert_int_equal(wire_grant_text(text, &g), 14 + n - WIRE_HEADER_BYTES - 64);
+	assert_memory_equal(text, "ptcp grant v1", 14);
+	assert_memory_equal(text + 14, f + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES - 64);
+}
+
+static void grant_rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no mode", "grant", 96, "00", false },
+		{ "reading", "grant", 96, "01", true },
+		{ "measuring, with a path", "grant", 96, "03", false },
+		{ "an unknown mode", "grant", 96, "04", false },
+		{ "never expires", "grant", 97, "ffffffffffffffff", true },
+		{ "a path that is not there", "grant", 121, "0008", false },
+		{ "a NUL in the path", "grant", 125, "00", false },
+		{ "any other byte in the path", "grant", 125, "ff", true },
+		{ "writing to the root itself", "grant-probe", 96, "02", true },
+	};
+
+	(void)state;
+	CHECK(cases, check_patches);
+}
+
+static void grant_largest(void **state)
+{
+	uint8_t path[WIRE_PATH_MAX + 1], f[WIRE_GRANT_MAX_BYTES + 1];
+	struct wire_grant g = a_grant();
+	bool same;
+	size_t n;
+
+	(void)state;
+	memset(path, 'x', sizeof path);
+	memset(g.issuer, 0xff, sizeof g.issuer);
+	g.expiry_s = UINT64_MAX;
+	g.path = (struct span){ path, WIRE_PATH_MAX };
+	n = wire_grant_encode(f, &g);
+	assert_int_equal(n, WIRE_GRANT_MAX_BYTES);
+	check_frame("largest GRANT", f, n);
+	/* One byte of path more. */
+	f[WIRE_HEADER_BYTES + 121] = 0x10;
+	f[WIRE_HEADER_BYTES + 122] = 0x01;
+	f[n] = 0;
+	set_length(f, n + 1);
+	assert_int_equal(recode_exact(f, n + 1, &same), PTCP_EPROTO);
+}
+
+/* ---- Errands ---- */
+
+static const struct wire_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8, WIRE_VERIFYING, 1 };
+
+static void assert_progress(const struct wire_progress *p)
+{
+	assert_int_equal(p->bytes, 5000);
+	assert_int_equal(p->total_bytes, 9000);
+	assert_int_equal(p->files, 3);
+	assert_int_equal(p->total_files, 7);
+	assert_int_equal(p->failed, 1);
+	assert_int_equal(p->wire_bytes, 4000);
+	assert_int_equal(p->resumed_bytes, 1000);
+	assert_int_equal(p->file_bytes, 4500);
+	assert_int_equal(p->others, 2);
+	assert_int_equal(p->streams, 4);
+	assert_int_equal(p->streams_most, 8);
+	assert_int_equal(p->activity, WIRE_VERIFYING);
+	assert_int_equal(p->total_known, 1);
+}
+
+static void job_golden(void **state)
+{
+	const struct wire_job e = { WIRE_JOB_DETACH | WIRE_JOB_FILES, 6, 7811, 30000, text_span("::1"),
+		text_span("cubic"), 0 };
+	uint8_t f[WIRE_JOB_MAX_BYTES];
+	struct span in = check_golden("errand", f, wire_job_encode(f, &e));
+	struct wire_job d;
+
+	(void)state;
+	assert_int_equal(wire_job_decode(&d, in, NULL), 0);
+	assert_int_equal(d.flags, WIRE_JOB_DETACH | WIRE_JOB_FILES);
+	assert_int_equal(d.family, 6);
+	assert_int_equal(d.port, 7811);
+	assert_int_equal(d.timeout_ms, 30000);
+	assert_span(d.host, "::1");
+	assert_span(d.congestion, "cubic");
+	drop(in);
+}
+
+static void job_with_rate(void **state)
+{
+	const struct wire_job e = { WIRE_JOB_RATE, 0, 1, 1, text_span("b"), { NULL, 0 }, 20000000 };
+	uint8_t f[WIRE_JOB_MAX_BYTES];
+	struct span in = check_golden("errand-rate", f, wire_job_encode(f, &e));
+	struct wire_job d;
+
+	(void)state;
+	assert_int_equal(wire_job_decode(&d, in, NULL), 0);
+	assert_int_equal(d.flags, WIRE_JOB_RATE);
+	assert_int_equal(d.rate_bps, 20000000);
+	drop(in);
+}
+
+static void job_rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "an unknown flag", "errand", 0, "08", false },
+		{ "a rate that is not there", "errand", 0, "07", false },
+		{ "a rate that is not said to be there", "errand-rate", 0, "00", false },
+		{ "the least rate", "errand-rate", 11, "0000000000002710", true },
+		{ "one less", "errand-rate", 11, "000000000000270f", false },
+		{ "no rate", "errand-rate", 11, "0000000000000000", false },
+		{ "the largest rate", "errand-rate", 11, "fffffffffffffffe", true },
+		{ "nothing at all", "errand-rate", 11, "ffffffffffffffff", false },
+		{ "IPv4", "errand", 1, "04", true },
+		{ "any family", "errand", 1, "00", true },
+		{ "another family", "errand", 1, "05", false },
+		{ "no port", "errand", 2, "0000", false },
+		{ "no time", "errand", 4, "00000000", false },
+		{ "no host", "errand-bare", 8, "00", false },
+		{ "a host that is not there", "errand", 8, "09", false },
+		{ "a blank in the host", "errand", 10, "20", false },
+		{ "a control byte in the congestion control", "errand", 13, "1b", false },
+	};
+
+	(void)state;
+	CHECK(cases, check_patches);
+}
+
+static void started_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no id", "started", 0, "0000000000000000", false },
+		{ "no peer", "started", 8, "00", false },
+		{ "a newline in the peer", "started", 9, "0a", false },
+	};
+	const struct wire_started s = { 0x0102030405060709, text_span("[::1]:7811") };
+	uint8_t f[WIRE_STARTED_MAX_BYTES];
+	struct span in = check_golden("started", f, wire_started_encode(f, &s));
+	struct wire_started d;
+
+	(void)state;
+	assert_int_equal(wire_started_decode(&d, in, NULL), 0);
+	assert_int_equal(d.id, 0x0102030405060709);
+	assert_span(d.peer, "[::1]:7811");
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void progress_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "reading is nothing to tell", "progress", 76, "01", false },
+		{ "nothing special", "progress", 76, "00", true },
+		{ "known in part", "progress", 77, "02", false },
+	};
+	uint8_t f[WIRE_PROGRESS_MAX_BYTES];
+	struct span in = check_golden("progress", f, wire_progress_encode(f, &some_progress));
+	struct wire_progress d;
+
+	(void)state;
+	assert_int_equal(wire_progress_decode(&d, in, NULL), 0);
+	assert_progress(&d);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void event_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no kind", "event-done", 0, "00", false },
+		{ "an unknown kind", "event-done", 0, "06", false },
+		{ "a NUL in the path", "event-done", 12, "00", false },
+		{ "text that is not there", "event-done", 9, "0001", false },
+	};
+	const struct wire_event e = { WIRE_EVENT_FAILED, 13, 0, 0, text_span("a/\xff"), text_span("gone") };
+	const struct wire_event s = { WIRE_EVENT_STREAMS, 0, 4, 3, { NULL, 0 }, text_span("lost") };
+	uint8_t f[WIRE_EVENT_MAX_BYTES];
+	struct span in = check_golden("event-failed", f, wire_event_encode(f, &e));
+	struct wire_event d;
+
+	(void)state;
+	assert_int_equal(wire_event_decode(&d, in, NULL), 0);
+	assert_int_equal(d.kind, WIRE_EVENT_FAILED);
+	assert_int_equal(d.code, 13);
+	assert_span(d.path, "a/\xff");
+	assert_span(d.text, "gone");
+	drop(in);
+	in = check_golden("event-streams", f, wire_event_encode(f, &s));
+	assert_int_equal(wire_event_decode(&d, in, NULL), 0);
+	assert_int_equal(d.from, 4);
+	assert_int_equal(d.to, 3);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void status_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "to be ended, and which is not said", "status", 0, "0000000000000000", false },
+		{ "neither yes nor no", "status", 8, "02", false },
+	};
+	const struct wire_status s = { 0x0102030405060709, 1 };
+	uint8_t f[WIRE_STATUS_MAX_BYTES];
+	struct span in = check_golden("status", f, wire_status_encode(f, &s));
+	struct wire_status d;
+
+	(void)state;
+	assert_int_equal(wire_status_decode(&d, in, NULL), 0);
+	assert_int_equal(d.id, 0x0102030405060709);
+	assert_int_equal(d.cancel, 1);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void state_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no id", "state", 0, "0000000000000000", false },
+		{ "an unknown state", "state", 8, "03", false },
+		{ "a mode that is none", "state", 9, "04", false },
+		{ "no port", "state", 12, "0000", false },
+		{ "a progress that is none", "state", 107, "02", false },
+		{ "a host that is not there", "state", 108, "ff", false },
+		{ "a control byte in the host", "state", 115, "07", false },
+		{ "a NUL in a path", "state", 116, "00", false },
+	};
+	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 14, 7811, 61000, 59000, some_progress,
+		text_span("b"), text_span("a/b"), text_span("in"), text_span("full") };
+	uint8_t f[WIRE_STATE_MAX_BYTES];
+	struct span in = check_golden("state", f, wire_state_encode(f, &s));
+	struct wire_state d;
+
+	(void)state;
+	assert_int_equal(wire_state_decode(&d, in, NULL), 0);
+	assert_int_equal(d.id, 0x0102030405060709);
+	assert_int_equal(d.kind, WIRE_STATE_OVER);
+	assert_int_equal(d.mode, WIRE_GRANT_WRITE);
+	assert_int_equal(d.code, 14);
+	assert_int_equal(d.port, 7811);
+	assert_int_equal(d.age_ms, 61000);
+	assert_int_equal(d.took_ms, 59000);
+	assert_progress(&d.progress);
+	assert_span(d.host, "b");
+	assert_span(d.from, "a/b");
+	assert_span(d.to, "in");
+	assert_span(d.text, "full");
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void probe_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no streams", "probe", 0, "0000", false },
+		{ "no messages", "probe", 2, "0000", false },
+		{ "the most messages", "probe", 2, "0400", true },
+		{ "too many messages", "probe", 2, "0401", false },
+	};
+	const struct wire_probe s = { 4, 16, 1 };
+	uint8_t f[WIRE_PROBE_MAX_BYTES];
+	struct span in = check_golden("probe", f, wire_probe_encode(f, &s));
+	struct wire_probe d;
+
+	(void)state;
+	assert_int_equal(wire_probe_decode(&d, in, NULL), 0);
+	assert_int_equal(d.streams, 4);
+	assert_int_equal(d.messages, 16);
+	assert_int_equal(d.cipher, 1);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+static void sample_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "a message of nothing", "sample", 0, "0000000000000000", false },
+		{ "in no time", "sample", 8, "0000000000000000", false },
+		{ "no round trip yet", "sample", 16, "0000000000000000", true },
+	};
+	const struct wire_sample s = { 1 << 20, 900000000, 40000000 };
+	uint8_t f[WIRE_SAMPLE_MAX_BYTES];
+	struct span in = check_golden("sample", f, wire_sample_encode(f, &s));
+	struct wire_sample d;
+
+	(void)state;
+	assert_int_equal(wire_sample_decode(&d, in, NULL), 0);
+	assert_int_equal(d.bytes, 1 << 20);
+	assert_int_equal(d.delay_ns, 900000000);
+	assert_int_equal(d.round_trip_ns, 40000000);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grant_golden),
+		cmocka_unit_test(grant_text),
+		cmocka_unit_test(grant_rules),
+		cmocka_unit_test(grant_largest),
+		cmocka_unit_test(job_golden), cmocka_unit_test(job_with_rate),
+		cmocka_unit_test(job_rules),
+		cmocka_unit_test(started_golden),
+		cmocka_unit_test(progress_golden),
+		cmocka_unit_test(event_golden),
+		cmocka_unit_test(status_golden),
+		cmocka_unit_test(state_golden),
+		cmocka_unit_test(probe_golden),
+		cmocka_unit_test(sample_golden),
+	};
+
+	return cmocka_run_group_tests_name("wire/errand", tests, NULL, NULL);
+}
