@@ -19,7 +19,8 @@ void inbound_free(struct inbound *g)
 	pending_left(g->o.pending, g->o.from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
-	g->o.ops->gone(g->o.arg);
+	if (g->o.ops->gone != NULL)
+		g->o.ops->gone(g->o.arg);
 	free(g);
 }
 
