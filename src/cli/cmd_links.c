@@ -14,7 +14,7 @@
 
 struct links_args {
 	struct connect_args connect; /* first */
-	bool only_here, watch, ask;
+	bool local_only, watch, query;
 	double interval_s;
 	const char *write;
 	struct ptcp_links_opts opts;
@@ -35,16 +35,16 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 }
 
 static const struct opt own_options[] = {
-	{ "here", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
-	    offsetof(struct links_args, opts.here) },
-	{ "only-here", 0, NULL, "leave out links that begin at other hosts", opt_true,
-	    offsetof(struct links_args, only_here) },
+	{ "local-host", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
+	    offsetof(struct links_args, opts.local_host) },
+	{ "local-only", 0, NULL, "leave out links that begin at other hosts", opt_true,
+	    offsetof(struct links_args, local_only) },
 	{ "budget", 0, "N", "messages to send in all (16 a link)", set_budget, 0 },
 	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
 	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
 	    offsetof(struct links_args, write) },
-	{ "ask", 0, NULL, "measure nothing: ask the daemons what they have learnt", opt_true,
-	    offsetof(struct links_args, ask) },
+	{ "query", 0, NULL, "measure nothing: ask the daemons what they have learnt", opt_true,
+	    offsetof(struct links_args, query) },
 	{ "watch", 0, NULL, "go on, link after link, until interrupted", opt_true, offsetof(struct links_args, watch) },
 	{ "interval", 0, "TIME", "with --watch: between two links (60s)", opt_patience,
 	    offsetof(struct links_args, interval_s) },
@@ -192,7 +192,7 @@ static int show(const struct links_args *a, const char *file, struct ptcp_overla
 	if (a->connect.talk.json)
 		r = links_json(o, l, e);
 	else
-		links_text(o, l, a->ask);
+		links_text(o, l, a->query);
 	return r < 0 ? r : write_back(a, file, o, l, e);
 }
 
@@ -204,9 +204,9 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 
 	process_catch(EXIT_INTERRUPTED, "\nptcp: interrupted twice: ended at once (run it again)\n");
 	process_set_stop(cancel, l);
-	r = a->ask ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
+	r = a->query ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
-	if (a->ask && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
+	if (a->query && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
 		tell_failed(o, l); /* each host has its own reason */
 	if (r == 0 || r == PTCP_EPARTIAL) {
 		if ((r2 = show(a, file, o, l, &later)) == 0 && a->watch)
@@ -234,7 +234,7 @@ static int run(struct links_args *a, const char *file, struct ptcp_err *e)
 	if (!a->connect.talk.quiet && !a->connect.talk.json && terminal_is(2))
 		a->opts.begin = show_link;
 	a->opts.arg = o;
-	a->opts.only_here = a->only_here;
+	a->opts.local_only = a->local_only;
 	if ((r = ptcp_links_new(&l, o, &connect, &a->opts, e)) == 0)
 		r = measure(a, file, o, l, e);
 	ptcp_links_free(l);
@@ -251,9 +251,9 @@ static int check(const struct command *c, const struct links_args *a, const stru
 
 	if (a->interval_s > 0 && !a->watch)
 		return err_set(e, PTCP_EUSAGE, "--interval: only with --watch (add it, or leave this out)");
-	for (name = measuring; a->ask && *name != NULL; name++)
+	for (name = measuring; a->query && *name != NULL; name++)
 		if (options_is_given(given, options_find(c, *name)))
-			return err_set(e, PTCP_EUSAGE, "--%s: not with --ask, which measures nothing (leave one of them out)", *name);
+			return err_set(e, PTCP_EUSAGE, "--%s: not with --query, which measures nothing (leave one of them out)", *name);
 	return 0;
 }
 

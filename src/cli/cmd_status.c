@@ -11,15 +11,15 @@
 
 struct status_args {
 	struct connect_args connect; /* first */
-	bool end;
+	bool cancel;
 	/* what came of the one that was asked for */
 	bool one;
 	struct ptcp_err failed;
 };
 
 static const struct opt own_options[] = {
-	{ "end", 0, NULL, "end it first; the same command goes on from there", opt_true,
-	    offsetof(struct status_args, end) },
+	{ "cancel", 0, NULL, "cancel it first; the same command goes on from there", opt_true,
+	    offsetof(struct status_args, cancel) },
 	{ .name = NULL },
 };
 
@@ -88,7 +88,7 @@ static int run(struct status_args *a, int n, char **operands, struct ptcp_err *e
 	o.event = on_event;
 	o.arg = a;
 	a->one = strchr(name, '@') != NULL;
-	if ((r = ptcp_status_new(&t, &o, name, a->end, e)) == 0)
+	if ((r = ptcp_status_new(&t, &o, name, a->cancel, e)) == 0)
 		r = probe_run(t, e);
 	ptcp_transfer_free(t);
 	if (r == 0 && a->failed.code != 0) {

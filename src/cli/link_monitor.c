@@ -158,8 +158,8 @@ static int find_links(struct link_monitor *w, struct ptcp_err *e)
 	connect.rate = w->a->rate;
 	connect.no_history = true;
 	ptcp_links_opts_init(&o);
-	o.here = w->a->watch_as;
-	o.only_here = 1;
+	o.local_host = w->a->watch_as;
+	o.local_only = 1;
 	o.most_bytes = MOST_BYTES;
 	if ((r = ptcp_overlay_load(&w->overlay, w->a->watch, e)) < 0 ||
 	    (r = ptcp_links_new(&w->links, w->overlay, &connect, &o, e)) < 0)

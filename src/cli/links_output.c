@@ -54,12 +54,12 @@ void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, s
 	fflush(stdout);
 }
 
-void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l, bool asked)
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l, bool queried)
 {
 	size_t i;
 
 	printf("%-16s %25s %30s", "link", "rate", "delay, one way");
-	if (!asked)
+	if (!queried)
 		printf(" %6s %8s", "R^2", "bound");
 	puts("  messages");
 	for (i = 0; i < ptcp_overlay_links(o); i++)
@@ -105,12 +105,12 @@ int links_json_link(const struct ptcp_overlay *o, const struct ptcp_links *l, si
 int links_json(const struct ptcp_overlay *o, const struct ptcp_links *l, struct ptcp_err *e)
 {
 	json_t *list = json_array(), *object;
-	int here = ptcp_links_here(l);
+	int local = ptcp_links_here(l);
 	size_t i;
 
 	for (i = 0; i < ptcp_overlay_links(o); i++)
 		json_array_append_new(list, link_json(o, l, i));
-	object = json_pack("{s:s?, s:o}", "here", here >= 0 ? host_name(o, here) : NULL, "links",
+	object = json_pack("{s:s?, s:o}", "local_host", local >= 0 ? host_name(o, local) : NULL, "links",
 	    json_whole(list, ptcp_overlay_links(o)));
 	if (object == NULL)
 		return err_nomem(e);

@@ -6,8 +6,8 @@
 
 #include "cli/overlay_names.h"
 
-/* A table; `asked`: of what others have told. */
-void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l, bool asked);
+/* A table; `queried`: estimates of servers. */
+void links_text(const struct ptcp_overlay *o, const struct ptcp_links *l, bool queried);
 /* One line of it. */
 void links_text_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t link);
 

@@ -112,10 +112,10 @@ static int find(struct overlay_paths *r, const struct ptcp_overlay *o, const str
 	struct ptcp_paths *p;
 	int us, them, code;
 
-	if ((code = ptcp_overlay_here(o, a->here, &us, e)) < 0 || (code = ptcp_overlay_there(o, there, &them, e)) < 0)
+	if ((code = ptcp_overlay_here(o, a->local_host, &us, e)) < 0 || (code = ptcp_overlay_there(o, there, &them, e)) < 0)
 		return code;
 	if (us == them)
-		return err_set(e, PTCP_EUSAGE, "%s: is this host in the overlay, too (say which it is with --here)", there);
+		return err_set(e, PTCP_EUSAGE, "%s: is this host in the overlay, too (say which it is with --local-host)", there);
 	if ((code = ptcp_paths_find(&p, o, sends ? us : them, sends ? them : us, bytes,
 	    a->n_paths > 0 ? a->n_paths : PATHS_USUAL, e)) < 0)
 		return code;

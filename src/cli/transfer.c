@@ -177,8 +177,8 @@ static const struct opt own_options[] = {
 	    offsetof(struct transfer_args, dry_run) },
 	{ "overlay", 0, "FILE", "with --via auto: the overlay that has the quickest paths", opt_text,
 	    offsetof(struct transfer_args, overlay) },
-	{ "here", 0, "HOST", "with --overlay: the host of it that this is (by its address)", opt_text,
-	    offsetof(struct transfer_args, here) },
+	{ "local-host", 0, "HOST", "with --overlay: the host of it that this is (by its address)", opt_text,
+	    offsetof(struct transfer_args, local_host) },
 	{ "relays", 0, "A,B,..", "relays to choose from; direct is the path without one", set_relays, 0 },
 	{ "paths", 0, "K", "with --overlay or --relays: so many paths (2)", set_paths, 0 },
 	{ .name = NULL },
@@ -282,8 +282,8 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "--via auto: needs the overlay to take paths from (--overlay FILE)");
 	if (a->overlay != NULL && !automatic)
 		return err_set(e, PTCP_EUSAGE, "--overlay: paths are taken from it with --via auto, and no other --via (add that)");
-	if (a->overlay == NULL && a->here != NULL)
-		return err_set(e, PTCP_EUSAGE, "--here: only with --overlay (leave it out)");
+	if (a->overlay == NULL && a->local_host != NULL)
+		return err_set(e, PTCP_EUSAGE, "--local-host: only with --overlay (leave it out)");
 	if (a->overlay == NULL && a->n_relays == 0 && a->n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--paths: only with --overlay or --relays (leave it out)");
 	return a->overlay == NULL ? 0 : overlay_paths_find(&a->routes, a, sends, e);

@@ -23,7 +23,7 @@ struct transfer_args {
 	const char **vias;       /* --via; texts borrowed from argv */
 	size_t n_vias;
 	const char *overlay;     /* NULL: none; with it: */
-	const char *here;        /* NULL: by its address */
+	const char *local_host;       /* NULL: by its address */
 	const char **relays;     /* --relays; texts are owned */
 	size_t n_relays;
 	unsigned n_paths;        /* 0: not said */
