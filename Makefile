@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text shell_words log buf units clock pacer timetable bitmap glob filter atomic_file userdir thread
+core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect cusum \
 	profile stream_control history divide paths ratectl multipath
@@ -75,7 +75,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text shell_words list buf units clock pacer timetable bitmap glob atomic_file userdir thread
+core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect \
 	cusum profile stream_control history divide paths bound ratectl multipath study

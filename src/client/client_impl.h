@@ -13,7 +13,7 @@
 #include "conn/paths.h"
 #include "conn/remote.h"
 #include "core/buf.h"
-#include "core/filter.h"
+#include "core/glob.h"
 #include "measure/prober.h"
 #include "session/stream_count.h"
 
