@@ -11,8 +11,7 @@ double probe_error_ratio(const struct probe *p)
 	return p->streams >= 8 ? 0.1 : 0.1 * pow(8.0 / p->streams, 0.6);
 }
 
-void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
-    size_t runs)
+void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps, size_t runs)
 {
 	struct stats s;
 	double prior;

@@ -23,8 +23,7 @@ double probe_error_ratio(const struct probe *p);
 /* One probe of several runs with the same number of streams: their mean, and its
  * error from their scatter; since a few runs show scatter badly, what is assumed of
  * a single run counts as two runs more. runs >= 1. */
-void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
-    size_t runs);
+void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps, size_t runs);
 
 /* One probe of one run: what it settled to. Its error is what the scatter within it shows,
  * and what that cannot: how short runs differ from each other, as assumed of a single one. */

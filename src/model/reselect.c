@@ -14,8 +14,7 @@ static bool among(const size_t *chosen, size_t k, size_t candidate)
 }
 
 /* One that is not among the k chosen; fewer than all are. */
-static size_t draw(const size_t *chosen, size_t k, const double *weight, size_t candidates,
-    struct rng *r)
+static size_t draw(const size_t *chosen, size_t k, const double *weight, size_t candidates, struct rng *r)
 {
 	double total = 0, left, w;
 	size_t i, last = candidates, count = 0;
@@ -38,8 +37,7 @@ static size_t draw(const size_t *chosen, size_t k, const double *weight, size_t 
 	return last;
 }
 
-void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candidates,
-    struct rng *r)
+void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candidates, struct rng *r)
 {
 	size_t i;
 

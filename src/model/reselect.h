@@ -18,8 +18,7 @@ enum reselect_paths { RESELECT_WORST, RESELECT_ALL };
 /* k different indices of 0..candidates-1, drawn one after the other with chances
  * in proportion to weight[] (not negative; NULL: all alike; those of weight 0
  * last). k <= candidates. */
-void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candidates,
-    struct rng *r);
+void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candidates, struct rng *r);
 
 /* Reselects in place. With RESELECT_WORST the path with the least of seen_bps[0..k-1]
  * makes room. Returns how many places of chosen[] hold another candidate now. */
