@@ -32,8 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect cusum \
-	profile stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
 	sink part journal resume verify commit entry dir_mark owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
@@ -77,8 +76,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect \
-	cusum profile stream_control history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \

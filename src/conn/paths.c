@@ -6,7 +6,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "model/reselect.h"
+#include "model/multipath.h"
 
 static bool same_hop(const struct connect_hop *a, const char *host, unsigned port)
 {

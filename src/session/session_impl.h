@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/units.h"
-#include "model/sender_limit.h"
+#include "model/probe.h"
 #include "session/hardlinks.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
