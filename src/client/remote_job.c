@@ -323,12 +323,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	client_finish(t, &why);
 }
 
-static void on_again(void *arg)
-{
-	(void)arg;
-}
-
-static const struct chan_ops job_ops = { on_again, on_readable, on_writable, on_closed };
+static const struct chan_ops job_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
 static void put_links(struct remote_job *h)
 {

@@ -155,11 +155,6 @@ static void on_readable(void *arg)
 		inbound_free(g);
 }
 
-static void on_writable(void *arg)
-{
-	(void)arg;
-}
-
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct inbound *g = arg;
@@ -172,7 +167,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	inbound_free(g);
 }
 
-static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
 
 static void on_timer(void *arg)
 {
