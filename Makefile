@@ -31,7 +31,7 @@ Q := $(if $(V),,@)
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
 core_SRC  := err text shell_words log buf units clock pacer timetable bitmap glob filter atomic_file userdir thread
-wire_SRC  := frame handshake feedback join entry attrs grant job link outbox
+wire_SRC  := frame fields codec attrs outbox
 model_SRC := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect cusum \
 	profile stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \

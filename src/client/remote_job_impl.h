@@ -6,7 +6,7 @@
 #include "client/client_impl.h"
 #include "wire/grant.h"
 #include "wire/job.h"
-#include "wire/link.h"
+#include "wire/job.h"
 
 /* Only asks, and has no errand done. */
 struct remote_job_asks {

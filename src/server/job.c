@@ -218,7 +218,7 @@ static int check_role(const struct job_order *o, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "an errand: what is asked for is not what the grant is for");
 	if (o->messages > 0 && (o->job.flags & WIRE_JOB_DETACH) != 0)
 		return err_set(e, PTCP_EREFUSED, "an errand: a measurement is for who waits for it");
-	if (o->messages > 0 && (o->job.flags & WIRE_JOB_RATE) != 0)
+	if (o->messages > 0 && o->job.rate_bps != 0)
 		return err_set(e, PTCP_EREFUSED, "an errand: a measurement keeps to no rate");
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "core/units.h"
 #include "server/link_table.h"
 #include "store/fd_budget.h"
-#include "wire/link.h"
+#include "wire/job.h"
 #include "wire/outbox.h"
 
 #define PATIENCE_NS (10 * NS_PER_S) /* to ask */
