@@ -56,15 +56,15 @@ static int start_party(struct ptcp_transfer *t, enum ssh_start_way way, struct p
 	unsigned most = fd_budget_connections(), wanted = streams_wanted(t, client_streams(t));
 	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, ADVICE_START);
 	bool chosen = t->o.streams == 0;
-	/* It knows of one path, and takes what comes for what the path brings. */
-	bool steered = chosen && !t->o.dry_run && way != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
+	/* The controller assumes a single path, and that observed throughput is the path's: not so at a rate limit. */
+	bool adaptive = chosen && !t->o.dry_run && way != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
 	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),
-		.flags = client_open_flags(t) | (steered ? WIRE_OPEN_STEERED : 0) | (t->ways.held ? WIRE_OPEN_HELD : 0),
+		.flags = client_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
 		.n_paths = t->n_paths,
-		.streams = (uint16_t)(chosen && !steered && few < streams ? few : streams),
+		.streams = (uint16_t)(chosen && !adaptive && few < streams ? few : streams),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
@@ -73,15 +73,15 @@ static int start_party(struct ptcp_transfer *t, enum ssh_start_way way, struct p
 		.one_channel = way == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.fixed_streams = (uint16_t)(few < streams ? few : streams),
 		.timeout_ns = client_timeout_ns(t), .ops = &client_party_ops, .arg = t
 	};
 	int r;
 
 	client_name_path(t);
+	t->adaptive = adaptive;
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
-		open.flags = WIRE_OPEN_STEERED;
+		open.flags = 0;
 	}
 	t->chan = NULL;
 	if (o.connects && (r = direct_address(t, address, &o.port, e)) < 0) {

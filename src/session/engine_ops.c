@@ -13,6 +13,24 @@ static void on_open(void *arg, const struct wire_open *o)
 	sess->o.ops->open(sess->o.arg, sess, o);
 }
 
+/* The number of streams is fixed: all that were granted. */
+static void use_granted(struct session *sess)
+{
+	struct wire_set_streams use = { .streams = (uint16_t)sess->n_granted };
+
+	engine_use(sess->engine, &use);
+	session_want(sess, sess->n_granted, "agreed");
+}
+
+/* An acceptor that sends, over sockets that its kernel knows. */
+static bool reports(const struct session *sess)
+{
+	uint8_t role = engine_open(sess->engine)->role;
+
+	return sess->o.open == NULL && !sess->o.one_channel &&
+	    (role == WIRE_ACCEPTOR_SENDS || role == WIRE_ACCEPTOR_GENERATES);
+}
+
 static void on_running(void *arg, const struct wire_opened *o)
 {
 	struct session *sess = arg;
@@ -21,13 +39,16 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
 	sess->n_granted = o->streams;
-	if (!engine_steered(sess->engine))
-		session_want(sess, sess->n_granted, "agreed");
+	if (sess->o.one_channel)
+		session_want(sess, 1, "agreed");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
-	if (path_select_new(sess, &why) < 0 || host_load_new(sess, &why) < 0)
+	if (path_select_new(sess, &why) < 0 || host_load_new(sess, &why) < 0 || (reports(sess) && tcp_report_new(sess, &why) < 0))
 		session_fail(sess, &why);
 	sess->o.ops->running(sess->o.arg, sess);
+	if (sess->o.open != NULL && !sess->o.one_channel && sess->stream_count == NULL &&
+	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
+		use_granted(sess);
 }
 
 static void on_use(void *arg, const struct wire_set_streams *u)
@@ -100,7 +121,7 @@ enum wire_busy session_busy(const struct session *sess)
 	if (b != WIRE_IDLE)
 		return b;
 	/* What relays hold is why nothing comes; the starter says so, and each bears that for its own time. */
-	if (engine_held(sess->engine) && sess->o.open != NULL)
+	if (engine_spooled(sess->engine) && sess->o.open != NULL)
 		return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
 	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
 	if (!path_rates_hold(sess) || (sess->send == NULL && path_rates_at_sender(sess)))

@@ -90,7 +90,7 @@ static bool is_held_back(const struct session *sess)
 {
 	const struct pacing *rate = &sess->o.host->pacing;
 
-	return engine_held(sess->engine) || path_rates_limit(sess) || pacer_limits(sess->send != NULL ? &rate->out : &rate->in) ||
+	return engine_spooled(sess->engine) || path_rates_limit(sess) || pacer_limits(sess->send != NULL ? &rate->out : &rate->in) ||
 	    session_progress(sess).activity != PTCP_TRANSFERRING;
 }
 

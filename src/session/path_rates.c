@@ -1,6 +1,6 @@
 /* What paths carry at most: as the caller has it, as path_select.c divides the demand, and as a receiver asks a sender
- * for. Who sends keeps to it by the engine's choice of streams and by their pacers. Who receives has the sender told;
- * where that one cannot, it reads more slowly, and an idle path has no streams. */
+ * for. Who sends keeps to it by the engine's choice of streams and by their pacers. Who receives has the sender told,
+ * and reads no faster than that and an eighth more. */
 #include <string.h>
 
 #include "core/err.h"
@@ -31,7 +31,7 @@ static bool sets(const struct session *sess)
 
 bool path_rates_at_sender(const struct session *sess)
 {
-	return sets(sess) && engine_takes_rates(sess->engine);
+	return sets(sess) && engine_rcv(sess->engine) != NULL;
 }
 
 static unsigned n_paths(const struct session *sess)
@@ -82,17 +82,6 @@ void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps)
 
 /* ---- Keeping to them ---- */
 
-static void end_streams(struct session *sess, unsigned path)
-{
-	struct ptcp_err why;
-	unsigned i;
-
-	err_set(&why, PTCP_ETIMEOUT, "the path is to carry nothing for now");
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && path_of(sess, i) == path)
-			session_stream_lost(sess, sess->stream[i], &why);
-}
-
 static void set(struct session *sess, unsigned path, struct mono now)
 {
 	uint64_t bps = rate_bps(sess, path);
@@ -108,13 +97,6 @@ static void set(struct session *sess, unsigned path, struct mono now)
 		pacer_set(&sess->path_rates.of[path], path_rates_at_sender(sess) ? pacing_loose_bps(bps) : bps, now);
 	if (engine_snd(sess->engine) != NULL)
 		snd_set_rate(engine_snd(sess->engine), path + 1, bps);
-	else if (bps == PTCP_PATH_IDLE && !path_rates_at_sender(sess))
-		end_streams(sess, path);
-}
-
-bool path_rates_joins(const struct session *sess, unsigned number)
-{
-	return engine_snd(sess->engine) != NULL || path_rates_at_sender(sess) || rate_bps(sess, path_of(sess, number)) != PTCP_PATH_IDLE;
 }
 
 uint64_t path_rates_patience_ns(const struct session *sess, unsigned path)

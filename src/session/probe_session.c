@@ -39,7 +39,6 @@ int session_probe(struct session *sess, const struct probe_session_ops *ops, voi
 		return r;
 	sess->probe->ops = ops;
 	sess->probe->arg = arg;
-	sess->n_wanted = 0;
 	return 0;
 }
 
@@ -50,11 +49,7 @@ int session_drop(struct session *sess, struct ptcp_err *e)
 
 int session_flood(struct session *sess, struct ptcp_err *e)
 {
-	int r;
-
-	if ((r = probe_session_new(sess, true, e)) < 0)
-		return r;
-	return session_tell_seen(sess, e);
+	return probe_session_new(sess, true, e);
 }
 
 void probe_session_free(struct session *sess)
@@ -78,8 +73,7 @@ static void tell_use(struct session *sess, unsigned streams)
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->floods ? 0 : sess->probe->stream_bytes };
 
 	sess->n_wanted = streams;
-	if (engine_steered(sess->engine))
-		engine_use(sess->engine, &use);
+	engine_use(sess->engine, &use);
 }
 
 static void begin_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool open)

@@ -250,7 +250,7 @@ void send_feed(struct session *sess, struct mono now)
 	unsigned i;
 	bool more = true;
 
-	snd_set_paced(s, engine_held(sess->engine) || pacer_limits(&sess->o.host->pacing.out) || pacer_limits(&sess->path_rates.all) ||
+	snd_set_paced(s, engine_spooled(sess->engine) || pacer_limits(&sess->o.host->pacing.out) || pacer_limits(&sess->path_rates.all) ||
 	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also if it is busy otherwise for a moment */
 	/* Round by round, so that every stream has one job before any has its second. */
 	while (more) {

@@ -252,8 +252,6 @@ bool path_rates_at_sender(const struct session *sess);
 bool path_rates_slow(const struct session *sess);
 /* A stream is up: it keeps to the rate of its path. */
 void path_rates_stream_up(struct session *sess, unsigned number);
-/* A stream of that number is to be there: nobody could keep it from bringing something. */
-bool path_rates_joins(const struct session *sess, unsigned number);
 /* For so long a path may bring nothing beside what would be a bad sign elsewhere. */
 uint64_t path_rates_patience_ns(const struct session *sess, unsigned path);
 
@@ -273,6 +271,7 @@ void stream_count_pump(struct session *sess, struct mono now);
 struct mono stream_count_deadline(const struct session *sess);
 void stream_count_seen(struct session *sess, const struct wire_tcp_report *f);
 
+int tcp_report_new(struct session *sess, struct ptcp_err *e); /* once running, of an acceptor that sends */
 void tcp_report_free(struct session *sess);
 void tcp_report_pump(struct session *sess, struct mono now);
 struct mono tcp_report_deadline(const struct session *sess);

@@ -207,7 +207,7 @@ static void start(struct session *sess, unsigned number)
 		o.n_relays = path->n_relays;
 		o.to = sess->o.paths->host;
 		o.port = sess->o.paths->port;
-		if (engine_held(sess->engine) && number != STREAM_CONNECT_CONTROL)
+		if (engine_spooled(sess->engine) && number != STREAM_CONNECT_CONTROL)
 			o.hold_bytes = paths_stream_hold(sess->o.paths, number, sess->n_wanted);
 	}
 	if (route_start(&j->way, &o, &e) < 0) {
@@ -258,18 +258,13 @@ void stream_connect_stop_control(struct session *sess)
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] == NULL && path_rates_joins(sess, number) && !(sess->probe != NULL && sess->probe->early[number].is);
+	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].is);
 }
 
 /* None of those that should be there is. */
 static bool lacks_all(const struct session *sess)
 {
-	unsigned i;
-
-	for (i = 0; i < sess->n_wanted && sess->n_up == 0; i++)
-		if (path_rates_joins(sess, i))
-			return true;
-	return false;
+	return sess->n_wanted > 0 && sess->n_up == 0;
 }
 
 void stream_connect_pump(struct session *sess, struct mono now)

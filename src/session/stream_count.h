@@ -14,7 +14,7 @@ struct stream_count_opts {
 	void *arg;
 };
 
-/* Starter, before running ends; only if engine_steered(). */
+/* Starter, before running ends: the number of streams is not fixed. */
 int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e);
 /* These probes of the path are known from earlier. */
 void session_recall(struct session *sess, const struct probe *probe, size_t count);

@@ -200,7 +200,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		control_replay_take(sess, c);
 		return;
 	}
-	if (!takes_stream(sess, number) || !path_rates_joins(sess, number)) {
+	if (!takes_stream(sess, number)) {
 		chan_free(c);
 		return;
 	}
@@ -212,7 +212,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		probe_session_stream_opts(sess, &o);
 	count_fds(sess, number + 1); /* not every peer joins only what is wanted */
 	before = session_in_use(sess);
-	if (engine_held(sess->engine))
+	if (engine_spooled(sess->engine))
 		sock_bear(fd);
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);

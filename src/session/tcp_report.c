@@ -1,4 +1,4 @@
-/* An acceptor that sends: what only its kernel knows of the streams goes to the starter, which steers. */
+/* An acceptor that sends: what only its kernel knows of the streams goes to the starter, which sets their number. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct tcp_report {
 	struct mono told;
 };
 
-int session_tell_seen(struct session *sess, struct ptcp_err *e)
+int tcp_report_new(struct session *sess, struct ptcp_err *e)
 {
 	if ((sess->tcp_report = calloc(1, sizeof *sess->tcp_report)) == NULL)
 		return err_nomem(e);

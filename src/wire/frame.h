@@ -104,14 +104,10 @@ int wire_frame_next(struct wire_header *h, struct span *payload, struct span in,
 #define WIRE_ABILITIES_MAX 32
 #define WIRE_SOFTWARE_MAX 64
 
-/* What a side can do beyond version 1; in use when both list it. */
+/* Choices of each side; in use when both list it. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
-	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
-	WIRE_ABLE_STEERED = 3,     /* streams in use are as many as the starter says, at any time */
-	WIRE_ABLE_RETURN = 4,      /* the control connection may be replaced */
-	WIRE_ABLE_HELD = 5,        /* bears data connections that stand still */
-	WIRE_ABLE_RATE = 6         /* as a sender it keeps to the rates that RATE says */
+	WIRE_ABLE_ONE_CHANNEL = 1,   /* BLOCKs also on the control connection */
+	WIRE_ABLE_CONTROL_REPLAY = 2 /* the control connection may be replaced */
 };
 
 /* First frame of both sides of a control connection. */
@@ -147,9 +143,8 @@ enum wire_open_flags {
 	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
 	WIRE_OPEN_XATTR = 1 << 9,
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files, too */
-	WIRE_OPEN_STEERED = 1 << 11,    /* no stream is in use until USE says how many */
-	WIRE_OPEN_HELD = 1 << 12,       /* relays hold what goes over data connections, for long */
-	WIRE_OPEN_FLAGS = (1 << 13) - 1
+	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
+	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
 /* When what has been received is made durable. */

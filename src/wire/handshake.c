@@ -68,14 +68,14 @@ size_t wire_open_encode(uint8_t *out, const struct wire_open *o)
 	return frame_finish(out, p, WIRE_OPEN);
 }
 
-/* A destination, sources and patterns, or nothing. Only a session that can be steered can be told to flood. */
+/* A destination, sources and patterns; a measurement has neither paths nor flags. */
 static bool path_count_ok(const struct wire_open *o)
 {
 	switch (o->role) {
 	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1;
 	case WIRE_ACCEPTOR_SENDS: return o->n_paths > 0 && o->n_paths <= WIRE_PATHS_MAX;
-	case WIRE_ACCEPTOR_DISCARDS: return o->n_paths == 0 && (o->flags & ~(uint32_t)WIRE_OPEN_STEERED) == 0;
-	case WIRE_ACCEPTOR_GENERATES: return o->n_paths == 0 && o->flags == WIRE_OPEN_STEERED;
+	case WIRE_ACCEPTOR_DISCARDS:
+	case WIRE_ACCEPTOR_GENERATES: return o->n_paths == 0 && o->flags == 0;
 	default: return false;
 	}
 }

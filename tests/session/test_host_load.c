@@ -31,7 +31,7 @@ static struct {
 /* A loop is known by its place in the host. */
 uint64_t loop_idle_ns(struct loop *l) { return fx.idle_ns[(uintptr_t)l - 1]; }
 
-bool engine_held(const struct engine *s) { return s == NULL && fx.held; }
+bool engine_spooled(const struct engine *s) { return s == NULL && fx.held; }
 bool path_rates_limit(const struct session *p) { return p == &fx.p && fx.rates; }
 bool session_waits_for_disk(const struct session *p) { return p == &fx.p && fx.on_disk; }
 

@@ -1,6 +1,5 @@
 /* Rates of paths, as a caller sets them: a transfer over two paths, one of them through a relay, keeps to each, follows
- * changes, and ends though one of them is idle; also where the sender knows nothing of rates, as those of an earlier
- * version. Public headers only, but for that. */
+ * changes, and ends though one of them is idle. Public headers only. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,21 +21,11 @@
 #define TRIES 3
 #define STREAMS 4
 
-struct engine;
-bool __real_engine_takes_rates(const struct engine *s);
-bool __wrap_engine_takes_rates(const struct engine *s);
+enum which { SENDS, RECEIVES, WHICH };
 
-enum which { SENDS, RECEIVES, RECEIVES_FROM_AN_OLD_ONE, WHICH };
-
-static volatile bool old_sender;
 static struct ptcp_server *relay;
 static char relay_address[32], relay_fingerprint[PTCP_FINGERPRINT_BYTES];
 static pthread_t relay_thread;
-
-bool __wrap_engine_takes_rates(const struct engine *s)
-{
-	return !old_sender && __real_engine_takes_rates(s);
-}
 
 static void *run_relay(void *arg)
 {
@@ -186,7 +175,6 @@ static void begin(struct cusum *w, enum which which, uint64_t direct_bps, uint64
 	struct ptcp_err e;
 	int r;
 
-	old_sender = which == RECEIVES_FROM_AN_OLD_ONE;
 	*w = (struct cusum){ .sends = sends };
 	pthread_mutex_init(&w->lock, NULL);
 	lf_opts(&o);
@@ -303,12 +291,6 @@ static void what_is_received_keeps_to_the_rates(void **state)
 	in_some_try(both_are_kept, RECEIVES);
 }
 
-static void what_is_received_from_an_old_sender_keeps_to_the_rates(void **state)
-{
-	(void)state;
-	in_some_try(both_are_kept, RECEIVES_FROM_AN_OLD_ONE);
-}
-
 /* A path that is idle from some moment on, or from the first, carries nothing new, and the transfer ends without it. */
 static bool idle_ones_carry_nothing(enum which which)
 {
@@ -383,7 +365,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		timed_test(what_is_sent_keeps_to_the_rates),
 		timed_test(what_is_received_keeps_to_the_rates),
-		timed_test(what_is_received_from_an_old_sender_keeps_to_the_rates),
 		timed_test(idle_paths),
 		timed_test(the_tail_does_not_wait_for_a_slow_path),
 		cmocka_unit_test(what_cannot_be),
