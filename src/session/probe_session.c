@@ -42,7 +42,6 @@ int session_probe(struct session *sess, const struct probe_session_ops *ops, voi
 		return r;
 	sess->probe->ops = ops;
 	sess->probe->arg = arg;
-	sess->n_active = 0;
 	return 0;
 }
 
@@ -53,11 +52,7 @@ int session_drop(struct session *sess, struct ptcp_err *e)
 
 int session_flood(struct session *sess, struct ptcp_err *e)
 {
-	int r;
-
-	if ((r = probe_session_new(sess, true, e)) < 0)
-		return r;
-	return session_tell_seen(sess, e);
+	return probe_session_new(sess, true, e);
 }
 
 void probe_session_free(struct session *sess)
@@ -81,8 +76,7 @@ static void tell_use(struct session *sess, unsigned streams)
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->floods ? 0 : sess->probe->stream_bytes };
 
 	sess->n_active = streams;
-	if (engine_steered(sess->engine))
-		engine_use(sess->engine, &use);
+	engine_use(sess->engine, &use);
 }
 
 static void begin_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool open)

@@ -28,7 +28,7 @@ static enum wire_busy work(const struct session *sess)
 enum wire_busy session_busy(const struct session *sess)
 {
 	enum wire_busy b = work(sess);
-	bool spools = engine_held(sess->engine) && sess->o.open != NULL, limited;
+	bool spools = engine_spooled(sess->engine) && sess->o.open != NULL, limited;
 
 	if (b != WIRE_IDLE)
 		return b;

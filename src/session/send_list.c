@@ -142,8 +142,7 @@ static void offer_file(struct session *sess, unsigned i)
 	char path[DIR_PATH_RAW_BYTES];
 	struct link *l;
 
-	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0 ||
-	    !engine_takes_links(sess->engine)) {
+	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0) {
 		offer(sess, i, WIRE_FILE, NULL, NULL);
 		return;
 	}

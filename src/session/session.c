@@ -194,8 +194,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
 		.returns = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
-		.fixed_streams = o->fixed_streams, .ops = &session_engine_ops,
-		.log = &o->host->log
+		.ops = &session_engine_ops, .log = &o->host->log
 	};
 	struct session *sess = calloc(1, sizeof *sess);
 	unsigned i;

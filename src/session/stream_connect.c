@@ -118,7 +118,7 @@ static void start(struct session *sess, unsigned number)
 		o.n_relays = path->n_relays;
 		o.host = sess->o.paths->host;
 		o.port = sess->o.paths->port;
-		if (engine_held(sess->engine) && !control)
+		if (engine_spooled(sess->engine) && !control)
 			o.hold_bytes = paths_stream_hold(sess->o.paths, number, sess->n_active);
 	}
 	if (connect_start(&j->connect, &o, &e) < 0) {

@@ -247,7 +247,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		sess->payload->opts(sess, &o);
 	count_fds(sess, number + 1); /* a peer may join more than the active streams */
 	before = streams_in_use(sess);
-	if (engine_held(sess->engine))
+	if (engine_spooled(sess->engine))
 		sock_bear(fd);
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -46,13 +46,6 @@ void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *ou
 
 /* ---- The sending acceptor ---- */
 
-int session_tell_seen(struct session *sess, struct ptcp_err *e)
-{
-	(void)e;
-	sess->reports_tcp = sess->tapped = true;
-	return 0;
-}
-
 static uint64_t us(double s)
 {
 	return s > 0 ? (uint64_t)(s * 1e6) : 0;
