@@ -57,13 +57,9 @@ plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sand
 	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
 collect_SRC := local_host links links_watch links_ask links_kept schedule spare catch_up candidates drift source \
 	planner_thread allocate monitor run collect
-cli_SRC   := main command options exit process terminal log_opts confine systemd connect ask_trust measure_opts \
-	output out_text out_json json plot overlay_names \
-	cmd_send cmd_recv transfer overlay_paths cmd_serve serve_config serve_run link_monitor metrics cmd_key cmd_status cmd_version \
-	cmd_advise advise_text advise_json advise_plot \
-	cmd_measure measure_text measure_json measure_plot \
-	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_output \
-	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path doctor_identity
+cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
+	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
+	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
 
@@ -92,7 +88,7 @@ api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest limits
 collect_TESTS := schedule spare catch_up drift planner_thread candidates study links
-cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
+cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
