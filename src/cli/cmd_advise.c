@@ -153,8 +153,7 @@ static void print_probes(FILE *f, const struct ptcp_advice *a)
 	for (i = 0; i < a->n_probes; i++) {
 		ptcp_advice_at(a, a->probes[i].streams, &at);
 		fprintf(f, "%8u %14s %14s\n", a->probes[i].streams,
-		    units_rate_text(measured, a->probes[i].throughput_bps),
-		    units_rate_text(fitted, at.throughput_bps));
+		    units_rate_text(measured, a->probes[i].throughput_bps), units_rate_text(fitted, at.throughput_bps));
 	}
 }
 
@@ -225,8 +224,7 @@ static json_t *warning(const struct ptcp_advice *a)
 	size_t i, n = 0;
 
 	if (a->limit_advice != NULL)
-		n = (size_t)snprintf(all, sizeof all, "%s%s", a->limit_advice,
-		    a->warnings != 0 ? "; " : "");
+		n = (size_t)snprintf(all, sizeof all, "%s%s", a->limit_advice, a->warnings != 0 ? "; " : "");
 	for (i = 0; (next = ptcp_advice_warning(a, i)) != NULL && n < sizeof all; i++)
 		n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", i > 0 ? "; " : "", next);
 	return n > 0 ? json_string(all) : json_null();
@@ -279,8 +277,7 @@ static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
 	    "impact_total_percent", a->impact_total_percent,
 	    "congestion", a->congestion[0] != '\0' ? a->congestion : NULL,
 	    "congestion_advice", a->congestion_advice, "limit", ptcp_limit_name(a->limit),
-	    "from_history", a->from_history,
-	    "probes", probes(a), "model", model(a), "curve", curve(a)), e);
+	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a)), e);
 }
 
 /* ---- Plot ---- */
@@ -299,8 +296,7 @@ static void write_data(FILE *f, const struct ptcp_advice *a)
 	fprintf(f, "EOD\n$probes << EOD\n");
 	for (i = 0; i < a->n_probes; i++)
 		fprintf(f, "%u %.9g\n", a->probes[i].streams, a->probes[i].throughput_bps);
-	fprintf(f, "EOD\n$advice << EOD\n%u %.9g %.9g\nEOD\n", a->streams, a->throughput_bps,
-	    a->impact_percent);
+	fprintf(f, "EOD\n$advice << EOD\n%u %.9g %.9g\nEOD\n", a->streams, a->throughput_bps, a->impact_percent);
 }
 
 static int write_plot(FILE *f, const char *file, const void *advice)
@@ -316,8 +312,7 @@ static int write_plot(FILE *f, const char *file, const void *advice)
 	    "set y2label 'slowdown of each other flow, compared with one stream'\n"
 	    "set format y2 '%%g %%%%'\nset y2tics\nset key below\nset grid\n");
 	fprintf(f, "plot $curve using 1:2 with lines lw 2 title 'throughput', "
-	    "'' using 1:3 axes x1y2 with lines lw 2 title 'impact', "
-	    "%.9g axes x1y2 with lines dt 2 title 'budget', "
+	    "'' using 1:3 axes x1y2 with lines lw 2 title 'impact', %.9g axes x1y2 with lines dt 2 title 'budget', "
 	    "$probes using 1:2 with points pt 6 ps 1.5 title 'probes', "
 	    "$advice using 1:2 with points pt 7 title 'advice', "
 	    "'' using 1:3 axes x1y2 with points pt 7 notitle\n", a->budget_percent);

@@ -158,7 +158,7 @@ static int check_same(const char *file, const struct ptcp_overlay *o, struct ptc
 	for (i = 0; same && i < ptcp_overlay_links(o); i++)
 		same = strcmp(link_name_of(name, o, i), link_name_of(current, reloaded, i)) == 0;
 	ptcp_overlay_free(reloaded);
-	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: the links in this file have changed during the measurement "
+	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: the links have changed during the measurement "
 	    "(run the same command again)", file);
 }
 

@@ -164,8 +164,7 @@ static void print_summary_json(const struct summary *s)
 
 	for (i = 0; i < s->n; i++)
 		json_array_append_new(list, level(&s->level[i]));
-	json_line(json_pack("{s:s, s:o, s:o}", "event", "summary", "levels",
-	    json_whole(list, s->n), "saturates_at",
+	json_line(json_pack("{s:s, s:o, s:o}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
 	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null()));
 }
 

@@ -40,8 +40,7 @@ static void print_text(const struct ptcp_overlay *o, const struct ptcp_paths *p,
 	for (i = 0; i < n; i++) {
 		ptcp_paths_get(p, i, &path);
 		printf("%14llu %5.1f %% %12s %6.4g ms  ", (unsigned long long)path.bytes,
-		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps),
-		    1e3 * path.delay_s);
+		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps), 1e3 * path.delay_s);
 		for (k = 0; k < path.nvia; k++)
 			printf("%s%s", k > 0 ? "," : "", host_name(o, path.candidate[k]));
 		printf("%s\n", path.nvia == 0 ? "direct" : "");

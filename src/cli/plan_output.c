@@ -37,8 +37,7 @@ static void print_proof(FILE *f, const struct ptcp_plan_info *i)
 		fprintf(f, "No %s plan is shorter.\n", ptcp_plan_method_name(i->method));
 	else
 		fprintf(f, "A %s plan may be up to %.3g %% shorter (bound %.6g s).\n",
-		    ptcp_plan_method_name(i->method), 100 * (1 - i->bound_s / i->makespan_s),
-		    i->bound_s);
+		    ptcp_plan_method_name(i->method), 100 * (1 - i->bound_s / i->makespan_s), i->bound_s);
 	if (i->relayed_bytes > i->relayed_bound_bytes + 1e-6 * i->data_bytes)
 		fprintf(f, "Relayed data may be reducible by %s.\n", units_size_text(b,
 		    (uint64_t)(i->relayed_bytes - i->relayed_bound_bytes)));
@@ -80,8 +79,7 @@ void plan_text(FILE *f, const struct plan_shown *s)
 
 	ptcp_plan_info(s->plan, &info);
 	fprintf(f, "%s: %.6g s (%s) for %s, %s relayed\n", ptcp_plan_method_name(info.method),
-	    info.makespan_s, units_time_text(b, info.makespan_s),
-	    units_size_text(c, (uint64_t)info.data_bytes),
+	    info.makespan_s, units_time_text(b, info.makespan_s), units_size_text(c, (uint64_t)info.data_bytes),
 	    units_size_text(d, (uint64_t)info.relayed_bytes));
 	print_proof(f, &info);
 	fprintf(f, "\n");
@@ -203,8 +201,7 @@ static void write_links(FILE *f, const struct plan_shown *s, const int *row, siz
 	for (i = 0; i < ptcp_plan_steps(s->plan); i++) {
 		ptcp_plan_step(s->plan, i, &st);
 		fprintf(f, "%.9g %d %.9g %d\n", st.start_s,
-		    row[(size_t)st.from * hosts + (size_t)st.to], st.end_s - st.start_s,
-		    st.source);
+		    row[(size_t)st.from * hosts + (size_t)st.to], st.end_s - st.start_s, st.source);
 	}
 	fprintf(f, "EOD\nset yrange [%zu.5:-0.5]\nset ytics (", rows > 0 ? rows - 1 : 0);
 	for (i = 0; i < hosts * hosts; i++)
@@ -304,8 +301,7 @@ static int write_plot(FILE *f, const char *file, const void *shown_plan)
 	fprintf(f, "plot 0 notitle");
 	for (i = 0; i < hosts; i++)
 		if (stores[i])
-			fprintf(f, ", $stored%zu with lines lw 2 title '%s'", i,
-			    host_name(s->overlay, (int)i));
+			fprintf(f, ", $stored%zu with lines lw 2 title '%s'", i, host_name(s->overlay, (int)i));
 	fprintf(f, "\nunset multiplot\n");
 	free(row);
 	free(stores);

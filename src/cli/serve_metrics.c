@@ -78,8 +78,7 @@ static void print(FILE *f, const struct metrics *m)
 		const char *at = (const char *)&m->stats + c->at;
 
 		head(f, c->name, "counter", c->help);
-		fprintf(f, "ptcp_%s %llu\n", c->name,
-		    (unsigned long long)*(const uint64_t *)(const void *)at);
+		fprintf(f, "ptcp_%s %llu\n", c->name, (unsigned long long)*(const uint64_t *)(const void *)at);
 	}
 	gauge(f, "sessions", "Active sessions.", m->stats.sessions_now);
 	gauge(f, "streams", "Active data connections.", m->stats.streams_now);
