@@ -30,10 +30,9 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text shell_words log buf units clock pacer timetable bitmap glob filter atomic_file userdir thread
-wire_SRC  := frame handshake feedback join entry attrs grant job link outbox
-model_SRC := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect cusum \
-	profile stream_control history divide paths ratectl multipath
+core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
+wire_SRC  := frame fields codec attrs outbox
+model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
 	sink part journal resume verify commit entry dir_mark owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
@@ -41,7 +40,7 @@ net_SRC   := loop sock dial listen admission line_reader child spool splice spli
 engine_SRC := engine handshake dispatch timeouts inflight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_blocks receiver_frames
-conn_SRC  := context pacing remote paths route grants ssh_hello home_path inbound pending
+conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
 session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
 	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
 	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
@@ -71,16 +70,15 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text shell_words list buf units clock pacer timetable bitmap glob atomic_file userdir thread
+core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect \
-	cusum profile stream_control history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
 	identity trust sign tls chan
 engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
-conn_TESTS  := remote paths grants
+conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
 measure_TESTS := measure
 client_TESTS := history_file link_query
@@ -175,7 +173,7 @@ include tests/lab/lab.mk
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
-$(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_link_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/session/test_path_rates: our_LDFLAGS += -Wl,--wrap=engine_takes_rates

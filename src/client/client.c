@@ -170,9 +170,9 @@ int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t b
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: only of a transfer from or to this host");
 	if (path >= t->ways.n)
 		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: it has %u (they count from 0)", path, t->ways.n);
-	if (bps > 0 && bps < TIMETABLE_LEAST_BPS)
+	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE is none at all)",
-		    TIMETABLE_LEAST_BPS);
+		    TIMETABLE_MIN_BPS);
 	atomic_store(&t->path_bps[path], bps);
 	atomic_store(&t->paced, true);
 	loop_wake(t->loop);

@@ -30,8 +30,6 @@ void remote_job_free(struct remote_job *h)
 	free(h);
 }
 
-bool remote_job_waits(const struct remote_job *h) { return h->asked; }
-
 static void aim(struct ptcp_transfer *t, const struct remote *at)
 {
 	t->target = *at;
@@ -42,7 +40,6 @@ void remote_job_aim(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 
-	h->asked = false;
 	buf_consume(&h->in, buf_len(&h->in));
 	buf_consume(&h->out.b, buf_len(&h->out.b));
 	if (h->asks != NULL)
@@ -186,7 +183,7 @@ static int on_progress(struct ptcp_transfer *t, struct span in, struct ptcp_err 
 
 static int on_event(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 {
-	const struct session_ops *ops = &client_party_ops;
+	const struct session_ops *ops = &client_session_ops;
 	char path[WIRE_PATH_MAX + 1];
 	struct wire_event f;
 	struct ptcp_err why;
@@ -231,6 +228,8 @@ static int on_error(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 	if ((r = wire_error_decode(&f, in, e)) < 0)
 		return r;
 	remote_job_reason(&why, f.code, f.text);
+	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
+		err_while(&why, why.code, "%s", t->known_as);
 	if (answers_at_once(t->third) && why.code == PTCP_EPROTO)
 		err_set(&why, PTCP_EPEER, "%s: cannot be asked for links: its ptcp is too old (update it)", t->known_as);
 	if (remote_job_can_turn(t, &why)) {
@@ -323,12 +322,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	client_finish(t, &why);
 }
 
-static void on_again(void *arg)
-{
-	(void)arg;
-}
-
-static const struct chan_ops job_ops = { on_again, on_readable, on_writable, on_closed };
+static const struct chan_ops job_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
 static void put_links(struct remote_job *h)
 {
@@ -354,7 +348,6 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 	chan_depart(t->chan);
 	if ((r = chan_arrive(t->chan, t->host.control, &job_ops, t, e)) < 0)
 		return r;
-	h->asked = true;
 	h->asked_at = h->moved = mono_now();
 	wait(t);
 	flush(t);

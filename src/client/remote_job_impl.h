@@ -6,7 +6,7 @@
 #include "client/client_impl.h"
 #include "wire/grant.h"
 #include "wire/job.h"
-#include "wire/link.h"
+#include "wire/job.h"
 
 /* Only asks, and has no errand done. */
 struct remote_job_asks {
@@ -22,7 +22,6 @@ struct remote_job {
 	struct remote doer, other;      /* who is asked for it, with whom */
 	enum wire_grant_mode mode;      /* what that lets the doer do: WRITE, READ (which is then the source), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* that identity; "": not known yet */
-	bool asked;
 	struct mono asked_at, moved;    /* when it last came any further, by its own word */
 	bool turning;                   /* the other is to be asked to fetch it, as soon as it is convenient: */
 	struct ptcp_err first;          /* as this is why the sender does not; code 0: it was not asked yet */

@@ -10,7 +10,7 @@
 #include "collect/links_impl.h"
 #include "collect/local_host.h"
 #include "core/err.h"
-#include "model/measurement_budget.h"
+#include "model/divide.h"
 #include "model/regress.h"
 
 #define LEAST 8          /* messages over each link: each size twice */

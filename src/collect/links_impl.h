@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/clock.h"
-#include "model/ewma.h"
+#include "model/stats.h"
 #include "model/history.h"
 
 struct link {

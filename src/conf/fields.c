@@ -125,8 +125,7 @@ int conf_lookup(const struct conf_doc *d, int map, const char *key)
 	if (conf_want_map(d, map, "", SIZE_MAX, &n, NULL) < 0)
 		return map;
 	for (i = 0; i < n; i++)
-		if (conf_want_text(d, conf_key(d, map, i), "", &text, NULL) == 0 &&
-		    strcmp(text, key) == 0)
+		if (conf_want_text(d, conf_key(d, map, i), "", &text, NULL) == 0 && strcmp(text, key) == 0)
 			return conf_value(d, map, i);
 	return map;
 }

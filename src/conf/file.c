@@ -23,8 +23,7 @@ static int unreadable(const char *shown, struct ptcp_err *e)
 	return r;
 }
 
-static int read_all(int fd, char *buf, size_t max, size_t *n, const char *shown,
-    struct ptcp_err *e)
+static int read_all(int fd, char *buf, size_t max, size_t *n, const char *shown, struct ptcp_err *e)
 {
 	ssize_t got;
 

@@ -104,21 +104,18 @@ int conf_overlay_link(const struct conf_overlay *o, const char *text,
 /* A name stands in "A>B" and "A>B=RATE", in tables and in file names. */
 static int check_name(const struct conf_doc *d, int node, const char *s, struct ptcp_err *e)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
 	size_t n = strlen(s);
 	char q[CONF_QUOTED_BYTES];
 
-	if (n == 0 || n > CONF_NAME_MAX_BYTES || strspn(s, allowed) != n || s[0] == '.' ||
-	    s[0] == '-')
+	if (n == 0 || n > CONF_NAME_MAX_BYTES || strspn(s, allowed) != n || s[0] == '.' || s[0] == '-')
 		return conf_fail(d, node, e, "hosts: expected a name of 1 to %d letters, digits "
 		    "and . _ - : that does not begin with . or -, got '%s'",
 		    CONF_NAME_MAX_BYTES, conf_quoted(q, s));
 	return 0;
 }
 
-static int read_host(const struct conf_doc *d, int key, int value, struct conf_host *h,
-    struct ptcp_err *e)
+static int read_host(const struct conf_doc *d, int key, int value, struct conf_host *h, struct ptcp_err *e)
 {
 	char what[CONF_NAME_MAX_BYTES + 16];
 	const char *name;
@@ -126,8 +123,7 @@ static int read_host(const struct conf_doc *d, int key, int value, struct conf_h
 
 	h->data_bytes = h->storage_bytes = h->ingress_bps = h->egress_bps = CONF_UNSET;
 	h->mark = conf_doc_mark(d, key);
-	if ((r = conf_want_text(d, key, "hosts", &name, e)) < 0 ||
-	    (r = check_name(d, key, name, e)) < 0)
+	if ((r = conf_want_text(d, key, "hosts", &name, e)) < 0 || (r = check_name(d, key, name, e)) < 0)
 		return r;
 	if ((h->name = strdup(name)) == NULL)
 		return err_nomem(e);
@@ -184,8 +180,7 @@ static bool has_curve(const struct conf_overlay *o)
 	return false;
 }
 
-static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay *o,
-    struct ptcp_err *e)
+static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay *o, struct ptcp_err *e)
 {
 	int root = conf_doc_root(d), r;
 

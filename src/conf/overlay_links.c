@@ -114,8 +114,7 @@ static int read_link(const struct conf_doc *d, int node, struct conf_overlay *o,
 	return conf_read_curve(&l->curve, d, t.curve, "link", e);
 }
 
-int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e)
+int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
 {
 	struct name_at *names;
 	size_t i, n = 0;
@@ -157,8 +156,7 @@ static int want_link(const struct conf_doc *d, int node, const char *what,
 	if (why != NULL)
 		return conf_fail(d, node, e, "%s: expected two hosts in '%s'; there is no host "
 		    "'%s'", what, conf_quoted(q, text), conf_quoted(p, why));
-	return conf_fail(d, node, e, "%s: expected one of the links, got '%s'", what,
-	    conf_quoted(q, text));
+	return conf_fail(d, node, e, "%s: expected one of the links, got '%s'", what, conf_quoted(q, text));
 }
 
 static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o,
@@ -169,8 +167,7 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 	int r, item;
 
 	if ((r = conf_read_map(d, node, "shared", group_fields, &t, e)) < 0 ||
-	    (r = conf_want_list(d, t.links, "links of a shared bottleneck", CONF_LINKS_MAX, &n,
-	    e)) < 0)
+	    (r = conf_want_list(d, t.links, "links of a shared bottleneck", CONF_LINKS_MAX, &n, e)) < 0)
 		return r;
 	if ((t.rate_bps == CONF_UNSET) == (t.curve == 0))
 		return conf_fail(d, node, e, t.curve == 0 ? "shared: expected the key 'rate' or 'curve'" :
@@ -198,8 +195,7 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 	return 0;
 }
 
-int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e)
+int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
 {
 	int *used_by, r;
 	size_t i, n;
@@ -249,8 +245,7 @@ static int by_link_and_time(const void *a, const void *b)
 	return x->mark.line - y->mark.line;
 }
 
-int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e)
+int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
 {
 	const struct conf_window *w;
 	size_t i, n;

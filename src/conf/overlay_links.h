@@ -5,11 +5,8 @@
 
 #include "conf/overlay.h"
 
-int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e);
-int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e);
-int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e);
+int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e);
+int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e);
+int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e);
 
 #endif

@@ -138,14 +138,12 @@ static int check_single(yaml_parser_t *p, const char *name, struct ptcp_err *e)
 	root = yaml_document_get_root_node(&rest);
 	if (root != NULL)
 		r = err_set(e, PTCP_ECONFIG, "%s:%zu:%zu: expected the end of the file, "
-		    "got a second document", name, root->start_mark.line + 1,
-		    root->start_mark.column + 1);
+		    "got a second document", name, root->start_mark.line + 1, root->start_mark.column + 1);
 	yaml_document_delete(&rest);
 	return r;
 }
 
-int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char *name,
-    struct ptcp_err *e)
+int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char *name, struct ptcp_err *e)
 {
 	struct conf_doc *d = calloc(1, sizeof *d);
 	yaml_parser_t p;
@@ -272,8 +270,7 @@ static int check_count(const struct conf_doc *d, int node, const char *what, siz
 	return n <= max ? 0 : conf_fail(d, node, e, "%s: expected at most %zu entries, got %zu", what, max, n);
 }
 
-static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n,
-    struct ptcp_err *e);
+static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n, struct ptcp_err *e);
 
 int conf_want_map(const struct conf_doc *d, int node, const char *what, size_t max, size_t *n,
     struct ptcp_err *e)
@@ -336,8 +333,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Sorted, so that a large map costs no square of its size. */
-static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n,
-    struct ptcp_err *e)
+static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n, struct ptcp_err *e)
 {
 	struct key_at *keys;
 	char q[CONF_QUOTED_BYTES];

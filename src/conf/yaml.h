@@ -22,8 +22,7 @@ struct conf_mark {
 };
 
 /* `name` stands for the file in errors. The text is not kept. */
-int conf_doc_parse(struct conf_doc **out, const char *text, size_t n,
-    const char *name, struct ptcp_err *e);
+int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char *name, struct ptcp_err *e);
 int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e);
 void conf_doc_free(struct conf_doc *d); /* NULL is fine */
 

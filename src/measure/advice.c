@@ -6,7 +6,7 @@
 #include "core/err.h"
 #include "measure/prober.h"
 #include "model/advice.h"
-#include "model/sender_limit.h"
+#include "model/probe.h"
 
 /* The public values are the model's own. */
 _Static_assert((int)PTCP_MODEL_AUTO == FIT_AUTO &&

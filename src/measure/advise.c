@@ -9,8 +9,7 @@
 #include "core/units.h"
 #include "measure/prober.h"
 #include "model/advice.h"
-#include "model/sender_limit.h"
-#include "model/steady.h"
+#include "model/probe.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
 #define MOST_BYTES (UINT64_C(16) << 30) /* of a level */

@@ -82,8 +82,7 @@ static unsigned largest(const struct fit *f, const struct advice_opts *o,
 	return lo;
 }
 
-unsigned advice_search(const struct fit *f, const struct advice_opts *o,
-    enum advice_limit *limited_by)
+unsigned advice_search(const struct fit *f, const struct advice_opts *o, enum advice_limit *limited_by)
 {
 	unsigned by_impact, by_gain;
 
@@ -209,8 +208,7 @@ static int ask_rival(struct advice *a, const struct probe *p, size_t count, stru
 	if (r < 0)
 		return r;
 	rate = fit_throughput_bps(&f, a->streams) / a->throughput_bps;
-	if (f.misfit < a->fit.misfit + 2 &&
-	    (fabs(log(rate)) > RIVAL_RATE ||
+	if (f.misfit < a->fit.misfit + 2 && (fabs(log(rate)) > RIVAL_RATE ||
 	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > RIVAL_IMPACT))
 		a->warnings |= ADVICE_WARN_RIVAL;
 	return 0;
@@ -243,8 +241,7 @@ static bool falls_by_scatter(const struct probe *p, size_t count)
 	    lo->throughput_bps - hi->throughput_bps <= hypot(lo->error_bps, hi->error_bps);
 }
 
-static void warn(struct advice *a, const struct probe *p, size_t count,
-    const struct advice_opts *o)
+static void warn(struct advice *a, const struct probe *p, size_t count, const struct advice_opts *o)
 {
 	if (a->fit.flags & FIT_NO_CONGESTION)
 		a->warnings |= ADVICE_WARN_NO_CONGESTION;

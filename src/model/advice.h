@@ -123,8 +123,7 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
     const struct advice_opts *o, struct ptcp_err *e);
 
 /* The search alone, on a curve that is already known. */
-unsigned advice_search(const struct fit *f, const struct advice_opts *o,
-    enum advice_limit *limited_by);
+unsigned advice_search(const struct fit *f, const struct advice_opts *o, enum advice_limit *limited_by);
 
 /* The text of the i-th of these warnings, from 0; NULL after the last. */
 const char *advice_warning_text(unsigned warnings, size_t i);

@@ -30,4 +30,17 @@ struct divide_part {
 int divide_bytes(struct divide_part *parts, size_t *order, size_t count, uint64_t size_bytes,
     double *finish_s, struct ptcp_err *e);
 
+/* Where to spend measurements: Wu, Rao, Iyengar measure noisy links more often,
+ * in proportion to the standard deviation of each link's estimate, which for a
+ * fixed total makes the sum of the estimates' variances least (Neyman 1934). */
+
+/* Divides `total` measurements among `links`: first `least` to each, as far as
+ * they go (in the array's order); the rest in proportion to sd[], rounded by
+ * largest remainder. counts[] sums to exactly `total` (0 links: nothing). An
+ * sd that is not a finite number, or negative, is unknown and counts as the
+ * largest known one. When all are 0 or unknown, all get alike. `scratch` has
+ * `links` elements. */
+void measurement_budget_allocate(unsigned *counts, const double *sd, double *scratch, size_t links,
+    unsigned total, unsigned least);
+
 #endif

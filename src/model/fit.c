@@ -167,8 +167,7 @@ static int check(const struct probe *p, size_t count, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d", FIT_PROBES_MAX);
 	for (i = 0; i < count; i++) {
 		if (p[i].streams == 0)
-			return err_set(e, PTCP_EUSAGE,
-			    "probes: a probe with 0 streams (give at least 1)");
+			return err_set(e, PTCP_EUSAGE, "probes: a probe with 0 streams (give at least 1)");
 		y = p[i].streams / p[i].throughput_bps;
 		if (!(p[i].throughput_bps > 0) || !isnormal(y * y))
 			return err_set(e, PTCP_EUSAGE,
@@ -193,8 +192,7 @@ static size_t count_levels(const struct probe *p, size_t count)
 	return levels;
 }
 
-static void judge(struct fit *f, const struct shape *s, const struct probe *lo,
-    const struct probe *hi)
+static void judge(struct fit *f, const struct shape *s, const struct probe *lo, const struct probe *hi)
 {
 	double scale = target(s, hi), raw[FIT_TERMS_MAX];
 	int j;
@@ -315,8 +313,7 @@ int fit_probes_beside(struct fit *out, enum fit_model m, double others, const st
 	return r < 0 ? r : fit_one(out, m, others, p, count, e);
 }
 
-int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
-    struct ptcp_err *e)
+int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	return fit_probes_beside(out, m, 0, p, count, e);
 }

@@ -88,8 +88,7 @@ struct fit {
  * Fails with PTCP_EUSAGE, giving no number, when a probe has no streams or a
  * rate that is zero, negative or not finite, or when there are fewer different
  * levels than the model has terms. Needs count <= FIT_PROBES_MAX. */
-int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
-    struct ptcp_err *e);
+int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count, struct ptcp_err *e);
 
 /* The same for short probes of one's own: where it comes to fair share, and more streams did not
  * bring less, what is usual counts as one more observation: that there are `others` (positive)

@@ -53,8 +53,7 @@ struct paths_node {
  * untouched except for what its links point to. O(k (hosts^2 + links)), k the
  * number of rates that lie on some path of least delay. */
 int paths_quickest(struct paths_path *out, const struct paths_graph *g, enum paths_kind kind,
-    size_t from, size_t to, uint64_t size_bytes, struct paths_node *scratch,
-    struct ptcp_err *e);
+    size_t from, size_t to, uint64_t size_bytes, struct paths_node *scratch, struct ptcp_err *e);
 
 /* Seconds in which the path delivers so many bytes. */
 double paths_delivery_s(const struct paths_path *p, uint64_t size_bytes);

@@ -35,8 +35,7 @@ void ratectl_init(struct ratectl *c, const struct ratectl_opts *o, size_t paths,
 	c->paths = paths;
 	c->probed = -1;
 	for (i = 0; i < paths; i++) {
-		c->rate_bps[i] = total > demand_bps ? start_bps[i] * (demand_bps / total) :
-		    start_bps[i];
+		c->rate_bps[i] = total > demand_bps ? start_bps[i] * (demand_bps / total) : start_bps[i];
 		c->beta[i] = o->beta;
 		c->chance[i] = 1 / (double)paths;
 	}
@@ -58,8 +57,7 @@ static void normalise(struct ratectl *c)
 static bool adjust(struct ratectl *c, const double *seen_bps)
 {
 	size_t g = (size_t)c->probed;
-	bool failed = seen_bps[g] <
-	    c->rate_bps[g] * (1 - c->opts.delta_ratio) - ROUNDING * c->demand_bps;
+	bool failed = seen_bps[g] < c->rate_bps[g] * (1 - c->opts.delta_ratio) - ROUNDING * c->demand_bps;
 
 	if (failed) {
 		memcpy(c->rate_bps, c->kept_bps, sizeof c->rate_bps);

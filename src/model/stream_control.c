@@ -112,8 +112,7 @@ static bool hold(struct stream_control *s, unsigned streams, double rate_bps, do
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STREAM_CONTROL_HOLDING;
-	s->expected_bps = s->recent_bps =
-	    known < s->learnt.n && s->learnt.runs[known] >= WELL_KNOWN_RUNS ?
+	s->expected_bps = s->recent_bps = known < s->learnt.n && s->learnt.runs[known] >= WELL_KNOWN_RUNS ?
 	    s->learnt.probe[known].throughput_bps : 0;
 	if (s->held > 0)
 		s->hold_s = near(streams, s->held) && is_sure(s) ? fmin(2 * s->hold_s, STREAM_CONTROL_HOLD_MOST_S) :

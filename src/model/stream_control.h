@@ -15,9 +15,8 @@
 #define MODEL_STREAM_CONTROL_H
 
 #include "model/advice.h"
-#include "model/cusum.h"
-#include "model/profile.h"
-#include "model/steady.h"
+#include "model/stats.h"
+#include "model/probe.h"
 
 /* ---- How it probes, in one place ---- */
 

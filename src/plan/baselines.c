@@ -157,8 +157,7 @@ static void set_rates(struct fair *s)
 			f->rate = least;
 			f->frozen = true;
 			open--;
-			EACH_LIMIT(s, f, h, i, l,
-			    s->room[l] = fmax(0, s->room[l] - least); s->users[l]--;);
+			EACH_LIMIT(s, f, h, i, l, s->room[l] = fmax(0, s->room[l] - least); s->users[l]--;);
 		}
 	}
 }
@@ -203,8 +202,7 @@ static int advance(struct fair *s)
 	for (k = 0; k < s->nflows; k++)
 		if (s->flow[k].left > 0 && s->flow[k].rate > 0)
 			dt = fmin(dt, s->flow[k].left / s->flow[k].rate);
-	if (s->interval + 1 < s->n->ntimes &&
-	    s->n->time[s->interval + 1] - s->t <= dt * (1 + 1e-12))
+	if (s->interval + 1 < s->n->ntimes && s->n->time[s->interval + 1] - s->t <= dt * (1 + 1e-12))
 		dt = s->n->time[++s->interval] - s->t;
 	if (isinf(dt))
 		return 0;

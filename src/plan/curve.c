@@ -43,8 +43,7 @@ double curve_part(const struct conf_curve *c, unsigned streams)
 }
 
 /* One stream alone takes nothing by definition, so a curve of no more needs no model. */
-static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *file,
-    struct ptcp_err *e)
+static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *file, struct ptcp_err *e)
 {
 	struct probe p[CONF_POINTS_MAX];
 	struct ptcp_err why = { .code = 0 };
@@ -70,8 +69,7 @@ static int set_most(struct conf_curve *c, double budget, const char *file, struc
 	if (!given && !alone && (r = fit_curve(&fit, c, file, e)) < 0)
 		return r;
 	for (n = 1, c->most = 0; n <= last; n++, c->most++) {
-		double impact = given ? between(c, n, impact_of) :
-		    alone ? 0 : fit_impact_ratio(&fit, n);
+		double impact = given ? between(c, n, impact_of) : alone ? 0 : fit_impact_ratio(&fit, n);
 
 		if (impact > budget * (1 + 1e-9) || (n > 1 && curve_rate_bps(c, n) <
 		    curve_rate_bps(c, n - 1) * (1 + CURVE_MIN_GAIN_RATIO)))

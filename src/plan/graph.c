@@ -66,13 +66,11 @@ static void read_hosts(struct sandbox *run, struct graph *n)
 		else if (unknown && h->path != NULL)
 			run_fail(run, PTCP_ECONFIG, "%s:%d:%d: host %s: expected 'data', the size "
 			    "of what is at its path (ptcp collect asks the host; for a plan write what "
-			    "du -sb says)", n->conf->file, h->mark.line,
-			    h->mark.column, h->name);
+			    "du -sb says)", n->conf->file, h->mark.line, h->mark.column, h->name);
 		else if (!unknown)
 			n->host[i].data = (double)h->data_bytes;
 		n->host[i].relay = h->relay && i != n->dest;
-		n->host[i].storage = h->storage_bytes == CONF_UNSET ? INFINITY :
-		    (double)h->storage_bytes;
+		n->host[i].storage = h->storage_bytes == CONF_UNSET ? INFINITY : (double)h->storage_bytes;
 		n->total += n->host[i].data;
 	}
 }

@@ -74,8 +74,7 @@ static void add_limit_rows(struct lp *lp)
 			for (i = 0; i < res->narcs; i++)
 				sum += lp_capacity(lp, n->res_arc[res->first_arc + i], p);
 			if (sum > cap)
-				lp->res_row[r * lp->g->nperiods + p] =
-				    add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
+				lp->res_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
 }
 
@@ -101,8 +100,7 @@ static void add_share(struct lp *lp)
 	for (h = 0; h < n->nhosts; h++) {
 		if (!(n->host[h].data > 0))
 			continue;
-		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] :
-		    lp->keep_row[h * lp->g->nstages];
+		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->keep_row[h * lp->g->nstages];
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
@@ -125,8 +123,7 @@ static void set_stage_cols(struct lp *lp, int h, int s)
 	 * and what goes out during the first of the next. */
 	if (lp->held_col[at] != 0)
 		set_col(lp, lp->held_col[at], 4,
-		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at],
-		    lp->out_row[at + 1] },
+		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at], lp->out_row[at + 1] },
 		    (double[]){ -1, 1, lp->g->stage[s].nslots, lp->g->stage[s + 1].nslots });
 }
 
@@ -141,8 +138,7 @@ static void add_stage_cols(struct lp *lp, int h, int s)
 	}
 	if (s + 1 < lp->g->nstages && host->storage > 0) {
 		lp->held_col[at] = glp_add_cols(lp->p, 1);
-		glp_set_col_bnds(lp->p, lp->held_col[at],
-		    isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		glp_set_col_bnds(lp->p, lp->held_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
 		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
 	}
 	set_stage_cols(lp, h, s);

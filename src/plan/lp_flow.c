@@ -91,8 +91,7 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 
 double lp_flow_cost(const struct lp *lp, int arc, int period)
 {
-	return lp->goal == LP_LEAST_RELAYED ?
-	    lp->flow_scale[arc * lp->g->nperiods + period] : 0;
+	return lp->goal == LP_LEAST_RELAYED ? lp->flow_scale[arc * lp->g->nperiods + period] : 0;
 }
 
 void lp_add_flow(struct lp *lp, int arc, int period)

@@ -24,8 +24,7 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* What one unit of a column that is not there would improve the goal by. */
-static double gain(const struct lp *lp, int arc, int period, int *ind, double *val,
-    const double *dual)
+static double gain(const struct lp *lp, int arc, int period, int *ind, double *val, const double *dual)
 {
 	int n = lp_column(lp, arc, period, ind, val), i;
 	double d = lp_flow_cost(lp, arc, period);
@@ -262,13 +261,11 @@ double lp_share_per_s(const struct lp *lp)
 	for (a = 0; a < lp->n->narcs; a++)
 		if (lp->flow_col[a * P + last] != 0)
 			sum += price_of_bound(lp, lp->flow_col[a * P + last]) /
-			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) /
-			    lp->n->total;
+			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) / lp->n->total;
 	for (r = 0; r < lp->n->nres; r++)
 		if (lp->res_row[r * P + last] != 0)
 			sum += fmax(0, glp_get_row_dual(lp->p, lp->res_row[r * P + last])) *
-			    glp_get_row_ub(lp->p, lp->res_row[r * P + last]) /
-			    lp->g->period[last].len_s;
+			    glp_get_row_ub(lp->p, lp->res_row[r * P + last]) / lp->g->period[last].len_s;
 	return sum;
 }
 

@@ -155,7 +155,7 @@ void stream_count_pump(struct session *sess, struct mono now)
 	struct stream_count *t = sess->stream_count;
 	struct stream_control_sample x;
 
-	if (now.ns < stream_count_deadline(sess).ns)
+	if (t == NULL || now.ns < stream_count_deadline(sess).ns)
 		return;
 	look(sess, (double)mono_diff_ns(now, t->sampled) / 1e9, &x);
 	t->sampled = now;
@@ -167,5 +167,5 @@ void stream_count_pump(struct session *sess, struct mono now)
 
 struct mono stream_count_deadline(const struct session *sess)
 {
-	return mono_add_ns(sess->stream_count->sampled, SAMPLE_NS);
+	return sess->stream_count != NULL ? mono_add_ns(sess->stream_count->sampled, SAMPLE_NS) : MONO_NEVER;
 }

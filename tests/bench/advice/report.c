@@ -8,7 +8,7 @@
 #include "bench/advice/cases.h"
 #include "bench/advice/score.h"
 #include "model/stats.h"
-#include "model/steady.h"
+#include "model/probe.h"
 
 static const double budgets[] = { 0.10, 0.20, 0.30 };
 #define BUDGETS (sizeof budgets / sizeof *budgets)
@@ -38,7 +38,7 @@ static const struct method methods[METHODS_MAX] = {
 static const struct method rivals[METHODS_MAX] = {
 	{ .name = "two-probe, 10 s", .level = { 1, 10 }, .levels = 2, .level_s = 10, .model = FIT_PARTIAL_QUADRATIC },
 	{ .name = "1, 10 fair share", .level = { 1, 10 }, .levels = 2, .level_s = 10 },
-	{ .name = "4, 15 afresh", .level = { 4, 15 }, .levels = 2, .level_s = 10 },
+	{ .name = "4, 15 from scratch", .level = { 4, 15 }, .levels = 2, .level_s = 10 },
 	{ .name = "4 grows to 15", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10 },
 	{ .name = "2 to 15", .level = { 2, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 	{ .name = "4 to 30", .level = { 4, 30 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
@@ -320,7 +320,7 @@ static void print_marks(void)
 	int of;
 
 	printf("\nAnswers of high confidence by ptcp, with impact_total_percent left out and as printed\n\n"
-	    "|  | wanted | better | left out | as printed |\n");
+	    "|  | goal | stretch goal | left out | as printed |\n");
 	printf("|---|---:|---:|---:|---:|\n");
 	for (i = 0; i < sizeof mark / sizeof *mark; i++) {
 		printf("| %s | %.0f | %.0f", mark[i].what, mark[i].least, mark[i].better);
