@@ -51,7 +51,7 @@ client_SRC := client client_new trust connect path_history client_session client
 server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \
 	job job_session job_conn link_table ssh_server
 api_SRC   := keys speed version
-conf_SRC  := file yaml fields settings curve overlay overlay_links edit
+conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sandbox time_grid lp lp_flow lp_solve pieces \
 	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
 collect_SRC := local_host links links_watch links_ask links_kept schedule catch_up candidates drift source \

@@ -21,12 +21,12 @@ int streams_most(const struct graph *n, int arc)
 {
 	const struct graph_arc *a = &n->arc[arc];
 	const struct conf_curve *c = own_curve(n, arc);
-	int most = c != NULL ? (int)c->most : 0, i;
+	int most = c != NULL ? (int)c->max_streams : 0, i;
 
 	for (i = 0; i < a->nlimits; i++)
 		if ((c = streams_limit(n, n->arc_limit[a->first_limit + i])) != NULL &&
-		    (most == 0 || (int)c->most < most))
-			most = (int)c->most;
+		    (most == 0 || (int)c->max_streams < most))
+			most = (int)c->max_streams;
 	return most;
 }
 
@@ -52,7 +52,7 @@ static double rate_with(const struct graph *n, int arc, double rate, int streams
 	for (i = 0; i < a->nlimits; i++) {
 		r = n->arc_limit[a->first_limit + i];
 		if ((c = streams_limit(n, r)) != NULL)
-			rate = fmin(rate, n->limit[r].rate / c->most * streams);
+			rate = fmin(rate, n->limit[r].rate / c->max_streams * streams);
 	}
 	return rate;
 }
@@ -130,11 +130,11 @@ static bool add_stream(const struct graph *n, int arc, int *streams, int *used)
 	const struct conf_curve *c = own_curve(n, arc);
 	int i, r;
 
-	if (c != NULL && streams[a->link] == (int)c->most)
+	if (c != NULL && streams[a->link] == (int)c->max_streams)
 		return false;
 	for (i = 0; i < a->nlimits; i++) {
 		r = n->arc_limit[a->first_limit + i];
-		if ((c = streams_limit(n, r)) != NULL && used[r] == (int)c->most)
+		if ((c = streams_limit(n, r)) != NULL && used[r] == (int)c->max_streams)
 			return false;
 	}
 	for (i = 0; i < a->nlimits; i++)

@@ -33,10 +33,10 @@ static void add_line(struct best *b, int arc, double rate, double slope, double 
 /* A concave curve is the least of the lines through its points. */
 static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 {
-	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->most);
+	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->max_streams);
 	size_t i;
 
-	for (i = 0; i < c->n && x0 < c->most; i++) {
+	for (i = 0; i < c->n && x0 < c->max_streams; i++) {
 		double x = c->point[i].streams, y = (double)c->point[i].rate_bps / all;
 		double slope = (y - y0) / (x - x0);
 
@@ -62,7 +62,7 @@ static void add_arc(struct best *b, int arc)
 	for (i = 0; i < a->nlimits; i++) {
 		r = b->n->arc_limit[a->first_limit + i];
 		if ((c = streams_limit(b->n, r)) != NULL)
-			add_line(b, arc, b->n->limit[r].rate, 1.0 / c->most, 0);
+			add_line(b, arc, b->n->limit[r].rate, 1.0 / c->max_streams, 0);
 	}
 }
 
@@ -84,7 +84,7 @@ static void add_budget(struct best *b, int limit)
 			one[n] = 1;
 		}
 	row = glp_add_rows(b->lp->p, 1);
-	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->most);
+	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->max_streams);
 	glp_set_mat_row(b->lp->p, row, n, ind, one);
 }
 
@@ -142,13 +142,13 @@ static _Noreturn void too_few(struct best *b)
 	int r, at = 0;
 
 	for (r = 0; r < b->n->nlimits; r++)
-		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->most < least->most)) {
+		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->max_streams < least->max_streams)) {
 			least = c;
 			limits_kind(b->n->conf, b->n->limit[r].of, &at);
 		}
 	run_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
-	    least != NULL ? least->most : 0);
+	    least != NULL ? least->max_streams : 0);
 }
 
 /* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
