@@ -189,11 +189,11 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 	};
 	const struct stream_control *m = &t->steered;
 
-	if (m->held > 0 && m->advised) {
-		all.advised_streams = m->held;
+	if (m->answer > 0 && m->advised) {
+		all.advised_streams = m->answer;
 		all.predicted_bps = m->predicted_bps;
 		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
-		all.measured_bps = m->seen_bps;
+		all.measured_bps = m->observed_bps;
 		all.from_history = m->recalled;
 	}
 
