@@ -172,7 +172,7 @@ static void on_readable(void *arg)
 		fail(w, PTCP_EPROTO, why.msg);
 	} else {
 		w->state = LEAVING;
-		chan_hand_over(w->chan);
+		chan_leave_tls(w->chan);
 	}
 }
 

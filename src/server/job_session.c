@@ -248,7 +248,7 @@ static int dial(struct job *r, struct ptcp_err *e)
 	int err = dial_start(&r->dial, r->set->host->control, r->host, r->port, &r->sock, on_dialled, r, e);
 
 	if (err == 0)
-		dial_only(r->dial, permits, r);
+		dial_filter(r->dial, permits, r);
 	return err;
 }
 

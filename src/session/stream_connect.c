@@ -127,7 +127,7 @@ static void on_readable(void *arg)
 		join_failed(j, &why);
 	} else if (j->session->cipher == PTCP_CIPHER_NONE && j->number != STREAM_CONNECT_CONTROL) {
 		j->leaving = true;
-		chan_hand_over(j->chan);
+		chan_leave_tls(j->chan);
 	} else {
 		joined(j);
 	}
