@@ -35,8 +35,8 @@ wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
 	sink part journal resume verify commit entry dir_mark owner xattr
-net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
-	cipher_speed identity trust sign tls chan chan_tls chan_io
+net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_blocks receiver_frames
@@ -75,8 +75,8 @@ wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
-net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
-	identity trust sign tls chan
+net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
+	identity trust tls chan
 engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control_replay dead_path host_load path_rates

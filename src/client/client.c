@@ -129,7 +129,7 @@ int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	if (!t->running)
 		return err_set(e, PTCP_EUSAGE, "a transfer that is not at work");
-	loop_turn(t->loop, false);
+	loop_run_once(t->loop, false);
 	return settle(t, e);
 }
 
@@ -140,7 +140,7 @@ int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
 	if ((r = ptcp_transfer_start(t, e)) < 0)
 		return r;
 	do
-		loop_turn(t->loop, true);
+		loop_run_once(t->loop, true);
 	while ((r = settle(t, e)) > 0);
 	return r;
 }
@@ -152,7 +152,7 @@ void ptcp_transfer_free(struct ptcp_transfer *t)
 	if (t->running) {
 		ptcp_transfer_cancel(t);
 		while (!t->over)
-			loop_turn(t->loop, true);
+			loop_run_once(t->loop, true);
 		attempt_end(t);
 	}
 	client_fini(t);
