@@ -45,7 +45,7 @@ session_SRC := session engine_ops control streams progress stream stream_send st
 	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
 	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
 measure_SRC := advice advise measure timing
-client_SRC := client client_new trust connect path_history client_session client_measure \
+client_SRC := client transfer trust connect path_history client_session client_measure \
 	remote_job remote_job_request remote_timing link_query job_status \
 	ssh_start ssh_connect ssh_args launch_args history_file
 server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \

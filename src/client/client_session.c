@@ -63,7 +63,7 @@ static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
 
 static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
-	t->last = t->third != NULL ? remote_job_last(t->third) : session_progress(t->session);
+	t->last = t->third != NULL ? t->remote->progress(t->third) : session_progress(t->session);
 	ev->bytes = t->last.bytes;
 	ev->total_bytes = t->last.total_bytes;
 	ev->total_known = t->last.total_known;
