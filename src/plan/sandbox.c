@@ -51,6 +51,17 @@ void *sandbox_alloc(struct sandbox *run, size_t n, size_t size)
 	return b->data;
 }
 
+void *sandbox_grow(struct sandbox *run, const void *old, size_t n, size_t *room, size_t size)
+{
+	void *grown;
+
+	*room = *room == 0 ? 64 : 2 * *room;
+	grown = sandbox_alloc(run, *room, size);
+	if (n > 0)
+		memcpy(grown, old, n * size);
+	return grown;
+}
+
 size_t sandbox_mark(const struct sandbox *run)
 {
 	return run->nblocks;

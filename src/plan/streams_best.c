@@ -2,10 +2,9 @@
  * (lp.h), all of its columns there, with the streams of each counted arc as columns more. */
 #include <math.h>
 
-#include "plan/curve.h"
+#include "plan/streams.h"
 #include "plan/limits.h"
 #include "plan/lp_impl.h"
-#include "plan/streams_impl.h"
 
 #define NOTHING 1e-9 /* of the data */
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/flow_paths.h"
 #include "plan/pieces.h"
 
 #define NODES_MAX 8000000
@@ -48,20 +47,6 @@ struct trace {
 	double *bytes;
 };
 
-static void *grown(struct trace *t, const void *old, size_t n, size_t *room, size_t size)
-{
-	void *to;
-
-	*room = *room == 0 ? 64 : 2 * *room;
-	if (*room > NODES_MAX)
-		run_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces "
-		    "(longer slots make fewer)", NODES_MAX);
-	to = sandbox_alloc(t->run, *room, size);
-	if (n > 0)
-		memcpy(to, old, n * size);
-	return to;
-}
-
 static void put(struct trace *t, struct queue *q, int node, double bytes)
 {
 	if (q->n == q->room && q->head > q->n / 2) {
@@ -70,7 +55,7 @@ static void put(struct trace *t, struct queue *q, int node, double bytes)
 		q->head = 0;
 	}
 	if (q->n == q->room)
-		q->b = grown(t, q->b, q->n, &q->room, sizeof *q->b);
+		q->b = sandbox_grow(t->run, q->b, q->n, &q->room, sizeof *q->b);
 	q->b[q->n++] = (struct batch){ node, bytes };
 }
 
@@ -80,8 +65,11 @@ static void cross(struct trace *t, int before, int arc, int slot, int period, do
 	const struct graph_arc *a = &t->n->arc[arc];
 	int id = (int)t->nnodes;
 
+	if (t->nnodes == t->node_room && 2 * t->node_room > NODES_MAX)
+		run_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces (longer slots make fewer)",
+		    NODES_MAX);
 	if (t->nnodes == t->node_room)
-		t->node = grown(t, t->node, t->nnodes, &t->node_room, sizeof *t->node);
+		t->node = sandbox_grow(t->run, t->node, t->nnodes, &t->node_room, sizeof *t->node);
 	t->node[t->nnodes++] = (struct node){ before, arc, slot, period,
 		before < 0 ? 1 : t->node[before].hops + 1 };
 	if (a->to != t->n->dest) {
@@ -89,7 +77,7 @@ static void cross(struct trace *t, int before, int arc, int slot, int period, do
 		return;
 	}
 	if (t->nends == t->end_room)
-		t->end = grown(t, t->end, t->nends, &t->end_room, sizeof *t->end);
+		t->end = sandbox_grow(t->run, t->end, t->nends, &t->end_room, sizeof *t->end);
 	t->end[t->nends++] = (struct end){ id, bytes };
 }
 
