@@ -80,8 +80,7 @@ double ptcp_overlay_deadline_s(const struct ptcp_overlay *o)
 	return (double)o->conf->deadline_ns / (double)NS_PER_S;
 }
 
-/* A host that names neither data nor a path has none; with a path alone it has
- * what measuring will find. */
+/* Hosts without data and path have no data; the data of hosts with only a path is unknown. */
 static uint64_t host_data(const struct conf_host *h)
 {
 	if (h->data_bytes == CONF_UNSET && h->path == NULL)
@@ -146,9 +145,9 @@ int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host, uint64_t byt
 	return 0;
 }
 
-/* ---- overlay_save ---- */
+/* ---- Saving ---- */
 
-/* "47.6Mbit/s": no space, as people write it. */
+/* "47.6Mbit/s", without a space. */
 static void rate_text(char out[CONF_CHANGE_BYTES], uint64_t bps)
 {
 	char *space;
@@ -211,9 +210,8 @@ int ptcp_overlay_save(const char *from, const char *to, const struct ptcp_overla
 	return r;
 }
 
-/* ---- snapshot ---- */
+/* ---- Copies ---- */
 
-/* NULL: without memory. */
 static void *copy(const void *from, size_t n, size_t size)
 {
 	void *to = calloc(n > 0 ? n : 1, size);

@@ -23,14 +23,13 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
 	p->nhops += nhops;
 }
 
-/* ---- flow_paths ---- */
+/* ---- Flow paths ---- */
 
-#define ALIKE 1e-7 /* data of neighbouring slots this equal is one piece */
-#define CRUMB 1e-8 /* of a source's data: what one goal leaves for the next, no piece */
-#define LOST 1e-6  /* most of a source's data that rounding may cost */
+#define ALIKE 1e-7 /* relative difference of data in one piece */
+#define CRUMB 1e-8 /* of a source's data: remainders between goals, no piece */
+#define LOST 1e-6  /* of a source's data: max loss by rounding */
 
-/* Orders by source, then by arcs and by the slots between hops; 0: one course,
- * perhaps at another time. */
+/* Orders by source, arcs and slots between hops; 0: the same path, perhaps at another time. */
 static int compare_course(const struct flow_path *x, const struct flow_path *y)
 {
 	int k, dx, dy;
@@ -65,7 +64,6 @@ static int compare(const void *a, const void *b)
 	return 0;
 }
 
-/* Same course, times and all. */
 static int same(const struct flow_path *x, const struct flow_path *y)
 {
 	return compare(x, y) == 0;
@@ -96,7 +94,7 @@ static int whole_slots(const struct time_grid *g, const struct flow_path *c)
 	return 1;
 }
 
-/* One piece for `c` and the same in the `more` slots after it. */
+/* Adds one piece for `c` and its repetitions in the next `more` slots. */
 static void add_piece(struct pieces *out, const struct graph *n, const struct time_grid *g,
     const struct flow_path *c, int more, double bytes)
 {
@@ -127,7 +125,7 @@ static size_t drop_crumbs(const struct graph *n, struct flow_path *c, size_t nc,
 	return k;
 }
 
-/* Brings what each source delivers to its data, exactly. */
+/* Scales the paths of each source to exactly its data. */
 static void scale_sources(struct sandbox *run, const struct graph *n, struct flow_path *c, size_t nc,
     double share)
 {
@@ -140,7 +138,7 @@ static void scale_sources(struct sandbox *run, const struct graph *n, struct flo
 	for (h = 0; h < n->nhosts; h++) {
 		double want = share * n->host[h].data;
 
-		/* Less than a byte is lost again when pieces become whole bytes. */
+		/* Rounding to whole bytes absorbs less than a byte. */
 		if (want > 0 && !(sum[h] > 0 && fabs(sum[h] - want) < LOST * want + 0.5))
 			run_fail(run, PTCP_ERANGE, "planning: %g of %g bytes of host %s were lost in "
 			    "rounding: rates or sizes of the overlay lie too far apart",
@@ -158,7 +156,7 @@ void flow_paths_to_pieces(struct pieces *out, const struct graph *n, const struc
 	nc = drop_crumbs(n, c, nc, share);
 	scale_sources(out->run, n, c, nc, share);
 	qsort(c, nc, sizeof *c, compare);
-	for (i = 0; i < nc; i++) /* the same course and time twice */
+	for (i = 0; i < nc; i++) /* merge equal paths and times */
 		if (k > 0 && same(&c[k - 1], &c[i]))
 			c[k - 1].bytes += c[i].bytes;
 		else

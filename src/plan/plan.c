@@ -26,8 +26,8 @@ static int by_start(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Bytes are rounded along their running sum, so that each source's sum to its
- * data; pieces that come to nothing are left out. */
+/* Rounds to whole bytes along the running sum, to reach exactly each source's data; leaves out empty
+ * pieces. */
 static void fill_pieces(struct ptcp_plan *plan, const struct pieces *p, const struct graph *n,
     struct ranked *rank)
 {
@@ -144,7 +144,7 @@ int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct grap
 	return r;
 }
 
-/* ---- plan ---- */
+/* ---- Making a plan ---- */
 
 static const char *const method_names[] = {
 	[PTCP_PLAN_DIRECT] = "direct",
@@ -184,10 +184,10 @@ struct job {
 	const struct conf_overlay *conf;
 	const struct ptcp_plan_opts *opts;
 	const struct plan_tuning *tuning;
-	struct ptcp_plan *plan; /* on the heap: it outlives the run */
+	struct ptcp_plan *plan; /* on the heap, outlives the run */
 };
 
-/* A hundredth of the direct makespan, or of the least that replaces it. */
+/* A hundredth of the direct makespan, or of the best path's or pipelined one. */
 static double slot_length(struct sandbox *run, const struct graph *n, const struct job *j)
 {
 	struct method_result r;
@@ -204,7 +204,7 @@ static double slot_length(struct sandbox *run, const struct graph *n, const stru
 	return r.makespan_s / 100;
 }
 
-/* A relaying method where streams are counted: they are chosen first. */
+/* A relaying method; chooses counted streams first. */
 static void make_relayed(struct sandbox *run, const struct graph *n, const struct job *j,
     struct pieces *pieces, struct method_result *r)
 {

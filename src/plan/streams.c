@@ -10,7 +10,7 @@
 
 _Static_assert(CONF_POINTS_MAX <= FIT_PROBES_MAX, "a curve is fitted as a whole");
 
-/* The line through the points, and 0 at no stream, at so many. */
+/* Linear interpolation between the points, and 0 at no stream. */
 static double between(const struct conf_curve *c, double streams,
     double (*value)(const struct conf_point *))
 {
@@ -44,7 +44,7 @@ double curve_part(const struct conf_curve *c, unsigned streams)
 	return curve_rate_bps(c, streams) / curve_rate_bps(c, c->max_streams);
 }
 
-/* One stream alone takes nothing by definition, so a curve of no more needs no model. */
+/* A curve of one stream needs no model: its impact is 0 by definition. */
 static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *file, struct ptcp_err *e)
 {
 	struct probe p[CONF_POINTS_MAX];
@@ -108,7 +108,7 @@ int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
 	return 0;
 }
 
-/* ---- streams ---- */
+/* ---- Stream counts of a graph ---- */
 
 static const struct conf_curve *own_curve(const struct graph *n, int arc)
 {
@@ -143,7 +143,7 @@ bool streams_counted(const struct graph *n)
 	return false;
 }
 
-/* What so many streams get of a rate that the arc's most would have. */
+/* Throughput of `streams` streams on an arc whose maximum number of streams gets `rate`. */
 static double rate_with(const struct graph *n, int arc, double rate, int streams)
 {
 	const struct graph_arc *a = &n->arc[arc];
@@ -226,7 +226,7 @@ struct graph *streams_steady(struct sandbox *run, const struct graph *n)
 	return own;
 }
 
-/* One stream more for an arc, if it and its bottlenecks may have one. */
+/* Adds one stream to an arc, within the maxima of the arc and its bottlenecks. */
 static bool add_stream(const struct graph *n, int arc, int *streams, int *used)
 {
 	const struct graph_arc *a = &n->arc[arc];

@@ -1,5 +1,4 @@
-/* The check of a plan, from its pieces and the overlay alone: shares no code with
- * what makes plans. */
+/* Verifies a plan from its pieces and the overlay alone, sharing no code with the planner. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "core/err.h"
 #include "plan/verify_impl.h"
 
-/* ---- Every byte, once, over a path */
+/* ---- Data and paths ---- */
 
 static int check_path(const struct check *c, const struct plan_piece *piece)
 {
@@ -40,9 +39,9 @@ static int on_slot(const struct check *c, double t)
 	return fabs(k - floor(k + 0.5)) * c->p->info.slot_s <= c->eps_s;
 }
 
-/* Whether data that comes over `in` can leave over `out`. Rates are constant, so
- * without slots it is enough to look at both ends; with slots, whole slots must
- * lie between, or `out` be `in` moved by at least one slot. */
+/* Whether data arriving over `in` can leave over `out`. Rates are constant: without slots the two ends
+ * suffice; with slots, `out` starts in a later slot than `in` ends, or equals `in` moved by at least one
+ * slot. */
 static int passes_on(const struct check *c, const struct ptcp_plan_hop *in, const struct ptcp_plan_hop *out)
 {
 	double slot = c->p->info.slot_s, first;
@@ -69,7 +68,7 @@ static int check_causes(const struct check *c, const struct plan_piece *piece)
 	return 0;
 }
 
-/* Pieces are by source and offset, so each must begin where the last ended. */
+/* Pieces are sorted by source and offset, without gaps. */
 static int check_data(const struct check *c)
 {
 	size_t i = 0, h;
@@ -128,7 +127,7 @@ int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double 
 	return r;
 }
 
-/* ---- verify_streams ---- */
+/* ---- Streams ---- */
 
 double *verify_shares(const struct conf_overlay *o)
 {
@@ -182,7 +181,7 @@ int verify_streams(const struct ptcp_plan *p, const struct conf_overlay *o, cons
 	return 0;
 }
 
-/* The rate of so many streams, straight between the points. */
+/* Linear interpolation between the points. */
 static double read_off(const struct conf_curve *c, double streams)
 {
 	double before = 0, at = 0;
