@@ -52,10 +52,10 @@ server_SRC := server dispatch stats listen server_session request confine_needs 
 	job job_session job_conn link_table ssh_server
 api_SRC   := keys speed version
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sandbox time_grid lp lp_flow lp_solve pieces \
-	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
-collect_SRC := local_host links links_watch links_ask links_kept schedule catch_up candidates drift source \
-	planner_thread allocate monitor run collect
+plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
+	baselines trace infeasible verify verify_limits plan limits
+collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
+	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
@@ -85,7 +85,7 @@ client_TESTS := history_file link_query
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest limits
-collect_TESTS := schedule catch_up drift planner_thread candidates study links
+collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz

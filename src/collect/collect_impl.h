@@ -10,7 +10,6 @@
 #include <ptcp/ptcp.h>
 
 #include "collect/candidates.h"
-#include "collect/catch_up.h"
 #include "collect/drift.h"
 #include "collect/planner_thread.h"
 #include "collect/schedule.h"

@@ -6,7 +6,7 @@
 #include "plan/methods.h"
 #include "plan/streams.h"
 
-#define BETTER 1.05 /* a relay replaces the path so far only from here on */
+#define BETTER 1.05 /* min gain by a relay */
 
 struct flow {
 	int source, nhops, arc[2];
@@ -22,7 +22,7 @@ struct fair {
 	int nflows;
 	double t;
 	int interval;
-	/* Arcs and limits in use: an arc, or narcs + limit; rate and scratch of each */
+	/* Arcs and limits in use: an arc, or narcs + limit; with rates and scratch */
 	int *used;
 	size_t nused;
 	double *limit, *rest, *load;
@@ -43,7 +43,7 @@ static double path_rate(const struct graph *n, const int *arc, int nhops, int in
 	return rate;
 }
 
-/* Direct first, then the relays in the order of the file. */
+/* Tries the direct path, then the relays in the order of the file. */
 static double choose(const struct graph *n, struct flow *f, bool best_path, int interval)
 {
 	int direct = graph_find(n, f->source, n->dest), k, arc[2];
@@ -72,8 +72,8 @@ static double choose(const struct graph *n, struct flow *f, bool best_path, int 
 	return have;
 }
 
-/* Sources choose by what they see at the start; one that sees nothing then, by
- * the rates outside windows. 0 if a source has no path. */
+/* Sources choose by the rates at the start; sources without any, by the rates outside windows. 0 if a
+ * source has no path. */
 static int choose_all(struct fair *s, bool best_path, int *without)
 {
 	const struct graph *n = s->n;
@@ -144,7 +144,7 @@ static void set_rates(struct fair *s)
 	divide_fairly(s->share, (size_t)s->nflows, s->limit, s->nused, 0, INFINITY, s->rest, s->load);
 }
 
-/* The links in use divide the streams of the bottlenecks that count them. 0 if some get none. */
+/* Divides the streams of counted bottlenecks among the links in use. 0 if a link gets none. */
 static int share_streams(struct fair *s, const struct graph *n, struct method_result *out)
 {
 	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
@@ -175,7 +175,7 @@ static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
 	f->since_bytes = 0;
 }
 
-/* Lets time pass until a flow ends or rates change; 0 if nothing ever moves. */
+/* Advances to the next end of a flow or rate change; 0 if all flows are stuck. */
 static int advance(struct fair *s)
 {
 	double dt = INFINITY;
@@ -192,7 +192,7 @@ static int advance(struct fair *s)
 		struct flow *f = &s->flow[k];
 		double sent = fmin(f->left, s->share[k].rate * dt);
 
-		/* What differs by rounding ends at the same time. */
+		/* Flows that differ by rounding end at the same time. */
 		if (f->left - sent <= 1e-12 * s->n->host[f->source].data)
 			sent = f->left;
 		f->left -= sent;

@@ -102,7 +102,7 @@ static void read_times(struct sandbox *run, struct graph *n)
 	n->ntimes = k;
 }
 
-/* Fills the row of rates of one link with windows; true if any is above 0. */
+/* Fills the row of rates of a link with windows; true if any is above 0. */
 static bool windowed_rates(const struct graph *n, int link, double base, double *row)
 {
 	const struct conf_overlay *c = n->conf;

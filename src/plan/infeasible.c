@@ -9,8 +9,7 @@
 
 #define LIMITS_SHOWN 4
 
-/* Which hosts have a path to the destination over arcs with a rate in the
- * interval (-1: in any). */
+/* Hosts with a path to the destination over arcs with a rate in the interval (-1: in any). */
 static char *reaching(struct sandbox *run, const struct graph *n, int interval, bool slots)
 {
 	char *can = sandbox_alloc(run, (size_t)n->nhosts, 1);
@@ -82,7 +81,7 @@ static void name_link(const struct graph *n, int link, char *buf, size_t size)
 	snprintf(buf, size, "%s>%s", graph_name(n, l->from), graph_name(n, l->to));
 }
 
-/* The window that holds a link back at a time, or NULL. */
+/* The window that lowers a link's rate at a time, or NULL. */
 static const struct conf_window *window_at(const struct graph *n, int link, double t)
 {
 	const struct conf_overlay *c = n->conf;
@@ -123,7 +122,7 @@ void why_never(struct sandbox *run, const struct graph *n, double share, bool sl
 	if (h == n->nhosts)
 		run_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
 		    share * 100, graph_name(n, n->dest));
-	/* Among the links out of what is cut off, one that a window closes. */
+	/* A link out of the unreachable part that is closed by a window. */
 	for (a = 0; a < n->narcs; a++)
 		if (!can[n->arc[a].from] && (can[n->arc[a].to] || window[0] == '\0') &&
 		    (w = window_at(n, n->arc[a].link, n->time[last])) != NULL) {

@@ -1,5 +1,5 @@
-/* The quickest paths through an overlay, and what to send over each. The links' rates and what limits
- * several of them at once are kept as what is left of them: each path takes its rate from all it crosses. */
+/* Quickest paths through an overlay, and the bytes for each path. Each path takes its rate from the
+ * remaining rates of all limits that it crosses. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +29,13 @@ struct search {
 	bool *relay;
 	struct paths_node *scratch;
 	double *rest_bps;      /* remaining rate of each limit */
-	unsigned *crossed;     /* times that a path crosses each limit; 0 between paths */
+	unsigned *crossed;     /* crossings of each limit by a path; 0 between paths */
 	size_t *first, *limit; /* limits_index() */
 };
 
 /* ---- The graph ---- */
 
-/* Limits each link to the remaining rates of its limits. */
+/* Caps each link's rate by the remaining rates of its limits. */
 static void apply_limits(struct search *s)
 {
 	size_t i, k;
@@ -92,9 +92,9 @@ static void search_fini(struct search *s)
 	free(s->graph.links);
 }
 
-/* ---- Path after path ---- */
+/* ---- Paths one after the other ---- */
 
-/* Gives the path the rest of all limits that it crosses; of a limit crossed twice, half of the rest. */
+/* Gives the path the remaining rate of its limits, or half of it for a limit crossed twice. */
 static void take(struct search *s, struct paths_path *p)
 {
 	double *rest;
@@ -157,7 +157,7 @@ static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, 
 	return 0;
 }
 
-/* A path that would get nothing is none. */
+/* Removes paths without bytes. */
 static void drop_empty(struct ptcp_paths *p)
 {
 	size_t i, n = 0;

@@ -1,25 +1,23 @@
-/* Whole numbers of streams by branch and bound: the programme of the fluid plan of one period
- * (lp.h), all of its columns there, with the streams of each counted arc as columns more. */
+/* Integer stream counts by branch and bound: the linear program of a fluid plan with one period (lp.h) and
+ * all columns, plus a column for the streams of each counted arc. */
 #include <math.h>
 
-#include "plan/curve.h"
+#include "plan/streams.h"
 #include "plan/limits.h"
 #include "plan/lp_impl.h"
-#include "plan/streams_impl.h"
 
 #define NOTHING 1e-9 /* of the data */
 
 struct best {
 	struct sandbox *run;
-	const struct graph *n; /* steady; rates of the most streams that links may have at all */
+	const struct graph *n; /* without windows, at full rates */
 	struct lp *lp;
 	int *streams_col;    /* of each arc, or 0 */
 	double t;            /* length of the period */
 	double bound;        /* of the share that arrives */
 };
 
-/* Flow and streams of an arc: the share of `rate` that flows is at most
- * slope * streams + more, both of `rate`. */
+/* Constraint of an arc: flow / rate <= slope * streams + offset. */
 static void add_line(struct best *b, int arc, double rate, double slope, double more)
 {
 	int row = glp_add_rows(b->lp->p, 1);
@@ -30,7 +28,7 @@ static void add_line(struct best *b, int arc, double rate, double slope, double 
 	    (double[]){ 0, flow, -slope });
 }
 
-/* A concave curve is the least of the lines through its points. */
+/* A concave curve is the minimum of the lines through its points. */
 static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 {
 	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->max_streams);
@@ -66,7 +64,7 @@ static void add_arc(struct best *b, int arc)
 	}
 }
 
-/* What crosses a bottleneck counts together. */
+/* Limits the sum of the streams over a bottleneck. */
 static void add_budget(struct best *b, int limit)
 {
 	const struct graph_limit *r = &b->n->limit[limit];
@@ -97,7 +95,7 @@ static void keep_bound(glp_tree *tree, void *info)
 		b->bound = fmin(b->bound, glp_ios_node_bound(tree, node));
 }
 
-/* Whether whole numbers of streams were found in time. */
+/* Whether integer stream counts were found in time. */
 static bool search(struct best *b, double time_s)
 {
 	glp_iocp parm;
@@ -120,8 +118,7 @@ static bool search(struct best *b, double time_s)
 	return glp_mip_status(b->lp->p) == GLP_OPT || glp_mip_status(b->lp->p) == GLP_FEAS;
 }
 
-/* What is left when the search finds nothing: the links that carry anything if each may have all
- * streams divide them. */
+/* Fallback without a result: divides the streams among the links in use when each has the maximum. */
 static struct graph *divided(struct best *b, const struct graph *n, int *streams)
 {
 	char *in_use = sandbox_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
@@ -151,8 +148,7 @@ static _Noreturn void too_few(struct best *b)
 	    least != NULL ? least->max_streams : 0);
 }
 
-/* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
- * be needed at other times. */
+/* Drops streams of arcs without flow at steady rates; with windows they may be needed at other times. */
 static void keep_streams(struct best *b, const struct graph *n, int *streams)
 {
 	struct glp_prob *p = b->lp->p;

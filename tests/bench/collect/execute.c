@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/catch_up.h"
 #include "collect/drift.h"
 #include "collect/schedule.h"
 #include "model/divide.h"
