@@ -33,8 +33,8 @@ Q := $(if $(V),,@)
 core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
-	sink part journal resume verify commit entry dir_mark owner xattr
+store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
+	sink part journal resume verify commit entry owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight \

@@ -56,7 +56,7 @@ struct receive_side {
 	struct item *no_room, **no_room_last; /* for descriptors */
 	unsigned fds, few_fds;      /* taken for files; when so few are left, those without room are let in */
 	struct item *batch;         /* on the I/O thread */
-	struct store_end *ends;     /* of it, what is completed */
+	struct store_item *ends;     /* of it, what is completed */
 	atomic_bool completing;
 	struct item *contended;     /* files that another session holds: looked at again later */
 	struct list readers;        /* resume_verify.c: waiting for an I/O thread, */
