@@ -39,10 +39,11 @@ net_SRC   := loop sock dial listen admission line_reader child spool splice spli
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
-	receiver receiver_entries receiver_blocks receiver_frames
+	receiver receiver_entries receiver_blocks receiver_frames \
+	control_replay dead_path path_select path_rates stream_count host_load
 conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
 session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
-	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
+	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
 measure_SRC := advice advise measure timing
 client_SRC := client transfer trust connect path_history client_session client_measure \
@@ -77,9 +78,10 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
+engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture \
+	control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
+session_TESTS := mux hardlinks path_rates
 measure_TESTS := measure
 client_TESTS := history_file link_query
 api_TESTS   := api
@@ -176,7 +178,6 @@ $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_link_query): \
 	$(BUILD)/tests/api/fixture.o
-$(BUILD)/tests/session/test_path_rates: our_LDFLAGS += -Wl,--wrap=engine_takes_rates
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 

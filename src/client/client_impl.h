@@ -15,7 +15,6 @@
 #include "core/buf.h"
 #include "core/glob.h"
 #include "measure/prober.h"
-#include "session/stream_count.h"
 
 #define RATE_SAMPLES 16
 
