@@ -77,7 +77,7 @@ static void observe(struct path_select *c, const struct path_select_input *in, s
 			c->connected[v->stream[i].place] = now;
 	for (i = 0; i < c->model.places; i++) {
 		c->sample.down[i] = mono_diff_ns(now, c->connected[i]) >= PATH_SELECT_DOWN_NS;
-		c->sample.seen_bps[i] = v->sends ? acked_bps(c, v, i) : received_bps(c, v, i, now);
+		c->sample.observed_bps[i] = v->sends ? acked_bps(c, v, i) : received_bps(c, v, i, now);
 	}
 	c->starved = false;
 	c->since = now;

@@ -58,7 +58,7 @@ bool stream_count_add(struct stream_count *c, const struct stream_count_input *i
 		    (double)in->inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)in->active_bytes,
 		.starved = is_starved(limit, in->disk_busy) || in->rate_limited,
 		/* Buffers and windows limit each stream separately, so more streams increase throughput. */
-		.roomy = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };
+		.host_limited = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };
 	c->sampled = now;
 	return stream_control_add(&c->model, &c->sample);
 }

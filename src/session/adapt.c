@@ -200,8 +200,8 @@ void adapt_paths(struct session *sess, struct mono now)
 	replaced = path_select_step(&sess->path_select, &in, now);
 	memset(sess->path_rates.selected, 0, sizeof sess->path_rates.selected);
 	for (i = 0; i < c->model.places; i++) {
-		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s seen_bps=%.0f rate_bps=%.0f down=%d starved=%d",
-		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.seen_bps[i], c->model.rate_bps[i],
+		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
+		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.observed_bps[i], c->model.rate_bps[i],
 		    c->sample.down[i], c->sample.starved);
 		if ((replaced >> i & 1) != 0)
 			replace(sess, i);

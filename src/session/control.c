@@ -166,8 +166,8 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	struct ptcp_err why;
 
 	sess->successor = NULL;
-	chan_depart(c);
-	if (chan_arrive(c, sess->o.host->control, &control_ops, sess, &why) < 0) {
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &control_ops, sess, &why) < 0) {
 		chan_free(c);
 		engine_fail(sess->engine, &why);
 		return;
@@ -226,8 +226,8 @@ void control_take(struct session *sess, struct chan *c)
 	drop_successor(sess);
 	chan_free(sess->control); /* the peer has left it */
 	sess->control = NULL;
-	chan_depart(c);
-	if (chan_arrive(c, sess->o.host->control, &successor_ops, sess, &why) < 0) {
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &successor_ops, sess, &why) < 0) {
 		chan_free(c);
 		return;
 	}

@@ -74,7 +74,7 @@ struct receive_side {
 	struct item *no_room, **no_room_last; /* waiting for descriptors */
 	unsigned fds, few_fds;      /* descriptors in use; below few_fds, waiting files continue */
 	struct item *batch;         /* on the I/O thread */
-	struct store_end *ends;     /* of the batch: files to complete */
+	struct store_item *ends;    /* of the batch: files to complete */
 	atomic_bool completing;
 	struct item *contended;     /* files locked by another session, to be retried */
 	struct list readers;        /* resume_verify.c: waiting for an I/O thread, */

@@ -75,7 +75,7 @@ static unsigned step(void)
 
 static void sampled(unsigned place, double bps)
 {
-	assert_true(fabs(fx.c.sample.seen_bps[place] - bps) <= 0.001 * bps + 1);
+	assert_true(fabs(fx.c.sample.observed_bps[place] - bps) <= 0.001 * bps + 1);
 }
 
 /* ---- Observing ---- */
@@ -93,7 +93,7 @@ static void throughput_of_a_receiver(void **state)
 	sampled(0, 50e6);
 	fx.v.stream[0].since.ns++; /* a new connection with a counter of its own, also if the counter is larger */
 	step();
-	assert_true(fx.c.sample.seen_bps[0] > 50e6);
+	assert_true(fx.c.sample.observed_bps[0] > 50e6);
 	fx.v.stream[0].moved = 0;
 	fx.v.stream[0].since.ns++;
 	step();

@@ -59,7 +59,7 @@ static void samples_rates(void **state)
 	fx.in.active_bytes = 1000000;
 	sample();
 	assert_true(fabs(fx.c.sample.rate_bps - 80e6) < 1);
-	assert_true(fx.c.sample.steady && !fx.c.sample.starved && !fx.c.sample.roomy);
+	assert_true(fx.c.sample.steady && !fx.c.sample.starved && !fx.c.sample.host_limited);
 	fx.now = mono_add_ns(fx.now, NS_PER_S / 2); /* late */
 	stream_count_add(&fx.c, &fx.in, fx.now);
 	assert_true(fabs(fx.c.sample.rate_bps - 16e6) < 1);
@@ -96,13 +96,13 @@ static void starved_samples(void **state)
 {
 	(void)state;
 	limited_by(0.1, 0, 0);
-	assert_true(!fx.c.sample.starved && !fx.c.sample.roomy); /* the network */
+	assert_true(!fx.c.sample.starved && !fx.c.sample.host_limited); /* the network */
 	limited_by(0.02, 0, 0);
-	assert_true(fx.c.sample.starved && !fx.c.sample.roomy); /* no data to send */
+	assert_true(fx.c.sample.starved && !fx.c.sample.host_limited); /* no data to send */
 	limited_by(0.1, 0, 0.09);
-	assert_true(!fx.c.sample.starved && fx.c.sample.roomy); /* send buffers */
+	assert_true(!fx.c.sample.starved && fx.c.sample.host_limited); /* send buffers */
 	limited_by(0.1, 0.09, 0);
-	assert_true(!fx.c.sample.starved && fx.c.sample.roomy); /* receive windows, */
+	assert_true(!fx.c.sample.starved && fx.c.sample.host_limited); /* receive windows, */
 	fx.in.disk_busy = true;
 	sample();
 	assert_true(fx.c.sample.starved); /* closed by a disk */
@@ -130,7 +130,7 @@ static void earlier_times_decay(void **state)
 	(void)state;
 	limited_by(0.1, 0, 0);
 	fx.in.times = (struct limit_times){ 0.1, 0.1, 0, 0.1 };
-	for (i = 0; !fx.c.sample.roomy; i++)
+	for (i = 0; !fx.c.sample.host_limited; i++)
 		sample();
 	assert_in_range(i, 2, 6);
 }
@@ -146,16 +146,16 @@ static void reports_of_a_sending_peer(void **state)
 	assert_true(stream_count_report(&fx.c, &f));
 	assert_string_equal(fx.c.congestion, "bbr");
 	sample();
-	assert_true(fx.c.sample.roomy);
+	assert_true(fx.c.sample.host_limited);
 	f.window_us = 0;
 	f.congestion = (struct span){ (const uint8_t *)"cubic", 5 }; /* the first name stays */
 	assert_false(stream_count_report(&fx.c, &f));
 	assert_string_equal(fx.c.congestion, "bbr");
 	sample();
-	assert_true(!fx.c.sample.roomy && !fx.c.sample.starved);
+	assert_true(!fx.c.sample.host_limited && !fx.c.sample.starved);
 	fx.in.times = (struct limit_times){ 0.1, 0.1, 0.1, 0 }; /* those of this end are ignored */
 	sample();
-	assert_false(fx.c.sample.roomy);
+	assert_false(fx.c.sample.host_limited);
 }
 
 static void congestion_control(void **state)
@@ -178,12 +178,12 @@ static void settles_within_the_budget(void **state)
 	(void)state;
 	pass(120);
 	assert_true(fx.decisions > 1);
-	assert_true(fx.c.model.advised && fx.c.model.held > 0);
+	assert_true(fx.c.model.advised && fx.c.model.answer > 0);
 	assert_true(fx.c.model.reason[0] != '\0');
-	n = fx.c.model.held;
+	n = fx.c.model.answer;
 	assert_in_range(n, 1, fx.o.max_streams - 1);
 	pass(300);
-	assert_true(fx.c.model.held + 1 >= n && fx.c.model.held <= n + 1);
+	assert_true(fx.c.model.answer + 1 >= n && fx.c.model.answer <= n + 1);
 }
 
 /* Starved samples change nothing. */
