@@ -84,13 +84,7 @@ static enum wire_busy works(const struct session *sess)
 {
 	if (session_waits_for_disk(sess))
 		return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
-	if (sess->send != NULL && sess->send->comparing > 0)
-		return WIRE_VERIFYING;
-	if (sess->send != NULL && !send_idle(sess))
-		return WIRE_READING;
-	if (sess->receive != NULL && receive_busy(sess) != WIRE_IDLE)
-		return receive_busy(sess);
-	return WIRE_IDLE;
+	return sess->send != NULL ? send_busy(sess) : receive_busy(sess);
 }
 
 enum wire_busy session_busy(const struct session *sess)

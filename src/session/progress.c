@@ -1,5 +1,6 @@
 /* How far a party is. */
-#include "session/session_impl.h"
+#include "session/receive_impl.h"
+#include "session/send_impl.h"
 
 /* What keeps either end when no bytes move. */
 static enum ptcp_activity activity(const struct session *sess)

@@ -6,99 +6,16 @@
 
 #include "core/units.h"
 #include "model/sender_limit.h"
-#include "session/hardlinks.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
 #include "session/stream.h"
-#include "store/owner.h"
-#include "store/walk.h"
-#include "store/xattr.h"
 
-#define WALK_BATCH 256
 #define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* who joins as the next control connection */
 #define JOINERS (PTCP_STREAMS_MAX + 1)
 
 struct host_load;
 struct stream_connect;
-struct item;
-
-/* What is being sent: a listing on an I/O thread, offered to the engine batch by batch. */
-struct send_side {
-	struct session *session;
-	struct walk *walk;
-	struct msg done;
-	struct io_job io;
-	struct walk_entry entry[WALK_BATCH];
-	struct owner *owner;        /* of these, where asked for; else NULL */
-	struct xattrs *xattrs;
-	char *lacking[WALK_BATCH];  /* what attribute does not travel, a sentence; else NULL */
-	unsigned n, most;           /* in this batch */
-	int result;                 /* of the last walk_next() */
-	bool listing, end;          /* on an I/O thread; the listing is complete */
-	uint64_t files, bytes;      /* listed */
-	uint64_t wire_bytes;        /* given to streams' channels */
-	unsigned asked, comparing;  /* send_jobs.c: on I/O threads; of these, hashing */
-	struct list to_compare;     /* sources to be hashed, or to be hashed further */
-	struct hardlinks links;
-	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* of the entry that is being offered */
-};
-
-/* What is being received: everything the store has to do that is not writing blocks goes through one
- * queue, a batch at a time on an I/O thread. */
-struct receive_side {
-	struct session *session;
-	struct open_files intake;
-	struct destination place;
-	bool placed;                /* the only top-level entry, which was renamed, is here */
-	enum store_sync sync;
-	struct item *first, **last; /* waiting */
-	struct item *no_room, **no_room_last; /* for descriptors */
-	unsigned fds, few_fds;      /* taken for files; when so few are left, those without room are let in */
-	struct item *batch;         /* on the I/O thread */
-	struct store_end *ends;     /* of it, what is completed */
-	atomic_bool completing;
-	struct item *contended;     /* files that another session holds: looked at again later */
-	struct list readers;        /* resume_verify.c: waiting for an I/O thread, */
-	unsigned n_reading;         /* and there */
-	unsigned n_syncing;
-	struct msg done;
-	struct io_job io;
-	uint64_t total_files, total_bytes;
-	bool total_known;
-};
-
-/* What is being measured. */
-struct probe_session_run {
-	bool is;
-	struct mono from, until;
-};
-
-struct probe_session {
-	const struct probe_session_ops *ops; /* the starter's; NULL: the acceptor's */
-	void *arg;
-	bool floods;                /* blocks are sent here, and dropped there */
-	struct open_files intake;       /* without a file, so that blocks have no place */
-	struct mono since[PTCP_STREAMS_MAX]; /* streams are up */
-	uint8_t *data;              /* of all blocks, where they are sent */
-	unsigned streams;           /* of this level; 0: none is under way */
-	uint64_t stream_bytes;
-	bool open;                  /* streams stay so behind them */
-	bool begun;
-	bool flooding[PTCP_STREAMS_MAX]; /* streams that have begun to send, where blocks are sent */
-	/* the starter's */
-	bool clearing;
-	struct mono give_up;        /* on a level that has not begun */
-	struct mono from;           /* it began */
-	struct probe_session_run early[PTCP_STREAMS_MAX]; /* streams whose bytes had all come before that, */
-	unsigned n_early;           /* so many */
-	struct mono looked;         /* at how much it has moved, */
-	uint64_t moved;             /* bytes, */
-	struct mono moved_at;       /* and when that was last more */
-	struct limit_times times;   /* since then, as the flooding side has told */
-	uint64_t retransmits;
-	char congestion[TCPINFO_CC_BYTES];
-};
 
 /* The control connection may die and be replaced by another: what the peer may not have got is kept. */
 struct control_replay {
@@ -312,34 +229,38 @@ struct mono dead_path_deadline(const struct session *sess);
 void send_free(struct session *sess);
 /* Lists further, and fills the streams' free jobs. */
 void send_pump(struct session *sess, struct mono now);
-bool send_idle(const struct session *sess); /* nothing of it is on an I/O thread */
+bool send_idle(const struct session *sess); /* nothing is on an I/O thread */
+enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;
-void send_sent(void *arg, struct stream *s, struct stream_job *job);
+void send_job_sent(void *arg, struct stream *s, struct stream_job *job);
 
 /* ---- receive.c ---- */
 
 void receive_free(struct session *sess);
 void receive_pump(struct session *sess, struct mono now);
 struct mono receive_deadline(const struct session *sess);
+struct open_files *receive_files(const struct session *sess); /* NULL: the session does not receive */
 bool receive_idle(const struct session *sess); /* nothing waits for or is on an I/O thread */
 enum wire_busy receive_busy(const struct session *sess);
 extern const struct rcv_ops receive_rcv_ops;
-bool receive_held(void *arg, uint64_t dev, uint64_t ino);
-void receive_received(void *arg, struct stream *s, struct stream_news *news);
+bool receive_part_locked(void *arg, uint64_t dev, uint64_t ino);
+void receive_blocks(void *arg, struct stream *s, struct stream_results *results);
 
 /* ---- probe_session.c ---- */
 
 void probe_session_free(struct session *sess);
 void probe_session_pump(struct session *sess, struct mono now);
 struct mono probe_session_deadline(const struct session *sess);
-/* What a stream of it does. */
+/* false: not a measurement session, or its acceptor */
+bool probe_session_is_starter(const struct session *sess);
+/* A stream of the level that has transferred all its bytes before the level started here. */
+bool probe_session_has_ended(const struct session *sess, unsigned number);
 void probe_session_stream_opts(const struct session *sess, struct stream_opts *o);
-/* It is on its way to its worker. */
 void probe_session_stream_up(struct session *sess, unsigned number);
 void probe_session_stream_lost(struct session *sess, struct stream *s, const struct ptcp_err *why);
-/* Acceptor: a level begins, or ends, for session_flood() with so many bytes on each stream. */
+/* Acceptor: a level starts or ends; session_generate() sends stream_bytes bytes on each stream. */
 void probe_session_use(struct session *sess, uint64_t stream_bytes);
-/* Starter: what the flooding side's kernel has seen. */
+/* Starter: TCP_REPORT of the sending side. */
 void probe_session_seen(struct session *sess, const struct wire_tcp_report *f);
 
 #endif

@@ -258,7 +258,7 @@ void stream_connect_stop_control(struct session *sess)
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] == NULL && path_rates_joins(sess, number) && !(sess->probe != NULL && sess->probe->early[number].is);
+	return sess->stream[number] == NULL && path_rates_joins(sess, number) && !probe_session_has_ended(sess, number);
 }
 
 /* None of those that should be there is. */

@@ -134,7 +134,7 @@ static bool starved(const struct session *sess)
 static void look(struct session *sess, double elapsed_s, struct stream_control_sample *x)
 {
 	struct stream_count *t = sess->stream_count;
-	struct gauged g;
+	struct tcp_stats_delta g;
 
 	tcp_stats_read(&t->gauge, sess, elapsed_s, &g);
 	if (sess->send != NULL) {

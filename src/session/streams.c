@@ -127,7 +127,7 @@ static void on_idle(void *arg, struct stream *s)
 }
 
 static const struct stream_ops stream_ops = {
-	send_sent, on_idle, receive_received, receive_held, on_lost, on_gone
+	send_job_sent, on_idle, receive_blocks, receive_part_locked, on_lost, on_gone
 };
 
 void session_stream_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
@@ -163,7 +163,7 @@ static bool takes_stream(const struct session *sess, unsigned number)
 {
 	/* Who probes takes only those of the level under way. */
 	return sess->running && !sess->over &&
-	    number < (sess->probe != NULL && sess->probe->ops != NULL ? sess->n_wanted : sess->n_granted);
+	    number < (probe_session_is_starter(sess) ? sess->n_wanted : sess->n_granted);
 }
 
 bool session_knows(const struct session *sess, struct chan *c, const struct wire_join *j)
@@ -190,7 +190,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		.path = sess->o.paths != NULL ? paths_of_stream(sess->o.paths, number) : 0,
 		.worker = sess->id[0] + number, /* so that not all sessions of a server start at the same */
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
-		.intake = sess->receive != NULL ? &sess->receive->intake : NULL, .ops = &stream_ops, .arg = sess
+		.files = receive_files(sess), .ops = &stream_ops, .arg = sess
 	};
 	int fd = chan_fd(c);
 	unsigned before;

@@ -1,6 +1,7 @@
 /* The control connection's successors: what the peer may not have got is kept, and sent again on the next connection,
  * nothing twice and nothing out of order. What lies around it (channels, engine, party) is played here. */
-#include "session/session_impl.h"
+#include "session/receive_impl.h"
+#include "session/send_impl.h"
 
 #include "core/err.h"
 #include <setjmp.h>

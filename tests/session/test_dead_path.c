@@ -1,6 +1,7 @@
 /* Paths that have died without a word are given up while others bring something, and only then. What lies around it
  * (streams, engine, party) is played here, and so is the time. */
-#include "session/session_impl.h"
+#include "session/receive_impl.h"
+#include "session/send_impl.h"
 
 #include "core/err.h"
 #include <setjmp.h>

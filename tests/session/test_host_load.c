@@ -1,6 +1,7 @@
 /* Whether an end is the bottleneck, from what its threads and its disk did: one warning, by who starts, with several
  * paths, and no claim where the network limits. What lies around it is played here, and so is the time. */
-#include "session/session_impl.h"
+#include "session/receive_impl.h"
+#include "session/send_impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
