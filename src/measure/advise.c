@@ -65,7 +65,7 @@ static void start_level(struct advise *a, unsigned older)
 	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
-	probe_session_level(a->session, a->level[a->at], UINT64_MAX);
+	probe_session_level(a->session, a->level[a->at], UINT64_MAX, false);
 }
 
 /* All streams that there are, summed up; those that are seen for the first time begin now. */

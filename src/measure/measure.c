@@ -43,7 +43,7 @@ static void start_round(struct measure *m)
 	m->n_ended = 0;
 	m->retransmits = 0;
 	m->failed = false;
-	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream);
+	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream, false);
 }
 
 static void on_begun(void *arg)

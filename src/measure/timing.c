@@ -170,7 +170,7 @@ static void running(struct prober *b, struct session *sess)
 		    "fewer)", t->o.streams, probe_session_granted(sess));
 		session_cancel(sess, &why);
 	} else {
-		probe_session_open(sess, t->o.streams);
+		probe_session_level(sess, t->o.streams, 0, true);
 	}
 }
 

@@ -20,7 +20,7 @@ struct probe_session {
 	const struct probe_session_ops *ops; /* of the starter; NULL: acceptor */
 	void *arg;
 	bool generates;             /* this side sends */
-	struct open_files files;    /* receiver: always empty, so that streams discard every block */
+	struct open_files files;    /* receiver: always empty: streams discard every block */
 	uint8_t *data;              /* sender: content of the blocks */
 	struct mono since[PTCP_STREAMS_MAX]; /* streams connected */
 	bool generating[PTCP_STREAMS_MAX]; /* sender: streams that have started to send */
@@ -101,7 +101,7 @@ void probe_session_free(struct session *sess)
 unsigned probe_session_granted(const struct session *sess) { return sess->n_granted; }
 uint64_t probe_session_timeout_ns(const struct session *sess) { return sess->o.timeout_ns; }
 
-/* Sets the number of streams here and at the peer: either side may be the side that connects. */
+/* Sets the number of streams here and at the peer, as either side may connect. */
 static void set_streams(struct session *sess, unsigned streams)
 {
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->generates ? 0 : sess->probe->stream_bytes };
@@ -111,7 +111,7 @@ static void set_streams(struct session *sess, unsigned streams)
 		engine_use(sess->engine, &use);
 }
 
-static void start_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool stays_open)
+void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool stays_open)
 {
 	struct probe_session *b = sess->probe;
 	struct mono now = mono_now();
@@ -129,16 +129,6 @@ static void start_level(struct session *sess, unsigned streams, uint64_t stream_
 	set_streams(sess, b->streams);
 	sess->none_since = now;
 	session_pump(sess);
-}
-
-void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes)
-{
-	start_level(sess, streams, stream_bytes, false);
-}
-
-void probe_session_open(struct session *sess, unsigned streams)
-{
-	start_level(sess, streams, 0, true);
 }
 
 void probe_session_message(struct session *sess, uint64_t bytes)
@@ -214,7 +204,7 @@ void probe_session_stream_up(struct session *sess, unsigned number)
 			b->ops->ended(b->arg, i, b->early[i].from, b->early[i].until, NULL);
 }
 
-/* Returns true if the stream has transferred all its bytes, and the time that took. */
+/* Returns true if the stream has transferred all its bytes, and when. */
 static bool is_complete(const struct probe_session *b, const struct stream *s, struct mono *from, struct mono *until)
 {
 	if (b->generates)
@@ -236,7 +226,7 @@ void probe_session_stream_lost(struct session *sess, struct stream *s, const str
 		return;
 	if (b->started) {
 		b->ops->ended(b->arg, stream_number(s), from, until, complete ? NULL : why);
-	} else if (complete) { /* the peer started when its last stream connected; here that stream is not connected yet */
+	} else if (complete) { /* at the peer all streams are connected, here not yet */
 		b->early[stream_number(s)] = (struct stream_run){ true, from, until };
 		b->n_early++;
 	}
@@ -311,22 +301,10 @@ static void close_old(struct session *sess, struct mono now)
 	struct ptcp_err why;
 	unsigned i;
 
+	err_set(&why, PTCP_EREFUSED, "a measurement stream exceeded this host's time limit");
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->probe->since[i]) >= PROBE_SESSION_STREAM_NS) {
-			err_set(&why, PTCP_EREFUSED, "a measurement stream exceeded this host's time limit");
+		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->probe->since[i]) >= PROBE_SESSION_STREAM_NS)
 			session_stream_lost(sess, sess->stream[i], &why);
-		}
-}
-
-static void start_failed(struct session *sess, struct mono now)
-{
-	struct probe_session *b = sess->probe;
-	struct ptcp_err why;
-
-	b->start_by = MONO_NEVER;
-	err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->n_up, b->streams,
-	    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
-	b->ops->ended(b->arg, 0, now, now, &why);
 }
 
 /* Starter: a level is running. */
@@ -361,6 +339,7 @@ static void watch_level(struct session *sess, struct mono now)
 void probe_session_pump(struct session *sess, struct mono now)
 {
 	struct probe_session *b = sess->probe;
+	struct ptcp_err why;
 
 	if (b == NULL)
 		return;
@@ -368,8 +347,12 @@ void probe_session_pump(struct session *sess, struct mono now)
 		close_old(sess, now);
 		return;
 	}
-	if (b->streams > 0 && !b->started && !b->clearing && now.ns >= b->start_by.ns)
-		start_failed(sess, now);
+	if (b->streams > 0 && !b->started && !b->clearing && now.ns >= b->start_by.ns) {
+		b->start_by = MONO_NEVER;
+		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->n_up, b->streams,
+		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
+		b->ops->ended(b->arg, 0, now, now, &why);
+	}
 	if (is_running(b) && mono_diff_ns(now, b->checked_at) >= CHECK_NS)
 		watch_level(sess, now);
 	if (b->clearing && sess->n_up + sess->n_ending == 0) {

@@ -1,5 +1,5 @@
-/* A measurement session: transfers no files. One side sends generated blocks over n streams at a time, the other side
- * discards the blocks; the starter decides. Control thread. */
+/* A measurement session: transfers no files. The sender generates blocks, over n streams at a time, the receiver discards
+ * them; the starter decides. Control thread. */
 #ifndef SESSION_PROBE_SESSION_H
 #define SESSION_PROBE_SESSION_H
 
@@ -31,11 +31,9 @@ int session_generate(struct session *sess, struct ptcp_err *e);
 unsigned probe_session_granted(const struct session *sess); /* streams */
 uint64_t probe_session_timeout_ns(const struct session *sess);
 /* Starts a level: connects `streams` streams (at most the granted number), then sends stream_bytes bytes of blocks on
- * each (UINT64_MAX: until the level is cleared). After a level with fewer streams and without end, the streams of that
- * level continue and the rest are added. */
-void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes);
-/* Starts a level whose streams stay open for messages. */
-void probe_session_open(struct session *sess, unsigned streams);
+ * each (UINT64_MAX: until the level is cleared). The streams of a previous level without end continue and the missing
+ * streams are added. With `stays_open` the streams stay open for messages. */
+void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool stays_open);
 /* Sends a message, after the previous message has arrived: `bytes` bytes, divided among the streams. */
 void probe_session_message(struct session *sess, uint64_t bytes);
 /* Reads TCP_INFO of a stream; false: not available. If the other side sends, acked_bytes is the number of received

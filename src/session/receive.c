@@ -13,8 +13,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	struct receive_side *r = calloc(1, sizeof *r);
 	uint8_t fsync = engine_open(sess->engine)->fsync;
 
-	if (r == NULL || (r->ends = calloc(WORK_BATCH, sizeof *r->ends)) == NULL) {
-		free(r);
+	if (r == NULL) {
 		destination_fini(place);
 		return err_nomem(e);
 	}
@@ -36,7 +35,6 @@ void receive_free(struct session *sess)
 		return;
 	open_files_fini(&sess->receive->files);
 	destination_fini(&sess->receive->place);
-	free(sess->receive->ends);
 	free(sess->receive);
 	sess->receive = NULL;
 }
@@ -75,14 +73,14 @@ static void set_meta(struct session *sess, struct meta *m, const struct wire_ent
 
 	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
 	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
-	/* A client of a server that runs as root could otherwise install programs that run as root. */
+	/* A server run by root ignores them: a client could install setuid-root programs. */
 	m->setid = (flags & WIRE_OPEN_SETID) != 0 && (sess->o.open != NULL || geteuid() != 0);
 	m->mode = f->mode;
 	m->mtime.tv_sec = f->mtime_s;
 	m->mtime.tv_nsec = f->mtime_ns;
 }
 
-/* Copies the attributes that the session preserves and this side accepts. */
+/* Copies the attributes preserved by the session and accepted by this side. */
 static bool take_attributes(struct session *sess, struct receive_entry *t, const struct wire_attrs *a)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
@@ -148,8 +146,8 @@ static struct sink *make_sink(const struct receive_entry *t, const struct wire_e
 	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
 }
 
-/* The link names the existing file by its path below the destination; a renamed first component has its new name
- * there. */
+/* The link names the existing file by its path below the destination, with the sender's first component: replaces a
+ * renamed first component. */
 static bool take_link(struct receive_side *r, struct receive_entry *t, const struct wire_entry *f)
 {
 	bool renamed = r->place.rename[0] != '\0';
@@ -203,7 +201,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 }
 
 /* A server may not choose names: a top-level entry must be one of the requested sources, by its last component, unless
- * the contents of a source were requested (whose names the client does not know). */
+ * the client requested the contents of a source (unknown names). */
 static bool is_requested(const struct wire_open *o, const char *name)
 {
 	struct span rest = o->paths, path;
@@ -263,7 +261,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	*cookie = t;
 	if (check_name(sess, t, in == NULL, e) < 0)
 		return RCV_REFUSE;
-	/* A directory made by this session has no data of an earlier run. */
+	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
 	dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
 	if (f->type == WIRE_DIR) {
@@ -334,7 +332,7 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 	/* A later run can resume the part unless its data is wrong or the source has changed. */
 	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED;
 	if (t->work == WORK_NONE && !t->verifying)
-		receive_entry_done(sess, t); /* otherwise the work in progress does so at its end */
+		receive_entry_done(sess, t); /* else at the end of the work in progress */
 }
 
 static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)

@@ -66,7 +66,7 @@ struct receive_side {
 	struct receive_entry *fd_first, **fd_last;   /* queue for descriptors */
 	unsigned fds, fds_low;      /* reserved for files; the second queue is served when they fall to fds_low */
 	struct receive_entry *batch; /* on the I/O thread */
-	struct store_end *ends;     /* completions of the batch */
+	struct store_end ends[WORK_BATCH]; /* completions of the batch */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
 	struct list verify_queue;   /* resume_verify.c: entries that wait for an I/O thread, */

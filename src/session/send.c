@@ -18,16 +18,9 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 		return err_nomem(e);
 	sess->send->session = sess;
 	list_init(&sess->send->digest_queue);
-	if ((flags & WIRE_OPEN_OWNER) != 0)
-		sess->send->owner = calloc(WALK_BATCH, sizeof *sess->send->owner);
-	if ((flags & WIRE_OPEN_XATTR) != 0)
-		sess->send->xattrs = calloc(WALK_BATCH, sizeof *sess->send->xattrs);
-	if (((flags & WIRE_OPEN_OWNER) != 0 && sess->send->owner == NULL) ||
-	    ((flags & WIRE_OPEN_XATTR) != 0 && sess->send->xattrs == NULL))
-		r = err_nomem(e);
-	else
-		r = walk_new(&sess->send->walk, e);
-	if (r < 0)
+	sess->send->keeps_owner = (flags & WIRE_OPEN_OWNER) != 0;
+	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
+	if ((r = walk_new(&sess->send->walk, e)) < 0)
 		send_free(sess);
 	return r;
 }
@@ -39,8 +32,6 @@ void send_free(struct session *sess)
 	walk_free(sess->send->walk);
 	send_digest_queue_fini(sess->send);
 	hardlinks_fini(&sess->send->hardlinks);
-	free(sess->send->owner);
-	free(sess->send->xattrs);
 	free(sess->send);
 	sess->send = NULL;
 }
@@ -147,8 +138,7 @@ static void on_listed(struct msg *m)
 		walk_entry_fini(&t->entry[i]);
 		free(t->lacking[i]);
 		t->lacking[i] = NULL;
-		if (t->xattrs != NULL)
-			xattrs_fini(&t->xattrs[i]);
+		xattrs_fini(&t->xattrs[i]);
 	}
 	if (!sess->over && t->result < 0) {
 		err_nomem(&why);
@@ -160,7 +150,7 @@ static void on_listed(struct msg *m)
 	session_pump(sess);
 }
 
-/* On an I/O thread: attributes that only some sessions preserve. Symbolic links have no extended attributes. */
+/* On an I/O thread: optional attributes. Symbolic links have no extended attributes. */
 static void describe(struct send_side *t, unsigned i)
 {
 	struct walk_entry *w = &t->entry[i];
@@ -168,9 +158,9 @@ static void describe(struct send_side *t, unsigned i)
 
 	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
 		return;
-	if (t->owner != NULL)
+	if (t->keeps_owner)
 		owners_describe(t->session->o.host->owners, w->uid, w->gid, &t->owner[i]);
-	if (t->xattrs != NULL && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
+	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
 		t->lacking[i] = strdup(why.msg);
 }
 

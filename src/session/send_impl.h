@@ -28,8 +28,9 @@ struct send_side {
 	struct msg done;
 	struct io_job io;
 	struct walk_entry entry[WALK_BATCH];
-	struct owner *owner;        /* of the batch; NULL: the session does not preserve owners */
-	struct xattrs *xattrs;
+	bool keeps_owner, keeps_xattr; /* attributes preserved by the session, */
+	struct owner owner[WALK_BATCH]; /* and their values */
+	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
 	unsigned n, max;            /* entries in the batch */
 	int result;                 /* of the last walk_next() */

@@ -30,13 +30,12 @@ static struct send_entry *send_entry_new(struct walk_entry *w, uint8_t type)
 
 	if (o == NULL)
 		return NULL;
-	if (type == WIRE_FILE) {
-		if ((o->source = source_new(w)) == NULL) {
-			free(o);
-			return NULL;
-		}
-		return o;
+	if (type == WIRE_FILE && (o->source = source_new(w)) == NULL) {
+		free(o);
+		return NULL;
 	}
+	if (type == WIRE_FILE)
+		return o;
 	o->dir = w->dir;
 	o->name = w->name;
 	o->is_dir = w->type == WALK_DIR;
@@ -63,16 +62,15 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 	struct send_side *t = sess->send;
 	size_t n;
 
-	if (link_to == NULL && t->owner != NULL) {
+	if (link_to == NULL && t->keeps_owner) {
 		a.has_owner = true;
 		a.uid = t->owner[i].uid;
 		a.gid = t->owner[i].gid;
 		a.user = (struct span){ (const uint8_t *)t->owner[i].user, strlen(t->owner[i].user) };
 		a.group = (struct span){ (const uint8_t *)t->owner[i].group, strlen(t->owner[i].group) };
 	}
-	if (link_to == NULL && t->xattrs != NULL)
+	if (link_to == NULL && t->keeps_xattr)
 		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
-
 	if (o->source != NULL) {
 		a.sparse = source_sparse(o->source);
 		/* A file of a single block is never resumed. */

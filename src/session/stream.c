@@ -206,11 +206,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 unsigned stream_number(const struct stream *s) { return s->o.number; }
 unsigned stream_path(const struct stream *s) { return s->o.path; }
 bool stream_on_disk(const struct stream *s) { return atomic_load(&s->on_disk) > 0; }
-
-uint64_t stream_moved(const struct stream *s)
-{
-	return atomic_load_explicit(&s->moved, memory_order_relaxed);
-}
+uint64_t stream_moved(const struct stream *s) { return atomic_load_explicit(&s->moved, memory_order_relaxed); }
 
 uint64_t stream_retransmits(struct stream *s)
 {

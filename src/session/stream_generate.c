@@ -1,7 +1,7 @@
-/* Sending half of a stream that measures, on its worker: blocks that belong to no entry, without pause. */
+/* Sending half of a measurement stream, on its worker: blocks of no entry, without pause. */
 #include "session/stream_impl.h"
 
-#define TURN_BYTES (1u << 20) /* per turn of the loop, so that one stream does not starve the rest */
+#define TURN_BYTES (1u << 20) /* per turn of the loop: fairness between streams */
 #define NO_ENTRY (1u << 16)   /* a well-formed id of no entry */
 
 static size_t frame_bytes(const struct generator *g)

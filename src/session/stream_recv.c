@@ -1,5 +1,5 @@
-/* Receiving half of a stream, on its worker: gathers a block in memory, verifies it and then writes it to its file.
- * Corrupt data never reaches a file. */
+/* Receiving half of a stream, on its worker: gathers a block in memory, verifies the block and then writes it to the
+ * file. Corrupt data never reaches a file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "session/stream_impl.h"
 #include "store/hash.h"
 
-#define BLOCKS_PER_TURN 8u        /* per turn of the loop, so that one stream does not starve the rest */
+#define BLOCKS_PER_TURN 8u        /* per turn of the loop: fairness between streams */
 #define SMALL_PER_TURN 128u
 #define BUF_BYTES (256u << 10)
 #define SLOW_WRITE_NS (50 * NS_PER_MS)
@@ -79,22 +79,6 @@ static void on_lock_timer(void *arg)
 	}
 }
 
-/* Pauses the stream until the next attempt. False: LOCK_TIMEOUT_NS has passed, or there is no timer. */
-static bool retry_later(struct stream *s)
-{
-	struct mono now = mono_now();
-	struct ptcp_err e;
-
-	if (s->locked_since.ns == 0)
-		s->locked_since = now;
-	if (mono_diff_ns(now, s->locked_since) > LOCK_TIMEOUT_NS ||
-	    (s->lock_timer == NULL && timer_new(&s->lock_timer, s->loop, on_lock_timer, s, &e) < 0))
-		return false;
-	chan_pause(s->chan, true);
-	timer_set(s->lock_timer, mono_add_ns(now, LOCK_RETRY_NS));
-	return true;
-}
-
 static void on_lock_answer(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, lock_query);
@@ -115,9 +99,13 @@ static void run_lock_query(struct msg *m)
 	loop_post(s->loop, m);
 }
 
-/* Another session has locked the part, for example one whose connection died unnoticed. Returns true to retry. */
+/* Another session has locked the part, for example after its connection died unnoticed. Returns true if the stream pauses
+ * and retries, false if the wait is over or pointless. */
 static bool wait_for_lock(struct stream *s)
 {
+	struct mono now = mono_now();
+	struct ptcp_err e;
+
 	switch (s->lock) {
 	case PART_FREE:
 		if (s->querying) /* about an earlier block */
@@ -140,7 +128,14 @@ static bool wait_for_lock(struct stream *s)
 	case PART_RETRIED:
 		return false;
 	}
-	return retry_later(s);
+	if (s->locked_since.ns == 0)
+		s->locked_since = now;
+	if (mono_diff_ns(now, s->locked_since) > LOCK_TIMEOUT_NS ||
+	    (s->lock_timer == NULL && timer_new(&s->lock_timer, s->loop, on_lock_timer, s, &e) < 0))
+		return false;
+	chan_pause(s->chan, true);
+	timer_set(s->lock_timer, mono_add_ns(now, LOCK_RETRY_NS));
+	return true;
 }
 
 /* Returns true when the block is done, false to retry the write later. */
