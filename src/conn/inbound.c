@@ -19,7 +19,8 @@ void inbound_free(struct inbound *g)
 	pending_left(g->o.pending, g->o.from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
-	g->o.ops->gone(g->o.arg);
+	if (g->o.ops->gone != NULL)
+		g->o.ops->gone(g->o.arg);
 	free(g);
 }
 
@@ -52,7 +53,7 @@ void inbound_welcome(struct inbound *g, bool raw)
 	chan_flush(g->chan);
 	if (raw && g->join.stream != WIRE_JOIN_CONTROL) {
 		g->state = INBOUND_LEAVING_TLS;
-		chan_hand_over(g->chan);
+		chan_leave_tls(g->chan);
 	} else {
 		g->o.ops->stream(g->o.arg, g, &g->join);
 	}
@@ -64,7 +65,7 @@ void inbound_routed(struct inbound *g)
 
 	chan_write(g->chan, frame, wire_routed_encode(frame));
 	g->state = INBOUND_LEAVING_TLS;
-	chan_hand_over(g->chan);
+	chan_leave_tls(g->chan);
 }
 
 static void on_opened(void *arg)

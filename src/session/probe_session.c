@@ -10,37 +10,7 @@
 
 #define CHECK_NS (NS_PER_S / 2)
 
-/* A stream whose bytes were all transferred. */
-struct stream_run {
-	bool ended;
-	struct mono from, until;
-};
-
-struct probe_session {
-	const struct probe_session_ops *ops; /* of the starter; NULL: acceptor */
-	void *arg;
-	bool generates;             /* this side sends */
-	struct open_files files;    /* receiver: always empty: streams discard every block */
-	uint8_t *data;              /* sender: content of the blocks */
-	struct mono since[PTCP_STREAMS_MAX]; /* streams connected */
-	bool generating[PTCP_STREAMS_MAX]; /* sender: streams that have started to send */
-	unsigned streams;           /* of this level; 0: between levels */
-	uint64_t stream_bytes;
-	bool stays_open;
-	bool started;
-	/* starter */
-	bool clearing;
-	struct mono start_by;       /* deadline for the level to start */
-	struct mono started_at;
-	struct stream_run early[PTCP_STREAMS_MAX]; /* streams that ended before the level started here */
-	unsigned n_early;
-	struct mono checked_at;     /* last check for progress */
-	uint64_t moved;             /* bytes at that time, */
-	struct mono moved_at;       /* and the time of the last progress */
-	struct limit_times times;   /* reported by the sending side since the level started */
-	uint64_t retransmits;
-	char congestion[TCPINFO_CC_BYTES];
-};
+static const struct payload_ops probe_payload;
 
 static int probe_session_new(struct session *sess, bool generates, struct ptcp_err *e)
 {
@@ -52,6 +22,7 @@ static int probe_session_new(struct session *sess, bool generates, struct ptcp_e
 	b->generates = generates;
 	b->start_by = MONO_NEVER;
 	sess->probe = b;
+	sess->payload = &probe_payload;
 	sess->tapped = true;
 	if (!generates)
 		return 0;
@@ -68,7 +39,7 @@ int session_probe(struct session *sess, const struct probe_session_ops *ops, voi
 		return r;
 	sess->probe->ops = ops;
 	sess->probe->arg = arg;
-	sess->n_wanted = 0;
+	sess->n_active = 0;
 	return 0;
 }
 
@@ -106,7 +77,7 @@ static void set_streams(struct session *sess, unsigned streams)
 {
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->generates ? 0 : sess->probe->stream_bytes };
 
-	sess->n_wanted = streams;
+	sess->n_active = streams;
 	if (engine_steered(sess->engine))
 		engine_use(sess->engine, &use);
 }
@@ -144,24 +115,14 @@ void probe_session_use(struct session *sess, uint64_t stream_bytes)
 {
 	struct probe_session *b = sess->probe;
 
-	if (!b->generates || sess->n_wanted == 0)
+	if (!b->generates || sess->n_active == 0)
 		return;
-	b->streams = sess->n_wanted;
+	b->streams = sess->n_active;
 	b->stream_bytes = stream_bytes < PROBE_SESSION_STREAM_BYTES ? stream_bytes : PROBE_SESSION_STREAM_BYTES;
 	b->started = false;
 }
 
-bool probe_session_is_starter(const struct session *sess)
-{
-	return sess->probe != NULL && sess->probe->ops != NULL;
-}
-
-bool probe_session_has_ended(const struct session *sess, unsigned number)
-{
-	return sess->probe != NULL && sess->probe->early[number].ended;
-}
-
-void probe_session_stream_opts(const struct session *sess, struct stream_opts *o)
+static void set_opts(const struct session *sess, struct stream_opts *o)
 {
 	struct probe_session *b = sess->probe;
 
@@ -174,21 +135,20 @@ void probe_session_stream_opts(const struct session *sess, struct stream_opts *o
 	}
 }
 
-void probe_session_stream_up(struct session *sess, unsigned number)
+static void on_connected(struct session *sess, unsigned number)
 {
 	struct probe_session *b = sess->probe;
 	unsigned i;
 
-	b->since[number] = mono_now();
 	b->generating[number] = false;
-	if (b->streams == 0 || sess->n_up + b->n_early < b->streams || b->started || b->clearing)
+	if (b->streams == 0 || sess->n_connected + b->n_early < b->streams || b->started || b->clearing)
 		return;
 	b->started = true;
-	b->started_at = b->checked_at = b->moved_at = b->since[number];
+	b->started_at = b->checked_at = b->moved_at = sess->since[number];
 	b->moved = 0;
 	b->times = (struct limit_times){ 0 };
 	b->retransmits = 0;
-	sess->n_wanted = 0; /* a stream lost from now on is not replaced */
+	sess->n_active = 0; /* a stream lost from now on is not replaced */
 	for (i = 0; b->generates && !b->stays_open && i < b->streams; i++)
 		if (sess->stream[i] != NULL && !b->generating[i]) {
 			b->generating[i] = true;
@@ -216,7 +176,7 @@ static bool is_complete(const struct probe_session *b, const struct stream *s, s
 	return true;
 }
 
-void probe_session_stream_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
 {
 	struct probe_session *b = sess->probe;
 	struct mono from, until;
@@ -232,9 +192,12 @@ void probe_session_stream_lost(struct session *sess, struct stream *s, const str
 	}
 }
 
+static const struct payload_ops probe_payload = { .opts = set_opts, .connected = on_connected, .lost = on_lost,
+	.received = receive_blocks };
+
 bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
-	if (!session_look(sess, number, out))
+	if (!streams_tcpinfo(sess, number, out))
 		return false;
 	if (!sess->probe->generates) {
 		out->acked_bytes = out->received_bytes;
@@ -280,7 +243,7 @@ void probe_session_clear(struct session *sess)
 		/* Reset: megabytes in socket buffers would overlap the next level for seconds. */
 		if (sess->tap[i] >= 0)
 			setsockopt(sess->tap[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
-		session_close_tap(sess, i);
+		streams_close_tap(sess, i);
 		if (sess->stream[i] != NULL)
 			stream_stop(sess->stream[i]);
 	}
@@ -303,8 +266,8 @@ static void close_old(struct session *sess, struct mono now)
 
 	err_set(&why, PTCP_EREFUSED, "a measurement stream exceeded this host's time limit");
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->probe->since[i]) >= PROBE_SESSION_STREAM_NS)
-			session_stream_lost(sess, sess->stream[i], &why);
+		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->since[i]) >= PROBE_SESSION_STREAM_NS)
+			streams_lost(sess, sess->stream[i], &why);
 }
 
 /* Starter: a level is running. */
@@ -349,13 +312,13 @@ void probe_session_pump(struct session *sess, struct mono now)
 	}
 	if (b->streams > 0 && !b->started && !b->clearing && now.ns >= b->start_by.ns) {
 		b->start_by = MONO_NEVER;
-		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->n_up, b->streams,
+		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->n_connected, b->streams,
 		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
 		b->ops->ended(b->arg, 0, now, now, &why);
 	}
 	if (is_running(b) && mono_diff_ns(now, b->checked_at) >= CHECK_NS)
 		watch_level(sess, now);
-	if (b->clearing && sess->n_up + sess->n_ending == 0) {
+	if (b->clearing && sess->n_connected + sess->n_ending == 0) {
 		b->clearing = false;
 		b->streams = 0;
 		b->ops->cleared(b->arg);
@@ -376,6 +339,6 @@ struct mono probe_session_deadline(const struct session *sess)
 		return b->streams > 0 && !b->started && !b->clearing ? b->start_by : at;
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->stream[i] != NULL)
-			at = mono_min(at, mono_add_ns(b->since[i], PROBE_SESSION_STREAM_NS));
+			at = mono_min(at, mono_add_ns(sess->since[i], PROBE_SESSION_STREAM_NS));
 	return at;
 }

@@ -3,8 +3,8 @@
 #ifndef SESSION_PROBE_SESSION_H
 #define SESSION_PROBE_SESSION_H
 
-#include "model/sender_limit.h"
-#include "net/tcpinfo.h"
+#include "model/probe.h"
+#include "net/sock.h"
 #include "session/session.h"
 
 /* Limits of an acceptor for each stream. */

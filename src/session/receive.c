@@ -6,7 +6,10 @@
 #include "core/err.h"
 #include "session/receive_impl.h"
 #include "store/fd_budget.h"
+#include "store/part.h"
 #include "wire/attrs.h"
+
+static const struct payload_ops receive_payload;
 
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e)
 {
@@ -26,6 +29,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->place = *place;
 	*place = (struct destination){ 0 };
 	sess->receive = r;
+	sess->payload = &receive_payload;
 	return 0;
 }
 
@@ -37,11 +41,6 @@ void receive_free(struct session *sess)
 	destination_fini(&sess->receive->place);
 	free(sess->receive);
 	sess->receive = NULL;
-}
-
-struct open_files *receive_files(const struct session *sess)
-{
-	return sess->receive != NULL ? &sess->receive->files : NULL;
 }
 
 bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino)
@@ -63,7 +62,7 @@ void receive_entry_free(struct session *sess, struct receive_entry *t)
 	free(t->source);
 	free(t->owner);
 	xattrs_fini(&t->xattrs);
-	free(t->look.claimed);
+	free(t->existing.claimed);
 	free(t);
 }
 
@@ -223,7 +222,7 @@ static int check_name(struct session *sess, const struct receive_entry *t, bool 
 {
 	const struct wire_open *o = engine_open(sess->engine);
 
-	if (sink_is_own_name(t->name))
+	if (part_is_own_name(t->name))
 		return err_set(e, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (rename it)");
 	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(o, t->name))
 		return err_set(e, PTCP_EREFUSED, "not requested");
@@ -296,8 +295,8 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	open_files_set(&sess->receive->files, id, t->sink, size_bytes);
 	if (parts)
 		resume_verify_start(sess, t, false);
-	else if (t->look.found == SINK_PART) /* claimed data would stay where the source now has holes */
-		sink_begin_anew(t->sink);
+	else if (t->existing.found == SINK_PART) /* claimed data would stay where the source now has holes */
+		sink_restart(t->sink);
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
@@ -344,7 +343,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	sess->receive->total_known = final;
 }
 
-/* No `.hole`: a part is zero outside its verified blocks, see sink_look(). */
+/* No `.hole`: a part is zero outside its verified blocks, see sink_inspect(). */
 const struct rcv_ops receive_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
 	.commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same
@@ -363,9 +362,8 @@ static uint64_t stream_bytes(const struct session *sess)
 	return r.bytes - r.resumed_bytes - r.hole_bytes;
 }
 
-void receive_blocks(void *arg, struct stream *s, struct stream_results *results)
+void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results)
 {
-	struct session *sess = arg;
 	struct mono now = mono_now();
 	struct ptcp_err nomem, *why;
 	bool failed;
@@ -390,3 +388,11 @@ void receive_blocks(void *arg, struct stream *s, struct stream_results *results)
 	sess->carried[stream_path(s)] += stream_bytes(sess) - before;
 	session_pump(sess);
 }
+
+static void set_opts(const struct session *sess, struct stream_opts *o)
+{
+	o->files = &sess->receive->files;
+}
+
+static const struct payload_ops receive_payload = { .opts = set_opts, .received = receive_blocks,
+	.locked = receive_part_locked };

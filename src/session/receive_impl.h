@@ -47,7 +47,7 @@ struct receive_entry {
 	struct meta meta;       /* borrows from the next two */
 	struct owner *owner;
 	struct xattrs xattrs;
-	struct sink_look look;
+	struct sink_existing existing;
 	struct mono locked_since, retry_at; /* another session has locked the part, */
 	bool same_client;       /* a session of the same client */
 	int result;
@@ -66,7 +66,7 @@ struct receive_side {
 	struct receive_entry *fd_first, **fd_last;   /* queue for descriptors */
 	unsigned fds, fds_low;      /* reserved for files; the second queue is served when they fall to fds_low */
 	struct receive_entry *batch; /* on the I/O thread */
-	struct store_end ends[WORK_BATCH]; /* completions of the batch */
+	struct store_item ends[WORK_BATCH]; /* completions of the batch */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
 	struct list verify_queue;   /* resume_verify.c: entries that wait for an I/O thread, */
@@ -88,6 +88,8 @@ bool receive_reserve_fds(struct session *sess, struct receive_entry *t, enum wor
 void receive_entry_done(struct session *sess, struct receive_entry *t);
 /* If the disk of this host is full, fails the session (the next file would fail, too) and returns true. */
 bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
+/* As payload_ops.locked. */
+bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
 /* ---- receive.c ---- */
 

@@ -42,10 +42,10 @@ static int make_dir(struct receive_entry *t)
 {
 	int r;
 
-	if (t->source != NULL && (r = dir_mark_mark(t->dir, t->name, t->source, &t->why)) < 0)
+	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
 	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
-		dir_mark_unmark(t->dir, t->name);
+		destination_unmark(t->dir, t->name);
 	return r;
 }
 
@@ -61,7 +61,7 @@ static void do_work(struct receive_entry *t)
 		t->result = make_dir(t);
 		break;
 	case WORK_RESUME:
-		t->result = sink_look(t->sink, &t->look, &t->why);
+		t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
 		t->result = sink_refresh(t->sink, &t->why);
@@ -73,7 +73,7 @@ static void do_work(struct receive_entry *t)
 			dir_fd_done(t->self);
 		break;
 	case WORK_DRY_FILE:
-		t->same = sink_like(t->sink);
+		t->same = sink_seems_same(t->sink);
 		break;
 	case WORK_SYMLINK:
 		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
@@ -102,12 +102,12 @@ static bool is_complete(const struct receive_entry *t)
 /* Gives complete files their names and syncs all complete entries of the batch to disk. */
 static void complete(struct receive_side *r)
 {
-	struct store_end *end = r->ends;
+	struct store_item *end = r->ends;
 	struct receive_entry *t;
 
 	for (t = r->batch; t != NULL; t = t->next)
 		if (is_complete(t))
-			*end++ = (struct store_end){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
+			*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
 				.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
 	if (end == r->ends)
 		return;
@@ -119,9 +119,9 @@ static void complete(struct receive_side *r)
 		if (!is_complete(t))
 			continue;
 		t->result = end->result;
-		t->lacking |= end++->lacking;
+		t->lacking |= end++->attr_dropped;
 		if (t->result == 0 && t->work == WORK_FINISH_DIR && t->source != NULL)
-			dir_mark_unmark(t->dir, t->name);
+			destination_unmark(t->dir, t->name);
 	}
 }
 
@@ -153,7 +153,7 @@ void receive_enqueue(struct session *sess, struct receive_entry *t, enum work wo
  * slow disk releases them, without limit, as failed files occupy no slot of the engine. */
 void receive_entry_done(struct session *sess, struct receive_entry *t)
 {
-	if (t->release && t->sink != NULL && !sink_give_up(t->sink)) {
+	if (t->release && t->sink != NULL && !sink_discard_unopened(t->sink)) {
 		t->release = false;
 		receive_enqueue(sess, t, WORK_RELEASE);
 	} else {
@@ -168,7 +168,7 @@ bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
 	if (why->code != PTCP_ENOSPC)
 		return false;
 	err_while(&full, full.code, "destination");
-	session_fail(sess, &full);
+	engine_fail(sess->engine, &full);
 	return true;
 }
 
@@ -185,10 +185,8 @@ static bool may_be_exiting(const struct session *sess, struct mono now)
 	return mono_diff_ns(now, sess->began) < EXIT_NS;
 }
 
-bool receive_part_locked(void *arg, uint64_t dev, uint64_t ino)
+bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino)
 {
-	struct session *sess = arg;
-
 	return !sess->over && (is_same_client(sess, dev, ino) || may_be_exiting(sess, mono_now()));
 }
 
@@ -258,12 +256,12 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 static void resume_found(struct session *sess, struct receive_entry *t)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
-	uint64_t *claimed = t->look.claimed;
+	uint64_t *claimed = t->existing.claimed;
 
-	t->look.claimed = NULL;
-	if (t->look.anew != NULL)
-		warn(sess, t, t->look.anew);
-	switch (t->look.found) {
+	t->existing.claimed = NULL;
+	if (t->existing.restart_why != NULL)
+		warn(sess, t, t->existing.restart_why);
+	switch (t->existing.found) {
 	case SINK_NOTHING:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
@@ -360,7 +358,7 @@ static bool take_fds(struct receive_side *r, struct receive_entry *t)
 	unsigned n = sink_fds(t->sink);
 
 	if (r->fds == 0)
-		fd_budget_take_anyway(n);
+		fd_budget_take_unchecked(n);
 	else if (!fd_budget_take(n))
 		return false;
 	t->fds = n;

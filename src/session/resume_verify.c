@@ -97,7 +97,7 @@ static void start_step(struct session *sess, struct receive_entry *t)
 
 	if (b == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		finish(sess, t);
 		return;
 	}

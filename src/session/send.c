@@ -7,6 +7,8 @@
 #include "core/text.h"
 #include "session/send_impl.h"
 
+static const struct payload_ops send_payload;
+
 static int send_new(struct session *sess, struct ptcp_err *e)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
@@ -17,6 +19,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	if ((sess->send = calloc(1, sizeof *sess->send)) == NULL)
 		return err_nomem(e);
 	sess->send->session = sess;
+	sess->payload = &send_payload;
 	list_init(&sess->send->digest_queue);
 	sess->send->keeps_owner = (flags & WIRE_OPEN_OWNER) != 0;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
@@ -113,7 +116,7 @@ static void on_stalled(void *arg, unsigned number)
 
 	err_set(&why, PTCP_ETIMEOUT, "no acknowledgment for too long");
 	if (sess->stream[number] != NULL && !stream_on_disk(sess->stream[number]))
-		session_stream_lost(sess, sess->stream[number], &why);
+		streams_lost(sess, sess->stream[number], &why);
 }
 
 const struct snd_ops send_snd_ops = {
@@ -142,7 +145,7 @@ static void on_listed(struct msg *m)
 	}
 	if (!sess->over && t->result < 0) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 	} else if (!sess->over) {
 		t->end = t->result == 0;
 		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
@@ -207,7 +210,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 	    (job = stream_free_job(sess->stream[number])) == NULL)
 		return false;
 	if (!snd_take(s, number, now, &job->job)) {
-		path_select_starved(sess);
+		path_select_starved(&sess->path_select);
 		return false;
 	}
 	for (i = 0; i < job->job.n; i++) {
@@ -229,7 +232,7 @@ static void feed_streams(struct session *sess, struct mono now)
 	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {
 		more = false;
-		for (i = 0; i < sess->n_wanted; i++)
+		for (i = 0; i < sess->n_active; i++)
 			more |= feed(sess, i, now);
 	}
 }
@@ -242,9 +245,8 @@ void send_pump(struct session *sess, struct mono now)
 	feed_streams(sess, now);
 }
 
-void send_job_sent(void *arg, struct stream *s, struct stream_job *job)
+static void on_sent(struct session *sess, struct stream *s, struct stream_job *job)
 {
-	struct session *sess = arg;
 	struct mono now = mono_now();
 	struct ptcp_err nomem;
 	unsigned i;
@@ -262,3 +264,17 @@ void send_job_sent(void *arg, struct stream *s, struct stream_job *job)
 			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);
 	}
 }
+
+static void on_connected(struct session *sess, unsigned number)
+{
+	snd_stream_up(engine_snd(sess->engine), number, mono_now());
+}
+
+static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+{
+	(void)why;
+	if (engine_snd(sess->engine) != NULL)
+		snd_stream_lost(engine_snd(sess->engine), stream_number(s));
+}
+
+static const struct payload_ops send_payload = { .connected = on_connected, .lost = on_lost, .sent = on_sent };

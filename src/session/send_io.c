@@ -6,7 +6,6 @@
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "session/send_impl.h"
-#include "store/file_digest.h"
 
 #define DIGESTS_MAX 2u /* of a session at once; sessions share the I/O threads */
 
@@ -163,7 +162,7 @@ static void request(struct session *sess, void *cookie, uint64_t id, enum check_
 
 	if (c == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		return;
 	}
 	c->kind = kind;
@@ -171,7 +170,7 @@ static void request(struct session *sess, void *cookie, uint64_t id, enum check_
 	c->source = source_ref(o->source);
 	c->id = id;
 	c->io.run = run_check;
-	file_digest_init(&c->sum, wire_grid_bytes(source_size_bytes(c->source)), NULL);
+	c->sum = (struct file_digest){ .block_bytes = wire_grid_bytes(source_size_bytes(c->source)) };
 	if (kind != CHECK_DIGEST) {
 		submit(c);
 	} else {

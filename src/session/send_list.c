@@ -105,7 +105,7 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 	}
 	if ((o = send_entry_new(w, type)) == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		return;
 	}
 	o->hardlink = first;
