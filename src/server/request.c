@@ -208,7 +208,7 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	int r = 0;
 
 	if (a->measures)
-		return a->floods ? session_flood(sess, e) : session_drop(sess, e);
+		return a->floods ? session_generate(sess, e) : session_discard(sess, e);
 	if (!a->sends)
 		return session_receive_into(sess, &a->place, e);
 	if (a->filter != NULL)

@@ -174,11 +174,6 @@ void session_yield(struct session *sess)
 
 bool session_over(const struct session *sess) { return sess->over; }
 
-bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino)
-{
-	return sess->receive != NULL && open_files_holds(&sess->receive->intake, dev, ino);
-}
-
 /* ---- Making one ---- */
 
 /* A relay may die while the peer lives. */

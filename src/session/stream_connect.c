@@ -154,7 +154,7 @@ void stream_connect_stop_control(struct session *sess)
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].is);
+	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
 static bool lacks_all(const struct session *sess)

@@ -133,19 +133,19 @@ static void on_sent(void *arg, struct stream *s, struct stream_job *job)
 	((struct session *)arg)->payload->sent(arg, s, job);
 }
 
-static void on_received(void *arg, struct stream *s, struct stream_news *news)
+static void on_received(void *arg, struct stream *s, struct stream_results *results)
 {
-	((struct session *)arg)->payload->received(arg, s, news);
+	((struct session *)arg)->payload->received(arg, s, results);
 }
 
-static bool on_held(void *arg, uint64_t dev, uint64_t ino)
+static bool on_locked(void *arg, uint64_t dev, uint64_t ino)
 {
 	struct session *sess = arg;
 
-	return sess->payload->held != NULL && sess->payload->held(sess, dev, ino);
+	return sess->payload->locked != NULL && sess->payload->locked(sess, dev, ino);
 }
 
-static const struct stream_ops stream_ops = { on_sent, on_idle, on_received, on_held, on_lost, on_gone };
+static const struct stream_ops stream_ops = { on_sent, on_idle, on_received, on_locked, on_lost, on_gone };
 
 /* ---- Connections lost and made ---- */
 
