@@ -190,8 +190,8 @@ PTCP_PLAN_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_ove
 PTCP_PLAN_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */
 
 struct ptcp_quickest {
-	const int *candidate;           /* indices of the hosts between, in order; the paths' */
-	size_t nvia;              /* 0: direct */
+	const int *relays;        /* indices of the hosts between, in order; the paths' */
+	size_t n_relays;          /* 0: direct */
 	double rate_bps, delay_s; /* what the path gets, and the sum of its links' delays */
 	uint64_t bytes;           /* of all paths they sum to those asked for */
 };
