@@ -1,4 +1,4 @@
-/* Plans of what is left, and what they make of the transfers. */
+/* Planning of the remaining data, and rates of the transfers. */
 #include <math.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -7,19 +7,21 @@
 #include "core/err.h"
 #include "plan/limits.h"
 
-#define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
-#define STEADY_RATIO 0.05    /* a change of less does not count as one */
+#define RATE_LEAST_BPS 10000.0 /* min rate of a transfer */
+#define STEADY_RATIO 0.05    /* smaller changes are not set */
 #define RAISE_MAX 1e9        /* factor of the planned rate, without limits */
-#define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
-#define PLAN_AGAIN_S 3.0     /* after one was begun */
-#define TOO_LATE_RATIO 0.5   /* of its makespan */
-#define ELSEWHERE_RATIO 0.1  /* of a source's data over paths that its transfer has not: worth a new one */
+#define EFFORT_S 1.0         /* effort of planning; the proof does not matter */
+#define PLAN_AGAIN_S 3.0     /* min time between plannings */
+#define TOO_LATE_RATIO 0.5   /* of the new plan's makespan */
+#define ELSEWHERE_RATIO 0.1  /* of a source's data on missing paths: restart its transfer */
 #define ELSEWHERE_BYTES 8e6
-#define ROOM_LEAST_BYTES (UINT64_C(64) << 20) /* what is here already may become less */
+/* min assumed space at the destination, since present files may be replaced */
+#define ROOM_LEAST_BYTES (UINT64_C(64) << 20)
 
-/* ---- What each path is to carry ---- */
+/* ---- Rates of paths ---- */
 
-/* Adds up what the plan gives the paths of a source now; returns what it gives to others, which they have to take. */
+/* Sums the planned rates of a source's paths; returns the planned rate on missing paths, which its paths
+ * must carry. */
 static double add_planned(struct source *s, double t_s)
 {
 	const struct schedule *p = s->c->schedule;
@@ -51,7 +53,7 @@ static void spread(struct source *s, double bps)
 		s->route[i].planned_bps += sum > 0 ? bps * s->route[i].planned_bps / sum : i == 0 ? bps : 0;
 }
 
-/* Some of what it crosses has been found slower than it was said to be: it may have recovered. */
+/* Whether a limit of the path was lowered below its initial rate, and may have recovered. */
 static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 {
 	size_t i;
@@ -62,7 +64,7 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 	return false;
 }
 
-/* The least of what it crosses, by the rates of all limits: first ones or those in force. */
+/* Min rate of the path's limits, by initial or current rates. */
 static double least_bps(const struct route *r, const double *limit_bps)
 {
 	double least = INFINITY;
@@ -73,7 +75,7 @@ static double least_bps(const struct route *r, const double *limit_bps)
 	return least;
 }
 
-/* To make up for what is late. */
+/* Rate including extra rate for catching up. */
 static double made_up_bps(const struct source *s, const struct route *r)
 {
 	if (r->bound || !(s->more_bps > 0) || (r->counted && !(r->given_bps > 0)))
@@ -81,7 +83,7 @@ static double made_up_bps(const struct source *s, const struct route *r)
 	return fmin(r->given_bps + s->more_bps, least_bps(r, s->c->limit_bps));
 }
 
-/* By the plan, or as a probe. */
+/* Assigned rate, or the rate of a probe. */
 static double rate_for(const struct source *s, const struct route *r)
 {
 	double bps = r->given_bps;
@@ -103,7 +105,7 @@ static bool is_steady(uint64_t bps, uint64_t before)
 	return fabs((double)bps - (double)before) <= STEADY_RATIO * (double)before;
 }
 
-/* What is made up for changes all the time, and is told when it is worth it. */
+/* Extra rate changes all the time; sets changes above STEADY_RATIO only. */
 static void set_rates(struct source *s, double now_s)
 {
 	uint64_t bps, due;
@@ -123,7 +125,7 @@ static void set_rates(struct source *s, double now_s)
 	}
 }
 
-/* Windows of the overlay move on; returns now. */
+/* Moves the overlay's windows; returns the present time. */
 static double pass_time(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c);
@@ -133,9 +135,9 @@ static double pass_time(struct ptcp_collect *c)
 	return now_s;
 }
 
-/* Gives each path its planned rate and a share of the capacity that the plan leaves free. In a plan of least makespan
- * only one source or bottleneck is busy until the end; all other sources finish with it. They may as well finish early:
- * a finished source cannot be late, and leaves its share to others. */
+/* Assigns each path its planned rate and a share of the spare capacity. In a plan with minimum makespan
+ * only one source or bottleneck is busy until the end; all other sources finish with it. They may as well
+ * finish early: a finished source cannot be late, and its share is free for others. */
 static void give(struct ptcp_collect *c)
 {
 	struct divide_flow *f = c->divided;
@@ -155,8 +157,8 @@ static void give(struct ptcp_collect *c)
 			r->given_bps = (f++)->rate;
 }
 
-/* Whether it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. Paths that have
- * just begun, or been given something else, are not asked yet. */
+/* Updates the extra rate of a source behind the plan (at our pace), unless its data may be stored at
+ * relays. Ignores paths with a recent start or change. */
 static void see_late(struct source *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
@@ -193,9 +195,9 @@ void allocate_apply(struct ptcp_collect *c)
 	}
 }
 
-/* ---- Another plan ---- */
+/* ---- Replanning ---- */
 
-/* Every path of it crosses something that nothing comes through. */
+/* Whether all of the source's paths cross a limit that is currently zero. */
 static bool is_cut_off(const struct source *s)
 {
 	size_t i, k;
@@ -210,7 +212,7 @@ static bool is_cut_off(const struct source *s)
 	return s->vias.n > 0;
 }
 
-/* To begin with all are counted on; later those that answer, and can be reached. */
+/* Sources in the plan: initially all, later those connected and reachable. */
 static bool counts(const struct source *s)
 {
 	if (source_is_over(s))
@@ -218,7 +220,7 @@ static bool counts(const struct source *s)
 	return s->c->plan == NULL || (s->t != NULL && s->told->state == PTCP_COLLECT_RUNNING && !is_cut_off(s));
 }
 
-/* The transfer at work lacks paths that much is to go over, and another one would have. */
+/* Whether the transfer lacks paths with much planned data that a restarted transfer would have. */
 static bool lacks_paths(const struct source *s)
 {
 	const struct schedule *p = s->c->schedule;
@@ -240,7 +242,7 @@ static bool lacks_paths(const struct source *s)
 	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
 }
 
-/* At the destination: no more can come of what any source says it has. */
+/* Free space at the destination, the max data of any source. */
 static uint64_t room_bytes(const struct ptcp_collect *c)
 {
 	struct statvfs v;
@@ -267,7 +269,7 @@ static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 	return 0;
 }
 
-/* They can be had: before anything is begun. */
+/* Checks the paths of all sources before any transfer starts. */
 static int check_paths(const struct ptcp_collect *c, const struct schedule *schedule, struct ptcp_err *e)
 {
 	struct candidates v;
@@ -306,14 +308,14 @@ static int begin(struct ptcp_collect *c, struct ptcp_err *e)
 	c->tried_at_s = c->planner_thread_start_s = pass_time(c);
 	ptcp_plan_opts_init(&o);
 	o.method = c->o.method;
-	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* late is better than never */
+	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* a late plan is better than none */
 	o.effort_s = EFFORT_S;
 	if ((r = set_data(c, e)) < 0)
 		return r;
 	return planner_thread_new(&c->planner, c->overlay, &o, e);
 }
 
-/* What came of it; waits where it is not done. */
+/* Waits for the planner and takes its result. */
 static int end(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
 {
 	int r = planner_thread_take(c->planner, plan, schedule, e);
@@ -327,7 +329,7 @@ static int end(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule 
 	return r;
 }
 
-/* The sources have gone on meanwhile, and are as far into it as it took to make. */
+/* Adopts a plan from its time 0 on, the start of planning: sources continued meanwhile. */
 static void carry_out(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule, const char *why)
 {
 	c->plan_start_s = c->planner_thread_start_s;
@@ -350,7 +352,7 @@ int allocate_first(struct ptcp_collect *c, struct ptcp_err *e)
 	return 0;
 }
 
-/* It tells of sources that have been lost or found since, or of a time that is mostly over. */
+/* Whether sources were lost or found since, or much of the plan's time has passed. */
 static bool is_too_late(struct ptcp_collect *c, const struct schedule *schedule)
 {
 	if (c->unfit == NULL && collect_now_s(c) - c->planner_thread_start_s > TOO_LATE_RATIO * schedule->end_s)

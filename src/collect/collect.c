@@ -1,4 +1,4 @@
-/* What is asked of a collection, and what it tells. */
+/* The collection handle: options, events, results, and the loop. */
 #include "collect/collect_impl.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
 	*o = (struct ptcp_collect_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED, .streams = 4 };
 }
 
-/* ---- What it tells ---- */
+/* ---- Events and results ---- */
 
 void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source *s,
     const char *path, const char *text, int code)
@@ -53,7 +53,7 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 
 void ptcp_collect_cancel(struct ptcp_collect *c)
 {
-	atomic_store(&c->cancelled, true); /* poll() is left within a tick */
+	atomic_store(&c->cancelled, true); /* poll() returns within a tick */
 }
 
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
@@ -93,7 +93,7 @@ void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_colle
 	*out = c->link[i];
 }
 
-/* ---- What is asked of it ---- */
+/* ---- Creation ---- */
 
 static int add_source(struct ptcp_collect *c, int host, const struct ptcp_overlay_host *h, struct ptcp_err *e)
 {
@@ -209,9 +209,9 @@ void ptcp_collect_free(struct ptcp_collect *c)
 /* ---- The loop: one thread steps all transfers ---- */
 
 #define TELL_S 0.5
-#define SIZING_TIMEOUTS 2.0 /* how long a rehearsal may take: a source that goes on for ever holds nobody up */
+/* max time of dry runs, in timeouts: an endless source must not block the others */
+#define SIZING_TIMEOUTS 2.0
 
-/* ---- Stepping ---- */
 
 static double due_s(const struct source *s, double now_s)
 {
@@ -223,7 +223,7 @@ static double due_s(const struct source *s, double now_s)
 	return ms < 0 ? INFINITY : now_s + ms / 1e3;
 }
 
-/* Waits for anything to do, until a time at most, and does it. */
+/* Waits until until_s for due transfers, and steps them. */
 static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double until_s)
 {
 	double now_s = collect_now_s(c), first = until_s;
@@ -277,7 +277,6 @@ static bool any_at_work(const struct ptcp_collect *c)
 	return false;
 }
 
-/* ---- The parts of it ---- */
 
 static void tick(struct ptcp_collect *c, double *tell_at_s)
 {
@@ -293,7 +292,7 @@ static void tick(struct ptcp_collect *c, double *tell_at_s)
 	collect_tell(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 }
 
-/* Until no transfer is at work. */
+/* Runs all transfers to their end. */
 static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	double tick_at_s = 0, tell_at_s = 0, next_s;
@@ -321,7 +320,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 	}
 }
 
-/* How much there is of what the overlay does not say. */
+/* Counts the data of sources with unknown size. */
 static void measure(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	struct source *s;

@@ -2,18 +2,18 @@
 
 #include <math.h>
 
-#define STEADY_S 4.0          /* slow start, queues, and the window in which rates are seen */
-#define HOLD_S 2.0            /* off for so long, before it counts */
+#define STEADY_S 4.0          /* slow start, queues, and the observation window */
+#define HOLD_S 2.0            /* min duration of a deviation */
 #define WINDOW_LEAST_S 3.0
 #define WINDOW_MOST_S 12.0
-#define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole, so slow paths are looked at for longer */
+#define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole: slow paths need longer windows */
 #define PROBE_S 3.0
-#define PROBE_WINDOW_S 2.0    /* the end of it: flows need a moment to grow */
-#define PROBE_AGAIN_S 2.0     /* after one that found more, and again */
-#define PROBE_FIRST_S 10.0    /* after one that found nothing; then twice as long each time, */
+#define PROBE_WINDOW_S 2.0    /* end of the probe, after flows have grown */
+#define PROBE_AGAIN_S 2.0     /* interval after a probe with a result */
+#define PROBE_FIRST_S 10.0    /* interval after a probe without; doubles each time */
 #define PROBE_MAX_S 80.0     /* up to this */
-#define PROBE_WORTH 5         /* times its length must be left to do */
-#define WORTH_RATIO 0.03      /* of all that flows: a smaller loss is not worth a plan */
+#define PROBE_WORTH 5         /* min time left, in durations of a probe */
+#define WORTH_RATIO 0.03      /* of total throughput: smaller losses are not worth a plan */
 
 void drift_init(struct drift *w, double now_s)
 {
@@ -42,7 +42,7 @@ double drift_window_s(const struct drift *w, double want_bps)
 	return fmin(WINDOW_MOST_S, fmax(WINDOW_LEAST_S, WINDOW_BITS / fmax(want_bps, 1)));
 }
 
-/* ---- Below ---- */
+/* ---- Slower limits ---- */
 
 static bool crosses(const struct drift_flow *f, size_t limit)
 {
@@ -80,8 +80,9 @@ static double sum_got(const struct drift_flow *f, size_t n, size_t limit, bool o
 	return sum;
 }
 
-/* How much of what flows lack a limit being lower would explain: all that cross it must be short, for one that is not
- * has shown that there is room; and by more than others took that were given nothing. */
+/* Part of the flows' deficit explained by a lower limit. All flows across it must be short, since a flow at
+ * its rate proves the capacity; and the deficit must exceed the throughput of flows without an assigned
+ * rate. */
 static double explains(const struct drift_flow *f, size_t n, const double *found_bps, size_t limit)
 {
 	double lost = 0, want = 0;
@@ -124,9 +125,9 @@ static double best_cause(const struct drift_flow *f, size_t n, const double *fou
 	return best;
 }
 
-/* The fewest limits that explain all flows that are short, found greedily: the common cause first. Of limits that the
- * same flows cross none can be told from the other, and all are taken for as slow, but for those that nobody gave a
- * rate: a host whose only path is short can turn to others, and if it is the host, they will be short with it. */
+/* Fewest limits that explain all short flows, by a greedy search: common causes first. Limits crossed by
+ * the same flows cannot be distinguished and all become slow, except limits without a given rate: a host
+ * whose only path is short can use other paths, which will be short too if the host is the cause. */
 static size_t find_below(const struct drift_flow *f, size_t n, const double *limit_bps, double *found_bps)
 {
 	double lost, all = 0, explained = 0;
@@ -147,10 +148,10 @@ static size_t find_below(const struct drift_flow *f, size_t n, const double *lim
 	return explained >= WORTH_RATIO * all ? found : 0;
 }
 
-/* ---- Above ---- */
+/* ---- Faster limits ---- */
 
-/* That more comes with the streams of paths that were given nothing says that those take more from others, not that
- * there is more; but what was lowered has recovered, if they show that. */
+/* More throughput by streams without an assigned rate shows that other traffic yields, not that the limit
+ * is higher; but it proves the recovery of a lowered limit. */
 static double above_bps(const struct drift_flow *f, size_t n, size_t limit, double limit_bps, double first_bps)
 {
 	double least = limit_bps * (1 + DRIFT_OFF_RATIO), given = sum_got(f, n, limit, true), recovered;
@@ -176,7 +177,7 @@ static size_t find_above(const struct drift_flow *f, size_t n, const struct drif
 	return found;
 }
 
-/* ---- When ---- */
+/* ---- Timing ---- */
 
 static enum drift_act end_probe(struct drift *w, double now_s, const struct drift_flow *f, size_t n,
     const struct drift_limits *limits, double *found_bps, size_t *n_found)
@@ -217,12 +218,12 @@ enum drift_act drift_see(struct drift *w, double now_s, double left_s, const str
 	return DRIFT_PROBE;
 }
 
-/* ---- catch_up ---- */
+/* ---- Catching up ---- */
 
-#define MAKE_UP_S 5.0    /* as long as rates take to show */
-#define AHEAD_S 1.0      /* each plan begins anew, and being ahead would add up */
-#define BEGIN_RATIO 0.4  /* of what it is given: late and short by so much together, */
-#define SHORT_RATIO 0.1  /* and short by so much: who only began late goes on as planned */
+#define MAKE_UP_S 5.0    /* response time of rates */
+#define AHEAD_S 1.0      /* a lead does not add up over plans */
+#define BEGIN_RATIO 0.4  /* of the assigned rate: min delay and deficit to start, */
+#define SHORT_RATIO 0.1  /* and min deficit: a late start alone needs no extra rate */
 #define END_RATIO 0.05
 
 double catch_up_bps(double before_bps, double behind_bytes, double given_bps, double got_bps)

@@ -1,6 +1,6 @@
-/* Measures the links of an overlay, one after the other so that they do not disturb each other: some messages over
- * each, what is left of the budget where the estimates are noisiest. Those that begin elsewhere are measured by the
- * daemons there, on our behalf. */
+/* Measures the links of an overlay one after the other, without mutual disturbance: some messages over
+ * each, and the rest of the budget over the links with the noisiest estimates. Servers measure the links
+ * that begin at their hosts. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,9 +13,9 @@
 #include "model/divide.h"
 #include "model/regress.h"
 
-#define LEAST 8          /* messages over each link: each size twice */
-#define SURE_SHARE 0.1   /* messages_bound: so close to the rate, */
-#define SURE_RISK 0.05   /* but for so few cases */
+#define LEAST 8          /* messages over each link: two of each size */
+#define SURE_SHARE 0.1   /* messages_bound: relative error */
+#define SURE_RISK 0.05   /* and its probability */
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
@@ -24,7 +24,7 @@ void ptcp_links_opts_init(struct ptcp_links_opts *o)
 
 /* ---- Estimates ---- */
 
-/* What the intercept has too much: the way back of the acknowledgement, half a round trip. */
+/* Removes the acknowledgment's way back, half of the RTT, from the intercept. */
 static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r, double round_trip_s)
 {
 	double half = round_trip_s / 2, delay = r->d_min_s - half;
@@ -32,8 +32,8 @@ static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r
 	m->delay_s = half;
 	m->delay_error_s = NAN;
 	m->delay_from_round_trip = true;
-	/* A message's delay is timed to a millisecond; an intercept that is less sure of itself than the
-	 * round trip says less. */
+	/* Delays are timed to a millisecond; an intercept with a larger error than half of the RTT is less
+	 * accurate than half of the RTT itself. */
 	if (r->result != REGRESS_OK || !(delay > 0) || !(r->d_min_error_s <= fmax(1e-3, 0.1 * half)))
 		return;
 	m->delay_s = delay;
@@ -75,7 +75,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 
 /* ---- Measuring ---- */
 
-/* In turns of its own loop, so that cancelling takes no more than a flag. */
+/* Polls the transfer's loop and the cancel flag. */
 int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct pollfd fd = { .fd = ptcp_transfer_fd(t), .events = POLLIN };
@@ -108,7 +108,7 @@ static int keep_messages(struct link *l, const struct ptcp_transfer *t, struct p
 	return 0;
 }
 
-/* By us, or by the daemon where it begins. */
+/* Timing by us, or by the server where the link begins. */
 static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link *l, unsigned messages,
     struct ptcp_err *e)
 {
@@ -156,7 +156,7 @@ double links_age_s(const struct link *l)
 	return l->estimate.age_s + (double)mono_diff_ns(mono_now(), l->seen) / 1e9;
 }
 
-/* A link that fails is left, unless the whole is being given up. */
+/* Measures a link; only cancellation and lack of memory end the whole. */
 static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct ptcp_err *e)
 {
 	struct link *l = &s->link[i];
@@ -175,13 +175,13 @@ static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct pt
 		return r;
 	}
 	if (l->estimate.state == PTCP_LINK_MEASURED)
-		return 0; /* what is known of it stands */
+		return 0; /* the previous estimate stands */
 	links_fail(l, &why);
 	return 0;
 }
 
-/* Messages that are left go where the rate is least sure, in proportion to its own size: a slow link counts as
- * much as a fast one. */
+/* Spends remaining messages in proportion to the relative error of the rate, so that slow links count as
+ * much as fast ones. */
 static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 {
 	unsigned *counts = calloc(s->n + 1, sizeof *counts);
@@ -258,7 +258,7 @@ void ptcp_links_cancel(struct ptcp_links *s)
 	atomic_store(&s->cancelled, true);
 }
 
-/* ---- Which links ---- */
+/* ---- Selection of links ---- */
 
 static void judge(struct ptcp_links *s, struct link *l)
 {

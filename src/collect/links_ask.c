@@ -1,4 +1,5 @@
-/* What daemons have learnt of the links that begin at their hosts, instead of measuring them: each is asked once. */
+/* Queries the servers at the beginning of links for their published estimates, instead of measuring: one
+ * query per server. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 
-/* What it knows of a link. */
+/* Takes a published estimate. */
 static int take(struct link *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
@@ -33,7 +34,7 @@ static int take(struct link *l, const char *from, const struct ptcp_known_link *
 	return 0;
 }
 
-/* Of all that a host has told, what is about that link: what leads to the same address, as the overlays have it. */
+/* Finds the published link with the same address as in our overlay. */
 static int find(struct link *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
     struct ptcp_err *e)
 {
@@ -48,7 +49,7 @@ static int find(struct link *l, const char *from, const char *to, const struct p
 	    "address)", from, authority);
 }
 
-/* The links that begin at a host; `why` NULL: which has told this, else that is why not. */
+/* Updates all links from a host; `why` not NULL: the query failed. */
 static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_link *known, size_t n,
     const struct ptcp_err *why)
 {
@@ -100,7 +101,7 @@ static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
 	return r;
 }
 
-/* Whether it is the first of those that begin at its host and are wanted. */
+/* Whether the link is the first wanted one from its host. */
 static bool is_first(const struct ptcp_links *s, size_t link)
 {
 	size_t i;

@@ -1,4 +1,4 @@
-/* Goes on measuring links, a few messages each in turn, and lets old estimates fade. */
+/* Measures links continuously, a few messages each in turn, and lets old estimates fade. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "core/units.h"
 #include "model/rng.h"
 
-#define MESSAGES 4       /* of each size one */
+#define MESSAGES 4       /* one of each size */
 #define WEIGHT 0.25      /* of the newest estimate: about the last seven count */
-#define CONSTANT_S 3600  /* what a path carries holds for about so long (model/history.h) */
-#define BUSY_MOST_S 3600 /* then it is measured all the same */
+#define CONSTANT_S 3600  /* stability of a path's rate (model/history.h) */
+#define BUSY_MOST_S 3600 /* max delay of a measurement by busy() */
 
 void ptcp_links_watch_init(struct ptcp_links_watch *w)
 {
@@ -36,8 +36,8 @@ static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
 	return r;
 }
 
-/* By chance, so that hosts that were started at one time do not go on to measure at one time; soon for what nothing is
- * known of. */
+/* Pause with random jitter, so that hosts started together do not measure in lockstep; a tenth of it for
+ * links not measured yet. */
 static double pause_s(const struct ptcp_links_watch *o, const struct link *l, struct rng *rng)
 {
 	double s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));
@@ -57,7 +57,7 @@ static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *
 	return r;
 }
 
-/* The first value is what is known already. */
+/* Starts with the known value. */
 static void add(struct ewma *s, double known, double found)
 {
 	if (s->n == 0 && isfinite(known))
@@ -65,7 +65,7 @@ static void add(struct ewma *s, double known, double found)
 	ewma_add(s, found, WEIGHT);
 }
 
-/* From messages of this round alone; what is known stands where they fail. */
+/* Measures with new messages only; the previous estimate stands if the measurement fails. */
 static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate last = l->estimate, known = last, *m = &l->estimate;

@@ -15,7 +15,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-/* The host of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
+/* Host part of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
 static const char *split(char out[HERE_ADDRESS_BYTES], const char *address, long *port)
 {
 	const char *colon = strchr(address, ':');
@@ -45,7 +45,7 @@ const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address)
 	return out;
 }
 
-/* One can only bind to what is one's own. */
+/* bind() accepts local addresses only. */
 static bool is_ours(const struct addrinfo *a)
 {
 	int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -116,7 +116,7 @@ int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
 	return r;
 }
 
-/* ---- Where an address leads */
+/* ---- Host of an address ---- */
 
 static bool same_address(const struct addrinfo *a, const struct addrinfo *b)
 {
@@ -140,7 +140,7 @@ static bool resolve_alike(const char *a, const char *b)
 	return alike;
 }
 
-/* The first whose address is that one; with `resolve` also by another name. */
+/* The first host with this address; with `resolve` by any name of the address. */
 static int find_address(const struct ptcp_overlay *o, const char *name, long port, bool resolve)
 {
 	char host[HERE_ADDRESS_BYTES];

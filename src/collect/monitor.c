@@ -1,4 +1,4 @@
-/* What flows, and whether the plan still fits. */
+/* Observed rates, and whether the plan still fits. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "core/units.h"
 #include "plan/limits.h"
 
-#define EARLY_OR_LATE_RATIO 0.25 /* of the rest: so far from the plan it is planned anew, */
-#define EARLY_OR_LATE_S 3.0      /* if it is more than that, */
-#define PLANS_APART_S 10.0       /* and not more often */
-#define ENOUGH_S 2.0             /* a source with less left to do brings what it likes */
+#define EARLY_OR_LATE_RATIO 0.25 /* of the time left: deviation that triggers replanning, */
+#define EARLY_OR_LATE_S 3.0      /* if above this, */
+#define PLANS_APART_S 10.0       /* at most this often */
+#define ENOUGH_S 2.0             /* sources with less time left are not judged */
 
 /* ---- Rates ---- */
 
@@ -22,7 +22,7 @@ static void sample(struct route *r, double now_s)
 	r->seen[i].bytes = r->bytes;
 }
 
-/* Over the window, or what there is of it. */
+/* Rate over the window, or over the available samples. */
 double monitor_route_bps(const struct route *r, double now_s, double window_s)
 {
 	unsigned n = r->n_seen < ROUTE_SEEN ? r->n_seen : ROUTE_SEEN, i, k, oldest = 0;
@@ -100,7 +100,7 @@ static size_t see_flows(struct ptcp_collect *c, double now_s)
 	return (size_t)(f - c->flow);
 }
 
-/* "K>D brings 3.1 Mbit/s instead of 40 Mbit/s", of the narrowest that were found. */
+/* "K>D carries 3.1 Mbit/s instead of 40 Mbit/s", for the slowest changed limit. */
 static void say_found(struct ptcp_collect *c)
 {
 	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES] = "what it did";
@@ -156,9 +156,9 @@ static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
 	}
 }
 
-/* ---- Early and late ---- */
+/* ---- Delays ---- */
 
-/* By how many seconds a source is behind the plan. */
+/* Seconds behind the plan. */
 static double off_by_s(const struct ptcp_collect *c, const struct source *s, double now_s)
 {
 	double plan = schedule_left_bytes(c->schedule, s->told->host, now_s - c->plan_start_s);
@@ -167,12 +167,12 @@ static double off_by_s(const struct ptcp_collect *c, const struct source *s, dou
 
 	for (i = 0; i < s->vias.n; i++)
 		bps += s->route[i].planned_bps;
-	if (source_is_over(s)) /* what it leaves free is worth something only while it was to take long */
+	if (source_is_over(s)) /* its capacity is worth replanning only if planned for long */
 		return plan > 0 ? fmax(0, c->plan_start_s + c->schedule->end_s - now_s) : 0;
 	return bps > 0 ? ((double)source_left_bytes(s) - plan) * 8 / bps : 0;
 }
 
-/* What has left it may be at a relay for long. */
+/* Whether relays may store data of the source for long. */
 static bool is_held(const struct source *s)
 {
 	size_t i;

@@ -11,7 +11,7 @@ struct planner_thread_thread {
 	pthread_t thread;
 	bool joined;
 	atomic_bool done;
-	/* the thread's until it is done */
+	/* owned by the thread until done */
 	struct ptcp_overlay *overlay;
 	struct ptcp_plan_opts opts;
 	struct ptcp_plan *plan;

@@ -1,4 +1,4 @@
-/* The transfer from one host: begun, begun again when it fails, ended. */
+/* The transfer from one host: start, retries, end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define RETRY_FIRST_S 0.5
 #define RETRY_MOST_S 8.0
-#define BROKEN_MOST 5 /* what ends so often on its way, and never gets further, will not get there */
+#define BROKEN_MOST 5 /* max transfers without further progress in a row */
 
 static void set_state(struct source *s, enum ptcp_collect_state state)
 {
@@ -53,7 +53,7 @@ void source_forget(struct source *s)
 	s->told->rate_bps = 0;
 }
 
-/* ---- What the transfer says ---- */
+/* ---- Events of the transfer ---- */
 
 static void on_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
 {
@@ -83,7 +83,7 @@ static void on_started(struct source *s)
 	set_state(s, PTCP_COLLECT_RUNNING);
 }
 
-/* It may say what it likes. */
+/* Caps a size reported by the source. */
 static uint64_t believed(uint64_t bytes)
 {
 	return bytes < DATA_MOST_BYTES ? bytes : DATA_MOST_BYTES;
@@ -140,7 +140,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 			collect_tell(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
-		if (!s->sizing && s->tries == 0) /* once is enough to know */
+		if (!s->sizing && s->tries == 0) /* report warnings once */
 			collect_tell(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
@@ -148,9 +148,9 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 	}
 }
 
-/* ---- Beginning ---- */
+/* ---- Start ---- */
 
-/* "ptcp://HOST:PORT/PATH" and "DEST/NAME/", to be freed. */
+/* "ptcp://HOST:PORT/PATH" and "DEST/NAME/", freed by the caller. */
 static int name_ends(const struct source *s, char **from, char **to, struct ptcp_err *e)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
@@ -170,7 +170,7 @@ static int name_ends(const struct source *s, char **from, char **to, struct ptcp
 	return 0;
 }
 
-/* What there is to know of a path before anything goes over it. */
+/* Constant facts of a path. */
 static int make_route(struct route *r, const struct candidate *v, const struct source *s, struct ptcp_err *e)
 {
 	const struct conf_overlay *o = s->c->overlay->conf;
@@ -182,7 +182,7 @@ static int make_route(struct route *r, const struct candidate *v, const struct s
 		return err_nomem(e);
 	for (i = 0; i < v->nhops; from = v->hop[i++]) {
 		if ((link = limits_link(o, from, v->hop[i])) < 0)
-			continue; /* only where the overlay has no path at all */
+			continue; /* only for the direct path of an overlay without any path */
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
@@ -205,7 +205,7 @@ static int make_routes(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
-/* What is only spare has one. */
+/* Spare paths have one stream. */
 static unsigned streams_of(const struct source *s, const struct candidate *v)
 {
 	if (s->sizing || !v->planned)
@@ -213,7 +213,7 @@ static unsigned streams_of(const struct source *s, const struct candidate *v)
 	return v->streams > 0 ? v->streams : s->c->o.streams;
 }
 
-/* The overlay's command, {name} replaced by the overlay's name of the host; to be freed. NULL: without memory. */
+/* The overlay's command with {name} replaced by the host's name; freed by the caller. NULL: no memory. */
 static char *launch_of(const struct source *s, const char *command)
 {
 	size_t cap = strlen(command) * (strlen(s->name) + 1) + 1;
@@ -260,7 +260,7 @@ static int start(struct source *s, struct ptcp_err *e)
 		r = 0;
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
-		allocate_apply(s->c); /* before it begins: what is on its way cannot be called back */
+		allocate_apply(s->c); /* before the start: data in transit cannot be recalled */
 		r = ptcp_transfer_start(s->t, e);
 	}
 	free(from);
@@ -269,9 +269,9 @@ static int start(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
-/* ---- Ending ---- */
+/* ---- End ---- */
 
-/* What may be otherwise in a moment. */
+/* Whether a retry may help. */
 static bool is_passing(int code)
 {
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_EPROTO || code == PTCP_ETIMEOUT;
@@ -329,7 +329,7 @@ static void ended(struct source *s, int code, const struct ptcp_err *why)
 		if (again)
 			source_begin(s);
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_passing(code))) {
-		s->came_at_s = now_s; /* the transfer itself will say */
+		s->came_at_s = now_s; /* the transfer itself reports the error */
 	} else if (is_passing(code) && now_s - s->came_at_s < s->c->connect.timeout_s && s->broken < BROKEN_MOST) {
 		try_again(s, now_s);
 	} else {
