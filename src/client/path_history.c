@@ -10,7 +10,7 @@
 _Static_assert(HISTORY_PEER_BYTES >= REMOTE_USER_BYTES + SOCK_HOST_BYTES && HISTORY_LOCAL_BYTES >= SOCK_TEXT_BYTES &&
     HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == PROFILE_MAX, "sizes");
 
-void client_name_path(struct ptcp_transfer *t)
+void client_name_path(struct ptcp_transfer *t, int fd)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
@@ -21,7 +21,7 @@ void client_name_path(struct ptcp_transfer *t)
 	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
 	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
 	/* Through ssh's pipe there is no address, nor anything to be steered. */
-	if (getsockname(chan_fd(t->chan), (struct sockaddr *)&sa, &n) < 0 ||
+	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
 	sock_address_text(text, (struct sockaddr *)&sa, n);

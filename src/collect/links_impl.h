@@ -30,7 +30,7 @@ struct ptcp_links {
 	struct ptcp_transfer_opts connect;
 	struct link *link;
 	size_t n;
-	int here;
+	int local_host;
 	atomic_bool cancelled;
 };
 

@@ -7,7 +7,7 @@
 #include "collect/collect_impl.h"
 #include "collect/local_host.h"
 #include "core/err.h"
-#include "core/shell_words.h"
+#include "core/text.h"
 #include "plan/limits.h"
 
 #define RETRY_FIRST_S 0.5
@@ -220,7 +220,7 @@ static char *launch_of(const struct source *s, const char *command)
 	char *out = malloc(cap);
 
 	if (out != NULL)
-		shell_words_fill(out, cap, command, "{name}", s->name);
+		text_substitute(out, cap, command, "{name}", s->name);
 	return out;
 }
 

@@ -12,7 +12,7 @@ static void apply(struct pacing *p)
 
 	p->bps = timetable_bps(&p->table, timetable_second(time(NULL)));
 	pacer_set(&p->out, p->bps, now);
-	pacer_set(&p->in, p->loose ? pacing_loose_bps(p->bps) : p->bps, now);
+	pacer_set(&p->in, p->loose ? pacer_loose_bps(p->bps) : p->bps, now);
 }
 
 /* Not when the next range begins: the clock may be set, and be put forward or back. */
@@ -30,7 +30,7 @@ int pacing_start(struct pacing *p, const struct timetable *t, struct loop *contr
 
 	p->table = *t;
 	p->loose = false;
-	if (timetable_changes(t)) {
+	if (timetable_varies(t)) {
 		if ((r = timer_new(&p->timer, control, on_timer, p, e)) < 0)
 			return r;
 		timer_set(p->timer, mono_add_ns(mono_now(), LOOK_NS));

@@ -76,7 +76,7 @@ static bool get_word(const char **at, char *out, size_t cap)
 	memcpy(raw, *at, n);
 	raw[n] = '\0';
 	*at += n + 1;
-	return text_unpercent(out, cap, raw);
+	return text_percent_decode(out, cap, raw);
 }
 
 /* Digits only, terminated by `end`. */
