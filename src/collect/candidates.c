@@ -8,7 +8,7 @@
 #include "plan/limits.h"
 #include "plan/overlay.h"
 
-#define SPARE_MOST 3 /* max spare paths over a relay */
+#define SPARE_MAX 3 /* max spare paths over a relay */
 
 void candidates_fini(struct candidates *v)
 {
@@ -79,7 +79,7 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 	if (p != NULL) {
 		new->planned = true;
 		new->streams = p->streams;
-		new->held_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->held_bytes : 0;
+		new->stored_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->stored_bytes : 0;
 	}
 	if (i >= 0)
 		return 0;
@@ -110,7 +110,7 @@ static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int so
 	double most;
 	size_t i, n;
 
-	for (n = 0; n < SPARE_MOST && r == 0; n++) {
+	for (n = 0; n < SPARE_MAX && r == 0; n++) {
 		best = -1;
 		most = 0;
 		for (i = 0; i < ptcp_overlay_hosts(o); i++) {

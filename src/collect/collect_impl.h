@@ -19,8 +19,8 @@
 
 #define TICK_S 0.25
 #define PACE 0.95     /* of a path's rate, to prevent queues on a full link */
-#define DATA_MOST_BYTES (UINT64_C(1) << 56) /* max believed data of a source; sums do not overflow */
-#define ROUTE_SEEN 64 /* samples, one per tick: more than any window */
+#define DATA_MAX_BYTES (UINT64_C(1) << 56) /* max believed data of a source; sums do not overflow */
+#define ROUTE_SAMPLES 64 /* samples, one per tick: more than any window */
 
 /* One path of a transfer. */
 struct route {
@@ -31,38 +31,38 @@ struct route {
 	bool bound;            /* crosses a limited host: rate always enforced */
 	bool counted;          /* its streams are counted: no catching up without a planned rate */
 	double planned_bps;    /* by the plan, now */
-	double given_bps;      /* with a share of the spare capacity */
+	double assigned_bps;      /* with a share of the spare capacity */
 	uint64_t set_bps;      /* latest rate limit; initially 0: none */
-	uint64_t due_bps;      /* part of it not for catching up */
+	uint64_t regular_bps;      /* part of it not for catching up */
 	double since_s;        /* time of that limit */
 	uint64_t bytes;
 	unsigned streams;
-	struct { double at_s; uint64_t bytes; } seen[ROUTE_SEEN];
-	unsigned n_seen;
+	struct { double at_s; uint64_t bytes; } seen[ROUTE_SAMPLES];
+	unsigned n_samples;
 };
 
-struct source {
+struct source_transfer {
 	struct ptcp_collect *c;
-	struct ptcp_collect_source *told;
+	struct ptcp_collect_source *status;
 	const char *name, *address, *path; /* the overlay's */
 	struct ptcp_transfer *t;           /* current transfer, or NULL */
-	struct candidates vias;                  /* of the current transfer */
+	struct candidates candidates;                  /* of the current transfer */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */
 	bool again;                        /* canceled by us, to restart over other paths */
 	bool planned;                      /* in the current plan, */
 	bool beyond;                       /* but with less than its data, for lack of space */
-	double more_bps;                   /* extra rate per path, for catching up */
+	double extra_bps;                   /* extra rate per path, for catching up */
 	bool busy;                         /* transferring data, not only verifying or syncing */
 	uint64_t data_bytes;               /* data to fetch, as known before; PTCP_UNKNOWN */
 	uint64_t listed_bytes;             /* found by the dry run so far */
 	uint64_t most_bytes, most_files;   /* max progress of any transfer */
 	uint64_t wire_before;              /* sent by earlier transfers */
 	double flows_since_s;              /* start of data on any path; INFINITY: none yet */
-	double came_at_s;                  /* latest progress */
+	double progress_at_s;                  /* latest progress */
 	double retry_at_s;
 	unsigned tries;                    /* consecutive failures */
-	unsigned broken;                   /* consecutive transfers without further progress */
+	unsigned stalled;                   /* consecutive transfers without further progress */
 	char why[sizeof ((struct ptcp_err *)0)->msg];
 };
 
@@ -72,8 +72,8 @@ struct ptcp_collect {
 	struct ptcp_collect_opts o;
 	struct ptcp_transfer_opts connect; /* pointers in it are the caller's */
 	char *dest;
-	struct source *source;
-	struct ptcp_collect_source *told;  /* public state of each source */
+	struct source_transfer *source;
+	struct ptcp_collect_source *status;  /* public state of each source */
 	size_t n;
 	struct ptcp_collect_link *link;
 	size_t n_links, n_limits;
@@ -94,11 +94,11 @@ struct ptcp_collect {
 	const char *unfit;                 /* reason to replan, or NULL */
 	char unfit_text[320];
 	/* next plan */
-	struct planner_thread_thread *planner;           /* at work, or NULL */
-	char planner_thread_why[320];
-	double planner_thread_start_s;            /* time 0 of the next plan */
+	struct planner_thread *planner;           /* at work, or NULL */
+	char replan_reason[320];
+	double next_start_s;            /* time 0 of the next plan */
 	double planned_s;                  /* of the first plan */
-	double tried_at_s;                 /* start of the latest planning */
+	double planning_at_s;                 /* start of the latest planning */
 	double end_s;                      /* end of the collection */
 	unsigned replans;
 	struct ptcp_err stop;              /* fatal error, if code is not 0 */
@@ -111,24 +111,24 @@ static inline double collect_now_s(const struct ptcp_collect *c)
 
 /* ---- collect.c ---- */
 
-void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source *s,
+void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
     const char *path, const char *text, int code);
 
 /* ---- source.c ---- */
 
 /* Starts the transfer over the paths of the plan, or the dry run. Reports failures, and schedules a retry
  * for temporary ones. */
-void source_begin(struct source *s);
+void source_start(struct source_transfer *s);
 /* Steps the transfer. */
-void source_step(struct source *s);
+void source_step(struct source_transfer *s);
 /* Cancels a dry run; its result so far counts. */
-void source_end_sizing(struct source *s);
+void source_end_sizing(struct source_transfer *s);
 /* Cancels the transfer, to restart it over other paths. */
-void source_begin_again(struct source *s);
-bool source_is_over(const struct source *s);
+void source_restart(struct source_transfer *s);
+bool source_is_over(const struct source_transfer *s);
 /* Bytes left to transfer. */
-uint64_t source_left_bytes(const struct source *s);
-void source_forget(struct source *s); /* frees its transfer and paths */
+uint64_t source_left_bytes(const struct source_transfer *s);
+void source_reset(struct source_transfer *s); /* frees its transfer and paths */
 
 /* ---- allocate.c ---- */
 
@@ -136,15 +136,15 @@ void source_forget(struct source *s); /* frees its transfer and paths */
 int allocate_first(struct ptcp_collect *c, struct ptcp_err *e);
 /* Each tick: starts replanning if the plan does not fit, and adopts a finished plan. Without a plan in time
  * the previous plan stays, and a warning is reported. */
-void allocate_again(struct ptcp_collect *c);
+void allocate_replan(struct ptcp_collect *c);
 /* Sets the rate limits of all transfers' paths. */
-void allocate_apply(struct ptcp_collect *c);
+void allocate_rates(struct ptcp_collect *c);
 
 /* ---- monitor.c ---- */
 
 /* Each tick: samples and reports rates; sets c->unfit if the plan does not fit, and updates the overlay's
  * rates. */
-void monitor_see(struct ptcp_collect *c);
+void monitor_update(struct ptcp_collect *c);
 double monitor_route_bps(const struct route *r, double now_s, double window_s);
 /* Estimated time left; negative: unknown. */
 double monitor_eta_s(const struct ptcp_collect *c);

@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DRIFT_OFF_RATIO 0.2   /* smaller deviations are ignored */
+#define DRIFT_MIN_RATIO 0.2   /* smaller deviations are ignored */
 #define DRIFT_PROBE_RATIO 1.5 /* rate factor during a probe */
 
 struct drift_flow {
 	const size_t *limit;      /* crossed limits */
 	size_t n_limits;
-	double want_bps, got_bps; /* assigned rate; observed over the last drift_window_s() */
-	bool judged;              /* had data to send at the assigned rate during the window */
+	double assigned_bps, observed_bps; /* assigned rate; observed over the last drift_window_s() */
+	bool valid;              /* had data to send at the assigned rate during the window */
 };
 
 struct drift_limits {
@@ -30,14 +30,14 @@ struct drift {
 	double quiet_until_s;     /* rates are not steady yet */
 	double off_since_s;       /* NAN: no deviation */
 	double probe_at_s, probe_every_s;
-	double probe_session_until_s;   /* NAN: no probe */
+	double probe_until_s;   /* NAN: no probe */
 };
 
-enum drift_act {
-	DRIFT_GO_ON,
-	DRIFT_PROBE,  /* start a probe */
-	DRIFT_PROBED, /* end of a probe; `found` has higher limits, if any */
-	DRIFT_BELOW,  /* `found` has lower limits */
+enum drift_action {
+	DRIFT_NONE,
+	DRIFT_START_PROBE,  /* start a probe */
+	DRIFT_END_PROBE, /* end of a probe; `found` has higher limits, if any */
+	DRIFT_SLOWER,  /* `found` has lower limits */
 };
 
 void drift_init(struct drift *w, double now_s);
@@ -49,11 +49,11 @@ void drift_changed(struct drift *w, double now_s);
 void drift_returned(struct drift *w, double now_s);
 
 /* Observation window of a flow. */
-double drift_window_s(const struct drift *w, double want_bps);
+double drift_window_s(const struct drift *w, double assigned_bps);
 
 /* `left_s`: estimated time left; near the end replanning is not worthwhile. Sets found_bps to the new rate
  * of each changed limit, else NAN, and *n_found to their number. */
-enum drift_act drift_see(struct drift *w, double now_s, double left_s, const struct drift_flow *f, size_t n,
+enum drift_action drift_update(struct drift *w, double now_s, double left_s, const struct drift_flow *f, size_t n,
     const struct drift_limits *limits, double *found_bps, size_t *n_found);
 
 /* Catching up of a late source. Planned rates alone would keep the delay until the end, and increase it on
@@ -63,6 +63,6 @@ enum drift_act drift_see(struct drift *w, double now_s, double left_s, const str
 /* Extra rate per path, given the present one. `behind_bytes`: bytes behind the plan; negative: ahead.
  * given_bps: total assigned rate; got_bps: observed part of it. Starts with a long delay and slow paths,
  * and ends when the source is ahead by the deficit of its own paths. */
-double catch_up_bps(double before_bps, double behind_bytes, double given_bps, double got_bps);
+double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps);
 
 #endif

@@ -10,16 +10,16 @@
 #include "core/err.h"
 
 /* Takes a published estimate. */
-static int take(struct link *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
+static int take(struct link_state *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
 
 	if (k->messages == 0 && k->why != NULL)
 		return err_set(e, PTCP_EPEER, "%s could not measure it: %s", from, k->why);
 	if (k->messages == 0)
-		return err_set(e, PTCP_EPEER, "%s has yet to measure it (ask again later)", from);
+		return err_set(e, PTCP_EPEER, "%s has not measured it yet (query again later)", from);
 	if (k->age_s > LINKS_OLD_S)
-		return err_set(e, PTCP_EPEER, "what %s knows of it is %.1f h old%s%s (find out what keeps it from measuring)", from,
+		return err_set(e, PTCP_EPEER, "the estimate of %s is %.1f h old%s%s (find out why it does not measure)", from,
 		    k->age_s / 3600, k->why != NULL ? ": " : "", k->why != NULL ? k->why : "");
 	m->state = PTCP_LINK_MEASURED;
 	m->rate_bps = k->rate_bps;
@@ -35,7 +35,7 @@ static int take(struct link *l, const char *from, const struct ptcp_known_link *
 }
 
 /* Finds the published link with the same address as in our overlay. */
-static int find(struct link *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
+static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
     struct ptcp_err *e)
 {
 	char authority[HERE_ADDRESS_BYTES];
@@ -45,7 +45,7 @@ static int find(struct link *l, const char *from, const char *to, const struct p
 	for (i = 0; i < n; i++)
 		if (strcasecmp(known[i].to, authority) == 0)
 			return take(l, from, &known[i], e);
-	return err_set(e, PTCP_EPEER, "%s does not measure the way to %s (add it to the overlay of its --watch, with this "
+	return err_set(e, PTCP_EPEER, "%s does not measure the link to %s (add it to the overlay of its --watch, with this "
 	    "address)", from, authority);
 }
 
@@ -59,7 +59,7 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_lin
 
 	ptcp_overlay_host(s->overlay, (size_t)host, &from);
 	for (i = 0; i < s->n; i++) {
-		struct link *l = &s->link[i];
+		struct link_state *l = &s->link[i];
 
 		if (l->of.from != host || l->out)
 			continue;

@@ -11,7 +11,7 @@
 #include "model/stats.h"
 #include "model/history.h"
 
-struct link {
+struct link_state {
 	struct ptcp_overlay_link of;
 	bool out;                /* not to be measured, see `why` */
 	char why[300];           /* latest failure; "": success, or no attempt yet */
@@ -28,7 +28,7 @@ struct ptcp_links {
 	const struct ptcp_overlay *overlay;
 	struct ptcp_links_opts o;
 	struct ptcp_transfer_opts connect;
-	struct link *link;
+	struct link_state *link;
 	size_t n;
 	int local_host;
 	atomic_bool cancelled;
@@ -42,14 +42,14 @@ struct ptcp_links {
 /* ---- links.c ---- */
 
 /* Sends more messages, and estimates from all. */
-int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e);
+int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e);
 /* Runs a transfer until its end, or until the links are canceled. */
 int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e);
 /* Records the reason of a failed measurement. */
-void links_fail(struct link *l, const struct ptcp_err *why);
+void links_fail(struct link_state *l, const struct ptcp_err *why);
 /* Overall result. */
 int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e);
 /* Age of the estimate in seconds. */
-double links_age_s(const struct link *l);
+double links_age_s(const struct link_state *l);
 
 #endif

@@ -90,7 +90,7 @@ static void put_error(FILE *f, double v, double units)
 		fputs(" -", f);
 }
 
-static void put(FILE *f, const struct ptcp_links *s, const struct link *l)
+static void put(FILE *f, const struct ptcp_links *s, const struct link_state *l)
 {
 	const struct ptcp_link_estimate *m = &l->estimate;
 	char authority[HERE_ADDRESS_BYTES];
@@ -108,7 +108,7 @@ static void put(FILE *f, const struct ptcp_links *s, const struct link *l)
 /* ---- The file ---- */
 
 /* The link from this host to an address, or NULL. */
-static struct link *find(const struct ptcp_links *s, const char *address)
+static struct link_state *find(const struct ptcp_links *s, const char *address)
 {
 	char authority[HERE_ADDRESS_BYTES];
 	struct ptcp_overlay_host to;
@@ -174,7 +174,7 @@ int ptcp_links_recall(struct ptcp_links *s, const char *file, struct ptcp_err *e
 	struct ptcp_link_estimate m;
 	char line[LINE_BYTES];
 	const char *address;
-	struct link *l;
+	struct link_state *l;
 	FILE *f;
 
 	if ((f = userdir_read(file)) == NULL)

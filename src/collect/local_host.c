@@ -96,8 +96,8 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 		if (!is_here(h.address))
 			continue;
 		if (found >= 0)
-			return err_set(e, PTCP_EUSAGE, "overlay: both %s and %s have an address of this host (say "
-			    "which it is with --local-host)", here_name(o, found), h.name);
+			return err_set(e, PTCP_EUSAGE, "overlay: both %s and %s have an address of this host (select "
+			    "one with --local-host)", here_name(o, found), h.name);
 		found = i;
 	}
 	*host = found;
@@ -109,8 +109,7 @@ int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
 	int found, r = here_find(o, name, &found, e);
 
 	if (r == 0 && found < 0)
-		r = err_set(e, PTCP_EUSAGE, "overlay: no host of the overlay has an address of this one (say which it is with "
-		    "--local-host)");
+		r = err_set(e, PTCP_EUSAGE, "overlay: no host has an address of this host (select one with --local-host)");
 	if (r == 0)
 		*host = found;
 	return r;
@@ -169,7 +168,7 @@ int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *h
 	if ((found = find_address(o, name, port, false)) < 0 && (found = ptcp_overlay_find_host(o, name)) < 0)
 		found = find_address(o, name, port, true);
 	if (found < 0)
-		return err_set(e, PTCP_EUSAGE, "%s: no host of the overlay has this address and port (write it as there)",
+		return err_set(e, PTCP_EUSAGE, "%s: no host of the overlay has this address and port (write it as in the overlay)",
 		    text_escape(shown, sizeof shown, address));
 	*host = found;
 	return 0;

@@ -6,17 +6,17 @@
 
 #include "collect/schedule.h"
 
-struct planner_thread_thread;
+struct planner_thread;
 
 /* Starts planning. The overlay's constant parts must outlive the planner (plan/overlay.h). */
-int planner_thread_new(struct planner_thread_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
+int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
     struct ptcp_err *e);
 
-bool planner_thread_is_done(const struct planner_thread_thread *p);
+bool planner_thread_is_done(const struct planner_thread *p);
 
 /* Waits for the end; passes the plan to the caller, or the error. */
-int planner_thread_take(struct planner_thread_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e);
+int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e);
 
-void planner_thread_free(struct planner_thread_thread *p); /* waits; NULL is fine */
+void planner_thread_free(struct planner_thread *p); /* waits; NULL is fine */
 
 #endif

@@ -69,7 +69,7 @@ static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
 }
 
 /* Whether a relay stores the piece longer than it takes to arrive. */
-static bool is_held(const struct ptcp_plan_piece *p)
+static bool is_stored(const struct ptcp_plan_piece *p)
 {
 	size_t i;
 
@@ -80,13 +80,13 @@ static bool is_held(const struct ptcp_plan_piece *p)
 }
 
 /* Peak of the bytes between the first hop and the last, from the changes by pieces. */
-static double most_held(const struct ptcp_plan_piece *piece, size_t n, struct change *c)
+static double peak_stored(const struct ptcp_plan_piece *piece, size_t n, struct change *c)
 {
 	double sum = 0, most = 0;
 	size_t i, k = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!is_held(&piece[i]))
+		if (!is_stored(&piece[i]))
 			continue;
 		c[k++] = (struct change){ piece[i].hops[0].start_s, (double)piece[i].bytes };
 		c[k++] = (struct change){ piece[i].hops[piece[i].nhops - 1].end_s - SAME_S, -(double)piece[i].bytes };
@@ -112,7 +112,7 @@ static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, si
 		.first = *n_rates };
 	for (i = 0; i < piece->nhops; i++)
 		s->hops[(*n_hops)++] = piece->hops[i].to;
-	p->held_bytes = most_held(piece, n, scratch);
+	p->stored_bytes = peak_stored(piece, n, scratch);
 	for (i = 0; i < n; i++) {
 		leave = &piece[i].hops[0];
 		bps = (double)piece[i].bytes * 8 / (leave->end_s - leave->start_s);

@@ -14,7 +14,7 @@ struct schedule_path {
 	const int *hop;        /* hosts after the source, the destination last; the plan's order */
 	size_t nhops;
 	double bytes;          /* total over the path */
-	double held_bytes;     /* max stored at relays of the path */
+	double stored_bytes;     /* max stored at relays of the path */
 	unsigned streams;      /* its share of the counted streams of its links; 0: not counted */
 	size_t first, n;       /* range in schedule.rate */
 };
