@@ -12,7 +12,7 @@ struct child;
 struct child_opts {
 	char *const *argv;      /* argv[0] is looked up in PATH; borrowed */
 	bool quiet;             /* its standard error goes nowhere, else to ours */
-	/* It has ended: its exit status, or the signal that ended it (else 0). Once, from the loop. */
+	/* It has ended: its exit status, or the signal that ended it (else 0). Once, from the loop; may be NULL. */
 	void (*ended)(void *arg, int status, int signal);
 	void *arg;
 };
