@@ -324,7 +324,7 @@ int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	if (!t->running)
 		return err_set(e, PTCP_EUSAGE, "a transfer that is not at work");
-	loop_turn(t->loop, false);
+	loop_run_once(t->loop, false);
 	return settle(t, e);
 }
 
@@ -335,7 +335,7 @@ int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
 	if ((r = ptcp_transfer_start(t, e)) < 0)
 		return r;
 	do
-		loop_turn(t->loop, true);
+		loop_run_once(t->loop, true);
 	while ((r = settle(t, e)) > 0);
 	return r;
 }
@@ -347,7 +347,7 @@ void ptcp_transfer_free(struct ptcp_transfer *t)
 	if (t->running) {
 		ptcp_transfer_cancel(t);
 		while (!t->over)
-			loop_turn(t->loop, true);
+			loop_run_once(t->loop, true);
 		attempt_end(t);
 	}
 	client_fini(t);
@@ -384,11 +384,11 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 	};
 	const struct stream_control *m = &t->steered;
 
-	if (m->held > 0 && m->advised) {
-		all.advised_streams = m->held;
+	if (m->answer > 0 && m->advised) {
+		all.advised_streams = m->answer;
 		all.predicted_bps = m->predicted_bps;
 		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
-		all.measured_bps = m->seen_bps;
+		all.measured_bps = m->observed_bps;
 		all.from_history = m->recalled;
 	}
 

@@ -324,8 +324,8 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (h->out.failed)
 		return err_nomem(e);
-	chan_depart(t->chan);
-	if ((r = chan_arrive(t->chan, t->host.control, &job_ops, t, e)) < 0)
+	chan_detach(t->chan);
+	if ((r = chan_attach(t->chan, t->host.control, &job_ops, t, e)) < 0)
 		return r;
 	h->asked_at = h->moved = mono_now();
 	wait(t);

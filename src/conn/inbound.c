@@ -59,7 +59,7 @@ void inbound_welcome(struct inbound *g, bool raw)
 	chan_flush(g->chan);
 	if (raw && g->join.stream != WIRE_JOIN_CONTROL) {
 		g->state = INBOUND_LEAVING_TLS;
-		chan_hand_over(g->chan);
+		chan_leave_tls(g->chan);
 	} else {
 		g->pending->o.ops->stream(g->pending->o.arg, g, &g->join);
 	}
@@ -71,7 +71,7 @@ void inbound_routed(struct inbound *g)
 
 	chan_write(g->chan, frame, wire_routed_encode(frame));
 	g->state = INBOUND_LEAVING_TLS;
-	chan_hand_over(g->chan);
+	chan_leave_tls(g->chan);
 }
 
 static void on_opened(void *arg)
@@ -186,7 +186,7 @@ static void on_timer(void *arg)
 }
 
 /* `fd` is taken, also on failure. */
-static int inbound_new(struct pending *l, int fd, const char *address, struct source *from, bool one_channel,
+static int inbound_new(struct pending *l, int fd, const char *address, struct peer_address *from, bool one_channel,
     struct ptcp_err *e)
 {
 	struct sock_opts so = { 0, l->o.timeout_ns, NULL };
@@ -244,7 +244,7 @@ static void shut_out(struct pending *l, int fd, const char *address)
 	    "from there that come to nothing\"", address, (unsigned long long)l->shut_out);
 }
 
-static void free_oldest(struct pending *l, const struct source *from)
+static void free_oldest(struct pending *l, const struct peer_address *from)
 {
 	struct list *i;
 
@@ -260,7 +260,7 @@ static void free_oldest(struct pending *l, const struct source *from)
 
 void pending_take(struct pending *l, int fd, const char *address, bool one_channel)
 {
-	struct source *from = admission_knock(l->admission, address, mono_now()), *crowded;
+	struct peer_address *from = admission_begin(l->admission, address, mono_now()), *excess;
 	struct ptcp_err why;
 
 	if (from == NULL) {
@@ -268,8 +268,8 @@ void pending_take(struct pending *l, int fd, const char *address, bool one_chann
 		return;
 	}
 	/* In a flood the oldest connection goes, so that a client's fast handshake succeeds. */
-	if ((crowded = admission_crowded(l->admission, from)) != NULL)
-		free_oldest(l, crowded);
+	if ((excess = admission_excess(l->admission, from)) != NULL)
+		free_oldest(l, excess);
 	if (inbound_new(l, fd, address, from, one_channel, &why) < 0) {
 		log_at(&l->o.host->log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
 		admission_leave(l->admission, from, ADMISSION_LOST);

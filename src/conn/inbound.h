@@ -51,7 +51,7 @@ struct pending {
 struct inbound {
 	struct list in_list;
 	struct pending *pending;
-	struct source *from;        /* admission's, of `address` */
+	struct peer_address *from;        /* admission's, of `address` */
 	bool one_channel;           /* a session has this connection only */
 	struct chan *chan;
 	struct timer *timer;

@@ -66,15 +66,15 @@ static void add_limit_rows(struct lp *lp)
 	const struct graph *n = lp->n;
 	int r, p, i;
 
-	for (r = 0; r < n->nres; r++)
+	for (r = 0; r < n->nlimits; r++)
 		for (p = 0; p < lp->g->nperiods; p++) {
-			const struct graph_capacity *res = &n->res[r];
-			double cap = res->rate * lp->g->period[p].len_s, sum = 0;
+			const struct graph_limit *limit = &n->limit[r];
+			double cap = limit->rate * lp->g->period[p].len_s, sum = 0;
 
-			for (i = 0; i < res->narcs; i++)
-				sum += lp_capacity(lp, n->res_arc[res->first_arc + i], p);
+			for (i = 0; i < limit->narcs; i++)
+				sum += lp_capacity(lp, n->limit_arc[limit->first_arc + i], p);
 			if (sum > cap)
-				lp->res_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
+				lp->limit_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
 }
 
@@ -206,7 +206,7 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_
 	lp->in_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_cap = sandbox_alloc(run, at, sizeof(int));
 	lp->in_cap = sandbox_alloc(run, at, sizeof(int));
-	lp->res_row = sandbox_alloc(run, (size_t)n->nres * (size_t)g->nperiods, sizeof(int));
+	lp->limit_row = sandbox_alloc(run, (size_t)n->nlimits * (size_t)g->nperiods, sizeof(int));
 	lp->own_col = sandbox_alloc(run, at, sizeof(int));
 	lp->held_col = sandbox_alloc(run, at, sizeof(int));
 	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
@@ -232,8 +232,8 @@ void lp_make_exact(struct lp *lp)
 {
 	const struct time_grid *g = lp->g;
 	int nflows = lp->n->narcs * g->nperiods, h, s, i, n;
-	int *ind = sandbox_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *ind);
-	double *val = sandbox_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *val);
+	int *ind = sandbox_alloc(lp->run, (size_t)lp->n->nlimits + LP_ENTRIES_MAX, sizeof *ind);
+	double *val = sandbox_alloc(lp->run, (size_t)lp->n->nlimits + LP_ENTRIES_MAX, sizeof *val);
 
 	lp->mode = LP_SLOTS;
 	for (h = 0; h < lp->n->nhosts; h++)

@@ -87,8 +87,8 @@ static void go_on(struct session *sess, const struct wire_control_ack *f)
 
 	r->chan = NULL;
 	r->again = 0;
-	chan_depart(c);
-	if (chan_arrive(c, sess->o.host->control, &session_control_ops, sess, &why) < 0) {
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &session_control_ops, sess, &why) < 0) {
 		chan_free(c);
 		session_fail(sess, &why);
 		session_pump(sess);
@@ -152,8 +152,8 @@ void control_replay_take(struct session *sess, struct chan *c)
 	drop(sess);
 	chan_free(sess->control); /* the peer has left it */
 	sess->control = NULL;
-	chan_depart(c);
-	if (chan_arrive(c, sess->o.host->control, &heard_ops, sess, &why) < 0) {
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &heard_ops, sess, &why) < 0) {
 		chan_free(c);
 		return;
 	}

@@ -230,8 +230,8 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		session_free(sess);
 		return r;
 	}
-	chan_depart(sess->control);
-	if ((r = chan_arrive(sess->control, o->host->control, &session_control_ops, sess, e)) < 0) {
+	chan_detach(sess->control);
+	if ((r = chan_attach(sess->control, o->host->control, &session_control_ops, sess, e)) < 0) {
 		session_free(sess);
 		return r;
 	}
