@@ -53,7 +53,7 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct
 	unsigned streams = min_of(max_of(client_streams(t), t->ways.n_places), fd_budget_connections());
 	unsigned few = max_of(ADVICE_START, t->ways.n_places);
 	bool chosen = t->o.streams == 0;
-	/* Only one path: the throughput that the controller observes is that path's. */
+	/* With a single path: the controller observes the throughput of all streams together. */
 	bool steered = chosen && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
 	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
@@ -152,7 +152,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	/* A path without an answer is left early where another is left. */
+	/* Less time for a path without an answer where alternatives are left. */
 	uint64_t all_ns = client_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->ways.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
@@ -224,7 +224,7 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 
 static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
 
-/* Of the session's progress, or of a peer that another host's job is requested of. */
+/* To show progress; or the server that has a job is silent. */
 static void on_timer(void *arg)
 {
 	struct ptcp_transfer *t = arg;

@@ -1,4 +1,4 @@
-/* Connects to the server started through ssh: directly, else from there to here, else through ssh itself. */
+/* Connects to the server started through ssh: directly, else from the server to this host, else through ssh. */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void pipe_open(struct ssh_start *f)
 		ssh_start_fail(f, &why);
 }
 
-/* ---- From there to here ---- */
+/* ---- From the server ---- */
 
 static void on_control(void *arg, struct inbound *g)
 {

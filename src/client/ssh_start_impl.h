@@ -24,7 +24,7 @@ struct ssh_start {
 	struct child *ssh;
 	struct line_reader *lines;      /* NULL once the pipe carries the session */
 	struct timer *timer;
-	/* AWAIT_ANSWER of the server; then one mode after the other until the server is REACHED */
+	/* The server's answer, modes of connecting in this order, the end */
 	enum { AWAIT_ANSWER, DIRECT, BACK, PIPE, REACHED, FAILED } state;
 	struct ssh_hello_answer answer;
 	size_t noise_bytes;

@@ -22,7 +22,7 @@ struct pacing {
 };
 
 struct context {
-	struct loop *control;             /* the handle's own, run by its own thread */
+	struct loop *control;             /* the handle's own, run by the caller's thread */
 	struct loop *worker[CONTEXT_WORKERS_MAX];
 	unsigned n_workers;
 	struct io *io;
@@ -38,7 +38,7 @@ struct context {
 
 /* Before context_init(), on zeroed memory; `fn` may be NULL. */
 void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level);
-/* `workers`: maximum number of worker loops, of which each core gets at most one. `server_ciphers` 0: only a client.
+/* `workers`: maximum number of worker loops, at most one per core. `server_ciphers` 0: only a client.
  * Log and identity may be set already; the identity is then not read. On failure nothing is left. */
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e);

@@ -1,6 +1,6 @@
-/* Inbound connections of a server, or of a client that the server connects to, before they are authenticated: TLS
+/* Unauthenticated inbound connections of a server, or of a client that the server connects to: TLS
  * handshake, then by ALPN a control connection, a data connection (JOIN), a relayed one (ROUTE), a session by grant
- * (GRANT), or a client that requests a job. Admission control (net/admission.h) and time limits bound their cost.
+ * (GRANT), or a client that requests a job. Admission control (net/admission.h) and time limits bound the cost.
  * Control thread. */
 #ifndef CONN_INBOUND_H
 #define CONN_INBOUND_H
@@ -56,12 +56,12 @@ struct inbound {
 	struct chan *chan;
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
-	enum admission_end end;     /* the verdict on its source, were it freed now */
+	enum admission_end end;     /* verdict for admission, if freed now */
 	enum { INBOUND_HANDSHAKE, INBOUND_AWAIT_FRAME, INBOUND_AWAIT_VERDICT, INBOUND_LEAVING_TLS, INBOUND_REFUSED } state;
 	uint8_t frame[WIRE_GRANT_MAX_BYTES]; /* the first received: JOIN, ROUTE or GRANT */
 	size_t got;
 	struct wire_join join;
-	struct relayed *relayed;    /* a relay is connecting to its next hop; or NULL */
+	struct relayed *relayed;    /* while a relay connects to the next hop; or NULL */
 };
 
 int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e);
