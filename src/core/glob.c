@@ -64,8 +64,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 	if ((p = parse_char(p, end, &low, why)) == NULL)
 		return NULL;
 	high = low;
-	if (end - p > 1 && p[0] == '-' && p[1] != ']' &&
-	    (p = parse_char(p + 1, end, &high, why)) == NULL)
+	if (end - p > 1 && p[0] == '-' && p[1] != ']' && (p = parse_char(p + 1, end, &high, why)) == NULL)
 		return NULL;
 	if (high < low) {
 		*why = "a range that ends before it begins (swap its ends)";

@@ -89,8 +89,7 @@ static bool call_opened(struct chan *c)
 
 static bool call_writable(struct chan *c)
 {
-	if (!c->want_write || c->failed || c->cut || c->shutting || !chan_flows(c) ||
-	    c->tx_start < c->tx_end)
+	if (!c->want_write || c->failed || c->cut || c->shutting || !chan_flows(c) || c->tx_start < c->tx_end)
 		return true;
 	c->want_write = false;
 	return call(c, c->o.ops->writable);
@@ -229,8 +228,7 @@ static void detach_poll(struct chan *c)
 
 /* ---- Lifetime ---- */
 
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
-    struct ptcp_err *e)
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e)
 {
 	struct chan *c = calloc(1, sizeof *c);
 	int r;
@@ -287,8 +285,7 @@ void chan_detach(struct chan *c)
 	c->loop = NULL;
 }
 
-int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg,
-    struct ptcp_err *e)
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
 {
 	int r;
 

@@ -40,16 +40,14 @@ struct chan_opts {
 };
 
 /* `tls` NULL: raw from the start; `opened` is not called. */
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
-    struct ptcp_err *e);
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e);
 /* Closes the socket at once. NULL is fine. */
 void chan_free(struct chan *c);
 
 /* Move a channel to another loop: chan_detach() on the old thread, then chan_attach() on the new one, with new
  * callbacks. No callback is called in between. */
 void chan_detach(struct chan *c);
-int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg,
-    struct ptcp_err *e);
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e);
 
 /* Up to n bytes; 0: no input now (or closed, which `closed` reports). */
 size_t chan_read(struct chan *c, void *buf, size_t n);

@@ -260,8 +260,7 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
 	if (chan_tx_room(c) < n + (n / RECORD_BYTES + 2) * RECORD_OVERHEAD + 4096)
 		return 0;
 	ERR_clear_error();
-	if (c->tx_records >= c->o.rekey_records &&
-	    SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+	if (c->tx_records >= c->o.rekey_records && SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
 		c->tx_records = 0;
 	if (SSL_write_ex(c->ssl, p, n, &done) != 1) {
 		ssl_failed(c, 0, "writing");

@@ -64,8 +64,7 @@ static int spawn(struct child *c, struct loop *l, int theirs)
 	return uv_spawn(loop_uv(l), &c->uv, &o);
 }
 
-int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd,
-    struct ptcp_err *e)
+int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e)
 {
 	struct child *c = calloc(1, sizeof *c);
 	char shown[TEXT_NAME_BYTES];

@@ -18,8 +18,7 @@ struct child_opts {
 };
 
 /* *fd: our end of the socket, non-blocking, owned by the caller. PTCP_ECONNECT when the program cannot be started. */
-int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd,
-    struct ptcp_err *e);
+int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e);
 /* No callback follows. A running child, whose socket the caller should have closed, gets 0.5 s to exit, then SIGTERM,
  * then SIGKILL; loop_free() waits for its end. NULL is fine. */
 void child_free(struct child *c);

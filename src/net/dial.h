@@ -10,8 +10,7 @@
  * the caller, and the address reached; or with -1 and PTCP_ECONNECT (PTCP_EUSAGE for an unavailable congestion
  * control). `o->congestion` is borrowed until then. */
 struct dial;
-int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port,
-    const struct sock_opts *o,
+int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port, const struct sock_opts *o,
     void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why), void *arg,
     struct ptcp_err *e);
 /* Directly after dial_start(): tries only addresses accepted by `permits`; PTCP_EREFUSED without any. */

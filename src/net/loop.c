@@ -188,8 +188,7 @@ static void on_timer(uv_timer_t *h)
 	t->fire(t->arg);
 }
 
-int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
-    struct ptcp_err *e)
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg, struct ptcp_err *e)
 {
 	struct timer *t = calloc(1, sizeof *t);
 

@@ -46,8 +46,7 @@ void loop_wake(struct loop *l);
 
 struct timer;
 
-int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
-    struct ptcp_err *e);
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg, struct ptcp_err *e);
 /* Fires once, at `at` or up to some milliseconds later; MONO_NEVER cancels. */
 void timer_set(struct timer *t, struct mono at);
 void timer_free(struct timer *t); /* NULL is fine; the timer does not fire afterwards */

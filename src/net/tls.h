@@ -13,8 +13,7 @@
 
 /* `ciphers`: bits 1 << PTCP_CIPHER_*; the TLS ciphers among them are offered or accepted in the order aes128gcm,
  * chacha20, aes256gcm. Without any: PTCP_ECONFIG. */
-int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers,
-    struct ptcp_err *e);
+int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers, struct ptcp_err *e);
 /* The TLS name of a cipher; NULL for PTCP_CIPHER_NONE. */
 const char *tls_suite(enum ptcp_cipher c);
 

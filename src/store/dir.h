@@ -65,7 +65,7 @@ void dir_changed(struct dir *d);
 /* Makes the changes of d and of all directories above durable. PTCP_EIO if the disk failed; without effect where the
  * file system cannot sync. */
 int dir_sync(struct dir *d, struct ptcp_err *e);
-/* Whether d itself has changes that are not durable. */
+/* Whether d has changes since the last sync. */
 bool dir_unsynced(const struct dir *d);
 
 /* The st_dev of a directory opened by dir_fd() before; else 0. */

@@ -14,7 +14,7 @@ struct dir {
 	struct dir *parent; /* a reference; NULL for the root */
 	atomic_uint refs;
 	bool resolved;      /* `name` is a path from the root, whose links are followed */
-	_Atomic uint64_t changes, synced; /* number of changes, and of those that are durable */
+	_Atomic uint64_t changes, synced; /* number of changes, and of durable changes */
 	/* Under tree->lock: */
 	int fd;             /* -1 when closed */
 	unsigned pins;      /* the root is pinned for life */

@@ -49,23 +49,8 @@ void fd_budget_give(unsigned n)
 	atomic_fetch_sub(&files, n);
 }
 
-unsigned fd_budget_connections(void)
-{
-	unsigned most = limit() / 4;
+static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 
-	return most > 0 ? most : 1;
-}
-
-unsigned fd_budget_unauthenticated(unsigned most)
-{
-	unsigned few = limit() / 8;
-
-	return few < most ? few : most;
-}
-
-unsigned fd_budget_directories(unsigned most)
-{
-	unsigned few = limit() / 16;
-
-	return few < most ? few : most;
-}
+unsigned fd_budget_connections(void) { return limit() < 4 ? 1 : limit() / 4; }
+unsigned fd_budget_unauthenticated(unsigned max) { return min(limit() / 8, max); }
+unsigned fd_budget_directories(unsigned max) { return min(limit() / 16, max); }

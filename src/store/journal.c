@@ -102,8 +102,7 @@ static bool private(const struct stat *st)
 	    (st->st_mode & 07777) == 0600;
 }
 
-static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES],
-    const struct journal_key *k)
+static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], const struct journal_key *k)
 {
 	uint8_t want[JOURNAL_HEADER_BYTES];
 
@@ -116,8 +115,7 @@ static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES],
 	return JOURNAL_CHANGED;
 }
 
-enum journal_state journal_open(struct journal *j, const struct dir *d, int at,
-    const struct journal_key *k)
+enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	const struct sys *sys = dir_sys(d);

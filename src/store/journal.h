@@ -11,8 +11,8 @@
  *   32   4    mtime, nanoseconds            4   8   its content hash (store/hash.h)
  *   36   4    length of name               12   8   check: XXH3_64(header's check | block | hash)
  *
- * Threads append a record after its block was written. Torn and damaged records, and records of another journal, fail
- * their check and are skipped; of two records of a block the later counts. A record is only a claim, since part and
+ * Threads append the record of a block after writing the block. Records that are torn, damaged or of another journal
+ * fail the check and are skipped; of two records of a block the later counts. A record is only a claim, since part and
  * journal reach the disk in any order: a block counts after it was read back and hashed. If the journal cannot be
  * written, the file cannot be resumed, but still completes. The owner of the part's lock owns the journal. */
 #ifndef STORE_JOURNAL_H
@@ -53,15 +53,14 @@ enum journal_state {
 	JOURNAL_NONE,
 	JOURNAL_MATCHES,
 	JOURNAL_CHANGED, /* intact, but of another version of the source */
-	JOURNAL_DAMAGED  /* or foreign, of another file, or of another format */
+	JOURNAL_DAMAGED  /* or of a different owner, file or format */
 };
 
 /* Creates a journal in d, open at `at`, replacing an old one. On failure the journal stays closed. */
 void journal_create(struct journal *j, const struct dir *d, int at, const struct journal_key *k);
 
-/* Examines an existing journal, and opens it if it matches. */
-enum journal_state journal_open(struct journal *j, const struct dir *d, int at,
-    const struct journal_key *k);
+/* Examines an existing journal; opens a matching one. */
+enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k);
 
 /* Records a written block. Any thread; without effect on a closed journal. */
 void journal_append(struct journal *j, const struct sys *sys, uint32_t block, uint64_t hash);
@@ -75,7 +74,7 @@ int journal_read(const struct journal *j, const struct sys *sys, uint64_t slot, 
 /* Drops all records from `slot` on. Only without writers. */
 void journal_cut(struct journal *j, const struct sys *sys, uint64_t slot);
 
-/* Closes the journal. journal_remove() unlinks it as well, unless another file has its name. */
+/* journal_remove() also unlinks the journal, unless another file has the name. */
 void journal_close(struct journal *j, const struct sys *sys);
 void journal_remove(struct journal *j, const struct dir *d, int at, const char *name);
 

@@ -8,7 +8,7 @@
 #include "store/hash.h"
 #include "store/store_err.h"
 
-/* Cached lookups of each kind; a new lookup replaces the previous one of its slot. */
+/* Cached lookups of each kind; a new lookup replaces the one in the same slot. */
 #define SLOTS 64
 
 /* Maximum size of a result, in bytes: a group includes its members. */
@@ -191,8 +191,7 @@ static int set(const struct dir *d, const char *name, int at, const char *path, 
 	return store_err_sys(e, errno, d, name, "cannot set the owner");
 }
 
-int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid,
-    struct ptcp_err *e)
+int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid, struct ptcp_err *e)
 {
 	return set(d, name, fd, "", AT_EMPTY_PATH, uid, gid, e);
 }

@@ -43,8 +43,7 @@ void owners_resolve(struct owners *o, const struct owner *from, uint32_t *uid, u
 /* Set the owner of fd (O_PATH is enough), or of `name` in the directory `at`, not following a link; `d` and `name` name
  * the file in errors. 1: set. 0: both, or the user, could not be set, for want of permission or because UINT32_MAX is
  * no valid number; as in rsync, this is no failure. */
-int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid,
-    struct ptcp_err *e);
+int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid, struct ptcp_err *e);
 int owner_set_at(const struct dir *d, const char *name, int at, uint32_t uid, uint32_t gid,
     struct ptcp_err *e);
 

@@ -32,7 +32,7 @@ enum part_take {
 
 struct part {
 	int fd;              /* locked; -1: no part (PART_RESUME) */
-	uint64_t dev, ino;   /* of the file with the part's name; also set if another process holds its lock (EWOULDBLOCK) */
+	uint64_t dev, ino;   /* of the file with the part's name; also set on EWOULDBLOCK */
 	bool existed;
 };
 

@@ -102,7 +102,7 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 	int r = part_open(&s->part, s->dir, at, s->name, take, e);
 
 	atomic_store(&s->part_dev, s->part.dev);
-	atomic_store(&s->part_ino, s->part.ino); /* last, so that a reader that sees it sees part_dev, too */
+	atomic_store(&s->part_ino, s->part.ino); /* last: readers take it as proof of part_dev */
 	return r;
 }
 
@@ -186,8 +186,7 @@ void sink_leave(struct sink *s, uint64_t end_bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off,
-    struct ptcp_err *e)
+static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off, struct ptcp_err *e)
 {
 	int sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
 
@@ -230,8 +229,7 @@ static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint
 	return r;
 }
 
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
-    struct ptcp_err *e)
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e)
 {
 	uint64_t end = off + n;
 	uint32_t block = 0;

@@ -1,4 +1,4 @@
-/* Files, directories and links that are being received.
+/* Received files, directories and links.
  *
  * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits of the XXH3 of its name + ".part" (so
  * that a name of 255 bytes has a part, too), created 0600, locked with flock(2) while this process works on it, and
@@ -98,8 +98,7 @@ struct sink_run { /* blocks [first, first + n) */
 /* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while other threads may write missing
  * blocks. Each claimed block is reported once. 1: more are left, 0: done, or a negative PTCP_E*. I/O threads, one at a
  * time. */
-int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n,
-    struct ptcp_err *e);
+int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e);
 
 /* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum; PTCP_ECHANGED:
  * the target was changed or replaced meanwhile. I/O threads, one at a time. */
@@ -110,8 +109,7 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 /* Writes n bytes at off. The first write opens the part and empties an existing one (unless sink_inspect() returned
  * SINK_PART). off + n <= size, and with a journal exactly one block (asserted); `hash` is its content hash, for the
  * journal. PTCP_ECANCELED after store_complete() or sink_discard(); after a failed sync its error. */
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
-    struct ptcp_err *e);
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
 
 /* Maximum number of descriptors until the file is complete or discarded; to be taken (fd_budget.h) before
  * sink_inspect() or the first write. No I/O. */
@@ -121,8 +119,8 @@ unsigned sink_fds(const struct sink *s);
 bool sink_has_journal(const struct sink *s);
 
 /* Makes the data written so far durable, to limit the loss by a power cut; for large files every few seconds, concurrent
- * with writers. I/O threads, one at a time per file. On failure the file has failed: it accepts no write and cannot be
- * completed, and its journal drops all records that were not durable before. */
+ * with writers. I/O threads, one at a time per file. On failure the file has failed: writes and completion are refused,
+ * and the journal drops all records since the last successful sync. */
 int sink_sync(struct sink *s, struct ptcp_err *e);
 
 /* ---- The end ---- */
@@ -165,9 +163,8 @@ void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 
 /* Creates a directory with the mode of `m` and u+rwx, so that a private directory is private while it fills (m NULL or
  * without set_mode: the default mode). An existing directory is accepted and temporarily gains u+rwx if it lacks it and
- * is ours; any other file of that name is EEXIST. *made (NULL is fine): the directory is new, hence empty. */
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
-    struct ptcp_err *e);
+ * is ours; a file of any other type is EEXIST. *made (NULL is fine): the directory is new, hence empty. */
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
 /* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid, setgid and
  * sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a shared directory) are left
  * out. 1: the file system refused an extended attribute, named by `e`. */

@@ -23,8 +23,7 @@ struct source {
 	bool sparse;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
-	/* Taken twice a block, some 20 ns each, by files of several blocks: ensures that no thread reads from a
-	 * descriptor closed by another. */
+	/* Taken twice a block, about 20 ns each, by files of several blocks: prevents reads from a closed descriptor. */
 	pthread_mutex_t lock;
 	int fd; /* -1 when closed */
 	unsigned readers;
@@ -148,7 +147,7 @@ static int examine(const struct source *s, int fd, struct ptcp_err *e)
 	return compare(s, &st, e);
 }
 
-/* Opens the file and checks that it is the listed one. */
+/* Opens the file; another file than the listed one is PTCP_ECHANGED. */
 static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -185,8 +184,7 @@ static void without_nowait(struct source *s, int fd)
 	enum reading reading = READING_WAITS;
 	struct statfs st;
 
-	if (dir_sys(s->dir)->fstatfs(fd, &st) == 0 &&
-	    (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
+	if (dir_sys(s->dir)->fstatfs(fd, &st) == 0 && (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
 		reading = READING_MEMORY;
 	atomic_store(&s->reading, (int)reading);
 	dir_set_fs_hint(s->dir, s->dev, reading);
@@ -237,8 +235,8 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 	return r;
 }
 
-/* A descriptor for reading, until leave(). Opened without the lock, so that a caller that must not block does not wait
- * for one that may; of two concurrent openings one is closed. Stays open for the next reader, within the budget. */
+/* A descriptor for reading, until leave(). Opened without the lock: callers without `wait` must not wait for callers
+ * with `wait`; of two concurrent openings one is closed. Stays open for the next reader, within the budget. */
 static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 {
 	int mine = -1, r;
@@ -306,8 +304,7 @@ static off_t seek(const struct source *s, int fd, uint64_t off, int whence, stru
 	return store_err_sys(e, errno, s->dir, s->name, "cannot find its holes");
 }
 
-static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes,
-    struct ptcp_err *e)
+static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e)
 {
 	uint64_t size = s->size_bytes, off = 0; /* of the next block to classify */
 	off_t at;

@@ -37,8 +37,8 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
  * only; fails as source_read(). */
 int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e);
 
-/* Checks that the file is still the listed one, PTCP_ECHANGED if not, and closes it. For files of several blocks, after
- * the last read. */
+/* Compares the file with the listed one (PTCP_ECHANGED) and closes the file. For files of several blocks, after the last
+ * read. */
 int source_check(struct source *s, struct ptcp_err *e);
 
 /* ---- The digest of a whole source (hash.h), in short steps between which the caller may stop ---- */

@@ -10,8 +10,8 @@
 #include "store/sink_impl.h"
 #include "store/store_err.h"
 
-/* The journal is read from its end in batches, so that the first record found of a block is the valid one; a batch is
- * sorted by block, for sequential reads. */
+/* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is sorted by
+ * block, for sequential reads. */
 struct verifying {
 	uint64_t slot; /* records from here on were read */
 	struct journal_record of[JOURNAL_READ];
@@ -100,8 +100,7 @@ static bool next_block(struct sink *s, struct verifying *v, uint32_t *block,
 }
 
 /* Appends the block to the last run, or begins another; the caller ensures space. */
-static void add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good,
-    const struct digest *term)
+static void add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good, const struct digest *term)
 {
 	struct sink_run *last = *n > 0 ? &runs[*n - 1] : NULL;
 
@@ -131,8 +130,7 @@ static int check_block(struct sink *s, int fd, uint32_t block, const struct jour
 	return *good ? 0 : sink_punch(s, fd, off, n, e);
 }
 
-static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *n,
-    struct ptcp_err *e)
+static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *n, struct ptcp_err *e)
 {
 	struct verifying *v = s->verifying;
 	const struct journal_record *record;
@@ -154,8 +152,7 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 	return 0;
 }
 
-int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n,
-    struct ptcp_err *e)
+int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e)
 {
 	int fd, r;
 
@@ -232,7 +229,7 @@ static int open_same(struct sink *s, int at, struct ptcp_err *e)
 	return check_same(s, &st, e);
 }
 
-/* Whether the block at `off` is a hole. A file that occupies its full size has none. */
+/* Whether the block at `off` is a hole. A file with as much disk space as size has no holes. */
 static bool in_hole(struct sink *s, uint64_t off, uint32_t n)
 {
 	struct comparing *c = s->comparing;
@@ -270,7 +267,7 @@ static int compare_some(struct sink *s, struct ptcp_err *e)
 	return off < s->size_bytes;
 }
 
-/* Checks the file that has the name now, which would stay in place. */
+/* By name: the file with the target's name now is the one to stay in place. */
 static int end_same(struct sink *s, int at, struct digest *sum, struct ptcp_err *e)
 {
 	struct stat st;

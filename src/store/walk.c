@@ -23,7 +23,7 @@ struct item {
 	char *name; /* NULL: the content of dir */
 };
 
-/* A directory that is being listed, below that of `up`. */
+/* A directory being listed, below the directory of `up`. */
 struct level {
 	struct level *up;
 	struct dir *dir;
@@ -339,7 +339,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.type = WALK_FAILED,
 	};
 	r = out->name != NULL ? stat_entry(out, &why) : err_nomem(&why);
-	/* An entry that vanished since its listing counts as not listed. */
+	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && r < 0 && why.sys == ENOENT;
 	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
 		r = err_nomem(&why);

@@ -1,5 +1,5 @@
-/* Listing the entries to send: a depth-first walk that follows no symbolic links below its start and streams
- * directories, so that a million entries need little memory. One thread at a time; blocks on disk. */
+/* Listing the entries to send: a depth-first walk, without following symbolic links below the start. Directories are
+ * streamed: a million entries need little memory. One thread at a time; blocks on disk. */
 #ifndef STORE_WALK_H
 #define STORE_WALK_H
 
@@ -10,13 +10,12 @@
 #include "store/dir.h"
 
 enum walk_type {
-	WALK_DIR,     /* its content follows, then its WALK_DIR_END */
+	WALK_DIR,     /* followed by the content, then WALK_DIR_END */
 	WALK_DIR_END,
 	WALK_FILE,
 	WALK_SYMLINK,
 	WALK_SKIPPED, /* FIFO, socket, device, or an unfinished file of ptcp; `why` explains */
-	WALK_FAILED,  /* stat failed; or (with dir the directory itself, name NULL, before its WALK_DIR_END) listing
-		       * failed; `why` is the message */
+	WALK_FAILED,  /* stat failed; or listing `dir` failed (name NULL, before WALK_DIR_END); `why` is the message */
 };
 
 #define WALK_DEPTH_MAX 2000 /* deeper directories are WALK_FAILED */
@@ -29,7 +28,7 @@ struct walk_entry {
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
 	uint64_t size_bytes, dev, ino, nlink;
-	bool sparse;      /* a file that occupies less than its size: with holes, or compressed */
+	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;

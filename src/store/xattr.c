@@ -113,7 +113,7 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 		return 0;
 	if (n < 0)
 		return store_err_sys(e, errno, d, name, "cannot list extended attributes");
-	/* Their number may grow meanwhile, up to this limit. */
+	/* The list may grow meanwhile, up to this limit. */
 	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
 		return err_nomem(e);
 	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
