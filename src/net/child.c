@@ -74,7 +74,7 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 		return err_nomem(e);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(c);
-		return err_sys(e, PTCP_EIO, "making a socket pair");
+		return err_sys(e, PTCP_EIO, "creating a socket pair");
 	}
 	c->o = *o;
 	r = spawn(c, l, pair[1]);

@@ -2,7 +2,7 @@
 #ifndef STORE_SOURCE_H
 #define STORE_SOURCE_H
 
-#include "core/digest.h"
+#include "store/hash.h"
 #include "store/walk.h"
 
 struct source;
@@ -41,25 +41,8 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
  * read. */
 int source_check(struct source *s, struct ptcp_err *e);
 
-/* ---- The digest of a whole source (hash.h), in short steps between which the caller may stop ---- */
-
-#define FILE_DIGEST_STEP_BYTES (16u << 20) /* read per step, some ms to some tenths of a second */
-#define FILE_DIGEST_STEP_BLOCKS 65536      /* per step: holes are fast, but may be 2^27 blocks */
-
-/* Initialized by the caller to block_bytes and holes, else 0. */
-struct file_digest {
-	uint32_t block_bytes, next;
-	const uint64_t *holes; /* blocks that are zero and not read (source_map()), borrowed; NULL: none */
-	uint64_t zeros;        /* content hash of a whole block of zeros */
-	bool zeros_known;
-	struct digest digest;  /* of the blocks before `next` */
-};
-
-/* The content hash of n zeros, at most a block; `buf` has space for n bytes. */
-uint64_t file_digest_zeros(struct file_digest *sum, void *buf, uint32_t n);
-
-/* Hashes the next blocks: 1: more are left; 0: all are hashed and source_check() succeeded; or fails as source_read().
- * I/O threads only. */
+/* A step of the digest (hash.h): 1: more blocks are left; 0: all are hashed and source_check() succeeded; or fails as
+ * source_read(). I/O threads only. */
 int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e);
 
 #endif
