@@ -16,7 +16,8 @@ int err_while(struct ptcp_err *e, int code, const char *fmt, ...) __attribute__(
 /* PTCP_ENOMEM with its default text. */
 int err_nomem(struct ptcp_err *e);
 
-/* The code for an errno of a file operation: PTCP_ENOSPC for a full disk or quota, PTCP_ENOMEM, else PTCP_EIO. */
+/* The code for an errno of a file operation: PTCP_ENOSPC for a full disk or quota, PTCP_ENOMEM, else
+ * PTCP_EIO. */
 int err_from_errno(int sys);
 
 #endif

@@ -7,8 +7,8 @@
 
 #define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
 
-/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words` words, as does
- * each mask in `bits`. */
+/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words`
+ * words, as does each mask in `bits`. */
 struct glob {
 	bool anchored, dirs_only, name_only;
 	size_t n;      /* tokens; position n: all matched */

@@ -53,7 +53,8 @@ void chan_again(struct chan *c)
 	loop_post(c->loop, &p->again);
 }
 
-/* Calls `fn`; false: the callback freed or detached the channel. The call_*() functions below return the same. */
+/* Calls `fn`; false: the callback freed or detached the channel. The call_*() functions below return the
+ * same. */
 static bool call(struct chan *c, void (*fn)(void *arg))
 {
 	bool gone = false;

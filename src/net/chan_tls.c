@@ -207,8 +207,8 @@ void chan_tls_handshake(struct chan *c)
 	chan_tx_send(c);
 }
 
-/* The peer sends no plaintext before it has read our close_notify, and from here on we read no further than the end of
- * the current record: so the buffer never holds raw bytes, and the socket can be taken. */
+/* The peer sends no plaintext before it has read our close_notify, and from here on we read no further than
+ * the end of the current record: so the buffer never holds raw bytes, and the socket can be taken. */
 void chan_leave_tls(struct chan *c)
 {
 	ERR_clear_error();

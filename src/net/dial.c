@@ -183,7 +183,8 @@ static int attempt_start(struct dial *d, const struct addrinfo *ai, char address
 	return 0;
 }
 
-/* Starts the attempts that are due and sets the timer; ends the dial at its deadline or when all attempts have failed. */
+/* Starts the attempts that are due and sets the timer; ends the dial at its deadline or when all attempts
+ * have failed. */
 static void dial_next(struct dial *d)
 {
 	struct mono now = mono_now();

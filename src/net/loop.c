@@ -67,13 +67,12 @@ int loop_new(struct loop **out, struct ptcp_err *e)
 
 	if (l == NULL)
 		return err_nomem(e);
-	if ((r = uv_loop_init(&l->uv)) < 0) {
-		free(l);
-		return err_set(e, PTCP_EIO, "creating an event loop: %s", uv_strerror(r));
+	if ((r = uv_loop_init(&l->uv)) == 0) {
+		uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* cannot fail */
+		if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0)
+			uv_loop_close(&l->uv);
 	}
-	uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* cannot fail */
-	if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0) {
-		uv_loop_close(&l->uv);
+	if (r < 0) {
 		free(l);
 		return err_set(e, PTCP_EIO, "creating an event loop: %s", uv_strerror(r));
 	}

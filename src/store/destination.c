@@ -66,7 +66,8 @@ static int write_mark(struct dir *parent, int at, const char *mark, const char *
 	const struct sys *sys = dir_sys(parent);
 	int fd, w, r = 0;
 
-	/* An existing mark is stale, or belongs to a running transfer of the same name, whose part files are locked. */
+	/* An existing mark is stale, or belongs to a running transfer of the same name, whose part files are
+	 * locked. */
 	if (sys->unlinkat(at, mark, 0) != 0 && errno != ENOENT)
 		return store_err_sys(e, errno, parent, mark, "cannot remove an old mark");
 	fd = sys->openat(at, mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

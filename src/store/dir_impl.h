@@ -1,4 +1,5 @@
-/* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), store_err.c (paths as text). */
+/* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), store_err.c (paths
+ * as text). */
 #ifndef STORE_DIR_IMPL_H
 #define STORE_DIR_IMPL_H
 

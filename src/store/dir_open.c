@@ -109,8 +109,8 @@ static void unpin(struct dir *d)
 	trim(d->tree);
 }
 
-/* Takes fd, a new descriptor of d (another thread may have opened d meanwhile). Refuses a directory other than at the
- * first opening: our knowledge of the content, above all locks on part files, would be wrong. */
+/* Takes fd, a new descriptor of d (another thread may have opened d meanwhile). Refuses a directory other
+ * than at the first opening: our knowledge of the content, above all locks on part files, would be wrong. */
 static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err *e)
 {
 	if (d->fd >= 0) {
@@ -131,8 +131,8 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	return 0;
 }
 
-/* Opens level by level from the nearest open ancestor, without the lock while the disk may block. Not recursive: trees
- * may be deep. */
+/* Opens level by level from the nearest open ancestor, without the lock while the disk may block. Not
+ * recursive: trees may be deep. */
 static int get(struct dir *d, bool cached, int *out, struct ptcp_err *e)
 {
 	struct tree *t = d->tree;

@@ -98,8 +98,8 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_
 	return 0;
 }
 
-/* Uses the name ".", which works with an O_PATH descriptor, too; sets the mode last, since it may forbid looking up even
- * ".". */
+/* Uses the name ".", which works with an O_PATH descriptor, too; sets the mode last, since it may forbid
+ * looking up even ".". */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
@@ -119,14 +119,15 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	return r;
 }
 
-/* The target of a link: symbolic, to the path `to` (from -1), or hard, to the file `to` in the directory `from`. */
+/* The target of a link: symbolic, to the path `to` (from -1), or hard, to the file `to` in the directory
+ * `from`. */
 struct link_target {
 	int from;
 	const char *to;
 };
 
-/* Creates a link under the temporary name, replacing an old link. A concurrent transfer of the same link may remove ours,
- * hence the tries. */
+/* Creates a link under the temporary name, replacing an old link. A concurrent transfer of the same link may
+ * remove ours, hence the tries. */
 static int link_temp(struct dir *parent, int at, const char *temp, const char *name, struct link_target m,
     struct ptcp_err *e)
 {
@@ -203,8 +204,8 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 
 /* ---- Hard links ---- */
 
-/* Splits `path` below `base` into its directory and last component. The path is the peer's: ".." is refused, and links
- * are not followed. */
+/* Splits `path` below `base` into its directory and last component. The path is the peer's: ".." is refused,
+ * and links are not followed. */
 static int split(struct dir *base, const char *path, struct dir **in, const char **last, struct ptcp_err *e)
 {
 	struct dir *d = dir_ref(base), *child;

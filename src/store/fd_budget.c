@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* An idle process has 12 descriptors besides its worker loops; each I/O thread briefly opens up to two directories and a
- * file. */
+/* An idle process has 12 descriptors besides its worker loops; each I/O thread briefly opens up to two
+ * directories and a file. */
 #define SPARE 24u
 
 /* Limit on files, whatever the process's limit: more would only wait for completion. */

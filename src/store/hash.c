@@ -6,8 +6,8 @@
 
 #include "core/byteorder.h"
 
-/* Debian's library uses SSE2 code by default, 0.125 s per GiB; the dispatcher (x86 only) selects AVX2 or AVX-512, 0.022 s
- * (tests/bench/bench_hash.c). Called explicitly: the plain functions stay available. */
+/* Debian's library uses SSE2 code by default, 0.125 s per GiB; the dispatcher (x86 only) selects AVX2 or
+ * AVX-512, 0.022 s (tests/bench/bench_hash.c). Called explicitly: the plain functions stay available. */
 #if (defined(__x86_64__) || defined(__i386__)) && __has_include(<xxh_x86dispatch.h>)
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>

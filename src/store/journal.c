@@ -21,8 +21,8 @@ static uint32_t count_blocks(const struct journal_key *k)
 	return (uint32_t)(k->size_bytes / k->block_bytes + (k->size_bytes % k->block_bytes != 0));
 }
 
-/* Normally a block is written once, again only after a failed verification or a race of two copies. The limit keeps a
- * peer that repeats a block endlessly from filling the disk with records. */
+/* Normally a block is written once, again only after a failed verification or a race of two copies. The limit
+ * keeps a peer that repeats a block endlessly from filling the disk with records. */
 static uint64_t max_records(const struct journal *j)
 {
 	return (uint64_t)j->n_blocks * 4 + 4096;

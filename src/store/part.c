@@ -10,7 +10,8 @@
 #include "store/hash.h"
 #include "store/store_err.h"
 
-/* The part can change hands between two of our calls only when another transfer of the same file ends just then. */
+/* The part can change hands between two of our calls only when another transfer of the same file ends just
+ * then. */
 #define TRIES 16
 
 /* Results of created() and found() besides 0 and PTCP_E*: try again; no part to take over. */
@@ -85,9 +86,9 @@ static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 
 /* created() and found() return 0 only if fd is ours.
  *
- * We created fd. Before we locked it, another transfer may have taken the file over, and even renamed it to its final
- * name. Then the file has data or, if discarded, no name: since transfers without data take over no part, one fstat()
- * is enough. */
+ * We created fd. Before we locked it, another transfer may have taken the file over, and even renamed it to
+ * its final name. Then the file has data or, if discarded, no name: since transfers without data take over no
+ * part, one fstat() is enough. */
 static int created(const struct opening *o, int fd, struct ptcp_err *e)
 {
 	struct stat st;

@@ -9,8 +9,8 @@
 #include "store/sink_impl.h"
 #include "store/store_err.h"
 
-/* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is sorted by
- * block, for sequential reads. */
+/* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is
+ * sorted by block, for sequential reads. */
 struct verifying {
 	uint64_t slot; /* records from here on were read */
 	struct journal_record of[JOURNAL_READ];
