@@ -63,7 +63,7 @@ static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
 
 static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
-	t->last = t->third != NULL ? remote_job_last(t->third) : session_progress(t->session);
+	t->last = t->third != NULL ? t->remote->progress(t->third) : session_progress(t->session);
 	ev->bytes = t->last.bytes;
 	ev->total_bytes = t->last.total_bytes;
 	ev->total_known = t->last.total_known;
@@ -273,7 +273,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	t->session = NULL;
 }
 
-const struct session_ops client_party_ops = {
+const struct session_ops client_session_ops = {
 	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
-	.paths = on_paths, .relay = client_trust_relay, .gone = on_gone
+	.paths = on_paths, .check = client_trust, .gone = on_gone
 };

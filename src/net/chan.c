@@ -53,12 +53,14 @@ void chan_again(struct chan *c)
 	loop_post(c->loop, &p->again);
 }
 
-/* Calls `fn`; false: the callback freed or detached the channel. The call_*() functions below return the
- * same. */
+/* Calls `fn`, unless NULL; false: the callback freed or detached the channel. The call_*() functions below
+ * return the same. */
 static bool call(struct chan *c, void (*fn)(void *arg))
 {
 	bool gone = false;
 
+	if (fn == NULL)
+		return true;
 	c->gone = &gone;
 	fn(c->o.arg);
 	if (gone)
@@ -96,14 +98,19 @@ static bool call_writable(struct chan *c)
 	return call(c, c->o.ops->writable);
 }
 
+static bool is_paused(const struct chan *c)
+{
+	return c->paused || c->o.ops->readable == NULL;
+}
+
 static bool call_readable(struct chan *c)
 {
-	if (c->failed || c->paused || !chan_flows(c))
+	if (c->failed || is_paused(c) || !chan_flows(c))
 		return true;
 	c->drained = false;
 	if (!call(c, c->o.ops->readable))
 		return false;
-	if (!c->drained && !c->paused)
+	if (!c->drained && !is_paused(c))
 		chan_again(c); /* more input may be left: yield to other channels first */
 	return true;
 }
@@ -112,7 +119,7 @@ static bool call_readable(struct chan *c)
 static bool is_spent(const struct chan *c)
 {
 	return c->failed || (c->eof && !chan_has_input(c) && c->shutting == c->sent_fin) ||
-	    (c->cut && !c->paused && (c->drained || (!chan_flows(c) && !c->starved)));
+	    (c->cut && !is_paused(c) && (c->drained || (!chan_flows(c) && !c->starved)));
 }
 
 /* Does the I/O that is possible now and calls the callbacks that are due. */
@@ -133,7 +140,7 @@ static void turn(struct chan *c, bool readable)
 		return;
 	c->closed = is_spent(c);
 	chan_update_events(c);
-	if (c->closed) {
+	if (c->closed && c->o.ops->closed != NULL) {
 		why = c->why; /* the callback may free the channel */
 		c->o.ops->closed(c->o.arg, c->failed || c->cut ? &why : NULL);
 	}
@@ -179,7 +186,7 @@ void chan_update_events(struct chan *c)
 
 	if (c->poll == NULL) /* detached */
 		return;
-	if (!c->closed && !c->failed && !c->eof && (!c->paused || !chan_flows(c)))
+	if (!c->closed && !c->failed && !c->eof && (!is_paused(c) || !chan_flows(c)))
 		want |= UV_READABLE;
 	if (!c->closed && !c->failed && !c->cut && (c->tx_start < c->tx_end ||
 	    (c->want_write && chan_flows(c) && !c->shutting)))

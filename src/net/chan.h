@@ -16,6 +16,7 @@
 
 struct chan;
 
+/* Each may be NULL: the event is ignored; without `readable` the channel behaves as paused. */
 struct chan_ops {
 	/* The handshake, or chan_leave_tls(), is complete: bytes may flow. */
 	void (*opened)(void *arg);

@@ -31,6 +31,8 @@ void item_free(struct session *sess, struct item *t)
 	free(t);
 }
 
+static const struct payload_ops receive_payload;
+
 static enum store_sync sync_asked(const struct wire_open *o)
 {
 	switch ((enum wire_fsync)o->fsync) {
@@ -58,6 +60,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->place = *place;
 	*place = (struct destination){ 0 };
 	sess->receive = r;
+	sess->payload = &receive_payload;
 	return 0;
 }
 
@@ -120,7 +123,7 @@ bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
 	if (why->code != PTCP_ENOSPC)
 		return false;
 	err_while(&full, full.code, "destination");
-	session_fail(sess, &full);
+	engine_fail(sess->engine, &full);
 	return true;
 }
 
@@ -170,10 +173,8 @@ static void warn(struct session *sess, const struct item *t, const char *text)
 	sess->o.ops->warning(sess->o.arg, path, text);
 }
 
-bool receive_held(void *arg, uint64_t dev, uint64_t ino)
+static bool on_held(struct session *sess, uint64_t dev, uint64_t ino)
 {
-	struct session *sess = arg;
-
 	return !sess->over && (is_ours(sess, dev, ino) || may_be_dying(sess, mono_now()));
 }
 
@@ -364,6 +365,8 @@ struct mono receive_deadline(const struct session *sess)
 	struct mono at = MONO_NEVER;
 	const struct item *t;
 
+	if (sess->receive == NULL)
+		return MONO_NEVER;
 	if (sess->receive->no_room != NULL)
 		at = mono_add_ns(mono_now(), ROOM_RETRY_NS);
 	for (t = sess->receive->contended; t != NULL; t = t->next)
@@ -377,6 +380,8 @@ void receive_pump(struct session *sess, struct mono now)
 	struct item *t;
 	unsigned n;
 
+	if (r == NULL)
+		return;
 	look_again(sess, now);
 	make_room(sess);
 	resume_verify_pump(sess);
@@ -392,3 +397,10 @@ void receive_pump(struct session *sess, struct mono now)
 	r->done.run = on_done;
 	io_submit(sess->o.host->io, &r->io);
 }
+
+static void set_opts(const struct session *sess, struct stream_opts *o)
+{
+	o->intake = &sess->receive->intake;
+}
+
+static const struct payload_ops receive_payload = { .opts = set_opts, .received = receive_received, .held = on_held };

@@ -321,9 +321,8 @@ static uint64_t came(const struct session *sess)
 	return r.bytes - r.resumed_bytes - r.hole_bytes;
 }
 
-void receive_received(void *arg, struct stream *s, struct stream_news *news)
+void receive_received(struct session *sess, struct stream *s, struct stream_news *news)
 {
-	struct session *sess = arg;
 	struct mono now = mono_now();
 	struct ptcp_err nomem, *why;
 	uint64_t before = came(sess);

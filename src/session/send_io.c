@@ -163,7 +163,7 @@ static void ask(struct session *sess, void *cookie, uint64_t id, enum ask what)
 
 	if (a == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		return;
 	}
 	a->ask = what;
