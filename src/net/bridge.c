@@ -30,10 +30,7 @@ struct bridge {
 	struct copier inward, outward;
 };
 
-static bool again(void)
-{
-	return errno == EAGAIN || errno == EINTR;
-}
+static bool again(void) { return errno == EAGAIN || errno == EINTR; }
 
 /* Copies as far as possible without waiting. */
 static void copy(struct copier *l, int from, int to)

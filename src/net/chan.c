@@ -98,10 +98,7 @@ static bool call_writable(struct chan *c)
 	return call(c, c->o.ops->writable);
 }
 
-static bool is_paused(const struct chan *c)
-{
-	return c->paused || c->o.ops->readable == NULL;
-}
+static bool is_paused(const struct chan *c) { return c->paused || c->o.ops->readable == NULL; }
 
 static bool call_readable(struct chan *c)
 {

@@ -211,10 +211,7 @@ static void dial_next(struct dial *d)
 	    d->deadline);
 }
 
-static void on_dial_timer(void *arg)
-{
-	dial_next(arg);
-}
+static void on_dial_timer(void *arg) { dial_next(arg); }
 
 static bool permitted(const struct dial *d, const struct addrinfo *ai)
 {

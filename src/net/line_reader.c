@@ -20,10 +20,7 @@ struct line_reader {
 	char buf[LINE_READER_BYTES];
 };
 
-static void on_poll_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_poll_closed(uv_handle_t *h) { free(h->data); }
 
 static void end(struct line_reader *ls, bool broken)
 {

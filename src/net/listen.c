@@ -188,10 +188,7 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	return listener_take(out, l, fd, accepted, arg, e);
 }
 
-static void on_listener_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_listener_closed(uv_handle_t *h) { free(h->data); }
 
 void listener_free(struct listener *ls)
 {

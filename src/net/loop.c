@@ -55,10 +55,7 @@ void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg)
 	l->woken_arg = arg;
 }
 
-void loop_wake(struct loop *l)
-{
-	uv_async_send(&l->wake);
-}
+void loop_wake(struct loop *l) { uv_async_send(&l->wake); }
 
 int loop_new(struct loop **out, struct ptcp_err *e)
 {
@@ -127,10 +124,7 @@ void loop_stop(struct loop *l)
 	uv_async_send(&l->wake);
 }
 
-void loop_reset(struct loop *l)
-{
-	atomic_store(&l->stop, false);
-}
+void loop_reset(struct loop *l) { atomic_store(&l->stop, false); }
 
 void loop_post(struct loop *l, struct msg *m)
 {
@@ -219,10 +213,7 @@ void timer_set(struct timer *t, struct mono at)
 	uv_timer_start(&t->uv, on_timer, ms > 0 ? ms : 1, 0);
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_timer_closed(uv_handle_t *h) { free(h->data); }
 
 void timer_free(struct timer *t)
 {

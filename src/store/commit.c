@@ -153,10 +153,7 @@ static void finish(struct sink *s, bool durable)
 
 /* ---- The steps of a group ---- */
 
-static bool pending(const struct store_item *t)
-{
-	return t->result == 0 && !t->synced;
-}
+static bool pending(const struct store_item *t) { return t->result == 0 && !t->synced; }
 
 /* Whether syncfs() reports write errors: older kernels ignore them. */
 static bool syncfs_reports(void)

@@ -79,10 +79,7 @@ void tree_unref(struct tree *t)
 		dir_unref(t->root);
 }
 
-struct dir *tree_root(struct tree *t)
-{
-	return dir_ref(t->root);
-}
+struct dir *tree_root(struct tree *t) { return dir_ref(t->root); }
 
 struct dir *dir_child(struct dir *parent, const char *name)
 {
@@ -124,15 +121,8 @@ void dir_unref(struct dir *d)
 	}
 }
 
-const struct sys *dir_sys(const struct dir *d)
-{
-	return d->tree->sys;
-}
-
-mode_t dir_umask(const struct dir *d)
-{
-	return d->tree->umask;
-}
+const struct sys *dir_sys(const struct dir *d) { return d->tree->sys; }
+mode_t dir_umask(const struct dir *d) { return d->tree->umask; }
 
 unsigned dir_fs_hint(const struct dir *d, uint64_t dev)
 {
@@ -149,10 +139,7 @@ void dir_set_fs_hint(const struct dir *d, uint64_t dev, unsigned hint)
 		atomic_store_explicit(&d->tree->fs_hint, dev << 2 | hint, memory_order_relaxed);
 }
 
-void dir_changed(struct dir *d)
-{
-	atomic_fetch_add(&d->changes, 1);
-}
+void dir_changed(struct dir *d) { atomic_fetch_add(&d->changes, 1); }
 
 bool dir_unsynced(const struct dir *d)
 {

@@ -16,15 +16,8 @@
 #define FAST_64BITS XXH3_64bits
 #endif
 
-uint64_t hash_content(const void *p, size_t n)
-{
-	return FAST_64BITS(p, n);
-}
-
-uint64_t hash_content_plain(const void *p, size_t n)
-{
-	return XXH3_64bits(p, n);
-}
+uint64_t hash_content(const void *p, size_t n) { return FAST_64BITS(p, n); }
+uint64_t hash_content_plain(const void *p, size_t n) { return XXH3_64bits(p, n); }
 
 /* The code for inputs of this length is the same on all processors. */
 uint64_t hash_check(const uint8_t header[24], uint64_t content_hash)

@@ -23,10 +23,7 @@ static uint32_t count_blocks(const struct journal_key *k)
 
 /* Normally a block is written once, again only after a failed verification or a race of two copies. The limit
  * keeps a peer that repeats a block endlessly from filling the disk with records. */
-static uint64_t max_records(const struct journal *j)
-{
-	return (uint64_t)j->n_blocks * 4 + 4096;
-}
+static uint64_t max_records(const struct journal *j) { return (uint64_t)j->n_blocks * 4 + 4096; }
 
 static void encode_header(uint8_t out[JOURNAL_HEADER_BYTES], const struct journal_key *k)
 {

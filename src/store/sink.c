@@ -78,10 +78,7 @@ bool sink_has_journal(const struct sink *s)
 	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;
 }
 
-unsigned sink_fds(const struct sink *s)
-{
-	return sink_has_journal(s) ? 2 : 1;
-}
+unsigned sink_fds(const struct sink *s) { return sink_has_journal(s) ? 2 : 1; }
 
 struct journal_key sink_key(const struct sink *s)
 {
@@ -106,10 +103,7 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 	return r;
 }
 
-void sink_number_part(struct sink *s)
-{
-	s->part_number = atomic_fetch_add(&openings, 1);
-}
+void sink_number_part(struct sink *s) { s->part_number = atomic_fetch_add(&openings, 1); }
 
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 {

@@ -99,10 +99,7 @@ void walk_free(struct walk *w)
 	free(w);
 }
 
-void walk_filter(struct walk *w, const struct filter *f)
-{
-	w->filter = f;
-}
+void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
 {

@@ -141,10 +141,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 }
 
 /* ext4 reports ENOSPC when the block for attributes is full. */
-static bool no_room(int sys)
-{
-	return sys == ENOSPC || sys == E2BIG || sys == ERANGE;
-}
+static bool no_room(int sys) { return sys == ENOSPC || sys == E2BIG || sys == ERANGE; }
 
 /* Reasons in the file system, or in a directory of another user (EACCES, EBADF: opened by O_PATH). */
 static bool is_refusal(int sys)
