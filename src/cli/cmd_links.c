@@ -1,5 +1,5 @@
-/* ptcp links: measures the links of an overlay, or queries servers for estimates, and writes the results into the
- * overlay file. */
+/* ptcp links: measures the links of an overlay, or queries servers for estimates, and writes the results into
+ * the overlay file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,4 +350,5 @@ static int run_links(const struct command *c, int argc, char **argv)
 static const struct opt *const tables[] = { links_options, connect_options, log_options, NULL };
 
 const struct command command_links = { "links", "[options] OVERLAY.yaml",
-	"measure the links of an overlay, or query servers for estimates", run_links, tables, 1, 1, "needs one overlay file" };
+	"measure the links of an overlay, or query servers for estimates", run_links, tables, 1, 1,
+	"needs one overlay file" };
