@@ -15,7 +15,6 @@
 #include "core/buf.h"
 #include "core/glob.h"
 #include "measure/prober.h"
-#include "session/stream_count.h"
 
 #define RATE_SAMPLES 16
 
@@ -25,6 +24,18 @@ struct met {
 	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
 };
 #define MET_MAX (PTCP_PATHS_MAX * CONNECT_RELAYS_MAX + 1)
+
+struct remote_job;
+
+/* What uses the control connection instead of a session of this host: jobs and queries of other hosts. */
+struct client_remote_ops {
+	void (*aim)(struct ptcp_transfer *t);    /* before connecting: the next host, into t->target */
+	void (*opened)(struct ptcp_transfer *t); /* t->chan is connected, and its host trusted */
+	void (*silent)(struct ptcp_transfer *t); /* t->timer fired */
+	struct session_progress (*progress)(const struct remote_job *h); /* as last reported */
+	const struct ptcp_err *(*cause)(const struct ptcp_transfer *t, const struct ptcp_err *why); /* the error to report for `why` */
+	void (*free)(struct remote_job *h);
+};
 
 struct ptcp_transfer {
 	struct ptcp_transfer_opts o;
@@ -47,7 +58,8 @@ struct ptcp_transfer {
 	uint16_t n_paths;
 	size_t n_remote;                /* of the paths; the others are rules */
 	struct prober *prober;          /* it measures, and has no paths; or NULL */
-	struct remote_job *third;            /* between two other hosts: paths and target are the sender's; or NULL */
+	struct remote_job *third;       /* between two other hosts: paths and target are the sender's; or NULL */
+	const struct client_remote_ops *remote; /* of `third` */
 	/* while it runs */
 	struct context host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
@@ -103,6 +115,8 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);
 int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
 /* Once `target` is known: its name, and the paths to it. */
 int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e);
+/* Copies of n strings, NULL-terminated; NULL: out of memory. */
+char **client_copy_list(const char *const *in, size_t n);
 /* Frees it; it is not at work. */
 void client_fini(struct ptcp_transfer *t);
 
@@ -126,24 +140,6 @@ uint32_t client_open_flags(const struct ptcp_transfer *t);
 uint8_t client_fsync(const struct ptcp_transfer *t);
 /* Lets go of what connecting has left. */
 void client_disconnect(struct ptcp_transfer *t);
-
-/* ---- remote_job.c, remote_job_request.c, remote_timing.c ---- */
-
-/* t->target sends to the other. */
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
-void remote_job_free(struct remote_job *h); /* NULL is fine */
-/* Which host is next, into t->target. */
-void remote_job_aim(struct ptcp_transfer *t);
-/* It has answered and is trusted. */
-void remote_job_opened(struct ptcp_transfer *t);
-/* Nothing was heard of the sender for long. */
-void remote_job_silent(struct ptcp_transfer *t);
-/* As it was last told. */
-struct session_progress remote_job_last(const struct remote_job *h);
-/* Of two hosts that both did not begin, why the first. `t->third` may be NULL. */
-const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
-/* As timing_messages(), of a measurement between two other hosts. */
-size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s);
 
 /* ---- path_history.c: what is known of the way there ---- */
 

@@ -147,7 +147,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	}
 	t->chan = r->chan;
 	strcpy(t->fingerprint, chan_fingerprint(t->chan));
-	remote_job_opened(t);
+	t->remote->opened(t);
 }
 
 static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
@@ -232,7 +232,7 @@ static void on_timer(void *arg)
 	if (t->session != NULL)
 		client_show_progress(t);
 	else if (t->third != NULL)
-		remote_job_silent(t);
+		t->remote->silent(t);
 }
 
 int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
@@ -247,7 +247,7 @@ int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 	if (t->target.ssh || t->launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);
 	if (t->third != NULL)
-		remote_job_aim(t);
+		t->remote->aim(t);
 	return client_dial(t, e);
 }
 

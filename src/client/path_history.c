@@ -80,13 +80,13 @@ void client_remember(struct ptcp_transfer *t)
 {
 	const struct stream_control *m = &t->steered;
 	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
-	bool learnt = m->advised && m->held > 0 && !m->recalled;
+	bool learned = m->advised && m->answer > 0 && !m->recalled;
 
-	if (learnt) {
-		h.n_probes = m->learnt.n;
-		memcpy(h.probe, m->learnt.probe, m->learnt.n * sizeof *h.probe);
+	if (learned) {
+		h.n_probes = m->profile.n;
+		memcpy(h.probe, m->profile.probe, m->profile.n * sizeof *h.probe);
 	}
-	if (learnt || m->contradicted)
+	if (learned || m->contradicted)
 		keep(t, &h);
 }
 

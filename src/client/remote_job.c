@@ -9,27 +9,6 @@
 #include "core/text.h"
 #include "core/units.h"
 
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
-{
-	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
-		return err_nomem(e);
-	t->third->mode = WIRE_GRANT_WRITE;
-	t->third->doer = t->target;
-	t->third->other = *to;
-	return 0;
-}
-
-void remote_job_free(struct remote_job *h)
-{
-	if (h == NULL)
-		return;
-	buf_fini(&h->in);
-	buf_fini(&h->out.b);
-	remote_job_asks_free(h->asks);
-	free(h->message);
-	free(h);
-}
-
 static void aim(struct ptcp_transfer *t, const struct remote *at)
 {
 	t->target = *at;
@@ -85,7 +64,7 @@ static void wait(struct ptcp_transfer *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), client_timeout_ns(t)));
 }
 
-void remote_job_silent(struct ptcp_transfer *t)
+static void silent(struct ptcp_transfer *t)
 {
 	struct ptcp_err why;
 
@@ -118,7 +97,7 @@ struct session_progress remote_job_progress(const struct wire_progress *f)
 	};
 }
 
-struct session_progress remote_job_last(const struct remote_job *h) { return remote_job_progress(&h->progress); }
+static struct session_progress last_progress(const struct remote_job *h) { return remote_job_progress(&h->progress); }
 
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
 {
@@ -345,8 +324,8 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (h->out.failed)
 		return err_nomem(e);
-	chan_depart(t->chan);
-	if ((r = chan_arrive(t->chan, t->host.control, &job_ops, t, e)) < 0)
+	chan_detach(t->chan);
+	if ((r = chan_attach(t->chan, t->host.control, &job_ops, t, e)) < 0)
 		return r;
 	h->asked_at = h->moved = mono_now();
 	wait(t);
@@ -354,7 +333,7 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 0;
 }
 
-void remote_job_opened(struct ptcp_transfer *t)
+static void opened(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 	struct ptcp_err why;
@@ -371,4 +350,43 @@ void remote_job_opened(struct ptcp_transfer *t)
 	}
 	if (r < 0)
 		client_finish(t, &why);
+}
+
+static void asks_free(struct remote_job_asks *a)
+{
+	size_t i;
+
+	if (a == NULL)
+		return;
+	for (i = 0; i < a->n_known; i++) {
+		free((char *)(uintptr_t)a->known[i].to);
+		free((char *)(uintptr_t)a->known[i].why);
+	}
+	free(a->known);
+	free(a);
+}
+
+static void free_job(struct remote_job *h)
+{
+	if (h == NULL)
+		return;
+	buf_fini(&h->in);
+	buf_fini(&h->out.b);
+	asks_free(h->asks);
+	free(h->message);
+	free(h);
+}
+
+static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = silent,
+	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
+
+int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
+{
+	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
+		return err_nomem(e);
+	t->remote = &remote_ops;
+	t->third->mode = WIRE_GRANT_WRITE;
+	t->third->doer = t->target;
+	t->third->other = *to;
+	return 0;
 }

@@ -36,6 +36,14 @@ struct remote_job {
 	double round_trip_s;
 };
 
+/* t->target sends to the other. */
+int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
+/* As client_remote_ops has them. */
+void remote_job_aim(struct ptcp_transfer *t);
+const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
+/* As timing_messages(), of a measurement between two other hosts. */
+size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s);
+
 #define REMOTE_JOB_ID_DIGITS 16
 #define REMOTE_JOB_NAME_BYTES (REMOTE_JOB_ID_DIGITS + 1 + REMOTE_USER_BYTES + SOCK_HOST_BYTES)
 /* "ID@HOST:PORT" of the errand with this id at t->target. */
@@ -52,10 +60,6 @@ int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e);
 bool remote_job_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why);
 /* It is next, t->fingerprint being the sender's. Not from within t->chan's callbacks, but at their end. */
 void remote_job_turn(struct ptcp_transfer *t);
-
-/* ---- link_query.c ---- */
-
-void remote_job_asks_free(struct remote_job_asks *a); /* NULL is fine */
 
 /* ---- remote_timing.c ---- */
 

@@ -67,7 +67,7 @@ static void pipe_begin(struct ssh_start *f)
 	stop_listening(f);
 	f->state = PIPE;
 	timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
-	line_reader_say(f->lines, "pipe");
+	line_reader_send(f->lines, "pipe");
 }
 
 static void pipe_open(struct ssh_start *f)
@@ -169,7 +169,7 @@ static void back_begin(struct ssh_start *f)
 		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
 	timer_set(f->timer, mono_add_ns(mono_now(), WAY_NS));
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=back port=%u", listener_port(f->listener));
-	line_reader_say(f->lines, "back %u%s", listener_port(f->listener), text);
+	line_reader_send(f->lines, "back %u%s", listener_port(f->listener), text);
 }
 
 /* ---- Directly ---- */

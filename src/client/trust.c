@@ -59,9 +59,9 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 		    name, fingerprint);
 	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, e)) < 0)
 		return r;
-	if (r == KNOWN_SAME)
+	if (r == HOST_MATCHES)
 		return 0;
-	if (r == KNOWN_OTHER)
+	if (r == HOST_DIFFERS)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
 		    "(somebody may be in between; if its key was replaced, remove the line from %s/known_hosts)",
 		    name, fingerprint, t->host.config_dir);
@@ -134,7 +134,7 @@ bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FING
 		found = pin;
 	}
 	if (found == NULL)
-		return known_hosts_only(t->host.config_dir, t->known_as, fingerprint);
+		return known_hosts_single(t->host.config_dir, t->known_as, fingerprint);
 	strcpy(fingerprint, found);
 	return true;
 }

@@ -65,7 +65,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
 		m->r2_ratio = fit.r2_ratio;
-		m->messages_bound = regress_needs(&fit, SURE_SHARE, SURE_RISK);
+		m->messages_bound = regress_messages_bound(&fit, SURE_SHARE, SURE_RISK);
 		m->messages = (unsigned)l->n;
 	}
 	free(bytes);
@@ -197,7 +197,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
 		}
 	if (r == 0)
-		measurement_budget_allocate(counts, sd, scratch, n, rest, 0);
+		divide_measurements(counts, sd, scratch, n, rest, 0);
 	for (i = 0; r == 0 && i < n; i++)
 		if (counts[i] > 0)
 			r = try_link(s, which[i], counts[i] < PTCP_MESSAGES_MAX ? counts[i] : PTCP_MESSAGES_MAX, e);

@@ -37,7 +37,7 @@ struct ptcp_links {
 /* How often a flag is looked at that any thread may set. */
 #define LINKS_CANCEL_MS 100
 
-#define LINKS_OLD_S HISTORY_MOST_S /* what is older says nothing of now */
+#define LINKS_OLD_S HISTORY_MAX_S /* what is older says nothing of now */
 
 /* ---- links.c ---- */
 

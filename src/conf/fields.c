@@ -17,7 +17,7 @@ static int bad_value(const struct conf_doc *d, int node, const char *what, const
 	    conf_quoted(q, text));
 }
 
-/* Digits and a dot: strtod() alone would take "1e1", "inf". */
+/* Digits and a dot: strtod() alone would accept "1e1", "inf". */
 static int parse_percent(const char *text, double *ratio)
 {
 	char *end;

@@ -51,9 +51,9 @@ void conf_overlay_free(struct conf_overlay *o)
 		free(o->hosts[i].path);
 	}
 	for (i = 0; i < o->nlinks; i++)
-		conf_curve_free(o->links[i].curve);
+		conf_free_curve(o->links[i].curve);
 	for (i = 0; i < o->ngroups; i++) {
-		conf_curve_free(o->groups[i].curve);
+		conf_free_curve(o->groups[i].curve);
 		free(o->groups[i].links);
 	}
 	free(o->hosts);
@@ -77,31 +77,31 @@ int conf_overlay_host(const struct conf_overlay *o, const char *name)
 }
 
 int conf_overlay_link(const struct conf_overlay *o, const char *text,
-    char buf[CONF_LINK_TEXT_BYTES], const char **why)
+    char buf[CONF_LINK_TEXT_BYTES], const char **missing)
 {
 	const char *sep = strchr(text, '>');
 	int from, to;
 
-	*why = NULL;
+	*missing = NULL;
 	if (sep == NULL || strlen(text) >= CONF_LINK_TEXT_BYTES) {
 		buf[0] = '\0';
-		*why = buf;
+		*missing = buf;
 		return -1;
 	}
 	strcpy(buf, text);
 	buf[sep - text] = '\0';
 	if ((from = conf_overlay_host(o, buf)) < 0) {
-		*why = buf;
+		*missing = buf;
 		return -1;
 	}
 	if ((to = conf_overlay_host(o, buf + (sep - text) + 1)) < 0) {
-		*why = buf + (sep - text) + 1;
+		*missing = buf + (sep - text) + 1;
 		return -1;
 	}
 	return o->link_of[(size_t)from * o->nhosts + (size_t)to];
 }
 
-/* A name stands in "A>B" and "A>B=RATE", in tables and in file names. */
+/* Names appear in "A>B" and "A>B=RATE", in tables and in file names. */
 static int check_name(const struct conf_doc *d, int node, const char *s, struct ptcp_err *e)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";

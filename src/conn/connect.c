@@ -141,7 +141,7 @@ static void hop_done(struct connect *c)
 	int fd;
 
 	if (!at_relay(c)) {
-		chan_depart(c->chan);
+		chan_detach(c->chan);
 		c->chan = NULL;
 		finish(c, &r);
 		return;
@@ -217,7 +217,7 @@ static void on_readable(void *arg)
 		on_error_frame(c, (struct span){ c->answer + WIRE_HEADER_BYTES, h.length });
 	} else if (at_relay(c) || c->o.plaintext) {
 		c->state = LEAVE_TLS;
-		chan_hand_over(c->chan);
+		chan_leave_tls(c->chan);
 	} else {
 		hop_done(c);
 	}
@@ -290,7 +290,7 @@ static int start_dial(struct connect *c, struct ptcp_err *e)
 	so.timeout_ns = c->o.timeout_ns;
 	r = dial_start(&c->dial, c->o.context->control, hop(c)->host, hop(c)->port, &so, on_dialed, c, e);
 	if (r == 0 && c->o.permits != NULL)
-		dial_only(c->dial, c->o.permits, c->o.arg);
+		dial_filter(c->dial, c->o.permits, c->o.arg);
 	return r;
 }
 

@@ -24,7 +24,7 @@ enum connect_cause {
 };
 
 struct connect_result {
-	struct chan *chan;      /* opened, the caller's, attached to no loop (chan_arrive()); NULL: failed, */
+	struct chan *chan;      /* opened, the caller's, attached to no loop (chan_attach()); NULL: failed, */
 	enum connect_cause cause;
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */

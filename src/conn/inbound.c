@@ -53,7 +53,7 @@ void inbound_welcome(struct inbound *g, bool raw)
 	chan_flush(g->chan);
 	if (raw && g->join.stream != WIRE_JOIN_CONTROL) {
 		g->state = INBOUND_LEAVING_TLS;
-		chan_hand_over(g->chan);
+		chan_leave_tls(g->chan);
 	} else {
 		g->o.ops->stream(g->o.arg, g, &g->join);
 	}
@@ -65,7 +65,7 @@ void inbound_routed(struct inbound *g)
 
 	chan_write(g->chan, frame, wire_routed_encode(frame));
 	g->state = INBOUND_LEAVING_TLS;
-	chan_hand_over(g->chan);
+	chan_leave_tls(g->chan);
 }
 
 static void on_opened(void *arg)

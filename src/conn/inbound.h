@@ -33,7 +33,7 @@ struct inbound_opts {
 	struct context *host;
 	int fd;                /* taken, also on failure */
 	const char *address;   /* copied */
-	struct source *from;   /* where that is */
+	struct peer_address *from;   /* where that is */
 	bool one_channel;      /* for who asks for a session: this is all there is */
 	struct pending *pending;   /* it waits there */
 	uint64_t timeout_ns;   /* for the socket, once it is a stream */

@@ -15,8 +15,6 @@ struct pacing {
 	bool loose;               /* `in` lets go an eighth more */
 };
 
-static inline uint64_t pacing_loose_bps(uint64_t bps) { return bps + bps / 8; }
-
 /* From now on. Zeroed memory, or one that has been stopped, has no limit. */
 int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
 /* Who sends keeps to it: what comes is only watched, for what was held up on its way may catch up. */

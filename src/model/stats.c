@@ -65,9 +65,8 @@ static double scatter(const double *x, size_t count, double *mean)
 	return sum;
 }
 
-/* Where to cut a sorted array so that the groups' means explain most: with s
- * the sum of the first i deviations from the mean, that is the largest
- * s^2 count / (i (count - i)). */
+/* The cut of a sorted array that maximizes the explained variance: with s the sum of the first i deviations
+ * from the mean, the largest s^2 count / (i (count - i)). */
 static size_t best_cut(const double *x, size_t count, double mean)
 {
 	double s = 0, gain, best = -1;
@@ -123,7 +122,7 @@ unsigned stats_saturates_at(const unsigned *streams, const double *mean_bps, siz
 	return 0;
 }
 
-/* ---- level_stats ---- */
+/* ---- Rounds ---- */
 
 static double rates_of(const struct level_run *run, size_t n, double *stream_bps)
 {
@@ -139,7 +138,7 @@ static double rates_of(const struct level_run *run, size_t n, double *stream_bps
 	return bytes * 8 / (last - first);
 }
 
-/* Two groups? Of a copy, since the order of the streams is kept. */
+/* Sorts a copy, to keep the order of the streams. */
 static unsigned is_split(const double *stream_bps, size_t n)
 {
 	double sorted[LEVEL_STREAMS_MAX];
@@ -150,7 +149,7 @@ static unsigned is_split(const double *stream_bps, size_t n)
 	return c.count == 2;
 }
 
-/* The mean of so many values after one more. */
+/* Running mean after the count-th value. */
 static double averaged(double mean, double value, unsigned count)
 {
 	return mean + (value - mean) / count;
@@ -207,7 +206,7 @@ unsigned levels_saturate_at(const struct level *l, size_t levels)
 	return stats_saturates_at(streams, mean_bps, n);
 }
 
-/* ---- ewma ---- */
+/* ---- Moving average ---- */
 
 void ewma_add(struct ewma *s, double value, double weight)
 {
@@ -220,11 +219,11 @@ void ewma_add(struct ewma *s, double value, double weight)
 
 double ewma_error(const struct ewma *s)
 {
-	/* The variance of the values is that about the mean over 1 - squares. */
+	/* Unbiased variance: divided by 1 - squares. */
 	return s->n < 2 || !(s->squares < 1) ? NAN : sqrt(s->variance / (1 - s->squares) * s->squares);
 }
 
-/* ---- cusum ---- */
+/* ---- Change detection ---- */
 
 void cusum_init(struct cusum *w, double drift_ratio, double hold_s)
 {

@@ -6,7 +6,7 @@
 #include "conn/grants.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
 
@@ -340,7 +340,7 @@ int job_new(struct job **out, struct job_set *t, const struct job_order *o, stru
 	copy(r->host, o->job.host);
 	strcpy(r->client, o->client);
 	strncpy(r->address, o->address, sizeof r->address - 1);
-	sign_digest_text(r->audience, o->grant.audience);
+	identity_digest_text(r->audience, o->grant.audience);
 	if ((err = check(t, o, r, e)) < 0 || (err = take(r, o, e)) < 0 || (err = new_id(r, e)) < 0 ||
 	    (err = job_begin(r, e)) < 0) {
 		job_free(r);

@@ -12,6 +12,8 @@
 
 /* ---- Making and freeing ---- */
 
+static const struct payload_ops probe_payload;
+
 static int probe_session_new(struct session *sess, bool floods, struct ptcp_err *e)
 {
 	struct probe_session *b = calloc(1, sizeof *b);
@@ -22,6 +24,7 @@ static int probe_session_new(struct session *sess, bool floods, struct ptcp_err 
 	b->floods = floods;
 	b->give_up = MONO_NEVER;
 	sess->probe = b;
+	sess->payload = &probe_payload;
 	sess->tapped = true;
 	if (!floods)
 		return 0;
@@ -39,7 +42,7 @@ int session_probe(struct session *sess, const struct probe_session_ops *ops, voi
 		return r;
 	sess->probe->ops = ops;
 	sess->probe->arg = arg;
-	sess->n_wanted = 0;
+	sess->n_active = 0;
 	return 0;
 }
 
@@ -77,7 +80,7 @@ static void tell_use(struct session *sess, unsigned streams)
 {
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->floods ? 0 : sess->probe->stream_bytes };
 
-	sess->n_wanted = streams;
+	sess->n_active = streams;
 	if (engine_steered(sess->engine))
 		engine_use(sess->engine, &use);
 }
@@ -125,9 +128,9 @@ void probe_session_use(struct session *sess, uint64_t stream_bytes)
 {
 	struct probe_session *b = sess->probe;
 
-	if (!b->floods || sess->n_wanted == 0)
+	if (!b->floods || sess->n_active == 0)
 		return;
-	b->streams = sess->n_wanted;
+	b->streams = sess->n_active;
 	b->stream_bytes = stream_bytes < PROBE_SESSION_STREAM_BYTES ? stream_bytes : PROBE_SESSION_STREAM_BYTES;
 	b->begun = false;
 }
@@ -140,7 +143,7 @@ static uint64_t most_bytes(const struct probe_session *b)
 	return b->stream_bytes < UINT64_MAX ? b->stream_bytes : 0;
 }
 
-void probe_session_stream_opts(const struct session *sess, struct stream_opts *o)
+static void set_opts(const struct session *sess, struct stream_opts *o)
 {
 	struct probe_session *b = sess->probe;
 
@@ -153,21 +156,20 @@ void probe_session_stream_opts(const struct session *sess, struct stream_opts *o
 	}
 }
 
-void probe_session_stream_up(struct session *sess, unsigned number)
+static void on_connected(struct session *sess, unsigned number)
 {
 	struct probe_session *b = sess->probe;
 	unsigned i;
 
-	b->since[number] = mono_now();
 	b->flooding[number] = false;
-	if (b->streams == 0 || sess->n_up + b->n_early < b->streams || b->begun || b->clearing)
+	if (b->streams == 0 || sess->n_connected + b->n_early < b->streams || b->begun || b->clearing)
 		return;
 	b->begun = true;
-	b->from = b->looked = b->moved_at = b->since[number];
+	b->from = b->looked = b->moved_at = sess->since[number];
 	b->moved = 0;
 	b->times = (struct limit_times){ 0 };
 	b->retransmits = 0;
-	sess->n_wanted = 0; /* who is lost from now on is not replaced */
+	sess->n_active = 0; /* who is lost from now on is not replaced */
 	for (i = 0; b->floods && !b->open && i < b->streams; i++)
 		if (sess->stream[i] != NULL && !b->flooding[i]) {
 			b->flooding[i] = true;
@@ -195,7 +197,7 @@ static bool is_whole(const struct probe_session *b, const struct stream *s, stru
 	return true;
 }
 
-void probe_session_stream_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
 {
 	struct probe_session *b = sess->probe;
 	struct mono from, until;
@@ -211,9 +213,12 @@ void probe_session_stream_lost(struct session *sess, struct stream *s, const str
 	}
 }
 
+static const struct payload_ops probe_payload = { .opts = set_opts, .connected = on_connected, .lost = on_lost,
+	.received = receive_received };
+
 bool probe_session_look(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
-	if (!session_look(sess, number, out))
+	if (!streams_tcpinfo(sess, number, out))
 		return false;
 	if (!sess->probe->floods) {
 		out->acked_bytes = out->received_bytes;
@@ -259,7 +264,7 @@ void probe_session_clear(struct session *sess)
 		/* Megabytes in buffers would go on for seconds, into the next level. */
 		if (sess->tap[i] >= 0)
 			setsockopt(sess->tap[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
-		session_close_tap(sess, i);
+		streams_close_tap(sess, i);
 		if (sess->stream[i] != NULL)
 			stream_stop(sess->stream[i]);
 	}
@@ -281,9 +286,9 @@ static void close_old(struct session *sess, struct mono now)
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->probe->since[i]) >= PROBE_SESSION_STREAM_NS) {
+		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->since[i]) >= PROBE_SESSION_STREAM_NS) {
 			err_set(&why, PTCP_EREFUSED, "a stream of a probe has lasted for longer than this host takes");
-			session_stream_lost(sess, sess->stream[i], &why);
+			streams_lost(sess, sess->stream[i], &why);
 		}
 }
 
@@ -293,7 +298,7 @@ static void begin_late(struct session *sess, struct mono now)
 	struct ptcp_err why;
 
 	b->give_up = MONO_NEVER;
-	err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be had: %s", sess->n_up, b->streams,
+	err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be had: %s", sess->n_connected, b->streams,
 	    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
 	b->ops->ended(b->arg, 0, now, now, &why);
 }
@@ -341,7 +346,7 @@ void probe_session_pump(struct session *sess, struct mono now)
 		begin_late(sess, now);
 	if (under_way(b) && mono_diff_ns(now, b->looked) >= LOOK_NS)
 		watch_level(sess, now);
-	if (b->clearing && sess->n_up + sess->n_ending == 0) {
+	if (b->clearing && sess->n_connected + sess->n_ending == 0) {
 		b->clearing = false;
 		b->streams = 0;
 		b->ops->clear(b->arg);
@@ -362,6 +367,6 @@ struct mono probe_session_deadline(const struct session *sess)
 		return b->streams > 0 && !b->begun && !b->clearing ? b->give_up : at;
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->stream[i] != NULL)
-			at = mono_min(at, mono_add_ns(b->since[i], PROBE_SESSION_STREAM_NS));
+			at = mono_min(at, mono_add_ns(sess->since[i], PROBE_SESSION_STREAM_NS));
 	return at;
 }

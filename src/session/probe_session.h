@@ -5,7 +5,7 @@
 #define SESSION_PROBE_SESSION_H
 
 #include "model/probe.h"
-#include "net/tcpinfo.h"
+#include "net/sock.h"
 #include "session/session.h"
 
 /* What an acceptor takes on one stream, in bytes and time, before it closes it. */

@@ -31,6 +31,8 @@ void item_free(struct session *sess, struct item *t)
 	free(t);
 }
 
+static const struct payload_ops receive_payload;
+
 static enum store_sync sync_asked(const struct wire_open *o)
 {
 	switch ((enum wire_fsync)o->fsync) {
@@ -58,6 +60,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->place = *place;
 	*place = (struct destination){ 0 };
 	sess->receive = r;
+	sess->payload = &receive_payload;
 	return 0;
 }
 
@@ -105,7 +108,7 @@ void receive_enqueue(struct session *sess, struct item *t, enum work work)
  * disk lets go of them, without end, as they hold no slot any more. */
 void receive_item_over(struct session *sess, struct item *t)
 {
-	if (t->let_go && t->sink != NULL && !sink_give_up(t->sink)) {
+	if (t->let_go && t->sink != NULL && !sink_discard_unopened(t->sink)) {
 		t->let_go = false;
 		receive_enqueue(sess, t, WORK_LET_GO);
 	} else {
@@ -120,7 +123,7 @@ bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
 	if (why->code != PTCP_ENOSPC)
 		return false;
 	err_while(&full, full.code, "destination");
-	session_fail(sess, &full);
+	engine_fail(sess->engine, &full);
 	return true;
 }
 
@@ -170,10 +173,8 @@ static void warn(struct session *sess, const struct item *t, const char *text)
 	sess->o.ops->warning(sess->o.arg, path, text);
 }
 
-bool receive_held(void *arg, uint64_t dev, uint64_t ino)
+static bool on_held(struct session *sess, uint64_t dev, uint64_t ino)
 {
-	struct session *sess = arg;
-
 	return !sess->over && (is_ours(sess, dev, ino) || may_be_dying(sess, mono_now()));
 }
 
@@ -184,8 +185,8 @@ static void looked(struct session *sess, struct item *t)
 	uint64_t *claimed = t->look.claimed;
 
 	t->look.claimed = NULL;
-	if (t->look.anew != NULL)
-		warn(sess, t, t->look.anew);
+	if (t->look.restart_why != NULL)
+		warn(sess, t, t->look.restart_why);
 	switch (t->look.found) {
 	case SINK_NOTHING:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
@@ -315,7 +316,7 @@ static bool take_fds(struct receive_side *r, struct item *t)
 	unsigned n = sink_fds(t->sink);
 
 	if (r->fds == 0)
-		fd_budget_take_anyway(n);
+		fd_budget_take_unchecked(n);
 	else if (!fd_budget_take(n))
 		return false;
 	t->fds = n;
@@ -396,3 +397,10 @@ void receive_pump(struct session *sess, struct mono now)
 	r->done.run = on_done;
 	io_submit(sess->o.host->io, &r->io);
 }
+
+static void set_opts(const struct session *sess, struct stream_opts *o)
+{
+	o->intake = &sess->receive->intake;
+}
+
+static const struct payload_ops receive_payload = { .opts = set_opts, .received = receive_received, .held = on_held };

@@ -98,7 +98,7 @@ static void start_step(struct session *sess, struct item *t)
 
 	if (b == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		finish(sess, t);
 		return;
 	}

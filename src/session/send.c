@@ -1,4 +1,4 @@
-/* A party that sends: lists what there is, hands blocks to the streams. */
+/* The sending session: lists files, and gives blocks to the streams. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +27,8 @@ static const char *path_text(const struct outgoing *o, char *out, size_t cap)
 	    dir_path_text(o->dir, o->name, out, cap);
 }
 
+static const struct payload_ops send_payload;
+
 static int begin(struct session *sess, struct ptcp_err *e)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
@@ -37,6 +39,7 @@ static int begin(struct session *sess, struct ptcp_err *e)
 	if ((sess->send = calloc(1, sizeof *sess->send)) == NULL)
 		return err_nomem(e);
 	sess->send->session = sess;
+	sess->payload = &send_payload;
 	list_init(&sess->send->to_compare);
 	if ((flags & WIRE_OPEN_OWNER) != 0)
 		sess->send->owner = calloc(WALK_BATCH, sizeof *sess->send->owner);
@@ -138,7 +141,7 @@ static void on_stalled(void *arg, unsigned number)
 
 	err_set(&why, PTCP_ETIMEOUT, "nothing acknowledged for long");
 	if (sess->stream[number] != NULL && !stream_on_disk(sess->stream[number]))
-		session_stream_lost(sess, sess->stream[number], &why);
+		streams_lost(sess, sess->stream[number], &why);
 }
 
 const struct snd_ops send_snd_ops = {
@@ -148,7 +151,7 @@ const struct snd_ops send_snd_ops = {
 
 /* ---- Listing ---- */
 
-/* On the control thread: a batch of the listing is here. */
+/* On the control thread: a batch of the listing is complete. */
 static void on_listed(struct msg *m)
 {
 	struct send_side *t = CONTAINER_OF(m, struct send_side, done);
@@ -168,7 +171,7 @@ static void on_listed(struct msg *m)
 	}
 	if (!sess->over && t->result < 0) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 	} else if (!sess->over) {
 		t->end = t->result == 0;
 		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
@@ -176,7 +179,7 @@ static void on_listed(struct msg *m)
 	session_pump(sess);
 }
 
-/* On an I/O thread: what only some transfers keep. Links have no attributes of ours. */
+/* On an I/O thread: owner and attributes, where requested. Symbolic links have no attributes here. */
 static void describe(struct send_side *t, unsigned i)
 {
 	struct walk_entry *w = &t->entry[i];
@@ -209,7 +212,7 @@ static void list_more(struct session *sess)
 	struct snd *snd = engine_snd(sess->engine);
 	unsigned room = snd_room(snd);
 
-	/* Whole batches, unless the receiver takes so few entries that there is no such room. */
+	/* Whole batches, unless the receiver never has room for a whole batch. */
 	if (t->listing || t->end || room == 0 ||
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
@@ -221,7 +224,7 @@ static void list_more(struct session *sess)
 
 /* ---- Feeding the streams ---- */
 
-/* What there is for a stream that has room goes to it; false: nothing. */
+/* Gives a job to a stream that has room; false: none. */
 static bool feed(struct session *sess, unsigned number, struct mono now)
 {
 	struct snd *s = engine_snd(sess->engine);
@@ -239,7 +242,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 			job->source[i] = source_ref(o->source);
 		}
 	else
-		path_select_starved(sess);
+		path_select_starved(&sess->path_select);
 	stream_send(sess->stream[number], job);
 	return any;
 }
@@ -251,11 +254,11 @@ static void feed_streams(struct session *sess, struct mono now)
 	bool more = true;
 
 	snd_set_paced(s, engine_held(sess->engine) || pacer_limits(&sess->o.host->pacing.out) || pacer_limits(&sess->path_rates.all) ||
-	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also if it is busy otherwise for a moment */
-	/* Round by round, so that every stream has one job before any has its second. */
+	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy otherwise */
+	/* In rounds: each stream has one job before the first gets its second. */
 	while (more) {
 		more = false;
-		for (i = 0; i < sess->n_wanted; i++)
+		for (i = 0; i < sess->n_active; i++)
 			more |= feed(sess, i, now);
 	}
 }
@@ -268,9 +271,8 @@ void send_pump(struct session *sess, struct mono now)
 	feed_streams(sess, now);
 }
 
-void send_sent(void *arg, struct stream *s, struct stream_job *job)
+static void on_sent(struct session *sess, struct stream *s, struct stream_job *job)
 {
-	struct session *sess = arg;
 	struct mono now = mono_now();
 	struct ptcp_err nomem;
 	unsigned i;
@@ -288,3 +290,17 @@ void send_sent(void *arg, struct stream *s, struct stream_job *job)
 			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);
 	}
 }
+
+static void on_connected(struct session *sess, unsigned number)
+{
+	snd_stream_up(engine_snd(sess->engine), number, mono_now());
+}
+
+static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+{
+	(void)why;
+	if (engine_snd(sess->engine) != NULL)
+		snd_stream_lost(engine_snd(sess->engine), stream_number(s));
+}
+
+static const struct payload_ops send_payload = { .connected = on_connected, .lost = on_lost, .sent = on_sent };

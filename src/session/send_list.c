@@ -109,7 +109,7 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct link *l
 	}
 	if ((o = outgoing_new(w, type)) == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		return;
 	}
 	o->link = first;

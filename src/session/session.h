@@ -7,6 +7,7 @@
 #include "conn/context.h"
 #include "conn/paths.h"
 #include "engine/engine.h"
+#include "model/stream_control.h"
 #include "net/sock.h"
 #include "store/destination.h"
 
@@ -90,6 +91,24 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 int session_tell_seen(struct session *sess, struct ptcp_err *e);
 /* Acceptor: agrees, with so many streams. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
+
+/* ---- Number of streams ---- */
+
+struct stream_count_opts {
+	double budget_ratio;
+	unsigned max_streams;
+	/* Once, when the congestion control of the sending streams is known: may call session_recall(). Or NULL. */
+	void (*known)(void *arg, struct session *sess, const char *congestion);
+	void *arg;
+};
+
+/* Starter, before running ends, and only if engine_steered(): adjusts the number of streams to the observed throughput
+ * (engine/stream_count.h). */
+int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e);
+/* Probes of the path by earlier transfers. */
+void session_recall(struct session *sess, const struct probe *probe, size_t count);
+/* Result; NULL: the number is fixed. Valid as long as the session. */
+const struct stream_control *session_steered(const struct session *sess);
 
 /* ---- Data connections ---- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/err.h"
-#include "net/tcpinfo.h"
+#include "net/sock.h"
 
 /* ---- On the control thread ---- */
 
@@ -75,7 +75,7 @@ static void on_start(struct msg *m)
 	    s->o.flood_data != NULL ? &flooding_ops : &send_ops;
 	struct ptcp_err why;
 
-	if (chan_arrive(s->chan, s->loop, ops, s, &why) < 0)
+	if (chan_attach(s->chan, s->loop, ops, s, &why) < 0)
 		stream_fail(s, &why);
 }
 
@@ -209,7 +209,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 		s->jobs[i].next = s->free_jobs;
 		s->free_jobs = &s->jobs[i];
 	}
-	chan_depart(s->chan);
+	chan_detach(s->chan);
 	s->start.run = on_start;
 	loop_post(s->loop, &s->start);
 	*out = s;

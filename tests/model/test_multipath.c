@@ -94,9 +94,9 @@ static void arrives(const struct multipath *r, const double *cap, struct multipa
 
 	for (i = 0; i < r->places; i++)
 		takes[i] = cap[r->place[i]];
-	maxmin(x->seen_bps, takes, r->places, x->demand_bps > 0 ? x->demand_bps : 1e12);
+	maxmin(x->observed_bps, takes, r->places, x->demand_bps > 0 ? x->demand_bps : 1e12);
 	for (i = 0; i < r->places && r->rate_bps[0] > 0; i++)
-		x->seen_bps[i] = r->rate_bps[i] < takes[i] ? r->rate_bps[i] : takes[i];
+		x->observed_bps[i] = r->rate_bps[i] < takes[i] ? r->rate_bps[i] : takes[i];
 }
 
 static double sum(const double *v, size_t n)
@@ -142,7 +142,7 @@ static double brings(struct multipath *r, const double *cap, double demand_bps)
 
 	for (i = 0; i < 100; i++) {
 		arrives(r, cap, &x);
-		all += sum(x.seen_bps, r->places);
+		all += sum(x.observed_bps, r->places);
 		assert_int_equal(multipath_step(r, &x), 0);
 	}
 	return all / 100;
@@ -219,7 +219,7 @@ static void finds_those_that_are_good_together(void **state)
 		multipath_init(&r, 4, place, 2, seed);
 		for (steps = 0; steps < 10000; steps++) {
 			for (i = 0; i < 2; i++)
-				x.seen_bps[i] = r.rate_bps[i] > 0 ? fmin(r.rate_bps[i], in_company(&r, i)) : in_company(&r, i);
+				x.observed_bps[i] = r.rate_bps[i] > 0 ? fmin(r.rate_bps[i], in_company(&r, i)) : in_company(&r, i);
 			multipath_step(&r, &x);
 			distinct(&r);
 		}
