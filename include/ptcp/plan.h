@@ -69,9 +69,9 @@ PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const cha
 /* The host that this one is: of that name, or (NULL) the one whose address is one of this host's; and the one that
  * "HOST[:PORT]" leads to: by its address as written, its name, or another name of its address. PTCP_EUSAGE: there
  * is none, or more than one is here. They wait for the resolver. */
-PTCP_PLAN_API int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
+PTCP_PLAN_API int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host,
     struct ptcp_err *e);
-PTCP_PLAN_API int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host,
+PTCP_PLAN_API int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host,
     struct ptcp_err *e);
 
 /* What if: the rate of a link outside its windows ("A>B"; with a curve that of all the
@@ -159,7 +159,7 @@ PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
 PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
 /* Instead of measuring: asks the daemons where links begin what they have learnt of them (ptcp_known_new()), and
  * takes what is at most three hours old. Blocks; once. Returns as ptcp_links_measure(). */
-PTCP_PLAN_API int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e);
+PTCP_PLAN_API int ptcp_links_query(struct ptcp_links *l, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
 PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
 /* Writes what is known of the links that begin here to that file, which is there whole at any time; and takes from it what
@@ -169,7 +169,7 @@ PTCP_PLAN_API int ptcp_links_keep(const struct ptcp_links *l, const char *file, 
 PTCP_PLAN_API int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e);
 /* Of the overlay's i-th link. */
 PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
-PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the host, or -1: none of them */
+PTCP_PLAN_API int ptcp_links_local_host(const struct ptcp_links *l); /* index of the host, or -1: none of them */
 PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
 
 /* ---- Quickest paths */

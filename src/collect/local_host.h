@@ -1,4 +1,4 @@
-/* Which of an overlay's hosts this one is: ptcp_overlay_here(), ptcp_overlay_there(); and what they are called. */
+/* Which of an overlay's hosts this one is: ptcp_overlay_local_host(), ptcp_overlay_remote_host(); and what they are called. */
 #ifndef COLLECT_LOCAL_HOST_H
 #define COLLECT_LOCAL_HOST_H
 
@@ -6,7 +6,7 @@
 
 #define HERE_ADDRESS_BYTES 256
 
-/* As ptcp_overlay_here(), but -1 and no error where this is none of them. */
+/* As ptcp_overlay_local_host(), but -1 and no error where this is none of them. */
 int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e);
 const char *here_name(const struct ptcp_overlay *o, int host);
 

@@ -412,7 +412,7 @@ int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e)
 	return play(fake.run_code, e);
 }
 
-int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e)
+int ptcp_links_query(struct ptcp_links *l, struct ptcp_err *e)
 {
 	(void)l;
 	return play(fake.run_code, e);
@@ -448,7 +448,7 @@ int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, str
 
 void ptcp_links_cancel(struct ptcp_links *l) { (void)l; }
 void ptcp_links_free(struct ptcp_links *l) { (void)l; }
-int ptcp_links_here(const struct ptcp_links *l) { return l != NULL; }
+int ptcp_links_local_host(const struct ptcp_links *l) { return l != NULL; }
 
 void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out)
 {
