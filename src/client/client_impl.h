@@ -87,6 +87,7 @@ struct ptcp_transfer {
 	unsigned n_samples;
 	struct session_progress last;
 	struct history_key key;         /* of the way there; congestion "": not known yet */
+	bool adaptive;                 /* the session finds out how many streams are best */
 	struct stream_control steered;           /* at the end; advised: false: it came to nothing */
 	double seconds;
 };
