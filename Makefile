@@ -38,7 +38,7 @@ store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk w
 	sink part journal resume verify commit entry dir_mark owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
 	cipher_speed identity trust sign tls chan chan_tls chan_io
-engine_SRC := engine handshake dispatch timeouts inflight \
+engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_blocks receiver_frames
 conn_SRC  := context pacing remote paths route grants ssh_hello home_path inbound pending
@@ -83,7 +83,7 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
 	identity trust sign tls chan
-engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
+engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
 conn_TESTS  := remote paths grants
 session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
 measure_TESTS := measure
@@ -248,7 +248,7 @@ demo: setup
 # make install puts the tool, its manual, completions and units, the libraries and their headers below PREFIX.
 # DESTDIR is put before that, for packages.
 MAN_PAGES := $(wildcard man/*.[1-8])
-HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan err)
+HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
 # from contrib, with its place: service units name the tool, and so are made.

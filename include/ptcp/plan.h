@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <ptcp/err.h>
+#include <ptcp/progress.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -157,7 +158,7 @@ PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
  * has none; of a link that fails, what is known stands. A link that was not tried before has a tenth of the pause.
  * Returns what `seen` did, PTCP_EUSAGE when there is no link that can be measured, PTCP_ECANCELED or PTCP_ENOMEM. */
 PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
-/* Instead of measuring: asks the daemons where links begin what they have learnt of them (ptcp_known_new()), and
+/* Instead of measuring: asks the daemons where links begin what they have learnt of them (ptcp_link_query_new()), and
  * takes what is at most three hours old. Blocks; once. Returns as ptcp_links_measure(). */
 PTCP_PLAN_API int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
@@ -314,10 +315,7 @@ PTCP_PLAN_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
 struct ptcp_collect_source {
 	int host;
 	enum ptcp_collect_state state;
-	uint64_t bytes, total_bytes;  /* verified and written at the destination; of what is known of it so far */
-	int total_known;
-	uint64_t wire_bytes, resumed_bytes; /* file data sent in this run; what was there before it */
-	uint64_t files, failed;       /* regular files completed; what failed */
+	struct ptcp_progress progress; /* of all attempts together; without activity and max_streams */
 	double rate_bps;              /* over the last seconds */
 	int code;                     /* PTCP_E* of the last failure, and its sentence; 0 and NULL */
 	const char *why;

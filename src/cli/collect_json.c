@@ -10,15 +10,15 @@
 static json_t *source(const struct collect_shown *s, const struct ptcp_collect_source *one, bool running)
 {
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "host", host_name(s->overlay, one->host), "state",
-	    ptcp_collect_state_name(one->state), "bytes", json_count(one->bytes), "total_bytes",
-	    one->total_known ? json_count(one->total_bytes) : json_null(), "wire_bytes", json_count(one->wire_bytes),
-	    "resumed_bytes", json_count(one->resumed_bytes));
+	    ptcp_collect_state_name(one->state), "bytes", json_count(one->progress.bytes), "total_bytes",
+	    one->progress.total_known ? json_count(one->progress.total_bytes) : json_null(), "wire_bytes", json_count(one->progress.wire_bytes),
+	    "resumed_bytes", json_count(one->progress.resumed_bytes));
 
 	if (running) {
 		json_object_set_new(j, "rate_bps", json_rate(one->rate_bps));
 	} else {
-		json_object_set_new(j, "files", json_count(one->files));
-		json_object_set_new(j, "failed", json_count(one->failed));
+		json_object_set_new(j, "files", json_count(one->progress.files));
+		json_object_set_new(j, "failed", json_count(one->progress.failed));
 		json_object_set_new(j, "error", json_text(one->state != PTCP_COLLECT_DONE ? one->why : NULL));
 	}
 	return j;

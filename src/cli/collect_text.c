@@ -77,10 +77,10 @@ static void say_source(const struct collect_shown *s, const struct ptcp_collect_
 	char size[UNITS_TEXT_BYTES], there[UNITS_TEXT_BYTES];
 	char more[UNITS_TEXT_BYTES + 20] = "";
 
-	if (one->resumed_bytes > 0)
-		snprintf(more, sizeof more, " (%s were there)", units_size_text(there, one->resumed_bytes));
-	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, one->host), (unsigned long long)one->files,
-	    one->files == 1 ? "" : "s", units_size_text(size, one->bytes), more);
+	if (one->progress.resumed_bytes > 0)
+		snprintf(more, sizeof more, " (%s were there)", units_size_text(there, one->progress.resumed_bytes));
+	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, one->host), (unsigned long long)one->progress.files,
+	    one->progress.files == 1 ? "" : "s", units_size_text(size, one->progress.bytes), more);
 }
 
 static void say_links(const struct collect_shown *s, const struct ptcp_collect *c)

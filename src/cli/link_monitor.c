@@ -23,7 +23,7 @@ struct link_monitor {
 	struct ptcp_links *links;
 	struct ptcp_server *server;
 	char dir[USERDIR_BYTES], file[USERDIR_BYTES + 8];
-	struct ptcp_known_link *told;
+	struct ptcp_published_link *told;
 	bool *failing;            /* of each link, and said */
 	bool unwritten;           /* the last time; said once */
 	atomic_bool busy;
@@ -49,9 +49,9 @@ static void say(const struct link_monitor *w, enum ptcp_log_level level, const c
 
 /* ---- What it finds ---- */
 
-static struct ptcp_known_link known(const char *to, const struct ptcp_link_estimate *m)
+static struct ptcp_published_link known(const char *to, const struct ptcp_link_estimate *m)
 {
-	return (struct ptcp_known_link){ .to = to, .why = m->why,
+	return (struct ptcp_published_link){ .to = to, .why = m->why,
 		.messages = m->state == PTCP_LINK_MEASURED ? m->messages : 0, .streams = m->streams,
 		.rate_bps = m->rate_bps, .rate_error_bps = m->rate_error_bps, .delay_s = m->delay_s,
 		.delay_error_s = m->delay_error_s, .delay_from_round_trip = m->delay_from_round_trip, .age_s = m->age_s };
@@ -71,7 +71,7 @@ static int tell(struct link_monitor *w, struct ptcp_err *e)
 		if (m.state != PTCP_LINK_ELSEWHERE && to.address != NULL)
 			w->told[n++] = known(to.address, &m);
 	}
-	return ptcp_server_knows(w->server, w->told, n, e);
+	return ptcp_server_set_links(w->server, w->told, n, e);
 }
 
 /* Whether it worked is said when that changes. */
@@ -230,7 +230,7 @@ void link_monitor_free(struct link_monitor *w)
 		pthread_join(w->thread, NULL);
 	}
 	if (w->server != NULL)
-		ptcp_server_knows(w->server, NULL, 0, NULL);
+		ptcp_server_set_links(w->server, NULL, 0, NULL);
 	ptcp_links_free(w->links);
 	ptcp_overlay_free(w->overlay);
 	free(w->told);

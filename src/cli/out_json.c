@@ -37,7 +37,7 @@ static void json_start(struct output *o, const struct ptcp_event *ev)
 {
 	json_line(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command,
 	    "version", ptcp_version(), "peer", json_text(ev->peer), "fingerprint",
-	    json_text(ev->peer_fingerprint), "cipher", json_text(o->cipher), "streams", json_count(ev->streams)));
+	    json_text(ev->peer_fingerprint), "cipher", json_text(o->cipher), "streams", json_count(ev->progress.streams)));
 }
 
 /* ["A", "B"] of "A,B". */
@@ -78,9 +78,9 @@ static void json_progress(struct output *o, const struct ptcp_event *ev)
 		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
 
 	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
-	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps",
-	    json_rate(ev->rate_bps), "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->streams),
-	    "resumed_bytes", json_count(ev->resumed_bytes), "activity", activity[ev->activity],
+	    json_count(ev->progress.bytes), "total_bytes", json_count(ev->progress.total_bytes), "rate_bps",
+	    json_rate(ev->rate_bps), "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->progress.streams),
+	    "resumed_bytes", json_count(ev->progress.resumed_bytes), "activity", activity[ev->progress.activity],
 	    "paths", paths(o, true)));
 }
 
@@ -143,10 +143,10 @@ static void json_end(struct output *o, const struct ptcp_result *r, int status,
 
 	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
 	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes",
-	    json_count(r->bytes), "wire_bytes", json_count(r->wire_bytes), "files", json_count(r->files),
-	    "failed", json_count(r->failed), "resumed_bytes", json_count(r->resumed_bytes), "seconds",
+	    json_count(r->progress.file_bytes), "wire_bytes", json_count(r->progress.wire_bytes), "files", json_count(r->progress.files),
+	    "failed", json_count(r->progress.failed), "resumed_bytes", json_count(r->progress.resumed_bytes), "seconds",
 	    json_seconds(r->seconds), "throughput_bps", json_rate(output_throughput_bps(r)), "streams",
-	    json_count(r->streams), "paths", paths(o, false));
+	    json_count(r->progress.max_streams), "paths", paths(o, false));
 	add_advised(end, r);
 	add_dry_run(end, o);
 	json_line(end);

@@ -25,21 +25,21 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "",
 		[PTCP_VERIFYING] = "verifying what is there", [PTCP_SYNCING] = "syncing" };
 	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[6][80] = { "" };
-	uint64_t total = ev->total_bytes;
+	uint64_t total = ev->progress.total_bytes;
 	size_t i;
 
-	if (ev->total_known && total > 0)
+	if (ev->progress.total_known && total > 0)
 		snprintf(part[0], sizeof part[0], "%3u%%",
-		    (unsigned)((double)(ev->bytes < total ? ev->bytes : total) / (double)total * 100));
-	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->bytes),
-	    units_size_text(b, total), ev->total_known ? "" : " so far");
+		    (unsigned)((double)(ev->progress.bytes < total ? ev->progress.bytes : total) / (double)total * 100));
+	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->progress.bytes),
+	    units_size_text(b, total), ev->progress.total_known ? "" : " so far");
 	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
 	if (ev->eta_s >= 0 && ev->eta_s < 60)
 		snprintf(part[3], sizeof part[3], "ETA %.0fs", ceil(ev->eta_s));
 	else if (ev->eta_s >= 0)
 		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
-	snprintf(part[4], sizeof part[4], "%u stream%s", ev->streams, ev->streams == 1 ? "" : "s");
-	snprintf(part[5], sizeof part[5], "%s", activity[ev->activity]);
+	snprintf(part[4], sizeof part[4], "%u stream%s", ev->progress.streams, ev->progress.streams == 1 ? "" : "s");
+	snprintf(part[5], sizeof part[5], "%s", activity[ev->progress.activity]);
 
 	buf[0] = '\0';
 	for (i = 0; i < sizeof part / sizeof *part; i++)
@@ -138,17 +138,17 @@ static void text_end(struct output *o, const struct ptcp_result *r, int status,
 		return;
 	if (o->dry_run) {
 		terminal_line("would have %llu file%s there, %s, of which %s are there already",
-		    (unsigned long long)r->files, r->files == 1 ? "" : "s", units_size_text(size, r->bytes),
-		    units_size_text(found, r->resumed_bytes));
+		    (unsigned long long)r->progress.files, r->progress.files == 1 ? "" : "s", units_size_text(size, r->progress.file_bytes),
+		    units_size_text(found, r->progress.resumed_bytes));
 		return;
 	}
-	if (r->resumed_bytes > 0)
-		snprintf(there, sizeof there, " (%s were there)", units_size_text(found, r->resumed_bytes));
+	if (r->progress.resumed_bytes > 0)
+		snprintf(there, sizeof there, " (%s were there)", units_size_text(found, r->progress.resumed_bytes));
 	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s",
-	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->files,
-	    r->files == 1 ? "" : "s", units_size_text(size, r->bytes), there,
+	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->progress.files,
+	    r->progress.files == 1 ? "" : "s", units_size_text(size, r->progress.file_bytes), there,
 	    units_time_text(time, r->seconds), units_rate_text(rate, output_throughput_bps(r)),
-	    r->streams, r->streams == 1 ? "" : "s");
+	    r->progress.max_streams, r->progress.max_streams == 1 ? "" : "s");
 	text_advised(r);
 	say_paths(o);
 }

@@ -90,5 +90,5 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 
 double output_throughput_bps(const struct ptcp_result *r)
 {
-	return r->seconds > 0 ? (double)r->wire_bytes * 8 / r->seconds : 0;
+	return r->seconds > 0 ? (double)r->progress.wire_bytes * 8 / r->seconds : 0;
 }

@@ -73,7 +73,7 @@ struct ptcp_transfer {
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	struct ptcp_path figures[PTCP_PATHS_MAX];
 	unsigned n_samples;
-	struct session_progress last;
+	struct ptcp_progress last;
 	struct history_key key;         /* of the way there; congestion "": not known yet */
 	struct stream_control steered;           /* at the end; advised: false: it came to nothing */
 	double seconds;
@@ -143,7 +143,7 @@ bool remote_job_waits(const struct remote_job *h);
 /* Nothing was heard of the sender for long. */
 void remote_job_silent(struct ptcp_transfer *t);
 /* As it was last told. */
-struct session_progress remote_job_last(const struct remote_job *h);
+struct ptcp_progress remote_job_last(const struct remote_job *h);
 /* Of two hosts that both did not begin, why the first. `t->third` may be NULL. */
 const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
 /* As timing_messages(), of a measurement between two other hosts. */
@@ -168,7 +168,7 @@ void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev);
 /* Agreed: the caller hears of it. */
 void client_started(struct ptcp_transfer *t);
 /* What a transfer that got so far has come to, if not all is well. */
-bool client_failed(struct ptcp_err *out, const struct session_progress *g, const struct ptcp_err *why);
+bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
 /* All is over, `why` NULL: in good order; files may have failed. */
 void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why);
 void client_warn(struct ptcp_transfer *t, const char *text);

@@ -1,4 +1,4 @@
-/* Asking a daemon what it has learnt of the ways from it to others. */
+/* Queries a server for the links from its host that it publishes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,20 +6,6 @@
 #include "client/remote_job_impl.h"
 #include "core/err.h"
 #include "core/text.h"
-
-void remote_job_asks_free(struct remote_job_asks *a)
-{
-	size_t i;
-
-	if (a == NULL)
-		return;
-	for (i = 0; i < a->n_known; i++) {
-		free((char *)(uintptr_t)a->known[i].to);
-		free((char *)(uintptr_t)a->known[i].why);
-	}
-	free(a->known);
-	free(a);
-}
 
 static char *address(const struct wire_link *f)
 {
@@ -45,69 +31,49 @@ static double error_of(uint64_t v, double units)
 	return v == WIRE_LINK_NOT_KNOWN ? NAN : (double)v / units;
 }
 
-static int on_link(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
+int remote_job_on_link(void *arg, const struct wire_link *f, struct ptcp_err *e)
 {
-	struct remote_job_asks *a = t->third->asks;
-	struct ptcp_known_link *l;
-	struct wire_link f;
-	int r;
+	struct remote_job *h = ((struct ptcp_transfer *)arg)->third;
+	struct ptcp_published_link *l;
 
-	if ((r = wire_link_decode(&f, in, e)) < 0)
-		return r;
-	if (a->n_known == PTCP_KNOWN_MAX)
-		return err_set(e, PTCP_EPROTO, "more than %d LINK frames", PTCP_KNOWN_MAX);
-	l = &a->known[a->n_known++];
-	*l = (struct ptcp_known_link){
-		.to = address(&f), .why = f.text.n > 0 ? text(f.text) : NULL, .messages = f.messages, .streams = f.streams,
-		.rate_bps = (double)f.rate_bps, .rate_error_bps = error_of(f.rate_error_bps, 1),
-		.delay_s = (double)f.delay_ns / 1e9, .delay_error_s = error_of(f.delay_error_ns, 1e9),
-		.delay_from_round_trip = (f.flags & WIRE_LINK_ROUND_TRIP) != 0, .age_s = (double)f.age_ms / 1e3
+	if (h->n_links == PTCP_PUBLISHED_LINKS_MAX)
+		return err_set(e, PTCP_EPROTO, "more than %d LINK frames", PTCP_PUBLISHED_LINKS_MAX);
+	l = &h->link[h->n_links++];
+	*l = (struct ptcp_published_link){
+		.to = address(f), .why = f->text.n > 0 ? text(f->text) : NULL, .messages = f->messages, .streams = f->streams,
+		.rate_bps = (double)f->rate_bps, .rate_error_bps = error_of(f->rate_error_bps, 1),
+		.delay_s = (double)f->delay_ns / 1e9, .delay_error_s = error_of(f->delay_error_ns, 1e9),
+		.delay_from_round_trip = (f->flags & WIRE_LINK_ROUND_TRIP) != 0, .age_s = (double)f->age_ms / 1e3
 	};
-	return l->to == NULL || (f.text.n > 0 && l->why == NULL) ? err_nomem(e) : 0;
+	return l->to == NULL || (f->text.n > 0 && l->why == NULL) ? err_nomem(e) : 0;
 }
 
-static int make(struct ptcp_transfer *t, const char *from, struct ptcp_err *e)
-{
-	struct remote none = { .ssh = false };
-	struct remote_job_asks *a;
-	int r;
-
-	if ((r = remote_job_new(t, &none, e)) < 0)
-		return r;
-	if ((a = t->third->asks = calloc(1, sizeof *a)) == NULL ||
-	    (a->known = calloc(PTCP_KNOWN_MAX, sizeof *a->known)) == NULL)
-		return err_nomem(e);
-	a->answer = WIRE_LINK;
-	a->heard = on_link;
-	if ((r = remote_parse_host(&t->target, from, e)) < 0)
-		return r;
-	if (t->target.ssh)
-		return err_set(e, PTCP_EUSAGE, "%s: through ssh there is no daemon to ask (write HOST[:PORT])", from);
-	return client_name_target(t, e);
-}
-
-int ptcp_known_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e)
 {
 	struct ptcp_transfer *t;
 	int r;
 
-	if ((r = client_new(&t, o, e)) < 0)
+	if ((r = remote_job_query_new(&t, o, JOB_FRAMES_LINKS_REQUESTED, from, e)) < 0)
 		return r;
-	if ((r = make(t, from, e)) < 0)
+	if (t->target.ssh)
+		r = err_set(e, PTCP_EUSAGE, "%s: a link query needs a server, which ssh does not start (write HOST[:PORT])", from);
+	else if ((t->third->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->third->link)) == NULL)
+		r = err_nomem(e);
+	if (r < 0)
 		client_fini(t);
 	else
 		*out = t;
 	return r;
 }
 
-size_t ptcp_transfer_known(const struct ptcp_transfer *t, struct ptcp_known_link *out, size_t most)
+size_t ptcp_transfer_links(const struct ptcp_transfer *t, struct ptcp_published_link *out, size_t most)
 {
-	const struct remote_job_asks *a = t->third != NULL ? t->third->asks : NULL;
+	const struct remote_job *h = t->third;
 
-	if (a == NULL || a->known == NULL)
+	if (h == NULL || h->n_links == 0)
 		return 0;
 	if (most > 0)
-		memcpy(out, a->known, (a->n_known < most ? a->n_known : most) * sizeof *out);
-	return a->n_known;
+		memcpy(out, h->link, (h->n_links < most ? h->n_links : most) * sizeof *out);
+	return h->n_links;
 }

@@ -1,4 +1,4 @@
-/* Handles that have one daemon measure the way to another. */
+/* Handles that have one server measure the path to another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +20,13 @@ int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transf
 		client_fini(t);
 		return r;
 	}
+	t->third->request = JOB_FRAMES_TIMING_REQUESTED;
 	t->third->mode = WIRE_GRANT_PROBE;
 	t->third->timing = timing;
 	if ((t->third->message = calloc(timing.messages, sizeof *t->third->message)) == NULL)
 		r = err_nomem(e);
 	else if (t->target.ssh || other.ssh)
-		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be daemons: "
+		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
 		    "HOST[:PORT])");
 	if (r < 0) {
 		client_fini(t);
@@ -35,40 +36,22 @@ int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transf
 	return 0;
 }
 
-#define MOST_BPS 1e14 /* no link carries more */
-
-/* Where there was no time for that since it was asked, or no link can be so fast, nothing was measured. */
-static bool can_be(const struct remote_job *h, const struct wire_sample *f)
+int remote_job_on_sample(void *arg, const struct wire_sample *f, struct ptcp_err *e)
 {
-	uint64_t waited_ns = mono_diff_ns(mono_now(), h->asked_at);
+	struct remote_job *h = ((struct ptcp_transfer *)arg)->third;
 
-	return f->delay_ns <= waited_ns - h->messages_ns && f->round_trip_ns <= waited_ns &&
-	    (double)f->bytes * 8e9 / (double)f->delay_ns <= MOST_BPS;
-}
-
-int remote_job_sampled(struct remote_job *h, struct span in, struct ptcp_err *e)
-{
-	struct wire_sample f;
-	int r;
-
-	if ((r = wire_sample_decode(&f, in, e)) < 0)
-		return r;
-	if (h->message == NULL || h->n_messages == h->timing.messages)
-		return err_set(e, PTCP_EPROTO, "unexpected SAMPLE frame");
-	if (!can_be(h, &f))
-		return err_set(e, PTCP_EPROTO, "a message of %llu bytes that took %.3g s, as that host says, cannot be (see that it runs "
-		    "the same version of ptcp)", (unsigned long long)f.bytes, (double)f.delay_ns / 1e9);
-	h->messages_ns += f.delay_ns;
-	h->moved = mono_now();
-	h->message[h->n_messages++] = (struct ptcp_message){ f.bytes, (double)f.delay_ns / 1e9 };
-	h->round_trip_s = (double)f.round_trip_ns / 1e9;
+	(void)e;
+	h->message[h->frames.n_samples - 1] = (struct ptcp_message){ f->bytes, (double)f->delay_ns / 1e9 };
+	h->round_trip_s = (double)f->round_trip_ns / 1e9;
 	return 0;
 }
 
 size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s)
 {
+	size_t n = h->frames.n_samples;
+
 	*round_trip_s = h->round_trip_s;
-	if (h->n_messages > 0 && most > 0)
-		memcpy(out, h->message, (h->n_messages < most ? h->n_messages : most) * sizeof *out);
-	return h->n_messages;
+	if (n > 0 && most > 0)
+		memcpy(out, h->message, (n < most ? n : most) * sizeof *out);
+	return n;
 }

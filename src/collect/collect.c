@@ -38,8 +38,8 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 	if (s != NULL)
 		ev.source = (int)(s - c->source);
 	for (i = 0; i < c->n; i++) {
-		ev.bytes += c->told[i].bytes;
-		ev.total_bytes += c->told[i].bytes + source_left_bytes(&c->source[i]);
+		ev.bytes += c->told[i].progress.bytes;
+		ev.total_bytes += c->told[i].progress.bytes + source_left_bytes(&c->source[i]);
 		ev.rate_bps += c->told[i].rate_bps;
 	}
 	ev.eta_s = monitor_eta_s(c);
@@ -67,11 +67,11 @@ void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_resul
 	if (c->schedule != NULL)
 		all.last_planned_s = c->plan_start_s + c->schedule->end_s;
 	for (i = 0; i < c->n; i++) {
-		all.bytes += c->told[i].bytes;
-		all.wire_bytes += c->told[i].wire_bytes;
-		all.resumed_bytes += c->told[i].resumed_bytes;
-		all.files += c->told[i].files;
-		all.failed += c->told[i].failed;
+		all.bytes += c->told[i].progress.bytes;
+		all.wire_bytes += c->told[i].progress.wire_bytes;
+		all.resumed_bytes += c->told[i].progress.resumed_bytes;
+		all.files += c->told[i].progress.files;
+		all.failed += c->told[i].progress.failed;
 		all.sources_done += c->told[i].state == PTCP_COLLECT_DONE;
 		all.sources_failed += c->told[i].state == PTCP_COLLECT_FAILED;
 	}

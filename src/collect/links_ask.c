@@ -9,7 +9,7 @@
 #include "core/err.h"
 
 /* What it knows of a link. */
-static int take(struct link *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
+static int take(struct link *l, const char *from, const struct ptcp_published_link *k, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
 
@@ -34,7 +34,7 @@ static int take(struct link *l, const char *from, const struct ptcp_known_link *
 }
 
 /* Of all that a host has told, what is about that link: what leads to the same address, as the overlays have it. */
-static int find(struct link *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
+static int find(struct link *l, const char *from, const char *to, const struct ptcp_published_link *known, size_t n,
     struct ptcp_err *e)
 {
 	char authority[HERE_ADDRESS_BYTES];
@@ -49,7 +49,7 @@ static int find(struct link *l, const char *from, const char *to, const struct p
 }
 
 /* The links that begin at a host; `why` NULL: which has told this, else that is why not. */
-static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_link *known, size_t n,
+static void take_all(struct ptcp_links *s, int host, const struct ptcp_published_link *known, size_t n,
     const struct ptcp_err *why)
 {
 	struct ptcp_overlay_host from, to;
@@ -72,12 +72,12 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_lin
 
 static int hear(struct ptcp_links *s, int host, const struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	size_t n = ptcp_transfer_known(t, NULL, 0);
-	struct ptcp_known_link *known = calloc(n + 1, sizeof *known);
+	size_t n = ptcp_transfer_links(t, NULL, 0);
+	struct ptcp_published_link *known = calloc(n + 1, sizeof *known);
 
 	if (known == NULL)
 		return err_nomem(e);
-	ptcp_transfer_known(t, known, n);
+	ptcp_transfer_links(t, known, n);
 	take_all(s, host, known, n, NULL);
 	free(known);
 	return 0;
@@ -92,7 +92,7 @@ static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
 	ptcp_overlay_host(s->overlay, (size_t)host, &h);
 	if (h.address == NULL)
 		return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h.name);
-	if ((r = ptcp_known_new(&t, &s->connect, h.address, e)) < 0)
+	if ((r = ptcp_link_query_new(&t, &s->connect, h.address, e)) < 0)
 		return r;
 	if ((r = links_run(s, t, e)) == 0)
 		r = hear(s, host, t, e);

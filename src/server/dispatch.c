@@ -118,14 +118,14 @@ static void on_job(void *arg, struct inbound *g)
 
 	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
 		return;
-	if (s->once != NULL || s->errands.n_callers >= JOB_CONNS_MAX ||
-	    job_conns_of(&s->errands, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions) {
+	if (s->once != NULL || s->jobs.n_conns >= JOB_CONNS_MAX ||
+	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions) {
 		err_set(&why, PTCP_EREFUSED, s->once != NULL ? "no errands are done here (this server was started for one "
 		    "session, through ssh)" : "too busy: too many connections about errands (try again later)");
 		inbound_refuse(g, &why);
 		return;
 	}
-	if (job_conn_new(&s->errands, inbound_take_chan(g), g->address, &a, &why) < 0)
+	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	else
 		admission_session(s->pending.admission, g->o.from, true);

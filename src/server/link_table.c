@@ -45,7 +45,7 @@ static bool to_error(uint64_t *out, double v, double units, uint64_t most)
 	return isnan(v) || to_number(out, v, units, most);
 }
 
-static bool take_numbers(struct wire_link *f, const struct ptcp_known_link *l)
+static bool take_numbers(struct wire_link *f, const struct ptcp_published_link *l)
 {
 	*f = (struct wire_link){ .rate_bps = 0 };
 	if (l->messages == 0)
@@ -61,7 +61,7 @@ static bool take_numbers(struct wire_link *f, const struct ptcp_known_link *l)
 	    to_number(&f->age_ms, l->age_s, 1e3, UINT64_C(1) << 53);
 }
 
-static int take_way(struct link_table_entry *w, const struct ptcp_known_link *l, struct ptcp_err *e)
+static int take_way(struct link_table_entry *w, const struct ptcp_published_link *l, struct ptcp_err *e)
 {
 	struct remote to;
 	int r;
@@ -77,7 +77,7 @@ static int take_way(struct link_table_entry *w, const struct ptcp_known_link *l,
 	return 0;
 }
 
-int link_table_set(struct link_table *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int link_table_set(struct link_table *k, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
 	struct link_table_entry *way = NULL, *old;
 	size_t i;
@@ -102,9 +102,9 @@ int link_table_set(struct link_table *k, const struct ptcp_known_link *l, size_t
 	return 0;
 }
 
-int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
-	return link_table_set(&s->told, l, n, e);
+	return link_table_set(&s->links, l, n, e);
 }
 
 /* ---- What it tells ---- */

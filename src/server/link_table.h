@@ -17,8 +17,8 @@ struct link_table {
 void link_table_init(struct link_table *k);
 void link_table_fini(struct link_table *k);
 
-/* As ptcp_server_knows(). */
-int link_table_set(struct link_table *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e);
+/* As ptcp_server_set_links(). */
+int link_table_set(struct link_table *k, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e);
 /* Of how many ways something is known. */
 unsigned link_table_count(struct link_table *k);
 /* Puts a LINK for each, of the age that they have by now. False: nothing, as it does not measure. */

@@ -15,7 +15,7 @@ void server_try_end(void *arg)
 	struct ptcp_server *s = arg;
 
 	if (s->stopping && s->sessions.n == 0 && s->pending.n == 0 && s->relay.n == 0 &&
-	    job_set_idle(&s->errands)) {
+	    job_set_idle(&s->jobs)) {
 		s->over = true;
 		loop_stop(s->loop);
 	}
@@ -29,7 +29,7 @@ static void on_watch(void *arg)
 	if (authorized_changed(s->host.config_dir, &s->trusted)) {
 		server_session_judge_again(&s->sessions, server_admits, s);
 		relay_judge_again(&s->relay, server_admits, s);
-		job_judge_again(&s->errands, server_admits, s);
+		job_set_reauthorize(&s->jobs, server_admits, s);
 	}
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
@@ -57,7 +57,7 @@ static void on_wake(void *arg)
 	pending_empty(&s->pending);
 	server_session_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
-	job_set_cancel(&s->errands, &why);
+	job_set_cancel(&s->jobs, &why);
 	server_try_end(s);
 }
 
@@ -193,7 +193,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	if (s == NULL)
 		return err_nomem(e);
 	atomic_init(&s->stop, false);
-	link_table_init(&s->told);
+	link_table_init(&s->links);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0 ||
 	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_lobby(s, e)) < 0)
 		goto out;
@@ -204,9 +204,9 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	    server_try_end, s);
 	if ((r = start_holding(s, e)) < 0)
 		goto out;
-	job_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
-	s->errands.roots = s->sessions.roots;
-	s->errands.told = &s->told;
+	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
+	s->jobs.roots = s->sessions.roots;
+	s->jobs.links = &s->links;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)
 		on_watch(s);
@@ -276,7 +276,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	if (s == NULL)
 		return;
 	ssh_server_free(s->once);
-	job_set_fini(&s->errands);
+	job_set_fini(&s->jobs);
 	grants_fini(&s->sessions.grants);
 	server_listen_end(s);
 	timer_free(s->watch);
@@ -285,7 +285,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	loop_free(s->loop);
 	server_forget_needs(s);
 	relay_acl_free(s->nexthops);
-	link_table_fini(&s->told);
+	link_table_fini(&s->links);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);

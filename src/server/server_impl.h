@@ -35,8 +35,8 @@ struct ptcp_server {
 	struct server_session_set sessions;
 	struct relay_acl *nexthops;      /* NULL: none */
 	struct relay relay;
-	struct job_set errands;
-	struct link_table told;
+	struct job_set jobs;
+	struct link_table links;
 	struct ssh_server *once;          /* NULL: a daemon */
 	struct ptcp_err why;            /* what ended it, if its code is not 0 */
 	atomic_bool stop;

@@ -164,7 +164,7 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 
 static void count(const struct server_session *s, struct session *sess, struct ptcp_server_stats *st)
 {
-	struct session_progress g = session_progress(sess);
+	struct ptcp_progress g = session_progress(sess);
 
 	if (s->asked.sends) {
 		st->sent_bytes += g.wire_bytes;
@@ -195,7 +195,7 @@ void server_session_add_stats(struct server_session_set *t, struct ptcp_server_s
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct server_session *s = arg;
-	struct session_progress g = session_progress(sess);
+	struct ptcp_progress g = session_progress(sess);
 
 	s->session = sess;
 	log_at(log_of(s), why != NULL ? LOG_WARN : LOG_INFO, "server",

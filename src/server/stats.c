@@ -23,7 +23,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 		relay_acl_free(to);
 		return r;
 	}
-	s->relay.to = s->errands.nexthops = to;
+	s->relay.to = s->jobs.nexthops = to;
 	s->relay.most = all.max_relayed;
 	relay_acl_free(s->nexthops);
 	s->nexthops = to;
@@ -44,7 +44,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	all.refused += s->pending.shut_out;
 	server_session_add_stats(&s->sessions, &all);
 	all.relayed_now = s->relay.n;
-	all.links_known = link_table_count(&s->told);
+	all.links_known = link_table_count(&s->links);
 	all.stored_bytes = atomic_load(&s->relay.holding.all.taken_bytes);
 	all.size = st->size < sizeof all ? st->size : sizeof all;
 	memcpy(st, &all, all.size);

@@ -106,7 +106,7 @@ static double acked_bps(struct session *sess, unsigned place)
 /* Near the end some streams have nothing to do any more, and nobody says so to who receives. */
 static bool nearly_over(const struct session *sess)
 {
-	struct session_progress g = session_progress(sess);
+	struct ptcp_progress g = session_progress(sess);
 
 	return g.total_known && g.bytes + (uint64_t)sess->n_wanted * STREAM_JOBS * BLOCK_BYTES > g.total_bytes;
 }

@@ -136,7 +136,7 @@ int wire_started_decode(struct wire_started *f, struct span in, struct ptcp_err 
 
 /* ---- How far it is ---- */
 
-static uint8_t *write_progress(uint8_t *p, const struct wire_progress *f)
+static uint8_t *write_progress(uint8_t *p, const struct ptcp_progress *f)
 {
 	p = write_u64(p, f->bytes);
 	p = write_u64(p, f->total_bytes);
@@ -147,14 +147,16 @@ static uint8_t *write_progress(uint8_t *p, const struct wire_progress *f)
 	p = write_u64(p, f->resumed_bytes);
 	p = write_u64(p, f->file_bytes);
 	p = write_u64(p, f->others);
-	p = write_u16(p, f->streams);
-	p = write_u16(p, f->streams_most);
-	p = write_u8(p, f->activity);
+	p = write_u16(p, (uint16_t)f->streams);
+	p = write_u16(p, (uint16_t)f->max_streams);
+	p = write_u8(p, f->activity == PTCP_SYNCING ? WIRE_SYNCING : f->activity == PTCP_VERIFYING ? WIRE_VERIFYING : WIRE_IDLE);
 	return write_u8(p, f->total_known);
 }
 
-static bool read_progress(struct wire_progress *f, struct reader *r)
+static bool read_progress(struct ptcp_progress *f, struct reader *r)
 {
+	uint8_t busy, known;
+
 	f->bytes = read_u64(r);
 	f->total_bytes = read_u64(r);
 	f->files = read_u64(r);
@@ -165,22 +167,23 @@ static bool read_progress(struct wire_progress *f, struct reader *r)
 	f->file_bytes = read_u64(r);
 	f->others = read_u64(r);
 	f->streams = read_u16(r);
-	f->streams_most = read_u16(r);
-	f->activity = read_u8(r);
-	f->total_known = read_u8(r);
-	return f->total_known <= 1 &&
-	    (f->activity == WIRE_IDLE || f->activity == WIRE_SYNCING || f->activity == WIRE_VERIFYING);
+	f->max_streams = read_u16(r);
+	busy = read_u8(r);
+	known = read_u8(r);
+	f->activity = busy == WIRE_SYNCING ? PTCP_SYNCING : busy == WIRE_VERIFYING ? PTCP_VERIFYING : PTCP_TRANSFERRING;
+	f->total_known = known == 1;
+	return known <= 1 && (busy == WIRE_IDLE || busy == WIRE_SYNCING || busy == WIRE_VERIFYING);
 }
 
-size_t wire_progress_encode(uint8_t *out, const struct wire_progress *f)
+size_t wire_progress_encode(uint8_t *out, const struct ptcp_progress *f)
 {
 	return frame_finish(out, write_progress(out + WIRE_HEADER_BYTES, f), WIRE_PROGRESS);
 }
 
-int wire_progress_decode(struct wire_progress *f, struct span in, struct ptcp_err *e)
+int wire_progress_decode(struct ptcp_progress *f, struct span in, struct ptcp_err *e)
 {
 	struct reader r = reader_of(in);
-	struct wire_progress d;
+	struct ptcp_progress d;
 	bool ok = read_progress(&d, &r);
 	int err;
 

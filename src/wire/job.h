@@ -3,6 +3,8 @@
 #ifndef WIRE_JOB_H
 #define WIRE_JOB_H
 
+#include <ptcp/progress.h>
+
 #include "wire/frame.h"
 
 #define WIRE_HOST_MAX 255
@@ -58,19 +60,11 @@ struct wire_started {
 size_t wire_started_encode(uint8_t *out, const struct wire_started *f);
 int wire_started_decode(struct wire_started *f, struct span in, struct ptcp_err *e);
 
-/* How far it is: struct session_progress on the wire. */
-struct wire_progress {
-	uint64_t bytes, total_bytes, files, total_files, failed;
-	uint64_t wire_bytes, resumed_bytes, file_bytes;
-	uint64_t others;          /* done that are no files: directories, links */
-	uint16_t streams, streams_most;
-	uint8_t activity;         /* an enum wire_busy: SYNCING, VERIFYING, or 0 */
-	uint8_t total_known;
-};
+/* PROGRESS carries struct ptcp_progress, its streams as u16. */
 #define WIRE_PROGRESS_FIELDS 78
 #define WIRE_PROGRESS_MAX_BYTES (8 + WIRE_PROGRESS_FIELDS)
-size_t wire_progress_encode(uint8_t *out, const struct wire_progress *f);
-int wire_progress_decode(struct wire_progress *f, struct span in, struct ptcp_err *e);
+size_t wire_progress_encode(uint8_t *out, const struct ptcp_progress *f);
+int wire_progress_decode(struct ptcp_progress *f, struct span in, struct ptcp_err *e);
 
 enum wire_event_kind {
 	WIRE_EVENT_DONE = 1,      /* a file: path */
@@ -107,7 +101,7 @@ struct wire_state {
 	uint16_t code;            /* of what it came to, as in ERROR; 0: well, or not yet */
 	uint16_t port;
 	uint64_t age_ms, took_ms; /* since it was asked for; of which it ran */
-	struct wire_progress progress;
+	struct ptcp_progress progress;
 	struct span host, from, to; /* the third; the first source's path, and the destination's */
 	struct span text;         /* that goes with the code */
 };

@@ -35,10 +35,10 @@ bool engine_held(const struct engine *s) { return s == NULL && fx.held; }
 bool path_rates_limit(const struct session *p) { return p == &fx.p && fx.rates; }
 bool session_waits_for_disk(const struct session *p) { return p == &fx.p && fx.on_disk; }
 
-struct session_progress session_progress(const struct session *p)
+struct ptcp_progress session_progress(const struct session *p)
 {
 	assert_ptr_equal(p, &fx.p);
-	return (struct session_progress){ .activity = fx.activity };
+	return (struct ptcp_progress){ .activity = fx.activity };
 }
 
 void engine_tell_load(struct engine *s, const struct wire_load *f)
