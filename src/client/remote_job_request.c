@@ -109,8 +109,8 @@ int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
 		return 0;
 	}
 	if (strcmp(h->audience, t->fingerprint) == 0)
-		return err_set(e, PTCP_EUSAGE, h->mode == WIRE_GRANT_PROBE ? "both ends are the same host, %s (give each its own "
-		    "address)" : "both hosts are the same host, %s (copy the files locally there)", t->fingerprint);
+		return err_set(e, PTCP_EUSAGE, h->mode == WIRE_GRANT_PROBE ? "both hosts are the same, %s (give each its own "
+		    "address)" : "both hosts are the same, %s (copy the files locally there)", t->fingerprint);
 	put_job(t);
 	if ((r = put_grant(t, e)) < 0)
 		return r;

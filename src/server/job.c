@@ -164,8 +164,7 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 	struct job *r;
 
 	job_conns_reauthorize(t, admits, arg);
-	err_set(&why, PTCP_EREFUSED, "this client is no longer authorized for this job (ask the administrator of the "
-	    "server)");
+	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized for this job (ask the server's administrator)");
 	for (l = t->jobs.next; l != &t->jobs; l = next) {
 		next = l->next;
 		r = CONTAINER_OF(l, struct job, in_list);
@@ -216,11 +215,11 @@ static int check_role(const struct job_request *q, struct ptcp_err *e)
 		[WIRE_GRANT_PROBE] = WIRE_ACCEPTOR_DISCARDS };
 
 	if (q->open.role != role[q->grant.mode] || (q->messages > 0) != (q->grant.mode == WIRE_GRANT_PROBE))
-		return err_set(e, PTCP_EREFUSED, "the request does not match its grant");
+		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this request");
 	if (q->messages > 0 && (q->job.flags & WIRE_JOB_DETACH) != 0)
-		return err_set(e, PTCP_EREFUSED, "a measurement cannot be detached");
+		return err_set(e, PTCP_EREFUSED, "measurement: cannot be detached");
 	if (q->messages > 0 && (q->job.flags & WIRE_JOB_RATE) != 0)
-		return err_set(e, PTCP_EREFUSED, "a measurement cannot have a rate limit");
+		return err_set(e, PTCP_EREFUSED, "measurement: cannot have a rate limit");
 	return 0;
 }
 
@@ -238,14 +237,14 @@ static int check(struct job_set *t, const struct job_client *c, const struct job
 	if (t->nexthops == NULL)
 		return job_refuse_host(r, e);
 	if (c->auth->no_relay)
-		return err_set(e, PTCP_EREFUSED, "the server does not connect to other hosts for this client (have its "
-		    "administrator authorize the client without --no-relay)");
+		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the server's "
+		    "administrator authorize it without --no-relay)");
 	if ((err = grant_issuer(issuer, &q->grant, e)) < 0)
 		return err;
 	if (strcmp(issuer, c->fingerprint) != 0 || !grant_is_for(&q->grant, own, r->audience))
-		return err_set(e, PTCP_EREFUSED, "the grant was not issued by this client to this server (repeat the command)");
+		return err_set(e, PTCP_EREFUSED, "the grant: not issued by this client to this server (repeat the command)");
 	if (strcmp(r->audience, own) == 0)
-		return err_set(e, PTCP_EREFUSED, "both hosts are the same host (copy the files locally there)");
+		return err_set(e, PTCP_EREFUSED, "transfer: both hosts are the same (copy the files locally there)");
 	return 0;
 }
 

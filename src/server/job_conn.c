@@ -117,7 +117,7 @@ static int on_status(void *arg, const struct wire_status *f, struct ptcp_err *e)
 	struct ptcp_err why;
 
 	if (f->id != 0 && (r = job_find(c->set, c->fingerprint, f->id, NULL)) == NULL)
-		return err_set(e, PTCP_EPEER, "that transfer: unknown to the server (results are kept for a day, and lost when the "
+		return err_set(e, PTCP_EPEER, "this transfer: unknown to the server (results are kept for a day, and lost when the "
 		    "server restarts; repeat the command to resume the transfer)");
 	if (f->cancel && !job_is_over(r)) {
 		c->canceled_id = f->id;
@@ -140,10 +140,10 @@ static int on_links(void *arg, struct ptcp_err *e)
 	struct job_conn *c = arg;
 
 	if (c->auth.no_relay)
-		return err_set(e, PTCP_EREFUSED, "the server's measured links: not available to this client (have its "
-		    "administrator authorize the client without --no-relay)");
+		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's administrator "
+		    "authorize it without --no-relay)");
 	if (!link_table_put(c->set->links, &c->frames.out))
-		return err_set(e, PTCP_EPEER, "the server does not measure its links (have its administrator start it with "
+		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its administrator start it with "
 		    "--watch)");
 	job_conn_over(c, NULL, NULL);
 	return 0;

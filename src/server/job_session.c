@@ -193,7 +193,7 @@ int job_refuse_host(const struct job *r, struct ptcp_err *e)
 	char where[SOCK_HOST_BYTES + 10];
 
 	sock_join(where, sizeof where, r->host, r->port);
-	return err_set(e, PTCP_EREFUSED, "the server does not connect to %s for its clients (its administrator can allow that "
+	return err_set(e, PTCP_EREFUSED, "%s: the server does not connect to it for clients (its administrator can allow that "
 	    "with --relay-to %s)", where, where);
 }
 

@@ -315,7 +315,7 @@ static void serves_in_the_hosts_loop(void **state)
 		fail_msg("%s", e.msg);
 	ptcp_result_init(&res);
 	ptcp_transfer_result(t, &res);
-	assert_int_equal(res.streams, 2);
+	assert_int_equal(res.progress.max_streams, 2);
 	ptcp_transfer_free(t);
 	ptcp_server_stop(s);
 	while ((r = ptcp_server_step(s, &e)) > 0)

@@ -95,7 +95,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	LINE(GRANT, grant, wire_grant)
 	LINE(JOB, job, wire_job)
 	LINE(STARTED, started, wire_started)
-	LINE(PROGRESS, progress, wire_progress)
+	LINE(PROGRESS, progress, ptcp_progress)
 	LINE(EVENT, event, wire_event)
 	LINE(STATUS, status, wire_status)
 	LINE(STATE, state, wire_state)
