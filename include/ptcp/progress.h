@@ -17,8 +17,8 @@ struct ptcp_progress {
 	uint64_t resumed_bytes;        /* of `bytes`: already transferred before this run, and verified */
 	uint64_t file_bytes;           /* total size of the complete files */
 	uint64_t others;               /* complete directories and links */
-	unsigned streams, max_streams; /* in use now; maximum number at one time */
-	enum ptcp_activity activity;
+	uint16_t streams, max_streams; /* in use now; maximum number at one time */
+	uint8_t activity;              /* an enum ptcp_activity */
 	bool total_known;              /* the listing is complete */
 };
 

@@ -170,9 +170,9 @@ int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t b
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: only of a transfer from or to this host");
 	if (path >= t->ways.n)
 		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: it has %u (they count from 0)", path, t->ways.n);
-	if (bps > 0 && bps < TIMETABLE_LEAST_BPS)
+	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE is none at all)",
-		    TIMETABLE_LEAST_BPS);
+		    TIMETABLE_MIN_BPS);
 	atomic_store(&t->path_bps[path], bps);
 	atomic_store(&t->paced, true);
 	loop_wake(t->loop);
@@ -187,11 +187,11 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 	};
 	const struct stream_control *m = &t->steered;
 
-	if (m->held > 0 && m->advised) {
-		all.advised_streams = m->held;
+	if (m->answer > 0 && m->advised) {
+		all.advised_streams = m->answer;
 		all.predicted_bps = m->predicted_bps;
 		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
-		all.measured_bps = m->seen_bps;
+		all.measured_bps = m->observed_bps;
 		all.from_history = m->recalled;
 	}
 

@@ -297,7 +297,7 @@ static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n
 		    "ptcp://HOST/PATH)");
 	if (t->o.n_vias > 0)
 		return err_set(e, PTCP_EUSAGE, "--via: between two other hosts only directly (leave it out)");
-	if (timetable_changes(&t->rate))
+	if (timetable_varies(&t->rate))
 		return err_set(e, PTCP_EUSAGE, "--rate: between two other hosts one rate, not a timetable (their clocks are their "
 		    "own: give what holds now)");
 	return remote_job_new(t, &to, e);

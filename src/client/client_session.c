@@ -267,7 +267,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	t->session = NULL;
 }
 
-const struct session_ops client_party_ops = {
+const struct session_ops client_session_ops = {
 	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
-	.paths = on_paths, .relay = client_trust_relay, .gone = on_gone
+	.paths = on_paths, .check = client_trust, .gone = on_gone
 };

@@ -56,8 +56,6 @@ void remote_job_free(struct remote_job *h)
 	free(h);
 }
 
-bool remote_job_waits(const struct remote_job *h) { return h->requested; }
-
 static void aim(struct ptcp_transfer *t, const struct remote *at)
 {
 	t->target = *at;
@@ -68,7 +66,6 @@ void remote_job_aim(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 
-	h->requested = false;
 	job_frames_fini(&h->frames);
 	memset(&h->frames, 0, sizeof h->frames);
 	if (remote_job_is_query(h))
@@ -164,7 +161,7 @@ static int on_progress(void *arg, const struct ptcp_progress *f, struct ptcp_err
 
 static int on_event(void *arg, const struct wire_event *f, struct ptcp_err *e)
 {
-	const struct session_ops *ops = &client_party_ops;
+	const struct session_ops *ops = &client_session_ops;
 	char path[WIRE_PATH_MAX + 1];
 	struct ptcp_err why;
 
@@ -196,6 +193,8 @@ static int on_error(void *arg, const struct wire_error *f, struct ptcp_err *e)
 
 	(void)e;
 	remote_job_reason(&why, f->code, f->text);
+	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
+		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_reverse(t, &why)) {
 		t->third->first = why;
 		t->third->reversing = true;
@@ -253,12 +252,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	client_finish(t, &why);
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
-static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
 static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 {
@@ -274,7 +268,6 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 	chan_depart(t->chan);
 	if ((r = chan_arrive(t->chan, t->host.control, &chan_ops, t, e)) < 0)
 		return r;
-	h->requested = true;
 	job_frames_requested(&h->frames, h->request, mono_now());
 	set_timer(t);
 	flush(t);

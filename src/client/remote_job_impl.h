@@ -12,7 +12,6 @@ struct remote_job {
 	struct remote doer, other;      /* the host that carries out the job, and the third host; queries have neither */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
-	bool requested;
 	bool reversing;                 /* the doer refused to send: the receiver is to fetch instead */
 	struct ptcp_err first;          /* why the sender refused; code 0: not requested yet */
 	struct wire_status status;      /* STATUS_REQUESTED */

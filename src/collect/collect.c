@@ -141,7 +141,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	size_t hosts = ptcp_overlay_hosts(c->overlay), i;
 
 	c->n_links = ptcp_overlay_links(c->overlay);
-	c->n_limits = limits_count(c->overlay);
+	c->n_limits = limits_count(c->overlay->conf);
 	if ((c->dest = strdup(dest[0] != '\0' ? dest : ".")) == NULL ||
 	    (c->source = calloc(hosts, sizeof *c->source)) == NULL ||
 	    (c->told = calloc(hosts, sizeof *c->told)) == NULL ||
@@ -149,12 +149,12 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->link = calloc(c->n_links + 1, sizeof *c->link)) == NULL ||
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
 	    (c->limit_bps = calloc(c->n_limits + 1, sizeof *c->limit_bps)) == NULL ||
-	    (c->filled = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->filled)) == NULL ||
+	    (c->divided = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->divided)) == NULL ||
 	    (c->load_bps = calloc(c->n_limits + 1, sizeof *c->load_bps)) == NULL ||
 	    (c->found_bps = calloc(c->n_limits + 1, sizeof *c->found_bps)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_first_bps[i] = limits_bps(c->overlay, i);
+		c->limit_first_bps[i] = limits_bps(c->overlay->conf, i);
 	return 0;
 }
 
@@ -199,6 +199,6 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	free(c->limit_bps);
 	free(c->found_bps);
 	free(c->load_bps);
-	free(c->filled);
+	free(c->divided);
 	free(c);
 }

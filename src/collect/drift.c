@@ -11,7 +11,7 @@
 #define PROBE_WINDOW_S 2.0    /* the end of it: flows need a moment to grow */
 #define PROBE_AGAIN_S 2.0     /* after one that found more, and again */
 #define PROBE_FIRST_S 10.0    /* after one that found nothing; then twice as long each time, */
-#define PROBE_MOST_S 80.0     /* up to this */
+#define PROBE_MAX_S 80.0     /* up to this */
 #define PROBE_WORTH 5         /* times its length must be left to do */
 #define WORTH_RATIO 0.03      /* of all that flows: a smaller loss is not worth a plan */
 
@@ -183,7 +183,7 @@ static enum drift_act end_probe(struct drift *w, double now_s, const struct drif
 {
 	*n_found = find_above(f, n, limits, found_bps);
 	w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
-	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MOST_S);
+	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
 	drift_changed(w, now_s);
 	return DRIFT_PROBED;
 }

@@ -26,7 +26,7 @@ struct inbound_ops {
 	/* The hand-over out of TLS is done: the relay takes the channel; or the connection ends before. */
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);
-	void (*gone)(void *arg);                                                /* freed */
+	void (*gone)(void *arg);                                                /* freed; NULL: not told */
 };
 
 struct inbound_opts {

@@ -90,7 +90,7 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		o.flags = s->open.flags &= ~(uint32_t)WIRE_OPEN_HELD;
 	if (o.streams > h.max_streams)
 		o.streams = s->open.streams = h.max_streams;
-	if ((p = outbox_room(&s->out, WIRE_OPEN_MAX_BYTES + o.paths.n)) != NULL)
+	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(o.paths.n))) != NULL)
 		outbox_added(&s->out, wire_open_encode(p, &o));
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;

@@ -13,7 +13,6 @@
 #include "engine/frame_reader.h"
 #include "wire/grant.h"
 #include "wire/job.h"
-#include "wire/link.h"
 #include "wire/outbox.h"
 
 enum job_frames_state {

@@ -53,11 +53,13 @@ void chan_again(struct chan *c)
 	loop_post(c->loop, &p->again);
 }
 
-/* Calls back; false: the channel has been freed or moved meanwhile. */
+/* Calls back unless fn is NULL; false: the channel has been freed or moved meanwhile. */
 static bool call(struct chan *c, void (*fn)(void *arg))
 {
 	bool gone = false;
 
+	if (fn == NULL)
+		return true;
 	c->gone = &gone;
 	fn(c->o.arg);
 	if (gone)
@@ -97,14 +99,19 @@ static bool tell_writable(struct chan *c)
 	return call(c, c->o.ops->writable);
 }
 
+static bool is_paused(const struct chan *c)
+{
+	return c->paused || c->o.ops->readable == NULL;
+}
+
 static bool tell_readable(struct chan *c)
 {
-	if (c->failed || c->paused || !chan_flows(c))
+	if (c->failed || is_paused(c) || !chan_flows(c))
 		return true;
 	c->drained = false;
 	if (!call(c, c->o.ops->readable))
 		return false;
-	if (!c->drained && !c->paused)
+	if (!c->drained && !is_paused(c))
 		chan_again(c); /* there may be more: after the others had their turn */
 	return true;
 }
@@ -113,7 +120,7 @@ static bool tell_readable(struct chan *c)
 static bool is_spent(const struct chan *c)
 {
 	return c->failed || (c->eof && !chan_has_input(c) && c->shutting == c->sent_fin) ||
-	    (c->cut && !c->paused && (c->drained || (!chan_flows(c) && !c->starved)));
+	    (c->cut && !is_paused(c) && (c->drained || (!chan_flows(c) && !c->starved)));
 }
 
 /* One round: what has become possible is done and told. */
@@ -134,7 +141,7 @@ static void turn(struct chan *c, bool readable)
 		return;
 	c->told = is_spent(c);
 	chan_update_events(c);
-	if (c->told) {
+	if (c->told && c->o.ops->closed != NULL) {
 		why = c->why; /* who is told may free the channel first */
 		c->o.ops->closed(c->o.arg, c->failed || c->cut ? &why : NULL);
 	}
@@ -180,7 +187,7 @@ void chan_update_events(struct chan *c)
 
 	if (c->poll == NULL)
 		return;
-	if (!c->told && !c->failed && !c->eof && (!c->paused || !chan_flows(c)))
+	if (!c->told && !c->failed && !c->eof && (!is_paused(c) || !chan_flows(c)))
 		want |= UV_READABLE;
 	if (!c->told && !c->failed && !c->cut && (c->tx_start < c->tx_end ||
 	    (c->want_write && chan_flows(c) && !c->shutting)))

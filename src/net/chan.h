@@ -15,6 +15,7 @@
 
 struct chan;
 
+/* Each may be NULL: the event is ignored; without `readable` the channel behaves as paused. */
 struct chan_ops {
 	/* The handshake is over, or the hand-over: bytes may flow. */
 	void (*opened)(void *arg);

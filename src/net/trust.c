@@ -214,10 +214,10 @@ static bool parse_permission(char *rest, struct authorization *a)
 		else if (strcmp(w, "no-relay") == 0)
 			a->no_relay = true;
 		else if (strncmp(w, "root=/", 6) == 0) {
-			if (!text_unpercent(a->root, sizeof a->root, w + 5))
+			if (!text_percent_decode(a->root, sizeof a->root, w + 5))
 				return false;
 		} else if (strncmp(w, "name=", 5) == 0) {
-			if (!text_unpercent(a->name, sizeof a->name, w + 5))
+			if (!text_percent_decode(a->name, sizeof a->name, w + 5))
 				return false;
 		} else {
 			return false;

@@ -63,7 +63,7 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 	a->relayed_bound_bytes = 0;
 	for (h = 0; h < s->n->nhosts; h++)
 		rows += s->n->host[h].relay ? 2 : 0;
-	rows = rows * a->g->nstages + (double)s->n->nres * a->g->nperiods;
+	rows = rows * a->g->nstages + (double)s->n->nlimits * a->g->nperiods;
 	if (level > 0 && rows > LARGE_ROWS) {
 		sandbox_release(s->run, a->mark);
 		return false;

@@ -39,12 +39,11 @@ double curve_rate_bps(const struct conf_curve *c, double streams)
 
 double curve_part(const struct conf_curve *c, unsigned streams)
 {
-	return curve_rate_bps(c, streams) / curve_rate_bps(c, c->most);
+	return curve_rate_bps(c, streams) / curve_rate_bps(c, c->max_streams);
 }
 
 /* One stream alone takes nothing by definition, so a curve of no more needs no model. */
-static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *file,
-    struct ptcp_err *e)
+static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *file, struct ptcp_err *e)
 {
 	struct probe p[CONF_POINTS_MAX];
 	struct ptcp_err why = { .code = 0 };
@@ -69,15 +68,14 @@ static int set_most(struct conf_curve *c, double budget, const char *file, struc
 
 	if (!given && !alone && (r = fit_curve(&fit, c, file, e)) < 0)
 		return r;
-	for (n = 1, c->most = 0; n <= last; n++, c->most++) {
-		double impact = given ? between(c, n, impact_of) :
-		    alone ? 0 : fit_impact_ratio(&fit, n);
+	for (n = 1, c->max_streams = 0; n <= last; n++, c->max_streams++) {
+		double impact = given ? between(c, n, impact_of) : alone ? 0 : fit_impact_ratio(&fit, n);
 
 		if (impact > budget * (1 + 1e-9) || (n > 1 && curve_rate_bps(c, n) <
 		    curve_rate_bps(c, n - 1) * (1 + CURVE_MIN_GAIN_RATIO)))
 			break;
 	}
-	if (c->most == 0)
+	if (c->max_streams == 0)
 		return err_set(e, PTCP_ECONFIG, "%s:%d:%d: curve: one stream takes %.3g %%, more than the "
 		    "budget of %.3g %% (raise 'impact')", file, c->mark.line, c->mark.column,
 		    100 * between(c, 1, impact_of), 100 * budget);
@@ -96,14 +94,14 @@ int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
 			continue;
 		if ((r = set_most(c, budget, o->file, e)) < 0)
 			return r;
-		o->links[i].rate_bps = (uint64_t)curve_rate_bps(c, c->most);
+		o->links[i].rate_bps = (uint64_t)curve_rate_bps(c, c->max_streams);
 	}
 	for (i = 0; i < o->ngroups; i++) {
 		if ((c = o->groups[i].curve) == NULL)
 			continue;
 		if ((r = set_most(c, budget, o->file, e)) < 0)
 			return r;
-		o->groups[i].rate_bps = (uint64_t)curve_rate_bps(c, c->most);
+		o->groups[i].rate_bps = (uint64_t)curve_rate_bps(c, c->max_streams);
 	}
 	return 0;
 }

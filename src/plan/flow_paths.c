@@ -148,8 +148,7 @@ void flow_paths_to_pieces(struct pieces *out, const struct graph *n, const struc
 		end = i + 1;
 		if (g->slot_s > 0 && whole_slots(g, &c[i]))
 			for (; end < nc && compare_course(&c[i], &c[end]) == 0 &&
-			    c[end].hop[0].slot == c[end - 1].hop[0].slot + 1 &&
-			    whole_slots(g, &c[end]) &&
+			    c[end].hop[0].slot == c[end - 1].hop[0].slot + 1 && whole_slots(g, &c[end]) &&
 			    fabs(c[end].bytes - c[i].bytes) <= ALIKE * c[i].bytes; end++)
 				sum += c[end].bytes;
 		add_piece(out, n, g, &c[i], (int)(end - i - 1), sum);

@@ -19,28 +19,25 @@ struct graph_arc {
 	int from, to;
 	int link;    /* in the overlay */
 	double rate; /* outside windows */
-	int first_res, nres;
+	int first_limit, nlimits;
 	int windowed; /* row of net.windowed, or -1 */
 };
 
-enum graph_limit { GRAPH_SHARED, GRAPH_INGRESS, GRAPH_EGRESS };
-
-struct graph_capacity { /* arcs that together have a rate */
+struct graph_limit { /* total rate of several arcs: of a bottleneck, ingress or egress */
 	double rate;
-	enum graph_limit kind;
-	int index; /* of the group or host */
+	size_t of; /* limit of the overlay, see limits.h */
 	int first_arc, narcs;
 };
 
 struct graph {
 	const struct conf_overlay *conf;
-	int nhosts, dest, narcs, nres, ntimes;
+	int nhosts, dest, narcs, nlimits, ntimes;
 	double total; /* bytes of all sources */
 	struct graph_host *host;
 	struct graph_arc *arc;   /* by from, then to */
 	int *out;              /* [nhosts + 1]: first arc of a host */
-	struct graph_capacity *res;
-	int *arc_res, *res_arc; /* what first_res and first_arc point into */
+	struct graph_limit *limit;
+	int *arc_limit, *limit_arc; /* what first_res and first_arc point into */
 	double *time;          /* ntimes moments at which rates change; time[0] is 0 */
 	double *windowed;      /* rates of arcs with windows, ntimes a row */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "plan/limits.h"
 
 #define LIMITS_SHOWN 4
 
@@ -150,14 +151,14 @@ static void name_limit(const struct graph *n, const struct time_grid *g, const s
 			snprintf(buf + k, size - k, ", ");
 			name_window(w, buf + k + 2, size - k - 2);
 		}
-	} else if (l->res >= 0) {
-		const struct graph_capacity *r = &n->res[l->res];
+	} else if (l->limit >= 0) {
+		int index;
+		enum limits_kind kind = limits_kind(n->conf, n->limit[l->limit].of, &index);
 
-		if (r->kind == GRAPH_SHARED)
-			snprintf(buf, size, "shared bottleneck %d", r->index + 1);
+		if (kind == LIMITS_SHARED)
+			snprintf(buf, size, "shared bottleneck %d", index + 1);
 		else
-			snprintf(buf, size, "%s of %s", r->kind == GRAPH_INGRESS ? "ingress" : "egress",
-			    graph_name(n, r->index));
+			snprintf(buf, size, "%s of %s", kind == LIMITS_INGRESS ? "ingress" : "egress", graph_name(n, index));
 	} else {
 		snprintf(buf, size, "storage of %s", graph_name(n, l->host));
 	}

@@ -66,16 +66,15 @@ static void add_limit_rows(struct lp *lp)
 	const struct graph *n = lp->n;
 	int r, p, i;
 
-	for (r = 0; r < n->nres; r++)
+	for (r = 0; r < n->nlimits; r++)
 		for (p = 0; p < lp->g->nperiods; p++) {
-			const struct graph_capacity *res = &n->res[r];
-			double cap = res->rate * lp->g->period[p].len_s, sum = 0;
+			const struct graph_limit *limit = &n->limit[r];
+			double cap = limit->rate * lp->g->period[p].len_s, sum = 0;
 
-			for (i = 0; i < res->narcs; i++)
-				sum += lp_capacity(lp, n->res_arc[res->first_arc + i], p);
+			for (i = 0; i < limit->narcs; i++)
+				sum += lp_capacity(lp, n->limit_arc[limit->first_arc + i], p);
 			if (sum > cap)
-				lp->res_row[r * lp->g->nperiods + p] =
-				    add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
+				lp->limit_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
 }
 
@@ -101,8 +100,7 @@ static void add_share(struct lp *lp)
 	for (h = 0; h < n->nhosts; h++) {
 		if (!(n->host[h].data > 0))
 			continue;
-		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] :
-		    lp->keep_row[h * lp->g->nstages];
+		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->keep_row[h * lp->g->nstages];
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
@@ -125,8 +123,7 @@ static void set_stage_cols(struct lp *lp, int h, int s)
 	 * and what goes out during the first of the next. */
 	if (lp->held_col[at] != 0)
 		set_col(lp, lp->held_col[at], 4,
-		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at],
-		    lp->out_row[at + 1] },
+		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at], lp->out_row[at + 1] },
 		    (double[]){ -1, 1, lp->g->stage[s].nslots, lp->g->stage[s + 1].nslots });
 }
 
@@ -141,8 +138,7 @@ static void add_stage_cols(struct lp *lp, int h, int s)
 	}
 	if (s + 1 < lp->g->nstages && host->storage > 0) {
 		lp->held_col[at] = glp_add_cols(lp->p, 1);
-		glp_set_col_bnds(lp->p, lp->held_col[at],
-		    isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		glp_set_col_bnds(lp->p, lp->held_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
 		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
 	}
 	set_stage_cols(lp, h, s);
@@ -210,7 +206,7 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_
 	lp->in_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_cap = sandbox_alloc(run, at, sizeof(int));
 	lp->in_cap = sandbox_alloc(run, at, sizeof(int));
-	lp->res_row = sandbox_alloc(run, (size_t)n->nres * (size_t)g->nperiods, sizeof(int));
+	lp->limit_row = sandbox_alloc(run, (size_t)n->nlimits * (size_t)g->nperiods, sizeof(int));
 	lp->own_col = sandbox_alloc(run, at, sizeof(int));
 	lp->held_col = sandbox_alloc(run, at, sizeof(int));
 	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
@@ -236,8 +232,8 @@ void lp_make_exact(struct lp *lp)
 {
 	const struct time_grid *g = lp->g;
 	int nflows = lp->n->narcs * g->nperiods, h, s, i, n;
-	int *ind = sandbox_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *ind);
-	double *val = sandbox_alloc(lp->run, (size_t)lp->n->nres + LP_ENTRIES_MAX, sizeof *val);
+	int *ind = sandbox_alloc(lp->run, (size_t)lp->n->nlimits + LP_ENTRIES_MAX, sizeof *ind);
+	double *val = sandbox_alloc(lp->run, (size_t)lp->n->nlimits + LP_ENTRIES_MAX, sizeof *val);
 
 	lp->mode = LP_SLOTS;
 	for (h = 0; h < lp->n->nhosts; h++)

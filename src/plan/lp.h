@@ -64,7 +64,7 @@ double lp_own(const struct lp *lp, int host, int stage);
  * after LP_MOST_DATA. Returns how many were written. */
 struct lp_limit {
 	int arc;     /* or -1 */
-	int res;     /* or -1 */
+	int limit;     /* or -1 */
 	int host;    /* its storage, or -1 */
 	int period;  /* of the largest part, for an arc or res */
 	double part; /* of the share, 0..1 */

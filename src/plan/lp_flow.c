@@ -56,9 +56,9 @@ static double scale(const struct lp *lp, int arc, double max)
 
 /* A limit's row is scaled so that its bound is 1, or stays 0: the tolerance of the
  * simplex is absolute, and a period may be very short. */
-static double limit_scale(const struct lp *lp, int res, int period)
+static double limit_scale(const struct lp *lp, int limit, int period)
 {
-	double cap = lp->n->res[res].rate * lp->g->period[period].len_s;
+	double cap = lp->n->limit[limit].rate * lp->g->period[period].len_s;
 
 	return cap > 0 ? lp->n->total / cap : 1;
 }
@@ -79,10 +79,10 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 	ENTRY(lp->keep_row[a->to * S + s], f);
 	ENTRY(lp->in_row[a->to * S + s], -f);
 	ENTRY(lp->in_cap[a->to * S + s], -f);
-	for (i = 0; i < a->nres; i++) {
-		int r = lp->n->arc_res[a->first_res + i];
+	for (i = 0; i < a->nlimits; i++) {
+		int r = lp->n->arc_limit[a->first_limit + i];
 
-		ENTRY(lp->res_row[r * lp->g->nperiods + period], f * limit_scale(lp, r, period));
+		ENTRY(lp->limit_row[r * lp->g->nperiods + period], f * limit_scale(lp, r, period));
 	}
 	ENTRY(lp->relayed_row, f);
 #undef ENTRY
@@ -91,8 +91,7 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 
 double lp_flow_cost(const struct lp *lp, int arc, int period)
 {
-	return lp->goal == LP_LEAST_RELAYED ?
-	    lp->flow_scale[arc * lp->g->nperiods + period] : 0;
+	return lp->goal == LP_LEAST_RELAYED ? lp->flow_scale[arc * lp->g->nperiods + period] : 0;
 }
 
 void lp_add_flow(struct lp *lp, int arc, int period)
@@ -107,7 +106,7 @@ void lp_add_flow(struct lp *lp, int arc, int period)
 		return;
 	lp->flow_scale[at] = scale(lp, arc, max);
 	mark = sandbox_mark(lp->run);
-	n = LP_ENTRIES_MAX + lp->n->arc[arc].nres;
+	n = LP_ENTRIES_MAX + lp->n->arc[arc].nlimits;
 	ind = sandbox_alloc(lp->run, (size_t)n, sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)n, sizeof *val);
 	n = lp_column(lp, arc, period, ind, val);

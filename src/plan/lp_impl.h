@@ -16,7 +16,7 @@ struct lp {
 	glp_prob *p;
 	enum lp_goal goal;
 	/* Rows, 0 where there is none; [host * nstages + stage], [res * nperiods + period] */
-	int *src_row, *keep_row, *out_row, *in_row, *out_cap, *in_cap, *res_row;
+	int *src_row, *keep_row, *out_row, *in_row, *out_cap, *in_cap, *limit_row;
 	int relayed_row;
 	/* Columns, likewise; [arc * nperiods + period] */
 	int share_col, *flow_col, *own_col, *held_col;

@@ -24,8 +24,7 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* What one unit of a column that is not there would improve the goal by. */
-static double gain(const struct lp *lp, int arc, int period, int *ind, double *val,
-    const double *dual)
+static double gain(const struct lp *lp, int arc, int period, int *ind, double *val, const double *dual)
 {
 	int n = lp_column(lp, arc, period, ind, val), i;
 	double d = lp_flow_cost(lp, arc, period);
@@ -46,8 +45,8 @@ static int price(struct lp *lp, struct candidate **out)
 	for (i = 1; i <= nrows; i++)
 		dual[i] = glp_get_row_dual(lp->p, i);
 	for (a = 0; a < lp->n->narcs; a++)
-		if (lp->n->arc[a].nres > most)
-			most = lp->n->arc[a].nres;
+		if (lp->n->arc[a].nlimits > most)
+			most = lp->n->arc[a].nlimits;
 	ind = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
 	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P, sizeof **out);
@@ -262,13 +261,11 @@ double lp_share_per_s(const struct lp *lp)
 	for (a = 0; a < lp->n->narcs; a++)
 		if (lp->flow_col[a * P + last] != 0)
 			sum += price_of_bound(lp, lp->flow_col[a * P + last]) /
-			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) /
-			    lp->n->total;
-	for (r = 0; r < lp->n->nres; r++)
-		if (lp->res_row[r * P + last] != 0)
-			sum += fmax(0, glp_get_row_dual(lp->p, lp->res_row[r * P + last])) *
-			    glp_get_row_ub(lp->p, lp->res_row[r * P + last]) /
-			    lp->g->period[last].len_s;
+			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) / lp->n->total;
+	for (r = 0; r < lp->n->nlimits; r++)
+		if (lp->limit_row[r * P + last] != 0)
+			sum += fmax(0, glp_get_row_dual(lp->p, lp->limit_row[r * P + last])) *
+			    glp_get_row_ub(lp->p, lp->limit_row[r * P + last]) / lp->g->period[last].len_s;
 	return sum;
 }
 
@@ -312,9 +309,9 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 		l.part = best_of(part, P, &l.period);
 		n = add_limit(out, n, max, l);
 	}
-	for (r = 0; r < lp->n->nres; r++) {
+	for (r = 0; r < lp->n->nlimits; r++) {
 		for (p = 0; p < P; p++) {
-			int row = lp->res_row[r * P + p];
+			int row = lp->limit_row[r * P + p];
 
 			part[p] = row == 0 ? 0 : fmax(0, glp_get_row_dual(lp->p, row)) *
 			    glp_get_row_ub(lp->p, row);

@@ -113,8 +113,7 @@ int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name)
 	return conf_overlay_host(o->conf, name);
 }
 
-int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link, uint64_t rate_bps,
-    struct ptcp_err *e)
+int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link, uint64_t rate_bps, struct ptcp_err *e)
 {
 	char buf[CONF_LINK_TEXT_BYTES], q[CONF_QUOTED_BYTES];
 	const char *why;
@@ -127,8 +126,7 @@ int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link, uint64_t rat
 	return 0;
 }
 
-int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host, uint64_t bytes,
-    struct ptcp_err *e)
+int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host, uint64_t bytes, struct ptcp_err *e)
 {
 	char q[CONF_QUOTED_BYTES];
 	int i = conf_overlay_host(o->conf, host);

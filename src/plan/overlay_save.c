@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "conf/edit.h"
-#include "conf/file.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

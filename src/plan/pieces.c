@@ -22,8 +22,7 @@ static void *grown(struct sandbox *run, const void *old, size_t n, size_t *room,
 	return grown;
 }
 
-void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_plan_hop *hops,
-    size_t nhops)
+void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_plan_hop *hops, size_t nhops)
 {
 	if (p->n == p->room)
 		p->piece = grown(p->run, p->piece, p->n, &p->room, sizeof *p->piece);

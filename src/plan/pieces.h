@@ -21,8 +21,7 @@ struct pieces {
 struct pieces *pieces_new(struct sandbox *run);
 
 /* Hops are copied. */
-void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_plan_hop *hops,
-    size_t nhops);
+void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_plan_hop *hops, size_t nhops);
 
 /* Adds the pieces of the solution of a programme over the grid `g` (the one it was
  * made for, or one with other lengths of periods): flows are followed from the

@@ -138,8 +138,7 @@ static void plan_job(struct sandbox *run, void *arg)
 	j->plan->info.makespan_s = r.makespan_s;
 	j->plan->info.bound_s = fmin(r.bound_s, r.makespan_s);
 	j->plan->info.slot_s = r.slot_s;
-	j->plan->info.relayed_bound_bytes = fmin(r.relayed_bound_bytes,
-	    j->plan->info.relayed_bytes);
+	j->plan->info.relayed_bound_bytes = fmin(r.relayed_bound_bytes, j->plan->info.relayed_bytes);
 	if (j->opts->method <= PTCP_PLAN_BEST_PATH)
 		j->plan->info.relayed_bound_bytes = j->plan->info.relayed_bytes;
 	if (plan_verify(j->plan, j->conf, j->plan->storage, &e) < 0)
@@ -174,8 +173,7 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 	own = *opts;
 	if ((int)own.method < 0 || (int)own.method >= NMETHODS)
 		return err_set(e, PTCP_EUSAGE, "plan options: unknown method %d", (int)own.method);
-	if (!(own.slot_s >= 0) || !(own.deadline_s >= 0) || !(own.effort_s >= 0) ||
-	    isinf(own.slot_s))
+	if (!(own.slot_s >= 0) || !(own.deadline_s >= 0) || !(own.effort_s >= 0) || isinf(own.slot_s))
 		return err_set(e, PTCP_EUSAGE, "plan options: slot, deadline and effort must be 0 "
 		    "or more seconds");
 	plan_tuning_init(&tuning);

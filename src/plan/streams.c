@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan/curve.h"
+#include "plan/limits.h"
 #include "plan/streams_impl.h"
 
 static const struct conf_curve *own_curve(const struct graph *n, int arc)
@@ -11,21 +12,21 @@ static const struct conf_curve *own_curve(const struct graph *n, int arc)
 	return n->conf->links[n->arc[arc].link].curve;
 }
 
-const struct conf_curve *streams_limit(const struct graph *n, int res)
+const struct conf_curve *streams_limit(const struct graph *n, int limit)
 {
-	return n->res[res].kind == GRAPH_SHARED ? n->conf->groups[n->res[res].index].curve : NULL;
+	return limits_curve(n->conf, n->limit[limit].of);
 }
 
 int streams_most(const struct graph *n, int arc)
 {
 	const struct graph_arc *a = &n->arc[arc];
 	const struct conf_curve *c = own_curve(n, arc);
-	int most = c != NULL ? (int)c->most : 0, i;
+	int most = c != NULL ? (int)c->max_streams : 0, i;
 
-	for (i = 0; i < a->nres; i++)
-		if ((c = streams_limit(n, n->arc_res[a->first_res + i])) != NULL &&
-		    (most == 0 || (int)c->most < most))
-			most = (int)c->most;
+	for (i = 0; i < a->nlimits; i++)
+		if ((c = streams_limit(n, n->arc_limit[a->first_limit + i])) != NULL &&
+		    (most == 0 || (int)c->max_streams < most))
+			most = (int)c->max_streams;
 	return most;
 }
 
@@ -48,10 +49,10 @@ static double rate_with(const struct graph *n, int arc, double rate, int streams
 
 	if (c != NULL)
 		rate *= curve_part(c, (unsigned)streams);
-	for (i = 0; i < a->nres; i++) {
-		r = n->arc_res[a->first_res + i];
+	for (i = 0; i < a->nlimits; i++) {
+		r = n->arc_limit[a->first_limit + i];
 		if ((c = streams_limit(n, r)) != NULL)
-			rate = fmin(rate, n->res[r].rate / c->most * streams);
+			rate = fmin(rate, n->limit[r].rate / c->max_streams * streams);
 	}
 	return rate;
 }
@@ -129,22 +130,22 @@ static bool add_stream(const struct graph *n, int arc, int *streams, int *used)
 	const struct conf_curve *c = own_curve(n, arc);
 	int i, r;
 
-	if (c != NULL && streams[a->link] == (int)c->most)
+	if (c != NULL && streams[a->link] == (int)c->max_streams)
 		return false;
-	for (i = 0; i < a->nres; i++) {
-		r = n->arc_res[a->first_res + i];
-		if ((c = streams_limit(n, r)) != NULL && used[r] == (int)c->most)
+	for (i = 0; i < a->nlimits; i++) {
+		r = n->arc_limit[a->first_limit + i];
+		if ((c = streams_limit(n, r)) != NULL && used[r] == (int)c->max_streams)
 			return false;
 	}
-	for (i = 0; i < a->nres; i++)
-		used[n->arc_res[a->first_res + i]]++;
+	for (i = 0; i < a->nlimits; i++)
+		used[n->arc_limit[a->first_limit + i]]++;
 	streams[a->link]++;
 	return true;
 }
 
 struct graph *streams_even(struct sandbox *run, const struct graph *n, const char *in_use, int *streams)
 {
-	int *used = sandbox_alloc(run, (size_t)n->nres, sizeof *used), a;
+	int *used = sandbox_alloc(run, (size_t)n->nlimits, sizeof *used), a;
 	bool more = true;
 
 	memset(streams, 0, n->conf->nlinks * sizeof *streams);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "plan/curve.h"
+#include "plan/limits.h"
 #include "plan/lp_impl.h"
 #include "plan/streams_impl.h"
 
@@ -32,10 +33,10 @@ static void add_line(struct best *b, int arc, double rate, double slope, double 
 /* A concave curve is the least of the lines through its points. */
 static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 {
-	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->most);
+	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->max_streams);
 	size_t i;
 
-	for (i = 0; i < c->n && x0 < c->most; i++) {
+	for (i = 0; i < c->n && x0 < c->max_streams; i++) {
 		double x = c->point[i].streams, y = (double)c->point[i].rate_bps / all;
 		double slope = (y - y0) / (x - x0);
 
@@ -58,18 +59,18 @@ static void add_arc(struct best *b, int arc)
 	glp_set_col_bnds(b->lp->p, b->streams_col[arc], GLP_DB, 0, most);
 	if (c != NULL)
 		add_curve(b, arc, c);
-	for (i = 0; i < a->nres; i++) {
-		r = b->n->arc_res[a->first_res + i];
+	for (i = 0; i < a->nlimits; i++) {
+		r = b->n->arc_limit[a->first_limit + i];
 		if ((c = streams_limit(b->n, r)) != NULL)
-			add_line(b, arc, b->n->res[r].rate, 1.0 / c->most, 0);
+			add_line(b, arc, b->n->limit[r].rate, 1.0 / c->max_streams, 0);
 	}
 }
 
 /* What crosses a bottleneck counts together. */
-static void add_budget(struct best *b, int res)
+static void add_budget(struct best *b, int limit)
 {
-	const struct graph_capacity *r = &b->n->res[res];
-	const struct conf_curve *c = streams_limit(b->n, res);
+	const struct graph_limit *r = &b->n->limit[limit];
+	const struct conf_curve *c = streams_limit(b->n, limit);
 	int *ind, i, col, n = 0, row;
 	double *one;
 
@@ -78,12 +79,12 @@ static void add_budget(struct best *b, int res)
 	ind = sandbox_alloc(b->run, (size_t)r->narcs + 1, sizeof *ind);
 	one = sandbox_alloc(b->run, (size_t)r->narcs + 1, sizeof *one);
 	for (i = 0; i < r->narcs; i++)
-		if ((col = b->streams_col[b->n->res_arc[r->first_arc + i]]) != 0) {
+		if ((col = b->streams_col[b->n->limit_arc[r->first_arc + i]]) != 0) {
 			ind[++n] = col;
 			one[n] = 1;
 		}
 	row = glp_add_rows(b->lp->p, 1);
-	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->most);
+	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->max_streams);
 	glp_set_mat_row(b->lp->p, row, n, ind, one);
 }
 
@@ -140,14 +141,14 @@ static _Noreturn void too_few(struct best *b)
 	const struct conf_curve *c, *least = NULL;
 	int r, at = 0;
 
-	for (r = 0; r < b->n->nres; r++)
-		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->most < least->most)) {
+	for (r = 0; r < b->n->nlimits; r++)
+		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->max_streams < least->max_streams)) {
 			least = c;
-			at = b->n->res[r].index;
+			limits_kind(b->n->conf, b->n->limit[r].of, &at);
 		}
 	run_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
-	    least != NULL ? least->most : 0);
+	    least != NULL ? least->max_streams : 0);
 }
 
 /* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
@@ -189,7 +190,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)
 		add_arc(&b, a);
-	for (r = 0; r < n->nres; r++)
+	for (r = 0; r < n->nlimits; r++)
 		add_budget(&b, r);
 	if (!search(&b, fmin(1e6, fmax(tuning->streams_s, sandbox_left_s(run) / 2)))) {
 		chosen = divided(&b, n, streams);

@@ -5,7 +5,7 @@
 #include "plan/streams.h"
 
 /* The curve of a limit, or NULL. */
-const struct conf_curve *streams_limit(const struct graph *n, int res);
+const struct conf_curve *streams_limit(const struct graph *n, int limit);
 
 /* The most streams that an arc may have when no other has any; 0: they are not counted. */
 int streams_most(const struct graph *n, int arc);

@@ -65,8 +65,7 @@ static void add_periods(struct time_grid *g, const struct graph *n, struct stage
 
 	s->first_period = g->nperiods;
 	while (from < until - eps) {
-		double next = i + 1 < n->ntimes && n->time[i + 1] < until - eps ? n->time[i + 1] :
-		    until;
+		double next = i + 1 < n->ntimes && n->time[i + 1] < until - eps ? n->time[i + 1] : until;
 
 		g->period[g->nperiods++] = (struct period){ from, next - from, i };
 		s->nperiods++;

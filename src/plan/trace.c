@@ -279,8 +279,7 @@ static struct flow_path *courses(struct trace *t)
 	return c;
 }
 
-void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n,
-    const struct time_grid *g)
+void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n, const struct time_grid *g)
 {
 	struct trace t = { .run = out->run, .lp = lp, .n = n, .g = g, .dust = DUST * n->total };
 	size_t arcs = (size_t)n->narcs * (size_t)g->nperiods;

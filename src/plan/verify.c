@@ -14,8 +14,7 @@ static int check_path(const struct check *c, const struct plan_piece *piece)
 	const struct ptcp_plan_hop *h = c->p->hop + piece->first_hop;
 	size_t i, n = c->o->nhosts;
 
-	if (piece->nhops == 0 || h[0].from != piece->source ||
-	    h[piece->nhops - 1].to != c->o->destination)
+	if (piece->nhops == 0 || h[0].from != piece->source || h[piece->nhops - 1].to != c->o->destination)
 		return err_set(c->e, PTCP_EVERIFY, "a piece of %s does not lead from there to the "
 		    "destination", verify_name(c, piece->source));
 	for (i = 0; i < piece->nhops; i++) {
@@ -44,8 +43,7 @@ static int on_slot(const struct check *c, double t)
 /* Whether data that comes over `in` can leave over `out`. Rates are constant, so
  * without slots it is enough to look at both ends; with slots, whole slots must
  * lie between, or `out` be `in` moved by at least one slot. */
-static int passes_on(const struct check *c, const struct ptcp_plan_hop *in,
-    const struct ptcp_plan_hop *out)
+static int passes_on(const struct check *c, const struct ptcp_plan_hop *in, const struct ptcp_plan_hop *out)
 {
 	double slot = c->p->info.slot_s, first;
 

@@ -16,7 +16,7 @@ double *verify_shares(const struct conf_overlay *o)
 		for (i = 0; i < o->groups[g].nlinks && o->groups[g].curve != NULL; i++) {
 			double *s = &share[o->groups[g].links[i]];
 
-			*s = fmin(*s, (double)o->groups[g].rate_bps / o->groups[g].curve->most);
+			*s = fmin(*s, (double)o->groups[g].rate_bps / o->groups[g].curve->max_streams);
 		}
 	return share;
 }
@@ -42,7 +42,7 @@ int verify_streams(const struct ptcp_plan *p, const struct conf_overlay *o, cons
 		const struct conf_curve *c = o->links[i].curve;
 
 		n = streams_of(p, o, i);
-		if (is_counted(o, share_bps, i) ? c != NULL && n > c->most : n > 0)
+		if (is_counted(o, share_bps, i) ? c != NULL && n > c->max_streams : n > 0)
 			return err_set(e, PTCP_EVERIFY, "link %s>%s has %u streams, more than its curve allows",
 			    o->hosts[o->links[i].from].name, o->hosts[o->links[i].to].name, n);
 	}
@@ -50,9 +50,9 @@ int verify_streams(const struct ptcp_plan *p, const struct conf_overlay *o, cons
 		grp = &o->groups[g];
 		for (i = n = 0; i < grp->nlinks && grp->curve != NULL; i++)
 			n += streams_of(p, o, (size_t)grp->links[i]);
-		if (grp->curve != NULL && n > grp->curve->most)
+		if (grp->curve != NULL && n > grp->curve->max_streams)
 			return err_set(e, PTCP_EVERIFY, "shared bottleneck %zu has %u streams, more than the %u "
-			    "of its budget", g + 1, n, grp->curve->most);
+			    "of its budget", g + 1, n, grp->curve->max_streams);
 	}
 	return 0;
 }
@@ -84,6 +84,6 @@ double verify_rate_bps(const struct ptcp_plan *p, const struct conf_overlay *o,
 		return bps;
 	n = streams_of(p, o, link);
 	if (c != NULL)
-		bps *= read_off(c, n) / read_off(c, c->most);
+		bps *= read_off(c, n) / read_off(c, c->max_streams);
 	return n == 0 ? 0 : fmin(bps, n * share_bps[link]);
 }

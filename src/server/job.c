@@ -31,7 +31,7 @@ static void job_free(struct job *r)
 {
 	list_remove(&r->in_list);
 	request_fini(&r->request);
-	chan_free(r->chan);
+	connect_cancel(r->connect);
 	timer_free(r->timer);
 	free(r->from);
 	free(r->to);
@@ -74,8 +74,6 @@ static void remember(struct job *r)
 {
 	timer_free(r->timer);
 	r->timer = NULL;
-	chan_free(r->chan);
-	r->chan = NULL;
 	request_fini(&r->request);
 	memset(&r->request, 0, sizeof r->request);
 	r->set->n_remembered++;
@@ -117,10 +115,8 @@ void job_cancel(struct job *r, const struct ptcp_err *why)
 		session_cancel(r->session, why);
 		return;
 	}
-	dial_cancel(r->dial);
-	r->dial = NULL;
-	chan_free(r->chan);
-	r->chan = NULL;
+	connect_cancel(r->connect);
+	r->connect = NULL;
 	if (r->request.finding)
 		r->why = *why; /* ends when the I/O thread is done */
 	else
@@ -218,7 +214,7 @@ static int check_role(const struct job_request *q, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this request");
 	if (q->messages > 0 && (q->job.flags & WIRE_JOB_DETACH) != 0)
 		return err_set(e, PTCP_EREFUSED, "measurement: cannot be detached");
-	if (q->messages > 0 && (q->job.flags & WIRE_JOB_RATE) != 0)
+	if (q->messages > 0 && q->job.rate_bps != 0)
 		return err_set(e, PTCP_EREFUSED, "measurement: cannot have a rate limit");
 	return 0;
 }
@@ -338,7 +334,6 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 	r->set = t;
 	r->conn = c->conn;
 	r->requested = mono_now();
-	r->deadline = MONO_NEVER;
 	r->port = q->job.port;
 	r->detached = (q->job.flags & WIRE_JOB_DETACH) != 0;
 	r->report_files = (q->job.flags & WIRE_JOB_FILES) != 0;

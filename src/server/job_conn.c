@@ -196,12 +196,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	job_conn_free(arg);
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
-static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
 static void on_timer(void *arg)
 {

@@ -2,8 +2,8 @@
 #ifndef SERVER_JOB_IMPL_H
 #define SERVER_JOB_IMPL_H
 
+#include "conn/connect.h"
 #include "measure/prober.h"
-#include "net/dial.h"
 #include "server/job.h"
 #include "server/request.h"
 
@@ -29,13 +29,11 @@ struct job {
 	struct request request;
 	unsigned failures;             /* of its files */
 	char *from, *to;               /* its first source and its destination; with PROBE "" */
-	struct dial *dial;
-	struct chan *chan;
+	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
 	struct timer *timer;
 	struct mono requested, ended;
-	struct mono deadline;          /* of the TLS handshake */
 	bool over;
 	struct ptcp_progress last;
 	struct ptcp_err why;           /* unless its code is 0 */

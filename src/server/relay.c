@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "conn/inbound.h"
-#include "conn/route.h"
+#include "conn/connect.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -262,9 +262,9 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 		return err_set(e, PTCP_EREFUSED, "too busy: it relays %u connections, its limit is %u, and half of that for "
 		    "one client (use fewer streams, or try again later)", r->n, most);
 	/* Between relays that list each other a client could have its bytes go round and round. */
-	if (chan_relayed(c) >= ROUTE_RELAYS_MAX)
+	if (chan_relayed(c) >= CONNECT_RELAYS_MAX)
 		return err_set(e, PTCP_EREFUSED, "it came through %u relays already, and more than %u carry nothing (give "
-		    "fewer with --via)", chan_relayed(c), ROUTE_RELAYS_MAX);
+		    "fewer with --via)", chan_relayed(c), CONNECT_RELAYS_MAX);
 	return 0;
 }
 

@@ -79,11 +79,6 @@ static void drop(struct session *sess)
 	sess->control_replay.chan = NULL;
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
 static void go_on(struct session *sess, const struct wire_control_ack *f)
 {
 	struct control_replay *r = &sess->control_replay;
@@ -141,7 +136,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	session_pump(sess);
 }
 
-static const struct chan_ops heard_ops = { on_opened, on_readable, on_opened, on_closed };
+static const struct chan_ops heard_ops = { .readable = on_readable, .closed = on_closed };
 
 void control_replay_take(struct session *sess, struct chan *c)
 {

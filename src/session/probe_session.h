@@ -4,7 +4,7 @@
 #ifndef SESSION_PROBE_SESSION_H
 #define SESSION_PROBE_SESSION_H
 
-#include "model/sender_limit.h"
+#include "model/probe.h"
 #include "net/tcpinfo.h"
 #include "session/session.h"
 

@@ -364,6 +364,8 @@ struct mono receive_deadline(const struct session *sess)
 	struct mono at = MONO_NEVER;
 	const struct item *t;
 
+	if (sess->receive == NULL)
+		return MONO_NEVER;
 	if (sess->receive->no_room != NULL)
 		at = mono_add_ns(mono_now(), ROOM_RETRY_NS);
 	for (t = sess->receive->contended; t != NULL; t = t->next)
@@ -377,6 +379,8 @@ void receive_pump(struct session *sess, struct mono now)
 	struct item *t;
 	unsigned n;
 
+	if (r == NULL)
+		return;
 	look_again(sess, now);
 	make_room(sess);
 	resume_verify_pump(sess);

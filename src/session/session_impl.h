@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/units.h"
-#include "model/sender_limit.h"
+#include "model/probe.h"
 #include "session/hardlinks.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
@@ -310,9 +310,8 @@ struct mono dead_path_deadline(const struct session *sess);
 /* ---- send.c ---- */
 
 void send_free(struct session *sess);
-void send_pump(struct session *sess);
-/* Fills the streams' free jobs. */
-void send_feed(struct session *sess, struct mono now);
+/* Lists further, and fills the streams' free jobs. */
+void send_pump(struct session *sess, struct mono now);
 bool send_idle(const struct session *sess); /* nothing of it is on an I/O thread */
 extern const struct snd_ops send_snd_ops;
 void send_sent(void *arg, struct stream *s, struct stream_job *job);

@@ -231,7 +231,7 @@ static int excluded(struct walk *w, const struct level *in, const char *name, bo
 		w->path_cap = 2 * (above + n + 2);
 	}
 	memcpy(w->path + above, name, n + 1);
-	return !filter_keeps(w->filter, w->path, is_dir);
+	return !filter_includes(w->filter, w->path, is_dir);
 }
 
 /* One entry of `dir`, found in the listing `in` or asked for (NULL). 1 and *out; 0 if there is

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "core/filter.h"
+#include "core/glob.h"
 #include "store/dir.h"
 
 enum walk_type {

@@ -60,7 +60,7 @@ static struct session begun_able(unsigned port, uint8_t role, const char *path, 
     unsigned ability)
 {
 	bool measures = role == WIRE_ACCEPTOR_DISCARDS || role == WIRE_ACCEPTOR_GENERATES;
-	uint8_t paths[100], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	uint8_t paths[100], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .streams = (uint16_t)streams, .n_paths = !measures,
 		.flags = (measures ? 0 : WIRE_OPEN_VERIFY) | flags };
 	struct session s = { .port = port, .control = control(port) };
