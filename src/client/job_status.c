@@ -7,13 +7,6 @@
 #include "core/err.h"
 #include "core/text.h"
 
-static const char *path_of(char out[WIRE_PATH_MAX + 1], struct span s)
-{
-	memcpy(out, s.n > 0 ? (const char *)s.p : "", s.n);
-	out[s.n] = '\0';
-	return out;
-}
-
 static enum ptcp_state outcome(const struct wire_state *f, struct ptcp_err *why)
 {
 	struct ptcp_err reason;
@@ -24,27 +17,23 @@ static enum ptcp_state outcome(const struct wire_state *f, struct ptcp_err *why)
 	return client_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
 }
 
-int remote_job_on_state(void *arg, const struct wire_state *f, struct ptcp_err *e)
+void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f)
 {
-	struct ptcp_transfer *t = arg;
 	char name[REMOTE_JOB_NAME_BYTES], peer[SOCK_HOST_BYTES + 10], host[WIRE_HOST_MAX + 1];
 	char source[WIRE_PATH_MAX + 1], dest[WIRE_PATH_MAX + 1];
 	struct ptcp_err why;
-	struct ptcp_status s = { .name = name, .peer = peer, .state = outcome(f, &why), .source = path_of(source, f->from),
-		.dest = path_of(dest, f->to), .fetched = f->mode == WIRE_GRANT_READ, .progress = f->progress,
+	struct ptcp_status s = { .name = name, .peer = peer, .state = outcome(f, &why), .source = span_copy(source, f->from),
+		.dest = span_copy(dest, f->to), .fetched = f->mode == WIRE_GRANT_READ, .progress = f->progress,
 		.age_s = (double)f->age_ms / 1e3, .seconds = (double)f->took_ms / 1e3 };
 	struct ptcp_event ev = { .type = PTCP_EVENT_STATUS, .left = &s };
 
-	(void)e;
 	remote_job_name(t, f->id, name);
-	snprintf(host, sizeof host, "%.*s", (int)f->host.n, (const char *)f->host.p);
-	sock_join(peer, sizeof peer, host, f->port);
+	sock_join(peer, sizeof peer, span_copy(host, f->host), f->port);
 	if (s.state == PTCP_STATE_FAILED) {
 		s.code = why.code;
 		s.error = why.msg;
 	}
 	client_emit(t, &ev);
-	return 0;
 }
 
 /* "ID@HOST[:PORT]", or "HOST[:PORT]" with id 0; the host at *at. */

@@ -11,9 +11,7 @@ static char *address(const struct wire_link *f)
 {
 	char host[WIRE_HOST_MAX + 1], out[WIRE_HOST_MAX + 10];
 
-	memcpy(host, f->host.p, f->host.n);
-	host[f->host.n] = '\0';
-	sock_join(out, sizeof out, host, f->port);
+	sock_join(out, sizeof out, span_copy(host, f->host), f->port);
 	return strdup(out);
 }
 
@@ -21,9 +19,7 @@ static char *text(struct span s)
 {
 	char raw[WIRE_TEXT_MAX + 1], shown[sizeof ((struct ptcp_err *)0)->msg];
 
-	memcpy(raw, s.p, s.n);
-	raw[s.n] = '\0';
-	return strdup(text_escape(shown, sizeof shown, raw));
+	return strdup(text_escape(shown, sizeof shown, span_copy(raw, s)));
 }
 
 static double error_of(uint64_t v, double units)
@@ -31,9 +27,8 @@ static double error_of(uint64_t v, double units)
 	return v == WIRE_LINK_NOT_KNOWN ? NAN : (double)v / units;
 }
 
-int remote_job_on_link(void *arg, const struct wire_link *f, struct ptcp_err *e)
+int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp_err *e)
 {
-	struct remote_job *h = ((struct ptcp_transfer *)arg)->third;
 	struct ptcp_published_link *l;
 
 	if (h->n_links == PTCP_PUBLISHED_LINKS_MAX)

@@ -129,85 +129,73 @@ void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text)
 
 /* ---- Answers ---- */
 
-static int on_started(void *arg, const struct wire_started *f, struct ptcp_err *e)
+static void on_started(struct ptcp_transfer *t, const struct wire_started *f)
 {
-	struct ptcp_transfer *t = arg;
 	char name[REMOTE_JOB_NAME_BYTES];
 	struct ptcp_event ev = { .type = PTCP_EVENT_DETACHED, .text = name };
 
-	(void)e;
 	if (t->o.detach) {
 		remote_job_name(t, f->id, name);
 		client_emit(t, &ev);
 		job_frames_close(&t->third->frames);
 		client_finish(t, NULL);
-		return 0;
+		return;
 	}
-	snprintf(t->peer, sizeof t->peer, "%.*s", (int)f->peer.n, (const char *)f->peer.p);
+	span_copy(t->peer, f->peer);
 	strcpy(t->fingerprint, t->third->audience);
 	client_started(t);
-	return 0;
 }
 
-static int on_progress(void *arg, const struct ptcp_progress *f, struct ptcp_err *e)
-{
-	struct ptcp_transfer *t = arg;
-
-	(void)f, (void)e;
-	if (t->announced)
-		client_show_progress(t);
-	return 0;
-}
-
-static int on_event(void *arg, const struct wire_event *f, struct ptcp_err *e)
+static void on_event(struct ptcp_transfer *t, const struct wire_event *f)
 {
 	const struct session_ops *ops = &client_session_ops;
 	char path[WIRE_PATH_MAX + 1];
 	struct ptcp_err why;
 
-	(void)e;
-	memcpy(path, f->path.n > 0 ? (const char *)f->path.p : "", f->path.n);
-	path[f->path.n] = '\0';
+	span_copy(path, f->path);
 	outbox_reason(&why, f->code, f->text);
 	switch (f->kind) {
-	case WIRE_EVENT_DONE: ops->file(arg, path, PTCP_FILE_DONE, NULL); break;
-	case WIRE_EVENT_SKIPPED: ops->file(arg, path, PTCP_FILE_SKIPPED, f->text.n > 0 ? &why : NULL); break;
-	case WIRE_EVENT_FAILED: ops->file(arg, path, PTCP_FILE_FAILED, &why); break;
-	case WIRE_EVENT_WARNING: ops->warning(arg, f->path.n > 0 ? path : NULL, why.msg); break;
-	default: ops->streams(arg, f->from, f->to, why.msg); break;
+	case WIRE_EVENT_DONE: ops->file(t, path, PTCP_FILE_DONE, NULL); break;
+	case WIRE_EVENT_SKIPPED: ops->file(t, path, PTCP_FILE_SKIPPED, f->text.n > 0 ? &why : NULL); break;
+	case WIRE_EVENT_FAILED: ops->file(t, path, PTCP_FILE_FAILED, &why); break;
+	case WIRE_EVENT_WARNING: ops->warning(t, f->path.n > 0 ? path : NULL, why.msg); break;
+	default: ops->streams(t, f->from, f->to, why.msg); break;
 	}
-	return 0;
 }
 
-static int on_end(void *arg, const struct wire_end *f, struct ptcp_err *e)
+static void on_error(struct ptcp_transfer *t, const struct wire_error *f)
 {
-	(void)f, (void)e;
-	client_outcome(arg, NULL);
-	return 0;
-}
-
-static int on_error(void *arg, const struct wire_error *f, struct ptcp_err *e)
-{
-	struct ptcp_transfer *t = arg;
 	struct ptcp_err why;
 
-	(void)e;
 	remote_job_reason(&why, f->code, f->text);
 	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
 		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_reverse(t, &why)) {
 		t->third->first = why;
 		t->third->reversing = true;
-		return 0;
+		return;
 	}
 	client_outcome(t, &why);
-	return 0;
 }
 
-static const struct job_frames_ops frames_ops = {
-	.started = on_started, .progress = on_progress, .event = on_event, .sample = remote_job_on_sample,
-	.state = remote_job_on_state, .link = remote_job_on_link, .end = on_end, .error = on_error
-};
+static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
+{
+	struct ptcp_transfer *t = arg;
+
+	switch (type) {
+	case WIRE_STARTED: on_started(t, &f->started); break;
+	case WIRE_EVENT: on_event(t, &f->event); break;
+	case WIRE_SAMPLE: remote_job_sampled(t->third, &f->sample); break;
+	case WIRE_STATE: remote_job_state(t, &f->state); break;
+	case WIRE_LINK: return remote_job_link(t->third, &f->link, e);
+	case WIRE_END: client_outcome(t, NULL); break;
+	case WIRE_ERROR: on_error(t, &f->error); break;
+	default: /* PROGRESS */
+		if (t->announced)
+			client_show_progress(t);
+	}
+	return 0;
+}
 
 /* ---- The connection ---- */
 
@@ -259,7 +247,7 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 	struct remote_job *h = t->third;
 	int r;
 
-	h->frames = (struct job_frames){ .ops = &frames_ops, .arg = t, .timeout_ns = client_timeout_ns(t),
+	h->frames = (struct job_frames){ .frame = on_frame, .arg = t, .timeout_ns = client_timeout_ns(t),
 		.messages = h->timing.messages };
 	if ((r = remote_job_put(t, e)) < 0)
 		return r;

@@ -46,10 +46,10 @@ bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err
 /* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
 void remote_job_reverse(struct ptcp_transfer *t);
 
-/* ---- Handlers of job_status.c, link_query.c and remote_timing.c ---- */
+/* ---- Answers: job_status.c, link_query.c, remote_timing.c ---- */
 
-int remote_job_on_state(void *arg, const struct wire_state *f, struct ptcp_err *e);
-int remote_job_on_link(void *arg, const struct wire_link *f, struct ptcp_err *e);
-int remote_job_on_sample(void *arg, const struct wire_sample *f, struct ptcp_err *e);
+void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f);
+int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp_err *e);
+void remote_job_sampled(struct remote_job *h, const struct wire_sample *f);
 
 #endif

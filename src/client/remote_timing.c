@@ -36,14 +36,10 @@ int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transf
 	return 0;
 }
 
-int remote_job_on_sample(void *arg, const struct wire_sample *f, struct ptcp_err *e)
+void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
 {
-	struct remote_job *h = ((struct ptcp_transfer *)arg)->third;
-
-	(void)e;
 	h->message[h->frames.n_samples - 1] = (struct ptcp_message){ f->bytes, (double)f->delay_ns / 1e9 };
 	h->round_trip_s = (double)f->round_trip_ns / 1e9;
-	return 0;
 }
 
 size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s)

@@ -52,31 +52,6 @@ static int unexpected(unsigned type, struct ptcp_err *e)
 
 /* ---- Frames from the server ---- */
 
-/* A frame that changes no state. */
-#define PASS(x) \
-	static int on_##x(struct job_frames *j, const struct frame *in, struct ptcp_err *e) \
-	{ \
-		struct wire_##x f; \
-		int r = wire_##x##_decode(&f, in->payload, e); \
-\
-		return r < 0 ? r : j->ops->x(j->arg, &f, e); \
-	}
-PASS(event)
-PASS(state)
-PASS(link)
-
-static int on_started(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
-{
-	struct wire_started f;
-	int r = wire_started_decode(&f, in->payload, e);
-
-	if (r < 0)
-		return r;
-	j->state = j->state == JOB_FRAMES_TIMING_REQUESTED ? JOB_FRAMES_TIMING_RUNNING : JOB_FRAMES_JOB_RUNNING;
-	j->progressed = j->heard;
-	return j->ops->started(j->arg, &f, e);
-}
-
 static bool differs(const struct ptcp_progress *a, const struct ptcp_progress *b)
 {
 	return a->bytes != b->bytes || a->total_bytes != b->total_bytes || a->files != b->files ||
@@ -84,63 +59,50 @@ static bool differs(const struct ptcp_progress *a, const struct ptcp_progress *b
 	    a->failed != b->failed;
 }
 
-static int on_progress(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
+static int on_started(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+{
+	(void)in, (void)f, (void)e;
+	j->state = j->state == JOB_FRAMES_TIMING_REQUESTED ? JOB_FRAMES_TIMING_RUNNING : JOB_FRAMES_JOB_RUNNING;
+	j->progressed = j->heard;
+	return 0;
+}
+
+static int on_progress(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
 	bool timing = j->state == JOB_FRAMES_TIMING_REQUESTED || j->state == JOB_FRAMES_TIMING_RUNNING;
-	struct ptcp_progress f;
-	int r = wire_progress_decode(&f, in->payload, e);
 
-	if (r < 0)
-		return r;
-	if (!timing && differs(&f, &j->progress))
+	(void)in, (void)e;
+	if (!timing && differs(&f->progress, &j->progress))
 		j->progressed = j->heard;
-	j->progress = f;
-	return j->ops->progress(j->arg, &f, e);
+	j->progress = f->progress;
+	return 0;
 }
 
 /* A delay longer than the time since the request, or a rate above that of any link, was not measured. */
-static int on_sample(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
+static int on_sample(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
 	uint64_t waited_ns = mono_diff_ns(j->heard, j->requested);
-	struct wire_sample f;
-	int r;
+	const struct wire_sample *s = &f->sample;
 
-	if ((r = wire_sample_decode(&f, in->payload, e)) < 0)
-		return r;
 	if (j->n_samples == j->messages)
 		return unexpected(in->type, e);
-	if (f.delay_ns > waited_ns - j->samples_ns || f.round_trip_ns > waited_ns ||
-	    (double)f.bytes * 8e9 / (double)f.delay_ns > MAX_BPS)
+	if (s->delay_ns > waited_ns - j->samples_ns || s->round_trip_ns > waited_ns ||
+	    (double)s->bytes * 8e9 / (double)s->delay_ns > MAX_BPS)
 		return err_set(e, PTCP_EPROTO, "implausible SAMPLE frame: %llu bytes in %.3g s (check that both hosts run the "
-		    "same version of ptcp)", (unsigned long long)f.bytes, (double)f.delay_ns / 1e9);
+		    "same version of ptcp)", (unsigned long long)s->bytes, (double)s->delay_ns / 1e9);
 	j->n_samples++;
-	j->samples_ns += f.delay_ns;
+	j->samples_ns += s->delay_ns;
 	j->progressed = j->heard;
-	return j->ops->sample(j->arg, &f, e);
+	return 0;
 }
 
-static int on_end(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
+/* END or ERROR. */
+static int on_last(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
-	struct wire_end f;
-	int r = wire_end_decode(&f, in->payload, e);
-
-	if (r < 0)
-		return r;
-	if (f.files != j->progress.files || f.failed != j->progress.failed)
+	if (in->type == WIRE_END && (f->end.files != j->progress.files || f->end.failed != j->progress.failed))
 		return unexpected(in->type, e);
 	job_frames_close(j);
-	return j->ops->end(j->arg, &f, e);
-}
-
-static int on_error(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
-{
-	struct wire_error f;
-	int r = wire_error_decode(&f, in->payload, e);
-
-	if (r < 0)
-		return r;
-	job_frames_close(j);
-	return j->ops->error(j->arg, &f, e);
+	return 0;
 }
 
 /* ---- Requests of the client ---- */
@@ -150,51 +112,29 @@ static int trailing(struct ptcp_err *e)
 	return err_set(e, PTCP_EPROTO, "trailing bytes after the request");
 }
 
-/* The frame completes the request: no byte may follow. */
-static int complete(struct job_frames *j, struct ptcp_err *e)
+/* JOB or GRANT: retained until the request is complete. 1: not for the owner yet. */
+static int on_part(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
-	if (frame_reader_rest(&j->in) > 0)
-		return trailing(e);
-	j->state = JOB_FRAMES_ANSWERING;
-	return 0;
-}
+	uint8_t *room = buf_reserve(&j->request, in->bytes.n);
 
-/* JOB or GRANT: checked, then retained until the request is complete. */
-static int on_part(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
-{
-	struct wire_grant grant;
-	struct wire_job job;
-	uint8_t *room;
-	int r;
-
-	if (in->type == WIRE_JOB)
-		r = wire_job_decode(&job, in->payload, e);
-	else
-		r = wire_grant_decode(&grant, in->payload, e);
-	if (r < 0)
-		return r;
-	if ((room = buf_reserve(&j->request, in->bytes.n)) == NULL)
+	(void)f;
+	if (room == NULL)
 		return err_nomem(e);
 	memcpy(room, in->bytes.p, in->bytes.n);
 	buf_added(&j->request, in->bytes.n);
 	if (in->type == WIRE_JOB)
 		j->job_bytes = in->bytes.n;
 	j->state = in->type == WIRE_JOB ? JOB_FRAMES_AWAIT_GRANT : JOB_FRAMES_AWAIT_WORK;
-	return 0;
+	return 1;
 }
 
-static int decode_work(struct job_request *q, const struct frame *in, struct ptcp_err *e)
+/* STATUS or LINKS: the whole request. */
+static int on_query(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
-	struct wire_probe f;
-	int r;
-
-	if (in->type == WIRE_OPEN)
-		return wire_open_decode(&q->open, in->payload, e);
-	if ((r = wire_probe_decode(&f, in->payload, e)) < 0)
-		return r;
-	q->open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .flags = WIRE_OPEN_STEERED, .cipher = f.cipher,
-		.streams = f.streams };
-	q->messages = f.messages;
+	(void)in, (void)f;
+	if (frame_reader_rest(&j->in) > 0)
+		return trailing(e);
+	j->state = JOB_FRAMES_ANSWERING;
 	return 0;
 }
 
@@ -203,36 +143,25 @@ static struct span payload_of(struct span frame)
 	return (struct span){ frame.p + WIRE_HEADER_BYTES, frame.n - WIRE_HEADER_BYTES };
 }
 
-static int on_work(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
+/* OPEN or PROBE completes a request. */
+static int on_work(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
 	struct span job = { buf_head(&j->request), j->job_bytes };
 	struct job_request q = { .grant_frame = { job.p + job.n, buf_len(&j->request) - job.n } };
 	int r;
 
+	if (in->type == WIRE_OPEN) {
+		q.open = f->open;
+	} else {
+		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .flags = WIRE_OPEN_STEERED,
+			.cipher = f->probe.cipher, .streams = f->probe.streams };
+		q.messages = f->probe.messages;
+	}
 	if ((r = wire_job_decode(&q.job, payload_of(job), e)) < 0 ||
-	    (r = wire_grant_decode(&q.grant, payload_of(q.grant_frame), e)) < 0 ||
-	    (r = decode_work(&q, in, e)) < 0 || (r = complete(j, e)) < 0)
+	    (r = wire_grant_decode(&q.grant, payload_of(q.grant_frame), e)) < 0)
 		return r;
-	return j->ops->request(j->arg, &q, e);
-}
-
-static int on_status(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
-{
-	struct wire_status f;
-	int r;
-
-	if ((r = wire_status_decode(&f, in->payload, e)) < 0 || (r = complete(j, e)) < 0)
-		return r;
-	return j->ops->status(j->arg, &f, e);
-}
-
-static int on_links(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
-{
-	int r;
-
-	if ((r = wire_links_decode(in->payload, e)) < 0 || (r = complete(j, e)) < 0)
-		return r;
-	return j->ops->links(j->arg, e);
+	f->request = q;
+	return on_query(j, in, f, e);
 }
 
 /* ---- Input ---- */
@@ -244,32 +173,39 @@ static int on_links(struct job_frames *j, const struct frame *in, struct ptcp_er
 
 static const struct rule {
 	enum wire_type type;
-	unsigned states; /* in which the frame is allowed */
-	int (*take)(struct job_frames *j, const struct frame *in, struct ptcp_err *e);
+	unsigned states; /* that allow the frame */
+	/* Changes the state, and `f` where the owner gets it otherwise; NULL: neither. */
+	int (*accept)(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e);
 } rules[] = {
-	{ WIRE_ERROR, REQUESTED | RUNNING | QUERY, on_error },
+	{ WIRE_ERROR, REQUESTED | RUNNING | QUERY, on_last },
 	{ WIRE_STARTED, REQUESTED, on_started },
 	{ WIRE_PROGRESS, REQUESTED | RUNNING, on_progress },
-	{ WIRE_EVENT, RUNNING, on_event },
+	{ WIRE_EVENT, RUNNING, NULL },
 	{ WIRE_SAMPLE, BIT(TIMING_RUNNING), on_sample },
-	{ WIRE_END, RUNNING, on_end },
-	{ WIRE_STATE, BIT(STATUS_REQUESTED), on_state },
-	{ WIRE_LINK, BIT(LINKS_REQUESTED), on_link },
+	{ WIRE_END, RUNNING, on_last },
+	{ WIRE_STATE, BIT(STATUS_REQUESTED), NULL },
+	{ WIRE_LINK, BIT(LINKS_REQUESTED), NULL },
 	{ WIRE_JOB, BIT(AWAIT_REQUEST), on_part },
 	{ WIRE_GRANT, BIT(AWAIT_GRANT), on_part },
 	{ WIRE_OPEN, BIT(AWAIT_WORK), on_work },
 	{ WIRE_PROBE, BIT(AWAIT_WORK), on_work },
-	{ WIRE_STATUS, BIT(AWAIT_REQUEST), on_status },
-	{ WIRE_LINKS, BIT(AWAIT_REQUEST), on_links },
+	{ WIRE_STATUS, BIT(AWAIT_REQUEST), on_query },
+	{ WIRE_LINKS, BIT(AWAIT_REQUEST), on_query },
 };
 
 static int take(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
 {
+	union job_frame f;
 	size_t i;
+	int r;
 
-	for (i = 0; i < sizeof rules / sizeof *rules; i++)
-		if (rules[i].type == in->type && (rules[i].states & 1u << j->state) != 0)
-			return rules[i].take(j, in, e);
+	for (i = 0; i < sizeof rules / sizeof *rules; i++) {
+		if (rules[i].type != in->type || (rules[i].states & 1u << j->state) == 0)
+			continue;
+		if ((r = wire_decode(&f, in->type, in->payload, e)) == 0 && rules[i].accept != NULL)
+			r = rules[i].accept(j, in, &f, e);
+		return r != 0 ? r : j->frame(j->arg, in->type, &f, e);
+	}
 	return unexpected(in->type, e);
 }
 

@@ -1,6 +1,6 @@
-/* A job connection (PROTOCOL.md, section 13), either end of it: decodes the received frames that the state allows,
- * hands them to their handlers, buffers the frames to be sent, and limits silence, stalls and unread output. No sockets
- * and no clock: bytes and `now` come in, bytes and a deadline come out.
+/* Either end of a job connection (PROTOCOL.md, section 13): decodes the received frames that the state allows, passes
+ * them to the owner, buffers the frames to be sent, and limits silence, stalls and unread output. No sockets and no
+ * clock: bytes and `now` come in, bytes and a deadline come out.
  *
  * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED or
  *         LINKS_REQUESTED; each > CLOSED (END, ERROR)
@@ -31,25 +31,29 @@ struct job_request {
 	unsigned messages;     /* to be timed by a measurement; 0: a transfer */
 };
 
-/* Each returns 0 or an error, which job_frames_input() passes on. A client has the first group, a server the second. */
-struct job_frames_ops {
-	int (*started)(void *arg, const struct wire_started *f, struct ptcp_err *e);
-	int (*progress)(void *arg, const struct ptcp_progress *f, struct ptcp_err *e);
-	int (*event)(void *arg, const struct wire_event *f, struct ptcp_err *e);
-	int (*sample)(void *arg, const struct wire_sample *f, struct ptcp_err *e);
-	int (*state)(void *arg, const struct wire_state *f, struct ptcp_err *e);
-	int (*link)(void *arg, const struct wire_link *f, struct ptcp_err *e);
-	int (*end)(void *arg, const struct wire_end *f, struct ptcp_err *e);
-	int (*error)(void *arg, const struct wire_error *f, struct ptcp_err *e);
-
-	int (*request)(void *arg, const struct job_request *q, struct ptcp_err *e);
-	int (*status)(void *arg, const struct wire_status *f, struct ptcp_err *e);
-	int (*links)(void *arg, struct ptcp_err *e);
+/* A frame as passed to the owner. */
+union job_frame {
+	struct wire_started started;
+	struct ptcp_progress progress;
+	struct wire_event event;
+	struct wire_sample sample;
+	struct wire_state state;
+	struct wire_link link;
+	struct wire_end end;
+	struct wire_error error;
+	struct wire_status status;
+	struct wire_job job;
+	struct wire_grant grant;
+	struct wire_open open;
+	struct wire_probe probe;
+	struct job_request request; /* JOB, GRANT, and OPEN or PROBE, in place of the last of these */
 };
 
 /* The owner fills in the first group; the rest starts as zeros. */
 struct job_frames {
-	const struct job_frames_ops *ops;
+	/* A frame that the state allows; a server gets JOB and GRANT with the frame that completes the request. 0 or an error,
+	 * which job_frames_input() returns. */
+	int (*frame)(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e);
 	void *arg;
 	uint64_t timeout_ns;           /* client: maximum silence of the server */
 	unsigned messages;             /* client: that were requested of a measurement */
@@ -71,10 +75,10 @@ void job_frames_await(struct job_frames *j, struct mono now);
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now);
 void job_frames_fini(struct job_frames *j);
 
-/* Calls handlers for the complete frames among the bytes received. The error of a handler, PTCP_ENOMEM, or PTCP_EPROTO
- * for a violation; the owner then ends the connection. CLOSED: ignores them. */
+/* Passes the complete frames among the bytes received to the owner. The owner's error, PTCP_ENOMEM, or PTCP_EPROTO for a
+ * violation, after which the owner ends the connection. CLOSED: ignores the bytes. */
 int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e);
-/* Ignores further bytes; a handler may call it. */
+/* Ignores further bytes; frame() may call it. */
 void job_frames_close(struct job_frames *j);
 /* Server: puts the last frame, ERROR with `why` or END with `end`, if any. */
 void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const struct wire_end *end, struct mono now);

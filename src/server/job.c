@@ -171,12 +171,6 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 
 /* ---- Requests ---- */
 
-static void copy(char *out, struct span s)
-{
-	memcpy(out, s.n > 0 ? (const char *)s.p : "", s.n);
-	out[s.n] = '\0';
-}
-
 /* Number of running jobs of this client. */
 static unsigned running(const struct job_set *t, const char *client)
 {
@@ -251,7 +245,7 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 	uint8_t contents = reads && (q->open.flags & WIRE_OPEN_CONTENTS) != 0 ? WIRE_PATH_CONTENTS : 0;
 	char there[WIRE_PATH_MAX + 1];
 
-	copy(there, q->grant.path);
+	span_copy(there, q->grant.path);
 	if ((r->path = malloc(q->grant.path.n + 3)) == NULL ||
 	    (r->from = strdup(reads ? there : request_first(&r->request))) == NULL ||
 	    (r->to = strdup(reads ? request_first(&r->request) : there)) == NULL)
@@ -300,7 +294,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 		return err_nomem(e);
 	r->grant_bytes = q->grant_frame.n;
 	memcpy(r->grant, q->grant_frame.p, r->grant_bytes);
-	copy(r->congestion, q->job.congestion);
+	span_copy(r->congestion, q->job.congestion);
 	r->sock = (struct sock_opts){ q->job.family, timeout_ns < max_ns ? timeout_ns : max_ns,
 		r->congestion[0] != '\0' ? r->congestion : NULL };
 	r->mode = q->grant.mode;
@@ -338,7 +332,7 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 	r->detached = (q->job.flags & WIRE_JOB_DETACH) != 0;
 	r->report_files = (q->job.flags & WIRE_JOB_FILES) != 0;
 	r->rate_bps = q->job.rate_bps;
-	copy(r->host, q->job.host);
+	span_copy(r->host, q->job.host);
 	strcpy(r->client, c->fingerprint);
 	strncpy(r->address, c->address, sizeof r->address - 1);
 	sign_digest_text(r->audience, q->grant.audience);

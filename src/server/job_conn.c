@@ -94,14 +94,6 @@ static void refuse(struct job_conn *c, const struct ptcp_err *why)
 
 /* ---- Requests ---- */
 
-static int on_request(void *arg, const struct job_request *q, struct ptcp_err *e)
-{
-	struct job_conn *c = arg;
-	const struct job_client client = { c, c->fingerprint, c->address, &c->auth };
-
-	return job_new(&c->job, c->set, &client, q, e);
-}
-
 static void put_state(struct job_conn *c, const struct job *r)
 {
 	struct wire_state s;
@@ -110,9 +102,8 @@ static void put_state(struct job_conn *c, const struct job *r)
 	OUTBOX_PUT(&c->frames.out, state, STATE, &s);
 }
 
-static int on_status(void *arg, const struct wire_status *f, struct ptcp_err *e)
+static int on_status(struct job_conn *c, const struct wire_status *f, struct ptcp_err *e)
 {
-	struct job_conn *c = arg;
 	struct job *r = NULL;
 	struct ptcp_err why;
 
@@ -135,10 +126,8 @@ static int on_status(void *arg, const struct wire_status *f, struct ptcp_err *e)
 }
 
 /* Clients that may have links measured may also read the measurements. */
-static int on_links(void *arg, struct ptcp_err *e)
+static int on_links(struct job_conn *c, struct ptcp_err *e)
 {
-	struct job_conn *c = arg;
-
 	if (c->auth.no_relay)
 		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's administrator "
 		    "authorize it without --no-relay)");
@@ -149,7 +138,17 @@ static int on_links(void *arg, struct ptcp_err *e)
 	return 0;
 }
 
-static const struct job_frames_ops frames_ops = { .request = on_request, .status = on_status, .links = on_links };
+static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
+{
+	struct job_conn *c = arg;
+	const struct job_client client = { c, c->fingerprint, c->address, &c->auth };
+
+	switch (type) {
+	case WIRE_STATUS: return on_status(c, &f->status, e);
+	case WIRE_LINKS: return on_links(c, e);
+	default: return job_new(&c->job, c->set, &client, &f->request, e);
+	}
+}
 
 void job_conns_report(struct job_set *t, const struct job *r)
 {
@@ -221,7 +220,7 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 	c->set = t;
 	c->chan = chan;
 	c->auth = *auth;
-	c->frames.ops = &frames_ops;
+	c->frames.frame = on_frame;
 	c->frames.arg = c;
 	strcpy(c->fingerprint, chan_fingerprint(chan));
 	strncpy(c->address, address, sizeof c->address - 1);

@@ -169,8 +169,7 @@ static int take_places(struct request *a, const struct wire_open *o, struct ptcp
 
 		if (text == NULL)
 			return err_nomem(e);
-		memcpy(text, path.n > 0 ? (const char *)path.p : "", path.n);
-		text[path.n] = '\0';
+		span_copy(text, path);
 		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0) {
 			a->path[a->n_paths].path = text;
 			a->path[a->n_paths++].contents = (flags & WIRE_PATH_CONTENTS) != 0;

@@ -265,9 +265,7 @@ static int take_grant(struct server_session *s, const struct server_session_link
 	s->grant = *g;
 	if ((s->path = malloc(g->path.n + 1)) == NULL)
 		return err_nomem(e);
-	memcpy(s->path, g->path.n > 0 ? (const char *)g->path.p : "", g->path.n);
-	s->path[g->path.n] = '\0';
-	s->grant.path.p = (const uint8_t *)s->path;
+	s->grant.path.p = (const uint8_t *)span_copy(s->path, g->path);
 	strcpy(s->client, l->issuer);
 	end_granted(s->set, g);
 	return 0;

@@ -13,58 +13,38 @@
 
 #define TIMEOUT_NS (4 * NS_PER_S)
 
-enum call { STARTED, PROGRESS, EVENT, SAMPLE, STATE, LINK, END, ERROR, REQUEST, STATUS, LINKS, CALLS };
-
 struct end {
 	struct job_frames j;
-	unsigned calls[CALLS];
+	unsigned calls[256];  /* by type */
 	uint8_t role;         /* of the request */
 	unsigned messages;
 	char host[20], path[20];
-	int refuse;           /* what handlers return */
+	int refuse;           /* what on_frame() returns */
 };
 
 static struct mono at(double s) { return (struct mono){ 1000 * NS_PER_S + (uint64_t)(s * 1e9) }; }
 
-static int called(void *arg, enum call which, struct ptcp_err *e)
+static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
 {
 	struct end *d = arg;
+	const struct job_request *q = &f->request;
+	struct wire_grant g;
 
-	d->calls[which]++;
+	d->calls[type]++;
+	if (type == WIRE_OPEN || type == WIRE_PROBE) {
+		d->role = q->open.role;
+		d->messages = q->messages;
+		memcpy(d->host, q->job.host.p, q->job.host.n);
+		memcpy(d->path, q->grant.path.p, q->grant.path.n);
+		assert_int_equal(wire_grant_decode(&g, (struct span){ q->grant_frame.p + WIRE_HEADER_BYTES,
+		    q->grant_frame.n - WIRE_HEADER_BYTES }, NULL), 0);
+	}
 	return d->refuse < 0 ? err_set(e, d->refuse, "refused") : 0;
 }
 
-static int on_started(void *arg, const struct wire_started *f, struct ptcp_err *e) { (void)f; return called(arg, STARTED, e); }
-static int on_progress(void *arg, const struct ptcp_progress *f, struct ptcp_err *e) { (void)f; return called(arg, PROGRESS, e); }
-static int on_event(void *arg, const struct wire_event *f, struct ptcp_err *e) { (void)f; return called(arg, EVENT, e); }
-static int on_sample(void *arg, const struct wire_sample *f, struct ptcp_err *e) { (void)f; return called(arg, SAMPLE, e); }
-static int on_state(void *arg, const struct wire_state *f, struct ptcp_err *e) { (void)f; return called(arg, STATE, e); }
-static int on_link(void *arg, const struct wire_link *f, struct ptcp_err *e) { (void)f; return called(arg, LINK, e); }
-static int on_end(void *arg, const struct wire_end *f, struct ptcp_err *e) { (void)f; return called(arg, END, e); }
-static int on_error(void *arg, const struct wire_error *f, struct ptcp_err *e) { (void)f; return called(arg, ERROR, e); }
-static int on_status(void *arg, const struct wire_status *f, struct ptcp_err *e) { (void)f; return called(arg, STATUS, e); }
-static int on_links(void *arg, struct ptcp_err *e) { return called(arg, LINKS, e); }
-
-static int on_request(void *arg, const struct job_request *q, struct ptcp_err *e)
-{
-	struct end *d = arg;
-	struct wire_grant g;
-
-	d->role = q->open.role;
-	d->messages = q->messages;
-	memcpy(d->host, q->job.host.p, q->job.host.n);
-	memcpy(d->path, q->grant.path.p, q->grant.path.n);
-	assert_int_equal(wire_grant_decode(&g, (struct span){ q->grant_frame.p + WIRE_HEADER_BYTES,
-	    q->grant_frame.n - WIRE_HEADER_BYTES }, NULL), 0);
-	return called(d, REQUEST, e);
-}
-
-static const struct job_frames_ops ops = { on_started, on_progress, on_event, on_sample, on_state, on_link, on_end,
-	on_error, on_request, on_status, on_links };
-
 static void begin(struct end *d, enum job_frames_state state)
 {
-	*d = (struct end){ .j = { .ops = &ops, .timeout_ns = TIMEOUT_NS, .messages = 2 } };
+	*d = (struct end){ .j = { .frame = on_frame, .timeout_ns = TIMEOUT_NS, .messages = 2 } };
 	d->j.arg = d;
 	if (state == JOB_FRAMES_AWAIT_REQUEST)
 		job_frames_await(&d->j, at(0));
@@ -164,7 +144,7 @@ static void job_in_any_pieces(void **state)
 		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 		put_request(&c.j.out);
 		assert_int_equal(deliver(&c, &s, n, 0.1, NULL), 0);
-		assert_int_equal(s.calls[REQUEST], 1);
+		assert_int_equal(s.calls[WIRE_OPEN], 1);
 		assert_int_equal(s.j.state, JOB_FRAMES_ANSWERING);
 		assert_true(s.role == WIRE_ACCEPTOR_SENDS && s.messages == 0);
 		assert_string_equal(s.host, "b.example.org");
@@ -175,12 +155,12 @@ static void job_in_any_pieces(void **state)
 		put_progress(&s.j.out, 10);
 		job_frames_end(&s.j, NULL, &(struct wire_end){ 1, 0 }, at(0.2));
 		assert_int_equal(deliver(&s, &c, n, 0.2, NULL), 0);
-		assert_true(c.calls[STARTED] == 1 && c.calls[PROGRESS] == 2 && c.calls[EVENT] == 1 && c.calls[END] == 1);
+		assert_true(c.calls[WIRE_STARTED] == 1 && c.calls[WIRE_PROGRESS] == 2 && c.calls[WIRE_EVENT] == 1 && c.calls[WIRE_END] == 1);
 		assert_int_equal(c.j.progress.bytes, 10);
 		assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
 		put_event(&s.j.out); /* ignored */
 		assert_int_equal(deliver(&s, &c, n, 0.3, NULL), 0);
-		assert_int_equal(c.calls[EVENT], 1);
+		assert_int_equal(c.calls[WIRE_EVENT], 1);
 		fini(&c, &s);
 	}
 }
@@ -200,7 +180,7 @@ static void measurement(void **state)
 	put_sample(&s.j.out, 1 << 20, 0.5);
 	put_sample(&s.j.out, 1 << 20, 0.5);
 	assert_int_equal(deliver(&s, &c, 50, 1, NULL), 0);
-	assert_int_equal(c.calls[SAMPLE], 2);
+	assert_int_equal(c.calls[WIRE_SAMPLE], 2);
 	put_sample(&s.j.out, 1 << 20, 0.5);
 	assert_int_equal(deliver(&s, &c, 50, 9, &e), PTCP_EPROTO); /* one more than requested */
 	assert_string_equal(e.msg, "unexpected SAMPLE frame");
@@ -242,11 +222,11 @@ static void queries(void **state)
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 	OUTBOX_PUT(&c.j.out, status, STATUS, &q);
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
-	assert_int_equal(s.calls[STATUS], 1);
+	assert_int_equal(s.calls[WIRE_STATUS], 1);
 	OUTBOX_PUT(&s.j.out, state, STATE, &f);
 	OUTBOX_PUT(&s.j.out, state, STATE, &f);
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
-	assert_int_equal(c.calls[STATE], 2);
+	assert_int_equal(c.calls[WIRE_STATE], 2);
 	OUTBOX_PUT(&s.j.out, link, LINK, &l);
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), PTCP_EPROTO); /* the answer to another query */
 	fini(&c, &s);
@@ -255,11 +235,11 @@ static void queries(void **state)
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 	outbox_added(&c.j.out, wire_links_encode(outbox_room(&c.j.out, WIRE_LINKS_MAX_BYTES)));
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
-	assert_int_equal(s.calls[LINKS], 1);
+	assert_int_equal(s.calls[WIRE_LINKS], 1);
 	OUTBOX_PUT(&s.j.out, link, LINK, &l);
 	job_frames_end(&s.j, &(struct ptcp_err){ PTCP_EPEER, 0, "unknown" }, NULL, at(0));
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
-	assert_true(c.calls[LINK] == 1 && c.calls[ERROR] == 1);
+	assert_true(c.calls[WIRE_LINK] == 1 && c.calls[WIRE_ERROR] == 1);
 	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
 	fini(&c, &s);
 }
@@ -313,7 +293,7 @@ static void unknown_frames(void **state)
 	assert_int_equal(job_frames_input(&s.j, frame, sizeof frame, at(0), NULL), 0);
 	put_request(&c.j.out);
 	assert_int_equal(deliver(&c, &s, 7, 0, NULL), 0);
-	assert_int_equal(s.calls[REQUEST], 1);
+	assert_int_equal(s.calls[WIRE_OPEN], 1);
 	put_started(&s.j.out);
 	assert_int_equal(deliver(&s, &c, 7, 0, NULL), 0);
 	assert_int_equal(job_frames_input(&c.j, frame, sizeof frame, at(0), NULL), 0);
@@ -339,12 +319,12 @@ static void trailing_bytes(void **state)
 		outbox_added(&c.j.out, 1);
 		assert_int_equal(deliver(&c, &s, 1000, 0, &e), PTCP_EPROTO);
 		assert_string_equal(e.msg, "trailing bytes after the request");
-		assert_int_equal(s.calls[REQUEST], later); /* not begun if they came with it */
+		assert_int_equal(s.calls[WIRE_OPEN], later); /* not begun if they came with it */
 		fini(&c, &s);
 	}
 }
 
-static void refused_by_a_handler(void **state)
+static void refused_by_the_owner(void **state)
 {
 	struct end c, s;
 
@@ -483,7 +463,7 @@ int main(void)
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(unknown_frames),
 		cmocka_unit_test(trailing_bytes),
-		cmocka_unit_test(refused_by_a_handler),
+		cmocka_unit_test(refused_by_the_owner),
 		cmocka_unit_test(counts_that_differ),
 		cmocka_unit_test(silence),
 		cmocka_unit_test(stalls),
