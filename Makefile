@@ -48,7 +48,7 @@ measure_SRC := advice advise measure timing
 client_SRC := client client_new trust connect path_history client_session client_measure \
 	remote_job remote_job_request remote_timing link_query job_status \
 	ssh_start ssh_connect ssh_args launch_args history_file
-server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \
+server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := keys speed version
 conf_SRC  := yaml fields settings overlay overlay_links edit

@@ -44,29 +44,25 @@ static void job_free(struct job *r)
 
 void job_set_fini(struct job_set *t)
 {
-	struct list *l, *next;
+	struct job *r;
 
-	for (l = t->jobs.next; l != NULL && l != &t->jobs; l = next) {
-		next = l->next;
-		job_free(CONTAINER_OF(l, struct job, in_list));
-	}
+	if (t->jobs.next == NULL)
+		return; /* not initialized */
+	LIST_EACH(&t->jobs, r, struct job, in_list)
+		job_free(r);
 }
 
 /* ---- The end ---- */
 
 static void forget_old(struct job_set *t)
 {
-	struct list *l, *next;
 	struct job *r;
 
-	for (l = t->jobs.next; l != &t->jobs; l = next) {
-		next = l->next;
-		r = CONTAINER_OF(l, struct job, in_list);
+	LIST_EACH(&t->jobs, r, struct job, in_list)
 		if (r->over && (t->n_remembered > REMEMBERED_MAX || mono_diff_ns(mono_now(), r->ended) > REMEMBERED_NS)) {
 			t->n_remembered--;
 			job_free(r);
 		}
-	}
 }
 
 /* Frees everything but what STATE reports. */
@@ -136,13 +132,11 @@ void job_leave(struct job *r)
 
 void job_set_cancel(struct job_set *t, const struct ptcp_err *why)
 {
-	struct list *l, *next;
+	struct job *r;
 
 	job_conns_reauthorize(t, NULL, NULL);
-	for (l = t->jobs.next; l != &t->jobs; l = next) {
-		next = l->next;
-		job_cancel(CONTAINER_OF(l, struct job, in_list), why);
-	}
+	LIST_EACH(&t->jobs, r, struct job, in_list)
+		job_cancel(r, why);
 }
 
 /* Whether these rights of the client still permit the job. */
@@ -155,18 +149,14 @@ static bool is_permitted(const struct job *r, const struct authorization *now)
 void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
-	struct list *l, *next;
 	struct ptcp_err why;
 	struct job *r;
 
 	job_conns_reauthorize(t, admits, arg);
 	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized for this job (ask the server's administrator)");
-	for (l = t->jobs.next; l != &t->jobs; l = next) {
-		next = l->next;
-		r = CONTAINER_OF(l, struct job, in_list);
+	LIST_EACH(&t->jobs, r, struct job, in_list)
 		if (!r->over && !(admits(arg, r->client, &now) && is_permitted(r, &now)))
 			job_cancel(r, &why);
-	}
 }
 
 /* ---- Requests ---- */
@@ -174,14 +164,11 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 /* Number of running jobs of this client. */
 static unsigned running(const struct job_set *t, const char *client)
 {
-	const struct list *l;
+	const struct job *r;
 	unsigned n = 0;
 
-	for (l = t->jobs.next; l != &t->jobs; l = l->next) {
-		const struct job *r = CONTAINER_OF(l, struct job, in_list);
-
+	LIST_EACH(&t->jobs, r, struct job, in_list)
 		n += !r->over && strcmp(r->client, client) == 0;
-	}
 	return n;
 }
 

@@ -39,25 +39,21 @@ static void job_conn_free(struct job_conn *c)
 
 void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 {
-	struct list *l, *next;
 	struct job_conn *c;
 
-	for (l = t->conns.next; l != &t->conns; l = next) {
-		next = l->next;
-		c = CONTAINER_OF(l, struct job_conn, in_list);
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
 		if (c->job == NULL && c->frames.state != JOB_FRAMES_CLOSED &&
 		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth)))
 			job_conn_free(c);
-	}
 }
 
 unsigned job_conns_of(const struct job_set *t, const char *fingerprint)
 {
-	const struct list *l;
+	const struct job_conn *c;
 	unsigned n = 0;
 
-	for (l = t->conns.next; l != &t->conns; l = l->next)
-		n += strcmp(CONTAINER_OF(l, struct job_conn, in_list)->fingerprint, fingerprint) == 0;
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
+		n += strcmp(c->fingerprint, fingerprint) == 0;
 	return n;
 }
 
@@ -153,15 +149,12 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 void job_conns_report(struct job_set *t, const struct job *r)
 {
 	struct job_conn *c;
-	struct list *l;
 
-	for (l = t->conns.next; l != &t->conns; l = l->next) {
-		c = CONTAINER_OF(l, struct job_conn, in_list);
-		if (c->canceled_id == 0 || !job_is(r, c->fingerprint, c->canceled_id))
-			continue;
-		put_state(c, r);
-		job_conn_over(c, NULL, NULL);
-	}
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
+		if (c->canceled_id != 0 && job_is(r, c->fingerprint, c->canceled_id)) {
+			put_state(c, r);
+			job_conn_over(c, NULL, NULL);
+		}
 }
 
 /* ---- The connection ---- */

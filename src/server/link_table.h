@@ -1,5 +1,4 @@
-/* What a server has been told of the ways from it to other hosts, for clients who ask (PROTOCOL.md, section 13). Any
- * thread. */
+/* Link estimates that a server publishes (PROTOCOL.md, section 13). Any thread. */
 #ifndef SERVER_LINK_TABLE_H
 #define SERVER_LINK_TABLE_H
 
@@ -10,7 +9,7 @@
 
 struct link_table {
 	pthread_mutex_t mutex;
-	struct link_table_entry *way; /* NULL: it does not measure */
+	struct link_table_entry *entry; /* NULL: the server does not measure its links */
 	size_t n;
 };
 
@@ -19,9 +18,9 @@ void link_table_fini(struct link_table *k);
 
 /* As ptcp_server_set_links(). */
 int link_table_set(struct link_table *k, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e);
-/* Of how many ways something is known. */
+/* Number of links with an estimate. */
 unsigned link_table_count(struct link_table *k);
-/* Puts a LINK for each, of the age that they have by now. False: nothing, as it does not measure. */
+/* Puts a LINK for each link, with its present age. False: the server does not measure its links. */
 bool link_table_put(struct link_table *k, struct outbox *o);
 
 #endif
