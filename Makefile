@@ -46,11 +46,11 @@ session_SRC := session engine_ops control streams progress stream stream_send st
 	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
 measure_SRC := advice advise measure timing
 client_SRC := client client_new trust connect path_history client_session client_measure \
-	remote_job remote_job_request remote_timing link_query job_status \
+	remote_job remote_job_request remote_query \
 	ssh_start ssh_connect ssh_args launch_args history_file
 server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
-api_SRC   := keys speed version
+api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sandbox time_grid lp lp_flow lp_solve pieces \
 	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
@@ -81,7 +81,7 @@ engine_TESTS := engine job_frames states sender sender_rates sender_holes receiv
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
 measure_TESTS := measure
-client_TESTS := history_file link_query
+client_TESTS := history_file remote_query
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest limits
@@ -174,7 +174,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_link_query): \
+$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/session/test_path_rates: our_LDFLAGS += -Wl,--wrap=engine_takes_rates
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

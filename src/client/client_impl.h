@@ -127,23 +127,21 @@ uint8_t client_fsync(const struct ptcp_transfer *t);
 /* Lets go of what connecting has left. */
 void client_disconnect(struct ptcp_transfer *t);
 
-/* ---- remote_job.c, remote_job_request.c, remote_timing.c ---- */
+/* ---- remote_job.c, remote_job_request.c ---- */
 
-/* t->target sends to the other. */
+/* A job: t->target sends to `to`. */
 int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
 void remote_job_free(struct remote_job *h); /* NULL is fine */
-/* Which host is next, into t->target. */
+/* Sets t->target to the next host to connect to. */
 void remote_job_aim(struct ptcp_transfer *t);
-/* It has answered and is trusted. */
+/* t->target is connected and trusted. */
 void remote_job_opened(struct ptcp_transfer *t);
-/* Nothing was heard of the sender for long. */
+/* The timer has expired. */
 void remote_job_silent(struct ptcp_transfer *t);
-/* As it was last told. */
+/* The last progress of the job. */
 struct ptcp_progress remote_job_last(const struct remote_job *h);
-/* Of two hosts that both did not begin, why the first. `t->third` may be NULL. */
+/* The reason of the first host, if both hosts have refused; else `why`. `t->third` may be NULL. */
 const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
-/* As timing_messages(), of a measurement between two other hosts. */
-size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s);
 
 /* ---- path_history.c: what is known of the way there ---- */
 

@@ -20,26 +20,6 @@ int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp
 	return 0;
 }
 
-int remote_job_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
-    enum job_frames_state request, const char *at, struct ptcp_err *e)
-{
-	struct remote none = { .ssh = false };
-	struct ptcp_transfer *t;
-	int r;
-
-	if ((r = client_new(&t, o, e)) < 0)
-		return r;
-	if ((r = remote_job_new(t, &none, e)) == 0 && (r = remote_parse_host(&t->target, at, e)) == 0)
-		r = client_name_target(t, e);
-	if (r < 0) {
-		client_fini(t);
-		return r;
-	}
-	t->third->request = request;
-	*out = t;
-	return 0;
-}
-
 void remote_job_free(struct remote_job *h)
 {
 	size_t i;

@@ -1,5 +1,5 @@
 /* The inside of requests to other hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
- * remote_timing.c (measurements between two hosts), job_status.c and link_query.c. */
+ * remote_query.c and client_measure.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
@@ -33,9 +33,6 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES]);
 /* Code and sentence of a job's ERROR or STATE, as an error of the local user's transfer. */
 void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text);
-/* A handle that requests this of the host `at`, "HOST[:PORT]". */
-int remote_job_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
-    enum job_frames_state request, const char *at, struct ptcp_err *e);
 
 /* ---- remote_job_request.c ---- */
 
@@ -46,7 +43,7 @@ bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err
 /* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
 void remote_job_reverse(struct ptcp_transfer *t);
 
-/* ---- Answers: job_status.c, link_query.c, remote_timing.c ---- */
+/* ---- Answers: remote_query.c, client_measure.c ---- */
 
 void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f);
 int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp_err *e);
