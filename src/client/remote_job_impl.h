@@ -1,4 +1,4 @@
-/* The inside of requests to other hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
+/* The inside of requests to remote hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
  * remote_query.c and client_measure.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
@@ -8,8 +8,8 @@
 
 struct remote_job {
 	struct job_frames frames;
-	enum job_frames_state request;  /* the state it begins in: JOB_, TIMING_, STATUS_ or LINKS_REQUESTED */
-	struct remote doer, other;      /* the host that carries out the job, and the third host; queries have neither */
+	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_ or LINKS_REQUESTED */
+	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
 	bool reversing;                 /* the doer refused to send: the receiver is to fetch instead */
@@ -29,7 +29,7 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 
 #define REMOTE_JOB_ID_DIGITS 16
 #define REMOTE_JOB_NAME_BYTES (REMOTE_JOB_ID_DIGITS + 1 + REMOTE_USER_BYTES + SOCK_HOST_BYTES)
-/* "ID@HOST:PORT" of the job with this id at t->target. */
+/* "ID@HOST:PORT" of the job with the id at t->target. */
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES]);
 /* Code and sentence of a job's ERROR or STATE, as an error of the local user's transfer. */
 void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text);

@@ -1,4 +1,4 @@
-/* The request to one of two other hosts: where the third host is, the grant for it, and the work. */
+/* The request: third host, grant and work; or a query. */
 #include <string.h>
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* Queries of a server: the jobs that this client has left to it, and the links that it publishes. */
+/* Queries of a server: the detached jobs of the client, and the published links. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-/* A handle that requests this of the host `at`, "HOST[:PORT]". */
+/* A handle for a query of the server `at`, "HOST[:PORT]". */
 static int query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     enum job_frames_state request, const char *at, struct ptcp_err *e)
 {

@@ -1,4 +1,4 @@
-/* The needs of a running server, for a program that gives up all other rights. */
+/* Reports the needs of a running server to a program that gives up all further rights. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 	if ((s->roots = r.at = calloc(1, sizeof *r.at)) == NULL)
 		return err_nomem(e);
 	if (s->o.one_time)
-		add(&r, "/"); /* the client, its own user, names the path later */
+		add(&r, "/"); /* the client is the same user and names the path later */
 	else if (s->root != NULL)
 		add(&r, s->root);
 	if (!s->o.one_time)

@@ -1,4 +1,4 @@
-/* What becomes of the inbound connections of a server. */
+/* Turns inbound connections of a server into sessions, streams, job connections and relayed connections. */
 #include <time.h>
 
 #include "core/err.h"
@@ -138,7 +138,7 @@ static void on_join(void *arg, struct inbound *g, const struct wire_join *j)
 	struct session *sess = server_session_find(&s->sessions, j->session);
 	struct ptcp_err why;
 
-	/* The same answer to every invalid JOIN, so that a stranger learns nothing. */
+	/* All invalid JOINs get the same answer, without a hint for strangers. */
 	if (!session_knows(sess, g->chan, j)) {
 		s->sessions.past.refused++;
 		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,

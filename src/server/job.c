@@ -1,4 +1,4 @@
-/* Requests for jobs, their ends, and the remembered jobs. */
+/* Requests for jobs, ends of jobs, remembered jobs. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -139,7 +139,7 @@ void job_set_cancel(struct job_set *t, const struct ptcp_err *why)
 		job_cancel(r, why);
 }
 
-/* Whether these rights of the client still permit the job. */
+/* Whether the present rights of the client permit the job. */
 static bool is_permitted(const struct job *r, const struct authorization *now)
 {
 	return !now->no_relay && strcmp(now->root, r->request.auth.root) == 0 &&
@@ -161,7 +161,7 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 
 /* ---- Requests ---- */
 
-/* Number of running jobs of this client. */
+/* Number of running jobs of the client. */
 static unsigned running(const struct job_set *t, const char *client)
 {
 	const struct job *r;
@@ -185,7 +185,7 @@ static int check_room(const struct job_set *t, const char *client, struct ptcp_e
 	return 0;
 }
 
-/* The client takes the place of the third host: OPEN has the role that matches the grant. */
+/* The client takes the place of the third host: the role of OPEN must match the grant. */
 static int check_role(const struct job_request *q, struct ptcp_err *e)
 {
 	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS,
@@ -246,7 +246,7 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 	if (!reads)
 		return 0;
 	r->open.flags &= ~(uint32_t)(WIRE_OPEN_INTO_DIR | WIRE_OPEN_CONTENTS);
-	if (geteuid() == 0) /* a client must not install files that run as root */
+	if (geteuid() == 0) /* a client must not install programs with the rights of root */
 		r->open.flags &= ~(uint32_t)WIRE_OPEN_SETID;
 	return 0;
 }

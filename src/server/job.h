@@ -1,7 +1,7 @@
-/* Jobs of a server: transfers to or from a third host, and measurements of the path to it, for clients that are
- * authorized here and hold the third host's grant (PROTOCOL.md, section 13). Each job is a session of this host with the
- * third host, started under the grant. The client follows it on its job connection, and the job ends with that connection
- * unless it is detached; a detached job is remembered for a day after its end. Control thread. */
+/* Jobs of a server: transfers to or from a third host, and measurements of the path to the third host, for authorized
+ * clients with a grant of the third host (PROTOCOL.md, section 13). A job is a session of this host with the third host,
+ * under the grant. The client follows the job on a job connection; the job ends with the connection, unless the job is
+ * detached. A detached job is remembered for a day after the end. Control thread. */
 #ifndef SERVER_JOB_H
 #define SERVER_JOB_H
 
@@ -20,9 +20,9 @@ struct job_set {
 	unsigned n_running, n_remembered, n_conns;
 	struct context *host;
 	const char *root;                 /* NULL: none */
-	const char *const *roots;         /* only these are opened; ended by NULL. NULL: any path */
+	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any path */
 	const struct ptcp_server_opts *o;
-	const struct relay_acl *nexthops; /* third hosts that jobs may connect to; NULL: none */
+	const struct relay_acl *nexthops; /* permitted third hosts; NULL: none */
 	struct link_table *links;         /* published links */
 	void (*gone)(void *arg);          /* a job or a connection has ended */
 	void *arg;
@@ -34,10 +34,10 @@ void job_set_init(struct job_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, const struct relay_acl *nexthops, void (*gone)(void *arg), void *arg);
 /* No job runs and no connection is open. */
 bool job_set_idle(const struct job_set *t);
-/* Cancels all jobs with this reason; the set becomes idle some time later. */
+/* Cancels all jobs with the reason `why`; the set becomes idle later. */
 void job_set_cancel(struct job_set *t, const struct ptcp_err *why);
 void job_set_fini(struct job_set *t); /* once idle */
-/* After a change of the authorized clients: cancels the jobs that are no longer permitted. */
+/* After a change of the authorized clients: cancels jobs without permission. */
 void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg);
 
 /* The client of a request; borrowed. */
@@ -47,16 +47,16 @@ struct job_client {
 	const struct authorization *auth;
 };
 
-/* Starts a job, which ends by itself and reports to the client's connection. On failure `e` is a sentence for the client:
+/* Starts a job, which reports to the client's connection and frees itself. On failure `e` is a sentence for the client:
  * PTCP_EREFUSED, PTCP_EPROTO, PTCP_ENOMEM. */
 int job_new(struct job **out, struct job_set *t, const struct job_client *c, const struct job_request *q,
     struct ptcp_err *e);
 /* The connection is gone: cancels the job unless it is detached. */
 void job_leave(struct job *r);
-/* Ends the job for that reason, now or some time later; no effect once it is over. */
+/* Ends the job for the reason `why`, now or later; no effect once the job is over. */
 void job_cancel(struct job *r, const struct ptcp_err *why);
 
-/* The client's job with this id; with id 0 its first job after `after` (NULL: of all). NULL: none. */
+/* The client's job with the id; with id 0 the client's first job after `after` (NULL: of all). NULL: none. */
 struct job *job_find(struct job_set *t, const char *client, uint64_t id, struct job *after);
 /* Whether the job belongs to the client and has the id. */
 bool job_is(const struct job *r, const char *client, uint64_t id);

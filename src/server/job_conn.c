@@ -16,8 +16,8 @@ struct job_conn {
 	struct authorization auth;
 	char fingerprint[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
 	struct job_frames frames;
-	struct job *job;      /* that reports here; NULL: none yet, or it is over */
-	uint64_t canceled_id; /* of the job that this client has canceled and awaits the end of; 0: none */
+	struct job *job;      /* NULL: none yet, or over */
+	uint64_t canceled_id; /* of the job that the client has canceled and that has not ended; 0: none */
 	bool closing;
 };
 
@@ -121,7 +121,7 @@ static int on_status(struct job_conn *c, const struct wire_status *f, struct ptc
 	return 0;
 }
 
-/* Clients that may have links measured may also read the measurements. */
+/* Permission to connect to other hosts includes the estimates of the links. */
 static int on_links(struct job_conn *c, struct ptcp_err *e)
 {
 	if (c->auth.no_relay)

@@ -1,5 +1,4 @@
-/* A connection on which a client requests a job and follows it, or queries its jobs or the published links. Control
- * thread. */
+/* A connection of a client that requests and follows a job, or queries jobs or published links. Control thread. */
 #ifndef SERVER_JOB_CONN_H
 #define SERVER_JOB_CONN_H
 
@@ -8,15 +7,15 @@
 /* Takes the channel, also on failure; the connection frees itself. */
 int job_conn_new(struct job_set *t, struct chan *c, const char *address, const struct authorization *auth,
     struct ptcp_err *e);
-/* Reports the final state to the clients that have canceled this job. */
+/* Reports the final state of the job to clients that have canceled the job. */
 void job_conns_report(struct job_set *t, const struct job *r);
-/* Closes the connections without a job whose clients are no longer admitted, and updates the rights of the others;
- * `admits` NULL: closes all of them. */
+/* For connections without a job: closes those of clients without authorization, and updates the rights of the rest;
+ * `admits` NULL: closes all. */
 void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg);
-/* Number of connections of this client. */
+/* Number of connections of the client. */
 unsigned job_conns_of(const struct job_set *t, const char *fingerprint);
 
-/* Frames to the client: put, then flush. A client that leaves 8 MiB unread is disconnected. */
+/* Frames to the client: put, then flush. Disconnects a client with more than 8 MiB unread. */
 struct outbox *job_conn_outbox(struct job_conn *c);
 void job_conn_flush(struct job_conn *c);
 /* The job is over: sends ERROR with `why`, else END, and closes the connection. */

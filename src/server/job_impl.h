@@ -19,7 +19,7 @@ struct job {
 	struct sock_opts sock;
 	uint64_t rate_bps;             /* limit of all streams together; 0: none */
 	enum wire_grant_mode mode;     /* what the third host does: WRITE receives, READ sends, PROBE discards */
-	struct wire_open open;         /* to the third host; `path` is its only path, with PROBE there is none */
+	struct wire_open open;         /* to the third host, with `path` only, or without a path for PROBE */
 	uint8_t *path;
 	struct prober *prober;         /* with PROBE, else NULL */
 	size_t n_samples;              /* of the prober, that have been reported */
@@ -27,8 +27,8 @@ struct job {
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct request request;
-	unsigned failures;             /* of its files */
-	char *from, *to;               /* its first source and its destination; with PROBE "" */
+	unsigned failures;             /* of files */
+	char *from, *to;               /* first source and destination; with PROBE "" */
 	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
@@ -41,14 +41,14 @@ struct job {
 
 /* ---- job.c ---- */
 
-/* `why` NULL: done. Frees the job unless it is remembered. */
+/* `why` NULL: done. Frees the job, or remembers a detached job. */
 void job_over(struct job *r, const struct ptcp_err *why);
 
 /* ---- job_session.c ---- */
 
-/* Starts the work, which ends in job_over(), but never within this call. */
+/* Starts the work. job_over() follows, but never within the call. */
 int job_begin(struct job *r, struct ptcp_err *e);
-/* Reports the progress to the client, if its connection is open. */
+/* Reports the progress to the client, if the connection is open. */
 void job_report(struct job *r);
 /* The third host is not permitted: fills `e`, returns its code. */
 int job_refuse_host(const struct job *r, struct ptcp_err *e);

@@ -30,7 +30,7 @@ void link_table_fini(struct link_table *k)
 
 /* ---- Setting ---- */
 
-/* `v` in units of the wire, `units` of them in one of `v`. */
+/* Converts `v` to the wire's unit; `units` is the number of wire units in a unit of `v`. */
 static bool to_number(uint64_t *out, double v, double units, uint64_t max)
 {
 	if (!(v >= 0 && v * units <= (double)max))

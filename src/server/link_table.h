@@ -1,4 +1,4 @@
-/* Link estimates that a server publishes (PROTOCOL.md, section 13). Any thread. */
+/* Published link estimates of a server (PROTOCOL.md, section 13). Any thread. */
 #ifndef SERVER_LINK_TABLE_H
 #define SERVER_LINK_TABLE_H
 
@@ -9,7 +9,7 @@
 
 struct link_table {
 	pthread_mutex_t mutex;
-	struct link_table_entry *entry; /* NULL: the server does not measure its links */
+	struct link_table_entry *entry; /* NULL: the server does not measure links */
 	size_t n;
 };
 
@@ -20,7 +20,7 @@ void link_table_fini(struct link_table *k);
 int link_table_set(struct link_table *k, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e);
 /* Number of links with an estimate. */
 unsigned link_table_count(struct link_table *k);
-/* Puts a LINK for each link, with its present age. False: the server does not measure its links. */
+/* Puts a LINK for each link, with the present age. False: the server does not measure links. */
 bool link_table_put(struct link_table *k, struct outbox *o);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define CONNECT_NS (10 * NS_PER_S)
 #define IDLE_NS (600 * NS_PER_S)
-/* Of connections with storage: longer than the ends wait for each other (ENGINE_BUSY_TIMEOUTS). */
+/* Of connections with storage: longer than an end waits for the peer (ENGINE_BUSY_TIMEOUTS). */
 #define SPOOL_IDLE_NS (4 * 3600 * NS_PER_S)
 
 /* A client with connections that have storage. */
@@ -95,7 +95,7 @@ static void on_disk(struct io_job *io)
 	job->run(job);
 }
 
-/* Runs the job on a thread of the store; without memory on this thread, which then waits for the disk. */
+/* Runs the job on a thread of the store; without memory at once, so that the loop waits for the disk. */
 static void run_on_disk(void *arg, struct splice_job *job)
 {
 	struct disk_work *w = malloc(sizeof *w);
@@ -307,7 +307,7 @@ static bool permits(void *arg, const struct sockaddr *sa)
 	return relay_acl_permit(d->relay->to, d->host, d->port, sa);
 }
 
-/* The client learns nothing about the addresses that it must not reach. */
+/* The answer must not describe forbidden addresses. */
 static void refuse(struct relayed *d, const struct ptcp_err *cause)
 {
 	struct inbound *g = d->inbound;
@@ -362,7 +362,7 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 	if (r->n >= max || connections_of(r, client) >= (max + 1) / 2)
 		return err_set(e, PTCP_EREFUSED, "too busy: the relay has %u connections, at most %u, and half of them for one "
 		    "client (use fewer streams, or try again later)", r->n, max);
-	/* Relays that permit each other must not let a client build a loop. */
+	/* A client must not build a loop of relays. */
 	if (chan_relayed(c) >= CONNECT_RELAYS_MAX)
 		return err_set(e, PTCP_EREFUSED, "the connection has passed %u relays, at most %u are permitted (give fewer with "
 		    "--via)", chan_relayed(c), CONNECT_RELAYS_MAX);

@@ -18,7 +18,7 @@ struct relayed;
 struct relay {
 	struct context *host;
 	const struct relay_acl *to;  /* permitted next hops; NULL: none */
-	unsigned max;                /* number of connections; a client has at most half of them */
+	unsigned max;                /* number of connections; at most half for a single client */
 	uint64_t timeout_ns;         /* of sockets whose peer acknowledges nothing */
 	struct {
 		struct spool_room all;   /* most_bytes 0: nothing is spooled */
@@ -35,17 +35,17 @@ struct relay {
 /* Borrows all but the numbers. */
 void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg);
-/* Storage of all connections together, of which one client has half; borrows `dir` and `io`. */
+/* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);
 uint64_t relay_stored_bytes(const struct relay *r);
 /* The request of an authorized client: refused, or answered once the next hop is connected; g->relayed is set until
  * then. */
 void relay_request(struct relay *r, struct inbound *g, const struct wire_route *f);
-/* The inbound connection has left TLS: takes its socket; inbound_free() is due. */
+/* The inbound connection has left TLS: takes the socket; inbound_free() is due. */
 void relay_begin(struct relayed *d);
 /* The inbound connection ends before that. */
 void relay_forget(struct relayed *d);
-/* After a change of the authorized clients: ends the connections that are no longer permitted. */
+/* After a change of the authorized clients: ends connections without permission. */
 void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg);
 /* Ends all connections that move bytes; `gone` follows for each. */
 void relay_stop(struct relay *r);

@@ -59,7 +59,7 @@ static int find_places(struct request *a, struct tree *tree, struct ptcp_err *e)
 	return 0;
 }
 
-/* A confined server cannot open a root that was configured later; the sentence must not blame permissions. */
+/* A confined server cannot open a root configured later; the sentence must not blame permissions. */
 static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
 {
 	const char *const *at = a->roots;

@@ -1,4 +1,4 @@
-/* A client's OPEN: checked against the client's rights, its paths resolved below the client's root, then passed to the
+/* A client's OPEN: checked against the client's rights, the paths resolved below the client's root, then passed to the
  * session. Control thread. */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
@@ -7,7 +7,7 @@
 #include "net/trust.h"
 #include "session/session.h"
 
-/* Failed files of a session or job that are logged individually: a client must not fill the log. */
+/* Failed files of a session or job to log individually: a client must not fill the log. */
 #define LOGGED_FAILURES 1000u
 
 struct request_path;
@@ -16,7 +16,7 @@ struct request {
 	/* filled in by the owner */
 	struct context *host;
 	const char *root;              /* of the server; NULL: none */
-	const char *const *roots;      /* only these are opened; ended by NULL. NULL: any */
+	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
@@ -47,7 +47,7 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));
 /* Adds the sources or destination to the session, or starts the measurement. */
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e);
-/* The first path as the client wrote it; "" without paths. */
+/* The first path as written by the client; "" without paths. */
 const char *request_first(const struct request *a);
 void request_fini(struct request *a); /* zeros are fine; not between request_find() and `found` */
 

@@ -1,4 +1,4 @@
-/* A server: start, listeners, stop, changes of its options, statistics. */
+/* A server: start, listeners, stop, changes of options, statistics. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ void server_try_end(void *arg)
 	}
 }
 
-/* A revoked client loses its running sessions, too. */
+/* Revoking a client ends the running sessions of the client, too. */
 static void on_watch(void *arg)
 {
 	struct ptcp_server *s = arg;
@@ -233,8 +233,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
-/* An ephemeral server makes its own identity. Both kinds may connect to other hosts. Listening and confinement come
- * before the threads of the context, because threads inherit the restrictions of the thread that starts them. */
+/* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and confinement
+ * come before the threads of the context, because threads inherit the restrictions of the starting thread. */
 static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct identity *id = &s->host.identity;

@@ -19,7 +19,7 @@ struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
 	char *storage_dir;              /* of relayed connections; NULL: no storage */
-	char **roots;                   /* that a confined server may open, ended by NULL; NULL: any */
+	char **roots;                   /* permitted to a confined server, ended by NULL; NULL: any */
 	struct timetable rate;
 	struct loop *loop;
 	struct context host;
@@ -46,14 +46,14 @@ struct ptcp_server {
 /* ---- server.c ---- */
 
 int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
-/* A session, job or relayed connection has ended, or an inbound connection: a stopping server ends with the last one;
- * `arg` is the server. */
+/* A session, job, relayed or inbound connection has ended: a stopping server ends with the last of these; `arg` is the
+ * server. */
 void server_try_end(void *arg);
 
 /* ---- dispatch.c: inbound connections become sessions, streams, job connections, relayed connections ---- */
 
 extern const struct inbound_ops server_inbound_ops;
-/* Whether the client is authorized, and its rights; `arg` is the server. */
+/* Whether the client is authorized, and the rights; `arg` is the server. */
 bool server_admits(void *arg, const char *fingerprint, struct authorization *a);
 
 /* ---- confine_needs.c ---- */
@@ -67,7 +67,7 @@ void server_forget_needs(struct ptcp_server *s);
 
 int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e);
 void ssh_server_free(struct ssh_server *o); /* NULL is fine */
-/* Whether this is the client that started the server. */
+/* Whether the fingerprint is the client that started the server. */
 bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint);
 
 #endif

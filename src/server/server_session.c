@@ -16,7 +16,7 @@ struct server_session {
 	struct source *from;
 	struct mono since;
 	bool gone;
-	unsigned failures;             /* of its files; not counted beyond those that are logged */
+	unsigned failures;             /* of files, as far as logged */
 	struct request request;
 	char client[PTCP_FINGERPRINT_BYTES]; /* or the issuer of the grant */
 	bool granted;                  /* the peer acts under the grant: */
@@ -208,8 +208,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	server_session_free(s);
 }
 
-/* A client that has lost its connection starts a new session while the old session still locks its part files. So a newer
- * session ends an older session of the same client, and an older session waits, because the newer may end soon. */
+/* A client with a lost connection starts a new session while the old session still locks part files. So a newer session
+ * ends an older session of the same client, and an older session waits, because the newer session may end soon. */
 static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino)
 {
 	struct server_session *s = arg, *other;
@@ -237,7 +237,7 @@ static const struct session_ops session_ops = {
 	.streams = on_streams, .contended = on_contended, .gone = on_gone
 };
 
-/* A grant permits one session at a time: an older session has lost its connection. */
+/* A grant permits a single session at a time: an older session has lost the connection. */
 static void end_granted(struct server_session_set *t, const struct wire_grant *g)
 {
 	struct server_session *s;
@@ -335,7 +335,7 @@ unsigned server_session_count(const struct server_session_set *t, const char *fi
 	return n;
 }
 
-/* Whether these rights of the client still permit the session. */
+/* Whether the present rights of the client permit the session. */
 static bool is_permitted(const struct server_session *s, const struct authorization *now)
 {
 	return strcmp(now->root, s->request.auth.root) == 0 &&

@@ -1,4 +1,4 @@
-/* The sessions of a server, each within the rights of its client. Control thread. */
+/* The sessions of a server, limited to the rights of their clients. Control thread. */
 #ifndef SERVER_SERVER_SESSION_H
 #define SERVER_SERVER_SESSION_H
 
@@ -12,10 +12,10 @@ struct server_session_set {
 	struct list list;
 	unsigned n, n_run;                /* now; accepted so far */
 	struct ptcp_server_stats past;    /* of ended sessions, and counters of events */
-	bool one_time;                    /* an ephemeral server: one session, of this user, with any absolute path */
+	bool one_time;                    /* an ephemeral server: a single session, of the same user, with any absolute path */
 	struct context *host;
 	const char *root;                 /* NULL: none */
-	const char *const *roots;         /* only these are opened; ended by NULL. NULL: any */
+	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	struct grants grants;
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct source *from); /* a session has ended */
@@ -36,18 +36,18 @@ struct server_session_link {
 	const struct wire_grant *grant;
 	const char *issuer;
 };
-/* A session of the authorized client on this channel, which is taken, also on failure. Under a grant the client is the
- * issuer, the session is limited to the grant, and an older session under the same grant ends. */
+/* A session of the authorized client. Takes l->control, also on failure. Under a grant the client is the issuer, the
+ * session is limited to the grant, and an older session under the same grant ends. */
 int server_session_new(struct server_session_set *t, const struct server_session_link *l, const struct authorization *a,
     struct ptcp_err *e);
-/* The running session with this id, or NULL. */
+/* The running session with the id, or NULL. */
 struct session *server_session_find(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 /* Adds the running sessions. */
 void server_session_add_stats(struct server_session_set *t, struct ptcp_server_stats *st);
-/* Number of sessions of this client. */
+/* Number of sessions of the client. */
 unsigned server_session_count(const struct server_session_set *t, const char *fingerprint);
-/* After a change of the authorized clients: ends the sessions that are no longer permitted. */
+/* After a change of the authorized clients: ends sessions without permission. */
 void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *admits, void *arg);
 void server_session_cancel_all(struct server_session_set *t, const struct ptcp_err *why);
 

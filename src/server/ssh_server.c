@@ -1,6 +1,6 @@
-/* The ephemeral server of a session through ssh: writes its address and identity to ssh's pipe, serves one session to the
- * client at the other end of the pipe over TCP in either direction or over the pipe itself, and ends with the session or
- * with ssh. PROTOCOL.md, section 12, describes the lines. */
+/* The ephemeral server of a session through ssh: writes address and identity to ssh's pipe, serves a single session to the
+ * client behind the pipe, over TCP in either direction or over the pipe, and ends with the session or with ssh.
+ * PROTOCOL.md, section 12, describes the lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "server/server_impl.h"
 
 #define IDLE_NS (60 * NS_PER_S) /* maximum time without a session */
-#define BACK_NS (2 * NS_PER_S)  /* maximum time for one address of the client */
+#define BACK_NS (2 * NS_PER_S)  /* maximum time per address of the client */
 
 struct ssh_server {
 	struct ptcp_server *s;
@@ -42,7 +42,7 @@ bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint)
 	return o->greeted && strcmp(fingerprint, o->client) == 0;
 }
 
-/* ---- Connecting to the client, one address after the other ---- */
+/* ---- Connecting to the client: address by address ---- */
 
 static void back_next(struct ssh_server *o);
 
