@@ -43,10 +43,10 @@ static void on_ended(uv_process_t *p, int64_t status, int signal)
 	struct child *c = p->data;
 
 	c->over = true;
-	if (!c->freed)
-		c->o.ended(c->o.arg, (int)status, signal);
-	else
+	if (c->freed)
 		release(c);
+	else if (c->o.ended != NULL)
+		c->o.ended(c->o.arg, (int)status, signal);
 }
 
 int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e)

@@ -12,7 +12,7 @@ struct child;
 struct child_opts {
 	char *const *argv;      /* argv[0] is searched in PATH; borrowed */
 	bool quiet;             /* discard its standard error instead of inheriting ours */
-	/* The child has ended: exit status, and terminating signal or 0. Called once, from the loop. */
+	/* The child has ended: exit status, and terminating signal or 0. Once, from the loop; may be NULL. */
 	void (*ended)(void *arg, int status, int signal);
 	void *arg;
 };
