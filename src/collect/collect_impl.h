@@ -121,8 +121,6 @@ void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 void source_start(struct source_transfer *s);
 /* Steps the transfer. */
 void source_step(struct source_transfer *s);
-/* Cancels a dry run; its result so far counts. */
-void source_end_sizing(struct source_transfer *s);
 /* Cancels the transfer, to restart it over other paths. */
 void source_restart(struct source_transfer *s);
 bool source_is_over(const struct source_transfer *s);

@@ -17,8 +17,9 @@ struct change {
 
 /* ---- Pieces by path ---- */
 
-static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan_piece *y)
+static int by_path(const void *a, const void *b)
 {
+	const struct ptcp_plan_piece *x = a, *y = b;
 	size_t i;
 
 	if (x->source != y->source)
@@ -29,11 +30,6 @@ static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan
 		if (x->hops[i].to != y->hops[i].to)
 			return x->hops[i].to < y->hops[i].to ? -1 : 1;
 	return 0;
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return compare_paths(a, b);
 }
 
 static int by_time(const void *a, const void *b)
@@ -130,7 +126,7 @@ static void fill(struct schedule *s, struct ptcp_plan_piece *piece, size_t n, st
 
 	qsort(piece, n, sizeof *piece, by_path);
 	for (i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && compare_paths(&piece[i], &piece[end]) == 0; end++)
+		for (end = i + 1; end < n && by_path(&piece[i], &piece[end]) == 0; end++)
 			;
 		add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
 	}

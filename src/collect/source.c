@@ -173,7 +173,7 @@ static int name_ends(const struct source_transfer *s, char **from, char **to, st
 /* Constant facts of a path. */
 static int make_route(struct route *r, const struct candidate *v, const struct source_transfer *s, struct ptcp_err *e)
 {
-	const struct conf_overlay *o = s->c->overlay->conf;
+	const struct ptcp_overlay *o = s->c->overlay;
 	size_t i, k, most = limits_max_of_link(o);
 	int from = s->status->host, link;
 
@@ -357,12 +357,6 @@ void source_step(struct source_transfer *s)
 
 	if ((r = ptcp_transfer_step(s->t, &why)) <= 0)
 		ended(s, r, &why);
-}
-
-void source_end_sizing(struct source_transfer *s)
-{
-	if (s->t != NULL && s->sizing)
-		ptcp_transfer_cancel(s->t);
 }
 
 void source_restart(struct source_transfer *s)

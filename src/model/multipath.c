@@ -114,16 +114,6 @@ static void restart(struct multipath *r)
 	memset(r->start_bps, 0, sizeof r->start_bps);
 }
 
-static bool in_use(const struct multipath *r, size_t candidate)
-{
-	size_t i;
-
-	for (i = 0; i < r->places; i++)
-		if (r->place[i] == candidate)
-			return true;
-	return false;
-}
-
 /* Chances of the candidates; 0 for throughput up to `min_bps`. */
 static void weigh(const struct multipath *r, double least, double *weight)
 {
@@ -218,7 +208,7 @@ static void reselect(struct multipath *r, const double *observed_bps)
 	}
 	weigh(r, BETTER * worst, weight);
 	for (i = 0; i < r->candidates; i++)
-		any |= !in_use(r, i) && weight[i] > 0;
+		any |= !among(r->place, r->places, i) && weight[i] > 0;
 	if (any && reselect_paths(r->place, r->places, RESELECT_WORST, observed_bps, weight, r->candidates, &r->rng) > 0)
 		r->reason = "the demand is not met";
 	else if (r->candidates > r->places)
@@ -238,23 +228,17 @@ static void set_rates(struct multipath *r)
 		r->rate_bps[i] *= r->demand_bps / sum;
 }
 
-static void begin(struct multipath *r, const double *observed_bps)
-{
-	size_t i;
-
-	for (i = 0; i < r->places; i++)
-		r->start_bps[i] += observed_bps[i] / MULTIPATH_START;
-	if (++r->started == MULTIPATH_START)
-		ratectl_init(&r->control, &r->opts, r->places, r->demand_bps, r->start_bps);
-}
-
 static void control(struct multipath *r, const double *observed_bps)
 {
 	double sum = 0;
 	size_t i;
 
-	if (r->started < MULTIPATH_START)
-		begin(r, observed_bps);
+	if (r->started < MULTIPATH_START) {
+		for (i = 0; i < r->places; i++)
+			r->start_bps[i] += observed_bps[i] / MULTIPATH_START;
+		if (++r->started == MULTIPATH_START)
+			ratectl_init(&r->control, &r->opts, r->places, r->demand_bps, r->start_bps);
+	}
 	if (r->started == MULTIPATH_START) {
 		ratectl_step(&r->control, observed_bps, rng_uniform(&r->rng));
 		set_rates(r);

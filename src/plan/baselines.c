@@ -148,7 +148,7 @@ static void set_rates(struct baseline *s)
 static int share_streams(struct baseline *s, const struct graph *n, struct method_result *out)
 {
 	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
-	int *streams = sandbox_alloc(s->run, n->conf->nlinks, sizeof *streams), k, h;
+	int *streams = sandbox_alloc(s->run, n->overlay->nlinks, sizeof *streams), k, h;
 
 	for (k = 0; k < s->nflows; k++)
 		for (h = 0; h < s->flow[k].nhops; h++)

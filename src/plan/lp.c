@@ -5,21 +5,6 @@
 
 #include "plan/lp_impl.h"
 
-static int stage_of(const struct time_grid *g, int period)
-{
-	int lo = 0, hi = g->nstages - 1;
-
-	while (lo < hi) {
-		int mid = (lo + hi + 1) / 2;
-
-		if (g->stage[mid].first_period <= period)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
-}
-
 double lp_capacity(const struct lp *lp, int arc, int period)
 {
 	const struct period *p = &lp->g->period[period];
@@ -34,7 +19,7 @@ double lp_flow_max(const struct lp *lp, int arc, int period)
 	double cap = lp_capacity(lp, arc, period) / lp->n->total;
 
 	if (lp->g->slot_s > 0) {
-		int s = stage_of(g, period);
+		int s = time_grid_stage(g, period);
 
 		/* Arrival at a relay in the last slot is too late, and in the first slot a relay has no
 		 * data to forward. */
@@ -67,7 +52,7 @@ static double limit_scale(const struct lp *lp, int limit, int period)
 int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 {
 	const struct graph_arc *a = &lp->n->arc[arc];
-	int n = 0, i, s = stage_of(lp->g, period), S = lp->g->nstages;
+	int n = 0, i, s = time_grid_stage(lp->g, period), S = lp->g->nstages;
 	double f = lp->flow_scale[arc * lp->g->nperiods + period];
 	double data = lp->n->host[a->from].data / lp->n->total;
 
@@ -219,8 +204,7 @@ static void add_share(struct lp *lp)
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
-	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0,
-	    lp->most_share);
+	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
 	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 

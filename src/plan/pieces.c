@@ -64,32 +64,12 @@ static int compare(const void *a, const void *b)
 	return 0;
 }
 
-static int same(const struct flow_path *x, const struct flow_path *y)
-{
-	return compare(x, y) == 0;
-}
-
-static int stage_of(const struct time_grid *g, int slot)
-{
-	int lo = 0, hi = g->nstages - 1;
-
-	while (lo < hi) {
-		int mid = (lo + hi + 1) / 2;
-
-		if (g->stage[mid].first_slot <= slot)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
-}
-
 static int whole_slots(const struct time_grid *g, const struct flow_path *c)
 {
 	int k;
 
 	for (k = 0; k < c->nhops; k++)
-		if (g->stage[stage_of(g, c->hop[k].slot)].nperiods != 1)
+		if (g->stage[time_grid_stage(g, c->hop[k].period)].nperiods != 1)
 			return 0;
 	return 1;
 }
@@ -107,22 +87,12 @@ static void add_piece(struct pieces *out, const struct graph *n, const struct ti
 		const struct period *p = &g->period[h->period];
 
 		hop[k] = (struct ptcp_plan_hop){ a->from, a->to, p->start_s, p->start_s + p->len_s };
-		if (g->slot_s > 0 && g->stage[stage_of(g, h->slot)].nperiods == 1) {
+		if (g->slot_s > 0 && g->stage[time_grid_stage(g, h->period)].nperiods == 1) {
 			hop[k].start_s = h->slot * g->slot_s;
 			hop[k].end_s = (h->slot + 1 + more) * g->slot_s;
 		}
 	}
 	pieces_add(out, c->source, bytes, hop, (size_t)c->nhops);
-}
-
-static size_t drop_crumbs(const struct graph *n, struct flow_path *c, size_t nc, double share)
-{
-	size_t i, k = 0;
-
-	for (i = 0; i < nc; i++)
-		if (c[i].bytes > CRUMB * share * n->host[c[i].source].data)
-			c[k++] = c[i];
-	return k;
 }
 
 /* Scales the paths of each source to exactly its data. */
@@ -153,11 +123,14 @@ void flow_paths_to_pieces(struct pieces *out, const struct graph *n, const struc
 {
 	size_t i, k = 0, end;
 
-	nc = drop_crumbs(n, c, nc, share);
+	for (i = 0; i < nc; i++)
+		if (c[i].bytes > CRUMB * share * n->host[c[i].source].data)
+			c[k++] = c[i];
+	nc = k;
 	scale_sources(out->run, n, c, nc, share);
 	qsort(c, nc, sizeof *c, compare);
-	for (i = 0; i < nc; i++) /* merge equal paths and times */
-		if (k > 0 && same(&c[k - 1], &c[i]))
+	for (i = k = 0; i < nc; i++) /* merge equal paths and times */
+		if (k > 0 && compare(&c[k - 1], &c[i]) == 0)
 			c[k - 1].bytes += c[i].bytes;
 		else
 			c[k++] = c[i];

@@ -27,8 +27,7 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
  * lengths): follows the flows from the sources; hosts forward in order of arrival. Scales the pieces of
  * each source to its data. Fails the run if the solution lacks more than a part in a million of a source's
  * data. */
-void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n,
-    const struct time_grid *g);
+void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n, const struct time_grid *g);
 
 /* Path of arrived data, hop by hop and slot by slot. Equal paths in successive slots become one piece. */
 

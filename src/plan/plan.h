@@ -27,8 +27,7 @@ int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct grap
     const int *streams, struct ptcp_err *e);
 
 /* As ptcp_plan_verify(); also fills storage[host] unless NULL. */
-int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double *storage,
-    struct ptcp_err *e);
+int plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o, double *storage, struct ptcp_err *e);
 
 /* As ptcp_plan_make(), without checking the options. */
 int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,

@@ -84,7 +84,7 @@ static int set_most(struct conf_curve *c, double budget, const char *file, struc
 	return 0;
 }
 
-int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
+int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	double budget = isnan(o->impact_ratio) ? CURVE_IMPACT_RATIO : o->impact_ratio;
 	struct conf_curve *c;
@@ -112,12 +112,12 @@ int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
 
 static const struct conf_curve *own_curve(const struct graph *n, int arc)
 {
-	return n->conf->links[n->arc[arc].link].curve;
+	return n->overlay->links[n->arc[arc].link].curve;
 }
 
 const struct conf_curve *streams_limit(const struct graph *n, int limit)
 {
-	return limits_curve(n->conf, n->limit[limit].of);
+	return limits_curve(n->overlay, n->limit[limit].of);
 }
 
 int streams_most(const struct graph *n, int arc)
@@ -251,7 +251,7 @@ struct graph *streams_even(struct sandbox *run, const struct graph *n, const cha
 	int *used = sandbox_alloc(run, (size_t)n->nlimits, sizeof *used), a;
 	bool more = true;
 
-	memset(streams, 0, n->conf->nlinks * sizeof *streams);
+	memset(streams, 0, n->overlay->nlinks * sizeof *streams);
 	while (more)
 		for (more = false, a = 0; a < n->narcs; a++)
 			if (in_use[a] && streams_most(n, a) > 0 && add_stream(n, a, streams, used))

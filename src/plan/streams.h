@@ -21,7 +21,7 @@
 /* Sets max_streams of each curve: the largest count within the budget whose last stream adds the minimum
  * gain of ptcp advise; and the rate of the link or bottleneck with max_streams. PTCP_ECONFIG with line and
  * column: impact unknown, or one stream exceeds the budget. */
-int curve_budgets(struct conf_overlay *o, struct ptcp_err *e);
+int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e);
 
 double curve_rate_bps(const struct conf_curve *c, double streams);
 

@@ -47,7 +47,7 @@ static void add_curve(struct stream_search *b, int arc, const struct conf_curve 
 static void add_arc(struct stream_search *b, int arc)
 {
 	const struct graph_arc *a = &b->n->arc[arc];
-	const struct conf_curve *c = b->n->conf->links[a->link].curve;
+	const struct conf_curve *c = b->n->overlay->links[a->link].curve;
 	int most = streams_most(b->n, arc), i, r;
 
 	if (most == 0 || b->lp->flow_col[arc] == 0)
@@ -141,7 +141,7 @@ static _Noreturn void too_few(struct stream_search *b)
 	for (r = 0; r < b->n->nlimits; r++)
 		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->max_streams < least->max_streams)) {
 			least = c;
-			limits_kind(b->n->conf, b->n->limit[r].of, &at);
+			limits_kind(b->n->overlay, b->n->limit[r].of, &at);
 		}
 	sandbox_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,

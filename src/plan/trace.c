@@ -144,11 +144,14 @@ static void list_arcs(struct trace *t, const struct stage *s)
 		}
 }
 
-static void end_of_arcs(const struct trace *t, int first, int *end)
+/* End of the arcs with the same origin as the first. */
+static int end_of_arcs(const struct trace *t, int first)
 {
-	*end = first;
-	while (*end < t->narcs && t->n->arc[t->arc[*end]].from == t->n->arc[t->arc[first]].from)
-		(*end)++;
+	int end = first;
+
+	while (end < t->narcs && t->n->arc[t->arc[end]].from == t->n->arc[t->arc[first]].from)
+		end++;
+	return end;
 }
 
 static void trace_slots(struct trace *t, int stage)
@@ -160,7 +163,7 @@ static void trace_slots(struct trace *t, int stage)
 	for (k = 0; k < s->nslots; k++) {
 		for (i = 0; i < t->narcs; i = end) {
 			h = t->n->arc[t->arc[i]].from;
-			end_of_arcs(t, i, &end);
+			end = end_of_arcs(t, i);
 			send(t, h, i, end, s->first_slot + k, lp_own(t->lp, h, stage) / s->nslots);
 		}
 		for (h = 0; h < t->n->nhosts; h++)
@@ -230,14 +233,13 @@ static void trace_fluid(struct trace *t, int stage)
 		first[h] = -1;
 	for (i = 0; i < t->narcs; i = end) {
 		first[t->n->arc[t->arc[i]].from] = i;
-		end_of_arcs(t, i, &end);
+		end = end_of_arcs(t, i);
 	}
 	for (at = 0; at < t->n->nhosts; at++) {
 		h = order[at];
 		collect_arrived(t, h);
 		if (first[h] >= 0) {
-			end_of_arcs(t, first[h], &end);
-			send(t, h, first[h], end, stage, lp_own(t->lp, h, stage));
+			send(t, h, first[h], end_of_arcs(t, first[h]), stage, lp_own(t->lp, h, stage));
 		}
 	}
 }

@@ -84,16 +84,14 @@ static int check_data(const struct check *c)
 		}
 		if (at != want)
 			return err_set(c->e, PTCP_EVERIFY, "of the %llu bytes of %s, the plan delivers "
-			    "%llu", (unsigned long long)want, verify_name(c, (int)h),
-			    (unsigned long long)at);
+			    "%llu", (unsigned long long)want, verify_name(c, (int)h), (unsigned long long)at);
 	}
 	if (i != c->p->npieces)
 		return err_set(c->e, PTCP_EVERIFY, "a piece is out of order");
 	return 0;
 }
 
-int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double *storage,
-    struct ptcp_err *e)
+int plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o, double *storage, struct ptcp_err *e)
 {
 	struct check c = { .p = p, .o = o, .eps_s = 1e-9 * p->info.makespan_s, .e = e };
 	double *peak;
@@ -128,7 +126,7 @@ int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double 
 
 /* ---- Streams ---- */
 
-double *verify_shares(const struct conf_overlay *o)
+double *verify_shares(const struct ptcp_overlay *o)
 {
 	double *share = calloc(o->nlinks + 1, sizeof *share);
 	size_t i, g;
@@ -144,17 +142,17 @@ double *verify_shares(const struct conf_overlay *o)
 	return share;
 }
 
-static bool is_counted(const struct conf_overlay *o, const double *share_bps, size_t link)
+static bool is_counted(const struct ptcp_overlay *o, const double *share_bps, size_t link)
 {
 	return o->links[link].curve != NULL || isfinite(share_bps[link]);
 }
 
-static unsigned streams_of(const struct ptcp_plan *p, const struct conf_overlay *o, size_t link)
+static unsigned streams_of(const struct ptcp_plan *p, const struct ptcp_overlay *o, size_t link)
 {
 	return p->streams == NULL ? 0 : p->streams[(size_t)o->links[link].from * o->nhosts + (size_t)o->links[link].to];
 }
 
-int verify_streams(const struct ptcp_plan *p, const struct conf_overlay *o, const double *share_bps,
+int verify_streams(const struct ptcp_plan *p, const struct ptcp_overlay *o, const double *share_bps,
     struct ptcp_err *e)
 {
 	const struct conf_group *grp;
@@ -197,7 +195,7 @@ static double read_off(const struct conf_curve *c, double streams)
 	return at;
 }
 
-double verify_rate_bps(const struct ptcp_plan *p, const struct conf_overlay *o,
+double verify_rate_bps(const struct ptcp_plan *p, const struct ptcp_overlay *o,
     const double *share_bps, size_t link, double bps)
 {
 	const struct conf_curve *c = o->links[link].curve;

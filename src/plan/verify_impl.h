@@ -6,7 +6,7 @@
 
 struct check {
 	const struct ptcp_plan *p;
-	const struct conf_overlay *o;
+	const struct ptcp_overlay *o;
 	double eps_s; /* tolerance of times */
 	double *share_bps; /* see verify_shares() */
 	struct ptcp_err *e;
@@ -30,13 +30,13 @@ int verify_storage(const struct check *c, double *peak);
 
 /* ---- verify.c ---- */
 
-double *verify_shares(const struct conf_overlay *o);
+double *verify_shares(const struct ptcp_overlay *o);
 
-int verify_streams(const struct ptcp_plan *p, const struct conf_overlay *o, const double *share_bps,
+int verify_streams(const struct ptcp_plan *p, const struct ptcp_overlay *o, const double *share_bps,
     struct ptcp_err *e);
 
 /* Rate available to the link's current streams, given `bps` for its full number of streams. */
-double verify_rate_bps(const struct ptcp_plan *p, const struct conf_overlay *o,
+double verify_rate_bps(const struct ptcp_plan *p, const struct ptcp_overlay *o,
     const double *share_bps, size_t link, double bps);
 
 #endif

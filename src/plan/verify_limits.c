@@ -69,8 +69,7 @@ static double bytes_per_s(const struct check *c, size_t limit, uint64_t bps)
 	return verify_rate_bps(c->p, c->o, c->share_bps, limit, (double)bps) / 8;
 }
 
-static int check_load(const struct check *c, size_t limit, double from, double until,
-    double load, int pieces)
+static int check_load(const struct check *c, size_t limit, double from, double until, double load, int pieces)
 {
 	size_t l = c->o->nlinks, g = c->o->ngroups, n = c->o->nhosts, w;
 	uint64_t bps;
@@ -130,15 +129,14 @@ static int sweep_loads(const struct check *c, struct change *ch, size_t n)
 	return 0;
 }
 
-static void add_change(struct change *ch, size_t *n, size_t limit,
-    const struct ptcp_plan_hop *h, double rate)
+static void add_change(struct change *ch, size_t *n, size_t limit, const struct ptcp_plan_hop *h, double rate)
 {
 	ch[(*n)++] = (struct change){ limit, h->start_s, rate, 1 };
 	ch[(*n)++] = (struct change){ limit, h->end_s, -rate, -1 };
 }
 
 /* Groups of a link: list[first[link]] to list[first[link + 1] - 1]. */
-static int groups_by_link(const struct conf_overlay *o, size_t **first, size_t **list)
+static int groups_by_link(const struct ptcp_overlay *o, size_t **first, size_t **list)
 {
 	size_t g, i, total = 0;
 
