@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/home_path.h"
+#include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "session/probe_session.h"
@@ -208,12 +208,10 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	int r = 0;
 
 	if (a->measures)
-		return a->floods ? session_flood(sess, e) : session_drop(sess, e);
+		return a->floods ? session_generate(sess, e) : session_discard(sess, e);
 	if (!a->sends)
 		return session_receive_into(sess, &a->place, e);
-	if (engine_steered(session_session(sess)))
-		r = session_tell_seen(sess, e);
-	if (r == 0 && a->filter != NULL)
+	if (a->filter != NULL)
 		r = session_send_filtered(sess, a->filter, e);
 	for (i = 0; i < a->n_paths && r == 0; i++) {
 		struct request_path *s = &a->path[i];

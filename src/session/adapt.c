@@ -219,7 +219,7 @@ struct mono adapt_paths_deadline(const struct session *sess)
 
 static bool is_held_back(const struct session *sess)
 {
-	return engine_held(sess->engine) || path_rates_limited(&sess->path_rates) || pacer_limits(session_pacer(sess)) ||
+	return engine_spooled(sess->engine) || path_rates_limited(&sess->path_rates) || pacer_limits(session_pacer(sess)) ||
 	    session_progress(sess).activity != PTCP_TRANSFERRING;
 }
 

@@ -13,6 +13,24 @@ static void on_open(void *arg, const struct wire_open *o)
 	sess->o.ops->open(sess->o.arg, sess, o);
 }
 
+/* The number of streams is fixed. */
+static void activate_granted(struct session *sess)
+{
+	struct wire_set_streams use = { .streams = (uint16_t)sess->n_granted };
+
+	engine_use(sess->engine, &use);
+	streams_activate(sess, sess->n_granted, "agreed");
+}
+
+/* A sending acceptor, except over one channel, which has no socket of its own. */
+static bool reports_tcp(const struct session *sess)
+{
+	uint8_t role = engine_open(sess->engine)->role;
+
+	return sess->o.open == NULL && !sess->o.one_channel &&
+	    (role == WIRE_ACCEPTOR_SENDS || role == WIRE_ACCEPTOR_GENERATES);
+}
+
 static void on_running(void *arg, const struct wire_opened *o)
 {
 	struct session *sess = arg;
@@ -21,13 +39,18 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
 	sess->n_granted = o->streams;
-	if (!engine_steered(sess->engine))
-		streams_activate(sess, sess->n_granted, "agreed");
+	sess->reports_tcp = reports_tcp(sess);
+	sess->tapped |= sess->reports_tcp;
+	if (sess->o.one_channel)
+		streams_activate(sess, 1, "agreed");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
 	if (adapt_start(sess, &why) < 0)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
+	if (sess->o.open != NULL && !sess->o.one_channel && !sess->counts_streams &&
+	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
+		activate_granted(sess);
 }
 
 static void on_use(void *arg, const struct wire_set_streams *u)

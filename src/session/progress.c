@@ -1,5 +1,6 @@
 /* What a session is doing, and its progress. */
-#include "session/session_impl.h"
+#include "session/receive_impl.h"
+#include "session/send_impl.h"
 
 /* ---- What this end is busy with ---- */
 
@@ -18,17 +19,13 @@ static enum wire_busy work(const struct session *sess)
 {
 	if (session_waits_for_disk(sess))
 		return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
-	if (sess->send != NULL && sess->send->comparing > 0)
-		return WIRE_VERIFYING;
-	if (sess->send != NULL && !send_idle(sess))
-		return WIRE_READING;
-	return sess->receive != NULL ? receive_busy(sess) : WIRE_IDLE;
+	return sess->send != NULL ? send_busy(sess) : sess->receive != NULL ? receive_busy(sess) : WIRE_IDLE;
 }
 
 enum wire_busy session_busy(const struct session *sess)
 {
 	enum wire_busy b = work(sess);
-	bool spools = engine_held(sess->engine) && sess->o.open != NULL, limited;
+	bool spools = engine_spooled(sess->engine) && sess->o.open != NULL, limited;
 
 	if (b != WIRE_IDLE)
 		return b;

@@ -174,11 +174,6 @@ void session_yield(struct session *sess)
 
 bool session_over(const struct session *sess) { return sess->over; }
 
-bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino)
-{
-	return sess->receive != NULL && open_files_holds(&sess->receive->intake, dev, ino);
-}
-
 /* ---- Making one ---- */
 
 /* A relay may die while the peer lives. */
@@ -194,8 +189,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
 		.returns = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
-		.fixed_streams = o->fixed_streams, .ops = &session_engine_ops,
-		.log = &o->host->log
+		.ops = &session_engine_ops, .log = &o->host->log
 	};
 	struct session *sess = calloc(1, sizeof *sess);
 	unsigned i;

@@ -52,7 +52,6 @@ struct session_opts {
 	struct sock_opts sock;        /* copied; congestion outlives the party */
 	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */
 	uint16_t max_streams;
-	uint16_t fixed_streams;       /* as engine_opts has it */
 	uint64_t timeout_ns;
 	const struct session_ops *ops;
 	void *arg;
@@ -87,8 +86,6 @@ int session_send_filtered(struct session *sess, const struct filter *f, struct p
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Entries land there. Takes what is in `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
-/* Acceptor that sends in a session that is steered: the starter is told what its kernel sees of the streams. */
-int session_tell_seen(struct session *sess, struct ptcp_err *e);
 /* Acceptor: agrees, with so many streams. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
 
@@ -102,7 +99,7 @@ struct stream_count_opts {
 	void *arg;
 };
 
-/* Starter, before running ends, and only if engine_steered(): adjusts the number of streams to the observed throughput
+/* Starter, before running ends: adjusts the number of streams to the observed throughput
  * (engine/stream_count.h). */
 int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e);
 /* Probes of the path by earlier transfers. */

@@ -14,21 +14,15 @@
 #include "engine/path_select.h"
 #include "engine/stream_count.h"
 #include "model/probe.h"
-#include "session/hardlinks.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
 #include "session/stream.h"
-#include "store/owner.h"
-#include "store/walk.h"
-#include "store/xattr.h"
 
-#define WALK_BATCH 256
 #define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* number of the next control connection among those being made */
 #define CONNECTING_MAX (PTCP_STREAMS_MAX + 1)
 
 struct stream_connect;
-struct item;
 
 /* What the data streams of a session carry: files sent (send.c), files received (receive.c), or generated blocks
  * (probe_session.c). Members may be NULL. */
@@ -38,81 +32,38 @@ struct payload_ops {
 	void (*lost)(struct session *sess, struct stream *s, const struct ptcp_err *why);
 	/* as stream_ops has them */
 	void (*sent)(struct session *sess, struct stream *s, struct stream_job *job);
-	void (*received)(struct session *sess, struct stream *s, struct stream_news *news);
-	bool (*held)(struct session *sess, uint64_t dev, uint64_t ino);
+	void (*received)(struct session *sess, struct stream *s, struct stream_results *results);
+	bool (*locked)(struct session *sess, uint64_t dev, uint64_t ino);
 };
 
-/* Files to send: listed on an I/O thread, offered to the engine batch by batch. */
-struct send_side {
-	struct session *session;
-	struct walk *walk;
-	struct msg done;
-	struct io_job io;
-	struct walk_entry entry[WALK_BATCH];
-	struct owner *owner;        /* of the entries; NULL: not requested */
-	struct xattrs *xattrs;
-	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
-	unsigned n, most;           /* entries in this batch; its limit */
-	int result;                 /* of the last walk_next() */
-	bool listing, end;          /* on an I/O thread; the listing is complete */
-	uint64_t files, bytes;      /* listed */
-	uint64_t wire_bytes;        /* written to the streams' channels */
-	unsigned asked, comparing;  /* send_io.c: jobs on I/O threads; how many of them hash */
-	struct list to_compare;     /* sources waiting to be hashed */
-	struct hardlinks links;
-	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* of the entry being offered */
-};
-
-/* Files received: all store operations but block writes pass through one queue, in batches on an I/O thread. */
-struct receive_side {
-	struct session *session;
-	struct open_files intake;
-	struct destination place;
-	bool placed;                /* the only top-level entry, which was renamed, has arrived */
-	enum store_sync sync;
-	struct item *first, **last; /* queue */
-	struct item *no_room, **no_room_last; /* waiting for descriptors */
-	unsigned fds, few_fds;      /* descriptors in use; below few_fds, waiting files continue */
-	struct item *batch;         /* on the I/O thread */
-	struct store_item *ends;    /* of the batch: files to complete */
-	atomic_bool completing;
-	struct item *contended;     /* files locked by another session, to be retried */
-	struct list readers;        /* resume_verify.c: waiting for an I/O thread, */
-	unsigned n_reading;         /* and on I/O threads */
-	unsigned n_syncing;
-	struct msg done;
-	struct io_job io;
-	uint64_t total_files, total_bytes;
-	bool total_known;
-};
-
-struct probe_session_run {
-	bool is;
+/* A stream of a measurement whose bytes were all transferred. */
+struct stream_run {
+	bool ended;
 	struct mono from, until;
 };
 
 /* A measurement by levels: numbers of streams, one after the other. */
 struct probe_session {
-	const struct probe_session_ops *ops; /* the starter's; NULL: the acceptor's */
+	const struct probe_session_ops *ops; /* of the starter; NULL: acceptor */
 	void *arg;
-	bool floods;                /* this end sends the blocks */
-	struct open_files intake;   /* empty, so that received blocks are discarded */
-	uint8_t *data;              /* content of all blocks sent */
-	unsigned streams;           /* of this level; 0: no level in progress */
+	bool generates;             /* this end sends the blocks */
+	struct open_files files;    /* receiver: always empty: streams discard every block */
+	uint8_t *data;              /* sender: content of the blocks */
+	unsigned streams;           /* of this level; 0: between levels */
 	uint64_t stream_bytes;
-	bool open;                  /* streams stay open after the data */
-	bool begun;
-	bool flooding[PTCP_STREAMS_MAX]; /* streams that have started to send */
-	/* the starter's */
+	bool stays_open;            /* streams stay open after their bytes */
+	bool started;
+	bool generating[PTCP_STREAMS_MAX]; /* sender: streams that have started to send */
+	/* starter */
 	bool clearing;
-	struct mono give_up;        /* on a level that has not begun */
-	struct mono from;           /* start of the level */
-	struct probe_session_run early[PTCP_STREAMS_MAX]; /* streams that finished before the start, */
-	unsigned n_early;           /* and their number */
-	struct mono looked;         /* last sample of */
-	uint64_t moved;             /* bytes moved, */
-	struct mono moved_at;       /* and the time of the last increase */
-	struct limit_times times;   /* since the start, from the sending end's reports */
+	struct mono start_by;       /* deadline for the level to start */
+	struct mono started_at;
+	struct stream_run early[PTCP_STREAMS_MAX]; /* streams that ended before the level started here */
+	unsigned n_early;
+	struct mono checked_at;     /* last check for progress */
+	uint64_t moved;             /* bytes at the last progress, */
+	struct mono moved_at;       /* and its time */
+	struct limit_times times;   /* reported by the sending end since the level started */
 	uint64_t retransmits;
 	char congestion[TCPINFO_CC_BYTES];
 };
@@ -302,9 +253,10 @@ void send_free(struct session *sess);
 /* Continues the listing, and fills the streams' free jobs. */
 void send_pump(struct session *sess, struct mono now);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
+enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;
 
-/* ---- receive.c ---- */
+/* ---- receive.c, receive_io.c ---- */
 
 void receive_free(struct session *sess);
 void receive_pump(struct session *sess, struct mono now);
@@ -312,14 +264,14 @@ struct mono receive_deadline(const struct session *sess);
 bool receive_idle(const struct session *sess); /* no job queued or on an I/O thread */
 enum wire_busy receive_busy(const struct session *sess);
 extern const struct rcv_ops receive_rcv_ops;
-void receive_received(struct session *sess, struct stream *s, struct stream_news *news);
+void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results);
 
 /* ---- probe_session.c ---- */
 
 void probe_session_free(struct session *sess);
 void probe_session_pump(struct session *sess, struct mono now);
 struct mono probe_session_deadline(const struct session *sess);
-/* Acceptor: a level begins, or ends; for session_flood() with stream_bytes on each stream. */
+/* Acceptor: a level starts or ends; session_generate() sends stream_bytes bytes on each stream. */
 void probe_session_use(struct session *sess, uint64_t stream_bytes);
 /* Starter: the sending end's report. */
 void probe_session_seen(struct session *sess, const struct wire_tcp_report *f);

@@ -118,7 +118,7 @@ static void start(struct session *sess, unsigned number)
 		o.n_relays = path->n_relays;
 		o.host = sess->o.paths->host;
 		o.port = sess->o.paths->port;
-		if (engine_held(sess->engine) && !control)
+		if (engine_spooled(sess->engine) && !control)
 			o.hold_bytes = paths_stream_hold(sess->o.paths, number, sess->n_active);
 	}
 	if (connect_start(&j->connect, &o, &e) < 0) {
@@ -154,7 +154,7 @@ void stream_connect_stop_control(struct session *sess)
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].is);
+	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
 static bool lacks_all(const struct session *sess)

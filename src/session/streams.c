@@ -133,19 +133,19 @@ static void on_sent(void *arg, struct stream *s, struct stream_job *job)
 	((struct session *)arg)->payload->sent(arg, s, job);
 }
 
-static void on_received(void *arg, struct stream *s, struct stream_news *news)
+static void on_received(void *arg, struct stream *s, struct stream_results *results)
 {
-	((struct session *)arg)->payload->received(arg, s, news);
+	((struct session *)arg)->payload->received(arg, s, results);
 }
 
-static bool on_held(void *arg, uint64_t dev, uint64_t ino)
+static bool on_locked(void *arg, uint64_t dev, uint64_t ino)
 {
 	struct session *sess = arg;
 
-	return sess->payload->held != NULL && sess->payload->held(sess, dev, ino);
+	return sess->payload->locked != NULL && sess->payload->locked(sess, dev, ino);
 }
 
-static const struct stream_ops stream_ops = { on_sent, on_idle, on_received, on_held, on_lost, on_gone };
+static const struct stream_ops stream_ops = { on_sent, on_idle, on_received, on_locked, on_lost, on_gone };
 
 /* ---- Connections lost and made ---- */
 
@@ -247,7 +247,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		sess->payload->opts(sess, &o);
 	count_fds(sess, number + 1); /* a peer may join more than the active streams */
 	before = streams_in_use(sess);
-	if (engine_held(sess->engine))
+	if (engine_spooled(sess->engine))
 		sock_no_user_timeout(fd);
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -7,19 +7,10 @@
 
 #define REPORT_NS (500 * NS_PER_MS)
 
-static void add(struct tcp_delta *out, const struct tcpinfo *now, const struct tcpinfo *then, double elapsed_s)
-{
-	out->times.elapsed_s += elapsed_s;
-	out->times.busy_s += now->busy_s - then->busy_s;
-	out->times.window_s += now->window_s - then->window_s;
-	out->times.buffer_s += now->buffer_s - then->buffer_s;
-	out->retransmits += now->retransmits - then->retransmits;
-	strcpy(out->congestion, now->congestion);
-}
-
 void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out)
 {
 	struct tcp_stats *t = &sess->tcp_stats;
+	const struct tcpinfo *then;
 	struct tcpinfo now;
 	uint64_t moved;
 	unsigned i;
@@ -30,11 +21,17 @@ void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *ou
 			t->since[i].ns = 0;
 			continue;
 		}
+		then = &t->last[i];
 		if (t->since[i].ns == sess->since[i].ns) {
-			moved = now.acked_bytes - t->last[i].acked_bytes + now.received_bytes - t->last[i].received_bytes;
+			moved = now.acked_bytes - then->acked_bytes + now.received_bytes - then->received_bytes;
 			if (i < sess->n_active || sess->probe != NULL) {
 				out->active_bytes += moved;
-				add(out, &now, &t->last[i], elapsed_s);
+				out->times.elapsed_s += elapsed_s;
+				out->times.busy_s += now.busy_s - then->busy_s;
+				out->times.window_s += now.window_s - then->window_s;
+				out->times.buffer_s += now.buffer_s - then->buffer_s;
+				out->retransmits += now.retransmits - then->retransmits;
+				strcpy(out->congestion, now.congestion);
 			} else {
 				out->inactive_bytes += moved;
 			}
@@ -45,13 +42,6 @@ void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *ou
 }
 
 /* ---- The sending acceptor ---- */
-
-int session_tell_seen(struct session *sess, struct ptcp_err *e)
-{
-	(void)e;
-	sess->reports_tcp = sess->tapped = true;
-	return 0;
-}
 
 static uint64_t us(double s)
 {

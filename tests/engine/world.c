@@ -264,9 +264,9 @@ void world_grow(struct world *w, uint32_t entries)
 /* ---- Listing: a batch at a time, as a thread of the store would ---- */
 
 /* Whether its other name can be named: else it is sent as a symbolic link, for want of something better. */
-static bool linkable(const struct world *w, const struct node *n)
+static bool linkable(const struct node *n)
 {
-	return n->link_to->snd_id != 0 && engine_takes_links(w->side[0].engine) &&
+	return n->link_to->snd_id != 0 &&
 	    !(n->link_to->told && n->link_to->fate == SND_FAILED);
 }
 
@@ -288,7 +288,7 @@ static void offer(struct world *w, struct node *n)
 		.mtime_s = n->index, .mode = n->index & 07777,
 		.name = { (const uint8_t *)name, 0 }, .target = { (const uint8_t *)"to", 0 } };
 
-	if (f.type == WIRE_HARDLINK && !linkable(w, n))
+	if (f.type == WIRE_HARDLINK && !linkable(n))
 		f.type = WIRE_SYMLINK;
 	f.name.n = (size_t)snprintf(name, sizeof name, "%u", n->index);
 	f.attrs = attrs_of(n, f.type, attrs);
