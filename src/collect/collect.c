@@ -310,18 +310,6 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 	}
 }
 
-/* Counts the data of sources with unknown size. */
-static void measure(struct ptcp_collect *c, struct pollfd *fd, double *due)
-{
-	struct source_transfer *s;
-
-	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
-	for (s = c->source; s < c->source + c->n; s++)
-		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
-			source_start(s);
-	work(c, fd, due);
-}
-
 static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 {
 	const struct source_transfer *s, *first = NULL;
@@ -354,7 +342,11 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	c->start = mono_now();
 	if (mkdir(c->dest, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
-	measure(c, fd, due);
+	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
+	for (s = c->source; s < c->source + c->n; s++)
+		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
+			source_start(s);
+	work(c, fd, due); /* counts the data of sources with unknown size */
 	if (c->stop.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();

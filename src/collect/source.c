@@ -301,17 +301,6 @@ static void keep_result(struct source_transfer *s, int code)
 	s->status->wire_bytes = s->wire_before;
 }
 
-static void schedule_retry(struct source_transfer *s, double now_s)
-{
-	double wait = RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5));
-
-	s->tries++;
-	s->retry_at_s = now_s + fmin(wait, RETRY_MAX_S);
-	if (s->planned)
-		s->c->unfit = "a source is lost";
-	set_state(s, PTCP_COLLECT_WAITING);
-}
-
 static void ended(struct source_transfer *s, int code, const struct ptcp_err *why)
 {
 	double now_s = collect_now_s(s->c);
@@ -331,7 +320,11 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */
 	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < STALLED_MAX) {
-		schedule_retry(s, now_s);
+		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5)), RETRY_MAX_S);
+		s->tries++;
+		if (s->planned)
+			s->c->unfit = "a source is lost";
+		set_state(s, PTCP_COLLECT_WAITING);
 	} else {
 		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
 		if (code == PTCP_ENOSPC)

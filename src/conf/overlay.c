@@ -249,3 +249,43 @@ int conf_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_e
 	conf_doc_free(d);
 	return r;
 }
+
+/* ---- Copies ---- */
+
+static void *copy(const void *from, size_t n, size_t size)
+{
+	void *to = calloc(n > 0 ? n : 1, size);
+
+	if (to != NULL && n > 0)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+int conf_overlay_snapshot(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	struct ptcp_overlay *to = copy(o, 1, sizeof *o);
+
+	if (to == NULL)
+		return err_nomem(e);
+	to->hosts = copy(o->hosts, o->nhosts, sizeof *o->hosts);
+	to->links = copy(o->links, o->nlinks, sizeof *o->links);
+	to->groups = copy(o->groups, o->ngroups, sizeof *o->groups);
+	to->windows = copy(o->windows, o->nwindows, sizeof *o->windows);
+	if (to->hosts == NULL || to->links == NULL || to->groups == NULL || to->windows == NULL) {
+		conf_snapshot_free(to);
+		return err_nomem(e);
+	}
+	*out = to;
+	return 0;
+}
+
+void conf_snapshot_free(struct ptcp_overlay *o)
+{
+	if (o == NULL)
+		return;
+	free(o->hosts);
+	free(o->links);
+	free(o->groups);
+	free(o->windows);
+	free(o);
+}

@@ -48,34 +48,27 @@ void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candida
 		chosen[i] = draw(chosen, i, weight, candidates, r);
 }
 
-static size_t replace_worst(size_t *chosen, size_t k, const double *observed_bps,
-    const double *weight, size_t candidates, struct rng *r)
-{
-	size_t i, worst = 0;
-
-	if (k >= candidates)
-		return 0;
-	for (i = 1; i < k; i++)
-		if (observed_bps[i] < observed_bps[worst])
-			worst = i;
-	chosen[worst] = draw(chosen, k, weight, candidates, r);
-	return 1;
-}
-
 size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const double *observed_bps,
     const double *weight, size_t candidates, struct rng *r)
 {
-	size_t i, old, changed_places = 0;
+	size_t i, old, worst = 0, changed = 0;
 
-	if (how == RESELECT_WORST)
-		return replace_worst(chosen, k, observed_bps, weight, candidates, r);
 	assert(k <= candidates);
+	if (how == RESELECT_WORST && k == candidates)
+		return 0;
+	if (how == RESELECT_WORST) {
+		for (i = 1; i < k; i++)
+			if (observed_bps[i] < observed_bps[worst])
+				worst = i;
+		chosen[worst] = draw(chosen, k, weight, candidates, r);
+		return 1;
+	}
 	for (i = 0; i < k; i++) {
 		old = chosen[i];
 		chosen[i] = draw(chosen, i, weight, candidates, r);
-		changed_places += chosen[i] != old;
+		changed += chosen[i] != old;
 	}
-	return changed_places;
+	return changed;
 }
 
 /* ---- Control ---- */

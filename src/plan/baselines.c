@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/divide.h"
-#include "plan/methods.h"
+#include "plan/plan.h"
 #include "plan/streams.h"
 
 #define BETTER 1.05 /* min gain by a relay */
@@ -232,7 +232,7 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
     struct method_result *out)
 {
 	bool counted = streams_counted(n);
-	struct baseline s = { .run = run, .n = counted ? streams_alone(run, n) : n };
+	struct baseline s = { .run = run, .n = counted ? streams_with(run, n, NULL) : n };
 	const char *name = best_path ? "path of at most one relay" : "direct link";
 	int bad = 0;
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/methods.h"
+#include "plan/plan.h"
 
 #define ALL (1 - 1e-9)      /* of the data */
 #define LARGE_ROWS 30000    /* not attempted */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 #include "plan/sandbox.h"
 
 struct graph_host {

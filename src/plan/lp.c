@@ -5,7 +5,8 @@
 
 #include "plan/lp_impl.h"
 
-double lp_capacity(const struct lp *lp, int arc, int period)
+/* Capacity of an arc in a period, in bytes. */
+static double capacity(const struct lp *lp, int arc, int period)
 {
 	const struct period *p = &lp->g->period[period];
 
@@ -16,7 +17,7 @@ double lp_flow_max(const struct lp *lp, int arc, int period)
 {
 	const struct graph_arc *a = &lp->n->arc[arc];
 	const struct time_grid *g = lp->g;
-	double cap = lp_capacity(lp, arc, period) / lp->n->total;
+	double cap = capacity(lp, arc, period) / lp->n->total;
 
 	if (lp->g->slot_s > 0) {
 		int s = time_grid_stage(g, period);
@@ -172,7 +173,7 @@ static void add_limit_rows(struct lp *lp)
 			double cap = limit->rate * lp->g->period[p].len_s, sum = 0;
 
 			for (i = 0; i < limit->narcs; i++)
-				sum += lp_capacity(lp, n->limit_arc[limit->first_arc + i], p);
+				sum += capacity(lp, n->limit_arc[limit->first_arc + i], p);
 			if (sum > cap)
 				lp->limit_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/methods.h"
+#include "plan/plan.h"
 
 #define ROUNDS_MAX 100
 #define CLOSE 1e-10 /* of the data: tolerance of the horizon */

@@ -116,7 +116,7 @@ static int fill_streams(struct ptcp_plan *plan, const struct graph *n, const int
 	return 0;
 }
 
-int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
+static int build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
     const int *streams, struct ptcp_err *e)
 {
 	struct ptcp_plan *plan = calloc(1, sizeof *plan);
@@ -200,7 +200,7 @@ static double slot_length(struct sandbox *run, const struct graph *n, const stru
 	if (isinf(r.makespan_s))
 		method_baselines(run, n, true, NULL, &r);
 	if (isinf(r.makespan_s))
-		method_pipelined(run, streams_counted(n) ? streams_alone(run, n) : n, j->tuning, NULL, &r);
+		method_pipelined(run, streams_counted(n) ? streams_with(run, n, NULL) : n, j->tuning, NULL, &r);
 	return r.makespan_s / 100;
 }
 
@@ -269,7 +269,7 @@ static void plan_job(struct sandbox *run, void *arg)
 	if (n->total > 0)
 		make(run, n, j, pieces, &r);
 	check_deadline(run, j, &r);
-	if (plan_build(&j->plan, pieces, n, r.streams, &e) < 0)
+	if (build(&j->plan, pieces, n, r.streams, &e) < 0)
 		sandbox_fail(run, e.code, "%s", e.msg);
 	j->plan->info.method = j->opts->method;
 	j->plan->info.makespan_s = r.makespan_s;

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ptcp/plan.h>
+
 #include "core/err.h"
 #include "core/units.h"
 #include "model/divide.h"
 #include "model/paths.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 
 struct quickest_path {
 	struct paths_path path;

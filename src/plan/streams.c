@@ -188,25 +188,14 @@ static void apply_streams(struct graph *own, const struct graph *n, int arc, int
 		    rate_with(n, arc, graph_rate(n, arc, i), streams);
 }
 
-struct graph *streams_alone(struct sandbox *run, const struct graph *n)
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
 {
 	struct graph *own = copy(run, n);
 	int a, most;
 
 	for (a = 0; a < n->narcs; a++)
 		if ((most = streams_most(n, a)) > 0)
-			apply_streams(own, n, a, most);
-	return own;
-}
-
-struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
-{
-	struct graph *own = copy(run, n);
-	int a;
-
-	for (a = 0; a < n->narcs; a++)
-		if (streams_most(n, a) > 0)
-			apply_streams(own, n, a, streams[n->arc[a].link]);
+			apply_streams(own, n, a, streams != NULL ? streams[n->arc[a].link] : most);
 	return own;
 }
 

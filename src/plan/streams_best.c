@@ -168,7 +168,7 @@ static void keep_streams(struct stream_search *b, const struct graph *n, int *st
 struct graph *streams_best(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     int *streams, double *bound_s)
 {
-	struct graph *alone = streams_alone(run, n);
+	struct graph *alone = streams_with(run, n, NULL);
 	struct stream_search b = { .run = run, .n = streams_steady(run, n) };
 	struct method_result fluid;
 	struct graph *chosen;
@@ -181,7 +181,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 			in += b.n->arc[a].rate;
 	b.t = n->total / in;
 	b.streams_col = sandbox_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
-	b.lp = lp_new(run, streams_alone(run, b.n), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
+	b.lp = lp_new(run, streams_with(run, b.n, NULL), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
 	lp_solve(b.lp, LP_MOST_DATA);
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)

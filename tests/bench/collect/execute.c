@@ -9,7 +9,7 @@
 #include "collect/schedule.h"
 #include "model/divide.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 
 /* As in src/collect: what makes its policy, beside the lookout. */
 #define PACE 0.95
