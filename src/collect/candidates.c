@@ -6,7 +6,6 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 #include "plan/limits.h"
-#include "conf/overlay.h"
 
 #define SPARE_MAX 3 /* max spare paths over a relay */
 

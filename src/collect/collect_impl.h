@@ -15,7 +15,6 @@
 #include "collect/schedule.h"
 #include "core/clock.h"
 #include "model/divide.h"
-#include "conf/overlay.h"
 
 #define TICK_S 0.25
 #define PACE 0.95     /* of a path's rate, to prevent queues on a full link */

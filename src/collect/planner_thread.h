@@ -8,7 +8,7 @@
 
 struct planner_thread;
 
-/* Starts planning. The overlay's constant parts must outlive the planner (conf/overlay.h). */
+/* Starts planning. The overlay's constant parts must outlive the planner (plan/overlay.h). */
 int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
     struct ptcp_err *e);
 

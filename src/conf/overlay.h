@@ -97,9 +97,4 @@ int conf_overlay_host(const struct ptcp_overlay *o, const char *name);
 int conf_overlay_link(const struct ptcp_overlay *o, const char *text,
     char buf[CONF_LINK_TEXT_BYTES], const char **missing);
 
-/* Copies the changing numbers of an overlay (data, rates, windows) for a planning thread. Names, addresses, curves and
- * lists of links remain the original's, which must outlive the copy. */
-int conf_overlay_snapshot(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e);
-void conf_snapshot_free(struct ptcp_overlay *o); /* NULL is fine; only for snapshots */
-
 #endif

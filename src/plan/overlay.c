@@ -1,11 +1,10 @@
+#include "plan/overlay.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <ptcp/plan.h>
-
 #include "conf/edit.h"
-#include "conf/overlay.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -197,4 +196,44 @@ int ptcp_overlay_save(const char *from, const char *to, const struct ptcp_overla
 	free(text);
 	free(now);
 	return r;
+}
+
+/* ---- Copies ---- */
+
+static void *copy(const void *from, size_t n, size_t size)
+{
+	void *to = calloc(n > 0 ? n : 1, size);
+
+	if (to != NULL && n > 0)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+int overlay_snapshot(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	struct ptcp_overlay *to = copy(o, 1, sizeof *o);
+
+	if (to == NULL)
+		return err_nomem(e);
+	to->hosts = copy(o->hosts, o->nhosts, sizeof *o->hosts);
+	to->links = copy(o->links, o->nlinks, sizeof *o->links);
+	to->groups = copy(o->groups, o->ngroups, sizeof *o->groups);
+	to->windows = copy(o->windows, o->nwindows, sizeof *o->windows);
+	if (to->hosts == NULL || to->links == NULL || to->groups == NULL || to->windows == NULL) {
+		overlay_snapshot_free(to);
+		return err_nomem(e);
+	}
+	*out = to;
+	return 0;
+}
+
+void overlay_snapshot_free(struct ptcp_overlay *o)
+{
+	if (o == NULL)
+		return;
+	free(o->hosts);
+	free(o->links);
+	free(o->groups);
+	free(o->windows);
+	free(o);
 }

@@ -10,7 +10,7 @@
 
 #include "collect/planner_thread.h"
 #include "plan/limits.h"
-#include "conf/overlay.h"
+#include "plan/overlay.h"
 #include "plan/parsed.h"
 
 static const char text[] =

@@ -10,7 +10,7 @@
 
 #include "parsed.h"
 #include "plan/limits.h"
-#include "conf/overlay.h"
+#include "plan/overlay.h"
 
 static const char text[] =
     "destination: D\n"
