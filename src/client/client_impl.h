@@ -146,8 +146,8 @@ void client_disconnect(struct ptcp_transfer *t);
 
 /* `fd`: of the control connection. */
 void client_name_path(struct ptcp_transfer *t, int fd);
-/* Steers the streams where that has been agreed, from what is known. */
-int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e);
+/* Adapts the number of streams if t->adaptive, starting from known probes. */
+void client_adapt_streams(struct ptcp_transfer *t, struct session *sess);
 /* At the end: keeps what has been learnt. */
 void client_remember(struct ptcp_transfer *t);
 /* Of a handle that measures: true if it needs not, for the way is known. */
