@@ -41,14 +41,14 @@ engine_SRC := engine handshake dispatch timeouts inflight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_blocks receiver_frames \
 	control_replay dead_path path_select path_rates stream_count host_load
-conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
+conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io resume_verify probe_session
 measure_SRC := advice advise measure timing
 client_SRC := client transfer trust connect path_history client_session client_measure \
 	remote_job remote_job_request remote_timing link_query job_status \
-	ssh_start ssh_connect ssh_args launch_args history_file
+	ssh_start ssh_connect start_args history_file
 server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \
 	job job_session job_conn link_table ssh_server
 api_SRC   := keys speed version
@@ -81,7 +81,7 @@ net_TESTS   := loop sock dial listen admission line_reader child spool splice br
 engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture \
 	control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control path_rates
+session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file link_query
 api_TESTS   := api

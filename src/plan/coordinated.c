@@ -92,7 +92,7 @@ static int least_allowed(struct slots *s, int from, struct attempt *a)
 		attempt_free(s, a);
 		few = enough;
 		if (enough >= SLOTS_MAX)
-			run_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
+			sandbox_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
 			    "(take a longer slot)", SLOTS_MAX, s->slot_s);
 		enough = enough + step < SLOTS_MAX ? enough + step : SLOTS_MAX;
 		step *= 2;
@@ -171,14 +171,14 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	s.fringe = fluid.hops > 2 ? fluid.hops - 1 : 1;
 	nslots = first_guess(&fluid, slot_s);
 	if (nslots > SLOTS_MAX)
-		run_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
+		sandbox_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
 		    "longer slot)", slot_s, SLOTS_MAX);
 	proven = nslots = least_allowed(&s, nslots, &a);
 	while ((v = try(&s, &a, nslots)) != FOUND) {
 		if (v == TOO_FEW && proven == nslots)
 			proven++;
 		if (++nslots > SLOTS_MAX)
-			run_fail(run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
+			sandbox_fail(run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
 			    "(take a longer slot)", SLOTS_MAX, slot_s);
 	}
 	*out = fluid;

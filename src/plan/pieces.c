@@ -30,7 +30,7 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
 #define LOST 1e-6  /* of a source's data: max loss by rounding */
 
 /* Orders by source, arcs and slots between hops; 0: the same path, perhaps at another time. */
-static int compare_course(const struct flow_path *x, const struct flow_path *y)
+static int compare_paths(const struct flow_path *x, const struct flow_path *y)
 {
 	int k, dx, dy;
 
@@ -52,7 +52,7 @@ static int compare_course(const struct flow_path *x, const struct flow_path *y)
 static int compare(const void *a, const void *b)
 {
 	const struct flow_path *x = a, *y = b;
-	int c = compare_course(x, y), k;
+	int c = compare_paths(x, y), k;
 
 	if (c != 0)
 		return c;
@@ -140,7 +140,7 @@ static void scale_sources(struct sandbox *run, const struct graph *n, struct flo
 
 		/* Rounding to whole bytes absorbs less than a byte. */
 		if (want > 0 && !(sum[h] > 0 && fabs(sum[h] - want) < LOST * want + 0.5))
-			run_fail(run, PTCP_ERANGE, "planning: %g of %g bytes of host %s were lost in "
+			sandbox_fail(run, PTCP_ERANGE, "planning: %g of %g bytes of host %s were lost in "
 			    "rounding: rates or sizes of the overlay lie too far apart",
 			    want - sum[h], want, graph_name(n, h));
 	}
@@ -167,7 +167,7 @@ void flow_paths_to_pieces(struct pieces *out, const struct graph *n, const struc
 
 		end = i + 1;
 		if (g->slot_s > 0 && whole_slots(g, &c[i]))
-			for (; end < nc && compare_course(&c[i], &c[end]) == 0 &&
+			for (; end < nc && compare_paths(&c[i], &c[end]) == 0 &&
 			    c[end].hop[0].slot == c[end - 1].hop[0].slot + 1 && whole_slots(g, &c[end]) &&
 			    fabs(c[end].bytes - c[i].bytes) <= ALIKE * c[i].bytes; end++)
 				sum += c[end].bytes;

@@ -180,7 +180,7 @@ void plan_tuning_init(struct plan_tuning *t)
 	*t = (struct plan_tuning){ .small_cols = 6000, .streams_s = 5 };
 }
 
-struct job {
+struct planning {
 	const struct conf_overlay *conf;
 	const struct ptcp_plan_opts *opts;
 	const struct plan_tuning *tuning;
@@ -188,7 +188,7 @@ struct job {
 };
 
 /* A hundredth of the direct makespan, or of the best path's or pipelined one. */
-static double slot_length(struct sandbox *run, const struct graph *n, const struct job *j)
+static double slot_length(struct sandbox *run, const struct graph *n, const struct planning *j)
 {
 	struct method_result r;
 
@@ -205,7 +205,7 @@ static double slot_length(struct sandbox *run, const struct graph *n, const stru
 }
 
 /* A relaying method; chooses counted streams first. */
-static void make_relayed(struct sandbox *run, const struct graph *n, const struct job *j,
+static void make_relayed(struct sandbox *run, const struct graph *n, const struct planning *j,
     struct pieces *pieces, struct method_result *r)
 {
 	bool counted = streams_counted(n);
@@ -225,7 +225,7 @@ static void make_relayed(struct sandbox *run, const struct graph *n, const struc
 		r->bound_s = fmin(r->bound_s, slot > 0 ? ceil(least / slot * (1 - 1e-9)) * slot : least);
 }
 
-static void make(struct sandbox *run, const struct graph *n, const struct job *j,
+static void make(struct sandbox *run, const struct graph *n, const struct planning *j,
     struct pieces *pieces, struct method_result *r)
 {
 	switch (j->opts->method) {
@@ -242,7 +242,7 @@ static void make(struct sandbox *run, const struct graph *n, const struct job *j
 	}
 }
 
-static void check_deadline(struct sandbox *run, const struct job *j, const struct method_result *r)
+static void check_deadline(struct sandbox *run, const struct planning *j, const struct method_result *r)
 {
 	double deadline = j->opts->deadline_s;
 	char least[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
@@ -251,8 +251,8 @@ static void check_deadline(struct sandbox *run, const struct job *j, const struc
 		deadline = (double)j->conf->deadline_ns / (double)NS_PER_S;
 	if (!(deadline > 0) || r->makespan_s <= deadline * (1 + 1e-9))
 		return;
-	run_fail(run, PTCP_EINFEASIBLE, "the data cannot arrive by the deadline of %s (%.6g s): "
-	    "the least makespan (%s) is %s (%.6g s); too small: %s",
+	sandbox_fail(run, PTCP_EINFEASIBLE, "the data cannot arrive by the deadline of %s (%.6g s): "
+	    "the minimum makespan (%s) is %s (%.6g s); too small: %s",
 	    units_time_text(limit, deadline), deadline,
 	    ptcp_plan_method_name(j->opts->method), units_time_text(least, r->makespan_s),
 	    r->makespan_s, r->limits);
@@ -260,7 +260,7 @@ static void check_deadline(struct sandbox *run, const struct job *j, const struc
 
 static void plan_job(struct sandbox *run, void *arg)
 {
-	struct job *j = arg;
+	struct planning *j = arg;
 	struct pieces *pieces = pieces_new(run);
 	struct graph *n = graph_new(run, j->conf);
 	struct method_result r = { 0 };
@@ -270,7 +270,7 @@ static void plan_job(struct sandbox *run, void *arg)
 		make(run, n, j, pieces, &r);
 	check_deadline(run, j, &r);
 	if (plan_build(&j->plan, pieces, n, r.streams, &e) < 0)
-		run_fail(run, e.code, "%s", e.msg);
+		sandbox_fail(run, e.code, "%s", e.msg);
 	j->plan->info.method = j->opts->method;
 	j->plan->info.makespan_s = r.makespan_s;
 	j->plan->info.bound_s = fmin(r.bound_s, r.makespan_s);
@@ -279,13 +279,13 @@ static void plan_job(struct sandbox *run, void *arg)
 	if (j->opts->method <= PTCP_PLAN_BEST_PATH)
 		j->plan->info.relayed_bound_bytes = j->plan->info.relayed_bytes;
 	if (plan_verify(j->plan, j->conf, j->plan->storage, &e) < 0)
-		run_fail(run, e.code, "planning: the plan did not pass its check: %s", e.msg);
+		sandbox_fail(run, e.code, "planning: the plan failed verification: %s", e.msg);
 }
 
 int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
     const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e)
 {
-	struct job j = { .conf = o->conf, .opts = opts, .tuning = tuning };
+	struct planning j = { .conf = o->conf, .opts = opts, .tuning = tuning };
 	struct mono start = mono_now();
 	int r = sandbox_start(plan_job, &j, SANDBOX_MEMORY_BYTES, opts->effort_s, e);
 
@@ -305,7 +305,7 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 	struct plan_tuning tuning;
 
 	if (opts->size < offsetof(struct ptcp_plan_opts, effort_s) + sizeof opts->effort_s)
-		return err_set(e, PTCP_EUSAGE, "plan options: not initialised (call "
+		return err_set(e, PTCP_EUSAGE, "plan options: not initialized (call "
 		    "ptcp_plan_opts_init())");
 	own = *opts;
 	if ((int)own.method < 0 || (int)own.method >= NMETHODS)

@@ -18,11 +18,10 @@ static int check_path(const struct check *c, const struct plan_piece *piece)
 		    "destination", verify_name(c, piece->source));
 	for (i = 0; i < piece->nhops; i++) {
 		if ((size_t)h[i].from >= n || (size_t)h[i].to >= n || verify_link(c, &h[i]) < 0)
-			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses a link that is not "
-			    "there", verify_name(c, piece->source));
+			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses a missing link", verify_name(c, piece->source));
 		if (i > 0 && (h[i].from != h[i - 1].to || !c->o->hosts[h[i].from].relay))
-			return err_set(c->e, PTCP_EVERIFY, "a piece of %s is passed on by %s, which "
-			    "may not", verify_name(c, piece->source), verify_name(c, h[i].from));
+			return err_set(c->e, PTCP_EVERIFY, "a piece of %s is forwarded by %s, which "
+			    "is no relay", verify_name(c, piece->source), verify_name(c, h[i].from));
 		if (!(h[i].start_s >= 0 && h[i].end_s > h[i].start_s &&
 		    h[i].end_s <= c->p->info.makespan_s + c->eps_s))
 			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses %s>%s from %g to "
@@ -63,7 +62,7 @@ static int check_causes(const struct check *c, const struct plan_piece *piece)
 
 	for (i = 1; i < piece->nhops; i++)
 		if (!passes_on(c, &h[i - 1], &h[i]))
-			return err_set(c->e, PTCP_EVERIFY, "%s passes on data of %s before it has it",
+			return err_set(c->e, PTCP_EVERIFY, "%s forwards data of %s before receiving it",
 			    verify_name(c, h[i].from), verify_name(c, piece->source));
 	return 0;
 }
@@ -84,7 +83,7 @@ static int check_data(const struct check *c)
 			at += c->p->piece[i].bytes;
 		}
 		if (at != want)
-			return err_set(c->e, PTCP_EVERIFY, "of the %llu bytes of %s, the plan brings "
+			return err_set(c->e, PTCP_EVERIFY, "of the %llu bytes of %s, the plan delivers "
 			    "%llu", (unsigned long long)want, verify_name(c, (int)h),
 			    (unsigned long long)at);
 	}

@@ -199,22 +199,22 @@ out:
 /* ---- Storage of relays ---- */
 
 /* Peak between two changes; with slots, at the ends of slots only. */
-static double most_between(const struct check *c, double t0, double held, double t1, double slope)
+static double most_between(const struct check *c, double t0, double stored, double t1, double slope)
 {
 	double slot = c->p->info.slot_s, first, last;
 
 	if (slot == 0)
-		return fmax(held, held + slope * (t1 - t0));
+		return fmax(stored, stored + slope * (t1 - t0));
 	first = ceil((t0 - c->eps_s) / slot) * slot;
 	last = floor((t1 + c->eps_s) / slot) * slot;
 	if (first > last)
 		return 0;
-	return fmax(held + slope * (first - t0), held + slope * (last - t0));
+	return fmax(stored + slope * (first - t0), stored + slope * (last - t0));
 }
 
 static int sweep_storage(const struct check *c, struct change *ch, size_t n, double *peak)
 {
-	double held = 0, slope = 0, limit;
+	double stored = 0, slope = 0, limit;
 	int pieces = 0;
 	size_t i, h;
 
@@ -222,19 +222,19 @@ static int sweep_storage(const struct check *c, struct change *ch, size_t n, dou
 	for (i = 0; i < n; i++) {
 		h = ch[i].limit;
 		if (i == 0 || ch[i - 1].limit != h) {
-			held = slope = 0;
+			stored = slope = 0;
 			pieces = 0;
 		}
 		slope += ch[i].rate;
 		pieces += ch[i].pieces > 0;
 		if (i + 1 == n || ch[i + 1].limit != h)
 			continue;
-		peak[h] = fmax(peak[h], most_between(c, ch[i].t, held, ch[i + 1].t, slope));
-		held += slope * (ch[i + 1].t - ch[i].t);
+		peak[h] = fmax(peak[h], most_between(c, ch[i].t, stored, ch[i + 1].t, slope));
+		stored += slope * (ch[i + 1].t - ch[i].t);
 		limit = c->o->hosts[h].storage_bytes == CONF_UNSET ? INFINITY :
 		    (double)c->o->hosts[h].storage_bytes;
 		if (peak[h] > limit * (1 + SPARE) + pieces)
-			return err_set(c->e, PTCP_EVERIFY, "%s holds %.9g bytes for others at %.9g s, "
+			return err_set(c->e, PTCP_EVERIFY, "%s stores %.9g bytes for other hosts at %.9g s, "
 			    "more than its %.9g", verify_name(c, (int)h), peak[h], ch[i + 1].t, limit);
 	}
 	return 0;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/home_path.h"
+#include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "session/probe_session.h"

@@ -133,7 +133,7 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
-	bool counts_streams;        /* the starter, once session_steer() was called: */
+	bool counts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
 	bool reports_tcp;           /* a sending acceptor: tcp_report.c */
