@@ -30,40 +30,35 @@ Q := $(if $(V),,@)
 
 # ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
 
-core_SRC  := err text shell_words log buf units clock pacer timetable bitmap glob filter atomic_file userdir thread
-wire_SRC  := frame handshake feedback join entry attrs grant job link outbox
-model_SRC := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect cusum \
-	profile stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
-	sink part journal resume verify commit entry dir_mark owner xattr
-net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
-	cipher_speed identity trust sign tls chan chan_tls chan_io
+core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
+wire_SRC  := frame fields codec attrs outbox
+model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
+store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
+	sink part journal resume verify commit entry owner xattr
+net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
 	receiver receiver_entries receiver_blocks receiver_frames
-conn_SRC  := context pacing remote paths route grants ssh_hello home_path inbound pending
+conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
 session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
 	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
 	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
 measure_SRC := advice advise measure timing
-client_SRC := client client_new trust connect path_history client_session client_measure \
+client_SRC := client transfer trust connect path_history client_session client_measure \
 	remote_job remote_job_request remote_timing link_query job_status \
 	ssh_start ssh_connect ssh_args launch_args history_file
 server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \
 	job job_session job_conn link_table ssh_server
 api_SRC   := keys speed version
-conf_SRC  := file yaml fields settings curve overlay overlay_links edit
-plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sandbox time_grid lp lp_flow lp_solve pieces \
-	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
-collect_SRC := local_host links links_watch links_ask links_kept schedule spare catch_up candidates drift source \
-	planner_thread allocate monitor run collect
-cli_SRC   := main command options exit process terminal log_opts confine systemd connect ask_trust measure_opts \
-	output out_text out_json json plot overlay_names \
-	cmd_send cmd_recv transfer overlay_paths cmd_serve serve_config serve_run link_monitor metrics cmd_key cmd_status cmd_version \
-	cmd_advise advise_text advise_json advise_plot \
-	cmd_measure measure_text measure_json measure_plot \
-	cmd_plan plan_text plan_json plan_plot cmd_collect collect_text collect_json cmd_paths cmd_links links_output \
-	cmd_doctor doctor doctor_host doctor_speed doctor_link doctor_path doctor_identity
+conf_SRC  := yaml fields settings overlay overlay_links edit
+plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
+	baselines trace infeasible verify verify_limits plan limits
+collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
+	planner_thread allocate monitor collect
+cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
+	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
+	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
 
@@ -75,24 +70,23 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
 
-core_TESTS  := err text shell_words list buf units clock pacer timetable bitmap glob atomic_file userdir thread
+core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats level_stats steady probe sender_limit fit regress ewma advice measurement_budget reselect \
-	cusum profile stream_control history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
-net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
-	identity trust sign tls chan
+net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
+	identity trust tls chan
 engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
-conn_TESTS  := remote paths grants
+conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
 measure_TESTS := measure
 client_TESTS := history_file link_query
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest limits
-collect_TESTS := schedule spare catch_up drift planner_thread candidates study links
-cli_TESTS   := options output command confine cmd_plan cmd_advise measure doctor
+collect_TESTS := schedule drift planner_thread candidates study links
+cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
@@ -179,7 +173,7 @@ include tests/lab/lab.mk
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
-$(filter $(BUILD)/tests/net/%,$(test_BINS)): $(BUILD)/tests/net/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_link_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

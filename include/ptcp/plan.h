@@ -103,12 +103,12 @@ struct ptcp_transfer_opts; /* <ptcp/ptcp.h> */
 
 struct ptcp_links_opts {
 	size_t size;
-	const char *here;   /* the host that this is; NULL: the one whose address is one of this host's */
+	const char *local_host; /* the host that this is; NULL: the one whose address is one of this host's */
 	unsigned budget;    /* messages in all; 0: 16 a link */
 	unsigned streams;   /* 4; that messages are divided among */
 	void (*begin)(void *arg, size_t link); /* before each; or NULL */
 	void *arg;
-	int only_here;      /* leave out those that begin elsewhere */
+	int local_only;      /* leave out those that begin elsewhere */
 	uint64_t most_bytes; /* of a message from here, at least 256 KiB; 0: what takes about a second */
 };
 PTCP_PLAN_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
@@ -133,7 +133,7 @@ struct ptcp_link_estimate {
 	double age_s;                /* measured: since then */
 };
 
-/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: `here` is none of
+/* The overlay must outlive them, and what the options of the connections point to. PTCP_EUSAGE: `local_host` is none of
  * the hosts, or there is no link to be measured. Connects nowhere, but waits for the resolver. */
 PTCP_PLAN_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e);

@@ -342,11 +342,11 @@ struct ptcp_status {
 };
 
 /* Asks the daemon that does it: about the transfer of that name, or, for "HOST[:PORT]" alone, about all that
- * this identity has left to it. `end`: ends that one first, so that it can be resumed. Run the handle as a
+ * this identity has left to it. `cancel`: cancels that one first, so that it can be resumed. Run the handle as a
  * transfer: each has its PTCP_EVENT_STATUS. What is over is remembered for a day, the last 64 of all clients,
  * and not over a restart of that daemon. PTCP_EPEER: it knows of none of that name. */
 PTCP_API int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
-    bool end, struct ptcp_err *e);
+    bool cancel, struct ptcp_err *e);
 
 /* ---- Advice: how many streams ---------------------------------------------- */
 

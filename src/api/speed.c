@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "net/cipher_speed.h"
+#include "net/tls.h"
 #include "store/hash.h"
 
 #define BLOCK_BYTES (1u << 20)
@@ -18,7 +18,7 @@ int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct pt
 {
 	int r = in_range(seconds, e);
 
-	return r < 0 ? r : cipher_speed(c, seconds, bps, e);
+	return r < 0 ? r : tls_cipher_speed(c, seconds, bps, e);
 }
 
 int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)

@@ -1,57 +1,29 @@
-/* ptcp advise: how many streams, from probes of the path or given ones. */
-#include <float.h>
+/* ptcp advise: recommends a number of streams, from probes of the path or from given probes. */
+#include <stdio.h>
 #include <string.h>
 
-#include "cli/advise_output.h"
-#include "cli/measure_opts.h"
+#include "cli/connect.h"
+#include "cli/json.h"
+#include "cli/plot.h"
+#include "cli/terminal.h"
 #include "core/err.h"
 #include "core/units.h"
 
 struct advise_args {
-	struct connect_args connect; /* first */
+	struct connect_opts connect; /* first */
 	const char *plot;
-	bool no_history;
 	struct ptcp_advice_opts opts;
 	unsigned levels[PTCP_PROBES_MAX];
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 };
 
-static int set_impact(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct advise_args *a = args;
-
-	if (opt_decimal(text, 100, &a->opts.impact_percent) < 0)
-		return opt_reject(o, text, e, "not a percentage from 0 to 100");
-	return 0;
-}
-
-static int set_min_gain(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct advise_args *a = args;
-
-	if (opt_decimal(text, DBL_MAX, &a->opts.min_gain_percent) < 0)
-		return opt_reject(o, text, e, "not a percentage from 0 on");
-	return 0;
-}
-
-static int set_max_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct advise_args *a = args;
-
-	if (opt_number(text, 1, PTCP_ADVICE_STREAMS_MAX, &a->opts.max_streams) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to 100000");
-	return 0;
-}
+/* ---- Options ---- */
 
 static int set_model(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	struct advise_args *a = args;
-
-	if (ptcp_model_parse(text, &a->opts.model) < 0)
-		return opt_reject(o, text, e,
-		    "no such model (auto, partial-quadratic, fair-share, quadratic or linear)");
-	return 0;
+	return ptcp_model_parse(text, &((struct advise_args *)args)->opts.model) == 0 ? 0 :
+	    opt_reject(o, text, e, "no such model (auto, partial-quadratic, fair-share, quadratic or linear)");
 }
 
 static int add_probe(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
@@ -63,15 +35,13 @@ static int add_probe(void *args, const struct opt *o, const char *part, struct p
 	uint64_t bps;
 
 	if (a->n_probes == PTCP_PROBES_MAX)
-		return opt_reject(o, part, e, "more than 64 probes (leave some out)");
+		return opt_reject(o, part, e, "more than %d probes (leave some out)", PTCP_PROBES_MAX);
 	if (colon == NULL || (size_t)(colon - part) >= sizeof streams)
 		return opt_reject(o, part, e, "not a number of streams and a rate (such as 10:412Mbit/s)");
-	memcpy(streams, part, (size_t)(colon - part));
-	streams[colon - part] = '\0';
+	snprintf(streams, sizeof streams, "%.*s", (int)(colon - part), part);
 	if (opt_number(streams, 1, PTCP_ADVICE_STREAMS_MAX, &p.streams) < 0 ||
 	    units_parse_rate(colon + 1, &bps) < 0 || bps == 0)
-		return opt_reject(o, part, e, "not a number of streams and a rate, both above 0 "
-		    "(such as 10:412Mbit/s)");
+		return opt_reject(o, part, e, "not a number of streams and a rate, both above 0 (such as 10:412Mbit/s)");
 	p.throughput_bps = (double)bps;
 	a->probes[a->n_probes++] = p;
 	return 0;
@@ -88,92 +58,320 @@ static int set_probes(void *args, const struct opt *o, const char *text, struct 
 	struct advise_args *a = args;
 
 	a->opts.levels = a->levels;
-	return probe_levels(o, text, a->levels, PTCP_PROBES_MAX, &a->opts.n_levels, e);
+	return connect_stream_counts(o, text, a->levels, PTCP_PROBES_MAX, &a->opts.n_levels, e);
 }
 
-static const struct opt own_options[] = {
-	{ "from-probes", 0, "N:RATE,..", "what so many streams brought; no network", set_from_probes,
-	    0 },
-	{ "impact", 0, "PCT", "the most to take from each other flow (10)", set_impact, 0 },
-	{ "min-gain", 0, "PCT", "the least that one stream more must bring (1)", set_min_gain, 0 },
-	{ "max-streams", 0, "N", "advise no more (32)", set_max_streams, 0 },
-	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear", set_model,
-	    0 },
-	{ "probes", 0, "N,..", "numbers of streams to probe with (4,15)", set_probes, 0 },
-	{ "direction", 0, "send|recv", "streams from here, or to here (send)", probe_direction,
-	    offsetof(struct advise_args, opts.receive) },
-	{ "no-history", 0, NULL, "probe, whatever is known of the path, and keep nothing", opt_true,
-	    offsetof(struct advise_args, no_history) },
-	{ "plot", 0, "FILE.svg", "a picture of throughput and impact, by gnuplot", opt_text,
-	    offsetof(struct advise_args, plot) },
+#define AT(member) offsetof(struct advise_args, member)
+
+static const struct opt advise_options[] = {
+	{ "from-probes", 0, "N:RATE,..", "advise from throughput measured with N streams, without a network",
+	    set_from_probes, 0, 0, 0 },
+	{ "impact", 0, "PCT", "maximum slowdown of each other flow, 0 to 100 (default: 10)", opt_percent,
+	    AT(opts.impact_percent), 0, 100 },
+	{ "min-gain", 0, "PCT", "minimum throughput gain of the last stream (default: 1)", opt_percent,
+	    AT(opts.min_gain_percent), 0, 1e9 },
+	{ "max-streams", 0, "N", "maximum number of streams (default: 32)", opt_unsigned, AT(opts.max_streams), 1,
+	    PTCP_ADVICE_STREAMS_MAX },
+	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear (default: auto)", set_model,
+	    0, 0, 0 },
+	{ "probes", 0, "N,..", "stream counts to probe with (default: 4,15)", set_probes, 0, 0, 0 },
+	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
+	    0, 0 },
+	{ "no-history", 0, NULL, "probe; neither read nor update the path history", opt_true,
+	    AT(connect.transfer.no_history), 0, 0 },
+	{ "plot", 0, "FILE.svg", "plot throughput and impact with gnuplot", opt_text, AT(plot), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const advise_options[] = { own_options, connect_options, ssh_options, log_opts_options, NULL };
+/* ---- Text ---- */
 
-static int parse(struct advise_args *a, const struct command *c, int argc, char **argv,
-    struct ptcp_err *e)
+static const char *formula(enum ptcp_model m)
 {
-	int n, r;
+	switch (m) {
+	case PTCP_MODEL_PARTIAL_QUADRATIC: return "n / sqrt(a n^2 + b)";
+	case PTCP_MODEL_QUADRATIC: return "n / sqrt(a n^2 + b n + c)";
+	case PTCP_MODEL_LINEAR: return "n / sqrt(a n + b)";
+	default: return "n / (a n + b)";
+	}
+}
 
-	memset(a, 0, sizeof *a);
-	connect_init(&a->connect);
-	ptcp_advice_opts_init(&a->opts);
-	if ((r = options_parse(c, argc, argv, a, &n, e)) != 0)
-		return r;
-	a->opts.congestion = a->connect.congestion;
-	if (n == 0 && a->n_probes == 0)
-		return err_set(e, PTCP_EUSAGE, "%s: no target (give HOST[:PORT], or --from-probes "
-		    "1:RATE,10:RATE)", c->name);
-	if (n > 1 || (n > 0 && a->n_probes > 0))
-		return err_set(e, PTCP_EUSAGE, "%s: takes one target, or --from-probes and none (leave one out)",
-		    c->name);
+static void print_reason(FILE *f, const struct ptcp_advice *a)
+{
+	struct ptcp_advice_point next;
+	double gain;
+
+	ptcp_advice_at(a, a->streams + 1, &next);
+	gain = (next.throughput_bps / a->throughput_bps - 1) * 100;
+	switch (a->limited_by) {
+	case PTCP_LIMITED_BY_IMPACT:
+		fprintf(f, "An additional stream would slow other flows by %.3g %%, which exceeds the budget.\n",
+		    next.impact_percent);
+		break;
+	case PTCP_LIMITED_BY_GAIN:
+		fprintf(f, "An additional stream would add %.3g %%, less than %.3g %%.\n", gain, a->min_gain_percent);
+		break;
+	case PTCP_LIMITED_BY_MAX_STREAMS:
+		fprintf(f, "The number is limited by --max-streams.\n");
+		break;
+	case PTCP_LIMITED_BY_SATURATION:
+		fprintf(f, "Additional streams would add no throughput.\n");
+		break;
+	}
+}
+
+static void print_confidence(FILE *f, const struct ptcp_advice *a)
+{
+	const char *warning;
+	size_t i;
+
+	fprintf(f, "Confidence: %s\n", a->confident ? "high" : "low");
+	if (a->limit_advice != NULL)
+		fprintf(f, "  - %s\n", a->limit_advice);
+	for (i = 0; (warning = ptcp_advice_warning(a, i)) != NULL; i++)
+		fprintf(f, "  - %s\n", warning);
+	if (a->next_probe > 0)
+		fprintf(f, "The most useful further probe: %u stream%s.\n", a->next_probe, plural(a->next_probe));
+	if (a->congestion_advice != NULL)
+		fprintf(f, "A gentler congestion control is %s (--congestion).\n", a->congestion_advice);
+}
+
+/* For measured probes. */
+static void print_path(FILE *f, const struct ptcp_advice *a)
+{
+	if (a->limit != PTCP_LIMIT_UNKNOWN)
+		fprintf(f, "\ncongestion control %s, limited by: %s\n",
+		    a->congestion[0] != '\0' ? a->congestion : "unknown", ptcp_limit_name(a->limit));
+}
+
+static void print_probes(FILE *f, const struct ptcp_advice *a)
+{
+	char measured[UNITS_TEXT_BYTES], fitted[UNITS_TEXT_BYTES];
+	struct ptcp_advice_point at;
+	size_t i;
+
+	fprintf(f, "\n%8s %14s %14s\n", "probe", "measured", "model");
+	for (i = 0; i < a->n_probes; i++) {
+		ptcp_advice_at(a, a->probes[i].streams, &at);
+		fprintf(f, "%8u %14s %14s\n", a->probes[i].streams,
+		    units_rate_text(measured, a->probes[i].throughput_bps), units_rate_text(fitted, at.throughput_bps));
+	}
+}
+
+static void print_model(FILE *f, const struct ptcp_advice *a)
+{
+	size_t i, terms = a->model == PTCP_MODEL_QUADRATIC ? 3 : 2;
+
+	fprintf(f, "\nmodel %s: %s bit/s,", ptcp_model_name(a->model), formula(a->model));
+	for (i = 0; i < terms; i++)
+		fprintf(f, " %c = %.6g", "abc"[i], a->used[i]);
+	fprintf(f, " (fitted:");
+	for (i = 0; i < terms; i++)
+		fprintf(f, " %c = %.6g", "abc"[i], a->raw[i]);
+	fprintf(f, ")\n");
+}
+
+/* Rows are 1, 2, 4, 8, .., the advised and the maximum number, in ascending order. */
+static unsigned next_row(const struct ptcp_advice *a, unsigned n)
+{
+	unsigned next = 1;
+
+	while (next <= n)
+		next *= 2;
+	if (n < a->streams && a->streams < next)
+		next = a->streams;
+	return next < a->max_streams ? next : a->max_streams;
+}
+
+static void print_curve(FILE *f, const struct ptcp_advice *a)
+{
+	char rate[UNITS_TEXT_BYTES];
+	struct ptcp_advice_point at;
+	unsigned n = 0;
+
+	fprintf(f, "\n%8s %14s %8s %14s\n", "streams", "throughput", "impact", "total impact");
+	while (n < a->max_streams) {
+		n = next_row(a, n);
+		ptcp_advice_at(a, n, &at);
+		fprintf(f, "%8u %14s %6.1f %% %12.1f %%%s\n", n, units_rate_text(rate, at.throughput_bps),
+		    at.impact_percent, at.impact_total_percent, n == a->streams ? "  <" : "");
+	}
+}
+
+static void print_text(FILE *f, const struct ptcp_advice *a)
+{
+	char rate[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
+
+	fprintf(f, "%u stream%s: %s, slowing each other flow by %.3g %% (budget %.3g %%)\n", a->streams,
+	    plural(a->streams), units_rate_text(rate, a->throughput_bps), a->impact_percent, a->budget_percent);
+	if (a->from_history)
+		fprintf(f, "From probes %s ago, in the path history (--no-history probes again).\n",
+		    units_time_text(age, a->age_s));
+	print_reason(f, a);
+	print_confidence(f, a);
+	print_path(f, a);
+	print_probes(f, a);
+	print_model(f, a);
+	print_curve(f, a);
+}
+
+/* ---- JSON: fields and units are described in ptcp-advise(1) ---- */
+
+/* All warnings as one text, or null. */
+static json_t *warning(const struct ptcp_advice *a)
+{
+	char all[2048] = "";
+	const char *next;
+	size_t i, n = 0;
+
+	if (a->limit_advice != NULL)
+		n = (size_t)snprintf(all, sizeof all, "%s%s", a->limit_advice, a->warnings != 0 ? "; " : "");
+	for (i = 0; (next = ptcp_advice_warning(a, i)) != NULL && n < sizeof all; i++)
+		n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", i > 0 ? "; " : "", next);
+	return n > 0 ? json_string(all) : json_null();
+}
+
+static json_t *probes(const struct ptcp_advice *a)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < a->n_probes; i++)
+		json_array_append_new(list, json_pack("{s:o, s:f}", "streams",
+		    json_count(a->probes[i].streams), "throughput_bps", a->probes[i].throughput_bps));
+	return json_whole(list, a->n_probes);
+}
+
+static json_t *model(const struct ptcp_advice *a)
+{
+	json_t *o = json_pack("{s:s, s:f, s:f, s:f, s:f}", "name", ptcp_model_name(a->model), "a",
+	    a->used[0], "b", a->used[1], "raw_a", a->raw[0], "raw_b", a->raw[1]);
+
+	if (a->model == PTCP_MODEL_QUADRATIC) {
+		json_object_set_new(o, "c", json_real(a->used[2]));
+		json_object_set_new(o, "raw_c", json_real(a->raw[2]));
+	}
+	return o;
+}
+
+static json_t *curve(const struct ptcp_advice *a)
+{
+	json_t *list = json_array();
+	struct ptcp_advice_point p;
+	unsigned n;
+
+	for (n = 1; n <= a->max_streams; n++) {
+		ptcp_advice_at(a, n, &p);
+		json_array_append_new(list, json_pack("{s:o, s:f, s:f}", "streams", json_count(n),
+		    "throughput_bps", p.throughput_bps, "impact_percent", p.impact_percent));
+	}
+	return json_whole(list, a->max_streams);
+}
+
+static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
+{
+	return json_result(json_pack("{s:o, s:f, s:f, s:f, s:s, s:s, s:o, s:f, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o}",
+	    "streams", json_count(a->streams), "throughput_bps", a->throughput_bps,
+	    "impact_percent", a->impact_percent, "budget_percent", a->budget_percent,
+	    "limited_by", ptcp_limited_by_name(a->limited_by),
+	    "confidence", a->confident ? "high" : "low", "warning", warning(a),
+	    "impact_total_percent", a->impact_total_percent,
+	    "congestion", a->congestion[0] != '\0' ? a->congestion : NULL,
+	    "congestion_advice", a->congestion_advice, "limit", ptcp_limit_name(a->limit),
+	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a)), e);
+}
+
+/* ---- Plot ---- */
+
+static void write_data(FILE *f, const struct ptcp_advice *a)
+{
+	struct ptcp_advice_point at;
+	unsigned n;
+	size_t i;
+
+	fprintf(f, "$curve << EOD\n");
+	for (n = 1; n <= a->max_streams; n++) {
+		ptcp_advice_at(a, n, &at);
+		fprintf(f, "%u %.9g %.9g\n", n, at.throughput_bps, at.impact_percent);
+	}
+	fprintf(f, "EOD\n$probes << EOD\n");
+	for (i = 0; i < a->n_probes; i++)
+		fprintf(f, "%u %.9g\n", a->probes[i].streams, a->probes[i].throughput_bps);
+	fprintf(f, "EOD\n$advice << EOD\n%u %.9g %.9g\nEOD\n", a->streams, a->throughput_bps, a->impact_percent);
+}
+
+static int write_plot(FILE *f, const char *file, const void *advice)
+{
+	const struct ptcp_advice *a = advice;
+
+	plot_begin(f, file, 480);
+	write_data(f, a);
+	fprintf(f, "set title '%u stream%s, model %s'\n", a->streams,
+	    plural(a->streams), ptcp_model_name(a->model));
+	fprintf(f, "set xlabel 'streams'\nset xrange [0:*]\nset yrange [0:*]\nset y2range [0:100]\n"
+	    "set ylabel 'throughput'\nset format y '%%.0s %%cbit/s'\nset ytics nomirror\n"
+	    "set y2label 'slowdown of each other flow, compared with one stream'\n"
+	    "set format y2 '%%g %%%%'\nset y2tics\nset key below\nset grid\n");
+	fprintf(f, "plot $curve using 1:2 with lines lw 2 title 'throughput', "
+	    "'' using 1:3 axes x1y2 with lines lw 2 title 'impact', %.9g axes x1y2 with lines dt 2 title 'budget', "
+	    "$probes using 1:2 with points pt 6 ps 1.5 title 'probes', "
+	    "$advice using 1:2 with points pt 7 title 'advice', "
+	    "'' using 1:3 axes x1y2 with points pt 7 notitle\n", a->budget_percent);
 	return 0;
 }
 
-/* Probes the way to the target. */
-static int probe(const struct advise_args *a, const char *target, struct ptcp_advice *advice,
-    struct ptcp_err *e)
+/* ---- The command ---- */
+
+static int probe(struct advise_args *a, const char *target, struct ptcp_advice *advice, struct ptcp_err *e)
 {
-	struct ptcp_transfer_opts o;
 	struct ptcp_transfer *t;
 	int r;
 
-	probe_opts(&a->connect, &o);
-	o.no_history = a->no_history;
-	if ((r = ptcp_advise_new(&t, &o, target, &a->opts, e)) < 0)
+	connect_show_streams(&a->connect);
+	if ((r = ptcp_advise_new(&t, &a->connect.transfer, target, &a->opts, e)) < 0)
 		return r;
-	if ((r = probe_run(t, e)) == 0)
+	if ((r = connect_run(t, e)) == 0)
 		r = ptcp_transfer_advice(t, advice, e);
 	ptcp_transfer_free(t);
 	return r;
 }
 
-static int run(const struct advise_args *a, const char *target, struct ptcp_err *e)
+static int advise(struct advise_args *a, const char *target, struct ptcp_err *e)
 {
 	struct ptcp_advice advice;
 	int r;
 
 	ptcp_advice_init(&advice);
+	a->opts.congestion = a->connect.transfer.congestion;
 	r = a->n_probes > 0 ? ptcp_advice_from_probes(&advice, a->probes, a->n_probes, &a->opts, e) :
 	    probe(a, target, &advice, e);
 	if (r < 0)
 		return r;
-	if (!a->connect.talk.json)
-		advise_text(stdout, &advice);
-	else if ((r = advise_json(&advice, e)) < 0)
+	if (!a->connect.log.json)
+		print_text(stdout, &advice);
+	else if ((r = print_json(&advice, e)) < 0)
 		return r;
-	return a->plot != NULL ? advise_plot(a->plot, &advice, e) : 0;
+	return a->plot != NULL ? plot_draw(a->plot, write_plot, &advice, e) : 0;
 }
 
-int cmd_advise(const struct command *c, int argc, char **argv)
+static int run_advise(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct advise_args a;
-	int r;
+	int n, r;
 
-	if ((r = parse(&a, c, argc, argv, &e)) == 0)
-		r = run(&a, argv[0], &e);
-	connect_fini(&a.connect);
+	memset(&a, 0, sizeof a);
+	ptcp_advice_opts_init(&a.opts);
+	r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e);
+	if (r == 0 && (n == 0) != (a.n_probes > 0))
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs either a target or --from-probes (HOST[:PORT], or --from-probes "
+		    "1:RATE,10:RATE)", c->name);
+	if (r == 0)
+		r = advise(&a, argv[0], &e);
+	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { advise_options, connect_options, ssh_options, log_options, NULL };
+
+const struct command command_advise = { "advise", "[options] HOST[:PORT] | [options] --from-probes N:RATE,..",
+	"recommend a number of streams", run_advise, tables, 0, 1, "takes one target" };

@@ -1,118 +1,357 @@
-/* ptcp collect OVERLAY.yaml [DEST]: carries a plan out. */
+/* ptcp collect: carries out a plan. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "cli/collect_output.h"
 #include "cli/connect.h"
-#include "cli/exit.h"
+#include "cli/json.h"
+#include "cli/plan_output.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/err.h"
+#include "core/text.h"
 #include "core/units.h"
 
 struct collect_args {
-	struct connect_args connect; /* first */
+	struct connect_opts connect; /* first */
 	struct ptcp_collect_opts opts;
 	bool no_replan;
 };
 
-static int set_method(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	int m = ptcp_plan_method_find(text);
+/* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per line. In
+ * both forms, warnings and failures are lines on stderr. */
+struct output {
+	const struct ptcp_overlay *overlay; /* NULL until loaded */
+	bool json, quiet, verbose;
+	bool status; /* draw the status line */
+};
 
-	if (m < 0)
-		return opt_reject(o, text, e, "no such method (direct, best-path, coordinated or pipelined)");
-	((struct collect_args *)args)->opts.method = (enum ptcp_plan_method)m;
-	return 0;
-}
+#define AT(member) offsetof(struct collect_args, member)
 
-static int set_deadline(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	uint64_t ns;
-
-	if (units_parse_time(text, &ns) < 0 || ns == 0)
-		return opt_reject(o, text, e, "not a time above 0 (such as 30m or 2h)");
-	((struct collect_args *)args)->opts.deadline_s = (double)ns / (double)NS_PER_S;
-	return 0;
-}
-
-static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if (opt_number(text, 1, PTCP_STREAMS_MAX, &((struct collect_args *)args)->opts.streams) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to 128");
-	return 0;
-}
-
-static const struct opt own_options[] = {
-	{ "method", 0, "NAME", "direct, best-path, coordinated or pipelined (pipelined)", set_method, 0 },
-	{ "deadline", 0, "T", "fail when the data cannot arrive by then", set_deadline, 0 },
-	{ "streams", 0, "N", "streams of each path that is planned (4)", set_streams, 0 },
-	{ "remote-ptcp", 0, "CMD", "the ptcp that launch: starts (ptcp)", opt_text,
-	    offsetof(struct collect_args, connect.remote_ptcp) },
-	{ "no-replan", 0, NULL, "keep to the first plan, however links turn out", opt_true,
-	    offsetof(struct collect_args, no_replan) },
+static const struct opt collect_options[] = {
+	{ "method", 0, "NAME", "direct, best-path, coordinated or pipelined (default: pipelined)", opt_method,
+	    AT(opts.method), 0, 0 },
+	{ "deadline", 0, "T", "maximum duration of the first plan; fail if exceeded", opt_seconds, AT(opts.deadline_s),
+	    OPT_ANY_TIME },
+	{ "streams", 0, "N", "streams per planned path (default: 4)", opt_unsigned, AT(opts.streams), 1,
+	    PTCP_STREAMS_MAX },
+	{ "remote-ptcp", 0, "CMD", "ptcp command on hosts started by launch (default: ptcp)", opt_text,
+	    AT(connect.transfer.remote_ptcp), 0, 0 },
+	{ "no-replan", 0, NULL, "keep the first plan, even if links change", opt_true, AT(no_replan), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const collect_options[] = { own_options, connect_options, log_opts_options, NULL };
+/* ---- Text ---- */
 
-/* ---- Showing ---- */
-
-static void warning(const struct collect_shown *s, const struct ptcp_collect_event *ev)
+/* Why the plan is empty. */
+static const char *empty_reason(const struct ptcp_collect_event *ev)
 {
-	if (ev->source >= 0)
-		terminal_line("ptcp: warning: %s: %s", host_name(s->overlay, ev->sources[ev->source].host), ev->text);
-	else
-		terminal_line("ptcp: warning: %s", ev->text);
+	size_t i, failed = 0;
+
+	for (i = 0; i < ev->n_sources; i++)
+		failed += ev->sources[i].state == PTCP_COLLECT_FAILED;
+	return failed == 0 ? "all data is up to date" :
+	    failed < ev->n_sources ? "the data of all reachable sources is up to date" : "no source could be measured";
 }
+
+static void text_plan(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	char time[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
+
+	if (s->quiet)
+		return;
+	if (ev->text != NULL)
+		terminal_line("ptcp: new plan, since %s: completes after %s", ev->text,
+		    units_time_text(time, ev->planned_s));
+	else if (ev->total_bytes == 0)
+		terminal_line("ptcp: planned: no transfer, %s", empty_reason(ev));
+	else
+		terminal_line("ptcp: planned: %s in %s", units_size_text(size, ev->total_bytes),
+		    units_time_text(time, ev->planned_s));
+}
+
+static void text_progress(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	char done[UNITS_TEXT_BYTES], all[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], eta[UNITS_TEXT_BYTES];
+	char plan[UNITS_TEXT_BYTES], line[250];
+	unsigned width = terminal_width();
+	size_t i, n, running = 0;
+
+	if (!s->status)
+		return;
+	for (i = 0; i < ev->n_sources; i++)
+		running += ev->sources[i].state == PTCP_COLLECT_RUNNING;
+	n = (size_t)snprintf(line, sizeof line, "%3.0f%%  %s of %s  %s  ETA %s, plan %s  %zu host%s",
+	    ev->total_bytes > 0 ? floor(100 * (double)ev->bytes / (double)ev->total_bytes) : 0,
+	    units_size_text(done, ev->bytes), units_size_text(all, ev->total_bytes),
+	    units_rate_text(rate, ev->rate_bps), ev->eta_s >= 0 ? units_time_text(eta, ev->eta_s) : "?",
+	    units_time_text(plan, fmax(0, ev->planned_s - ev->elapsed_s)), running, plural(running));
+	if (n >= width && width > 0)
+		line[width - 1 < sizeof line ? width - 1 : sizeof line - 1] = '\0';
+	terminal_status(line);
+}
+
+static void text_source(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	const struct ptcp_collect_source *source = &ev->sources[ev->source];
+	const char *name = host_name(s->overlay, source->host);
+
+	if (source->state == PTCP_COLLECT_FAILED)
+		terminal_line("ptcp: %s: %s", name, ev->text);
+	else if (source->state == PTCP_COLLECT_WAITING && ev->text != NULL)
+		terminal_line("ptcp: warning: %s: %s; trying again", name, ev->text);
+}
+
+static void print_source(const struct output *s, const struct ptcp_collect_source *source)
+{
+	char size[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
+	char more[UNITS_TEXT_BYTES + 32] = "";
+
+	if (source->resumed_bytes > 0)
+		snprintf(more, sizeof more, " (%s already transferred)", units_size_text(resumed, source->resumed_bytes));
+	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, source->host), (unsigned long long)source->files,
+	    plural(source->files), units_size_text(size, source->bytes), more);
+}
+
+static void print_links(const struct output *s, const struct ptcp_collect *c)
+{
+	struct ptcp_collect_link l;
+	char name[LINK_NAME_BYTES], size[UNITS_TEXT_BYTES];
+	size_t i;
+
+	for (i = 0; i < ptcp_overlay_links(s->overlay); i++) {
+		ptcp_collect_link(c, i, &l);
+		if (l.bytes > 0)
+			terminal_line("  %s: %s", link_name_of(name, s->overlay, i), units_size_text(size, l.bytes));
+	}
+}
+
+static void text_end(const struct output *s, const struct ptcp_collect *c)
+{
+	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], plan[UNITS_TEXT_BYTES];
+	struct ptcp_collect_source source;
+	struct ptcp_collect_result r;
+	size_t i;
+
+	ptcp_collect_result_init(&r);
+	ptcp_collect_result(c, &r);
+	terminal_line("collected %llu file%s, %s from %zu host%s in %s, planned %s", (unsigned long long)r.files,
+	    plural(r.files), units_size_text(size, r.bytes), r.sources_done, plural(r.sources_done),
+	    units_time_text(time, r.seconds), units_time_text(plan, r.planned_s));
+	for (i = 0; i < ptcp_collect_sources(c); i++) {
+		ptcp_collect_source(c, i, &source);
+		print_source(s, &source);
+	}
+	if (s->verbose)
+		print_links(s, c);
+}
+
+/* ---- JSON: fields and units are described in ptcp-collect(1) ---- */
+
+static json_t *source_json(const struct output *s, const struct ptcp_collect_source *source, bool running)
+{
+	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "host", host_name(s->overlay, source->host), "state",
+	    ptcp_collect_state_name(source->state), "bytes", json_count(source->bytes), "total_bytes",
+	    source->total_known ? json_count(source->total_bytes) : json_null(), "wire_bytes", json_count(source->wire_bytes),
+	    "resumed_bytes", json_count(source->resumed_bytes));
+
+	if (running) {
+		json_object_set_new(j, "rate_bps", json_rate(source->rate_bps));
+	} else {
+		json_object_set_new(j, "files", json_count(source->files));
+		json_object_set_new(j, "failed", json_count(source->failed));
+		json_object_set_new(j, "error", json_text(source->state != PTCP_COLLECT_DONE ? source->why : NULL));
+	}
+	return j;
+}
+
+/* NULL for an unused link. */
+static json_t *link_json(const struct output *s, size_t i, const struct ptcp_collect_link *l, bool running)
+{
+	struct ptcp_overlay_link of;
+	json_t *j;
+
+	if (l->bytes == 0 && !(l->planned_bps > 0))
+		return NULL;
+	ptcp_overlay_link(s->overlay, i, &of);
+	j = json_pack("{s:s, s:s, s:o, s:o}", "from", host_name(s->overlay, of.from), "to",
+	    host_name(s->overlay, of.to), "bytes", json_count(l->bytes), "estimate_bps", json_rate(l->estimate_bps));
+	if (running) {
+		json_object_set_new(j, "rate_bps", json_rate(l->rate_bps));
+		json_object_set_new(j, "planned_bps", json_rate(l->planned_bps));
+	}
+	return j;
+}
+
+static json_t *sources(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < ev->n_sources; i++)
+		json_array_append_new(list, source_json(s, &ev->sources[i], true));
+	return json_whole(list, ev->n_sources);
+}
+
+static json_t *links(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	json_t *list = json_array(), *link;
+	size_t i;
+
+	for (i = 0; i < ptcp_overlay_links(s->overlay); i++)
+		if ((link = link_json(s, i, &ev->links[i], true)) != NULL)
+			json_array_append_new(list, link);
+	return list;
+}
+
+static void json_plan(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	struct ptcp_plan_info info;
+	json_t *j;
+
+	ptcp_plan_info(ev->plan, &info);
+	j = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "event", ev->text == NULL ? "plan" : "replan",
+	    "elapsed_s", json_seconds(ev->elapsed_s), "method", ptcp_plan_method_name(info.method), "makespan_s",
+	    json_seconds(info.makespan_s), "planned_s", json_seconds(ev->planned_s), "bytes", json_count(ev->bytes),
+	    "total_bytes", json_count(ev->total_bytes), "schedule", plan_json_schedule(s->overlay, ev->plan));
+	if (ev->text != NULL)
+		json_object_set_new(j, "reason", json_text(ev->text));
+	json_line(j);
+}
+
+static void json_progress(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "progress", "elapsed_s",
+	    json_seconds(ev->elapsed_s), "planned_s", json_seconds(ev->planned_s), "bytes", json_count(ev->bytes),
+	    "total_bytes", json_count(ev->total_bytes), "rate_bps", json_rate(ev->rate_bps), "eta_s",
+	    json_seconds(ev->eta_s), "planned_eta_s", json_seconds(fmax(0, ev->planned_s - ev->elapsed_s)),
+	    "sources", sources(s, ev), "links", links(s, ev)));
+}
+
+static void json_source(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	const struct ptcp_collect_source *source = &ev->sources[ev->source];
+
+	json_line(json_pack("{s:s, s:o, s:s, s:s, s:o}", "event", "source", "elapsed_s", json_seconds(ev->elapsed_s),
+	    "host", host_name(s->overlay, source->host), "status", ptcp_collect_state_name(source->state), "error",
+	    json_text(source->state == PTCP_COLLECT_DONE || source->state == PTCP_COLLECT_RUNNING ? NULL : ev->text)));
+}
+
+static void json_file(const struct output *s, const struct ptcp_collect_event *ev)
+{
+	json_line(json_pack("{s:s, s:s, s:o, s:s, s:o}", "event", "file", "host",
+	    host_name(s->overlay, ev->sources[ev->source].host), "path", json_text(ev->path), "status", "failed",
+	    "error", json_text(ev->text)));
+}
+
+static void add_parts(const struct output *s, const struct ptcp_collect *c, json_t *end)
+{
+	json_t *all = json_array(), *used = json_array(), *j;
+	struct ptcp_collect_source source;
+	struct ptcp_collect_link l;
+	size_t i;
+
+	for (i = 0; i < ptcp_collect_sources(c); i++) {
+		ptcp_collect_source(c, i, &source);
+		json_array_append_new(all, source_json(s, &source, false));
+	}
+	for (i = 0; i < ptcp_overlay_links(s->overlay); i++) {
+		ptcp_collect_link(c, i, &l);
+		l.planned_bps = 0;
+		if ((j = link_json(s, i, &l, false)) != NULL)
+			json_array_append_new(used, j);
+	}
+	json_object_set_new(end, "sources", all);
+	json_object_set_new(end, "links", used);
+}
+
+static void json_end(const struct output *s, const struct ptcp_collect *c, int status, const char *failure)
+{
+	struct ptcp_collect_result r;
+	json_t *end;
+
+	ptcp_collect_result_init(&r);
+	if (c != NULL)
+		ptcp_collect_result(c, &r);
+	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r.bytes), "wire_bytes",
+	    json_count(r.wire_bytes), "files", json_count(r.files), "failed", json_count(r.failed), "resumed_bytes",
+	    json_count(r.resumed_bytes), "seconds", json_seconds(r.seconds), "throughput_bps",
+	    json_rate(connect_throughput_bps(r.wire_bytes, r.seconds)), "makespan_s", json_seconds(r.seconds),
+	    "planned_s", json_seconds(r.planned_s), "replans", json_count(r.replans), "sources_done",
+	    json_count(r.sources_done), "sources_failed", json_count(r.sources_failed));
+	if (c != NULL)
+		add_parts(s, c, end);
+	json_line(end);
+}
+
+/* ---- Events ---- */
 
 static void on_event(void *arg, const struct ptcp_collect_event *ev)
 {
-	struct collect_shown *s = arg;
+	const struct output *o = arg;
+	const char *name = o->overlay != NULL && ev->source >= 0 && (size_t)ev->source < ev->n_sources ?
+	    host_name(o->overlay, ev->sources[ev->source].host) : NULL;
 
 	switch (ev->type) {
 	case PTCP_COLLECT_PLAN:
-		s->ops->plan(s, ev);
+		(o->json ? json_plan : text_plan)(o, ev);
 		break;
 	case PTCP_COLLECT_PROGRESS:
-		s->ops->progress(s, ev);
+		(o->json ? json_progress : text_progress)(o, ev);
 		break;
 	case PTCP_COLLECT_SOURCE:
-		s->ops->source(s, ev);
+		text_source(o, ev);
+		if (o->json)
+			json_source(o, ev);
 		break;
 	case PTCP_COLLECT_FILE:
-		terminal_failed(host_name(s->overlay, ev->sources[ev->source].host), ev->path,
-		    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
-		s->ops->file(s, ev);
+		terminal_failed(name, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+		if (o->json)
+			json_file(o, ev);
 		break;
 	case PTCP_COLLECT_WARNING:
-		warning(s, ev);
+		terminal_line("ptcp: warning: %s%s%s", name != NULL ? name : "", name != NULL ? ": " : "", ev->text);
 		break;
 	}
 }
 
-/* ---- Running ---- */
+/* `c` is NULL if collecting has not started. Returns the exit status. */
+static int print_end(const struct output *o, const struct ptcp_collect *c, int code, const struct ptcp_err *e)
+{
+	int status = (int)exit_status(code);
+	const char *failure = code != 0 ? exit_sentence(e) : NULL;
+
+	terminal_status("");
+	if (o->json)
+		json_end(o, c, status, failure);
+	else if (status == 0 && !o->quiet && c != NULL)
+		text_end(o, c);
+	if (failure != NULL)
+		terminal_line("ptcp: %s", failure);
+	return status;
+}
+
+/* ---- The command ---- */
 
 static void cancel(void *handle)
 {
 	ptcp_collect_cancel(handle);
 }
 
-static int run(struct collect_args *a, const char *file, const char *dest, struct collect_shown *shown,
+static int collect(struct collect_args *a, const char *file, const char *dest, struct output *out,
     struct ptcp_overlay **overlay, struct ptcp_collect **collection, struct ptcp_err *e)
 {
-	struct ptcp_transfer_opts connect;
 	int r;
 
-	process_catch(EXIT_INTERRUPTED, "\nptcp: interrupted twice: ended at once (run the same command again)\n");
+	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	if ((r = ptcp_overlay_load(overlay, file, e)) < 0)
 		return r;
-	shown->overlay = *overlay;
-	ptcp_transfer_opts_init(&connect);
-	connect_apply(&a->connect, &connect);
+	out->overlay = *overlay;
 	a->opts.no_replan = a->no_replan;
 	a->opts.event = on_event;
-	a->opts.arg = shown;
-	if ((r = ptcp_collect_new(collection, *overlay, &connect, dest, &a->opts, e)) < 0)
+	a->opts.arg = out;
+	if ((r = ptcp_collect_new(collection, *overlay, &a->connect.transfer, dest, &a->opts, e)) < 0)
 		return r;
 	process_set_stop(cancel, *collection);
 	r = ptcp_collect_run(*collection, e);
@@ -120,42 +359,32 @@ static int run(struct collect_args *a, const char *file, const char *dest, struc
 	return r;
 }
 
-static int show_end(struct collect_shown *s, const struct ptcp_collect *c, int code, const struct ptcp_err *e)
-{
-	int status = (int)exit_status(code);
-	const char *why = e->msg[0] != '\0' ? e->msg : ptcp_err_text(code);
-
-	terminal_status("");
-	s->ops->end(s, c, status, code == 0 ? NULL : why);
-	if (code != 0)
-		terminal_line("ptcp: %s", why);
-	return status;
-}
-
-int cmd_collect(const struct command *c, int argc, char **argv)
+static int run_collect(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct ptcp_overlay *overlay = NULL;
 	struct ptcp_collect *collection = NULL;
-	struct collect_shown shown = { .ops = options_has_flag(argc, argv, "--json") ? &collect_json : &collect_text };
+	struct output out = { .json = options_has_flag(argc, argv, "--json") }; /* parsing may fail before --json */
 	struct collect_args a;
-	int n = 0, r;
+	int n, r;
 
 	memset(&a, 0, sizeof a);
-	connect_init(&a.connect);
 	ptcp_collect_opts_init(&a.opts);
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0 && (n < 1 || n > 2))
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs an overlay file, and at most a destination (ptcp %s --help)",
-		    c->name, c->name);
-	shown.quiet = a.connect.talk.quiet;
-	shown.verbose = a.connect.talk.verbose > 0;
-	shown.status = !a.connect.talk.json && !shown.quiet && terminal_is(2);
+	r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e);
+	out.quiet = a.connect.log.quiet;
+	out.verbose = a.connect.log.verbose > 0;
+	out.status = log_opts_status(&a.connect.log);
 	if (r == 0)
-		r = run(&a, argv[0], n == 2 ? argv[1] : ".", &shown, &overlay, &collection, &e);
-	r = r == OPTIONS_HELP ? command_help(c) : show_end(&shown, collection, r, &e);
+		r = collect(&a, argv[0], n == 2 ? argv[1] : ".", &out, &overlay, &collection, &e);
+	r = r == OPTIONS_HELP ? command_help(c) : print_end(&out, collection, r, &e);
 	ptcp_collect_free(collection);
 	ptcp_overlay_free(overlay);
-	connect_fini(&a.connect);
+	connect_opts_fini(&a.connect);
 	return r;
 }
+
+static const struct opt *const tables[] = { collect_options, connect_options, log_options, NULL };
+
+const struct command command_collect = { "collect", "[options] OVERLAY.yaml [DEST]",
+	"collect data from many hosts by a plan", run_collect, tables, 1, 2,
+	"needs an overlay file, and at most a destination" };

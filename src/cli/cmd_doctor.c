@@ -1,14 +1,15 @@
-/* ptcp doctor: what on this host, or the way to another, slows transfers, and what mends it. */
-#include <stddef.h>
+/* ptcp doctor: causes of slow transfers on this host or on a path, and their fixes. */
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/connect.h"
 #include "cli/doctor.h"
-#include "cli/options.h"
+#include "cli/json.h"
 #include "core/err.h"
 #include "core/units.h"
 
 struct doctor_args {
-	struct connect_args connect; /* first */
+	struct connect_opts connect; /* first */
 	bool no_speed;
 	const char *dir;
 	double rate_bps;
@@ -25,24 +26,67 @@ static int set_rate(void *args, const struct opt *o, const char *text, struct pt
 	return 0;
 }
 
-static const struct opt own_options[] = {
-	{ "dir", 0, "DIR", "whose disk is measured (.)", opt_text, offsetof(struct doctor_args, dir) },
-	{ "rate", 0, "RATE", "what the way to the target should carry (what the interface does)", set_rate, 0 },
-	{ "no-speed", 0, NULL, "do not measure processor and disk", opt_true,
-	    offsetof(struct doctor_args, no_speed) },
-	{ "json", 0, NULL, "one JSON object on stdout", opt_true, offsetof(struct doctor_args, connect.talk.json) },
+#define AT(member) offsetof(struct doctor_args, member)
+
+static const struct opt doctor_options[] = {
+	{ "dir", 0, "DIR", "directory for the disk measurement (default: .)", opt_text, AT(dir), 0, 0 },
+	{ "rate", 0, "RATE", "desired rate of the path (default: the speed of the interface)", set_rate, 0, 0, 0 },
+	{ "no-speed", 0, NULL, "do not measure processor and disk", opt_true, AT(no_speed), 0, 0 },
+	{ "json", 0, NULL, "print a JSON object on standard output", opt_true, AT(connect.log.json), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const doctor_options[] = { own_options, connect_options, NULL };
+static void tally(const struct doctor *d, size_t count[3])
+{
+	size_t i;
+
+	count[0] = count[1] = count[2] = 0;
+	for (i = 0; i < d->n; i++)
+		count[d->of[i].verdict]++;
+}
+
+void doctor_text(const struct doctor *d)
+{
+	size_t i, count[3];
+
+	for (i = 0; i < d->n; i++) {
+		const struct finding *f = &d->of[i];
+
+		printf("%-4s  %-18s  %s\n", verdict_name(f->verdict), f->name, f->found);
+		if (f->fix[0] != '\0')
+			printf("      %-18s  -> %s\n", "", f->fix);
+	}
+	tally(d, count);
+	printf("\n%zu ok, %zu warn, %zu bad\n", count[0], count[1], count[2]);
+}
+
+static json_t *finding_json(const struct finding *f)
+{
+	return json_pack("{s:s, s:s, s:s, s:o, s:s?, s:s?}", "name", f->name, "verdict",
+	    verdict_name(f->verdict), "found", f->found, "value",
+	    f->unit != NULL ? json_real(f->value) : json_null(), "unit", f->unit, "fix",
+	    f->fix[0] != '\0' ? f->fix : NULL);
+}
+
+int doctor_json(const struct doctor *d, struct ptcp_err *e)
+{
+	json_t *list = json_array();
+	size_t i, count[3];
+
+	for (i = 0; i < d->n; i++)
+		json_array_append_new(list, finding_json(&d->of[i]));
+	tally(d, count);
+	return json_result(json_pack("{s:o, s:o, s:o, s:o}", "findings", json_whole(list, d->n), "ok",
+	    json_count(count[0]), "warn", json_count(count[1]), "bad", json_count(count[2])), e);
+}
 
 static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_err *e)
 {
 	int r;
 
 	doctor_host(d);
-	if ((r = doctor_path(d, a->target, a->rate_bps, &a->connect, e)) < 0 ||
-	    (r = doctor_identity(d, a->target, &a->connect, e)) < 0)
+	if ((r = doctor_path(d, a->target, a->rate_bps, &a->connect.transfer, e)) < 0 ||
+	    (r = doctor_identity(d, a->target, &a->connect.transfer, e)) < 0)
 		return r;
 	if (a->no_speed)
 		return 0;
@@ -51,24 +95,28 @@ static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_er
 	return doctor_disk(d, a->dir, e);
 }
 
-int cmd_doctor(const struct command *c, int argc, char **argv)
+static int run_doctor(const struct command *c, int argc, char **argv)
 {
-	struct doctor_args a = { .dir = "." };
+	struct doctor_args a;
 	struct doctor d = { .root = "" };
 	struct ptcp_err e = { .code = 0 };
-	int n = 0, r;
+	int n, r;
 
-	connect_init(&a.connect);
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0 && n > 1)
-		r = err_set(&e, PTCP_EUSAGE, "%s: takes one target, or none (leave the others out)", c->name);
-	a.target = n == 1 ? argv[0] : NULL;
-	if (r == 0)
+	memset(&a, 0, sizeof a);
+	a.dir = ".";
+	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
+		a.target = n == 1 ? argv[0] : NULL;
 		r = examine(&a, &d, &e);
-	if (r == 0 && a.connect.talk.json)
+	}
+	if (r == 0 && a.connect.log.json)
 		r = doctor_json(&d, &e);
 	else if (r == 0)
 		doctor_text(&d);
-	connect_fini(&a.connect);
+	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { doctor_options, connect_options, NULL };
+
+const struct command command_doctor = { "doctor", "[options] [TARGET]",
+	"find causes of slow transfers, and their fixes", run_doctor, tables, 0, 1, "takes at most one target" };

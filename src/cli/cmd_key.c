@@ -1,4 +1,5 @@
-#include <errno.h>
+/* ptcp key: the identity of this host, and its authorized clients. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,117 +7,97 @@
 
 #include <ptcp/ptcp.h>
 
-#include "cli/command.h"
 #include "cli/options.h"
 #include "core/err.h"
 #include "core/text.h"
 
-struct key_args {
-	bool read_only, no_relay;
-	const char *root, *name;
-};
+#define AT(member) offsetof(struct ptcp_permission, member)
 
-static const struct opt own_options[] = {
-	{ "read-only", 0, NULL, "authorize: it may receive, not send", opt_true,
-	    offsetof(struct key_args, read_only) },
-	{ "no-relay", 0, NULL, "authorize: it may not use this host as a relay", opt_true,
-	    offsetof(struct key_args, no_relay) },
-	{ "root", 0, "DIR", "authorize: a root of its own, instead of the daemon's", opt_text,
-	    offsetof(struct key_args, root) },
-	{ "name", 0, "NAME", "authorize: one word for the log", opt_text,
-	    offsetof(struct key_args, name) },
+static const struct opt key_options[] = {
+	{ "read-only", 0, NULL, "authorize: permit receiving only", opt_true, AT(read_only), 0, 0 },
+	{ "no-relay", 0, NULL, "authorize: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
+	{ "root", 0, "DIR", "authorize: root directory of the client, instead of the server's", opt_text, AT(root), 0, 0 },
+	{ "name", 0, "NAME", "authorize: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const key_options[] = { own_options, NULL };
-
-/* dir as seen from the current directory. It need not exist yet, so no realpath(). */
+/* Makes `dir` absolute; not by realpath(), since the directory may not exist yet. */
 static int absolute(const char *dir, char **out, struct ptcp_err *e)
 {
 	char *cwd;
 	int n;
 
 	if (dir[0] == '\0')
-		return err_set(e, PTCP_EUSAGE, "--root '': not a directory (name one)");
+		return err_set(e, PTCP_EUSAGE, "--root '': not a directory (name a directory)");
 	if (dir[0] == '/')
 		return (*out = strdup(dir)) != NULL ? 0 : err_nomem(e);
 	if ((cwd = getcwd(NULL, 0)) == NULL)
-		return err_sys(e, PTCP_EUSAGE, "--root: no current directory (give a whole path)");
+		return err_sys(e, PTCP_EUSAGE, "--root: no current directory (give an absolute path)");
 	n = asprintf(out, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd,
 	    strncmp(dir, "./", 2) == 0 ? dir + 2 : strcmp(dir, ".") == 0 ? "" : dir);
 	free(cwd);
 	return n >= 0 ? 0 : err_nomem(e);
 }
 
-static int key_show(const struct key_args *a, const char *fingerprint, struct ptcp_err *e)
+typedef int key_fn(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e);
+
+static int print_key(key_fn *get, struct ptcp_err *e)
 {
-	char own[PTCP_FINGERPRINT_BYTES];
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	int r;
 
-	(void)a;
-	(void)fingerprint;
-	if ((r = ptcp_key_show(NULL, own, e)) == 0)
-		puts(own);
+	if ((r = get(NULL, fingerprint, e)) == 0)
+		puts(fingerprint);
 	return r;
 }
 
-static int key_generate(const struct key_args *a, const char *fingerprint, struct ptcp_err *e)
+static int show_key(struct ptcp_permission *p, struct ptcp_err *e)
 {
-	char own[PTCP_FINGERPRINT_BYTES];
-	int r;
-
-	(void)a;
-	(void)fingerprint;
-	if ((r = ptcp_key_generate(NULL, own, e)) == 0)
-		puts(own);
-	return r;
+	(void)p;
+	return print_key(ptcp_key_show, e);
 }
 
-static int key_authorize(const struct key_args *a, const char *fingerprint, struct ptcp_err *e)
+static int generate_key(struct ptcp_permission *p, struct ptcp_err *e)
 {
-	struct ptcp_permission p;
+	(void)p;
+	return print_key(ptcp_key_generate, e);
+}
+
+static int authorize_client(struct ptcp_permission *p, struct ptcp_err *e)
+{
 	char *root = NULL;
 	int r;
 
-	if (a->root != NULL && (r = absolute(a->root, &root, e)) < 0)
+	if (p->root != NULL && (r = absolute(p->root, &root, e)) < 0)
 		return r;
-	ptcp_permission_init(&p);
-	p.fingerprint = fingerprint;
-	p.read_only = a->read_only;
-	p.no_relay = a->no_relay;
-	p.root = root;
-	p.name = a->name;
-	r = ptcp_authorize(NULL, &p, e);
+	p->root = root;
+	r = ptcp_authorize(NULL, p, e);
 	free(root);
 	return r;
 }
 
-static int key_revoke(const struct key_args *a, const char *fingerprint, struct ptcp_err *e)
+static int revoke_client(struct ptcp_permission *p, struct ptcp_err *e)
 {
-	(void)a;
-	return ptcp_revoke(NULL, fingerprint, e);
+	return ptcp_revoke(NULL, p->fingerprint, e);
 }
 
 static const struct action {
 	const char *name;
-	bool fingerprint; /* takes one */
-	bool permissions; /* takes the options */
-	int (*run)(const struct key_args *a, const char *fingerprint, struct ptcp_err *e);
+	bool fingerprint; /* takes a fingerprint */
+	bool options;     /* takes options */
+	int (*run)(struct ptcp_permission *p, struct ptcp_err *e);
 } actions[] = {
-	{ "show", false, false, key_show },
-	{ "generate", false, false, key_generate },
-	{ "authorize", true, true, key_authorize },
-	{ "revoke", true, false, key_revoke },
+	{ "show", false, false, show_key },
+	{ "generate", false, false, generate_key },
+	{ "authorize", true, true, authorize_client },
+	{ "revoke", true, false, revoke_client },
 };
 
-static int run(const struct key_args *a, int n, char **operands, struct ptcp_err *e)
+static int run_action(struct ptcp_permission *p, int n, char **operands, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	const struct action *act = actions, *end = actions + sizeof actions / sizeof *actions;
 
-	if (n == 0)
-		return err_set(e, PTCP_EUSAGE, "key: what to do with it is missing "
-		    "(show, generate, authorize or revoke)");
 	while (act < end && strcmp(act->name, operands[0]) != 0)
 		act++;
 	if (act == end)
@@ -126,23 +107,28 @@ static int run(const struct key_args *a, int n, char **operands, struct ptcp_err
 		return err_set(e, PTCP_EUSAGE, "key %s: needs one fingerprint "
 		    "(SHA256:.., as 'ptcp key show' prints it on the client)", act->name);
 	if (!act->fingerprint && n != 1)
-		return err_set(e, PTCP_EUSAGE, "key %s: takes nothing more (leave '%s' out)", act->name,
+		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", act->name,
 		    text_escape(shown, sizeof shown, operands[1]));
-	if (!act->permissions && (a->read_only || a->no_relay || a->root != NULL || a->name != NULL))
-		return err_set(e, PTCP_EUSAGE, "key %s: takes no options (they belong to key authorize)",
-		    act->name);
-	return act->run(a, n == 2 ? operands[1] : NULL, e);
+	if (!act->options && (p->read_only || p->no_relay || p->root != NULL || p->name != NULL))
+		return err_set(e, PTCP_EUSAGE, "key %s: takes no options (they belong to key authorize)", act->name);
+	p->fingerprint = n == 2 ? operands[1] : NULL;
+	return act->run(p, e);
 }
 
-int cmd_key(const struct command *c, int argc, char **argv)
+static int run_key(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
-	struct key_args a;
-	int n = 0, r;
+	struct ptcp_permission p;
+	int n, r;
 
-	memset(&a, 0, sizeof a);
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0)
-		r = run(&a, n, argv, &e);
+	ptcp_permission_init(&p);
+	if ((r = options_parse(c, argc, argv, &p, &n, NULL, &e)) == 0)
+		r = run_action(&p, n, argv, &e);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { key_options, NULL };
+
+const struct command command_key = { "key", "show | generate | authorize FINGERPRINT [options] | revoke FINGERPRINT",
+	"manage the identity of this host and its authorized clients", run_key, tables, 1, INT_MAX,
+	"needs an action: show, generate, authorize or revoke" };

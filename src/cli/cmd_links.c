@@ -1,72 +1,136 @@
-/* ptcp links OVERLAY.yaml: measures the links of an overlay, or asks for what daemons know of them, and writes them into
- * the file. */
+/* ptcp links: measures the links of an overlay, or queries servers for estimates, and writes the results into the
+ * overlay file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/links_output.h"
-#include "cli/measure_opts.h"
+#include "cli/connect.h"
+#include "cli/json.h"
+#include "cli/overlay.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
 #include "core/err.h"
+#include "core/units.h"
 
 struct links_args {
-	struct connect_args connect; /* first */
-	bool only_here, watch, ask;
+	struct connect_opts connect; /* first */
+	bool local_only, watch, query;
 	double interval_s;
 	const char *write;
 	struct ptcp_links_opts opts;
 };
 
-static int set_budget(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if (opt_number(text, 1, PTCP_LINKS_BUDGET_MAX, &((struct links_args *)args)->opts.budget) < 0)
-		return opt_reject(o, text, e, "not a number of messages from 1 to 1000000");
-	return 0;
-}
+#define AT(member) offsetof(struct links_args, member)
 
-static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if (opt_number(text, 1, PTCP_STREAMS_MAX, &((struct links_args *)args)->opts.streams) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to 128");
-	return 0;
-}
-
-static const struct opt own_options[] = {
-	{ "here", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
-	    offsetof(struct links_args, opts.here) },
-	{ "only-here", 0, NULL, "leave out links that begin at other hosts", opt_true,
-	    offsetof(struct links_args, only_here) },
-	{ "budget", 0, "N", "messages to send in all (16 a link)", set_budget, 0 },
-	{ "streams", 0, "N", "streams to measure with (4)", set_streams, 0 },
-	{ "write", 0, "FILE", "write the overlay there, with what was measured", opt_text,
-	    offsetof(struct links_args, write) },
-	{ "ask", 0, NULL, "measure nothing: ask the daemons what they have learnt", opt_true,
-	    offsetof(struct links_args, ask) },
-	{ "watch", 0, NULL, "go on, link after link, until interrupted", opt_true, offsetof(struct links_args, watch) },
-	{ "interval", 0, "TIME", "with --watch: between two links (60s)", opt_patience,
-	    offsetof(struct links_args, interval_s) },
+static const struct opt links_options[] = {
+	{ "local-host", 0, "HOST", "name of the local host in the overlay (default: by address)", opt_text,
+	    AT(opts.local_host), 0, 0 },
+	{ "local-only", 0, NULL, "skip links that begin at remote hosts", opt_true, AT(local_only), 0, 0 },
+	{ "budget", 0, "N", "total number of messages (default: 16 per link)", opt_unsigned, AT(opts.budget), 1,
+	    PTCP_LINKS_BUDGET_MAX },
+	{ "streams", 0, "N", "number of streams to measure with, 1 to 128 (default: 4)", opt_unsigned, AT(opts.streams), 1,
+	    PTCP_STREAMS_MAX },
+	{ "write", 0, "FILE", "write the overlay with the results to FILE", opt_text, AT(write), 0, 0 },
+	{ "query", 0, NULL, "do not measure; query servers for their estimates", opt_true, AT(query), 0, 0 },
+	{ "watch", 0, NULL, "measure continuously until interrupted", opt_true, AT(watch), 0, 0 },
+	{ "interval", 0, "TIME", "with --watch: pause before each link (default: 60s)", opt_seconds, AT(interval_s),
+	    OPT_PATIENCE },
 	{ .name = NULL },
 };
 
-const struct opt *const links_options[] = { own_options, connect_options, log_opts_options, NULL };
+/* ---- Text ---- */
 
-static void show_link(void *arg, size_t link)
+static void print_measured(const struct ptcp_link_estimate *m)
 {
-	char name[LINK_NAME_BYTES], line[LINK_NAME_BYTES + 16];
+	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
 
-	snprintf(line, sizeof line, "looking at %s", links_name(name, arg, link));
-	terminal_status(line);
+	if (isnan(m->rate_bps))
+		printf("%12s %12s", "?", "");
+	else if (isnan(m->rate_error_bps))
+		printf("%12s %12s", units_rate_text(b, m->rate_bps), "");
+	else
+		printf("%12s +- %9s", units_rate_text(b, m->rate_bps), units_rate_text(c, m->rate_error_bps));
+	printf(" %10.3f ms", 1e3 * m->delay_s);
+	if (m->delay_from_round_trip)
+		printf("  from round trip");
+	else if (isnan(m->delay_error_s))
+		printf("%17s", "");
+	else
+		printf(" +- %7.3f ms   ", 1e3 * m->delay_error_s);
+	if (m->result != NULL)
+		printf("  %5.3f %8.0f", m->r2_ratio, m->messages_bound);
+	printf("  %u over %u stream%s: %s%s\n", m->messages, m->streams, plural(m->streams),
+	    m->result != NULL ? m->result : units_time_text(age, m->age_s), m->result != NULL ? "" : " ago");
 }
 
-static void cancel(void *handle)
+static void print_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
 {
-	ptcp_links_cancel(handle);
+	char name[LINK_NAME_BYTES];
+	struct ptcp_link_estimate m;
+
+	ptcp_links_get(l, i, &m);
+	printf("%-16s ", link_name_of(name, o, i));
+	if (m.state == PTCP_LINK_MEASURED)
+		print_measured(&m);
+	else
+		printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
+	fflush(stdout);
 }
 
-static void tell_failed(const struct ptcp_overlay *o, const struct ptcp_links *l)
+static void print_links(const struct ptcp_overlay *o, const struct ptcp_links *l, bool queried)
+{
+	size_t i;
+
+	printf("%-16s %25s %30s", "link", "rate", "delay, one way");
+	if (!queried)
+		printf(" %6s %8s", "R^2", "bound");
+	puts("  messages");
+	for (i = 0; i < ptcp_overlay_links(o); i++)
+		print_link(o, l, i);
+}
+
+/* ---- JSON: fields and units are described in ptcp-links(1) ---- */
+
+static json_t *number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
+{
+	struct ptcp_overlay_link of;
+	struct ptcp_link_estimate m;
+
+	ptcp_overlay_link(o, i, &of);
+	ptcp_links_get(l, i, &m);
+	if (m.state != PTCP_LINK_MEASURED)
+		return json_pack("{s:s, s:s, s:b, s:s}", "from", host_name(o, of.from), "to", host_name(o, of.to),
+		    "measured", 0, "error", m.why != NULL ? m.why : "interrupted");
+	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, s:i, s:o, s:i, s:o}", "from",
+	    host_name(o, of.from), "to", host_name(o, of.to), "measured", 1, "error", "rate_bps", number(m.rate_bps),
+	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
+	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
+	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
+	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams,
+	    "age_s", json_seconds(m.age_s));
+}
+
+static json_t *links_json(const struct ptcp_overlay *o, const struct ptcp_links *l)
+{
+	json_t *list = json_array();
+	int local = ptcp_links_here(l);
+	size_t i;
+
+	for (i = 0; i < ptcp_overlay_links(o); i++)
+		json_array_append_new(list, link_json(o, l, i));
+	return json_pack("{s:s?, s:o}", "local_host", local >= 0 ? host_name(o, local) : NULL, "links",
+	    json_whole(list, ptcp_overlay_links(o)));
+}
+
+/* ---- Results ---- */
+
+static void warn_failed(const struct ptcp_overlay *o, const struct ptcp_links *l)
 {
 	char name[LINK_NAME_BYTES];
 	struct ptcp_link_estimate m;
@@ -75,27 +139,27 @@ static void tell_failed(const struct ptcp_overlay *o, const struct ptcp_links *l
 	for (i = 0; i < ptcp_overlay_links(o); i++) {
 		ptcp_links_get(l, i, &m);
 		if (m.state == PTCP_LINK_FAILED)
-			terminal_line("ptcp: warning: %s: %s", links_name(name, o, i), m.why);
+			terminal_line("ptcp: warning: %s: %s", link_name_of(name, o, i), m.why);
 	}
 }
 
-/* What is known goes by the number of the link: that must not be another's by now. */
+/* Results are stored by index of link: the file must still have the same links. */
 static int check_same(const char *file, const struct ptcp_overlay *o, struct ptcp_err *e)
 {
-	char name[LINK_NAME_BYTES], now[LINK_NAME_BYTES];
-	struct ptcp_overlay *again;
+	char name[LINK_NAME_BYTES], current[LINK_NAME_BYTES];
+	struct ptcp_overlay *reloaded;
 	bool same;
 	size_t i;
 	int r;
 
-	if ((r = ptcp_overlay_load(&again, file, e)) < 0)
+	if ((r = ptcp_overlay_load(&reloaded, file, e)) < 0)
 		return r;
-	same = ptcp_overlay_links(again) == ptcp_overlay_links(o);
+	same = ptcp_overlay_links(reloaded) == ptcp_overlay_links(o);
 	for (i = 0; same && i < ptcp_overlay_links(o); i++)
-		same = strcmp(links_name(name, o, i), links_name(now, again, i)) == 0;
-	ptcp_overlay_free(again);
-	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: its links have changed since they are being measured (run it "
-	    "again)", file);
+		same = strcmp(link_name_of(name, o, i), link_name_of(current, reloaded, i)) == 0;
+	ptcp_overlay_free(reloaded);
+	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: the links have changed during the measurement "
+	    "(run the same command again)", file);
 }
 
 static int write_back(const struct links_args *a, const char *file, const struct ptcp_overlay *o,
@@ -123,19 +187,20 @@ static int write_back(const struct links_args *a, const char *file, const struct
 	return r;
 }
 
-/* ---- Watching ---- */
+/* ---- Continuous measurement ---- */
 
-struct watching {
+struct watch {
 	const struct links_args *a;
 	const char *file;
 	struct ptcp_overlay *o;
 	struct ptcp_links *l;
-	bool *failing;   /* of each link, and told */
+	bool *failing; /* by link; already reported */
 };
 
-static int on_seen(void *arg, size_t link, const char *why, struct ptcp_err *e)
+/* Reports failures once, and prints and writes results. */
+static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err *e)
 {
-	struct watching *w = arg;
+	struct watch *w = arg;
 	char name[LINK_NAME_BYTES];
 	bool was = w->failing[link];
 	int r = 0;
@@ -144,21 +209,21 @@ static int on_seen(void *arg, size_t link, const char *why, struct ptcp_err *e)
 	w->failing[link] = why != NULL;
 	if (why != NULL) {
 		if (!was)
-			terminal_line("ptcp: warning: %s: %s", links_name(name, w->o, link), why);
+			terminal_line("ptcp: warning: %s: %s", link_name_of(name, w->o, link), why);
 		return 0;
 	}
-	if (w->a->connect.talk.json)
-		r = links_json_link(w->o, w->l, link, e);
-	else if (!w->a->connect.talk.quiet)
-		links_text_link(w->o, w->l, link);
+	if (w->a->connect.log.json)
+		r = json_result(link_json(w->o, w->l, link), e);
+	else if (!w->a->connect.log.quiet)
+		print_link(w->o, w->l, link);
 	return r < 0 ? r : write_back(w->a, w->file, w->o, w->l, e);
 }
 
-/* Being interrupted is its end. */
+/* Runs until interrupted, with 0 as the result. */
 static int watch(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
     struct ptcp_err *e)
 {
-	struct watching w = { a, file, o, l, calloc(ptcp_overlay_links(o) + 1, sizeof *w.failing) };
+	struct watch w = { a, file, o, l, calloc(ptcp_overlay_links(o) + 1, sizeof *w.failing) };
 	struct ptcp_links_watch opts;
 	struct ptcp_link_estimate m;
 	size_t i;
@@ -173,27 +238,40 @@ static int watch(const struct links_args *a, const char *file, struct ptcp_overl
 	ptcp_links_watch_init(&opts);
 	if (a->interval_s > 0)
 		opts.pause_s = a->interval_s;
-	opts.seen = on_seen;
+	opts.seen = on_measured;
 	opts.arg = &w;
 	r = ptcp_links_watch(l, &opts, e);
 	free(w.failing);
 	return r == PTCP_ECANCELED ? 0 : r;
 }
 
-/* ---- Once ---- */
+/* ---- The command ---- */
 
-/* What has been measured is shown and written, also when the rest could not be. */
-static int show(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
+/* Prints and writes all results, even if some links have failed. */
+static int report(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
     struct ptcp_err *e)
 {
 	int r = 0;
 
-	tell_failed(o, l);
-	if (a->connect.talk.json)
-		r = links_json(o, l, e);
+	warn_failed(o, l);
+	if (a->connect.log.json)
+		r = json_result(links_json(o, l), e);
 	else
-		links_text(o, l, a->ask);
+		print_links(o, l, a->query);
 	return r < 0 ? r : write_back(a, file, o, l, e);
+}
+
+static void on_begin(void *arg, size_t link)
+{
+	char name[LINK_NAME_BYTES], line[LINK_NAME_BYTES + 16];
+
+	snprintf(line, sizeof line, "measuring %s", link_name_of(name, arg, link));
+	terminal_status(line);
+}
+
+static void cancel(void *handle)
+{
+	ptcp_links_cancel(handle);
 }
 
 static int measure(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
@@ -202,14 +280,14 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 	struct ptcp_err later;
 	int r, r2;
 
-	process_catch(EXIT_INTERRUPTED, "\nptcp: interrupted twice: ended at once (run it again)\n");
+	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	process_set_stop(cancel, l);
-	r = a->ask ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
+	r = a->query ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
-	if (a->ask && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
-		tell_failed(o, l); /* each host has its own reason */
+	if (a->query && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
+		warn_failed(o, l); /* with the reason of each host */
 	if (r == 0 || r == PTCP_EPARTIAL) {
-		if ((r2 = show(a, file, o, l, &later)) == 0 && a->watch)
+		if ((r2 = report(a, file, o, l, &later)) == 0 && a->watch)
 			r = r2 = watch(a, file, o, l, &later);
 		if (r2 < 0) {
 			*e = later;
@@ -220,29 +298,25 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 	return r;
 }
 
-static int run(struct links_args *a, const char *file, struct ptcp_err *e)
+static int load_and_measure(struct links_args *a, const char *file, struct ptcp_err *e)
 {
 	struct ptcp_overlay *o = NULL;
 	struct ptcp_links *l = NULL;
-	struct ptcp_transfer_opts connect;
 	int r;
 
 	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
 		return r;
-	ptcp_transfer_opts_init(&connect);
-	connect_apply(&a->connect, &connect);
-	if (!a->connect.talk.quiet && !a->connect.talk.json && terminal_is(2))
-		a->opts.begin = show_link;
+	if (log_opts_status(&a->connect.log))
+		a->opts.begin = on_begin;
 	a->opts.arg = o;
-	a->opts.only_here = a->only_here;
-	if ((r = ptcp_links_new(&l, o, &connect, &a->opts, e)) == 0)
+	a->opts.local_only = a->local_only;
+	if ((r = ptcp_links_new(&l, o, &a->connect.transfer, &a->opts, e)) == 0)
 		r = measure(a, file, o, l, e);
 	ptcp_links_free(l);
 	ptcp_overlay_free(o);
 	return r;
 }
 
-/* What is about measuring does not go with asking. */
 static int check(const struct command *c, const struct links_args *a, const struct options_given *given,
     struct ptcp_err *e)
 {
@@ -250,30 +324,30 @@ static int check(const struct command *c, const struct links_args *a, const stru
 	const char *const *name;
 
 	if (a->interval_s > 0 && !a->watch)
-		return err_set(e, PTCP_EUSAGE, "--interval: only with --watch (add it, or leave this out)");
-	for (name = measuring; a->ask && *name != NULL; name++)
+		return err_set(e, PTCP_EUSAGE, "--interval: only with --watch (add --watch, or leave --interval out)");
+	for (name = measuring; a->query && *name != NULL; name++)
 		if (options_is_given(given, options_find(c, *name)))
-			return err_set(e, PTCP_EUSAGE, "--%s: not with --ask, which measures nothing (leave one of them out)", *name);
+			return err_set(e, PTCP_EUSAGE, "--%s: not with --query, which does not measure (leave one of them out)",
+			    *name);
 	return 0;
 }
 
-int cmd_links(const struct command *c, int argc, char **argv)
+static int run_links(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct options_given given;
 	struct links_args a;
-	int n = 0, r;
+	int r;
 
 	memset(&a, 0, sizeof a);
-	connect_init(&a.connect);
 	ptcp_links_opts_init(&a.opts);
-	r = options_parse_noting(c, argc, argv, &a, &n, &given, &e);
-	if (r == 0)
-		r = check(c, &a, &given, &e);
-	if (r == 0 && n != 1)
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
-	if (r == 0)
-		r = run(&a, argv[0], &e);
-	connect_fini(&a.connect);
+	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, &given, &e)) == 0 && (r = check(c, &a, &given, &e)) == 0)
+		r = load_and_measure(&a, argv[0], &e);
+	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { links_options, connect_options, log_options, NULL };
+
+const struct command command_links = { "links", "[options] OVERLAY.yaml",
+	"measure the links of an overlay, or query servers for estimates", run_links, tables, 1, 1, "needs one overlay file" };

@@ -1,19 +1,28 @@
-/* ptcp measure TARGET: what n streams bring, over many rounds. */
+/* ptcp measure: throughput of given numbers of streams, over many rounds. */
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "cli/measure_opts.h"
-#include "cli/measure_output.h"
+#include "cli/connect.h"
+#include "cli/json.h"
+#include "cli/plot.h"
+#include "cli/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 
 struct measure_args {
-	struct connect_args connect; /* first */
+	struct connect_opts connect; /* first */
 	const char *csv, *plot;
 	struct ptcp_measure_opts opts;
 	unsigned streams[PTCP_LEVELS_MAX];
+};
+
+/* Results by number of streams, ascending. */
+struct summary {
+	struct ptcp_level level[PTCP_LEVELS_MAX];
+	size_t n;
+	unsigned saturates_at; /* 0: throughput was still increasing at the highest level */
 };
 
 static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -21,55 +30,166 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 	struct measure_args *a = args;
 
 	a->opts.streams = a->streams;
-	return probe_levels(o, text, a->streams, PTCP_LEVELS_MAX, &a->opts.n_streams, e);
+	return connect_stream_counts(o, text, a->streams, PTCP_LEVELS_MAX, &a->opts.n_streams, e);
 }
 
-static int set_rounds(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct measure_args *a = args;
+#define AT(member) offsetof(struct measure_args, member)
 
-	if (opt_number(text, 1, 1000000, &a->opts.rounds) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to 1000000");
-	return 0;
-}
-
-static int set_interval(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	uint64_t ns;
-
-	if (units_parse_time(text, &ns) < 0 || ns > 1000000 * NS_PER_S)
-		return opt_reject(o, text, e, "not a time up to 1000000 seconds (such as 5m)");
-	((struct measure_args *)args)->opts.interval_s = (double)ns / (double)NS_PER_S;
-	return 0;
-}
-
-static int set_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct measure_args *a = args;
-
-	if (units_parse_size(text, &a->opts.bytes_per_stream) < 0 || a->opts.bytes_per_stream == 0 ||
-	    a->opts.bytes_per_stream > UINT64_C(1) << 40)
-		return opt_reject(o, text, e, "not a size above 0 and up to 1 TiB (such as 2MB)");
-	return 0;
-}
-
-static const struct opt own_options[] = {
-	{ "streams", 0, "N,..", "numbers of streams (10,20,30,40,50)", set_streams, 0 },
-	{ "rounds", 0, "R", "rounds with each of them (5)", set_rounds, 0 },
-	{ "interval", 0, "T", "from the start of a round to the next, at least (0)", set_interval, 0 },
-	{ "bytes-per-stream", 0, "SIZE", "what each stream carries in a round (2MB)", set_bytes, 0 },
-	{ "direction", 0, "send|recv", "streams from here, or to here (send)", probe_direction,
-	    offsetof(struct measure_args, opts.receive) },
-	{ "csv", 0, "FILE", "a line for each stream of each round", opt_text,
-	    offsetof(struct measure_args, csv) },
-	{ "plot", 0, "FILE.svg", "a picture of throughput over streams, by gnuplot", opt_text,
-	    offsetof(struct measure_args, plot) },
+static const struct opt measure_options[] = {
+	{ "streams", 0, "N,..", "stream counts (default: 10,20,30,40,50)", set_streams, 0, 0, 0 },
+	{ "rounds", 0, "R", "rounds per stream count (default: 5)", opt_unsigned, AT(opts.rounds), 1, 1000000 },
+	{ "interval", 0, "T", "minimum time between the starts of two rounds (default: 0)", opt_seconds,
+	    AT(opts.interval_s), 0, 1000000 },
+	{ "bytes-per-stream", 0, "SIZE", "bytes per stream and round (default: 2MB)", opt_bytes,
+	    AT(opts.bytes_per_stream), 1, 0x1p40 },
+	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
+	    0, 0 },
+	{ "csv", 0, "FILE", "write a line per stream and round", opt_text, AT(csv), 0, 0 },
+	{ "plot", 0, "FILE.svg", "plot throughput by number of streams with gnuplot", opt_text, AT(plot), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const measure_options[] = { own_options, connect_options, ssh_options, log_opts_options, NULL };
+/* ---- Text ---- */
 
-/* Where rounds go as they end. */
+static void print_round(FILE *f, const struct ptcp_round *r)
+{
+	char rate[UNITS_TEXT_BYTES], slow[UNITS_TEXT_BYTES], fast[UNITS_TEXT_BYTES];
+	double min, max;
+	unsigned i;
+
+	if (r->why != NULL) {
+		fprintf(f, "round %u with %u: failed: %s\n", r->number, r->streams, r->why);
+		fflush(f);
+		return;
+	}
+	min = max = r->per_stream_bps[0];
+	for (i = 1; i < r->streams; i++) {
+		min = r->per_stream_bps[i] < min ? r->per_stream_bps[i] : min;
+		max = r->per_stream_bps[i] > max ? r->per_stream_bps[i] : max;
+	}
+	fprintf(f, "round %u with %u: %s, per stream %s to %s, %llu retransmitted\n", r->number,
+	    r->streams, units_rate_text(rate, r->throughput_bps), units_rate_text(slow, min),
+	    units_rate_text(fast, max), (unsigned long long)r->retransmits);
+	fflush(f);
+}
+
+static void print_level(FILE *f, const struct ptcp_level *l)
+{
+	char mean[UNITS_TEXT_BYTES], min[UNITS_TEXT_BYTES], max[UNITS_TEXT_BYTES];
+	char sd[UNITS_TEXT_BYTES], each[UNITS_TEXT_BYTES];
+
+	fprintf(f, "%7u %6u %6u", l->streams, l->rounds, l->failed);
+	if (l->rounds == l->failed) {
+		fprintf(f, " %12s\n", "-");
+		return;
+	}
+	fprintf(f, " %12s %12s %12s %12s %12s %8.3f %6d\n", units_rate_text(mean, l->mean_bps),
+	    units_rate_text(min, l->min_bps), units_rate_text(max, l->max_bps),
+	    units_rate_text(sd, l->stddev_bps), units_rate_text(each, l->per_stream_mean_bps),
+	    l->fairness, l->clusters);
+}
+
+static void print_summary(FILE *f, const struct summary *s)
+{
+	size_t i;
+
+	fprintf(f, "%7s %6s %6s %12s %12s %12s %12s %12s %8s %6s\n", "streams", "rounds", "failed",
+	    "mean", "min", "max", "std dev", "per stream", "fairness", "groups");
+	for (i = 0; i < s->n; i++)
+		print_level(f, &s->level[i]);
+	if (s->saturates_at > 0)
+		fprintf(f, "Saturates at %u stream%s: additional streams add less than 5 %%.\n", s->saturates_at,
+		    plural(s->saturates_at));
+	else
+		fprintf(f, "Throughput still increases at the highest number of streams.\n");
+}
+
+static void write_csv_head(FILE *f)
+{
+	fprintf(f, "round,streams,ok,throughput_bps,retransmits,stream,stream_bps\n");
+}
+
+static void write_csv_round(FILE *f, const struct ptcp_round *r)
+{
+	unsigned i;
+
+	if (r->why != NULL)
+		fprintf(f, "%u,%u,0,,,,\n", r->number, r->streams);
+	for (i = 0; r->why == NULL && i < r->streams; i++)
+		fprintf(f, "%u,%u,1,%.0f,%llu,%u,%.0f\n", r->number, r->streams, r->throughput_bps,
+		    (unsigned long long)r->retransmits, i, r->per_stream_bps[i]);
+	fflush(f);
+}
+
+/* ---- JSON: fields and units are described in ptcp-measure(1) ---- */
+
+static void print_round_json(const struct ptcp_round *r)
+{
+	json_t *each;
+	unsigned i;
+
+	if (r->why != NULL) {
+		json_line(json_pack("{s:s, s:o, s:b, s:n, s:[], s:n, s:s}", "event", "round",
+		    "streams", json_count(r->streams), "ok", 0, "throughput_bps", "per_stream_bps",
+		    "retransmits", "error", r->why));
+		return;
+	}
+	each = json_array();
+	for (i = 0; i < r->streams; i++)
+		json_array_append_new(each, json_real(r->per_stream_bps[i]));
+	json_line(json_pack("{s:s, s:o, s:b, s:f, s:o, s:o}", "event", "round", "streams",
+	    json_count(r->streams), "ok", 1, "throughput_bps", r->throughput_bps, "per_stream_bps",
+	    json_whole(each, r->streams), "retransmits", json_count(r->retransmits)));
+}
+
+/* Null if all rounds have failed. */
+static json_t *rate(const struct ptcp_level *l, double value)
+{
+	return l->rounds > l->failed ? json_real(value) : json_null();
+}
+
+static json_t *level(const struct ptcp_level *l)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "streams",
+	    json_count(l->streams), "rounds", json_count(l->rounds), "failed", json_count(l->failed),
+	    "mean_bps", rate(l, l->mean_bps), "min_bps", rate(l, l->min_bps), "max_bps",
+	    rate(l, l->max_bps), "stddev_bps", rate(l, l->stddev_bps), "per_stream_mean_bps",
+	    rate(l, l->per_stream_mean_bps), "fairness", rate(l, l->fairness), "clusters", l->clusters);
+}
+
+static void print_summary_json(const struct summary *s)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		json_array_append_new(list, level(&s->level[i]));
+	json_line(json_pack("{s:s, s:o, s:o}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
+	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null()));
+}
+
+/* ---- Plot ---- */
+
+static int write_plot(FILE *f, const char *file, const void *summary)
+{
+	const struct summary *s = summary;
+	size_t i;
+
+	plot_begin(f, file, 480);
+	fprintf(f, "$levels << EOD\n");
+	for (i = 0; i < s->n; i++)
+		if (s->level[i].rounds > s->level[i].failed)
+			fprintf(f, "%u %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps,
+			    s->level[i].min_bps, s->level[i].max_bps, s->level[i].per_stream_mean_bps);
+	fprintf(f, "EOD\nset xlabel 'streams'\nset ylabel 'throughput'\nset xrange [0:*]\n"
+	    "set yrange [0:*]\nset format y '%%.0s %%cbit/s'\nset key below\nset grid\n"
+	    "plot $levels using 1:2:3:4 with yerrorlines pt 7 title 'all streams: mean, min, max', "
+	    "'' using 1:5 with linespoints pt 6 title 'per stream'\n");
+	return 0;
+}
+
+/* ---- The command ---- */
+
 struct sinks {
 	bool json, quiet;
 	FILE *csv;
@@ -80,44 +200,42 @@ static void on_round(void *arg, const struct ptcp_round *r)
 	struct sinks *s = arg;
 
 	if (s->json)
-		measure_json_round(r);
+		print_round_json(r);
 	else if (!s->quiet)
-		measure_text_round(stdout, r);
+		print_round(stdout, r);
 	if (s->csv != NULL)
-		measure_csv_round(s->csv, r);
+		write_csv_round(s->csv, r);
 }
 
-/* What has been measured, also when the rest could not be. */
+/* Prints the measured levels, even if measuring has failed later. */
 static int summarize(const struct measure_args *a, const struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	struct ptcp_level level[PTCP_LEVELS_MAX];
-	struct measure_summary s = { .level = level };
+	struct summary s;
 
-	s.levels = ptcp_transfer_levels(t, level, PTCP_LEVELS_MAX, &s.saturates_at);
-	if (s.levels == 0)
+	s.n = ptcp_transfer_levels(t, s.level, PTCP_LEVELS_MAX, &s.saturates_at);
+	if (s.n == 0)
 		return 0;
-	if (a->connect.talk.json)
-		measure_json_summary(&s);
+	if (a->connect.log.json)
+		print_summary_json(&s);
 	else
-		measure_text_summary(stdout, &s);
-	return a->plot != NULL ? measure_plot(a->plot, &s, e) : 0;
+		print_summary(stdout, &s);
+	return a->plot != NULL ? plot_draw(a->plot, write_plot, &s, e) : 0;
 }
 
 static int close_csv(const struct measure_args *a, FILE *csv, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	int failed = ferror(csv), now = fclose(csv) == 0 ? 0 : errno; /* of an earlier failure errno is gone */
+	int failed = ferror(csv), error = fclose(csv) == 0 ? 0 : errno; /* errno of an earlier failure is lost */
 
-	if (now == 0 && !failed)
+	if (error == 0 && !failed)
 		return 0;
-	return err_set(e, PTCP_EIO, "--csv %s: not all of it could be written%s%s (make room, or name another file)",
-	    text_escape(shown, sizeof shown, a->csv), now != 0 ? ": " : "", now != 0 ? strerror(now) : "");
+	return err_set(e, PTCP_EIO, "--csv %s: incomplete%s%s (free disk space, or name a different file)",
+	    text_escape(shown, sizeof shown, a->csv), error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
 }
 
-static int run(struct measure_args *a, const char *target, struct ptcp_err *e)
+static int measure(struct measure_args *a, const char *target, struct ptcp_err *e)
 {
-	struct sinks s = { .json = a->connect.talk.json, .quiet = a->connect.talk.quiet };
-	struct ptcp_transfer_opts o;
+	struct sinks s = { .json = a->connect.log.json, .quiet = a->connect.log.quiet };
 	struct ptcp_transfer *t = NULL;
 	struct ptcp_err later = { .code = 0 };
 	char shown[TEXT_NAME_BYTES];
@@ -126,13 +244,13 @@ static int run(struct measure_args *a, const char *target, struct ptcp_err *e)
 	if (a->csv != NULL && (s.csv = fopen(a->csv, "w")) == NULL)
 		return err_sys(e, PTCP_EIO, "--csv %s", text_escape(shown, sizeof shown, a->csv));
 	if (s.csv != NULL)
-		measure_csv_head(s.csv);
-	probe_opts(&a->connect, &o);
+		write_csv_head(s.csv);
+	connect_show_streams(&a->connect);
 	a->opts.round = on_round;
 	a->opts.arg = &s;
-	r = ptcp_measure_new(&t, &o, target, &a->opts, e);
+	r = ptcp_measure_new(&t, &a->connect.transfer, target, &a->opts, e);
 	if (r == 0) {
-		r = probe_run(t, e);
+		r = connect_run(t, e);
 		if (summarize(a, t, r < 0 ? &later : e) < 0 && r == 0)
 			r = e->code;
 	}
@@ -142,20 +260,21 @@ static int run(struct measure_args *a, const char *target, struct ptcp_err *e)
 	return r;
 }
 
-int cmd_measure(const struct command *c, int argc, char **argv)
+static int run_measure(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct measure_args a;
-	int n = 0, r;
+	int r;
 
 	memset(&a, 0, sizeof a);
-	connect_init(&a.connect);
 	ptcp_measure_opts_init(&a.opts);
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0 && n != 1)
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs one host (ptcp %s --help)", c->name, c->name);
-	if (r == 0)
-		r = run(&a, argv[0], &e);
-	connect_fini(&a.connect);
+	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, NULL, &e)) == 0)
+		r = measure(&a, argv[0], &e);
+	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { measure_options, connect_options, ssh_options, log_options, NULL };
+
+const struct command command_measure = { "measure", "[options] HOST[:PORT]",
+	"measure a path with many streams, over many rounds", run_measure, tables, 1, 1, "needs one host" };

@@ -1,10 +1,9 @@
-/* ptcp paths OVERLAY.yaml: the quickest paths between two hosts, and how to divide the bytes. */
+/* ptcp paths: the quickest paths between two hosts of an overlay, and how to divide the bytes. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/json.h"
-#include "cli/options.h"
-#include "cli/overlay_names.h"
+#include "cli/overlay.h"
 #include "cli/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -12,54 +11,36 @@
 
 struct paths_args {
 	const char *from, *to;
-	uint64_t bytes; /* 0: not given */
-	unsigned most;
+	uint64_t bytes;
+	unsigned max_paths;
 	bool json;
 };
 
-static int set_size(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct paths_args *a = args;
+#define AT(member) offsetof(struct paths_args, member)
 
-	if (units_parse_size(text, &a->bytes) < 0 || a->bytes == 0)
-		return opt_reject(o, text, e, "not a size above 0 (such as 10GB)");
-	return 0;
-}
-
-static int set_most(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if (opt_number(text, 1, PTCP_QUICKEST_MAX, &((struct paths_args *)args)->most) < 0)
-		return opt_reject(o, text, e, "not a number of paths from 1 to 64");
-	return 0;
-}
-
-static const struct opt own_options[] = {
-	{ "from", 0, "HOST", "where the bytes are", opt_text, offsetof(struct paths_args, from) },
-	{ "to", 0, "HOST", "where they go", opt_text, offsetof(struct paths_args, to) },
-	{ "size", 0, "SIZE", "how many", set_size, 0 },
-	{ "most", 'm', "N", "at most so many paths, 1 to 64 (2)", set_most, 0 },
-	{ "json", 0, NULL, "one JSON object on stdout", opt_true, offsetof(struct paths_args, json) },
+static const struct opt paths_options[] = {
+	{ "from", 0, "HOST", "source host", opt_text, AT(from), 0, 0 },
+	{ "to", 0, "HOST", "destination host", opt_text, AT(to), 0, 0 },
+	{ "size", 0, "SIZE", "size of the data", opt_bytes, AT(bytes), 1, 1e18 },
+	{ "most", 'm', "N", "maximum number of paths, 1 to 64 (default: 2)", opt_unsigned, AT(max_paths), 1,
+	    PTCP_QUICKEST_MAX },
+	{ "json", 0, NULL, "print a JSON object on standard output", opt_true, AT(json), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const paths_options[] = { own_options, NULL };
-
-/* ---- Showing ---- */
-
-static void show_text(const struct ptcp_overlay *o, const struct ptcp_paths *p, uint64_t bytes)
+static void print_text(const struct ptcp_overlay *o, const struct ptcp_paths *p, uint64_t bytes)
 {
 	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
 	size_t i, k, n = ptcp_paths_count(p);
 	struct ptcp_quickest path;
 
-	printf("%s over %zu path%s in %.6g s (%s)\n\n", units_size_text(b, bytes), n, n == 1 ? "" : "s",
+	printf("%s over %zu path%s in %.6g s (%s)\n\n", units_size_text(b, bytes), n, plural(n),
 	    ptcp_paths_finish_s(p), units_time_text(c, ptcp_paths_finish_s(p)));
 	printf("%14s %7s %12s %9s  %s\n", "bytes", "share", "rate", "delay", "via");
 	for (i = 0; i < n; i++) {
 		ptcp_paths_get(p, i, &path);
 		printf("%14llu %5.1f %% %12s %6.4g ms  ", (unsigned long long)path.bytes,
-		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps),
-		    1e3 * path.delay_s);
+		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps), 1e3 * path.delay_s);
 		for (k = 0; k < path.nvia; k++)
 			printf("%s%s", k > 0 ? "," : "", host_name(o, path.candidate[k]));
 		printf("%s\n", path.nvia == 0 ? "direct" : "");
@@ -77,7 +58,7 @@ static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_quickes
 	    "delay_s", p->delay_s, "bytes", json_count(p->bytes));
 }
 
-static int show_json(const struct ptcp_overlay *o, const struct ptcp_paths *p, struct ptcp_err *e)
+static int print_json(const struct ptcp_overlay *o, const struct ptcp_paths *p, struct ptcp_err *e)
 {
 	json_t *list = json_array(), *object;
 	struct ptcp_quickest path;
@@ -89,13 +70,8 @@ static int show_json(const struct ptcp_overlay *o, const struct ptcp_paths *p, s
 	}
 	object = json_pack("{s:o, s:f}", "paths", json_whole(list, ptcp_paths_count(p)), "finish_s",
 	    ptcp_paths_finish_s(p));
-	if (object == NULL)
-		return err_nomem(e);
-	json_line(object);
-	return 0;
+	return json_result(object, e);
 }
-
-/* ---- The command ---- */
 
 static int find_host(const struct ptcp_overlay *o, const char *option, const char *name,
     const char *file, int *host, struct ptcp_err *e)
@@ -108,7 +84,7 @@ static int find_host(const struct ptcp_overlay *o, const char *option, const cha
 	    text_escape(shown, sizeof shown, name), text_escape(in, sizeof in, file));
 }
 
-static void warn_of_unknown(const struct ptcp_overlay *o)
+static void warn_unknown(const struct ptcp_overlay *o)
 {
 	struct ptcp_overlay_link l;
 	size_t i, n = 0;
@@ -118,7 +94,7 @@ static void warn_of_unknown(const struct ptcp_overlay *o)
 		n += l.rate_bps == PTCP_UNKNOWN;
 	}
 	if (n > 0)
-		terminal_line("ptcp: warning: %zu of %zu links have no rate and were left out (ptcp links measures them)",
+		terminal_line("ptcp: warning: %zu of %zu links have no rate and were ignored (ptcp links measures rates)",
 		    n, ptcp_overlay_links(o));
 }
 
@@ -131,11 +107,11 @@ static int find(const struct paths_args *a, const struct ptcp_overlay *o, const 
 	    (r = find_host(o, "to", a->to, file, &to, e)) < 0)
 		return r;
 	if (from == to)
-		return err_set(e, PTCP_EUSAGE, "--to %s: is the host of --from, too (name another)", a->to);
-	return ptcp_paths_find(p, o, from, to, a->bytes, a->most, e);
+		return err_set(e, PTCP_EUSAGE, "--to %s: is the host of --from, too (name a different host)", a->to);
+	return ptcp_paths_find(p, o, from, to, a->bytes, a->max_paths, e);
 }
 
-static int run(const struct paths_args *a, const char *file, struct ptcp_err *e)
+static int find_and_print(const struct paths_args *a, const char *file, struct ptcp_err *e)
 {
 	struct ptcp_overlay *o = NULL;
 	struct ptcp_paths *p = NULL;
@@ -144,30 +120,33 @@ static int run(const struct paths_args *a, const char *file, struct ptcp_err *e)
 	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
 		return r;
 	if ((r = find(a, o, file, &p, e)) == 0) {
-		warn_of_unknown(o);
+		warn_unknown(o);
 		if (a->json)
-			r = show_json(o, p, e);
+			r = print_json(o, p, e);
 		else
-			show_text(o, p, a->bytes);
+			print_text(o, p, a->bytes);
 	}
 	ptcp_paths_free(p);
 	ptcp_overlay_free(o);
 	return r;
 }
 
-int cmd_paths(const struct command *c, int argc, char **argv)
+static int run_paths(const struct command *c, int argc, char **argv)
 {
-	struct paths_args a = { .most = 2 };
+	struct paths_args a = { .max_paths = 2 };
 	struct ptcp_err e = { .code = 0 };
-	int n = 0, r;
+	int r;
 
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0 && n != 1)
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs one overlay file (ptcp %s --help)", c->name, c->name);
+	r = options_parse(c, argc, argv, &a, NULL, NULL, &e);
 	if (r == 0 && (a.from == NULL || a.to == NULL || a.bytes == 0))
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs --from, --to and --size (ptcp %s --help)", c->name,
-		    c->name);
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs --from, --to and --size (ptcp %s --help)", c->name, c->name);
 	if (r == 0)
-		r = run(&a, argv[0], &e);
+		r = find_and_print(&a, argv[0], &e);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { paths_options, NULL };
+
+const struct command command_paths = { "paths", "[options] --from A --to B --size SIZE OVERLAY.yaml",
+	"find the quickest paths between two hosts, and the share of each path", run_paths, tables, 1, 1,
+	"needs one overlay file" };

@@ -1,158 +1,337 @@
-#include <stddef.h>
+/* ptcp serve: a loop for the server, signals, metrics and reloads. */
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/confine.h"
+#include "cli/process.h"
 #include "cli/serve.h"
+#include "cli/json.h"
 #include "core/err.h"
 #include "core/units.h"
 
-static int add_listen(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct serve_args *a = args;
+#define INTERVAL_NS (5 * NS_PER_S) /* between updates of the metrics */
 
-	if (a->n_listen == PTCP_LISTEN_MAX)
-		return opt_reject(o, text, e, "one place too many (32 are the most)");
-	a->listen[a->n_listen++] = text; /* for the library to judge */
-	return 0;
-}
-
-static int cipher_one(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
-{
-	struct serve_args *a = args;
-	enum ptcp_cipher c;
-
-	if (ptcp_cipher_parse(part, &c) < 0)
-		return opt_reject(o, part, e,
-		    "no such cipher (a list of aes128gcm, aes256gcm, chacha20 and none)");
-	a->ciphers |= 1u << c;
-	return 0;
-}
-
-static int add_ciphers(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	return opt_each(args, o, text, e, cipher_one);
-}
-
-/* A limit; its option's place says which. */
-static int set_limit(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	static const struct { size_t at; unsigned most; } limits[] = {
-		{ offsetof(struct serve_args, max_sessions), PTCP_SESSIONS_MAX },
-		{ offsetof(struct serve_args, max_client_sessions), PTCP_SESSIONS_MAX },
-		{ offsetof(struct serve_args, max_streams), PTCP_STREAMS_MAX },
-		{ offsetof(struct serve_args, max_startups), PTCP_STARTUPS_MAX },
-		{ offsetof(struct serve_args, max_relayed), 65535 },
-	};
-	char why[40];
-	size_t i;
-
-	for (i = 0; limits[i].at != o->at; i++)
-		;
-	if (opt_number(text, 1, limits[i].most, (unsigned *)(void *)((char *)args + o->at)) == 0)
-		return 0;
-	snprintf(why, sizeof why, "not a number from 1 to %u", limits[i].most);
-	return opt_reject(o, text, e, why);
-}
-
-static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct serve_args *a = args;
-
-	(void)o; /* for the library to judge */
-	return opt_list_add(&a->relay_to, &a->n_relay_to, text, e);
-}
-
-/* SIZE, or SIZE:DIR. */
-static int set_storage(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct serve_args *a = args;
-	const char *colon = strchr(text, ':');
-	char size[40];
-
-	snprintf(size, sizeof size, "%.*s", colon != NULL ? (int)(colon - text) : (int)strlen(text), text);
-	if (units_parse_size(size, &a->relay_storage_bytes) < 0)
-		return opt_reject(o, text, e, "not a size (such as 100GB), or a size and a directory (100GB:/var/spool/ptcp)");
-	if (colon != NULL && colon[1] != '/')
-		return opt_reject(o, text, e, "the directory is not absolute (write SIZE:/DIR)");
-	a->relay_storage_dir = colon != NULL ? colon + 1 : NULL;
-	return 0;
-}
-
-static const struct opt own_options[] = {
-	{ "listen", 0, "ADDR:PORT", "where to listen (every address, port 7811); repeatable", add_listen, 0 },
-	{ "root", 0, "DIR", "the directory to serve; without it, none", opt_text,
-	    offsetof(struct serve_args, root) },
-	{ "rate", 0, "RATE", "the most to send, and to receive; or by time, 08:00-18:00=200Mbit/s,else=0",
-	    opt_rate, offsetof(struct serve_args, rate) },
-	{ "cipher", 0, "LIST", "ciphers to accept (all but none)", add_ciphers, 0 },
-	{ "max-sessions", 0, "N", "transfers at a time (64)", set_limit,
-	    offsetof(struct serve_args, max_sessions) },
-	{ "max-client-sessions", 0, "N", "and of one client (16)", set_limit,
-	    offsetof(struct serve_args, max_client_sessions) },
-	{ "max-streams", 0, "N", "streams that a transfer may have (128)", set_limit,
-	    offsetof(struct serve_args, max_streams) },
-	{ "max-startups", 0, "N", "connections that have yet to say who they are (512)", set_limit,
-	    offsetof(struct serve_args, max_startups) },
-	{ "timeout", 0, "TIME", "give a silent client up after this (30s)", opt_patience,
-	    offsetof(struct serve_args, timeout_s) },
-	{ "config", 0, "FILE", "settings, as in ptcp.yaml(5) (config.yaml beside the identity)", opt_text,
-	    offsetof(struct serve_args, config) },
-	{ "metrics", 0, "FILE", "write counters there every 5s, as Prometheus reads them", opt_text,
-	    offsetof(struct serve_args, metrics) },
-	{ "watch", 0, "FILE", "measure this overlay's links from here in the background, and tell who asks",
-	    opt_text, offsetof(struct serve_args, watch) },
-	{ "watch-as", 0, "HOST", "the host of the overlay that this is (by its address)", opt_text,
-	    offsetof(struct serve_args, watch_as) },
-	{ "watch-interval", 0, "TIME", "between two links (5m)", opt_patience,
-	    offsetof(struct serve_args, watch_interval_s) },
-	{ "one-time", 0, NULL, "one session for who starts this through ssh (send and recv do)", opt_true,
-	    offsetof(struct serve_args, one_time) },
-	{ "no-sandbox", 0, NULL, "do not confine the server to what it needs", opt_true,
-	    offsetof(struct serve_args, no_sandbox) },
-	{ "relay-to", 0, "NEXT[:PORT]", "connect clients to this name, address or range; repeatable", add_relay_to,
-	    0 },
-	{ "max-relayed", 0, "N", "connections relayed at one time, half for one client (512)", set_limit,
-	    offsetof(struct serve_args, max_relayed) },
-	{ "relay-storage", 0, "SIZE[:DIR]", "store so much of what next hops do not take yet, for who asks for it (none)",
-	    set_storage, 0 },
-	{ .name = NULL },
+struct serving {
+	struct ptcp_server *server;
+	const struct serve_args *first; /* options at the start */
+	const struct serve_args *a;     /* current options: `first` or `reloaded` */
+	struct serve_args *reloaded;
+	const struct command *c;
+	int argc;
+	char **argv;
+	int signals;                    /* descriptor */
+	struct link_monitor *monitor;   /* NULL: none */
+	struct metrics metrics;
+	bool metrics_failed;            /* last time; already reported */
 };
 
-const struct opt *const serve_options[] = { own_options, log_opts_options, NULL };
-
-int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
-    struct ptcp_err *e)
+/* The directory of a file; NULL for NULL. */
+static const char *directory(char out[PTCP_PATH_BYTES], const char *file)
 {
-	struct options_given given;
-	int n, r;
+	const char *slash = file != NULL ? strrchr(file, '/') : NULL;
 
-	memset(a, 0, sizeof *a);
-	log_opts_init(&a->talk);
-	if ((r = options_parse_noting(c, argc, argv, a, &n, &given, e)) != 0)
+	if (file == NULL)
+		return NULL;
+	snprintf(out, PTCP_PATH_BYTES, "%.*s", slash == NULL || slash == file ? 1 : (int)(slash - file),
+	    slash == NULL ? "." : file);
+	return out;
+}
+
+static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e)
+{
+	const struct serving *v = arg;
+	const struct serve_args *a = v->first;
+	char config[PTCP_PATH_BYTES], metrics[PTCP_PATH_BYTES], watched[PTCP_PATH_BYTES];
+	const struct confine_tool tool = { { directory(config, a->config), directory(watched, a->watch) },
+		{ directory(metrics, a->metrics), v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL } };
+	struct ptcp_server_needs all = *n;
+
+	all.connects |= v->monitor != NULL;
+	return confine(&all, &tool, CONFINE_ABI, serve_log_level(a), e);
+}
+
+/* ---- Metrics ---- */
+
+static void update_metrics(struct serving *v)
+{
+	struct metrics *m = &v->metrics;
+
+	metrics_update(m, v->server);
+	if (v->monitor != NULL) /* measurements would be inaccurate, and slow transfers down */
+		link_monitor_busy(v->monitor, m->received_bps + m->sent_bps > 0 || m->stats.relayed_now > 0);
+}
+
+static int publish(struct serving *v, struct ptcp_err *e)
+{
+	update_metrics(v);
+	systemd_notify("STATUS=%u sessions, %u streams", v->metrics.stats.sessions_now, v->metrics.stats.streams_now);
+	return v->a->metrics != NULL ? metrics_write(v->a->metrics, &v->metrics, e) : 0;
+}
+
+/* Publishes, and logs the first of successive failures. */
+static void publish_again(struct serving *v)
+{
+	struct ptcp_err why;
+	int r = publish(v, &why);
+
+	if (r < 0 && !v->metrics_failed)
+		log_format(PTCP_LOG_ERROR, "server", "event=metrics-failed why=\"%s\"", why.msg);
+	v->metrics_failed = r < 0;
+}
+
+/* ---- Reload ---- */
+
+static void args_free(struct serve_args *a)
+{
+	if (a != NULL)
+		serve_args_fini(a);
+	free(a);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_places(const struct serve_args *a, const struct serve_args *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_listen && i < b->n_listen; i++)
+		if (!same_text(a->listen[i], b->listen[i]))
+			return false;
+	return a->n_listen == b->n_listen;
+}
+
+/* The sandbox may have forbidden connections at the start. */
+static bool begins_to_relay(const struct serve_args *old, const struct serve_args *new)
+{
+	return !old->no_sandbox && old->server.n_relay_to == 0 && new->server.n_relay_to > 0;
+}
+
+static bool begins_to_watch(const struct serve_args *old, const struct serve_args *new)
+{
+	return !old->no_sandbox && old->watch == NULL && new->watch != NULL;
+}
+
+/* Logs changed options that only a restart can apply. */
+static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
+{
+	const struct {
+		const char *name;
+		bool same;
+	} fixed[] = {
+		{ "listen", same_places(old, new) },
+		{ "root", same_text(old->server.root, new->server.root) },
+		{ "cipher", old->ciphers == new->ciphers },
+		{ "max-startups", old->server.max_startups == new->server.max_startups },
+		{ "relay-to", !begins_to_relay(old, new) },
+		{ "watch", !begins_to_watch(old, new) },
+		{ "relay-storage", old->server.relay_storage_bytes == new->server.relay_storage_bytes &&
+		    same_text(old->server.relay_storage_dir, new->server.relay_storage_dir) },
+		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
+		{ "json", old->log.json == new->log.json },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		if (!fixed[i].same)
+			log_format(PTCP_LOG_WARN, "server", "event=not-reloaded key=%s why=\"requires a restart\"", fixed[i].name);
+}
+
+/* Applies `fresh` to the server; *monitor: a new monitor, to be started. */
+static int apply(struct serving *v, const struct serve_args *fresh, struct link_monitor **monitor, struct ptcp_err *e)
+{
+	struct ptcp_server_opts o = fresh->server;
+	int r;
+
+	if (begins_to_relay(v->first, fresh))
+		o.n_relay_to = 0;
+	if (fresh->watch != NULL && !begins_to_watch(v->first, fresh) && (r = link_monitor_new(monitor, fresh, e)) < 0)
 		return r;
-	if (n > 0)
-		return err_set(e, PTCP_EUSAGE, "%s: takes no operand (--root DIR names what to serve)",
-		    c->name);
-	return a->one_time ? 0 : serve_configure(a, c, &given, e);
+	if ((r = ptcp_server_change(v->server, &o, e)) < 0) {
+		link_monitor_free(*monitor);
+		*monitor = NULL;
+	}
+	return r;
 }
 
-void serve_args_fini(struct serve_args *a)
+/* The new monitor continues from the stored estimates. */
+static void replace_monitor(struct serving *v, struct link_monitor *w)
 {
-	conf_settings_free(a->file);
-	a->file = NULL;
-	free(a->relay_to);
-	a->relay_to = NULL;
+	struct ptcp_err why;
+
+	link_monitor_free(v->monitor);
+	v->monitor = w;
+	if (w != NULL && link_monitor_start(w, v->server, &why) < 0)
+		log_format(PTCP_LOG_ERROR, "server", "event=watch-ended why=\"%s\"", why.msg);
 }
 
-int cmd_serve(const struct command *c, int argc, char **argv)
+static void reload(struct serving *v)
+{
+	struct serve_args *fresh = calloc(1, sizeof *fresh);
+	struct link_monitor *monitor = NULL;
+	struct ptcp_err why;
+	int r;
+
+	systemd_notify("RELOADING=1");
+	r = fresh == NULL ? err_nomem(&why) : serve_parse(fresh, v->c, v->argc, v->argv, &why);
+	if (r == 0)
+		r = apply(v, fresh, &monitor, &why);
+	if (r < 0) {
+		args_free(fresh);
+		log_format(PTCP_LOG_ERROR, "server", "event=reload-failed why=\"%s\" effect=\"the previous configuration "
+		    "remains\"", why.msg);
+	} else {
+		warn_of_changes(v->first, fresh);
+		replace_monitor(v, monitor);
+		args_free(v->reloaded);
+		v->a = v->reloaded = fresh;
+		log_format(PTCP_LOG_INFO, "server", "event=reloaded");
+	}
+	systemd_notify("READY=1");
+}
+
+/* ---- Serving ---- */
+
+static void handle_signals(struct serving *v)
+{
+	int sig;
+
+	while ((sig = process_signal(v->signals)) != 0)
+		if (sig == SIGHUP && !v->first->server.one_time) {
+			reload(v);
+		} else if (sig == SIGHUP) {
+			ptcp_server_stop(v->server); /* ssh has ended */
+		} else {
+			update_metrics(v);
+			metrics_log_state(&v->metrics);
+		}
+}
+
+static int serve(struct serving *v, struct ptcp_err *e)
+{
+	struct pollfd p[2] = { { .fd = ptcp_server_fd(v->server), .events = POLLIN },
+		{ .fd = v->signals, .events = POLLIN } };
+	struct mono next = mono_add_ns(mono_now(), INTERVAL_NS);
+	int r, ms, max_ms;
+
+	if ((r = ptcp_server_start(v->server, e)) < 0)
+		return r;
+	do {
+		max_ms = (int)(mono_diff_ns(next, mono_now()) / NS_PER_MS) + 1;
+		ms = ptcp_server_timeout_ms(v->server);
+		poll(p, 2, ms < 0 || ms > max_ms ? max_ms : ms);
+		handle_signals(v);
+		if (mono_now().ns >= next.ns) {
+			if (!v->first->server.one_time)
+				publish_again(v);
+			next = mono_add_ns(mono_now(), INTERVAL_NS);
+		}
+	} while ((r = ptcp_server_step(v->server, e)) > 0);
+	return r;
+}
+
+static void print_listening(const struct serving *v)
+{
+	const char *address, *fingerprint = ptcp_server_fingerprint(v->server);
+	unsigned port;
+	size_t i;
+
+	for (i = 0; ptcp_server_listening(v->server, i, &address, &port); i++) {
+		bool bracket = strchr(address, ':') != NULL;
+
+		if (v->a->log.json)
+			json_line(json_pack("{s:s, s:s, s:i, s:s}", "event", "listening", "address", address, "port", (int)port,
+			    "fingerprint", fingerprint));
+		else
+			printf("listening %s%s%s:%u %s\n", bracket ? "[" : "", address, bracket ? "]" : "", port, fingerprint);
+	}
+	fflush(stdout);
+	systemd_notify("READY=1");
+}
+
+static void stop(void *handle)
+{
+	ptcp_server_stop(handle);
+}
+
+static void end(struct serving *v)
+{
+	link_monitor_free(v->monitor);
+	ptcp_server_free(v->server);
+	args_free(v->reloaded);
+	if (v->signals >= 0)
+		close(v->signals);
+}
+
+static int make(struct serving *v, struct ptcp_err *e)
+{
+	struct ptcp_server_opts o = v->first->server;
+	int passed[PTCP_LISTEN_MAX], first, r;
+	size_t i, n;
+
+	o.arg = v;
+	o.confine = v->first->no_sandbox ? NULL : on_confine;
+	if (!v->first->server.one_time && (n = systemd_sockets(&first)) > 0) {
+		if (n > PTCP_LISTEN_MAX)
+			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer sockets)", n,
+			    PTCP_LISTEN_MAX);
+		for (i = 0; i < n; i++)
+			passed[i] = first + (int)i;
+		o.sockets = passed;
+		o.n_sockets = n;
+	}
+	if (v->first->watch == NULL || v->first->server.one_time || (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
+		r = ptcp_server_new(&v->server, &o, e);
+	for (i = 0; i < o.n_sockets; i++)
+		close(passed[i]); /* the server has duplicated the sockets */
+	if (r == 0 && v->monitor != NULL)
+		r = link_monitor_start(v->monitor, v->server, e);
+	return r;
+}
+
+static int serve_args(const struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
+{
+	struct serving v = { .first = a, .a = a, .c = c, .argc = argc, .argv = argv,
+		.metrics = { .started = time(NULL), .when = mono_now() } };
+	struct ptcp_err late;
+	bool one_time = a->server.one_time;
+	int r;
+
+	process_catch(EXIT_DONE, NULL);
+	v.signals = process_signal_fd();
+	systemd_open();
+	if ((r = make(&v, e)) < 0) {
+		end(&v);
+		return r;
+	}
+	process_set_stop(stop, v.server);
+	if (!one_time && (r = publish(&v, e)) == 0) /* fails now if the metrics file cannot be written */
+		print_listening(&v);                /* an ephemeral server reports to its client instead */
+	if (r == 0 && (r = serve(&v, e)) == 0 && !one_time && publish(&v, &late) < 0)
+		log_format(PTCP_LOG_ERROR, "server", "event=metrics-failed why=\"%s\"", late.msg);
+	process_set_stop(NULL, NULL);
+	systemd_notify("STOPPING=1");
+	end(&v);
+	return r;
+}
+
+static int run_serve(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct serve_args a;
 	int r;
 
 	if ((r = serve_parse(&a, c, argc, argv, &e)) == 0)
-		r = serve_run(&a, c, argc, argv, &e);
+		r = serve_args(&a, c, argc, argv, &e);
 	serve_args_fini(&a);
 	return command_end(c, r, &e);
 }
+
+const struct command command_serve = { "serve", "[options]", "serve files to authorized clients on one port", run_serve,
+	serve_tables, 0, 0, "takes no operand; --root DIR names the directory to serve" };

@@ -1,58 +1,55 @@
+/* ptcp status: detached transfers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/exit.h"
+#include "cli/connect.h"
 #include "cli/json.h"
-#include "cli/measure_opts.h"
+#include "cli/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 
 struct status_args {
-	struct connect_args connect; /* first */
-	bool end;
-	/* what came of the one that was asked for */
-	bool one;
-	struct ptcp_err failed;
+	struct connect_opts connect; /* first */
+	bool cancel;
+	bool single;            /* a single transfer is requested: */
+	struct ptcp_err failed; /* its failure */
 };
 
-static const struct opt own_options[] = {
-	{ "end", 0, NULL, "end it first; the same command goes on from there", opt_true,
-	    offsetof(struct status_args, end) },
+static const struct opt status_options[] = {
+	{ "cancel", 0, NULL, "cancel the transfer; the same command resumes it", opt_true,
+	    offsetof(struct status_args, cancel), 0, 0 },
 	{ .name = NULL },
 };
 
-const struct opt *const status_options[] = { own_options, connect_options, log_opts_options, NULL };
-
-static void show_json(const struct ptcp_status *s)
+static void print_json(const struct ptcp_status *s)
 {
 	bool failed = s->state == PTCP_STATE_FAILED, running = s->state == PTCP_STATE_RUNNING;
 
-	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "event",
-	    "status", "name", s->name, "state", ptcp_state_name(s->state), "source", json_text(s->source), "peer",
+	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+	    "event", "status", "name", s->name, "state", ptcp_state_name(s->state), "source", json_text(s->source), "peer",
 	    s->peer, "destination", json_text(s->dest), "bytes", json_count(s->bytes), "total_bytes",
 	    s->total_known ? json_count(s->total_bytes) : json_null(), "files", json_count(s->files), "failed",
-	    json_count(s->failed), "wire_bytes", json_count(s->wire_bytes), "resumed_bytes",
-	    json_count(s->resumed_bytes), "streams", json_count(s->streams), "age_s", json_seconds(s->age_s),
-	    "seconds", json_seconds(s->seconds), "exit",
-	    running ? json_null() : json_integer(exit_status(s->code)), "error",
+	    json_count(s->failed), "wire_bytes", json_count(s->wire_bytes), "resumed_bytes", json_count(s->resumed_bytes),
+	    "streams", json_count(s->streams), "age_s", json_seconds(s->age_s), "seconds", json_seconds(s->seconds),
+	    "exit", running ? json_null() : json_integer(exit_status(s->code)), "error",
 	    failed ? json_text(s->error) : json_null(), "fetched", s->fetched));
 }
 
-static void show_text(const struct ptcp_status *s)
+static void print_text(const struct ptcp_status *s)
 {
 	char bytes[UNITS_TEXT_BYTES], total[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
 	char from[4 * 4096 + 1], to[4 * 4096 + 1];
 
 	printf("%s  %s  %llu file%s, %s", s->name, ptcp_state_name(s->state), (unsigned long long)s->files,
-	    s->files == 1 ? "" : "s", units_size_text(bytes, s->bytes));
+	    plural(s->files), units_size_text(bytes, s->bytes));
 	if (s->state == PTCP_STATE_RUNNING)
 		printf(" of %s%s", units_size_text(total, s->total_bytes), s->total_known ? "" : " so far");
 	text_escape(from, sizeof from, s->source);
 	text_escape(to, sizeof to, s->dest);
 	printf(" in %s, %s  ", units_time_text(time, s->seconds),
-	    units_rate_text(rate, s->seconds > 0 ? (double)s->wire_bytes * 8 / s->seconds : 0));
+	    units_rate_text(rate, connect_throughput_bps(s->wire_bytes, s->seconds)));
 	if (s->fetched)
 		printf("%s %s to %s", s->peer, from, to);
 	else
@@ -66,30 +63,27 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 
 	if (ev->type != PTCP_EVENT_STATUS)
 		return;
-	if (a->connect.talk.json)
-		show_json(ev->left);
+	if (a->connect.log.json)
+		print_json(ev->left);
 	else
-		show_text(ev->left);
-	if (a->one && ev->left->state == PTCP_STATE_FAILED)
+		print_text(ev->left);
+	if (a->single && ev->left->state == PTCP_STATE_FAILED)
 		err_set(&a->failed, ev->left->code, "%s: %s", ev->left->name, ev->left->error);
 }
 
-/* NAME, ID TARGET, or TARGET alone, for all. */
-static int run(struct status_args *a, int n, char **operands, struct ptcp_err *e)
+/* The operands are NAME, ID TARGET, or TARGET for all transfers. */
+static int query(struct status_args *a, int n, char **operands, struct ptcp_err *e)
 {
-	struct ptcp_transfer_opts o;
 	struct ptcp_transfer *t = NULL;
 	char name[512];
 	int r;
 
 	snprintf(name, sizeof name, "%s%s%s", operands[0], n > 1 ? "@" : "", n > 1 ? operands[1] : "");
-	ptcp_transfer_opts_init(&o);
-	connect_apply(&a->connect, &o);
-	o.event = on_event;
-	o.arg = a;
-	a->one = strchr(name, '@') != NULL;
-	if ((r = ptcp_status_new(&t, &o, name, a->end, e)) == 0)
-		r = probe_run(t, e);
+	a->connect.transfer.event = on_event;
+	a->connect.transfer.arg = a;
+	a->single = strchr(name, '@') != NULL;
+	if ((r = ptcp_status_new(&t, &a->connect.transfer, name, a->cancel, e)) == 0)
+		r = connect_run(t, e);
 	ptcp_transfer_free(t);
 	if (r == 0 && a->failed.code != 0) {
 		*e = a->failed;
@@ -98,20 +92,21 @@ static int run(struct status_args *a, int n, char **operands, struct ptcp_err *e
 	return r;
 }
 
-int cmd_status(const struct command *c, int argc, char **argv)
+static int run_status(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
 	struct status_args a;
-	int n = 0, r;
+	int n, r;
 
 	memset(&a, 0, sizeof a);
-	connect_init(&a.connect);
-	r = options_parse(c, argc, argv, &a, &n, &e);
-	if (r == 0 && (n < 1 || n > 2))
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs the name that --detach has printed, or the host it was left to (ptcp %s "
-		    "--help)", c->name, c->name);
-	if (r == 0)
-		r = run(&a, n, argv, &e);
-	connect_fini(&a.connect);
+	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0)
+		r = query(&a, n, argv, &e);
+	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
+
+static const struct opt *const tables[] = { status_options, connect_options, log_options, NULL };
+
+const struct command command_status = { "status", "[options] NAME | ID HOST[:PORT] | HOST[:PORT]",
+	"show or cancel detached transfers", run_status, tables, 1, 2,
+	"needs the name that --detach has printed, or the host that runs the transfer" };

@@ -1,53 +1,54 @@
-/* What the table in main.c says of a subcommand. */
+/* Subcommands: their entries in the table of main.c, their help, and exit statuses. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include <stddef.h>
+#include <ptcp/err.h>
+
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_CONNECT = 3,
+	EXIT_REFUSED = 4,
+	EXIT_VERIFY = 5,
+	EXIT_PARTIAL = 6,
+	EXIT_INFEASIBLE = 7,
+	EXIT_INTERRUPTED = 8,
+};
 
 struct opt;
-struct ptcp_err;
 
 struct command {
 	const char *name;
 	const char *operands; /* as in a synopsis: "SRC... DEST" */
 	const char *summary;
-	/* Gets the arguments after the command's name, may reorder them; returns an exit
-	 * status. */
+	/* Runs the command on the arguments after its name, which may be reordered; returns an exit status. */
 	int (*run)(const struct command *c, int argc, char **argv);
-	const struct opt *const *options; /* tables (options.h), ended by NULL; or NULL */
+	const struct opt *const *options; /* tables of options (options.h), ended by NULL; or NULL */
+	int min_operands, max_operands;
+	const char *needs;    /* error for a wrong number of operands: "needs one overlay file" */
 };
 
-/* "usage: ptcp NAME ..", the summary and the options, on stdout; returns 0. */
+extern const struct command command_advise, command_collect, command_doctor, command_key, command_links,
+    command_measure, command_paths, command_plan, command_recv, command_send, command_serve, command_status;
+
+/* Prints usage, summary and options on stdout; returns 0. */
 int command_help(const struct command *c);
 
-/* What main() returns when options or work came to `r`: help for OPTIONS_HELP, for a negative PTCP_E* its
- * sentence in `e`. */
+/* Exit status for the result `r` of parsing or work: prints the help for OPTIONS_HELP, and the sentence in `e`
+ * for a negative PTCP_E*. */
 int command_end(const struct command *c, int r, const struct ptcp_err *e);
 
-int cmd_serve(const struct command *c, int argc, char **argv);
-int cmd_send(const struct command *c, int argc, char **argv);
-int cmd_recv(const struct command *c, int argc, char **argv);
-int cmd_key(const struct command *c, int argc, char **argv);
-int cmd_plan(const struct command *c, int argc, char **argv);
-int cmd_collect(const struct command *c, int argc, char **argv);
-int cmd_paths(const struct command *c, int argc, char **argv);
-int cmd_links(const struct command *c, int argc, char **argv);
-int cmd_advise(const struct command *c, int argc, char **argv);
-int cmd_measure(const struct command *c, int argc, char **argv);
-int cmd_status(const struct command *c, int argc, char **argv);
-int cmd_doctor(const struct command *c, int argc, char **argv);
-int cmd_version(const struct command *c, int argc, char **argv);
+/* Exit status of a PTCP_E*, or of 0; EXIT_FAILED for an unknown code. */
+enum exit_status exit_status(int code);
 
-extern const struct opt *const serve_options[];
-extern const struct opt *const send_options[], *const recv_options[];
-extern const struct opt *const key_options[];
-extern const struct opt *const plan_options[];
-extern const struct opt *const collect_options[];
-extern const struct opt *const paths_options[];
-extern const struct opt *const links_options[];
-extern const struct opt *const advise_options[];
-extern const struct opt *const measure_options[];
-extern const struct opt *const status_options[];
-extern const struct opt *const doctor_options[];
+/* The sentence in `e`, or the default text of its code. */
+const char *exit_sentence(const struct ptcp_err *e);
+
+/* Prints "ptcp: SENTENCE" on stderr and returns the exit status. */
+enum exit_status exit_fail(const struct ptcp_err *e);
+
+/* `status`, unless writing to stdout has failed: prints an error and returns EXIT_FAILED if `status` was 0. */
+int exit_checked(int status);
 
 #endif

@@ -1,5 +1,5 @@
-/* Landlock by its bare system calls and numbers, of which headers are often older than the kernel:
- * Documentation/userspace-api/landlock.rst. */
+/* Landlock by system call numbers, since headers are often older than the kernel
+ * (Documentation/userspace-api/landlock.rst). */
 #include "cli/confine.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define VERSION_FLAG 1u
 #define PATH_BENEATH 1
 
-#define ABI_REFER 2     /* before, no link or rename between directories can be allowed */
+#define ABI_REFER 2     /* older versions forbid links and renames between directories */
 #define ABI_TRUNCATE 3
 #define ABI_TCP 4
 #define ABI_IOCTL 5
@@ -41,11 +41,11 @@ enum { ABSTRACT_UNIX = 1 << 0, SIGNAL = 1 << 1 };
 
 #define READ (READ_FILE | READ_DIR)
 #define WRITE (WRITE_FILE | TRUNCATE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER)
-#define REPLACE (READ_FILE | WRITE_FILE | MAKE_REG | REMOVE_FILE) /* files by others */
+#define REPLACE (READ_FILE | WRITE_FILE | MAKE_REG | REMOVE_FILE) /* replacement of files by rename() */
 #define OF_A_FILE (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV)
 
 struct ruleset {
-	uint64_t fs, tcp, scoped; /* what is refused unless a rule allows it */
+	uint64_t fs, tcp, scoped; /* accesses denied without a rule */
 };
 
 struct path_rule {
@@ -53,9 +53,9 @@ struct path_rule {
 	int32_t fd;
 } __attribute__((packed));
 
-/* What the C library and OpenSSL read as they go: names of users, zones, modules. A file is known by its
- * inode: one that is replaced is lost until a restart, so a directory is better, but root could read far too
- * much of /etc. */
+/* Paths that the C library and OpenSSL read at run time: users, name services, time zones, modules. Landlock identifies
+ * a file by its inode, so that a replaced file becomes inaccessible until a restart. Directories avoid this, but would
+ * let root read too much of /etc. */
 static const struct {
 	const char *path;
 	bool to_root, to_others;
@@ -75,10 +75,10 @@ static const struct {
 };
 #define N_SYSTEM_PLACES (sizeof system_places / sizeof *system_places)
 
-/* To give files to their owners, to work in what belongs to these, and to keep a directory's setgid bit. */
-#define KEPT (1ull << CAP_CHOWN | 1ull << CAP_FOWNER | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FSETID)
+/* Capabilities to set owners of files, to access files of all owners, and to preserve setgid bits of directories. */
+#define RETAINED (1ull << CAP_CHOWN | 1ull << CAP_FOWNER | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FSETID)
 
-/* A sanitizer looks for leaks from a process of its own, as a debugger would. */
+/* The leak sanitizer attaches a process, like a debugger. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define DUMPABLE 1
 #else
@@ -87,13 +87,13 @@ static const struct {
 
 static int failed(struct ptcp_err *e, const char *what)
 {
-	return err_set(e, PTCP_ECONFIG, "confining the server: %s: %s (--no-sandbox serves without that)", what,
+	return err_set(e, PTCP_ECONFIG, "sandbox: %s: %s (--no-sandbox disables the sandbox)", what,
 	    strerror(errno));
 }
 
 /* ---- Files, TCP, signals ---- */
 
-/* Of the kernel, as far as it is of use; 0: none, and why. */
+/* Usable version of the kernel's Landlock, at most `newest`; 0: none, for the reason *why. */
 static unsigned abi_of(unsigned newest, const char **why)
 {
 	long abi = syscall(CREATE_RULESET, NULL, 0, VERSION_FLAG);
@@ -102,7 +102,7 @@ static unsigned abi_of(unsigned newest, const char **why)
 		abi = (long)newest;
 	if (abi >= ABI_REFER)
 		return (unsigned)abi;
-	*why = abi < 1 ? "the kernel offers none" : "this kernel's would forbid links between directories";
+	*why = abi < 1 ? "not offered by the kernel" : "the version of the kernel forbids links between directories";
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static struct ruleset ruleset_of(unsigned abi, const struct ptcp_server_needs *n
 	return r;
 }
 
-/* Negative with errno: there is no such path, or the kernel does not take it. */
+/* Allows `access` below `path`; on failure returns -1 with errno. */
 static int allow(int ruleset, const struct ruleset *handled, const char *path, uint64_t access)
 {
 	struct path_rule rule = { access & handled->fs, open(path, O_PATH | O_CLOEXEC) };
@@ -138,62 +138,62 @@ static int allow(int ruleset, const struct ruleset *handled, const char *path, u
 	return r;
 }
 
-static void no_root(const char *root, int level)
+static void warn_no_root(const char *root, int level)
 {
 	char shown[TEXT_NAME_BYTES], line[TEXT_NAME_BYTES + 120];
 	int saved = errno;
 
 	if (level < PTCP_LOG_WARN)
 		return;
-	snprintf(line, sizeof line, "event=no-root root=\"%s\" why=\"%s\" hint=\"restart when it is there\"",
+	snprintf(line, sizeof line, "event=no-root root=\"%s\" why=\"%s\" hint=\"restart once the directory exists\"",
 	    text_escape_quoted(shown, sizeof shown, root), strerror(saved));
-	log_opts_log(NULL, PTCP_LOG_WARN, "serve", line);
+	log_print(NULL, PTCP_LOG_WARN, "serve", line);
 }
 
 static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_needs *n,
-    const struct confine_also *also, int level, struct ptcp_err *e)
+    const struct confine_tool *tool, int level, struct ptcp_err *e)
 {
 	const char *const *root;
 	size_t i;
 
 	for (root = n->roots; *root != NULL; root++)
 		if (allow(fd, r, *root, READ | WRITE) < 0)
-			no_root(*root, level);
+			warn_no_root(*root, level);
 	for (i = 0; i < N_SYSTEM_PLACES; i++)
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
-			allow(fd, r, system_places[i].path, READ); /* not every system has it */
+			allow(fd, r, system_places[i].path, READ); /* optional */
 	allow(fd, r, "/dev/null", READ | WRITE);
-	for (i = 0; i < sizeof also->reads / sizeof *also->reads; i++) {
-		if (also->reads[i] != NULL)
-			allow(fd, r, also->reads[i], READ); /* who cannot use them says so when it tries */
-		if (also->writes[i] != NULL)
-			allow(fd, r, also->writes[i], REPLACE);
+	for (i = 0; i < sizeof tool->reads / sizeof *tool->reads; i++) {
+		if (tool->reads[i] != NULL)
+			allow(fd, r, tool->reads[i], READ); /* failures surface on use */
+		if (tool->writes[i] != NULL)
+			allow(fd, r, tool->writes[i], REPLACE);
 	}
 	if (n->storage_dir != NULL)
 		allow(fd, r, n->storage_dir, REPLACE);
-	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* who serves once may have none */
-		return failed(e, "allowing its configuration directory");
+	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* optional for an ephemeral server */
+		return failed(e, "allowing the configuration directory");
 	return 0;
 }
 
-static int restrict_self(unsigned abi, const struct ptcp_server_needs *n, const struct confine_also *also,
+static int restrict_self(unsigned abi, const struct ptcp_server_needs *n, const struct confine_tool *tool,
     int level, struct ptcp_err *e)
 {
 	struct ruleset r = ruleset_of(abi, n);
 	int fd = (int)syscall(CREATE_RULESET, &r, sizeof r, 0), err;
 
 	if (fd < 0)
-		return failed(e, "making a ruleset of Landlock");
-	err = allow_all(fd, &r, n, also, level, e);
+		return failed(e, "creating a Landlock ruleset");
+	err = allow_all(fd, &r, n, tool, level, e);
 	if (err == 0 && syscall(RESTRICT_SELF, fd, 0) != 0)
-		err = failed(e, "entering a ruleset of Landlock");
+		err = failed(e, "applying the Landlock ruleset");
 	close(fd);
 	return err;
 }
 
 /* ---- Privileges ---- */
 
-static int drop_capabilities(uint64_t *kept, struct ptcp_err *e)
+static int drop_capabilities(uint64_t *retained, struct ptcp_err *e)
 {
 	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct d[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
@@ -202,21 +202,21 @@ static int drop_capabilities(uint64_t *kept, struct ptcp_err *e)
 
 	if (syscall(SYS_capget, &h, d) != 0)
 		return failed(e, "reading capabilities");
-	/* Who may not do this has nothing that a program could be given. */
+	/* Fails without CAP_SETPCAP; then there is no capability to drop from the bounding set. */
 	for (cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		if ((KEPT >> cap & 1) == 0)
+		if ((RETAINED >> cap & 1) == 0)
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	for (i = 0; i < 2; i++) {
-		d[i].permitted &= (uint32_t)(KEPT >> 32 * i);
+		d[i].permitted &= (uint32_t)(RETAINED >> 32 * i);
 		d[i].effective = d[i].permitted;
 		d[i].inheritable = 0;
 	}
-	*kept = (uint64_t)d[1].permitted << 32 | d[0].permitted;
+	*retained = (uint64_t)d[1].permitted << 32 | d[0].permitted;
 	return syscall(SYS_capset, &h, d) == 0 ? 0 : failed(e, "dropping capabilities");
 }
 
-static void tell(const struct ptcp_server_needs *n, unsigned abi, const char *why, uint64_t capabilities)
+static void log_confined(const struct ptcp_server_needs *n, unsigned abi, const char *why, uint64_t capabilities)
 {
 	struct ruleset r = ruleset_of(abi, n);
 	char line[300];
@@ -228,24 +228,24 @@ static void tell(const struct ptcp_server_needs *n, unsigned abi, const char *wh
 		snprintf(line, sizeof line, "event=confined landlock=%u bind=%s connect=%s signals=%s capabilities=%#llx",
 		    abi, r.tcp & BIND_TCP ? "refused" : "open", r.tcp & CONNECT_TCP ? "refused" : "open",
 		    r.scoped & SIGNAL ? "refused" : "open", (unsigned long long)capabilities);
-	log_opts_log(NULL, PTCP_LOG_INFO, "serve", line);
+	log_print(NULL, PTCP_LOG_INFO, "serve", line);
 }
 
-int confine(const struct ptcp_server_needs *n, const struct confine_also *also, unsigned newest, int level,
+int confine(const struct ptcp_server_needs *n, const struct confine_tool *tool, unsigned newest, int level,
     struct ptcp_err *e)
 {
 	const char *why = NULL;
 	unsigned abi = abi_of(newest, &why);
-	uint64_t kept = 0;
+	uint64_t retained = 0;
 	int r;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return failed(e, "giving up new privileges");
+		return failed(e, "forbidding new privileges");
 	if (prctl(PR_SET_DUMPABLE, DUMPABLE, 0, 0, 0) != 0)
-		return failed(e, "closing its memory to others");
-	if ((abi > 0 && (r = restrict_self(abi, n, also, level, e)) < 0) || (r = drop_capabilities(&kept, e)) < 0)
+		return failed(e, "protecting the memory of the process");
+	if ((abi > 0 && (r = restrict_self(abi, n, tool, level, e)) < 0) || (r = drop_capabilities(&retained, e)) < 0)
 		return r;
 	if (level >= PTCP_LOG_INFO)
-		tell(n, abi, why, kept);
+		log_confined(n, abi, why, retained);
 	return 0;
 }

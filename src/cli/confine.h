@@ -1,26 +1,25 @@
-/* A server gives up, before it talks to anybody, what it does not need. */
+/* Sandbox of a server: drops privileges and accesses that serving does not need, before the first connection. */
 #ifndef CLI_CONFINE_H
 #define CLI_CONFINE_H
 
 #include <ptcp/ptcp.h>
 
-#define CONFINE_ABI 6 /* the newest Landlock of which we know what it adds */
+#define CONFINE_ABI 6 /* newest supported version of Landlock */
 
-/* Directories beside those that the server needs: for what the tool reads and writes itself. NULL: none. */
-struct confine_also {
+/* Directories that the tool reads and writes in addition to the server; NULL: none. */
+struct confine_tool {
 	const char *reads[2], *writes[2];
 };
 
-/* For this thread, which must be the only one, and all that it starts, for good: no new privileges; its
- * memory closed to other processes of its user; by Landlock no files but those that `n`, `also` and name
- * services need, no program run, no device made or controlled, and as far as the kernel's version goes no TCP
- * beyond `n`, no signals to others; no capability but those that it takes to give files to their owners, where
- * the process has them.
+/* Confines this thread, which must be the only thread of the process, permanently: no new privileges; no access to the
+ * process's memory by processes of the same user; by Landlock, no files except those required by `n`, `tool` and name
+ * services, no execution of programs, no creation or control of devices, and, as far as the kernel supports this, no TCP
+ * beyond `n` and no signals to foreign processes; no capabilities except those required to set owners of files.
  *
- * `newest`: at most this version of Landlock's ABI. Where the kernel has none, or none that does without
- * breaking transfers, files stay open. What is in force is logged at info, a root that is not there at warn,
- * if `level` has it. PTCP_ECONFIG: something that should work did not; the process may be confined in part. */
-int confine(const struct ptcp_server_needs *n, const struct confine_also *also, unsigned newest, int level,
+ * `newest` limits the version of Landlock. Without Landlock in the kernel, or with a version that breaks transfers, files
+ * stay accessible. Logs the resulting restrictions at info, and missing roots at warn, if included in `level`.
+ * PTCP_ECONFIG: a restriction failed; the process may be partly confined. */
+int confine(const struct ptcp_server_needs *n, const struct confine_tool *tool, unsigned newest, int level,
     struct ptcp_err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Options of every command that connects. */
+/* Options, the question about unknown servers, and runs of all commands that connect to a server. */
 #ifndef CLI_CONNECT_H
 #define CLI_CONNECT_H
 
@@ -7,26 +7,40 @@
 #include "cli/log_opts.h"
 
 /* First member of the args of a command whose tables contain connect_options. */
-struct connect_args {
-	struct log_opts_args talk;
-	const char **fingerprints; /* texts borrowed from argv */
-	size_t n_fingerprints;
-	double timeout_s;
-	int family;             /* 0, 4 or 6 */
-	const char *congestion; /* NULL: the system's */
-	const char *ssh, *remote_ptcp; /* NULL: the library's */
-	unsigned remote_port;   /* 0: any */
+struct connect_opts {
+	struct log_opts log;
+	struct ptcp_transfer_opts transfer; /* its texts are borrowed from argv */
 };
 
 extern const struct opt connect_options[];
-/* Beside them, where a target may be one that ssh leads to. */
+/* Additional options where the target may be reached through SSH. */
 extern const struct opt ssh_options[];
 
-void connect_init(struct connect_args *a);
-void connect_fini(struct connect_args *a);
+/* Sets defaults, parses as options_parse() does into args that begin with `a`, and completes a->transfer: log, and
+ * the question about unknown servers if there is a terminal. Call connect_opts_fini() after any result. */
+int connect_parse(struct connect_opts *a, const struct command *c, int argc, char **argv, int *operands,
+    struct options_given *given, struct ptcp_err *e);
+void connect_opts_fini(struct connect_opts *a);
 
-/* Into the library's options, which borrow from `a`; with the trust question when there
- * is a terminal to ask on. */
-void connect_apply(const struct connect_args *a, struct ptcp_transfer_opts *o);
+/* Shows the number of streams of a measurement on the status line. */
+void connect_show_streams(struct connect_opts *a);
+
+/* Runs the handle to completion; a signal cancels it. */
+int connect_run(struct ptcp_transfer *t, struct ptcp_err *e);
+
+/* Setter of a bool: true for "recv", false for "send". */
+int connect_direction(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
+/* Parses a list of stream counts that a server can grant; at most `max` counts. */
+int connect_stream_counts(const struct opt *o, const char *text, unsigned *count, size_t max, size_t *n,
+    struct ptcp_err *e);
+
+/* Mean throughput of `bytes`; 0 if no time has passed. */
+double connect_throughput_bps(uint64_t bytes, double seconds);
+
+enum trust_answer { TRUST_YES, TRUST_NO, TRUST_UNCLEAR };
+
+/* Meaning of an answer: "yes" or the fingerprint, or "no", with surrounding blanks, "yes" and "no" in any case. */
+enum trust_answer trust_answer(const char *line, const char *fingerprint);
 
 #endif

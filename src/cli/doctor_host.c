@@ -1,38 +1,112 @@
+/* Examinations of this host: kernel settings, clock, descriptors, processor, disk. */
+#include "cli/doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/timex.h>
+#include <unistd.h>
 
-#include "cli/doctor.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "core/text.h"
 #include "core/units.h"
 
 #define SYSCTL "/proc/sys/net/"
-#define BUFFER_GOOD (32u << 20) /* of ESnet for 10 Gbit/s, 100 ms and parallel streams */
+#define BUFFER_GOOD (32u << 20) /* by ESnet, for 10 Gbit/s, 100 ms and parallel streams */
 #define BUFFER_ADVISED (64u << 20)
 #define BUFFER_BAD (1u << 20)
-#define FDS_GOOD 4096           /* 128 streams and as many files, several times over */
+#define FDS_GOOD 4096           /* several transfers of 128 streams and 128 files */
 #define FDS_BAD 512
+#define SECONDS 0.2              /* per cipher, and for the hash */
+#define CORE_GOOD_BPS 4e9        /* below, few cores do not reach 10 Gbit/s */
+#define DISK_BYTES (512u << 20)
+#define DISK_SECONDS 2.0         /* per direction */
+#define DISK_BLOCK (4u << 20)
+#define DISK_GOOD_BPS 1e9
+#define DISK_BAD_BPS 2e8
 
-/* min, default and max in one line; what autotuning may take is the last. */
-static void look_buffer(struct doctor *d, const char *name, const char *sysctl, unsigned usual)
+/* ---- Findings ---- */
+
+const char *verdict_name(enum verdict v)
 {
-	uint64_t min, usually, most;
+	static const char *const names[] = { "ok", "warn", "bad" };
+
+	return names[v];
+}
+
+struct finding *doctor_add(struct doctor *d, const char *name, enum verdict v, double value,
+    const char *unit, const char *fmt, ...)
+{
+	static struct finding beyond; /* never printed: FINDINGS_MAX is large enough */
+	struct finding *f = d->n < FINDINGS_MAX ? &d->of[d->n++] : &beyond;
+	va_list ap;
+
+	*f = (struct finding){ .name = name, .verdict = v, .value = value, .unit = unit };
+	va_start(ap, fmt);
+	vsnprintf(f->found, sizeof f->found, fmt, ap);
+	va_end(ap);
+	return f;
+}
+
+void doctor_fix(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->fix, sizeof f->fix, fmt, ap);
+	va_end(ap);
+}
+
+bool doctor_read(const struct doctor *d, char *out, size_t cap, const char *fmt, ...)
+{
+	char path[512];
+	size_t n;
+	va_list ap;
+	bool got;
+	FILE *f;
+
+	n = (size_t)snprintf(path, sizeof path, "%s", d->root);
+	if (n >= sizeof path)
+		return false;
+	va_start(ap, fmt);
+	vsnprintf(path + n, sizeof path - n, fmt, ap);
+	va_end(ap);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	got = fgets(out, (int)cap, f) != NULL;
+	fclose(f);
+	if (got)
+		out[strcspn(out, "\n")] = '\0';
+	return got;
+}
+
+/* ---- Kernel settings ---- */
+
+/* `sysctl` has min, default and max; autotuning is limited by max. */
+static void examine_buffer(struct doctor *d, const char *name, const char *sysctl, unsigned usual)
+{
+	uint64_t min, usual_size, max;
 	char line[128], size[UNITS_TEXT_BYTES];
 	struct finding *f;
 
 	if (!doctor_read(d, line, sizeof line, SYSCTL "ipv4/%s", sysctl) ||
-	    sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &min, &usually, &most) != 3)
+	    sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &min, &usual_size, &max) != 3)
 		return;
-	f = doctor_add(d, name, most >= BUFFER_GOOD ? VERDICT_OK : most >= BUFFER_BAD ? VERDICT_WARN : VERDICT_BAD,
-	    (double)most, "bytes", "a stream may have %s", units_size_text(size, most));
+	f = doctor_add(d, name, max >= BUFFER_GOOD ? VERDICT_OK : max >= BUFFER_BAD ? VERDICT_WARN : VERDICT_BAD,
+	    (double)max, "bytes", "at most %s per stream", units_size_text(size, max));
 	if (f->verdict != VERDICT_OK)
-		doctor_mend(f, "sysctl -w net.ipv4.%s='4096 %u %u'", sysctl, usual, BUFFER_ADVISED);
+		doctor_fix(f, "sysctl -w net.ipv4.%s='4096 %u %u'", sysctl, usual, BUFFER_ADVISED);
 }
 
-/* What TCP cannot do without on any long path. */
-static void look_options(struct doctor *d)
+/* TCP options that long paths require. */
+static void examine_options(struct doctor *d)
 {
 	static const char *const needed[] = { "tcp_window_scaling", "tcp_sack", "tcp_timestamps" };
 	char line[32];
@@ -46,14 +120,14 @@ static void look_options(struct doctor *d)
 		if (line[0] != '0')
 			continue;
 		f = doctor_add(d, "tcp-options", VERDICT_BAD, 0, NULL, "%s is off", needed[i]);
-		doctor_mend(f, "sysctl -w net.ipv4.%s=1", needed[i]);
+		doctor_fix(f, "sysctl -w net.ipv4.%s=1", needed[i]);
 		return;
 	}
 	if (n == 3)
 		doctor_add(d, "tcp-options", VERDICT_OK, 0, NULL, "window scaling, SACK and timestamps are on");
 }
 
-static void look_congestion(struct doctor *d)
+static void examine_congestion(struct doctor *d)
 {
 	char line[32];
 	struct finding *f;
@@ -64,10 +138,10 @@ static void look_congestion(struct doctor *d)
 	good = strcmp(line, "cubic") == 0 || strcmp(line, "bbr") == 0 || strcmp(line, "htcp") == 0;
 	f = doctor_add(d, "congestion-control", good ? VERDICT_OK : VERDICT_WARN, 0, NULL, "%s", line);
 	if (!good)
-		doctor_mend(f, "sysctl -w net.ipv4.tcp_congestion_control=cubic");
+		doctor_fix(f, "sysctl -w net.ipv4.tcp_congestion_control=cubic");
 }
 
-static void look_qdisc(struct doctor *d)
+static void examine_qdisc(struct doctor *d)
 {
 	char line[32];
 	struct finding *f;
@@ -78,10 +152,10 @@ static void look_qdisc(struct doctor *d)
 	good = strcmp(line, "fq") == 0 || strcmp(line, "fq_codel") == 0 || strcmp(line, "cake") == 0;
 	f = doctor_add(d, "default-qdisc", good ? VERDICT_OK : VERDICT_WARN, 0, NULL, "%s", line);
 	if (!good)
-		doctor_mend(f, "sysctl -w net.core.default_qdisc=fq (for interfaces that come up afterwards)");
+		doctor_fix(f, "sysctl -w net.core.default_qdisc=fq (for interfaces configured afterwards)");
 }
 
-static void look_fds(struct doctor *d)
+static void examine_fds(struct doctor *d)
 {
 	struct rlimit r;
 	struct finding *f;
@@ -89,13 +163,13 @@ static void look_fds(struct doctor *d)
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
 		return;
 	f = doctor_add(d, "descriptors", r.rlim_max >= FDS_GOOD ? VERDICT_OK : r.rlim_max >= FDS_BAD ?
-	    VERDICT_WARN : VERDICT_BAD, (double)r.rlim_max, "count", "%llu files and connections at most",
+	    VERDICT_WARN : VERDICT_BAD, (double)r.rlim_max, "count", "at most %llu files and connections",
 	    (unsigned long long)r.rlim_max);
 	if (f->verdict != VERDICT_OK)
-		doctor_mend(f, "ulimit -Hn 65536, as root before starting it; LimitNOFILE=65536 in a unit");
+		doctor_fix(f, "ulimit -Hn 65536, as root before starting ptcp; LimitNOFILE=65536 in a unit");
 }
 
-static void look_clock(struct doctor *d)
+static void examine_clock(struct doctor *d)
 {
 	static const char *const slow[] = { "hpet", "acpi_pm", "jiffies" };
 	struct timex t = { .modes = 0 };
@@ -106,9 +180,9 @@ static void look_clock(struct doctor *d)
 
 	if (r >= 0) {
 		f = doctor_add(d, "clock", r == TIME_ERROR ? VERDICT_WARN : VERDICT_OK, 0, NULL, "%s",
-		    r == TIME_ERROR ? "not synchronised: times of files and logs may be wrong" : "synchronised");
+		    r == TIME_ERROR ? "not synchronized: times of files and logs may be wrong" : "synchronized");
 		if (r == TIME_ERROR)
-			doctor_mend(f, "timedatectl set-ntp true");
+			doctor_fix(f, "timedatectl set-ntp true");
 	}
 	if (!doctor_read(d, line, sizeof line, "/sys/devices/system/clocksource/clocksource0/current_clocksource"))
 		return;
@@ -116,12 +190,12 @@ static void look_clock(struct doctor *d)
 	for (i = 0; i < sizeof slow / sizeof *slow; i++)
 		if (strcmp(line, slow[i]) == 0) {
 			f->verdict = VERDICT_WARN;
-			doctor_mend(f, "echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource "
-			    "(asking for the time takes microseconds with %s)", slow[i]);
+			doctor_fix(f, "echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource "
+			    "(reading the time takes microseconds with %s)", slow[i]);
 		}
 }
 
-static void look_governor(struct doctor *d)
+static void examine_governor(struct doctor *d)
 {
 	char line[64];
 	struct finding *f;
@@ -132,17 +206,152 @@ static void look_governor(struct doctor *d)
 	slow = strcmp(line, "powersave") == 0 || strcmp(line, "conservative") == 0;
 	f = doctor_add(d, "cpu-governor", slow ? VERDICT_WARN : VERDICT_OK, 0, NULL, "%s", line);
 	if (slow)
-		doctor_mend(f, "cpupower frequency-set -g performance");
+		doctor_fix(f, "cpupower frequency-set -g performance");
 }
 
 void doctor_host(struct doctor *d)
 {
-	look_buffer(d, "receive-buffer", "tcp_rmem", 131072);
-	look_buffer(d, "send-buffer", "tcp_wmem", 65536);
-	look_options(d);
-	look_congestion(d);
-	look_qdisc(d);
-	look_fds(d);
-	look_clock(d);
-	look_governor(d);
+	examine_buffer(d, "receive-buffer", "tcp_rmem", 131072);
+	examine_buffer(d, "send-buffer", "tcp_wmem", 65536);
+	examine_options(d);
+	examine_congestion(d);
+	examine_qdisc(d);
+	examine_fds(d);
+	examine_clock(d);
+	examine_governor(d);
+}
+
+/* ---- Processor ---- */
+
+static struct finding *add_rate(struct doctor *d, const char *name, double bps, double good, double bad,
+    const char *more)
+{
+	char rate[UNITS_TEXT_BYTES];
+
+	return doctor_add(d, name, bps >= good ? VERDICT_OK : bps >= bad ? VERDICT_WARN : VERDICT_BAD, bps, "bps",
+	    "%s%s", units_rate_text(rate, bps), more);
+}
+
+int doctor_speed(struct doctor *d, struct ptcp_err *e)
+{
+	double aes, chacha, hash;
+	struct finding *f;
+	int r;
+
+	if ((r = ptcp_cipher_speed(PTCP_CIPHER_AES128GCM, SECONDS, &aes, e)) < 0 ||
+	    (r = ptcp_cipher_speed(PTCP_CIPHER_CHACHA20, SECONDS, &chacha, e)) < 0 ||
+	    (r = ptcp_hash_speed(SECONDS, &hash, e)) < 0)
+		return r;
+	f = add_rate(d, "aes128gcm", aes, CORE_GOOD_BPS, 0, " per core");
+	if (f->verdict != VERDICT_OK && chacha > aes)
+		doctor_fix(f, "ptcp send --cipher chacha20 .. (faster on this host)");
+	else if (f->verdict != VERDICT_OK)
+		doctor_fix(f, "check for processes that load the processor (top); if grep -w aes /proc/cpuinfo prints no "
+		    "line, a virtual machine may hide the AES instructions");
+	add_rate(d, "chacha20", chacha, 0, 0, " per core");
+	f = add_rate(d, "xxh3", hash, 2 * CORE_GOOD_BPS, 0, " per core");
+	if (f->verdict != VERDICT_OK)
+		doctor_fix(f, "check for processes that load the processor (top), and the cpu-governor");
+	return 0;
+}
+
+/* ---- Disk ---- */
+
+static double seconds_since(struct mono start)
+{
+	return (double)mono_diff_ns(mono_now(), start) / 1e9;
+}
+
+/* Writes and syncs up to `max` bytes. */
+static int write_file(int fd, char *block, uint64_t max, double *bps)
+{
+	struct mono start = mono_now();
+	uint64_t bytes;
+	ssize_t r;
+
+	for (bytes = 0; bytes < max && seconds_since(start) < DISK_SECONDS; bytes += (uint64_t)r) {
+		memcpy(block, &bytes, sizeof bytes); /* makes each block different */
+		if ((r = write(fd, block, DISK_BLOCK)) < 0)
+			return -1;
+	}
+	if (fdatasync(fd) < 0)
+		return -1;
+	*bps = (double)bytes * 8 / seconds_since(start);
+	return 0;
+}
+
+static int read_file(int fd, char *block, double *bps)
+{
+	struct mono start;
+	uint64_t bytes = 0;
+	ssize_t r = 0;
+
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from the disk, not from the cache */
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	for (start = mono_now(); seconds_since(start) < DISK_SECONDS && (r = read(fd, block, DISK_BLOCK)) > 0;)
+		bytes += (uint64_t)r;
+	if (r < 0)
+		return -1;
+	*bps = (double)bytes * 8 / seconds_since(start);
+	return 0;
+}
+
+/* Opens a temporary file without a name; *max: the size limit. */
+static int open_temp(const char *dir, uint64_t *max)
+{
+	char path[PTCP_PATH_BYTES + 32];
+	struct statvfs v;
+	int fd;
+
+	if (statvfs(dir, &v) < 0)
+		return -1;
+	*max = (uint64_t)v.f_bavail * v.f_frsize / 8;
+	*max = *max < DISK_BYTES ? *max / DISK_BLOCK * DISK_BLOCK : DISK_BYTES;
+	if ((fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) >= 0 || errno != EOPNOTSUPP)
+		return fd;
+	if (snprintf(path, sizeof path, "%s/.ptcp-doctor.XXXXXX", dir) >= (int)sizeof path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if ((fd = mkostemp(path, O_CLOEXEC)) >= 0)
+		unlink(path);
+	return fd;
+}
+
+int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *block = malloc(DISK_BLOCK);
+	double in, out;
+	uint64_t max;
+	struct finding *f;
+	int fd = -1, r = 0;
+
+	text_escape(shown, sizeof shown, dir);
+	if (block == NULL)
+		return err_nomem(e);
+	memset(block, 0x5a, DISK_BLOCK);
+	if ((fd = open_temp(dir, &max)) < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {
+		f = doctor_add(d, "disk-write", VERDICT_WARN, 0, NULL, "not measured: writing in %.100s: %s", shown,
+		    strerror(errno));
+		doctor_fix(f, "name the destination directory with --dir");
+	} else if (fd < 0) {
+		r = err_sys(e, PTCP_EIO, "a temporary file in %s", shown);
+	} else if (max == 0) {
+		f = doctor_add(d, "disk-write", VERDICT_BAD, 0, NULL, "no space in %.100s", shown);
+		doctor_fix(f, "free disk space, or name a different directory with --dir");
+	} else if (write_file(fd, block, max, &in) < 0 || read_file(fd, block, &out) < 0) {
+		r = err_sys(e, PTCP_EIO, "a temporary file in %s", shown);
+	} else {
+		f = add_rate(d, "disk-write", in, DISK_GOOD_BPS, DISK_BAD_BPS, "");
+		if (f->verdict != VERDICT_OK)
+			doctor_fix(f, "run iostat -x 1 during a transfer; files cannot arrive faster");
+		f = add_rate(d, "disk-read", out, DISK_GOOD_BPS, DISK_BAD_BPS, "");
+		if (f->verdict != VERDICT_OK)
+			doctor_fix(f, "blockdev --setra 16384 DEVICE; files cannot be sent faster");
+	}
+	if (fd >= 0)
+		close(fd);
+	free(block);
+	return r;
 }

@@ -1,9 +1,13 @@
-/* The way to a target: which interface, how long, how large its packets, and what that asks of buffers. */
+/* The path to a target: interface, round-trip time, packet size, required buffers; and the identity of the server. */
+#include "cli/doctor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
-#include <linux/tcp.h> /* glibc's own lacks the newer fields */
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h> /* glibc's header lacks newer fields */
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,21 +18,115 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/doctor.h"
+#include "cli/connect.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 
-#define TRIES 3            /* connections, of which the fastest counts */
-#define ASSUMED_BPS 1e9    /* what the way could carry, when nothing says */
-#define STREAMS_FEW 32     /* more than these to fill a path are too many */
-
-struct way {
-	double rtt_s;
-	unsigned mss, mtu;
-};
+#define MTU_ETHERNET 1500
+#define TRIES 3            /* connections; the minimum round-trip time counts */
+#define ASSUMED_BPS 1e9    /* rate of a path of unknown speed */
+#define STREAMS_FEW 32     /* a path that needs more streams is a problem */
 
 /* ---- Interface ---- */
+
+struct queue {
+	char root[32], below[32]; /* kinds; below: first of several children */
+};
+
+static void note_queue(struct queue *q, const struct nlmsghdr *h, int index)
+{
+	const struct tcmsg *t = NLMSG_DATA(h);
+	const struct rtattr *a = TCA_RTA(t);
+	int left = (int)TCA_PAYLOAD(h);
+	char *to = t->tcm_parent == TC_H_ROOT ? q->root : q->below;
+
+	if (t->tcm_ifindex != index || t->tcm_parent == TC_H_INGRESS || to[0] != '\0')
+		return;
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == TCA_KIND)
+			snprintf(to, sizeof q->root, "%.*s", (int)RTA_PAYLOAD(a), (const char *)RTA_DATA(a));
+}
+
+/* Requests all queueing disciplines from the kernel, and notes those of the interface. */
+static bool find_queue(struct queue *q, int index)
+{
+	struct {
+		struct nlmsghdr h;
+		struct tcmsg t;
+	} request = { .h = { .nlmsg_len = sizeof request, .nlmsg_type = RTM_GETQDISC,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+	_Alignas(struct nlmsghdr) char buf[32768];
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
+	bool over = false;
+
+	*q = (struct queue){ "", "" };
+	if (fd < 0 || send(fd, &request, sizeof request, 0) < 0)
+		over = true;
+	while (!over && (left = (int)recv(fd, buf, sizeof buf, 0)) > 0) {
+		const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)buf;
+
+		for (; NLMSG_OK(h, (unsigned)left); h = NLMSG_NEXT(h, left))
+			if (h->nlmsg_type == RTM_NEWQDISC)
+				note_queue(q, h, index);
+			else
+				over = true; /* end or error */
+	}
+	if (fd >= 0)
+		close(fd);
+	return q->root[0] != '\0';
+}
+
+static void examine_queue(struct doctor *d, const char *name)
+{
+	static const char *const good[] = { "fq", "fq_codel", "cake", "noqueue" };
+	struct queue q;
+	const char *kind;
+	struct finding *f;
+	size_t i;
+
+	if (!find_queue(&q, (int)if_nametoindex(name)))
+		return;
+	kind = strncmp(q.root, "mq", 2) == 0 && q.below[0] != '\0' ? q.below : q.root;
+	f = doctor_add(d, "qdisc", VERDICT_WARN, 0, NULL, "%s%s%s on %s", kind, kind == q.below ? " below " : "",
+	    kind == q.below ? q.root : "", name);
+	for (i = 0; i < sizeof good / sizeof *good; i++)
+		if (strcmp(kind, good[i]) == 0)
+			f->verdict = VERDICT_OK;
+	if (f->verdict != VERDICT_OK)
+		doctor_fix(f, "tc qdisc replace dev %s root fq", name);
+}
+
+void doctor_interface(struct doctor *d, const char *name, double *speed_bps)
+{
+	char line[64], rate[UNITS_TEXT_BYTES];
+	struct finding *f;
+	long mtu, mbits;
+
+	*speed_bps = 0;
+	if (doctor_read(d, line, sizeof line, "/sys/class/net/%s/speed", name) && (mbits = atol(line)) > 0) {
+		*speed_bps = (double)mbits * 1e6;
+		doctor_add(d, "interface", VERDICT_OK, *speed_bps, "bps", "%s of %s", units_rate_text(rate, *speed_bps),
+		    name);
+	} else {
+		doctor_add(d, "interface", VERDICT_OK, 0, NULL, "%s, of unknown speed", name);
+	}
+	if (doctor_read(d, line, sizeof line, "/sys/class/net/%s/mtu", name) && (mtu = atol(line)) > 0) {
+		f = doctor_add(d, "mtu", VERDICT_OK, (double)mtu, "bytes", "%ld on %s", mtu, name);
+		if (mtu < MTU_ETHERNET || (mtu == MTU_ETHERNET && *speed_bps >= 10e9)) {
+			f->verdict = VERDICT_WARN;
+			doctor_fix(f, "ip link set dev %s mtu %d (if every hop supports this size)", name,
+			    *speed_bps >= 10e9 ? 9000 : MTU_ETHERNET);
+		}
+		if (mtu > MTU_ETHERNET && doctor_read(d, line, sizeof line, "/proc/sys/net/ipv4/tcp_mtu_probing") &&
+		    line[0] == '0' && strcmp(name, "lo") != 0) {
+			f = doctor_add(d, "mtu-probing", VERDICT_WARN, 0, NULL,
+			    "off: connections stall if a hop drops jumbo frames");
+			doctor_fix(f, "sysctl -w net.ipv4.tcp_mtu_probing=1");
+		}
+	}
+	examine_queue(d, name);
+}
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -41,7 +139,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 	    &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* The interface that has this address. */
+/* Finds the interface with this address. */
 static bool find_interface(const struct sockaddr *local, char name[IF_NAMESIZE])
 {
 	struct ifaddrs *all, *i;
@@ -56,7 +154,7 @@ static bool find_interface(const struct sockaddr *local, char name[IF_NAMESIZE])
 	return found;
 }
 
-/* Connecting a datagram socket sends nothing, but says which way it would go. */
+/* Finds the interface toward `to`: connecting a datagram socket selects a route without sending a packet. */
 static bool route_to(const struct sockaddr *to, socklen_t n, char name[IF_NAMESIZE])
 {
 	struct sockaddr_storage local;
@@ -70,9 +168,12 @@ static bool route_to(const struct sockaddr *to, socklen_t n, char name[IF_NAMESI
 	return found;
 }
 
-/* ---- Target ---- */
+struct path {
+	double rtt_s;
+	unsigned mss, mtu;
+};
 
-/* HOST[:PORT], [V6]:PORT, with or without ptcp:// before and a path behind. */
+/* Splits HOST[:PORT] or [V6]:PORT, with an optional ptcp:// and path. */
 static int split(const char *target, char host[256], char port[8], struct ptcp_err *e)
 {
 	const char *p = strncmp(target, "ptcp://", 7) == 0 ? target + 7 : target, *end = p + strcspn(p, "/"), *colon;
@@ -93,7 +194,7 @@ static int split(const char *target, char host[256], char port[8], struct ptcp_e
 	if (n == 0 || n >= 256 || (p == target && *end != '\0') || strchr(target, '@') != NULL ||
 	    (skip && p[n] != ']') || number == 0 || number > 65535 ||
 	    (colon != NULL && strspn(colon + 1, "0123456789") != (size_t)(end - colon - 1)))
-		return err_set(e, PTCP_EUSAGE, "%s: not a target (HOST[:PORT] or ptcp://HOST[:PORT]; for one behind ssh "
+		return err_set(e, PTCP_EUSAGE, "%s: not a target (HOST[:PORT] or ptcp://HOST[:PORT]; for SSH servers "
 		    "HOST:22)", text_escape(shown, sizeof shown, target));
 	memcpy(host, p, n);
 	host[n] = '\0';
@@ -101,7 +202,7 @@ static int split(const char *target, char host[256], char port[8], struct ptcp_e
 	return 0;
 }
 
-static int read_way(int fd, struct way *w)
+static int read_path(int fd, struct path *w)
 {
 	struct tcp_info i;
 	socklen_t n = sizeof i;
@@ -109,12 +210,12 @@ static int read_way(int fd, struct way *w)
 	memset(&i, 0, sizeof i);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0)
 		return -1;
-	*w = (struct way){ (double)i.tcpi_rtt / 1e6, i.tcpi_snd_mss, i.tcpi_pmtu };
+	*w = (struct path){ (double)i.tcpi_rtt / 1e6, i.tcpi_snd_mss, i.tcpi_pmtu };
 	return 0;
 }
 
-/* Connects once; the handshake is what measures. */
-static int connect_once(const struct addrinfo *ai, double timeout_s, struct way *w)
+/* Connects once; the handshake measures the round-trip time. */
+static int connect_once(const struct addrinfo *ai, double timeout_s, struct path *w)
 {
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0, r = -1;
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -129,7 +230,7 @@ static int connect_once(const struct addrinfo *ai, double timeout_s, struct way 
 	else
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
 	if (error == 0)
-		r = read_way(fd, w);
+		r = read_path(fd, w);
 	close(fd);
 	if (error != 0)
 		errno = error;
@@ -138,39 +239,39 @@ static int connect_once(const struct addrinfo *ai, double timeout_s, struct way 
 
 /* ---- Findings ---- */
 
-static uint64_t largest(const struct doctor *d, const char *sysctl)
+static uint64_t max_buffer(const struct doctor *d, const char *sysctl)
 {
 	char line[128];
-	uint64_t most = 0;
+	uint64_t max = 0;
 
 	if (!doctor_read(d, line, sizeof line, "/proc/sys/net/ipv4/%s", sysctl) ||
-	    sscanf(line, "%*u %*u %" SCNu64, &most) != 1)
+	    sscanf(line, "%*u %*u %" SCNu64, &max) != 1)
 		return 0;
-	return most;
+	return max;
 }
 
-/* What is in flight, against what a stream may have: half of a receive buffer is the window, the rest is the
- * kernel's for bookkeeping (tcp_adv_win_scale). The other side's buffers are not seen from here. */
+/* Compares the bandwidth-delay product with the buffers of a stream. The window is half of the receive buffer; the
+ * kernel uses the rest for bookkeeping (tcp_adv_win_scale). The peer's buffers are unknown. */
 static void judge_buffers(struct doctor *d, double rtt_s, double bps)
 {
-	double flight = bps / 8 * rtt_s, in = (double)largest(d, "tcp_rmem") / 2, out = (double)largest(d, "tcp_wmem");
-	double least = in < out ? in : out, streams;
+	double flight = bps / 8 * rtt_s, in = (double)max_buffer(d, "tcp_rmem") / 2, out = (double)max_buffer(d, "tcp_wmem");
+	double buffer = in < out ? in : out, streams;
 	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
 	struct finding *f;
 
-	if (least <= 0)
+	if (buffer <= 0)
 		return;
-	streams = flight <= least ? 1 : (double)((uint64_t)(flight / least) + 1);
+	streams = flight <= buffer ? 1 : (double)((uint64_t)(flight / buffer) + 1);
 	f = doctor_add(d, "buffers-for-path", streams == 1 ? VERDICT_OK : streams <= STREAMS_FEW ? VERDICT_WARN :
-	    VERDICT_BAD, streams, "count", "%s are in flight at %s; a stream here holds %s: %.0f fill%s the path",
-	    units_size_text(a, (uint64_t)flight), units_rate_text(b, bps), units_size_text(c, (uint64_t)least),
-	    streams, streams == 1 ? "s" : "");
+	    VERDICT_BAD, streams, "count", "%s in flight at %s; a stream buffers %s: %.0f stream%s fill%s the path",
+	    units_size_text(a, (uint64_t)flight), units_rate_text(b, bps), units_size_text(c, (uint64_t)buffer),
+	    streams, streams == 1 ? "" : "s", streams == 1 ? "s" : "");
 	if (streams > 1)
-		doctor_mend(f, "sysctl -w net.ipv4.tcp_rmem='4096 131072 %.0f' net.ipv4.tcp_wmem='4096 65536 %.0f'; "
+		doctor_fix(f, "sysctl -w net.ipv4.tcp_rmem='4096 131072 %.0f' net.ipv4.tcp_wmem='4096 65536 %.0f'; "
 		    "or ptcp send --streams %.0f", 2 * flight, 2 * flight, streams < 128 ? streams : 128);
 }
 
-static void judge_way(struct doctor *d, const struct way *w, const char *interface, double bps)
+static void judge_path(struct doctor *d, const struct path *w, const char *interface, double bps)
 {
 	char time[UNITS_TEXT_BYTES], line[32];
 	struct finding *f;
@@ -180,34 +281,34 @@ static void judge_way(struct doctor *d, const struct way *w, const char *interfa
 	if (doctor_read(d, line, sizeof line, "/sys/class/net/%s/mtu", interface))
 		mtu = atol(line);
 	f = doctor_add(d, "path-mtu", (long)w->mtu < mtu ? VERDICT_WARN : VERDICT_OK, w->mtu, "bytes",
-	    "%u as far as the kernel knows, segments of %u", w->mtu, w->mss);
+	    "%u as known to the kernel, segments of %u", w->mtu, w->mss);
 	if (f->verdict != VERDICT_OK)
-		doctor_mend(f, "tracepath finds the hop that takes less than the %ld of %s", mtu, interface);
+		doctor_fix(f, "find the hop with less than the %ld bytes of %s with tracepath", mtu, interface);
 	judge_buffers(d, w->rtt_s, bps);
 }
 
-static int look_target(struct doctor *d, const struct addrinfo *ai, const char *target, double rate_bps,
+static int examine_target(struct doctor *d, const struct addrinfo *ai, const char *target, double rate_bps,
     double timeout_s, struct ptcp_err *e)
 {
-	struct way w, best = { .rtt_s = 1e9 };
+	struct path w, best = { .rtt_s = 1e9 };
 	char name[IF_NAMESIZE] = "lo", shown[TEXT_NAME_BYTES];
 	double speed = 0;
 	int i;
 
 	if (route_to(ai->ai_addr, ai->ai_addrlen, name))
-		doctor_link(d, name, &speed);
+		doctor_interface(d, name, &speed);
 	for (i = 0; i < TRIES; i++) {
 		if (connect_once(ai, timeout_s, &w) < 0)
 			return err_sys(e, PTCP_ECONNECT, "connecting to %s", text_escape(shown, sizeof shown, target));
 		if (w.rtt_s < best.rtt_s)
 			best = w;
 	}
-	judge_way(d, &best, name, rate_bps > 0 ? rate_bps : speed > 0 ? speed : ASSUMED_BPS);
+	judge_path(d, &best, name, rate_bps > 0 ? rate_bps : speed > 0 ? speed : ASSUMED_BPS);
 	return 0;
 }
 
-/* 192.0.2.1 and 2001:db8::1 are nobody's: where they would go is where everything goes. */
-static void look_default(struct doctor *d)
+/* The interface of the default route, by the documentation addresses 192.0.2.1 and 2001:db8::1. */
+static void examine_default(struct doctor *d)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(0xc0000201) };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(9),
@@ -216,20 +317,21 @@ static void look_default(struct doctor *d)
 	double speed;
 
 	if (route_to((struct sockaddr *)&v4, sizeof v4, name) || route_to((struct sockaddr *)&v6, sizeof v6, name))
-		doctor_link(d, name, &speed);
+		doctor_interface(d, name, &speed);
 	else
-		doctor_add(d, "interface", VERDICT_OK, 0, NULL, "no default route: name a target to see the way there");
+		doctor_add(d, "interface", VERDICT_OK, 0, NULL, "no default route (name a target to examine the path)");
 }
 
-int doctor_path(struct doctor *d, const char *target, double rate_bps, const struct connect_args *a, struct ptcp_err *e)
+int doctor_path(struct doctor *d, const char *target, double rate_bps, const struct ptcp_transfer_opts *o,
+    struct ptcp_err *e)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
-		.ai_family = a->family == 4 ? AF_INET : a->family == 6 ? AF_INET6 : AF_UNSPEC }, *ai;
+		.ai_family = o->family == 4 ? AF_INET : o->family == 6 ? AF_INET6 : AF_UNSPEC }, *ai;
 	char host[256], port[8], shown[TEXT_NAME_BYTES];
 	int r;
 
 	if (target == NULL) {
-		look_default(d);
+		examine_default(d);
 		return 0;
 	}
 	if ((r = split(target, host, port, e)) < 0)
@@ -237,7 +339,55 @@ int doctor_path(struct doctor *d, const char *target, double rate_bps, const str
 	if ((r = getaddrinfo(host, port, &hints, &ai)) != 0)
 		return err_set(e, PTCP_ECONNECT, "%s: %s (check the name)", text_escape(shown, sizeof shown, host),
 		    gai_strerror(r));
-	r = look_target(d, ai, target, rate_bps, a->timeout_s, e);
+	r = examine_target(d, ai, target, rate_bps, o->timeout_s, e);
 	freeaddrinfo(ai);
 	return r;
+}
+
+/* ---- Identity ---- */
+
+/* Connects by a status query, which every authorized client may send. */
+static int query(const char *target, const struct ptcp_transfer_opts *opts, struct ptcp_err *e)
+{
+	struct ptcp_transfer_opts o = *opts;
+	struct ptcp_transfer *t = NULL;
+	int r;
+
+	o.trust = NULL; /* only the given fingerprints count */
+	if ((r = ptcp_status_new(&t, &o, target, false, e)) == 0)
+		r = connect_run(t, e);
+	ptcp_transfer_free(t);
+	return r;
+}
+
+/* Cuts the advice off "what: why (advice)"; general advice for a sentence without. */
+static const char *cut_advice(char *sentence)
+{
+	char *at = strstr(sentence, " (");
+
+	if (at == NULL)
+		return "compare the fingerprint with the output of ptcp key show on the server";
+	*at = '\0';
+	at += 2;
+	at[strcspn(at, ")")] = '\0';
+	return at;
+}
+
+int doctor_identity(struct doctor *d, const char *target, const struct ptcp_transfer_opts *o,
+    struct ptcp_err *e)
+{
+	const char *advice;
+	int r;
+
+	if (target == NULL || o->n_fingerprints == 0)
+		return 0;
+	if ((r = query(target, o, e)) == PTCP_ECANCELED)
+		return r;
+	if (r == 0) {
+		doctor_add(d, "identity", VERDICT_OK, 0, NULL, "the server has the fingerprint and authorizes this client");
+		return 0;
+	}
+	advice = cut_advice(e->msg);
+	doctor_fix(doctor_add(d, "identity", VERDICT_BAD, 0, NULL, "%s", e->msg), "%s", advice);
+	return 0;
 }

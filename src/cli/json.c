@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/err.h"
 #include "core/text.h"
 
 int json_line(json_t *object)
@@ -18,6 +19,14 @@ int json_line(json_t *object)
 	}
 	json_decref(object);
 	return fflush(stdout) == 0 ? r : -1;
+}
+
+int json_result(json_t *object, struct ptcp_err *e)
+{
+	if (object == NULL)
+		return err_nomem(e);
+	json_line(object);
+	return 0;
 }
 
 json_t *json_count(uint64_t v)
@@ -58,5 +67,30 @@ json_t *json_text(const char *s)
 		return NULL;
 	j = json_string(text_escape(shown, cap, s));
 	free(shown);
+	return j;
+}
+
+json_t *json_base64(const char *s)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *p = (const unsigned char *)s;
+	size_t n = strlen(s), i;
+	char *out = malloc((n + 2) / 3 * 4 + 1), *q = out;
+	json_t *j;
+
+	if (out == NULL)
+		return NULL;
+	for (i = 0; i < n; i += 3) {
+		unsigned v = (unsigned)p[i] << 16 | (unsigned)(i + 1 < n ? p[i + 1] : 0) << 8 |
+		    (unsigned)(i + 2 < n ? p[i + 2] : 0);
+
+		*q++ = digits[v >> 18];
+		*q++ = digits[v >> 12 & 63];
+		*q++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		*q++ = i + 2 < n ? digits[v & 63] : '=';
+	}
+	*q = '\0';
+	j = json_string(out);
+	free(out);
 	return j;
 }

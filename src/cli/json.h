@@ -1,26 +1,32 @@
-/* What all JSON output shares. ASCII only: other characters are \u escapes, so that no name
- * can do anything to a terminal, a log or a reader in another encoding. */
+/* JSON output, in ASCII: escapes for all other characters keep names from affecting terminals, logs and readers in
+ * other encodings. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>
 
-/* One object, one line on stdout, flushed. Takes the object. NULL is what jansson gives
- * without memory: then, or when writing fails, the line is lost and -1 returned. */
+struct ptcp_err;
+
+/* Prints the object as a line on stdout, flushed, and frees the object. Returns -1, without a line, for NULL (jansson
+ * is out of memory) or if writing fails. */
 int json_line(json_t *object);
 
-/* An integer; what JSON readers cannot hold is the largest they can. */
+/* As json_line(), but returns 0, or PTCP_ENOMEM for NULL; exit_checked() detects failed writes. */
+int json_result(json_t *object, struct ptcp_err *e);
+
+/* An integer, limited to INT64_MAX. */
 json_t *json_count(uint64_t v);
 
-/* `list` if it has so many members; else memory has failed: the list is freed and NULL
- * returned, so that no part of a list passes for the whole. */
+/* `list` if complete with `members`; otherwise memory has run out: frees the list and returns NULL. */
 json_t *json_whole(json_t *list, size_t members);
 
-/* A rate in bit/s, whole; seconds to the microsecond, null for less than 0, which means not known. */
+/* A rate in whole bit/s; seconds to the microsecond, null if negative (unknown). */
 json_t *json_rate(double bps);
 json_t *json_seconds(double s);
-/* A text as it is; escaped where it is not UTF-8; null for NULL. */
+/* A text, escaped if not UTF-8; null for NULL. */
 json_t *json_text(const char *s);
+/* A text in base64. */
+json_t *json_base64(const char *s);
 
 #endif

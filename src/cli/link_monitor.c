@@ -1,5 +1,4 @@
-#include "cli/link_monitor.h"
-
+/* Background measurement of links. */
 #include <ptcp/plan.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -7,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/serve.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/thread.h"
 #include "core/userdir.h"
 
-/* Of a turn all together less than 256 MiB: four messages of this and its halves, and what comes before them. */
-#define MOST_BYTES (64u << 20)
+/* Size of the largest of four messages. A turn, with initial messages, stays below 256 MiB. */
+#define MAX_MESSAGE_BYTES (64u << 20)
 #define PAUSE_S 300
 #define JITTER 0.5
 
@@ -23,33 +23,33 @@ struct link_monitor {
 	struct ptcp_links *links;
 	struct ptcp_server *server;
 	char dir[USERDIR_BYTES], file[USERDIR_BYTES + 8];
-	struct ptcp_known_link *told;
-	bool *failing;            /* of each link, and said */
-	bool unwritten;           /* the last time; said once */
+	struct ptcp_known_link *published;
+	bool *failing;            /* by link; already logged */
+	bool write_failed;        /* last time; already logged */
 	atomic_bool busy;
 	pthread_t thread;
 	bool started;
 };
 
-static void say(const struct link_monitor *w, enum ptcp_log_level level, const char *fmt, ...)
+static void monitor_log(const struct link_monitor *w, enum ptcp_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(const struct link_monitor *w, enum ptcp_log_level level, const char *fmt, ...)
+static void monitor_log(const struct link_monitor *w, enum ptcp_log_level level, const char *fmt, ...)
 {
 	char msg[1024];
 	va_list ap;
 
-	if ((int)level > log_opts_level(&w->a->talk, PTCP_LOG_WARN))
+	if ((int)level > log_opts_level(&w->a->log, PTCP_LOG_WARN))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
-	log_opts_log(NULL, level, "watch", msg);
+	log_print(NULL, level, "watch", msg);
 }
 
-/* ---- What it finds ---- */
+/* ---- Results ---- */
 
-static struct ptcp_known_link known(const char *to, const struct ptcp_link_estimate *m)
+static struct ptcp_known_link known_link(const char *to, const struct ptcp_link_estimate *m)
 {
 	return (struct ptcp_known_link){ .to = to, .why = m->why,
 		.messages = m->state == PTCP_LINK_MEASURED ? m->messages : 0, .streams = m->streams,
@@ -57,7 +57,7 @@ static struct ptcp_known_link known(const char *to, const struct ptcp_link_estim
 		.delay_error_s = m->delay_error_s, .delay_from_round_trip = m->delay_from_round_trip, .age_s = m->age_s };
 }
 
-static int tell(struct link_monitor *w, struct ptcp_err *e)
+static int publish(struct link_monitor *w, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate m;
 	struct ptcp_overlay_link of;
@@ -69,13 +69,13 @@ static int tell(struct link_monitor *w, struct ptcp_err *e)
 		ptcp_overlay_link(w->overlay, i, &of);
 		ptcp_overlay_host(w->overlay, (size_t)of.to, &to);
 		if (m.state != PTCP_LINK_ELSEWHERE && to.address != NULL)
-			w->told[n++] = known(to.address, &m);
+			w->published[n++] = known_link(to.address, &m);
 	}
-	return ptcp_server_knows(w->server, w->told, n, e);
+	return ptcp_server_knows(w->server, w->published, n, e);
 }
 
-/* Whether it worked is said when that changes. */
-static void say_seen(struct link_monitor *w, size_t link, const char *why)
+/* Logs changes between success and failure as warnings. */
+static void log_result(struct link_monitor *w, size_t link, const char *why)
 {
 	struct ptcp_link_estimate m;
 	struct ptcp_overlay_link of;
@@ -87,24 +87,24 @@ static void say_seen(struct link_monitor *w, size_t link, const char *why)
 	ptcp_overlay_link(w->overlay, link, &of);
 	ptcp_overlay_host(w->overlay, (size_t)of.to, &to);
 	if (why != NULL)
-		say(w, was ? PTCP_LOG_INFO : PTCP_LOG_WARN, "event=link-failed to=%s why=\"%s\"", to.name, why);
+		monitor_log(w, was ? PTCP_LOG_INFO : PTCP_LOG_WARN, "event=link-failed to=%s why=\"%s\"", to.name, why);
 	else
-		say(w, PTCP_LOG_INFO, "event=link to=%s rate_bps=%.0f delay_s=%.6f messages=%u", to.name, m.rate_bps, m.delay_s,
+		monitor_log(w, PTCP_LOG_INFO, "event=link to=%s rate_bps=%.0f delay_s=%.6f messages=%u", to.name, m.rate_bps, m.delay_s,
 		    m.messages);
 }
 
-static int on_seen(void *arg, size_t link, const char *why, struct ptcp_err *e)
+static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err *e)
 {
 	struct link_monitor *w = arg;
-	struct ptcp_err unkept;
+	struct ptcp_err unwritten;
 	int r;
 
-	say_seen(w, link, why);
-	r = ptcp_links_keep(w->links, w->file, &unkept);
-	if (r < 0 && !w->unwritten)
-		say(w, PTCP_LOG_ERROR, "event=links-unkept why=\"%s\"", unkept.msg);
-	w->unwritten = r < 0;
-	return tell(w, e);
+	log_result(w, link, why);
+	r = ptcp_links_keep(w->links, w->file, &unwritten);
+	if (r < 0 && !w->write_failed)
+		monitor_log(w, PTCP_LOG_ERROR, "event=links-unkept why=\"%s\"", unwritten.msg);
+	w->write_failed = r < 0;
+	return publish(w, e);
 }
 
 static int on_busy(void *arg)
@@ -112,7 +112,7 @@ static int on_busy(void *arg)
 	return atomic_load(&((struct link_monitor *)arg)->busy);
 }
 
-/* ---- Its course ---- */
+/* ---- Thread ---- */
 
 static void *work(void *arg)
 {
@@ -123,19 +123,19 @@ static void *work(void *arg)
 	ptcp_links_watch_init(&o);
 	o.pause_s = w->a->watch_interval_s > 0 ? w->a->watch_interval_s : PAUSE_S;
 	o.jitter_ratio = JITTER;
-	o.seen = on_seen;
+	o.seen = on_measured;
 	o.busy = on_busy;
 	o.arg = w;
 	if (ptcp_links_watch(w->links, &o, &why) != PTCP_ECANCELED)
-		say(w, PTCP_LOG_ERROR, "event=watch-ended why=\"%s\"", why.msg);
+		monitor_log(w, PTCP_LOG_ERROR, "event=watch-ended why=\"%s\"", why.msg);
 	return NULL;
 }
 
-/* The first that there is to be measured. */
+/* Requires a link that can be measured. */
 static int check_any(const struct link_monitor *w, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate m;
-	const char *why = "none begins at this host";
+	const char *why = "no link begins at this host";
 	size_t i;
 
 	for (i = 0; i < ptcp_overlay_links(w->overlay); i++) {
@@ -155,12 +155,12 @@ static int find_links(struct link_monitor *w, struct ptcp_err *e)
 	int r;
 
 	ptcp_transfer_opts_init(&connect);
-	connect.rate = w->a->rate;
+	connect.rate = w->a->server.rate;
 	connect.no_history = true;
 	ptcp_links_opts_init(&o);
-	o.here = w->a->watch_as;
-	o.only_here = 1;
-	o.most_bytes = MOST_BYTES;
+	o.local_host = w->a->watch_as;
+	o.local_only = 1;
+	o.most_bytes = MAX_MESSAGE_BYTES;
 	if ((r = ptcp_overlay_load(&w->overlay, w->a->watch, e)) < 0 ||
 	    (r = ptcp_links_new(&w->links, w->overlay, &connect, &o, e)) < 0)
 		return r;
@@ -190,7 +190,7 @@ int link_monitor_new(struct link_monitor **out, const struct serve_args *a, stru
 	atomic_init(&w->busy, false);
 	if ((r = find_state(w, e)) == 0 && (r = find_links(w, e)) == 0) {
 		n = ptcp_overlay_links(w->overlay) + 1;
-		if ((w->told = calloc(n, sizeof *w->told)) == NULL || (w->failing = calloc(n, sizeof *w->failing)) == NULL)
+		if ((w->published = calloc(n, sizeof *w->published)) == NULL || (w->failing = calloc(n, sizeof *w->failing)) == NULL)
 			r = err_nomem(e);
 	}
 	if (r < 0) {
@@ -210,8 +210,8 @@ int link_monitor_start(struct link_monitor *w, struct ptcp_server *s, struct ptc
 
 	w->server = s;
 	if (ptcp_links_recall(w->links, w->file, &why) < 0)
-		say(w, PTCP_LOG_WARN, "event=links-unread why=\"%s\"", why.msg);
-	if ((r = tell(w, e)) == 0 && (r = thread_start(&w->thread, work, w, e)) == 0)
+		monitor_log(w, PTCP_LOG_WARN, "event=links-unread why=\"%s\"", why.msg);
+	if ((r = publish(w, e)) == 0 && (r = thread_start(&w->thread, work, w, e)) == 0)
 		w->started = true;
 	return r;
 }
@@ -233,7 +233,7 @@ void link_monitor_free(struct link_monitor *w)
 		ptcp_server_knows(w->server, NULL, 0, NULL);
 	ptcp_links_free(w->links);
 	ptcp_overlay_free(w->overlay);
-	free(w->told);
+	free(w->published);
 	free(w->failing);
 	free(w);
 }

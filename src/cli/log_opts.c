@@ -1,77 +1,92 @@
 #include "cli/log_opts.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/terminal.h"
 
-static const char *const level_names[] = { "error", "warn", "info", "debug" };
-#define N_LEVELS ((int)(sizeof level_names / sizeof *level_names))
+static const struct {
+	const char *name;
+	int priority; /* of syslog(3) */
+} levels[] = { { "error", LOG_ERR }, { "warn", LOG_WARNING }, { "info", LOG_INFO }, { "debug", LOG_DEBUG } };
+#define N_LEVELS ((int)(sizeof levels / sizeof *levels))
 
 static int set_level(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	struct log_opts_args *a = args;
+	struct log_opts *a = args;
 	int i;
 
 	for (i = 0; i < N_LEVELS; i++)
-		if (strcmp(text, level_names[i]) == 0) {
-			a->log_level = i;
+		if (strcmp(text, levels[i].name) == 0) {
+			a->level = i;
 			return 0;
 		}
 	return opt_reject(o, text, e, "no such level (error, warn, info or debug)");
 }
 
-const struct opt log_opts_options[] = {
-	{ "json", 0, NULL, "one JSON object a line on stdout", opt_true,
-	    offsetof(struct log_opts_args, json) },
-	{ "quiet", 'q', NULL, "only warnings and errors", opt_true,
-	    offsetof(struct log_opts_args, quiet) },
-	{ "verbose", 'v', NULL, "log to stderr; twice: more", opt_count,
-	    offsetof(struct log_opts_args, verbose) },
-	{ "log-level", 0, "LEVEL", "what is logged: error, warn, info or debug", set_level, 0 },
+const struct opt log_options[] = {
+	{ "json", 0, NULL, "print JSON objects on standard output, one per line", opt_true,
+	    offsetof(struct log_opts, json), 0, 0 },
+	{ "quiet", 'q', NULL, "print warnings and errors only", opt_true, offsetof(struct log_opts, quiet), 0, 0 },
+	{ "verbose", 'v', NULL, "log to standard error; repeat for more detail", opt_count,
+	    offsetof(struct log_opts, verbose), 0, 0 },
+	{ "log-level", 0, "LEVEL", "log messages of this level and above: error, warn, info or debug", set_level,
+	    0, 0, 0 },
 	{ .name = NULL },
 };
 
-void log_opts_init(struct log_opts_args *a)
+void log_opts_init(struct log_opts *a)
 {
-	memset(a, 0, sizeof *a);
-	a->log_level = LOG_OPTS_NO_LOG;
+	*a = (struct log_opts){ .level = LOG_NONE };
 }
 
-int log_opts_level(const struct log_opts_args *a, int base)
+int log_opts_level(const struct log_opts *a, int base)
 {
 	int level = base;
 
 	if (a->quiet && level > PTCP_LOG_ERROR)
 		level = PTCP_LOG_ERROR;
-	if (a->log_level != LOG_OPTS_NO_LOG)
-		level = a->log_level;
+	if (a->level != LOG_NONE)
+		level = a->level;
 	if (a->verbose > 0 && level < PTCP_LOG_INFO)
 		level = PTCP_LOG_INFO;
-	if (a->verbose > 1)
-		level = PTCP_LOG_DEBUG;
-	return level;
+	return a->verbose > 1 ? PTCP_LOG_DEBUG : level;
 }
 
-/* syslog's, as the journal takes them. */
-static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
-
-void log_opts_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
+bool log_opts_status(const struct log_opts *a)
 {
+	return !a->json && !a->quiet && terminal_is(STDERR_FILENO);
+}
+
+void log_print(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
+{
+	int known = (int)level < N_LEVELS ? (int)level : PTCP_LOG_DEBUG;
 	struct timespec now;
 	struct tm tm;
 	char when[32];
 
 	(void)arg;
 	if (terminal_is_journal()) {
-		terminal_line("<%d>%s: %s", (int)level < N_LEVELS ? priorities[level] : LOG_INFO, component, msg);
+		terminal_line("<%d>%s: %s", levels[known].priority, component, msg);
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
-	terminal_line("%s.%03ldZ %s %s: %s", when, now.tv_nsec / 1000000,
-	    (int)level < N_LEVELS ? level_names[level] : "?", component, msg);
+	terminal_line("%s.%03ldZ %s %s: %s", when, now.tv_nsec / 1000000, levels[known].name, component, msg);
+}
+
+void log_format(enum ptcp_log_level level, const char *component, const char *fmt, ...)
+{
+	char msg[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof msg, fmt, ap);
+	va_end(ap);
+	log_print(NULL, level, component, msg);
 }

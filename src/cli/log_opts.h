@@ -1,5 +1,4 @@
-/* How much a command says, and in which form: options of every command that runs for a
- * while. */
+/* Options about the form and detail of output, and the log on standard error. */
 #ifndef CLI_LOG_OPTS_H
 #define CLI_LOG_OPTS_H
 
@@ -9,25 +8,31 @@
 
 #include "cli/options.h"
 
-/* First member of the args of a command whose tables contain log_opts_options. */
-struct log_opts_args {
+/* First member of the args of a command whose tables contain log_options. */
+struct log_opts {
 	bool json;
 	bool quiet;
 	unsigned verbose;
-	int log_level; /* what --log-level said, or LOG_OPTS_NO_LOG */
+	int level; /* of --log-level, or LOG_NONE */
 };
-#define LOG_OPTS_NO_LOG (-1)
+#define LOG_NONE (-1)
 
-extern const struct opt log_opts_options[];
+extern const struct opt log_options[];
 
-void log_opts_init(struct log_opts_args *a);
+void log_opts_init(struct log_opts *a);
 
-/* The level that --log-level, -v and -q give together, `base` without any of them. Log
- * lines are wanted when it is not LOG_OPTS_NO_LOG. */
-int log_opts_level(const struct log_opts_args *a, int base);
+/* The level that --log-level, -v and -q set together; `base` without these options. LOG_NONE: no log. */
+int log_opts_level(const struct log_opts *a, int base);
 
-/* A ptcp_log_fn: "TIME LEVEL COMPONENT: MSG" on stderr, the time in UTC; "<PRIORITY>COMPONENT: MSG" where
- * that is the journal. */
-void log_opts_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg);
+/* Whether a status line is wanted and stderr is a terminal. */
+bool log_opts_status(const struct log_opts *a);
+
+/* A ptcp_log_fn: prints "TIME LEVEL COMPONENT: MSG" on stderr, the time in UTC; to the systemd journal
+ * "<PRIORITY>COMPONENT: MSG". */
+void log_print(void *arg, enum ptcp_log_level level, const char *component, const char *msg);
+
+/* Formats a message and prints it. */
+void log_format(enum ptcp_log_level level, const char *component, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +11,11 @@
 #include "core/timetable.h"
 #include "core/units.h"
 
-/* Where parsing stands: the next argument to read and the next place for an operand. */
 struct parse {
 	const struct command *c;
 	int argc;
 	char **argv;
-	int next;
+	int next; /* index of the next argument */
 	void *args;
 	struct options_given *given;
 	struct ptcp_err *e;
@@ -27,18 +28,9 @@ static const struct opt *find(const struct command *c, const char *name, size_t 
 
 	for (t = c->options; t != NULL && *t != NULL; t++)
 		for (o = *t; o->name != NULL; o++)
-			if (letter != 0 ? o->letter == letter
-			                : strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			if (letter != 0 ? o->letter == letter : strlen(o->name) == len && memcmp(o->name, name, len) == 0)
 				return o;
 	return NULL;
-}
-
-static int unknown(const struct parse *p, const char *arg)
-{
-	char shown[TEXT_NAME_BYTES];
-
-	return err_set(p->e, PTCP_EUSAGE, "%s: no such option (ptcp help %s lists them)",
-	    text_escape(shown, sizeof shown, arg), p->c->name);
 }
 
 const struct opt *options_find(const struct command *c, const char *name)
@@ -56,42 +48,41 @@ bool options_is_given(const struct options_given *given, const struct opt *o)
 	return false;
 }
 
+static int unknown(const struct parse *p, const char *arg)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	return err_set(p->e, PTCP_EUSAGE, "%s: no such option (ptcp help %s lists them)",
+	    text_escape(shown, sizeof shown, arg), p->c->name);
+}
+
 static int set(const struct parse *p, const struct opt *o, const char *text)
 {
 	struct options_given *g = p->given;
 
-	if (o->set == NULL)
-		return err_set(p->e, PTCP_ENOTYET, "--%s: not available yet (leave it out)", o->name);
-	if (!options_is_given(g, o) && g->n < sizeof g->of / sizeof *g->of)
+	if (g != NULL && !options_is_given(g, o) && g->n < sizeof g->of / sizeof *g->of)
 		g->of[g->n++] = o;
 	return o->set(p->args, o, text, p->e);
 }
 
-/* arg is "--name" or "--name=value" */
+/* `arg` is "--name" or "--name=value". */
 static int parse_long(struct parse *p, const char *arg)
 {
 	const char *name = arg + 2, *eq = strchr(name, '=');
-	size_t len = eq != NULL ? (size_t)(eq - name) : strlen(name);
-	const struct opt *o = find(p->c, name, len, 0);
+	const struct opt *o = find(p->c, name, eq != NULL ? (size_t)(eq - name) : strlen(name), 0);
 
 	if (o == NULL)
 		return unknown(p, arg);
-	if (o->set == NULL)
-		return set(p, o, NULL);
-	if (o->value == NULL) {
-		if (eq != NULL)
-			return opt_reject(o, eq + 1, p->e, "takes no value (leave it out)");
-		return set(p, o, NULL);
-	}
-	if (eq != NULL)
-		return set(p, o, eq + 1);
+	if (o->value == NULL && eq != NULL)
+		return opt_reject(o, eq + 1, p->e, "takes no value (leave it out)");
+	if (o->value == NULL || eq != NULL)
+		return set(p, o, eq != NULL ? eq + 1 : NULL);
 	if (p->next == p->argc)
-		return err_set(p->e, PTCP_EUSAGE, "--%s: needs a value (--%s %s)", o->name, o->name,
-		    o->value);
+		return err_set(p->e, PTCP_EUSAGE, "--%s: needs a value (--%s %s)", o->name, o->name, o->value);
 	return set(p, o, p->argv[p->next++]);
 }
 
-/* arg is "-x" or several letters of flags; the value of one that takes one is the rest, or comes next */
+/* `arg` is "-x" or several flags; an option with a value takes the rest of `arg`, or the next argument. */
 static int parse_letters(struct parse *p, const char *arg)
 {
 	const char *l;
@@ -113,44 +104,48 @@ static int parse_letters(struct parse *p, const char *arg)
 	return 0;
 }
 
-int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
-    struct ptcp_err *e)
+/* Sets *operands, also where parsing ends early. */
+static int parse_all(struct parse *p, int *operands)
 {
-	struct options_given unused;
+	char *arg, **argv = p->argv;
+	int r = 0;
 
-	return options_parse_noting(c, argc, argv, args, operands, &unused, e);
-}
-
-int options_parse_noting(const struct command *c, int argc, char **argv, void *args, int *operands,
-    struct options_given *given, struct ptcp_err *e)
-{
-	struct parse p = { .c = c, .argc = argc, .argv = argv, .args = args, .given = given, .e = e };
-	int n = 0, r;
-
-	given->n = 0;
-	while (p.next < argc) {
-		char *arg = argv[p.next++];
-
+	*operands = 0;
+	while (r == 0 && p->next < p->argc) {
+		arg = argv[p->next++];
 		if (strcmp(arg, "--") == 0) {
-			while (p.next < argc)
-				argv[n++] = argv[p.next++];
+			while (p->next < p->argc)
+				argv[(*operands)++] = argv[p->next++];
 		} else if (strcmp(arg, "--help") == 0) {
 			return OPTIONS_HELP;
 		} else if (arg[0] == '-' && arg[1] == '-') {
-			if ((r = parse_long(&p, arg)) != 0)
-				return r;
+			r = parse_long(p, arg);
 		} else if (arg[0] == '-' && arg[1] != '\0') {
-			if ((r = parse_letters(&p, arg)) != 0)
-				return r;
+			r = parse_letters(p, arg);
 		} else {
-			argv[n++] = arg;
+			argv[(*operands)++] = arg;
 		}
 	}
-	*operands = n;
-	return 0;
+	return r;
 }
 
-bool options_ask_help(const char *arg)
+int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
+    struct options_given *given, struct ptcp_err *e)
+{
+	struct parse p = { .c = c, .argc = argc, .argv = argv, .args = args, .given = given, .e = e };
+	int n, r;
+
+	if (given != NULL)
+		given->n = 0;
+	r = parse_all(&p, &n);
+	if (operands != NULL)
+		*operands = n;
+	if (r == 0 && (n < c->min_operands || n > c->max_operands))
+		return err_set(e, PTCP_EUSAGE, "%s: %s (ptcp %s --help)", c->name, c->needs, c->name);
+	return r;
+}
+
+bool options_is_help(const char *arg)
 {
 	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
 }
@@ -170,9 +165,8 @@ static void help_line(FILE *f, const struct opt *o)
 	char left[80];
 	int n;
 
-	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ',
-	    o->letter != 0 ? o->letter : ' ', o->letter != 0 ? ',' : ' ', o->name,
-	    o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
+	    o->letter != 0 ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
 	if (n <= 31)
 		fprintf(f, "%-31s  %s\n", left, o->help);
 	else
@@ -185,33 +179,33 @@ void options_help(FILE *f, const struct opt *const *tables)
 
 	for (; *tables != NULL; tables++)
 		for (o = *tables; o->name != NULL; o++)
-			if (o->set != NULL)
-				help_line(f, o);
+			help_line(f, o);
 }
 
-int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const char *why)
-{
-	char shown[TEXT_NAME_BYTES];
+/* ---- Values ---- */
 
-	return err_set(e, PTCP_EUSAGE, "--%s '%s': %s", o->name,
-	    text_escape(shown, sizeof shown, text), why);
+int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const char *fmt, ...)
+{
+	char shown[TEXT_NAME_BYTES], why[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	return err_set(e, PTCP_EUSAGE, "--%s '%s': %s", o->name, text_escape(shown, sizeof shown, text), why);
 }
 
 int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e,
     int (*one)(void *args, const struct opt *o, const char *part, struct ptcp_err *e))
 {
-	char *copy = strdup(text), *p = copy, *comma;
+	char *copy = strdup(text), *rest = copy, *part;
 	int r = 0;
 
 	if (copy == NULL)
 		return err_nomem(e);
-	while (r == 0 && p != NULL) {
-		if ((comma = strchr(p, ',')) != NULL)
-			*comma++ = '\0';
-		r = *p != '\0' ? one(args, o, p, e)
-		               : opt_reject(o, text, e, "an empty word in the list (separate words by one comma)");
-		p = comma;
-	}
+	while (r == 0 && (part = strsep(&rest, ",")) != NULL)
+		r = *part != '\0' ? one(args, o, part, e) :
+		    opt_reject(o, text, e, "an empty word in the list (separate words by one comma)");
 	free(copy);
 	return r;
 }
@@ -235,7 +229,7 @@ int opt_decimal(const char *text, double max, double *out)
 	double v;
 	char *end;
 
-	if (text[strspn(text, "0123456789.")] != '\0') /* strtod() would take "1e3", "inf" */
+	if (text[strspn(text, "0123456789.")] != '\0') /* strtod() would accept "1e3" and "inf" */
 		return -1;
 	v = strtod(text, &end);
 	if (end == text || *end != '\0' || v > max)
@@ -244,9 +238,9 @@ int opt_decimal(const char *text, double max, double *out)
 	return 0;
 }
 
-int opt_list_add(const char ***list, size_t *n, const char *text, struct ptcp_err *e)
+int opt_append(const char *const **list, size_t *n, const char *text, struct ptcp_err *e)
 {
-	const char **more = realloc(*list, (*n + 1) * sizeof *more);
+	const char **more = realloc((void *)(uintptr_t)*list, (*n + 1) * sizeof *more);
 
 	if (more == NULL)
 		return err_nomem(e);
@@ -255,11 +249,23 @@ int opt_list_add(const char ***list, size_t *n, const char *text, struct ptcp_er
 	return 0;
 }
 
+void opt_list_free(const char *const **list, size_t *n)
+{
+	free((void *)(uintptr_t)*list);
+	*list = NULL;
+	*n = 0;
+}
+
+static void *member(void *args, const struct opt *o)
+{
+	return (char *)args + o->at;
+}
+
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)text;
 	(void)e;
-	*(bool *)(void *)((char *)args + o->at) = true;
+	*(bool *)member(args, o) = true;
 	return 0;
 }
 
@@ -267,24 +273,14 @@ int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err
 {
 	(void)text;
 	(void)e;
-	++*(unsigned *)(void *)((char *)args + o->at);
+	++*(unsigned *)member(args, o);
 	return 0;
 }
 
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)e;
-	*(const char **)(void *)((char *)args + o->at) = text;
-	return 0;
-}
-
-int opt_patience(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	uint64_t ns;
-
-	if (units_parse_time(text, &ns) < 0 || ns < NS_PER_S / 2 || ns > 86400 * NS_PER_S)
-		return opt_reject(o, text, e, "not a time from 0.5s to 24h (such as 30s, 500ms or 2m)");
-	*(double *)(void *)((char *)args + o->at) = (double)ns / (double)NS_PER_S;
+	*(const char **)member(args, o) = text;
 	return 0;
 }
 
@@ -297,7 +293,43 @@ int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err 
 
 	if (timetable_parse(&unused, text, &why) == 0)
 		return opt_text(args, o, text, e);
-	/* It begins with the part that is wrong, which may be all there is. */
+	/* The sentence begins with the faulty part, which may be the whole text. */
 	n = snprintf(quoted, sizeof quoted, "'%s': ", text_escape(shown, sizeof shown, text));
-	return opt_reject(o, text, e, strncmp(why.msg, quoted, (size_t)n) == 0 ? why.msg + n : why.msg);
+	return opt_reject(o, text, e, "%s", strncmp(why.msg, quoted, (size_t)n) == 0 ? why.msg + n : why.msg);
+}
+
+int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_number(text, (unsigned)o->min, (unsigned)o->max, member(args, o)) == 0 ? 0 :
+	    opt_reject(o, text, e, "not a number from %.0f to %.0f", o->min, o->max);
+}
+
+int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_decimal(text, o->max, member(args, o)) == 0 ? 0 :
+	    opt_reject(o, text, e, "not a percentage from 0 to %.0f", o->max);
+}
+
+int opt_seconds(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	char max[UNITS_TEXT_BYTES];
+	uint64_t ns;
+
+	if (units_parse_time(text, &ns) < 0 || (double)ns < o->min * 1e9 || (double)ns > o->max * 1e9)
+		return opt_reject(o, text, e, "not a time from %gs to %s (such as 30s, 500ms or 2m)", o->min,
+		    units_time_text(max, o->max));
+	*(double *)member(args, o) = (double)ns / (double)NS_PER_S;
+	return 0;
+}
+
+int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	char max[UNITS_TEXT_BYTES];
+	uint64_t n;
+
+	if (units_parse_size(text, &n) < 0 || (double)n < o->min || (double)n > o->max)
+		return opt_reject(o, text, e, "not a size from %.0f B to %s (such as 10GB)", o->min,
+		    units_size_text(max, (uint64_t)o->max));
+	*(uint64_t *)member(args, o) = n;
+	return 0;
 }

@@ -1,5 +1,5 @@
-/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy", "-n VALUE", "-nVALUE"; options may stand after
- * operands; "--" ends them; no abbreviations, so that a new option breaks no script. */
+/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy", "-n VALUE", "-nVALUE". Options may follow operands;
+ * "--" ends them. Abbreviations are refused, to keep scripts working when options are added. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -13,66 +13,69 @@
 
 struct opt {
 	const char *name;  /* without dashes; NULL ends a table */
-	char letter;       /* of a short form, or 0 */
-	const char *value; /* what the help calls its value; NULL: takes none */
+	char letter;       /* short form, or 0 */
+	const char *value; /* name of the value in the help; NULL: the option takes no value */
 	const char *help;
-	/* Puts `text` (NULL where there is no value) into `args`, the command's own struct,
-	 * or returns a negative PTCP_E*. NULL: refused as not available yet. */
+	/* Stores `text` (NULL without a value) in `args`, the command's own struct, or returns a negative PTCP_E*. */
 	int (*set)(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
-	size_t at; /* offset in `args` of what the setters below fill */
+	size_t at;         /* offset in `args` of the member that the setters below fill */
+	double min, max;   /* range, for setters of numbers */
 };
 
 enum { OPTIONS_HELP = 1 };
 
-/* Sets what the options in argv say and moves the operands to its front. Returns 0,
- * OPTIONS_HELP when --help or -h was met, or a negative PTCP_E* whose sentence names
- * the option and the text. */
-int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
-    struct ptcp_err *e);
-
-/* The options that were met. */
 struct options_given {
-	const struct opt *of[64]; /* each once; no command has so many */
+	const struct opt *of[64]; /* without duplicates; no command has more options */
 	size_t n;
 };
-/* As options_parse(), and notes them. */
-int options_parse_noting(const struct command *c, int argc, char **argv, void *args, int *operands,
+
+/* Applies the options in argv to `args` and moves the operands to the front of argv; `operands`, their number,
+ * and `given`, the options found, may be NULL. Returns 0, OPTIONS_HELP for --help or -h, or a negative PTCP_E*
+ * with a sentence that names option and text. */
+int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
     struct options_given *given, struct ptcp_err *e);
 bool options_is_given(const struct options_given *given, const struct opt *o);
 
-/* The option of that name, or NULL. */
+/* The option of this name, or NULL. */
 const struct opt *options_find(const struct command *c, const char *name);
 
-/* A line for each option that is available. */
+/* Prints one entry per option. */
 void options_help(FILE *f, const struct opt *const *tables);
+bool options_is_help(const char *arg);
 
-bool options_ask_help(const char *arg);
-
-/* An argument before "--" is this flag. For what must be known even when parsing fails. */
+/* Whether argv has this flag before "--", for use where parsing may fail. */
 bool options_has_flag(int argc, char **argv, const char *flag);
 
-/* PTCP_EUSAGE with "--NAME TEXT: WHY". */
-int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const char *why);
+/* PTCP_EUSAGE with "--NAME 'TEXT': " and the formatted reason. */
+int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
-/* Calls `one` for each part of a comma-separated text; empty parts are rejected. Stops
- * at the first that does not return 0. */
+/* Calls `one` for each part of a comma-separated text until a call fails; rejects empty parts. */
 int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e,
     int (*one)(void *args, const struct opt *o, const char *part, struct ptcp_err *e));
 
-/* The whole of `text` as a number without sign or exponent. Return 0, or -1 for anything
- * else or out of range; *out is then untouched. */
+/* Parse all of `text` as a number without sign or exponent. Return 0, or -1 for a malformed number or outside the
+ * range; *out is then unchanged. */
 int opt_number(const char *text, unsigned min, unsigned max, unsigned *out);
 int opt_decimal(const char *text, double max, double *out);
 
-/* Appends a borrowed text to a list that grows; it is freed with free(). */
-int opt_list_add(const char ***list, size_t *n, const char *text, struct ptcp_err *e);
+/* Appends a borrowed text to a list on the heap. */
+int opt_append(const char *const **list, size_t *n, const char *text, struct ptcp_err *e);
+void opt_list_free(const char *const **list, size_t *n);
 
-/* Setters of a bool, an unsigned that counts, a borrowed string, and one that is a rate or timetable. */
+/* Setters of a bool, a counting unsigned, a borrowed string, and a borrowed rate or timetable. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
-/* Of a time from 0.5 s to 24 h, into a double, seconds. */
-int opt_patience(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+/* Setters within the option's range: unsigned, double in percent, double in seconds, uint64_t in bytes. */
+int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_seconds(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
+/* Ranges of opt_seconds: time-outs and pauses, and times above 0. */
+#define OPT_PATIENCE 0.5, 86400
+#define OPT_ANY_TIME 0.001, 1e8
 
 #endif

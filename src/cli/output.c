@@ -1,34 +1,257 @@
 #include "cli/output.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/exit.h"
+#include "cli/connect.h"
+#include "cli/json.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
+#include "core/text.h"
+#include "core/units.h"
 
-void output_init(struct output *o, const char *command, bool json, bool quiet)
+void output_init(struct output *o, const char *command, const struct log_opts *log)
 {
-	memset(o, 0, sizeof *o);
-	o->ops = json ? &output_json : &output_text;
-	o->command = command;
-	o->quiet = quiet;
-	o->status = !json && !quiet && terminal_is(STDERR_FILENO);
+	*o = (struct output){ .command = command, .json = log->json, .quiet = log->quiet,
+		.status = log_opts_status(log) };
 }
 
-static void say_state(const struct ptcp_event *ev)
+/* The i-th requested path; NULL: the direct path. */
+static const char *route(const struct output *o, size_t i)
 {
-	char line[256];
-
-	terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
+	return o->routes == NULL || strcmp(o->routes[i], "direct") == 0 ? NULL : o->routes[i];
 }
 
-const char *output_via(const struct output *o, size_t i)
+/* ---- Text ---- */
+
+/* Appends "  PART" if the line stays shorter than `width`: terminals differ in whether a character in the last column
+ * starts a new line. Parts are ASCII. */
+static bool add(char *buf, size_t cap, unsigned width, const char *part)
 {
-	return o->vias == NULL || strcmp(o->vias[i], "direct") == 0 ? NULL : o->vias[i];
+	size_t n = strlen(buf), gap = n > 0 ? 2 : 0, want = n + gap + strlen(part);
+
+	if (want >= width || want >= cap)
+		return false;
+	memcpy(buf + n, "  ", gap);
+	strcpy(buf + n + gap, part);
+	return true;
 }
 
-static void keep_paths(struct output *o, const struct ptcp_event *ev)
+const char *output_status_text(char *buf, size_t cap, unsigned width, const struct ptcp_event *ev)
+{
+	static const char *const activity[] = { [PTCP_TRANSFERRING] = "", [PTCP_VERIFYING] = "verifying existing data",
+		[PTCP_SYNCING] = "syncing" };
+	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[6][80] = { "" };
+	uint64_t total = ev->total_bytes;
+	size_t i;
+
+	if (ev->total_known && total > 0)
+		snprintf(part[0], sizeof part[0], "%3u%%",
+		    (unsigned)((double)(ev->bytes < total ? ev->bytes : total) / (double)total * 100));
+	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->bytes), units_size_text(b, total),
+	    ev->total_known ? "" : " so far");
+	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
+	if (ev->eta_s >= 0 && ev->eta_s < 60)
+		snprintf(part[3], sizeof part[3], "ETA %.0fs", ceil(ev->eta_s));
+	else if (ev->eta_s >= 0)
+		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
+	snprintf(part[4], sizeof part[4], "%u stream%s", ev->streams, plural(ev->streams));
+	snprintf(part[5], sizeof part[5], "%s", activity[ev->activity]);
+
+	buf[0] = '\0';
+	for (i = 0; i < sizeof part / sizeof *part; i++)
+		if (part[i][0] != '\0' && !add(buf, cap, width, part[i]))
+			break;
+	return buf;
+}
+
+static const char *path_name(char out[TEXT_NAME_BYTES], const struct output *o, size_t i)
+{
+	return text_escape(out, TEXT_NAME_BYTES, route(o, i) != NULL ? route(o, i) : "direct");
+}
+
+/* Redraws the status line, with "A 94 Mbit/s  direct 47 Mbit/s" for as many of several paths as fit. */
+static void text_progress(const struct output *o, const struct ptcp_event *ev)
+{
+	char part[TEXT_NAME_BYTES + UNITS_TEXT_BYTES], name[TEXT_NAME_BYTES], rate[UNITS_TEXT_BYTES], line[256];
+	unsigned width = terminal_width();
+	size_t i;
+
+	if (!o->status)
+		return;
+	output_status_text(line, sizeof line, width, ev);
+	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++) {
+		snprintf(part, sizeof part, "%s %s", path_name(name, o, i), units_rate_text(rate, o->paths[i].rate_bps));
+		if (!add(line, sizeof line, width, part))
+			break;
+	}
+	terminal_status(line);
+}
+
+/* Changes of streams and paths are in the log, failed files in the lines on stderr. */
+static void text_event(const struct output *o, const struct ptcp_event *ev)
+{
+	char path[4 * 4096 + 1];
+
+	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS)
+		text_progress(o, ev);
+	else if (ev->type == PTCP_EVENT_FILE && o->dry_run && ev->status == PTCP_FILE_DONE)
+		puts(text_escape(path, sizeof path, ev->path));
+	else if (ev->type == PTCP_EVENT_DETACHED)
+		puts(ev->text);
+}
+
+/* Prediction and result of --streams auto. */
+static void text_advised(const struct ptcp_result *r)
+{
+	char predicted[UNITS_TEXT_BYTES], measured[UNITS_TEXT_BYTES];
+
+	if (r->advised_streams > 0 && r->measured_bps > 0)
+		terminal_line("predicted for %u stream%s%s: %s, slowing each other flow by %.0f %%; measured: %s",
+		    r->advised_streams, plural(r->advised_streams), r->from_history ? " from history" : "",
+		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
+		    units_rate_text(measured, r->measured_bps));
+}
+
+static void text_end(const struct output *o, const struct ptcp_result *r)
+{
+	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
+	char part[UNITS_TEXT_BYTES + 32] = "", name[TEXT_NAME_BYTES];
+	size_t i;
+
+	units_size_text(resumed, r->resumed_bytes);
+	if (o->dry_run) {
+		terminal_line("would complete %llu file%s, %s, %s of it already transferred", (unsigned long long)r->files,
+		    plural(r->files), units_size_text(size, r->bytes), resumed);
+		return;
+	}
+	if (r->resumed_bytes > 0)
+		snprintf(part, sizeof part, " (%s already transferred)", resumed);
+	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
+	    (unsigned long long)r->files, plural(r->files), units_size_text(size, r->bytes), part,
+	    units_time_text(time, r->seconds), units_rate_text(rate, connect_throughput_bps(r->wire_bytes, r->seconds)),
+	    r->streams, plural(r->streams));
+	text_advised(r);
+	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++)
+		terminal_line("  %s%s: %s", route(o, i) != NULL ? "via " : "", path_name(name, o, i),
+		    units_size_text(size, o->paths[i].bytes));
+}
+
+/* ---- JSON: fields and units are described in ptcp-send(1) ---- */
+
+/* ["A", "B"] for "A,B". */
+static json_t *relays(const char *route_text)
+{
+	json_t *list = json_array();
+	size_t n;
+
+	for (; route_text != NULL; route_text = route_text[n] == ',' ? route_text + n + 1 : NULL) {
+		n = strcspn(route_text, ",");
+		json_array_append_new(list, json_stringn(route_text, n));
+	}
+	return list;
+}
+
+/* Bytes of each path; while the transfer runs, also rates and streams. */
+static json_t *paths(const struct output *o, bool running)
+{
+	json_t *list = json_array(), *path;
+	size_t i;
+
+	for (i = 0; i < o->n_paths; i++) {
+		path = json_pack("{s:o, s:o}", "via", relays(route(o, i)), "bytes", json_count(o->paths[i].bytes));
+		if (running && path != NULL) {
+			json_object_set_new(path, "rate_bps", json_rate(o->paths[i].rate_bps));
+			json_object_set_new(path, "streams", json_count(o->paths[i].streams));
+		}
+		json_array_append_new(list, path);
+	}
+	return list;
+}
+
+static json_t *json_progress(const struct output *o, const struct ptcp_event *ev)
+{
+	static const char *const activity[] = { [PTCP_TRANSFERRING] = "transferring",
+		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
+
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
+	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps", json_rate(ev->rate_bps),
+	    "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->streams), "resumed_bytes",
+	    json_count(ev->resumed_bytes), "activity", activity[ev->activity], "paths", paths(o, true));
+}
+
+static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
+{
+	static const char *const status[] = { "done", "skipped", "failed" };
+	json_t *j, *utf8 = json_string(ev->path);
+
+	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
+	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text));
+	if (utf8 == NULL && j != NULL)
+		json_object_set_new(j, "path_raw", json_base64(ev->path));
+	json_decref(utf8);
+	if (o->dry_run)
+		json_object_set_new(j, "dry_run", json_true());
+	return j;
+}
+
+static void json_event(const struct output *o, const struct ptcp_event *ev)
+{
+	switch (ev->type) {
+	case PTCP_EVENT_START:
+		json_line(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command, "version",
+		    ptcp_version(), "peer", json_text(ev->peer), "fingerprint", json_text(ev->peer_fingerprint), "cipher",
+		    json_text(o->cipher), "streams", json_count(ev->streams)));
+		break;
+	case PTCP_EVENT_PROGRESS:
+		json_line(json_progress(o, ev));
+		break;
+	case PTCP_EVENT_STREAMS:
+		json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "streams", "from", json_count(ev->from), "to",
+		    json_count(ev->to), "reason", json_text(ev->text)));
+		break;
+	case PTCP_EVENT_PATHS:
+		json_line(json_pack("{s:s, s:o, s:o}", "event", "paths", "reason", json_text(ev->text), "paths",
+		    paths(o, true)));
+		break;
+	case PTCP_EVENT_FILE:
+		json_line(json_file(o, ev));
+		break;
+	case PTCP_EVENT_DETACHED:
+		json_line(json_pack("{s:s, s:o}", "event", "detached", "name", json_text(ev->text)));
+		break;
+	case PTCP_EVENT_STATUS: /* only for status queries */
+	case PTCP_EVENT_WARNING:
+		break;
+	}
+}
+
+static void json_end(const struct output *o, const struct ptcp_result *r, int status, const char *failure)
+{
+	bool advised = r->advised_streams > 0, measured = advised && r->measured_bps > 0;
+	json_t *end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok",
+	    status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r->bytes), "wire_bytes",
+	    json_count(r->wire_bytes), "files", json_count(r->files), "failed", json_count(r->failed), "resumed_bytes",
+	    json_count(r->resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
+	    json_rate(connect_throughput_bps(r->wire_bytes, r->seconds)), "streams", json_count(r->streams), "paths",
+	    paths(o, false));
+
+	/* prediction and result of --streams auto */
+	json_object_set_new(end, "advised_streams", advised ? json_count(r->advised_streams) : json_null());
+	json_object_set_new(end, "predicted_bps", advised ? json_rate(r->predicted_bps) : json_null());
+	json_object_set_new(end, "predicted_impact_percent",
+	    advised ? json_real(r->predicted_impact_percent) : json_null());
+	json_object_set_new(end, "measured_bps", measured ? json_rate(r->measured_bps) : json_null());
+	json_object_set_new(end, "from_history", json_boolean(r->from_history));
+	if (o->dry_run)
+		json_object_set_new(end, "dry_run", json_true());
+	json_line(end);
+}
+
+/* ---- Both ---- */
+
+static void copy_paths(struct output *o, const struct ptcp_event *ev)
 {
 	o->n_paths = ev->n_paths < PTCP_PATHS_MAX ? ev->n_paths : PTCP_PATHS_MAX;
 	if (o->n_paths > 0)
@@ -38,57 +261,35 @@ static void keep_paths(struct output *o, const struct ptcp_event *ev)
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
+	bool progress = ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS;
+	char line[256];
 
-	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS) {
-		keep_paths(o, ev);
-		if (process_state_asked())
-			say_state(ev);
-	}
-	switch (ev->type) {
-	case PTCP_EVENT_START:
-		o->started = true;
-		o->ops->start(o, ev);
-		break;
-	case PTCP_EVENT_PROGRESS:
-		o->ops->progress(o, ev);
-		break;
-	case PTCP_EVENT_STREAMS:
-		o->ops->streams(o, ev);
-		break;
-	case PTCP_EVENT_FILE:
-		if (ev->status == PTCP_FILE_FAILED)
-			terminal_failed(NULL, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
-		o->ops->file(o, ev);
-		break;
-	case PTCP_EVENT_DETACHED:
-		o->detached = true;
-		o->ops->detached(o, ev);
-		break;
-	case PTCP_EVENT_PATHS:
-		keep_paths(o, ev);
-		o->ops->paths(o, ev);
-		break;
-	case PTCP_EVENT_STATUS:
-		break; /* not of a transfer's own */
-	case PTCP_EVENT_WARNING:
+	if (progress || ev->type == PTCP_EVENT_PATHS)
+		copy_paths(o, ev);
+	if (progress && process_state_requested())
+		terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
+	if (ev->type == PTCP_EVENT_WARNING)
 		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
-		break;
-	}
+	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED)
+		terminal_failed(NULL, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+	o->detached |= ev->type == PTCP_EVENT_DETACHED;
+	if (o->json)
+		json_event(o, ev);
+	else
+		text_event(o, ev);
 }
 
 int output_end(struct output *o, int code, const struct ptcp_result *r, const struct ptcp_err *e)
 {
 	int status = exit_status(code);
-	const char *why = e->msg[0] != '\0' ? e->msg : ptcp_err_text(code);
+	const char *failure = code != 0 ? exit_sentence(e) : NULL;
 
 	terminal_status("");
-	o->ops->end(o, r, status, code == 0 ? NULL : why);
-	if (code != 0)
-		terminal_line("ptcp: %s", why);
+	if (o->json)
+		json_end(o, r, status, failure);
+	else if (status == 0 && !o->quiet && !o->detached)
+		text_end(o, r);
+	if (failure != NULL)
+		terminal_line("ptcp: %s", failure);
 	return status;
-}
-
-double output_throughput_bps(const struct ptcp_result *r)
-{
-	return r->seconds > 0 ? (double)r->wire_bytes * 8 / r->seconds : 0;
 }

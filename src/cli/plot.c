@@ -16,21 +16,21 @@ void plot_begin(FILE *f, const char *file, size_t height)
 {
 	fprintf(f, "set terminal svg size 900,%zu dynamic noenhanced\nset output '", height);
 	for (; *file != '\0'; file++) {
-		if (*file == '\'') /* within quotes, two stand for one */
+		if (*file == '\'') /* gnuplot doubles quotes within quotes */
 			putc('\'', f);
 		putc(*file, f);
 	}
 	fprintf(f, "'\n");
 }
 
-/* The last line that is not blank, shown safely. */
-static const char *last_words(FILE *said, char out[TEXT_NAME_BYTES])
+/* The last message of gnuplot, escaped. */
+static const char *last_message(FILE *messages, char out[TEXT_NAME_BYTES])
 {
 	char line[200];
 
 	strcpy(out, "no message");
-	rewind(said);
-	while (fgets(line, sizeof line, said) != NULL) {
+	rewind(messages);
+	while (fgets(line, sizeof line, messages) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
 		if (line[strspn(line, " \t^")] != '\0')
 			text_escape(out, TEXT_NAME_BYTES, line + strspn(line, " \t"));
@@ -38,22 +38,22 @@ static const char *last_words(FILE *said, char out[TEXT_NAME_BYTES])
 	return out;
 }
 
-/* What gnuplot says goes into `said`, so that stderr has nothing but our lines. */
-static int run_gnuplot(const char *script, const char *shown, FILE *said, struct ptcp_err *e)
+/* `messages` takes gnuplot's stderr: our stderr has only our lines. */
+static int run_gnuplot(const char *script, const char *shown, FILE *messages, struct ptcp_err *e)
 {
 	char *argv[] = { "gnuplot", (char *)script, NULL };
-	char words[TEXT_NAME_BYTES];
+	char message[TEXT_NAME_BYTES];
 	posix_spawn_file_actions_t actions;
 	int r, status;
 	pid_t pid;
 
 	if ((r = posix_spawn_file_actions_init(&actions)) != 0)
 		return err_nomem(e);
-	if ((r = posix_spawn_file_actions_adddup2(&actions, fileno(said), 2)) == 0)
+	if ((r = posix_spawn_file_actions_adddup2(&actions, fileno(messages), 2)) == 0)
 		r = posix_spawnp(&pid, "gnuplot", &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	if (r == ENOENT)
-		return err_set(e, PTCP_EIO, "--plot %s: gnuplot is not installed (install it, or "
+		return err_set(e, PTCP_EIO, "--plot %s: gnuplot is not installed (install gnuplot, or "
 		    "leave --plot out)", shown);
 	if (r != 0)
 		return err_set(e, PTCP_EIO, "--plot %s: starting gnuplot: %s", shown, strerror(r));
@@ -61,18 +61,18 @@ static int run_gnuplot(const char *script, const char *shown, FILE *said, struct
 		if (errno != EINTR)
 			return err_sys(e, PTCP_EIO, "--plot %s: waiting for gnuplot", shown);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(e, PTCP_EIO, "--plot %s: gnuplot: %s (see that the file can be "
-		    "written)", shown, last_words(said, words));
+		return err_set(e, PTCP_EIO, "--plot %s: gnuplot: %s (check that the file is "
+		    "writable)", shown, last_message(messages, message));
 	return 0;
 }
 
-/* gnuplot reads a file, not a pipe: a pipe it closes early would kill us. */
-int plot_draw(const char *file, plot_fn *write_script, const void *what, struct ptcp_err *e)
+/* gnuplot reads a file instead of a pipe: writing to a closed pipe would fail. */
+int plot_draw(const char *file, plot_fn *write_script, const void *data, struct ptcp_err *e)
 {
 	const char *dir = getenv("TMPDIR");
 	char *script = NULL;
 	char shown[TEXT_NAME_BYTES];
-	FILE *f = NULL, *said;
+	FILE *f = NULL, *messages;
 	int fd, failed, r;
 
 	text_escape(shown, sizeof shown, file);
@@ -87,15 +87,15 @@ int plot_draw(const char *file, plot_fn *write_script, const void *what, struct 
 		free(script);
 		return r;
 	}
-	r = write_script(f, file, what) < 0 ? err_nomem(e) : 0;
+	r = write_script(f, file, data) < 0 ? err_nomem(e) : 0;
 	failed = ferror(f);
 	if ((fclose(f) != 0 || failed) && r == 0)
 		r = err_sys(e, PTCP_EIO, "--plot %s: writing %s", shown, script);
-	if (r == 0 && (said = tmpfile()) == NULL)
+	if (r == 0 && (messages = tmpfile()) == NULL)
 		r = err_sys(e, PTCP_EIO, "--plot %s: a temporary file", shown);
 	else if (r == 0) {
-		r = run_gnuplot(script, shown, said, e);
-		fclose(said);
+		r = run_gnuplot(script, shown, messages, e);
+		fclose(messages);
 	}
 	unlink(script);
 	free(script);

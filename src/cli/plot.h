@@ -1,4 +1,4 @@
-/* Pictures: a script for gnuplot, which is a program that may be missing. */
+/* Plots by gnuplot, which may not be installed. */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
@@ -6,15 +6,15 @@
 
 #include <ptcp/err.h>
 
-/* Writes the script that draws `what` into `file`, beginning with plot_begin(). Returns -1
- * without memory; a failure of `f` is plot_draw()'s to see. */
-typedef int plot_fn(FILE *f, const char *file, const void *what);
+/* Writes a gnuplot script that draws `data` into `file`, starting with plot_begin(). Returns -1 if out of memory;
+ * plot_draw() detects failed writes to `f`. */
+typedef int plot_fn(FILE *f, const char *file, const void *data);
 
-/* Draws into `file` as SVG. PTCP_EIO if gnuplot is not installed, fails, or the file
- * cannot be written; PTCP_ENOMEM. */
-int plot_draw(const char *file, plot_fn *write_script, const void *what, struct ptcp_err *e);
+/* Draws an SVG into `file`. PTCP_EIO if gnuplot is not installed or fails, or if `file` cannot be written;
+ * PTCP_ENOMEM. */
+int plot_draw(const char *file, plot_fn *write_script, const void *data, struct ptcp_err *e);
 
-/* The first lines of every script: an SVG of 900 by `height` pixels, without markup in texts. */
+/* Starts a script: an SVG of 900 by `height` pixels, without markup in texts. */
 void plot_begin(FILE *f, const char *file, size_t height);
 
 #endif

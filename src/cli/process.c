@@ -3,22 +3,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
 
 static atomic_int signals;
 static _Atomic(void *) stop_handle;
 static void (*_Atomic stop_fn)(void *);
-static atomic_bool state_asked;
+static atomic_bool state_requested;
 static int exit_second;
 static const char *line_second;
 
-/* Keys are in memory. One byte is too little for a file, and tells Linux not to start the program of
- * core_pattern either (fs/coredump.c), which a limit of none does not. */
+/* Memory contains keys. A limit of one byte, unlike 0, also keeps Linux from starting the program in core_pattern
+ * (fs/coredump.c). */
 static void forbid_core(void)
 {
 	struct rlimit r;
@@ -34,20 +41,21 @@ void process_prepare(void)
 	struct rlimit r;
 	int fd;
 
-	/* a socket must never become "standard error" */
+	/* Fill closed descriptors, so that no socket becomes standard error; read-only, so that writes to a closed
+	 * standard output fail. */
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
-		; /* read-only: who writes to a closed standard output is told so */
+		;
 	if (fd > STDERR_FILENO)
 		close(fd);
 	signal(SIGPIPE, SIG_IGN);
 	forbid_core();
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
 		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &r); /* fewer streams and files then */
+		(void)setrlimit(RLIMIT_NOFILE, &r); /* on failure the library opens fewer streams and files */
 	}
 }
 
-static void say_last_line(void)
+static void write_last_line(void)
 {
 	ssize_t r;
 
@@ -64,7 +72,7 @@ static void on_signal(int sig)
 
 	(void)sig;
 	if (atomic_fetch_add(&signals, 1) > 0) {
-		say_last_line();
+		write_last_line();
 		_exit(exit_second);
 	}
 	if (stop != NULL)
@@ -72,22 +80,22 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-static void on_ask(int sig)
+static void on_state_request(int sig)
 {
 	(void)sig;
-	atomic_store(&state_asked, true);
+	atomic_store(&state_requested, true);
 }
 
 void process_catch(int second_status, const char *second_line)
 {
-	struct sigaction sa, old, ask = { .sa_handler = on_ask, .sa_flags = SA_RESTART };
+	struct sigaction sa, old, request = { .sa_handler = on_state_request, .sa_flags = SA_RESTART };
 
 	exit_second = second_status;
 	line_second = second_line;
 	memset(&sa, 0, sizeof sa);
 	sa.sa_handler = on_signal;
 	sigemptyset(&sa.sa_mask);
-	/* both at once count as two only after the first has been dealt with */
+	/* a second signal waits for the handler of the first */
 	sigaddset(&sa.sa_mask, SIGINT);
 	sigaddset(&sa.sa_mask, SIGTERM);
 	sigaddset(&sa.sa_mask, SIGHUP);
@@ -95,13 +103,13 @@ void process_catch(int second_status, const char *second_line)
 	sigaction(SIGTERM, &sa, NULL);
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &sa, NULL);
-	sigemptyset(&ask.sa_mask);
-	sigaction(SIGUSR1, &ask, NULL);
+	sigemptyset(&request.sa_mask);
+	sigaction(SIGUSR1, &request, NULL);
 }
 
-bool process_state_asked(void)
+bool process_state_requested(void)
 {
-	return atomic_exchange(&state_asked, false);
+	return atomic_exchange(&state_requested, false);
 }
 
 int process_signal_fd(void)
@@ -127,10 +135,64 @@ void process_set_stop(void (*stop)(void *handle), void *handle)
 	atomic_store(&stop_handle, handle);
 	atomic_store(&stop_fn, stop);
 	if (stop != NULL && process_stopping())
-		stop(handle); /* idempotent: the handler may have called it too */
+		stop(handle); /* idempotent; the signal handler may have called stop too */
 }
 
 bool process_stopping(void)
 {
 	return atomic_load(&signals) > 0;
+}
+
+/* ---- Service manager ---- */
+
+static long env_number(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text != NULL && *text != '\0' && text[strspn(text, "0123456789")] == '\0' ? atol(text) : -1;
+}
+
+size_t systemd_sockets(int *first)
+{
+	long pid = env_number("LISTEN_PID"), n = env_number("LISTEN_FDS");
+
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	*first = FIRST_PASSED;
+	return pid == (long)getpid() && n > 0 ? (size_t)n : 0;
+}
+
+static int notify_fd = -1; /* connected to NOTIFY_SOCKET */
+
+void systemd_open(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	size_t n;
+
+	if (path == NULL || (path[0] != '/' && path[0] != '@') || (n = strlen(path)) >= sizeof sa.sun_path)
+		return;
+	memcpy(sa.sun_path, path, n);
+	if (path[0] == '@')
+		sa.sun_path[0] = '\0'; /* abstract address, without a final NUL */
+	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (notify_fd >= 0 && connect(notify_fd, (struct sockaddr *)&sa,
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (path[0] == '/'))) < 0) {
+		close(notify_fd);
+		notify_fd = -1;
+	}
+}
+
+void systemd_notify(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (notify_fd < 0)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	send(notify_fd, text, strlen(text), MSG_NOSIGNAL);
 }

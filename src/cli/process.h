@@ -1,29 +1,40 @@
-/* What the tool sets up for its process, which the library leaves alone. */
+/* The tool's process: descriptors, limits, signals, and the service manager. The library leaves these alone. */
 #ifndef CLI_PROCESS_H
 #define CLI_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Opens /dev/null on whichever of 0, 1 and 2 is closed, ignores SIGPIPE, forbids core files,
- * and raises the limit of open descriptors to what is allowed. */
+/* Opens /dev/null for closed standard descriptors, ignores SIGPIPE, forbids core files, and raises the limit of open
+ * descriptors to its maximum. */
 void process_prepare(void);
 
-/* From now on the first SIGINT, SIGTERM or (unless it was ignored, as nohup has it) SIGHUP calls stop(handle)
- * of process_set_stop(), at once or as soon as that is given; a second one ends the process with
- * `second_status`, after `second_line` on stderr if that is not NULL. SIGUSR1 does not end the process:
- * process_state_asked() says once that it has come, to who has a state to tell. */
+/* From now on the first SIGINT, SIGTERM or (unless ignored, as by nohup) SIGHUP calls stop(handle) of
+ * process_set_stop(), at once or as soon as a handle is set. A second signal writes `second_line`, unless NULL, to
+ * stderr and ends the process with `second_status`. SIGUSR1 requests the state: process_state_requested() then
+ * returns true once. */
 void process_catch(int second_status, const char *second_line);
-bool process_state_asked(void);
+#define INTERRUPTED_TWICE "\nptcp: interrupted twice: ended at once (run the same command again)\n"
+bool process_state_requested(void);
 
-/* `stop` must be async-signal-safe. NULL before the handle is freed. */
+/* `stop` must be async-signal-safe. Set NULL before freeing the handle. */
 void process_set_stop(void (*stop)(void *handle), void *handle);
 
-/* A signal has come. */
+/* Whether a signal has requested to stop. */
 bool process_stopping(void);
 
-/* A descriptor on which SIGHUP and SIGUSR1 can be read from now on, instead of what they do else; before
- * there are threads. -1: none can be had. And which of them has come, or 0. */
+/* Redirects SIGHUP and SIGUSR1 to a descriptor, before threads are started; -1 on failure. */
 int process_signal_fd(void);
+/* The next signal from this descriptor, or 0. */
 int process_signal(int fd);
+
+/* The service manager, by the protocols of sd_listen_fds(3) and sd_notify(3). Returns the number of passed listening
+ * sockets, with descriptors from *first on; 0 without a service manager. Child processes do not inherit them. */
+size_t systemd_sockets(int *first);
+
+/* Connects to the service manager; before the process loses the permission to connect. */
+void systemd_open(void);
+/* Sends "READY=1", "STOPPING=1" or several lines; does nothing if not connected. */
+void systemd_notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

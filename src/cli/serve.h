@@ -1,44 +1,73 @@
-/* Parsing of `ptcp serve`, apart from running it. */
+/* ptcp serve: options, metrics, and background measurement of links. */
 #ifndef CLI_SERVE_H
 #define CLI_SERVE_H
 
+#include <time.h>
+
 #include "cli/log_opts.h"
 #include "conf/settings.h"
+#include "core/clock.h"
 
-/* Strings are those of the command line or of `file`. */
+/* ---- serve_opts.c ---- */
+
+/* Strings are borrowed from the command line or from `settings`. */
 struct serve_args {
-	struct log_opts_args talk; /* first */
+	struct log_opts log; /* first */
+	struct ptcp_server_opts server; /* complete except for confine, arg and sockets; relay_to is owned */
 	const char *listen[PTCP_LISTEN_MAX];
-	size_t n_listen;       /* 0: every address, PTCP_PORT, or the sockets that are passed */
-	const char *root;      /* NULL: no files */
-	const char *rate;      /* NULL: no limit */
-	bool one_time;         /* started through ssh */
+	size_t n_listen;         /* 0: default address, or the sockets of the service manager */
 	bool no_sandbox;
-	unsigned ciphers;      /* bits 1 << PTCP_CIPHER_*; 0: the default */
-	unsigned max_sessions, max_client_sessions, max_streams, max_startups, max_relayed; /* 0: the default */
-	double timeout_s;      /* likewise */
-	const char **relay_to; /* the list is to be freed */
-	size_t n_relay_to;
-	uint64_t relay_storage_bytes; /* 0: none */
-	const char *relay_storage_dir; /* NULL: the default */
+	unsigned ciphers;        /* as server.ciphers; 0: default */
 	const char *config, *metrics;
-	const char *watch, *watch_as; /* an overlay file, NULL: none; which of its hosts this is, NULL: by its address */
-	double watch_interval_s; /* 0: the default */
-	struct conf_settings *file; /* NULL: there is none */
+	const char *watch;       /* overlay file; NULL: no measurement of links */
+	const char *watch_as;    /* local host in the overlay; NULL: by its address */
+	double watch_interval_s; /* 0: default */
+	struct conf_settings *settings; /* configuration file; NULL: none */
 };
 
-/* What the command line says, and of what it does not say, the configuration file. 0, OPTIONS_HELP or a
- * negative PTCP_E*; `a` is to be finished in any case. */
-int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv,
-    struct ptcp_err *e);
+extern const struct opt *const serve_tables[];
+
+/* Parses the command line, then the configuration file, whose settings apply where the command line has no option.
+ * 0, OPTIONS_HELP or a negative PTCP_E*; errors in the file begin with "FILE:LINE:COLUMN: ". Call serve_args_fini()
+ * after any result. */
+int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e);
 void serve_args_fini(struct serve_args *a);
 
-/* serve_config.c: reads the file that `a` names, or the default one where that exists, and sets what is not
- * given. Errors begin with "FILE:LINE:COLUMN: ". */
-int serve_configure(struct serve_args *a, const struct command *c, const struct options_given *given,
-    struct ptcp_err *e);
+/* Level of the log. */
+int serve_log_level(const struct serve_args *a);
 
-/* serve_run.c: serves until a signal ends it. Reads the same again at SIGHUP. */
-int serve_run(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e);
+/* ---- serve_metrics.c ---- */
+
+struct metrics {
+	time_t started;                /* of the server */
+	struct ptcp_server_stats stats;
+	double received_bps, sent_bps; /* over the last interval */
+	struct mono when;              /* of the last update */
+};
+
+void metrics_update(struct metrics *m, struct ptcp_server *s);
+
+/* Replaces `path`, readable by all, in the text format 0.0.4 of Prometheus, for the textfile collector of the node
+ * exporter. PTCP_ECONFIG. */
+int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e);
+
+void metrics_log_state(const struct metrics *m);
+
+/* ---- link_monitor.c: measures the links that begin at this host, one by one, in the background; stores the estimates
+ * in the state directory, and publishes them through the server ---- */
+
+struct link_monitor;
+
+/* Loads the overlay and makes the state directory, before the process is confined; `a` must outlive the monitor.
+ * PTCP_ECONFIG, PTCP_EUSAGE, PTCP_EIO. */
+int link_monitor_new(struct link_monitor **out, const struct serve_args *a, struct ptcp_err *e);
+/* The state directory. */
+const char *link_monitor_dir(const struct link_monitor *w);
+/* Publishes stored estimates, and starts the thread. The server must outlive the monitor. */
+int link_monitor_start(struct link_monitor *w, struct ptcp_server *s, struct ptcp_err *e);
+/* Pauses measurements while the server is busy. Any thread. */
+void link_monitor_busy(struct link_monitor *w, bool busy);
+/* Stops the thread, without delay unless the resolver is waiting, and withdraws the estimates. NULL is fine. */
+void link_monitor_free(struct link_monitor *w);
 
 #endif

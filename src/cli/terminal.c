@@ -13,7 +13,7 @@
 #include "core/text.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t drawn; /* columns of the status line now on the screen */
+static size_t drawn; /* columns of the visible status line */
 
 static void put(const char *p, size_t n)
 {
@@ -21,7 +21,7 @@ static void put(const char *p, size_t n)
 
 	while (n > 0) {
 		if ((r = write(STDERR_FILENO, p, n)) < 0 && errno != EINTR)
-			return; /* nowhere left to say so */
+			return;
 		if (r > 0) {
 			p += r;
 			n -= (size_t)r;
@@ -43,7 +43,7 @@ static void erase(void)
 	drawn = 0;
 }
 
-static void say(const char *end, const char *fmt, va_list ap)
+static void print(const char *end, const char *fmt, va_list ap)
 {
 	char *text = NULL;
 	int n, saved = errno;
@@ -72,13 +72,13 @@ void terminal_line(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("\n", fmt, ap);
+	print("\n", fmt, ap);
 	va_end(ap);
 }
 
 void terminal_failed(const char *host, const char *path, const char *why)
 {
-	size_t cap = strlen(path) * 4 + 8; /* \ooo for each byte at worst */
+	size_t cap = strlen(path) * 4 + 8; /* up to \ooo per byte */
 	char *shown = malloc(cap);
 
 	terminal_line("ptcp: %s%s%s: %s", host != NULL ? host : "", host != NULL ? ": " : "",
@@ -91,7 +91,7 @@ void terminal_ask(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("", fmt, ap);
+	print("", fmt, ap);
 	va_end(ap);
 }
 

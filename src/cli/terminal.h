@@ -1,30 +1,35 @@
-/* Lines on stderr, and the one status line that is redrawn below them while stderr is
- * a terminal. Any thread. No escape sequences are used, so there is no colour to turn
- * off and a dumb terminal is as good as any. */
+/* Lines on stderr, and a status line below them while stderr is a terminal. Any thread. Without escape sequences:
+ * there is no color to disable, and a dumb terminal suffices. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* One whole line, in one write; the status line is erased before it. */
+/* Prints a line with a single write(), after erasing the status line. */
 void terminal_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* "ptcp: PATH: WHY" of a file that failed, at a host where there are several (else NULL); the path in full, shown safely. */
+/* Prints "ptcp: [HOST: ]PATH: WHY" for a failed file, with the full path, escaped; `host` may be NULL. */
 void terminal_failed(const char *host, const char *path, const char *why);
 
-/* Like terminal_line(), without the newline: a question. */
+/* As terminal_line(), without a newline: for questions. */
 void terminal_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Draws the status line over the last; "" erases it. Only where stderr is a terminal. */
+/* Redraws the status line if stderr is a terminal; "" erases the line. */
 void terminal_status(const char *text);
 
-/* Columns of stderr; 80 when it does not say. */
+/* Columns of stderr; 80 if unknown. */
 unsigned terminal_width(void);
 
 bool terminal_is(int fd);
 
-/* Standard error is the systemd journal, which takes a priority from the front of a line and has the time
- * itself. */
+/* Whether stderr is the systemd journal, which reads a priority from the start of a line and adds the time. */
 bool terminal_is_journal(void);
+
+/* Ending of a noun after a number. */
+static inline const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
 
 #endif

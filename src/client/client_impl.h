@@ -13,7 +13,7 @@
 #include "conn/paths.h"
 #include "conn/remote.h"
 #include "core/buf.h"
-#include "core/filter.h"
+#include "core/glob.h"
 #include "measure/prober.h"
 #include "session/stream_count.h"
 
@@ -24,7 +24,19 @@ struct met {
 	bool relay;                     /* else the other side */
 	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
 };
-#define MET_MAX (PTCP_PATHS_MAX * ROUTE_RELAYS_MAX + 1)
+#define MET_MAX (PTCP_PATHS_MAX * CONNECT_RELAYS_MAX + 1)
+
+struct remote_job;
+
+/* What uses the control connection instead of a session of this host: jobs and queries of other hosts. */
+struct client_remote_ops {
+	void (*aim)(struct ptcp_transfer *t);    /* before connecting: the next host, into t->target */
+	void (*opened)(struct ptcp_transfer *t); /* t->chan is connected, and its host trusted */
+	void (*silent)(struct ptcp_transfer *t); /* t->timer fired */
+	struct session_progress (*progress)(const struct remote_job *h); /* as last reported */
+	const struct ptcp_err *(*cause)(const struct ptcp_transfer *t, const struct ptcp_err *why); /* the error to report for `why` */
+	void (*free)(struct remote_job *h);
+};
 
 struct ptcp_transfer {
 	struct ptcp_transfer_opts o;
@@ -47,19 +59,20 @@ struct ptcp_transfer {
 	uint16_t n_paths;
 	size_t n_remote;                /* of the paths; the others are rules */
 	struct prober *prober;          /* it measures, and has no paths; or NULL */
-	struct remote_job *third;            /* between two other hosts: paths and target are the sender's; or NULL */
+	struct remote_job *third;       /* between two other hosts: paths and target are the sender's; or NULL */
+	const struct client_remote_ops *remote; /* of `third` */
 	/* while it runs */
 	struct context host;
 	struct loop *loop;              /* as long as the handle, so that cancel finds it */
 	atomic_bool cancelled;
 	_Atomic uint64_t path_bps[PTCP_PATHS_MAX]; /* as ptcp_transfer_set_path_rate() */
 	atomic_bool paced;              /* one of them has changed */
-	struct ssh_start *far;                /* through ssh; else: */
-	struct route *way;
+	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
+	struct connect *connect;
 	unsigned path;                  /* the one that is tried, then the control connection's */
 	unsigned n_tried;
 	struct ptcp_err path_why;       /* of the first that led nowhere */
-	struct chan *chan;
+	struct chan *chan;              /* to a server that another host's job is requested of */
 	struct session *session;
 	struct timer *timer;
 	struct mono started, deadline;
@@ -104,20 +117,19 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);
 int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
 /* Once `target` is known: its name, and the paths to it. */
 int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e);
+/* Copies of n strings, NULL-terminated; NULL: out of memory. */
+char **client_copy_list(const char *const *in, size_t n);
 /* Frees it; it is not at work. */
 void client_fini(struct ptcp_transfer *t);
 
 /* ---- ask_trust.c ---- */
 
-/* Is this the host it should be, and has its identity no other part in this run? 0; PTCP_EREFUSED: not, and
- * with t->unknown the user may be asked. */
-int client_trust(struct ptcp_transfer *t, const char *host, unsigned port, bool relay, const char *fingerprint,
-    struct ptcp_err *e);
+/* As connect_opts.check: is this the expected host or relay, whose identity has no other part in this run? With
+ * t->unknown the user may be asked. */
+int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 /* The fingerprint that t->target must have, if the user has named just one for it, or known_hosts has; else
  * it has to be asked for its own. */
 bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
-/* As route_opts has it. */
-int client_trust_relay(void *arg, const struct route_hop *relay, const char *fingerprint, struct ptcp_err *e);
 
 /* ---- connect.c ---- */
 
@@ -131,29 +143,10 @@ uint8_t client_fsync(const struct ptcp_transfer *t);
 /* Lets go of what connecting has left. */
 void client_disconnect(struct ptcp_transfer *t);
 
-/* ---- remote_job.c, remote_job_request.c, remote_timing.c ---- */
-
-/* t->target sends to the other. */
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
-void remote_job_free(struct remote_job *h); /* NULL is fine */
-/* Which host is next, into t->target. */
-void remote_job_aim(struct ptcp_transfer *t);
-/* It has answered and is trusted. */
-void remote_job_opened(struct ptcp_transfer *t);
-bool remote_job_waits(const struct remote_job *h);
-/* Nothing was heard of the sender for long. */
-void remote_job_silent(struct ptcp_transfer *t);
-/* As it was last told. */
-struct session_progress remote_job_last(const struct remote_job *h);
-/* Of two hosts that both did not begin, why the first. `t->third` may be NULL. */
-const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
-/* As timing_messages(), of a measurement between two other hosts. */
-size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s);
-
 /* ---- path_history.c: what is known of the way there ---- */
 
-/* On the control connection t->chan. */
-void client_name_path(struct ptcp_transfer *t);
+/* `fd`: of the control connection. */
+void client_name_path(struct ptcp_transfer *t, int fd);
 /* Steers the streams where that has been agreed, from what is known. */
 int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e);
 /* At the end: keeps what has been learnt. */
@@ -164,7 +157,7 @@ void client_remember_advice(struct ptcp_transfer *t);
 
 /* ---- client_session.c ---- */
 
-extern const struct session_ops client_party_ops;
+extern const struct session_ops client_session_ops;
 void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev);
 /* Agreed: the caller hears of it. */
 void client_started(struct ptcp_transfer *t);

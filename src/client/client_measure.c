@@ -1,7 +1,7 @@
 /* Handles that measure: transfers that move nothing. */
 #include <string.h>
 
-#include "client/client_impl.h"
+#include "client/remote_job_impl.h"
 #include "core/err.h"
 
 static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *target,

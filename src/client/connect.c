@@ -1,4 +1,4 @@
-/* The way to the other side: connects over the first path that works, and lets a party begin. */
+/* Connects over the first path that works, and starts the session. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,13 +34,7 @@ uint8_t client_fsync(const struct ptcp_transfer *t)
 	return wire[t->o.fsync];
 }
 
-/* Each path has at least one. */
-static unsigned streams_wanted(const struct ptcp_transfer *t, unsigned n)
-{
-	return n > t->ways.n_places ? n : t->ways.n_places;
-}
-
-/* Where direct streams go: to the address that has been reached, or anew to the name. */
+/* Where direct streams connect to: the address reached, or the name where that was a relay. */
 static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
 	if (t->ways.at[t->path].n_relays == 0)
@@ -50,13 +44,16 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 	return 0;
 }
 
-/* On the control connection t->chan, which is taken. `way`: how it came about. */
-static int start_party(struct ptcp_transfer *t, enum ssh_start_way way, struct ptcp_err *e)
+static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
+static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
+
+static int new_session(struct ptcp_transfer *t, enum ssh_start_way way, struct chan *control, struct ptcp_err *e)
 {
-	unsigned most = fd_budget_connections(), wanted = streams_wanted(t, client_streams(t));
-	unsigned streams = wanted < most ? wanted : most, few = streams_wanted(t, ADVICE_START);
+	/* Each path has at least one stream. */
+	unsigned streams = min_of(max_of(client_streams(t), t->ways.n_places), fd_budget_connections());
+	unsigned few = max_of(ADVICE_START, t->ways.n_places);
 	bool chosen = t->o.streams == 0;
-	/* The controller assumes a single path, and that observed throughput is the path's: not so at a rate limit. */
+	/* Only one path without a rate limit: the throughput that the controller observes is that path's. */
 	bool adaptive = chosen && !t->o.dry_run && way != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
 	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
@@ -64,48 +61,51 @@ static int start_party(struct ptcp_transfer *t, enum ssh_start_way way, struct p
 		.fsync = client_fsync(t),
 		.flags = client_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
 		.n_paths = t->n_paths,
-		.streams = (uint16_t)(chosen && !adaptive && few < streams ? few : streams),
+		.streams = (uint16_t)(chosen && !adaptive ? min_of(few, streams) : streams),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
-		.host = &t->host, .control = t->chan, .connects = way == SSH_START_DIRECT,
+		.host = &t->host, .control = control, .connects = way == SSH_START_DIRECT,
 		.one_channel = way == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.timeout_ns = client_timeout_ns(t), .ops = &client_party_ops, .arg = t
+		.timeout_ns = client_timeout_ns(t), .ops = &client_session_ops, .arg = t
 	};
 	int r;
 
-	client_name_path(t);
 	t->adaptive = adaptive;
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
 		open.flags = 0;
 	}
-	t->chan = NULL;
 	if (o.connects && (r = direct_address(t, address, &o.port, e)) < 0) {
-		chan_free(o.control);
+		chan_free(control);
 		return r;
 	}
-	if ((r = session_new(&t->session, &o, e)) < 0)
-		return r;
-	atomic_store(&t->paced, true); /* another attempt may have heard of it */
-	client_pace(t);
-	return 0;
+	return session_new(&t->session, &o, e);
 }
 
-/* Where there are others, a path that does not answer is left soon. */
-static uint64_t patience_ns(const struct ptcp_transfer *t)
+/* On the control connection, which is taken. */
+static void start_session(struct ptcp_transfer *t, enum ssh_start_way way, struct chan *control)
 {
-	uint64_t all = client_timeout_ns(t);
+	struct ptcp_err why;
 
-	return t->ways.n > 1 && all > PATH_NS ? PATH_NS : all;
+	strcpy(t->fingerprint, chan_fingerprint(control));
+	client_name_path(t, chan_fd(control));
+	if (new_session(t, way, control, &why) < 0) {
+		client_finish(t, &why);
+		return;
+	}
+	atomic_store(&t->paced, true); /* path rates that were set before, or in an earlier attempt */
+	client_pace(t);
 }
 
 static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
 
-/* It leads nowhere. The next is tried; when none is left, what was wrong with the first is told. */
+static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
+
+/* Tries the next path; after the last one, the first path's error is the outcome. */
 static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
 {
 	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
@@ -117,10 +117,6 @@ static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
 	}
 	if (t->n_tried++ == 0)
 		t->path_why = *why;
-	route_cancel(t->way);
-	t->way = NULL;
-	chan_free(t->chan);
-	t->chan = NULL;
 	if (t->ways.n > 1) {
 		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path),
 		    why->msg);
@@ -135,86 +131,40 @@ static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
 		client_finish(t, &next);
 }
 
-static void on_opened(void *arg)
+static void on_connected(void *arg, const struct connect_result *r)
 {
 	struct ptcp_transfer *t = arg;
-	struct ptcp_err why;
 
+	t->connect = NULL;
+	if (r->chan == NULL) {
+		path_failed(t, &r->why);
+		return;
+	}
+	strcpy(t->peer, r->address);
+	if (t->third == NULL) {
+		start_session(t, SSH_START_DIRECT, r->chan);
+		return;
+	}
+	t->chan = r->chan;
 	strcpy(t->fingerprint, chan_fingerprint(t->chan));
-	timer_set(t->timer, MONO_NEVER);
-	if (client_trust(t, t->target.host, t->target.port, false, t->fingerprint, &why) < 0)
-		path_failed(t, &why);
-	else if (t->third != NULL)
-		remote_job_opened(t);
-	else if (start_party(t, SSH_START_DIRECT, &why) < 0)
-		client_finish(t, &why);
-}
-
-static void on_nothing(void *arg)
-{
-	(void)arg;
-}
-
-static void on_closed(void *arg, const struct ptcp_err *cause)
-{
-	struct ptcp_transfer *t = arg;
-	struct ptcp_err why;
-
-	err_set(&why, PTCP_ECONNECT, "connecting to %s: %s (is it a ptcp daemon?)", t->known_as,
-	    cause != NULL ? cause->msg : "it closed the connection");
-	path_failed(t, &why);
-}
-
-static const struct chan_ops chan_ops = { on_opened, on_nothing, on_nothing, on_closed };
-
-static void on_arrived(void *arg, int fd, const char *address, const struct ptcp_err *cause)
-{
-	struct ptcp_transfer *t = arg;
-	struct chan_opts o = { .fd = fd, .alpn = t->third != NULL ? ALPN_JOB : ALPN_CONTROL,
-		.ops = &chan_ops, .arg = t };
-	struct ptcp_err why;
-
-	t->way = NULL;
-	if (fd < 0) {
-		path_failed(t, cause);
-		return;
-	}
-	strcpy(t->peer, address);
-	timer_set(t->timer, mono_add_ns(mono_now(), patience_ns(t)));
-	if (chan_new(&t->chan, t->host.control, t->host.client, &o, &why) < 0)
-		client_finish(t, &why);
-}
-
-static void on_timer(void *arg)
-{
-	struct ptcp_transfer *t = arg;
-	struct ptcp_err why;
-
-	if (t->session != NULL) {
-		client_show_progress(t);
-		return;
-	}
-	if (t->third != NULL && remote_job_waits(t->third)) {
-		remote_job_silent(t);
-		return;
-	}
-	err_set(&why, PTCP_ECONNECT, "connecting to %s: no TLS handshake within %.3g s (is it a ptcp daemon?)",
-	    t->known_as, (double)patience_ns(t) / 1e9);
-	path_failed(t, &why);
+	t->remote->opened(t);
 }
 
 static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
 {
+	/* A path without an answer is left early where another is left. */
+	uint64_t all_ns = client_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->ways.at[t->path];
-	struct route_opts o = { .host = &t->host, .relay = p->relay, .n_relays = p->n_relays, .to = t->target.host,
-		.port = t->target.port, .sock = { t->o.family, patience_ns(t), t->congestion },
-		.check = client_trust_relay, .done = on_arrived, .arg = t };
+	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
+		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->congestion },
+		.alpn = t->third != NULL ? ALPN_JOB : ALPN_CONTROL, .check = client_trust, .done = on_connected, .arg = t };
 
-	return route_start(&t->way, &o, e);
+	return connect_start(&t->connect, &o, e);
 }
 
 int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
 {
+	timer_set(t->timer, MONO_NEVER);
 	t->path = (unsigned)t->ways.place[0];
 	return try_path(t, e);
 }
@@ -227,30 +177,27 @@ static void on_reached(void *arg, enum ssh_start_way way, struct chan *c, const 
 	char text[2 * sizeof t->known_as + 200];
 	struct ptcp_err why;
 
-	t->chan = c;
 	if (way == SSH_START_PIPE && t->prober != NULL) {
-		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection could be made to it, nor from it to here, and through ssh "
-		    "there is one stream only (open a port there to this host)", t->known_as);
+		chan_free(c);
+		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection in either direction, and ssh carries one stream only (open a "
+		    "port there to this host)", t->known_as);
 		client_finish(t, &why);
 		return;
 	}
-	strcpy(t->fingerprint, chan_fingerprint(c));
 	snprintf(t->peer, sizeof t->peer, "%s", address);
 	if (way == SSH_START_PIPE) {
-		snprintf(text, sizeof text, "%s: no TCP connection could be made to it, nor from it to here: all goes "
-		    "through ssh, which is slower (open a port there to this host, and name it with --remote-port)",
-		    t->known_as);
+		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, which is slower "
+		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
 		client_warn(t, text);
 	}
-	if (start_party(t, way, &why) < 0)
-		client_finish(t, &why);
+	start_session(t, way, c);
 }
 
-static void on_far_failed(void *arg, const struct ptcp_err *why)
+static void on_start_failed(void *arg, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
 
-	/* ^C on a terminal ends ssh as well: then that is the reason, and on its way here. */
+	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_cancelled() follows. */
 	if (!atomic_load(&t->cancelled))
 		client_finish(t, why);
 }
@@ -262,7 +209,7 @@ static struct session *session_of(void *arg)
 	return t->session;
 }
 
-/* It is like a daemon from now on, but that who it is is known. */
+/* From here on like a daemon, with a known fingerprint. */
 static void on_launched(void *arg, unsigned port, const char *fingerprint)
 {
 	struct ptcp_transfer *t = arg;
@@ -275,37 +222,41 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 		client_finish(t, &why);
 }
 
-static const struct ssh_start_ops ssh_start_ops = { on_reached, on_far_failed, on_launched, session_of };
+static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
 
-static int start_far(struct ptcp_transfer *t, const struct sock_opts *so, struct ptcp_err *e)
+/* Of the session's progress, or of a peer that another host's job is requested of. */
+static void on_timer(void *arg)
 {
-	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
-		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port, .sock = *so,
-		.ops = &ssh_start_ops, .arg = t };
+	struct ptcp_transfer *t = arg;
 
-	return ssh_start_new(&t->far, &o, e);
+	if (t->session != NULL)
+		client_show_progress(t);
+	else if (t->third != NULL)
+		t->remote->silent(t);
 }
 
 int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	struct sock_opts so = { t->o.family, client_timeout_ns(t), t->congestion };
+	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
+		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port,
+		.sock = { t->o.family, client_timeout_ns(t), t->congestion }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
 	if (t->target.ssh || t->launch != NULL)
-		return start_far(t, &so, e);
+		return ssh_start_new(&t->ssh_start, &o, e);
 	if (t->third != NULL)
-		remote_job_aim(t);
+		t->remote->aim(t);
 	return client_dial(t, e);
 }
 
 void client_disconnect(struct ptcp_transfer *t)
 {
-	ssh_start_free(t->far);
-	t->far = NULL;
-	route_cancel(t->way);
-	t->way = NULL;
+	ssh_start_free(t->ssh_start);
+	t->ssh_start = NULL;
+	connect_cancel(t->connect);
+	t->connect = NULL;
 	chan_free(t->chan);
 	t->chan = NULL;
 	timer_free(t->timer);

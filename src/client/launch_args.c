@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/shell_words.h"
 #include "core/text.h"
 
 #define OURS_MAX 3 /* behind the words, with the end */
@@ -26,9 +25,9 @@ static int put_words(struct launch_args *a, char **to, const char *what, const c
 
 	if (scratch == NULL)
 		return err_nomem(e);
-	while (ok && room && (word = shell_words_next(&p, &at, &ok)) != NULL) {
+	while (ok && room && (word = text_next_word(&p, &at, &ok)) != NULL) {
 		room = a->n < LAUNCH_ARGS_MAX - OURS_MAX &&
-		    shell_words_fill(*to, (size_t)(a->text + sizeof a->text - *to), word, "{host}", host);
+		    text_substitute(*to, (size_t)(a->text + sizeof a->text - *to), word, "{host}", host);
 		if (room) {
 			add(a, *to);
 			*to += strlen(*to) + 1;

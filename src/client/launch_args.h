@@ -14,7 +14,7 @@ struct launch_args {
 };
 
 /* The words of `command`, {host} in them replaced, then those of `ptcp` (NULL: "ptcp") and what makes it serve once.
- * Quoted as in core/shell_words.h; no shell sees any of it here. PTCP_EUSAGE. */
+ * Quoted as in core/text.h; no shell sees any of it here. PTCP_EUSAGE. */
 int launch_args(struct launch_args *out, const char *command, const char *host, const char *ptcp, struct ptcp_err *e);
 
 #endif

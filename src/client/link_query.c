@@ -7,20 +7,6 @@
 #include "core/err.h"
 #include "core/text.h"
 
-void remote_job_asks_free(struct remote_job_asks *a)
-{
-	size_t i;
-
-	if (a == NULL)
-		return;
-	for (i = 0; i < a->n_known; i++) {
-		free((char *)(uintptr_t)a->known[i].to);
-		free((char *)(uintptr_t)a->known[i].why);
-	}
-	free(a->known);
-	free(a);
-}
-
 static char *address(const struct wire_link *f)
 {
 	char host[WIRE_HOST_MAX + 1], out[WIRE_HOST_MAX + 10];

@@ -10,7 +10,7 @@
 _Static_assert(HISTORY_PEER_BYTES >= REMOTE_USER_BYTES + SOCK_HOST_BYTES && HISTORY_LOCAL_BYTES >= SOCK_TEXT_BYTES &&
     HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == PROFILE_MAX, "sizes");
 
-void client_name_path(struct ptcp_transfer *t)
+void client_name_path(struct ptcp_transfer *t, int fd)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
@@ -21,7 +21,7 @@ void client_name_path(struct ptcp_transfer *t)
 	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
 	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
 	/* Through ssh's pipe there is no address, nor anything to be steered. */
-	if (getsockname(chan_fd(t->chan), (struct sockaddr *)&sa, &n) < 0 ||
+	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
 	sock_address_text(text, (struct sockaddr *)&sa, n);
@@ -80,13 +80,13 @@ void client_remember(struct ptcp_transfer *t)
 {
 	const struct stream_control *m = &t->steered;
 	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
-	bool learnt = m->advised && m->held > 0 && !m->recalled;
+	bool learned = m->advised && m->answer > 0 && !m->recalled;
 
-	if (learnt) {
-		h.n_probes = m->learnt.n;
-		memcpy(h.probe, m->learnt.probe, m->learnt.n * sizeof *h.probe);
+	if (learned) {
+		h.n_probes = m->profile.n;
+		memcpy(h.probe, m->profile.probe, m->profile.n * sizeof *h.probe);
 	}
-	if (learnt || m->contradicted)
+	if (learned || m->contradicted)
 		keep(t, &h);
 }
 

@@ -9,29 +9,6 @@
 #include "core/text.h"
 #include "core/units.h"
 
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
-{
-	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
-		return err_nomem(e);
-	t->third->mode = WIRE_GRANT_WRITE;
-	t->third->doer = t->target;
-	t->third->other = *to;
-	return 0;
-}
-
-void remote_job_free(struct remote_job *h)
-{
-	if (h == NULL)
-		return;
-	buf_fini(&h->in);
-	buf_fini(&h->out.b);
-	remote_job_asks_free(h->asks);
-	free(h->message);
-	free(h);
-}
-
-bool remote_job_waits(const struct remote_job *h) { return h->asked; }
-
 static void aim(struct ptcp_transfer *t, const struct remote *at)
 {
 	t->target = *at;
@@ -42,7 +19,6 @@ void remote_job_aim(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 
-	h->asked = false;
 	buf_consume(&h->in, buf_len(&h->in));
 	buf_consume(&h->out.b, buf_len(&h->out.b));
 	if (h->asks != NULL)
@@ -88,7 +64,7 @@ static void wait(struct ptcp_transfer *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), client_timeout_ns(t)));
 }
 
-void remote_job_silent(struct ptcp_transfer *t)
+static void silent(struct ptcp_transfer *t)
 {
 	struct ptcp_err why;
 
@@ -121,7 +97,7 @@ struct session_progress remote_job_progress(const struct wire_progress *f)
 	};
 }
 
-struct session_progress remote_job_last(const struct remote_job *h) { return remote_job_progress(&h->progress); }
+static struct session_progress last_progress(const struct remote_job *h) { return remote_job_progress(&h->progress); }
 
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
 {
@@ -186,7 +162,7 @@ static int on_progress(struct ptcp_transfer *t, struct span in, struct ptcp_err 
 
 static int on_event(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 {
-	const struct session_ops *ops = &client_party_ops;
+	const struct session_ops *ops = &client_session_ops;
 	char path[WIRE_PATH_MAX + 1];
 	struct wire_event f;
 	struct ptcp_err why;
@@ -231,6 +207,8 @@ static int on_error(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 	if ((r = wire_error_decode(&f, in, e)) < 0)
 		return r;
 	remote_job_reason(&why, f.code, f.text);
+	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
+		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_turn(t, &why)) {
 		t->third->first = why;
 		t->third->turning = true;
@@ -321,12 +299,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	client_finish(t, &why);
 }
 
-static void on_again(void *arg)
-{
-	(void)arg;
-}
-
-static const struct chan_ops job_ops = { on_again, on_readable, on_writable, on_closed };
+static const struct chan_ops job_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
 static void put_links(struct remote_job *h)
 {
@@ -349,17 +322,16 @@ static int ask(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (h->out.failed)
 		return err_nomem(e);
-	chan_depart(t->chan);
-	if ((r = chan_arrive(t->chan, t->host.control, &job_ops, t, e)) < 0)
+	chan_detach(t->chan);
+	if ((r = chan_attach(t->chan, t->host.control, &job_ops, t, e)) < 0)
 		return r;
-	h->asked = true;
 	h->asked_at = h->moved = mono_now();
 	wait(t);
 	flush(t);
 	return 0;
 }
 
-void remote_job_opened(struct ptcp_transfer *t)
+static void opened(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 	struct ptcp_err why;
@@ -376,4 +348,43 @@ void remote_job_opened(struct ptcp_transfer *t)
 	}
 	if (r < 0)
 		client_finish(t, &why);
+}
+
+static void asks_free(struct remote_job_asks *a)
+{
+	size_t i;
+
+	if (a == NULL)
+		return;
+	for (i = 0; i < a->n_known; i++) {
+		free((char *)(uintptr_t)a->known[i].to);
+		free((char *)(uintptr_t)a->known[i].why);
+	}
+	free(a->known);
+	free(a);
+}
+
+static void free_job(struct remote_job *h)
+{
+	if (h == NULL)
+		return;
+	buf_fini(&h->in);
+	buf_fini(&h->out.b);
+	asks_free(h->asks);
+	free(h->message);
+	free(h);
+}
+
+static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = silent,
+	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
+
+int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
+{
+	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
+		return err_nomem(e);
+	t->remote = &remote_ops;
+	t->third->mode = WIRE_GRANT_WRITE;
+	t->third->doer = t->target;
+	t->third->other = *to;
+	return 0;
 }

@@ -6,7 +6,7 @@
 #include "client/client_impl.h"
 #include "wire/grant.h"
 #include "wire/job.h"
-#include "wire/link.h"
+#include "wire/job.h"
 
 /* Only asks, and has no errand done. */
 struct remote_job_asks {
@@ -22,7 +22,6 @@ struct remote_job {
 	struct remote doer, other;      /* who is asked for it, with whom */
 	enum wire_grant_mode mode;      /* what that lets the doer do: WRITE, READ (which is then the source), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* that identity; "": not known yet */
-	bool asked;
 	struct mono asked_at, moved;    /* when it last came any further, by its own word */
 	bool turning;                   /* the other is to be asked to fetch it, as soon as it is convenient: */
 	struct ptcp_err first;          /* as this is why the sender does not; code 0: it was not asked yet */
@@ -36,6 +35,14 @@ struct remote_job {
 	uint64_t messages_ns;           /* and took so long together */
 	double round_trip_s;
 };
+
+/* t->target sends to the other. */
+int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
+/* As client_remote_ops has them. */
+void remote_job_aim(struct ptcp_transfer *t);
+const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
+/* As timing_messages(), of a measurement between two other hosts. */
+size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s);
 
 #define REMOTE_JOB_ID_DIGITS 16
 #define REMOTE_JOB_NAME_BYTES (REMOTE_JOB_ID_DIGITS + 1 + REMOTE_USER_BYTES + SOCK_HOST_BYTES)
@@ -53,10 +60,6 @@ int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e);
 bool remote_job_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why);
 /* It is next, t->fingerprint being the sender's. Not from within t->chan's callbacks, but at their end. */
 void remote_job_turn(struct ptcp_transfer *t);
-
-/* ---- link_query.c ---- */
-
-void remote_job_asks_free(struct remote_job_asks *a); /* NULL is fine */
 
 /* ---- remote_timing.c ---- */
 

@@ -18,8 +18,8 @@ static void put_errand(struct ptcp_transfer *t)
 	const char *cc = t->congestion != NULL ? t->congestion : "";
 	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* the same all day, or refused */
 	struct wire_job f = {
-		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0) |
-		    (bps > 0 ? WIRE_JOB_RATE : 0),
+		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),
+
 		.family = (uint8_t)t->o.family, .port = (uint16_t)h->other.port,
 		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
 		.host = { (const uint8_t *)h->other.host, strlen(h->other.host) },
@@ -75,7 +75,7 @@ static void put_open(struct ptcp_transfer *t)
 		f.paths = (struct span){ only, wire_path_encode(only, 0,
 		    (struct span){ (const uint8_t *)dest, strlen(dest) }) };
 	}
-	if ((p = outbox_room(&t->third->out, WIRE_OPEN_MAX_BYTES + f.paths.n)) != NULL)
+	if ((p = outbox_room(&t->third->out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
 		outbox_added(&t->third->out, wire_open_encode(p, &f));
 }
 

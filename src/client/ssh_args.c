@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/shell_words.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -27,7 +26,7 @@ int ssh_args(struct ssh_args *out, const char *command, const struct remote *t, 
 	if (strlen(p) >= sizeof out->text - 1)
 		return err_set(e, PTCP_EUSAGE, "--ssh: longer than %zu bytes (put options into ~/.ssh/config)",
 		    sizeof out->text - 2);
-	while (ok && (word = shell_words_next(&p, &to, &ok)) != NULL) {
+	while (ok && (word = text_next_word(&p, &to, &ok)) != NULL) {
 		if (out->n == SSH_ARGS_MAX - OURS_MAX)
 			return err_set(e, PTCP_EUSAGE, "--ssh: more than %d words (put options into ~/.ssh/config)",
 			    SSH_ARGS_MAX - OURS_MAX);

@@ -11,21 +11,20 @@
 #define WAY_NS (5 * NS_PER_S)          /* for one way, directly or back */
 #define HURRY_NS (250 * NS_PER_MS)     /* for the first address before the second */
 
-static bool is_it(const struct ssh_start *f, struct chan *c)
+/* To the started server, whose fingerprint came through ssh. */
+static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port, uint64_t timeout_ns)
 {
-	return strcmp(chan_fingerprint(c), f->answer.fingerprint) == 0;
+	return (struct connect_opts){ .context = f->o.host, .host = host, .port = port, .timeout_ns = timeout_ns,
+		.sock = f->o.sock, .alpn = ALPN_CONTROL, .fingerprint = f->answer.fingerprint };
 }
 
-static void stop_probes(struct ssh_start *f)
+static void stop_attempts(struct ssh_start *f)
 {
 	unsigned i;
 
-	for (i = 0; i < f->n_probes; i++) {
-		dial_cancel(f->probe[i].dial);
-		chan_free(f->probe[i].chan);
-		f->probe[i].dial = NULL;
-		f->probe[i].chan = NULL;
-		f->probe[i].over = true;
+	for (i = 0; i < f->n_attempts; i++) {
+		connect_cancel(f->attempt[i].connect);
+		f->attempt[i].connect = NULL;
 	}
 	line_reader_free(f->names_lines);
 	child_free(f->names);
@@ -45,60 +44,43 @@ static void stop_listening(struct ssh_start *f)
 static void reached(struct ssh_start *f, enum ssh_start_way way, struct chan *c, const char *address)
 {
 	f->state = REACHED;
-	stop_probes(f);
+	stop_attempts(f);
 	timer_set(f->timer, MONO_NEVER);
 	f->o.ops->reached(f->o.arg, way, c, address);
 }
 
 /* ---- Through ssh ---- */
 
-static void on_nothing(void *arg)
-{
-	(void)arg;
-}
-
-static void on_pipe_opened(void *arg)
+static void on_pipe_connected(void *arg, const struct connect_result *r)
 {
 	struct ssh_start *f = arg;
-	struct chan *c = f->chan;
-	struct ptcp_err why;
 
-	if (!is_it(f, c)) {
-		err_set(&why, PTCP_EREFUSED, "%s: somebody else than who answered is behind ssh (run it again)", f->name);
-		ssh_start_fail(f, &why);
-		return;
-	}
-	f->chan = NULL;
-	reached(f, SSH_START_PIPE, c, f->name);
+	f->pipe = NULL;
+	if (r->chan == NULL)
+		ssh_start_fail(f, &r->why);
+	else
+		reached(f, SSH_START_PIPE, r->chan, r->address);
 }
-
-static void on_pipe_closed(void *arg, const struct ptcp_err *cause)
-{
-	struct ssh_start *f = arg;
-	struct ptcp_err why;
-
-	err_set(&why, PTCP_ECONNECT, "%s: through ssh: %s (see what ssh said)", f->name,
-	    cause != NULL ? cause->msg : "closed");
-	ssh_start_fail(f, &why);
-}
-
-static const struct chan_ops pipe_ops = { on_pipe_opened, on_nothing, on_nothing, on_pipe_closed };
 
 static void pipe_begin(struct ssh_start *f)
 {
 	stop_listening(f);
 	f->state = PIPE;
 	timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
-	line_reader_say(f->lines, "pipe");
+	line_reader_send(f->lines, "pipe");
 }
 
 static void pipe_open(struct ssh_start *f)
 {
-	struct chan_opts o = { .fd = line_reader_take_fd(f->lines), .alpn = ALPN_CONTROL, .ops = &pipe_ops, .arg = f };
+	struct connect_opts o = connect_opts(f, f->name, 0, f->o.sock.timeout_ns);
 	struct ptcp_err why;
+	int fd = line_reader_take_fd(f->lines);
 
+	o.hint = "see what ssh said, and run it again";
+	o.done = on_pipe_connected;
+	o.arg = f;
 	f->lines = NULL;
-	if (chan_new(&f->chan, f->o.host->control, f->o.host->client, &o, &why) < 0)
+	if (connect_over(&f->pipe, fd, &o, &why) < 0)
 		ssh_start_fail(f, &why);
 }
 
@@ -110,7 +92,7 @@ static void on_control(void *arg, struct inbound *g)
 	char address[SOCK_TEXT_BYTES];
 	struct chan *c;
 
-	if (f->state != BACK || !is_it(f, g->chan)) {
+	if (f->state != BACK || strcmp(chan_fingerprint(g->chan), f->answer.fingerprint) != 0) {
 		inbound_free(g); /* a stranger */
 		return;
 	}
@@ -149,14 +131,7 @@ static void on_stream(void *arg, struct inbound *g, const struct wire_join *j)
 		chan_free(c);
 }
 
-static void on_guest_gone(void *arg)
-{
-	(void)arg;
-}
-
-static const struct inbound_ops inbound_ops = {
-	.control = on_control, .join = on_join, .stream = on_stream, .gone = on_guest_gone
-};
+static const struct inbound_ops inbound_ops = { .control = on_control, .join = on_join, .stream = on_stream };
 
 static void on_accepted(void *arg, int fd, const char *address)
 {
@@ -182,7 +157,7 @@ static void back_begin(struct ssh_start *f)
 	struct ptcp_err why;
 	size_t used = 0;
 
-	stop_probes(f);
+	stop_attempts(f);
 	f->state = BACK;
 	if (listener_new(&f->listener, f->o.host->control, f->o.sock.family == 4 ? "0.0.0.0:0" : ":0", 0,
 	    on_accepted, f, &why) < 0) {
@@ -194,7 +169,7 @@ static void back_begin(struct ssh_start *f)
 		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
 	timer_set(f->timer, mono_add_ns(mono_now(), WAY_NS));
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=back port=%u", listener_port(f->listener));
-	line_reader_say(f->lines, "back %u%s", listener_port(f->listener), text);
+	line_reader_send(f->lines, "back %u%s", listener_port(f->listener), text);
 }
 
 /* ---- Directly ---- */
@@ -207,8 +182,8 @@ static void look_whether_none(struct ssh_start *f)
 
 	if (f->state != DIRECT)
 		return;
-	for (i = 0; i < f->n_probes; i++)
-		if (!f->probe[i].over)
+	for (i = 0; i < f->n_attempts; i++)
+		if (f->attempt[i].connect != NULL)
 			return;
 	if (!f->asked_names)
 		ask_names(f);
@@ -216,63 +191,35 @@ static void look_whether_none(struct ssh_start *f)
 		back_begin(f);
 }
 
-static void probe_over(struct probe *p, const char *why)
+static void attempt_failed(struct ssh_start *f, const char *host, const struct ptcp_err *why)
 {
-	log_at(&p->far->o.host->log, LOG_INFO, "ssh", "event=direct-failed to=%s why=\"%s\"", p->address, why);
-	chan_free(p->chan);
-	p->chan = NULL;
-	p->over = true;
-	look_whether_none(p->far);
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=direct-failed to=%s why=\"%s\"", host, why->msg);
+	look_whether_none(f);
 }
 
-static void on_probe_opened(void *arg)
+static void on_connected(void *arg, const struct connect_result *r)
 {
-	struct probe *p = arg;
-	struct chan *c = p->chan;
+	struct ssh_attempt *a = arg;
 
-	if (!is_it(p->far, c)) {
-		probe_over(p, "somebody else is there");
-		return;
-	}
-	p->chan = NULL;
-	reached(p->far, SSH_START_DIRECT, c, p->address);
+	a->connect = NULL;
+	if (r->chan == NULL)
+		attempt_failed(a->start, r->address, &r->why);
+	else
+		reached(a->start, SSH_START_DIRECT, r->chan, r->address);
 }
 
-static void on_probe_closed(void *arg, const struct ptcp_err *why)
+static void attempt(struct ssh_start *f, const char *host)
 {
-	probe_over(arg, why != NULL ? why->msg : "closed");
-}
+	struct ssh_attempt *a = &f->attempt[f->n_attempts++];
+	struct connect_opts o = connect_opts(f, host, f->answer.port,
+	    f->o.sock.timeout_ns < WAY_NS ? f->o.sock.timeout_ns : WAY_NS);
+	struct ptcp_err why;
 
-static const struct chan_ops probe_ops = { on_probe_opened, on_nothing, on_nothing, on_probe_closed };
-
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
-{
-	struct probe *p = arg;
-	struct chan_opts o = { .fd = fd, .alpn = ALPN_CONTROL, .ops = &probe_ops, .arg = p };
-	struct ptcp_err e;
-
-	p->dial = NULL;
-	if (fd < 0) {
-		probe_over(p, why->msg);
-		return;
-	}
-	strcpy(p->address, address);
-	sock_tune(fd, &p->far->o.sock, &e); /* no longer in a hurry */
-	if (chan_new(&p->chan, p->far->o.host->control, p->far->o.host->client, &o, &e) < 0)
-		probe_over(p, e.msg);
-}
-
-static void probe(struct ssh_start *f, const char *host)
-{
-	struct probe *p = &f->probe[f->n_probes++];
-	struct sock_opts so = f->o.sock;
-	struct ptcp_err e;
-
-	so.timeout_ns = so.timeout_ns < WAY_NS ? so.timeout_ns : WAY_NS;
-	p->far = f;
-	snprintf(p->address, sizeof p->address, "%.64s", host);
-	if (dial_start(&p->dial, f->o.host->control, host, f->answer.port, &so, on_dialled, p, &e) < 0)
-		probe_over(p, e.msg);
+	a->start = f;
+	o.done = on_connected;
+	o.arg = a;
+	if (connect_start(&a->connect, &o, &why) < 0)
+		attempt_failed(f, host, &why);
 }
 
 /* ssh -G prints its configuration for a host; "hostname" is where it would connect. */
@@ -286,7 +233,7 @@ static void on_name(void *arg, const char *line)
 	line_reader_free(f->names_lines);
 	f->names_lines = NULL;
 	if (strcmp(line + strlen(key), f->answer.address) != 0)
-		probe(f, line + strlen(key));
+		attempt(f, line + strlen(key));
 	else
 		look_whether_none(f);
 }
@@ -346,7 +293,7 @@ void ssh_connect_begin(struct ssh_start *f)
 	}
 	timer_set(f->hurry, mono_add_ns(now, HURRY_NS));
 	if (f->answer.address[0] != '\0')
-		probe(f, f->answer.address);
+		attempt(f, f->answer.address);
 	else
 		ask_names(f);
 }
@@ -377,7 +324,7 @@ void ssh_connect_timeout(struct ssh_start *f)
 
 void ssh_connect_end(struct ssh_start *f)
 {
-	stop_probes(f);
+	stop_attempts(f);
 	stop_listening(f);
-	chan_free(f->chan);
+	connect_cancel(f->pipe);
 }

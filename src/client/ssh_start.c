@@ -219,7 +219,7 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = line_reader_new(&f->lines, f->o.host->control, fd, &line_reader_ops, f, e)) < 0)
 		return r;
-	line_reader_say(f->lines, SSH_HELLO_WORD " %d %s %u", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
 	    f->o.remote_port);
 	if (!somebody_is_there())
 		timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));

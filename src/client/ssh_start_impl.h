@@ -3,22 +3,19 @@
 #define CLIENT_SSH_START_IMPL_H
 
 #include "client/ssh_start.h"
+#include "conn/connect.h"
 #include "conn/pending.h"
 #include "conn/ssh_hello.h"
 #include "net/child.h"
-#include "net/dial.h"
 #include "net/line_reader.h"
 #include "net/listen.h"
 
 #define SSH_START_NAME_BYTES (REMOTE_USER_BYTES + SOCK_HOST_BYTES)
 
-/* An attempt to reach it at one address. */
-struct probe {
-	struct ssh_start *far;
-	struct dial *dial;
-	struct chan *chan;
-	char address[SOCK_TEXT_BYTES];
-	bool over;
+/* To connect to the server at one address. */
+struct ssh_attempt {
+	struct ssh_start *start;
+	struct connect *connect;        /* NULL: over */
 };
 
 struct ssh_start {
@@ -35,8 +32,8 @@ struct ssh_start {
 	bool exited, closed;            /* ssh; its output */
 	int status, signal;
 	/* directly: where ssh's connection ended, and what ssh names */
-	struct probe probe[2];
-	unsigned n_probes;
+	struct ssh_attempt attempt[2];
+	unsigned n_attempts;
 	struct child *names;
 	struct line_reader *names_lines;
 	struct timer *hurry;            /* until the second is tried */
@@ -45,7 +42,7 @@ struct ssh_start {
 	struct listener *listener;
 	struct pending pending;
 	/* through ssh */
-	struct chan *chan;
+	struct connect *pipe;
 };
 
 void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why);

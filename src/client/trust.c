@@ -59,9 +59,9 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 		    name, fingerprint);
 	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, e)) < 0)
 		return r;
-	if (r == KNOWN_SAME)
+	if (r == HOST_MATCHES)
 		return 0;
-	if (r == KNOWN_OTHER)
+	if (r == HOST_DIFFERS)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
 		    "(somebody may be in between; if its key was replaced, remove the line from %s/known_hosts)",
 		    name, fingerprint, t->host.config_dir);
@@ -102,28 +102,23 @@ static void remember(struct ptcp_transfer *t, const char *name, bool relay, cons
 	strcpy(m->fingerprint, fingerprint);
 }
 
-int client_trust(struct ptcp_transfer *t, const char *host, unsigned port, bool relay, const char *fingerprint,
-    struct ptcp_err *e)
+int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
+	struct ptcp_transfer *t = arg;
 	char name[NAME_BYTES];
 	int r;
 
-	sock_join(name, sizeof name, host, port);
+	sock_join(name, sizeof name, hop->host, hop->port);
 	if ((r = check_part(t, name, relay, fingerprint, e)) < 0)
 		return r;
 	if (t->launch == NULL || relay)
-		r = check_pins(t, host, port, name, fingerprint, e);
+		r = check_pins(t, hop->host, hop->port, name, fingerprint, e);
 	else if (strcmp(fingerprint, t->launched) != 0)
 		r = err_set(e, PTCP_EREFUSED, "%s: somebody else answers there than was started (run it again)", name);
 	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);
 	return 0;
-}
-
-int client_trust_relay(void *arg, const struct route_hop *relay, const char *fingerprint, struct ptcp_err *e)
-{
-	return client_trust(arg, relay->host, relay->port, true, fingerprint, e);
 }
 
 bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
@@ -139,7 +134,7 @@ bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FING
 		found = pin;
 	}
 	if (found == NULL)
-		return known_hosts_only(t->host.config_dir, t->known_as, fingerprint);
+		return known_hosts_single(t->host.config_dir, t->known_as, fingerprint);
 	strcpy(fingerprint, found);
 	return true;
 }

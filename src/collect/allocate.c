@@ -9,6 +9,7 @@
 
 #define RATE_LEAST_BPS 10000.0 /* that a transfer takes */
 #define STEADY_RATIO 0.05    /* a change of less does not count as one */
+#define RAISE_MAX 1e9        /* factor of the planned rate, without limits */
 #define EFFORT_S 1.0         /* to look for a proof: the plan is carried out either way */
 #define PLAN_AGAIN_S 3.0     /* after one was begun */
 #define TOO_LATE_RATIO 0.5   /* of its makespan */
@@ -56,7 +57,7 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 	size_t i;
 
 	for (i = 0; i < r->n_limits; i++)
-		if (limits_bps(c->overlay, r->limit[i]) < c->limit_first_bps[r->limit[i]])
+		if (limits_bps(c->overlay->conf, r->limit[i]) < c->limit_first_bps[r->limit[i]])
 			return true;
 	return false;
 }
@@ -127,29 +128,31 @@ static double pass_time(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c);
 
-	limits_pass(c->overlay, now_s - c->overlay_s);
+	limits_pass(c->overlay->conf, now_s - c->overlay_s);
 	c->overlay_s = now_s;
 	return now_s;
 }
 
-/* All that are at work; what is free goes to them, too. */
+/* Gives each path its planned rate and a share of the capacity that the plan leaves free. In a plan of least makespan
+ * only one source or bottleneck is busy until the end; all other sources finish with it. They may as well finish early:
+ * a finished source cannot be late, and leaves its share to others. */
 static void give(struct ptcp_collect *c)
 {
-	struct spare_flow *f = c->filled;
+	struct divide_flow *f = c->divided;
 	struct source *s;
 	struct route *r;
 	size_t i;
 
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_bps[i] = limits_bps(c->overlay, i);
+		c->limit_bps[i] = limits_bps(c->overlay->conf, i);
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->vias.n; r++)
-			*f++ = (struct spare_flow){ .limit = r->limit, .n_limits = r->n_limits,
-				.bps = s->planned ? r->planned_bps : 0 };
-	spare_flows(c->filled, (size_t)(f - c->filled), c->limit_bps, c->n_limits, c->found_bps, c->load_bps);
-	for (f = c->filled, s = c->source; s < c->source + c->n; s++)
+			*f++ = (struct divide_flow){ .limit = r->limit, .n_limits = r->n_limits,
+				.weight = s->planned ? r->planned_bps : 0 };
+	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, RAISE_MAX, c->found_bps, c->load_bps);
+	for (f = c->divided, s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->vias.n; r++)
-			r->given_bps = (f++)->bps;
+			r->given_bps = (f++)->rate;
 }
 
 /* Whether it is behind the plan, as that goes at our pace; with data at relays that cannot be seen. Paths that have
@@ -199,7 +202,7 @@ static bool is_cut_off(const struct source *s)
 
 	for (i = 0; i < s->vias.n; i++) {
 		for (k = 0; k < s->route[i].n_limits; k++)
-			if (!(limits_bps(s->c->overlay, s->route[i].limit[k]) >= 1))
+			if (!(limits_bps(s->c->overlay->conf, s->route[i].limit[k]) >= 1))
 				break;
 		if (k == s->route[i].n_limits)
 			return false;

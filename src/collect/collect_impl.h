@@ -10,12 +10,12 @@
 #include <ptcp/ptcp.h>
 
 #include "collect/candidates.h"
-#include "collect/catch_up.h"
 #include "collect/drift.h"
 #include "collect/planner_thread.h"
 #include "collect/schedule.h"
-#include "collect/spare.h"
 #include "core/clock.h"
+#include "model/divide.h"
+#include "plan/overlay.h"
 
 #define TICK_S 0.25
 #define PACE 0.95     /* of what a path is given, lest queues grow where it fills a link */
@@ -79,7 +79,7 @@ struct ptcp_collect {
 	size_t n_links, n_limits;
 	double *limit_first_bps;           /* what limits were taken for to begin with */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, of each limit */
-	struct spare_flow *filled;          /* and flow: room for all routes of all sources */
+	struct divide_flow *divided;        /* room for all routes of all sources */
 	struct drift_flow *flow;         /* room for all routes of all sources */
 	atomic_bool cancelled;
 	bool ran;

@@ -11,7 +11,7 @@
 #define PROBE_WINDOW_S 2.0    /* the end of it: flows need a moment to grow */
 #define PROBE_AGAIN_S 2.0     /* after one that found more, and again */
 #define PROBE_FIRST_S 10.0    /* after one that found nothing; then twice as long each time, */
-#define PROBE_MOST_S 80.0     /* up to this */
+#define PROBE_MAX_S 80.0     /* up to this */
 #define PROBE_WORTH 5         /* times its length must be left to do */
 #define WORTH_RATIO 0.03      /* of all that flows: a smaller loss is not worth a plan */
 
@@ -183,7 +183,7 @@ static enum drift_act end_probe(struct drift *w, double now_s, const struct drif
 {
 	*n_found = find_above(f, n, limits, found_bps);
 	w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
-	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MOST_S);
+	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
 	drift_changed(w, now_s);
 	return DRIFT_PROBED;
 }
@@ -215,4 +215,22 @@ enum drift_act drift_see(struct drift *w, double now_s, double left_s, const str
 		return DRIFT_GO_ON;
 	w->probe_session_until_s = now_s + PROBE_S;
 	return DRIFT_PROBE;
+}
+
+/* ---- catch_up ---- */
+
+#define MAKE_UP_S 5.0    /* as long as rates take to show */
+#define AHEAD_S 1.0      /* each plan begins anew, and being ahead would add up */
+#define BEGIN_RATIO 0.4  /* of what it is given: late and short by so much together, */
+#define SHORT_RATIO 0.1  /* and short by so much: who only began late goes on as planned */
+#define END_RATIO 0.05
+
+double catch_up_bps(double before_bps, double behind_bytes, double given_bps, double got_bps)
+{
+	double lacks = fmax(0, given_bps - got_bps);
+	double more = behind_bytes * 8 / (behind_bytes > 0 ? MAKE_UP_S : AHEAD_S) + lacks;
+
+	if (!(before_bps > 0) && !(lacks > SHORT_RATIO * given_bps))
+		return 0;
+	return more > (before_bps > 0 ? END_RATIO : BEGIN_RATIO) * given_bps && given_bps > 0 ? more : 0;
 }

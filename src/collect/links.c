@@ -10,7 +10,7 @@
 #include "collect/links_impl.h"
 #include "collect/local_host.h"
 #include "core/err.h"
-#include "model/measurement_budget.h"
+#include "model/divide.h"
 #include "model/regress.h"
 
 #define LEAST 8          /* messages over each link: each size twice */
@@ -65,7 +65,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
 		m->r2_ratio = fit.r2_ratio;
-		m->messages_bound = regress_needs(&fit, SURE_SHARE, SURE_RISK);
+		m->messages_bound = regress_messages_bound(&fit, SURE_SHARE, SURE_RISK);
 		m->messages = (unsigned)l->n;
 	}
 	free(bytes);
@@ -121,7 +121,7 @@ static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, con
 	o.streams = s->o.streams;
 	o.messages = messages;
 	o.most_bytes = s->o.most_bytes;
-	return l->of.from == s->here ? ptcp_timing_new(out, &s->connect, to.address, &o, e) :
+	return l->of.from == s->local_host ? ptcp_timing_new(out, &s->connect, to.address, &o, e) :
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
 
@@ -197,7 +197,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
 		}
 	if (r == 0)
-		measurement_budget_allocate(counts, sd, scratch, n, rest, 0);
+		divide_measurements(counts, sd, scratch, n, rest, 0);
 	for (i = 0; r == 0 && i < n; i++)
 		if (counts[i] > 0)
 			r = try_link(s, which[i], counts[i] < PTCP_MESSAGES_MAX ? counts[i] : PTCP_MESSAGES_MAX, e);
@@ -224,7 +224,7 @@ int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e)
 		return err_set(e, first->code, "links: none %s, the first: %s", asked ? "is known" : "could be measured",
 		    first->why);
 	if (asked)
-		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not known there (see above; without --ask they are "
+		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not known there (see above; without --query they are "
 		    "measured)", failed, failed + measured);
 	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run it again when "
 	    "their hosts can be reached)", failed, failed + measured);
@@ -270,10 +270,10 @@ static void judge(struct ptcp_links *s, struct link *l)
 	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_FAILED, .streams = s->o.streams,
 		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN,
 		.messages_bound = NAN };
-	if (l->of.from != s->here && s->o.only_here) {
+	if (l->of.from != s->local_host && s->o.local_only) {
 		l->estimate.state = PTCP_LINK_ELSEWHERE;
 		snprintf(l->why, sizeof l->why, "begins at %s: run ptcp links there", from.name);
-	} else if (to.address == NULL || (l->of.from != s->here && from.address == NULL)) {
+	} else if (to.address == NULL || (l->of.from != s->local_host && from.address == NULL)) {
 		l->code = PTCP_ECONFIG;
 		snprintf(l->why, sizeof l->why, "host %s: has no address in the overlay (give it one)",
 		    to.address == NULL ? to.name : from.name);
@@ -291,7 +291,7 @@ static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, stru
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
 		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
-	return here_find(s->overlay, s->o.here, &s->here, e);
+	return here_find(s->overlay, s->o.local_host, &s->local_host, e);
 }
 
 int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
@@ -317,8 +317,8 @@ int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
 		wanted += s->link[i].estimate.state != PTCP_LINK_ELSEWHERE;
 	}
 	if (r == 0 && wanted == 0)
-		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host%s%s (leave out --only-here, or name another "
-		    "host with --here)", s->here >= 0 ? ", " : "", s->here >= 0 ? here_name(o, s->here) : "");
+		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host%s%s (leave out --local-only, or name another "
+		    "host with --local-host)", s->local_host >= 0 ? ", " : "", s->local_host >= 0 ? here_name(o, s->local_host) : "");
 	if (r < 0)
 		ptcp_links_free(s);
 	else
@@ -348,5 +348,5 @@ void ptcp_links_get(const struct ptcp_links *s, size_t i, struct ptcp_link_estim
 
 int ptcp_links_here(const struct ptcp_links *s)
 {
-	return s->here;
+	return s->local_host;
 }

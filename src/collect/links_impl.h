@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/clock.h"
-#include "model/ewma.h"
+#include "model/stats.h"
 #include "model/history.h"
 
 struct link {
@@ -30,14 +30,14 @@ struct ptcp_links {
 	struct ptcp_transfer_opts connect;
 	struct link *link;
 	size_t n;
-	int here;
+	int local_host;
 	atomic_bool cancelled;
 };
 
 /* How often a flag is looked at that any thread may set. */
 #define LINKS_CANCEL_MS 100
 
-#define LINKS_OLD_S HISTORY_MOST_S /* what is older says nothing of now */
+#define LINKS_OLD_S HISTORY_MAX_S /* what is older says nothing of now */
 
 /* ---- links.c ---- */
 

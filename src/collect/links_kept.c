@@ -114,7 +114,7 @@ static struct link *find(const struct ptcp_links *s, const char *address)
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
-		if (s->link[i].out || s->link[i].of.from != s->here)
+		if (s->link[i].out || s->link[i].of.from != s->local_host)
 			continue;
 		ptcp_overlay_host(s->overlay, (size_t)s->link[i].of.to, &to);
 		if (strcasecmp(address, here_authority(authority, to.address)) == 0)
@@ -151,7 +151,7 @@ static int replace(const struct ptcp_links *s, const char *file, struct ptcp_err
 	if (!atomic_file_begin(&n, file))
 		return failed(e, "writing", file);
 	for (i = 0; i < s->n; i++)
-		if (s->link[i].of.from == s->here && s->link[i].estimate.state == PTCP_LINK_MEASURED)
+		if (s->link[i].of.from == s->local_host && s->link[i].estimate.state == PTCP_LINK_MEASURED)
 			put(n.f, s, &s->link[i]);
 	copy_others(n.f, s, file);
 	return atomic_file_end(&n, true, false) ? 0 : failed(e, "writing", file);

@@ -88,7 +88,7 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 	if (name != NULL) {
 		if ((*host = ptcp_overlay_find_host(o, name)) >= 0)
 			return 0;
-		return err_set(e, PTCP_EUSAGE, "--here '%s': no such host in the overlay (name one of its hosts)",
+		return err_set(e, PTCP_EUSAGE, "--local-host '%s': no such host in the overlay (name one of its hosts)",
 		    text_escape(shown, sizeof shown, name));
 	}
 	for (i = 0; i < (int)ptcp_overlay_hosts(o); i++) {
@@ -97,7 +97,7 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 			continue;
 		if (found >= 0)
 			return err_set(e, PTCP_EUSAGE, "overlay: both %s and %s have an address of this host (say "
-			    "which it is with --here)", here_name(o, found), h.name);
+			    "which it is with --local-host)", here_name(o, found), h.name);
 		found = i;
 	}
 	*host = found;
@@ -110,7 +110,7 @@ int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
 
 	if (r == 0 && found < 0)
 		r = err_set(e, PTCP_EUSAGE, "overlay: no host of the overlay has an address of this one (say which it is with "
-		    "--here)");
+		    "--local-host)");
 	if (r == 0)
 		*host = found;
 	return r;

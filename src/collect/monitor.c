@@ -47,7 +47,7 @@ static void see_rates(struct ptcp_collect *c, double now_s)
 
 	for (k = 0; k < c->n_links; k++) {
 		c->link[k].rate_bps = c->link[k].planned_bps = 0;
-		c->link[k].estimate_bps = limits_bps(c->overlay, k);
+		c->link[k].estimate_bps = limits_bps(c->overlay->conf, k);
 	}
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->told->rate_bps = 0;
@@ -109,14 +109,14 @@ static void say_found(struct ptcp_collect *c)
 	for (i = 0; i < c->n_limits; i++) {
 		if (isnan(c->found_bps[i]))
 			continue;
-		n += !limits_is_host(c->overlay, i);
+		n += !limits_is_host(c->overlay->conf, i);
 		if (which == c->n_limits || c->limit_bps[i] < c->limit_bps[which])
 			which = i;
 	}
 	if (isfinite(c->limit_bps[which]))
 		units_rate_text(then, c->limit_bps[which]);
 	snprintf(c->unfit_text, sizeof c->unfit_text, "%s brings %s instead of %s%s",
-	    limits_name(c->overlay, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
+	    limits_name(c->overlay->conf, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
 	    n > 1 ? ", and others" : "");
 	c->unfit = c->unfit_text;
 }
@@ -130,7 +130,7 @@ static void take_found(struct ptcp_collect *c, size_t n_found)
 	say_found(c);
 	for (i = 0; i < c->n_limits; i++)
 		if (!isnan(c->found_bps[i]))
-			limits_set_bps(c->overlay, i, c->found_bps[i]);
+			limits_set_bps(c->overlay->conf, i, c->found_bps[i]);
 }
 
 static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
@@ -139,7 +139,7 @@ static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
 	size_t n = see_flows(c, now_s), n_found, i;
 
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_bps[i] = limits_bps(c->overlay, i);
+		c->limit_bps[i] = limits_bps(c->overlay->conf, i);
 	switch (drift_see(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
 	case DRIFT_PROBE:
 		c->probing = true;

@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "core/thread.h"
-#include "plan/snapshot.h"
+#include "plan/overlay.h"
 
 struct planner_thread_thread {
 	pthread_t thread;

@@ -7,7 +7,7 @@
 #include "collect/collect_impl.h"
 #include "collect/local_host.h"
 #include "core/err.h"
-#include "core/shell_words.h"
+#include "core/text.h"
 #include "plan/limits.h"
 
 #define RETRY_FIRST_S 0.5
@@ -173,8 +173,8 @@ static int name_ends(const struct source *s, char **from, char **to, struct ptcp
 /* What there is to know of a path before anything goes over it. */
 static int make_route(struct route *r, const struct candidate *v, const struct source *s, struct ptcp_err *e)
 {
-	const struct ptcp_overlay *o = s->c->overlay;
-	size_t i, k, most = limits_most_of_link(o);
+	const struct conf_overlay *o = s->c->overlay->conf;
+	size_t i, k, most = limits_max_of_link(o);
 	int from = s->told->host, link;
 
 	*r = (struct route){ .since_s = collect_now_s(s->c) };
@@ -188,7 +188,7 @@ static int make_route(struct route *r, const struct candidate *v, const struct s
 	}
 	for (k = 0; k < r->n_limits; k++) {
 		r->bound |= limits_is_host(o, r->limit[k]) && isfinite(s->c->limit_first_bps[r->limit[k]]);
-		r->counted |= limits_counts_streams(o, r->limit[k]);
+		r->counted |= limits_curve(o, r->limit[k]) != NULL;
 	}
 	return 0;
 }
@@ -220,7 +220,7 @@ static char *launch_of(const struct source *s, const char *command)
 	char *out = malloc(cap);
 
 	if (out != NULL)
-		shell_words_fill(out, cap, command, "{name}", s->name);
+		text_substitute(out, cap, command, "{name}", s->name);
 	return out;
 }
 

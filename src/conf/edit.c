@@ -1,20 +1,25 @@
 #include "conf/edit.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "conf/overlay.h"
+#include "core/atomic_file.h"
 #include "core/err.h"
+#include "core/text.h"
 #include "core/units.h"
 
 #define EDIT_BYTES (2 * CONF_CHANGE_BYTES + 64)
 
 struct edit {
-	size_t first, behind; /* characters that give way */
-	size_t number;        /* as they came */
-	bool new_line;        /* behind the line's end instead */
-	int column;           /* then: where the key begins, from 0 */
+	size_t first, end; /* replaced characters */
+	size_t number;        /* order of addition */
+	bool new_line;        /* insert after the line's end */
+	int column;           /* new_line: column of the key, from 0 */
 	char text[EDIT_BYTES];
 };
 
@@ -24,13 +29,13 @@ struct editor {
 	size_t n;
 };
 
-/* ---- What is to be changed where ---- */
+/* ---- Edits ---- */
 
 static int is_alias(const struct conf_doc *d, int map, int node, struct ptcp_err *e)
 {
 	struct conf_extent m = conf_doc_extent(d, map), x = conf_doc_extent(d, node);
 
-	if (x.first >= m.first && x.behind <= m.behind)
+	if (x.first >= m.first && x.end <= m.end)
 		return 0;
 	return conf_fail(d, map, e, "link: expected values of its own, got an alias, which cannot be "
 	    "changed here alone (write the value out)");
@@ -48,7 +53,7 @@ static int add(struct editor *ed, int map, const char *key, const char *value, s
 	last = conf_value(ed->doc, map, n - 1);
 	if ((r = is_alias(ed->doc, map, last, e)) < 0 || (r = is_alias(ed->doc, map, first, e)) < 0)
 		return r;
-	x->first = x->behind = conf_doc_extent(ed->doc, last).behind;
+	x->first = x->end = conf_doc_extent(ed->doc, last).end;
 	x->number = ed->n;
 	x->new_line = !conf_is_flow(ed->doc, map);
 	x->column = conf_doc_mark(ed->doc, first).column - 1;
@@ -69,7 +74,7 @@ static int change(struct editor *ed, int map, const char *key, const char *value
 	if ((r = is_alias(ed->doc, map, node, e)) < 0)
 		return r;
 	x->first = conf_doc_extent(ed->doc, node).first;
-	x->behind = conf_doc_extent(ed->doc, node).behind;
+	x->end = conf_doc_extent(ed->doc, node).end;
 	x->new_line = false;
 	snprintf(x->text, sizeof x->text, "%s", value);
 	ed->n++;
@@ -99,12 +104,12 @@ static int by_place(const void *a, const void *b)
 
 	if (x->first != y->first)
 		return x->first < y->first ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number); /* both are added */
+	return (x->number > y->number) - (x->number < y->number); /* two additions at one place */
 }
 
 /* ---- The new text ---- */
 
-/* Where in the old text it is, in bytes and characters, and what there is of the new one. */
+/* Position in the old text, in bytes and characters, and the new text so far. */
 struct copy {
 	const char *text;
 	size_t n, at, chars;
@@ -136,7 +141,7 @@ static void copy_to(struct copy *c, size_t chars)
 	put(c, c->text + from, c->at - from);
 }
 
-/* What is left of the line: blanks and a comment. */
+/* Copies the rest of the line: blanks and a comment. */
 static void copy_line(struct copy *c)
 {
 	while (c->at < c->n && c->text[c->at] != '\n')
@@ -162,11 +167,11 @@ static int rewrite(char **out, size_t *out_bytes, const char *text, size_t n, co
     size_t count, struct ptcp_err *e)
 {
 	struct copy c = { .text = text, .n = n };
-	size_t i, most = n + 1;
+	size_t i, max = n + 1;
 
 	for (i = 0; i < count; i++)
-		most += (size_t)edit[i].column + EDIT_BYTES;
-	if ((c.out = malloc(most)) == NULL)
+		max += (size_t)edit[i].column + EDIT_BYTES;
+	if ((c.out = malloc(max)) == NULL)
 		return err_nomem(e);
 	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
 		put(&c, text, c.at = 3);
@@ -178,7 +183,7 @@ static int rewrite(char **out, size_t *out_bytes, const char *text, size_t n, co
 			put_line(&c, &edit[i]);
 		else
 			put(&c, edit[i].text, strlen(edit[i].text));
-		skip_to(&c, edit[i].behind);
+		skip_to(&c, edit[i].end);
 	}
 	put(&c, text + c.at, n - c.at);
 	*out = c.out;
@@ -186,7 +191,7 @@ static int rewrite(char **out, size_t *out_bytes, const char *text, size_t n, co
 	return 0;
 }
 
-/* ---- Whether it says what it should ---- */
+/* ---- Verification ---- */
 
 static bool same_number(uint64_t now, uint64_t was, const char *changed, int (*parse)(const char *, uint64_t *))
 {
@@ -260,4 +265,29 @@ out:
 	conf_doc_free(doc);
 	conf_overlay_free(was);
 	return r;
+}
+
+/* ---- The file ---- */
+
+int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e)
+{
+	char real[PATH_MAX], shown[TEXT_NAME_BYTES];
+	struct stat st = { .st_mode = 0644 };
+	struct atomic_file f;
+	bool good;
+
+	text_escape(shown, sizeof shown, path);
+	if (realpath(path, real) == NULL) {
+		if (errno != ENOENT || strlen(path) >= sizeof real)
+			return err_sys(e, PTCP_EIO, "%s", shown);
+		strcpy(real, path);
+	} else if (stat(real, &st) < 0) {
+		return err_sys(e, PTCP_EIO, "%s", shown);
+	}
+	if (!atomic_file_begin(&f, real))
+		return err_sys(e, PTCP_EIO, "%s: a new file beside it", shown);
+	good = fwrite(text, 1, n, f.f) == n && fchmod(fileno(f.f), st.st_mode & 07777) == 0;
+	if (!atomic_file_end(&f, good, true) || !good)
+		return err_sys(e, err_from_errno(errno), "%s: writing", shown);
+	return 0;
 }

@@ -1,5 +1,5 @@
-/* Rates and delays of links changed in the text of an overlay file: all else, comments, order and formatting
- * included, stays byte for byte what it was. */
+/* Changes rates and delays of links in the text of an overlay file; the remaining text, including comments,
+ * order and formatting, stays byte for byte the same. */
 #ifndef CONF_EDIT_H
 #define CONF_EDIT_H
 
@@ -10,15 +10,19 @@
 #define CONF_CHANGE_BYTES 32
 
 struct conf_change {
-	int link;                                          /* its index, once in a list of changes */
-	char rate[CONF_CHANGE_BYTES], delay[CONF_CHANGE_BYTES]; /* as they are written; "": stays */
+	int link;                                          /* index; at most one change per link */
+	char rate[CONF_CHANGE_BYTES], delay[CONF_CHANGE_BYTES]; /* as written in the file; "": unchanged */
 };
 
-/* The changed text, freed by the caller. A value that is there is replaced where it stands, one that is not is
- * added behind the last of its link. PTCP_ECONFIG for a text that is no overlay, or not UTF-8, or where a value
- * is a YAML alias, so that others would change with it. The result has been read again, and says what it
- * should; else nothing comes of it. `name` stands for the file in errors. */
+/* Returns the changed text, freed by the caller. Replaces present values in place and appends missing ones
+ * to their link. PTCP_ECONFIG for a text that is no overlay or not UTF-8, and for a value by YAML alias,
+ * whose change would affect other links. The result is parsed and compared with the changes; a mismatch is
+ * an error. `name` names the file in errors. */
 int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
     const struct conf_change *changes, size_t count, struct ptcp_err *e);
+
+/* Replaces a file atomically: writes and syncs a new file beside it, then renames; keeps the mode, and follows a symbolic
+ * link. PTCP_EIO or PTCP_ENOSPC leave the old file unchanged. */
+int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e);
 
 #endif

@@ -17,7 +17,7 @@ static int bad_value(const struct conf_doc *d, int node, const char *what, const
 	    conf_quoted(q, text));
 }
 
-/* Digits and a dot: strtod() alone would take "1e1", "inf". */
+/* Digits and a dot: strtod() alone would accept "1e1", "inf". */
 static int parse_percent(const char *text, double *ratio)
 {
 	char *end;
@@ -125,8 +125,7 @@ int conf_lookup(const struct conf_doc *d, int map, const char *key)
 	if (conf_want_map(d, map, "", SIZE_MAX, &n, NULL) < 0)
 		return map;
 	for (i = 0; i < n; i++)
-		if (conf_want_text(d, conf_key(d, map, i), "", &text, NULL) == 0 &&
-		    strcmp(text, key) == 0)
+		if (conf_want_text(d, conf_key(d, map, i), "", &text, NULL) == 0 && strcmp(text, key) == 0)
 			return conf_value(d, map, i);
 	return map;
 }

@@ -1,4 +1,4 @@
-/* Maps of a YAML document read by a table of fields, as all our files have them. */
+/* Reads maps of a YAML document by a table of fields. */
 #ifndef CONF_FIELDS_H
 #define CONF_FIELDS_H
 
@@ -7,7 +7,7 @@
 
 #include "conf/yaml.h"
 
-#define CONF_UNSET UINT64_MAX /* a number that was not given */
+#define CONF_UNSET UINT64_MAX /* number not given */
 
 enum conf_type {
 	CONF_TEXT, /* char *, on the heap, the caller's */
@@ -16,7 +16,7 @@ enum conf_type {
 	CONF_TIME, /* uint64_t, ns */
 	CONF_BOOL, /* bool */
 	CONF_PERCENT, /* double, as a ratio from 0 to 1 */
-	CONF_NODE, /* int, to be read by the caller */
+	CONF_NODE, /* int, read by the caller */
 };
 
 struct conf_field {
@@ -26,13 +26,13 @@ struct conf_field {
 	int required;
 };
 
-/* Reads a map by a table of fields into `dst`, which holds the defaults. On
- * failure, texts already read are in `dst` and remain the caller's to free. */
+/* Reads a map by a table of fields into `dst`, which holds the defaults. On failure the caller frees the
+ * texts in `dst`. */
 int conf_read_map(const struct conf_doc *d, int node, const char *what,
     const struct conf_field *fields, void *dst, struct ptcp_err *e);
 
-/* Node of the value of `key` in a map, or the map itself if it is not there: the
- * place to point at when a value is wrong together with others. */
+/* Node of the value of `key` in a map, or the map itself without the key: the place for errors about
+ * combined values. */
 int conf_lookup(const struct conf_doc *d, int map, const char *key);
 
 #endif

@@ -51,9 +51,9 @@ void conf_overlay_free(struct conf_overlay *o)
 		free(o->hosts[i].path);
 	}
 	for (i = 0; i < o->nlinks; i++)
-		conf_curve_free(o->links[i].curve);
+		conf_free_curve(o->links[i].curve);
 	for (i = 0; i < o->ngroups; i++) {
-		conf_curve_free(o->groups[i].curve);
+		conf_free_curve(o->groups[i].curve);
 		free(o->groups[i].links);
 	}
 	free(o->hosts);
@@ -77,48 +77,45 @@ int conf_overlay_host(const struct conf_overlay *o, const char *name)
 }
 
 int conf_overlay_link(const struct conf_overlay *o, const char *text,
-    char buf[CONF_LINK_TEXT_BYTES], const char **why)
+    char buf[CONF_LINK_TEXT_BYTES], const char **missing)
 {
 	const char *sep = strchr(text, '>');
 	int from, to;
 
-	*why = NULL;
+	*missing = NULL;
 	if (sep == NULL || strlen(text) >= CONF_LINK_TEXT_BYTES) {
 		buf[0] = '\0';
-		*why = buf;
+		*missing = buf;
 		return -1;
 	}
 	strcpy(buf, text);
 	buf[sep - text] = '\0';
 	if ((from = conf_overlay_host(o, buf)) < 0) {
-		*why = buf;
+		*missing = buf;
 		return -1;
 	}
 	if ((to = conf_overlay_host(o, buf + (sep - text) + 1)) < 0) {
-		*why = buf + (sep - text) + 1;
+		*missing = buf + (sep - text) + 1;
 		return -1;
 	}
 	return o->link_of[(size_t)from * o->nhosts + (size_t)to];
 }
 
-/* A name stands in "A>B" and "A>B=RATE", in tables and in file names. */
+/* Names appear in "A>B" and "A>B=RATE", in tables and in file names. */
 static int check_name(const struct conf_doc *d, int node, const char *s, struct ptcp_err *e)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
 	size_t n = strlen(s);
 	char q[CONF_QUOTED_BYTES];
 
-	if (n == 0 || n > CONF_NAME_MAX_BYTES || strspn(s, allowed) != n || s[0] == '.' ||
-	    s[0] == '-')
+	if (n == 0 || n > CONF_NAME_MAX_BYTES || strspn(s, allowed) != n || s[0] == '.' || s[0] == '-')
 		return conf_fail(d, node, e, "hosts: expected a name of 1 to %d letters, digits "
 		    "and . _ - : that does not begin with . or -, got '%s'",
 		    CONF_NAME_MAX_BYTES, conf_quoted(q, s));
 	return 0;
 }
 
-static int read_host(const struct conf_doc *d, int key, int value, struct conf_host *h,
-    struct ptcp_err *e)
+static int read_host(const struct conf_doc *d, int key, int value, struct conf_host *h, struct ptcp_err *e)
 {
 	char what[CONF_NAME_MAX_BYTES + 16];
 	const char *name;
@@ -126,8 +123,7 @@ static int read_host(const struct conf_doc *d, int key, int value, struct conf_h
 
 	h->data_bytes = h->storage_bytes = h->ingress_bps = h->egress_bps = CONF_UNSET;
 	h->mark = conf_doc_mark(d, key);
-	if ((r = conf_want_text(d, key, "hosts", &name, e)) < 0 ||
-	    (r = check_name(d, key, name, e)) < 0)
+	if ((r = conf_want_text(d, key, "hosts", &name, e)) < 0 || (r = check_name(d, key, name, e)) < 0)
 		return r;
 	if ((h->name = strdup(name)) == NULL)
 		return err_nomem(e);
@@ -184,8 +180,7 @@ static bool has_curve(const struct conf_overlay *o)
 	return false;
 }
 
-static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay *o,
-    struct ptcp_err *e)
+static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay *o, struct ptcp_err *e)
 {
 	int root = conf_doc_root(d), r;
 

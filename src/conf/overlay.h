@@ -1,8 +1,6 @@
-/* An overlay file as plain structs: hosts, links, shared bottlenecks, windows.
- * What is in the structs has been checked: names are unique and known, no link
- * leads from a host to itself, windows of one link do not overlap; where a link
- * has a curve, so has every bottleneck that it shares. Numbers that were not given
- * are CONF_UNSET. */
+/* An overlay file as plain structs: hosts, links, shared bottlenecks, windows. The contents are valid:
+ * names are unique and known, links connect two hosts, windows of a link do not overlap, and every
+ * bottleneck of a link with a curve has a curve. Missing numbers are CONF_UNSET. */
 #ifndef CONF_OVERLAY_H
 #define CONF_OVERLAY_H
 
@@ -10,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conf/curve.h"
 #include "conf/fields.h"
 #include "conf/yaml.h"
 
@@ -18,6 +15,8 @@
 #define CONF_LINKS_MAX 100000
 #define CONF_GROUPS_MAX 10000
 #define CONF_WINDOWS_MAX 10000
+#define CONF_POINTS_MAX 64
+#define CONF_STREAMS_MAX 1000
 #define CONF_NAME_MAX_BYTES 64
 #define CONF_DATA_MAX_BYTES (1ull << 60) /* doubles are exact to 2^53, sums to 1e-15 */
 
@@ -30,15 +29,34 @@ struct conf_host {
 	struct conf_mark mark;
 };
 
+/* Throughput over the stream count of a link or shared bottleneck:
+ *
+ *     curve: {1: 94Mbit/s, 4: {rate: 260Mbit/s, impact: 6}, ..}
+ *
+ * The points are valid: stream counts ascend, rates do not fall, no stream adds more than the previous ones
+ * (concave, from 0 at no stream), and either all points have an impact or none. */
+struct conf_point {
+	unsigned streams;
+	uint64_t rate_bps;   /* of all streams */
+	double impact_ratio; /* on each other flow; NAN: not given */
+};
+
+struct conf_curve {
+	struct conf_point *point;
+	size_t n;
+	unsigned max_streams; /* within the impact budget, set by curve_budgets(); 0 before */
+	struct conf_mark mark;
+};
+
 struct conf_link {
 	int from, to; /* indices of hosts */
-	uint64_t rate_bps, delay_ns; /* with a curve: the rate of its most streams */
+	uint64_t rate_bps, delay_ns; /* with a curve: the rate of max_streams */
 	struct conf_curve *curve;    /* or NULL */
 	struct conf_mark mark;
 };
 
-struct conf_group { /* links that share one bottleneck */
-	uint64_t rate_bps;        /* likewise */
+struct conf_group { /* links sharing a bottleneck */
+	uint64_t rate_bps;        /* as above */
 	struct conf_curve *curve; /* or NULL */
 	int *links;
 	size_t nlinks;
@@ -47,7 +65,7 @@ struct conf_group { /* links that share one bottleneck */
 
 struct conf_window { /* the rate of a link from `from_ns` until `until_ns` */
 	int link;
-	uint64_t from_ns, until_ns, rate_bps; /* until: CONF_UNSET is for ever */
+	uint64_t from_ns, until_ns, rate_bps; /* until: CONF_UNSET is forever */
 	struct conf_mark mark;
 };
 
@@ -60,9 +78,9 @@ struct conf_overlay {
 	size_t nhosts, nlinks, ngroups, nwindows;
 	int destination;
 	uint64_t slot_ns, deadline_ns;
-	double impact_ratio; /* the budget of the collection; NAN: not given */
+	double impact_ratio; /* impact budget of the collection; NAN: not given */
 	char *launch; /* may be NULL */
-	int *link_of; /* [from * nhosts + to], -1 where there is none */
+	int *link_of; /* [from * nhosts + to], -1 without a link */
 };
 
 int conf_overlay_load(struct conf_overlay **out, const char *path, struct ptcp_err *e);
@@ -73,11 +91,10 @@ void conf_overlay_free(struct conf_overlay *o); /* NULL is fine */
 /* Index of a host, or -1. */
 int conf_overlay_host(const struct conf_overlay *o, const char *name);
 
-/* Index of the link written "A>B", or -1 with `why` set to a host that does not
- * exist, or to NULL when only the link is missing. `why` points into `text`'s
- * copy `buf`, CONF_LINK_TEXT_BYTES long. */
+/* Index of the link written "A>B", or -1 with *missing set to an unknown host, or to NULL for a missing
+ * link. *missing points into `buf`. */
 #define CONF_LINK_TEXT_BYTES (2 * CONF_NAME_MAX_BYTES + 2)
 int conf_overlay_link(const struct conf_overlay *o, const char *text,
-    char buf[CONF_LINK_TEXT_BYTES], const char **why);
+    char buf[CONF_LINK_TEXT_BYTES], const char **missing);
 
 #endif

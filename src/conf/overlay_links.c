@@ -1,9 +1,130 @@
 #include "conf/overlay_links.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
+#include "core/units.h"
+
+/* ---- Curves ---- */
+
+void conf_free_curve(struct conf_curve *c)
+{
+	if (c == NULL)
+		return;
+	free(c->point);
+	free(c);
+}
+
+static const struct conf_field point_fields[] = {
+	{ "rate", CONF_RATE, offsetof(struct conf_point, rate_bps), 1 },
+	{ "impact", CONF_PERCENT, offsetof(struct conf_point, impact_ratio), 1 },
+	{ NULL, CONF_TEXT, 0, 0 }
+};
+
+/* Tolerance of concavity: rates are rounded to a few digits. */
+#define CURVE_ROUNDING 0.005
+
+static int read_streams(const struct conf_doc *d, int node, unsigned *streams, struct ptcp_err *e)
+{
+	const char *text;
+	char q[CONF_QUOTED_BYTES];
+	unsigned long n;
+	int r;
+
+	if ((r = conf_want_text(d, node, "curve", &text, e)) < 0)
+		return r;
+	n = text[strspn(text, "0123456789")] == '\0' ? strtoul(text, NULL, 10) : 0;
+	if (n < 1 || n > CONF_STREAMS_MAX)
+		return conf_fail(d, node, e, "curve: expected a number of streams from 1 to %d, got '%s'",
+		    CONF_STREAMS_MAX, conf_quoted(q, text));
+	*streams = (unsigned)n;
+	return 0;
+}
+
+/* Reads a rate, or a map of rate and impact. */
+static int read_value(const struct conf_doc *d, int node, struct conf_point *p, struct ptcp_err *e)
+{
+	const char *text;
+	char q[CONF_QUOTED_BYTES];
+	size_t n;
+	int r;
+
+	p->impact_ratio = NAN;
+	if (conf_want_map(d, node, "curve", 2, &n, NULL) == 0)
+		return conf_read_map(d, node, "curve", point_fields, p, e);
+	if ((r = conf_want_text(d, node, "curve", &text, e)) < 0)
+		return r;
+	if (units_parse_rate(text, &p->rate_bps) < 0 || p->rate_bps == CONF_UNSET)
+		return conf_fail(d, node, e, "curve: expected a rate such as 400Mbit/s, or a rate and an "
+		    "impact such as {rate: 400Mbit/s, impact: 5}, got '%s'", conf_quoted(q, text));
+	return 0;
+}
+
+static double slope(const struct conf_point *from, const struct conf_point *to)
+{
+	return ((double)to->rate_bps - (double)from->rate_bps) / (to->streams - from->streams);
+}
+
+/* Checks the i-th point against the previous points. */
+static int check_point(const struct conf_doc *d, int node, const struct conf_curve *c, size_t i,
+    struct ptcp_err *e)
+{
+	static const struct conf_point none = { .streams = 0 };
+	const struct conf_point *p = &c->point[i], *last = i > 0 ? p - 1 : &none;
+
+	if (p->rate_bps == 0)
+		return conf_fail(d, node, e, "curve: expected a rate above 0");
+	if (i == 0)
+		return 0;
+	if (p->streams <= last->streams)
+		return conf_fail(d, node, e, "curve: expected more than %u streams after the point before",
+		    last->streams);
+	if (p->rate_bps < last->rate_bps)
+		return conf_fail(d, node, e, "curve: expected at least the rate of %u streams (leave out "
+		    "points where throughput falls)", last->streams);
+	if (slope(last, p) > slope(i > 1 ? last - 1 : &none, last) * (1 + CURVE_ROUNDING))
+		return conf_fail(d, node, e, "curve: expected no stream to add more than the previous ones, "
+		    "as ptcp advise reports (leave out points that scatter)");
+	if (isnan(p->impact_ratio) != isnan(last->impact_ratio))
+		return conf_fail(d, node, e, "curve: expected an impact at every point or at none");
+	if (p->impact_ratio < last->impact_ratio)
+		return conf_fail(d, node, e, "curve: expected at least the impact of %u streams",
+		    last->streams);
+	return 0;
+}
+
+static int read_curve(struct conf_curve **out, const struct conf_doc *d, int node, const char *what,
+    struct ptcp_err *e)
+{
+	struct conf_curve *c;
+	size_t i, n;
+	int r;
+
+	if ((r = conf_want_map(d, node, "curve", CONF_POINTS_MAX, &n, e)) < 0)
+		return r;
+	if (n == 0)
+		return conf_fail(d, node, e, "%s: curve: expected at least one point, such as "
+		    "{1: 94Mbit/s, 10: 412Mbit/s}", what);
+	if ((c = calloc(1, sizeof *c)) == NULL || (c->point = calloc(n, sizeof *c->point)) == NULL) {
+		conf_free_curve(c);
+		return err_nomem(e);
+	}
+	c->n = n;
+	c->mark = conf_doc_mark(d, node);
+	for (i = 0; i < n && r == 0; i++)
+		if ((r = read_streams(d, conf_key(d, node, i), &c->point[i].streams, e)) == 0 &&
+		    (r = read_value(d, conf_value(d, node, i), &c->point[i], e)) == 0)
+			r = check_point(d, conf_key(d, node, i), c, i, e);
+	if (r < 0)
+		conf_free_curve(c);
+	else
+		*out = c;
+	return r;
+}
+
+/* ---- Links, shared bottlenecks, windows ---- */
 
 struct link_text {
 	int from, to, curve; /* nodes */
@@ -54,7 +175,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct name_at *)a)->name, ((const struct name_at *)b)->name);
 }
 
-/* Sorted names: a full mesh of 300 hosts looks up 180,000 of them. */
+/* Sorted: a full mesh of 300 hosts looks up 180,000 names. */
 static struct name_at *sorted_names(const struct conf_overlay *o)
 {
 	struct name_at *names = calloc(o->nhosts + 1, sizeof *names);
@@ -111,11 +232,10 @@ static int read_link(const struct conf_doc *d, int node, struct conf_overlay *o,
 		return 0;
 	if (t.rate_bps != CONF_UNSET)
 		return conf_fail(d, node, e, "link: expected 'rate' or 'curve', got both");
-	return conf_read_curve(&l->curve, d, t.curve, "link", e);
+	return read_curve(&l->curve, d, t.curve, "link", e);
 }
 
-int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e)
+int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
 {
 	struct name_at *names;
 	size_t i, n = 0;
@@ -143,22 +263,21 @@ static int want_link(const struct conf_doc *d, int node, const char *what,
     const struct conf_overlay *o, int *link, struct ptcp_err *e)
 {
 	char buf[CONF_LINK_TEXT_BYTES], q[CONF_QUOTED_BYTES], p[CONF_QUOTED_BYTES];
-	const char *text, *why;
+	const char *text, *missing;
 	int r;
 
 	if ((r = conf_want_text(d, node, what, &text, e)) < 0)
 		return r;
-	*link = conf_overlay_link(o, text, buf, &why);
+	*link = conf_overlay_link(o, text, buf, &missing);
 	if (*link >= 0)
 		return 0;
 	if (strchr(text, '>') == NULL)
 		return conf_fail(d, node, e, "%s: expected a link such as A>B, got '%s'", what,
 		    conf_quoted(q, text));
-	if (why != NULL)
+	if (missing != NULL)
 		return conf_fail(d, node, e, "%s: expected two hosts in '%s'; there is no host "
-		    "'%s'", what, conf_quoted(q, text), conf_quoted(p, why));
-	return conf_fail(d, node, e, "%s: expected one of the links, got '%s'", what,
-	    conf_quoted(q, text));
+		    "'%s'", what, conf_quoted(q, text), conf_quoted(p, missing));
+	return conf_fail(d, node, e, "%s: expected one of the links, got '%s'", what, conf_quoted(q, text));
 }
 
 static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o,
@@ -169,13 +288,12 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 	int r, item;
 
 	if ((r = conf_read_map(d, node, "shared", group_fields, &t, e)) < 0 ||
-	    (r = conf_want_list(d, t.links, "links of a shared bottleneck", CONF_LINKS_MAX, &n,
-	    e)) < 0)
+	    (r = conf_want_list(d, t.links, "links of a shared bottleneck", CONF_LINKS_MAX, &n, e)) < 0)
 		return r;
 	if ((t.rate_bps == CONF_UNSET) == (t.curve == 0))
 		return conf_fail(d, node, e, t.curve == 0 ? "shared: expected the key 'rate' or 'curve'" :
 		    "shared: expected 'rate' or 'curve', got both");
-	if (t.curve != 0 && (r = conf_read_curve(&g->curve, d, t.curve, "shared", e)) < 0)
+	if (t.curve != 0 && (r = read_curve(&g->curve, d, t.curve, "shared", e)) < 0)
 		return r;
 	if (n == 0)
 		return conf_fail(d, t.links, e, "shared: expected at least one link");
@@ -198,8 +316,7 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 	return 0;
 }
 
-int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e)
+int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
 {
 	int *used_by, r;
 	size_t i, n;
@@ -249,8 +366,7 @@ static int by_link_and_time(const void *a, const void *b)
 	return x->mark.line - y->mark.line;
 }
 
-int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o,
-    struct ptcp_err *e)
+int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
 {
 	const struct conf_window *w;
 	size_t i, n;

@@ -1,5 +1,5 @@
-/* A file of settings: a map of keys, each with one value or a list of them. What a key means is for the
- * caller to know, who says of what is wrong in it where it stands. */
+/* A settings file: a map of keys, each with a value or a list. The caller interprets the keys and reports
+ * wrong values with their position. */
 #ifndef CONF_SETTINGS_H
 #define CONF_SETTINGS_H
 
@@ -14,7 +14,7 @@ struct conf_setting {
 	struct conf_mark key_mark, mark; /* of the key, of the value */
 };
 
-/* In the order of the file; a key that has a list is there once for each member. */
+/* In the order of the file; a key with a list has one element per member. */
 struct conf_settings {
 	char *file; /* escaped */
 	struct conf_setting *of;
@@ -24,12 +24,12 @@ struct conf_settings {
 #define CONF_SETTINGS_MAX 64
 #define CONF_SETTINGS_LIST_MAX 256
 
-/* PTCP_ECONFIG with "FILE:LINE:COLUMN: ..", PTCP_EIO for a file that cannot be read (e->sys says why). An
- * empty list is an error: it would say nothing. */
+/* PTCP_ECONFIG with "FILE:LINE:COLUMN: ..", PTCP_EIO for an unreadable file (with e->sys). Empty lists are
+ * errors. */
 int conf_settings_load(struct conf_settings **out, const char *path, struct ptcp_err *e);
 void conf_settings_free(struct conf_settings *s); /* NULL is fine */
 
-/* Prefixes the sentence in `e` with "FILE:LINE:COLUMN: " and makes it PTCP_ECONFIG, which is returned. */
+/* Prefixes the sentence in `e` with "FILE:LINE:COLUMN: "; sets and returns PTCP_ECONFIG. */
 int conf_settings_blame(const struct conf_settings *s, struct conf_mark at, struct ptcp_err *e);
 
 #endif

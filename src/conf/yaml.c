@@ -1,12 +1,15 @@
 #include "conf/yaml.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <yaml.h>
 
-#include "conf/file.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -92,13 +95,13 @@ static int parser_failed(const yaml_parser_t *p, const char *name, struct ptcp_e
 	    p->context != NULL ? p->context : "");
 }
 
-/* libyaml takes time and memory by the square of the depth, so depth and number
- * of nodes are looked at before it builds anything. */
+/* libyaml's time and memory grow with the square of the depth: checks depth and node count before libyaml
+ * builds the document. */
 static int check_size(const char *text, size_t n, const char *name, struct ptcp_err *e)
 {
 	yaml_parser_t p;
 	yaml_event_t ev;
-	size_t depth = 0, nodes = 0, most = CONF_NODES_MAX;
+	size_t depth = 0, nodes = 0, max = CONF_NODES_MAX;
 	int r = 0, end = 0;
 
 	if (!yaml_parser_initialize(&p))
@@ -117,16 +120,16 @@ static int check_size(const char *text, size_t n, const char *name, struct ptcp_
 		if (depth > CONF_DEPTH_MAX)
 			r = err_set(e, PTCP_ECONFIG, "%s:%zu:%zu: expected at most %d levels", name,
 			    ev.start_mark.line + 1, ev.start_mark.column + 1, CONF_DEPTH_MAX);
-		else if (++nodes > most)
+		else if (++nodes > max)
 			r = err_set(e, PTCP_ECONFIG, "%s:%zu:%zu: expected at most %zu values", name,
-			    ev.start_mark.line + 1, ev.start_mark.column + 1, most);
+			    ev.start_mark.line + 1, ev.start_mark.column + 1, max);
 		yaml_event_delete(&ev);
 	}
 	yaml_parser_delete(&p);
 	return r;
 }
 
-/* A second document would be ignored silently. */
+/* libyaml would silently ignore a second document. */
 static int check_single(yaml_parser_t *p, const char *name, struct ptcp_err *e)
 {
 	yaml_document_t rest;
@@ -138,14 +141,12 @@ static int check_single(yaml_parser_t *p, const char *name, struct ptcp_err *e)
 	root = yaml_document_get_root_node(&rest);
 	if (root != NULL)
 		r = err_set(e, PTCP_ECONFIG, "%s:%zu:%zu: expected the end of the file, "
-		    "got a second document", name, root->start_mark.line + 1,
-		    root->start_mark.column + 1);
+		    "got a second document", name, root->start_mark.line + 1, root->start_mark.column + 1);
 	yaml_document_delete(&rest);
 	return r;
 }
 
-int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char *name,
-    struct ptcp_err *e)
+int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char *name, struct ptcp_err *e)
 {
 	struct conf_doc *d = calloc(1, sizeof *d);
 	yaml_parser_t p;
@@ -189,6 +190,59 @@ fail:
 	return r;
 }
 
+static int unreadable(const char *shown, struct ptcp_err *e)
+{
+	int sys = errno, r;
+
+	r = err_set(e, PTCP_EIO, "%s: %s (name a file that can be read)", shown, strerror(sys));
+	if (e != NULL)
+		e->sys = sys;
+	return r;
+}
+
+static int read_all(int fd, char *buf, size_t max, size_t *n, const char *shown, struct ptcp_err *e)
+{
+	ssize_t got;
+
+	for (*n = 0; *n < max; *n += (size_t)got) {
+		got = read(fd, buf + *n, max - *n);
+		if (got < 0 && errno == EINTR)
+			got = 0;
+		else if (got < 0)
+			return unreadable(shown, e);
+		else if (got == 0)
+			break;
+	}
+	return 0;
+}
+
+int conf_read_file(char **out, size_t *n, const char *path, const char *shown, struct ptcp_err *e)
+{
+	const size_t max = CONF_FILE_MAX_BYTES + 1;
+	char *buf = NULL;
+	struct stat st;
+	int fd, r;
+
+	/* O_NONBLOCK: opening a FIFO must not block. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return unreadable(shown, e);
+	if (fstat(fd, &st) < 0)
+		r = unreadable(shown, e);
+	else if (S_ISDIR(st.st_mode))
+		r = err_set(e, PTCP_EIO, "%s: is a directory (a file was expected)", shown);
+	else if ((buf = malloc(max)) == NULL)
+		r = err_nomem(e);
+	else
+		r = read_all(fd, buf, max, n, shown, e);
+	close(fd);
+	if (r < 0)
+		free(buf);
+	else
+		*out = buf;
+	return r;
+}
+
 int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *buf;
@@ -228,7 +282,7 @@ static const char *kind(const yaml_node_t *n)
 	}
 }
 
-/* An explicit tag (!!int, !mine) asks for a meaning that we would ignore. */
+/* Rejects explicit tags (!!int, !mine): they request a meaning not implemented here. */
 static int want(const struct conf_doc *d, int node, yaml_node_type_t type, const char *tag,
     const char *expected, const char *what, struct ptcp_err *e)
 {
@@ -272,8 +326,7 @@ static int check_count(const struct conf_doc *d, int node, const char *what, siz
 	return n <= max ? 0 : conf_fail(d, node, e, "%s: expected at most %zu entries, got %zu", what, max, n);
 }
 
-static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n,
-    struct ptcp_err *e);
+static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n, struct ptcp_err *e);
 
 int conf_want_map(const struct conf_doc *d, int node, const char *what, size_t max, size_t *n,
     struct ptcp_err *e)
@@ -335,9 +388,8 @@ static int by_text(const void *a, const void *b)
 	return c != 0 ? c : (x->node > y->node) - (x->node < y->node);
 }
 
-/* Sorted, so that a large map costs no square of its size. */
-static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n,
-    struct ptcp_err *e)
+/* Sorts the keys: a large map must not take quadratic time. */
+static int check_twice(const struct conf_doc *d, int map, const char *what, size_t n, struct ptcp_err *e)
 {
 	struct key_at *keys;
 	char q[CONF_QUOTED_BYTES];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "net/tls.h"
 
 #define SEEN_MOST 4096
@@ -24,10 +24,10 @@ int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identi
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 	int r;
 
-	sign_digest(g.grantee, terms->grantee);
-	sign_digest(g.audience, terms->audience);
-	if ((r = sign_key(g.issuer, issuer, e)) < 0 || (r = tls_random(g.nonce, sizeof g.nonce, e)) < 0 ||
-	    (r = sign_text(g.signature, issuer, text, wire_grant_text(text, &g), e)) < 0)
+	identity_digest(g.grantee, terms->grantee);
+	identity_digest(g.audience, terms->audience);
+	if ((r = identity_key(g.issuer, issuer, e)) < 0 || (r = tls_random(g.nonce, sizeof g.nonce, e)) < 0 ||
+	    (r = identity_sign(g.signature, issuer, text, wire_grant_text(text, &g), e)) < 0)
 		return r;
 	*n = wire_grant_encode(out, &g);
 	return 0;
@@ -37,17 +37,17 @@ int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, s
 {
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
-	if (!sign_is_by(g->issuer, text, wire_grant_text(text, g), g->signature))
+	if (!identity_verify(g->issuer, text, wire_grant_text(text, g), g->signature))
 		return err_set(e, PTCP_EREFUSED, "the grant: its signature is wrong (it was forged or damaged; "
 		    "ask for the transfer again)");
-	return sign_fingerprint(out, g->issuer, e);
+	return identity_key_fingerprint(out, g->issuer, e);
 }
 
 static bool is(const uint8_t digest[WIRE_DIGEST_BYTES], const char *fingerprint)
 {
 	char text[PTCP_FINGERPRINT_BYTES];
 
-	sign_digest_text(text, digest);
+	identity_digest_text(text, digest);
 	return strcmp(text, fingerprint) == 0;
 }
 

@@ -19,7 +19,8 @@ void inbound_free(struct inbound *g)
 	pending_left(g->o.pending, g->o.from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
-	g->o.ops->gone(g->o.arg);
+	if (g->o.ops->gone != NULL)
+		g->o.ops->gone(g->o.arg);
 	free(g);
 }
 
@@ -52,7 +53,7 @@ void inbound_welcome(struct inbound *g, bool raw)
 	chan_flush(g->chan);
 	if (raw && g->join.stream != WIRE_JOIN_CONTROL) {
 		g->state = INBOUND_LEAVING_TLS;
-		chan_hand_over(g->chan);
+		chan_leave_tls(g->chan);
 	} else {
 		g->o.ops->stream(g->o.arg, g, &g->join);
 	}
@@ -64,7 +65,7 @@ void inbound_routed(struct inbound *g)
 
 	chan_write(g->chan, frame, wire_routed_encode(frame));
 	g->state = INBOUND_LEAVING_TLS;
-	chan_hand_over(g->chan);
+	chan_leave_tls(g->chan);
 }
 
 static void on_opened(void *arg)
@@ -155,11 +156,6 @@ static void on_readable(void *arg)
 		inbound_free(g);
 }
 
-static void on_writable(void *arg)
-{
-	(void)arg;
-}
-
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct inbound *g = arg;
@@ -172,7 +168,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	inbound_free(g);
 }
 
-static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
 
 static void on_timer(void *arg)
 {

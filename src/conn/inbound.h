@@ -26,14 +26,14 @@ struct inbound_ops {
 	/* The hand-over out of TLS is done: the relay takes the channel; or the connection ends before. */
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);
-	void (*gone)(void *arg);                                                /* freed */
+	void (*gone)(void *arg);                                                /* freed; NULL: not told */
 };
 
 struct inbound_opts {
 	struct context *host;
 	int fd;                /* taken, also on failure */
 	const char *address;   /* copied */
-	struct source *from;   /* where that is */
+	struct peer_address *from;   /* where that is */
 	bool one_channel;      /* for who asks for a session: this is all there is */
 	struct pending *pending;   /* it waits there */
 	uint64_t timeout_ns;   /* for the socket, once it is a stream */

@@ -30,7 +30,7 @@ int pacing_start(struct pacing *p, const struct timetable *t, struct loop *contr
 
 	p->table = *t;
 	p->loose = false;
-	if (timetable_changes(t)) {
+	if (timetable_varies(t)) {
 		if ((r = timer_new(&p->timer, control, on_timer, p, e)) < 0)
 			return r;
 		timer_set(p->timer, mono_add_ns(mono_now(), LOOK_NS));

@@ -6,9 +6,9 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "model/reselect.h"
+#include "model/multipath.h"
 
-static bool same_hop(const struct route_hop *a, const char *host, unsigned port)
+static bool same_hop(const struct connect_hop *a, const char *host, unsigned port)
 {
 	return a->port == port && strcasecmp(a->host, host) == 0;
 }
@@ -43,10 +43,10 @@ static int reject(const char *candidate, const char *why, struct ptcp_err *e)
 
 static int add_relay(struct path *p, const char *text, const struct remote *to, struct ptcp_err *e)
 {
-	struct route_hop *h = &p->relay[p->n_relays];
+	struct connect_hop *h = &p->relay[p->n_relays];
 	unsigned i;
 
-	if (p->n_relays == ROUTE_RELAYS_MAX)
+	if (p->n_relays == CONNECT_RELAYS_MAX)
 		return reject(p->candidate, "too many relays in a row (8 at most)", e);
 	if (sock_split(text, h->host, &h->port, PTCP_PORT, e) < 0 || h->port == 0 || !can_be_asked_for(h->host))
 		return reject(p->candidate, "not a relay (write HOST, HOST:PORT or [IPV6]:PORT; several in a row with commas; or "

@@ -5,10 +5,10 @@
 #include <ptcp/ptcp.h>
 
 #include "conn/remote.h"
-#include "conn/route.h"
+#include "conn/connect.h"
 
 struct path {
-	struct route_hop relay[ROUTE_RELAYS_MAX];
+	struct connect_hop relay[CONNECT_RELAYS_MAX];
 	unsigned n_relays;            /* 0: directly */
 	char *candidate;                    /* as it was named; "": directly */
 	uint64_t hold_bytes;          /* that each of its relays may hold; 0: none does */

@@ -13,7 +13,7 @@ int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_er
 {
 	*l = (struct pending){ .o = *o };
 	list_init(&l->guests);
-	return admission_new(&l->admission, fd_budget_strangers(o->waiting), o->sessions, o->streams, e);
+	return admission_new(&l->admission, fd_budget_unauthenticated(o->waiting), o->sessions, o->streams, e);
 }
 
 void pending_fini(struct pending *l)
@@ -36,7 +36,7 @@ static void shut_out(struct pending *l, int fd, const char *address)
 	    "from there that come to nothing\"", address, (unsigned long long)l->shut_out);
 }
 
-static void make_room(struct pending *l, const struct source *crowded)
+static void make_room(struct pending *l, const struct peer_address *crowded)
 {
 	struct list *i;
 
@@ -52,7 +52,7 @@ static void make_room(struct pending *l, const struct source *crowded)
 
 void pending_take(struct pending *l, int fd, const char *address, bool one_channel)
 {
-	struct source *from = admission_knock(l->admission, address, mono_now()), *crowded;
+	struct peer_address *from = admission_begin(l->admission, address, mono_now()), *crowded;
 	struct inbound_opts o = { .host = l->o.host, .fd = fd, .address = address, .from = from,
 		.one_channel = one_channel, .pending = l, .timeout_ns = l->o.timeout_ns, .ops = l->o.ops,
 		.arg = l->o.arg };
@@ -63,7 +63,7 @@ void pending_take(struct pending *l, int fd, const char *address, bool one_chann
 		return;
 	}
 	/* In a flood the oldest goes, so that a client's fast handshake gets through. */
-	if ((crowded = admission_crowded(l->admission, from)) != NULL)
+	if ((crowded = admission_excess(l->admission, from)) != NULL)
 		make_room(l, crowded);
 	if (inbound_new(&o, &why) < 0) {
 		log_at(&l->o.host->log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
@@ -74,7 +74,7 @@ void pending_take(struct pending *l, int fd, const char *address, bool one_chann
 	}
 }
 
-void pending_left(struct pending *l, struct source *from, enum admission_end how)
+void pending_left(struct pending *l, struct peer_address *from, enum admission_end how)
 {
 	l->n--;
 	fd_budget_count(-1);

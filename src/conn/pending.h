@@ -34,7 +34,7 @@ void pending_fini(struct pending *l);
  * all there is. */
 void pending_take(struct pending *l, int fd, const char *address, bool one_channel);
 /* A guest is about to be freed. */
-void pending_left(struct pending *l, struct source *from, enum admission_end how);
+void pending_left(struct pending *l, struct peer_address *from, enum admission_end how);
 void pending_empty(struct pending *l);
 
 #endif

@@ -83,7 +83,7 @@ static int parse_url(struct remote *t, const char *rest, const char *shown, stru
 	if (t->host[0] == '\0' || (!t->ssh && t->port == 0))
 		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
 		    "%s://HOST[:PORT]/PATH)", shown, scheme);
-	if (!text_unpercent(t->path, sizeof t->path, slash))
+	if (!text_percent_decode(t->path, sizeof t->path, slash))
 		return err_set(e, PTCP_EUSAGE, "%s: malformed %%-escape, NUL or path too long "
 		    "(write %%25 for a percent sign)", shown);
 	if (!t->ssh)

@@ -8,7 +8,7 @@
 
 #define SUFFIX ".XXXXXX"
 
-static void forget(struct atomic_file *n)
+static void discard(struct atomic_file *n)
 {
 	int sys = errno;
 
@@ -35,7 +35,7 @@ bool atomic_file_begin(struct atomic_file *n, const char *path)
 	if ((n->f = fdopen(fd, "w")) != NULL)
 		return true;
 	close(fd);
-	forget(n);
+	discard(n);
 	return false;
 }
 
@@ -44,13 +44,13 @@ bool atomic_file_end(struct atomic_file *n, bool keep, bool sync)
 	bool good;
 
 	if (keep)
-		errno = EIO; /* ferror() remembers what failed, not why */
+		errno = EIO; /* ferror() keeps no errno */
 	good = fflush(n->f) == 0 && !ferror(n->f) && (!keep || !sync || fsync(fileno(n->f)) == 0);
 	good = fclose(n->f) == 0 && good;
 	if (keep && good && rename(n->temp, n->path) == 0) {
 		free(n->temp);
 		return true;
 	}
-	forget(n);
+	discard(n);
 	return !keep;
 }

@@ -1,5 +1,5 @@
-/* A file that is there whole at any time, as it was or as it is to be: written under another name beside it,
- * then given its own. Any thread. */
+/* Atomic replacement of a file: readers see the old or the new content, never a part. The content is written to a
+ * temporary file in the same directory, which is then renamed. Any thread. */
 #ifndef CORE_ATOMIC_FILE_H
 #define CORE_ATOMIC_FILE_H
 
@@ -7,15 +7,16 @@
 #include <stdio.h>
 
 struct atomic_file {
-	FILE *f;           /* to write to; mode 0600 until the caller changes that */
+	FILE *f;           /* to write to; mode 0600 unless the caller changes the mode */
 	const char *path;  /* borrowed */
 	char *temp;
 };
 
-/* False: nothing is open, see errno. */
+/* On failure returns false with errno, and no file is open. */
 bool atomic_file_begin(struct atomic_file *n, const char *path);
-/* Closes it; `keep`: and puts it in place of what is there, when all could be written, and synced to disk with
- * `sync`. False, with errno: what was there is untouched. Not to be kept: it is removed, and true. */
+/* Closes the file. With `keep` the new content replaces `path` if every write succeeded (with `sync` the content is
+ * synced to disk first); false with errno: `path` is unchanged. Without `keep` the new content is dropped and the
+ * result is true. */
 bool atomic_file_end(struct atomic_file *n, bool keep, bool sync);
 
 #endif

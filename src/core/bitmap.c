@@ -15,7 +15,7 @@ uint32_t bitmap_next(const uint64_t *b, bool in, uint32_t from, uint32_t end)
 	return end;
 }
 
-/* The bits from `first` on and below `end`, which are of one word or its end. */
+/* The bits [first, end), all in one word. */
 static uint64_t mask(uint64_t first, uint64_t end)
 {
 	uint64_t n = end - first;

@@ -18,8 +18,8 @@ void buf_fini(struct buf *b);
 static inline size_t buf_len(const struct buf *b) { return b->end - b->start; }
 static inline uint8_t *buf_head(const struct buf *b) { return b->data + b->start; }
 
-/* Room for n more bytes at data + end, valid until the next call; NULL without
- * memory (the content stays). Add what was written to `end` with buf_added(). */
+/* Space for n more bytes at data + end, valid until the next call; NULL without
+ * memory (the content stays). buf_added() appends the bytes written there. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
 static inline void buf_added(struct buf *b, size_t n) { b->end += n; }
 

@@ -1,26 +1,36 @@
-/* Time that never jumps. A one-field struct, so that it cannot be mixed with
- * wall time or with a duration. */
+/* Monotonic time. A one-field struct, so that the compiler rejects a mix with wall time or durations. */
 #ifndef CORE_CLOCK_H
 #define CORE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
+
+#include "core/units.h"
 
 struct mono {
 	uint64_t ns;
 };
 
-/* Now, by CLOCK_MONOTONIC. */
-struct mono mono_now(void);
+#define MONO_NEVER ((struct mono){ UINT64_MAX })
 
-/* The moment `ns` later; saturates at MONO_NEVER. */
-struct mono mono_add_ns(struct mono t, uint64_t ns);
+/* The current time of CLOCK_MONOTONIC. */
+static inline struct mono mono_now(void)
+{
+	struct timespec ts;
 
-/* The earlier of both. */
-static inline struct mono mono_min(struct mono a, struct mono b) { return a.ns < b.ns ? a : b; }
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (struct mono){ (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec };
+}
+
+/* t + ns, saturating at MONO_NEVER. */
+static inline struct mono mono_add_ns(struct mono t, uint64_t ns)
+{
+	return ns > UINT64_MAX - t.ns ? MONO_NEVER : (struct mono){ t.ns + ns };
+}
 
 /* ns from `since` to `t`; 0 if `t` is earlier. */
-uint64_t mono_diff_ns(struct mono t, struct mono since);
+static inline uint64_t mono_diff_ns(struct mono t, struct mono since) { return t.ns > since.ns ? t.ns - since.ns : 0; }
 
-#define MONO_NEVER ((struct mono){ UINT64_MAX })
+static inline struct mono mono_min(struct mono a, struct mono b) { return a.ns < b.ns ? a : b; }
 
 #endif

@@ -1,4 +1,4 @@
-/* A 128-bit number that is summed modulo 2^128; see store/hash.h. */
+/* A 128-bit number with addition modulo 2^128; see store/hash.h. */
 #ifndef CORE_DIGEST_H
 #define CORE_DIGEST_H
 

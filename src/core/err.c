@@ -25,6 +25,17 @@ const char *ptcp_err_text(int code)
 	}
 }
 
+/* The message "fmt", or with `tail` "fmt: tail". */
+static void format(struct ptcp_err *e, const char *fmt, va_list ap, const char *tail)
+{
+	size_t n;
+
+	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	n = strlen(e->msg);
+	if (tail != NULL)
+		snprintf(e->msg + n, sizeof e->msg - n, ": %s", tail);
+}
+
 int err_set(struct ptcp_err *e, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -34,7 +45,7 @@ int err_set(struct ptcp_err *e, int code, const char *fmt, ...)
 	e->code = code;
 	e->sys = 0;
 	va_start(ap, fmt);
-	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	format(e, fmt, ap, NULL);
 	va_end(ap);
 	return code;
 }
@@ -42,7 +53,6 @@ int err_set(struct ptcp_err *e, int code, const char *fmt, ...)
 int err_sys(struct ptcp_err *e, int code, const char *fmt, ...)
 {
 	int sys = errno;
-	size_t n;
 	va_list ap;
 
 	if (e == NULL)
@@ -50,28 +60,23 @@ int err_sys(struct ptcp_err *e, int code, const char *fmt, ...)
 	e->code = code;
 	e->sys = sys;
 	va_start(ap, fmt);
-	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	format(e, fmt, ap, strerror(sys));
 	va_end(ap);
-	n = strlen(e->msg);
-	snprintf(e->msg + n, sizeof e->msg - n, ": %s", strerror(sys));
 	errno = sys;
 	return code;
 }
 
 int err_while(struct ptcp_err *e, int code, const char *fmt, ...)
 {
-	char old[sizeof e->msg];
-	size_t n;
+	struct ptcp_err old;
 	va_list ap;
 
 	if (e == NULL)
 		return code;
-	memcpy(old, e->msg, sizeof old);
+	old = *e;
 	va_start(ap, fmt);
-	vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	format(e, fmt, ap, old.msg);
 	va_end(ap);
-	n = strlen(e->msg);
-	snprintf(e->msg + n, sizeof e->msg - n, ": %s", old);
 	return code;
 }
 

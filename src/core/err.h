@@ -1,4 +1,4 @@
-/* Filling a struct ptcp_err; see <ptcp/err.h> for what it holds. */
+/* Filling a struct ptcp_err, see <ptcp/err.h>. */
 #ifndef CORE_ERR_H
 #define CORE_ERR_H
 
@@ -19,8 +19,7 @@ int err_while(struct ptcp_err *e, int code, const char *fmt, ...)
 /* PTCP_ENOMEM with its default text. */
 int err_nomem(struct ptcp_err *e);
 
-/* The PTCP_E* that fits an errno of a file operation: PTCP_ENOSPC for a full
- * disk or quota, PTCP_ENOMEM, else PTCP_EIO. */
+/* The code for an errno of a file operation: PTCP_ENOSPC for a full disk or quota, PTCP_ENOMEM, else PTCP_EIO. */
 int err_from_errno(int sys);
 
 #endif

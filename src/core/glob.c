@@ -7,14 +7,14 @@
 
 #define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
 
-/* A pattern is a row of tokens; position i stands before token i. A set of positions
- * is `words` words, and so is each of the masks in `bits`. */
+/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words` words, as does
+ * each mask in `bits`. */
 struct glob {
 	bool anchored, dirs_only, name_only;
 	size_t n;      /* tokens; position n: all matched */
-	size_t itself; /* of "x/" and three stars: the position behind x; else n */
+	size_t itself; /* for "x/" and three stars: the position after x; else n */
 	size_t words;
-	uint64_t bits[]; /* stars, deep stars, and for each byte the tokens it satisfies */
+	uint64_t bits[]; /* stars, deep stars, and for each byte the tokens matching the byte */
 };
 
 enum { STARS, DEEP, BYTES, MASKS = BYTES + 256 };
@@ -39,9 +39,9 @@ static bool has(const uint64_t *set, size_t at)
 	return (set[at / 64] >> (at % 64) & 1) != 0;
 }
 
-/* Each parser below starts at p and returns where it ended, or NULL with the reason. */
+/* Each parser below starts at p and returns its end, or NULL with the reason. */
 
-/* One character, maybe behind a backslash. */
+/* One character, possibly escaped by a backslash. */
 static const char *parse_char(const char *p, const char *end, unsigned char *c, const char **why)
 {
 	if (*p == '\\' && ++p == end) {
@@ -58,7 +58,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 	unsigned char low, high;
 
 	if (*p == '[' && end - p > 1 && p[1] == ':') {
-		*why = "named classes such as [:digit:] are not known (write 0-9)";
+		*why = "named classes such as [:digit:] are not supported (write 0-9)";
 		return NULL;
 	}
 	if ((p = parse_char(p, end, &low, why)) == NULL)
@@ -68,7 +68,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 	    (p = parse_char(p + 1, end, &high, why)) == NULL)
 		return NULL;
 	if (high < low) {
-		*why = "a range that ends before it begins (write it the other way round)";
+		*why = "a range that ends before it begins (swap its ends)";
 		return NULL;
 	}
 	for (unsigned c = low; c <= high; c++)
@@ -76,7 +76,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 	return p;
 }
 
-/* What stands behind a '[', with the ']'. */
+/* The content of a class and its ']'. */
 static const char *parse_class(struct glob *g, const char *p, const char *end, const char **why)
 {
 	bool in[256] = { false };
@@ -132,7 +132,7 @@ static const char *parse_token(struct glob *g, const char *p, const char *end, c
 	return p;
 }
 
-/* Whether the pattern is about paths, not about their last component: it has a '/' or "**". */
+/* Whether the pattern applies to whole paths rather than to the last component: it contains a '/' or "**". */
 static bool is_path(const struct glob *g)
 {
 	const uint64_t *slashes = masked(g, BYTES + '/'), *deep = masked(g, DEEP);
@@ -157,7 +157,7 @@ static const char *parse(struct glob *g, const char *p, const char *end)
 		end--;
 	}
 	if (p == end)
-		return "nothing that it could match (write * for every name)";
+		return "an empty pattern (write * for every name)";
 	three = !g->dirs_only && end - p > 4 && memcmp(end - 4, "/***", 4) == 0;
 	g->itself = SIZE_MAX;
 	while (p < end) {
@@ -196,7 +196,7 @@ void glob_free(struct glob *g)
 	free(g);
 }
 
-/* Moves the positions in `at` over the byte c; the first one is added if `begin`. */
+/* Moves the positions in `at` over the byte c; `begin` adds the first position. */
 static void step(const struct glob *g, uint64_t *at, unsigned char c, bool begin)
 {
 	const uint64_t *takes = masked(g, BYTES + c), *stars = masked(g, STARS);
@@ -207,7 +207,7 @@ static void step(const struct glob *g, uint64_t *at, unsigned char c, bool begin
 		moved = at[w] & takes[w];
 		at[w] = moved << 1 | from_below | (at[w] & stays[w]);
 		from_below = moved >> 63;
-		/* A star may match nothing; there are never two in a row. */
+		/* A star may match the empty string; the parser leaves no two stars in a row. */
 		skipped = at[w] & stars[w];
 		at[w] |= skipped << 1 | over;
 		over = skipped >> 63;
@@ -225,4 +225,59 @@ bool glob_match(const struct glob *g, const char *path, bool is_dir)
 	for (const char *p = slash != NULL ? slash + 1 : path; *p != '\0'; p++)
 		step(g, at, (unsigned char)*p, *p == '/' && !g->anchored);
 	return has(at, g->n) || (is_dir && has(at, g->itself));
+}
+
+struct filter {
+	unsigned n;
+	struct rule {
+		struct glob *glob;
+		bool include;
+	} *rule;
+};
+
+int filter_new(struct filter **out, struct ptcp_err *e)
+{
+	struct filter *f = calloc(1, sizeof *f);
+
+	if (f == NULL)
+		return err_nomem(e);
+	*out = f;
+	return 0;
+}
+
+void filter_free(struct filter *f)
+{
+	if (f == NULL)
+		return;
+	while (f->n > 0)
+		glob_free(f->rule[--f->n].glob);
+	free(f->rule);
+	free(f);
+}
+
+int filter_add(struct filter *f, bool include, const char *pattern, struct ptcp_err *e)
+{
+	struct rule *more;
+	struct glob *g;
+	int r;
+
+	if (f->n == FILTER_RULES_MAX)
+		return err_set(e, PTCP_EUSAGE, "more than %d patterns (use wildcards)", FILTER_RULES_MAX);
+	if ((more = realloc(f->rule, (f->n + 1) * sizeof *more)) == NULL)
+		return err_nomem(e);
+	f->rule = more;
+	if ((r = glob_new(&g, pattern, e)) < 0)
+		return r;
+	f->rule[f->n++] = (struct rule){ g, include };
+	return 0;
+}
+
+bool filter_includes(const struct filter *f, const char *path, bool is_dir)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n; i++)
+		if (glob_match(f->rule[i].glob, path, is_dir))
+			return f->rule[i].include;
+	return true;
 }

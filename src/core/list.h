@@ -9,7 +9,7 @@ struct list {
 	struct list *next, *prev;
 };
 
-/* The struct that holds this member. */
+/* The struct of which *node is the member. */
 #define CONTAINER_OF(node, type, member) \
 	((type *)(void *)((char *)(node) - offsetof(type, member)))
 
@@ -24,7 +24,7 @@ static inline void list_append(struct list *head, struct list *n)
 	head->prev = n;
 }
 
-/* Leaves n as an empty list of its own, so removing twice is harmless. */
+/* Leaves n as an empty list, so that removing n again is harmless. */
 static inline void list_remove(struct list *n)
 {
 	n->prev->next = n->next;

@@ -1,5 +1,5 @@
-/* Logging through a callback of the library's user: level, component, one
- * message without a newline, "key=value" pairs, escaped. */
+/* Logging through a callback of the library's user: level, component, one message of escaped "key=value" pairs,
+ * without a newline. */
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
 
@@ -9,10 +9,10 @@ struct log {
 	/* Any thread; must not call back into the library. */
 	void (*write)(void *arg, enum log_level level, const char *component, const char *msg);
 	void *arg;
-	_Atomic enum log_level level; /* the most detailed that is wanted; may change while others log */
+	_Atomic enum log_level level; /* the most detailed level written; may change while other threads log */
 };
 
-/* Costs one comparison when nobody listens. `l` may be NULL. */
+/* A disabled level costs one comparison. `l` may be NULL. */
 #define log_at(l, lv, ...) \
 	do { \
 		if ((l) != NULL && (lv) <= (l)->level) \

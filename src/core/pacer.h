@@ -1,9 +1,8 @@
-/* A rate that several threads keep to together: whoever has something to move takes leave for a piece of it
- * first. What nobody takes is not kept for later, but for a moment, so that a thread that is woken late
- * catches up.
+/* A rate limit shared by several threads. A thread takes a quantum of bytes from the pacer before each transfer.
+ * Unused rate expires after PACER_BURST_NS, a reserve from which a thread that wakes up late catches up.
  *
- * In any time t at a rate r no more goes than r (t + PACER_BURST_NS) and one piece; as long as somebody always
- * wants to go, and comes back in time, no less than r t less one piece. */
+ * In any time t at rate r the threads take at most r (t + PACER_BURST_NS) plus one quantum; with permanent demand and
+ * threads that return in time, at least r t minus one quantum. */
 #ifndef CORE_PACER_H
 #define CORE_PACER_H
 
@@ -15,17 +14,17 @@
 #include "core/units.h"
 
 #define PACER_BURST_NS (50 * NS_PER_MS)
-#define PACER_PIECE_BYTES (64u << 10) /* the largest */
+#define PACER_MAX_QUANTUM_BYTES (64u << 10)
 
 struct pacer {
-	_Atomic uint64_t bps;     /* 0: no limit */
-	_Atomic uint64_t next_ns; /* when what has been let go is over at that rate */
-	_Atomic uint64_t held_ns; /* when somebody had to wait last */
+	_Atomic uint64_t bps;          /* 0: unlimited */
+	_Atomic uint64_t next_ns;      /* time at which the granted bytes have passed at that rate */
+	_Atomic uint64_t throttled_ns; /* last time a thread had to wait */
 };
 
-/* Not while others use it. */
+/* Before other threads use the pacer. */
 void pacer_init(struct pacer *p);
-/* From now on; any thread. Who waits learns of it within a quarter of a second. */
+/* Any thread. Waiting threads notice the new rate within 250 ms. */
 void pacer_set(struct pacer *p, uint64_t bps, struct mono now);
 
 static inline int pacer_limits(const struct pacer *p)
@@ -33,13 +32,13 @@ static inline int pacer_limits(const struct pacer *p)
 	return atomic_load_explicit(&p->bps, memory_order_relaxed) != 0;
 }
 
-/* It holds somebody up, or has within half a second: not so where it is more than there is to move. Any thread. */
-int pacer_holds(const struct pacer *p, struct mono now);
+/* Whether a thread had to wait within the last 500 ms, that is, whether the limit is below the demand. Any thread. */
+int pacer_throttles(const struct pacer *p, struct mono now);
 
-/* One piece at that rate, not 0, lasts so long. */
-uint64_t pacer_piece_ns(uint64_t bps);
+/* Duration of one quantum at `bps` (not 0). */
+uint64_t pacer_quantum_ns(uint64_t bps);
 
-/* A piece that may go now, in bytes; 0: ask again at *at. Any thread. */
+/* Takes a quantum: the number of bytes to transfer now, or 0: try again at *at. Any thread. */
 size_t pacer_take(struct pacer *p, struct mono now, struct mono *at);
 
 #endif

@@ -40,7 +40,7 @@ static size_t printable(const unsigned char *p)
 static const char *escape(char *out, size_t cap, const char *name, bool quoted)
 {
 	const unsigned char *p = (const unsigned char *)name;
-	size_t used = 0, cut = 0, n; /* cut: where ".." still fits behind */
+	size_t used = 0, cut = 0, n; /* cut: the last end of a character with space for ".." */
 	char one[8];
 
 	while (*p != '\0') {
@@ -92,7 +92,7 @@ static int hex(char c)
 	    isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
 }
 
-bool text_unpercent(char *out, size_t cap, const char *text)
+bool text_percent_decode(char *out, size_t cap, const char *text)
 {
 	size_t n = 0;
 
@@ -109,5 +109,50 @@ bool text_unpercent(char *out, size_t cap, const char *text)
 		text += 2;
 	}
 	out[n] = '\0';
+	return true;
+}
+char *text_next_word(const char **text, char **to, bool *ok)
+{
+	const char *s = *text + strspn(*text, " \t\n");
+	char *word = *to, *w = word, quote = '\0';
+
+	if (*s == '\0')
+		return NULL;
+	for (; *s != '\0' && (quote != '\0' || strchr(" \t\n", *s) == NULL); s++) {
+		if (*s == quote)
+			quote = '\0';
+		else if (quote == '\0' && (*s == '\'' || *s == '"'))
+			quote = *s;
+		else if (*s == '\\' && quote != '\'' && s[1] != '\0')
+			*w++ = *++s;
+		else
+			*w++ = *s;
+	}
+	*ok = quote == '\0';
+	*w++ = '\0';
+	*text = s;
+	*to = w;
+	return word;
+}
+
+static bool put(char **to, char *end, const char *bytes, size_t n)
+{
+	if (n >= (size_t)(end - *to)) /* the NUL needs a byte, too */
+		return false;
+	*to = mempcpy(*to, bytes, n);
+	return true;
+}
+
+bool text_substitute(char *out, size_t cap, const char *text, const char *mark, const char *by)
+{
+	char *to = out, *end = out + cap;
+	const char *hit;
+
+	for (; (hit = strstr(text, mark)) != NULL; text = hit + strlen(mark))
+		if (!put(&to, end, text, (size_t)(hit - text)) || !put(&to, end, by, strlen(by)))
+			return false;
+	if (!put(&to, end, text, strlen(text)))
+		return false;
+	*to = '\0';
 	return true;
 }

@@ -1,26 +1,32 @@
-/* Names of any bytes, shown safely. */
+/* Text: escaping of names, words of a command line. Any thread. */
 #ifndef CORE_TEXT_H
 #define CORE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `name` with control bytes, DEL, backslash and bytes that are not valid UTF-8
- * written as \ooo or \\, cut with ".." where `cap` (at least 8) is too small.
- * Returns `out`. Never lets a name reach a terminal, log or line raw. */
+/* Copies `name` with control bytes, DEL, backslash and invalid UTF-8 written as \ooo or \\, cut with ".." where `cap`
+ * (at least 8) is too small. Returns `out`. Every name shown on a terminal, in a log or in a line passes through here. */
 const char *text_escape(char *out, size_t cap, const char *name);
 
 #define TEXT_NAME_BYTES 320
 
-/* The same for a value between double quotes, as logs have it: '"' is escaped, too. */
+/* As text_escape(), for a value between double quotes (logs): '"' is escaped as well. */
 const char *text_escape_quoted(char *out, size_t cap, const char *name);
 
-/* One component of a path as a peer may name it: 1 to 255 bytes, no '/' and no
- * NUL among its n bytes, neither "." nor "..". */
+/* Whether the n bytes are one path component: 1 to 255 bytes without '/' or NUL, neither "." nor "..". */
 bool text_name_ok(const char *name, size_t n);
 
-/* Decodes %XX; false for a malformed escape, %00, or what does not fit into `cap` with its NUL. `out`
- * is then undefined. */
-bool text_unpercent(char *out, size_t cap, const char *text);
+/* Decodes %XX. False, with `out` undefined, for a malformed escape, %00, or a result longer than `cap` with its NUL. */
+bool text_percent_decode(char *out, size_t cap, const char *text);
+
+/* Splits a command line into words; of the shell's syntax only quotes (', ", and \ before a character) are known.
+ * Copies the next word of *text, unquoted and with a NUL, to *to and advances both; NULL at the end. All words of a
+ * text fit into its length plus two bytes. *ok false: an unclosed quote. */
+char *text_next_word(const char **text, char **to, bool *ok);
+
+/* Copies `text` with every `mark` (not empty) replaced by `by`, which is not expanded again. False, with `out`
+ * undefined, where `cap` is too small. */
+bool text_substitute(char *out, size_t cap, const char *text, const char *mark, const char *by);
 
 #endif

@@ -1,4 +1,4 @@
-/* A thread that does not take the program's signals: they are for the threads that it knows of. */
+/* Threads with all signals blocked: the program's own threads handle its signals. */
 #ifndef CORE_THREAD_H
 #define CORE_THREAD_H
 

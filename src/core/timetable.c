@@ -19,12 +19,12 @@ static int parse_rate(uint64_t *bps, const char *text, struct ptcp_err *e)
 {
 	if (units_parse_rate(text, bps) < 0)
 		return bad(e, text, "not a rate (such as 200Mbit/s; 0: no limit)");
-	if (*bps > 0 && *bps < TIMETABLE_LEAST_BPS)
+	if (*bps > 0 && *bps < TIMETABLE_MIN_BPS)
 		return bad(e, text, "below 10kbit/s (0: no limit)");
 	return 0;
 }
 
-/* "HH:MM", up to 24:00; NULL if it is none, else what follows. */
+/* Parses "HH:MM", up to 24:00, and returns the end, or NULL. */
 static const char *parse_time(unsigned *second, const char *p)
 {
 	unsigned v[5], i;
@@ -50,7 +50,7 @@ static int parse_range(struct timetable *t, const char *part, const char *rate, 
 	if (from % 86400 == until % 86400)
 		return bad(e, part, "begins when it ends (write else=RATE for the whole day)");
 	if (t->n == TIMETABLE_RANGES)
-		return bad(e, part, "more than 32 ranges (leave some out)");
+		return bad(e, part, "more than 32 ranges (use fewer)");
 	t->range[t->n].from_s = from % 86400;
 	t->range[t->n].until_s = until;
 	return parse_rate(&t->range[t->n++].bps, rate, e);
@@ -63,7 +63,7 @@ static int parse_part(struct timetable *t, const char *part, bool *has_else, str
 	if (eq == NULL || strncmp(part, "else", (size_t)(eq - part)) != 0 || eq - part != 4)
 		return parse_range(t, part, eq != NULL ? eq + 1 : "", e);
 	if (*has_else)
-		return bad(e, part, "a second 'else' (one is enough)");
+		return bad(e, part, "a second 'else' (keep one)");
 	*has_else = true;
 	return parse_rate(&t->else_bps, eq + 1, e);
 }
@@ -104,7 +104,7 @@ uint64_t timetable_bps(const struct timetable *t, unsigned second)
 	return t->else_bps;
 }
 
-bool timetable_changes(const struct timetable *t)
+bool timetable_varies(const struct timetable *t)
 {
 	return t->n > 0;
 }
@@ -115,6 +115,6 @@ unsigned timetable_second(time_t now)
 
 	if (localtime_r(&now, &local) == NULL)
 		return 0;
-	/* A leap second belongs to its minute. */
+	/* A leap second counts as the last second of its minute. */
 	return (unsigned)(3600 * local.tm_hour + 60 * local.tm_min + (local.tm_sec < 60 ? local.tm_sec : 59));
 }

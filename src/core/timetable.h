@@ -1,8 +1,8 @@
-/* A rate by the time of day, as --rate takes it: "200Mbit/s", or ranges and what holds outside them,
- * "08:00-18:00=200Mbit/s,else=0". 0 is no limit, which also holds outside where nothing is said of it. A
- * range begins with its first minute and ends before its last; one whose end is earlier goes over midnight;
- * of several the first that fits counts. Times are the local clock's: where that is put forward the hour left
- * out does not occur, where it is put back the hour that comes twice counts twice. */
+/* A rate by time of day, the argument of --rate: "200Mbit/s", or ranges and the rate outside of them,
+ * "08:00-18:00=200Mbit/s,else=0". 0 means no limit, as does a missing `else`. A range includes its first minute and
+ * excludes its last; a range that ends before it begins spans midnight; the first matching range counts. Times are
+ * local: when the clock is put forward, the skipped hour does not occur; when it is put back, the repeated hour counts
+ * twice. */
 #ifndef CORE_TIMETABLE_H
 #define CORE_TIMETABLE_H
 
@@ -13,24 +13,24 @@
 #include "core/err.h"
 
 #define TIMETABLE_RANGES 32
-#define TIMETABLE_LEAST_BPS 10000 /* a piece of a pacer would last for seconds */
+#define TIMETABLE_MIN_BPS 10000 /* below, a pacer's quantum would take seconds */
 
 struct timetable {
 	unsigned n;
 	struct {
-		unsigned from_s, until_s; /* of the day */
+		unsigned from_s, until_s; /* second of the day */
 		uint64_t bps;
 	} range[TIMETABLE_RANGES];
 	uint64_t else_bps;
 };
 
-/* PTCP_EUSAGE with what is wrong and what is expected; *t is then undefined. */
+/* PTCP_EUSAGE names the error and the expected form; *t is then undefined. */
 int timetable_parse(struct timetable *t, const char *text, struct ptcp_err *e);
 
-/* The rate at that second of the day, 0 to 86399. */
+/* The rate at `second` of the day, 0 to 86399. */
 uint64_t timetable_bps(const struct timetable *t, unsigned second);
-/* It is not one rate for all day. */
-bool timetable_changes(const struct timetable *t);
+/* False: one rate all day. */
+bool timetable_varies(const struct timetable *t);
 
 /* The second of the day by the local clock. */
 unsigned timetable_second(time_t now);

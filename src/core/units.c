@@ -28,7 +28,7 @@ static const struct unit time_units[] = {
 	{ NULL, 0 }
 };
 
-/* Digits with at most one dot. strtod() alone would take "1e3", "inf", "0x1". */
+/* Digits with at most one dot: strtod() alone would accept "1e3", "inf", "0x1". */
 static int parse(const char *text, const struct unit *u, uint64_t *out)
 {
 	const char *p = text;
@@ -73,7 +73,7 @@ int units_parse_time(const char *text, uint64_t *ns)
 	return parse(text, time_units, ns);
 }
 
-/* v in the largest unit that leaves it at least 1, to three digits. */
+/* v to three digits, in the largest unit of which v is at least 1. */
 static const char *scaled(char *buf, double v, const struct unit *first)
 {
 	const struct unit *u = first;

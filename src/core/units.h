@@ -1,5 +1,4 @@
-/* Sizes, rates and times as users write and read them, and the only place where
- * units are converted. */
+/* Sizes, rates and times as users write and read them; the only place that converts units. */
 #ifndef CORE_UNITS_H
 #define CORE_UNITS_H
 
@@ -9,21 +8,20 @@
 #define NS_PER_S 1000000000ull
 #define NS_PER_MS 1000000ull
 
-/* Parse the whole of `text`: a decimal number and an optional unit, no sign, no
- * exponent, spaces between number and unit allowed. Return 0, or -1 if it is
- * anything else or out of range; *out is then untouched.
+/* Parse all of `text`: a decimal number, optional spaces, an optional unit; no sign, no exponent. Return 0, or -1 if
+ * malformed or out of range, with *out untouched.
  *   size  bytes  B kB MB GB TB (1000), KiB MiB GiB TiB (1024); bare: bytes
  *   rate  bit/s  bit/s kbit/s Mbit/s Gbit/s;                   bare: bit/s
  *   time  ns     s ms m h;                                     bare: seconds
- * Unit letters are taken in any case except that "m" is minutes. */
+ * Units are accepted in any case; "m" is minutes. */
 int units_parse_size(const char *text, uint64_t *bytes);
 int units_parse_rate(const char *text, uint64_t *bps);
 int units_parse_time(const char *text, uint64_t *ns);
 
 #define UNITS_TEXT_BYTES 32
 
-/* Human text of three significant digits ("1.50 GB", "412 Mbit/s", "1h02m",
- * "0.25s"). Write at most UNITS_TEXT_BYTES into `buf` and return it. */
+/* Text of three significant digits ("1.50 GB", "412 Mbit/s", "1h02m", "0.25s"). Write at most UNITS_TEXT_BYTES into
+ * `buf` and return `buf`. */
 const char *units_size_text(char *buf, uint64_t bytes);
 const char *units_rate_text(char *buf, double bps);
 const char *units_time_text(char *buf, double s);

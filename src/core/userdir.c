@@ -24,13 +24,12 @@ static int find(char out[USERDIR_BYTES], const char *dir, const char *variable, 
 	else if (home != NULL && home[0] == '/')
 		n = snprintf(out, USERDIR_BYTES, "%s/%s/ptcp", home, below_home);
 	else
-		return err_set(e, PTCP_ECONFIG, "no place for the %s: neither %s nor HOME is set (set one of them)",
+		return err_set(e, PTCP_ECONFIG, "no directory for the %s: neither %s nor HOME is set (set one of them)",
 		    what, variable);
 	if (n == 0)
-		return err_set(e, PTCP_ECONFIG, "the path of the directory of the %s is empty (name one)", what);
+		return err_set(e, PTCP_ECONFIG, "the directory of the %s: empty path (name a directory)", what);
 	if (n >= USERDIR_BYTES)
-		return err_set(e, PTCP_ECONFIG, "the path of the directory of the %s is too long (name a shorter one)",
-		    what);
+		return err_set(e, PTCP_ECONFIG, "the directory of the %s: path too long (name a shorter path)", what);
 	return 0;
 }
 
@@ -70,7 +69,7 @@ int userdir_lock(const char *path, struct ptcp_err *e)
 	int fd, r;
 
 	snprintf(lock, sizeof lock, "%s.lock", path);
-	fd = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600); /* it may be a FIFO */
+	fd = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600); /* not blocking on a FIFO */
 	if (fd >= 0 && flock(fd, LOCK_EX) == 0)
 		return fd;
 	r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);

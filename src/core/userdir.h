@@ -1,5 +1,5 @@
-/* The directories in which ptcp keeps what is the user's own, and locks in them. `dir` is where the caller has been
- * told to look; NULL: where the XDG base directories say, else below HOME. Any thread. */
+/* The user's configuration and state directories, and locks on files in them. `dir` is the directory chosen by the
+ * caller; NULL: by the XDG base directory specification, else below HOME. Any thread. */
 #ifndef CORE_USERDIR_H
 #define CORE_USERDIR_H
 
@@ -9,20 +9,20 @@
 
 #define USERDIR_BYTES 3840
 
-/* $XDG_CONFIG_HOME/ptcp or ~/.config/ptcp; $XDG_STATE_HOME/ptcp or ~/.local/state/ptcp. Make nothing.
- * PTCP_ECONFIG: nothing says where, or the path is empty or too long. */
+/* $XDG_CONFIG_HOME/ptcp or ~/.config/ptcp; $XDG_STATE_HOME/ptcp or ~/.local/state/ptcp. Create no directory.
+ * PTCP_ECONFIG: HOME and the XDG variable are unset, or the path is empty or too long. */
 int userdir_config(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e);
 int userdir_state(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e);
 
-/* Makes every missing directory on the way, 0700. `dir` is one of the above. */
+/* Creates `dir` (a result of the above) and its missing parents, mode 0700. */
 int userdir_make(const char *dir, struct ptcp_err *e);
 
-/* Waits for the lock of the file `path`, which is another file beside it; it is let go by close(). A descriptor, or
- * PTCP_ECONFIG. */
+/* Waits for an exclusive lock on the file `path` (flock on `path`.lock) and returns a descriptor, or PTCP_ECONFIG.
+ * close() releases the lock. */
 int userdir_lock(const char *path, struct ptcp_err *e);
 
-/* Opens a file there. NULL with errno: there is none, or it is not one of ours and only ours to write, to be waited
- * for or read without end. */
+/* Opens a file for reading. NULL with errno: missing, or (EPERM) not a regular file owned by the user and writable by
+ * the user alone. Never blocks on a FIFO. */
 FILE *userdir_read(const char *path);
 
 #endif

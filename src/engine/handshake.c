@@ -70,7 +70,7 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 	}
 	if (s->open.streams > h.max_streams)
 		s->open.streams = h.max_streams;
-	if ((p = outbox_room(&s->out, WIRE_OPEN_MAX_BYTES + s->open.paths.n)) != NULL)
+	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(s->open.paths.n))) != NULL)
 		outbox_added(&s->out, wire_open_encode(p, &s->open));
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;

@@ -257,7 +257,7 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	f->parent = top != NULL ? top->id : 0;
 	n->end = (struct wire_entry){ .type = WIRE_DIR_END, .id = n->id, .mode = f->mode,
 		.mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
-	if ((p = outbox_room(s->out, WIRE_ENTRY_MAX_BYTES(f->attrs.n))) != NULL)
+	if ((p = outbox_room(s->out, WIRE_ENTRY_BYTES(f->attrs.n))) != NULL)
 		outbox_added(s->out, wire_entry_encode(p, f));
 	return n->id;
 }

@@ -6,7 +6,7 @@
 #include "core/err.h"
 #include "measure/prober.h"
 #include "model/advice.h"
-#include "model/sender_limit.h"
+#include "model/probe.h"
 
 /* The public values are the model's own. */
 _Static_assert((int)PTCP_MODEL_AUTO == FIT_AUTO &&
@@ -108,7 +108,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 	    .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
 	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,
 	    .congestion = advice_congestion_by_name(opts.congestion),
-	    .usual_others = own && opts.model == PTCP_MODEL_AUTO ? FIT_USUAL_OTHERS : 0 }, e);
+	    .prior_others = own && opts.model == PTCP_MODEL_AUTO ? FIT_PRIOR_OTHERS : 0 }, e);
 	if (r < 0)
 		return r;
 	fill(&all, &found);

@@ -9,8 +9,7 @@
 #include "core/units.h"
 #include "measure/prober.h"
 #include "model/advice.h"
-#include "model/sender_limit.h"
-#include "model/steady.h"
+#include "model/probe.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
 #define MOST_BYTES (UINT64_C(16) << 30) /* of a level */
@@ -41,7 +40,7 @@ struct advise {
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 	enum limit limit;
-	bool held_in_part;   /* limit_by_parts() at a level */
+	bool held_in_part;   /* limit_is_partial() at a level */
 	struct ptcp_advice advice;
 	bool advised;
 };
@@ -123,7 +122,7 @@ static int advise(struct advise *a, struct ptcp_err *e)
 	a->advice.limit = (enum ptcp_limit)a->limit;
 	a->advice.limit_advice = limit_advice(a->limit);
 	if (a->held_in_part && a->advice.limit_advice == NULL)
-		a->advice.warnings |= ADVICE_WARN_HELD;
+		a->advice.warnings |= ADVICE_WARN_HOST_LIMITED;
 	a->advice.confident &= a->advice.limit_advice == NULL && !a->held_in_part;
 	a->advised = true;
 	return 0;
@@ -172,7 +171,7 @@ static void add_probe(struct advise *a, const struct steady_result *s)
 	struct ptcp_probe *last = &a->probes[a->n_probes];
 	struct probe p, before;
 
-	probe_of_settled(&p, a->level[a->at], s);
+	probe_of_steady(&p, a->level[a->at], s);
 	if (a->older > 0) {
 		before = (struct probe){ last[-1].streams, last[-1].throughput_bps, last[-1].error_bps };
 		probe_grew(&before, &p, older_ratio(a));
@@ -197,7 +196,7 @@ static void end_level(struct advise *a)
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
 		a->limit = l;
-	a->held_in_part |= limit_by_parts(&a->times);
+	a->held_in_part |= limit_is_partial(&a->times);
 	add_probe(a, &s);
 	next_level(a);
 }
@@ -214,9 +213,9 @@ static void on_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
-	if ((double)elapsed >= 1e9 * PROBE_MOST_S / 2 && a->at_half.younger == 0)
+	if ((double)elapsed >= 1e9 * PROBE_MAX_S / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (probe_told(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MOST_BYTES)
+	if (probe_is_done(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MOST_BYTES)
 		end_level(a);
 	else
 		timer_set(a->timer, mono_add_ns(now, SAMPLE_NS));

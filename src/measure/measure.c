@@ -5,7 +5,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "measure/prober.h"
-#include "model/level_stats.h"
+#include "model/stats.h"
 
 struct measure {
 	struct prober base;

@@ -51,7 +51,7 @@ const char *advice_warning_text(unsigned warnings, size_t i)
 
 /* ---- The search ---- */
 
-/* A hair of tolerance, so that a budget met exactly is met. */
+/* Tolerance for a budget met exactly. */
 #define EXACT 1e-12
 
 static bool keeps_budget(const struct fit *f, const struct advice_opts *o, unsigned n)
@@ -65,8 +65,7 @@ static bool gains(const struct fit *f, const struct advice_opts *o, unsigned n)
 	    fit_throughput_bps(f, n - 1) * (1 + o->min_gain_ratio) * (1 - EXACT);
 }
 
-/* Largest n in 1..max for which `holds`, which is true for 1 and, once false,
- * stays false. */
+/* Largest n in 1..max for which `holds`; `holds` is monotone and true for 1. */
 static unsigned largest(const struct fit *f, const struct advice_opts *o,
     bool (*holds)(const struct fit *, const struct advice_opts *, unsigned))
 {
@@ -82,8 +81,7 @@ static unsigned largest(const struct fit *f, const struct advice_opts *o,
 	return lo;
 }
 
-unsigned advice_search(const struct fit *f, const struct advice_opts *o,
-    enum advice_limit *limited_by)
+unsigned advice_search(const struct fit *f, const struct advice_opts *o, enum advice_limit *limited_by)
 {
 	unsigned by_impact, by_gain;
 
@@ -108,28 +106,28 @@ unsigned advice_search(const struct fit *f, const struct advice_opts *o,
 	return by_gain;
 }
 
-/* ---- How sure ---- */
+/* ---- Confidence ---- */
 
-/* What one deviation up and down of one observation does: half of the difference. */
+/* Half of the difference between one observation raised and lowered by one deviation. */
 struct swing {
-	double rate, impact; /* at the answer; of the rate's logarithm */
-	double share;        /* of the logarithm of one stream's share */
+	double rate, impact; /* at the answer; rate as logarithm */
+	double share;        /* logarithm of the share per stream */
 };
 
-/* Of the path, that one stream gets: 1 / (1 + others) where it is shared equally. */
+/* Share of the path per stream: 1 / (1 + others) with fair share. */
 static double one_share(const struct fit *f)
 {
 	return fit_throughput_bps(f, 1) / fit_throughput_bps(f, ADVICE_STREAMS_MAX);
 }
 
-/* Fits and searches with what `moved` and `like` say, once for each side of the observation. */
+/* Repeats fit and search with one observation moved to one side. */
 static int swing_add(struct advice *a, const struct fit *like, const struct probe *moved, size_t count,
     const struct advice_opts *o, int side, struct swing *s, struct ptcp_err *e)
 {
 	enum advice_limit by;
 	struct fit f;
 	unsigned n;
-	int r = fit_again(&f, like, moved, count, e);
+	int r = fit_like(&f, like, moved, count, e);
 
 	if (r < 0)
 		return r;
@@ -144,9 +142,9 @@ static int swing_add(struct advice *a, const struct fit *like, const struct prob
 	return 0;
 }
 
-/* Carries one deviation of each probe, and of what is usual, up and down, through fit and
- * search; they are independent, so their effects add as squares. *noisiest are the streams of
- * the probe that contributes most. */
+/* Propagates one deviation of each probe, and of the prior, through fit and search; the observations are
+ * independent, so the effects add as squares. *noisiest is the stream count of the probe with the largest
+ * effect. */
 static int spread(struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned *noisiest, struct ptcp_err *e)
 {
@@ -158,17 +156,17 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 
 	a->streams_low = a->streams_high = a->streams;
 	memcpy(moved, p, count * sizeof *p);
-	for (i = 0; i < count + (like.usual_others > 0); i++) {
+	for (i = 0; i < count + (like.prior_others > 0); i++) {
 		struct swing s = { 0 };
 
 		for (side = -1; side <= 1; side += 2) {
-			double factor = exp(side * (i < count ? probe_error_ratio(&p[i]) : FIT_USUAL_DOUBT));
+			double factor = exp(side * (i < count ? probe_error_ratio(&p[i]) : FIT_PRIOR_SD));
 
 			if (i < count) {
 				moved[i].throughput_bps = p[i].throughput_bps * factor;
 				moved[i].error_bps = p[i].error_bps * factor;
 			} else {
-				like.usual_others = a->fit.usual_others * factor;
+				like.prior_others = a->fit.prior_others * factor;
 			}
 			if ((r = swing_add(a, &like, moved, count, o, side, &s, e)) < 0)
 				return r;
@@ -191,14 +189,14 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 	return 0;
 }
 
-/* Says something else: by so much. */
+/* Min relative differences of a contradicting rival. */
 #define RIVAL_RATE 0.35
 #define RIVAL_IMPACT 0.12
 
-/* Warns when the other of the two models that have a physical reading explains the
- * probes as well and says something else at the answer. Not asked where what is usual counts:
- * there fair share has the better record, and the rival nearly always says something else. */
-static int ask_rival(struct advice *a, const struct probe *p, size_t count, struct ptcp_err *e)
+/* Warns if the other model with a physical reading fits the probes as well and predicts otherwise at the
+ * answer. Not used with a prior: fair share then has the better record, and the rival nearly always
+ * differs. */
+static int compare_rival(struct advice *a, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	struct fit f;
 	double rate;
@@ -209,8 +207,7 @@ static int ask_rival(struct advice *a, const struct probe *p, size_t count, stru
 	if (r < 0)
 		return r;
 	rate = fit_throughput_bps(&f, a->streams) / a->throughput_bps;
-	if (f.misfit < a->fit.misfit + 2 &&
-	    (fabs(log(rate)) > RIVAL_RATE ||
+	if (f.misfit < a->fit.misfit + 2 && (fabs(log(rate)) > RIVAL_RATE ||
 	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > RIVAL_IMPACT))
 		a->warnings |= ADVICE_WARN_RIVAL;
 	return 0;
@@ -229,7 +226,8 @@ static bool off_curve(const struct fit *f, const struct probe *p, size_t count)
 	return false;
 }
 
-/* Whether what the most streams brought less than the fewest is within what both are known to scatter by. */
+/* Whether the fall of throughput from the fewest to the most streams is within the errors of both
+ * probes. */
 static bool falls_by_scatter(const struct probe *p, size_t count)
 {
 	const struct probe *lo = p, *hi = p;
@@ -243,8 +241,7 @@ static bool falls_by_scatter(const struct probe *p, size_t count)
 	    lo->throughput_bps - hi->throughput_bps <= hypot(lo->error_bps, hi->error_bps);
 }
 
-static void warn(struct advice *a, const struct probe *p, size_t count,
-    const struct advice_opts *o)
+static void warn(struct advice *a, const struct probe *p, size_t count, const struct advice_opts *o)
 {
 	if (a->fit.flags & FIT_NO_CONGESTION)
 		a->warnings |= ADVICE_WARN_NO_CONGESTION;
@@ -269,7 +266,7 @@ static void warn(struct advice *a, const struct probe *p, size_t count,
 		a->warnings |= ADVICE_WARN_CONGESTION;
 }
 
-#define FEW_STREAMS 2 /* whose rate varies most, see probe_error_ratio() */
+#define FEW_STREAMS 2 /* counts whose rate varies most, see probe_error_ratio() */
 
 static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 {
@@ -281,12 +278,10 @@ static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 	return false;
 }
 
-/* Which number of streams to probe next. Where the curve has the probes' shape but
- * the answer lies outside: outwards to the answer, though not further than three
- * times the range. Where the shape is in doubt: at the answer or between the levels.
- * Else between the levels, too, if what makes the answer most uncertain is a probe with
- * very few streams: the rate of these tells least however often it is measured. Else that
- * probe once more. */
+/* Stream count of the next probe. If the curve fits but the answer lies outside: outwards to the answer, at
+ * most three times the range. If the shape is in doubt: at the answer or between the levels. If a probe
+ * with very few streams causes most of the uncertainty: between the levels, since repetition hardly
+ * improves such a probe. Otherwise the noisiest probe again. */
 static unsigned suggest(const struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned noisiest)
 {
@@ -334,14 +329,14 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	int r;
 
 	if ((r = check(o, e)) < 0 ||
-	    (r = fit_probes_beside(&a.fit, o->model, o->usual_others, p, count, e)) < 0)
+	    (r = fit_probes_prior(&a.fit, o->model, o->prior_others, p, count, e)) < 0)
 		return r;
 	a.streams = advice_search(&a.fit, o, &a.limited_by);
 	a.throughput_bps = fit_throughput_bps(&a.fit, a.streams);
 	a.impact_ratio = fit_impact_ratio(&a.fit, a.streams);
 	a.impact_total_ratio = fit_impact_total_ratio(&a.fit, a.streams);
 	if ((r = spread(&a, p, count, o, &noisiest, e)) < 0 ||
-	    (a.fit.usual_others == 0 && (r = ask_rival(&a, p, count, e)) < 0))
+	    (a.fit.prior_others == 0 && (r = compare_rival(&a, p, count, e)) < 0))
 		return r;
 	warn(&a, p, count, o);
 	a.confident = a.warnings == 0;

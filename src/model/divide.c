@@ -1,6 +1,7 @@
 #include "model/divide.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/err.h"
 
@@ -21,7 +22,7 @@ static int check(const struct divide_part *p, size_t count, struct ptcp_err *e)
 	return 0;
 }
 
-/* Indices of the paths with a rate, by delay; the paths are few. */
+/* Indices of the paths with a rate, by delay (insertion sort: paths are few). */
 static size_t sort_by_delay(size_t *order, const struct divide_part *p, size_t count)
 {
 	size_t i, j, n = 0;
@@ -36,7 +37,7 @@ static size_t sort_by_delay(size_t *order, const struct divide_part *p, size_t c
 	return n;
 }
 
-/* Opens paths while they help; returns how many of `order` are open. */
+/* Adds paths while they shorten the finish; returns the number of paths used. */
 static size_t open_paths(const struct divide_part *p, const size_t *order, size_t n,
     double bits, double *finish_s)
 {
@@ -83,10 +84,125 @@ int divide_bytes(struct divide_part *parts, size_t *order, size_t count, uint64_
 				best = order[i];
 			}
 		}
-		/* Beyond 2^53 bytes a double's rounding leaves more than one a path. */
+		/* Above 2^53 bytes rounding of doubles leaves more than one byte per path. */
 		parts[best].bytes += rest > n ? rest : 1;
 		rest -= rest > n ? rest : 1;
 	}
 	*finish_s = finish;
 	return 0;
+}
+
+/* ---- Measurements ---- */
+
+static bool known(double sd)
+{
+	return sd >= 0 && isfinite(sd);
+}
+
+/* Relative to the largest, to avoid overflow of the sum. */
+static double weights(double *w, const double *sd, size_t links)
+{
+	double largest = 0, sum = 0;
+	size_t i;
+
+	for (i = 0; i < links; i++)
+		if (known(sd[i]))
+			largest = fmax(largest, sd[i]);
+	for (i = 0; i < links; i++) {
+		w[i] = largest > 0 && known(sd[i]) ? sd[i] / largest : 1;
+		sum += w[i];
+	}
+	return sum;
+}
+
+void divide_measurements(unsigned *counts, const double *sd, double *scratch, size_t links,
+    unsigned total, unsigned least)
+{
+	double sum = weights(scratch, sd, links), share;
+	unsigned rest = total, divided;
+	size_t i, best;
+
+	if (links == 0)
+		return;
+	for (i = 0; i < links; i++) {
+		counts[i] = least < rest ? least : rest;
+		rest -= counts[i];
+	}
+	divided = rest;
+	for (i = 0; i < links; i++) {
+		share = divided * (scratch[i] / sum);
+		if (floor(share) > rest)
+			share = rest;
+		counts[i] += (unsigned)share;
+		rest -= (unsigned)share;
+		scratch[i] = share - floor(share);
+	}
+	for (; rest > 0; rest--) {
+		best = 0;
+		for (i = 1; i < links; i++)
+			if (scratch[i] > scratch[best])
+				best = i;
+		counts[best]++;
+		scratch[best] -= 1;
+	}
+}
+
+/* ---- Capacity ---- */
+
+#define USED_UP 1e-11 /* of a limit: rounding */
+
+static bool has_room(const struct divide_flow *f, const double *limit, const double *rest)
+{
+	size_t i;
+
+	for (i = 0; i < f->n_limits; i++)
+		if (isfinite(limit[f->limit[i]]) && !(rest[f->limit[i]] > USED_UP * limit[f->limit[i]]))
+			return false;
+	return true;
+}
+
+/* Stops flows over used up limits, and returns how far the level of all others can rise; 0 without others. */
+static double next_step(struct divide_flow *f, size_t n, const double *limit, size_t n_limits, const double *rest,
+    double *load)
+{
+	double step = 0;
+	size_t i, k;
+
+	memset(load, 0, n_limits * sizeof *load);
+	for (i = 0; i < n; i++) {
+		f[i].grows = f[i].grows && has_room(&f[i], limit, rest);
+		if (f[i].grows)
+			step = INFINITY;
+		for (k = 0; f[i].grows && k < f[i].n_limits; k++)
+			load[f[i].limit[k]] += f[i].weight;
+	}
+	for (i = 0; i < n_limits; i++)
+		if (load[i] > 0)
+			step = fmin(step, rest[i] / load[i]);
+	return step;
+}
+
+void divide_fairly(struct divide_flow *f, size_t n, const double *limit, size_t n_limits, double from, double to,
+    double *rest, double *load)
+{
+	double level = from, step;
+	size_t i, k;
+
+	memcpy(rest, limit, n_limits * sizeof *rest);
+	for (i = 0; i < n; i++) {
+		f[i].grows = f[i].weight > 0;
+		f[i].rate = f[i].weight * from;
+		for (k = 0; k < f[i].n_limits; k++)
+			rest[f[i].limit[k]] -= f[i].rate;
+	}
+	while (level < to && (step = fmin(next_step(f, n, limit, n_limits, rest, load), to - level)) > 0) {
+		level += step;
+		for (i = 0; i < n; i++) {
+			if (!f[i].grows)
+				continue;
+			f[i].rate = f[i].weight * level;
+			for (k = 0; k < f[i].n_limits; k++)
+				rest[f[i].limit[k]] -= step * f[i].weight;
+		}
+	}
 }

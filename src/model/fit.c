@@ -67,10 +67,10 @@ static double target(const struct shape *s, const struct probe *p)
 
 /* ---- Least squares ---- */
 
-/* Rows are divided by target and deviation: what is left is relative error. */
+/* Rows are divided by target and deviation, leaving relative errors. */
 struct system {
 	size_t rows;
-	double col[FIT_TERMS_MAX][FIT_PROBES_MAX + 1]; /* one more for what is usual */
+	double col[FIT_TERMS_MAX][FIT_PROBES_MAX + 1]; /* one more for the prior */
 	double rhs[FIT_PROBES_MAX + 1];
 };
 
@@ -99,9 +99,8 @@ static double dot(const double *x, const double *y, size_t n)
 	return sum;
 }
 
-/* Least squares with the columns in `set` only (others get 0), by modified
- * Gram-Schmidt, which for a square system is as good as elimination. Returns
- * the sum of squared residuals. */
+/* Least squares with the columns in `set` only (others get 0), by modified Gram-Schmidt, as accurate as
+ * elimination for a square system. Returns the sum of squared residuals. */
 static double solve(const struct system *m, unsigned set, double *x)
 {
 	struct system q = *m;
@@ -140,8 +139,8 @@ static double solve(const struct system *m, unsigned set, double *x)
 	return dot(q.rhs, q.rhs, m->rows);
 }
 
-/* The best solution without a negative coefficient: with at most three columns
- * it is the best of those that the subsets of columns give. */
+/* The best solution without a negative coefficient: with at most three columns, the best over all subsets
+ * of columns. */
 static void solve_nonnegative(const struct system *m, int terms, double *x)
 {
 	double try[FIT_TERMS_MAX], residual, best = INFINITY;
@@ -167,8 +166,7 @@ static int check(const struct probe *p, size_t count, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d", FIT_PROBES_MAX);
 	for (i = 0; i < count; i++) {
 		if (p[i].streams == 0)
-			return err_set(e, PTCP_EUSAGE,
-			    "probes: a probe with 0 streams (give at least 1)");
+			return err_set(e, PTCP_EUSAGE, "probes: a probe with 0 streams (give at least 1)");
 		y = p[i].streams / p[i].throughput_bps;
 		if (!(p[i].throughput_bps > 0) || !isnormal(y * y))
 			return err_set(e, PTCP_EUSAGE,
@@ -193,8 +191,7 @@ static size_t count_levels(const struct probe *p, size_t count)
 	return levels;
 }
 
-static void judge(struct fit *f, const struct shape *s, const struct probe *lo,
-    const struct probe *hi)
+static void judge(struct fit *f, const struct shape *s, const struct probe *lo, const struct probe *hi)
 {
 	double scale = target(s, hi), raw[FIT_TERMS_MAX];
 	int j;
@@ -222,13 +219,13 @@ static void judge(struct fit *f, const struct shape *s, const struct probe *lo,
 	}
 }
 
-/* y(1) is taken from the probe with the fewest streams, so that the row is linear. */
-static void add_usual(struct system *m, const struct shape *s, const struct probe *lo, double others)
+/* Takes y(1) from the probe with the fewest streams, to keep the row linear. */
+static void add_prior(struct system *m, const struct shape *s, const struct probe *lo, double others)
 {
 	double y1 = target(s, lo) * (1 + others) / (lo->streams + others);
 
-	m->col[0][m->rows] = -others / (y1 * FIT_USUAL_DOUBT);
-	m->col[1][m->rows] = 1 / (y1 * FIT_USUAL_DOUBT);
+	m->col[0][m->rows] = -others / (y1 * FIT_PRIOR_SD);
+	m->col[1][m->rows] = 1 / (y1 * FIT_PRIOR_SD);
 	m->rhs[m->rows++] = 0;
 }
 
@@ -259,9 +256,9 @@ static int fit_one(struct fit *out, enum fit_model m, double others, const struc
 	solve_nonnegative(&sys, s->terms, f.used);
 	judge(&f, s, lo, hi);
 	if (others > 0 && m == FIT_FAIR_SHARE && !(f.flags & FIT_FALLS)) {
-		add_usual(&sys, s, lo, others);
+		add_prior(&sys, s, lo, others);
 		solve_nonnegative(&sys, s->terms, f.used);
-		f.usual_others = others;
+		f.prior_others = others;
 		if (f.used[0] > 0)
 			f.flags &= ~(unsigned)FIT_NO_CONGESTION;
 	}
@@ -279,7 +276,7 @@ static double criterion(const struct fit *f)
 	return f->misfit + 2 * shape_of(f->model)->terms;
 }
 
-/* The rival with a better record on these probes than fair share, or fair share. */
+/* Fair share, or a rival with a better criterion on these probes. */
 static int choose(enum fit_model *out, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	static const enum fit_model rivals[] = { FIT_PARTIAL_QUADRATIC, FIT_QUADRATIC };
@@ -305,7 +302,7 @@ static int choose(enum fit_model *out, const struct probe *p, size_t count, stru
 	return 0;
 }
 
-int fit_probes_beside(struct fit *out, enum fit_model m, double others, const struct probe *p,
+int fit_probes_prior(struct fit *out, enum fit_model m, double others, const struct probe *p,
     size_t count, struct ptcp_err *e)
 {
 	int r = check(p, count, e);
@@ -315,18 +312,17 @@ int fit_probes_beside(struct fit *out, enum fit_model m, double others, const st
 	return r < 0 ? r : fit_one(out, m, others, p, count, e);
 }
 
-int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count,
-    struct ptcp_err *e)
+int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count, struct ptcp_err *e)
 {
-	return fit_probes_beside(out, m, 0, p, count, e);
+	return fit_probes_prior(out, m, 0, p, count, e);
 }
 
-int fit_again(struct fit *out, const struct fit *like, const struct probe *p, size_t count,
+int fit_like(struct fit *out, const struct fit *like, const struct probe *p, size_t count,
     struct ptcp_err *e)
 {
 	int r = check(p, count, e);
 
-	return r < 0 ? r : fit_one(out, like->model, like->usual_others, p, count, e);
+	return r < 0 ? r : fit_one(out, like->model, like->prior_others, p, count, e);
 }
 
 /* ---- The curves ---- */

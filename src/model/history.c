@@ -9,7 +9,7 @@
 
 #include "core/text.h"
 
-#define RATE_MOST 1000000000000000u /* bit/s that are believed */
+#define RATE_MOST 1000000000000000u /* bit/s accepted */
 #define CLOCKS_DIFFER_S 60
 
 bool history_same(const struct history_key *a, const struct history_key *b)
@@ -19,9 +19,9 @@ bool history_same(const struct history_key *a, const struct history_key *b)
 	    strcmp(a->local, b->local) == 0;
 }
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
-/* One word: what is not printable, or means something here, as %XX. */
+/* One word; unprintable bytes and '%' as %XX. */
 static bool put_word(char *out, size_t cap, size_t *n, const char *s)
 {
 	if (*s == '\0')
@@ -42,7 +42,7 @@ static bool put_word(char *out, size_t cap, size_t *n, const char *s)
 
 size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h)
 {
-	const size_t cap = HISTORY_LINE_BYTES - 80; /* a probe's room */
+	const size_t cap = HISTORY_LINE_BYTES - 80; /* room for a probe */
 	size_t n, i;
 
 	n = (size_t)snprintf(out, cap, "%s ", h->key.sends ? "send" : "recv");
@@ -63,9 +63,9 @@ size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *
 	return i > 0 ? n : 0;
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
-/* Takes the next word off, decoded; false when it is missing, malformed or too long. */
+/* Removes and decodes the next word; false for a word missing, malformed or too long. */
 static bool get_word(const char **at, char *out, size_t cap)
 {
 	char raw[3 * HISTORY_PEER_BYTES];
@@ -76,10 +76,10 @@ static bool get_word(const char **at, char *out, size_t cap)
 	memcpy(raw, *at, n);
 	raw[n] = '\0';
 	*at += n + 1;
-	return text_unpercent(out, cap, raw);
+	return text_percent_decode(out, cap, raw);
 }
 
-/* Digits alone, ended by `end`. */
+/* Digits only, terminated by `end`. */
 static bool get_number(const char **at, uint64_t least, uint64_t most, char end, uint64_t *out)
 {
 	size_t n = strspn(*at, "0123456789");
@@ -142,7 +142,7 @@ bool history_age(struct history_entry *h, int64_t now_s)
 	double age_s = fmax(0, (double)(now_s - h->when_s)), ratio = HISTORY_HOUR_RATIO * sqrt(age_s / 3600);
 	size_t i;
 
-	if (h->when_s > now_s + CLOCKS_DIFFER_S || age_s > HISTORY_MOST_S)
+	if (h->when_s > now_s + CLOCKS_DIFFER_S || age_s > HISTORY_MAX_S)
 		return false;
 	for (i = 0; i < h->n_probes; i++)
 		h->probe[i].error_bps = hypot(h->probe[i].error_bps, ratio * h->probe[i].throughput_bps);

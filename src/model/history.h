@@ -1,9 +1,8 @@
-/* What earlier transfers have learnt of paths: entries of a file, a line each, and how they age. Text in and out; the file
- * itself is lib's affair.
+/* Path history: probes of earlier transfers, one text line per entry, and their aging. No file access.
  *
- * Lu, Qiao, Dinda, Bustamante found that what a path carries stays within a factor of 2 for over an hour in 60 %
- * of cases, within a factor of 10 for over three hours in 80 %: so an entry says less with time, and after
- * HISTORY_MOST_S nothing. */
+ * Lu, Qiao, Dinda, Bustamante found that the throughput of a path stays within a factor of 2 for over an
+ * hour in 60 % of cases, within a factor of 10 for over three hours in 80 %. Entries therefore lose weight
+ * with age, and expire after HISTORY_MAX_S. */
 #ifndef MODEL_HISTORY_H
 #define MODEL_HISTORY_H
 
@@ -18,34 +17,34 @@
 #define HISTORY_CC_BYTES 16
 #define HISTORY_LOCAL_BYTES 80
 #define HISTORY_LINE_BYTES 4096
-#define HISTORY_MOST_S (3 * 3600)
-/* One deviation of what a path carries, after an hour; it grows with the root of time. */
+#define HISTORY_MAX_S (3 * 3600)
+/* Standard deviation of a path's throughput after an hour; proportional to the square root of time. */
 #define HISTORY_HOUR_RATIO 0.8
 
-/* Of a path; in an entry none of the texts is empty. */
+/* Key of a path; the texts of an entry are not empty. */
 struct history_key {
-	bool sends;                           /* from here */
-	char peer[HISTORY_PEER_BYTES];        /* as the user names it */
+	bool sends;                           /* direction: from this host */
+	char peer[HISTORY_PEER_BYTES];        /* as named by the user */
 	char congestion[HISTORY_CC_BYTES];    /* of the sending side */
-	char local[HISTORY_LOCAL_BYTES];      /* address of this host on the way there */
+	char local[HISTORY_LOCAL_BYTES];      /* source address of this host towards the peer */
 };
 
 struct history_entry {
 	struct history_key key;
-	int64_t when_s;                       /* since 1970 */
+	int64_t when_s;                       /* s since 1970 */
 	struct probe probe[HISTORY_PROBES_MAX];
 	size_t n_probes;                      /* at least 1 */
 };
 
-/* An empty congestion control is like any. */
+/* An empty congestion control matches any. */
 bool history_same(const struct history_key *a, const struct history_key *b);
 
-/* A line, with its newline; its length, or 0 for what has no place in one. */
+/* Writes a line with its newline; returns its length, or 0 if the entry does not fit. */
 size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h);
-/* Back; false for anything else, *out then undefined. `line` with or without its newline. */
+/* Parses a line with or without its newline; false for a malformed line, *out then undefined. */
 bool history_parse(struct history_entry *out, const char *line);
 
-/* As of now: the probes' errors grow with the entry's age. False: it is too old, or of the future. */
+/* Increases the probes' errors by the entry's age; false for an entry expired, or from the future. */
 bool history_age(struct history_entry *h, int64_t now_s);
 
 #endif

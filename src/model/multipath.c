@@ -2,12 +2,88 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
-#define BETTER 1.05       /* a known candidate must have brought so many times as much */
+static bool among(const size_t *chosen, size_t k, size_t candidate)
+{
+	size_t i;
+
+	for (i = 0; i < k; i++)
+		if (chosen[i] == candidate)
+			return true;
+	return false;
+}
+
+/* An index not among the k chosen; needs k < candidates. */
+static size_t draw(const size_t *chosen, size_t k, const double *weight, size_t candidates, struct rng *r)
+{
+	double total = 0, left, w;
+	size_t i, last = candidates, count = 0;
+
+	for (i = 0; i < candidates; i++)
+		if (!among(chosen, k, i)) {
+			total += weight != NULL ? weight[i] : 1;
+			count++;
+		}
+	left = rng_uniform(r) * (total > 0 ? total : (double)count);
+	for (i = 0; i < candidates; i++) {
+		w = weight != NULL && total > 0 ? weight[i] : 1;
+		if (w == 0 || among(chosen, k, i))
+			continue;
+		last = i;
+		if (left < w)
+			break;
+		left -= w;
+	}
+	return last;
+}
+
+void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candidates, struct rng *r)
+{
+	size_t i;
+
+	assert(k <= candidates);
+	for (i = 0; i < k; i++)
+		chosen[i] = draw(chosen, i, weight, candidates, r);
+}
+
+static size_t replace_worst(size_t *chosen, size_t k, const double *observed_bps,
+    const double *weight, size_t candidates, struct rng *r)
+{
+	size_t i, worst = 0;
+
+	if (k >= candidates)
+		return 0;
+	for (i = 1; i < k; i++)
+		if (observed_bps[i] < observed_bps[worst])
+			worst = i;
+	chosen[worst] = draw(chosen, k, weight, candidates, r);
+	return 1;
+}
+
+size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const double *observed_bps,
+    const double *weight, size_t candidates, struct rng *r)
+{
+	size_t i, old, changed_places = 0;
+
+	if (how == RESELECT_WORST)
+		return replace_worst(chosen, k, observed_bps, weight, candidates, r);
+	assert(k <= candidates);
+	for (i = 0; i < k; i++) {
+		old = chosen[i];
+		chosen[i] = draw(chosen, i, weight, candidates, r);
+		changed_places += chosen[i] != old;
+	}
+	return changed_places;
+}
+
+/* ---- Control ---- */
+
+#define BETTER 1.05       /* throughput factor required of a known candidate */
 #define LEAST_RATIO 0.01
 
-static void know_nothing(struct multipath *r)
+static void forget_candidates(struct multipath *r)
 {
 	size_t i;
 
@@ -27,11 +103,11 @@ void multipath_init(struct multipath *r, size_t candidates, const size_t *place,
 	r->places = places;
 	memcpy(r->place, place, places * sizeof *place);
 	r->rest = MULTIPATH_REST;
-	know_nothing(r);
+	forget_candidates(r);
 }
 
-/* From the free sharing on. */
-static void start_again(struct multipath *r)
+/* Restarts with free sharing. */
+static void restart(struct multipath *r)
 {
 	r->started = r->unmet = 0;
 	memset(r->rate_bps, 0, sizeof r->rate_bps);
@@ -48,7 +124,7 @@ static bool in_use(const struct multipath *r, size_t candidate)
 	return false;
 }
 
-/* Chances of the candidates, where those that brought less than `least` have none. */
+/* Chances of the candidates; 0 for throughput up to `min_bps`. */
 static void weigh(const struct multipath *r, double least, double *weight)
 {
 	double sum = 0;
@@ -63,7 +139,7 @@ static void weigh(const struct multipath *r, double least, double *weight)
 		weight[i] = r->known_bps[i] < 0 ? (n > 0 ? sum / (double)n : 1) : r->known_bps[i] > least ? r->known_bps[i] : 0;
 }
 
-static unsigned changed(const struct multipath *r, const size_t *before)
+static unsigned changed_places(const struct multipath *r, const size_t *before)
 {
 	unsigned bits = 0;
 	size_t i;
@@ -74,7 +150,7 @@ static unsigned changed(const struct multipath *r, const size_t *before)
 	return bits;
 }
 
-static void leave_dead(struct multipath *r, const bool *down)
+static void replace_dead(struct multipath *r, const bool *down)
 {
 	double weight[RATECTL_PATHS_MAX], alive[RATECTL_PATHS_MAX];
 	size_t i, k;
@@ -87,11 +163,11 @@ static void leave_dead(struct multipath *r, const bool *down)
 		for (k = 0; k < r->places; k++)
 			alive[k] = k == i ? 0 : 1;
 		if (reselect_paths(r->place, r->places, RESELECT_WORST, alive, weight, r->candidates, &r->rng) > 0)
-			r->reason = "nothing comes through it";
+			r->reason = "no data arrives over it";
 	}
 }
 
-/* Who stays keeps its place. */
+/* Moves candidates in use before and after to their previous places. */
 static void keep_places(struct multipath *r, const size_t *before)
 {
 	size_t i, k;
@@ -104,8 +180,8 @@ static void keep_places(struct multipath *r, const size_t *before)
 			}
 }
 
-/* None of the others alone is better: what brought the most is gone back to, or, there, after a rest, all are drawn
- * anew, as what a candidate brings depends on its company. */
+/* No single candidate is better: restores the best combination, or, if it is in use, redraws all after a
+ * pause, since throughput depends on the combination. */
 static void reselect_all(struct multipath *r, double sum_bps)
 {
 	size_t before[RATECTL_PATHS_MAX];
@@ -113,7 +189,7 @@ static void reselect_all(struct multipath *r, double sum_bps)
 	memcpy(before, r->place, sizeof before);
 	if (sum_bps * BETTER < r->best_bps) {
 		memcpy(r->place, r->best, sizeof before);
-		r->reason = "more came with it";
+		r->reason = "higher throughput with it";
 		r->best_bps = 0;
 	} else {
 		memcpy(r->best, r->place, sizeof before);
@@ -123,27 +199,27 @@ static void reselect_all(struct multipath *r, double sum_bps)
 		r->rested = 0;
 		r->rest = 2 * r->rest < MULTIPATH_REST_MAX ? 2 * r->rest : MULTIPATH_REST_MAX;
 		reselect_paths(r->place, r->places, RESELECT_ALL, NULL, NULL, r->candidates, &r->rng);
-		know_nothing(r);
-		r->reason = "the demand is not met, and no other one alone is better";
+		forget_candidates(r);
+		r->reason = "the demand is not met, and no single other path is better";
 	}
 	keep_places(r, before);
 }
 
-static void reselect(struct multipath *r, const double *seen_bps)
+static void reselect(struct multipath *r, const double *observed_bps)
 {
-	double weight[RATECTL_PATHS_MAX], worst = seen_bps[0], sum = 0;
+	double weight[RATECTL_PATHS_MAX], worst = observed_bps[0], sum = 0;
 	bool any = false;
 	size_t i;
 
 	r->unmet = 0;
 	for (i = 0; i < r->places; i++) {
-		worst = fmin(worst, seen_bps[i]);
-		sum += seen_bps[i];
+		worst = fmin(worst, observed_bps[i]);
+		sum += observed_bps[i];
 	}
 	weigh(r, BETTER * worst, weight);
 	for (i = 0; i < r->candidates; i++)
 		any |= !in_use(r, i) && weight[i] > 0;
-	if (any && reselect_paths(r->place, r->places, RESELECT_WORST, seen_bps, weight, r->candidates, &r->rng) > 0)
+	if (any && reselect_paths(r->place, r->places, RESELECT_WORST, observed_bps, weight, r->candidates, &r->rng) > 0)
 		r->reason = "the demand is not met";
 	else if (r->candidates > r->places)
 		reselect_all(r, sum);
@@ -162,29 +238,29 @@ static void set_rates(struct multipath *r)
 		r->rate_bps[i] *= r->demand_bps / sum;
 }
 
-static void begin(struct multipath *r, const double *seen_bps)
+static void begin(struct multipath *r, const double *observed_bps)
 {
 	size_t i;
 
 	for (i = 0; i < r->places; i++)
-		r->start_bps[i] += seen_bps[i] / MULTIPATH_START;
+		r->start_bps[i] += observed_bps[i] / MULTIPATH_START;
 	if (++r->started == MULTIPATH_START)
 		ratectl_init(&r->control, &r->opts, r->places, r->demand_bps, r->start_bps);
 }
 
-static void control(struct multipath *r, const double *seen_bps)
+static void control(struct multipath *r, const double *observed_bps)
 {
 	double sum = 0;
 	size_t i;
 
 	if (r->started < MULTIPATH_START)
-		begin(r, seen_bps);
+		begin(r, observed_bps);
 	if (r->started == MULTIPATH_START) {
-		ratectl_step(&r->control, seen_bps, rng_uniform(&r->rng));
+		ratectl_step(&r->control, observed_bps, rng_uniform(&r->rng));
 		set_rates(r);
 	}
 	for (i = 0; i < r->places; i++)
-		sum += seen_bps[i];
+		sum += observed_bps[i];
 	r->unmet = sum < MULTIPATH_MET_RATIO * r->demand_bps ? r->unmet + 1 : 0;
 }
 
@@ -195,18 +271,18 @@ unsigned multipath_step(struct multipath *r, const struct multipath_sample *x)
 
 	memcpy(before, r->place, sizeof before);
 	if (x->demand_bps != r->demand_bps || x->starved)
-		start_again(r);
+		restart(r);
 	r->demand_bps = x->demand_bps;
 	if (!x->starved) {
 		for (i = 0; i < r->places; i++)
-			r->known_bps[r->place[i]] = x->seen_bps[i];
+			r->known_bps[r->place[i]] = x->observed_bps[i];
 		if (x->demand_bps > 0)
-			control(r, x->seen_bps);
+			control(r, x->observed_bps);
 		if (r->unmet >= MULTIPATH_PATIENCE)
-			reselect(r, x->seen_bps);
+			reselect(r, x->observed_bps);
 	}
-	leave_dead(r, x->down);
-	if ((bits = changed(r, before)) != 0)
-		start_again(r);
+	replace_dead(r, x->down);
+	if ((bits = changed_places(r, before)) != 0)
+		restart(r);
 	return bits;
 }

@@ -39,8 +39,8 @@ static void clear(struct paths_node *node, size_t hosts, size_t from)
 	node[from].cost = node[from].delay_s = 0;
 }
 
-/* Dijkstra over the links faster than `above_bps`. A link costs its delay and
- * `bits` over its rate. Returns whether `to` was reached. */
+/* Dijkstra over the links faster than `above_bps`; a link costs its delay plus `bits` over its rate.
+ * Returns whether `to` is reachable. */
 static bool shortest(const struct paths_graph *g, double above_bps, double bits,
     size_t from, size_t to, struct paths_node *node)
 {
@@ -74,7 +74,7 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 	}
 }
 
-/* Fills a path from the tree that shortest() left. */
+/* Reads a path out of the tree made by shortest(). */
 static void trace(struct paths_path *p, const struct paths_graph *g, enum paths_kind kind,
     size_t from, size_t to, const struct paths_node *node)
 {
@@ -136,17 +136,4 @@ int paths_quickest(struct paths_path *out, const struct paths_graph *g, enum pat
 	shortest(g, best_above, 0, from, to, scratch);
 	trace(out, g, kind, from, to, scratch);
 	return 0;
-}
-
-void paths_take(struct paths_graph *g, const struct paths_path *p)
-{
-	size_t i;
-
-	for (i = 0; i < p->hops; i++) {
-		struct paths_link *l = &g->links[p->links[i]];
-
-		l->rate_bps -= p->rate_bps;
-		if (l->rate_bps < 1e-9 * p->rate_bps)
-			l->rate_bps = 0;
-	}
 }

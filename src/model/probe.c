@@ -1,8 +1,59 @@
 #include "model/probe.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "model/stats.h"
+
+#define BATCH_MIN 2 /* intervals */
+
+void steady_add(struct steady *s, double rate_bps)
+{
+	if (s->n < STEADY_MAX)
+		s->rate_bps[s->n++] = rate_bps;
+}
+
+/* Number of intervals to truncate, computed from the end with running sums. */
+static size_t truncation(const struct steady *s)
+{
+	double sum = 0, squares = 0, spread, least = INFINITY;
+	size_t i = s->n, best = 0;
+
+	while (i-- > 0) {
+		double k = (double)(s->n - i);
+
+		sum += s->rate_bps[i];
+		squares += s->rate_bps[i] * s->rate_bps[i];
+		spread = (squares - sum * sum / k) / (k * k);
+		if (i <= s->n / 2 && spread <= least) {
+			least = spread;
+			best = i;
+		}
+	}
+	return best;
+}
+
+int steady_result(struct steady_result *out, const struct steady *s)
+{
+	size_t skip = truncation(s), batch = (s->n - skip) / STEADY_BATCHES, b;
+	double mean[STEADY_BATCHES];
+	struct stats st;
+
+	if (batch < BATCH_MIN)
+		return -1;
+	skip = s->n - batch * STEADY_BATCHES; /* the latest whole batches */
+	for (b = 0; b < STEADY_BATCHES; b++) {
+		stats_of(&st, s->rate_bps + skip + b * batch, batch);
+		mean[b] = st.mean;
+	}
+	stats_of(&st, mean, STEADY_BATCHES);
+	if (!(st.mean > 0))
+		return -1;
+	*out = (struct steady_result){ skip, st.mean, st.sd / sqrt(STEADY_BATCHES) };
+	return 0;
+}
+
+/* ---- Probes ---- */
 
 double probe_error_ratio(const struct probe *p)
 {
@@ -11,27 +62,14 @@ double probe_error_ratio(const struct probe *p)
 	return p->streams >= 8 ? 0.1 : 0.1 * pow(8.0 / p->streams, 0.6);
 }
 
-void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
-    size_t runs)
-{
-	struct stats s;
-	double prior;
-
-	stats_of(&s, throughput_bps, runs);
-	*out = (struct probe){ streams, s.mean, 0 };
-	prior = probe_error_ratio(out) * s.mean;
-	out->error_bps = sqrt((2 * prior * prior + s.sd * s.sd * (double)(runs - 1)) /
-	    (double)(runs + 1) / (double)runs);
-}
-
-void probe_of_settled(struct probe *out, unsigned streams, const struct steady_result *s)
+void probe_of_steady(struct probe *out, unsigned streams, const struct steady_result *s)
 {
 	*out = (struct probe){ streams, s->mean_bps, 0 };
 	out->error_bps = hypot(s->error_bps, probe_error_ratio(out) * s->mean_bps);
 }
 
-/* As measured in laboratories: the error is half of the logarithm of what older streams get over
- * younger ones. That streams bring more each with more of them says that the fewer told nothing. */
+/* Factors from laboratory measurements: the error is half of the logarithm of the older streams' rate over
+ * the newer streams'. A rate per stream that grows with the count discredits the smaller count. */
 #define LAG_ERROR 0.5
 #define MORE_EACH_ERROR 4.0
 
@@ -40,8 +78,8 @@ static void widen(struct probe *p, double error_ratio)
 	p->error_bps = hypot(probe_error_ratio(p), error_ratio) * p->throughput_bps;
 }
 
-/* Who joined took half of it at least, from who was there before and nobody else: then there is nobody else, and the
- * rate is the link's. One other flow would have had them bring a sixth more. */
+/* The newer streams took at least half of the rate, entirely from the older: the path has no other flows.
+ * One other flow would have raised the total by a sixth. */
 static bool is_alone(const struct probe *before, const struct probe *after, double older_ratio)
 {
 	return fabs(after->throughput_bps / before->throughput_bps - 1) <= PROBE_ALONE_RATIO &&
@@ -62,12 +100,144 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 	widen(before, hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0));
 }
 
-bool probe_told(const struct steady *s, double elapsed_s)
+bool probe_is_done(const struct steady *s, double elapsed_s)
 {
 	struct steady_result r;
 
-	if (elapsed_s >= PROBE_MOST_S)
+	if (elapsed_s >= PROBE_MAX_S)
 		return true;
-	return elapsed_s >= PROBE_LEAST_S && steady_result(&r, s) == 0 &&
+	return elapsed_s >= PROBE_MIN_S && steady_result(&r, s) == 0 &&
 	    r.error_bps <= PROBE_STEADY_RATIO * r.mean_bps;
+}
+
+/* ---- Profile ---- */
+
+#define EACH_RATIO 0.85 /* min ratio of the throughput per stream that counts as unchanged */
+
+size_t profile_find(const struct profile *l, unsigned streams)
+{
+	size_t i;
+
+	for (i = 0; i < l->n && l->probe[i].streams != streams; i++)
+		;
+	return i;
+}
+
+const struct probe *profile_fewest(const struct profile *l)
+{
+	const struct probe *p, *least = l->probe;
+
+	for (p = l->probe; p < l->probe + l->n; p++)
+		if (p->streams < least->streams)
+			least = p;
+	return least;
+}
+
+const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned now, double below_worth)
+{
+	const struct probe *found = NULL;
+	double known, least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		known = l->runs[i] * (l->probe[i].streams < now ? below_worth : 1);
+		if (l->probe[i].streams >= from && known < least) {
+			least = known;
+			found = &l->probe[i];
+		}
+	}
+	return found;
+}
+
+void profile_add(struct profile *l, unsigned streams, double mean_bps, double runs, bool host_limited)
+{
+	struct probe p = { streams, mean_bps, 0 };
+	size_t i = profile_find(l, streams);
+	double known = 0;
+
+	if (i == PROFILE_MAX) {
+		i = (size_t)(profile_worst(l, 1, 1, 1) - l->probe);
+	} else if (i == l->n) {
+		l->n++;
+	} else {
+		known = fmin(l->runs[i], PROFILE_RUNS_MAX - fmin(runs, PROFILE_RUNS_MAX));
+		p.throughput_bps = (known * l->probe[i].throughput_bps + runs * mean_bps) / (known + runs);
+	}
+	l->runs[i] = fmin(known + runs, PROFILE_RUNS_MAX);
+	p.error_bps = probe_error_ratio(&p) * p.throughput_bps / sqrt(l->runs[i]);
+	l->probe[i] = p;
+	l->host_limited[i] = host_limited;
+}
+
+void profile_recall(struct profile *l, const struct probe *p, size_t count)
+{
+	for (l->n = 0; l->n < count; l->n++) {
+		l->probe[l->n] = p[l->n];
+		l->runs[l->n] = 1;
+		l->host_limited[l->n] = false;
+	}
+}
+
+/* Whether every smaller level has about the same throughput per stream. */
+static bool each_as_much(const struct profile *l, const struct probe *of)
+{
+	const struct probe *p;
+
+	for (p = l->probe; p < l->probe + l->n; p++)
+		if (p->streams < of->streams &&
+		    of->throughput_bps / of->streams < EACH_RATIO * p->throughput_bps / p->streams)
+			return false;
+	return true;
+}
+
+const struct probe *profile_host_limited(const struct profile *l, const struct probe **above)
+{
+	const struct probe *p, *room = NULL;
+
+	*above = NULL;
+	for (p = l->probe; p < l->probe + l->n; p++)
+		if (l->host_limited[p - l->probe] && each_as_much(l, p) && (room == NULL || p->streams > room->streams))
+			room = p;
+	for (p = l->probe; room != NULL && p < l->probe + l->n; p++)
+		if (p->streams > room->streams && (*above == NULL || p->streams < (*above)->streams))
+			*above = p;
+	return room;
+}
+
+/* ---- Sender limit ---- */
+
+static const struct {
+	const char *name, *advice;
+} all[] = {
+#define X(id, name, advice) { name, advice },
+	LIMIT_LIST(X)
+#undef X
+};
+
+const char *limit_name(enum limit l)
+{
+	return all[l].name;
+}
+
+const char *limit_advice(enum limit l)
+{
+	return all[l].advice;
+}
+
+enum limit limit_of(const struct limit_times *t)
+{
+	if (!(t->elapsed_s > 0))
+		return LIMIT_UNKNOWN;
+	if (t->busy_s < t->elapsed_s / 2)
+		return LIMIT_APPLICATION;
+	if (t->window_s > t->busy_s / 2)
+		return LIMIT_RECEIVE_WINDOW;
+	if (t->buffer_s > t->busy_s / 2)
+		return LIMIT_SEND_BUFFER;
+	return LIMIT_NETWORK;
+}
+
+bool limit_is_partial(const struct limit_times *t)
+{
+	return t->window_s + t->buffer_s > t->busy_s / 20;
 }

@@ -1,57 +1,162 @@
-/* What n streams brought for a while, and how much that scatters from one run to the next: what models
- * are fitted to (fit.h), and how ptcp advise measures it. */
+/* Probes: the throughput of n streams over some seconds, and its scatter between runs. Models are fitted to
+ * probes (fit.h); ptcp advise measures them. */
 #ifndef MODEL_PROBE_H
 #define MODEL_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/steady.h"
+/* ---- Steady state ----
+ *
+ * Throughput of a probe after slow start, and its standard error, from rates in short intervals of equal
+ * length.
+ *
+ * White, "An effective truncation heuristic for bias reduction in simulation output" (1997), truncates the
+ * beginning: up to half of the intervals, minimizing the variance of the rest over its length. The error is
+ * by batch means: the rest is divided into STEADY_BATCHES, long enough to be nearly independent, and the
+ * scatter of the batch means gives the error. */
+
+#define STEADY_MAX 512
+#define STEADY_BATCHES 6
+
+struct steady {
+	double rate_bps[STEADY_MAX];
+	size_t n;
+};
+
+/* Ignores intervals beyond STEADY_MAX. Zero-initialize the struct. */
+void steady_add(struct steady *s, double rate_bps);
+
+struct steady_result {
+	size_t skipped;   /* intervals truncated */
+	double mean_bps;
+	double error_bps; /* standard error */
+};
+
+/* 0, or -1 with too few intervals or without any traffic. */
+int steady_result(struct steady_result *out, const struct steady *s);
 
 struct probe {
 	unsigned streams;      /* at least 1 */
 	double throughput_bps; /* aggregate of all streams */
-	double error_bps;      /* standard error of it; 0: not known, probe_error_ratio()
-				  then assumes that of one short run */
+	double error_bps;      /* standard error; 0: unknown, probe_error_ratio() assumes one short run */
 };
 
-/* One standard deviation of the probe's throughput over the throughput. Where it
- * is not known: what single short runs scattered by on Linux (up to 70 % with 1
- * or 2 streams, about 10 % with 8 and more, taken as two and one deviations). */
+/* Standard deviation of the probe's throughput over the throughput. If unknown: the scatter of single short
+ * runs on Linux (up to 70 % with 1 or 2 streams, about 10 % with 8 and more, taken as two and one
+ * deviations). */
 double probe_error_ratio(const struct probe *p);
 
-/* One probe of several runs with the same number of streams: their mean, and its
- * error from their scatter; since a few runs show scatter badly, what is assumed of
- * a single run counts as two runs more. runs >= 1. */
-void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps,
-    size_t runs);
-
-/* One probe of one run: what it settled to. Its error is what the scatter within it shows,
- * and what that cannot: how short runs differ from each other, as assumed of a single one. */
-void probe_of_settled(struct probe *out, unsigned streams, const struct steady_result *s);
+/* One probe from the steady state of one run. The error combines the scatter within the run and the assumed
+ * scatter between short runs. */
+void probe_of_steady(struct probe *out, unsigned streams, const struct steady_result *s);
 
 #define PROBE_ALONE_RATIO 0.02
 
-/* A group of streams grew from one probe to the next. Widens their errors by what shows that
- * streams had not come to their share yet: each that was there before got `older_ratio` times
- * what each got that joined; or with more streams each brought more, which nothing but that
- * can explain. But where they brought the same together, within PROBE_ALONE_RATIO, and those that joined got half
- * of it at least, nobody else is there and nothing scatters: that is their error then. */
+/* Adjusts the errors of two successive probes with a growing group of streams. Widens both errors by
+ * evidence that streams had not reached their share: each older stream got `older_ratio` times the rate of
+ * each newer stream; or the rate per stream rose with the stream count, which has no other explanation. If
+ * the total was the same within PROBE_ALONE_RATIO and the newer streams got at least half, the path has no
+ * other flows and no scatter: both errors become PROBE_ALONE_RATIO. */
 void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
-/* ---- How ptcp advise probes, in one place ---- */
+/* ---- Probing by ptcp advise ---- */
 
-/* A level lasts for so long at least, and at the most. */
-#define PROBE_LEAST_S 2.5
-#define PROBE_MOST_S 10.0
-/* In between it ends when what it settled to is known so well: a link that nobody else is on is so steady. Shares of
- * one are not, though for some seconds they may look it: of 72 levels in laboratories beside others' flows 1 would have
- * ended so, and with 0.02 it were 42, most of them while the rate still rose. */
+/* Min and max duration of a level. */
+#define PROBE_MIN_S 2.5
+#define PROBE_MAX_S 10.0
+/* Between the two a level ends once its relative error is this small: only a link without other flows is
+ * this steady. Shared links may look steady for seconds: of 72 laboratory levels beside other flows 1 would
+ * have ended early, and with 0.02 42, most of them while the rate still rose. */
 #define PROBE_STEADY_RATIO 0.005
-/* No further level begins after so long in all. */
+/* No new level starts after this total. */
 #define PROBE_LAST_START_S 17.0
 
-/* Whether a level has told what it can. */
-bool probe_told(const struct steady *s, double elapsed_s);
+/* Whether the level can end. */
+bool probe_is_done(const struct steady *s, double elapsed_s);
+
+/* ---- Profile of a path ----
+ *
+ * A transfer's knowledge of its path: the throughput of each stream count, averaged over runs, with an
+ * error that shrinks with their number. */
+
+#define PROFILE_MAX 8
+/* Duration of a short run in the sense of probe_error_ratio(); max weight of a level in runs. */
+#define PROFILE_RUN_S 5.0
+#define PROFILE_RUNS_MAX 32.0
+
+/* Zero-initialize. */
+struct profile {
+	struct probe probe[PROFILE_MAX];
+	double runs[PROFILE_MAX]; /* weight of each level in short runs */
+	bool host_limited[PROFILE_MAX];  /* socket buffers or windows limited the streams */
+	size_t n;
+};
+
+/* Adds a level, weighted as `runs` short runs. A full profile drops its least known level. */
+void profile_add(struct profile *l, unsigned streams, double mean_bps, double runs, bool host_limited);
+
+/* Replaces all levels by at most PROFILE_MAX earlier probes, each weighted as one run. */
+void profile_recall(struct profile *l, const struct probe *p, size_t count);
+
+/* Index of the level with this stream count, or n. */
+size_t profile_find(const struct profile *l, unsigned streams);
+
+/* The level with the fewest streams; n > 0. */
+const struct probe *profile_fewest(const struct profile *l);
+
+/* The least known level with at least `from` streams, or NULL; levels with fewer than `now` streams count
+ * as known below_worth times as well. */
+const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned now, double below_worth);
+
+/* The largest level limited by its hosts, and the smallest level above, or NULL. Levels with less
+ * throughput per stream than a smaller level do not count: the path or a processor limits them, whatever
+ * the sockets report. */
+const struct probe *profile_host_limited(const struct profile *l, const struct probe **above);
+
+/* ---- Sender limit ----
+ *
+ * Cause that limited a group of streams: the network, or a host, where more streams do not help; from the
+ * kernel's times of a TCP sender (tcp_info in Linux, Francis Yan and Yuchung Cheng, "tcp: instrument tcp
+ * sender limits chronographs"). */
+
+/* enum, name in JSON, remedy (NULL: none) */
+#define LIMIT_LIST(X)                                                          \
+	X(LIMIT_UNKNOWN, "unknown", NULL)                                      \
+	X(LIMIT_NETWORK, "network", NULL)                                      \
+	X(LIMIT_SEND_BUFFER, "send-buffer",                                    \
+	    "the sender's buffers limited the probes, not the network: more streams do not help " \
+	    "(raise net.ipv4.tcp_wmem on the sending host)")                   \
+	X(LIMIT_RECEIVE_WINDOW, "receive-window",                              \
+	    "the receiver's window limited the probes, not the network: more streams do not help " \
+	    "(raise net.ipv4.tcp_rmem on the receiving host, if its processor keeps up)") \
+	X(LIMIT_APPLICATION, "application",                                    \
+	    "the sender's processor limited the probes, not the network: more streams do not help " \
+	    "(stop other programs there, or use --cipher none where the network is safe)")
+
+enum limit {
+#define X(id, name, advice) id,
+	LIMIT_LIST(X)
+#undef X
+};
+
+const char *limit_name(enum limit l);
+const char *limit_advice(enum limit l);
+
+/* Sums over streams, in seconds. busy_s includes the next two. */
+struct limit_times {
+	double elapsed_s;     /* lifetime */
+	double busy_s;        /* with unsent or unacknowledged data */
+	double window_s;      /* limited by the receiver's window */
+	double buffer_s;      /* limited by the sender's buffer */
+};
+
+/* The cause of most of the time; UNKNOWN if no time has passed. */
+enum limit limit_of(const struct limit_times *t);
+
+/* Whether windows or buffers limited the streams for over a twentieth of their busy time: up to some stream
+ * count the streams then do not compete with each other, contrary to all models of shares. In laboratories
+ * the part was 5 % and more with short windows, even with frequent losses, and at most 0.3 % elsewhere. */
+bool limit_is_partial(const struct limit_times *t);
 
 #endif

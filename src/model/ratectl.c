@@ -35,8 +35,7 @@ void ratectl_init(struct ratectl *c, const struct ratectl_opts *o, size_t paths,
 	c->paths = paths;
 	c->probed = -1;
 	for (i = 0; i < paths; i++) {
-		c->rate_bps[i] = total > demand_bps ? start_bps[i] * (demand_bps / total) :
-		    start_bps[i];
+		c->rate_bps[i] = total > demand_bps ? start_bps[i] * (demand_bps / total) : start_bps[i];
 		c->beta[i] = o->beta;
 		c->chance[i] = 1 / (double)paths;
 	}
@@ -54,12 +53,11 @@ static void normalise(struct ratectl *c)
 		c->chance[i] /= total;
 }
 
-/* Judges the probe under way. Returns whether it failed. */
-static bool adjust(struct ratectl *c, const double *seen_bps)
+/* Evaluates the current probe; returns whether the probe failed. */
+static bool adjust(struct ratectl *c, const double *observed_bps)
 {
 	size_t g = (size_t)c->probed;
-	bool failed = seen_bps[g] <
-	    c->rate_bps[g] * (1 - c->opts.delta_ratio) - ROUNDING * c->demand_bps;
+	bool failed = observed_bps[g] < c->rate_bps[g] * (1 - c->opts.delta_ratio) - ROUNDING * c->demand_bps;
 
 	if (failed) {
 		memcpy(c->rate_bps, c->kept_bps, sizeof c->rate_bps);
@@ -73,7 +71,7 @@ static bool adjust(struct ratectl *c, const double *seen_bps)
 	return failed;
 }
 
-/* A path by chance; not `except` (SIZE_MAX: any). */
+/* A random path other than `except` (SIZE_MAX: any). */
 static size_t draw(const struct ratectl *c, size_t except, double u)
 {
 	double left = u * (1 - (except < c->paths ? c->chance[except] : 0));
@@ -111,11 +109,11 @@ static void probe(struct ratectl *c, size_t g)
 	c->probed = (int)g;
 }
 
-void ratectl_step(struct ratectl *c, const double *seen_bps, double u)
+void ratectl_step(struct ratectl *c, const double *observed_bps, double u)
 {
 	size_t except = c->paths;
 
-	if (c->probed >= 0 && adjust(c, seen_bps) && c->paths > 1)
+	if (c->probed >= 0 && adjust(c, observed_bps) && c->paths > 1)
 		except = (size_t)c->probed;
 	probe(c, draw(c, except, u));
 }

@@ -15,8 +15,7 @@ const char *regress_result_name(enum regress_result r)
 	return "?";
 }
 
-/* Sums of squares and products about the point (size, delay) the line is to
- * pass through: the means, or (0, d_min). */
+/* Sums of squares and products about the point (size, delay) on the line: the means, or (0, d_min). */
 struct moments {
 	double size, delay;
 	double ss, sd, dd;
@@ -53,7 +52,7 @@ static struct regress nothing(size_t count)
 	return (struct regress){ REGRESS_ONE_SIZE, count, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 }
 
-/* Slope and what follows from it; returns the variance of the residuals. */
+/* Computes the slope and derived values; returns the variance of the residuals. */
 static double slope(struct regress *r, const struct moments *m, size_t free)
 {
 	double left, variance = NAN;
@@ -76,7 +75,7 @@ static double slope(struct regress *r, const struct moments *m, size_t free)
 	return variance;
 }
 
-/* How far delays stray, once the line is known. */
+/* Spread of the residuals. */
 static void spread(struct regress *r, const struct moments *m, const double *size, const double *delay)
 {
 	double least = INFINITY, largest = -INFINITY, off;
@@ -145,7 +144,7 @@ int regress_through(struct regress *out, const double *size_bytes, const double 
 	return 0;
 }
 
-double regress_needs(const struct regress *r, double share_ratio, double risk_ratio)
+double regress_messages_bound(const struct regress *r, double share_ratio, double risk_ratio)
 {
 	double t = share_ratio * r->slope_s, v = r->size_squares / (double)r->count;
 

@@ -65,9 +65,8 @@ static double scatter(const double *x, size_t count, double *mean)
 	return sum;
 }
 
-/* Where to cut a sorted array so that the groups' means explain most: with s
- * the sum of the first i deviations from the mean, that is the largest
- * s^2 count / (i (count - i)). */
+/* The cut of a sorted array that maximizes the explained variance: with s the sum of the first i deviations
+ * from the mean, the largest s^2 count / (i (count - i)). */
 static size_t best_cut(const double *x, size_t count, double mean)
 {
 	double s = 0, gain, best = -1;
@@ -121,4 +120,126 @@ unsigned stats_saturates_at(const unsigned *streams, const double *mean_bps, siz
 			return streams[i];
 	}
 	return 0;
+}
+
+/* ---- Rounds ---- */
+
+static double rates_of(const struct level_run *run, size_t n, double *stream_bps)
+{
+	double first = INFINITY, last = -INFINITY, bytes = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		first = fmin(first, run[i].start_s);
+		last = fmax(last, run[i].end_s);
+		bytes += (double)run[i].bytes;
+		stream_bps[i] = (double)run[i].bytes * 8 / (run[i].end_s - run[i].start_s);
+	}
+	return bytes * 8 / (last - first);
+}
+
+/* Sorts a copy, to keep the order of the streams. */
+static unsigned is_split(const double *stream_bps, size_t n)
+{
+	double sorted[LEVEL_STREAMS_MAX];
+	struct clusters c;
+
+	memcpy(sorted, stream_bps, n * sizeof *sorted);
+	stats_clusters(&c, sorted, n);
+	return c.count == 2;
+}
+
+/* Running mean after the count-th value. */
+static double averaged(double mean, double value, unsigned count)
+{
+	return mean + (value - mean) / count;
+}
+
+double level_add(struct level *l, const struct level_run *run, double *stream_bps)
+{
+	double rate = rates_of(run, l->streams, stream_bps), before = l->mean_bps;
+	unsigned good = ++l->rounds - l->failed;
+	struct stats s;
+
+	stats_of(&s, stream_bps, l->streams);
+	/* Welford, "Note on a method for calculating corrected sums of squares", 1962 */
+	l->mean_bps = averaged(before, rate, good);
+	l->squares += (rate - before) * (rate - l->mean_bps);
+	l->min_bps = good > 1 ? fmin(l->min_bps, rate) : rate;
+	l->max_bps = fmax(l->max_bps, rate);
+	l->per_stream_mean_bps = averaged(l->per_stream_mean_bps, s.mean, good);
+	l->fairness = averaged(l->fairness, stats_jain(stream_bps, l->streams), good);
+	l->split += is_split(stream_bps, l->streams);
+	return rate;
+}
+
+void level_add_failed(struct level *l)
+{
+	l->rounds++;
+	l->failed++;
+}
+
+double level_sd_bps(const struct level *l)
+{
+	unsigned good = l->rounds - l->failed;
+
+	return good > 1 ? sqrt(l->squares / (good - 1)) : 0;
+}
+
+int level_clusters(const struct level *l)
+{
+	return 2 * l->split > l->rounds - l->failed ? 2 : 1;
+}
+
+unsigned levels_saturate_at(const struct level *l, size_t levels)
+{
+	unsigned streams[LEVELS_MAX];
+	double mean_bps[LEVELS_MAX];
+	size_t i, n = 0;
+
+	for (i = 0; i < levels; i++) {
+		if (l[i].rounds == l[i].failed)
+			continue;
+		streams[n] = l[i].streams;
+		mean_bps[n++] = l[i].mean_bps;
+	}
+	return stats_saturates_at(streams, mean_bps, n);
+}
+
+/* ---- Moving average ---- */
+
+void ewma_add(struct ewma *s, double value, double weight)
+{
+	double w = fmax(weight, 1.0 / ++s->n), off = value - s->mean;
+
+	s->mean += w * off;
+	s->variance = (1 - w) * (s->variance + w * off * off);
+	s->squares = (1 - w) * (1 - w) * s->squares + w * w;
+}
+
+double ewma_error(const struct ewma *s)
+{
+	/* Unbiased variance: divided by 1 - squares. */
+	return s->n < 2 || !(s->squares < 1) ? NAN : sqrt(s->variance / (1 - s->squares) * s->squares);
+}
+
+/* ---- Change detection ---- */
+
+void cusum_init(struct cusum *w, double drift_ratio, double hold_s)
+{
+	*w = (struct cusum){ log1p(drift_ratio), hold_s * log1p(drift_ratio), 0, 0 };
+}
+
+int cusum_add(struct cusum *w, double measured_bps, double predicted_bps, double interval_s)
+{
+	double ratio = measured_bps / predicted_bps, off;
+
+	off = log(fmin(fmax(ratio, 1 / CUSUM_FACTOR_MAX), CUSUM_FACTOR_MAX));
+	w->above = fmax(0, w->above + interval_s * (off - w->slack));
+	w->below = fmax(0, w->below + interval_s * (-off - w->slack));
+	if (w->above < w->limit_s * (1 - 1e-9) && w->below < w->limit_s * (1 - 1e-9))
+		return 0;
+	off = w->above - w->below;
+	w->above = w->below = 0;
+	return off > 0 ? 1 : -1;
 }

@@ -6,10 +6,10 @@
 
 #include "core/units.h"
 
-#define RECENT_S 5.0      /* memory of what it brought lately */
-#define MORE_RATIO 1.1    /* a starved level still shows that more streams bring more */
-#define FULL_SLACK 0.01   /* one stream more is not worth it for less */
-#define WELL_KNOWN_RUNS 2 /* what a level brought is known well enough to be watched */
+#define RECENT_S 5.0      /* time constant of the recent average */
+#define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
+#define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
+#define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
 void stream_control_opts_init(struct stream_control_opts *o)
 {
@@ -21,67 +21,64 @@ static const char *plural(unsigned n)
 	return n == 1 ? "" : "s";
 }
 
-/* From now on so many streams; false: as before. */
-static bool want(struct stream_control *s, unsigned streams)
+/* Requests a stream count and restarts the level; returns whether the count changed. */
+static bool request(struct stream_control *s, unsigned streams)
 {
 	bool other = streams != s->streams;
 
 	s->streams = streams;
 	s->settle.n = 0;
-	s->level_s = s->starved_s = s->roomy_s = 0;
+	s->level_s = s->starved_s = s->host_limited_s = 0;
 	return other;
 }
 
-/* ---- What is known ---- */
+/* ---- Knowledge of the path ---- */
 
-/* All of it is void. */
-static void forget(struct stream_control *s)
+static void reset_profile(struct stream_control *s)
 {
-	s->n_next = s->learnt.n = 0;
+	s->n_next = s->profile.n = 0;
 	s->recalled = false;
 	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
 	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
 }
 
-/* From the first level on. */
 static void plan_levels(struct stream_control *s)
 {
 	static const unsigned level[] = ADVICE_LEVELS;
 	unsigned most = s->o.max_streams, n;
 	size_t i;
 
-	forget(s);
+	reset_profile(s);
 	s->advised = false;
 	for (i = 0; i < sizeof level / sizeof *level; i++) {
 		n = level[i] < most ? level[i] : most;
 		if (i > 0 && n == s->next[s->n_next - 1])
-			n = 1; /* few are allowed: downwards, then */
+			n = 1; /* a small max_streams: probe downwards */
 		s->next[s->n_next++] = n;
 	}
 }
 
-/* By fair share: of many levels a rival may fit their noise better, but predicts no better. */
-static bool fit(struct stream_control *s, double usual_others)
+/* Fair share only: with many levels a rival may fit the noise better, but predicts no better. */
+static bool fit(struct stream_control *s, double prior_others)
 {
 	struct advice_opts o;
 
 	advice_opts_init(&o);
 	o.model = FIT_FAIR_SHARE;
-	o.usual_others = usual_others;
+	o.prior_others = prior_others;
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
-	s->advised = advice_from_probes(&s->advice, s->learnt.probe, s->learnt.n, &o, NULL) == 0;
+	s->advised = advice_from_probes(&s->advice, s->profile.probe, s->profile.n, &o, NULL) == 0;
 	return s->advised;
 }
 
-/* This level's streams brought that. */
 static void record(struct stream_control *s, double mean_bps, double runs)
 {
-	profile_add(&s->learnt, s->streams, mean_bps, runs, 2 * s->roomy_s > s->level_s);
+	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
 }
 
-/* ---- From level to level ---- */
+/* ---- Transitions ---- */
 
 static bool probe_next(struct stream_control *s)
 {
@@ -90,11 +87,11 @@ static bool probe_next(struct stream_control *s)
 	memmove(s->next, s->next + 1, --s->n_next * sizeof *s->next);
 	s->phase = STREAM_CONTROL_PROBING;
 	snprintf(s->reason, sizeof s->reason, "probing with %u stream%s", n, plural(n));
-	return want(s, n);
+	return request(s, n);
 }
 
-/* As good as the same answer. */
-static bool near(unsigned a, unsigned b)
+/* Equal for the purpose of hold times. */
+static bool is_close(unsigned a, unsigned b)
 {
 	return 4 * (a > b ? a - b : b - a) <= (a > b ? a : b);
 }
@@ -103,34 +100,33 @@ static bool is_sure(const struct stream_control *s)
 {
 	const struct probe *above;
 
-	return s->advised && (s->advice.impact_sd_ratio <= STREAM_CONTROL_SURE_RATIO || profile_room(&s->learnt, &above) != NULL);
+	return s->advised && (s->advice.impact_sd_ratio <= STREAM_CONTROL_SURE_RATIO || profile_host_limited(&s->profile, &above) != NULL);
 }
 
 static bool hold(struct stream_control *s, unsigned streams, double rate_bps, double impact_ratio)
 {
-	size_t known = profile_find(&s->learnt, streams);
+	size_t known = profile_find(&s->profile, streams);
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STREAM_CONTROL_HOLDING;
-	s->expected_bps = s->recent_bps =
-	    known < s->learnt.n && s->learnt.runs[known] >= WELL_KNOWN_RUNS ?
-	    s->learnt.probe[known].throughput_bps : 0;
-	if (s->held > 0)
-		s->hold_s = near(streams, s->held) && is_sure(s) ? fmin(2 * s->hold_s, STREAM_CONTROL_HOLD_MOST_S) :
+	s->expected_bps = s->recent_bps = known < s->profile.n && s->profile.runs[known] >= WELL_KNOWN_RUNS ?
+	    s->profile.probe[known].throughput_bps : 0;
+	if (s->answer > 0)
+		s->hold_s = is_close(streams, s->answer) && is_sure(s) ? fmin(2 * s->hold_s, STREAM_CONTROL_HOLD_MAX_S) :
 		    STREAM_CONTROL_FIRST_HOLD_S;
-	if (streams != s->held)
-		s->seen_bps = s->seen_s = 0;
-	s->held = streams;
+	if (streams != s->answer)
+		s->observed_bps = s->observed_s = 0;
+	s->answer = streams;
 	if (!s->advised) {
-		snprintf(s->reason, sizeof s->reason, "the probes tell nothing");
-		return want(s, streams);
+		snprintf(s->reason, sizeof s->reason, "the probes are inconclusive");
+		return request(s, streams);
 	}
 	s->predicted_bps = rate_bps;
 	s->predicted_impact_ratio = impact_ratio;
-	snprintf(s->reason, sizeof s->reason, "%s%u stream%s should bring %s and take %.0f %% from each other flow "
+	snprintf(s->reason, sizeof s->reason, "%s%u stream%s: predicted %s, impact on each other flow %.0f %% "
 	    "(budget %.0f %%)", s->recalled ? "from history, " : "", streams, plural(streams),
 	    units_rate_text(rate, s->predicted_bps), s->predicted_impact_ratio * 100, s->o.budget_ratio * 100);
-	return want(s, streams);
+	return request(s, streams);
 }
 
 static bool probe_at(struct stream_control *s, unsigned streams)
@@ -139,9 +135,9 @@ static bool probe_at(struct stream_control *s, unsigned streams)
 	return probe_next(s);
 }
 
-/* Each stream brings the same, until the path is full: upwards by steps, and between the last two, then as many as
- * fill it. */
-static bool fill_room(struct stream_control *s, const struct probe *room, const struct probe *above)
+/* Throughput per stream is constant until the path is full: probes upwards in steps, then between the last
+ * two levels, then holds the count that fills the path. */
+static bool fill_path(struct stream_control *s, const struct probe *room, const struct probe *above)
 {
 	double each = room->throughput_bps / room->streams;
 	unsigned n = room->streams;
@@ -155,28 +151,28 @@ static bool fill_room(struct stream_control *s, const struct probe *room, const 
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
-/* To the answer; far outside of what was probed by steps, each of them a probe. */
+/* Holds at the answer, or probes towards an answer far outside the probed range. */
 static bool conclude(struct stream_control *s)
 {
 	const struct probe *room, *above, *fewest;
 	unsigned n;
 
-	/* What is usual keeps the first two short runs from finding no others, or hundreds. */
-	if (!fit(s, s->held == 0 ? FIT_USUAL_OTHERS : 0))
+	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
+	if (!fit(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
-	if ((room = profile_room(&s->learnt, &above)) != NULL)
-		return fill_room(s, room, above);
+	if ((room = profile_host_limited(&s->profile, &above)) != NULL)
+		return fill_path(s, room, above);
 	n = s->advice.streams;
 	if (n <= s->advice.fit.most)
 		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
-	/* Streams that had not come to their rates make the next level look better than it is. */
-	fewest = profile_fewest(&s->learnt);
-	if (s->learnt.runs[fewest - s->learnt.probe] < 2)
+	/* Unsteady streams at the first level make the next level look better than it is. */
+	fewest = profile_fewest(&s->profile);
+	if (s->profile.runs[fewest - s->profile.probe] < 2)
 		return probe_at(s, fewest->streams);
 	return probe_at(s, n < STREAM_CONTROL_STRETCH * s->advice.fit.most ? n : STREAM_CONTROL_STRETCH * s->advice.fit.most);
 }
 
-static bool start_again(struct stream_control *s, const char *why)
+static bool restart(struct stream_control *s, const char *why)
 {
 	unsigned now = s->streams;
 
@@ -188,8 +184,7 @@ static bool start_again(struct stream_control *s, const char *why)
 
 /* ---- Probing ---- */
 
-/* Whether the level has told what it can. */
-static bool told(const struct stream_control *s, struct steady_result *out)
+static bool is_level_done(const struct stream_control *s, struct steady_result *out)
 {
 	return s->level_s >= STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 && steady_result(out, &s->settle) == 0;
 }
@@ -198,26 +193,26 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 {
 	struct steady_result r;
 
-	if (x->starved && s->learnt.n == 0) {
-		want(s, s->streams); /* the first level waits for enough to send */
+	if (x->starved && s->profile.n == 0) {
+		request(s, s->streams); /* the first level waits for enough data */
 		return false;
 	}
 	steady_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
 	s->starved_s += x->starved ? x->interval_s : 0;
-	s->roomy_s += x->roomy ? x->interval_s : 0;
-	if (!told(s, &r))
+	s->host_limited_s += x->host_limited ? x->interval_s : 0;
+	if (!is_level_done(s, &r))
 		return false;
-	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->learnt.probe[0].throughput_bps)
-		return start_again(s, "too little to send: it cannot be told what more streams bring");
+	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
+		return restart(s, "too little data to send: stream counts cannot be compared");
 	record(s, r.mean_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
 /* ---- Holding ---- */
 
-/* The path has changed: what is known is what it brings now, and a second level beside it tells the rest. */
-static bool changed(struct stream_control *s, int which)
+/* The path changed: keeps the recent rate as the only level, and probes a second level. */
+static bool path_changed(struct stream_control *s, int which)
 {
 	unsigned n = s->streams, beside = n >= 6 ? n / 3 : 3 * n;
 	char now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES];
@@ -227,36 +222,36 @@ static bool changed(struct stream_control *s, int which)
 		beside = n > 1 ? 1 : s->o.max_streams;
 	units_rate_text(now, s->recent_bps);
 	units_rate_text(then, s->expected_bps);
-	forget(s);
-	s->held = 0; /* what it brought before is of another path */
+	reset_profile(s);
+	s->answer = 0; /* the earlier path's rate is obsolete */
 	record(s, s->recent_bps, 1);
 	other = probe_at(s, beside);
-	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s brought %s, %s than %s; probing with %u", n,
+	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver %s, %s than %s; probing with %u", n,
 	    plural(n), now, which > 0 ? "more" : "less", then, beside);
 	return other;
 }
 
-/* Its time is over: the level that is known worst is probed again, or one far enough above. Where there is room those
- * below tell nothing. */
-static bool look_again(struct stream_control *s)
+/* The hold time is over: probes the least known level, or a distant higher level. On a path with room lower
+ * levels are useless. */
+static bool reprobe(struct stream_control *s)
 {
 	const struct probe *room, *above;
 	unsigned up = STREAM_CONTROL_LEVER * s->streams < s->o.max_streams ? STREAM_CONTROL_LEVER * s->streams : s->o.max_streams;
 	const struct probe *worst;
 
-	record(s, s->seen_bps, (s->level_s - STREAM_CONTROL_SKIP_S) / PROFILE_RUN_S);
+	record(s, s->observed_bps, (s->level_s - STREAM_CONTROL_SKIP_S) / PROFILE_RUN_S);
 	s->recalled = false;
-	room = profile_room(&s->learnt, &above);
+	room = profile_host_limited(&s->profile, &above);
 	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up)
 		return probe_at(s, up);
-	worst = profile_worst(&s->learnt, room != NULL ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
+	worst = profile_worst(&s->profile, room != NULL ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
 	return probe_at(s, worst->streams);
 }
 
-/* What it has brought lately; 1, -1: no longer what is known of it. */
-static int compare(struct stream_control *s, const struct stream_control_sample *x)
+/* Updates the recent rate; 1 or -1 after a lasting deviation from the expected rate. */
+static int detect_change(struct stream_control *s, const struct stream_control_sample *x)
 {
 	double w = 1 - exp(-x->interval_s / RECENT_S);
 
@@ -264,7 +259,7 @@ static int compare(struct stream_control *s, const struct stream_control_sample 
 	if (s->expected_bps > 0)
 		return cusum_add(&s->watch, x->rate_bps, s->expected_bps, x->interval_s);
 	if (s->level_s >= STREAM_CONTROL_DWELL_S)
-		s->recent_bps = s->expected_bps = s->recalled ? s->predicted_bps : s->seen_bps;
+		s->recent_bps = s->expected_bps = s->recalled ? s->predicted_bps : s->observed_bps;
 	return 0;
 }
 
@@ -275,20 +270,20 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 	if (x->starved)
 		return false;
 	s->level_s += x->interval_s;
-	s->roomy_s += x->roomy ? x->interval_s : 0;
+	s->host_limited_s += x->host_limited ? x->interval_s : 0;
 	if (s->level_s <= STREAM_CONTROL_SKIP_S)
 		return false;
-	s->seen_s += x->interval_s;
-	s->seen_bps += (x->rate_bps - s->seen_bps) * x->interval_s / s->seen_s;
-	which = compare(s, x);
+	s->observed_s += x->interval_s;
+	s->observed_bps += (x->rate_bps - s->observed_bps) * x->interval_s / s->observed_s;
+	which = detect_change(s, x);
 	s->contradicted |= which != 0 && s->recalled;
 	if (which != 0)
-		return s->recalled ? start_again(s, "the path is not what it was in an earlier transfer: probing") :
-		    changed(s, which);
-	return s->level_s >= s->hold_s && look_again(s);
+		return s->recalled ? restart(s, "the path differs from an earlier transfer: probing") :
+		    path_changed(s, which);
+	return s->level_s >= s->hold_s && reprobe(s);
 }
 
-/* ---- From outside ---- */
+/* ---- Interface ---- */
 
 void stream_control_init(struct stream_control *s, const struct stream_control_opts *o)
 {
@@ -309,13 +304,13 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 
 	if (s->phase == STREAM_CONTROL_FIXED || count > PROFILE_MAX)
 		return;
-	profile_recall(&s->learnt, p, count);
+	profile_recall(&s->profile, p, count);
 	if (!fit(s, 0)) {
-		s->learnt.n = 0;
+		s->profile.n = 0;
 		return;
 	}
 	s->recalled = true;
-	s->hold_s = 2 * STREAM_CONTROL_FIRST_HOLD_S; /* known already; and long enough to be contradicted */
+	s->hold_s = 2 * STREAM_CONTROL_FIRST_HOLD_S; /* known already, and long enough to be contradicted */
 	s->n_next = 0;
 	n = s->advice.streams;
 	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));

@@ -1,46 +1,45 @@
-/* Steers the number of streams of a transfer under an impact budget, from what they
- * bring: time and rates in, the number wanted and a reason out.
+/* Controls the stream count of a transfer under an impact budget by observed throughput: time and rates in,
+ * requested streams and a reason out.
  *
- *   PROBING  the user's own data at one number of streams after the other, each until its
- *            rate has settled; next HOLDING, or PROBING where the answer lies far outside
- *   HOLDING  at the answer, whose rate is learnt ever better and watched; next PROBING when it has been
- *            for its time, or at once when its rate has left what it was for long enough, in either direction
- *   FIXED    there is no choice: a budget of nothing, or one stream at most
+ *   PROBING  the user's data at one stream count after the other, each until its rate is steady;
+ *            next HOLDING, or PROBING if the answer lies far outside the probed range
+ *   HOLDING  at the answer, improving and monitoring the estimate of its rate; next PROBING after the hold
+ *            time, or at once after a lasting deviation of the rate in either direction
+ *   FIXED    without a choice: a budget of 0, or at most one stream
  *
- * While it holds it never wants more streams than the model says the budget allows; to learn, it may for the
- * seconds of one level. Time in which the application had too little to send says nothing about
- * the path, and nothing is changed for it. Where windows or buffers hold each stream up, it takes as many
- * as fill the path: no model of shares holds there. */
+ * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
+ * seconds of one level. Application-limited time has no information about the path and changes nothing. If
+ * windows or buffers limit each stream, the controller takes as many streams as fill the path: models of
+ * shares do not apply. */
 #ifndef MODEL_STREAM_CONTROL_H
 #define MODEL_STREAM_CONTROL_H
 
 #include "model/advice.h"
-#include "model/cusum.h"
-#include "model/profile.h"
-#include "model/steady.h"
+#include "model/stats.h"
+#include "model/probe.h"
 
-/* ---- How it probes, in one place ---- */
+/* ---- Parameters ---- */
 
-/* First with ADVICE_LEVELS; a level lasts so long: */
+/* Duration of a level; the first levels are ADVICE_LEVELS. */
 #define STREAM_CONTROL_LEVEL_S 5.0
-/* Extrapolating upwards, no more than so many times what was probed. */
+/* Upward extrapolation: at most this factor of the largest probed count. */
 #define STREAM_CONTROL_STRETCH 2u
-/* It holds for so long, then, while the answer stays and is known well enough (one deviation of its impact), for twice
- * that, and so on. In between, the level that is known worst is probed again: one with fewer streams than the answer,
- * which costs throughput, counts as known twice as well; and one with so many times the answer must be among them, for
- * beside many others only that tells how many. */
+/* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most
+ * SURE_RATIO). Between holds the least known level is probed again. Levels below the answer cost throughput
+ * and count as known BELOW_WORTH times as well; a level of at least LEVER times the answer is required,
+ * since with many other flows only this level determines their number. */
 #define STREAM_CONTROL_FIRST_HOLD_S 12.0
-#define STREAM_CONTROL_HOLD_MOST_S 320.0
+#define STREAM_CONTROL_HOLD_MAX_S 320.0
 #define STREAM_CONTROL_SURE_RATIO 0.05
 #define STREAM_CONTROL_BELOW_WORTH 2.0
 #define STREAM_CONTROL_LEVER 3u
-/* After a change of their number, streams take so long to come to their rates, and it so long to know them. */
+/* Time for streams to reach their rates after a change of the count, and time to measure the rates. */
 #define STREAM_CONTROL_SKIP_S 2.0
 #define STREAM_CONTROL_DWELL_S 8.0
-/* A deviation by this ratio's square from what is known of it, for so long, is a change of the path. */
+/* A deviation by the square of this ratio, for this time, is a change of the path. */
 #define STREAM_CONTROL_DRIFT_RATIO 0.4
 #define STREAM_CONTROL_DRIFT_S 12.0
-/* Intervals of samples are of equal length, about: */
+/* Sampling interval, approximate and constant. */
 #define STREAM_CONTROL_SAMPLE_S 0.1
 
 #define STREAM_CONTROL_REASON_BYTES 160
@@ -58,44 +57,44 @@ enum stream_control_phase { STREAM_CONTROL_PROBING, STREAM_CONTROL_HOLDING, STRE
 struct stream_control {
 	struct stream_control_opts o;
 	enum stream_control_phase phase;
-	unsigned streams;                /* wanted now */
-	char reason[STREAM_CONTROL_REASON_BYTES]; /* for that; "" at the beginning */
-	bool advised, recalled;          /* recalled: by an earlier transfer's probes, not contradicted so far */
-	bool contradicted;               /* what was recalled has been found wrong */
+	unsigned streams;                /* requested now */
+	char reason[STREAM_CONTROL_REASON_BYTES]; /* for the request; "" at the start */
+	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */
+	bool contradicted;               /* observed throughput disproved the history */
 	struct advice advice;            /* valid once `advised` */
-	struct profile learnt;
-	unsigned held;                   /* the answer that it came to last; 0: none yet. For it: */
+	struct profile profile;
+	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;
-	double seen_bps, seen_s;         /* what it brought, over so long; 0: not yet */
-	/* of this level */
+	double observed_bps, observed_s;         /* observed at the answer, and for how long; 0: not yet */
+	/* this level */
 	struct steady settle;
-	double level_s;                  /* that counted; of these: */
-	double starved_s, roomy_s;
-	unsigned next[PROFILE_MAX]; /* levels yet to come */
+	double level_s;                  /* counted time; parts of it: */
+	double starved_s, host_limited_s;
+	unsigned next[PROFILE_MAX]; /* pending levels */
 	size_t n_next;
 	/* holding */
-	double hold_s;                   /* for so long */
-	double recent_bps, expected_bps; /* lately; what the watch compares with, 0: not yet */
-	struct cusum watch;              /* as long as what is known holds */
+	double hold_s;                   /* current hold time */
+	double recent_bps, expected_bps; /* recent average; prediction for the CUSUM, 0: not yet */
+	struct cusum watch;
 };
 
-/* Begins. Copies the options. */
+/* Starts probing. Copies the options. */
 void stream_control_init(struct stream_control *s, const struct stream_control_opts *o);
 
-/* Before the first sample: these probes of the path are known from earlier, so it begins at their answer. What cannot
- * be fitted is ignored. */
+/* Before the first sample: loads probes of an earlier transfer and starts at their answer. Ignores probes
+ * that cannot be fitted. */
 void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count);
 
-/* What the streams did over an interval. */
+/* Observation of one interval. */
 struct stream_control_sample {
 	double interval_s;     /* about STREAM_CONTROL_SAMPLE_S */
-	double rate_bps;       /* of all streams together */
-	bool steady;           /* all streams wanted were in use, and no others carried anything */
-	bool starved;          /* the application limited them, or a disk, not the path */
-	bool roomy;            /* windows or buffers did: the path has room for more streams */
+	double rate_bps;       /* all streams */
+	bool steady;           /* all requested streams were active, and no others */
+	bool starved;          /* limited by the application or a disk, not by the path */
+	bool host_limited;            /* limited by windows or buffers: the path has room for more streams */
 };
 
-/* Takes the next sample. True: another number of streams is wanted from now on. */
+/* Adds a sample. True: the requested stream count changed. */
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x);
 
 #endif

@@ -10,14 +10,14 @@
 #include "core/text.h"
 #include "net/loop_uv.h"
 
-#define PATIENCE_MS 500
-#define NO_PATIENCE_MS 2000
+#define EXIT_MS 500  /* until SIGTERM, */
+#define TERM_MS 2000 /* until SIGKILL */
 
 struct child {
 	uv_process_t uv;
-	uv_timer_t timer;       /* of one that is to end */
+	uv_timer_t timer;       /* after child_free() */
 	struct child_opts o;
-	bool freed, over, told;
+	bool freed, over, killed;
 	unsigned n_closing;
 };
 
@@ -84,7 +84,7 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 		close(pair[0]);
 		c->freed = c->over = true;
 		release(c);
-		return err_set(e, PTCP_ECONNECT, "%s: cannot be started: %s (install it, or name another program)",
+		return err_set(e, PTCP_ECONNECT, "%s: %s (install this program, or name another)",
 		    text_escape(shown, sizeof shown, o->argv[0]), uv_strerror(r));
 	}
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
@@ -93,13 +93,13 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 	return 0;
 }
 
-static void on_patience_over(uv_timer_t *t)
+static void on_exit_timeout(uv_timer_t *t)
 {
 	struct child *c = t->data;
 
-	uv_process_kill(&c->uv, c->told ? SIGKILL : SIGTERM);
-	c->told = true;
-	uv_timer_start(&c->timer, on_patience_over, NO_PATIENCE_MS, 0);
+	uv_process_kill(&c->uv, c->killed ? SIGKILL : SIGTERM);
+	c->killed = true;
+	uv_timer_start(&c->timer, on_exit_timeout, TERM_MS, 0);
 }
 
 void child_free(struct child *c)
@@ -108,6 +108,6 @@ void child_free(struct child *c)
 		return;
 	c->freed = true;
 	if (!c->over)
-		uv_timer_start(&c->timer, on_patience_over, PATIENCE_MS, 0);
+		uv_timer_start(&c->timer, on_exit_timeout, EXIT_MS, 0);
 	release(c);
 }

@@ -14,7 +14,7 @@
 
 #define NAME_ADDRESSES 16
 
-/* Addresses are those of IPv6, of IPv4 as it maps them; so are lengths of prefixes. */
+/* IPv6, or IPv4-mapped IPv6; prefix lengths accordingly. */
 struct range {
 	uint8_t at[16];
 	unsigned bits;
@@ -24,7 +24,7 @@ struct relay_acl_entry {
 	struct relay_acl_entry *next;
 	char name[SOCK_HOST_BYTES];          /* "": a range */
 	struct range range;
-	struct range known[NAME_ADDRESSES];  /* what the name meant when it was listed */
+	struct range known[NAME_ADDRESSES];  /* addresses of the name when it was listed */
 	unsigned n_known;
 	unsigned port;                       /* 0: any */
 };
@@ -64,7 +64,7 @@ static bool address_of(uint8_t out[16], const struct sockaddr *sa)
 	return sa->sa_family == AF_INET || sa->sa_family == AF_INET6;
 }
 
-/* "ADDRESS" or "ADDRESS/BITS", no bits behind them. */
+/* Parses "ADDRESS" or "ADDRESS/BITS"; bits after the prefix must be 0. */
 static bool parse_range(struct range *out, const char *text)
 {
 	char address[SOCK_HOST_BYTES];
@@ -104,7 +104,7 @@ static int malformed(const char *text, struct ptcp_err *e)
 	    "IPv6 in brackets, then nothing, :PORT or :*)", text_escape(shown, sizeof shown, text));
 }
 
-/* What stands before and behind the colon; false if it cannot be. */
+/* Splits host and port at the colon; false if malformed. *port is unchanged without a port. */
 static bool split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port)
 {
 	const char *start = text, *end, *colon = strchr(text, ':');
@@ -152,7 +152,7 @@ static void look_up(struct relay_acl_entry *h)
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all, *i;
 
 	if (getaddrinfo(h->name, NULL, &hints, &all) != 0)
-		return; /* it may have addresses later, which are then not special */
+		return; /* later addresses are permitted unless special */
 	for (i = all; i != NULL && h->n_known < NAME_ADDRESSES; i = i->ai_next)
 		if (address_of(h->known[h->n_known].at, i->ai_addr))
 			h->known[h->n_known++].bits = 128;
@@ -196,7 +196,7 @@ void relay_acl_free(struct relay_acl *n)
 	free(n);
 }
 
-/* The length of the longest special range the address is in; 0: none. */
+/* Prefix length of the longest special range that contains the address; 0: none. */
 static unsigned special_bits(const uint8_t at[16])
 {
 	struct range r;

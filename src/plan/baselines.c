@@ -2,28 +2,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/divide.h"
 #include "plan/methods.h"
 #include "plan/streams.h"
 
-#define BETTER 1.05 /* a relay replaces the path so far only from here on */
+#define BETTER 1.05 /* min gain by a relay */
 
 struct flow {
 	int source, nhops, arc[2];
-	double left, rate;
-	double since, since_bytes; /* of the piece at hand */
-	bool frozen;
+	double left;
+	double since, since_bytes; /* of the current piece */
 };
 
 struct fair {
 	struct sandbox *run;
 	const struct graph *n;
 	struct flow *flow;
+	struct divide_flow *share; /* of each flow */
 	int nflows;
 	double t;
 	int interval;
-	/* Limits: arcs first, then those of net.res; only those in use. */
-	double *room;
-	int *users;
+	/* Arcs and limits in use: an arc, or narcs + limit; with rates and scratch */
+	int *used;
+	size_t nused;
+	double *limit, *rest, *load;
 };
 
 static double path_rate(const struct graph *n, const int *arc, int nhops, int interval)
@@ -35,13 +37,13 @@ static double path_rate(const struct graph *n, const int *arc, int nhops, int in
 		const struct graph_arc *a = &n->arc[arc[h]];
 
 		rate = fmin(rate, interval < 0 ? a->rate : graph_rate(n, arc[h], interval));
-		for (i = 0; i < a->nres; i++)
-			rate = fmin(rate, n->res[n->arc_res[a->first_res + i]].rate);
+		for (i = 0; i < a->nlimits; i++)
+			rate = fmin(rate, n->limit[n->arc_limit[a->first_limit + i]].rate);
 	}
 	return rate;
 }
 
-/* Direct first, then the relays in the order of the file. */
+/* Tries the direct path, then the relays in the order of the file. */
 static double choose(const struct graph *n, struct flow *f, bool best_path, int interval)
 {
 	int direct = graph_find(n, f->source, n->dest), k, arc[2];
@@ -70,8 +72,8 @@ static double choose(const struct graph *n, struct flow *f, bool best_path, int 
 	return have;
 }
 
-/* Sources choose by what they see at the start; one that sees nothing then, by
- * the rates outside windows. 0 if a source has no path. */
+/* Sources choose by the rates at the start; sources without any, by the rates outside windows. 0 if a
+ * source has no path. */
 static int choose_all(struct fair *s, bool best_path, int *without)
 {
 	const struct graph *n = s->n;
@@ -95,75 +97,54 @@ static int choose_all(struct fair *s, bool best_path, int *without)
 	return 1;
 }
 
-/* Calls for every limit on a flow, as often as the flow meets it. */
-#define EACH_LIMIT(s, f, h, i, limit, body)                                        \
-	for (h = 0; h < (f)->nhops; h++) {                                         \
-		const struct graph_arc *arc_ = &(s)->n->arc[(f)->arc[h]];            \
-		for (i = -1; i < arc_->nres; i++) {                                \
-			int limit = i < 0 ? (f)->arc[h] :                          \
-			    (s)->n->narcs + (s)->n->arc_res[arc_->first_res + i];  \
-			body                                                       \
-		}                                                                  \
+/* Lists the limits of each flow, numbered by use. */
+static void list_limits(struct fair *s)
+{
+	const struct graph *n = s->n;
+	size_t *number = sandbox_alloc(s->run, (size_t)n->narcs + (size_t)n->nlimits, sizeof *number), total = 0, *list;
+	int k, h, i, at;
+
+	for (k = 0; k < s->nflows; k++)
+		for (h = 0; h < s->flow[k].nhops; h++)
+			total += 1 + (size_t)n->arc[s->flow[k].arc[h]].nlimits;
+	list = sandbox_alloc(s->run, total, sizeof *list);
+	s->used = sandbox_alloc(s->run, total, sizeof *s->used);
+	s->limit = sandbox_alloc(s->run, total, sizeof *s->limit);
+	s->rest = sandbox_alloc(s->run, total, sizeof *s->rest);
+	s->load = sandbox_alloc(s->run, total, sizeof *s->load);
+	s->share = sandbox_alloc(s->run, (size_t)s->nflows, sizeof *s->share);
+	for (k = 0; k < s->nflows; k++) {
+		s->share[k].limit = list;
+		for (h = 0; h < s->flow[k].nhops; h++) {
+			const struct graph_arc *a = &n->arc[s->flow[k].arc[h]];
+
+			for (i = -1; i < a->nlimits; i++) {
+				at = i < 0 ? s->flow[k].arc[h] : n->narcs + n->arc_limit[a->first_limit + i];
+				if (number[at] == 0) {
+					s->used[s->nused] = at;
+					number[at] = ++s->nused;
+				}
+				*list++ = number[at] - 1;
+			}
+		}
+		s->share[k].n_limits = (size_t)(list - s->share[k].limit);
 	}
-
-static double limit_rate(const struct fair *s, int limit)
-{
-	return limit < s->n->narcs ? graph_rate(s->n, limit, s->interval) :
-	    s->n->res[limit - s->n->narcs].rate;
 }
 
-/* The fair share of a flow among those not frozen: the least of its limits. */
-static double share(const struct fair *s, const struct flow *f)
-{
-	double least = INFINITY;
-	int h, i;
-
-	EACH_LIMIT(s, f, h, i, l, least = fmin(least, s->room[l] / s->users[l]););
-	return least;
-}
-
-/* Max-min fair rates by progressive filling: the flows with the least share are
- * frozen at it, and the rest divide what is left. */
 static void set_rates(struct fair *s)
 {
-	int k, h, i, open = 0;
+	const struct graph *n = s->n;
+	size_t i;
+	int k;
 
-	for (k = 0; k < s->nflows; k++) {
-		struct flow *f = &s->flow[k];
-
-		EACH_LIMIT(s, f, h, i, l, s->room[l] = limit_rate(s, l); s->users[l] = 0;);
-	}
-	for (k = 0; k < s->nflows; k++) {
-		struct flow *f = &s->flow[k];
-
-		f->rate = 0;
-		f->frozen = !(f->left > 0);
-		if (f->frozen)
-			continue;
-		open++;
-		EACH_LIMIT(s, f, h, i, l, s->users[l]++;);
-	}
-	while (open > 0) {
-		double least = INFINITY;
-
-		for (k = 0; k < s->nflows; k++)
-			if (!s->flow[k].frozen)
-				least = fmin(least, s->flow[k].rate = share(s, &s->flow[k]));
-		for (k = 0; k < s->nflows; k++) {
-			struct flow *f = &s->flow[k];
-
-			if (f->frozen || f->rate > least * (1 + 1e-12))
-				continue;
-			f->rate = least;
-			f->frozen = true;
-			open--;
-			EACH_LIMIT(s, f, h, i, l,
-			    s->room[l] = fmax(0, s->room[l] - least); s->users[l]--;);
-		}
-	}
+	for (i = 0; i < s->nused; i++)
+		s->limit[i] = s->used[i] < n->narcs ? graph_rate(n, s->used[i], s->interval) : n->limit[s->used[i] - n->narcs].rate;
+	for (k = 0; k < s->nflows; k++)
+		s->share[k].weight = s->flow[k].left > 0;
+	divide_fairly(s->share, (size_t)s->nflows, s->limit, s->nused, 0, INFINITY, s->rest, s->load);
 }
 
-/* The links in use divide the streams of the bottlenecks that count them. 0 if some get none. */
+/* Divides the streams of counted bottlenecks among the links in use. 0 if a link gets none. */
 static int share_streams(struct fair *s, const struct graph *n, struct method_result *out)
 {
 	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
@@ -194,25 +175,24 @@ static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
 	f->since_bytes = 0;
 }
 
-/* Lets time pass until a flow ends or rates change; 0 if nothing ever moves. */
+/* Advances to the next end of a flow or rate change; 0 if all flows are stuck. */
 static int advance(struct fair *s)
 {
 	double dt = INFINITY;
 	int k;
 
 	for (k = 0; k < s->nflows; k++)
-		if (s->flow[k].left > 0 && s->flow[k].rate > 0)
-			dt = fmin(dt, s->flow[k].left / s->flow[k].rate);
-	if (s->interval + 1 < s->n->ntimes &&
-	    s->n->time[s->interval + 1] - s->t <= dt * (1 + 1e-12))
+		if (s->flow[k].left > 0 && s->share[k].rate > 0)
+			dt = fmin(dt, s->flow[k].left / s->share[k].rate);
+	if (s->interval + 1 < s->n->ntimes && s->n->time[s->interval + 1] - s->t <= dt * (1 + 1e-12))
 		dt = s->n->time[++s->interval] - s->t;
 	if (isinf(dt))
 		return 0;
 	for (k = 0; k < s->nflows; k++) {
 		struct flow *f = &s->flow[k];
-		double sent = fmin(f->left, f->rate * dt);
+		double sent = fmin(f->left, s->share[k].rate * dt);
 
-		/* What differs by rounding ends at the same time. */
+		/* Flows that differ by rounding end at the same time. */
 		if (f->left - sent <= 1e-12 * s->n->host[f->source].data)
 			sent = f->left;
 		f->left -= sent;
@@ -230,9 +210,9 @@ static int simulate(struct fair *s, struct pieces *out, int *stuck)
 	while (open > 0) {
 		set_rates(s);
 		for (k = 0; k < s->nflows; k++) {
-			if (s->flow[k].rate != before[k])
+			if (!(fabs(s->share[k].rate - before[k]) <= 1e-12 * before[k]))
 				end_piece(s, &s->flow[k], out);
-			before[k] = s->flow[k].rate;
+			before[k] = s->share[k].rate;
 		}
 		if (!advance(s)) {
 			for (*stuck = 0; !(s->flow[*stuck].left > 0); ++*stuck)
@@ -257,8 +237,6 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
 	int bad = 0;
 
 	*out = (struct method_result){ .makespan_s = INFINITY, .bound_s = INFINITY };
-	s.room = sandbox_alloc(run, (size_t)n->narcs + (size_t)n->nres, sizeof *s.room);
-	s.users = sandbox_alloc(run, (size_t)n->narcs + (size_t)n->nres, sizeof *s.users);
 	if (!choose_all(&s, best_path, &bad)) {
 		if (pieces == NULL)
 			return;
@@ -271,6 +249,7 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
 		run_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
 		    "sources at once (raise 'impact', or take another method)");
 	}
+	list_limits(&s);
 	if (!simulate(&s, pieces, &bad)) {
 		if (pieces == NULL)
 			return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "plan/limits.h"
 
 const char *graph_name(const struct graph *n, int host)
 {
@@ -66,13 +67,11 @@ static void read_hosts(struct sandbox *run, struct graph *n)
 		else if (unknown && h->path != NULL)
 			run_fail(run, PTCP_ECONFIG, "%s:%d:%d: host %s: expected 'data', the size "
 			    "of what is at its path (ptcp collect asks the host; for a plan write what "
-			    "du -sb says)", n->conf->file, h->mark.line,
-			    h->mark.column, h->name);
+			    "du -sb says)", n->conf->file, h->mark.line, h->mark.column, h->name);
 		else if (!unknown)
 			n->host[i].data = (double)h->data_bytes;
 		n->host[i].relay = h->relay && i != n->dest;
-		n->host[i].storage = h->storage_bytes == CONF_UNSET ? INFINITY :
-		    (double)h->storage_bytes;
+		n->host[i].storage = h->storage_bytes == CONF_UNSET ? INFINITY : (double)h->storage_bytes;
 		n->total += n->host[i].data;
 	}
 }
@@ -103,7 +102,7 @@ static void read_times(struct sandbox *run, struct graph *n)
 	n->ntimes = k;
 }
 
-/* Fills the row of rates of one link with windows; true if any is above 0. */
+/* Fills the row of rates of a link with windows; true if any is above 0. */
 static bool windowed_rates(const struct graph *n, int link, double base, double *row)
 {
 	const struct conf_overlay *c = n->conf;
@@ -185,63 +184,41 @@ static void read_links(struct sandbox *run, struct graph *n)
 	}
 }
 
-/* Limits of one arc are its own; a limit with a single arc is kept as well, it
- * may be lower than the arc's. */
-static void add_res(struct graph *n, double rate, enum graph_limit kind, int index, int first, int end)
-{
-	if (end == first || isinf(rate))
-		return;
-	n->res[n->nres++] = (struct graph_capacity){ rate, kind, index, first, end - first };
-}
-
+/* Limits with a rate and at least one arc; a single arc may be faster than the limit. */
 static void read_limits(struct sandbox *run, struct graph *n)
 {
 	const struct conf_overlay *c = n->conf;
-	int *arc_of = sandbox_alloc(run, c->nlinks, sizeof *arc_of), k = 0, first, h, a, r;
-	size_t g, i, most = 2 * (size_t)n->narcs;
+	size_t *first = sandbox_alloc(run, c->nlinks + 1, sizeof *first), k, i, count = limits_count(c);
+	size_t *of_link = sandbox_alloc(run, limits_crossings(c), sizeof *of_link);
+	int *number = sandbox_alloc(run, count, sizeof *number), at = 0, a;
 
-	for (i = 0; i < c->nlinks; i++)
-		arc_of[i] = -1;
-	for (a = 0; a < n->narcs; a++)
-		arc_of[n->arc[a].link] = a;
-	for (g = 0; g < c->ngroups; g++)
-		most += c->groups[g].nlinks;
-	n->res = sandbox_alloc(run, c->ngroups + 2 * (size_t)n->nhosts, sizeof *n->res);
-	n->res_arc = sandbox_alloc(run, most, sizeof *n->res_arc);
-	for (g = 0; g < c->ngroups; g++) {
-		first = k;
-		for (i = 0; i < c->groups[g].nlinks; i++)
-			if ((a = arc_of[c->groups[g].links[i]]) >= 0)
-				n->res_arc[k++] = a;
-		add_res(n, bytes_per_s(c->groups[g].rate_bps), GRAPH_SHARED, (int)g, first, k);
+	limits_index(c, first, of_link);
+	for (a = 0; a < n->narcs; a++) {
+		n->arc[a].first_limit = at;
+		for (k = first[n->arc[a].link] + 1; k < first[n->arc[a].link + 1]; k++)
+			if (isfinite(limits_outside_bps(c, of_link[k]))) {
+				number[of_link[k]]++;
+				at++;
+			}
 	}
-	for (h = 0; h < n->nhosts; h++) {
-		if (c->hosts[h].ingress_bps == CONF_UNSET)
+	n->arc_limit = sandbox_alloc(run, (size_t)at, sizeof *n->arc_limit);
+	n->limit_arc = sandbox_alloc(run, (size_t)at, sizeof *n->limit_arc);
+	n->limit = sandbox_alloc(run, count - c->nlinks, sizeof *n->limit);
+	for (at = 0, i = c->nlinks; i < count; i++) {
+		if (number[i] == 0)
 			continue;
-		for (first = k, a = 0; a < n->narcs; a++)
-			if (n->arc[a].to == h)
-				n->res_arc[k++] = a;
-		add_res(n, bytes_per_s(c->hosts[h].ingress_bps), GRAPH_INGRESS, h, first, k);
+		n->limit[n->nlimits] = (struct graph_limit){ limits_outside_bps(c, i) / 8, i, at, 0 };
+		at += number[i];
+		number[i] = n->nlimits++;
 	}
-	for (h = 0; h < n->nhosts; h++) {
-		for (first = k, a = n->out[h]; a < n->out[h + 1]; a++)
-			n->res_arc[k++] = a;
-		add_res(n, bytes_per_s(c->hosts[h].egress_bps), GRAPH_EGRESS, h, first, k);
-	}
-	for (r = 0; r < n->nres; r++)
-		for (i = 0; i < (size_t)n->res[r].narcs; i++)
-			n->arc[n->res_arc[n->res[r].first_arc + (int)i]].nres++;
-	n->arc_res = sandbox_alloc(run, (size_t)k, sizeof *n->arc_res);
-	for (k = 0, a = 0; a < n->narcs; a++) {
-		n->arc[a].first_res = k;
-		k += n->arc[a].nres;
-		n->arc[a].nres = 0;
-	}
-	for (r = 0; r < n->nres; r++)
-		for (i = 0; i < (size_t)n->res[r].narcs; i++) {
-			struct graph_arc *p = &n->arc[n->res_arc[n->res[r].first_arc + (int)i]];
+	for (a = 0; a < n->narcs; a++)
+		for (k = first[n->arc[a].link] + 1; k < first[n->arc[a].link + 1]; k++) {
+			struct graph_limit *l = &n->limit[number[of_link[k]]];
 
-			n->arc_res[p->first_res + p->nres++] = r;
+			if (!isfinite(limits_outside_bps(c, of_link[k])))
+				continue;
+			n->arc_limit[n->arc[a].first_limit + n->arc[a].nlimits++] = number[of_link[k]];
+			n->limit_arc[l->first_arc + l->narcs++] = a;
 		}
 }
 

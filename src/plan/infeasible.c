@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "plan/limits.h"
 
 #define LIMITS_SHOWN 4
 
-/* Which hosts have a path to the destination over arcs with a rate in the
- * interval (-1: in any). */
+/* Hosts with a path to the destination over arcs with a rate in the interval (-1: in any). */
 static char *reaching(struct sandbox *run, const struct graph *n, int interval, bool slots)
 {
 	char *can = sandbox_alloc(run, (size_t)n->nhosts, 1);
@@ -81,7 +81,7 @@ static void name_link(const struct graph *n, int link, char *buf, size_t size)
 	snprintf(buf, size, "%s>%s", graph_name(n, l->from), graph_name(n, l->to));
 }
 
-/* The window that holds a link back at a time, or NULL. */
+/* The window that lowers a link's rate at a time, or NULL. */
 static const struct conf_window *window_at(const struct graph *n, int link, double t)
 {
 	const struct conf_overlay *c = n->conf;
@@ -122,7 +122,7 @@ void why_never(struct sandbox *run, const struct graph *n, double share, bool sl
 	if (h == n->nhosts)
 		run_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
 		    share * 100, graph_name(n, n->dest));
-	/* Among the links out of what is cut off, one that a window closes. */
+	/* A link out of the unreachable part that is closed by a window. */
 	for (a = 0; a < n->narcs; a++)
 		if (!can[n->arc[a].from] && (can[n->arc[a].to] || window[0] == '\0') &&
 		    (w = window_at(n, n->arc[a].link, n->time[last])) != NULL) {
@@ -150,14 +150,14 @@ static void name_limit(const struct graph *n, const struct time_grid *g, const s
 			snprintf(buf + k, size - k, ", ");
 			name_window(w, buf + k + 2, size - k - 2);
 		}
-	} else if (l->res >= 0) {
-		const struct graph_capacity *r = &n->res[l->res];
+	} else if (l->limit >= 0) {
+		int index;
+		enum limits_kind kind = limits_kind(n->conf, n->limit[l->limit].of, &index);
 
-		if (r->kind == GRAPH_SHARED)
-			snprintf(buf, size, "shared bottleneck %d", r->index + 1);
+		if (kind == LIMITS_SHARED)
+			snprintf(buf, size, "shared bottleneck %d", index + 1);
 		else
-			snprintf(buf, size, "%s of %s", r->kind == GRAPH_INGRESS ? "ingress" : "egress",
-			    graph_name(n, r->index));
+			snprintf(buf, size, "%s of %s", kind == LIMITS_INGRESS ? "ingress" : "egress", graph_name(n, index));
 	} else {
 		snprintf(buf, size, "storage of %s", graph_name(n, l->host));
 	}

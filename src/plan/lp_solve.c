@@ -4,9 +4,9 @@
 
 #include "plan/lp_impl.h"
 
-#define KEEP 1e-9        /* what one goal may give up for the next */
-#define PRICE_EPS 1e-10  /* reduced costs below it are noise */
-#define PROVEN 1e-9      /* what columns left out may add */
+#define KEEP 1e-9        /* loss allowed to the next goal */
+#define PRICE_EPS 1e-10  /* smaller reduced costs are noise */
+#define PROVEN 1e-9      /* possible gain by missing columns */
 #define BATCH 2000       /* columns added at a time */
 
 struct candidate {
@@ -23,9 +23,8 @@ static int by_gain(const void *a, const void *b)
 	return x->at - y->at;
 }
 
-/* What one unit of a column that is not there would improve the goal by. */
-static double gain(const struct lp *lp, int arc, int period, int *ind, double *val,
-    const double *dual)
+/* Reduced cost of a missing column, as a gain of the goal. */
+static double gain(const struct lp *lp, int arc, int period, int *ind, double *val, const double *dual)
 {
 	int n = lp_column(lp, arc, period, ind, val), i;
 	double d = lp_flow_cost(lp, arc, period);
@@ -35,8 +34,8 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
 	return lp->goal == LP_MOST_DATA ? d : -d;
 }
 
-/* Prices all columns that are not there, sets lp->slack, and returns how many
- * could improve the solution, the best first. */
+/* Prices all missing columns, sets lp->slack, and returns the number of improving columns, the best
+ * first. */
 static int price(struct lp *lp, struct candidate **out)
 {
 	int P = lp->g->nperiods, nrows = glp_get_num_rows(lp->p), most = 0, k = 0, a, p, i;
@@ -46,8 +45,8 @@ static int price(struct lp *lp, struct candidate **out)
 	for (i = 1; i <= nrows; i++)
 		dual[i] = glp_get_row_dual(lp->p, i);
 	for (a = 0; a < lp->n->narcs; a++)
-		if (lp->n->arc[a].nres > most)
-			most = lp->n->arc[a].nres;
+		if (lp->n->arc[a].nlimits > most)
+			most = lp->n->arc[a].nlimits;
 	ind = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
 	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P, sizeof **out);
@@ -62,7 +61,7 @@ static int price(struct lp *lp, struct candidate **out)
 			d = gain(lp, a, p, ind, val, dual);
 			if (d <= PRICE_EPS)
 				continue;
-			/* No arc carries more than all the data that arrives. */
+			/* An arc carries at most the data that arrives. */
 			max = fmin(max, fmax(1, lp_share(lp)));
 			lp->slack += d * max;
 			(*out)[k++] = (struct candidate){ d * max, a * P + p };
@@ -71,7 +70,7 @@ static int price(struct lp *lp, struct candidate **out)
 	return k;
 }
 
-/* The solution so far is what there is until there is a better one. */
+/* Keeps the solution until a better one is found. */
 static void keep_values(struct lp *lp)
 {
 	int n = glp_get_num_cols(lp->p), i;
@@ -82,7 +81,7 @@ static void keep_values(struct lp *lp)
 	}
 	lp->nvalues = n;
 	lp->value[0] = glp_get_obj_val(lp->p);
-	/* A bound may be exceeded by the simplex's tolerance, a link's rate not. */
+	/* The simplex method may exceed a bound by its tolerance; a link's rate must not be exceeded. */
 	for (i = 1; i <= n; i++) {
 		lp->value[i] = fmax(0, glp_get_col_prim(lp->p, i));
 		if (glp_get_col_type(lp->p, i) == GLP_DB)
@@ -92,7 +91,7 @@ static void keep_values(struct lp *lp)
 
 enum end { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
 
-/* Simplex from the basis there is; other ways when it fails. */
+/* Runs the simplex method from the present basis, then with other bases and tolerances. */
 static enum end simplex(struct lp *lp)
 {
 	glp_smcp parm;
@@ -192,8 +191,8 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 		lp_add_peaks(lp);
 		break;
 	}
-	/* Later goals have a solution, the one before; should rounding deny it, that
-	 * stays the solution, without a bound. */
+	/* Later goals have a feasible solution, the previous one; if rounding makes them infeasible, the
+	 * previous solution stays, without a bound. */
 	if (optimise(lp) == INFEASIBLE && goal == LP_MOST_DATA)
 		run_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
 		    "lie too far apart");
@@ -246,7 +245,7 @@ double lp_own(const struct lp *lp, int host, int stage)
 	return column_bytes(lp, lp->own_col[host * lp->g->nstages + stage], data);
 }
 
-/* Dual of a column that stands at its upper bound, else 0. */
+/* Dual of a column at its upper bound, else 0. */
 static double price_of_bound(const struct lp *lp, int col)
 {
 	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ?
@@ -262,13 +261,11 @@ double lp_share_per_s(const struct lp *lp)
 	for (a = 0; a < lp->n->narcs; a++)
 		if (lp->flow_col[a * P + last] != 0)
 			sum += price_of_bound(lp, lp->flow_col[a * P + last]) /
-			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) /
-			    lp->n->total;
-	for (r = 0; r < lp->n->nres; r++)
-		if (lp->res_row[r * P + last] != 0)
-			sum += fmax(0, glp_get_row_dual(lp->p, lp->res_row[r * P + last])) *
-			    glp_get_row_ub(lp->p, lp->res_row[r * P + last]) /
-			    lp->g->period[last].len_s;
+			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) / lp->n->total;
+	for (r = 0; r < lp->n->nlimits; r++)
+		if (lp->limit_row[r * P + last] != 0)
+			sum += fmax(0, glp_get_row_dual(lp->p, lp->limit_row[r * P + last])) *
+			    glp_get_row_ub(lp->p, lp->limit_row[r * P + last]) / lp->g->period[last].len_s;
 	return sum;
 }
 
@@ -312,9 +309,9 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 		l.part = best_of(part, P, &l.period);
 		n = add_limit(out, n, max, l);
 	}
-	for (r = 0; r < lp->n->nres; r++) {
+	for (r = 0; r < lp->n->nlimits; r++) {
 		for (p = 0; p < P; p++) {
-			int row = lp->res_row[r * P + p];
+			int row = lp->limit_row[r * P + p];
 
 			part[p] = row == 0 ? 0 : fmax(0, glp_get_row_dual(lp->p, row)) *
 			    glp_get_row_ub(lp->p, row);

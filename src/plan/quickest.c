@@ -1,5 +1,5 @@
-/* The quickest paths through an overlay, and what to send over each. The links' rates and what limits
- * several of them at once are kept as what is left of them: each path takes its rate from all it crosses. */
+/* Quickest paths through an overlay, and the bytes for each path. Each path takes its rate from the
+ * remaining rates of all limits that it crosses. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "core/units.h"
 #include "model/divide.h"
 #include "model/paths.h"
+#include "plan/limits.h"
 #include "plan/overlay.h"
 
 struct found {
@@ -22,94 +23,60 @@ struct ptcp_paths {
 	double finish_s;
 };
 
-/* A shared bottleneck, or what a host takes in or sends. */
-struct limit {
-	double rest_bps;
-	const int *links;
-	size_t n;
-};
-
 struct search {
 	const struct conf_overlay *conf;
 	struct paths_graph graph;
 	bool *relay;
 	struct paths_node *scratch;
-	struct limit *limits;
-	size_t n_limits;
-	int *of_host; /* links into and out of hosts that are limited */
+	double *rest_bps;      /* remaining rate of each limit */
+	unsigned *crossed;     /* crossings of each limit by a path; 0 between paths */
+	size_t *first, *limit; /* limits_index() */
 };
 
 /* ---- The graph ---- */
 
-static void add_host_limit(struct search *s, int host, bool into, uint64_t bps, int **next)
-{
-	const struct conf_link *l = s->conf->links;
-	struct limit *m;
-	size_t i;
-
-	if (bps == CONF_UNSET)
-		return;
-	m = &s->limits[s->n_limits++];
-	*m = (struct limit){ (double)bps, *next, 0 };
-	for (i = 0; i < s->conf->nlinks; i++)
-		if ((into ? l[i].to : l[i].from) == host) {
-			*(*next)++ = (int)i;
-			m->n++;
-		}
-}
-
-static void read_limits(struct search *s)
-{
-	const struct conf_overlay *o = s->conf;
-	int *next = s->of_host;
-	size_t i;
-
-	for (i = 0; i < o->ngroups; i++)
-		s->limits[s->n_limits++] = (struct limit){ (double)o->groups[i].rate_bps,
-			o->groups[i].links, o->groups[i].nlinks };
-	for (i = 0; i < o->nhosts; i++) {
-		add_host_limit(s, (int)i, true, o->hosts[i].ingress_bps, &next);
-		add_host_limit(s, (int)i, false, o->hosts[i].egress_bps, &next);
-	}
-}
-
-/* No link can carry more than is left of what limits it. */
+/* Caps each link's rate by the remaining rates of its limits. */
 static void apply_limits(struct search *s)
 {
 	size_t i, k;
 
-	for (i = 0; i < s->n_limits; i++)
-		for (k = 0; k < s->limits[i].n; k++) {
-			struct paths_link *l = &s->graph.links[s->limits[i].links[k]];
+	for (i = 0; i < s->graph.link_count; i++) {
+		struct paths_link *l = &s->graph.links[i];
 
-			l->rate_bps = fmin(l->rate_bps, s->limits[i].rest_bps);
-		}
+		l->rate_bps = s->rest_bps[i];
+		for (k = s->first[i]; k < s->first[i + 1]; k++)
+			l->rate_bps = fmin(l->rate_bps, s->rest_bps[s->limit[k]]);
+	}
 }
 
 static int search_init(struct search *s, const struct conf_overlay *o, struct ptcp_err *e)
 {
-	size_t i;
+	size_t n = limits_count(o), i;
 
 	*s = (struct search){ .conf = o };
 	s->relay = calloc(o->nhosts, sizeof *s->relay);
 	s->scratch = calloc(o->nhosts, sizeof *s->scratch);
-	s->limits = calloc(o->ngroups + 2 * o->nhosts, sizeof *s->limits);
-	s->of_host = calloc(2 * o->nlinks + 1, sizeof *s->of_host);
-	s->graph = (struct paths_graph){ o->nhosts, o->nlinks, s->relay,
-		calloc(o->nlinks + 1, sizeof *s->graph.links) };
-	if (s->relay == NULL || s->scratch == NULL || s->limits == NULL || s->of_host == NULL ||
-	    s->graph.links == NULL)
+	s->rest_bps = calloc(n, sizeof *s->rest_bps);
+	s->crossed = calloc(n, sizeof *s->crossed);
+	s->first = calloc(o->nlinks + 1, sizeof *s->first);
+	s->limit = calloc(limits_crossings(o) + 1, sizeof *s->limit);
+	s->graph = (struct paths_graph){ o->nhosts, o->nlinks, s->relay, calloc(o->nlinks + 1, sizeof *s->graph.links) };
+	if (s->relay == NULL || s->scratch == NULL || s->rest_bps == NULL || s->crossed == NULL || s->first == NULL ||
+	    s->limit == NULL || s->graph.links == NULL)
 		return err_nomem(e);
 	for (i = 0; i < o->nhosts; i++)
 		s->relay[i] = o->hosts[i].relay;
+	for (i = 0; i < n; i++)
+		s->rest_bps[i] = limits_outside_bps(o, i);
 	for (i = 0; i < o->nlinks; i++) {
 		const struct conf_link *l = &o->links[i];
 
-		s->graph.links[i] = (struct paths_link){ (size_t)l->from, (size_t)l->to,
-			l->rate_bps == CONF_UNSET ? 0 : (double)l->rate_bps,
+		if (l->rate_bps == CONF_UNSET)
+			s->rest_bps[i] = 0;
+		s->graph.links[i] = (struct paths_link){ (size_t)l->from, (size_t)l->to, 0,
 			l->delay_ns == CONF_UNSET ? 0 : (double)l->delay_ns / (double)NS_PER_S };
 	}
-	read_limits(s);
+	limits_index(o, s->first, s->limit);
 	apply_limits(s);
 	return 0;
 }
@@ -118,39 +85,35 @@ static void search_fini(struct search *s)
 {
 	free(s->relay);
 	free(s->scratch);
-	free(s->limits);
-	free(s->of_host);
+	free(s->rest_bps);
+	free(s->crossed);
+	free(s->first);
+	free(s->limit);
 	free(s->graph.links);
 }
 
-/* ---- Path after path ---- */
+/* ---- Paths one after the other ---- */
 
-static size_t crossings(const struct limit *m, const struct paths_path *p)
-{
-	size_t i, k, n = 0;
-
-	for (i = 0; i < p->hops; i++)
-		for (k = 0; k < m->n; k++)
-			n += (size_t)m->links[k] == p->links[i];
-	return n;
-}
-
-/* The path gets what all that it crosses has left; one that crosses a bottleneck twice, half of that. */
+/* Gives the path the remaining rate of its limits, or half of it for a limit crossed twice. */
 static void take(struct search *s, struct paths_path *p)
 {
-	size_t i, n;
+	double *rest;
+	size_t i, k;
 
-	for (i = 0; i < s->n_limits; i++)
-		if ((n = crossings(&s->limits[i], p)) > 0)
-			p->rate_bps = fmin(p->rate_bps, s->limits[i].rest_bps / (double)n);
-	paths_take(&s->graph, p);
-	for (i = 0; i < s->n_limits; i++) {
-		struct limit *m = &s->limits[i];
-
-		m->rest_bps -= (double)crossings(m, p) * p->rate_bps;
-		if (m->rest_bps < 1e-9 * p->rate_bps)
-			m->rest_bps = 0;
-	}
+	for (i = 0; i < p->hops; i++)
+		for (k = s->first[p->links[i]]; k < s->first[p->links[i] + 1]; k++)
+			s->crossed[s->limit[k]]++;
+	for (i = 0; i < p->hops; i++)
+		for (k = s->first[p->links[i]]; k < s->first[p->links[i] + 1]; k++)
+			p->rate_bps = fmin(p->rate_bps, s->rest_bps[s->limit[k]] / s->crossed[s->limit[k]]);
+	for (i = 0; i < p->hops; i++)
+		for (k = s->first[p->links[i]]; k < s->first[p->links[i] + 1]; k++) {
+			rest = &s->rest_bps[s->limit[k]];
+			*rest -= s->crossed[s->limit[k]] * p->rate_bps;
+			if (*rest < 1e-9 * p->rate_bps)
+				*rest = 0;
+			s->crossed[s->limit[k]] = 0;
+		}
 	apply_limits(s);
 }
 
@@ -194,7 +157,7 @@ static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, 
 	return 0;
 }
 
-/* A path that would get nothing is none. */
+/* Removes paths without bytes. */
 static void drop_empty(struct ptcp_paths *p)
 {
 	size_t i, n = 0;

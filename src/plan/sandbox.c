@@ -25,8 +25,8 @@ struct sandbox {
 	void *arg;
 	struct block *blocks;
 	size_t nblocks, used_bytes, memory_bytes;
-	double effort_s; /* CPU time of the thread, so that a busy machine changes no plan */
-	char said[200]; /* GLPK's last line, for a report of its failure */
+	double effort_s; /* CPU time of the thread: the load of the machine does not change plans */
+	char said[200]; /* GLPK's last line, for errors */
 	int code;
 	struct ptcp_err err;
 };
@@ -49,6 +49,17 @@ void *sandbox_alloc(struct sandbox *run, size_t n, size_t size)
 	run->nblocks++;
 	run->used_bytes += b->bytes;
 	return b->data;
+}
+
+void *sandbox_grow(struct sandbox *run, const void *old, size_t n, size_t *room, size_t size)
+{
+	void *grown;
+
+	*room = *room == 0 ? 64 : 2 * *room;
+	grown = sandbox_alloc(run, *room, size);
+	if (n > 0)
+		memcpy(grown, old, n * size);
+	return grown;
 }
 
 size_t sandbox_mark(const struct sandbox *run)
@@ -95,7 +106,7 @@ int sandbox_hurry(const struct sandbox *run)
 	return sandbox_left_s(run) <= 0;
 }
 
-/* Keeps GLPK quiet: on an error it switches its output on again. */
+/* Silences GLPK, which turns its output on again after an error. */
 static int glpk_says(void *info, const char *s)
 {
 	struct sandbox *run = info;

@@ -1,24 +1,23 @@
-/* Whole numbers of streams by branch and bound: the programme of the fluid plan of one period
- * (lp.h), all of its columns there, with the streams of each counted arc as columns more. */
+/* Integer stream counts by branch and bound: the linear program of a fluid plan with one period (lp.h) and
+ * all columns, plus a column for the streams of each counted arc. */
 #include <math.h>
 
-#include "plan/curve.h"
+#include "plan/streams.h"
+#include "plan/limits.h"
 #include "plan/lp_impl.h"
-#include "plan/streams_impl.h"
 
 #define NOTHING 1e-9 /* of the data */
 
 struct best {
 	struct sandbox *run;
-	const struct graph *n; /* steady; rates of the most streams that links may have at all */
+	const struct graph *n; /* without windows, at full rates */
 	struct lp *lp;
 	int *streams_col;    /* of each arc, or 0 */
 	double t;            /* length of the period */
 	double bound;        /* of the share that arrives */
 };
 
-/* Flow and streams of an arc: the share of `rate` that flows is at most
- * slope * streams + more, both of `rate`. */
+/* Constraint of an arc: flow / rate <= slope * streams + offset. */
 static void add_line(struct best *b, int arc, double rate, double slope, double more)
 {
 	int row = glp_add_rows(b->lp->p, 1);
@@ -29,13 +28,13 @@ static void add_line(struct best *b, int arc, double rate, double slope, double 
 	    (double[]){ 0, flow, -slope });
 }
 
-/* A concave curve is the least of the lines through its points. */
+/* A concave curve is the minimum of the lines through its points. */
 static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 {
-	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->most);
+	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->max_streams);
 	size_t i;
 
-	for (i = 0; i < c->n && x0 < c->most; i++) {
+	for (i = 0; i < c->n && x0 < c->max_streams; i++) {
 		double x = c->point[i].streams, y = (double)c->point[i].rate_bps / all;
 		double slope = (y - y0) / (x - x0);
 
@@ -58,18 +57,18 @@ static void add_arc(struct best *b, int arc)
 	glp_set_col_bnds(b->lp->p, b->streams_col[arc], GLP_DB, 0, most);
 	if (c != NULL)
 		add_curve(b, arc, c);
-	for (i = 0; i < a->nres; i++) {
-		r = b->n->arc_res[a->first_res + i];
+	for (i = 0; i < a->nlimits; i++) {
+		r = b->n->arc_limit[a->first_limit + i];
 		if ((c = streams_limit(b->n, r)) != NULL)
-			add_line(b, arc, b->n->res[r].rate, 1.0 / c->most, 0);
+			add_line(b, arc, b->n->limit[r].rate, 1.0 / c->max_streams, 0);
 	}
 }
 
-/* What crosses a bottleneck counts together. */
-static void add_budget(struct best *b, int res)
+/* Limits the sum of the streams over a bottleneck. */
+static void add_budget(struct best *b, int limit)
 {
-	const struct graph_capacity *r = &b->n->res[res];
-	const struct conf_curve *c = streams_limit(b->n, res);
+	const struct graph_limit *r = &b->n->limit[limit];
+	const struct conf_curve *c = streams_limit(b->n, limit);
 	int *ind, i, col, n = 0, row;
 	double *one;
 
@@ -78,12 +77,12 @@ static void add_budget(struct best *b, int res)
 	ind = sandbox_alloc(b->run, (size_t)r->narcs + 1, sizeof *ind);
 	one = sandbox_alloc(b->run, (size_t)r->narcs + 1, sizeof *one);
 	for (i = 0; i < r->narcs; i++)
-		if ((col = b->streams_col[b->n->res_arc[r->first_arc + i]]) != 0) {
+		if ((col = b->streams_col[b->n->limit_arc[r->first_arc + i]]) != 0) {
 			ind[++n] = col;
 			one[n] = 1;
 		}
 	row = glp_add_rows(b->lp->p, 1);
-	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->most);
+	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->max_streams);
 	glp_set_mat_row(b->lp->p, row, n, ind, one);
 }
 
@@ -96,7 +95,7 @@ static void keep_bound(glp_tree *tree, void *info)
 		b->bound = fmin(b->bound, glp_ios_node_bound(tree, node));
 }
 
-/* Whether whole numbers of streams were found in time. */
+/* Whether integer stream counts were found in time. */
 static bool search(struct best *b, double time_s)
 {
 	glp_iocp parm;
@@ -119,8 +118,7 @@ static bool search(struct best *b, double time_s)
 	return glp_mip_status(b->lp->p) == GLP_OPT || glp_mip_status(b->lp->p) == GLP_FEAS;
 }
 
-/* What is left when the search finds nothing: the links that carry anything if each may have all
- * streams divide them. */
+/* Fallback without a result: divides the streams among the links in use when each has the maximum. */
 static struct graph *divided(struct best *b, const struct graph *n, int *streams)
 {
 	char *in_use = sandbox_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
@@ -140,18 +138,17 @@ static _Noreturn void too_few(struct best *b)
 	const struct conf_curve *c, *least = NULL;
 	int r, at = 0;
 
-	for (r = 0; r < b->n->nres; r++)
-		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->most < least->most)) {
+	for (r = 0; r < b->n->nlimits; r++)
+		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->max_streams < least->max_streams)) {
 			least = c;
-			at = b->n->res[r].index;
+			limits_kind(b->n->conf, b->n->limit[r].of, &at);
 		}
 	run_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
-	    least != NULL ? least->most : 0);
+	    least != NULL ? least->max_streams : 0);
 }
 
-/* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
- * be needed at other times. */
+/* Drops streams of arcs without flow at steady rates; with windows they may be needed at other times. */
 static void keep_streams(struct best *b, const struct graph *n, int *streams)
 {
 	struct glp_prob *p = b->lp->p;
@@ -189,7 +186,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)
 		add_arc(&b, a);
-	for (r = 0; r < n->nres; r++)
+	for (r = 0; r < n->nlimits; r++)
 		add_budget(&b, r);
 	if (!search(&b, fmin(1e6, fmax(tuning->streams_s, sandbox_left_s(run) / 2)))) {
 		chosen = divided(&b, n, streams);

@@ -6,7 +6,7 @@
 #include "conn/grants.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
 
@@ -31,7 +31,7 @@ static void job_free(struct job *r)
 {
 	list_remove(&r->in_list);
 	request_fini(&r->asked);
-	chan_free(r->chan);
+	connect_cancel(r->connect);
 	timer_free(r->timer);
 	free(r->from);
 	free(r->to);
@@ -74,8 +74,6 @@ static void keep(struct job *r)
 {
 	timer_free(r->timer);
 	r->timer = NULL;
-	chan_free(r->chan);
-	r->chan = NULL;
 	request_fini(&r->asked);
 	memset(&r->asked, 0, sizeof r->asked);
 	r->set->n_kept++;
@@ -117,10 +115,8 @@ void job_cancel(struct job *r, const struct ptcp_err *why)
 		session_cancel(r->session, why);
 		return;
 	}
-	dial_cancel(r->dial);
-	r->dial = NULL;
-	chan_free(r->chan);
-	r->chan = NULL;
+	connect_cancel(r->connect);
+	r->connect = NULL;
 	if (r->asked.finding)
 		r->why = *why; /* over when the I/O thread is done */
 	else
@@ -218,7 +214,7 @@ static int check_role(const struct job_order *o, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "an errand: what is asked for is not what the grant is for");
 	if (o->messages > 0 && (o->job.flags & WIRE_JOB_DETACH) != 0)
 		return err_set(e, PTCP_EREFUSED, "an errand: a measurement is for who waits for it");
-	if (o->messages > 0 && (o->job.flags & WIRE_JOB_RATE) != 0)
+	if (o->messages > 0 && o->job.rate_bps != 0)
 		return err_set(e, PTCP_EREFUSED, "an errand: a measurement keeps to no rate");
 	return 0;
 }
@@ -337,7 +333,6 @@ int job_new(struct job **out, struct job_set *t, const struct job_order *o, stru
 	r->set = t;
 	r->caller = o->caller;
 	r->asked_at = mono_now();
-	r->deadline = MONO_NEVER;
 	r->port = o->job.port;
 	r->detached = (o->job.flags & WIRE_JOB_DETACH) != 0;
 	r->files = (o->job.flags & WIRE_JOB_FILES) != 0;
@@ -345,7 +340,7 @@ int job_new(struct job **out, struct job_set *t, const struct job_order *o, stru
 	copy(r->host, o->job.host);
 	strcpy(r->client, o->client);
 	strncpy(r->address, o->address, sizeof r->address - 1);
-	sign_digest_text(r->audience, o->grant.audience);
+	identity_digest_text(r->audience, o->grant.audience);
 	if ((err = check(t, o, r, e)) < 0 || (err = take(r, o, e)) < 0 || (err = new_id(r, e)) < 0 ||
 	    (err = job_begin(r, e)) < 0) {
 		job_free(r);

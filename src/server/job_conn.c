@@ -7,7 +7,7 @@
 #include "core/units.h"
 #include "server/link_table.h"
 #include "store/fd_budget.h"
-#include "wire/link.h"
+#include "wire/job.h"
 #include "wire/outbox.h"
 
 #define PATIENCE_NS (10 * NS_PER_S) /* to ask */
@@ -318,12 +318,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	job_conn_free(arg);
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
-static const struct chan_ops chan_ops = { on_opened, on_readable, on_writable, on_closed };
+static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
 static void on_timer(void *arg)
 {
@@ -348,8 +343,8 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 	list_append(&t->callers, &c->in_list);
 	t->n_callers++;
 	fd_budget_count(1);
-	chan_depart(chan);
-	if ((r = chan_arrive(chan, t->host->control, &chan_ops, c, e)) < 0 ||
+	chan_detach(chan);
+	if ((r = chan_attach(chan, t->host->control, &chan_ops, c, e)) < 0 ||
 	    (r = timer_new(&c->timer, t->host->control, on_timer, c, e)) < 0) {
 		job_conn_free(c);
 		return r;

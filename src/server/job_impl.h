@@ -3,8 +3,8 @@
 #ifndef SERVER_JOB_IMPL_H
 #define SERVER_JOB_IMPL_H
 
+#include "conn/connect.h"
 #include "measure/prober.h"
-#include "net/dial.h"
 #include "server/job.h"
 #include "server/request.h"
 
@@ -30,13 +30,11 @@ struct job {
 	struct request asked;
 	unsigned failures;             /* of its files */
 	char *from, *to;               /* the first of its sources, and its destination; with PROBE "" */
-	struct dial *dial;
-	struct chan *chan;
+	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
 	struct timer *timer;
 	struct mono asked_at, ended;
-	struct mono deadline;          /* of the TLS handshake */
 	bool over;
 	struct session_progress last;
 	struct ptcp_err why;           /* if its code is not 0 */

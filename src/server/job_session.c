@@ -154,85 +154,57 @@ static const struct session_ops session_ops = {
 	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
 };
 
-static int start_party(struct job *r, struct ptcp_err *e)
+static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)
 {
 	char address[SOCK_HOST_BYTES];
 	struct session_opts o = {
-		.host = r->set->host, .control = r->chan, .connects = true, .address = address, .sock = r->sock,
+		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
 		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .timeout_ns = r->sock.timeout_ns,
 		.ops = &session_ops, .arg = r
 	};
 	int err;
 
-	if ((err = sock_split(r->peer, address, &o.port, r->port, e)) < 0)
+	if ((err = sock_split(r->peer, address, &o.port, r->port, e)) < 0) {
+		chan_free(control);
 		return err;
-	r->chan = NULL;
+	}
 	return session_new(&r->session, &o, e);
 }
 
-/* ---- The way to it ---- */
-
-static void on_opened(void *arg)
-{
-	struct job *r = arg;
-	struct ptcp_err why;
-
-	if (strcmp(chan_fingerprint(r->chan), r->audience) != 0) {
-		err_set(&why, PTCP_EREFUSED, "%s:%u: the host's fingerprint is %s there, not %s as the grant says (somebody may "
-		    "be in between; if its key was replaced, tell the client)", r->host, r->port,
-		    chan_fingerprint(r->chan), r->audience);
-		job_over(r, &why);
-		return;
-	}
-	r->deadline = MONO_NEVER;
-	chan_write(r->chan, r->grant, r->grant_bytes);
-	if (start_party(r, &why) < 0)
-		job_over(r, &why);
-}
-
-static void on_nothing(void *arg)
-{
-	(void)arg;
-}
-
-static void on_closed(void *arg, const struct ptcp_err *cause)
-{
-	struct job *r = arg;
-	struct ptcp_err why;
-
-	err_set(&why, PTCP_ECONNECT, "connecting from there to %s:%u: %s (is it a ptcp daemon, of this version?)", r->host,
-	    r->port, cause != NULL ? cause->msg : "it closed the connection");
-	job_over(r, &why);
-}
-
-static const struct chan_ops chan_ops = { on_opened, on_nothing, on_nothing, on_closed };
+/* ---- Connecting to the third host ---- */
 
 int job_not_there(const struct job *r, struct ptcp_err *e)
 {
 	char where[SOCK_HOST_BYTES + 10];
 
 	sock_join(where, sizeof where, r->host, r->port);
-	return err_set(e, PTCP_EREFUSED, "connecting to %s for a client: that daemon does not (have its administrator start "
-	    "it with --relay-to %s)", where, where);
+	return err_set(e, PTCP_EREFUSED, "does not connect to %s for its clients (its administrator can allow that with "
+	    "--relay-to %s)", where, where);
 }
 
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *cause)
+static int write_grant(void *arg, struct chan *c, struct ptcp_err *e)
+{
+	const struct job *r = arg;
+
+	(void)e;
+	chan_write(c, r->grant, r->grant_bytes);
+	return 0;
+}
+
+static void on_connected(void *arg, const struct connect_result *c)
 {
 	struct job *r = arg;
-	struct chan_opts o = { .fd = fd, .alpn = ALPN_GRANT, .ops = &chan_ops, .arg = r };
-	struct ptcp_err why;
+	struct ptcp_err why = c->why;
 
-	r->dial = NULL;
-	if (fd < 0) {
-		why = *cause;
-		if (why.code == PTCP_EREFUSED)
+	r->connect = NULL;
+	if (c->chan == NULL) {
+		if (c->cause == CONNECT_REFUSED) /* no permitted address: nothing was requested of the host yet */
 			job_not_there(r, &why);
 		job_over(r, &why);
 		return;
 	}
-	strcpy(r->peer, address);
-	r->deadline = mono_add_ns(mono_now(), r->sock.timeout_ns);
-	if (chan_new(&r->chan, r->set->host->control, r->set->host->client, &o, &why) < 0)
+	strcpy(r->peer, c->address);
+	if (start_session(r, c->chan, &why) < 0)
 		job_over(r, &why);
 }
 
@@ -243,13 +215,13 @@ static bool permits(void *arg, const struct sockaddr *sa)
 	return relay_acl_permit(r->set->nexthops, r->host, r->port, sa);
 }
 
-static int dial(struct job *r, struct ptcp_err *e)
+static int connect_there(struct job *r, struct ptcp_err *e)
 {
-	int err = dial_start(&r->dial, r->set->host->control, r->host, r->port, &r->sock, on_dialled, r, e);
+	struct connect_opts o = { .context = r->set->host, .host = r->host, .port = r->port,
+		.timeout_ns = r->sock.timeout_ns, .sock = r->sock, .alpn = ALPN_GRANT, .permits = permits,
+		.fingerprint = r->audience, .first = write_grant, .done = on_connected, .arg = r };
 
-	if (err == 0)
-		dial_only(r->dial, permits, r);
-	return err;
+	return connect_start(&r->connect, &o, e);
 }
 
 static void on_found(struct request *a, const struct ptcp_err *cause)
@@ -262,7 +234,7 @@ static void on_found(struct request *a, const struct ptcp_err *cause)
 	if (cause != NULL) {
 		why = *cause;
 		job_over(r, &why);
-	} else if (dial(r, &why) < 0) {
+	} else if (connect_there(r, &why) < 0) {
 		job_over(r, &why);
 	}
 }
@@ -270,16 +242,8 @@ static void on_found(struct request *a, const struct ptcp_err *cause)
 static void on_timer(void *arg)
 {
 	struct job *r = arg;
-	struct mono now = mono_now();
-	struct ptcp_err why;
 
-	if (r->session == NULL && r->chan != NULL && now.ns >= r->deadline.ns) {
-		err_set(&why, PTCP_ECONNECT, "connecting from there to %s:%u: no TLS handshake within %.3g s (is it a ptcp "
-		    "daemon?)", r->host, r->port, (double)r->sock.timeout_ns / 1e9);
-		job_over(r, &why);
-		return;
-	}
-	timer_set(r->timer, mono_add_ns(now, TELL_NS));
+	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
 	job_tell(r);
 }
 
@@ -291,7 +255,7 @@ int job_begin(struct job *r, struct ptcp_err *e)
 		return err;
 	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
 	if (r->prober != NULL)
-		return dial(r, e);
+		return connect_there(r, e);
 	request_find(&r->asked, on_found);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "server/server_impl.h"
-#include "wire/link.h"
+#include "wire/job.h"
 
 struct link_table_entry {
 	struct wire_link f; /* without host and text: */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "conn/inbound.h"
-#include "conn/route.h"
+#include "conn/connect.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -52,7 +52,7 @@ static void relayed_free(struct relayed *d)
 			close(d->fd[i]);
 	list_remove(&d->in_list);
 	r->n--;
-	fd_budget_count(d->hold != NULL ? -(SPLICE_FDS + SPLICE_HOLD_FDS) : -SPLICE_FDS);
+	fd_budget_count(d->hold != NULL ? -(SPLICE_FDS + SPLICE_SPOOL_FDS) : -SPLICE_FDS);
 	relay_storage_give(d->hold);
 	free(d);
 	r->gone(r->arg);
@@ -100,8 +100,8 @@ static void on_stop(struct msg *m)
 
 	if (d->splice != NULL) {
 		d->bytes = splice_bytes(d->splice);
-		d->stored_bytes = splice_stored_bytes(d->splice);
-		d->held_bytes = splice_held_bytes(d->splice);
+		d->stored_bytes = splice_total_spooled_bytes(d->splice);
+		d->held_bytes = splice_spooled_bytes(d->splice);
 	}
 	splice_free(d->splice, on_splice_gone, d);
 }
@@ -134,7 +134,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 static void on_start(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, start);
-	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .hold = relay_storage_of(d->hold),
+	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .spool = relay_storage_of(d->hold),
 		.ended = on_ended, .arg = d };
 	struct ptcp_err why;
 
@@ -158,8 +158,8 @@ void relay_begin(struct relayed *d)
 		return;
 	}
 	if (d->hold != NULL) {
-		sock_bear(d->fd[0]);
-		sock_bear(d->fd[1]);
+		sock_no_user_timeout(d->fd[0]);
+		sock_no_user_timeout(d->fd[1]);
 	}
 	d->moving = true;
 	d->worker = h->worker[d->relay->n % h->n_workers];
@@ -233,7 +233,7 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 		return;
 	}
 	sock_tune(fd, &so, &e);
-	chan_tell_relayed(fd, chan_relayed(d->inbound->chan) + 1); /* where it is cut, moving bytes will notice */
+	chan_send_hops(fd, chan_hops(d->inbound->chan) + 1); /* where it is cut, moving bytes will notice */
 	d->fd[1] = fd;
 	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
 	    d->from, d->host, d->port, address);
@@ -262,9 +262,9 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 		return err_set(e, PTCP_EREFUSED, "too busy: it relays %u connections, its limit is %u, and half of that for "
 		    "one client (use fewer streams, or try again later)", r->n, most);
 	/* Between relays that list each other a client could have its bytes go round and round. */
-	if (chan_relayed(c) >= ROUTE_RELAYS_MAX)
+	if (chan_hops(c) >= CONNECT_RELAYS_MAX)
 		return err_set(e, PTCP_EREFUSED, "it came through %u relays already, and more than %u carry nothing (give "
-		    "fewer with --via)", chan_relayed(c), ROUTE_RELAYS_MAX);
+		    "fewer with --via)", chan_hops(c), CONNECT_RELAYS_MAX);
 	return 0;
 }
 
@@ -291,10 +291,10 @@ void relay_ask(struct relay *r, struct inbound *g, const struct wire_route *f)
 	list_append(&r->list, &d->in_list);
 	r->n++;
 	d->hold = relay_storage_take(&r->holding, d->client, f->hold_bytes);
-	fd_budget_count(d->hold != NULL ? SPLICE_FDS + SPLICE_HOLD_FDS : SPLICE_FDS);
+	fd_budget_count(d->hold != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
 	g->relayed = d;
 	if (dial_start(&d->dial, r->host->control, d->host, d->port, &so, on_dialled, d, &why) < 0)
 		refuse(d, &why);
 	else
-		dial_only(d->dial, permits, d);
+		dial_filter(d->dial, permits, d);
 }

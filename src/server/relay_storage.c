@@ -13,18 +13,18 @@ struct lodger {
 	struct list in_list;
 	char *client;
 	unsigned n;
-	struct spool_room room;
+	struct spool_quota room;
 };
 
 struct hold {
 	struct lodger *lodger;
-	struct spool_room room;
-	struct splice_hold splice;
+	struct spool_quota room;
+	struct splice_spool splice;
 };
 
-void relay_storage_init(struct relay_storage *h, uint64_t most_bytes, const char *dir, struct io *io)
+void relay_storage_init(struct relay_storage *h, uint64_t max_bytes, const char *dir, struct io *io)
 {
-	*h = (struct relay_storage){ .all.most_bytes = most_bytes, .dir = dir, .io = io };
+	*h = (struct relay_storage){ .all.max_bytes = max_bytes, .dir = dir, .io = io };
 	list_init(&h->clients);
 }
 
@@ -40,7 +40,7 @@ static struct lodger *lodger_of(struct relay_storage *h, const char *client)
 		free(c);
 		return NULL;
 	}
-	c->room = (struct spool_room){ .most_bytes = h->all.most_bytes / 2, .in = &h->all };
+	c->room = (struct spool_quota){ .max_bytes = h->all.max_bytes / 2, .parent = &h->all };
 	list_append(&h->clients, &c->in_list);
 	return c;
 }
@@ -81,7 +81,7 @@ struct hold *relay_storage_take(struct relay_storage *h, const char *client, uin
 	struct lodger *c;
 	struct hold *d;
 
-	if (asked_bytes == 0 || h->all.most_bytes == 0 || (d = calloc(1, sizeof *d)) == NULL)
+	if (asked_bytes == 0 || h->all.max_bytes == 0 || (d = calloc(1, sizeof *d)) == NULL)
 		return NULL;
 	if ((c = lodger_of(h, client)) == NULL) {
 		free(d);
@@ -89,16 +89,16 @@ struct hold *relay_storage_take(struct relay_storage *h, const char *client, uin
 	}
 	c->n++;
 	d->lodger = c;
-	d->room = (struct spool_room){ .most_bytes = asked_bytes < c->room.most_bytes ? asked_bytes : c->room.most_bytes,
-		.in = &c->room };
-	if (d->room.most_bytes < SPOOL_GRAIN)
-		d->room.most_bytes = SPOOL_GRAIN;
-	d->splice = (struct splice_hold){ .dir = h->dir, .room = &d->room, .idle_ns = IDLE_NS, .elsewhere = elsewhere,
+	d->room = (struct spool_quota){ .max_bytes = asked_bytes < c->room.max_bytes ? asked_bytes : c->room.max_bytes,
+		.parent = &c->room };
+	if (d->room.max_bytes < SPOOL_GRAIN)
+		d->room.max_bytes = SPOOL_GRAIN;
+	d->splice = (struct splice_spool){ .dir = h->dir, .quota = &d->room, .idle_ns = IDLE_NS, .submit = elsewhere,
 		.arg = h->io };
 	return d;
 }
 
-const struct splice_hold *relay_storage_of(const struct hold *d)
+const struct splice_spool *relay_storage_of(const struct hold *d)
 {
 	return d != NULL ? &d->splice : NULL;
 }

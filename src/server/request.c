@@ -191,9 +191,9 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->sends = o->role == WIRE_ACCEPTOR_SENDS;
 	a->floods = o->role == WIRE_ACCEPTOR_GENERATES;
 	a->measures = a->floods || o->role == WIRE_ACCEPTOR_DISCARDS;
-	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
-	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
-	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
+	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? DESTINATION_INTO_DIR : 0) |
+	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
+	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0);
 	a->streams = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->streams = a->streams < fd_budget_connections() ? a->streams : fd_budget_connections();
 	a->cipher = o->cipher;

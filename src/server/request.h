@@ -3,7 +3,7 @@
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
-#include "core/filter.h"
+#include "core/glob.h"
 #include "net/trust.h"
 #include "session/session.h"
 

@@ -19,17 +19,17 @@ struct server_session_set {
 	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
 	struct grants grants;
 	const struct ptcp_server_opts *o;
-	void (*gone)(void *arg, struct source *from); /* one has ended */
+	void (*gone)(void *arg, struct peer_address *from); /* one has ended */
 	void *arg;
 };
 
 void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct source *from), void *arg);
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg);
 /* How a client is connected. */
 struct server_session_link {
 	struct chan *control;
 	const char *address;              /* for logs; copied */
-	struct source *from;              /* where that is; NULL: nobody counts */
+	struct peer_address *from;              /* where that is; NULL: nobody counts */
 	bool connects, one_channel;       /* as session_opts has them */
 	const char *host;                 /* where data connections go if we make them; copied */
 	unsigned port;

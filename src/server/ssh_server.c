@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conn/connect.h"
 #include "conn/ssh_hello.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "net/bridge.h"
-#include "net/dial.h"
 #include "net/line_reader.h"
 #include "server/server_impl.h"
 
@@ -27,9 +27,7 @@ struct ssh_server {
 	/* connecting to the client */
 	struct ssh_hello_back back;
 	unsigned next;
-	struct dial *dial;
-	struct chan *chan;
-	char reached[SOCK_TEXT_BYTES];
+	struct connect *connect;
 };
 
 static void end(struct ssh_server *o, const struct ptcp_err *why)
@@ -48,83 +46,50 @@ bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint)
 
 static void back_next(struct ssh_server *o);
 
-static void back_failed(struct ssh_server *o, const char *why)
+static void back_failed(struct ssh_server *o, const struct ptcp_err *why)
 {
 	log_at(&o->s->host.log, LOG_INFO, "ssh", "event=back-failed to=%s why=\"%s\"",
-	    o->back.address[o->next], why);
-	chan_free(o->chan);
-	o->chan = NULL;
+	    o->back.address[o->next], why->msg);
 	o->next++;
 	back_next(o);
 }
 
-static void on_back_opened(void *arg)
+static void on_connected(void *arg, const struct connect_result *r)
 {
 	struct ssh_server *o = arg;
 	struct authorization all = { .name = "ssh" };
-	struct server_session_link l = { .control = o->chan, .address = o->reached, .connects = true,
+	struct server_session_link l = { .control = r->chan, .address = r->address, .connects = true,
 		.host = o->back.address[o->next], .port = o->back.port };
 	struct ptcp_err why;
 
-	if (!ssh_server_admits(o, chan_fingerprint(o->chan))) {
-		back_failed(o, "somebody else is there");
-		return;
-	}
-	o->chan = NULL;
-	if (server_session_new(&o->s->sessions, &l, &all, &why) < 0)
+	o->connect = NULL;
+	if (r->chan == NULL)
+		back_failed(o, &r->why);
+	else if (server_session_new(&o->s->sessions, &l, &all, &why) < 0)
 		end(o, &why);
-}
-
-static void on_nothing(void *arg)
-{
-	(void)arg;
-}
-
-static void on_back_closed(void *arg, const struct ptcp_err *why)
-{
-	back_failed(arg, why != NULL ? why->msg : "closed");
-}
-
-static const struct chan_ops back_ops = { on_back_opened, on_nothing, on_nothing, on_back_closed };
-
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
-{
-	struct ssh_server *o = arg;
-	struct chan_opts co = { .fd = fd, .alpn = ALPN_CONTROL, .ops = &back_ops, .arg = o };
-	struct sock_opts so = { .timeout_ns = (uint64_t)(o->s->o.timeout_s * 1e9) };
-	struct ptcp_err e;
-
-	o->dial = NULL;
-	if (fd < 0) {
-		back_failed(o, why->msg);
-		return;
-	}
-	strcpy(o->reached, address);
-	sock_tune(fd, &so, &e);
-	if (chan_new(&o->chan, o->s->loop, o->s->host.client, &co, &e) < 0)
-		back_failed(o, e.msg);
 }
 
 static void back_next(struct ssh_server *o)
 {
-	struct sock_opts so = { .timeout_ns = BACK_NS };
-	struct ptcp_err e;
+	struct connect_opts co = { .context = &o->s->host, .port = o->back.port, .timeout_ns = BACK_NS,
+		.sock = { .timeout_ns = (uint64_t)(o->s->o.timeout_s * 1e9) }, .alpn = ALPN_CONTROL, .fingerprint = o->client,
+		.done = on_connected, .arg = o };
+	struct ptcp_err why;
 
 	if (o->next == o->back.n) {
 		if (o->lines != NULL)
-			line_reader_say(o->lines, "cannot");
+			line_reader_send(o->lines, "cannot");
 		return;
 	}
-	if (dial_start(&o->dial, o->s->loop, o->back.address[o->next], o->back.port, &so, on_dialled, o, &e) < 0)
-		back_failed(o, e.msg);
+	co.host = o->back.address[o->next];
+	if (connect_start(&o->connect, &co, &why) < 0)
+		back_failed(o, &why);
 }
 
 static void back_stop(struct ssh_server *o)
 {
-	dial_cancel(o->dial);
-	o->dial = NULL;
-	chan_free(o->chan);
-	o->chan = NULL;
+	connect_cancel(o->connect);
+	o->connect = NULL;
 	o->next = o->back.n = 0;
 }
 
@@ -137,19 +102,19 @@ static void on_hello(struct ssh_server *o, const char *line)
 	char where[16];
 
 	if (ssh_hello_hello_parse(&h, line, &why) < 0) {
-		line_reader_say(o->lines, SSH_HELLO_WORD " %d %s", SSH_HELLO_VERSION, PTCP_VERSION);
+		line_reader_send(o->lines, SSH_HELLO_WORD " %d %s", SSH_HELLO_VERSION, PTCP_VERSION);
 		end(o, &why);
 		return;
 	}
 	snprintf(where, sizeof where, ":%u", h.port);
 	if (server_listen(o->s, where, &why) < 0) {
-		line_reader_say(o->lines, SSH_HELLO_ERROR " %s", why.msg);
+		line_reader_send(o->lines, SSH_HELLO_ERROR " %s", why.msg);
 		end(o, NULL); /* the client says it */
 		return;
 	}
 	strcpy(o->client, h.fingerprint);
 	o->greeted = true;
-	line_reader_say(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
+	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
 	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
 }
 
@@ -179,7 +144,7 @@ static void on_pipe(struct ssh_server *o)
 	int fd;
 
 	back_stop(o);
-	line_reader_say(o->lines, "pipe");
+	line_reader_send(o->lines, "pipe");
 	fd = line_reader_take_fd(o->lines);
 	o->lines = NULL;
 	pending_take(&o->s->pending, fd, "ssh", true);

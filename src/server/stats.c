@@ -45,7 +45,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	server_session_add_stats(&s->sessions, &all);
 	all.relayed_now = s->relay.n;
 	all.links_known = link_table_count(&s->told);
-	all.stored_bytes = atomic_load(&s->relay.holding.all.taken_bytes);
+	all.stored_bytes = atomic_load(&s->relay.holding.all.used_bytes);
 	all.size = st->size < sizeof all ? st->size : sizeof all;
 	memcpy(st, &all, all.size);
 }

@@ -81,9 +81,4 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	session_pump(sess);
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
-const struct chan_ops session_control_ops = { on_opened, on_readable, on_writable, on_closed };
+const struct chan_ops session_control_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };

@@ -79,11 +79,6 @@ static void drop(struct session *sess)
 	sess->control_replay.chan = NULL;
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
 static void go_on(struct session *sess, const struct wire_control_ack *f)
 {
 	struct control_replay *r = &sess->control_replay;
@@ -92,8 +87,8 @@ static void go_on(struct session *sess, const struct wire_control_ack *f)
 
 	r->chan = NULL;
 	r->again = 0;
-	chan_depart(c);
-	if (chan_arrive(c, sess->o.host->control, &session_control_ops, sess, &why) < 0) {
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &session_control_ops, sess, &why) < 0) {
 		chan_free(c);
 		session_fail(sess, &why);
 		session_pump(sess);
@@ -141,7 +136,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	session_pump(sess);
 }
 
-static const struct chan_ops heard_ops = { on_opened, on_readable, on_opened, on_closed };
+static const struct chan_ops heard_ops = { .readable = on_readable, .closed = on_closed };
 
 void control_replay_take(struct session *sess, struct chan *c)
 {
@@ -157,8 +152,8 @@ void control_replay_take(struct session *sess, struct chan *c)
 	drop(sess);
 	chan_free(sess->control); /* the peer has left it */
 	sess->control = NULL;
-	chan_depart(c);
-	if (chan_arrive(c, sess->o.host->control, &heard_ops, sess, &why) < 0) {
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &heard_ops, sess, &why) < 0) {
 		chan_free(c);
 		return;
 	}

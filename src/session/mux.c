@@ -64,11 +64,6 @@ static bool ends_frame(struct lane *l)
 
 /* ---- The stream's end ---- */
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
 static void on_inner(void *arg)
 {
 	struct mux *m = arg;
@@ -85,8 +80,8 @@ static void on_inner_closed(void *arg, const struct ptcp_err *why)
 	m->ops->pump(m->arg);
 }
 
-static const struct chan_ops inner_ops = { on_opened, on_inner, on_inner, on_inner_closed };
-static const struct chan_ops stream_ops = { on_opened, on_opened, on_opened, NULL };
+static const struct chan_ops inner_ops = { .readable = on_inner, .writable = on_inner, .closed = on_inner_closed };
+static const struct chan_ops stream_ops = { NULL }; /* until it is a stream's */
 
 int mux_open(struct mux *m, struct chan **stream_end, struct ptcp_err *e)
 {

@@ -71,7 +71,7 @@ static const struct pacer *of_host(const struct session *sess)
 
 bool path_rates_hold(const struct session *sess)
 {
-	return path_rates_limit(sess) || pacer_holds(of_host(sess), mono_now());
+	return path_rates_limit(sess) || pacer_throttles(of_host(sess), mono_now());
 }
 
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps)
@@ -103,7 +103,7 @@ uint64_t path_rates_patience_ns(const struct session *sess, unsigned path)
 {
 	uint64_t bps = sess->path_rates.set[path];
 
-	return bps == PTCP_PATH_IDLE ? UINT64_MAX : bps > 0 ? 2 * pacer_piece_ns(bps) : 0;
+	return bps == PTCP_PATH_IDLE ? UINT64_MAX : bps > 0 ? 2 * pacer_quantum_ns(bps) : 0;
 }
 
 /* Which of the rates a stream shares, from 1; 0: none. */

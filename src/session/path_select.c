@@ -124,7 +124,7 @@ static void look(struct session *sess, struct mono now, struct multipath_sample 
 			c->up[sess->o.paths->dealt[i]] = now;
 	for (i = 0; i < sess->o.paths->n_places; i++) {
 		x->down[i] = mono_diff_ns(now, c->up[i]) >= DOWN_NS;
-		x->seen_bps[i] = sess->send != NULL ? acked_bps(sess, i) : received_bps(sess, i, interval_s);
+		x->observed_bps[i] = sess->send != NULL ? acked_bps(sess, i) : received_bps(sess, i, interval_s);
 	}
 	c->starved = false;
 	c->since = now;
@@ -167,8 +167,8 @@ void path_select_pump(struct session *sess, struct mono now)
 	look(sess, now, &x);
 	bits = multipath_step(m, &x);
 	for (i = 0; i < m->places; i++) {
-		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s seen_bps=%.0f rate_bps=%.0f down=%d starved=%d",
-		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), x.seen_bps[i], m->rate_bps[i], x.down[i], x.starved);
+		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
+		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), x.observed_bps[i], m->rate_bps[i], x.down[i], x.starved);
 		if ((bits >> i & 1) != 0)
 			replace(sess, i, now);
 	}

@@ -325,6 +325,8 @@ void probe_session_pump(struct session *sess, struct mono now)
 {
 	struct probe_session *b = sess->probe;
 
+	if (b == NULL)
+		return;
 	if (b->ops == NULL) {
 		close_old(sess, now);
 		return;
@@ -346,6 +348,8 @@ struct mono probe_session_deadline(const struct session *sess)
 	struct mono at = MONO_NEVER;
 	unsigned i;
 
+	if (b == NULL)
+		return MONO_NEVER;
 	if (under_way(b))
 		return mono_add_ns(b->looked, LOOK_NS);
 	if (b->ops != NULL)

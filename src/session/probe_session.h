@@ -4,8 +4,8 @@
 #ifndef SESSION_PROBE_SESSION_H
 #define SESSION_PROBE_SESSION_H
 
-#include "model/sender_limit.h"
-#include "net/tcpinfo.h"
+#include "model/probe.h"
+#include "net/sock.h"
 #include "session/session.h"
 
 /* What an acceptor takes on one stream, in bytes and time, before it closes it. */

@@ -105,7 +105,7 @@ void receive_enqueue(struct session *sess, struct item *t, enum work work)
  * disk lets go of them, without end, as they hold no slot any more. */
 void receive_item_over(struct session *sess, struct item *t)
 {
-	if (t->let_go && t->sink != NULL && !sink_give_up(t->sink)) {
+	if (t->let_go && t->sink != NULL && !sink_discard_unopened(t->sink)) {
 		t->let_go = false;
 		receive_enqueue(sess, t, WORK_LET_GO);
 	} else {
@@ -184,8 +184,8 @@ static void looked(struct session *sess, struct item *t)
 	uint64_t *claimed = t->look.claimed;
 
 	t->look.claimed = NULL;
-	if (t->look.anew != NULL)
-		warn(sess, t, t->look.anew);
+	if (t->look.restart_why != NULL)
+		warn(sess, t, t->look.restart_why);
 	switch (t->look.found) {
 	case SINK_NOTHING:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
@@ -315,7 +315,7 @@ static bool take_fds(struct receive_side *r, struct item *t)
 	unsigned n = sink_fds(t->sink);
 
 	if (r->fds == 0)
-		fd_budget_take_anyway(n);
+		fd_budget_take_unchecked(n);
 	else if (!fd_budget_take(n))
 		return false;
 	t->fds = n;
@@ -364,6 +364,8 @@ struct mono receive_deadline(const struct session *sess)
 	struct mono at = MONO_NEVER;
 	const struct item *t;
 
+	if (sess->receive == NULL)
+		return MONO_NEVER;
 	if (sess->receive->no_room != NULL)
 		at = mono_add_ns(mono_now(), ROOM_RETRY_NS);
 	for (t = sess->receive->contended; t != NULL; t = t->next)
@@ -377,6 +379,8 @@ void receive_pump(struct session *sess, struct mono now)
 	struct item *t;
 	unsigned n;
 
+	if (r == NULL)
+		return;
 	look_again(sess, now);
 	make_room(sess);
 	resume_verify_pump(sess);

@@ -6,6 +6,7 @@
 #include "conn/err_path.h"
 #include "core/err.h"
 #include "session/receive_impl.h"
+#include "store/part.h"
 #include "wire/attrs.h"
 
 static void set_meta(struct session *sess, struct meta *m, const struct wire_entry *f)
@@ -175,7 +176,7 @@ static int admit(struct session *sess, const struct item *t, bool on_top, struct
 {
 	const struct wire_open *o = engine_open(sess->engine);
 
-	if (sink_is_own_name(t->name))
+	if (part_is_own_name(t->name))
 		return err_set(e, PTCP_EREFUSED, "a name that ptcp keeps for unfinished files (rename it)");
 	if (on_top && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !asked_for(o, t->name))
 		return err_set(e, PTCP_EREFUSED, "not asked for");
@@ -249,7 +250,7 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	if (parts)
 		resume_verify_start(sess, t, false);
 	else if (t->look.found == SINK_PART) /* where there may be holes now, nobody writes */
-		sink_begin_anew(t->sink);
+		sink_restart(t->sink);
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
@@ -301,7 +302,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	sess->receive->total_known = final;
 }
 
-/* No `.hole`: a part has zeros wherever it has no verified block, see sink_look(). */
+/* No `.hole`: a part has zeros wherever it has no verified block, see sink_inspect(). */
 const struct rcv_ops receive_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
 	.commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same

@@ -45,7 +45,7 @@ struct item {
 	struct meta meta;       /* borrows from the next two */
 	struct owner *owner;
 	struct xattrs xattrs;
-	struct sink_look look;
+	struct sink_existing look;
 	struct mono look_since, look_at; /* while another session is in the way, */
 	bool ours;              /* which is the same client's */
 	int result;

@@ -6,11 +6,11 @@ static int make_dir(struct item *t)
 	bool made;
 	int r;
 
-	if (t->source != NULL && (r = dir_mark_mark(t->dir, t->name, t->source, &t->why)) < 0)
+	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
 	if ((r = store_mkdir(t->dir, t->name, &t->meta, &made, &t->why)) < 0) {
 		if (t->source != NULL)
-			dir_mark_unmark(t->dir, t->name);
+			destination_unmark(t->dir, t->name);
 		return r;
 	}
 	t->fresh = made;
@@ -29,7 +29,7 @@ static void do_work(struct item *t)
 		t->result = make_dir(t);
 		break;
 	case WORK_LOOK:
-		t->result = sink_look(t->sink, &t->look, &t->why);
+		t->result = sink_inspect(t->sink, &t->look, &t->why);
 		break;
 	case WORK_REFRESH:
 		t->result = sink_refresh(t->sink, &t->why);
@@ -41,7 +41,7 @@ static void do_work(struct item *t)
 			dir_fd_done(t->self);
 		break;
 	case WORK_LOOK_SAME:
-		t->same = sink_like(t->sink);
+		t->same = sink_seems_same(t->sink);
 		break;
 	case WORK_SYMLINK:
 		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
@@ -71,13 +71,13 @@ static bool completes(const struct item *t)
 /* What is complete now: files get their names, and all of it becomes durable. */
 static void complete(struct receive_side *r)
 {
-	struct store_end *end = r->ends;
+	struct store_item *end = r->ends;
 	struct item *t;
 
 	for (t = r->batch; t != NULL; t = t->next) {
 		if (!completes(t))
 			continue;
-		*end++ = (struct store_end){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
+		*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
 			.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
 	}
 	if (end == r->ends)
@@ -90,9 +90,9 @@ static void complete(struct receive_side *r)
 		if (!completes(t))
 			continue;
 		t->result = end->result;
-		t->lacking |= end++->lacking;
+		t->lacking |= end++->attr_dropped;
 		if (t->result == 0 && t->work == WORK_FINISH_DIR && t->source != NULL)
-			dir_mark_unmark(t->dir, t->name);
+			destination_unmark(t->dir, t->name);
 	}
 }
 

@@ -203,7 +203,7 @@ static void list_batch(struct io_job *io)
 	loop_post(t->session->o.host->control, &t->done);
 }
 
-void send_pump(struct session *sess)
+static void list_more(struct session *sess)
 {
 	struct send_side *t = sess->send;
 	struct snd *snd = engine_snd(sess->engine);
@@ -244,7 +244,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 	return any;
 }
 
-void send_feed(struct session *sess, struct mono now)
+static void feed_streams(struct session *sess, struct mono now)
 {
 	struct snd *s = engine_snd(sess->engine);
 	unsigned i;
@@ -258,6 +258,14 @@ void send_feed(struct session *sess, struct mono now)
 		for (i = 0; i < sess->n_wanted; i++)
 			more |= feed(sess, i, now);
 	}
+}
+
+void send_pump(struct session *sess, struct mono now)
+{
+	if (sess->send == NULL)
+		return;
+	list_more(sess);
+	feed_streams(sess, now);
 }
 
 void send_sent(void *arg, struct stream *s, struct stream_job *job)

@@ -6,7 +6,7 @@
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "session/send_impl.h"
-#include "store/file_digest.h"
+#include "store/source.h"
 
 #define COMPARES_MAX 2u /* of a party, of the I/O threads that all share */
 
@@ -171,7 +171,7 @@ static void ask(struct session *sess, void *cookie, uint64_t id, enum ask what)
 	a->source = source_ref(o->source);
 	a->id = id;
 	a->io.run = answer;
-	file_digest_init(&a->sum, wire_grid_bytes(source_size_bytes(a->source)), NULL);
+	a->sum = (struct file_digest){ .block_bytes = wire_grid_bytes(source_size_bytes(a->source)) };
 	if (what != ASK_COMPARE) {
 		submit(a);
 	} else {

@@ -7,6 +7,29 @@
 #include "core/units.h"
 #include "store/fd_budget.h"
 
+/* ---- Its parts ---- */
+
+/* Each leaves a session without it alone. pump() does what is due while the session runs, deadline() is when it wants
+ * to be pumped at the latest; NULL: nothing to do, never, nothing to free. */
+static const struct part {
+	void (*pump)(struct session *sess, struct mono now);
+	struct mono (*deadline)(const struct session *sess);
+	void (*free)(struct session *sess);
+} parts[] = { /* in the order of pumping */
+	{ path_rates_pump, path_rates_deadline, NULL },
+	{ stream_connect_pump, stream_connect_deadline, NULL },
+	{ stream_count_pump, stream_count_deadline, stream_count_free },
+	{ tcp_report_pump, tcp_report_deadline, tcp_report_free },
+	{ control_replay_pump, control_replay_deadline, control_replay_fini },
+	{ dead_path_pump, dead_path_deadline, NULL },
+	{ path_select_pump, path_select_deadline, path_select_free },
+	{ host_load_pump, host_load_deadline, host_load_free },
+	{ send_pump, NULL, send_free },
+	{ receive_pump, receive_deadline, receive_free },
+	{ probe_session_pump, probe_session_deadline, probe_session_free },
+};
+#define PARTS (sizeof parts / sizeof parts[0])
+
 /* ---- The end ---- */
 
 static void tell_gone(struct msg *m)
@@ -72,17 +95,12 @@ void session_free(struct session *sess)
 	if (sess == NULL)
 		return;
 	chan_free(sess->control);
-	control_replay_fini(sess);
 	mux_free(sess->mux);
 	timer_free(sess->timer);
 	engine_free(sess->engine);
-	send_free(sess);
-	receive_free(sess);
-	probe_session_free(sess);
-	stream_count_free(sess);
-	tcp_report_free(sess);
-	path_select_free(sess);
-	host_load_free(sess);
+	for (i = 0; i < PARTS; i++)
+		if (parts[i].free != NULL)
+			parts[i].free(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		session_close_tap(sess, i);
 	fd_budget_count(-1 - (int)sess->n_counted);
@@ -95,25 +113,18 @@ void session_free(struct session *sess)
 static struct mono deadline(const struct session *sess)
 {
 	struct mono at = engine_deadline(sess->engine);
+	unsigned i;
 
-	at = mono_min(at, stream_connect_deadline(sess));
-	at = mono_min(at, control_replay_deadline(sess));
-	at = mono_min(at, dead_path_deadline(sess));
-	at = mono_min(at, path_select_deadline(sess));
-	at = mono_min(at, host_load_deadline(sess));
-	at = mono_min(at, path_rates_deadline(sess));
-	if (sess->receive != NULL)
-		at = mono_min(at, receive_deadline(sess));
-	if (sess->probe != NULL)
-		at = mono_min(at, probe_session_deadline(sess));
-	if (sess->stream_count != NULL)
-		at = mono_min(at, stream_count_deadline(sess));
-	return sess->tcp_report != NULL ? mono_min(at, tcp_report_deadline(sess)) : at;
+	for (i = 0; i < PARTS; i++)
+		if (parts[i].deadline != NULL)
+			at = mono_min(at, parts[i].deadline(sess));
+	return at;
 }
 
 void session_pump(struct session *sess)
 {
 	struct mono now = mono_now();
+	unsigned i;
 
 	if (sess->pumping)
 		return; /* an operation called back; the outer one goes on */
@@ -123,24 +134,9 @@ void session_pump(struct session *sess)
 		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* it is we who do not listen */
 	engine_tick(sess->engine, now);
 	if (sess->running && !sess->over) {
-		path_rates_pump(sess, now);
-		stream_connect_pump(sess, now);
-		if (sess->stream_count != NULL)
-			stream_count_pump(sess, now);
-		if (sess->tcp_report != NULL)
-			tcp_report_pump(sess, now);
-		control_replay_pump(sess, now);
-		dead_path_pump(sess, now);
-		path_select_pump(sess, now);
-		host_load_pump(sess, now);
-		if (sess->send != NULL) {
-			send_pump(sess);
-			send_feed(sess, now);
-		} else if (sess->receive != NULL) {
-			receive_pump(sess, now);
-		} else if (sess->probe != NULL) {
-			probe_session_pump(sess, now);
-		}
+		for (i = 0; i < PARTS; i++)
+			if (parts[i].pump != NULL)
+				parts[i].pump(sess, now);
 		engine_tick(sess->engine, now);
 	}
 	sess->pumping = false;
@@ -234,8 +230,8 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		session_free(sess);
 		return r;
 	}
-	chan_depart(sess->control);
-	if ((r = chan_arrive(sess->control, o->host->control, &session_control_ops, sess, e)) < 0) {
+	chan_detach(sess->control);
+	if ((r = chan_attach(sess->control, o->host->control, &session_control_ops, sess, e)) < 0) {
 		session_free(sess);
 		return r;
 	}

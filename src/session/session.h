@@ -31,8 +31,8 @@ struct session_ops {
 	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
 	/* Others of paths->place are in use now. */
 	void (*paths)(void *arg, const char *why);
-	/* Is this the relay it should be? As route_opts has it; where there are paths. */
-	int (*relay)(void *arg, const struct route_hop *relay, const char *fingerprint, struct ptcp_err *e);
+	/* As connect_opts.check, of relays; where there are paths. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 	/* All is over, and everything of it freed but the party itself, which session_free() does.
 	 * `why` NULL: done. */
 	void (*gone)(void *arg, struct session *sess, const struct ptcp_err *why);

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/units.h"
-#include "model/sender_limit.h"
+#include "model/probe.h"
 #include "session/hardlinks.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
@@ -56,7 +56,7 @@ struct receive_side {
 	struct item *no_room, **no_room_last; /* for descriptors */
 	unsigned fds, few_fds;      /* taken for files; when so few are left, those without room are let in */
 	struct item *batch;         /* on the I/O thread */
-	struct store_end *ends;     /* of it, what is completed */
+	struct store_item *ends;     /* of it, what is completed */
 	atomic_bool completing;
 	struct item *contended;     /* files that another session holds: looked at again later */
 	struct list readers;        /* resume_verify.c: waiting for an I/O thread, */
@@ -309,9 +309,8 @@ struct mono dead_path_deadline(const struct session *sess);
 /* ---- send.c ---- */
 
 void send_free(struct session *sess);
-void send_pump(struct session *sess);
-/* Fills the streams' free jobs. */
-void send_feed(struct session *sess, struct mono now);
+/* Lists further, and fills the streams' free jobs. */
+void send_pump(struct session *sess, struct mono now);
 bool send_idle(const struct session *sess); /* nothing of it is on an I/O thread */
 extern const struct snd_ops send_snd_ops;
 void send_sent(void *arg, struct stream *s, struct stream_job *job);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/err.h"
-#include "net/tcpinfo.h"
+#include "net/sock.h"
 
 /* ---- On the control thread ---- */
 
@@ -33,11 +33,6 @@ void stream_fail(struct stream *s, const struct ptcp_err *why)
 	loop_post(s->o.host->control, &s->lost);
 }
 
-static void on_opened(void *arg)
-{
-	(void)arg;
-}
-
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct stream *s = arg;
@@ -65,20 +60,13 @@ static void on_unwanted(void *arg)
 	}
 }
 
-static void on_no_writes(void *arg)
-{
-	(void)arg;
-}
-
 static const struct chan_ops send_ops = {
-	on_opened, on_unwanted, stream_send_writable, on_closed
+	.readable = on_unwanted, .writable = stream_send_writable, .closed = on_closed
 };
 static const struct chan_ops flooding_ops = {
-	on_opened, on_unwanted, stream_flood_writable, stream_flood_closed
+	.readable = on_unwanted, .writable = stream_flood_writable, .closed = stream_flood_closed
 };
-static const struct chan_ops receive_ops = {
-	on_opened, stream_recv_readable, on_no_writes, on_closed
-};
+static const struct chan_ops receive_ops = { .readable = stream_recv_readable, .closed = on_closed };
 
 static void on_start(struct msg *m)
 {
@@ -87,7 +75,7 @@ static void on_start(struct msg *m)
 	    s->o.flood_data != NULL ? &flooding_ops : &send_ops;
 	struct ptcp_err why;
 
-	if (chan_arrive(s->chan, s->loop, ops, s, &why) < 0)
+	if (chan_attach(s->chan, s->loop, ops, s, &why) < 0)
 		stream_fail(s, &why);
 }
 
@@ -221,7 +209,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 		s->jobs[i].next = s->free_jobs;
 		s->free_jobs = &s->jobs[i];
 	}
-	chan_depart(s->chan);
+	chan_detach(s->chan);
 	s->start.run = on_start;
 	loop_post(s->loop, &s->start);
 	*out = s;

@@ -108,7 +108,7 @@ void stream_count_seen(struct session *sess, const struct wire_tcp_report *f)
 }
 
 /* Each stream is held up by itself: more of them bring more. */
-static bool roomy(const struct session *sess)
+static bool host_limited(const struct session *sess)
 {
 	enum limit l = limit_of(&sess->stream_count->lately);
 
@@ -147,7 +147,7 @@ static void look(struct session *sess, double elapsed_s, struct stream_control_s
 	*x = (struct stream_control_sample){ .interval_s = elapsed_s, .rate_bps = 8 * (double)g.used_bytes / elapsed_s,
 		.steady = session_in_use(sess) == sess->n_wanted &&
 		    (double)g.other_bytes <= DRAINED_RATIO * (double)g.used_bytes,
-		.starved = starved(sess) || path_rates_limit(sess), .roomy = roomy(sess) };
+		.starved = starved(sess) || path_rates_limit(sess), .host_limited = host_limited(sess) };
 }
 
 void stream_count_pump(struct session *sess, struct mono now)
@@ -155,7 +155,7 @@ void stream_count_pump(struct session *sess, struct mono now)
 	struct stream_count *t = sess->stream_count;
 	struct stream_control_sample x;
 
-	if (now.ns < stream_count_deadline(sess).ns)
+	if (t == NULL || now.ns < stream_count_deadline(sess).ns)
 		return;
 	look(sess, (double)mono_diff_ns(now, t->sampled) / 1e9, &x);
 	t->sampled = now;
@@ -167,5 +167,5 @@ void stream_count_pump(struct session *sess, struct mono now)
 
 struct mono stream_count_deadline(const struct session *sess)
 {
-	return mono_add_ns(sess->stream_count->sampled, SAMPLE_NS);
+	return sess->stream_count != NULL ? mono_add_ns(sess->stream_count->sampled, SAMPLE_NS) : MONO_NEVER;
 }

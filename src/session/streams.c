@@ -213,7 +213,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 	count_fds(sess, number + 1); /* not every peer joins only what is wanted */
 	before = session_in_use(sess);
 	if (engine_spooled(sess->engine))
-		sock_bear(fd);
+		sock_no_user_timeout(fd);
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&sess->stream[number], &o, &e) < 0) {

@@ -40,7 +40,7 @@ void tcp_report_pump(struct session *sess, struct mono now)
 	struct gauged g;
 	struct wire_tcp_report f;
 
-	if (now.ns < tcp_report_deadline(sess).ns)
+	if (see == NULL || now.ns < tcp_report_deadline(sess).ns)
 		return;
 	tcp_stats_read(&see->gauge, sess, (double)mono_diff_ns(now, see->told) / 1e9, &g);
 	if (g.congestion[0] == '\0' && tcpinfo_read(&control, session_control_fd(sess)) == 0)
@@ -53,5 +53,7 @@ void tcp_report_pump(struct session *sess, struct mono now)
 
 struct mono tcp_report_deadline(const struct session *sess)
 {
-	return mono_add_ns(sess->tcp_report->told, sess->tcp_report->told.ns > 0 ? TELL_NS : 0);
+	const struct tcp_report *see = sess->tcp_report;
+
+	return see == NULL ? MONO_NEVER : mono_add_ns(see->told, see->told.ns > 0 ? TELL_NS : 0);
 }

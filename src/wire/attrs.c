@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/err.h"
 #include "wire/codec.h"
 
 #define OWNER_FIELDS 10 /* beside the names */
@@ -74,7 +75,7 @@ size_t wire_attrs_encode(uint8_t *out, const struct wire_attrs *a)
 
 /* ---- Decoding ---- */
 
-/* A name behind its length. */
+/* A name, preceded by its length. */
 static struct span read_name(struct reader *r)
 {
 	struct span s = read_span(r, read_u8(r));
@@ -120,7 +121,7 @@ static bool belongs(uint16_t tag, uint8_t type)
 	}
 }
 
-/* One value, which must have been read to its end. */
+/* False if the value is malformed or longer than its fields. */
 static bool read_value(struct wire_attrs *a, uint16_t tag, struct span value)
 {
 	struct reader r = reader_of(value);
@@ -144,13 +145,13 @@ static bool read_value(struct wire_attrs *a, uint16_t tag, struct span value)
 	case WIRE_ATTR_XATTRS:
 		read_xattrs(&r, a);
 		break;
-	default: /* not for us */
+	default: /* unknown */
 		return true;
 	}
 	return !r.bad && r.p == r.end;
 }
 
-/* It names an entry that came before. */
+/* A hard link refers to an earlier entry. */
 static bool link_ok(uint64_t link_id, const struct wire_entry *f)
 {
 	if (f->type != WIRE_HARDLINK)

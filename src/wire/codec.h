@@ -1,12 +1,11 @@
-/* Reading and writing fields in order, for the encoders and decoders of frame.h.
- * A reader that runs out stays empty and remembers it, so a decoder checks once. */
+/* Readers and writers of big-endian fields. A reader that runs out of bytes sets `bad` and returns zeros from then
+ * on, so a decoder checks once. */
 #ifndef WIRE_CODEC_H
 #define WIRE_CODEC_H
 
 #include <string.h>
 
 #include "core/byteorder.h"
-#include "core/err.h"
 #include "wire/frame.h"
 
 struct reader {
@@ -19,7 +18,7 @@ static inline struct reader reader_of(struct span in)
 	return (struct reader){ in.p, in.n > 0 ? in.p + in.n : in.p, false };
 }
 
-/* n bytes, or NULL and bad. */
+/* n bytes, or NULL. */
 static inline const uint8_t *read_bytes(struct reader *r, size_t n)
 {
 	const uint8_t *p = r->p;
@@ -75,38 +74,15 @@ static inline uint8_t *write_span(uint8_t *p, struct span s)
 	return p + s.n;
 }
 
-/* What is to be resolved, logged or shown: nothing that could not be typed. */
-static inline bool word_ok(struct span s, size_t most)
+/* Printable ASCII without spaces: safe to resolve, log and display. */
+static inline bool word_ok(struct span s)
 {
 	size_t i;
 
 	for (i = 0; i < s.n; i++)
 		if (s.p[i] <= ' ' || s.p[i] > '~')
 			return false;
-	return s.n <= most;
-}
-
-/* Fills in the header before the payload that ends at p; returns the frame's bytes. */
-static inline size_t frame_finish(uint8_t *out, uint8_t *p, uint8_t type)
-{
-	struct wire_header h = { type, WIRE_CRITICAL, (uint32_t)(p - out - WIRE_HEADER_BYTES) };
-
-	wire_header_encode(out, &h);
-	return (size_t)(p - out);
-}
-
-/* 0 if the payload has been read exactly and `ok` holds, else PTCP_EPROTO. */
-static inline int frame_done(const struct reader *r, bool ok, unsigned type, struct ptcp_err *e)
-{
-	if (!r->bad && r->p == r->end && ok)
-		return 0;
-	return err_set(e, PTCP_EPROTO, "malformed %s frame", wire_type_name(type));
-}
-
-/* A host by name or address, its length one byte. */
-static inline bool host_ok(struct span name)
-{
-	return name.n > 0 && word_ok(name, UINT8_MAX);
+	return true;
 }
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/err.h"
 #include "wire/codec.h"
 
 static const struct {

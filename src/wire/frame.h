@@ -1,15 +1,11 @@
-/* The frames of ptcp/1, byte for byte as PROTOCOL.md has them: their numbers,
- * limits, encoders and decoders. No I/O, no allocation; any thread.
+/* The frames of ptcp/1, byte for byte as in PROTOCOL.md: numbers, limits, structs, encoders and decoders. The fields of
+ * each frame are listed once, in wire/fields.c. No I/O, no allocation; any thread.
  *
- * Every frame starts with a header of 8 bytes: type, flags, two bytes of zero, and
- * the length of what follows. Integers are unsigned (but for times) and big-endian.
+ * Every frame starts with a header of 8 bytes: type, flags, two zero bytes, and the length of the payload. Integers are
+ * big-endian and, except for times, unsigned.
  *
- * Encoders write at `out`, where the caller has room for X_MAX_BYTES (or what
- * x_bytes() says), and return the bytes written, header included. They assert what
- * the caller must guarantee.
- *
- * Decoders take the payload alone and return 0, or PTCP_EPROTO with a sentence.
- * Spans and strings in the result point into the payload. */
+ * Encoders return the bytes written, header included, and assert that spans are within their limits. Decoders take the
+ * payload alone and return 0, or PTCP_EPROTO with a sentence. Spans in the result point into the payload. */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
@@ -20,52 +16,66 @@
 #include "core/digest.h"
 #include <ptcp/err.h>
 
-/* name, number, largest payload */
-#define WIRE_FRAMES(X)                                                         \
-	X(HELLO, 1, 1024)                                                      \
-	X(OPEN, 2, WIRE_CONTROL_MAX)                                           \
-	X(OPENED, 3, 8192)                                                     \
-	X(ERROR, 4, 1024)                                                      \
-	X(PING, 5, 64)                                                         \
-	X(SET_STREAMS, 6, 64)                                                          \
-	X(TCP_REPORT, 7, 128)                                                        \
-	X(JOIN, 8, 256)                                                        \
-	X(JOINED, 9, 64)                                                       \
-	X(CONTROL_ACK, 10, 64)                                                       \
-	X(RATE, 11, 512)                                                       \
-	X(LOAD, 12, 64)                                                        \
-	X(ENTRY, 16, WIRE_CONTROL_MAX)                                         \
-	X(ANSWER, 17, 64)                                                      \
-	X(NEED, 18, 64)                                                        \
-	X(HAVE, 19, 64)                                                        \
-	X(ACK, 20, 64)                                                         \
-	X(FILE_END, 21, 64)                                                    \
-	X(DONE, 22, 64)                                                        \
-	X(FAIL, 23, 1024)                                                      \
-	X(TOTALS, 24, 64)                                                      \
-	X(END, 25, 64)                                                         \
-	X(WARNING, 26, 8192)                                                      \
-	X(HOLE, 27, 64)                                                        \
-	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16)                                 \
-	X(ROUTE, 48, 512)                                                      \
-	X(ROUTED, 49, 64)                                                      \
-	X(PROBE, 55, 64)                                                       \
-	X(GRANT, 56, 8192)                                                     \
-	X(JOB, 57, 1024)                                                    \
-	X(STARTED, 58, 1024)                                                   \
-	X(PROGRESS, 59, 128)                                                   \
-	X(EVENT, 60, 8192)                                                     \
-	X(STATUS, 61, 64)                                                      \
-	X(STATE, 62, 16384)                                                    \
-	X(SAMPLE, 63, 64)                                                      \
-	X(LINKS, 64, 64)                                                       \
-	X(LINK, 65, 1024)
-
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
+#define WIRE_TEXT_MAX 500
+#define WIRE_HOST_MAX 255
+#define WIRE_PATH_MAX 4096
+#define WIRE_ENDPOINTS_MAX 16
+#define WIRE_CONGESTION_MAX 15
+#define WIRE_RATES_MAX 16
+#define WIRE_RATE_STREAMS_MAX 128
+
+/* name, number, largest payload in bytes */
+#define WIRE_FRAMES(X) \
+	X(HELLO, 1, 1024) \
+	X(OPEN, 2, WIRE_CONTROL_MAX) \
+	X(OPENED, 3, 20 + WIRE_ENDPOINTS_MAX * (3 + WIRE_HOST_MAX)) \
+	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
+	X(PING, 5, 9) \
+	X(SET_STREAMS, 6, 10) \
+	X(TCP_REPORT, 7, 41 + WIRE_CONGESTION_MAX) \
+	X(JOIN, 8, 50) \
+	X(JOINED, 9, 0) \
+	X(CONTROL_ACK, 10, 8) \
+	X(RATE, 11, 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX) \
+	X(LOAD, 12, 4) \
+	X(ENTRY, 16, WIRE_CONTROL_MAX) \
+	X(ANSWER, 17, 9) \
+	X(NEED, 18, 16) \
+	X(HAVE, 19, 32) \
+	X(ACK, 20, 12) \
+	X(FILE_END, 21, 24) \
+	X(DONE, 22, 8) \
+	X(FAIL, 23, 12 + WIRE_TEXT_MAX) \
+	X(TOTALS, 24, 17) \
+	X(END, 25, 16) \
+	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(HOLE, 27, 16) \
+	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16) \
+	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
+	X(ROUTED, 49, 0) \
+	X(PROBE, 55, 5) \
+	X(GRANT, 56, 187 + WIRE_PATH_MAX) \
+	X(JOB, 57, 18 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX) \
+	X(STARTED, 58, 9 + WIRE_HOST_MAX) \
+	X(PROGRESS, 59, 78) \
+	X(EVENT, 60, 11 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(STATUS, 61, 9) \
+	X(STATE, 62, 115 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(SAMPLE, 63, 24) \
+	X(LINKS, 64, 0) \
+	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,
+	WIRE_FRAMES(X)
+#undef X
+};
+
+/* WIRE_PING_MAX_BYTES and the like: a whole frame, header included. */
+enum wire_max_bytes {
+#define X(name, number, max) WIRE_##name##_MAX_BYTES = 8 + (max),
 	WIRE_FRAMES(X)
 #undef X
 };
@@ -74,7 +84,7 @@ enum wire_type {
 const char *wire_type_name(unsigned type);
 
 #define WIRE_HEADER_BYTES 8
-#define WIRE_CRITICAL 0x01 /* flag: who does not know the type must end the session */
+#define WIRE_CRITICAL 0x01 /* flag: a peer that does not know the type must end the session */
 
 struct wire_header {
 	uint8_t type, flags;
@@ -82,8 +92,8 @@ struct wire_header {
 };
 
 void wire_header_encode(uint8_t out[WIRE_HEADER_BYTES], const struct wire_header *h);
-/* A known type whose length is over its limit, an unknown one over WIRE_CONTROL_MAX
- * or marked critical, an unknown flag or a reserved byte that is not zero: PTCP_EPROTO. */
+/* PTCP_EPROTO for a length above the type's limit, an unknown type that is critical or longer than WIRE_CONTROL_MAX, an
+ * unknown flag, and a reserved byte that is not zero. */
 int wire_header_decode(struct wire_header *h, const uint8_t in[WIRE_HEADER_BYTES],
     struct ptcp_err *e);
 bool wire_type_known(unsigned type);
@@ -93,9 +103,27 @@ struct span {
 	size_t n;
 };
 
-/* The frame that these bytes of a control channel begin with, where there are no BLOCKs: 1 and its payload; 0: not all
- * of it is here. */
+/* The first frame in `in`, bytes of a control channel without BLOCKs: 1 and the payload, 0 if the frame is incomplete. */
 int wire_frame_next(struct wire_header *h, struct span *payload, struct span in, struct ptcp_err *e);
+
+/* Any frame but BLOCK; `f` is the struct of the type (NULL for a type without payload). wire_encode() writes the whole
+ * frame at `out`, which has room for WIRE_X_MAX_BYTES. wire_decode() leaves *f alone on failure. */
+size_t wire_encode(uint8_t *out, unsigned type, const void *f);
+int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
+
+/* The same for one type, with types that the compiler checks: wire_ping_encode(), wire_ping_decode(). */
+#define WIRE_CODEC(X, x, type) \
+	static inline size_t wire_##x##_encode(uint8_t *out, const struct type *f) \
+	{ \
+		return wire_encode(out, WIRE_##X, f); \
+	} \
+	static inline int wire_##x##_decode(struct type *f, struct span in, struct ptcp_err *e) \
+	{ \
+		return wire_decode(f, WIRE_##X, in, e); \
+	}
+#define WIRE_CODEC_EMPTY(X, x) \
+	static inline size_t wire_##x##_encode(uint8_t *out) { return wire_encode(out, WIRE_##X, NULL); } \
+	static inline int wire_##x##_decode(struct span in, struct ptcp_err *e) { return wire_decode(NULL, WIRE_##X, in, e); }
 
 /* ---- Start of a session -------------------------------------------------- */
 
@@ -104,7 +132,7 @@ int wire_frame_next(struct wire_header *h, struct span *payload, struct span in,
 #define WIRE_ABILITIES_MAX 32
 #define WIRE_SOFTWARE_MAX 64
 
-/* Choices of each side; in use when both list it. */
+/* Choices of the two ends; in use when both list the ability. */
 enum wire_ability {
 	WIRE_ABLE_ONE_CHANNEL = 1,   /* BLOCKs also on the control connection */
 	WIRE_ABLE_CONTROL_REPLAY = 2 /* the control connection may be replaced */
@@ -113,56 +141,52 @@ enum wire_ability {
 /* First frame of both sides of a control connection. */
 struct wire_hello {
 	uint16_t version_min, version_max;
-	uint32_t timeout_ms;      /* silence for so long is a failure to the sender of this */
-	uint32_t max_entries;     /* entries it holds unfinished as a receiver; over WIRE_SLOTS counts as that */
+	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without a frame */
+	uint32_t max_entries;     /* unfinished entries as a receiver; above WIRE_SLOTS means WIRE_SLOTS */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
 	struct span software;     /* for people and logs */
 };
-#define WIRE_HELLO_MAX_BYTES (8 + 19 + 2 * WIRE_ABILITIES_MAX + 1 + WIRE_SOFTWARE_MAX)
-size_t wire_hello_encode(uint8_t *out, const struct wire_hello *h);
-int wire_hello_decode(struct wire_hello *h, struct span in, struct ptcp_err *e);
+WIRE_CODEC(HELLO, hello, wire_hello)
 
 enum wire_role {
 	WIRE_ACCEPTOR_RECEIVES = 1,
 	WIRE_ACCEPTOR_SENDS = 2,
-	WIRE_ACCEPTOR_DISCARDS = 3,  /* blocks of no entry, by which the starter measures */
-	WIRE_ACCEPTOR_GENERATES = 4  /* the same the other way: the acceptor sends them */
+	WIRE_ACCEPTOR_DISCARDS = 3,  /* measurement: the starter sends blocks without an entry */
+	WIRE_ACCEPTOR_GENERATES = 4  /* measurement: the acceptor sends the blocks */
 };
 
 enum wire_open_flags {
 	WIRE_OPEN_VERIFY = 1 << 0,      /* blocks and files carry hashes */
-	WIRE_OPEN_INTO_DIR = 1 << 1,    /* destination must be, or become, a directory */
-	WIRE_OPEN_CONTENTS = 1 << 2,    /* the sender's only source is the content of a directory */
+	WIRE_OPEN_INTO_DIR = 1 << 1,    /* the destination is, or becomes, a directory */
+	WIRE_OPEN_CONTENTS = 1 << 2,    /* the only source is the content of a directory */
 	WIRE_OPEN_TIMES = 1 << 3,       /* what to preserve */
 	WIRE_OPEN_MODE = 1 << 4,
 	WIRE_OPEN_LINKS = 1 << 5,
-	WIRE_OPEN_NO_RESUME = 1 << 6,   /* what is there of an earlier session is not used */
-	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only, nothing is made */
+	WIRE_OPEN_NO_RESUME = 1 << 6,   /* no data of an earlier session is used */
+	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only */
 	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
 	WIRE_OPEN_XATTR = 1 << 9,
-	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files, too */
+	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
 	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
 	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
-/* When what has been received is made durable. */
+/* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
 #define WIRE_PATHS_MAX 1024
-#define WIRE_PATH_MAX 4096
 
-/* Of a path where the acceptor sends; at most one of them. */
+/* Of a path in OPEN with WIRE_ACCEPTOR_SENDS; at most one flag. */
 enum wire_path_flags {
-	WIRE_PATH_CONTENTS = 1 << 0, /* its contents, not itself */
-	WIRE_PATH_EXCLUDE = 1 << 1,  /* a glob pattern, no source; the first that matches decides */
+	WIRE_PATH_CONTENTS = 1 << 0, /* the content of the directory instead of the directory */
+	WIRE_PATH_EXCLUDE = 1 << 1,  /* a glob pattern; the first match among all patterns decides */
 	WIRE_PATH_INCLUDE = 1 << 2
 };
 
-/* What the starter wants. `paths` holds n_paths encoded paths (wire_path_next()):
- * one destination (without path flags), or sources, at least one, and patterns; nothing where streams are only
- * measured. */
+/* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path flags;
+ * or sources, at least one, and patterns; or, for a measurement, no path. */
 struct wire_open {
 	uint8_t role, cipher, fsync;
 	uint32_t flags;
@@ -170,20 +194,18 @@ struct wire_open {
 	uint16_t n_paths;
 	struct span paths;
 };
-/* Fixed part; a path adds 3 bytes and itself. */
-#define WIRE_OPEN_MAX_BYTES (8 + 12)
-size_t wire_open_encode(uint8_t *out, const struct wire_open *o);
-int wire_open_decode(struct wire_open *o, struct span in, struct ptcp_err *e);
+/* A path takes 3 bytes beside itself. */
+#define WIRE_OPEN_BYTES(paths) (8 + 12 + (paths))
+WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
-/* Takes the first path off `paths`; false when there is none. After a successful
- * wire_open_decode() all are well-formed: no NUL, at most WIRE_PATH_MAX bytes. */
+/* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most
+ * WIRE_PATH_MAX bytes. */
 bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 
 #define WIRE_SESSION_BYTES 16
-#define WIRE_ENDPOINTS_MAX 16
 
-/* The acceptor agrees. An endpoint is where data connections may go; none: to the
- * address and port of the control connection. */
+/* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of the
+ * control connection. */
 struct wire_opened {
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint8_t cipher;
@@ -191,265 +213,206 @@ struct wire_opened {
 	uint8_t n_endpoints;
 	struct span endpoints; /* port u16, not 0; length u8; host, 1 to 255 printable ASCII bytes */
 };
-#define WIRE_OPENED_MAX_BYTES (8 + 20 + WIRE_ENDPOINTS_MAX * 258)
-size_t wire_opened_encode(uint8_t *out, const struct wire_opened *o);
-int wire_opened_decode(struct wire_opened *o, struct span in, struct ptcp_err *e);
+WIRE_CODEC(OPENED, opened, wire_opened)
 
-#define WIRE_TEXT_MAX 500
-
-/* Ends the session with a reason. `code` is a PTCP_E* without its sign; one that is
- * unknown counts as PTCP_EPEER. */
+/* Ends the session with a reason. `code` is a PTCP_E* without the sign; an unknown code counts as PTCP_EPEER. */
 struct wire_error {
 	uint16_t code;
 	struct span text;
 };
-#define WIRE_ERROR_MAX_BYTES (8 + 4 + WIRE_TEXT_MAX)
-size_t wire_error_encode(uint8_t *out, const struct wire_error *f);
-int wire_error_decode(struct wire_error *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(ERROR, error, wire_error)
 
 enum wire_busy { WIRE_IDLE, WIRE_READING, WIRE_WRITING, WIRE_SYNCING, WIRE_VERIFYING };
 
-/* Sent every third of the peer's timeout: I am alive, and this
- * is what my disk keeps me with. */
+/* Keepalive, at least every third of the peer's timeout, with the disk operation that the sender of PING waits for. */
 struct wire_ping {
 	uint8_t busy;
 	uint64_t tick;
 };
-#define WIRE_PING_MAX_BYTES (8 + 9)
-size_t wire_ping_encode(uint8_t *out, const struct wire_ping *f);
-int wire_ping_decode(struct wire_ping *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(PING, ping, wire_ping)
 
-/* From the starter of a STEERED session: streams with numbers below `streams` are in use from now on, no
- * others. */
+/* From the starter: from now on the streams with numbers below `streams` are active, all others inactive. */
 struct wire_set_streams {
 	uint16_t streams;
-	uint64_t bytes;       /* where the acceptor floods: what each of them is to carry, from when all are
-				 joined; UINT64_MAX: until it is ended; else 0 */
+	uint64_t bytes; /* WIRE_ACCEPTOR_GENERATES: bytes to generate per stream once all have joined; UINT64_MAX: until
+			   the next SET_STREAMS. Else 0 */
 };
-#define WIRE_SET_STREAMS_MAX_BYTES (8 + 10)
-size_t wire_set_streams_encode(uint8_t *out, const struct wire_set_streams *f);
-int wire_set_streams_decode(struct wire_set_streams *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(SET_STREAMS, set_streams, wire_set_streams)
 
-#define WIRE_CONGESTION_MAX 15
-
-/* From an acceptor that sends in a STEERED session: what its kernel has seen of its streams in use, summed up,
- * since the last of these frames. */
+/* From an acceptor that sends: TCP statistics of the active streams, summed, since the last TCP_REPORT. */
 struct wire_tcp_report {
-	uint64_t elapsed_us;            /* that they existed */
-	uint64_t busy_us;               /* with data to send or unacknowledged; of it: */
-	uint64_t window_us, buffer_us;  /* held up by the receiver's window, by the sender's buffer */
-	uint64_t retransmits;           /* segments */
-	struct span congestion;         /* "cubic" .., printable, at most so long; empty: not known */
+	uint64_t elapsed_us;           /* lifetime of the streams */
+	uint64_t busy_us;              /* of elapsed_us: with data to send or unacknowledged data */
+	uint64_t window_us, buffer_us; /* of busy_us: limited by the receive window, by the send buffer */
+	uint64_t retransmits;          /* segments */
+	struct span congestion;        /* "cubic" ..; empty: unknown */
 };
-#define WIRE_TCP_REPORT_MAX_BYTES (8 + 41 + WIRE_CONGESTION_MAX)
-size_t wire_tcp_report_encode(uint8_t *out, const struct wire_tcp_report *f);
-int wire_tcp_report_decode(struct wire_tcp_report *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(TCP_REPORT, tcp_report, wire_tcp_report)
 
-#define WIRE_RATES_MAX 16
-#define WIRE_RATE_STREAMS_MAX 128
 #define WIRE_RATE_IDLE UINT64_MAX
 
-/* From a starter that receives: what the streams carry at most from now on, bit/s. It replaces all that the last one
- * said. Sent without the critical flag. */
+/* From a starter that receives: maximum rates of the streams, in place of those of the last RATE. */
 struct wire_rate {
-	uint64_t all_bps;                  /* together; 0: no limit */
+	uint64_t all_bps;                  /* of all streams together; 0: no limit */
 	uint8_t n, m;
-	uint64_t bps[WIRE_RATES_MAX];      /* n rates, not 0; WIRE_RATE_IDLE: no block is begun */
-	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: which they share, from 1; 0: none. The last is not 0 */
+	uint64_t bps[WIRE_RATES_MAX];      /* n rates, not 0; WIRE_RATE_IDLE: the sender begins no block */
+	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: number of the shared rate, from 1; 0: none; last not 0 */
 };
-#define WIRE_RATE_MAX_BYTES (8 + 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX)
-size_t wire_rate_encode(uint8_t *out, const struct wire_rate *f);
-int wire_rate_decode(struct wire_rate *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(RATE, rate, wire_rate)
 
-/* From an acceptor that is itself what holds the session up: how much of the last second all of its threads that move
- * data were busy, and how much of it a disk was waited for; of 1000. Sent without the critical flag. */
+/* From an acceptor whose processor or disk limits the transfer: thousandths of the last second in which all data threads
+ * were busy, and in which the transfer waited for the disk. */
 struct wire_load {
 	uint16_t busy_permille, disk_permille;
 };
-#define WIRE_LOAD_MAX_BYTES (8 + 4)
-size_t wire_load_encode(uint8_t *out, const struct wire_load *f);
-int wire_load_decode(struct wire_load *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(LOAD, load, wire_load)
 
 #define WIRE_MAC_BYTES 32
 
 /* First frame of a data connection, from its TLS client. */
 struct wire_join {
 	uint8_t session[WIRE_SESSION_BYTES];
-	uint16_t stream;      /* or WIRE_JOIN_CONTROL: this is the control connection from now on */
+	uint16_t stream; /* WIRE_JOIN_CONTROL: the connection replaces the control connection */
 	uint8_t mac[WIRE_MAC_BYTES];
 };
 #define WIRE_JOIN_CONTROL UINT16_MAX
-#define WIRE_JOIN_MAX_BYTES (8 + 50)
-size_t wire_join_encode(uint8_t *out, const struct wire_join *f);
-int wire_join_decode(struct wire_join *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(JOIN, join, wire_join)
 
-/* The answer: welcome. No payload. */
-#define WIRE_JOINED_MAX_BYTES 8
-size_t wire_joined_encode(uint8_t *out);
-int wire_joined_decode(struct span in, struct ptcp_err *e);
+/* Accepts a JOIN. */
+WIRE_CODEC_EMPTY(JOINED, joined)
 
-/* So many bytes of control frames have come in since the session began. */
+/* Bytes of control frames received in the session. */
 struct wire_control_ack {
 	uint64_t bytes;
 };
-#define WIRE_CONTROL_ACK_MAX_BYTES (8 + 8)
-size_t wire_control_ack_encode(uint8_t *out, const struct wire_control_ack *f);
-int wire_control_ack_decode(struct wire_control_ack *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(CONTROL_ACK, control_ack, wire_control_ack)
 
 /* ---- Routes: on connections to a relay ---------------------------------------- */
 
-/* First frame of the TLS client: connect me to there. */
+/* First frame of the TLS client: connect to this host. */
 struct wire_route {
-	uint16_t port;        /* not 0 */
-	struct span host;     /* a name or address, IPv6 without brackets: 1 to 255 printable ASCII bytes */
-	uint64_t hold_bytes;  /* what may be held while the next hop takes nothing; 0, which is not on the wire: none */
+	uint16_t port;       /* not 0 */
+	struct span host;    /* name or address, IPv6 without brackets */
+	uint64_t hold_bytes; /* bytes that the relay may spool while the next hop accepts no data */
 };
-#define WIRE_ROUTE_MAX_BYTES (8 + 3 + 255 + 8)
-size_t wire_route_encode(uint8_t *out, const struct wire_route *f);
-int wire_route_decode(struct wire_route *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(ROUTE, route, wire_route)
 
-/* The answer: connected; the hand-over out of TLS follows. No payload. */
-#define WIRE_ROUTED_MAX_BYTES 8
-size_t wire_routed_encode(uint8_t *out);
-int wire_routed_decode(struct span in, struct ptcp_err *e);
+/* Connected; both sides leave TLS next. */
+WIRE_CODEC_EMPTY(ROUTED, routed)
 
 /* ---- Entries: sender to receiver -------------------------------------------- */
 
-/* An entry's number: a slot below WIRE_SLOTS and the peer's max_entries in the low 16 bits, free at the time;
- * above it a count from 1 that rises from entry to entry. Decoders refuse an id that breaks wire_id_ok(). */
+/* The id of an entry: in the low 16 bits a slot, free at the time, below WIRE_SLOTS and the peer's max_entries; above
+ * them a count from 1 that rises from entry to entry. Decoders refuse other ids. */
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 
-/* DIR_END has the id of its directory, no name and parent 0; all within it has its verdict,
- * and mode and mtime are final. */
+/* DIR_END has the id of the directory, no name and parent 0; every entry below the directory has a verdict, and the mode
+ * and mtime of DIR_END are final. */
 struct wire_entry {
 	uint8_t type;
-	uint64_t id, parent;  /* parent 0: the destination itself */
-	uint64_t size_bytes;  /* of a file */
+	uint64_t id, parent; /* parent 0: the destination */
+	uint64_t size_bytes; /* of a file */
 	int64_t mtime_s;
 	uint32_t mtime_ns;
-	uint32_t mode;        /* 07777 */
-	struct span name;     /* one component, text_name_ok() */
-	struct span target;   /* of a link: 1 to WIRE_PATH_MAX bytes without NUL */
-	struct span attrs;    /* wire/attrs.h; well-formed once decoded */
+	uint32_t mode;       /* 07777 */
+	struct span name;    /* one component, text_name_ok() */
+	struct span target;  /* of a link: 1 to WIRE_PATH_MAX bytes without NUL */
+	struct span attrs;   /* wire/attrs.h; well-formed once decoded */
 };
-#define WIRE_ENTRY_MAX_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))
 #define WIRE_DIR_END_MAX_BYTES (8 + 49)
-size_t wire_entry_encode(uint8_t *out, const struct wire_entry *f);
-int wire_entry_decode(struct wire_entry *f, struct span in, struct ptcp_err *e);
+/* An encoded ENTRY with attributes of that length, at most. */
+#define WIRE_ENTRY_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))
+WIRE_CODEC(ENTRY, entry, wire_entry)
 
-/* All blocks of a file have been sent and acknowledged and the source is unchanged. A file of
- * exactly one block does without: that block is the file. Also what COMPARE asks for. */
+/* All blocks of the file are acknowledged and the source is unchanged; not sent for a file of exactly one block. Also the
+ * reply to WIRE_COMPARE. */
 struct wire_file_end {
 	uint64_t id;
 	struct digest digest;
 };
-#define WIRE_FILE_END_MAX_BYTES (8 + 24)
-size_t wire_file_end_encode(uint8_t *out, const struct wire_file_end *f);
-int wire_file_end_decode(struct wire_file_end *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(FILE_END, file_end, wire_file_end)
 
-/* What has been listed so far, for progress; final when the listing is complete. */
+/* Listed so far, for progress displays; final once the listing is complete. */
 struct wire_totals {
 	uint64_t files, bytes;
 	uint8_t final;
 };
-#define WIRE_TOTALS_MAX_BYTES (8 + 17)
-size_t wire_totals_encode(uint8_t *out, const struct wire_totals *f);
-int wire_totals_decode(struct wire_totals *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(TOTALS, totals, wire_totals)
 
 enum wire_warning_kind { WIRE_WARNING_FAILED = 1, WIRE_WARNING_ONLY = 2 };
 
-/* About something that was not offered: a source that is missing or cannot be read
- * (FAILED, counted in END), a device or FIFO (WARNING). */
+/* About a source that was not offered: missing or unreadable (FAILED, counted in END), a device or FIFO (ONLY). */
 struct wire_warning {
 	uint8_t kind;
-	uint16_t code;        /* as in ERROR */
-	struct span path;     /* of any bytes, at most WIRE_PATH_MAX, without NUL */
+	uint16_t code;    /* as in ERROR */
+	struct span path; /* without NUL */
 	struct span text;
 };
-#define WIRE_WARNING_MAX_BYTES (8 + 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX)
-size_t wire_warning_encode(uint8_t *out, const struct wire_warning *f);
-int wire_warning_decode(struct wire_warning *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(WARNING, warning, wire_warning)
 
 /* ---- Verdicts: receiver to sender ---------------------------------------------- */
 
 enum wire_verdict {
-	WIRE_SEND_ALL = 1,  /* send every block */
-	WIRE_SEND_NONE = 2, /* it is here, complete and verified; nothing more comes of this entry */
+	WIRE_SEND_ALL = 1,   /* send every block */
+	WIRE_SEND_NONE = 2,  /* already transferred and verified; the entry is done */
 	WIRE_SEND_PARTS = 3, /* NEED and HAVE name the blocks */
-	WIRE_COMPARE = 4    /* a complete file like it is here: tell its digest, then another verdict follows */
+	WIRE_COMPARE = 4     /* a complete file of this size and time exists: send the digest; another verdict follows */
 };
 
 struct wire_answer {
 	uint64_t id;
 	uint8_t verdict;
 };
-#define WIRE_ANSWER_MAX_BYTES (8 + 9)
-size_t wire_answer_encode(uint8_t *out, const struct wire_answer *f);
-int wire_answer_decode(struct wire_answer *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(ANSWER, answer, wire_answer)
 
-/* NEED: send these blocks (again). HAVE: these are here and verified; `digest` is the
- * sum of their terms. ACK: this one block has been verified and written.
- * HOLE, from the sender: these are zeros; it counts as their acknowledgement, they have no term. */
+/* NEED requests blocks (again). HAVE: these blocks are stored and verified; `digest` is the sum of their terms. HOLE,
+ * from the sender: these blocks are zeros and count as acknowledged, with term 0. */
 struct wire_blocks {
 	uint64_t id;
 	uint32_t first, count;
 	struct digest digest;
 };
-#define WIRE_NEED_MAX_BYTES (8 + 16)
-#define WIRE_HAVE_MAX_BYTES (8 + 32)
-#define WIRE_HOLE_MAX_BYTES (8 + 16)
-size_t wire_need_encode(uint8_t *out, const struct wire_blocks *f);
-int wire_need_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e);
-size_t wire_have_encode(uint8_t *out, const struct wire_blocks *f);
-int wire_have_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e);
-size_t wire_hole_encode(uint8_t *out, const struct wire_blocks *f);
-int wire_hole_decode(struct wire_blocks *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(NEED, need, wire_blocks)
+WIRE_CODEC(HAVE, have, wire_blocks)
+WIRE_CODEC(HOLE, hole, wire_blocks)
 
+/* The block is verified and written. */
 struct wire_ack {
 	uint64_t id;
 	uint32_t block;
 };
-#define WIRE_ACK_MAX_BYTES (8 + 12)
-size_t wire_ack_encode(uint8_t *out, const struct wire_ack *f);
-int wire_ack_decode(struct wire_ack *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(ACK, ack, wire_ack)
 
-/* The entry is complete under its name. */
+/* The entry is complete under its final name. */
 struct wire_done {
 	uint64_t id;
 };
-#define WIRE_DONE_MAX_BYTES (8 + 8)
-size_t wire_done_encode(uint8_t *out, const struct wire_done *f);
-int wire_done_decode(struct wire_done *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(DONE, done, wire_done)
 
-/* ---- Both ways --------------------------------------------------------------- */
+/* ---- Both directions --------------------------------------------------------- */
 
-/* This entry fails, the session goes on. From the sender: the receiver drops it and
- * sends it back; from the receiver: nothing more comes of it. */
+/* The entry fails, the session continues. From the sender: the receiver drops the file and returns the FAIL. From the
+ * receiver: the last frame about the entry. */
 struct wire_fail {
 	uint64_t id;
 	uint16_t code; /* as in ERROR */
 	struct span text;
 };
-#define WIRE_FAIL_MAX_BYTES (8 + 12 + WIRE_TEXT_MAX)
-size_t wire_fail_encode(uint8_t *out, const struct wire_fail *f);
-int wire_fail_decode(struct wire_fail *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(FAIL, fail, wire_fail)
 
-/* The sender has a verdict on everything; the receiver repeats it when it agrees. */
+/* Every entry has a verdict; the receiver returns END when the counters agree. */
 struct wire_end {
 	uint64_t files, failed;
 };
-#define WIRE_END_MAX_BYTES (8 + 16)
-size_t wire_end_encode(uint8_t *out, const struct wire_end *f);
-int wire_end_decode(struct wire_end *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(END, end, wire_end)
 
 /* ---- Blocks: on data connections ------------------------------------------------ */
 
-/* On the wire: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of
- * wire_block_end. */
+/* In transit: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of wire_block_end. */
 struct wire_block {
 	uint64_t id, offset;
 	uint32_t length_bytes; /* 1 to WIRE_BLOCK_MAX; offset + length at most WIRE_FILE_MAX */
@@ -457,28 +420,28 @@ struct wire_block {
 #define WIRE_BLOCK_FIELDS 24
 #define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
 size_t wire_block_encode(uint8_t *out, const struct wire_block *f);
-/* Header and fields at once, from WIRE_BLOCK_HEAD_BYTES. */
+/* Decodes header and fields at once, from WIRE_BLOCK_HEAD_BYTES. */
 int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *e);
 
-enum wire_block_status { WIRE_BLOCK_GOOD = 0, WIRE_BLOCK_VOID = 1 /* ignore it */ };
+enum wire_block_status { WIRE_BLOCK_GOOD = 0, WIRE_BLOCK_VOID = 1 /* the receiver ignores the block */ };
 
 struct wire_block_end {
 	uint32_t status;
-	uint64_t check; /* see store/hash.h; 0 where hashing is off */
+	uint64_t check; /* see store/hash.h; 0 without hashing */
 };
 #define WIRE_BLOCK_END_BYTES 16
 size_t wire_block_end_encode(uint8_t *out, const struct wire_block_end *f);
 int wire_block_end_decode(struct wire_block_end *f, const uint8_t *in, struct ptcp_err *e);
 
-/* The grid of blocks depends on the file's size alone: 256 KiB, doubled until the file
- * has at most 2^20 blocks, up to WIRE_BLOCK_MAX. A file of no bytes has no blocks. */
+/* Length of the blocks of a file, which depends on the file's size alone: 256 KiB, doubled until the file has at most
+ * 2^20 blocks, up to WIRE_BLOCK_MAX. */
 uint32_t wire_grid_bytes(uint64_t size_bytes);
 #define WIRE_FILE_MAX (UINT64_C(1) << 48)
-/* Number of blocks, at most 2^27; 0 for a size over WIRE_FILE_MAX. */
+/* Number of blocks, at most 2^27; 0 for an empty file and for a size above WIRE_FILE_MAX. */
 uint32_t wire_grid_blocks(uint64_t size_bytes);
-/* Length of a block of a file of that size; 0 if the file has no such block. */
+/* Length of one block; 0 if the file has no such block. */
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
-/* Bytes of `count` blocks of the file from `first` on; what is beyond its end counts nothing. */
+/* Bytes of `count` blocks from `first` on; blocks beyond the end of the file count nothing. */
 uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count);
 
 #endif

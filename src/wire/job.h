@@ -1,118 +1,129 @@
-/* Frames of an errand: a transfer to or from a third host, or a measurement of the way there, carried out for the
- * one who asks for it, and what is told about it (PROTOCOL.md, section 13). As wire/frame.h. */
+/* Frames of a delegated job: a transfer to or from a third host, or a measurement of the path to the third host, that a
+ * server carries out for a client, and the reports to the client (PROTOCOL.md, section 13). */
 #ifndef WIRE_JOB_H
 #define WIRE_JOB_H
 
 #include "wire/frame.h"
 
-#define WIRE_HOST_MAX 255
-
 enum wire_job_flags {
-	WIRE_JOB_DETACH = 1 << 0, /* it goes on without who has asked for it */
-	WIRE_JOB_FILES = 1 << 1,  /* tell of each file, not only of those that failed */
-	WIRE_JOB_RATE = 1 << 2,   /* rate_bps is there */
-	WIRE_JOB_FLAGS = (1 << 3) - 1
+	WIRE_JOB_DETACH = 1 << 0, /* the job continues after the end of the client's connection */
+	WIRE_JOB_FILES = 1 << 1,  /* report every file, not only failed files */
+	WIRE_JOB_FLAGS = (1 << 2) - 1
 };
 
-/* Where to and how; GRANT follows, then OPEN or PROBE, which say what. */
+/* The third host and the way to connect; GRANT follows, then OPEN or PROBE. */
 struct wire_job {
-	uint8_t flags, family;    /* 0, 4 or 6 */
+	uint8_t flags, family;  /* family 0, 4 or 6 */
 	uint16_t port;
 	uint32_t timeout_ms;
-	struct span host;         /* 1 to WIRE_HOST_MAX printable ASCII bytes */
-	struct span congestion;   /* likewise, or none: the system's */
-	uint64_t rate_bps;        /* of the streams together, at least WIRE_JOB_MIN_BPS; 0 without the flag: no limit */
+	struct span host;       /* 1 to WIRE_HOST_MAX printable ASCII bytes */
+	struct span congestion; /* printable ASCII; empty: the system's default */
+	uint64_t rate_bps;      /* of all streams together, at least WIRE_JOB_MIN_BPS; 0: no limit */
 };
 #define WIRE_JOB_MIN_BPS 10000
-#define WIRE_JOB_MAX_BYTES (8 + 10 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX + 8)
-size_t wire_job_encode(uint8_t *out, const struct wire_job *f);
-int wire_job_decode(struct wire_job *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(JOB, job, wire_job)
 
-/* So many messages are to be timed, over streams of that cipher that they are divided among. */
+/* Time messages, each divided among the streams. */
 struct wire_probe {
-	uint16_t streams;         /* not 0 */
-	uint16_t messages;        /* 1 to WIRE_SAMPLES_MAX */
-	uint8_t cipher;           /* an enum ptcp_cipher, as in OPEN */
+	uint16_t streams;  /* not 0 */
+	uint16_t messages; /* 1 to WIRE_SAMPLES_MAX */
+	uint8_t cipher;    /* an enum ptcp_cipher, as in OPEN */
 };
 #define WIRE_SAMPLES_MAX 1024
-#define WIRE_PROBE_MAX_BYTES (8 + 5)
-size_t wire_probe_encode(uint8_t *out, const struct wire_probe *f);
-int wire_probe_decode(struct wire_probe *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(PROBE, probe, wire_probe)
 
-/* One of them. */
+/* One timed message. */
 struct wire_sample {
-	uint64_t bytes;           /* not 0 */
-	uint64_t delay_ns;        /* not 0; until all of it was known to be there */
-	uint64_t round_trip_ns;   /* the least so far, of a packet; 0: not known */
+	uint64_t bytes;         /* not 0 */
+	uint64_t delay_ns;      /* until the whole message was known to have arrived; not 0 */
+	uint64_t round_trip_ns; /* minimum RTT of a packet so far; 0: unknown */
 };
-#define WIRE_SAMPLE_MAX_BYTES (8 + 24)
-size_t wire_sample_encode(uint8_t *out, const struct wire_sample *f);
-int wire_sample_decode(struct wire_sample *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(SAMPLE, sample, wire_sample)
 
-/* The session with the third host is agreed. */
+/* The session with the third host is running. */
 struct wire_started {
-	uint64_t id;              /* not 0: for STATUS */
-	struct span peer;         /* its address and port, 1 to WIRE_HOST_MAX printable ASCII bytes */
+	uint64_t id;      /* of the job, for STATUS; not 0 */
+	struct span peer; /* address and port of the third host */
 };
-#define WIRE_STARTED_MAX_BYTES (8 + 9 + WIRE_HOST_MAX)
-size_t wire_started_encode(uint8_t *out, const struct wire_started *f);
-int wire_started_decode(struct wire_started *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(STARTED, started, wire_started)
 
-/* How far it is: struct session_progress on the wire. */
+/* Progress of the job: struct session_progress in transit. */
 struct wire_progress {
 	uint64_t bytes, total_bytes, files, total_files, failed;
 	uint64_t wire_bytes, resumed_bytes, file_bytes;
-	uint64_t others;          /* done that are no files: directories, links */
+	uint64_t others;     /* complete directories and links */
 	uint16_t streams, streams_most;
-	uint8_t activity;         /* an enum wire_busy: SYNCING, VERIFYING, or 0 */
+	uint8_t activity;    /* an enum wire_busy: SYNCING, VERIFYING, or 0 */
 	uint8_t total_known;
 };
-#define WIRE_PROGRESS_FIELDS 78
-#define WIRE_PROGRESS_MAX_BYTES (8 + WIRE_PROGRESS_FIELDS)
-size_t wire_progress_encode(uint8_t *out, const struct wire_progress *f);
-int wire_progress_decode(struct wire_progress *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(PROGRESS, progress, wire_progress)
 
 enum wire_event_kind {
-	WIRE_EVENT_DONE = 1,      /* a file: path */
-	WIRE_EVENT_SKIPPED = 2,   /* path, perhaps text */
-	WIRE_EVENT_FAILED = 3,    /* path, code, text */
-	WIRE_EVENT_WARNING = 4,   /* text, perhaps path */
-	WIRE_EVENT_STREAMS = 5    /* from, to, text */
+	WIRE_EVENT_DONE = 1,    /* a file: path */
+	WIRE_EVENT_SKIPPED = 2, /* path, perhaps text */
+	WIRE_EVENT_FAILED = 3,  /* path, code, text */
+	WIRE_EVENT_WARNING = 4, /* text, perhaps path */
+	WIRE_EVENT_STREAMS = 5  /* from, to, text */
 };
 
 struct wire_event {
 	uint8_t kind;
 	uint16_t code, from, to;
-	struct span path;         /* of any bytes but NUL, at most WIRE_PATH_MAX */
+	struct span path; /* without NUL */
 	struct span text;
 };
-#define WIRE_EVENT_MAX_BYTES (8 + 11 + WIRE_PATH_MAX + WIRE_TEXT_MAX)
-size_t wire_event_encode(uint8_t *out, const struct wire_event *f);
-int wire_event_decode(struct wire_event *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(EVENT, event, wire_event)
 
-/* How is that errand of mine doing? A STATE for each, then the end of the connection. */
+/* Requests the state of the client's jobs: one STATE per job, then the end of the connection. */
 struct wire_status {
-	uint64_t id;              /* 0: all of them */
-	uint8_t cancel;           /* 1: end it first; with an id only */
+	uint64_t id;    /* 0: all jobs */
+	uint8_t cancel; /* 1: cancel the job first; not with id 0 */
 };
-#define WIRE_STATUS_MAX_BYTES (8 + 9)
-size_t wire_status_encode(uint8_t *out, const struct wire_status *f);
-int wire_status_decode(struct wire_status *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(STATUS, status, wire_status)
 
 enum wire_state_kind { WIRE_STATE_RUNNING = 1, WIRE_STATE_OVER = 2 };
 
 struct wire_state {
 	uint64_t id;
-	uint8_t kind, mode;       /* an enum wire_grant_mode: of its GRANT */
-	uint16_t code;            /* of what it came to, as in ERROR; 0: well, or not yet */
+	uint8_t kind, mode;         /* mode: an enum wire_grant_mode, of the job's GRANT */
+	uint16_t code;              /* as in ERROR; 0: no error */
 	uint16_t port;
-	uint64_t age_ms, took_ms; /* since it was asked for; of which it ran */
+	uint64_t age_ms, took_ms;   /* since the request; run time */
 	struct wire_progress progress;
-	struct span host, from, to; /* the third; the first source's path, and the destination's */
-	struct span text;         /* that goes with the code */
+	struct span host, from, to; /* third host; path of the first source; path of the destination */
+	struct span text;           /* describes the code */
 };
-#define WIRE_STATE_MAX_BYTES (8 + 37 + WIRE_PROGRESS_FIELDS + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX)
-size_t wire_state_encode(uint8_t *out, const struct wire_state *f);
-int wire_state_decode(struct wire_state *f, struct span in, struct ptcp_err *e);
+WIRE_CODEC(STATE, state, wire_state)
+
+/* ---- Link estimates that a server publishes ---- */
+
+#define WIRE_LINKS_MAX 1024 /* in one reply */
+
+/* Requests the link estimates: one LINK each, then the end of the connection. */
+WIRE_CODEC_EMPTY(LINKS, links)
+
+#define WIRE_LINK_BPS_MAX UINT64_C(1000000000000000) /* of a rate and its error */
+#define WIRE_LINK_NS_MAX UINT64_C(3600000000000)     /* of a delay and its error */
+#define WIRE_LINK_NOT_KNOWN UINT64_MAX               /* of an error */
+
+enum wire_link_flags {
+	WIRE_LINK_ROUND_TRIP = 1 << 0, /* the delay is half of the minimum RTT */
+	WIRE_LINK_FLAGS = (1 << 1) - 1
+};
+
+/* The link from the server to another host. A link without an estimate has zeros in all fields but host, port and
+ * text. */
+struct wire_link {
+	uint64_t rate_bps, rate_error_bps; /* goodput and its standard error */
+	uint64_t delay_ns, delay_error_ns; /* one-way delay and its standard error */
+	uint64_t age_ms;                   /* since the last measurement */
+	uint32_t messages;                 /* behind the estimate; not 0 */
+	uint16_t streams;                  /* that shared each message; not 0 */
+	uint16_t port;                     /* of the other host; not 0 */
+	uint8_t flags;
+	struct span host;                  /* printable ASCII */
+	struct span text;                  /* why the last measurement failed; empty: it succeeded */
+};
+WIRE_CODEC(LINK, link, wire_link)
 
 #endif

@@ -26,8 +26,8 @@ void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why)
 	OUTBOX_PUT(o, fail, FAIL, &f);
 }
 
-/* What a peer may say of itself. Anything else would read as if it were about us: our usage,
- * our configuration, our user's interrupt. */
+/* Codes that a peer may report about its own side. Other codes would read as if they concerned this side: usage,
+ * configuration, interrupt. */
 static int code_of(uint16_t wire)
 {
 	switch (-(int)wire) {

@@ -1,5 +1,5 @@
-/* Control frames on their way to the peer, collected until the channel takes them.
- * Remembers when memory or the limit ran out, so that it is checked once a round. */
+/* Outgoing control frames, collected until the channel accepts them. Sets `failed` when memory or the limit ran out, so
+ * that a caller checks once per round. */
 #ifndef WIRE_OUTBOX_H
 #define WIRE_OUTBOX_H
 
@@ -8,7 +8,7 @@
 #include "core/buf.h"
 #include "wire/frame.h"
 
-/* A peer that does not read its control channel is cut off beyond this. */
+/* A peer that does not read the control channel is disconnected above this limit. */
 #define OUTBOX_MAX_BYTES (8u << 20)
 
 struct outbox {
@@ -16,7 +16,7 @@ struct outbox {
 	bool failed;
 };
 
-/* Room for n bytes, or NULL; pass what was encoded there to outbox_added(). */
+/* Room for n bytes, or NULL; outbox_added() takes the number of encoded bytes. */
 static inline uint8_t *outbox_room(struct outbox *o, size_t n)
 {
 	uint8_t *p = NULL;
@@ -38,12 +38,12 @@ static inline void outbox_added(struct outbox *o, size_t n) { buf_added(&o->b, n
 			outbox_added((o), wire_##x##_encode(put_, __VA_ARGS__)); \
 	} while (0)
 
-/* A reason for the peer: the code without its sign, the sentence cut to what fits. */
+/* A reason for the peer: the code without the sign, the sentence cut to WIRE_TEXT_MAX. */
 void outbox_put_error(struct outbox *o, const struct ptcp_err *why);
 void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
 
-/* The other way: what the peer says, its text escaped. A code that is unknown, or of no meaning
- * to the other side (the peer's usage, configuration, interrupt), becomes PTCP_EPEER. */
+/* The reason that the peer sent, with the text escaped. An unknown code, and a code without meaning for this side (usage,
+ * configuration or interrupt of the peer), becomes PTCP_EPEER. */
 void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
 #endif

@@ -222,9 +222,9 @@ const char *ptcp_state_name(enum ptcp_state s)
 }
 
 int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
-    bool end, struct ptcp_err *e)
+    bool cancel, struct ptcp_err *e)
 {
-	fake.status_end = end;
+	fake.status_cancel = cancel;
 	return new_prober(out, o, name, e);
 }
 

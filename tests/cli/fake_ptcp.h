@@ -32,7 +32,7 @@ struct fake {
 	unsigned steps, changes;
 	struct ptcp_advice_opts advice_opts;
 	struct ptcp_measure_opts measure;
-	bool status_end;
+	bool status_cancel;
 	char srcs[512];                  /* joined by '|' */
 	char dest[256];
 	char listen[64], root[256];

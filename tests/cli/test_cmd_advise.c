@@ -18,9 +18,6 @@
 
 static struct capture cap;
 static const char *const out = cap.out, *const err = cap.err;
-static const struct command command_advise = {
-	"advise", "[options]", "a", cmd_advise, advise_options
-};
 
 /* Runs "ptcp advise LINE" and keeps what it prints. */
 static int advise(const char *line)
@@ -33,7 +30,7 @@ static int advise(const char *line)
 	while (rest != NULL)
 		argv[argc++] = strsep(&rest, " ");
 	capture_begin(&cap);
-	status = cmd_advise(&command_advise, argc, argv);
+	status = command_advise.run(&command_advise, argc, argv);
 	capture_end(&cap);
 	return status;
 }
@@ -177,8 +174,8 @@ static void text_for_people(void **state)
 	assert_int_equal(advise("--from-probes 1:10Mbit/s,10:50Mbit/s"), 0);
 	assert_string_equal(err, "");
 	assert_ptr_equal(strstr(out,
-	    "2 streams: 18.0 Mbit/s, taking 10 % from each other flow (budget 10 %)\n"
-	    "One more would take 18.2 %, which is above the budget.\n"
+	    "2 streams: 18.0 Mbit/s, slowing each other flow by 10 % (budget 10 %)\n"
+	    "An additional stream would slow other flows by 18.2 %, which exceeds the budget.\n"
 	    "Confidence: low\n  - "), out);
 	assert_non_null(strstr(out, "\n      10    50.0 Mbit/s    50.0 Mbit/s\n"));
 	assert_non_null(strstr(out, "model fair-share: n / (a n + b) bit/s, a = 1.11111e-08 b = "));
@@ -189,7 +186,7 @@ static void text_for_people(void **state)
 	assert_ptr_equal(strstr(out, "1 stream: "), out);
 	assert_non_null(strstr(out, "--max-streams"));
 	assert_int_equal(advise("--from-probes 1:10Mbit/s,10:5Mbit/s"), 0);
-	assert_non_null(strstr(out, "More would bring nothing."));
+	assert_non_null(strstr(out, "Additional streams would add no throughput."));
 }
 
 static void what_cannot_be_parsed(void **state)

@@ -21,9 +21,6 @@ static char dir[] = "/tmp/ptcp-plan-test-XXXXXX";
 static char overlay[64];
 static struct capture cap;
 static const char *const out = cap.out, *const err = cap.err;
-static const struct command command = {
-	"plan", "[options] OVERLAY.yaml", "p", cmd_plan, plan_options
-};
 
 static const char worked[] = "slot: 0.5s\n" WORKED_OVERLAY;
 
@@ -57,7 +54,7 @@ static int plan(const char *a1, const char *a2, const char *a3, const char *a4)
 			argv[argc++] = (char *)args[i];
 	argv[argc++] = overlay;
 	capture_begin(&cap);
-	status = cmd_plan(&command, argc, argv);
+	status = command_plan.run(&command_plan, argc, argv);
 	capture_end(&cap);
 	return status;
 }

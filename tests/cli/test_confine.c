@@ -29,7 +29,7 @@
 static char top[64];
 static const char *roots[3];
 static struct ptcp_server_needs needs;
-static const struct confine_also also = { { "reads", NULL }, { "writes", NULL } };
+static const struct confine_tool also = { { "reads", NULL }, { "writes", NULL } };
 
 static long kernel_abi(void)
 {
@@ -346,7 +346,7 @@ static void out_of_descriptors(void **state)
 		skip();
 	if ((pid = fork()) == 0) {
 		setrlimit(RLIMIT_NOFILE, &none);
-		_exit(confine(&needs, &(struct confine_also){ 0 }, CONFINE_ABI, PTCP_LOG_ERROR, &e) == PTCP_ECONFIG &&
+		_exit(confine(&needs, &(struct confine_tool){ 0 }, CONFINE_ABI, PTCP_LOG_ERROR, &e) == PTCP_ECONFIG &&
 		    strstr(e.msg, "--no-sandbox") != NULL ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

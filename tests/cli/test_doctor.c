@@ -49,14 +49,14 @@ static const struct finding *find(const struct doctor *d, const char *name)
 	return NULL;
 }
 
-static void assert_finding(const struct doctor *d, const char *name, enum verdict v, const char *mend)
+static void assert_finding(const struct doctor *d, const char *name, enum verdict v, const char *fix)
 {
 	const struct finding *f = find(d, name);
 
-	if (f == NULL || f->verdict != v || (v == VERDICT_OK) != (f->mend[0] == '\0') || f->found[0] == '\0' ||
-	    (mend != NULL && strstr(f->mend, mend) == NULL))
+	if (f == NULL || f->verdict != v || (v == VERDICT_OK) != (f->fix[0] == '\0') || f->found[0] == '\0' ||
+	    (fix != NULL && strstr(f->fix, fix) == NULL))
 		fail_msg("%s: %s '%s' '%s'", name, f != NULL ? verdict_name(f->verdict) : "missing",
-		    f != NULL ? f->found : "", f != NULL ? f->mend : "");
+		    f != NULL ? f->found : "", f != NULL ? f->fix : "");
 }
 
 static void kernel_settings(void **state)
@@ -64,7 +64,7 @@ static void kernel_settings(void **state)
 	static const struct {
 		const char *path, *text, *name;
 		enum verdict verdict;
-		const char *mend;
+		const char *fix;
 	} cases[] = {
 		{ "tcp_rmem", "4096\t131072\t67108864", "receive-buffer", VERDICT_OK, NULL },
 		{ "tcp_rmem", "4096\t131072\t33554432", "receive-buffer", VERDICT_OK, NULL },
@@ -91,7 +91,7 @@ static void kernel_settings(void **state)
 		put(path, cases[i].text);
 		d = (struct doctor){ .root = root };
 		doctor_host(&d);
-		assert_finding(&d, cases[i].name, cases[i].verdict, cases[i].mend);
+		assert_finding(&d, cases[i].name, cases[i].verdict, cases[i].fix);
 	}
 	assert_true(find(&d, "send-buffer")->value == 4194304);
 	assert_string_equal(find(&d, "send-buffer")->unit, "bytes");
@@ -117,29 +117,29 @@ static void interfaces(void **state)
 	(void)state;
 	put("/sys/class/net/eth9/mtu", "1500");
 	put("/sys/class/net/eth9/speed", "1000");
-	doctor_link(&d, "eth9", &speed);
+	doctor_interface(&d, "eth9", &speed);
 	assert_true(speed == 1e9);
 	assert_finding(&d, "mtu", VERDICT_OK, NULL);
 	assert_finding(&d, "interface", VERDICT_OK, NULL);
 	put("/sys/class/net/eth9/speed", "25000");
 	d.n = 0;
-	doctor_link(&d, "eth9", &speed);
+	doctor_interface(&d, "eth9", &speed);
 	assert_finding(&d, "mtu", VERDICT_WARN, "ip link set dev eth9 mtu 9000");
 	put("/sys/class/net/eth9/mtu", "9000");
 	put("/proc/sys/net/ipv4/tcp_mtu_probing", "0");
 	d.n = 0;
-	doctor_link(&d, "eth9", &speed);
+	doctor_interface(&d, "eth9", &speed);
 	assert_finding(&d, "mtu", VERDICT_OK, NULL);
 	assert_finding(&d, "mtu-probing", VERDICT_WARN, "tcp_mtu_probing=1");
 	put("/sys/class/net/eth9/speed", "-1");
 	put("/sys/class/net/eth9/mtu", "1280");
 	d.n = 0;
-	doctor_link(&d, "eth9", &speed);
+	doctor_interface(&d, "eth9", &speed);
 	assert_true(speed == 0);
 	assert_finding(&d, "mtu", VERDICT_WARN, "mtu 1500");
 	assert_null(find(&d, "qdisc")); /* the kernel knows of no eth9 */
 	d.n = 0;
-	doctor_link(&d, "lo", &speed);
+	doctor_interface(&d, "lo", &speed);
 	assert_non_null(find(&d, "qdisc"));
 }
 
@@ -182,7 +182,7 @@ static void targets(void **state)
 	socklen_t n = sizeof sa;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct doctor d = { .root = root };
-	struct connect_args a = { .timeout_s = 5 };
+	struct ptcp_transfer_opts o = { .timeout_s = 5 };
 	struct ptcp_err e;
 	char target[64];
 	size_t i;
@@ -194,22 +194,22 @@ static void targets(void **state)
 	put("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 6291456");
 	put("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304");
 	snprintf(target, sizeof target, "ptcp://127.0.0.1:%u/", ntohs(sa.sin_port));
-	assert_int_equal(doctor_path(&d, target, 1e9, &a, &e), 0);
+	assert_int_equal(doctor_path(&d, target, 1e9, &o, &e), 0);
 	assert_finding(&d, "rtt", VERDICT_OK, NULL);
 	assert_true(find(&d, "rtt")->value > 0 && find(&d, "rtt")->value < 1);
 	assert_true(find(&d, "path-mtu")->value >= 1280);
 	assert_finding(&d, "buffers-for-path", VERDICT_OK, NULL);
 	d.n = 0; /* what no buffer could hold */
-	assert_int_equal(doctor_path(&d, target, 1e15, &a, &e), 0);
+	assert_int_equal(doctor_path(&d, target, 1e15, &o, &e), 0);
 	assert_int_not_equal(find(&d, "buffers-for-path")->verdict, VERDICT_OK);
-	assert_non_null(strstr(find(&d, "buffers-for-path")->mend, "--streams"));
+	assert_non_null(strstr(find(&d, "buffers-for-path")->fix, "--streams"));
 	close(fd);
-	assert_int_equal(doctor_path(&d, target, 0, &a, &e), PTCP_ECONNECT);
+	assert_int_equal(doctor_path(&d, target, 0, &o, &e), PTCP_ECONNECT);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
-		if (doctor_path(&d, bad[i], 0, &a, &e) != PTCP_EUSAGE)
+		if (doctor_path(&d, bad[i], 0, &o, &e) != PTCP_EUSAGE)
 			fail_msg("'%s' is a target", bad[i]);
 	d.n = 0;
-	assert_int_equal(doctor_path(&d, NULL, 0, &a, &e), 0);
+	assert_int_equal(doctor_path(&d, NULL, 0, &o, &e), 0);
 	assert_non_null(find(&d, "interface"));
 }
 
@@ -221,12 +221,12 @@ static void shown(void **state)
 
 	(void)state;
 	doctor_add(&d, "one", VERDICT_OK, 5, "bytes", "all %s", "well");
-	doctor_mend(doctor_add(&d, "two", VERDICT_BAD, 0, NULL, "broken"), "mend it");
+	doctor_fix(doctor_add(&d, "two", VERDICT_BAD, 0, NULL, "broken"), "repair");
 	capture_begin(&cap);
 	doctor_text(&d);
 	capture_end(&cap);
 	assert_non_null(strstr(cap.out, "ok    one"));
-	assert_non_null(strstr(cap.out, "-> mend it\n"));
+	assert_non_null(strstr(cap.out, "-> repair\n"));
 	assert_non_null(strstr(cap.out, "\n1 ok, 0 warn, 1 bad\n"));
 	capture_begin(&cap);
 	assert_int_equal(doctor_json(&d, &e), 0);
@@ -235,9 +235,9 @@ static void shown(void **state)
 	list = json_object_get(j, "findings");
 	assert_int_equal(json_array_size(list), 2);
 	assert_true(json_real_value(json_object_get(json_array_get(list, 0), "value")) == 5);
-	assert_true(json_is_null(json_object_get(json_array_get(list, 0), "mend")));
+	assert_true(json_is_null(json_object_get(json_array_get(list, 0), "fix")));
 	assert_true(json_is_null(json_object_get(json_array_get(list, 1), "value")));
-	assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "mend")), "mend it");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "fix")), "repair");
 	assert_int_equal(json_integer_value(json_object_get(j, "bad")), 1);
 	json_decref(j);
 }

@@ -44,7 +44,7 @@ static int teardown(void **state)
 	return lf_teardown(state);
 }
 
-static struct ptcp_links *links(const char *here, int only_here)
+static struct ptcp_links *links(const char *local_host, int local_only)
 {
 	struct ptcp_transfer_opts connect;
 	struct ptcp_links_opts o;
@@ -54,8 +54,8 @@ static struct ptcp_links *links(const char *here, int only_here)
 	lf_opts(&connect);
 	connect.rate = "50Mbit/s"; /* far below what any machine can do: sizes tell */
 	ptcp_links_opts_init(&o);
-	o.here = here;
-	o.only_here = only_here;
+	o.local_host = local_host;
+	o.local_only = local_only;
 	o.most_bytes = 256 << 10;
 	assert_int_equal(ptcp_links_new(&l, overlay, &connect, &o, &e), 0);
 	return l;

@@ -167,7 +167,7 @@ static void errors(void **state)
 		{ LINK_WITH("curve: {1: {rate: 5, impcat: 1}}"), "curve: expected rate or impact, got" },
 		{ LINK_WITH("curve: {4: 5, 2: 9}"), "o.yaml:3:40: curve: expected more than 4 streams" },
 		{ LINK_WITH("curve: {1: 5, 2: 4}"), "o.yaml:3:40: curve: expected at least the rate of 1 str" },
-		{ LINK_WITH("curve: {1: 5, 2: 12}"), "o.yaml:3:40: curve: expected no stream to bring more" },
+		{ LINK_WITH("curve: {1: 5, 2: 12}"), "o.yaml:3:40: curve: expected no stream to add more" },
 		{ LINK_WITH("curve: {2: 10, 4: 15, 5: 18}"), "o.yaml:3:48: curve: expected no stream to" },
 		{ LINK_WITH("curve: {1: 5, 2: {rate: 6, impact: 1}}"), "an impact at every point or at none" },
 		{ LINK_WITH("curve: {1: {rate: 5, impact: 3}, 2: {rate: 6, impact: 1}}"),

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "conf/fields.h"
-#include "conf/file.h"
 #include "conf/yaml.h"
 
 struct sample {

@@ -31,7 +31,7 @@ static double run(struct pacer *p, uint64_t bps, double s, uint64_t late_ns, uns
 		while ((n = pacer_take(p, now, &at)) > 0) {
 			gone += n;
 			most = (double)bps / 8 * ((double)(now.ns - START_NS + PACER_BURST_NS) / 1e9);
-			assert_true((double)gone <= most + PACER_PIECE_BYTES);
+			assert_true((double)gone <= most + PACER_MAX_QUANTUM_BYTES);
 		}
 		assert_true(at.ns > now.ns && at.ns <= now.ns + NS_PER_S);
 		wake[next] = at.ns + late_ns;
@@ -71,7 +71,7 @@ static void forgets_idleness(void **state)
 	now.ns += 60 * NS_PER_S;
 	while ((n = pacer_take(&p, now, &at)) > 0)
 		gone += n;
-	assert_true(gone >= 500000 && gone <= 500000 + PACER_PIECE_BYTES); /* 50 ms of it */
+	assert_true(gone >= 500000 && gone <= 500000 + PACER_MAX_QUANTUM_BYTES); /* 50 ms of it */
 }
 
 static void changes(void **state)
@@ -84,13 +84,13 @@ static void changes(void **state)
 	pacer_init(&p);
 	assert_false(pacer_limits(&p));
 	for (i = 0; i < 1000; i++)
-		assert_int_equal(pacer_take(&p, now, &at), PACER_PIECE_BYTES);
+		assert_int_equal(pacer_take(&p, now, &at), PACER_MAX_QUANTUM_BYTES);
 	pacer_set(&p, 10000, now);
 	assert_true(pacer_limits(&p));
 	assert_true(pacer_take(&p, now, &at) > 0);
 	assert_int_equal(pacer_take(&p, now, &at), 0);
 	assert_int_equal(at.ns, now.ns + NS_PER_S / 4); /* it would be seconds, but the rate may change */
-	assert_in_range(pacer_piece_ns(10000), 3 * NS_PER_S, 4 * NS_PER_S);
+	assert_in_range(pacer_quantum_ns(10000), 3 * NS_PER_S, 4 * NS_PER_S);
 	pacer_set(&p, 10000, now);
 	assert_int_equal(pacer_take(&p, now, &at), 0); /* the same again is no change */
 	now.ns += NS_PER_S;
@@ -112,19 +112,19 @@ static void holds(void **state)
 	pacer_set(&p, 8000000, now);
 	for (i = 0; i < 1000; i++, now.ns += 5 * NS_PER_MS) { /* 4 ms of it each */
 		assert_true(pacer_take(&p, now, &at) > 0);
-		assert_false(pacer_holds(&p, now));
+		assert_false(pacer_throttles(&p, now));
 	}
 	while (pacer_take(&p, now, &at) > 0)
 		;
-	assert_true(pacer_holds(&p, now));
+	assert_true(pacer_throttles(&p, now));
 	now.ns += NS_PER_S / 4;
-	assert_true(pacer_holds(&p, now));
+	assert_true(pacer_throttles(&p, now));
 	now.ns += NS_PER_S / 4;
-	assert_false(pacer_holds(&p, now));
+	assert_false(pacer_throttles(&p, now));
 	while (pacer_take(&p, now, &at) > 0)
 		;
 	pacer_set(&p, 0, now);
-	assert_false(pacer_holds(&p, now));
+	assert_false(pacer_throttles(&p, now));
 }
 
 int main(void)

@@ -27,7 +27,7 @@ static void one_rate(void **state)
 	struct timetable t = parse("1.5Mbit/s");
 
 	(void)state;
-	assert_false(timetable_changes(&t));
+	assert_false(timetable_varies(&t));
 	assert_int_equal(timetable_bps(&t, 0), 1500000);
 	assert_int_equal(timetable_bps(&t, 86399), 1500000);
 	t = parse("0");
@@ -41,7 +41,7 @@ static void by_day(void **state)
 	struct timetable t = parse("08:00-18:00=200Mbit/s,else=0");
 
 	(void)state;
-	assert_true(timetable_changes(&t));
+	assert_true(timetable_varies(&t));
 	assert_int_equal(timetable_bps(&t, AT(8, 0) - 1), 0);
 	assert_int_equal(timetable_bps(&t, AT(8, 0)), 200 * MBIT);
 	assert_int_equal(timetable_bps(&t, AT(18, 0) - 1), 200 * MBIT);

@@ -2,7 +2,7 @@
  * a path that it is compared with. Where fnmatch(3) means the same by the pattern, both must agree. */
 #include <fnmatch.h>
 
-#include "core/filter.h"
+#include "core/glob.h"
 #include "fuzz.h"
 
 /* Anchored, no "**", no set, which ours never lets match a '/' and fnmatch reads by locale. */
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		if (path[0] != '\0' && path[0] != '/' && path[strlen(path) - 1] != '/' && strstr(path, "//") == NULL) {
 			one(pattern, path);
 			if (filter_add(f, (lines & 1) != 0, pattern, NULL) == 0)
-				filter_keeps(f, path, false);
+				filter_includes(f, path, false);
 		}
 		free(pattern);
 		free(path);

@@ -8,23 +8,20 @@
 
 static int parse(uint8_t whose, int argc, char **argv, struct ptcp_err *e)
 {
-	static const struct command send = { "send", "", "", cmd_send, send_options };
-	static const struct command serve = { "serve", "", "", cmd_serve, serve_options };
-	struct ptcp_transfer_opts o;
 	struct transfer_args a;
 	struct serve_args s;
 	int r;
 
 	if (whose & 1) {
-		r = serve_parse(&s, &serve, argc, argv, e);
+		r = serve_parse(&s, &command_serve, argc, argv, e);
 		serve_args_fini(&s);
 		return r;
 	}
-	r = transfer_parse(&a, &send, argc, argv, e);
+	r = transfer_parse(&a, &command_send, argc, argv, e);
 	if (r == 0) {
 		MUST(a.n_srcs >= 1 && a.dest != NULL);
-		transfer_opts(&a, &o);
-		MUST(o.timeout_s > 0 && o.timeout_s <= 86400 && o.streams <= PTCP_STREAMS_MAX);
+		MUST(a.connect.transfer.timeout_s > 0 && a.connect.transfer.timeout_s <= 86400);
+		MUST(a.connect.transfer.streams <= PTCP_STREAMS_MAX);
 	}
 	transfer_args_fini(&a);
 	return r;

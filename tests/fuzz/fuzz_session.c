@@ -30,7 +30,7 @@ static void input(struct job_conn *c, const uint8_t *p, size_t n)
 
 #define PUT(c, x, ...) \
 	do { \
-		static uint8_t put_[WIRE_ENTRY_MAX_BYTES(64)]; \
+		static uint8_t put_[WIRE_ENTRY_BYTES(64)]; \
 		input((c), put_, wire_##x##_encode(put_, __VA_ARGS__)); \
 	} while (0)
 

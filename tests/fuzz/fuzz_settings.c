@@ -22,7 +22,6 @@ static void load(const char *path)
 
 static void obey(const char *path)
 {
-	static const struct command serve = { "serve", "", "", cmd_serve, serve_options };
 	char option[] = "--config", *argv[] = { option, NULL, NULL };
 	struct ptcp_err e = { 0 };
 	struct serve_args a;
@@ -30,7 +29,7 @@ static void obey(const char *path)
 
 	argv[1] = strdup(path);
 	MUST(argv[1] != NULL);
-	r = serve_parse(&a, &serve, 2, argv, &e);
+	r = serve_parse(&a, &command_serve, 2, argv, &e);
 	MUST(r == 0 || (r == e.code && e.msg[0] != '\0'));
 	if (r == PTCP_ECONFIG)
 		MUST(strstr(e.msg, "settings") != NULL);

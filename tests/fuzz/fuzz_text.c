@@ -29,7 +29,7 @@ static void escapes(const char *text)
 	MUST(harmless(text_escape(out, sizeof out, text)) && strlen(out) < sizeof out);
 	MUST(harmless(text_escape(small, sizeof small, text)));
 	MUST(harmless(text_escape_quoted(out, sizeof out, text)));
-	if (text_unpercent(plain, sizeof plain, text))
+	if (text_percent_decode(plain, sizeof plain, text))
 		MUST(strlen(plain) <= strlen(text));
 }
 
@@ -138,7 +138,7 @@ static void timetables(const char *text)
 	}
 	MUST(t.n <= TIMETABLE_RANGES);
 	for (s = 0; s < 86400; s += 3599)
-		MUST(timetable_bps(&t, s) == 0 || timetable_bps(&t, s) >= TIMETABLE_LEAST_BPS);
+		MUST(timetable_bps(&t, s) == 0 || timetable_bps(&t, s) >= TIMETABLE_MIN_BPS);
 }
 
 /* What is taken is written as a line that reads the same. */

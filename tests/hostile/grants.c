@@ -4,7 +4,7 @@
 
 #include "hostile.h"
 #include "conn/grants.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "wire/job.h"
 
 static struct identity issuer;
@@ -35,7 +35,7 @@ static void sign(struct wire_grant *g, const struct identity *id)
 {
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
-	if (sign_text(g->signature, id, text, wire_grant_text(text, g), NULL) < 0)
+	if (identity_sign(g->signature, id, text, wire_grant_text(text, g), NULL) < 0)
 		die("no signature");
 }
 
@@ -67,7 +67,7 @@ static void expect_refused(unsigned port, const struct wire_grant *g)
 
 static void ask(struct peer *p, uint8_t role, const char *path)
 {
-	uint8_t paths[200], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	uint8_t paths[200], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .flags = role == WIRE_ACCEPTOR_DISCARDS ? 0 : WIRE_OPEN_VERIFY, .streams = 1 };
 
 	if (role != WIRE_ACCEPTOR_DISCARDS) {
@@ -151,7 +151,7 @@ static void forged(unsigned port, char **arguments)
 	g = good;
 	sign(&g, &self);
 	expect_refused(port, &g);
-	if (sign_key(g.issuer, &self, NULL) < 0)
+	if (identity_key(g.issuer, &self, NULL) < 0)
 		die("no key");
 	sign(&g, &self); /* our own, who are not authorised */
 	expect_refused(port, &g);
@@ -234,10 +234,10 @@ static void other_modes(unsigned port, char **arguments)
 
 /* ---- Errands */
 
-static void send_errand(struct peer *p, const char *host, unsigned port, unsigned flags)
+static void send_job(struct peer *p, const char *host, unsigned port, unsigned flags, uint64_t rate_bps)
 {
 	struct wire_job f = { .flags = (uint8_t)flags, .port = (uint16_t)port, .timeout_ms = 5000,
-		.host = { (const uint8_t *)host, strlen(host) }, .rate_bps = WIRE_JOB_MIN_BPS };
+		.host = { (const uint8_t *)host, strlen(host) }, .rate_bps = rate_bps };
 	uint8_t out[WIRE_JOB_MAX_BYTES];
 
 	peer_send(p, out, wire_job_encode(out, &f));
@@ -252,24 +252,24 @@ static struct peer *asking(unsigned port)
 	return p;
 }
 
-static void expect_no_errand(unsigned port, const struct wire_grant *g, uint8_t role, unsigned code)
+static void expect_no_job(unsigned port, const struct wire_grant *g, uint8_t role, unsigned code)
 {
 	struct peer *p = asking(port);
 
-	send_errand(p, "127.0.0.1", 1, 0);
+	send_job(p, "127.0.0.1", 1, 0, 0);
 	send_grant(p, g);
 	ask(p, role, "/x");
 	expect_error(p, code);
 	peer_close(p);
 }
 
-static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned flags)
+static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned flags, uint64_t rate_bps)
 {
 	const struct wire_probe f = { 1, 1, 0 };
 	struct peer *p = asking(port);
 	uint8_t out[WIRE_PROBE_MAX_BYTES];
 
-	send_errand(p, "127.0.0.1", 1, flags);
+	send_job(p, "127.0.0.1", 1, flags, rate_bps);
 	send_grant(p, g);
 	peer_send(p, out, wire_probe_encode(out, &f));
 	expect_error(p, 5);
@@ -297,7 +297,7 @@ static void goes_nowhere(unsigned port, char **arguments)
 		for (mode = WIRE_GRANT_READ; mode <= WIRE_GRANT_PROBE; mode++) {
 			g = granted(arguments[1], mode);
 			p = asking(port);
-			send_errand(p, hosts[i], 22, 0);
+			send_job(p, hosts[i], 22, 0, 0);
 			send_grant(p, &g);
 			if (mode == WIRE_GRANT_PROBE)
 				peer_send(p, out, wire_probe_encode(out, &probe));
@@ -324,35 +324,35 @@ static void errands(unsigned port, char **arguments)
 	load(&issuer, arguments[2]);
 	strcpy(self.fingerprint, arguments[0]);
 	g = granted(arguments[1], WIRE_GRANT_WRITE); /* of somebody else */
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	issuer = us;
 	good = granted(arguments[1], WIRE_GRANT_WRITE);
-	expect_no_errand(port, &good, WIRE_ACCEPTOR_RECEIVES, 5);
+	expect_no_job(port, &good, WIRE_ACCEPTOR_RECEIVES, 5);
 	g = good;
 	g.expiry_s++;
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	g = granted(arguments[0], WIRE_GRANT_WRITE); /* to itself */
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	g = granted(arguments[1], WIRE_GRANT_READ);
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
-	expect_no_probe(port, &g, 0);
-	expect_no_probe(port, &good, 0);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
+	expect_no_probe(port, &g, 0, 0);
+	expect_no_probe(port, &good, 0, 0);
 	g = good;
 	g.grantee[5] ^= 1;
 	sign(&g, &issuer);
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
 	g = granted(arguments[1], WIRE_GRANT_PROBE); /* good's path goes with that */
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
-	expect_no_errand(port, &g, WIRE_ACCEPTOR_SENDS, 5);
-	expect_no_probe(port, &g, WIRE_JOB_DETACH);
-	expect_no_probe(port, &g, WIRE_JOB_RATE);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_probe(port, &g, WIRE_JOB_DETACH, 0);
+	expect_no_probe(port, &g, 0, WIRE_JOB_MIN_BPS);
 	p = asking(port);
 	send_hello(p);
 	expect_error(p, 10);
 	peer_close(p);
 	p = asking(port);
-	send_errand(p, "127.0.0.1", 1, 0);
+	send_job(p, "127.0.0.1", 1, 0, 0);
 	ask(p, WIRE_ACCEPTOR_SENDS, "/x"); /* without a grant */
 	expect_error(p, 10);
 	peer_close(p);
@@ -361,7 +361,7 @@ static void errands(unsigned port, char **arguments)
 	expect_error(p, 11);
 	peer_close(p);
 	p = asking(port);
-	send_errand(p, "127.0.0.1", 1, 0);
+	send_job(p, "127.0.0.1", 1, 0, 0);
 	peer_close(p); /* in the middle of it */
 }
 

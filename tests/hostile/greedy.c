@@ -36,7 +36,7 @@ static void many_streams(unsigned port, char **arguments)
 	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 65535, .n_paths = 1, .paths = { path, 4 } };
 	struct session s = { .port = port, .control = control(port) };
 	unsigned most = (unsigned)atoi(arguments[0]), i;
-	uint8_t out[WIRE_OPEN_MAX_BYTES + sizeof path];
+	uint8_t out[WIRE_OPEN_BYTES(sizeof path)];
 	const struct frame *f;
 	struct wire_join j;
 	struct peer *p;
@@ -119,7 +119,7 @@ static void reads_no_answer(unsigned port, char **arguments)
 static void glob_bomb(unsigned port, char **arguments)
 {
 	static const char pattern[] = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
-	uint8_t paths[2 * (WIRE_PATH_MAX + 3)], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	uint8_t paths[2 * (WIRE_PATH_MAX + 3)], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = WIRE_ACCEPTOR_SENDS, .streams = 1, .n_paths = 2, .paths = { paths, 0 } };
 	struct session s = { .port = port, .control = control(port) };
 	const struct frame *f;
@@ -141,7 +141,7 @@ static void glob_bomb(unsigned port, char **arguments)
 /* Pings hundreds of thousands of times, and sends what it has to say in records of one byte. */
 static void bit_by_bit(unsigned port, char **arguments)
 {
-	static uint8_t pings[1000 * WIRE_PING_MAX_BYTES], out[WIRE_ENTRY_MAX_BYTES(0)];
+	static uint8_t pings[1000 * WIRE_PING_MAX_BYTES], out[WIRE_ENTRY_BYTES(0)];
 	struct session s = sending(port, "/");
 	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .size_bytes = 1000, .mode = 0644,
 		.name = { (const uint8_t *)"bits", 4 } };
@@ -174,7 +174,7 @@ static void whole_hole(struct session *s, uint64_t id, uint64_t size, int64_t mt
 		.name = { (const uint8_t *)"hole", 4 }, .attrs = { (const uint8_t *)"\0\2\0\0", 4 } };
 	struct wire_blocks b = { .id = id, .first = 0, .count = wire_grid_blocks(size) };
 	struct wire_file_end end = { .id = id };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(4)];
+	uint8_t out[WIRE_ENTRY_BYTES(4)];
 	unsigned how;
 
 	peer_send(s->control, out, wire_entry_encode(out, &f));
@@ -216,7 +216,7 @@ static void unasked_bits(unsigned port, char **arguments)
 	struct session s = opened_with(port, WIRE_ACCEPTOR_RECEIVES, "/", WIRE_OPEN_MODE | WIRE_OPEN_XATTR);
 	struct wire_entry dir = { .type = WIRE_DIR, .id = ID(1, 2), .mode = 07777,
 		.name = { (const uint8_t *)"d", 1 } };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(0)];
+	uint8_t out[WIRE_ENTRY_BYTES(0)];
 
 	(void)arguments;
 	s.data = join(&s, 1);
@@ -262,7 +262,7 @@ static uint64_t link_attr(uint8_t out[12], uint64_t id)
 static void links_out(unsigned port, char **arguments)
 {
 	struct session s = sending(port, "/");
-	uint8_t attrs[12], out[WIRE_ENTRY_MAX_BYTES(12)];
+	uint8_t attrs[12], out[WIRE_ENTRY_BYTES(12)];
 	const struct frame *f;
 	unsigned i;
 

@@ -304,7 +304,7 @@ void send_entry(struct peer *p, uint8_t type, uint64_t id, uint64_t parent, cons
 	struct wire_entry f = { .type = type, .id = id, .parent = parent, .size_bytes = size, .mode = 0755,
 		.mtime_s = 1000000000, .name = { name, n },
 		.target = { (const uint8_t *)target, target != NULL ? strlen(target) : 0 } };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(0)];
+	uint8_t out[WIRE_ENTRY_BYTES(0)];
 
 	peer_send(p, out, wire_entry_encode(out, &f));
 }

@@ -405,7 +405,7 @@ static void unasked_bits(unsigned port, char **arguments)
 	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .size_bytes = 1000, .mode = 06755,
 		.name = { (const uint8_t *)arguments[0], strlen(arguments[0]) },
 		.attrs = { (const uint8_t *)attrs, sizeof attrs - 1 } };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(sizeof attrs)];
+	uint8_t out[WIRE_ENTRY_BYTES(sizeof attrs)];
 
 	(void)port;
 	peer_send(s.control, out, wire_entry_encode(out, &f));
@@ -421,7 +421,7 @@ static void unasked_bits(unsigned port, char **arguments)
 static void link_out(unsigned port, char **arguments)
 {
 	struct server_session s = server_session_joined();
-	uint8_t attrs[12] = { 0, 3, 0, 8 }, out[WIRE_ENTRY_MAX_BYTES(12)];
+	uint8_t attrs[12] = { 0, 3, 0, 8 }, out[WIRE_ENTRY_BYTES(12)];
 	struct wire_entry f = { .type = WIRE_HARDLINK, .id = ID(2, 3), .parent = ID(0, 1),
 		.name = { (const uint8_t *)"stolen", 6 },
 		.target = { (const uint8_t *)arguments[1], strlen(arguments[1]) }, .attrs = { attrs, 12 } };

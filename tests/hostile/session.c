@@ -4,7 +4,7 @@
 
 void ask(struct peer *p, uint8_t role, const char *path, size_t n, uint32_t flags)
 {
-	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags, .streams = 2,
 		.n_paths = 1 };
 
@@ -156,7 +156,7 @@ void send_with_attrs(struct peer *p, uint8_t type, uint64_t id, uint64_t size, u
 	struct wire_entry f = { .type = type, .id = id, .size_bytes = size, .mode = mode,
 		.name = { (const uint8_t *)"x", 1 }, .target = { (const uint8_t *)"y", type != WIRE_FILE },
 		.attrs = { (const uint8_t *)attrs, n } };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(128)];
+	uint8_t out[WIRE_ENTRY_BYTES(128)];
 
 	peer_send(p, out, wire_entry_encode(out, &f));
 }

@@ -253,7 +253,7 @@ static void never_sized(unsigned port, char **arguments)
 static void endless_one(struct server_session *s, char **arguments)
 {
 	struct wire_entry f = { .type = WIRE_FILE, .parent = ID(0, 1), .mtime_s = 1000000000, .mode = 0644 };
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(0)];
+	uint8_t out[WIRE_ENTRY_BYTES(0)];
 	uint64_t n;
 	char name[32];
 

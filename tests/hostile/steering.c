@@ -51,7 +51,7 @@ static uint8_t role_named(const char *name)
 static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams)
 {
 	bool measures = role == WIRE_ACCEPTOR_DISCARDS || role == WIRE_ACCEPTOR_GENERATES;
-	uint8_t paths[100], out[WIRE_OPEN_MAX_BYTES + sizeof paths];
+	uint8_t paths[100], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .streams = (uint16_t)streams, .n_paths = !measures,
 		.flags = measures ? 0 : WIRE_OPEN_VERIFY };
 	struct session s = { .port = port, .control = control(port) };

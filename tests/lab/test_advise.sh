@@ -34,7 +34,7 @@ held_up() {
 	advise windows windows --probes 1,4 --congestion cubic
 	ok "a path held up by windows is probed" [ $? -eq 0 ]
 	ok "the window is what held it up" [ "$(get windows limit)" = receive-window ]
-	ok "and the cure is named" grep -q 'more streams are the wrong cure (raise net.ipv4.tcp_rmem' "$dir/windows.out"
+	ok "and the cure is named" grep -q 'more streams do not help (raise net.ipv4.tcp_rmem' "$dir/windows.out"
 	ok "one stream brings its window a round trip" within "$(get windows probes.0.throughput_bps)" 1e6 9.5e6
 	ok "four bring no more than four times that" within "$(get windows probes.1.throughput_bps)" 4e6 38e6
 	ok "so confidence is low" [ "$(get windows confidence)" = low ]

@@ -24,7 +24,7 @@ serve a --watch "$dir/o.yaml" --watch-interval 1s
 ask() {
 	local i
 	for ((i = 0; i < 60; i++)); do
-		on c "$BUILD/ptcp" links --ask --json --fingerprint "$fp" --write "$dir/told.yaml" "$dir/o.yaml" >"$dir/told.out" \
+		on c "$BUILD/ptcp" links --query --json --fingerprint "$fp" --write "$dir/told.yaml" "$dir/o.yaml" >"$dir/told.out" \
 			2>"$dir/told.err" && [ "$(get told links.0.messages)" -ge "$1" ] && [ "$(get told links.1.messages)" -ge "$1" ] &&
 			return
 		sleep 1

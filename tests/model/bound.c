@@ -2,6 +2,19 @@
 
 #include <math.h>
 
+void paths_take(struct paths_graph *g, const struct paths_path *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->hops; i++) {
+		struct paths_link *l = &g->links[p->links[i]];
+
+		l->rate_bps -= p->rate_bps;
+		if (l->rate_bps < 1e-9 * p->rate_bps)
+			l->rate_bps = 0;
+	}
+}
+
 int bound_greedy(struct paths_path *out, size_t want, size_t *found, struct paths_graph *g,
     size_t from, size_t to, uint64_t size_bytes, struct paths_node *scratch, struct ptcp_err *e)
 {

@@ -4,6 +4,9 @@
 
 #include "model/paths.h"
 
+/* Subtracts the path's rate from its links; a rest below 1e-9 of the rate counts as 0. */
+void paths_take(struct paths_graph *g, const struct paths_path *p);
+
 /* Up to `want` pipelined paths, each the quickest on what those before it left; their count in *found. The graph's
  * rates are changed: give a copy. Fails as paths_quickest() for the first path only. */
 int bound_greedy(struct paths_path *out, size_t want, size_t *found, struct paths_graph *g, size_t from, size_t to,

@@ -300,7 +300,7 @@ static void noise_is_of_the_path(void **state)
 	int percent;
 
 	(void)state;
-	o.usual_others = FIT_USUAL_OTHERS;
+	o.prior_others = FIT_PRIOR_OTHERS;
 	for (error = 0.05; error < 0.3; error += 0.2) {
 		p[0].error_bps = error * p[0].throughput_bps;
 		p[1].error_bps = error * p[1].throughput_bps;
@@ -322,7 +322,7 @@ static void falls_by_a_hair(void **state)
 	struct advice a;
 
 	(void)state;
-	o.usual_others = FIT_USUAL_OTHERS;
+	o.prior_others = FIT_PRIOR_OTHERS;
 	assert_int_equal(advice_from_probes(&a, p, 2, &o, NULL), 0);
 	assert_true(a.warnings & ADVICE_WARN_FALLS); /* what it scatters by is not known */
 	probe_grew(&p[0], &p[1], 1.5);
@@ -339,6 +339,19 @@ static void falls_by_a_hair(void **state)
 static double normal(struct rng *r)
 {
 	return sqrt(-2 * log(1 - rng_uniform(r))) * cos(2 * 3.14159265358979 * rng_uniform(r));
+}
+
+/* One probe of several runs: their mean, and an error from their scatter, where the error assumed of a single run
+ * counts as two more runs. */
+static void probe_of_runs(struct probe *out, unsigned streams, const double *throughput_bps, size_t runs)
+{
+	struct stats s;
+	double prior;
+
+	stats_of(&s, throughput_bps, runs);
+	*out = (struct probe){ streams, s.mean, 0 };
+	prior = probe_error_ratio(out) * s.mean;
+	out->error_bps = sqrt((2 * prior * prior + s.sd * s.sd * (double)(runs - 1)) / (double)(runs + 1) / (double)runs);
 }
 
 /* Probes of a known curve that scatter as Linux does: 3 runs with 1 stream, 2 with

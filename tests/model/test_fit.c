@@ -298,25 +298,25 @@ static void usual_counts_where_probes_scatter(void **state)
 	for (error = 1; error <= 100; error *= 10) {
 		for (i = 0; i < 2; i++)
 			p[i].error_bps = 0.01 * error * p[i].throughput_bps;
-		assert_int_equal(fit_probes_beside(&f, FIT_AUTO, FIT_USUAL_OTHERS, p, 2, NULL), 0);
+		assert_int_equal(fit_probes_prior(&f, FIT_AUTO, FIT_PRIOR_OTHERS, p, 2, NULL), 0);
 		assert_int_equal(f.model, FIT_FAIR_SHARE);
 		assert_near(f.raw[0], plain.raw[0], 1e-9);
 		assert_near(f.raw[1], plain.raw[1], 1e-9);
 		others = f.used[1] / f.used[0];
-		assert_true(others > FIT_USUAL_OTHERS && others < last);
+		assert_true(others > FIT_PRIOR_OTHERS && others < last);
 		assert_true(error > 1 || others > 19);
 		assert_true(error < 100 || others < 7);
 		last = others;
 	}
-	assert_near(f.usual_others, FIT_USUAL_OTHERS, 0);
-	assert_int_equal(fit_again(&again, &f, p, 2, NULL), 0);
+	assert_near(f.prior_others, FIT_PRIOR_OTHERS, 0);
+	assert_int_equal(fit_like(&again, &f, p, 2, NULL), 0);
 	assert_memory_equal(&again, &f, sizeof f);
-	f.usual_others = 20;
-	assert_int_equal(fit_again(&again, &f, p, 2, NULL), 0);
+	f.prior_others = 20;
+	assert_int_equal(fit_like(&again, &f, p, 2, NULL), 0);
 	assert_near(again.used[1] / again.used[0], 20, 1e-6);
-	assert_int_equal(fit_again(&again, &plain, p, 2, NULL), 0);
+	assert_int_equal(fit_like(&again, &plain, p, 2, NULL), 0);
 	assert_near(again.used[1] / again.used[0], 20, 1e-6);
-	assert_near(again.usual_others, 0, 0);
+	assert_near(again.prior_others, 0, 0);
 }
 
 /* As given there is no congestion; of a group that grew, the first probe tells little, and what is usual stands in for
@@ -330,7 +330,7 @@ static void more_than_in_proportion(void **state)
 	assert_int_equal(fit_probes(&f, FIT_AUTO, given, 2, NULL), 0);
 	assert_int_equal(f.flags, FIT_NO_CONGESTION);
 	probe_grew(&given[0], &given[1], 1);
-	assert_int_equal(fit_probes_beside(&f, FIT_AUTO, FIT_USUAL_OTHERS, given, 2, NULL), 0);
+	assert_int_equal(fit_probes_prior(&f, FIT_AUTO, FIT_PRIOR_OTHERS, given, 2, NULL), 0);
 	assert_int_equal(f.flags, 0);
 	assert_true(f.raw[0] < 0 && f.used[0] > 0);
 }

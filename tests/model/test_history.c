@@ -118,8 +118,8 @@ static void ageing(void **state)
 	assert_true(history_age(&h, 1700003600));
 	assert_near(h.probe[0].error_bps, hypot(2.4e6, HISTORY_HOUR_RATIO * 31e6), 1e-12);
 	h = sample;
-	assert_true(history_age(&h, 1700000000 + HISTORY_MOST_S));
-	assert_false(history_age(&h, 1700000001 + HISTORY_MOST_S));
+	assert_true(history_age(&h, 1700000000 + HISTORY_MAX_S));
+	assert_false(history_age(&h, 1700000001 + HISTORY_MAX_S));
 	assert_true(history_age(&h, 1700000000 - 60));
 	assert_false(history_age(&h, 1700000000 - 61));
 }

@@ -33,15 +33,15 @@ static void needs_by_hand(void **state)
 	assert_int_equal(regress_delay(&r, size, delay, 4, NULL), 0);
 	assert_near(r.spread_s, 0.36, 1e-9);
 	assert_near(r.size_squares, 5e12, 1e-12);
-	assert_near(regress_needs(&r, 0.1, 0.05), 22, 1e-12);
-	assert_near(regress_needs(&r, 0.05, 0.05), 87, 1e-12);
-	assert_near(regress_needs(&r, 1, 0.05), 1, 1e-12);
+	assert_near(regress_messages_bound(&r, 0.1, 0.05), 22, 1e-12);
+	assert_near(regress_messages_bound(&r, 0.05, 0.05), 87, 1e-12);
+	assert_near(regress_messages_bound(&r, 1, 0.05), 1, 1e-12);
 	assert_int_equal(regress_through(&r, size, delay, 4, 0.15, NULL), 0);
 	assert_near(r.slope_s, 0.94e-6, 1e-9);
 	assert_near(r.size_squares, 30e12, 1e-12);
-	assert_near(regress_needs(&r, 0.1, 0.05), 4, 1e-12);
+	assert_near(regress_messages_bound(&r, 0.1, 0.05), 4, 1e-12);
 	assert_int_equal(regress_delay(&r, size, delay, 2, NULL), 0);
-	assert_true(isnan(regress_needs(&r, 0.1, 0.05)));
+	assert_true(isnan(regress_messages_bound(&r, 0.1, 0.05)));
 }
 
 /* In how many of 2000 the slope of n is off by a fifth, with delays that are either of two, one rare. */
@@ -77,7 +77,7 @@ static void needs_are_enough(void **state)
 		delay[i] = 0.01 + size[i] / 1e6 + (i % 20 == 0 ? 0.3 : 0);
 	}
 	assert_int_equal(regress_delay(&g, size, delay, 400, NULL), 0);
-	n = regress_needs(&g, 0.2, 0.05);
+	n = regress_messages_bound(&g, 0.2, 0.05);
 	assert_in_range((unsigned)n, 20, 400);
 	assert_in_range(often_off(&r, (size_t)n), 0, 100);
 	assert_in_range(often_off(&r, 4), 101, 2000);

@@ -279,11 +279,11 @@ static void probes_then_holds(void **state)
 	assert_string_equal(s.reason, "probing with 15 streams");
 	assert_int_equal(feed(&s, STREAM_CONTROL_LEVEL_S, 90e6 * 15 / 20, false), 1);
 	assert_int_equal(s.streams, 1);
-	assert_true(s.advised && s.held == 1);
+	assert_true(s.advised && s.answer == 1);
 	assert_near(s.predicted_bps, 15e6, 1e-6);
 	assert_near(s.predicted_impact_ratio, 0, 0);
 	assert_int_equal(feed(&s, STREAM_CONTROL_FIRST_HOLD_S - 1, 15e6, false), 0);
-	assert_near(s.seen_bps, 15e6, 1e-9);
+	assert_near(s.observed_bps, 15e6, 1e-9);
 	/* its time is over: what is known worst once more */
 	assert_int_equal(feed(&s, 2, 15e6, false), 1);
 	assert_int_equal(s.phase, STREAM_CONTROL_PROBING);
@@ -360,14 +360,14 @@ static void no_room(void **state)
 /* As many as fill the path: 8 Mbit/s each, 196 in all. */
 static void windows(void **state)
 {
-	struct stream_control_sample roomy = { STREAM_CONTROL_SAMPLE_S, 0, true, false, true };
+	struct stream_control_sample host_limited = { STREAM_CONTROL_SAMPLE_S, 0, true, false, true };
 	struct stream_control s = begun(0.1, 32);
 	unsigned i;
 
 	(void)state;
 	for (i = 0; i < 120; i++) {
-		roomy.rate_bps = s.streams * 8e6;
-		stream_control_add(&s, &roomy);
+		host_limited.rate_bps = s.streams * 8e6;
+		stream_control_add(&s, &host_limited);
 	}
 	assert_int_equal(s.streams, 30);
 	feed(&s, STREAM_CONTROL_LEVEL_S, 196e6, false);
@@ -393,7 +393,7 @@ static void from_history(void **state)
 	stream_control_recall(&s, known, 2);
 	feed(&s, 40, s.predicted_bps / 3, false);
 	assert_true(s.contradicted);
-	assert_false(s.recalled || (s.phase == STREAM_CONTROL_HOLDING && s.learnt.n == 0));
+	assert_false(s.recalled || (s.phase == STREAM_CONTROL_HOLDING && s.profile.n == 0));
 	/* what cannot be is not taken */
 	stream_control_recall(&fresh, known, 1);
 	assert_false(fresh.recalled || fresh.advised);

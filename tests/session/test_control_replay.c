@@ -58,9 +58,9 @@ void chan_free(struct chan *c)
 	}
 }
 
-void chan_depart(struct chan *c) { c->departed = true; }
+void chan_detach(struct chan *c) { c->departed = true; }
 
-int chan_arrive(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
 {
 	(void)l;
 	assert_true(c->departed && !c->freed);

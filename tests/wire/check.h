@@ -54,13 +54,12 @@ static inline void set_length(uint8_t *frame, size_t n)
 	put_u32(frame + 4, (uint32_t)(n - WIRE_HEADER_BYTES));
 }
 
-/* What may follow a HELLO that also speaks later versions; a ROUTE without its last field. */
+/* A HELLO of a side that also speaks later versions may go on. */
 static inline bool open_ended(const uint8_t *frame, size_t n)
 {
 	const uint8_t *p = frame + WIRE_HEADER_BYTES;
 
-	return (frame[0] == WIRE_HELLO && n >= WIRE_HEADER_BYTES + 8 && get_u16(p + 6) > WIRE_VERSION) ||
-	    (frame[0] == WIRE_ROUTE && n == WIRE_HEADER_BYTES + 3u + p[2]);
+	return frame[0] == WIRE_HELLO && n >= WIRE_HEADER_BYTES + 8 && get_u16(p + 6) > WIRE_VERSION;
 }
 
 /* A good frame: comes back as it is; refused when it ends early (its header saying so) or
@@ -76,7 +75,7 @@ static inline void check_frame(const char *name, const uint8_t *frame, size_t n)
 	memcpy(f, frame, n);
 	f[n] = 0;
 	r = recode_exact(f, n, &same);
-	check_that(r != RECODE_MISSING, "%s: no line in recode.h", name);
+	check_that(r != RECODE_MISSING, "%s: no layout in fields.c", name);
 	check_that(r == 0 && same, "%s: does not come back", name);
 	for (i = WIRE_HEADER_BYTES; i < n; i += step) {
 		set_length(f, i);

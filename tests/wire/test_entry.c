@@ -39,7 +39,7 @@ static void entry_golden(void **state)
 		{ "entry-dir-end", { .type = WIRE_DIR_END, .id = 0x10000, .mtime_s = 1700000000,
 		    .mtime_ns = 999999999, .mode = 0755 }, "", "", "", 0 },
 	};
-	uint8_t out[WIRE_ENTRY_MAX_BYTES(12)];
+	uint8_t out[WIRE_ENTRY_BYTES(12)];
 	struct wire_entry f, d;
 	struct span in;
 	size_t i;
@@ -419,16 +419,16 @@ static void fail_golden(void **state)
 static void note_golden(void **state)
 {
 	static const struct patch cases[] = {
-		{ "no kind", "note-failed", 0, "00", false },
-		{ "unknown kind", "note-failed", 0, "03", false },
-		{ "any code", "note-failed", 1, "ffff", true },
-		{ "path longer than the frame", "note-failed", 3, "0008", false },
-		{ "text longer than the frame", "note-failed", 5, "0005", false },
-		{ "text shorter than the frame", "note-failed", 5, "0003", false },
-		{ "another cut between path and text", "note-failed", 3, "0004 0003", true },
-		{ "NUL in a path", "note-failed", 7, "00", false },
-		{ "NUL at the end of a path", "note-failed", 9, "00", false },
-		{ "NUL in a text", "note-failed", 10, "00", true },
+		{ "no kind", "warning-failed", 0, "00", false },
+		{ "unknown kind", "warning-failed", 0, "03", false },
+		{ "any code", "warning-failed", 1, "ffff", true },
+		{ "path longer than the frame", "warning-failed", 3, "0008", false },
+		{ "text longer than the frame", "warning-failed", 5, "0005", false },
+		{ "text shorter than the frame", "warning-failed", 5, "0003", false },
+		{ "another cut between path and text", "warning-failed", 3, "0004 0003", true },
+		{ "NUL in a path", "warning-failed", 7, "00", false },
+		{ "NUL at the end of a path", "warning-failed", 9, "00", false },
+		{ "NUL in a text", "warning-failed", 10, "00", true },
 	};
 	static const struct payload whole[] = {
 		{ "no path", WIRE_WARNING, "02 0000 0000 0001 78", true },
@@ -437,7 +437,7 @@ static void note_golden(void **state)
 	static uint8_t text[WIRE_PATH_MAX], f[WIRE_WARNING_MAX_BYTES + 1];
 	const struct wire_warning w = { WIRE_WARNING_FAILED, 13, text_span("a/b"), text_span("gone") },
 		large = { WIRE_WARNING_ONLY, UINT16_MAX, { text, WIRE_PATH_MAX }, { text, WIRE_TEXT_MAX } };
-	struct span in = check_golden("note-failed", f, wire_warning_encode(f, &w));
+	struct span in = check_golden("warning-failed", f, wire_warning_encode(f, &w));
 	struct wire_warning d;
 	bool same;
 

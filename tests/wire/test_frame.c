@@ -59,7 +59,7 @@ static void one_after_the_other(void **state)
 	assert_int_equal(wire_frame_next(&h, &in, (struct span){ f, WIRE_HEADER_BYTES }, NULL), PTCP_EPROTO);
 }
 
-/* Who adds a frame adds a sample, a line in recode.h and a line in largest[]. */
+/* A new frame needs a sample. */
 static void every_frame_has_a_sample(void **state)
 {
 	size_t i;
@@ -137,64 +137,130 @@ static void every_ability_is_described(void **state)
 	free(text);
 }
 
-/* What an encoder may write fits the limit of its type. */
-static void largest_frames_fit_their_limits(void **state)
+/* The field that gives the length of a DATA or the count of an ARRAY. */
+static const struct wire_field *count_of(const struct wire_layout *l, const struct wire_field *d)
 {
-	static const struct { uint8_t type; uint32_t bytes; } largest[] = {
-		{ WIRE_HELLO, WIRE_HELLO_MAX_BYTES },
-		{ WIRE_OPEN, WIRE_HEADER_BYTES + WIRE_CONTROL_MAX },
-		{ WIRE_OPENED, WIRE_OPENED_MAX_BYTES },
-		{ WIRE_ERROR, WIRE_ERROR_MAX_BYTES },
-		{ WIRE_PING, WIRE_PING_MAX_BYTES },
-		{ WIRE_SET_STREAMS, WIRE_SET_STREAMS_MAX_BYTES },
-		{ WIRE_TCP_REPORT, WIRE_TCP_REPORT_MAX_BYTES },
-		{ WIRE_JOIN, WIRE_JOIN_MAX_BYTES },
-		{ WIRE_JOINED, WIRE_JOINED_MAX_BYTES },
-		{ WIRE_CONTROL_ACK, WIRE_CONTROL_ACK_MAX_BYTES },
-		{ WIRE_RATE, WIRE_RATE_MAX_BYTES },
-		{ WIRE_LOAD, WIRE_LOAD_MAX_BYTES },
-		{ WIRE_ROUTE, WIRE_ROUTE_MAX_BYTES },
-		{ WIRE_ROUTED, WIRE_ROUTED_MAX_BYTES },
-		{ WIRE_ENTRY, WIRE_HEADER_BYTES + WIRE_CONTROL_MAX },
-		{ WIRE_ENTRY, WIRE_ENTRY_MAX_BYTES(0) },
-		{ WIRE_ENTRY, WIRE_DIR_END_MAX_BYTES },
-		{ WIRE_ANSWER, WIRE_ANSWER_MAX_BYTES },
-		{ WIRE_GRANT, WIRE_GRANT_MAX_BYTES },
-		{ WIRE_JOB, WIRE_JOB_MAX_BYTES },
-		{ WIRE_STARTED, WIRE_STARTED_MAX_BYTES },
-		{ WIRE_PROGRESS, WIRE_PROGRESS_MAX_BYTES },
-		{ WIRE_EVENT, WIRE_EVENT_MAX_BYTES },
-		{ WIRE_STATUS, WIRE_STATUS_MAX_BYTES },
-		{ WIRE_STATE, WIRE_STATE_MAX_BYTES },
-		{ WIRE_PROBE, WIRE_PROBE_MAX_BYTES },
-		{ WIRE_SAMPLE, WIRE_SAMPLE_MAX_BYTES },
-		{ WIRE_LINKS, WIRE_LINKS_MAX_BYTES },
-		{ WIRE_LINK, WIRE_LINK_MAX_BYTES },
-		{ WIRE_NEED, WIRE_NEED_MAX_BYTES },
-		{ WIRE_HAVE, WIRE_HAVE_MAX_BYTES },
-		{ WIRE_HOLE, WIRE_HOLE_MAX_BYTES },
-		{ WIRE_ACK, WIRE_ACK_MAX_BYTES },
-		{ WIRE_FILE_END, WIRE_FILE_END_MAX_BYTES },
-		{ WIRE_DONE, WIRE_DONE_MAX_BYTES },
-		{ WIRE_FAIL, WIRE_FAIL_MAX_BYTES },
-		{ WIRE_TOTALS, WIRE_TOTALS_MAX_BYTES },
-		{ WIRE_END, WIRE_END_MAX_BYTES },
-		{ WIRE_WARNING, WIRE_WARNING_MAX_BYTES },
-		{ WIRE_BLOCK, WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_MAX + WIRE_BLOCK_END_BYTES },
-	};
-	size_t i;
-	bool has;
+	const struct wire_field *c;
+
+	for (c = l->field; c < l->field + l->n; c++)
+		if (d->kind == WIRE_FIELD_ARRAY ? c->kind == WIRE_FIELD_UINT && c->at == d->count_at :
+		    c->kind == WIRE_FIELD_LENGTH && c->at == d->at)
+			return c;
+	fail_msg("%s has no length", d->name);
+	return NULL;
+}
+
+static unsigned largest_payload(const struct wire_layout *l)
+{
+	const struct wire_field *d;
+	unsigned bytes = 0;
+
+	for (d = l->field; d < l->field + l->n; d++)
+		if (d->kind == WIRE_FIELD_ARRAY)
+			bytes += d->size * (unsigned)count_of(l, d)->max;
+		else if (d->kind == WIRE_FIELD_LENGTH)
+			bytes += d->size + (unsigned)d->max;
+		else
+			bytes += d->size;
+	return bytes;
+}
+
+/* The limit of a type is the size of its largest payload; HELLO can grow, the others here end with a list. */
+static void limits_are_the_largest_payloads(void **state)
+{
+	(void)state;
+#define X(name, number, max)                                                   \
+	if (number != WIRE_HELLO && number != WIRE_OPEN && number != WIRE_OPENED && number != WIRE_ENTRY && \
+	    number != WIRE_BLOCK)                                              \
+		assert_int_equal(largest_payload(&wire_layouts[number]), max); \
+	assert_int_equal(WIRE_##name##_MAX_BYTES, WIRE_HEADER_BYTES + (max));
+	WIRE_FRAMES(X)
+#undef X
+}
+
+/* ---- The tables of PROTOCOL.md ---- */
+
+/* "name `type`" of a field, as PROTOCOL.md writes it. */
+static void describe(char out[80], const struct wire_layout *l, const struct wire_field *d)
+{
+	switch ((enum wire_field_kind)d->kind) {
+	case WIRE_FIELD_DATA:
+		snprintf(out, 80, "%s `bytes[%s]`", d->name, count_of(l, d)->name);
+		break;
+	case WIRE_FIELD_REST:
+		snprintf(out, 80, "%s", d->name);
+		break;
+	case WIRE_FIELD_BYTES:
+		snprintf(out, 80, "%s `bytes[%u]`", d->name, d->size);
+		break;
+	case WIRE_FIELD_ARRAY:
+		snprintf(out, 80, "%s %s times `u%u`", d->name, count_of(l, d)->name, 8 * d->size);
+		break;
+	default:
+		if (d + 1 < l->field + l->n && d[1].name == NULL) /* two halves */
+			snprintf(out, 80, "%s `bytes[16]`", d->name);
+		else
+			snprintf(out, 80, "%s%s`%c%u`", d->name, d->name[0] != '\0' ? " " : "",
+			    strcmp(d->name, "mtime_s") == 0 ? 'i' : 'u', 8 * d->size);
+	}
+}
+
+/* Rows of the table at `text` are the fields of l, with their offsets; more rows may follow only where types share a
+ * table. */
+static void check_table(const char *name, const char *text, const struct wire_layout *l, bool shared)
+{
+	char offset[40] = "", field[80], row[160];
+	const struct wire_field *d;
+	unsigned fixed = 0;
+	bool progress = false;
+
+	for (d = l->field; d < l->field + l->n; d++) {
+		if (d->name == NULL || (progress && d->at < offsetof(struct wire_state, progress) + sizeof(struct wire_progress) &&
+		    d->kind == WIRE_FIELD_UINT)) {
+			fixed += d->size;
+			continue;
+		}
+		describe(field, l, d);
+		if (l == &wire_layouts[WIRE_STATE] && d->at == offsetof(struct wire_state, progress)) {
+			progress = true; /* the fields of PROGRESS, in one row */
+			strcpy(field, "progress `bytes[78]`");
+		}
+		text = strchr(text, '\n') + 1;
+		snprintf(row, sizeof row, "| %u%s | %s |", fixed, offset, field);
+		check_that(strncmp(text, row, strlen(row)) == 0, "PROTOCOL.md, %s: %.60s.. instead of %s", name, text, row);
+		if (d->kind == WIRE_FIELD_DATA)
+			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %s", count_of(l, d)->name);
+		else if (d->kind == WIRE_FIELD_ARRAY)
+			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %.0u%s", d->size > 1 ? d->size : 0,
+			    count_of(l, d)->name);
+		else
+			fixed += d->size;
+	}
+	check_that(shared || strchr(text, '\n')[1] == '\n', "PROTOCOL.md, %s: a field too many", name);
+}
+
+/* PROTOCOL.md lists the fields of each frame, in order, with offsets and types. */
+static void every_field_is_listed(void **state)
+{
+	char *text = protocol(), title[60], *at, *table;
+	bool shared;
 
 	(void)state;
 #define X(name, number, max)                                                   \
-	for (has = false, i = 0; i < sizeof largest / sizeof *largest; i++)    \
-		if (largest[i].type == number) {                               \
-			has = true;                                            \
-			check_that(largest[i].bytes - WIRE_HEADER_BYTES <= (max), "%s", #name); \
-		}                                                              \
-	check_that(has, "%s is not in largest[]", #name);
+	shared = number == WIRE_NEED || number == WIRE_HOLE;                   \
+	snprintf(title, sizeof title, "| offset | field of %s |", shared || number == WIRE_HAVE ? "NEED, HAVE and HOLE" : #name); \
+	if ((table = strstr(text, title)) == NULL) {                           \
+		snprintf(title, sizeof title, "\n### %s (%d)\n", #name, number); \
+		if ((at = strstr(text, title)) != NULL)                        \
+			table = strstr(at, "| offset | field | |");            \
+	}                                                                      \
+	if (wire_layouts[number].n > 1) {                                      \
+		check_that(table != NULL, "PROTOCOL.md has no table of %s", #name); \
+		check_table(#name, strchr(table, '\n') + 1, &wire_layouts[number], shared); \
+	}
 	WIRE_FRAMES(X)
 #undef X
+	free(text);
 }
 
 /* ---- Headers ---- */
@@ -204,8 +270,8 @@ static void headers(void **state)
 	static const struct { const char *hex; bool good; } cases[] = {
 		{ "0501 0000 00000009", true },
 		{ "0500 0000 00000009", true },   /* the flag says nothing to who knows the type */
-		{ "0501 0000 00000040", true },   /* as long as PING may be */
-		{ "0501 0000 00000041", false },
+		{ "0501 0000 00000009", true },   /* the largest PING */
+		{ "0501 0000 0000000a", false },
 		{ "0501 0000 ffffffff", false },
 		{ "0503 0000 00000009", false },  /* unknown flags */
 		{ "0581 0000 00000009", false },
@@ -489,7 +555,8 @@ int main(void)
 		cmocka_unit_test(every_frame_is_listed),
 		cmocka_unit_test(every_frame_is_described),
 		cmocka_unit_test(every_ability_is_described),
-		cmocka_unit_test(largest_frames_fit_their_limits),
+		cmocka_unit_test(limits_are_the_largest_payloads),
+		cmocka_unit_test(every_field_is_listed),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(header_of_every_type),
 		cmocka_unit_test(block_golden),

@@ -53,7 +53,7 @@ static void hello_largest(void **state)
 	memset(software, 0xff, sizeof software);
 	memset(h.abilities, 0xff, sizeof h.abilities);
 	n = wire_hello_encode(f, &h);
-	assert_int_equal(n, WIRE_HELLO_MAX_BYTES);
+	assert_int_equal(n, WIRE_HEADER_BYTES + 148);
 	check_frame("largest HELLO", f, n);
 	h.version_min = h.version_max = 1;
 	n = wire_hello_encode(f, &h);
@@ -447,12 +447,12 @@ static void ping_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
-static void use_golden(void **state)
+static void set_streams_golden(void **state)
 {
 	const struct wire_set_streams w = { 12, 0x0102030405060708 };
 	struct wire_set_streams d;
 	uint8_t f[WIRE_SET_STREAMS_MAX_BYTES];
-	struct span in = check_golden("use", f, wire_set_streams_encode(f, &w));
+	struct span in = check_golden("set-streams", f, wire_set_streams_encode(f, &w));
 
 	(void)state;
 	assert_int_equal(wire_set_streams_decode(&d, in, NULL), 0);
@@ -461,14 +461,14 @@ static void use_golden(void **state)
 	drop(in);
 }
 
-static void seen_golden(void **state)
+static void tcp_report_golden(void **state)
 {
 	static const struct patch cases[] = {
-		{ "a name that is not there", "seen", 40, "06", false },
-		{ "bytes left over", "seen", 40, "04", false },
-		{ "space in a name", "seen", 41, "20", false },
-		{ "escape in a name", "seen", 42, "1b", false },
-		{ "any time", "seen", 0, "ffffffffffffffff", true },
+		{ "a name that is not there", "tcp-report", 40, "06", false },
+		{ "bytes left over", "tcp-report", 40, "04", false },
+		{ "space in a name", "tcp-report", 41, "20", false },
+		{ "escape in a name", "tcp-report", 42, "1b", false },
+		{ "any time", "tcp-report", 0, "ffffffffffffffff", true },
 	};
 	static const struct payload whole[] = {
 		{ "no name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
@@ -479,7 +479,7 @@ static void seen_golden(void **state)
 	const struct wire_tcp_report w = { 1000000, 800000, 1, 2, 3, text_span("cubic") };
 	struct wire_tcp_report d, large;
 	uint8_t f[WIRE_TCP_REPORT_MAX_BYTES];
-	struct span in = check_golden("seen", f, wire_tcp_report_encode(f, &w));
+	struct span in = check_golden("tcp-report", f, wire_tcp_report_encode(f, &w));
 
 	(void)state;
 	assert_int_equal(wire_tcp_report_decode(&d, in, NULL), 0);
@@ -492,7 +492,7 @@ static void seen_golden(void **state)
 	memset(&large, 0xff, sizeof large);
 	large.congestion = text_span("fifteen-letters");
 	assert_int_equal(wire_tcp_report_encode(f, &large), sizeof f);
-	check_frame("largest SEEN", f, sizeof f);
+	check_frame("largest TCP_REPORT", f, sizeof f);
 }
 
 static void rate_golden(void **state)
@@ -595,12 +595,12 @@ static void joined_golden(void **state)
 	CHECK(cases, check_payloads);
 }
 
-static void heard_golden(void **state)
+static void control_ack_golden(void **state)
 {
 	const struct wire_control_ack w = { 0x0102030405060708 };
 	struct wire_control_ack d;
 	uint8_t f[WIRE_CONTROL_ACK_MAX_BYTES];
-	struct span in = check_golden("heard", f, wire_control_ack_encode(f, &w));
+	struct span in = check_golden("control-ack", f, wire_control_ack_encode(f, &w));
 
 	(void)state;
 	assert_int_equal(wire_control_ack_decode(&d, in, NULL), 0);
@@ -619,10 +619,10 @@ static void route_golden(void **state)
 		{ "no ASCII", "route", 3, "c3", false },
 		{ "the last of ASCII", "route", 3, "7e", true },
 		{ "highest port", "route", 0, "ffff", true },
-		{ "nothing to hold, and said so", "route-hold", 14, "0000000000000000", false },
-		{ "a byte to hold", "route-hold", 14, "0000000000000001", true },
-		{ "all there could be", "route-hold", 14, "ffffffffffffffff", true },
-		{ "a longer host, which takes a byte of it", "route-hold", 2, "0c", false },
+		{ "no spool", "route-spool", 14, "0000000000000000", true },
+		{ "a spool of a byte", "route-spool", 14, "0000000000000001", true },
+		{ "the largest spool", "route-spool", 14, "ffffffffffffffff", true },
+		{ "a longer host, which takes a byte of the spool", "route-spool", 2, "0c", false },
 	};
 	static const struct payload answers[] = {
 		{ "a byte in ROUTED", WIRE_ROUTED, "00", false },
@@ -640,7 +640,7 @@ static void route_golden(void **state)
 	assert_span(d.host, "r.example-1");
 	assert_int_equal(d.hold_bytes, 0);
 	drop(in);
-	in = check_golden("route-hold", f, wire_route_encode(f, &holds));
+	in = check_golden("route-spool", f, wire_route_encode(f, &holds));
 	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
 	assert_span(d.host, "r.example-1");
 	assert_int_equal(d.hold_bytes, 0x100000000);
@@ -694,13 +694,13 @@ int main(void)
 		cmocka_unit_test(opened_largest),
 		cmocka_unit_test(error_golden),
 		cmocka_unit_test(ping_golden),
-		cmocka_unit_test(use_golden),
-		cmocka_unit_test(seen_golden),
+		cmocka_unit_test(set_streams_golden),
+		cmocka_unit_test(tcp_report_golden),
 		cmocka_unit_test(rate_golden),
 		cmocka_unit_test(load_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
-		cmocka_unit_test(heard_golden),
+		cmocka_unit_test(control_ack_golden),
 		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};

@@ -136,7 +136,7 @@ static void job_golden(void **state)
 	const struct wire_job e = { WIRE_JOB_DETACH | WIRE_JOB_FILES, 6, 7811, 30000, text_span("::1"),
 		text_span("cubic"), 0 };
 	uint8_t f[WIRE_JOB_MAX_BYTES];
-	struct span in = check_golden("errand", f, wire_job_encode(f, &e));
+	struct span in = check_golden("job", f, wire_job_encode(f, &e));
 	struct wire_job d;
 
 	(void)state;
@@ -152,14 +152,13 @@ static void job_golden(void **state)
 
 static void job_with_rate(void **state)
 {
-	const struct wire_job e = { WIRE_JOB_RATE, 0, 1, 1, text_span("b"), { NULL, 0 }, 20000000 };
+	const struct wire_job e = { 0, 0, 1, 1, text_span("b"), { NULL, 0 }, 20000000 };
 	uint8_t f[WIRE_JOB_MAX_BYTES];
-	struct span in = check_golden("errand-rate", f, wire_job_encode(f, &e));
+	struct span in = check_golden("job-rate", f, wire_job_encode(f, &e));
 	struct wire_job d;
 
 	(void)state;
 	assert_int_equal(wire_job_decode(&d, in, NULL), 0);
-	assert_int_equal(d.flags, WIRE_JOB_RATE);
 	assert_int_equal(d.rate_bps, 20000000);
 	drop(in);
 }
@@ -167,23 +166,21 @@ static void job_with_rate(void **state)
 static void job_rules(void **state)
 {
 	static const struct patch cases[] = {
-		{ "an unknown flag", "errand", 0, "08", false },
-		{ "a rate that is not there", "errand", 0, "07", false },
-		{ "a rate that is not said to be there", "errand-rate", 0, "00", false },
-		{ "the least rate", "errand-rate", 11, "0000000000002710", true },
-		{ "one less", "errand-rate", 11, "000000000000270f", false },
-		{ "no rate", "errand-rate", 11, "0000000000000000", false },
-		{ "the largest rate", "errand-rate", 11, "fffffffffffffffe", true },
-		{ "nothing at all", "errand-rate", 11, "ffffffffffffffff", false },
-		{ "IPv4", "errand", 1, "04", true },
-		{ "any family", "errand", 1, "00", true },
-		{ "another family", "errand", 1, "05", false },
-		{ "no port", "errand", 2, "0000", false },
-		{ "no time", "errand", 4, "00000000", false },
-		{ "no host", "errand-bare", 8, "00", false },
-		{ "a host that is not there", "errand", 8, "09", false },
-		{ "a blank in the host", "errand", 10, "20", false },
-		{ "a control byte in the congestion control", "errand", 13, "1b", false },
+		{ "an unknown flag", "job", 0, "04", false },
+		{ "the least rate", "job-rate", 11, "0000000000002710", true },
+		{ "one less", "job-rate", 11, "000000000000270f", false },
+		{ "no limit", "job-rate", 11, "0000000000000000", true },
+		{ "the largest rate", "job-rate", 11, "fffffffffffffffe", true },
+		{ "a rate that means idle", "job-rate", 11, "ffffffffffffffff", false },
+		{ "IPv4", "job", 1, "04", true },
+		{ "any family", "job", 1, "00", true },
+		{ "another family", "job", 1, "05", false },
+		{ "no port", "job", 2, "0000", false },
+		{ "no time", "job", 4, "00000000", false },
+		{ "no host", "job-bare", 8, "00", false },
+		{ "a host that is not there", "job", 8, "09", false },
+		{ "a blank in the host", "job", 10, "20", false },
+		{ "a control byte in the congestion control", "job", 13, "1b", false },
 	};
 
 	(void)state;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/sender_limit.h"
+#include "model/probe.h"
 
 #define CASE_LEVELS_MAX 16  /* numbers of streams with a truth */
 #define CASE_STREAMS_MOST 30

@@ -8,7 +8,7 @@
 #include "bench/advice/cases.h"
 #include "bench/advice/score.h"
 #include "model/stats.h"
-#include "model/steady.h"
+#include "model/probe.h"
 
 static const double budgets[] = { 0.10, 0.20, 0.30 };
 #define BUDGETS (sizeof budgets / sizeof *budgets)
@@ -38,7 +38,7 @@ static const struct method methods[METHODS_MAX] = {
 static const struct method rivals[METHODS_MAX] = {
 	{ .name = "two-probe, 10 s", .level = { 1, 10 }, .levels = 2, .level_s = 10, .model = FIT_PARTIAL_QUADRATIC },
 	{ .name = "1, 10 fair share", .level = { 1, 10 }, .levels = 2, .level_s = 10 },
-	{ .name = "4, 15 afresh", .level = { 4, 15 }, .levels = 2, .level_s = 10 },
+	{ .name = "4, 15 from scratch", .level = { 4, 15 }, .levels = 2, .level_s = 10 },
 	{ .name = "4 grows to 15", .level = { 4, 15 }, .levels = 2, .joins = true, .level_s = 10 },
 	{ .name = "2 to 15", .level = { 2, 15 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 	{ .name = "4 to 30", .level = { 4, 30 }, .levels = 2, .joins = true, .level_s = 10, .usual = true },
@@ -74,7 +74,7 @@ static size_t take_level(struct steady *out, const struct case_sight *s, size_t 
 	size_t each = s->n / s->levels, most = intervals(level_s), i;
 
 	out->n = 0;
-	for (i = 0; i < each && i < most && !probe_told(out, (double)i * CASE_INTERVAL_S); i++)
+	for (i = 0; i < each && i < most && !probe_is_done(out, (double)i * CASE_INTERVAL_S); i++)
 		steady_add(out, s->rate_mbps[k * each + i] * 1e6);
 	return i;
 }
@@ -106,7 +106,7 @@ static bool take_probes(struct probe *out, const struct case_sight *s, double le
 		used = take_level(&settle, s, k, level_s);
 		if (steady_result(&steady, &settle) < 0)
 			return false;
-		probe_of_settled(&out[k], s->level[k], &steady);
+		probe_of_steady(&out[k], s->level[k], &steady);
 	}
 	if (s->joins)
 		probe_grew(&out[0], &out[1], older_ratio(s, level_s, used));
@@ -137,7 +137,7 @@ static bool is_held(const struct path_case *c, const struct case_sight *s)
 	size_t k;
 
 	for (k = 0; k < s->levels; k++)
-		if (limit_advice(limit_of(&s->times[k])) != NULL || limit_by_parts(&s->times[k]))
+		if (limit_advice(limit_of(&s->times[k])) != NULL || limit_is_partial(&s->times[k]))
 			return true;
 	for (other = c->sight; !is_told(s) && other < c->sight + c->sights; other++)
 		if (is_told(other) && same_levels(other, s->level, s->levels, s->joins) && is_held(c, other))
@@ -213,7 +213,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 		o.model = m->model;
 		o.budget_ratio = budgets[b];
 		o.congestion = advice_congestion_by_name(c->cc);
-		o.usual_others = m->usual ? FIT_USUAL_OTHERS : 0;
+		o.prior_others = m->usual ? FIT_PRIOR_OTHERS : 0;
 		if (advice_from_probes(&a, p, s->levels, &o, NULL) < 0)
 			continue;
 		add_answer(score, c, &a, is_held(c, s), drawn);
@@ -320,7 +320,7 @@ static void print_marks(void)
 	int of;
 
 	printf("\nAnswers of high confidence by ptcp, with impact_total_percent left out and as printed\n\n"
-	    "|  | wanted | better | left out | as printed |\n");
+	    "|  | goal | stretch goal | left out | as printed |\n");
 	printf("|---|---:|---:|---:|---:|\n");
 	for (i = 0; i < sizeof mark / sizeof *mark; i++) {
 		printf("| %s | %.0f | %.0f", mark[i].what, mark[i].least, mark[i].better);

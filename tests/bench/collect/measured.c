@@ -164,10 +164,10 @@ int report_measured(const char *file)
 
 	if (read_rows(file) != 0)
 		return 1;
-	printf("\n## In the laboratory\n\nSeconds, mean and half of the 95 %% confidence interval; by how many per "
-	    "cent direct and best path take longer, draw by draw; the others' loss, what hosts hold by the plan, "
-	    "and the emulator's stalls, per cent.\n\n| flows, estimates off | way | draws | seconds | planned | plans "
-	    "after the first | direct longer | best path longer | loss | held | stalled |\n"
+	printf("\n## In the laboratory\n\nSeconds, mean and half of the 95 %% confidence interval; additional time of direct "
+	    "and best path in per cent, draw by draw; loss of other flows, planned storage of hosts, and the "
+	    "emulator's stalls, in per cent.\n\n| flows, estimates off | method | draws | seconds | planned | plans "
+	    "after the first | direct longer | best path longer | loss | stored | stalled |\n"
 	    "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
 	for (i = 0; i < nrows; i++) {
 		for (k = 0; k < n && !(seen[k]->north == rows[i].north && seen[k]->south == rows[i].south &&

@@ -129,8 +129,8 @@ static void print_true(struct cell c[LOADS])
 	int w, l;
 
 	printf("Makespans in seconds, true estimates, %d other flows north to south; mean of %d draws and half of "
-	    "the 95 %% confidence interval.\nThe others' loss and what sources hold for others, per cent; plans "
-	    "after the first.\n\n|  | 1:1 | 2:1 | 1:3 | loss 1:1 | 2:1 | 1:3 | held 2:1 | plans 2:1 |\n"
+	    "the 95 %% confidence interval. Loss of other flows and data stored for other sources, in per cent; "
+	    "number of plans after the first.\n\n|  | 1:1 | 2:1 | 1:3 | loss 1:1 | 2:1 | 1:3 | stored 2:1 | plans 2:1 |\n"
 	    "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n", OTHERS, draws);
 	for (w = 0; w < WAYS; w++) {
 		printf("| %s |", ways[w].name);
@@ -154,7 +154,7 @@ static void print_published(struct cell c[LOADS])
 	static const int than[] = { COORDINATED, COORDINATED_AGAIN, PIPELINED, PIPELINED_AGAIN };
 	size_t i, k;
 
-	printf("\nBy how many per cent longer these take than\n\n|  | published |");
+	printf("\nAdditional makespan in per cent, compared with\n\n|  | published |");
 	for (k = 0; k < 4; k++)
 		printf(" %s |", ways[than[k]].name);
 	printf("\n|---|---:|---:|---:|---:|---:|\n");
@@ -216,9 +216,9 @@ static void print_errors(const struct cell true_ones[LOADS], struct misled *all)
 	static const double ratios[] = { 0.3, 0.5, 0.7 };
 	int e, i, k;
 
-	printf("\nEstimates off, all loads: by how many per cent each takes longer than with true ones; and of 100 "
-	    "draws, those in which it is not slower than the best path with the same estimates, and within 15 %% of "
-	    "itself with true ones.\n\n| off by, %% | best path | coordinated paced | re-planned | pipelined paced | "
+	printf("\nWrong estimates, all loads: additional makespan in per cent, compared with true estimates; and share of "
+	    "100 draws not slower than the best path with the same estimates, and within 15 %% of the same method with "
+	    "true estimates.\n\n| off by, %% | best path | coordinated paced | re-planned | pipelined paced | "
 	    "re-planned | coordinated: not worse | within | pipelined: not worse | within |\n"
 	    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
 	*all = (struct misled){ .not_worse = { 0 } };
@@ -269,7 +269,7 @@ static void print_goals(struct cell c[LOADS], const struct misled *m)
 		    storage_of)));
 		loss = fmax(loss, mean(&c[l], PIPELINED_AGAIN, loss_of) - mean(&c[l], DIRECT, loss_of));
 	}
-	print_goal("held by sources, at most, % of all data", most, "15", most <= 15);
+	print_goal("stored by sources, at most, % of all data", most, "15", most <= 15);
 	print_goal("others' loss beyond direct's, at most, points", loss, "10", loss <= 10);
 }
 
@@ -294,7 +294,7 @@ static void print_settings(void)
 	static const char *const others[] = { "0", "10", "20", "30", "40", "50", "60" }, *const udp[] = { "5", "20" };
 	size_t i;
 
-	printf("\nMakespans over the number of other flows, 2:1, true estimates\n\n| flows | " SETTING_HEAD);
+	printf("\nMakespans by number of other flows, 2:1, true estimates\n\n| flows | " SETTING_HEAD);
 	for (i = 0; i < sizeof others / sizeof *others; i++)
 		print_setting(others[i], atof(others[i]), 0);
 	printf("\nWith on/off traffic beside %d flows, 2:1\n\n| %% on average | " SETTING_HEAD, OTHERS);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "model/ratectl.h"
-#include "model/reselect.h"
+#include "model/multipath.h"
 #include "model/rng.h"
 
 #define STUDY_MAX 128 /* sources, relays */

@@ -1,0 +1,182 @@
+#include "cli/overlay.h"
+
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "cli/terminal.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+
+#define SCHEME "ptcp://"
+#define PATHS_DEFAULT 2
+#define LARGE_BYTES 1000000000000 /* for more bytes delays no longer matter */
+#define ENTRIES_MAX 100000        /* sources with more entries count as large */
+
+/* ---- Names ---- */
+
+const char *host_name(const struct ptcp_overlay *o, int host)
+{
+	struct ptcp_overlay_host h;
+
+	ptcp_overlay_host(o, (size_t)host, &h);
+	return h.name;
+}
+
+const char *link_name(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, int from, int to)
+{
+	snprintf(out, LINK_NAME_BYTES, "%s>%s", host_name(o, from), host_name(o, to));
+	return out;
+}
+
+const char *link_name_of(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, size_t link)
+{
+	struct ptcp_overlay_link l;
+
+	ptcp_overlay_link(o, link, &l);
+	return link_name(out, o, l.from, l.to);
+}
+
+int opt_method(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	int m = ptcp_plan_method_find(text);
+
+	if (m < 0)
+		return opt_reject(o, text, e, "no such method (direct, best-path, coordinated or pipelined)");
+	*(enum ptcp_plan_method *)(void *)((char *)args + o->at) = (enum ptcp_plan_method)m;
+	return 0;
+}
+
+/* ---- Paths ---- */
+
+/* Approximate bytes of the sources; ignores filters and data already transferred. */
+static uint64_t size_of(const char *const *srcs, size_t n)
+{
+	uint64_t bytes = 0;
+	size_t i, entries = 0;
+	FTSENT *f;
+	FTS *t;
+
+	for (i = 0; i < n; i++) {
+		char *const roots[] = { (char *)(uintptr_t)srcs[i], NULL };
+
+		if ((t = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL)) == NULL)
+			continue;
+		while (bytes < LARGE_BYTES && (f = fts_read(t)) != NULL) {
+			if (f->fts_info == FTS_F)
+				bytes += (uint64_t)f->fts_statp->st_size;
+			if (++entries == ENTRIES_MAX)
+				bytes = LARGE_BYTES;
+		}
+		fts_close(t);
+	}
+	return bytes > 0 ? bytes : 1;
+}
+
+/* HOST[:PORT] of ptcp://HOST[:PORT]/PATH, to be freed. */
+static int authority(char **out, const char *url, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	if (strncasecmp(url, SCHEME, strlen(SCHEME)) != 0)
+		return err_set(e, PTCP_EUSAGE, "%s: paths of an overlay end at servers (write ptcp://HOST/PATH)",
+		    text_escape(shown, sizeof shown, url));
+	url += strlen(SCHEME);
+	return (*out = strndup(url, strcspn(url, "/"))) != NULL ? 0 : err_nomem(e);
+}
+
+/* "A,B" or "direct", to be freed. */
+static int relays_text(char **out, const struct ptcp_overlay *o, const struct ptcp_quickest *q, struct ptcp_err *e)
+{
+	struct ptcp_overlay_host h;
+	size_t i, len = sizeof "direct";
+	char *text;
+
+	for (i = 0; i < q->nvia; i++) {
+		ptcp_overlay_host(o, (size_t)q->candidate[i], &h);
+		if (h.address == NULL)
+			return err_set(e, PTCP_EUSAGE, "--overlay: %s, a relay of the quickest paths, has no address (add an address)",
+			    h.name);
+		len += strlen(h.address) + 1;
+	}
+	if ((text = malloc(len)) == NULL)
+		return err_nomem(e);
+	strcpy(text, q->nvia == 0 ? "direct" : "");
+	for (i = 0; i < q->nvia; i++) {
+		ptcp_overlay_host(o, (size_t)q->candidate[i], &h);
+		strcat(strcat(text, i > 0 ? "," : ""), h.address);
+	}
+	*out = text;
+	return 0;
+}
+
+static int copy_paths(struct overlay_paths *r, const struct ptcp_overlay *o, const struct ptcp_paths *p, bool verbose,
+    struct ptcp_err *e)
+{
+	char rate[UNITS_TEXT_BYTES];
+	struct ptcp_quickest q;
+	uint64_t all = 0;
+	size_t i, n = ptcp_paths_count(p);
+	int code;
+
+	for (i = 0; i < n; i++) {
+		ptcp_paths_get(p, i, &q);
+		all += q.bytes;
+	}
+	for (i = 0; i < n; i++) {
+		ptcp_paths_get(p, i, &q);
+		if ((code = relays_text(&r->path[i], o, &q, e)) < 0)
+			return code;
+		r->share[i] = (double)q.bytes;
+		r->n++;
+		if (verbose)
+			terminal_line("ptcp: path %s: %s, %.3g ms, %.1f %% of the data", r->path[i],
+			    units_rate_text(rate, q.rate_bps), 1e3 * q.delay_s, 100 * (double)q.bytes / (double)all);
+	}
+	return 0;
+}
+
+static int find(struct overlay_paths *r, const struct ptcp_overlay *o, const struct overlay_query *q,
+    const char *server, struct ptcp_err *e)
+{
+	uint64_t bytes = q->sends ? size_of(q->srcs, q->n_srcs) : LARGE_BYTES;
+	struct ptcp_paths *p;
+	int local, remote, code;
+
+	if ((code = ptcp_overlay_here(o, q->local_host, &local, e)) < 0 ||
+	    (code = ptcp_overlay_there(o, server, &remote, e)) < 0)
+		return code;
+	if (local == remote)
+		return err_set(e, PTCP_EUSAGE, "%s: is the local host in the overlay, too (name the local host with --local-host)",
+		    server);
+	if ((code = ptcp_paths_find(&p, o, q->sends ? local : remote, q->sends ? remote : local, bytes,
+	    q->n_paths > 0 ? q->n_paths : PATHS_DEFAULT, e)) < 0)
+		return code;
+	code = copy_paths(r, o, p, q->verbose, e);
+	ptcp_paths_free(p);
+	return code;
+}
+
+int overlay_paths_find(struct overlay_paths *r, const struct overlay_query *q, struct ptcp_err *e)
+{
+	struct ptcp_overlay *o = NULL;
+	char *server = NULL;
+	int code;
+
+	if ((code = authority(&server, q->sends ? q->dest : q->srcs[0], e)) == 0 &&
+	    (code = ptcp_overlay_load(&o, q->file, e)) == 0)
+		code = find(r, o, q, server, e);
+	ptcp_overlay_free(o);
+	free(server);
+	return code;
+}
+
+void overlay_paths_fini(struct overlay_paths *r)
+{
+	while (r->n > 0)
+		free(r->path[--r->n]);
+}

@@ -1,0 +1,103 @@
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "cli/serve.h"
+#include "core/atomic_file.h"
+#include "core/err.h"
+#include "core/text.h"
+
+void metrics_update(struct metrics *m, struct ptcp_server *s)
+{
+	struct ptcp_server_stats old = m->stats;
+	struct mono now = mono_now();
+	double seconds = (double)mono_diff_ns(now, m->when) / 1e9;
+
+	ptcp_server_stats_init(&m->stats);
+	ptcp_server_stats(s, &m->stats);
+	if (seconds > 0) {
+		m->received_bps = (double)(m->stats.received_bytes - old.received_bytes) * 8 / seconds;
+		m->sent_bps = (double)(m->stats.sent_bytes - old.sent_bytes) * 8 / seconds;
+	}
+	m->when = now;
+}
+
+void metrics_log_state(const struct metrics *m)
+{
+	const struct ptcp_server_stats *n = &m->stats;
+
+	log_format(PTCP_LOG_INFO, "server", "event=state sessions=%u streams=%u relayed=%u stored_bytes=%llu "
+	    "received_bytes=%llu sent_bytes=%llu received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu "
+	    "refused=%llu retransmits=%llu links_known=%u", n->sessions_now, n->streams_now, n->relayed_now,
+	    (unsigned long long)n->stored_bytes, (unsigned long long)n->received_bytes, (unsigned long long)n->sent_bytes,
+	    m->received_bps, m->sent_bps, (unsigned long long)n->sessions, (unsigned long long)n->sessions_failed,
+	    (unsigned long long)n->refused, (unsigned long long)n->retransmits, n->links_known);
+}
+
+/* ---- File ---- */
+
+static const struct counter {
+	const char *name, *help;
+	size_t at;
+} counters[] = {
+	{ "connections_total", "Accepted connections.", offsetof(struct ptcp_server_stats, connections) },
+	{ "refused_total", "Refused clients, connections and requests.",
+	    offsetof(struct ptcp_server_stats, refused) },
+	{ "sessions_total", "Started sessions.", offsetof(struct ptcp_server_stats, sessions) },
+	{ "sessions_failed_total", "Failed sessions.",
+	    offsetof(struct ptcp_server_stats, sessions_failed) },
+	{ "received_bytes_total", "File data received.", offsetof(struct ptcp_server_stats, received_bytes) },
+	{ "sent_bytes_total", "File data sent.", offsetof(struct ptcp_server_stats, sent_bytes) },
+	{ "received_files_total", "Files received.", offsetof(struct ptcp_server_stats, received_files) },
+	{ "sent_files_total", "Files sent.", offsetof(struct ptcp_server_stats, sent_files) },
+	{ "failed_files_total", "Failed files.", offsetof(struct ptcp_server_stats, failed_files) },
+	{ "retransmitted_segments_total", "TCP segments retransmitted by data connections.",
+	    offsetof(struct ptcp_server_stats, retransmits) },
+};
+
+static void head(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP ptcp_%s %s\n# TYPE ptcp_%s %s\n", name, help, name, type);
+}
+
+static void gauge(FILE *f, const char *name, const char *help, double value)
+{
+	head(f, name, "gauge", help);
+	fprintf(f, "ptcp_%s %.15g\n", name, value);
+}
+
+static void print(FILE *f, const struct metrics *m)
+{
+	size_t i;
+
+	head(f, "build_info", "gauge", "Always 1; the label is the version.");
+	fprintf(f, "ptcp_build_info{version=\"%s\"} 1\n", ptcp_version());
+	gauge(f, "start_time_seconds", "Start time of the server, in Unix time.", (double)m->started);
+	for (i = 0; i < sizeof counters / sizeof *counters; i++) {
+		const struct counter *c = &counters[i];
+		const char *at = (const char *)&m->stats + c->at;
+
+		head(f, c->name, "counter", c->help);
+		fprintf(f, "ptcp_%s %llu\n", c->name, (unsigned long long)*(const uint64_t *)(const void *)at);
+	}
+	gauge(f, "sessions", "Active sessions.", m->stats.sessions_now);
+	gauge(f, "streams", "Active data connections.", m->stats.streams_now);
+	gauge(f, "relayed", "Active relayed connections.", m->stats.relayed_now);
+	gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
+	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
+	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
+	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
+}
+
+int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct atomic_file n;
+
+	text_escape(shown, sizeof shown, path);
+	if (!atomic_file_begin(&n, path)) /* the collector ignores the temporary name, which does not end in .prom */
+		return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
+	print(n.f, m);
+	fchmod(fileno(n.f), 0644);
+	return atomic_file_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
+}

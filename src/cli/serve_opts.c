@@ -1,0 +1,209 @@
+/* Options of ptcp serve, on the command line and in the configuration file. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/serve.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+
+/* The library checks the address. */
+static int add_listen(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct serve_args *a = args;
+
+	if (a->n_listen == PTCP_LISTEN_MAX)
+		return opt_reject(o, text, e, "more than %d addresses (leave some out)", PTCP_LISTEN_MAX);
+	a->listen[a->n_listen++] = text;
+	return 0;
+}
+
+static int add_cipher(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
+{
+	enum ptcp_cipher c;
+
+	if (ptcp_cipher_parse(part, &c) < 0)
+		return opt_reject(o, part, e, "no such cipher (a list of aes128gcm, aes256gcm, chacha20 and none)");
+	((struct serve_args *)args)->ciphers |= 1u << c;
+	return 0;
+}
+
+static int add_ciphers(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_each(args, o, text, e, add_cipher);
+}
+
+/* The library checks the text. */
+static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_server_opts *s = &((struct serve_args *)args)->server;
+
+	(void)o;
+	return opt_append(&s->relay_to, &s->n_relay_to, text, e);
+}
+
+/* SIZE or SIZE:DIR. */
+static int set_storage(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_server_opts *s = &((struct serve_args *)args)->server;
+	const char *colon = strchr(text, ':');
+	char size[40];
+
+	snprintf(size, sizeof size, "%.*s", colon != NULL ? (int)(colon - text) : (int)strlen(text), text);
+	if (units_parse_size(size, &s->relay_storage_bytes) < 0)
+		return opt_reject(o, text, e, "not a size (such as 100GB), or a size and a directory (100GB:/var/spool/ptcp)");
+	if (colon != NULL && colon[1] != '/')
+		return opt_reject(o, text, e, "the directory is not absolute (write SIZE:/DIR)");
+	s->relay_storage_dir = colon != NULL ? colon + 1 : NULL;
+	return 0;
+}
+
+#define AT(member) offsetof(struct serve_args, member)
+
+static const struct opt serve_options[] = {
+	{ "listen", 0, "ADDR:PORT", "listening address (default: all addresses, port 7811); repeatable", add_listen,
+	    0, 0, 0 },
+	{ "root", 0, "DIR", "directory to serve (default: none)", opt_text, AT(server.root), 0, 0 },
+	{ "rate", 0, "RATE", "maximum total rate per direction, or a timetable such as 08:00-18:00=200Mbit/s,else=0",
+	    opt_rate, AT(server.rate), 0, 0 },
+	{ "cipher", 0, "LIST", "ciphers to accept (default: all but none)", add_ciphers, 0, 0, 0 },
+	{ "max-sessions", 0, "N", "maximum number of concurrent transfers (default: 64)", opt_unsigned,
+	    AT(server.max_sessions), 1, PTCP_SESSIONS_MAX },
+	{ "max-client-sessions", 0, "N", "maximum number of concurrent transfers per client (default: 16)", opt_unsigned,
+	    AT(server.max_client_sessions), 1, PTCP_SESSIONS_MAX },
+	{ "max-streams", 0, "N", "maximum number of streams per transfer (default: 128)", opt_unsigned,
+	    AT(server.max_streams), 1, PTCP_STREAMS_MAX },
+	{ "max-startups", 0, "N", "maximum number of unauthenticated connections (default: 512)", opt_unsigned,
+	    AT(server.max_startups), 1, PTCP_STARTUPS_MAX },
+	{ "timeout", 0, "TIME", "end a session after this time without progress of the client (default: 30s)", opt_seconds,
+	    AT(server.timeout_s), OPT_PATIENCE },
+	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
+	    AT(config), 0, 0 },
+	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
+	{ "watch", 0, "FILE", "measure the links of this overlay from this host, and publish the estimates", opt_text,
+	    AT(watch), 0, 0 },
+	{ "watch-as", 0, "HOST", "name of the local host in the overlay (default: by address)", opt_text, AT(watch_as),
+	    0, 0 },
+	{ "watch-interval", 0, "TIME", "pause between the measurements of two links (default: 5m)", opt_seconds,
+	    AT(watch_interval_s), OPT_PATIENCE },
+	{ "one-time", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.one_time),
+	    0, 0 },
+	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
+	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
+	    0, 0, 0 },
+	{ "max-relayed", 0, "N", "maximum number of relayed connections, half of them per client (default: 512)",
+	    opt_unsigned, AT(server.max_relayed), 1, 65535 },
+	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
+	    set_storage, 0, 0, 0 },
+	{ .name = NULL },
+};
+
+const struct opt *const serve_tables[] = { serve_options, log_options, NULL };
+
+/* ---- The configuration file: each key is the name of an option ---- */
+
+static bool is_key(const struct opt *o)
+{
+	return o != NULL && strcmp(o->name, "config") != 0 && strcmp(o->name, "one-time") != 0;
+}
+
+static int no_such_key(const struct command *c, const struct conf_setting *s, struct ptcp_err *e)
+{
+	const struct opt *const *t;
+	const struct opt *o;
+	char list[300] = "", q[CONF_QUOTED_BYTES];
+	size_t n = 0;
+
+	for (t = c->options; *t != NULL; t++)
+		for (o = *t; o->name != NULL; o++)
+			if (is_key(o) && n < sizeof list)
+				n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "", o->name);
+	return err_set(e, PTCP_ECONFIG, "expected one of %s, got the unknown key '%s'", list, conf_quoted(q, s->key));
+}
+
+static int apply(struct serve_args *a, const struct command *c, const struct conf_setting *s, struct ptcp_err *e)
+{
+	const struct opt *o = options_find(c, s->key);
+	char q[CONF_QUOTED_BYTES];
+
+	if (!is_key(o))
+		return no_such_key(c, s, e);
+	if (o->value != NULL)
+		return o->set(a, o, s->text, e);
+	if (strcmp(s->text, "true") != 0 && strcmp(s->text, "false") != 0)
+		return err_set(e, PTCP_ECONFIG, "%s: expected true or false, got '%s'", o->name, conf_quoted(q, s->text));
+	return s->text[0] == 't' ? o->set(a, o, NULL, e) : 0;
+}
+
+static int default_path(char out[PTCP_PATH_BYTES], struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = ptcp_config_dir(out, PTCP_PATH_BYTES - sizeof "/config.yaml", e)) == 0)
+		strcat(out, "/config.yaml");
+	return r;
+}
+
+static int configure(struct serve_args *a, const struct command *c, const struct options_given *given,
+    struct ptcp_err *e)
+{
+	char path[PTCP_PATH_BYTES];
+	size_t i;
+	int r;
+
+	if (a->config == NULL && (r = default_path(path, e)) < 0)
+		return r;
+	r = conf_settings_load(&a->settings, a->config != NULL ? a->config : path, e);
+	if (r == PTCP_EIO && e->sys == ENOENT && a->config == NULL)
+		return 0;
+	if (r < 0)
+		return e->code = PTCP_ECONFIG;
+	for (i = 0; i < a->settings->n; i++) {
+		const struct conf_setting *s = &a->settings->of[i];
+		const struct opt *o = options_find(c, s->key);
+
+		if (is_key(o) && options_is_given(given, o))
+			continue;
+		if (apply(a, c, s, e) < 0)
+			return conf_settings_blame(a->settings, is_key(o) ? s->mark : s->key_mark, e);
+	}
+	return 0;
+}
+
+int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
+{
+	struct options_given given;
+	int r;
+
+	memset(a, 0, sizeof *a);
+	log_opts_init(&a->log);
+	ptcp_server_opts_init(&a->server);
+	if ((r = options_parse(c, argc, argv, a, NULL, &given, e)) != 0 ||
+	    (!a->server.one_time && (r = configure(a, c, &given, e)) < 0))
+		return r;
+	if (a->n_listen > 0) {
+		a->server.listen = a->listen[0];
+		a->server.also_listen = a->listen + 1;
+		a->server.n_also_listen = a->n_listen - 1;
+	}
+	if (a->ciphers != 0)
+		a->server.ciphers = a->ciphers;
+	a->server.log = log_print;
+	a->server.log_level = (enum ptcp_log_level)serve_log_level(a);
+	return 0;
+}
+
+void serve_args_fini(struct serve_args *a)
+{
+	conf_settings_free(a->settings);
+	a->settings = NULL;
+	opt_list_free(&a->server.relay_to, &a->server.n_relay_to);
+}
+
+/* An ephemeral server reports warnings to its client through the session, not through SSH as well. */
+int serve_log_level(const struct serve_args *a)
+{
+	return log_opts_level(&a->log, a->server.one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
+}

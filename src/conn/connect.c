@@ -1,0 +1,332 @@
+#include "conn/connect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/err.h"
+#include "net/dial.h"
+#include "wire/outbox.h"
+
+#define HOP_TEXT_BYTES (SOCK_HOST_BYTES + 10)
+
+/* Relays and the host are passed alike: TLS, identity, the first frame, its answer. A relay then leaves TLS, and its
+ * socket leads to the next hop. */
+struct connect {
+	struct connect_opts o;
+	struct connect_hop to;
+	char address[HOP_TEXT_BYTES];
+	struct dial *dial;
+	struct chan *chan;       /* to hop `at` */
+	struct timer *timer;
+	struct mono deadline;
+	unsigned at;             /* o.relay[at]; n_relays: the host */
+	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS } state;
+	uint8_t answer[WIRE_ERROR_MAX_BYTES];
+	size_t got;
+	char relay_fingerprint[CONNECT_RELAYS_MAX][PTCP_FINGERPRINT_BYTES];
+};
+
+void connect_cancel(struct connect *c)
+{
+	if (c == NULL)
+		return;
+	dial_cancel(c->dial);
+	chan_free(c->chan);
+	timer_free(c->timer);
+	free(c);
+}
+
+static void finish(struct connect *c, struct connect_result *r)
+{
+	struct connect_opts o = c->o;
+	char address[HOP_TEXT_BYTES];
+
+	strcpy(address, c->address);
+	r->address = address;
+	connect_cancel(c);
+	o.done(o.arg, r);
+}
+
+static bool at_relay(const struct connect *c)
+{
+	return c->at < c->o.n_relays;
+}
+
+static const struct connect_hop *hop(const struct connect *c)
+{
+	return at_relay(c) ? &c->o.relay[c->at] : &c->to;
+}
+
+static void hop_text(char out[HOP_TEXT_BYTES], const struct connect_hop *h)
+{
+	if (h->port != 0)
+		sock_join(out, HOP_TEXT_BYTES, h->host, h->port);
+	else
+		snprintf(out, HOP_TEXT_BYTES, "%s", h->host);
+}
+
+static void fail(struct connect *c, enum connect_cause cause, const struct ptcp_err *why)
+{
+	struct connect_result r = { .cause = cause, .why = *why };
+
+	finish(c, &r);
+}
+
+/* `what` happened at the present hop. */
+static void fail_at_hop(struct connect *c, enum connect_cause cause, int code, const char *what, bool hint)
+{
+	const char *remedy = at_relay(c) ? "is it a ptcp server with --relay-to?" :
+	    c->o.hint != NULL ? c->o.hint : "is it a ptcp server?";
+	char name[HOP_TEXT_BYTES];
+	struct ptcp_err why;
+
+	hop_text(name, hop(c));
+	err_set(&why, code, "%s %s: %.300s%s%s%s", at_relay(c) ? "relay" : "connecting to", name, what,
+	    hint ? " (" : "", hint ? remedy : "", hint ? ")" : "");
+	fail(c, cause, &why);
+}
+
+static void broken(struct connect *c, const char *what)
+{
+	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_EPROTO, what, true);
+}
+
+/* ---- One hop ---- */
+
+/* Each hop has an identity of its own: a relay in the place of the next hop could read data meant for that hop. */
+static int check_identity(struct connect *c, struct ptcp_err *e)
+{
+	const char *fingerprint = chan_fingerprint(c->chan);
+	char name[HOP_TEXT_BYTES], relay[HOP_TEXT_BYTES];
+	unsigned i;
+
+	hop_text(name, hop(c));
+	for (i = 0; i < c->at; i++)
+		if (strcmp(c->relay_fingerprint[i], fingerprint) == 0) {
+			hop_text(relay, &c->o.relay[i]);
+			return err_set(e, PTCP_EREFUSED, "%s: it has the identity of the relay %s (that relay answers in its place, or "
+			    "both are one host: leave one out)", name, relay);
+		}
+	if (at_relay(c))
+		strcpy(c->relay_fingerprint[c->at], fingerprint);
+	else if (c->o.fingerprint != NULL)
+		return strcmp(fingerprint, c->o.fingerprint) == 0 ? 0 : err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint "
+		    "is %s, not %s as expected (another host answers in its place, or its key was replaced: compare with ptcp "
+		    "key show there)", name, fingerprint, c->o.fingerprint);
+	return c->o.check(c->o.arg, hop(c), at_relay(c), fingerprint, e);
+}
+
+static int write_first(struct connect *c, struct ptcp_err *e)
+{
+	uint8_t frame[WIRE_ROUTE_MAX_BYTES];
+	const struct connect_hop *next;
+	struct wire_route f;
+
+	if (!at_relay(c))
+		return c->o.first != NULL ? c->o.first(c->o.arg, c->chan, e) : 0;
+	next = c->at + 1 < c->o.n_relays ? &c->o.relay[c->at + 1] : &c->to;
+	f = (struct wire_route){ .port = (uint16_t)next->port, .host = { (const uint8_t *)next->host, strlen(next->host) },
+		.hold_bytes = c->o.hold_bytes };
+	chan_write(c->chan, frame, wire_route_encode(frame, &f));
+	return 0;
+}
+
+static void begin_hop(struct connect *c, int fd);
+
+static void hop_done(struct connect *c)
+{
+	struct connect_result r = { .chan = c->chan };
+	int fd;
+
+	if (!at_relay(c)) {
+		chan_detach(c->chan);
+		c->chan = NULL;
+		finish(c, &r);
+		return;
+	}
+	if ((fd = chan_take_fd(c->chan)) < 0) {
+		broken(c, "it sends data before the end of TLS");
+		return;
+	}
+	chan_free(c->chan);
+	c->chan = NULL;
+	c->at++;
+	begin_hop(c, fd);
+}
+
+static void on_opened(void *arg)
+{
+	struct connect *c = arg;
+	struct ptcp_err why;
+
+	if (c->state == LEAVE_TLS) {
+		hop_done(c);
+	} else if (check_identity(c, &why) < 0) {
+		fail(c, CONNECT_IDENTITY, &why);
+	} else if (write_first(c, &why) < 0) {
+		fail(c, CONNECT_UNREACHABLE, &why);
+	} else {
+		chan_flush(c->chan);
+		c->state = AWAIT_ANSWER;
+		if (!at_relay(c) && c->o.answer == 0)
+			hop_done(c);
+	}
+}
+
+static void on_error_frame(struct connect *c, struct span in)
+{
+	struct wire_error f;
+	struct ptcp_err why;
+
+	if (wire_error_decode(&f, in, &why) < 0) {
+		broken(c, why.msg);
+		return;
+	}
+	outbox_reason(&why, f.code, f.text);
+	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_REFUSED,
+	    why.code == PTCP_EREFUSED ? PTCP_EREFUSED : PTCP_ECONNECT, why.msg, false);
+}
+
+/* Reads no byte beyond `want`: the bytes behind the answer are the next reader's. */
+static bool fill(struct connect *c, size_t want)
+{
+	if (c->got < want)
+		c->got += chan_read(c->chan, c->answer + c->got, want - c->got);
+	return c->got >= want;
+}
+
+static void on_readable(void *arg)
+{
+	struct connect *c = arg;
+	enum wire_type answer = at_relay(c) ? WIRE_ROUTED : c->o.answer;
+	struct wire_header h;
+	struct ptcp_err why;
+
+	if (c->state != AWAIT_ANSWER || !fill(c, WIRE_HEADER_BYTES))
+		return;
+	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && (h.type != answer || h.length > 0)) ||
+	    h.length > sizeof c->answer - WIRE_HEADER_BYTES) {
+		broken(c, "its answer is malformed");
+		return;
+	}
+	if (!fill(c, WIRE_HEADER_BYTES + h.length))
+		return;
+	if (h.type == WIRE_ERROR) {
+		on_error_frame(c, (struct span){ c->answer + WIRE_HEADER_BYTES, h.length });
+	} else if (at_relay(c) || c->o.plaintext) {
+		c->state = LEAVE_TLS;
+		chan_leave_tls(c->chan);
+	} else {
+		hop_done(c);
+	}
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	struct connect *c = arg;
+
+	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_ECONNECT,
+	    why != NULL ? why->msg : "it closed the connection", true);
+}
+
+static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
+
+static int open_chan(struct connect *c, int fd, struct ptcp_err *e)
+{
+	struct chan_opts o = { .fd = fd, .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
+		.one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
+
+	c->state = HANDSHAKE;
+	c->got = 0;
+	return chan_new(&c->chan, c->o.context->control, c->o.context->client, &o, e);
+}
+
+static void begin_hop(struct connect *c, int fd)
+{
+	struct ptcp_err why;
+
+	if (open_chan(c, fd, &why) < 0)
+		fail(c, CONNECT_UNREACHABLE, &why);
+}
+
+/* ---- All hops ---- */
+
+static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_err *why)
+{
+	struct connect *c = arg;
+	struct ptcp_err e;
+
+	c->dial = NULL;
+	if (fd < 0) {
+		fail(c, why->code == PTCP_EREFUSED ? CONNECT_REFUSED :
+		    mono_now().ns >= c->deadline.ns ? CONNECT_TIMED_OUT : CONNECT_UNREACHABLE, why);
+		return;
+	}
+	if (c->o.sock.timeout_ns != c->o.timeout_ns) /* a dial tunes sockets with its own time-out */
+		sock_tune(fd, &c->o.sock, &e);
+	if (c->o.n_relays == 0)
+		snprintf(c->address, sizeof c->address, "%s", address);
+	timer_set(c->timer, c->deadline);
+	begin_hop(c, fd);
+}
+
+static void on_timer(void *arg)
+{
+	static const char *const awaited[] = { "TLS handshake", "answer", "end of TLS" };
+	struct connect *c = arg;
+	char text[80];
+
+	snprintf(text, sizeof text, "no %s within %.3g s", awaited[c->state], (double)c->o.timeout_ns / 1e9);
+	fail_at_hop(c, CONNECT_TIMED_OUT, PTCP_ECONNECT, text, true);
+}
+
+static int start_dial(struct connect *c, struct ptcp_err *e)
+{
+	struct sock_opts so = c->o.sock;
+	int r;
+
+	so.timeout_ns = c->o.timeout_ns;
+	r = dial_start(&c->dial, c->o.context->control, hop(c)->host, hop(c)->port, &so, on_dialed, c, e);
+	if (r == 0 && c->o.permits != NULL)
+		dial_filter(c->dial, c->o.permits, c->o.arg);
+	return r;
+}
+
+/* `fd` -1: dials. */
+static int start(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e)
+{
+	struct connect *c = calloc(1, sizeof *c);
+	int r = c != NULL ? timer_new(&c->timer, o->context->control, on_timer, c, e) : err_nomem(e);
+
+	if (r < 0) {
+		free(c);
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	c->o = *o;
+	c->deadline = mono_add_ns(mono_now(), o->timeout_ns);
+	snprintf(c->to.host, sizeof c->to.host, "%s", o->host);
+	c->to.port = o->port;
+	hop_text(c->address, &c->to);
+	if (fd >= 0)
+		timer_set(c->timer, c->deadline);
+	if ((r = fd >= 0 ? open_chan(c, fd, e) : start_dial(c, e)) < 0) {
+		connect_cancel(c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e)
+{
+	return start(out, -1, o, e);
+}
+
+int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e)
+{
+	return start(out, fd, o, e);
+}

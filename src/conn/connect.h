@@ -1,0 +1,68 @@
+/* Connects to a host, directly or through relays: TCP, TLS, each peer's identity, the relay protocol, and where the
+ * protocol begins with a frame, that frame and its answer, all within one deadline. Control thread. */
+#ifndef CONN_CONNECT_H
+#define CONN_CONNECT_H
+
+#include "conn/context.h"
+#include "net/sock.h"
+#include "wire/frame.h"
+
+#define CONNECT_RELAYS_MAX 8
+
+/* A relay, or the host at the end of the path. */
+struct connect_hop {
+	char host[SOCK_HOST_BYTES];
+	unsigned port;
+};
+
+enum connect_cause {
+	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
+	CONNECT_REFUSED,     /* the host answered ERROR, or none of its addresses is permitted */
+	CONNECT_TIMED_OUT,
+	CONNECT_IDENTITY,    /* the peer is not the expected host or relay */
+	CONNECT_RELAY        /* a relay refused or failed */
+};
+
+struct connect_result {
+	struct chan *chan;      /* opened, the caller's, attached to no loop (chan_attach()); NULL: failed, */
+	enum connect_cause cause;
+	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
+	const char *address;    /* connected to; through relays, HOST:PORT of the host */
+};
+
+struct connect_opts {
+	struct context *context;
+	const char *host;       /* copied */
+	unsigned port;
+	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
+	unsigned n_relays;
+	uint64_t hold_bytes;    /* that each relay may spool */
+	uint64_t timeout_ns;    /* from connect_start() to `done` */
+	struct sock_opts sock;  /* for the established connection */
+	const char *alpn;
+	bool one_cipher;        /* as chan_opts has it */
+	enum ptcp_cipher cipher;
+	bool plaintext;         /* leave TLS after the answer */
+	enum wire_type answer;  /* to `first`: this frame, without payload, or ERROR; 0: no answer */
+	const char *hint;       /* remedy in errors of the host; NULL: "is it a ptcp server?" */
+	/* Addresses of the host that may be connected to; NULL: all. */
+	bool (*permits)(void *arg, const struct sockaddr *sa);
+	/* The host's fingerprint; NULL: `check` decides. */
+	const char *fingerprint;
+	/* Is this the expected relay, or host (`relay` false)? 0, or negative with `e`. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
+	/* Writes the first frame to the authenticated host; NULL: no frame. Negative with `e`: give up. */
+	int (*first)(void *arg, struct chan *c, struct ptcp_err *e);
+	/* Once, from the loop. */
+	void (*done)(void *arg, const struct connect_result *r);
+	void *arg;
+};
+
+struct connect;
+int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e);
+/* The same over a connected socket, which is taken, also on failure. */
+int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e);
+/* Only before `done`, which then does not come. NULL is fine. */
+void connect_cancel(struct connect *c);
+
+#endif

@@ -1,0 +1,314 @@
+#include "wire/fields.h"
+
+#include <string.h>
+
+#include "core/text.h"
+#include "wire/attrs.h"
+#include "wire/codec.h"
+#include "wire/grant.h"
+#include "wire/job.h"
+
+/* ---- The tables; `s` is the struct without wire_, `m` the member ---- */
+
+#define AT(s, m) offsetof(struct wire_##s, m)
+#define SIZE(s, m) sizeof(((struct wire_##s *)NULL)->m)
+
+#define UINT(name, s, m, min, max) { name, WIRE_FIELD_UINT, SIZE(s, m), 0, AT(s, m), 0, min, max }
+#define ANY(name, s, m) UINT(name, s, m, 0, UINT64_MAX)
+#define POSITIVE(name, s, m) UINT(name, s, m, 1, UINT64_MAX)
+#define FIXED(name, size, value) { name, WIRE_FIELD_FIXED, size, 0, 0, 0, value, value }
+#define ID(s, m) { #m, WIRE_FIELD_ID, SIZE(s, m), 0, AT(s, m), 0, 0, UINT64_MAX }
+#define LENGTH(name, size, s, m, min, max) { name, WIRE_FIELD_LENGTH, size, 0, AT(s, m), 0, min, max }
+#define DATA(s, m, text) { #m, WIRE_FIELD_DATA, 0, WIRE_FIELD_##text, AT(s, m), 0, 0, 0 }
+#define REST(s, m) { #m, WIRE_FIELD_REST, 0, 0, AT(s, m), 0, 0, 0 }
+#define BYTES(s, m) { #m, WIRE_FIELD_BYTES, SIZE(s, m), 0, AT(s, m), 0, 0, 0 }
+#define ARRAY(name, s, m, count, min, max) \
+	{ name, WIRE_FIELD_ARRAY, SIZE(s, m[0]), 0, AT(s, m), AT(s, count), min, max }
+#define DIGEST(s) ANY("digest", s, digest.hi), ANY(NULL, s, digest.lo)
+
+static const struct wire_field hello[] = {
+	FIXED("magic", 4, WIRE_MAGIC), ANY("version_min", hello, version_min), ANY("version_max", hello, version_max),
+	POSITIVE("timeout_ms", hello, timeout_ms), POSITIVE("max_entries", hello, max_entries),
+	POSITIVE("max_streams", hello, max_streams), UINT("n", hello, n_abilities, 0, WIRE_ABILITIES_MAX),
+	ARRAY("abilities", hello, abilities, n_abilities, 0, UINT16_MAX),
+	LENGTH("m", 1, hello, software, 0, WIRE_SOFTWARE_MAX), DATA(hello, software, ANY)
+}, open[] = {
+	UINT("role", open, role, WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_GENERATES), ANY("cipher", open, cipher),
+	UINT("fsync", open, fsync, 0, WIRE_FSYNC_FILE), FIXED("", 1, 0),
+	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
+	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), REST(open, paths)
+}, opened[] = {
+	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
+	UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
+}, error[] = {
+	ANY("code", error, code), LENGTH("n", 2, error, text, 0, WIRE_TEXT_MAX), DATA(error, text, ANY)
+}, ping[] = {
+	UINT("busy", ping, busy, WIRE_IDLE, WIRE_VERIFYING), ANY("tick", ping, tick)
+}, set_streams[] = {
+	ANY("streams", set_streams, streams), ANY("bytes", set_streams, bytes)
+}, tcp_report[] = {
+	ANY("elapsed_us", tcp_report, elapsed_us), ANY("busy_us", tcp_report, busy_us),
+	ANY("window_us", tcp_report, window_us), ANY("buffer_us", tcp_report, buffer_us),
+	ANY("retransmits", tcp_report, retransmits), LENGTH("n", 1, tcp_report, congestion, 0, WIRE_CONGESTION_MAX),
+	DATA(tcp_report, congestion, WORD)
+}, join[] = {
+	BYTES(join, session), ANY("stream", join, stream), BYTES(join, mac)
+}, control_ack[] = {
+	ANY("bytes", control_ack, bytes)
+}, rate[] = {
+	ANY("all", rate, all_bps), UINT("n", rate, n, 0, WIRE_RATES_MAX), UINT("m", rate, m, 0, WIRE_RATE_STREAMS_MAX),
+	ARRAY("rates", rate, bps, n, 1, UINT64_MAX), ARRAY("shares", rate, of, m, 0, WIRE_RATES_MAX)
+}, load[] = {
+	UINT("busy", load, busy_permille, 0, 1000), UINT("disk", load, disk_permille, 0, 1000)
+}, entry[] = {
+	UINT("type", entry, type, WIRE_DIR, WIRE_HARDLINK), ID(entry, id), ANY("parent", entry, parent),
+	UINT("size", entry, size_bytes, 0, WIRE_FILE_MAX), ANY("mtime_s", entry, mtime_s),
+	UINT("mtime_ns", entry, mtime_ns, 0, 999999999), UINT("mode", entry, mode, 0, 07777),
+	LENGTH("n", 2, entry, name, 0, 255), LENGTH("m", 2, entry, target, 0, WIRE_PATH_MAX),
+	LENGTH("k", 4, entry, attrs, 0, WIRE_CONTROL_MAX - 49), DATA(entry, name, NO_NUL),
+	DATA(entry, target, NO_NUL), { "attributes", WIRE_FIELD_DATA, 0, WIRE_FIELD_ANY, AT(entry, attrs), 0, 0, 0 }
+}, answer[] = {
+	ID(answer, id), UINT("verdict", answer, verdict, WIRE_SEND_ALL, WIRE_COMPARE)
+}, range[] = { /* NEED and HOLE */
+	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count)
+}, have[] = {
+	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count), DIGEST(blocks)
+}, ack[] = {
+	ID(ack, id), ANY("block", ack, block)
+}, file_end[] = {
+	ID(file_end, id), DIGEST(file_end)
+}, done[] = {
+	ID(done, id)
+}, fail[] = {
+	ID(fail, id), ANY("code", fail, code), LENGTH("n", 2, fail, text, 0, WIRE_TEXT_MAX), DATA(fail, text, ANY)
+}, totals[] = {
+	ANY("files", totals, files), ANY("bytes", totals, bytes), UINT("final", totals, final, 0, 1)
+}, end[] = {
+	ANY("files", end, files), ANY("failed", end, failed)
+}, warning[] = {
+	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_ONLY), ANY("code", warning, code),
+	LENGTH("n", 2, warning, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, warning, text, 0, WIRE_TEXT_MAX),
+	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
+}, route[] = {
+	POSITIVE("port", route, port), LENGTH("n", 1, route, host, 1, WIRE_HOST_MAX), DATA(route, host, WORD),
+	ANY("spool", route, hold_bytes)
+}, grant[] = {
+	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
+	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
+	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL), BYTES(grant, signature)
+}, job[] = {
+	UINT("flags", job, flags, 0, WIRE_JOB_FLAGS), UINT("family", job, family, 0, 6), POSITIVE("port", job, port),
+	POSITIVE("timeout_ms", job, timeout_ms), LENGTH("n", 1, job, host, 1, WIRE_HOST_MAX),
+	LENGTH("m", 1, job, congestion, 0, WIRE_CONGESTION_MAX), DATA(job, host, WORD), DATA(job, congestion, WORD),
+	UINT("rate", job, rate_bps, 0, WIRE_RATE_IDLE - 1)
+}, probe[] = {
+	POSITIVE("streams", probe, streams), UINT("messages", probe, messages, 1, WIRE_SAMPLES_MAX),
+	ANY("cipher", probe, cipher)
+}, sample[] = {
+	POSITIVE("bytes", sample, bytes), POSITIVE("delay_ns", sample, delay_ns), ANY("round_trip_ns", sample, round_trip_ns)
+}, started[] = {
+	POSITIVE("id", started, id), LENGTH("n", 1, started, peer, 1, WIRE_HOST_MAX), DATA(started, peer, WORD)
+},
+/* PROGRESS, and a part of STATE; `p` is the prefix of the members. */
+#define PROGRESS(s, p) \
+	ANY("bytes", s, p bytes), ANY("total_bytes", s, p total_bytes), ANY("files", s, p files), \
+	ANY("total_files", s, p total_files), ANY("failed", s, p failed), ANY("wire_bytes", s, p wire_bytes), \
+	ANY("resumed_bytes", s, p resumed_bytes), ANY("file_bytes", s, p file_bytes), ANY("others", s, p others), \
+	ANY("streams", s, p streams), ANY("streams_most", s, p streams_most), \
+	UINT("activity", s, p activity, WIRE_IDLE, WIRE_VERIFYING), UINT("total_known", s, p total_known, 0, 1)
+progress[] = {
+	PROGRESS(progress, )
+}, event[] = {
+	UINT("kind", event, kind, WIRE_EVENT_DONE, WIRE_EVENT_STREAMS), ANY("code", event, code), ANY("from", event, from),
+	ANY("to", event, to), LENGTH("n", 2, event, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, event, text, 0, WIRE_TEXT_MAX),
+	DATA(event, path, NO_NUL), DATA(event, text, ANY)
+}, status[] = {
+	ANY("id", status, id), UINT("cancel", status, cancel, 0, 1)
+}, state[] = {
+	POSITIVE("id", state, id), UINT("kind", state, kind, WIRE_STATE_RUNNING, WIRE_STATE_OVER),
+	UINT("mode", state, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("code", state, code),
+	POSITIVE("port", state, port), ANY("age_ms", state, age_ms), ANY("took_ms", state, took_ms), PROGRESS(state, progress.),
+	LENGTH("n", 1, state, host, 1, WIRE_HOST_MAX), LENGTH("m", 2, state, from, 0, WIRE_PATH_MAX),
+	LENGTH("k", 2, state, to, 0, WIRE_PATH_MAX), LENGTH("l", 2, state, text, 0, WIRE_TEXT_MAX),
+	DATA(state, host, WORD), DATA(state, from, NO_NUL), DATA(state, to, NO_NUL), DATA(state, text, ANY)
+}, link[] = {
+	UINT("rate_bps", link, rate_bps, 0, WIRE_LINK_BPS_MAX), ANY("rate_error_bps", link, rate_error_bps),
+	UINT("delay_ns", link, delay_ns, 0, WIRE_LINK_NS_MAX), ANY("delay_error_ns", link, delay_error_ns),
+	ANY("age_ms", link, age_ms), ANY("messages", link, messages), ANY("streams", link, streams),
+	POSITIVE("port", link, port), UINT("flags", link, flags, 0, WIRE_LINK_FLAGS),
+	LENGTH("n", 1, link, host, 1, WIRE_HOST_MAX), LENGTH("m", 2, link, text, 0, WIRE_TEXT_MAX),
+	DATA(link, host, WORD), DATA(link, text, ANY)
+};
+
+/* ---- Rules that span fields ---- */
+
+static bool hello_valid(const void *f)
+{
+	const struct wire_hello *h = f;
+
+	return h->version_min <= h->version_max;
+}
+
+static bool path_count_valid(const struct wire_open *o)
+{
+	switch (o->role) {
+	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1;
+	case WIRE_ACCEPTOR_SENDS: return o->n_paths > 0;
+	default: return o->n_paths == 0 && o->flags == 0;
+	}
+}
+
+/* One path of OPEN; *place: a source or destination, not a pattern. */
+static bool path_valid(uint8_t role, uint8_t flags, struct span path, bool *place)
+{
+	if (path.n > WIRE_PATH_MAX || (path.n > 0 && memchr(path.p, '\0', path.n) != NULL))
+		return false;
+	*place = flags == 0 || (flags == WIRE_PATH_CONTENTS && role == WIRE_ACCEPTOR_SENDS);
+	return *place || (role == WIRE_ACCEPTOR_SENDS && path.n > 0 &&
+	    (flags == WIRE_PATH_EXCLUDE || flags == WIRE_PATH_INCLUDE));
+}
+
+static bool open_valid(const void *f)
+{
+	const struct wire_open *o = f;
+	struct span rest = o->paths, path;
+	bool any = false, place;
+	uint8_t flags;
+	unsigned i;
+
+	for (i = 0; i < o->n_paths; i++) {
+		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, flags, path, &place))
+			return false;
+		any |= place;
+	}
+	return path_count_valid(o) && (any || o->n_paths == 0) && rest.n == 0;
+}
+
+static bool opened_valid(const void *f)
+{
+	const struct wire_opened *o = f;
+	struct reader r = reader_of(o->endpoints);
+	struct span host;
+	bool ok = true;
+	unsigned i;
+
+	for (i = 0; ok && i < o->n_endpoints; i++) {
+		ok = read_u16(&r) != 0;
+		host = read_span(&r, read_u8(&r));
+		ok = ok && host.n > 0 && word_ok(host);
+	}
+	return ok && !r.bad && r.p == r.end;
+}
+
+/* No share above the number of rates, none stated in vain. */
+static bool rate_valid(const void *f)
+{
+	const struct wire_rate *d = f;
+	unsigned i;
+
+	for (i = 0; i < d->m; i++)
+		if (d->of[i] > d->n)
+			return false;
+	return d->m == 0 || d->of[d->m - 1] != 0;
+}
+
+static bool entry_valid(const void *f)
+{
+	const struct wire_entry *d = f;
+	struct wire_attrs attrs;
+	bool named = d->name.n > 0 && text_name_ok((const char *)d->name.p, d->name.n);
+
+	if (wire_attrs_decode(&attrs, d, NULL) < 0)
+		return false;
+	if (d->parent != 0 && (!wire_id_ok(d->parent) || d->parent == d->id))
+		return false;
+	switch (d->type) {
+	case WIRE_DIR: return named && d->target.n == 0 && d->size_bytes == 0;
+	case WIRE_FILE: return named && d->target.n == 0;
+	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes == 0 && d->parent == 0;
+	default: return named && d->target.n > 0 && d->size_bytes == 0; /* links */
+	}
+}
+
+/* The end of the range does not wrap. */
+static bool range_valid(const void *f)
+{
+	const struct wire_blocks *d = f;
+
+	return d->count <= UINT32_MAX - d->first;
+}
+
+static bool grant_valid(const void *f)
+{
+	const struct wire_grant *d = f;
+
+	return d->path.n == 0 || d->mode != WIRE_GRANT_PROBE;
+}
+
+static bool job_valid(const void *f)
+{
+	const struct wire_job *d = f;
+
+	return (d->family == 0 || d->family == 4 || d->family == 6) &&
+	    (d->rate_bps == 0 || d->rate_bps >= WIRE_JOB_MIN_BPS);
+}
+
+static bool activity_valid(const struct wire_progress *d)
+{
+	return d->activity == WIRE_IDLE || d->activity == WIRE_SYNCING || d->activity == WIRE_VERIFYING;
+}
+
+static bool progress_valid(const void *f) { return activity_valid(f); }
+
+static bool state_valid(const void *f)
+{
+	const struct wire_state *d = f;
+
+	return activity_valid(&d->progress);
+}
+
+static bool status_valid(const void *f)
+{
+	const struct wire_status *d = f;
+
+	return d->cancel == 0 || d->id != 0;
+}
+
+static bool error_valid(uint64_t v, uint64_t max)
+{
+	return v <= max || v == WIRE_LINK_NOT_KNOWN;
+}
+
+/* A link has all numbers, or none: rate 0. */
+static bool link_valid(const void *f)
+{
+	const struct wire_link *d = f;
+
+	if (d->rate_bps == 0)
+		return (d->rate_error_bps | d->delay_ns | d->delay_error_ns | d->age_ms | d->messages | d->streams |
+		    d->flags) == 0;
+	return error_valid(d->rate_error_bps, WIRE_LINK_BPS_MAX) && error_valid(d->delay_error_ns, WIRE_LINK_NS_MAX) &&
+	    d->messages != 0 && d->streams != 0;
+}
+
+#define LAYOUT(X, fields, s, valid) \
+	[WIRE_##X] = { fields, sizeof fields / sizeof *fields, sizeof(struct wire_##s), valid, false }
+#define OPTIONAL(X, fields, s, valid) \
+	[WIRE_##X] = { fields, sizeof fields / sizeof *fields, sizeof(struct wire_##s), valid, true }
+
+const struct wire_layout wire_layouts[256] = {
+	LAYOUT(HELLO, hello, hello, hello_valid), LAYOUT(OPEN, open, open, open_valid),
+	LAYOUT(OPENED, opened, opened, opened_valid), LAYOUT(ERROR, error, error, NULL), LAYOUT(PING, ping, ping, NULL),
+	LAYOUT(SET_STREAMS, set_streams, set_streams, NULL), LAYOUT(TCP_REPORT, tcp_report, tcp_report, NULL),
+	LAYOUT(JOIN, join, join, NULL), LAYOUT(CONTROL_ACK, control_ack, control_ack, NULL),
+	OPTIONAL(RATE, rate, rate, rate_valid), OPTIONAL(LOAD, load, load, NULL), LAYOUT(ENTRY, entry, entry, entry_valid),
+	LAYOUT(ANSWER, answer, answer, NULL), LAYOUT(NEED, range, blocks, range_valid),
+	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
+	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),
+	LAYOUT(TOTALS, totals, totals, NULL), LAYOUT(END, end, end, NULL), LAYOUT(WARNING, warning, warning, NULL),
+	LAYOUT(ROUTE, route, route, NULL), LAYOUT(GRANT, grant, grant, grant_valid), LAYOUT(JOB, job, job, job_valid),
+	LAYOUT(PROBE, probe, probe, NULL), LAYOUT(SAMPLE, sample, sample, NULL), LAYOUT(STARTED, started, started, NULL),
+	LAYOUT(PROGRESS, progress, progress, progress_valid), LAYOUT(EVENT, event, event, NULL),
+	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, state_valid),
+	LAYOUT(LINK, link, link, link_valid)
+};

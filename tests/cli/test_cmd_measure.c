@@ -1,0 +1,166 @@
+/* What ptcp measure prints of its rounds and levels. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cli/command.h"
+#include "fake_ptcp.h"
+
+static struct capture cap;
+static const double rates[] = { 2e6, 4e6 };
+static const struct ptcp_round rounds[] = {
+	{ 3, 2, NULL, 5e6, rates, 17 },
+	{ 4, 2, "a stream was cut", 0, NULL, 0 },
+};
+static const struct ptcp_level levels[] = {
+	{ 2, 3, 1, 5e6, 4e6, 6e6, 1e6, 2.5e6, 0.9, 1 },
+	{ 20, 2, 2, 0, 0, 0, 0, 0, 0, 1 },
+	{ 30, 2, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2 },
+};
+
+static json_t *only_object(void)
+{
+	json_error_t je;
+	json_t *o = json_loads(cap.out, JSON_REJECT_DUPLICATES, &je);
+
+	assert_int_equal(lines_of(cap.out), 1);
+	assert_non_null(o);
+	return o;
+}
+
+/* The object that `expected` is, key by key. */
+static void assert_json(const char *expected)
+{
+	json_t *want = json_loads(expected, 0, NULL), *got = only_object();
+
+	assert_non_null(want);
+	if (!json_equal(want, got))
+		fail_msg("%s is not %s", cap.out, expected);
+	json_decref(want);
+	json_decref(got);
+}
+
+/* Runs "ptcp measure ARGS.." over the given rounds and levels. */
+static void measure(const char *option, const char *value, const struct ptcp_round *round, size_t n_rounds,
+    const struct ptcp_level *level, size_t n_levels, unsigned saturates_at)
+{
+	char *argv[4] = { NULL };
+	int argc = 0;
+
+	fake_reset();
+	fake.rounds = round;
+	fake.n_rounds = n_rounds;
+	fake.levels = level;
+	fake.n_levels = n_levels;
+	fake.saturates_at = saturates_at;
+	if (option != NULL)
+		argv[argc++] = (char *)(uintptr_t)option;
+	if (value != NULL)
+		argv[argc++] = (char *)(uintptr_t)value;
+	argv[argc++] = (char *)(uintptr_t)"host";
+	capture_begin(&cap);
+	assert_int_equal(command_measure.run(&command_measure, argc, argv), 0);
+	capture_end(&cap);
+	assert_string_equal(cap.err, "");
+}
+
+static void rounds_as_json(void **state)
+{
+	(void)state;
+	measure("--json", NULL, rounds, 1, NULL, 0, 0);
+	assert_json("{\"event\":\"round\",\"streams\":2,\"ok\":true,\"throughput_bps\":5000000.0,"
+	    "\"per_stream_bps\":[2000000.0,4000000.0],\"retransmits\":17}");
+	measure("--json", NULL, rounds + 1, 1, NULL, 0, 0);
+	assert_json("{\"event\":\"round\",\"streams\":2,\"ok\":false,\"throughput_bps\":null,"
+	    "\"per_stream_bps\":[],\"retransmits\":null,\"error\":\"a stream was cut\"}");
+}
+
+static void summary_as_json(void **state)
+{
+	(void)state;
+	measure("--json", NULL, NULL, 0, levels, 1, 0);
+	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":2,\"rounds\":3,\"failed\":1,"
+	    "\"mean_bps\":5000000.0,\"min_bps\":4000000.0,\"max_bps\":6000000.0,\"stddev_bps\":1000000.0,"
+	    "\"per_stream_mean_bps\":2500000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null}");
+	measure("--json", NULL, NULL, 0, levels + 1, 1, 2);
+	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":20,\"rounds\":2,\"failed\":2,"
+	    "\"mean_bps\":null,\"min_bps\":null,\"max_bps\":null,\"stddev_bps\":null,"
+	    "\"per_stream_mean_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2}");
+}
+
+static void text_for_people(void **state)
+{
+	(void)state;
+	measure(NULL, NULL, rounds, 2, levels, 3, 2);
+	assert_ptr_equal(strstr(cap.out, "round 3 with 2: 5.00 Mbit/s, per stream 2.00 Mbit/s to "
+	    "4.00 Mbit/s, 17 retransmitted\nround 4 with 2: failed: a stream was cut\n"), cap.out);
+	assert_non_null(strstr(cap.out, "\n      2      3      1  5.00 Mbit/s  4.00 Mbit/s  "
+	    "6.00 Mbit/s  1.00 Mbit/s  2.50 Mbit/s    0.900      1\n"));
+	assert_non_null(strstr(cap.out, "\n     20      2      2            -\n"));
+	assert_non_null(strstr(cap.out, "Saturates at 2 streams"));
+	measure(NULL, NULL, NULL, 0, levels, 3, 0);
+	assert_non_null(strstr(cap.out, "still increases"));
+	measure("-q", NULL, rounds, 2, NULL, 0, 0);
+	assert_string_equal(cap.out, "");
+}
+
+static char *temp(char *path)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return path;
+}
+
+static void csv_for_tables(void **state)
+{
+	char file[] = "/tmp/ptcp-measure-test-XXXXXX", text[256];
+	FILE *f;
+
+	(void)state;
+	measure("--csv", temp(file), rounds, 2, NULL, 0, 0);
+	assert_non_null(f = fopen(file, "r"));
+	text[fread(text, 1, sizeof text - 1, f)] = '\0';
+	fclose(f);
+	unlink(file);
+	assert_string_equal(text, "round,streams,ok,throughput_bps,retransmits,stream,stream_bps\n"
+	    "3,2,1,5000000,17,0,2000000\n3,2,1,5000000,17,1,4000000\n4,2,0,,,,\n");
+}
+
+static void plots(void **state)
+{
+	char file[] = "/tmp/ptcp-measure-test-XXXXXX", first[8] = "";
+	FILE *f;
+
+	(void)state;
+	if (system("command -v gnuplot >/dev/null 2>&1") != 0)
+		skip();
+	measure("--plot", temp(file), NULL, 0, levels, 3, 2);
+	assert_non_null(f = fopen(file, "r"));
+	assert_int_equal(fread(first, 1, 5, f), 5);
+	assert_string_equal(first, "<?xml");
+	fclose(f);
+	unlink(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rounds_as_json),
+		cmocka_unit_test(summary_as_json),
+		cmocka_unit_test(text_for_people),
+		cmocka_unit_test(csv_for_tables),
+		cmocka_unit_test(plots),
+	};
+	return cmocka_run_group_tests_name("cli/cmd_measure", tests, NULL, NULL);
+}
