@@ -505,7 +505,7 @@ static void canceled_at_any_point(void **state)
 		o = opts(FORWARD, WELCOME, 0, 1);
 		assert_int_equal(connect_start(&c, &o, NULL), 0);
 		for (i = 0; i < turns && !out.came; i++)
-			loop_turn(us.control, true);
+			loop_run_once(us.control, true);
 		got_there = out.came;
 		if (!got_there)
 			connect_cancel(c);
