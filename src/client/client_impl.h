@@ -14,7 +14,6 @@
 #include "core/buf.h"
 #include "core/glob.h"
 #include "measure/prober.h"
-#include "session/stream_count.h"
 
 #define RATE_SAMPLES 16
 
@@ -87,6 +86,7 @@ struct ptcp_transfer {
 	unsigned n_samples;
 	struct session_progress last;
 	struct history_key key;         /* of the path; congestion "": unknown */
+	bool adaptive;                  /* the session chooses the number of streams */
 	struct stream_control steered;  /* at the end; advised: false: no result */
 	double seconds;
 };

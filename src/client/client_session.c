@@ -181,7 +181,7 @@ static int add_sources(struct ptcp_transfer *t, struct session *sess, struct ptc
 
 static int add_target(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
 {
-	int flags = (t->n_remote > 1 ? PLACE_INTO_DIR : 0) | (t->o.dry_run ? PLACE_DRY_RUN : 0);
+	int flags = (t->n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
 	struct span rest = { t->paths, t->paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
@@ -190,7 +190,7 @@ static int add_target(struct ptcp_transfer *t, struct session *sess, struct ptcp
 
 	if (t->n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
 	    (path_flags & WIRE_PATH_CONTENTS) != 0)
-		flags |= PLACE_CONTENTS;
+		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->local[0]));
 	return session_receive_into(sess, &place, e);

@@ -54,14 +54,14 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct
 	unsigned few = max_of(ADVICE_START, t->ways.n_places);
 	bool chosen = t->o.streams == 0;
 	/* With a single path: the controller observes the throughput of all streams together. */
-	bool steered = chosen && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
+	bool adaptive = chosen && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
 	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),
-		.flags = client_open_flags(t) | (steered ? WIRE_OPEN_STEERED : 0) | (t->ways.held ? WIRE_OPEN_HELD : 0),
+		.flags = client_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
 		.n_paths = t->n_paths,
-		.streams = (uint16_t)(chosen && !steered ? min_of(few, streams) : streams),
+		.streams = (uint16_t)(chosen && !adaptive ? min_of(few, streams) : streams),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
@@ -70,14 +70,14 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct
 		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.fixed_streams = (uint16_t)min_of(few, streams),
 		.timeout_ns = client_timeout_ns(t), .ops = &client_session_ops, .arg = t
 	};
 	int r;
 
+	t->adaptive = adaptive;
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
-		open.flags = WIRE_OPEN_STEERED;
+		open.flags = 0;
 	}
 	if (o.connects && (r = direct_address(t, address, &o.port, e)) < 0) {
 		chan_free(control);

@@ -72,7 +72,7 @@ int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err 
 {
 	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
 
-	return engine_steered(session_session(sess)) ? session_steer(sess, &o, e) : 0;
+	return t->adaptive ? session_steer(sess, &o, e) : 0;
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */

@@ -209,8 +209,6 @@ static int on_error(struct ptcp_transfer *t, struct span in, struct ptcp_err *e)
 	remote_job_reason(&why, f.code, f.text);
 	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
 		err_while(&why, why.code, "%s", t->known_as);
-	if (answers_at_once(t->third) && why.code == PTCP_EPROTO)
-		err_set(&why, PTCP_EPEER, "%s: cannot be asked for links: its ptcp is too old (update it)", t->known_as);
 	if (remote_job_can_turn(t, &why)) {
 		t->third->first = why;
 		t->third->turning = true;

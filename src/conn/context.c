@@ -19,7 +19,7 @@ static void apply(struct pacing *p)
 
 	p->bps = timetable_bps(&p->table, timetable_second(time(NULL)));
 	pacer_set(&p->out, p->bps, now);
-	pacer_set(&p->in, p->loose ? pacing_loose_bps(p->bps) : p->bps, now);
+	pacer_set(&p->in, p->loose ? pacer_loose_bps(p->bps) : p->bps, now);
 }
 
 /* Every second, rather than when the next range begins: the clock may be set, and may skip or repeat an hour. */

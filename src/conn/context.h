@@ -49,7 +49,6 @@ void context_fini(struct context *h);
 int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
 /* For a receiver whose sender keeps to the rate: blocks that were delayed in transit may catch up. */
 void pacing_loosen(struct pacing *p);
-static inline uint64_t pacing_loose_bps(uint64_t bps) { return bps + bps / 8; }
 void pacing_stop(struct pacing *p); /* zeroed memory is fine */
 /* Parses the option --rate; NULL: no limit. PTCP_EUSAGE with the option's name and text. */
 int pacing_parse(struct timetable *t, const char *text, struct ptcp_err *e);

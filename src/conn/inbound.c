@@ -222,7 +222,7 @@ int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_er
 {
 	*l = (struct pending){ .o = *o };
 	list_init(&l->waiting);
-	return admission_new(&l->admission, fd_budget_strangers(o->waiting), o->sessions, o->streams, e);
+	return admission_new(&l->admission, fd_budget_unauthenticated(o->waiting), o->sessions, o->streams, e);
 }
 
 void pending_fini(struct pending *l)

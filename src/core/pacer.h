@@ -35,6 +35,9 @@ static inline int pacer_limits(const struct pacer *p)
 /* Whether a thread had to wait within the last 500 ms, that is, whether the limit is below the demand. Any thread. */
 int pacer_throttles(const struct pacer *p, struct mono now);
 
+/* An eighth more: for a receiver whose sender keeps to the rate, as data delayed in transit arrives in bursts. */
+static inline uint64_t pacer_loose_bps(uint64_t bps) { return bps + bps / 8; }
+
 /* Duration of one quantum at `bps` (not 0). */
 uint64_t pacer_quantum_ns(uint64_t bps);
 

@@ -257,7 +257,7 @@ static int take_path(struct job *r, const struct job_order *o, struct ptcp_err *
 	    (r->to = strdup(reads ? request_first(&r->asked) : there)) == NULL)
 		return err_nomem(e);
 	r->open = o->open;
-	r->open.flags &= ~(uint32_t)WIRE_OPEN_HELD; /* no relay is on the way */
+	r->open.flags &= ~(uint32_t)WIRE_OPEN_SPOOLED; /* no relay is on the way */
 	r->open.role = reads ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES;
 	r->open.streams = (uint16_t)r->asked.streams;
 	r->open.n_paths = 1;

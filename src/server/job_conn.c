@@ -158,8 +158,7 @@ static int take_what(struct job_order *o, unsigned type, struct span in, struct 
 		return unexpected(type, e);
 	if ((r = wire_probe_decode(&f, in, e)) < 0)
 		return r;
-	o->open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .flags = WIRE_OPEN_STEERED, .cipher = f.cipher,
-		.streams = f.streams };
+	o->open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = f.cipher, .streams = f.streams };
 	o->messages = f.messages;
 	return 0;
 }

@@ -3,16 +3,16 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* A process without a transfer has 12 beside its worker loops; every thread of the store's may have two
- * directories and a file open for a moment. */
+/* An idle process has 12 descriptors besides its worker loops; each I/O thread briefly opens up to two directories and a
+ * file. */
 #define SPARE 24u
 
-/* Of files, whatever the limit: more only waits to be completed. */
+/* Limit on files, whatever the process's limit: more would only wait for completion. */
 #define FILES_MAX 4096u
 
 static atomic_uint others, files;
 
-/* It may be changed while we run. */
+/* May change while the process runs. */
 static unsigned limit(void)
 {
 	struct rlimit r;
@@ -39,7 +39,7 @@ bool fd_budget_take(unsigned n)
 	return true;
 }
 
-void fd_budget_take_anyway(unsigned n)
+void fd_budget_take_unchecked(unsigned n)
 {
 	atomic_fetch_add(&files, n);
 }
@@ -56,7 +56,7 @@ unsigned fd_budget_connections(void)
 	return most > 0 ? most : 1;
 }
 
-unsigned fd_budget_strangers(unsigned most)
+unsigned fd_budget_unauthenticated(unsigned most)
 {
 	unsigned few = limit() / 8;
 

@@ -4,9 +4,8 @@
 
 #include "core/byteorder.h"
 
-/* Debian's library calls SSE2 code by default, 0.125 s per GiB; the dispatcher
- * picks AVX2 or AVX-512, 0.022 s (tests/bench/bench_hash.c). It exists on x86
- * only. It is called by its own name, so that the plain calls stay reachable. */
+/* Debian's library uses SSE2 code by default, 0.125 s per GiB; the dispatcher (x86 only) selects AVX2 or AVX-512, 0.022 s
+ * (tests/bench/bench_hash.c). Called by its own name, so that the plain functions stay available. */
 #if (defined(__x86_64__) || defined(__i386__)) && __has_include(<xxh_x86dispatch.h>)
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>
@@ -25,7 +24,7 @@ uint64_t hash_content_plain(const void *p, size_t n)
 	return XXH3_64bits(p, n);
 }
 
-/* Inputs this short take the same code whichever processor it is. */
+/* The code for inputs of this length is the same on all processors. */
 uint64_t hash_check(const uint8_t header[24], uint64_t content_hash)
 {
 	uint8_t in[32];

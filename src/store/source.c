@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/bitmap.h"
@@ -22,20 +23,19 @@ struct source {
 	bool sparse;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
-	/* Taken twice a block, some 20 ns each, by files of several blocks: it makes
-	 * sure that nobody reads from a descriptor that another has closed. */
+	/* Taken twice a block, some 20 ns each, by files of several blocks: ensures that no thread reads from a
+	 * descriptor closed by another. */
 	pthread_mutex_t lock;
 	int fd; /* -1 when closed */
 	unsigned readers;
-	bool close; /* with the last reader */
+	bool close; /* after the last reader */
 };
 
-/* How to read without waiting for the disk. */
+/* How to read without blocking on disk; cached per file system as its hint, for the next small file. */
 enum reading {
-	READING_NOWAIT, /* by RWF_NOWAIT: to be tried first, hence 0 */
-	READING_MEMORY, /* a file system without it that lives in memory: just read */
-	READING_WAITS,  /* one that cannot tell: I/O threads only */
-	/* Noted for the file system, so that the next small file need not ask. */
+	READING_NOWAIT, /* by RWF_NOWAIT: tried first, hence 0 */
+	READING_MEMORY, /* no RWF_NOWAIT, but the file system is in memory: read normally */
+	READING_WAITS,  /* no RWF_NOWAIT: I/O threads only */
 };
 
 struct source *source_new(struct walk_entry *take)
@@ -51,7 +51,7 @@ struct source *source_new(struct walk_entry *take)
 		.sparse = take->sparse, .fd = -1,
 	};
 	atomic_init(&s->refs, 1);
-	atomic_init(&s->reading, (int)dir_noted(s->dir, s->dev));
+	atomic_init(&s->reading, (int)dir_fs_hint(s->dir, s->dev));
 	pthread_mutex_init(&s->lock, NULL);
 	take->dir = NULL;
 	take->name = NULL;
@@ -121,8 +121,8 @@ const char *source_path_raw(const struct source *s, char *out, size_t cap)
 
 static int changed(const struct source *s, struct ptcp_err *e)
 {
-	return store_err_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
-	    "changed while it was sent (send it again when it is not written to)");
+	return store_err_set(e, PTCP_ECHANGED, 0, s->dir, s->name,
+	    "changed while it was being sent (send it again when no program writes to it)");
 }
 
 static bool same_time(struct timespec a, struct timespec b)
@@ -144,25 +144,24 @@ static int examine(const struct source *s, int fd, struct ptcp_err *e)
 	struct stat st;
 
 	if (dir_sys(s->dir)->fstat(fd, &st) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+		return store_err_sys(e, errno, s->dir, s->name, NULL);
 	return compare(s, &st, e);
 }
 
-/* Opens the file that was listed, or fails. O_NONBLOCK: it may be a FIFO by now. */
+/* Opens the file and checks that it is the listed one. */
 static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 {
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	const struct sys *sys = dir_sys(s->dir);
 	int at, fd, saved, r;
 
 	if (!wait) {
 		if ((r = dir_fd_cached(s->dir, &at, e)) != 0)
 			return r;
-		fd = dir_open_cached(s->dir, at, s->name, flags);
+		fd = dir_open_cached(s->dir, at, s->name, SYS_READ_FLAGS);
 	} else {
 		if ((at = dir_fd(s->dir, e)) < 0)
 			return at;
-		fd = sys->openat(at, s->name, flags, 0);
+		fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0);
 	}
 	saved = errno;
 	dir_fd_done(s->dir);
@@ -171,7 +170,7 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
 		return changed(s, e);
 	if (fd < 0)
-		return store_err_sys(e, saved, s->dir, s->name, "cannot open it");
+		return store_err_sys(e, saved, s->dir, s->name, NULL);
 	if ((r = examine(s, fd, e)) != 0) {
 		sys->close(fd);
 		return r;
@@ -180,7 +179,7 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	return 0;
 }
 
-/* This file system has no RWF_NOWAIT; tmpfs is one of these. */
+/* The file system has no RWF_NOWAIT, as tmpfs. */
 static void without_nowait(struct source *s, int fd)
 {
 	enum reading reading = READING_WAITS;
@@ -190,7 +189,7 @@ static void without_nowait(struct source *s, int fd)
 	    (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
 		reading = READING_MEMORY;
 	atomic_store(&s->reading, (int)reading);
-	dir_note(s->dir, s->dev, reading);
+	dir_set_fs_hint(s->dir, s->dev, reading);
 }
 
 static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off, bool wait,
@@ -225,7 +224,7 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 	return 0;
 }
 
-/* A file of one block: no other thread needs its descriptor. */
+/* For a file of one block: no other thread needs its descriptor. */
 static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct ptcp_err *e)
 {
 	int fd, r;
@@ -238,9 +237,8 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 	return r;
 }
 
-/* A descriptor to read from, until leave(). Opened without the lock, so that who
- * must not wait does not wait for who may; of two openers one closes again. Kept for the next
- * reader, unless too many are open. */
+/* A descriptor for reading, until leave(). Opened without the lock, so that a caller that must not block does not wait
+ * for one that may; of two concurrent openings one is closed. Stays open for the next reader, within the budget. */
 static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 {
 	int mine = -1, r;
@@ -294,8 +292,7 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	return r;
 }
 
-/* The first data at or behind off, or with SEEK_HOLE the first hole; the file's size when there is no
- * more. Negative on failure. */
+/* The first data (SEEK_HOLE: the first hole) at or after off; the file's size if none. Negative on failure. */
 static off_t seek(const struct source *s, int fd, uint64_t off, int whence, struct ptcp_err *e)
 {
 	off_t at = dir_sys(s->dir)->lseek(fd, (off_t)off, whence);
@@ -304,15 +301,15 @@ static off_t seek(const struct source *s, int fd, uint64_t off, int whence, stru
 		return (uint64_t)at < s->size_bytes ? at : (off_t)s->size_bytes;
 	if (errno == ENXIO)
 		return (off_t)s->size_bytes;
-	if (errno == EINVAL || errno == EOPNOTSUPP) /* all of it is data, as far as anyone knows */
+	if (errno == EINVAL || errno == EOPNOTSUPP) /* not supported: all counts as data */
 		return whence == SEEK_DATA ? (off_t)off : (off_t)s->size_bytes;
-	return store_err_sys(e, errno, s->dir, s->name, "cannot look for its holes");
+	return store_err_sys(e, errno, s->dir, s->name, "cannot find its holes");
 }
 
 static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes,
     struct ptcp_err *e)
 {
-	uint64_t size = s->size_bytes, off = 0; /* where the first block not judged yet begins */
+	uint64_t size = s->size_bytes, off = 0; /* of the next block to classify */
 	off_t at;
 
 	while (off < size) {
@@ -320,7 +317,7 @@ static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *h
 			return (int)at;
 		for (; off < size && ((uint64_t)at == size || off + block_bytes <= (uint64_t)at); off += block_bytes)
 			bitmap_add(holes, (uint32_t)(off / block_bytes));
-		off += block_bytes; /* this one has data; holes in it do not matter */
+		off += block_bytes; /* a block with data, whose holes do not matter */
 		if (off >= size)
 			break;
 		if ((at = seek(s, fd, off, SEEK_HOLE, e)) < 0)
@@ -342,7 +339,7 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
 	return r;
 }
 
-/* By the name where the file is not open. */
+/* For a file that is not open: compares by name. */
 static int check_name(struct source *s, struct ptcp_err *e)
 {
 	struct stat st;
@@ -355,7 +352,7 @@ static int check_name(struct source *s, struct ptcp_err *e)
 	else if (errno == ENOENT)
 		r = changed(s, e);
 	else
-		r = store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+		r = store_err_sys(e, errno, s->dir, s->name, NULL);
 	dir_fd_done(s->dir);
 	return r;
 }
@@ -374,4 +371,45 @@ int source_check(struct source *s, struct ptcp_err *e)
 	}
 	pthread_mutex_unlock(&s->lock);
 	return open ? r : check_name(s, e);
+}
+
+/* ---- The digest of a file ---- */
+
+uint64_t file_digest_zeros(struct file_digest *sum, void *buf, uint32_t n)
+{
+	if (n == sum->block_bytes && sum->zeros_known)
+		return sum->zeros;
+	memset(buf, 0, n);
+	if (n < sum->block_bytes)
+		return hash_content(buf, n);
+	sum->zeros_known = true;
+	return sum->zeros = hash_content(buf, n);
+}
+
+int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e)
+{
+	uint64_t size = source_size_bytes(s), off = (uint64_t)sum->next * sum->block_bytes;
+	uint32_t n, blocks = 0, room = size < sum->block_bytes ? (uint32_t)size : sum->block_bytes;
+	uint64_t content, read = 0;
+	void *buf = malloc(room > 0 ? room : 1);
+	int r = 0;
+
+	if (buf == NULL)
+		return err_nomem(e);
+	for (; off < size && read < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS; off += n, blocks++) {
+		n = size - off < sum->block_bytes ? (uint32_t)(size - off) : sum->block_bytes;
+		if (sum->holes != NULL && bitmap_has(sum->holes, sum->next)) {
+			content = file_digest_zeros(sum, buf, n);
+		} else {
+			if ((r = source_read(s, buf, n, off, true, e)) != 0)
+				break;
+			content = hash_content(buf, n);
+			read += n;
+		}
+		digest_add(&sum->digest, hash_term(sum->next++, n, content));
+	}
+	free(buf);
+	if (r != 0)
+		return r;
+	return off < size ? 1 : source_check(s, e);
 }

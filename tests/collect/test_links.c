@@ -285,12 +285,12 @@ static void asked_for_nothing(void **state)
 	assert_int_equal(ptcp_server_knows(lf_server, known, 2, &e), 0);
 	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER);
 	assert_non_null(strstr(estimate(l, 3).why, "B could not measure it: connecting: refused"));
-	assert_non_null(strstr(estimate(l, 2).why, "B has yet to measure it"));
+	assert_non_null(strstr(estimate(l, 2).why, "B has not measured it yet"));
 	ptcp_links_free(l);
 	l = links("B", 1);
 	assert_int_equal(ptcp_server_knows(lf_server, known, 1, &e), 0);
 	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER);
-	assert_non_null(strstr(estimate(l, 2).why, "does not measure the way to 127.0.0.1:2"));
+	assert_non_null(strstr(estimate(l, 2).why, "does not measure the link to 127.0.0.1:2"));
 	ptcp_links_cancel(l);
 	assert_int_equal(ptcp_links_ask(l, &e), PTCP_ECANCELED);
 	ptcp_links_free(l);
