@@ -86,7 +86,7 @@ struct ptcp_transfer {
 	unsigned n_samples;
 	struct session_progress last;
 	struct history_key key;         /* of the path; congestion "": unknown */
-	bool adaptive;                  /* the session chooses the number of streams */
+	bool adaptive;                  /* the session determines the number of streams */
 	struct stream_control steered;  /* at the end; advised: false: no result */
 	double seconds;
 };

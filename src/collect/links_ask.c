@@ -114,7 +114,7 @@ static bool is_first(const struct ptcp_links *s, size_t link)
 	return true;
 }
 
-int ptcp_links_ask(struct ptcp_links *s, struct ptcp_err *e)
+int ptcp_links_query(struct ptcp_links *s, struct ptcp_err *e)
 {
 	struct ptcp_err why;
 	size_t i;

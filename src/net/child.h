@@ -1,5 +1,5 @@
-/* Child processes (ssh) whose standard input and output is one of our sockets. Everything on the thread of the loop.
- * From the first child on libuv handles SIGCHLD, and waits for its own children only. */
+/* Child processes (ssh) whose standard input and output is one of our sockets. Everything on the thread of
+ * the loop. From the first child on libuv handles SIGCHLD, and waits for its own children only. */
 #ifndef NET_CHILD_H
 #define NET_CHILD_H
 
@@ -17,11 +17,11 @@ struct child_opts {
 	void *arg;
 };
 
-/* *fd: our end of the socket, non-blocking, owned by the caller. PTCP_ECONNECT when the program cannot be started. */
-int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd,
-    struct ptcp_err *e);
-/* No callback follows. A running child, whose socket the caller should have closed, gets 0.5 s to exit, then SIGTERM,
- * then SIGKILL; loop_free() waits for its end. NULL is fine. */
+/* *fd: our end of the socket, non-blocking, owned by the caller. PTCP_ECONNECT when the program cannot be
+ * started. */
+int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e);
+/* No callback follows. A running child, whose socket the caller should have closed, gets 0.5 s to exit, then
+ * SIGTERM, then SIGKILL; loop_free() waits for its end. NULL is fine. */
 void child_free(struct child *c);
 
 #endif
