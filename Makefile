@@ -33,29 +33,30 @@ Q := $(if $(V),,@)
 core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io dir dir_open dir_path destination walk walk_entry source hash file_digest \
-	sink part journal resume verify commit entry dir_mark owner xattr
-net_SRC   := loop sock dial listen admission line_reader child spool splice splice_hold bridge relay_acl tcpinfo \
-	cipher_speed identity trust sign tls chan chan_tls chan_io
+store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
+	sink part journal resume verify commit entry owner xattr
+net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
-	receiver receiver_entries receiver_blocks receiver_frames
-conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
-session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
-	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
-	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
+	receiver receiver_entries receiver_blocks receiver_frames \
+	control_replay dead_path path_select path_rates stream_count host_load
+conn_SRC  := context remote paths connect grants ssh_hello inbound
+session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
+	stream_connect adapt tcp_report \
+	hardlinks send send_list send_io receive receive_io resume_verify probe_session
 measure_SRC := advice advise measure timing
-client_SRC := client client_new trust connect path_history client_session client_measure \
+client_SRC := client transfer trust connect path_history client_session client_measure \
 	remote_job remote_job_request remote_query \
-	ssh_start ssh_connect ssh_args launch_args history_file
+	ssh_start ssh_connect start_args history_file
 server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := curve overlay overlay_save quickest graph streams streams_best sandbox time_grid lp lp_flow lp_solve pieces \
-	coordinated flow_paths pipelined build baselines trace infeasible verify verify_limits verify_streams plan limits snapshot
-collect_SRC := local_host links links_watch links_ask links_kept schedule catch_up candidates drift source \
-	planner_thread allocate monitor run collect
+plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
+	baselines trace infeasible verify verify_limits plan limits
+collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
+	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
@@ -75,17 +76,18 @@ wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
-net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
-	identity trust sign tls chan
-engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
+net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
+	identity trust tls chan
+engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture \
+	control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
+session_TESTS := mux hardlinks control path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest limits
-collect_TESTS := schedule catch_up drift planner_thread candidates study links
+collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
@@ -176,7 +178,6 @@ $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
-$(BUILD)/tests/session/test_path_rates: our_LDFLAGS += -Wl,--wrap=engine_takes_rates
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 

@@ -8,8 +8,8 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/userdir.h"
-#include "net/cipher_speed.h"
 #include "net/identity.h"
+#include "net/tls.h"
 #include "net/trust.h"
 #include "store/hash.h"
 
@@ -135,7 +135,7 @@ int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct pt
 {
 	int r = check_seconds(seconds, e);
 
-	return r < 0 ? r : cipher_speed(c, seconds, bps, e);
+	return r < 0 ? r : tls_cipher_speed(c, seconds, bps, e);
 }
 
 int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)

@@ -8,7 +8,6 @@
 #include "cli/plan_output.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
-#include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -18,8 +17,8 @@ struct collect_args {
 	bool no_replan;
 };
 
-/* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per line. In
- * both forms, warnings and failures are lines on stderr. */
+/* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per
+ * line. In both forms, warnings and failures are lines on stderr. */
 struct output {
 	const struct ptcp_overlay *overlay; /* NULL until loaded */
 	bool json, quiet, verbose;

@@ -1,6 +1,5 @@
 /* ptcp status: detached transfers. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/connect.h"
@@ -18,7 +17,7 @@ struct status_args {
 };
 
 static const struct opt status_options[] = {
-	{ "cancel", 0, NULL, "cancel the transfer; the same command resumes it", opt_true,
+	{ "cancel", 0, NULL, "cancel the transfer; repeat the ptcp send command to resume", opt_true,
 	    offsetof(struct status_args, cancel), 0, 0 },
 	{ .name = NULL },
 };

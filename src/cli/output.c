@@ -25,8 +25,8 @@ static const char *route(const struct output *o, size_t i)
 
 /* ---- Text ---- */
 
-/* Appends "  PART" if the line stays shorter than `width`: terminals differ in whether a character in the last column
- * starts a new line. Parts are ASCII. */
+/* Appends "  PART" if the line stays shorter than `width`: terminals differ in whether a character in the last
+ * column starts a new line. Parts are ASCII. */
 static bool add(char *buf, size_t cap, unsigned width, const char *part)
 {
 	size_t n = strlen(buf), gap = n > 0 ? 2 : 0, want = n + gap + strlen(part);

@@ -9,33 +9,6 @@
 #include "core/text.h"
 #include "core/units.h"
 
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
-{
-	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
-		return err_nomem(e);
-	t->third->request = JOB_FRAMES_JOB_REQUESTED;
-	t->third->mode = WIRE_GRANT_WRITE;
-	t->third->doer = t->target;
-	t->third->other = *to;
-	return 0;
-}
-
-void remote_job_free(struct remote_job *h)
-{
-	size_t i;
-
-	if (h == NULL)
-		return;
-	for (i = 0; i < h->n_links; i++) {
-		free((char *)(uintptr_t)h->link[i].to);
-		free((char *)(uintptr_t)h->link[i].why);
-	}
-	free(h->link);
-	free(h->message);
-	job_frames_fini(&h->frames);
-	free(h);
-}
-
 static void aim(struct ptcp_transfer *t, const struct remote *at)
 {
 	t->target = *at;
@@ -72,7 +45,7 @@ static void set_timer(struct ptcp_transfer *t)
 	timer_set(t->timer, job_frames_deadline(&t->third->frames));
 }
 
-void remote_job_silent(struct ptcp_transfer *t)
+static void expired(struct ptcp_transfer *t)
 {
 	const struct job_frames *j = &t->third->frames;
 	struct ptcp_err why;
@@ -93,7 +66,7 @@ void remote_job_silent(struct ptcp_transfer *t)
 	client_finish(t, &why);
 }
 
-struct ptcp_progress remote_job_last(const struct remote_job *h) { return h->frames.progress; }
+static struct ptcp_progress last_progress(const struct remote_job *h) { return h->frames.progress; }
 
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
 {
@@ -233,8 +206,8 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (h->frames.out.failed)
 		return err_nomem(e);
-	chan_depart(t->chan);
-	if ((r = chan_arrive(t->chan, t->host.control, &chan_ops, t, e)) < 0)
+	chan_detach(t->chan);
+	if ((r = chan_attach(t->chan, t->host.control, &chan_ops, t, e)) < 0)
 		return r;
 	job_frames_requested(&h->frames, h->request, mono_now());
 	set_timer(t);
@@ -242,7 +215,7 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 0;
 }
 
-void remote_job_opened(struct ptcp_transfer *t)
+static void opened(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 	struct ptcp_err why;
@@ -259,4 +232,35 @@ void remote_job_opened(struct ptcp_transfer *t)
 	}
 	if (r < 0)
 		client_finish(t, &why);
+}
+
+static void free_job(struct remote_job *h)
+{
+	size_t i;
+
+	if (h == NULL)
+		return;
+	for (i = 0; i < h->n_links; i++) {
+		free((char *)(uintptr_t)h->link[i].to);
+		free((char *)(uintptr_t)h->link[i].why);
+	}
+	free(h->link);
+	free(h->message);
+	job_frames_fini(&h->frames);
+	free(h);
+}
+
+static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
+	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
+
+int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
+{
+	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
+		return err_nomem(e);
+	t->remote = &remote_ops;
+	t->third->request = JOB_FRAMES_JOB_REQUESTED;
+	t->third->mode = WIRE_GRANT_WRITE;
+	t->third->doer = t->target;
+	t->third->other = *to;
+	return 0;
 }

@@ -27,6 +27,12 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED;
 }
 
+/* A job: t->target sends to `to`. */
+int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
+/* As in client_remote_ops. */
+void remote_job_aim(struct ptcp_transfer *t);
+const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
+
 #define REMOTE_JOB_ID_DIGITS 16
 #define REMOTE_JOB_NAME_BYTES (REMOTE_JOB_ID_DIGITS + 1 + REMOTE_USER_BYTES + SOCK_HOST_BYTES)
 /* "ID@HOST:PORT" of the job with the id at t->target. */

@@ -8,7 +8,7 @@
 #include "plan/limits.h"
 #include "plan/overlay.h"
 
-#define SPARE_MOST 3 /* paths over a relay that nothing is planned for */
+#define SPARE_MAX 3 /* max spare paths over a relay */
 
 void candidates_fini(struct candidates *v)
 {
@@ -26,7 +26,7 @@ int candidates_find(const struct candidates *v, const int *hop, size_t nhops)
 	return -1;
 }
 
-/* "B,A" of the hops A, B, destination: we come from the destination. */
+/* "B,A" of the hops A, B, destination: connections start at the destination. */
 static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, size_t nhops, struct ptcp_err *e)
 {
 	char address[HERE_ADDRESS_BYTES];
@@ -53,7 +53,7 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 	return 0;
 }
 
-/* Where rates are constant relays pass on as they receive, whatever the plan says. */
+/* With constant rates relays forward while they receive, and spool nothing. */
 static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_t nhops)
 {
 	size_t i;
@@ -65,7 +65,7 @@ static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_
 	return false;
 }
 
-/* p NULL: it is not planned. */
+/* p NULL: a spare path. */
 static int add(struct candidates *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
     const struct schedule_path *p, struct ptcp_err *e)
 {
@@ -79,7 +79,7 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 	if (p != NULL) {
 		new->planned = true;
 		new->streams = p->streams;
-		new->held_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->held_bytes : 0;
+		new->stored_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->stored_bytes : 0;
 	}
 	if (i >= 0)
 		return 0;
@@ -89,7 +89,7 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 	return r;
 }
 
-/* The smaller rate of both links over a relay; 0: not that way. */
+/* The smaller rate of the two links over a relay; 0: no path. */
 static double width(const struct ptcp_overlay *o, int source, int relay)
 {
 	int dest = ptcp_overlay_destination(o), in = limits_link(o->conf, source, relay), out = limits_link(o->conf, relay, dest);
@@ -110,7 +110,7 @@ static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int so
 	double most;
 	size_t i, n;
 
-	for (n = 0; n < SPARE_MOST && r == 0; n++) {
+	for (n = 0; n < SPARE_MAX && r == 0; n++) {
 		best = -1;
 		most = 0;
 		for (i = 0; i < ptcp_overlay_hosts(o); i++) {
@@ -142,7 +142,7 @@ int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, cons
 			r = add(&v, o, s->path[i].hop, s->path[i].nhops, &s->path[i], e);
 	if (r == 0)
 		r = add_spares(&v, o, source, e);
-	if (r == 0 && v.n == 0) /* whoever knows better has not said so */
+	if (r == 0 && v.n == 0) /* no known path: try the direct one */
 		r = add(&v, o, &dest, 1, NULL, e);
 	if (r < 0)
 		candidates_fini(&v);

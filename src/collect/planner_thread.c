@@ -5,13 +5,13 @@
 
 #include "core/err.h"
 #include "core/thread.h"
-#include "plan/snapshot.h"
+#include "plan/overlay.h"
 
-struct planner_thread_thread {
+struct planner_thread {
 	pthread_t thread;
 	bool joined;
 	atomic_bool done;
-	/* the thread's until it is done */
+	/* owned by the thread until done */
 	struct ptcp_overlay *overlay;
 	struct ptcp_plan_opts opts;
 	struct ptcp_plan *plan;
@@ -22,7 +22,7 @@ struct planner_thread_thread {
 
 static void *work(void *arg)
 {
-	struct planner_thread_thread *p = arg;
+	struct planner_thread *p = arg;
 
 	if ((p->code = ptcp_plan_make(&p->plan, p->overlay, &p->opts, &p->err)) == 0)
 		p->code = schedule_new(&p->schedule, p->plan, &p->err);
@@ -30,10 +30,10 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int planner_thread_new(struct planner_thread_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
+int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
     struct ptcp_err *e)
 {
-	struct planner_thread_thread *p = calloc(1, sizeof *p);
+	struct planner_thread *p = calloc(1, sizeof *p);
 	int r;
 
 	if (p == NULL)
@@ -49,19 +49,19 @@ int planner_thread_new(struct planner_thread_thread **out, const struct ptcp_ove
 	return 0;
 }
 
-bool planner_thread_is_done(const struct planner_thread_thread *p)
+bool planner_thread_is_done(const struct planner_thread *p)
 {
 	return atomic_load(&p->done);
 }
 
-static void join(struct planner_thread_thread *p)
+static void join(struct planner_thread *p)
 {
 	if (!p->joined)
 		pthread_join(p->thread, NULL);
 	p->joined = true;
 }
 
-int planner_thread_take(struct planner_thread_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
 {
 	join(p);
 	if (p->code < 0) {
@@ -76,7 +76,7 @@ int planner_thread_take(struct planner_thread_thread *p, struct ptcp_plan **plan
 	return 0;
 }
 
-void planner_thread_free(struct planner_thread_thread *p)
+void planner_thread_free(struct planner_thread *p)
 {
 	if (p == NULL)
 		return;

@@ -11,8 +11,8 @@
 
 #define HOP_TEXT_BYTES (SOCK_HOST_BYTES + 10)
 
-/* Relays and the host are passed alike: TLS, identity, the first frame, its answer. A relay then leaves TLS, and its
- * socket leads to the next hop. */
+/* The steps are the same at each relay and at the host: TLS, identity, first frame, answer. After its answer a relay
+ * leaves TLS, and the socket leads to the next hop. */
 struct connect {
 	struct connect_opts o;
 	struct connect_hop to;
@@ -95,7 +95,7 @@ static void broken(struct connect *c, const char *what)
 
 /* ---- One hop ---- */
 
-/* Each hop has an identity of its own: a relay in the place of the next hop could read data meant for that hop. */
+/* No two hops share an identity: a relay in the place of the next hop could read that hop's data. */
 static int check_identity(struct connect *c, struct ptcp_err *e)
 {
 	const char *fingerprint = chan_fingerprint(c->chan);
@@ -141,7 +141,7 @@ static void hop_done(struct connect *c)
 	int fd;
 
 	if (!at_relay(c)) {
-		chan_depart(c->chan);
+		chan_detach(c->chan);
 		c->chan = NULL;
 		finish(c, &r);
 		return;
@@ -189,7 +189,7 @@ static void on_error_frame(struct connect *c, struct span in)
 	    why.code == PTCP_EREFUSED ? PTCP_EREFUSED : PTCP_ECONNECT, why.msg, false);
 }
 
-/* Reads no byte beyond `want`: the bytes behind the answer are the next reader's. */
+/* Reads no byte beyond `want`: the caller reads what follows the answer. */
 static bool fill(struct connect *c, size_t want)
 {
 	if (c->got < want)
@@ -217,7 +217,7 @@ static void on_readable(void *arg)
 		on_error_frame(c, (struct span){ c->answer + WIRE_HEADER_BYTES, h.length });
 	} else if (at_relay(c) || c->o.plaintext) {
 		c->state = LEAVE_TLS;
-		chan_hand_over(c->chan);
+		chan_leave_tls(c->chan);
 	} else {
 		hop_done(c);
 	}
@@ -264,7 +264,7 @@ static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_
 		    mono_now().ns >= c->deadline.ns ? CONNECT_TIMED_OUT : CONNECT_UNREACHABLE, why);
 		return;
 	}
-	if (c->o.sock.timeout_ns != c->o.timeout_ns) /* a dial tunes sockets with its own time-out */
+	if (c->o.sock.timeout_ns != c->o.timeout_ns) /* dial set its own time-out */
 		sock_tune(fd, &c->o.sock, &e);
 	if (c->o.n_relays == 0)
 		snprintf(c->address, sizeof c->address, "%s", address);
@@ -290,7 +290,7 @@ static int start_dial(struct connect *c, struct ptcp_err *e)
 	so.timeout_ns = c->o.timeout_ns;
 	r = dial_start(&c->dial, c->o.context->control, hop(c)->host, hop(c)->port, &so, on_dialed, c, e);
 	if (r == 0 && c->o.permits != NULL)
-		dial_only(c->dial, c->o.permits, c->o.arg);
+		dial_filter(c->dial, c->o.permits, c->o.arg);
 	return r;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "net/tls.h"
 
 #define SEEN_MOST 4096
@@ -24,10 +24,10 @@ int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identi
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 	int r;
 
-	sign_digest(g.grantee, terms->grantee);
-	sign_digest(g.audience, terms->audience);
-	if ((r = sign_key(g.issuer, issuer, e)) < 0 || (r = tls_random(g.nonce, sizeof g.nonce, e)) < 0 ||
-	    (r = sign_text(g.signature, issuer, text, wire_grant_text(text, &g), e)) < 0)
+	identity_digest(g.grantee, terms->grantee);
+	identity_digest(g.audience, terms->audience);
+	if ((r = identity_key(g.issuer, issuer, e)) < 0 || (r = tls_random(g.nonce, sizeof g.nonce, e)) < 0 ||
+	    (r = identity_sign(g.signature, issuer, text, wire_grant_text(text, &g), e)) < 0)
 		return r;
 	*n = wire_grant_encode(out, &g);
 	return 0;
@@ -37,17 +37,17 @@ int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, s
 {
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
-	if (!sign_is_by(g->issuer, text, wire_grant_text(text, g), g->signature))
+	if (!identity_verify(g->issuer, text, wire_grant_text(text, g), g->signature))
 		return err_set(e, PTCP_EREFUSED, "the grant: its signature is wrong (it was forged or damaged; "
 		    "ask for the transfer again)");
-	return sign_fingerprint(out, g->issuer, e);
+	return identity_key_fingerprint(out, g->issuer, e);
 }
 
 static bool is(const uint8_t digest[WIRE_DIGEST_BYTES], const char *fingerprint)
 {
 	char text[PTCP_FINGERPRINT_BYTES];
 
-	sign_digest_text(text, digest);
+	identity_digest_text(text, digest);
 	return strcmp(text, fingerprint) == 0;
 }
 
@@ -91,14 +91,14 @@ static int check(const struct wire_grant *g, const char *own, const char *peer, 
     struct ptcp_err *e)
 {
 	if (!is(g->audience, own))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than this (ask for the transfer again)");
+		return err_set(e, PTCP_EREFUSED, "the grant: it is for another server than this (ask for the transfer again)");
 	if (!is(g->grantee, peer))
-		return err_set(e, PTCP_EREFUSED, "the grant: it was given to another host than the one that uses it");
+		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than the one that uses it");
 	if (g->expiry_s <= now_s)
 		return err_set(e, PTCP_EREFUSED, "the grant: it has expired (ask for the transfer again; if it was made "
 		    "just now, compare the hosts' clocks)");
 	if (g->expiry_s - now_s > GRANT_LIFE_MOST_S)
-		return err_set(e, PTCP_EREFUSED, "the grant: it would be good for more than a day (compare the hosts' "
+		return err_set(e, PTCP_EREFUSED, "the grant: it is valid for more than a day (compare the hosts' "
 		    "clocks)");
 	return 0;
 }
@@ -113,10 +113,10 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 		return r;
 	forget_expired(t, now_s);
 	if ((s = find(t, g)) != NULL)
-		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it has been used already (ask for the "
+		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it was used before (ask for the "
 		    "transfer again)");
 	if (t->n == SEEN_MOST || count(t, g) >= OWN_MOST)
-		return err_set(e, PTCP_EREFUSED, "too busy: more grants have come than can be remembered (try again "
+		return err_set(e, PTCP_EREFUSED, "too busy: too many grants were received (try again "
 		    "later)");
 	if (t->seen == NULL && (t->seen = calloc(SEEN_MOST, sizeof *t->seen)) == NULL)
 		return err_nomem(e);
@@ -133,7 +133,7 @@ void grants_spend(struct grants *t, const struct wire_grant *g)
 	struct grant_seen *s = find(t, g);
 
 	if (s != NULL)
-		s->spent = true; /* else it has expired */
+		s->spent = true; /* else expired */
 }
 
 void grants_fini(struct grants *t)

@@ -136,11 +136,11 @@ static bool gives(const struct engine *s)
 static int running_frame(struct engine *s, unsigned type, struct span in, struct mono now,
     struct ptcp_err *e)
 {
-	if (type == WIRE_SET_STREAMS && engine_steered(s) && !s->o.starter)
+	if (type == WIRE_SET_STREAMS && !s->o.starter)
 		return on_use(s, in, e);
-	if (type == WIRE_TCP_REPORT && engine_steered(s) && s->o.starter && gives(s))
+	if (type == WIRE_TCP_REPORT && s->o.starter && gives(s))
 		return on_seen(s, in, e);
-	if (type == WIRE_RATE && s->peer_rates && s->snd != NULL && !s->o.starter)
+	if (type == WIRE_RATE && s->snd != NULL && !s->o.starter)
 		return on_rate(s, in, now, e);
 	if (type == WIRE_WARNING)
 		return on_note(s, in, e);

@@ -33,8 +33,6 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
 		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
-		.n_abilities = 4,
-		.abilities = { WIRE_ABLE_HARDLINK, WIRE_ABLE_STEERED, WIRE_ABLE_HELD, WIRE_ABLE_RATE },
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
@@ -44,7 +42,7 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
 	if (o->returns)
-		h.abilities[h.n_abilities++] = WIRE_ABLE_RETURN;
+		h.abilities[h.n_abilities++] = WIRE_ABLE_CONTROL_REPLAY;
 	s->o = *o;
 	s->returns = o->returns;
 	s->last_ping = s->last_heard = now;
@@ -90,7 +88,6 @@ void engine_drop(struct engine *s)
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct snd *engine_snd(struct engine *s) { return s->snd; }
 struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
-bool engine_takes_links(const struct engine *s) { return s->peer_links; }
 bool engine_returns(const struct engine *s) { return s->returns; }
 struct mono engine_heard(const struct engine *s) { return s->last_heard; }
 const struct wire_open *engine_open(const struct engine *s) { return &s->open; }
@@ -106,19 +103,9 @@ bool engine_measures(const struct engine *s)
 	return s->open.role == WIRE_ACCEPTOR_DISCARDS || s->open.role == WIRE_ACCEPTOR_GENERATES;
 }
 
-bool engine_held(const struct engine *s)
+bool engine_spooled(const struct engine *s)
 {
-	return (s->open.flags & WIRE_OPEN_HELD) != 0;
-}
-
-bool engine_steered(const struct engine *s)
-{
-	return (s->open.flags & WIRE_OPEN_STEERED) != 0;
-}
-
-bool engine_takes_rates(const struct engine *s)
-{
-	return s->peer_rates && s->o.starter && s->rcv != NULL;
+	return (s->open.flags & WIRE_OPEN_SPOOLED) != 0;
 }
 
 uint64_t engine_failed(const struct engine *s)

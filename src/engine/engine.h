@@ -42,9 +42,9 @@ struct engine_ops {
 	const struct rcv_ops *rcv;
 	/* Starter: the acceptor itself holds the session up. */
 	void (*load)(void *arg, const struct wire_load *f);
-	/* Steered, acceptor: so many streams are to be in use (valid during the calls). */
+	/* Acceptor: so many streams are to be in use (valid during the calls). */
 	void (*use)(void *arg, const struct wire_set_streams *u);
-	/* Steered, a starter that receives: what the sender's kernel has seen. */
+	/* A starter that receives: what the sender's kernel has seen. */
 	void (*seen)(void *arg, const struct wire_tcp_report *f);
 	/* An acceptor that sends: what its streams are to carry at most (valid during the call). */
 	void (*rate)(void *arg, const struct wire_rate *f);
@@ -69,7 +69,6 @@ struct engine_opts {
 	uint64_t hello_timeout_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
-	uint16_t fixed_streams;   /* starter, to be steered: what to ask for where the peer cannot be */
 	const struct engine_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */
@@ -96,17 +95,14 @@ void engine_accept(struct engine *s, const struct wire_opened *o, struct mono no
 void engine_fail(struct engine *s, const struct ptcp_err *why);
 /* The starter of a session that only measures, RUNNING: sends END. */
 void engine_finish(struct engine *s);
-/* Relays hold what goes over its data connections: these may stand still for long (RUNNING). */
-bool engine_held(const struct engine *s);
-/* Of a session that is steered, RUNNING: the starter sends USE, an acceptor that sends SEEN. */
-bool engine_steered(const struct engine *s);
+/* Relays spool what goes over its data connections: these may stand still for long (RUNNING). */
+bool engine_spooled(const struct engine *s);
+/* RUNNING: the starter sends SET_STREAMS, an acceptor that sends TCP_REPORT. */
 void engine_use(struct engine *s, const struct wire_set_streams *u);
 void engine_tell_seen(struct engine *s, const struct wire_tcp_report *f);
 /* Acceptor, RUNNING: sends LOAD. */
 void engine_tell_load(struct engine *s, const struct wire_load *f);
-/* A starter that receives: whether the sender keeps to the rates it is told, and tells it, while RUNNING; not more than
- * ENGINE_RATES_PER_S times a second. */
-bool engine_takes_rates(const struct engine *s);
+/* A starter that receives, RUNNING: sends RATE; not more than ENGINE_RATES_PER_S times a second. */
 void engine_rate(struct engine *s, const struct wire_rate *f);
 /* Data came in on a stream. */
 void engine_progress(struct engine *s, struct mono now);
@@ -116,8 +112,6 @@ void engine_tick(struct engine *s, struct mono now);
 
 struct snd *engine_snd(struct engine *s); /* NULL unless sending and agreed */
 struct rcv *engine_rcv(struct engine *s); /* NULL unless receiving and agreed */
-/* Sender: whether the peer takes HARDLINK entries; else other names of a file are sent as files. */
-bool engine_takes_links(const struct engine *s);
 /* The control channel may be replaced, as far as is known by now. */
 bool engine_returns(const struct engine *s);
 /* When the peer was last heard of there. */

@@ -25,9 +25,7 @@ struct engine {
 	struct rcv *rcv;
 	uint64_t peer_timeout_ns, ticks;
 	uint32_t peer_entries;
-	bool peer_links;                 /* it takes HARDLINK entries */
 	bool returns;                    /* offered, and not declined */
-	bool peer_rates;                 /* it knows RATE */
 	uint64_t n_rates;                /* it has sent */
 	struct mono running_since;
 	uint64_t noted_failures;

@@ -46,20 +46,9 @@ static bool is_able(const struct wire_hello *h, enum wire_ability a)
 	return false;
 }
 
-static int do_without_steering(struct engine *s, struct ptcp_err *e)
-{
-	if (s->open.role == WIRE_ACCEPTOR_GENERATES)
-		return err_set(e, PTCP_ENOTYET, "the peer is too old to be measured in this direction (update it)");
-	s->open.flags &= ~(uint32_t)WIRE_OPEN_STEERED;
-	if (s->o.fixed_streams > 0)
-		s->open.streams = s->o.fixed_streams;
-	return 0;
-}
-
 int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
-	struct wire_open o = s->open;
 	uint8_t *p;
 	int r;
 
@@ -74,24 +63,15 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		    "open a port to it)");
 	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
-	s->peer_links = is_able(&h, WIRE_ABLE_HARDLINK);
-	s->peer_rates = is_able(&h, WIRE_ABLE_RATE);
-	s->returns = s->returns && is_able(&h, WIRE_ABLE_RETURN);
+	s->returns = s->returns && is_able(&h, WIRE_ABLE_CONTROL_REPLAY);
 	if (!s->o.starter) {
 		engine_set_state(s, ASKED, "HELLO");
 		return 0;
 	}
-	if (engine_steered(s) && !is_able(&h, WIRE_ABLE_STEERED)) {
-		if ((r = do_without_steering(s, e)) < 0)
-			return r;
-		o = s->open;
-	}
-	if (!is_able(&h, WIRE_ABLE_HELD))
-		o.flags = s->open.flags &= ~(uint32_t)WIRE_OPEN_HELD;
-	if (o.streams > h.max_streams)
-		o.streams = s->open.streams = h.max_streams;
-	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(o.paths.n))) != NULL)
-		outbox_added(&s->out, wire_open_encode(p, &o));
+	if (s->open.streams > h.max_streams)
+		s->open.streams = h.max_streams;
+	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(s->open.paths.n))) != NULL)
+		outbox_added(&s->out, wire_open_encode(p, &s->open));
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;
 }

@@ -73,7 +73,7 @@ unsigned snd_room(const struct snd *s);
 
 /* Offers an entry inside the directory offered last and not yet left; id and parent of `f` are filled in
  * here, snd_room() must not be 0. Returns its id, for other names of it; 0 when it has ended. A HARDLINK is
- * offered only if engine_takes_links(), and not of a file that is known to have failed. For WIRE_DIR what
+ * not offered of a file that is known to have failed. For WIRE_DIR what
  * follows is inside it until snd_leave(). Takes the cookie in any case: without memory, or inside a lost
  * directory, it ends at once. snd_depth() is the number of directories entered and not left. */
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);

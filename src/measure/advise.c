@@ -63,7 +63,7 @@ static void start_level(struct advise *a, unsigned older)
 	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
-	probe_session_level(a->session, a->level[a->at], UINT64_MAX);
+	probe_session_level(a->session, a->level[a->at], UINT64_MAX, false);
 }
 
 /* Samples all streams of the level; returns the sum of acknowledged bytes. */
@@ -76,7 +76,7 @@ static uint64_t sample(struct advise *a, double elapsed_s)
 	a->times = (struct limit_times){ 0 };
 	a->at_end = (struct share){ 0 };
 	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
-		if (!probe_session_look(a->session, i, &now))
+		if (!probe_session_tcpinfo(a->session, i, &now))
 			continue;
 		if (!a->seen[i]) {
 			a->first[i] = now;
@@ -91,7 +91,7 @@ static uint64_t sample(struct advise *a, double elapsed_s)
 		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
 	}
 	if (a->base.receives)
-		probe_session_told(a->session, &a->times, &unused);
+		probe_session_reported(a->session, &a->times, &unused);
 	return acked;
 }
 

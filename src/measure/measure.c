@@ -43,7 +43,7 @@ static void start_round(struct measure *m)
 	m->n_ended = 0;
 	m->retransmits = 0;
 	m->failed = false;
-	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream);
+	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream, false);
 }
 
 static void on_begun(void *arg)
@@ -66,10 +66,10 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	} else {
 		m->run[number] = (struct level_run){ (double)from.ns / 1e9, (double)until.ns / 1e9,
 			m->o.bytes_per_stream };
-		if (probe_session_look(m->session, number, &last))
+		if (probe_session_tcpinfo(m->session, number, &last))
 			m->retransmits += last.retransmits;
 		if (m->base.receives)
-			probe_session_told(m->session, &unused, &m->retransmits);
+			probe_session_reported(m->session, &unused, &m->retransmits);
 	}
 	if (m->failed || ++m->n_ended == this_level(m)->streams)
 		probe_session_clear(m->session);

@@ -48,7 +48,7 @@ static void send_message(struct timing *t, uint64_t bytes)
 	unsigned i;
 
 	for (i = 0; i < t->o.streams; i++)
-		t->acked[i] = probe_session_look(t->session, i, &now) ? now.acked_bytes : 0;
+		t->acked[i] = probe_session_tcpinfo(t->session, i, &now) ? now.acked_bytes : 0;
 	t->bytes = bytes;
 	t->sent = mono_now();
 	probe_session_message(t->session, bytes);
@@ -63,7 +63,7 @@ static bool arrived(struct timing *t)
 	unsigned i;
 
 	for (i = 0; i < t->o.streams; i++) {
-		if (!probe_session_look(t->session, i, &now))
+		if (!probe_session_tcpinfo(t->session, i, &now))
 			return false;
 		if (now.min_rtt_s > 0 && (t->round_trip_s == 0 || now.min_rtt_s < t->round_trip_s))
 			t->round_trip_s = now.min_rtt_s;
@@ -169,7 +169,7 @@ static void running(struct prober *b, struct session *sess)
 		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants at most %u (reduce --streams)", t->o.streams, probe_session_granted(sess));
 		session_cancel(sess, &why);
 	} else {
-		probe_session_open(sess, t->o.streams);
+		probe_session_level(sess, t->o.streams, 0, true);
 	}
 }
 

@@ -68,7 +68,7 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 			cost = node[at].cost + l->delay_s + bits / l->rate_bps;
 			if (cost < node[l->to].cost) {
 				node[l->to].cost = cost;
-				node[l->to].candidate = i;
+				node[l->to].link = i;
 			}
 		}
 	}
@@ -83,10 +83,10 @@ static void trace(struct paths_path *p, const struct paths_graph *g, enum paths_
 
 	p->hops = 0;
 	p->delay_s = 0;
-	for (at = to; at != from; at = g->links[node[at].candidate].from)
+	for (at = to; at != from; at = g->links[node[at].link].from)
 		p->hops++;
 	for (at = to, i = p->hops; i > 0; at = g->links[p->links[i]].from)
-		p->links[--i] = node[at].candidate;
+		p->links[--i] = node[at].link;
 	for (i = 0; i < p->hops; i++) {
 		const struct paths_link *l = &g->links[p->links[i]];
 
@@ -104,7 +104,7 @@ double paths_delivery_s(const struct paths_path *p, uint64_t size_bytes)
 
 static int unreachable(struct ptcp_err *e)
 {
-	return err_set(e, PTCP_EINFEASIBLE, "no path leads there");
+	return err_set(e, PTCP_EINFEASIBLE, "no path between these hosts");
 }
 
 int paths_quickest(struct paths_path *out, const struct paths_graph *g, enum paths_kind kind,

@@ -8,44 +8,42 @@
 #include "net/sock.h"
 
 #define KEY_BYTES 9
-/* Sources that are remembered for their debts alone, at least. */
-#define REMEMBERED 1024
+/* Minimum number of addresses stored for their debt alone. */
+#define SPARE_ADDRESSES 1024
 
-struct source {
+struct peer_address {
 	uint8_t key[KEY_BYTES];
 	unsigned waiting, sessions;
-	struct mono since;    /* something waits, without a pause */
-	struct mono clear;    /* out of debt from then on */
+	struct mono since;      /* has had a waiting connection since then */
+	struct mono debt_until;
 };
 
 struct admission {
-	unsigned most, streams;
-	unsigned strangers;   /* that wait: those of sources without a session */
-	unsigned n_sources;
-	struct source source[];
+	unsigned max_waiting, streams;
+	unsigned strangers;   /* waiting connections of addresses without a session */
+	unsigned n_addresses;
+	struct peer_address address[];
 };
 
 int admission_new(struct admission **out, unsigned waiting, unsigned sessions, unsigned streams, struct ptcp_err *e)
 {
-	/* Who waits and who runs never fill it, see find(). */
-	unsigned n = waiting + 2 * sessions + REMEMBERED;
-	struct admission *d = calloc(1, sizeof *d + n * sizeof d->source[0]);
+	/* Waiting connections and sessions never fill the table, see find_address(). */
+	unsigned n = waiting + 2 * sessions + SPARE_ADDRESSES;
+	struct admission *d = calloc(1, sizeof *d + n * sizeof d->address[0]);
 
 	if (d == NULL)
 		return err_nomem(e);
-	d->most = waiting;
+	d->max_waiting = waiting;
 	d->streams = streams;
-	d->n_sources = n;
+	d->n_addresses = n;
 	*out = d;
 	return 0;
 }
 
-void admission_free(struct admission *d)
-{
-	free(d);
-}
+void admission_free(struct admission *d) { free(d); }
 
-/* An IPv4 address within IPv6 is one of IPv4; whoever has an IPv6 address has 2^64 of them. */
+/* IPv4-mapped IPv6 addresses count as IPv4; a host with an IPv6 address has 2^64, so only the first half
+ * counts. */
 static void key_of(uint8_t key[KEY_BYTES], const char *address)
 {
 	char host[SOCK_HOST_BYTES] = "";
@@ -69,37 +67,37 @@ static void key_of(uint8_t key[KEY_BYTES], const char *address)
 	}
 }
 
-/* The source of that key; else one that nobody needs, with the least debt. */
-static struct source *find(struct admission *d, const uint8_t key[KEY_BYTES])
+/* The entry with `key`; else a new one in place of the idle entry with the least debt. */
+static struct peer_address *find_address(struct admission *d, const uint8_t key[KEY_BYTES])
 {
-	struct source *s, *free_one = NULL;
+	struct peer_address *s, *free_one = NULL;
 
-	for (s = d->source; s < d->source + d->n_sources; s++) {
+	for (s = d->address; s < d->address + d->n_addresses; s++) {
 		if (memcmp(s->key, key, KEY_BYTES) == 0)
 			return s;
-		if (s->waiting == 0 && s->sessions == 0 && (free_one == NULL || s->clear.ns < free_one->clear.ns))
+		if (s->waiting == 0 && s->sessions == 0 && (free_one == NULL || s->debt_until.ns < free_one->debt_until.ns))
 			free_one = s;
 	}
 	if (free_one != NULL) {
-		*free_one = (struct source){ .waiting = 0 };
+		*free_one = (struct peer_address){ .waiting = 0 };
 		memcpy(free_one->key, key, KEY_BYTES);
 	}
 	return free_one;
 }
 
-struct source *admission_knock(struct admission *d, const char *address, struct mono now)
+struct peer_address *admission_begin(struct admission *d, const char *address, struct mono now)
 {
 	uint8_t key[KEY_BYTES];
-	struct source *s;
+	struct peer_address *s;
 
 	key_of(key, address);
-	if ((s = find(d, key)) == NULL)
+	if ((s = find_address(d, key)) == NULL)
 		return NULL;
-	if (s->sessions == 0 && mono_diff_ns(s->clear, now) >= ADMISSION_CREDIT_NS)
+	if (s->sessions == 0 && mono_diff_ns(s->debt_until, now) >= ADMISSION_CREDIT_NS)
 		return NULL;
-	if (s->clear.ns < now.ns)
-		s->clear = now;
-	s->clear = mono_add_ns(s->clear, ADMISSION_COST_NS);
+	if (s->debt_until.ns < now.ns)
+		s->debt_until = now;
+	s->debt_until = mono_add_ns(s->debt_until, ADMISSION_COST_NS);
 	if (s->waiting++ == 0)
 		s->since = now;
 	if (s->sessions == 0)
@@ -107,33 +105,33 @@ struct source *admission_knock(struct admission *d, const char *address, struct 
 	return s;
 }
 
-struct source *admission_crowded(struct admission *d, struct source *newcomer)
+struct peer_address *admission_excess(struct admission *d, struct peer_address *newcomer)
 {
-	struct source *s, *most = NULL;
+	struct peer_address *s, *most = NULL;
 
 	if (newcomer->sessions > 0)
 		return newcomer->waiting > (newcomer->sessions + 1) * d->streams ? newcomer : NULL;
-	if (d->strangers <= d->most)
+	if (d->strangers <= d->max_waiting)
 		return NULL;
-	for (s = d->source; s < d->source + d->n_sources; s++)
+	for (s = d->address; s < d->address + d->n_addresses; s++)
 		if (s->waiting > 0 && s->sessions == 0 && (most == NULL || s->waiting > most->waiting ||
 		    (s->waiting == most->waiting && s->since.ns < most->since.ns)))
 			most = s;
 	return most;
 }
 
-void admission_leave(struct admission *d, struct source *s, enum admission_end how)
+void admission_leave(struct admission *d, struct peer_address *s, enum admission_end how)
 {
 	s->waiting--;
 	if (s->sessions == 0)
 		d->strangers--;
 	if (how == ADMISSION_GOOD)
-		s->clear.ns -= ADMISSION_COST_NS;
+		s->debt_until.ns -= ADMISSION_COST_NS;
 	else if (how == ADMISSION_BAD)
-		s->clear = mono_add_ns(s->clear, ADMISSION_BAD_COST_NS);
+		s->debt_until = mono_add_ns(s->debt_until, ADMISSION_BAD_COST_NS);
 }
 
-void admission_session(struct admission *d, struct source *s, bool begins)
+void admission_session(struct admission *d, struct peer_address *s, bool begins)
 {
 	if (s == NULL)
 		return;

@@ -1,6 +1,7 @@
-/* The door of a server: which connections may wait there until they have said who they are, so that strangers
- * can neither keep clients out nor take more of the host than a bounded part. After sshd's MaxStartups and
- * PerSourcePenalties; but in a crowd who has the most there goes, not who comes.
+/* Limits on unauthenticated connections of a server, per peer address and in all, so that strangers can
+ * neither keep clients out nor use more than a bounded part of the host. After sshd's MaxStartups and
+ * PerSourcePenalties; but above the limit the server closes a connection of the address with most of them,
+ * not the newest connection.
  *
  * Pure: addresses and `now` come in. One thread. */
 #ifndef NET_ADMISSION_H
@@ -11,36 +12,36 @@
 #include "core/clock.h"
 #include "core/err.h"
 
-/* A connection costs its source 1/64 s, one that ended badly 8 times that; a source may be so far in
- * debt, which passes with time: 64 a second, and 1,024 at once. */
+/* Token bucket per address: a connection costs 1/64 s, a rejected one 8/64 s; an address may owe up to
+ * ADMISSION_CREDIT_NS. So 64 connections/s and a burst of 1,024. */
 #define ADMISSION_COST_NS UINT64_C(15625000)
 #define ADMISSION_BAD_COST_NS (7 * ADMISSION_COST_NS)
 #define ADMISSION_CREDIT_NS (1024 * ADMISSION_COST_NS)
 
 struct admission;
-/* Where connections come from: an IPv4 address, the first half of an IPv6 address. Valid as long as
- * something of it waits or runs. */
-struct source;
+/* An IPv4 address, or the first half of an IPv6 address. Valid while the address has a waiting connection or a
+ * session. */
+struct peer_address;
 
-/* So many may wait in all, not counting those from where sessions come: these have room of their own, for
- * `streams` a session and as many again. `sessions`: there are no more at a time. */
+/* `waiting`: limit on unauthenticated connections in all, except from addresses with sessions, which may have
+ * `streams` per session and as many again. `sessions`: maximum number of sessions. */
 int admission_new(struct admission **out, unsigned waiting, unsigned sessions, unsigned streams, struct ptcp_err *e);
 void admission_free(struct admission *d); /* NULL is fine */
 
-/* A connection from `address` ("1.2.3.4:5", "[v6]:5", or a word) waits from now on, until admission_leave().
- * NULL: it is to be closed at once, its source is in debt. A source with a session never is. */
-struct source *admission_knock(struct admission *d, const char *address, struct mono now);
-/* After it has come: the source of which the oldest that waits must go, or NULL. */
-struct source *admission_crowded(struct admission *d, struct source *newcomer);
+/* Counts a new connection from `address` ("1.2.3.4:5", "[v6]:5", or a word) as waiting until admission_leave().
+ * NULL: close the connection at once, its address exceeds its rate. Addresses with a session never do. */
+struct peer_address *admission_begin(struct admission *d, const char *address, struct mono now);
+/* After admission_begin(): the address whose oldest waiting connection must be closed, or NULL. */
+struct peer_address *admission_excess(struct admission *d, struct peer_address *newcomer);
 
 enum admission_end {
-	ADMISSION_LOST, /* it went, or was late */
-	ADMISSION_GOOD, /* a client's: costs nothing */
-	ADMISSION_BAD   /* not of ptcp, or nobody whom we know */
+	ADMISSION_LOST, /* closed by the peer or timed out */
+	ADMISSION_GOOD, /* an authorized client: free */
+	ADMISSION_BAD   /* not ptcp, or not authorized */
 };
-void admission_leave(struct admission *d, struct source *s, enum admission_end how);
+void admission_leave(struct admission *d, struct peer_address *s, enum admission_end how);
 
-/* A session from there begins or ends. NULL is fine. */
-void admission_session(struct admission *d, struct source *s, bool begins);
+/* A session from `s` begins or ends. NULL is fine. */
+void admission_session(struct admission *d, struct peer_address *s, bool begins);
 
 #endif

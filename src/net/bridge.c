@@ -14,9 +14,9 @@
 enum { IN, OUT, SOCK, ENDS };
 
 /* One direction. */
-struct lane {
+struct copier {
 	size_t start, end;
-	bool eof, broken;       /* nothing more comes; nothing more is taken */
+	bool eof, broken;       /* the source has ended; the destination has failed */
 	uint8_t buf[BUF_BYTES];
 };
 
@@ -24,19 +24,16 @@ struct bridge {
 	uv_poll_t poll[ENDS];
 	int fd[ENDS], flags[ENDS], events[ENDS];
 	unsigned n_open;
-	bool told;
+	bool ended_called;
 	void (*ended)(void *arg);
 	void *arg;
-	struct lane inward, outward;
+	struct copier inward, outward;
 };
 
-static bool again(void)
-{
-	return errno == EAGAIN || errno == EINTR;
-}
+static bool again(void) { return errno == EAGAIN || errno == EINTR; }
 
-/* Moves what can be moved. */
-static void carry(struct lane *l, int from, int to)
+/* Copies as far as possible without waiting. */
+static void copy(struct copier *l, int from, int to)
 {
 	ssize_t n;
 
@@ -64,38 +61,32 @@ static void on_poll(uv_poll_t *p, int status, int events);
 
 static void watch(struct bridge *b, int i, int want)
 {
-	if (want == b->events[i])
-		return;
-	b->events[i] = want;
-	if (want == 0)
-		uv_poll_stop(&b->poll[i]);
-	else
-		uv_poll_start(&b->poll[i], want, on_poll);
+	poll_events(&b->poll[i], &b->events[i], want, on_poll);
 }
 
-static bool wants_input(const struct lane *l) { return !l->eof && !l->broken && l->start == l->end; }
-static bool wants_room(const struct lane *l) { return !l->broken && l->start < l->end; }
+static bool wants_input(const struct copier *l) { return !l->eof && !l->broken && l->start == l->end; }
+static bool wants_room(const struct copier *l) { return !l->broken && l->start < l->end; }
 
 static void pump(struct bridge *b)
 {
 	bool over;
 
-	carry(&b->inward, b->fd[IN], b->fd[SOCK]);
-	carry(&b->outward, b->fd[SOCK], b->fd[OUT]);
+	copy(&b->inward, b->fd[IN], b->fd[SOCK]);
+	copy(&b->outward, b->fd[SOCK], b->fd[OUT]);
 	watch(b, IN, wants_input(&b->inward) ? UV_READABLE : 0);
 	watch(b, OUT, wants_room(&b->outward) ? UV_WRITABLE : 0);
 	watch(b, SOCK, (wants_input(&b->outward) ? UV_READABLE : 0) | (wants_room(&b->inward) ? UV_WRITABLE : 0));
 	over = (b->inward.eof && b->inward.start == b->inward.end) || b->outward.broken;
-	if (!over || b->told)
+	if (!over || b->ended_called)
 		return;
-	b->told = true;
+	b->ended_called = true;
 	shutdown(b->fd[SOCK], SHUT_WR);
 	b->ended(b->arg);
 }
 
 static void on_poll(uv_poll_t *p, int status, int events)
 {
-	(void)status; /* reading or writing will tell */
+	(void)status; /* read() or write() reports the error */
 	(void)events;
 	pump(p->data);
 }
@@ -114,7 +105,7 @@ void bridge_free(struct bridge *b)
 
 	if (b == NULL)
 		return;
-	carry(&b->outward, b->fd[SOCK], b->fd[OUT]); /* the last word */
+	copy(&b->outward, b->fd[SOCK], b->fd[OUT]); /* the last bytes */
 	fcntl(b->fd[IN], F_SETFL, b->flags[IN]);
 	fcntl(b->fd[OUT], F_SETFL, b->flags[OUT]);
 	close(b->fd[SOCK]);
@@ -135,7 +126,7 @@ int bridge_new(struct bridge **out, struct loop *l, int in, int out_fd, int *fd,
 		return err_nomem(e);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
 		free(b);
-		return err_sys(e, PTCP_EIO, "making a socket pair");
+		return err_sys(e, PTCP_EIO, "creating a socket pair");
 	}
 	b->fd[IN] = in;
 	b->fd[OUT] = out_fd;
@@ -153,7 +144,7 @@ int bridge_new(struct bridge **out, struct loop *l, int in, int out_fd, int *fd,
 		close(pair[1]);
 		bridge_free(b);
 		return err_set(e, PTCP_EUSAGE, "standard input and output: not pipes or sockets: %s (ptcp starts this "
-		    "by itself, through ssh)", uv_strerror(r));
+		    "command itself, through ssh)", uv_strerror(r));
 	}
 	watch(b, IN, UV_READABLE);
 	watch(b, SOCK, UV_READABLE);

@@ -9,9 +9,9 @@
 #include "core/list.h"
 #include "net/chan_impl.h"
 
-/* ---- What goes wrong ---- */
+/* ---- Failure ---- */
 
-static void set_why(struct chan *c, int code, int sys, const char *what)
+static void set_failure(struct chan *c, int code, int sys, const char *what)
 {
 	if (c->failed || c->cut)
 		return;
@@ -24,16 +24,16 @@ static void set_why(struct chan *c, int code, int sys, const char *what)
 
 void chan_fail(struct chan *c, int code, int sys, const char *what)
 {
-	set_why(c, code, sys, what);
+	set_failure(c, code, sys, what);
 	c->failed = true;
 	chan_again(c);
 }
 
 void chan_cut(struct chan *c, int sys)
 {
-	set_why(c, PTCP_EPEER, sys, "the connection was cut");
+	set_failure(c, PTCP_EPEER, sys, "connection lost");
 	c->cut = true;
-	c->drained = false; /* look once more */
+	c->drained = false; /* read once more */
 	c->tx_start = c->tx_end = 0;
 	chan_again(c);
 }
@@ -53,7 +53,8 @@ void chan_again(struct chan *c)
 	loop_post(c->loop, &p->again);
 }
 
-/* Calls back unless fn is NULL; false: the channel has been freed or moved meanwhile. */
+/* Calls `fn`, unless NULL; false: the callback freed or detached the channel. The call_*() functions below
+ * return the same. */
 static bool call(struct chan *c, void (*fn)(void *arg))
 {
 	bool gone = false;
@@ -81,30 +82,25 @@ static void progress(struct chan *c)
 	}
 }
 
-/* False: gone. */
-static bool tell_opened(struct chan *c)
+static bool call_opened(struct chan *c)
 {
-	if (!c->tell_opened || c->failed)
+	if (!c->opened_due || c->failed)
 		return true;
-	c->tell_opened = false;
+	c->opened_due = false;
 	return call(c, c->o.ops->opened);
 }
 
-static bool tell_writable(struct chan *c)
+static bool call_writable(struct chan *c)
 {
-	if (!c->want_write || c->failed || c->cut || c->shutting || !chan_flows(c) ||
-	    c->tx_start < c->tx_end)
+	if (!c->want_write || c->failed || c->cut || c->shutting || !chan_flows(c) || c->tx_start < c->tx_end)
 		return true;
 	c->want_write = false;
 	return call(c, c->o.ops->writable);
 }
 
-static bool is_paused(const struct chan *c)
-{
-	return c->paused || c->o.ops->readable == NULL;
-}
+static bool is_paused(const struct chan *c) { return c->paused || c->o.ops->readable == NULL; }
 
-static bool tell_readable(struct chan *c)
+static bool call_readable(struct chan *c)
 {
 	if (c->failed || is_paused(c) || !chan_flows(c))
 		return true;
@@ -112,37 +108,37 @@ static bool tell_readable(struct chan *c)
 	if (!call(c, c->o.ops->readable))
 		return false;
 	if (!c->drained && !is_paused(c))
-		chan_again(c); /* there may be more: after the others had their turn */
+		chan_again(c); /* more input may be left: yield to other channels first */
 	return true;
 }
 
-/* What had arrived before it was cut has been read, as far as it can be; our own end is on its way. */
+/* Whether `closed` is due: the received bytes were read as far as possible and our own end was sent. */
 static bool is_spent(const struct chan *c)
 {
 	return c->failed || (c->eof && !chan_has_input(c) && c->shutting == c->sent_fin) ||
 	    (c->cut && !is_paused(c) && (c->drained || (!chan_flows(c) && !c->starved)));
 }
 
-/* One round: what has become possible is done and told. */
+/* Does the I/O that is possible now and calls the callbacks that are due. */
 static void turn(struct chan *c, bool readable)
 {
 	struct ptcp_err why;
 
-	if (c->told)
+	if (c->closed)
 		return;
 	c->turn_bytes = 0;
 	c->starved = false;
 	if (!c->failed)
 		progress(c);
-	readable = readable || c->tell_opened;
-	if (!tell_opened(c) || !tell_writable(c))
+	readable = readable || c->opened_due;
+	if (!call_opened(c) || !call_writable(c))
 		return;
-	if ((readable || c->cut || chan_has_input(c)) && !tell_readable(c))
+	if ((readable || c->cut || chan_has_input(c)) && !call_readable(c))
 		return;
-	c->told = is_spent(c);
+	c->closed = is_spent(c);
 	chan_update_events(c);
-	if (c->told && c->o.ops->closed != NULL) {
-		why = c->why; /* who is told may free the channel first */
+	if (c->closed && c->o.ops->closed != NULL) {
+		why = c->why; /* the callback may free the channel */
 		c->o.ops->closed(c->o.arg, c->failed || c->cut ? &why : NULL);
 	}
 }
@@ -173,7 +169,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 
 	if (c == NULL)
 		return;
-	if (status < 0) { /* libuv has seen an error, does not know which, and has stopped watching */
+	if (status < 0) { /* an error that libuv does not name; it has stopped polling */
 		c->events = 0;
 		getsockopt(c->o.fd, SOL_SOCKET, SO_ERROR, &sys, &n);
 		chan_cut(c, sys != 0 ? sys : ECONNRESET);
@@ -185,20 +181,14 @@ void chan_update_events(struct chan *c)
 {
 	int want = 0;
 
-	if (c->poll == NULL)
+	if (c->poll == NULL) /* detached */
 		return;
-	if (!c->told && !c->failed && !c->eof && (!is_paused(c) || !chan_flows(c)))
+	if (!c->closed && !c->failed && !c->eof && (!is_paused(c) || !chan_flows(c)))
 		want |= UV_READABLE;
-	if (!c->told && !c->failed && !c->cut && (c->tx_start < c->tx_end ||
+	if (!c->closed && !c->failed && !c->cut && (c->tx_start < c->tx_end ||
 	    (c->want_write && chan_flows(c) && !c->shutting)))
 		want |= UV_WRITABLE;
-	if (want == c->events)
-		return;
-	c->events = want;
-	if (want == 0)
-		uv_poll_stop(&c->poll->uv);
-	else
-		uv_poll_start(&c->poll->uv, want, on_poll);
+	poll_events(&c->poll->uv, &c->events, want, on_poll);
 }
 
 static void on_poll_closed(uv_handle_t *h)
@@ -218,7 +208,7 @@ static int attach_poll(struct chan *c, struct loop *l, struct ptcp_err *e)
 		return err_nomem(e);
 	if ((r = uv_poll_init(loop_uv(l), &p->uv, c->o.fd)) < 0) {
 		free(p);
-		return err_set(e, PTCP_EIO, "watching a socket: %s", uv_strerror(r));
+		return err_set(e, PTCP_EIO, "polling a socket: %s", uv_strerror(r));
 	}
 	p->uv.data = p;
 	p->chan = c;
@@ -241,10 +231,9 @@ static void detach_poll(struct chan *c)
 	c->poll = NULL;
 }
 
-/* ---- Making, moving, ending ---- */
+/* ---- Lifetime ---- */
 
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
-    struct ptcp_err *e)
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e)
 {
 	struct chan *c = calloc(1, sizeof *c);
 	int r;
@@ -266,7 +255,7 @@ int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_
 		chan_free(c);
 		return r;
 	}
-	chan_again(c); /* the client speaks first */
+	chan_again(c); /* a client starts the handshake */
 	*out = c;
 	return 0;
 }
@@ -295,14 +284,13 @@ int chan_take_fd(struct chan *c)
 	return fd;
 }
 
-void chan_depart(struct chan *c)
+void chan_detach(struct chan *c)
 {
 	detach_poll(c);
 	c->loop = NULL;
 }
 
-int chan_arrive(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg,
-    struct ptcp_err *e)
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
 {
 	int r;
 

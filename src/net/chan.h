@@ -1,8 +1,9 @@
-/* A byte channel to a peer: TLS over a connected socket, or raw after the one hand-over out of TLS; or
- * raw from the start, within this process.
+/* A byte channel to a peer: TLS over a connected socket, raw after leaving TLS (once), or raw from the start
+ * (within this process).
  *
- * Belongs to one loop and its thread; chan_depart() and chan_arrive() take it to another. Callbacks come from the
- * loop, never from within a call of chan_*(). After `closed` (once) only chan_free() is left. */
+ * A channel belongs to one loop and its thread; chan_detach() and chan_attach() move it to another. Callbacks
+ * come from the loop, never from within a call of chan_*(). After `closed` (called once) only chan_free() is
+ * allowed. */
 #ifndef NET_CHAN_H
 #define NET_CHAN_H
 
@@ -17,66 +18,65 @@ struct chan;
 
 /* Each may be NULL: the event is ignored; without `readable` the channel behaves as paused. */
 struct chan_ops {
-	/* The handshake is over, or the hand-over: bytes may flow. */
+	/* The handshake, or chan_leave_tls(), is complete: bytes may flow. */
 	void (*opened)(void *arg);
-	/* There may be bytes; called again until chan_read() has returned 0 or it is paused. */
+	/* Bytes may be available; called until chan_read() returns 0 or the channel is paused. */
 	void (*readable)(void *arg);
-	/* There is room again after chan_write() took less than was given. */
+	/* Space is available again after a short chan_write(). */
 	void (*writable)(void *arg);
-	/* `why` NULL: the peer closed in good order. What had arrived until then has been read (or
-	 * offered, to a channel that is paused), also when sending failed first. It lasts for the call, also
-	 * when the channel is freed there. */
+	/* `why` NULL: the peer closed the channel in good order. All input received before was offered to
+	 * `readable` (unless paused), also when sending failed first. `why` is valid during the call, even if
+	 * the callback frees the channel. */
 	void (*closed)(void *arg, const struct ptcp_err *why);
 };
 
 struct chan_opts {
 	int fd;                 /* a connected, non-blocking socket; taken, also on failure */
-	bool server;            /* of TLS */
-	const char *alpn;       /* the client's */
-	bool one_cipher;        /* the client offers only `cipher`, not all of the context */
+	bool server;            /* the TLS role */
+	const char *alpn;       /* client: the protocol to offer */
+	bool one_cipher;        /* client: offer only `cipher` instead of all ciphers of the context */
 	enum ptcp_cipher cipher;
-	uint64_t rekey_records; /* our key is renewed after so many; 0: 2^22 */
+	uint64_t rekey_records; /* records sent per key; 0: 2^22 */
 	const struct chan_ops *ops;
 	void *arg;
 };
 
-/* `tls` NULL: raw from the start, without `opened`. */
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
-    struct ptcp_err *e);
+/* `tls` NULL: raw from the start; `opened` is not called. */
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e);
 /* Closes the socket at once. NULL is fine. */
 void chan_free(struct chan *c);
 
-/* Takes it to another loop, whose thread calls chan_arrive() on it; from then on it belongs
- * there and calls these operations. Between the two nothing is called. */
-void chan_depart(struct chan *c);
-int chan_arrive(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg,
-    struct ptcp_err *e);
+/* Move a channel to another loop: chan_detach() on the old thread, then chan_attach() on the new one, with new
+ * callbacks. No callback is called in between. */
+void chan_detach(struct chan *c);
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e);
 
-/* Up to n bytes; 0: nothing now (or closed: that comes as a callback). */
+/* Up to n bytes; 0: no input now (or closed, which `closed` reports). */
 size_t chan_read(struct chan *c, void *buf, size_t n);
-/* Takes some or all of it, in order; short: `writable` will follow. What was taken is gathered until
- * much has come together or chan_flush() is called. */
+/* Takes up to n bytes, in order, and returns their number; `writable` follows a short write. The bytes are
+ * buffered until a send is worthwhile or chan_flush() is called. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 void chan_flush(struct chan *c);
-/* No more `readable` while paused. */
+/* While paused, `readable` is not called. */
 void chan_pause(struct chan *c, bool paused);
 
 /* Leaves TLS: close_notify both ways, then `opened` again, then raw bytes. */
-void chan_hand_over(struct chan *c);
-/* After that: the socket, which is the caller's; only chan_free() is left. -1: not while bytes wait here. */
+void chan_leave_tls(struct chan *c);
+/* After that: transfers the socket to the caller; only chan_free() is allowed then. -1 while bytes are
+ * buffered. */
 int chan_take_fd(struct chan *c);
-/* Sends what is pending and closes in good order; `closed` follows when the peer has, too. */
+/* Sends buffered bytes and closes in good order; `closed` follows when the peer has closed, too. */
 void chan_shutdown(struct chan *c);
 
-/* Of the handshake, after `opened`. */
+/* Results of the handshake, after `opened`. */
 const char *chan_fingerprint(const struct chan *c);
-unsigned chan_relayed(const struct chan *c); /* relays that it came through, as the last of them said; server */
+unsigned chan_hops(const struct chan *c); /* server: number of relays on the path, as sent by the last relay */
 bool chan_is_alpn(const struct chan *c, const char *alpn);
 int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e);
 int chan_fd(const struct chan *c);
 
-/* On a connection that has just been made, before anything else: what it carries came through so many, up to 127
- * (PROTOCOL.md, section 2). False: it is cut already. */
-bool chan_tell_relayed(int fd, unsigned relays);
+/* Sends the number of relays on the path so far, up to 127, as the first byte of a new connection (PROTOCOL.md,
+ * section 2). False: the connection is lost. */
+bool chan_send_hops(int fd, unsigned relays);
 
 #endif

@@ -1,28 +1,27 @@
-/* The inside of a channel, for chan.c (its loop and its life), chan_tls.c (TLS) and chan_io.c
- * (the socket and the bytes). */
+/* Internals of a channel: chan.c (loop and lifetime), chan_tls.c (TLS), chan_io.c (socket and buffers). */
 #ifndef NET_CHAN_IMPL_H
 #define NET_CHAN_IMPL_H
 
 #include "net/chan.h"
 #include "net/loop_uv.h"
 
-/* One send gathers so much, one recv asks for so much. */
+/* Maximum size of a send and of a recv. */
 #define CHAN_GATHER_BYTES (256u << 10)
-/* Room beyond that for the records of one step and what TLS says by itself. */
+/* Additional space for the records of one step and for TLS messages. */
 #define CHAN_SLACK_BYTES (80u << 10)
-/* A stranger gets no more memory than a handshake needs. */
+/* Limit on input before the handshake is complete: strangers use little memory. */
 #define CHAN_HANDSHAKE_BYTES (16u << 10)
-/* One turn reads so much under TLS: records that bring no data must not keep the loop. */
+/* Limit on input of one turn under TLS: a flood of empty records must not occupy the loop. */
 #define CHAN_TURN_BYTES (1u << 20)
 
 enum chan_mode { CHAN_HANDSHAKE, CHAN_TLS, CHAN_LEAVING, CHAN_RAW };
 
-/* What ties a channel to a loop; outlives it there until libuv and the mailbox let go. */
+/* Connects a channel to a loop; freed when libuv and the message queue no longer use it. */
 struct chan_poll {
 	uv_poll_t uv;
 	struct msg again;
 	bool posted, closed;
-	struct chan *chan; /* NULL: it has gone */
+	struct chan *chan; /* NULL: freed or detached */
 };
 
 struct chan {
@@ -33,34 +32,34 @@ struct chan {
 	BIO_METHOD *bio;
 	enum chan_mode mode;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
-	unsigned relayed;        /* a server's: relays on the way */
-	bool begun;              /* what a relay would say first has been looked for */
+	unsigned hops;           /* server: relays on the path */
+	bool hops_read;          /* server: the first byte was checked for a number of relays */
 	uint8_t *rx, *tx;
 	size_t rx_start, rx_end, tx_start, tx_end;
 	size_t turn_bytes;       /* read in this turn */
-	uint64_t tx_records;     /* under the present key */
-	uint64_t rx_bytes, rx_updates; /* for the measure of key updates */
+	uint64_t tx_records;     /* under the current key */
+	uint64_t rx_bytes, rx_updates; /* for the limit on key updates */
 	bool paused, want_write, shutting, sent_fin;
-	bool drained;            /* the last chan_read() found nothing more */
-	bool starved;            /* because the turn is over, not the bytes */
-	bool eof;                /* nothing more comes */
-	bool cut;                /* nothing goes out any more; what has come is still read */
-	bool failed, told, tell_opened;
-	bool *gone;              /* set when a callback frees or moves the channel */
+	bool drained;            /* the last chan_read() exhausted the input */
+	bool starved;            /* it stopped at CHAN_TURN_BYTES, with input left */
+	bool eof;                /* the peer sends no more */
+	bool cut;                /* sending failed; received bytes are still read */
+	bool failed, closed, opened_due;
+	bool *gone;              /* set when a callback frees or detaches the channel */
 	int events;
-	struct ptcp_err why;     /* of cut and failed: the first */
+	struct ptcp_err why;     /* the first failure (cut or failed) */
 };
 
 /* ---- chan.c ---- */
 
-/* `sys` an errno or 0. `closed` follows. */
+/* Fails the channel; `closed` follows. `sys` is an errno or 0. */
 void chan_fail(struct chan *c, int code, int sys, const char *what);
-/* As that, once what has arrived has been read. */
+/* As chan_fail(), after the received bytes were read. */
 void chan_cut(struct chan *c, int sys);
-/* Comes back from the loop. */
+/* Schedules another turn. */
 void chan_again(struct chan *c);
 void chan_update_events(struct chan *c);
-/* Bytes may flow. */
+/* Whether application bytes may flow. */
 static inline bool chan_flows(const struct chan *c)
 {
 	return c->mode == CHAN_TLS || c->mode == CHAN_RAW;
@@ -77,15 +76,15 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n);
 
 /* ---- chan_io.c ---- */
 
-/* Gives the kernel what it takes. */
+/* Sends buffered bytes as far as the kernel takes them. */
 void chan_tx_send(struct chan *c);
-/* Free bytes behind what waits to be sent. */
+/* Free bytes of the transmit buffer. */
 size_t chan_tx_room(struct chan *c);
 void chan_tx_put(struct chan *c, const void *p, size_t n);
-/* Fills the empty receive buffer; false: nothing now, the end, or an error. */
+/* Fills the empty receive buffer; false: no input now, end of input, or an error. */
 bool chan_rx_fill(struct chan *c);
-/* The same with no more than n bytes. */
-bool chan_rx_fill_exactly(struct chan *c, size_t n);
+/* As chan_rx_fill(), with at most `max` bytes. */
+bool chan_rx_fill_max(struct chan *c, size_t max);
 bool chan_has_input(const struct chan *c);
 
 #endif

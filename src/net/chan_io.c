@@ -1,4 +1,4 @@
-/* A channel's socket and bytes: what is gathered and sent, received and read, raw or through TLS. */
+/* A channel's socket and buffers; reading and writing, raw or through TLS. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,7 +7,8 @@
 #include "net/chan_impl.h"
 
 #define TX_BYTES (CHAN_GATHER_BYTES + CHAN_SLACK_BYTES)
-/* Raw pieces below this go through the buffers, larger ones straight from and to their place. */
+/* Raw reads and writes below this size go through the buffers, larger ones directly to and from the caller's
+ * memory. */
 #define SMALL_BYTES (CHAN_GATHER_BYTES / 8)
 
 /* ---- Buffers and socket ---- */
@@ -45,13 +46,13 @@ void chan_tx_put(struct chan *c, const void *p, size_t n)
 	c->tx_end += n;
 }
 
-/* What recv() returned that is not bytes. */
+/* Handles a result of recv() <= 0. */
 static void no_bytes(struct chan *c, ssize_t n)
 {
 	if (n == 0)
 		c->eof = true;
 	else if (errno != EAGAIN)
-		chan_fail(c, PTCP_EPEER, errno, "the connection was cut");
+		chan_fail(c, PTCP_EPEER, errno, "connection lost");
 }
 
 static ssize_t receive(struct chan *c, void *buf, size_t n)
@@ -66,10 +67,10 @@ static ssize_t receive(struct chan *c, void *buf, size_t n)
 
 bool chan_rx_fill(struct chan *c)
 {
-	return chan_rx_fill_exactly(c, c->mode == CHAN_HANDSHAKE ? CHAN_HANDSHAKE_BYTES : CHAN_GATHER_BYTES);
+	return chan_rx_fill_max(c, c->mode == CHAN_HANDSHAKE ? CHAN_HANDSHAKE_BYTES : CHAN_GATHER_BYTES);
 }
 
-bool chan_rx_fill_exactly(struct chan *c, size_t most)
+bool chan_rx_fill_max(struct chan *c, size_t max)
 {
 	ssize_t n;
 
@@ -80,7 +81,7 @@ bool chan_rx_fill_exactly(struct chan *c, size_t most)
 		chan_again(c);
 		return false;
 	}
-	n = receive(c, c->rx, most < CHAN_GATHER_BYTES ? most : CHAN_GATHER_BYTES);
+	n = receive(c, c->rx, max < CHAN_GATHER_BYTES ? max : CHAN_GATHER_BYTES);
 	if (n <= 0) {
 		no_bytes(c, n);
 		return false;
@@ -153,7 +154,7 @@ static size_t raw_write(struct chan *c, const uint8_t *p, size_t n)
 		chan_tx_put(c, p, n);
 		return n;
 	}
-	/* Only now: finding room moves what waits. */
+	/* After chan_tx_room(), which moves buffered bytes. */
 	v[0] = (struct iovec){ c->tx + c->tx_start, c->tx_end - c->tx_start };
 	v[1] = (struct iovec){ (void *)(uintptr_t)p, n };
 	do

@@ -1,21 +1,21 @@
-/* TLS over a channel's buffers: the BIO, the handshake, leaving, records. */
+/* TLS over a channel's buffers: BIO, handshake, end of TLS, records. */
 #include <openssl/err.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "net/chan_impl.h"
 
-#define RELAYED 0x80u /* and below it a number */
+#define HOPS_FLAG 0x80u /* set in a first byte that holds the number of relays */
 #define STEP_BYTES (64u << 10)
 #define RECORD_BYTES 16384u
 #define RECORD_OVERHEAD 64 /* generous */
-/* AES-GCM keys are good for 2^24.5 records (RFC 8446, 5.5); we renew long before. */
+/* AES-GCM keys are safe for 2^24.5 records (RFC 8446, 5.5); we renew long before. */
 #define REKEY_RECORDS (UINT64_C(1) << 22)
-/* Key updates that a peer may send: some, and then one for so much data. */
+/* Limit on key updates by the peer: UPDATES_FREE, and one per UPDATE_BYTES of data. */
 #define UPDATES_FREE 16u
 #define UPDATE_BYTES (1u << 20)
 
-/* ---- The BIO: records gathered on the way out, read in place on the way in ---- */
+/* ---- The BIO: buffers outgoing records, reads incoming ones from the receive buffer ---- */
 
 static int bio_write(BIO *b, const char *p, int n)
 {
@@ -42,7 +42,7 @@ static int bio_read(BIO *b, char *p, int n)
 	BIO_clear_retry_flags(b);
 	if (c->failed)
 		return 0;
-	if (c->rx_start == c->rx_end && !(c->mode == CHAN_LEAVING ? chan_rx_fill_exactly(c, (size_t)n) : chan_rx_fill(c))) {
+	if (c->rx_start == c->rx_end && !(c->mode == CHAN_LEAVING ? chan_rx_fill_max(c, (size_t)n) : chan_rx_fill(c))) {
 		if (c->eof || c->failed)
 			return 0;
 		BIO_set_retry_read(b);
@@ -67,7 +67,7 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
 	return cmd == BIO_CTRL_FLUSH || cmd == BIO_CTRL_DUP;
 }
 
-/* The method is the channel's own: no global, and 200 bytes beside its buffers. */
+/* Each channel has its own method (200 bytes): no global state. */
 static int attach_bio(struct chan *c)
 {
 	BIO *b;
@@ -83,8 +83,7 @@ static int attach_bio(struct chan *c)
 	return 0;
 }
 
-/* Each update of a key costs us a derivation and the peer 27 bytes: a peer that sends nothing else wants
- * to keep us busy. */
+/* A key update costs the peer 27 bytes and us a key derivation: a flood of updates is an attack. */
 static void on_message(int writing, int version, int type, const void *p, size_t n, SSL *ssl, void *arg)
 {
 	struct chan *c = arg;
@@ -94,22 +93,20 @@ static void on_message(int writing, int version, int type, const void *p, size_t
 	if (writing || type != SSL3_RT_HANDSHAKE || n == 0 || *(const uint8_t *)p != SSL3_MT_KEY_UPDATE)
 		return;
 	if (++c->rx_updates > UPDATES_FREE + c->rx_bytes / UPDATE_BYTES)
-		chan_fail(c, PTCP_EPROTO, 0, "the peer keeps changing its key");
+		chan_fail(c, PTCP_EPROTO, 0, "too many TLS key updates from the peer");
 }
 
-/* ---- The handshake and leaving ---- */
+/* ---- Handshake and end of TLS ---- */
 
 int chan_tls_start(struct chan *c, SSL_CTX *tls, struct ptcp_err *e)
 {
-	static const char *const one[] = { "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384",
-		"TLS_CHACHA20_POLY1305_SHA256" };
 	uint8_t alpn[32];
 	size_t n;
 
 	if (c->o.rekey_records == 0)
 		c->o.rekey_records = REKEY_RECORDS;
 	if ((c->ssl = SSL_new(tls)) == NULL || attach_bio(c) < 0)
-		return tls_error(e, PTCP_ENOMEM, "could not start TLS");
+		return tls_error(e, PTCP_ENOMEM, "cannot start TLS");
 	SSL_set_msg_callback(c->ssl, on_message);
 	SSL_set_msg_callback_arg(c->ssl, c);
 	if (c->o.server) {
@@ -121,9 +118,9 @@ int chan_tls_start(struct chan *c, SSL_CTX *tls, struct ptcp_err *e)
 	alpn[0] = (uint8_t)n;
 	memcpy(alpn + 1, c->o.alpn, n);
 	if (SSL_set_alpn_protos(c->ssl, alpn, (unsigned)n + 1) != 0 ||
-	    (c->o.cipher < PTCP_CIPHER_NONE && c->o.one_cipher &&
-	    SSL_set_ciphersuites(c->ssl, one[c->o.cipher]) != 1))
-		return tls_error(e, PTCP_ENOMEM, "could not start TLS");
+	    (c->o.one_cipher && tls_suite(c->o.cipher) != NULL &&
+	    SSL_set_ciphersuites(c->ssl, tls_suite(c->o.cipher)) != 1))
+		return tls_error(e, PTCP_ENOMEM, "cannot start TLS");
 	return 0;
 }
 
@@ -133,8 +130,8 @@ void chan_tls_free(struct chan *c)
 	BIO_meth_free(c->bio);
 }
 
-/* After an SSL call that returned <= 0: fails the channel unless it only has to be tried again. */
-static void ssl_again(struct chan *c, int r, const char *what)
+/* After an SSL call that returned <= 0: fails the channel unless the call only has to be repeated later. */
+static void ssl_failed(struct chan *c, int r, const char *what)
 {
 	int why = SSL_get_error(c->ssl, r);
 	struct ptcp_err e;
@@ -143,12 +140,12 @@ static void ssl_again(struct chan *c, int r, const char *what)
 		return;
 	if (why == SSL_ERROR_ZERO_RETURN) {
 		c->eof = true;
-		c->rx_start = c->rx_end = 0; /* what follows the end is nobody's */
+		c->rx_start = c->rx_end = 0; /* ignore bytes after the end of TLS */
 	} else if (c->eof) {
 		chan_fail(c, PTCP_EPEER, 0, c->mode == CHAN_HANDSHAKE ?
-		    "the peer closed the connection during the handshake" : "the connection was cut");
+		    "the peer closed the connection during the handshake" : "connection lost");
 	} else {
-		/* Once bytes flow, records that are none, or alerts about ours, may be the path's doing. */
+		/* After the handshake, corrupt records and alerts about ours may be caused by the path. */
 		tls_error(&e, c->mode == CHAN_TLS ? PTCP_EPEER : PTCP_EPROTO, what);
 		chan_fail(c, e.code, 0, e.msg);
 		chan_tx_send(c); /* the alert */
@@ -165,7 +162,7 @@ static bool check_peer(struct chan *c)
 	SSL_get0_alpn_selected(c->ssl, &alpn, &n);
 	if (cert == NULL || !EVP_PKEY_is_a(X509_get0_pubkey(cert), "ED25519") ||
 	    identity_fingerprint(c->fingerprint, cert, &e) < 0) {
-		chan_fail(c, PTCP_EPROTO, 0, "the peer has no identity of ptcp");
+		chan_fail(c, PTCP_EPROTO, 0, "the peer presents no ptcp identity");
 		return false;
 	}
 	if (n == 0) {
@@ -175,20 +172,20 @@ static bool check_peer(struct chan *c)
 	return true;
 }
 
-/* A relay says in one byte, which no record of TLS begins with, how many there have been. False: nothing is here yet. */
-static bool begin(struct chan *c)
+/* A relay sends the number of relays in a first byte with which no TLS record begins. False: no input yet. */
+static bool read_hops(struct chan *c)
 {
 	if (c->rx_start == c->rx_end && !chan_rx_fill(c))
 		return c->eof || c->failed;
-	c->begun = true;
-	if ((c->rx[c->rx_start] & RELAYED) != 0)
-		c->relayed = c->rx[c->rx_start++] & ~RELAYED;
+	c->hops_read = true;
+	if ((c->rx[c->rx_start] & HOPS_FLAG) != 0)
+		c->hops = c->rx[c->rx_start++] & ~HOPS_FLAG;
 	return true;
 }
 
-bool chan_tell_relayed(int fd, unsigned relays)
+bool chan_send_hops(int fd, unsigned relays)
 {
-	uint8_t first = (uint8_t)(RELAYED | relays);
+	uint8_t first = (uint8_t)(HOPS_FLAG | relays);
 
 	return send(fd, &first, 1, MSG_NOSIGNAL) == 1;
 }
@@ -197,22 +194,22 @@ void chan_tls_handshake(struct chan *c)
 {
 	int r;
 
-	if (c->o.server && !c->begun && !begin(c))
+	if (c->o.server && !c->hops_read && !read_hops(c))
 		return;
 	ERR_clear_error();
 	r = SSL_do_handshake(c->ssl);
 	if (r != 1) {
-		ssl_again(c, r, "TLS handshake");
+		ssl_failed(c, r, "TLS handshake");
 	} else if (check_peer(c)) {
 		c->mode = CHAN_TLS;
-		c->tell_opened = true;
+		c->opened_due = true;
 	}
 	chan_tx_send(c);
 }
 
-/* The peer says nothing in clear before it has read our close_notify, and from here on no more is read
- * than the record at hand has: so nothing raw is ever in our buffer, and the socket can be taken. */
-void chan_hand_over(struct chan *c)
+/* The peer sends no plaintext before it has read our close_notify, and from here on we read no further than
+ * the end of the current record: so the buffer never holds raw bytes, and the socket can be taken. */
+void chan_leave_tls(struct chan *c)
 {
 	ERR_clear_error();
 	c->mode = CHAN_LEAVING;
@@ -221,7 +218,7 @@ void chan_hand_over(struct chan *c)
 	chan_again(c);
 }
 
-/* Nothing but the peer's close_notify may come while both leave. */
+/* Only the peer's close_notify may arrive while both ends leave TLS. */
 void chan_tls_leave(struct chan *c)
 {
 	uint8_t byte;
@@ -233,9 +230,9 @@ void chan_tls_leave(struct chan *c)
 		chan_fail(c, PTCP_EPROTO, 0, "data before the end of TLS");
 	} else if (SSL_get_shutdown(c->ssl) & SSL_RECEIVED_SHUTDOWN) {
 		c->mode = CHAN_RAW;
-		c->tell_opened = true;
+		c->opened_due = true;
 	} else {
-		ssl_again(c, r, "leaving TLS");
+		ssl_failed(c, r, "leaving TLS");
 	}
 }
 
@@ -250,7 +247,7 @@ size_t chan_tls_read(struct chan *c, uint8_t *buf, size_t n)
 		c->rx_bytes += got;
 		return got;
 	}
-	ssl_again(c, 0, "reading");
+	ssl_failed(c, 0, "reading");
 	return 0;
 }
 
@@ -263,11 +260,10 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
 	if (chan_tx_room(c) < n + (n / RECORD_BYTES + 2) * RECORD_OVERHEAD + 4096)
 		return 0;
 	ERR_clear_error();
-	if (c->tx_records >= c->o.rekey_records &&
-	    SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+	if (c->tx_records >= c->o.rekey_records && SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
 		c->tx_records = 0;
 	if (SSL_write_ex(c->ssl, p, n, &done) != 1) {
-		ssl_again(c, 0, "writing");
+		ssl_failed(c, 0, "writing");
 		return 0;
 	}
 	c->tx_records += (done + RECORD_BYTES - 1) / RECORD_BYTES;
@@ -275,7 +271,7 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
 }
 
 const char *chan_fingerprint(const struct chan *c) { return c->fingerprint; }
-unsigned chan_relayed(const struct chan *c) { return c->relayed; }
+unsigned chan_hops(const struct chan *c) { return c->hops; }
 
 bool chan_is_alpn(const struct chan *c, const char *alpn)
 {

@@ -60,7 +60,7 @@ static void on_attempt_closed(uv_handle_t *h)
 	dial_release(d);
 }
 
-/* Stops watching; the socket stays open only if it is kept. */
+/* Stops polling; closes the socket unless `keep`. */
 static void attempt_end(struct attempt *a, bool keep)
 {
 	struct dial *d = a->dial;
@@ -122,7 +122,7 @@ static void attempt_failed(struct dial *d, const char *address, int sys)
 	sock_join(where, sizeof where, d->host, d->port);
 	named = strcmp(where, address) != 0;
 	err_set(&d->why, PTCP_ECONNECT, "connecting to %s%s%s%s: %s%s", where, named ? " (" : "", named ? address : "",
-	    named ? ")" : "", strerror(sys), sys == ECONNREFUSED ? " (is a ptcp daemon running there, on that port?)" :
+	    named ? ")" : "", strerror(sys), sys == ECONNREFUSED ? " (is a ptcp server running there, on that port?)" :
 	    sys == ENETUNREACH || sys == EHOSTUNREACH ? " (check the address and the network)" : "");
 	d->why.sys = sys;
 	d->next_at = mono_now();
@@ -153,7 +153,7 @@ static void on_connect(uv_poll_t *h, int status, int events)
 	dial_next(d);
 }
 
-/* 0, or errno. */
+/* Returns 0 or an errno. */
 static int attempt_start(struct dial *d, const struct addrinfo *ai, char address[SOCK_TEXT_BYTES])
 {
 	struct attempt *a;
@@ -183,7 +183,8 @@ static int attempt_start(struct dial *d, const struct addrinfo *ai, char address
 	return 0;
 }
 
-/* Starts what is due, sets the timer, ends when nothing is left. */
+/* Starts the attempts that are due and sets the timer; ends the dial at its deadline or when all attempts
+ * have failed. */
 static void dial_next(struct dial *d)
 {
 	struct mono now = mono_now();
@@ -192,8 +193,8 @@ static void dial_next(struct dial *d)
 
 	if (now.ns >= d->deadline.ns) {
 		sock_join(where, sizeof where, d->host, d->port);
-		err_set(&d->why, PTCP_ECONNECT, "connecting to %s: no answer for %.3g s (is it up, and "
-		    "does a firewall let port %u through?)", where, (double)d->o.timeout_ns / 1e9, d->port);
+		err_set(&d->why, PTCP_ECONNECT, "connecting to %s: no response for %.3g s (is the host up, and does a "
+		    "firewall let port %u through?)", where, (double)d->o.timeout_ns / 1e9, d->port);
 		dial_done(d, -1, NULL);
 		return;
 	}
@@ -210,37 +211,25 @@ static void dial_next(struct dial *d)
 	    d->deadline);
 }
 
-static void on_dial_timer(void *arg)
-{
-	dial_next(arg);
-}
+static void on_dial_timer(void *arg) { dial_next(arg); }
 
 static bool permitted(const struct dial *d, const struct addrinfo *ai)
 {
 	return d->permits == NULL || d->permits(d->permits_arg, ai->ai_addr);
 }
 
-/* The families in turns, the resolver's first choice first (RFC 8305, 4). */
-static void put_in_order(struct dial *d)
+/* The two families alternate, starting with the resolver's first choice (RFC 8305, 4). */
+static void sort_addresses(struct dial *d)
 {
-	struct addrinfo *first = d->answer, *other = d->answer;
-	int family = first->ai_family;
+	struct addrinfo *next[2] = { d->answer, d->answer }, *a;
+	int family = d->answer->ai_family, i;
 
-	while (d->n_order < ATTEMPTS_MAX) {
-		while (first != NULL && (first->ai_family != family || !permitted(d, first)))
-			first = first->ai_next;
-		while (other != NULL && (other->ai_family == family || !permitted(d, other)))
-			other = other->ai_next;
-		if (first == NULL && other == NULL)
-			break;
-		if (first != NULL) {
-			d->order[d->n_order++] = first;
-			first = first->ai_next;
-		}
-		if (other != NULL && d->n_order < ATTEMPTS_MAX) {
-			d->order[d->n_order++] = other;
-			other = other->ai_next;
-		}
+	for (i = 0; d->n_order < ATTEMPTS_MAX && (next[0] != NULL || next[1] != NULL); i = !i) {
+		for (a = next[i]; a != NULL && ((a->ai_family == family) == i || !permitted(d, a)); a = a->ai_next)
+			;
+		next[i] = a != NULL ? a->ai_next : NULL;
+		if (a != NULL)
+			d->order[d->n_order++] = a;
 	}
 }
 
@@ -257,13 +246,13 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
 	}
 	if (status < 0 || res == NULL) {
 		err_set(&d->why, PTCP_ECONNECT, "resolving %s: %s (check the name)",
-		    text_escape(shown, sizeof shown, d->host), status < 0 ? uv_strerror(status) : "no address");
+		    text_escape(shown, sizeof shown, d->host), status < 0 ? uv_strerror(status) : "no addresses");
 		dial_done(d, -1, NULL);
 		return;
 	}
-	put_in_order(d);
+	sort_addresses(d);
 	if (d->n_order == 0) {
-		err_set(&d->why, PTCP_EREFUSED, "connecting to %s: not to the addresses it has",
+		err_set(&d->why, PTCP_EREFUSED, "connecting to %s: its addresses are not permitted",
 		    text_escape(shown, sizeof shown, d->host));
 		dial_done(d, -1, NULL);
 		return;
@@ -271,14 +260,13 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
 	dial_next(d);
 }
 
-void dial_only(struct dial *d, bool (*permits)(void *arg, const struct sockaddr *sa), void *arg)
+void dial_filter(struct dial *d, bool (*permits)(void *arg, const struct sockaddr *sa), void *arg)
 {
 	d->permits = permits;
 	d->permits_arg = arg;
 }
 
-int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port,
-    const struct sock_opts *o,
+int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port, const struct sock_opts *o,
     void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why), void *arg,
     struct ptcp_err *e)
 {

@@ -12,47 +12,78 @@
 #include <unistd.h>
 
 #include "core/userdir.h"
-#include "net/sign.h"
+#include "net/tls.h"
 
 #define PREFIX "SHA256:"
 #define BASE64_CHARS 43
 
-static int ssl_error(struct ptcp_err *e, const char *what)
+/* "SHA256:.." of a key's SubjectPublicKeyInfo in DER, of n bytes, which is freed. */
+static int key_fingerprint(char out[PTCP_FINGERPRINT_BYTES], unsigned char *der, int n, int code, struct ptcp_err *e)
 {
-	unsigned long code = ERR_get_error();
-	const char *why = ERR_reason_error_string(code);
+	unsigned char hash[32];
+	bool ok = n > 0 && EVP_Digest(der, (size_t)n, hash, NULL, EVP_sha256(), NULL) == 1;
 
-	ERR_clear_error();
-	return err_set(e, PTCP_ECONFIG, "%s: %s", what, why != NULL ? why : "OpenSSL failed");
+	OPENSSL_free(der);
+	if (!ok)
+		return tls_error(e, code, "hashing a public key");
+	identity_digest_text(out, hash);
+	return 0;
 }
 
 int identity_fingerprint(char out[PTCP_FINGERPRINT_BYTES], X509 *cert, struct ptcp_err *e)
 {
-	unsigned char hash[32], *der = NULL;
+	unsigned char *der = NULL;
 	int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &der);
 
-	if (n <= 0 || EVP_Digest(der, (size_t)n, hash, NULL, EVP_sha256(), NULL) != 1) {
-		OPENSSL_free(der);
-		return ssl_error(e, "could not hash a public key");
-	}
-	OPENSSL_free(der);
-	sign_digest_text(out, hash);
-	return 0;
+	return key_fingerprint(out, der, n, PTCP_ECONFIG, e);
+}
+
+static EVP_PKEY *public_key(const uint8_t key[IDENTITY_KEY_BYTES])
+{
+	return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, IDENTITY_KEY_BYTES);
+}
+
+int identity_key_fingerprint(char out[PTCP_FINGERPRINT_BYTES], const uint8_t key[IDENTITY_KEY_BYTES],
+    struct ptcp_err *e)
+{
+	EVP_PKEY *k = public_key(key);
+	unsigned char *der = NULL;
+	int n = k != NULL ? i2d_PUBKEY(k, &der) : 0;
+
+	EVP_PKEY_free(k);
+	return key_fingerprint(out, der, n, PTCP_EPROTO, e);
+}
+
+void identity_digest(uint8_t out[32], const char *fingerprint)
+{
+	unsigned char text[44], bytes[33];
+
+	memcpy(text, fingerprint + strlen(PREFIX), BASE64_CHARS);
+	text[BASE64_CHARS] = '=';
+	EVP_DecodeBlock(bytes, text, sizeof text);
+	memcpy(out, bytes, 32);
+}
+
+void identity_digest_text(char out[PTCP_FINGERPRINT_BYTES], const uint8_t digest[32])
+{
+	unsigned char text[48];
+
+	EVP_EncodeBlock(text, digest, 32); /* 44 characters, the last is '=' */
+	snprintf(out, PTCP_FINGERPRINT_BYTES, PREFIX "%.43s", text);
 }
 
 bool identity_fingerprint_ok(const char *text)
 {
-	static const char base64[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	return strncmp(text, PREFIX, strlen(PREFIX)) == 0 &&
 	    strspn(text + strlen(PREFIX), base64) == BASE64_CHARS &&
-	    /* 43 characters have two bits more than a SHA-256, which are zero. */
+	    /* 43 characters have two bits more than a SHA-256; both are zero. */
 	    strchr("AEIMQUYcgkosw048", text[strlen(PREFIX) + BASE64_CHARS - 1]) != NULL &&
 	    text[strlen(PREFIX) + BASE64_CHARS] == '\0';
 }
 
-/* A certificate around the key; its fields mean nothing, peers pin the key. */
+/* A certificate for the key; peers pin the key and ignore all other fields. */
 static X509 *self_signed(EVP_PKEY *key)
 {
 	X509 *x = X509_new();
@@ -63,17 +94,15 @@ static X509 *self_signed(EVP_PKEY *key)
 	name = X509_get_subject_name(x);
 	if (X509_set_version(x, 2) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
 	    ASN1_TIME_set_string(X509_getm_notBefore(x), "19700101000000Z") &&
-	    ASN1_TIME_set_string(X509_getm_notAfter(x), "99991231235959Z") &&
-	    X509_set_pubkey(x, key) &&
-	    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"ptcp",
-	    -1, -1, 0) &&
+	    ASN1_TIME_set_string(X509_getm_notAfter(x), "99991231235959Z") && X509_set_pubkey(x, key) &&
+	    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"ptcp", -1, -1, 0) &&
 	    X509_set_issuer_name(x, name) && X509_sign(x, key, NULL))
 		return x;
 	X509_free(x);
 	return NULL;
 }
 
-/* Private by permission and ownership? */
+/* Refuses a file owned or readable by other users. */
 static int check_private(int fd, const char *path, struct ptcp_err *e)
 {
 	struct stat st;
@@ -81,17 +110,16 @@ static int check_private(int fd, const char *path, struct ptcp_err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, PTCP_ECONFIG, "%s: not a regular file (move it away; ptcp key generate makes a new one)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: not a regular file (move it away and run ptcp key generate)", path);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return err_set(e, PTCP_ECONFIG, "%s: belongs to another user (chown it, or make "
-		    "a new one)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: belongs to another user (chown it, or generate a new key)", path);
 	if ((st.st_mode & 077) != 0)
-		return err_set(e, PTCP_ECONFIG, "%s: others can read this key (chmod 600 it, and "
-		    "make a new one if they may have)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: other users can read this key (chmod 600 it, and generate a new key "
+		    "if they may have)", path);
 	return 0;
 }
 
-/* OpenSSL's own would ask the terminal. */
+/* OpenSSL's default would ask on the terminal. */
 static int no_passphrase(char *buf, int n, int writing, void *arg)
 {
 	(void)buf;
@@ -117,7 +145,7 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 		close(fd);
 		return err_nomem(e);
 	}
-	setbuf(f, text); /* in ours, to be wiped: the key is in it */
+	setbuf(f, text); /* a buffer that we can wipe: it contains the key */
 	id->key = PEM_read_PrivateKey(f, NULL, no_passphrase, NULL);
 	id->cert = PEM_read_X509(f, NULL, no_passphrase, NULL);
 	fclose(f);
@@ -125,8 +153,8 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 	if (id->key == NULL || id->cert == NULL || !EVP_PKEY_is_a(id->key, "ED25519") ||
 	    X509_check_private_key(id->cert, id->key) != 1) {
 		ERR_clear_error();
-		return err_set(e, PTCP_ECONFIG, "%s: not an identity of ptcp, or damaged (restore "
-		    "it, or remove it and run ptcp key generate)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: not a ptcp identity, or damaged (restore the file, or remove it and "
+		    "run ptcp key generate)", path);
 	}
 	return identity_fingerprint(id->fingerprint, id->cert, e);
 }
@@ -142,7 +170,7 @@ static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 		return -1;
 	}
 	setbuf(f, text);
-	errno = EIO; /* what OpenSSL cannot do has none */
+	errno = EIO; /* OpenSSL sets no errno */
 	ok = PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL) && PEM_write_X509(f, cert) &&
 	    fflush(f) == 0 && fsync(fd) == 0;
 	ok = fclose(f) == 0 && ok;
@@ -150,66 +178,56 @@ static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 	return ok ? 0 : -1;
 }
 
-/* Written beside and linked, so that two first uses at once agree on one key. */
+/* Writes a temporary file and links it to `path`, so that two first uses at once agree on one key. */
 static int make_identity(const char *dir, const char *path, bool *existed, struct ptcp_err *e)
 {
 	char temp[USERDIR_BYTES + 64];
-	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-	X509 *cert = key != NULL ? self_signed(key) : NULL;
-	int fd, r = 0;
+	struct identity id;
+	int fd, r;
 
-	if (cert == NULL) {
-		EVP_PKEY_free(key);
-		return ssl_error(e, "could not make a key");
-	}
+	if ((r = userdir_make(dir, e)) < 0 || (r = identity_new(&id, e)) < 0)
+		return r;
 	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-	if ((r = userdir_make(dir, e)) < 0)
-		goto out;
 	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0) {
-		r = err_sys(e, PTCP_ECONFIG, "making a key in %s", dir);
-		goto out;
+		r = err_sys(e, PTCP_ECONFIG, "creating a key in %s", dir);
+	} else {
+		if (write_all(fd, id.key, id.cert) < 0)
+			r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+		else if (link(temp, path) < 0 && !(*existed = errno == EEXIST))
+			r = err_sys(e, PTCP_ECONFIG, "creating %s", path);
+		unlink(temp);
 	}
-	if (write_all(fd, key, cert) < 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	else if (link(temp, path) < 0) {
-		*existed = errno == EEXIST;
-		if (!*existed)
-			r = err_sys(e, PTCP_ECONFIG, "making %s", path);
-	}
-	unlink(temp);
-out:
-	X509_free(cert);
-	EVP_PKEY_free(key);
+	identity_fini(&id);
 	return r;
 }
 
-/* What root made in a directory of somebody else's, that one's daemon could not read. */
+/* Refuses to create root-owned files in another user's directory: the user's server could not read them. */
 static int check_owner(const char *dir, struct ptcp_err *e)
 {
 	struct stat st;
 
 	if (geteuid() != 0 || stat(dir, &st) < 0 || st.st_uid == 0)
 		return 0;
-	return err_set(e, PTCP_ECONFIG, "%s: belongs to the user %u (run this as that user, by runuser or su, or set "
-	    "XDG_CONFIG_HOME to a place of root's)", dir, (unsigned)st.st_uid);
+	return err_set(e, PTCP_ECONFIG, "%s: belongs to the user %u (run ptcp as that user, with runuser or su, or set "
+	    "XDG_CONFIG_HOME to a directory of root)", dir, (unsigned)st.st_uid);
 }
 
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e)
 {
 	char where[USERDIR_BYTES], path[USERDIR_BYTES + 32];
 	struct identity id = { 0 };
-	bool there, existed = false;
+	bool found, existed = false;
 	int r;
 
 	if ((r = userdir_config(where, dir, e)) < 0 || (r = check_owner(where, e)) < 0)
 		return r;
 	snprintf(path, sizeof path, "%s/identity.pem", where);
-	there = access(path, F_OK) == 0;
-	if (!there && (r = make_identity(where, path, &existed, e)) < 0)
+	found = access(path, F_OK) == 0;
+	if (!found && (r = make_identity(where, path, &existed, e)) < 0)
 		return r;
-	if (only_new && (there || existed))
-		return err_set(e, PTCP_EUSAGE, "%s: there is an identity already (remove it first "
-		    "if it is to be replaced; those who trust it must be told)", path);
+	if (only_new && (found || existed))
+		return err_set(e, PTCP_EUSAGE, "%s: an identity exists already (to replace it, remove the file first; all "
+		    "hosts that trust it must be told the new fingerprint)", path);
 	if ((r = read_identity(&id, path, e)) < 0) {
 		identity_fini(&id);
 		return r;
@@ -225,7 +243,7 @@ int identity_new(struct identity *out, struct ptcp_err *e)
 
 	id.cert = id.key != NULL ? self_signed(id.key) : NULL;
 	if (id.cert == NULL)
-		r = ssl_error(e, "could not make a key");
+		r = tls_error(e, PTCP_ECONFIG, "generating a key");
 	else
 		r = identity_fingerprint(id.fingerprint, id.cert, e);
 	if (r < 0)
@@ -240,4 +258,41 @@ void identity_fini(struct identity *id)
 	EVP_PKEY_free(id->key);
 	X509_free(id->cert);
 	*id = (struct identity){ 0 };
+}
+
+/* ---- Signatures ---- */
+
+int identity_sign(uint8_t out[IDENTITY_SIGNATURE_BYTES], const struct identity *id, const uint8_t *text, size_t n,
+    struct ptcp_err *e)
+{
+	EVP_MD_CTX *c = EVP_MD_CTX_new();
+	size_t got = IDENTITY_SIGNATURE_BYTES;
+	bool ok = c != NULL && EVP_DigestSignInit(c, NULL, NULL, NULL, id->key) == 1 &&
+	    EVP_DigestSign(c, out, &got, text, n) == 1 && got == IDENTITY_SIGNATURE_BYTES;
+
+	EVP_MD_CTX_free(c);
+	return ok ? 0 : tls_error(e, PTCP_ECONFIG, "signing with the identity");
+}
+
+bool identity_verify(const uint8_t key[IDENTITY_KEY_BYTES], const uint8_t *text, size_t n,
+    const uint8_t signature[IDENTITY_SIGNATURE_BYTES])
+{
+	EVP_PKEY *k = public_key(key);
+	EVP_MD_CTX *c = EVP_MD_CTX_new();
+	bool ok = k != NULL && c != NULL && EVP_DigestVerifyInit(c, NULL, NULL, NULL, k) == 1 &&
+	    EVP_DigestVerify(c, signature, IDENTITY_SIGNATURE_BYTES, text, n) == 1;
+
+	EVP_MD_CTX_free(c);
+	EVP_PKEY_free(k);
+	ERR_clear_error();
+	return ok;
+}
+
+int identity_key(uint8_t out[IDENTITY_KEY_BYTES], const struct identity *id, struct ptcp_err *e)
+{
+	size_t n = IDENTITY_KEY_BYTES;
+
+	if (EVP_PKEY_get_raw_public_key(id->key, out, &n) != 1 || n != IDENTITY_KEY_BYTES)
+		return tls_error(e, PTCP_ECONFIG, "reading the public key of the identity");
+	return 0;
 }

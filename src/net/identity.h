@@ -1,4 +1,5 @@
-/* Who a host is: an Ed25519 key in a self-signed certificate, made on first use. */
+/* The identity of a host, an Ed25519 key in a self-signed certificate, created on first use; signatures and
+ * fingerprints. Signing and verifying on any thread. */
 #ifndef NET_IDENTITY_H
 #define NET_IDENTITY_H
 
@@ -7,17 +8,20 @@
 
 #include "core/err.h"
 
+#define IDENTITY_KEY_BYTES 32
+#define IDENTITY_SIGNATURE_BYTES 64
+
 struct identity {
 	EVP_PKEY *key;
 	X509 *cert;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 };
 
-/* Reads identity.pem of `dir` (userdir_config()); makes it (and the directory, 0700) when there is none. `only_new`:
- * PTCP_EUSAGE when there is one. A file that others can read is refused, and so is to root a directory of another
- * user's: what is made there would be root's. */
+/* Reads identity.pem of `dir` (see userdir_config()); a missing file (and directory, mode 0700) is created.
+ * `only_new`: PTCP_EUSAGE if the file exists. Refuses a file readable by other users, and for root the
+ * directory of another user, whose server could not read a key owned by root. */
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e);
-/* One that is nowhere but in memory, for a session. */
+/* A temporary identity, in memory only, for one session. */
 int identity_new(struct identity *out, struct ptcp_err *e);
 void identity_fini(struct identity *id);
 
@@ -25,5 +29,22 @@ void identity_fini(struct identity *id);
 int identity_fingerprint(char out[PTCP_FINGERPRINT_BYTES], X509 *cert, struct ptcp_err *e);
 /* Whether `text` has the form of a fingerprint. */
 bool identity_fingerprint_ok(const char *text);
+
+/* Ed25519 over `text` as it is: the text must begin with its purpose (domain separation). */
+int identity_sign(uint8_t out[IDENTITY_SIGNATURE_BYTES], const struct identity *id, const uint8_t *text, size_t n,
+    struct ptcp_err *e);
+/* False also for an invalid key. */
+bool identity_verify(const uint8_t key[IDENTITY_KEY_BYTES], const uint8_t *text, size_t n,
+    const uint8_t signature[IDENTITY_SIGNATURE_BYTES]);
+
+/* The public key of `id`. */
+int identity_key(uint8_t out[IDENTITY_KEY_BYTES], const struct identity *id, struct ptcp_err *e);
+/* "SHA256:.." of a public key. */
+int identity_key_fingerprint(char out[PTCP_FINGERPRINT_BYTES], const uint8_t key[IDENTITY_KEY_BYTES],
+    struct ptcp_err *e);
+
+/* The SHA-256 of a fingerprint (which identity_fingerprint_ok() accepts), and the reverse. */
+void identity_digest(uint8_t out[32], const char *fingerprint);
+void identity_digest_text(char out[PTCP_FINGERPRINT_BYTES], const uint8_t digest[32]);
 
 #endif

@@ -20,10 +20,7 @@ struct line_reader {
 	char buf[LINE_READER_BYTES];
 };
 
-static void on_poll_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_poll_closed(uv_handle_t *h) { free(h->data); }
 
 static void end(struct line_reader *ls, bool broken)
 {
@@ -31,8 +28,9 @@ static void end(struct line_reader *ls, bool broken)
 	ls->ops->closed(ls->arg, broken);
 }
 
-/* Tells the first line of the buffer; false when there is none, or nobody to tell. */
-static bool tell(struct line_reader *ls)
+/* Passes the first line of the buffer to the callback; false without a complete line, or if the reader was
+ * freed. */
+static bool deliver(struct line_reader *ls)
 {
 	char line[LINE_READER_BYTES], *lf = memchr(ls->buf, '\n', ls->n);
 	size_t n;
@@ -48,16 +46,16 @@ static bool tell(struct line_reader *ls)
 	return true;
 }
 
-/* The other end of a socket pair that went with something unread is told first (ECONNRESET, once), and
- * only then what it had written. */
+/* If the peer of a socket pair closed with unread input, recv() first fails with ECONNRESET, once, and then
+ * returns the bytes that the peer had written. */
 static ssize_t receive(struct line_reader *ls)
 {
-	bool told = false;
+	bool reset_seen = false;
 	ssize_t n;
 
 	do
 		n = recv(ls->fd, ls->buf + ls->n, sizeof ls->buf - ls->n, 0);
-	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !told && (told = true))));
+	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset_seen && (reset_seen = true))));
 	return n;
 }
 
@@ -73,15 +71,15 @@ static void on_readable(uv_poll_t *p, int status, int events)
 			return;
 		if (n > 0)
 			ls->n += (size_t)n;
-		while (tell(ls))
-			; /* it may go meanwhile; its memory stays until the loop comes round */
+		while (deliver(ls))
+			; /* the callback may free the reader; its memory stays valid until the loop's next turn */
 		if (ls->gone)
 			return;
 		if (n <= 0 || ls->n == sizeof ls->buf) {
 			end(ls, n > 0);
 			return;
 		}
-	} while (status < 0); /* libuv has seen an error and watches no more */
+	} while (status < 0); /* libuv has seen an error and stopped polling */
 }
 
 int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,
@@ -97,7 +95,7 @@ int line_reader_new(struct line_reader **out, struct loop *l, int fd, const stru
 	if ((r = uv_poll_init(loop_uv(l), &ls->poll, fd)) < 0) {
 		close(fd);
 		free(ls);
-		return err_set(e, PTCP_EIO, "watching a socket: %s", uv_strerror(r));
+		return err_set(e, PTCP_EIO, "polling a socket: %s", uv_strerror(r));
 	}
 	ls->poll.data = ls;
 	ls->fd = fd;
@@ -108,7 +106,7 @@ int line_reader_new(struct line_reader **out, struct loop *l, int fd, const stru
 	return 0;
 }
 
-bool line_reader_say(struct line_reader *ls, const char *fmt, ...)
+bool line_reader_send(struct line_reader *ls, const char *fmt, ...)
 {
 	char line[LINE_READER_BYTES];
 	va_list ap;

@@ -19,9 +19,9 @@
 
 struct listener {
 	uv_poll_t poll;
-	struct timer *rest; /* until descriptors may be had again */
-	int fd, reserve;    /* a descriptor kept back, so that connections can be turned away without one */
-	char address[INET6_ADDRSTRLEN + 20]; /* and a scope */
+	struct timer *rest; /* pause while the process has no descriptors left */
+	int fd, reserve;    /* reserve: a spare descriptor, given up to accept and close a connection */
+	char address[SOCK_HOST_BYTES];
 	unsigned port;
 	void (*accepted)(void *, int, const char *);
 	void *arg;
@@ -46,7 +46,7 @@ static int open_listener(const char *host, unsigned port, int *out, struct ptcp_
 		sys = errno;
 	} else {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-		if (ai->ai_family == AF_INET6) /* "::" takes IPv4 as well */
+		if (ai->ai_family == AF_INET6) /* "::" accepts IPv4 as well */
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
 		if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0) {
 			sys = errno;
@@ -66,16 +66,16 @@ static int open_listener(const char *host, unsigned port, int *out, struct ptcp_
 static int name_listener(struct listener *ls, struct ptcp_err *e)
 {
 	struct sockaddr_storage sa;
+	char text[SOCK_TEXT_BYTES];
 	socklen_t n = sizeof sa;
-	char port[8];
 
 	if (getsockname(ls->fd, (struct sockaddr *)&sa, &n) < 0)
 		return err_sys(e, PTCP_ECONFIG, "listening");
+	sock_address_text(text, (struct sockaddr *)&sa, n);
 	if ((sa.ss_family != AF_INET && sa.ss_family != AF_INET6) ||
-	    getnameinfo((struct sockaddr *)&sa, n, ls->address, sizeof ls->address, port, sizeof port,
-	    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		return err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket of IPv4 or IPv6 (pass one that is)", ls->fd);
-	ls->port = (unsigned)atoi(port);
+	    sock_split(text, ls->address, &ls->port, 0, NULL) < 0)
+		return err_set(e, PTCP_ECONFIG, "descriptor %d: not an IPv4 or IPv6 socket (pass a listening TCP socket)",
+		    ls->fd);
 	return 0;
 }
 
@@ -88,8 +88,8 @@ static void on_rested(void *arg)
 	uv_poll_start(&ls->poll, UV_READABLE, on_incoming);
 }
 
-/* No descriptor for a connection: it is turned away with the one kept back. Should another thread have
- * taken that, too, we wait: the connection would wake us without end. */
+/* Out of descriptors: closes a new connection by means of the reserve. If another thread has taken the freed
+ * descriptor, polling pauses: otherwise the pending connection would wake the loop without end. */
 static void turn_away(struct listener *ls)
 {
 	int fd;
@@ -104,7 +104,7 @@ static void turn_away(struct listener *ls)
 	}
 }
 
-/* Takes some, so that a flood does not keep the loop from its sessions. */
+/* At most 16 connections a turn, so that a flood does not delay the sessions on this loop. */
 static void on_incoming(uv_poll_t *h, int status, int events)
 {
 	struct listener *ls = h->data;
@@ -142,10 +142,10 @@ int listener_take(struct listener **out, struct loop *l, int fd,
 	}
 	ls->fd = fd;
 	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens) {
-		r = err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket that listens (pass one that does)", fd);
+		r = err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket that listens (pass a listening socket)", fd);
 		goto out;
 	}
-	/* who passes it may have left it blocking, which would halt the loop */
+	/* A blocking socket would halt the loop. */
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if ((r = name_listener(ls, e)) < 0 || (r = timer_new(&ls->rest, l, on_rested, ls, e)) < 0)
@@ -176,7 +176,7 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	int fd = -1, r;
 
 	if (where != NULL && where[0] == '\0')
-		return err_set(e, PTCP_EUSAGE, "--listen \"\": no address (leave it out for every address)");
+		return err_set(e, PTCP_EUSAGE, "--listen \"\": no address (omit the option to listen on every address)");
 	if (where != NULL && strspn(where, "0123456789") == strlen(where))
 		port = strlen(where) <= 5 ? (unsigned)atoi(where) : 65536; /* a port alone */
 	else if (where != NULL && (r = sock_split(where, host, &port, default_port, e)) < 0)
@@ -188,10 +188,7 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	return listener_take(out, l, fd, accepted, arg, e);
 }
 
-static void on_listener_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_listener_closed(uv_handle_t *h) { free(h->data); }
 
 void listener_free(struct listener *ls)
 {

@@ -5,19 +5,19 @@
 #include "net/loop.h"
 #include "net/sock.h"
 
-/* Listens; `accepted` comes from the loop with each new socket, which is its; it may free the listener. For
- * want of descriptors connections are closed at once. `where`: "ADDR", "ADDR:PORT", "[V6]:PORT", ":PORT" or
- * "PORT"; without an address (or "*") every one; port 0: a free one. NULL: every address, default_port.
- * PTCP_EUSAGE, or PTCP_ECONFIG when it cannot be had. */
+/* Listens; `accepted` is called from the loop with each new socket, takes it, and may free the listener. When
+ * the process has no descriptors left, new connections are closed at once. `where`: "ADDR", "ADDR:PORT",
+ * "[V6]:PORT", ":PORT" or "PORT"; without an address (or "*") every address; port 0: a free port. NULL: every
+ * address, default_port. PTCP_EUSAGE, or PTCP_ECONFIG when the address or port is unavailable. */
 struct listener;
 int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
-/* The same with a socket that listens already, which is taken, also on failure. PTCP_ECONFIG for any other
- * descriptor. */
+/* As listener_new(), with a listening socket, which is taken, also on failure. PTCP_ECONFIG for other
+ * descriptors. */
 int listener_take(struct listener **out, struct loop *l, int fd,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
 void listener_free(struct listener *ls); /* NULL is fine */
-/* "127.0.0.1" or "::", and the port. */
+/* The address ("127.0.0.1" or "::") and port. */
 const char *listener_address(const struct listener *ls);
 unsigned listener_port(const struct listener *ls);
 

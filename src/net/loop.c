@@ -22,7 +22,7 @@ struct loop {
 
 uv_loop_t *loop_uv(struct loop *l) { return &l->uv; }
 
-/* Takes all there is, so that a message that posts another does not keep us here. */
+/* Takes all messages at once: messages posted meanwhile wait for the next turn. */
 static void deliver(struct loop *l)
 {
 	struct msg *m, *next;
@@ -55,10 +55,7 @@ void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg)
 	l->woken_arg = arg;
 }
 
-void loop_wake(struct loop *l)
-{
-	uv_async_send(&l->wake);
-}
+void loop_wake(struct loop *l) { uv_async_send(&l->wake); }
 
 int loop_new(struct loop **out, struct ptcp_err *e)
 {
@@ -67,15 +64,14 @@ int loop_new(struct loop **out, struct ptcp_err *e)
 
 	if (l == NULL)
 		return err_nomem(e);
-	if ((r = uv_loop_init(&l->uv)) < 0) {
-		free(l);
-		return err_set(e, PTCP_EIO, "could not make an event loop: %s", uv_strerror(r));
+	if ((r = uv_loop_init(&l->uv)) == 0) {
+		uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* cannot fail */
+		if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0)
+			uv_loop_close(&l->uv);
 	}
-	uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* which cannot fail */
-	if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0) {
-		uv_loop_close(&l->uv);
+	if (r < 0) {
 		free(l);
-		return err_set(e, PTCP_EIO, "could not make an event loop: %s", uv_strerror(r));
+		return err_set(e, PTCP_EIO, "creating an event loop: %s", uv_strerror(r));
 	}
 	l->wake.data = l;
 	l->last = &l->first;
@@ -89,10 +85,10 @@ void loop_run(struct loop *l)
 {
 	while (!atomic_load(&l->stop))
 		uv_run(&l->uv, UV_RUN_DEFAULT);
-	deliver(l); /* what was posted before, also if the stop was there first */
+	deliver(l); /* messages posted before the stop, even if uv_run() returned first */
 }
 
-void loop_turn(struct loop *l, bool wait)
+void loop_run_once(struct loop *l, bool wait)
 {
 	uv_run(&l->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
 	if (atomic_load(&l->stop))
@@ -128,10 +124,7 @@ void loop_stop(struct loop *l)
 	uv_async_send(&l->wake);
 }
 
-void loop_reset(struct loop *l)
-{
-	atomic_store(&l->stop, false);
-}
+void loop_reset(struct loop *l) { atomic_store(&l->stop, false); }
 
 void loop_post(struct loop *l, struct msg *m)
 {
@@ -157,11 +150,11 @@ void loop_free(struct loop *l)
 	if (l->has_thread)
 		pthread_join(l->thread, NULL);
 	while (l->first != NULL)
-		deliver(l); /* what their callbacks post, too */
+		deliver(l); /* including messages posted by their callbacks */
 	uv_close((uv_handle_t *)&l->wake, NULL);
 	uv_run(&l->uv, UV_RUN_DEFAULT);
 	r = uv_loop_close(&l->uv);
-	assert(r == 0); /* else something on it has not been freed */
+	assert(r == 0); /* else an object on the loop was not freed */
 	(void)r;
 	pthread_mutex_destroy(&l->mutex);
 	free(l);
@@ -173,7 +166,7 @@ struct timer {
 	uv_timer_t uv;
 	void (*fire)(void *arg);
 	void *arg;
-	struct mono at; /* what it is set to */
+	struct mono at; /* MONO_NEVER: not set */
 };
 
 static void on_timer(uv_timer_t *h)
@@ -188,8 +181,7 @@ static void on_timer(uv_timer_t *h)
 	t->fire(t->arg);
 }
 
-int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
-    struct ptcp_err *e)
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg, struct ptcp_err *e)
 {
 	struct timer *t = calloc(1, sizeof *t);
 
@@ -217,14 +209,11 @@ void timer_set(struct timer *t, struct mono at)
 	}
 	ms = (mono_diff_ns(at, mono_now()) + NS_PER_MS - 1) / NS_PER_MS;
 	uv_update_time(t->uv.loop);
-	/* Not 0: libuv would not look at anything else while timers keep setting themselves so. */
+	/* Not 0: libuv would poll no descriptor while timers keep setting themselves to 0. */
 	uv_timer_start(&t->uv, on_timer, ms > 0 ? ms : 1, 0);
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_timer_closed(uv_handle_t *h) { free(h->data); }
 
 void timer_free(struct timer *t)
 {

@@ -14,7 +14,7 @@
 
 #define NAME_ADDRESSES 16
 
-/* Addresses are those of IPv6, of IPv4 as it maps them; so are lengths of prefixes. */
+/* IPv6, or IPv4-mapped IPv6; prefix lengths accordingly. */
 struct range {
 	uint8_t at[16];
 	unsigned bits;
@@ -24,7 +24,7 @@ struct relay_acl_entry {
 	struct relay_acl_entry *next;
 	char name[SOCK_HOST_BYTES];          /* "": a range */
 	struct range range;
-	struct range known[NAME_ADDRESSES];  /* what the name meant when it was listed */
+	struct range known[NAME_ADDRESSES];  /* addresses of the name when it was listed */
 	unsigned n_known;
 	unsigned port;                       /* 0: any */
 };
@@ -64,7 +64,7 @@ static bool address_of(uint8_t out[16], const struct sockaddr *sa)
 	return sa->sa_family == AF_INET || sa->sa_family == AF_INET6;
 }
 
-/* "ADDRESS" or "ADDRESS/BITS", no bits behind them. */
+/* Parses "ADDRESS" or "ADDRESS/BITS"; bits after the prefix must be 0. */
 static bool parse_range(struct range *out, const char *text)
 {
 	char address[SOCK_HOST_BYTES];
@@ -104,37 +104,24 @@ static int malformed(const char *text, struct ptcp_err *e)
 	    "IPv6 in brackets, then nothing, :PORT or :*)", text_escape(shown, sizeof shown, text));
 }
 
-/* What stands before and behind the colon; false if it cannot be. */
-static bool split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port)
+/* Splits "HOST", "HOST:PORT" or "HOST:*" (any port: 0), IPv6 in brackets with a port; false if malformed. */
+static bool split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port, unsigned default_port)
 {
-	const char *start = text, *end, *colon = strchr(text, ':');
-	size_t n;
+	const unsigned none = 65536;
+	char name[SOCK_HOST_BYTES + 10];
+	size_t n = strlen(text);
+	bool any = n > 2 && strcmp(text + n - 2, ":*") == 0;
 
-	if (text[0] == '[') {
-		start++;
-		if ((end = strchr(text, ']')) == NULL || (end[1] != '\0' && end[1] != ':'))
-			return false;
-		colon = end[1] == ':' ? end + 1 : NULL;
-	} else if (colon != NULL && strchr(colon + 1, ':') != NULL) {
-		end = text + strlen(text); /* IPv6 without a port */
-		colon = NULL;
-	} else {
-		end = colon != NULL ? colon : text + strlen(text);
-	}
-	n = (size_t)(end - start);
-	if (n == 0 || n >= SOCK_HOST_BYTES)
+	if (n >= sizeof name)
 		return false;
-	memcpy(host, start, n);
-	host[n] = '\0';
-	if (colon == NULL)
-		return true;
-	if (strcmp(colon, ":*") == 0) {
-		*port = 0;
-		return true;
-	}
-	n = strspn(colon + 1, "0123456789");
-	*port = n > 0 && n <= 5 && colon[1 + n] == '\0' ? (unsigned)atoi(colon + 1) : 0;
-	return *port > 0 && *port <= 65535;
+	memcpy(name, text, n + 1);
+	if (any)
+		name[n - 2] = '\0';
+	if (sock_split(name, host, port, none, NULL) < 0 || host[0] == '\0' || *port == 0 ||
+	    (any && (*port != none || (name[0] != '[' && strchr(name, ':') != NULL))))
+		return false;
+	*port = any ? 0 : *port == none ? default_port : *port;
+	return true;
 }
 
 /* "host." is "host". */
@@ -152,7 +139,7 @@ static void look_up(struct relay_acl_entry *h)
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all, *i;
 
 	if (getaddrinfo(h->name, NULL, &hints, &all) != 0)
-		return; /* it may have addresses later, which are then not special */
+		return; /* later addresses are permitted unless special */
 	for (i = all; i != NULL && h->n_known < NAME_ADDRESSES; i = i->ai_next)
 		if (address_of(h->known[h->n_known].at, i->ai_addr))
 			h->known[h->n_known++].bits = 128;
@@ -163,11 +150,11 @@ int relay_acl_add(struct relay_acl **list, const char *text, unsigned default_po
 {
 	struct relay_acl_entry *h;
 	char host[SOCK_HOST_BYTES];
-	unsigned port = default_port;
+	unsigned port;
 	struct range range = { .bits = 0 };
 	bool is_range;
 
-	if (!split(text, host, &port))
+	if (!split(text, host, &port, default_port))
 		return malformed(text, e);
 	is_range = parse_range(&range, host);
 	if (!is_range && (strpbrk(host, "/:%*") != NULL || strspn(host, "0123456789.") == strlen(host)))
@@ -196,7 +183,7 @@ void relay_acl_free(struct relay_acl *n)
 	free(n);
 }
 
-/* The length of the longest special range the address is in; 0: none. */
+/* Prefix length of the longest special range that contains the address; 0: none. */
 static unsigned special_bits(const uint8_t at[16])
 {
 	struct range r;

@@ -1,16 +1,19 @@
 #include "net/sock.h"
 
 #include <ifaddrs.h>
+#include <linux/tcp.h> /* glibc's netinet/tcp.h lacks the newer fields */
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/text.h"
 #include "core/units.h"
+
+#define US_PER_S 1e6
 
 int sock_split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port, unsigned default_port,
     struct ptcp_err *e)
@@ -30,7 +33,7 @@ int sock_split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port, uns
 	} else if (colon != NULL && strchr(text, ':') == colon) {
 		end = colon;
 		digits = colon + 1;
-	} /* else a name without a port, or a bare IPv6 address */
+	} /* otherwise a name without a port, or a bare IPv6 address */
 	if (digits != NULL) {
 		n = strtoul(digits, &stop, 10);
 		if (digits[0] < '0' || digits[0] > '9' || *stop != '\0' || n > 65535)
@@ -56,8 +59,7 @@ void sock_address_text(char out[SOCK_TEXT_BYTES], const struct sockaddr *sa, soc
 {
 	char host[INET6_ADDRSTRLEN + 20], port[8];
 
-	if (getnameinfo(sa, n, host, sizeof host, port, sizeof port,
-	    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+	if (getnameinfo(sa, n, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		snprintf(out, SOCK_TEXT_BYTES, "?");
 	else
 		sock_join(out, SOCK_TEXT_BYTES, host, (unsigned)atoi(port));
@@ -69,7 +71,7 @@ static bool is_link_local(const struct sockaddr *sa)
 	    IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
 }
 
-unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned most)
+unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned max)
 {
 	struct ifaddrs *all, *i;
 	unsigned n = 0;
@@ -77,7 +79,7 @@ unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned most)
 
 	if (getifaddrs(&all) < 0)
 		return 0;
-	for (i = all; i != NULL && n < most; i = i->ifa_next) {
+	for (i = all; i != NULL && n < max; i = i->ifa_next) {
 		if (i->ifa_addr == NULL || (i->ifa_flags & IFF_LOOPBACK) != 0 || (i->ifa_flags & IFF_UP) == 0 ||
 		    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
 		    is_link_local(i->ifa_addr))
@@ -111,9 +113,34 @@ int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
-void sock_bear(int fd)
+void sock_no_user_timeout(int fd)
 {
 	unsigned never = 0;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never);
+}
+
+int tcpinfo_read(struct tcpinfo *out, int fd)
+{
+	struct tcp_info i;
+	socklen_t n = sizeof i, m = TCPINFO_CC_BYTES - 1;
+	struct tcpinfo all = { .acked_bytes = 0 };
+
+	memset(&i, 0, sizeof i);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0 ||
+	    n < offsetof(struct tcp_info, tcpi_sndbuf_limited) + sizeof i.tcpi_sndbuf_limited)
+		return -1;
+	all.acked_bytes = i.tcpi_bytes_acked;
+	all.received_bytes = i.tcpi_bytes_received;
+	all.retransmits = i.tcpi_total_retrans;
+	all.rtt_s = i.tcpi_rtt / US_PER_S;
+	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;
+	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;
+	all.busy_s = (double)i.tcpi_busy_time / US_PER_S;
+	all.window_s = (double)i.tcpi_rwnd_limited / US_PER_S;
+	all.buffer_s = (double)i.tcpi_sndbuf_limited / US_PER_S;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, all.congestion, &m) < 0)
+		all.congestion[0] = '\0';
+	*out = all;
+	return 0;
 }

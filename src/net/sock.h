@@ -1,4 +1,4 @@
-/* Addresses as text, and options of sockets. Any thread. */
+/* Addresses as text, socket options, TCP statistics. Any thread. */
 #ifndef NET_SOCK_H
 #define NET_SOCK_H
 
@@ -14,8 +14,8 @@
 
 struct sock_opts {
 	int family;             /* 0, 4 or 6 */
-	uint64_t timeout_ns;    /* for connecting; then for data that nobody acknowledges, and for silence */
-	const char *congestion; /* NULL: the system's */
+	uint64_t timeout_ns;    /* for connecting, for unacknowledged data, and for a silent peer */
+	const char *congestion; /* congestion control; NULL: the system's default */
 };
 
 /* Splits "HOST", "HOST:PORT", "[V6]:PORT", ":PORT", or a bare IPv6 address; PTCP_EUSAGE. */
@@ -23,17 +23,36 @@ int sock_split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port, uns
     struct ptcp_err *e);
 /* "HOST:PORT", an IPv6 address bracketed. */
 void sock_join(char *out, size_t cap, const char *host, unsigned port);
-/* The same of a socket's address, numeric. */
+/* "ADDRESS:PORT" of a socket address, numeric. */
 void sock_address_text(char out[SOCK_TEXT_BYTES], const struct sockaddr *sa, socklen_t n);
 
-/* Addresses of this host that another may reach, numeric, at most so many; their number. */
-unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned most);
+/* Up to `max` numeric addresses of this host, except loopback and link-local; returns the number. */
+unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned max);
 
-/* Options for a connected or accepted socket; what cannot be set is left. A congestion control that
- * the kernel lacks or does not allow: PTCP_EUSAGE. */
+/* Sets the options of a connected or accepted socket, as far as the kernel supports them. PTCP_EUSAGE for a
+ * congestion control that the kernel lacks or does not allow. */
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);
-/* From then on a peer that lives may take nothing for as long as it likes (the kernel counts a closed window as
- * data that nobody acknowledges); one that has died is noticed much later. */
-void sock_bear(int fd);
+/* Removes the limit on unacknowledged data: a live peer may keep its receive window closed for any time (the
+ * kernel counts a closed window as unacknowledged data). A dead peer is then detected much later. */
+void sock_no_user_timeout(int fd);
+
+#define TCPINFO_CC_BYTES 16
+
+/* TCP_INFO of a connection, totals since it began; mostly about sending. */
+struct tcpinfo {
+	uint64_t acked_bytes;     /* acknowledged by the peer's kernel, TLS overhead included */
+	uint64_t received_bytes;  /* by our kernel, in order */
+	uint64_t retransmits;     /* segments */
+	double rtt_s;             /* smoothed */
+	double min_rtt_s;         /* recent minimum; 0: none yet */
+	bool quiet;               /* all data written was sent and acknowledged */
+	double busy_s;            /* with data to send or unacknowledged; includes the next two */
+	double window_s;          /* limited by the receive window */
+	double buffer_s;          /* limited by the send buffer */
+	char congestion[TCPINFO_CC_BYTES]; /* congestion control, "cubic" ..; "" if unknown */
+};
+
+/* 0, or -1 where the kernel does not report all fields (no TCP socket, or Linux before 4.10). */
+int tcpinfo_read(struct tcpinfo *out, int fd);
 
 #endif

@@ -10,7 +10,7 @@
 #include "net/splice_impl.h"
 
 #define PIPE_BYTES (512 << 10)
-#define TURN_BYTES (2u << 20) /* of one direction, before others have their turn */
+#define TURN_BYTES (2u << 20) /* moved in one direction per turn of the loop */
 
 void splice_end(struct splice *s, const struct ptcp_err *why)
 {
@@ -28,12 +28,12 @@ static int cut(struct splice *s, int sys)
 	struct ptcp_err why;
 
 	errno = sys;
-	err_sys(&why, PTCP_EPEER, "a connection was cut");
+	err_sys(&why, PTCP_EPEER, "connection lost");
 	splice_end(s, &why);
 	return -1;
 }
 
-/* As much as can be had, which is 0 at the end of it; -1: nothing now, or errno says why. */
+/* Up to n bytes without blocking; 0: end of input; -1 with errno. */
 static ssize_t move(int from, int to, size_t n)
 {
 	ssize_t got;
@@ -44,33 +44,33 @@ static ssize_t move(int from, int to, size_t n)
 	return got;
 }
 
-/* From the pipe to the socket. Bytes; 0: there is nothing, or no room for it; -1: it is over. */
+/* From the pipe to the socket. Bytes; 0: the pipe is empty or the socket full; -1: the splice has ended. */
 static ssize_t give(struct lane *l)
 {
 	ssize_t n;
 
-	if (l->held == 0)
+	if (l->in_pipe == 0)
 		return 0;
-	if ((n = move(l->pipe[0], l->to, l->held)) < 0)
+	if ((n = move(l->pipe[0], l->to, l->in_pipe)) < 0)
 		return errno == EAGAIN ? 0 : cut(l->splice, errno);
-	l->held -= (size_t)n;
-	l->full = false;
+	l->in_pipe -= (size_t)n;
+	l->disk_full = false;
 	return n;
 }
 
-/* Into the pipe, which is empty. Bytes; 0: there is nothing now; -1: it is over. */
+/* From the socket into the empty pipe. Bytes; 0: no input now, or its end; -1: the splice has ended. */
 static ssize_t take(struct lane *l)
 {
 	ssize_t n = move(l->from, l->pipe[1], PIPE_BYTES);
 
 	if (n < 0)
 		return errno == EAGAIN ? 0 : cut(l->splice, errno);
-	l->held = (size_t)n;
+	l->in_pipe = (size_t)n;
 	l->eof = n == 0;
 	return n;
 }
 
-/* Moves what can be moved; -1: it is over. */
+/* Moves bytes of one direction as far as possible; -1: the splice has ended. */
 static int carry(struct splice *s, struct lane *l)
 {
 	ssize_t given, stored, taken;
@@ -79,18 +79,18 @@ static int carry(struct splice *s, struct lane *l)
 
 	do {
 		given = stored = taken = 0;
-		if ((!lane_holds(l) && (given = give(l)) < 0) || (given == 0 && (stored = lane_store(l)) < 0) ||
-		    (given == 0 && lane_holds(l) && (given = lane_give(l)) < 0))
+		if ((!lane_has_spooled(l) && (given = give(l)) < 0) || (given == 0 && (stored = lane_spool(l)) < 0) ||
+		    (given == 0 && lane_has_spooled(l) && (given = lane_unspool(l)) < 0))
 			return -1;
-		if (l->held == 0 && !dry && moved < TURN_BYTES) {
+		if (l->in_pipe == 0 && !dry && moved < TURN_BYTES) {
 			if ((taken = take(l)) < 0)
 				return -1;
 			dry = taken == 0;
 		}
 		s->bytes += (size_t)given;
 		moved += (size_t)given + (size_t)stored;
-	} while (given + stored + taken > 0 && (moved < TURN_BYTES || l->held > 0)); /* no pipe is left half full */
-	if (l->eof && l->held == 0 && !l->shut && !lane_holds(l)) {
+	} while (given + stored + taken > 0 && (moved < TURN_BYTES || l->in_pipe > 0)); /* leaves no pipe half full */
+	if (l->eof && l->in_pipe == 0 && !l->shut && !lane_has_spooled(l)) {
 		l->shut = true;
 		shutdown(l->to, SHUT_WR);
 	}
@@ -102,24 +102,18 @@ static void on_poll(uv_poll_t *p, int status, int events);
 static void watch(struct splice *s, int i)
 {
 	const struct lane *in = &s->lane[i], *out = &s->lane[!i];
-	bool gives = lane_holds(out) ? lane_can_give(out) : out->held > 0;
-	int want = (in->eof || in->held > 0 ? 0 : UV_READABLE) | (gives ? UV_WRITABLE : 0);
+	bool gives = lane_has_spooled(out) ? lane_can_unspool(out) : out->in_pipe > 0;
+	int want = (in->eof || in->in_pipe > 0 ? 0 : UV_READABLE) | (gives ? UV_WRITABLE : 0);
 
-	if (want == s->events[i])
-		return;
-	s->events[i] = want;
-	if (want == 0)
-		uv_poll_stop(&s->poll[i]);
-	else
-		uv_poll_start(&s->poll[i], want, on_poll);
+	poll_events(&s->poll[i], &s->events[i], want, on_poll);
 }
 
 void splice_pump(struct splice *s)
 {
 	if (carry(s, &s->lane[0]) < 0 || carry(s, &s->lane[1]) < 0)
 		return;
-	if (s->bytes + s->stored_bytes != s->seen) {
-		s->seen = s->bytes + s->stored_bytes;
+	if (s->bytes + s->total_spooled_bytes != s->seen) {
+		s->seen = s->bytes + s->total_spooled_bytes;
 		s->moved = mono_now();
 	}
 	if (s->lane[0].shut && s->lane[1].shut) {
@@ -139,7 +133,7 @@ static void on_poll(uv_poll_t *p, int status, int events)
 	(void)events;
 	if (s->over)
 		return;
-	if (status < 0) { /* an error, libuv does not know which, and has stopped watching */
+	if (status < 0) { /* an error that libuv does not name; it has stopped polling */
 		s->events[i] = 0;
 		getsockopt(s->fd[i], SOL_SOCKET, SO_ERROR, &sys, &n);
 		cut(s, sys != 0 ? sys : ECONNRESET);
@@ -148,27 +142,27 @@ static void on_poll(uv_poll_t *p, int status, int events)
 	}
 }
 
-/* Looked at as often as if nothing were held, for that may change. */
+/* Checks every o.idle_ns at least, since the limit changes with the spool. */
 static void on_idle(void *arg)
 {
 	struct splice *s = arg;
-	uint64_t most_ns = splice_held_bytes(s) > 0 ? s->o.hold->idle_ns : s->o.idle_ns;
-	struct mono now = mono_now(), due = mono_add_ns(s->moved, most_ns), next = mono_add_ns(now, s->o.idle_ns);
+	uint64_t max_ns = splice_spooled_bytes(s) > 0 ? s->o.spool->idle_ns : s->o.idle_ns;
+	struct mono now = mono_now(), due = mono_add_ns(s->moved, max_ns), next = mono_add_ns(now, s->o.idle_ns);
 	struct ptcp_err why;
 
 	if (due.ns > now.ns) {
 		timer_set(s->idle, due.ns < next.ns ? due : next);
 		return;
 	}
-	err_set(&why, PTCP_ETIMEOUT, "nothing moved for %.3g s", (double)most_ns / 1e9);
+	err_set(&why, PTCP_ETIMEOUT, "no byte moved for %.3g s", (double)max_ns / 1e9);
 	splice_end(s, &why);
 }
 
-/* ---- Making and freeing ---- */
+/* ---- Lifetime ---- */
 
-void splice_let_go(struct splice *s)
+void splice_release(struct splice *s)
 {
-	if (s->n_open > 0 || s->n_away > 0)
+	if (s->n_open > 0 || s->n_submitted > 0)
 		return;
 	lane_close(&s->lane[0]);
 	lane_close(&s->lane[1]);
@@ -182,7 +176,7 @@ static void on_poll_closed(uv_handle_t *h)
 	struct splice *s = h->data;
 
 	s->n_open--;
-	splice_let_go(s);
+	splice_release(s);
 }
 
 void splice_free(struct splice *s, void (*gone)(void *arg), void *arg)
@@ -200,9 +194,9 @@ void splice_free(struct splice *s, void (*gone)(void *arg), void *arg)
 	timer_free(s->idle);
 	for (i = 0; i < s->n_open; i++)
 		uv_close((uv_handle_t *)&s->poll[i], on_poll_closed);
-	close(s->fd[0]); /* libuv has forgotten them by now */
+	close(s->fd[0]); /* libuv no longer polls them */
 	close(s->fd[1]);
-	splice_let_go(s);
+	splice_release(s);
 }
 
 static int open_lane(struct splice *s, struct lane *l, int from, int to, struct ptcp_err *e)
@@ -210,9 +204,9 @@ static int open_lane(struct splice *s, struct lane *l, int from, int to, struct 
 	*l = (struct lane){ .splice = s, .from = from, .to = to, .pipe = { -1, -1 }, .write.lane = l, .read.lane = l };
 	if (pipe2(l->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
 		l->pipe[0] = l->pipe[1] = -1;
-		return err_sys(e, PTCP_EIO, "making a pipe");
+		return err_sys(e, PTCP_EIO, "creating a pipe");
 	}
-	fcntl(l->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); /* where users may have so much; it works with less */
+	fcntl(l->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); /* may exceed the user's limit; a smaller pipe works, too */
 	return 0;
 }
 
@@ -232,7 +226,7 @@ int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o,
 		if ((r = open_lane(s, &s->lane[i], s->fd[i], s->fd[!i], e)) < 0)
 			break;
 		if (uv_poll_init(loop_uv(l), &s->poll[i], s->fd[i]) < 0)
-			r = err_set(e, PTCP_EIO, "watching a socket");
+			r = err_set(e, PTCP_EIO, "polling a socket failed");
 		else
 			s->n_open++;
 		s->poll[i].data = s;
@@ -249,9 +243,9 @@ int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o,
 }
 
 uint64_t splice_bytes(const struct splice *s) { return s->bytes; }
-uint64_t splice_stored_bytes(const struct splice *s) { return s->stored_bytes; }
+uint64_t splice_total_spooled_bytes(const struct splice *s) { return s->total_spooled_bytes; }
 
-uint64_t splice_held_bytes(const struct splice *s)
+uint64_t splice_spooled_bytes(const struct splice *s)
 {
 	uint64_t n = 0;
 	int i;

@@ -1,6 +1,6 @@
-/* Two connected sockets made one: opaque bytes are moved both ways by splice(2), through a pipe each way,
- * without being looked at or copied; where it is allowed, what one side does not take yet is held in a file
- * meanwhile. Everything on the thread of the loop, but for what waits for a disk. */
+/* Connects two sockets: splice(2) moves opaque bytes both ways, through a pipe per direction, without
+ * copying. With a spool, bytes that the next hop does not take yet are stored in a file. Everything on the
+ * thread of the loop, except waiting for the disk. */
 #ifndef NET_SPLICE_H
 #define NET_SPLICE_H
 
@@ -12,42 +12,42 @@
 
 struct splice;
 
-#define SPLICE_FDS 6      /* that one takes: both sockets, two pipes; */
-#define SPLICE_HOLD_FDS 2 /* and two files, if it may hold */
+#define SPLICE_FDS 6       /* descriptors of a splice: two sockets, two pipes; */
+#define SPLICE_SPOOL_FDS 2 /* and two files with a spool */
 
-/* Embedded by the splice: what may wait for a disk. `run` is called once, on another thread. */
+/* Embedded by the splice: disk I/O that may block. `run` is called once, on another thread. */
 struct splice_job {
 	void (*run)(struct splice_job *job);
 };
 
-/* Leave to hold. Borrowed as long as the splice lives. */
-struct splice_hold {
-	const char *dir;             /* for the files */
-	struct spool_room *room;     /* of both directions together; most_bytes is the size of either file */
-	uint64_t idle_ns;            /* in place of the other, while something is held */
-	void (*elsewhere)(void *arg, struct splice_job *job);
+/* Permission to spool. Borrowed as long as the splice lives. */
+struct splice_spool {
+	const char *dir;             /* of the files */
+	struct spool_quota *quota;   /* of both directions together; max_bytes is also the size of each file */
+	uint64_t idle_ns;            /* replaces splice_opts.idle_ns while bytes are spooled */
+	void (*submit)(void *arg, struct splice_job *job);
 	void *arg;
 };
 
 struct splice_opts {
-	int a, b;                        /* taken, also on failure */
+	int a, b;                          /* taken, also on failure */
 	uint64_t idle_ns;
-	const struct splice_hold *hold;  /* NULL: nothing is held */
+	const struct splice_spool *spool;  /* NULL: no spooling */
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	void *arg;
 };
 
-/* Nothing more is read from one while the other takes nothing, and no more can be held; the end of one direction is
- * carried on behind what is held, and the other goes on. `ended` comes once, from the loop: both directions
- * have ended (`why` NULL), one socket failed, what is held could not be (PTCP_EIO), or nothing has moved for idle_ns;
- * only splice_free() is left. */
+/* A socket is not read while its peer takes no bytes and the spool is full. The end of one direction is
+ * forwarded after its spooled bytes; the other direction continues. `ended` is called once, from the loop:
+ * both directions have ended (`why` NULL), a socket failed, spooling failed (PTCP_EIO), or no byte moved for
+ * idle_ns. Only splice_free() is allowed then. */
 int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o, struct ptcp_err *e);
-/* Closes both; what is held is lost. `gone` (NULL: nobody waits for it) comes from the loop, when nothing of it is
- * left on any thread. NULL is fine, and gone at once. */
+/* Closes both sockets and discards spooled bytes. `gone` (may be NULL) is called from the loop when no thread
+ * uses the splice any more; for a NULL splice at once. */
 void splice_free(struct splice *s, void (*gone)(void *arg), void *arg);
-/* Moved, both ways; of these, what was held in between; what is held now. */
+/* Bytes forwarded, both ways; bytes spooled in total; bytes spooled now. */
 uint64_t splice_bytes(const struct splice *s);
-uint64_t splice_stored_bytes(const struct splice *s);
-uint64_t splice_held_bytes(const struct splice *s);
+uint64_t splice_total_spooled_bytes(const struct splice *s);
+uint64_t splice_spooled_bytes(const struct splice *s);
 
 #endif

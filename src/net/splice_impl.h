@@ -1,4 +1,4 @@
-/* The inside of a splice, for splice.c (sockets and pipes) and splice_hold.c (what is held in files). */
+/* Internals of a splice: splice.c (sockets and pipes) and splice_spool.c (files). */
 #ifndef NET_SPLICE_IMPL_H
 #define NET_SPLICE_IMPL_H
 
@@ -7,31 +7,30 @@
 #include "net/loop_uv.h"
 #include "net/splice.h"
 
-/* Writing to a file, or reading from it, on another thread. */
-struct chore {
+/* Writing to or reading from a file, possibly on another thread. */
+struct file_io {
 	struct splice_job job;
 	struct msg done;
 	struct lane *lane;
-	bool away;
+	bool submitted;
 	off_t at;
 	size_t n;
 	ssize_t result;
-	int sys;                /* the errno, if that is -1 */
+	int sys;                /* errno for result -1 */
 };
 
-/* One direction; a pipe holds what has been taken and not given on. Oldest first: what `out` has, then the file, then
- * the pipe. */
+/* One direction. Its bytes, oldest first: `out`, the file, the pipe. */
 struct lane {
 	struct splice *splice;
 	int from, to;
 	int pipe[2];
-	size_t held;            /* in the pipe */
-	bool eof, shut;         /* nothing more comes; the end has been carried on */
-	struct spool *spool;    /* NULL: none was needed yet */
-	bool full;              /* the disk was; to be tried again when something has been given on */
-	uint8_t *out;           /* read from the file; NULL: nothing is */
+	size_t in_pipe;         /* bytes */
+	bool eof, shut;         /* the source has ended; the end was forwarded */
+	struct spool *spool;    /* NULL: not needed so far */
+	bool disk_full;         /* until bytes are forwarded and space is freed */
+	uint8_t *out;           /* read from the file; NULL: not allocated */
 	size_t out_at, out_n;
-	struct chore write, read;
+	struct file_io write, read;
 };
 
 struct splice {
@@ -39,34 +38,35 @@ struct splice {
 	struct loop *loop;
 	uv_poll_t poll[2];
 	int fd[2], events[2];
-	unsigned n_open, n_away; /* handles, chores */
+	unsigned n_open, n_submitted; /* handles, file_io */
 	struct lane lane[2];     /* from fd[i] to the other */
 	struct timer *idle;
-	uint64_t bytes, stored_bytes;
-	uint64_t seen;           /* of both, */
-	struct mono moved;       /* then */
-	struct mono slow_until;  /* the disk pushes back */
+	uint64_t bytes, total_spooled_bytes;
+	uint64_t seen;           /* sum of both at the last progress, */
+	struct mono moved;       /* and its time */
+	struct mono slow_until;  /* the disk is slow: write on another thread */
 	bool over, freed;
 	void (*gone)(void *arg);
 	void *gone_arg;
 };
 
-/* Moves everything that can be moved. */
+/* Moves bytes as far as possible without waiting. */
 void splice_pump(struct splice *s);
-/* Ends it, `why` NULL: well. */
+/* Ends the splice, `why` NULL: in good order. */
 void splice_end(struct splice *s, const struct ptcp_err *why);
-/* A chore has come back to a splice that has been freed. */
-void splice_let_go(struct splice *s);
+/* Frees the memory if libuv and other threads no longer use it. */
+void splice_release(struct splice *s);
 
-/* ---- splice_hold.c ---- */
+/* ---- splice_spool.c ---- */
 
-/* Something is behind `out`, or older than what the pipe has. */
-bool lane_holds(const struct lane *l);
-/* There is something to give on from it, without waiting for a disk first. */
-bool lane_can_give(const struct lane *l);
-/* From the pipe into the file, from the file to the socket: bytes moved, 0: none can be now; -1: it has failed. */
-ssize_t lane_store(struct lane *l);
-ssize_t lane_give(struct lane *l);
+/* Whether `out` or the file has bytes, which precede those of the pipe. */
+bool lane_has_spooled(const struct lane *l);
+/* Whether such bytes can be sent without waiting for the disk. */
+bool lane_can_unspool(const struct lane *l);
+/* From the pipe into the file, from the file to the socket: bytes moved; 0: none now; -1: the splice has
+ * ended. */
+ssize_t lane_spool(struct lane *l);
+ssize_t lane_unspool(struct lane *l);
 void lane_close(struct lane *l);
 
 #endif

@@ -8,31 +8,32 @@
 
 #include "core/text.h"
 
-/* Places count on from 0; in the file they are modulo its size. Grains from that of `from` up to `end` are taken. */
+/* Positions count from 0; file offsets are positions modulo `size`. The grains from grain_of(from) to `end` are
+ * allocated. */
 struct spool {
 	int fd;
 	uint64_t size;               /* whole grains */
-	uint64_t from, to, end;      /* oldest byte, next to be written, end of the space; from <= to <= end */
-	struct spool_room *room;
+	uint64_t from, to, end;      /* oldest byte, next byte to write, end of the space; from <= to <= end */
+	struct spool_quota *quota;
 };
 
-static bool take(struct spool_room *r, uint64_t bytes)
+static bool quota_take(struct spool_quota *r, uint64_t bytes)
 {
 	uint64_t was;
 
 	if (r == NULL)
 		return true;
-	was = atomic_fetch_add(&r->taken_bytes, bytes);
-	if (bytes <= r->most_bytes && was <= r->most_bytes - bytes && take(r->in, bytes))
+	was = atomic_fetch_add(&r->used_bytes, bytes);
+	if (bytes <= r->max_bytes && was <= r->max_bytes - bytes && quota_take(r->parent, bytes))
 		return true;
-	atomic_fetch_sub(&r->taken_bytes, bytes);
+	atomic_fetch_sub(&r->used_bytes, bytes);
 	return false;
 }
 
-static void give(struct spool_room *r, uint64_t bytes)
+static void quota_give(struct spool_quota *r, uint64_t bytes)
 {
-	for (; r != NULL; r = r->in)
-		atomic_fetch_sub(&r->taken_bytes, bytes);
+	for (; r != NULL; r = r->parent)
+		atomic_fetch_sub(&r->used_bytes, bytes);
 }
 
 static int punch(int fd, uint64_t at)
@@ -40,8 +41,7 @@ static int punch(int fd, uint64_t at)
 	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, SPOOL_GRAIN);
 }
 
-/* Of a file that has no name. */
-static int open_nameless(const char *dir)
+static int open_unlinked(const char *dir)
 {
 	char path[4096];
 	int fd;
@@ -55,29 +55,29 @@ static int open_nameless(const char *dir)
 int spool_check(const char *dir, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	int fd = open_nameless(dir), r = 0;
+	int fd = open_unlinked(dir), r = 0;
 
 	text_escape(shown, sizeof shown, dir);
 	if (fd < 0)
-		return err_sys(e, PTCP_ECONFIG, "making a file in %s", shown);
+		return err_sys(e, PTCP_ECONFIG, "creating a file in %s", shown);
 	if (write(fd, "", 1) != 1 || punch(fd, 0) < 0)
-		r = err_sys(e, PTCP_ECONFIG, "giving back the space of a file in %s (take another file system)", shown);
+		r = err_sys(e, PTCP_ECONFIG, "releasing space of a file in %s (choose another file system)", shown);
 	close(fd);
 	return r;
 }
 
-int spool_new(struct spool **out, const char *dir, uint64_t most_bytes, struct spool_room *room, struct ptcp_err *e)
+int spool_new(struct spool **out, const char *dir, uint64_t max_bytes, struct spool_quota *quota, struct ptcp_err *e)
 {
 	struct spool *s = calloc(1, sizeof *s);
 	char shown[TEXT_NAME_BYTES];
 
 	if (s == NULL)
 		return err_nomem(e);
-	*s = (struct spool){ .fd = open_nameless(dir), .room = room,
-	    .size = most_bytes > SPOOL_GRAIN ? most_bytes - most_bytes % SPOOL_GRAIN : SPOOL_GRAIN };
+	*s = (struct spool){ .fd = open_unlinked(dir), .quota = quota,
+	    .size = max_bytes > SPOOL_GRAIN ? max_bytes - max_bytes % SPOOL_GRAIN : SPOOL_GRAIN };
 	if (s->fd < 0) {
 		free(s);
-		return err_sys(e, PTCP_EIO, "making a file in %s", text_escape(shown, sizeof shown, dir));
+		return err_sys(e, PTCP_EIO, "creating a file in %s", text_escape(shown, sizeof shown, dir));
 	}
 	*out = s;
 	return 0;
@@ -90,7 +90,7 @@ void spool_free(struct spool *s)
 	if (s == NULL)
 		return;
 	close(s->fd);
-	give(s->room, s->end - grain_of(s->from));
+	quota_give(s->quota, s->end - grain_of(s->from));
 	free(s);
 }
 
@@ -100,7 +100,7 @@ uint64_t spool_bytes(const struct spool *s) { return s->to - s->from; }
 size_t spool_room(struct spool *s, off_t *at)
 {
 	if (s->to == s->end) {
-		if (s->end - grain_of(s->from) >= s->size || !take(s->room, SPOOL_GRAIN))
+		if (s->end - grain_of(s->from) >= s->size || !quota_take(s->quota, SPOOL_GRAIN))
 			return 0;
 		s->end += SPOOL_GRAIN;
 	}
@@ -122,15 +122,15 @@ size_t spool_oldest(const struct spool *s, off_t *at)
 	return (size_t)(n < s->size - place ? n : s->size - place);
 }
 
-/* In any case nobody is kept from it: who hears of a failure frees the whole. */
-static int give_back(struct spool *s, uint64_t at, uint64_t until)
+/* Returns the quota even on failure: the caller then frees the spool. */
+static int release(struct spool *s, uint64_t at, uint64_t until)
 {
 	int r = 0;
 
 	for (; at < until; at += SPOOL_GRAIN) {
 		if (r == 0)
 			r = punch(s->fd, at % s->size);
-		give(s->room, SPOOL_GRAIN);
+		quota_give(s->quota, SPOOL_GRAIN);
 	}
 	return r;
 }
@@ -141,14 +141,14 @@ int spool_read(struct spool *s, size_t n)
 
 	assert(n <= s->to - s->from);
 	s->from += n;
-	return give_back(s, before, grain_of(s->from));
+	return release(s, before, grain_of(s->from));
 }
 
-int spool_rest(struct spool *s)
+int spool_reset(struct spool *s)
 {
 	uint64_t before = grain_of(s->from), end = s->end;
 
 	assert(s->from == s->to);
 	s->from = s->to = s->end = 0;
-	return give_back(s, before, end);
+	return release(s, before, end);
 }

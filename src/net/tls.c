@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "core/byteorder.h"
+#include "core/clock.h"
+
+#define RECORD_BYTES 16384
 
 int tls_error(struct ptcp_err *e, int code, const char *what)
 {
@@ -14,10 +17,10 @@ int tls_error(struct ptcp_err *e, int code, const char *what)
 	const char *why = ERR_reason_error_string(n);
 
 	ERR_clear_error();
-	return err_set(e, code, "%s: %s", what, why != NULL ? why : "TLS failed");
+	return err_set(e, code, "%s: %s", what, why != NULL ? why : "unknown OpenSSL error");
 }
 
-/* Any certificate: it is the fingerprint that is checked, after the handshake. */
+/* Accepts any certificate: callers check the fingerprint after the handshake. */
 static int accept_any(int ok, X509_STORE_CTX *ctx)
 {
 	(void)ok;
@@ -43,7 +46,7 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* Without ALPN select_alpn() is not asked. */
+/* Without the extension OpenSSL does not call select_alpn(). */
 static int require_alpn(SSL *ssl, int *alert, void *arg)
 {
 	const unsigned char *p;
@@ -56,30 +59,34 @@ static int require_alpn(SSL *ssl, int *alert, void *arg)
 	return SSL_CLIENT_HELLO_ERROR;
 }
 
+static const struct {
+	const char *name, *suite;
+	const EVP_CIPHER *(*evp)(void);
+} ciphers_known[PTCP_CIPHERS] = {
+	[PTCP_CIPHER_AES128GCM] = { "aes128gcm", "TLS_AES_128_GCM_SHA256", EVP_aes_128_gcm },
+	[PTCP_CIPHER_AES256GCM] = { "aes256gcm", "TLS_AES_256_GCM_SHA384", EVP_aes_256_gcm },
+	[PTCP_CIPHER_CHACHA20] = { "chacha20", "TLS_CHACHA20_POLY1305_SHA256", EVP_chacha20_poly1305 },
+	[PTCP_CIPHER_NONE] = { "none", NULL, NULL },
+};
+
+const char *tls_suite(enum ptcp_cipher c) { return ciphers_known[c].suite; }
+
 static void suites_text(char out[160], unsigned ciphers)
 {
-	static const struct {
-		enum ptcp_cipher cipher;
-		const char *name;
-	} suites[] = {
-		{ PTCP_CIPHER_AES128GCM, "TLS_AES_128_GCM_SHA256" },
-		{ PTCP_CIPHER_CHACHA20, "TLS_CHACHA20_POLY1305_SHA256" },
-		{ PTCP_CIPHER_AES256GCM, "TLS_AES_256_GCM_SHA384" },
-	};
+	static const enum ptcp_cipher order[] = { PTCP_CIPHER_AES128GCM, PTCP_CIPHER_CHACHA20, PTCP_CIPHER_AES256GCM };
 	size_t i;
 
 	out[0] = '\0';
-	for (i = 0; i < sizeof suites / sizeof *suites; i++) {
-		if ((ciphers & 1u << suites[i].cipher) == 0)
+	for (i = 0; i < sizeof order / sizeof *order; i++) {
+		if ((ciphers & 1u << order[i]) == 0)
 			continue;
 		if (out[0] != '\0')
 			strcat(out, ":");
-		strcat(out, suites[i].name);
+		strcat(out, tls_suite(order[i]));
 	}
 }
 
-int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers,
-    struct ptcp_err *e)
+int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers, struct ptcp_err *e)
 {
 	SSL_CTX *c = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
 	char suites[160];
@@ -87,15 +94,15 @@ int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciph
 	suites_text(suites, ciphers);
 	if (suites[0] == '\0') {
 		SSL_CTX_free(c);
-		return err_set(e, PTCP_ECONFIG, "at least one cipher of TLS must be allowed, the "
-		    "control connection needs it (add aes128gcm)");
+		return err_set(e, PTCP_ECONFIG, "no TLS cipher is allowed, but the control connection needs one (add "
+		    "aes128gcm)");
 	}
 	if (c == NULL || !SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION) ||
 	    !SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_use_certificate(c, id->cert) ||
 	    !SSL_CTX_use_PrivateKey(c, id->key) || !SSL_CTX_set1_sigalgs_list(c, "ed25519") ||
 	    !SSL_CTX_set1_groups_list(c, "X25519:P-256") || !SSL_CTX_set_num_tickets(c, 0)) {
 		SSL_CTX_free(c);
-		return tls_error(e, PTCP_ECONFIG, "could not set up TLS");
+		return tls_error(e, PTCP_ECONFIG, "cannot set up TLS");
 	}
 	SSL_CTX_set_options(c, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
@@ -115,7 +122,7 @@ int tls_export(SSL *ssl, uint8_t out[32], struct ptcp_err *e)
 	static const char label[] = "EXPORTER-ptcp-join";
 
 	if (SSL_export_keying_material(ssl, out, 32, label, strlen(label), NULL, 0, 0) != 1)
-		return tls_error(e, PTCP_EPROTO, "no key material for joining");
+		return tls_error(e, PTCP_EPROTO, "exporting key material");
 	return 0;
 }
 
@@ -142,20 +149,51 @@ bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32])
 int tls_random(uint8_t *out, size_t n, struct ptcp_err *e)
 {
 	if (RAND_bytes(out, (int)n) != 1)
-		return tls_error(e, PTCP_ENOMEM, "no random numbers");
+		return tls_error(e, PTCP_ENOMEM, "generating random numbers");
 	return 0;
 }
 
-static const char *const cipher_names[PTCP_CIPHERS] = {
-	[PTCP_CIPHER_AES128GCM] = "aes128gcm",
-	[PTCP_CIPHER_AES256GCM] = "aes256gcm",
-	[PTCP_CIPHER_CHACHA20] = "chacha20",
-	[PTCP_CIPHER_NONE] = "none",
-};
+static bool encrypt(EVP_CIPHER_CTX *x, uint8_t *record)
+{
+	static const uint8_t nonce[12];
+	uint8_t tag[16];
+	int n;
+
+	return EVP_EncryptInit_ex(x, NULL, NULL, NULL, nonce) == 1 &&
+	    EVP_EncryptUpdate(x, record, &n, record, RECORD_BYTES) == 1 &&
+	    EVP_EncryptFinal_ex(x, record, &n) == 1 &&
+	    EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_AEAD_GET_TAG, sizeof tag, tag) == 1;
+}
+
+int tls_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e)
+{
+	static const uint8_t key[32];
+	EVP_CIPHER_CTX *x;
+	uint8_t record[RECORD_BYTES];
+	struct mono start;
+	double took = 0, bytes = 0;
+	int i, r = 0;
+
+	if ((unsigned)c >= PTCP_CIPHER_NONE)
+		return err_set(e, PTCP_EUSAGE, "not a TLS cipher");
+	memset(record, 0x5a, sizeof record);
+	if ((x = EVP_CIPHER_CTX_new()) == NULL || EVP_EncryptInit_ex(x, ciphers_known[c].evp(), NULL, key, NULL) != 1 ||
+	    !encrypt(x, record)) /* the first record is slower */
+		r = err_nomem(e);
+	for (start = mono_now(); r == 0 && took < seconds; took = (double)mono_diff_ns(mono_now(), start) / 1e9)
+		for (i = 0; i < 64 && r == 0; i++) {
+			r = encrypt(x, record) ? 0 : err_nomem(e);
+			bytes += RECORD_BYTES;
+		}
+	EVP_CIPHER_CTX_free(x);
+	if (r == 0)
+		*bps = bytes * 8 / took;
+	return r;
+}
 
 const char *ptcp_cipher_name(enum ptcp_cipher c)
 {
-	return (unsigned)c < PTCP_CIPHERS ? cipher_names[c] : NULL;
+	return (unsigned)c < PTCP_CIPHERS ? ciphers_known[c].name : NULL;
 }
 
 int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
@@ -163,7 +201,7 @@ int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
 	unsigned i;
 
 	for (i = 0; i < PTCP_CIPHERS; i++)
-		if (strcmp(name, cipher_names[i]) == 0) {
+		if (strcmp(name, ciphers_known[i].name) == 0) {
 			*out = (enum ptcp_cipher)i;
 			return 0;
 		}

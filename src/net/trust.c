@@ -28,7 +28,7 @@ static int file_path(char out[PATH_BYTES], const char *dir, const char *name, st
 	return 0;
 }
 
-/* Splits off the next word of a line; NULL at its end. */
+/* Splits off the next word of a line; NULL at the end. */
 static char *word(char **line)
 {
 	char *p = *line + strspn(*line, " \t\r\n"), *end = p + strcspn(p, " \t\r\n");
@@ -40,23 +40,47 @@ static char *word(char **line)
 	return p;
 }
 
-/* As it is in its directory: who can write either decides whom we trust. */
+struct lines {
+	FILE *f;
+	char *line;
+	size_t cap;
+};
+
+/* The first word of the next line that has any, and the rest of the line. */
+static bool next_line(struct lines *l, char **first, char **rest)
+{
+	while (getline(&l->line, &l->cap, l->f) > 0) {
+		*rest = l->line;
+		if ((*first = word(rest)) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void close_lines(struct lines *l)
+{
+	free(l->line);
+	fclose(l->f);
+}
+
+/* Why a file must not be trusted, or NULL: a user who can write the file or its directory decides who is
+ * trusted. */
 static const char *fault(FILE *f, const char *dir)
 {
 	struct stat st, above;
 
 	if (fstat(fileno(f), &st) < 0 || stat(dir, &above) < 0)
-		return "cannot be examined";
+		return strerror(errno);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return "belongs to another user (chown it, and look at what it says)";
+		return "belongs to another user (chown the file and check its content)";
 	if ((st.st_mode & 022) != 0)
-		return "others can write it (chmod 600 it, and look at what it says)";
+		return "others can write it (chmod 600 the file and check its content)";
 	if ((above.st_mode & 022) != 0 && (above.st_mode & S_ISVTX) == 0)
-		return "others can write its directory (chmod 700 that, and look at what the file says)";
+		return "others can write its directory (chmod 700 the directory and check the file's content)";
 	return NULL;
 }
 
-/* PTCP_ECONFIG when it cannot be read or trusted; *out NULL: there is none. */
+/* PTCP_ECONFIG when the file cannot be read or trusted; *out NULL: it does not exist. */
 static int open_trusted(FILE **out, const char *dir, const char *name, struct ptcp_err *e)
 {
 	char path[PATH_BYTES], where[USERDIR_BYTES];
@@ -79,53 +103,43 @@ static int open_trusted(FILE **out, const char *dir, const char *name, struct pt
 
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
 {
-	char *line = NULL, *rest, *name, *fp;
-	enum known found = KNOWN_NOT;
-	size_t cap = 0;
-	FILE *f;
+	enum known_host found = HOST_UNKNOWN;
+	char *rest, *name, *fp;
+	struct lines l = { NULL };
 	int r;
 
-	if ((r = open_trusted(&f, dir, "known_hosts", e)) < 0)
+	if ((r = open_trusted(&l.f, dir, "known_hosts", e)) < 0)
 		return r;
-	if (f == NULL)
-		return KNOWN_NOT;
-	while (found != KNOWN_SAME && getline(&line, &cap, f) > 0) {
-		rest = line;
-		if ((name = word(&rest)) == NULL || (fp = word(&rest)) == NULL ||
-		    strcasecmp(name, host) != 0)
-			continue;
-		found = strcmp(fp, fingerprint) == 0 ? KNOWN_SAME : KNOWN_OTHER;
-	}
-	r = ferror(f) ? err_set(e, PTCP_ECONFIG, "known_hosts: cannot be read to its end (see whether its disk is in order)") : (int)found;
-	free(line);
-	fclose(f);
+	if (l.f == NULL)
+		return HOST_UNKNOWN;
+	while (found != HOST_MATCHES && next_line(&l, &name, &rest))
+		if (strcasecmp(name, host) == 0 && (fp = word(&rest)) != NULL)
+			found = strcmp(fp, fingerprint) == 0 ? HOST_MATCHES : HOST_DIFFERS;
+	r = ferror(l.f) ? err_set(e, PTCP_ECONFIG, "known_hosts: reading failed (check the disk)") : (int)found;
+	close_lines(&l);
 	return r;
 }
 
-bool known_hosts_only(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES])
+bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES])
 {
-	char path[PATH_BYTES], *line = NULL, *rest, *name, *fp;
+	char path[PATH_BYTES], *rest, *name, *fp;
+	struct lines l = { NULL };
 	unsigned n = 0;
-	size_t cap = 0;
-	struct ptcp_err e;
-	FILE *f;
 
-	if (file_path(path, dir, "known_hosts", &e) < 0 || (f = fopen(path, "re")) == NULL)
+	if (file_path(path, dir, "known_hosts", NULL) < 0 || (l.f = fopen(path, "re")) == NULL)
 		return false;
-	while (getline(&line, &cap, f) > 0) {
-		rest = line;
-		if ((name = word(&rest)) == NULL || (fp = word(&rest)) == NULL || strcasecmp(name, host) != 0 ||
-		    !identity_fingerprint_ok(fp) || (n > 0 && strcmp(fp, fingerprint) == 0))
+	while (next_line(&l, &name, &rest)) {
+		if ((fp = word(&rest)) == NULL || strcasecmp(name, host) != 0 || !identity_fingerprint_ok(fp) ||
+		    (n > 0 && strcmp(fp, fingerprint) == 0))
 			continue;
 		strcpy(fingerprint, fp);
 		n++;
 	}
-	free(line);
-	fclose(f);
+	close_lines(&l);
 	return n == 1;
 }
 
-/* A file edited by hand may end within a line. */
+/* Whether the last line lacks its newline, as after editing by hand. */
 static bool ends_in_line(int fd)
 {
 	struct stat st;
@@ -135,7 +149,7 @@ static bool ends_in_line(int fd)
 	    last != '\n';
 }
 
-/* As a line of known_hosts can hold it. */
+/* Whether a line of known_hosts can hold the name. */
 static bool host_ok(const char *host)
 {
 	const char *p;
@@ -155,10 +169,10 @@ static int append_host(const char *path, const char *host, const char *fingerpri
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	n = snprintf(line, sizeof line, "%s%s %s\n", ends_in_line(fd) ? "\n" : "", host, fingerprint);
-	errno = EIO; /* if only a part is written */
+	errno = EIO; /* for a partial write */
 	if (n >= (int)sizeof line)
 		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts (use its address)");
-	else if (write(fd, line, (size_t)n) != n) /* one write: lines of who knows no lock stay whole */
+	else if (write(fd, line, (size_t)n) != n) /* a single write keeps lines whole even for programs without the lock */
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	close(fd);
 	return r;
@@ -176,7 +190,7 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 	if ((lock = userdir_lock(path, e)) < 0)
 		return lock;
 	r = known_hosts_check(dir, host, fingerprint, e);
-	if (r == KNOWN_SAME)
+	if (r == HOST_MATCHES)
 		r = 0;
 	else if (r >= 0)
 		r = append_host(path, host, fingerprint, e);
@@ -186,23 +200,18 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 
 /* ---- authorized_clients ---- */
 
-/* root= values are percent-encoded where a byte would break the line. */
-static void encode(char *out, size_t cap, const char *s)
+/* Writes " KEY=VALUE" (s may be NULL), percent-encoding bytes that would break the line. */
+static void write_value(FILE *f, const char *key, const char *s)
 {
-	size_t n = 0;
-
-	for (; *s != '\0' && n + 4 < cap; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c <= ' ' || c == '%' || c == '#' || c == 0x7f)
-			n += (size_t)snprintf(out + n, cap - n, "%%%02X", c);
-		else
-			out[n++] = *s;
-	}
-	out[n] = '\0';
+	if (s == NULL)
+		return;
+	fprintf(f, " %s=", key);
+	for (; *s != '\0'; s++)
+		fprintf(f, (unsigned char)*s <= ' ' || *s == '%' || *s == '#' || *s == 0x7f ? "%%%02X" : "%c",
+		    (unsigned char)*s);
 }
 
-/* What follows the fingerprint; false if any of it is not understood. */
+/* Parses the words after the fingerprint; false if a word is unknown. */
 static bool parse_permission(char *rest, struct authorization *a)
 {
 	char *w;
@@ -226,7 +235,7 @@ static bool parse_permission(char *rest, struct authorization *a)
 	return true;
 }
 
-/* NULL (but for a list that is not there, the log says why) when it admits nobody. */
+/* NULL: nobody is admitted; except for a missing file, logs the reason. */
 static FILE *open_clients(const char *dir, const struct log *log)
 {
 	struct ptcp_err e;
@@ -234,24 +243,22 @@ static FILE *open_clients(const char *dir, const struct log *log)
 
 	if (open_trusted(&f, dir, "authorized_clients", &e) == 0)
 		return f;
-	log_at(log, LOG_ERROR, "trust", "nobody is let in: %s", e.msg);
+	log_at(log, LOG_ERROR, "trust", "no client is admitted: %s", e.msg);
 	return NULL;
 }
 
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log)
 {
-	char *line = NULL, *rest, *fp;
+	struct lines l = { .f = open_clients(dir, log) };
 	struct authorization a;
-	size_t cap = 0;
+	char *rest, *fp;
 	int found = 0;
-	FILE *f = open_clients(dir, log);
 
-	if (f == NULL)
+	if (l.f == NULL)
 		return 0;
-	while (getline(&line, &cap, f) > 0) {
-		rest = line;
-		if ((fp = word(&rest)) == NULL || strcmp(fp, fingerprint) != 0)
+	while (next_line(&l, &fp, &rest)) {
+		if (strcmp(fp, fingerprint) != 0)
 			continue;
 		found = parse_permission(rest, &a);
 		if (!found)
@@ -259,10 +266,9 @@ int authorized_find(const char *dir, const char *fingerprint, struct authorizati
 			    fingerprint);
 		break;
 	}
-	if (ferror(f))
+	if (ferror(l.f))
 		found = 0;
-	free(line);
-	fclose(f);
+	close_lines(&l);
 	if (found)
 		*out = a;
 	return found;
@@ -270,14 +276,14 @@ int authorized_find(const char *dir, const char *fingerprint, struct authorizati
 
 bool authorized_changed(const char *dir, struct trust_stamp *last)
 {
-	struct trust_stamp now = { .there = false };
+	struct trust_stamp now = { .exists = false };
 	char path[PATH_BYTES];
 	struct stat st;
 	bool same;
 
 	if (file_path(path, dir, "authorized_clients", NULL) == 0 && stat(path, &st) == 0)
 		now = (struct trust_stamp){ true, st.st_dev, st.st_ino, st.st_size, st.st_ctim };
-	same = now.there == last->there && now.dev == last->dev && now.ino == last->ino &&
+	same = now.exists == last->exists && now.dev == last->dev && now.ino == last->ino &&
 	    now.size == last->size && now.changed.tv_sec == last->changed.tv_sec &&
 	    now.changed.tv_nsec == last->changed.tv_nsec;
 	*last = now;
@@ -287,42 +293,31 @@ bool authorized_changed(const char *dir, struct trust_stamp *last)
 void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
     const struct log *log)
 {
-	char *line = NULL, *rest, *fp;
+	struct lines l = { .f = open_clients(dir, log) };
 	struct authorization a;
-	size_t cap = 0;
-	FILE *f = open_clients(dir, log);
+	char *rest, *fp;
 
-	while (f != NULL && getline(&line, &cap, f) > 0) {
-		rest = line;
-		if ((fp = word(&rest)) != NULL && identity_fingerprint_ok(fp) && parse_permission(rest, &a))
+	if (l.f == NULL)
+		return;
+	while (next_line(&l, &fp, &rest))
+		if (identity_fingerprint_ok(fp) && parse_permission(rest, &a))
 			each(arg, &a);
-	}
-	free(line);
-	if (f != NULL)
-		fclose(f);
+	close_lines(&l);
 }
 
 static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)
 {
-	char text[3 * TRUST_ROOT_BYTES + 4];
-
 	fprintf(f, "%s", fingerprint);
 	if (p->read_only)
 		fputs(" read-only", f);
 	if (p->no_relay)
 		fputs(" no-relay", f);
-	if (p->root != NULL) {
-		encode(text, sizeof text, p->root);
-		fprintf(f, " root=%s", text);
-	}
-	if (p->name != NULL) {
-		encode(text, sizeof text, p->name);
-		fprintf(f, " name=%s", text);
-	}
+	write_value(f, "root", p->root);
+	write_value(f, "name", p->name);
 	fputc('\n', f);
 }
 
-/* Copies all lines but those of the fingerprint; 1 if there was one. */
+/* Copies all lines except those of the fingerprint; returns whether it left out a line. */
 static int copy_others(FILE *to, const char *path, const char *fingerprint, struct ptcp_err *e)
 {
 	char *line = NULL, last = '\n';
@@ -342,10 +337,10 @@ static int copy_others(FILE *to, const char *path, const char *fingerprint, stru
 			fwrite(line, 1, (size_t)got, to);
 		last = line[got - 1];
 	}
-	if (last != '\n') /* edited by hand */
+	if (last != '\n') /* an unterminated last line, edited by hand */
 		fputc('\n', to);
 	if (ferror(from))
-		found = err_set(e, PTCP_ECONFIG, "%s: cannot be read to its end (see whether its disk is in order)", path);
+		found = err_set(e, PTCP_ECONFIG, "%s: reading failed (check the disk)", path);
 	free(line);
 	fclose(from);
 	return found;

@@ -1,7 +1,7 @@
-/* Whom we trust: known_hosts (daemons a client has accepted) and authorized_clients (clients a
- * daemon lets in). Read anew at each use, so that changes hold at once. Blocks on small files;
- * any thread. `dir` as in userdir_config(). What cannot be read or parsed admits nobody, nor does a file that is
- * not the user's or root's, or that others can write, or replace in its directory. */
+/* Trust files: known_hosts (servers accepted by a client) and authorized_clients (clients admitted by a
+ * server). Read at each use, so that changes take effect at once. Blocks on small files; any thread. `dir` as
+ * for userdir_config(). Unreadable or malformed entries admit nobody, as does a file that is not owned by the
+ * user or root, or that other users can write or replace. */
 #ifndef NET_TRUST_H
 #define NET_TRUST_H
 
@@ -14,14 +14,14 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum known { KNOWN_NOT, KNOWN_SAME, KNOWN_OTHER };
+enum known_host { HOST_UNKNOWN, HOST_MATCHES, HOST_DIFFERS };
 
-/* `host` is "NAME:PORT", "[V6]:PORT"; compared without case. KNOWN_OTHER: there are lines
- * for the host and none has this fingerprint. Negative PTCP_ECONFIG if the file cannot be read. */
+/* `host` is "NAME:PORT" or "[V6]:PORT", compared without case. HOST_DIFFERS: known_hosts lists the host, but
+ * not with this fingerprint. PTCP_ECONFIG if the file cannot be read. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
-/* Whether there is just one fingerprint for the host; it then is in `fingerprint`. */
-bool known_hosts_only(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
-/* Appends a line unless it is there; safe among several processes. */
+/* Whether known_hosts lists exactly one fingerprint for the host, and copies it. */
+bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
+/* Appends a line unless the file contains it; safe among several processes. */
 int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 
 #define TRUST_NAME_BYTES 64
@@ -29,31 +29,31 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 
 struct authorization {
 	bool read_only, no_relay;
-	char root[TRUST_ROOT_BYTES]; /* "" : the daemon's */
-	char name[TRUST_NAME_BYTES]; /* "" : none */
+	char root[TRUST_ROOT_BYTES]; /* "": the server's root */
+	char name[TRUST_NAME_BYTES]; /* "": none */
 };
-/* Whether the identity may connect as of now, and then what it may: *a. */
+/* Whether the identity may connect now; if so fills *a. */
 typedef bool trust_admits_fn(void *arg, const char *fingerprint, struct authorization *a);
 
-/* 1 and `out` filled, or 0: not authorised (also when its first line is malformed, or when the file
- * cannot be read or trusted; these are logged). */
+/* 1 and `out` filled, or 0: not authorized, also when its first line is malformed or the file cannot be read or
+ * trusted (both are logged). */
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log);
-/* How authorized_clients was when it was looked at last; zeroed: never. */
+/* Identifies a version of authorized_clients; zeroed: none seen. */
 struct trust_stamp {
-	bool there;
+	bool exists;
 	dev_t dev;
 	ino_t ino;
 	off_t size;
 	struct timespec changed;
 };
-/* Whether it is another one, or gone, or there again since then. One stat(2). */
+/* Whether the file was changed, created or removed since the last call. One stat(2). */
 bool authorized_changed(const char *dir, struct trust_stamp *last);
-/* Each client that authorized_find() would admit, also a second line of one. Nothing without a list that can be
- * read. */
+/* Calls `each` for every well-formed line; never if the file is missing or cannot be read. */
 void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
     const struct log *log);
-/* Adds or replaces, removes (`p` NULL). 1: it was there, 0: it was not. */
+/* Adds or replaces a client, or removes it (`p` NULL). Returns whether the file had listed it, or
+ * PTCP_ECONFIG. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e);
 

@@ -6,7 +6,7 @@
 #include "plan/methods.h"
 #include "plan/streams.h"
 
-#define BETTER 1.05 /* a relay replaces the path so far only from here on */
+#define BETTER 1.05 /* min gain by a relay */
 
 struct flow {
 	int source, nhops, arc[2];
@@ -14,7 +14,7 @@ struct flow {
 	double since, since_bytes; /* of the current piece */
 };
 
-struct fair {
+struct baseline {
 	struct sandbox *run;
 	const struct graph *n;
 	struct flow *flow;
@@ -22,7 +22,7 @@ struct fair {
 	int nflows;
 	double t;
 	int interval;
-	/* Arcs and limits in use: an arc, or narcs + limit; rate and scratch of each */
+	/* Arcs and limits in use: an arc, or narcs + limit; with rates and scratch */
 	int *used;
 	size_t nused;
 	double *limit, *rest, *load;
@@ -43,7 +43,7 @@ static double path_rate(const struct graph *n, const int *arc, int nhops, int in
 	return rate;
 }
 
-/* Direct first, then the relays in the order of the file. */
+/* Tries the direct path, then the relays in the order of the file. */
 static double choose(const struct graph *n, struct flow *f, bool best_path, int interval)
 {
 	int direct = graph_find(n, f->source, n->dest), k, arc[2];
@@ -72,9 +72,9 @@ static double choose(const struct graph *n, struct flow *f, bool best_path, int 
 	return have;
 }
 
-/* Sources choose by what they see at the start; one that sees nothing then, by
- * the rates outside windows. 0 if a source has no path. */
-static int choose_all(struct fair *s, bool best_path, int *without)
+/* Sources choose by the rates at the start; sources without any, by the rates outside windows. 0 if a
+ * source has no path. */
+static int choose_all(struct baseline *s, bool best_path, int *without)
 {
 	const struct graph *n = s->n;
 	int h;
@@ -98,7 +98,7 @@ static int choose_all(struct fair *s, bool best_path, int *without)
 }
 
 /* Lists the limits of each flow, numbered by use. */
-static void list_limits(struct fair *s)
+static void list_limits(struct baseline *s)
 {
 	const struct graph *n = s->n;
 	size_t *number = sandbox_alloc(s->run, (size_t)n->narcs + (size_t)n->nlimits, sizeof *number), total = 0, *list;
@@ -131,7 +131,7 @@ static void list_limits(struct fair *s)
 	}
 }
 
-static void set_rates(struct fair *s)
+static void set_rates(struct baseline *s)
 {
 	const struct graph *n = s->n;
 	size_t i;
@@ -144,8 +144,8 @@ static void set_rates(struct fair *s)
 	divide_fairly(s->share, (size_t)s->nflows, s->limit, s->nused, 0, INFINITY, s->rest, s->load);
 }
 
-/* The links in use divide the streams of the bottlenecks that count them. 0 if some get none. */
-static int share_streams(struct fair *s, const struct graph *n, struct method_result *out)
+/* Divides the streams of counted bottlenecks among the links in use. 0 if a link gets none. */
+static int share_streams(struct baseline *s, const struct graph *n, struct method_result *out)
 {
 	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
 	int *streams = sandbox_alloc(s->run, n->conf->nlinks, sizeof *streams), k, h;
@@ -158,7 +158,7 @@ static int share_streams(struct fair *s, const struct graph *n, struct method_re
 	return s->n != NULL;
 }
 
-static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
+static void close_piece(struct baseline *s, struct flow *f, struct pieces *out)
 {
 	struct ptcp_plan_hop hop[2];
 	int h;
@@ -175,8 +175,8 @@ static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
 	f->since_bytes = 0;
 }
 
-/* Lets time pass until a flow ends or rates change; 0 if nothing ever moves. */
-static int advance(struct fair *s)
+/* Advances to the next end of a flow or rate change; 0 if all flows are stuck. */
+static int advance(struct baseline *s)
 {
 	double dt = INFINITY;
 	int k;
@@ -192,7 +192,7 @@ static int advance(struct fair *s)
 		struct flow *f = &s->flow[k];
 		double sent = fmin(f->left, s->share[k].rate * dt);
 
-		/* What differs by rounding ends at the same time. */
+		/* Flows that differ by rounding end at the same time. */
 		if (f->left - sent <= 1e-12 * s->n->host[f->source].data)
 			sent = f->left;
 		f->left -= sent;
@@ -202,7 +202,7 @@ static int advance(struct fair *s)
 	return 1;
 }
 
-static int simulate(struct fair *s, struct pieces *out, int *stuck)
+static int simulate(struct baseline *s, struct pieces *out, int *stuck)
 {
 	double *before = sandbox_alloc(s->run, (size_t)s->nflows, sizeof *before);
 	int k, open = s->nflows;
@@ -211,7 +211,7 @@ static int simulate(struct fair *s, struct pieces *out, int *stuck)
 		set_rates(s);
 		for (k = 0; k < s->nflows; k++) {
 			if (!(fabs(s->share[k].rate - before[k]) <= 1e-12 * before[k]))
-				end_piece(s, &s->flow[k], out);
+				close_piece(s, &s->flow[k], out);
 			before[k] = s->share[k].rate;
 		}
 		if (!advance(s)) {
@@ -223,7 +223,7 @@ static int simulate(struct fair *s, struct pieces *out, int *stuck)
 			if (s->flow[k].left > 0)
 				open++;
 			else
-				end_piece(s, &s->flow[k], out);
+				close_piece(s, &s->flow[k], out);
 	}
 	return 1;
 }
@@ -232,7 +232,7 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
     struct method_result *out)
 {
 	bool counted = streams_counted(n);
-	struct fair s = { .run = run, .n = counted ? streams_alone(run, n) : n };
+	struct baseline s = { .run = run, .n = counted ? streams_alone(run, n) : n };
 	const char *name = best_path ? "path of at most one relay" : "direct link";
 	int bad = 0;
 
@@ -240,20 +240,20 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
 	if (!choose_all(&s, best_path, &bad)) {
 		if (pieces == NULL)
 			return;
-		run_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
+		sandbox_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
 		    graph_name(n, bad), name, graph_name(n, n->dest));
 	}
 	if (counted && !share_streams(&s, n, out)) {
 		if (pieces == NULL)
 			return;
-		run_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
+		sandbox_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
 		    "sources at once (raise 'impact', or take another method)");
 	}
 	list_limits(&s);
 	if (!simulate(&s, pieces, &bad)) {
 		if (pieces == NULL)
 			return;
-		run_fail(run, PTCP_EINFEASIBLE, "source %s gets nothing more through its %s to %s "
+		sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot send over its %s to %s "
 		    "after %g s, with %.4g %% of its data left", graph_name(n, s.flow[bad].source),
 		    name, graph_name(n, n->dest), s.t, 100 * s.flow[bad].left /
 		    n->host[s.flow[bad].source].data);

@@ -1,9 +1,8 @@
-/* Coordinated plans. The time-expanded graph has a copy of every arc for every
- * slot; instead of solving it where it is large, runs of slots that look alike
- * are one stage (time_grid.h), which gives a programme whose solutions are plans and
- * a looser one that bounds all plans (lp.h). Where the two agree on the number
- * of slots it is the least. Where they do not, the stages are cut finer, down
- * to single slots, at which point both are the time-expanded graph. */
+/* Coordinated plans. The time-expanded graph has a copy of every arc for every slot. Where the graph is
+ * large, runs of equal slots form one stage (time_grid.h) in two programs: the solutions of the exact one
+ * are plans, and the loose one bounds all plans (lp.h). If both agree on the number of slots, it is
+ * minimal. Otherwise the stages become finer, down to single slots, where both equal the time-expanded
+ * graph. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -27,8 +26,8 @@ struct attempt {
 	struct time_grid *g;
 	struct lp *lp;
 	int nslots;
-	bool full; /* every stage is one slot: exact and loose are the same */
-	double relayed_bound_bytes; /* of any plan with so many slots */
+	bool full; /* single-slot stages: exact and loose are the same */
+	double relayed_bound_bytes; /* of any plan with nslots */
 };
 
 static void attempt_free(struct slots *s, struct attempt *a)
@@ -40,7 +39,7 @@ static void attempt_free(struct slots *s, struct attempt *a)
 	a->lp = NULL;
 }
 
-/* Level 0 has the fewest stages, LEVELS - 1 one a slot. */
+/* Level 0 has the fewest stages, level LEVELS - 1 a stage per slot. */
 static struct time_grid *grid_at(struct slots *s, int nslots, int level)
 {
 	static const int parts[LEVELS] = { 1, 12, 48, 0 };
@@ -50,7 +49,7 @@ static struct time_grid *grid_at(struct slots *s, int nslots, int level)
 	    longest > 1 ? longest : 1);
 }
 
-/* Solves the loose programme; false if it would be too large. */
+/* Solves the loose program; false if too large. */
 static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 {
 	double rows = 0;
@@ -73,7 +72,7 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 	return true;
 }
 
-/* Whether the bound says that nslots are too few. */
+/* Whether the bound proves nslots too few. */
 static bool proven_few(struct slots *s, int nslots)
 {
 	struct attempt a = { 0 };
@@ -83,8 +82,8 @@ static bool proven_few(struct slots *s, int nslots)
 	return few;
 }
 
-/* The least number of slots from `from` on that the bound at level 0 allows. If
- * that was the last one tried, its programme stays in `a`. */
+/* The minimum number of slots, at least `from`, allowed by the bound at level 0. If its program was solved
+ * last, `a` keeps it. */
 static int least_allowed(struct slots *s, int from, struct attempt *a)
 {
 	int few = from - 1, enough = from, step = 1;
@@ -93,7 +92,7 @@ static int least_allowed(struct slots *s, int from, struct attempt *a)
 		attempt_free(s, a);
 		few = enough;
 		if (enough >= SLOTS_MAX)
-			run_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
+			sandbox_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
 			    "(take a longer slot)", SLOTS_MAX, s->slot_s);
 		enough = enough + step < SLOTS_MAX ? enough + step : SLOTS_MAX;
 		step *= 2;
@@ -113,7 +112,7 @@ static int least_allowed(struct slots *s, int from, struct attempt *a)
 
 enum verdict { FOUND, TOO_FEW, UNKNOWN };
 
-/* From the loose programme in `a`, which allows all the data, to an exact one. */
+/* Turns the loose program in `a`, in which all data arrives, into an exact one. */
 static bool exact(struct attempt *a, double total)
 {
 	lp_solve(a->lp, LP_LEAST_RELAYED);
@@ -126,8 +125,8 @@ static bool exact(struct attempt *a, double total)
 	return true;
 }
 
-/* A plan of nslots slots, least relayed, in `a`; a proof that there is none; or
- * neither. `a` may hold the loose programme of level 0. */
+/* Finds a plan of nslots slots with minimum relayed data in `a`, or a proof that none exists, or neither.
+ * `a` may contain the loose program of level 0. */
 static enum verdict try(struct slots *s, struct attempt *a, int nslots)
 {
 	bool small = (double)s->n->narcs * nslots <= s->tuning->small_cols;
@@ -172,14 +171,14 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	s.fringe = fluid.hops > 2 ? fluid.hops - 1 : 1;
 	nslots = first_guess(&fluid, slot_s);
 	if (nslots > SLOTS_MAX)
-		run_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
+		sandbox_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
 		    "longer slot)", slot_s, SLOTS_MAX);
 	proven = nslots = least_allowed(&s, nslots, &a);
 	while ((v = try(&s, &a, nslots)) != FOUND) {
 		if (v == TOO_FEW && proven == nslots)
 			proven++;
 		if (++nslots > SLOTS_MAX)
-			run_fail(run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
+			sandbox_fail(run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
 			    "(take a longer slot)", SLOTS_MAX, slot_s);
 	}
 	*out = fluid;
@@ -189,5 +188,5 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	out->relayed_bound_bytes = a.relayed_bound_bytes;
 	lp_solve(a.lp, LP_LEAST_STORAGE);
 	pieces_trace(pieces, a.lp, n, a.g);
-	lp_free(a.lp); /* the pieces are in the run's memory after it */
+	lp_free(a.lp); /* later than the pieces in the run's memory */
 }

@@ -65,9 +65,9 @@ static void read_hosts(struct sandbox *run, struct graph *n)
 		if (i == n->dest)
 			unknown = false;
 		else if (unknown && h->path != NULL)
-			run_fail(run, PTCP_ECONFIG, "%s:%d:%d: host %s: expected 'data', the size "
-			    "of what is at its path (ptcp collect asks the host; for a plan write what "
-			    "du -sb says)", n->conf->file, h->mark.line, h->mark.column, h->name);
+			sandbox_fail(run, PTCP_ECONFIG, "%s:%d:%d: host %s: expected 'data', the size "
+			    "of the files at its path (ptcp collect asks the host; for a plan write the "
+			    "output of du -sb)", n->conf->file, h->mark.line, h->mark.column, h->name);
 		else if (!unknown)
 			n->host[i].data = (double)h->data_bytes;
 		n->host[i].relay = h->relay && i != n->dest;
@@ -102,7 +102,7 @@ static void read_times(struct sandbox *run, struct graph *n)
 	n->ntimes = k;
 }
 
-/* Fills the row of rates of one link with windows; true if any is above 0. */
+/* Fills the row of rates of a link with windows; true if any is above 0. */
 static bool windowed_rates(const struct graph *n, int link, double base, double *row)
 {
 	const struct conf_overlay *c = n->conf;
@@ -161,7 +161,7 @@ static void read_links(struct sandbox *run, struct graph *n)
 		if (!useful(n, l))
 			continue;
 		if (l->rate_bps == CONF_UNSET)
-			run_fail(run, PTCP_ECONFIG, "%s:%d:%d: link %s>%s: expected 'rate' "
+			sandbox_fail(run, PTCP_ECONFIG, "%s:%d:%d: link %s>%s: expected 'rate' "
 			    "(ptcp links measures it)", c->file, l->mark.line, l->mark.column,
 			    graph_name(n, l->from), graph_name(n, l->to));
 		*a = (struct graph_arc){ .from = l->from, .to = l->to, .link = (int)i,

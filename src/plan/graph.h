@@ -1,5 +1,5 @@
-/* The graph that the planner works on: what of an overlay can carry data to the
- * destination. Bytes and bytes a second, as doubles. Lives in a run's memory. */
+/* The planner's graph: the part of an overlay that can carry data to the destination. Bytes and bytes per
+ * second, as doubles. Allocated in a sandbox. */
 #ifndef PLAN_GRAPH_H
 #define PLAN_GRAPH_H
 
@@ -11,21 +11,21 @@
 
 struct graph_host {
 	double data;    /* bytes to deliver, 0: not a source */
-	double storage; /* bytes held for others, INFINITY: no limit */
-	bool relay;     /* may pass on what is not its own */
+	double storage; /* bytes stored for other hosts, INFINITY: no limit */
+	bool relay;     /* forwards data of other hosts */
 };
 
 struct graph_arc {
 	int from, to;
-	int link;    /* in the overlay */
+	int link;    /* index in the overlay */
 	double rate; /* outside windows */
 	int first_limit, nlimits;
-	int windowed; /* row of net.windowed, or -1 */
+	int windowed; /* row of graph.windowed, or -1 */
 };
 
 struct graph_limit { /* total rate of several arcs: of a bottleneck, ingress or egress */
 	double rate;
-	size_t of; /* limit of the overlay, see limits.h */
+	size_t of; /* index of the overlay's limit, see limits.h */
 	int first_arc, narcs;
 };
 
@@ -37,23 +37,23 @@ struct graph {
 	struct graph_arc *arc;   /* by from, then to */
 	int *out;              /* [nhosts + 1]: first arc of a host */
 	struct graph_limit *limit;
-	int *arc_limit, *limit_arc; /* what first_res and first_arc point into */
-	double *time;          /* ntimes moments at which rates change; time[0] is 0 */
-	double *windowed;      /* rates of arcs with windows, ntimes a row */
+	int *arc_limit, *limit_arc; /* lists, from first_limit and first_arc on */
+	double *time;          /* ntimes moments of rate changes; time[0] is 0 */
+	double *windowed;      /* rates of arcs with windows, ntimes per row */
 };
 
-/* Fails the run with PTCP_ECONFIG where a rate or size is unknown. Arcs that no
- * plan can use are left out: into hosts that do not relay, out of hosts with
- * nothing to send, out of the destination, and those that never have a rate. */
+/* Fails the run with PTCP_ECONFIG for an unknown rate or size. Leaves out arcs of no use to any plan: into
+ * hosts that do not relay, out of hosts without data to send, out of the destination, and arcs that never
+ * have a rate. */
 struct graph *graph_new(struct sandbox *run, const struct conf_overlay *conf);
 
-/* Rate of an arc from net.time[interval] on. */
+/* Rate of an arc from graph.time[interval] on. */
 double graph_rate(const struct graph *n, int arc, int interval);
 
 /* Index of the arc, or -1. */
 int graph_find(const struct graph *n, int from, int to);
 
-/* The interval that holds t: the last with net.time[i] <= t. */
+/* The interval that contains t: the last with graph.time[i] <= t. */
 int graph_interval(const struct graph *n, double t);
 
 const char *graph_name(const struct graph *n, int host);

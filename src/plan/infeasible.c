@@ -9,9 +9,8 @@
 
 #define LIMITS_SHOWN 4
 
-/* Which hosts have a path to the destination over arcs with a rate in the
- * interval (-1: in any). */
-static char *reaching(struct sandbox *run, const struct graph *n, int interval, bool slots)
+/* Hosts with a path to the destination over arcs with a rate in the interval (-1: in any). */
+static char *reachable(struct sandbox *run, const struct graph *n, int interval, bool slots)
 {
 	char *can = sandbox_alloc(run, (size_t)n->nhosts, 1);
 	bool more = true;
@@ -33,7 +32,7 @@ static char *reaching(struct sandbox *run, const struct graph *n, int interval, 
 	return can;
 }
 
-static const char *why_cut_off(const struct graph *n, int h, bool slots, char *buf, size_t size)
+static const char *explain_unreachable(const struct graph *n, int h, bool slots, char *buf, size_t size)
 {
 	const struct conf_overlay *c = n->conf;
 	size_t i;
@@ -49,13 +48,13 @@ static const char *why_cut_off(const struct graph *n, int h, bool slots, char *b
 			snprintf(buf, size, "its link to %s does not help, %s is no relay",
 			    c->hosts[l->to].name, c->hosts[l->to].name);
 		else if (l->to != n->dest && slots && c->hosts[l->to].storage_bytes == 0)
-			snprintf(buf, size, "relay %s has no storage to hold a slot's data",
+			snprintf(buf, size, "relay %s has no storage for a slot's data",
 			    c->hosts[l->to].name);
 		else if (graph_find(n, h, l->to) < 0)
 			snprintf(buf, size, "its link to %s never has a rate above 0",
 			    c->hosts[l->to].name);
 		else
-			snprintf(buf, size, "no relay that its links lead to can reach %s",
+			snprintf(buf, size, "none of its relays can reach %s",
 			    graph_name(n, n->dest));
 	}
 	if (links == 0)
@@ -65,14 +64,14 @@ static const char *why_cut_off(const struct graph *n, int h, bool slots, char *b
 
 void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slots)
 {
-	char *can = reaching(run, n, -1, slots), why[200];
+	char *can = reachable(run, n, -1, slots), why[200];
 	int h;
 
 	for (h = 0; h < n->nhosts; h++)
 		if (n->host[h].data > 0 && !can[h])
-			run_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, or "
-			    "'relay: true' where a host may pass on)", graph_name(n, h),
-			    graph_name(n, n->dest), why_cut_off(n, h, slots, why, sizeof why));
+			sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, or "
+			    "'relay: true' for hosts that may forward)", graph_name(n, h),
+			    graph_name(n, n->dest), explain_unreachable(n, h, slots, why, sizeof why));
 }
 
 static void name_link(const struct graph *n, int link, char *buf, size_t size)
@@ -82,7 +81,7 @@ static void name_link(const struct graph *n, int link, char *buf, size_t size)
 	snprintf(buf, size, "%s>%s", graph_name(n, l->from), graph_name(n, l->to));
 }
 
-/* The window that holds a link back at a time, or NULL. */
+/* The window that lowers a link's rate at a time, or NULL. */
 static const struct conf_window *window_at(const struct graph *n, int link, double t)
 {
 	const struct conf_overlay *c = n->conf;
@@ -111,26 +110,26 @@ static void name_window(const struct conf_window *w, char *buf, size_t size)
 		    units_time_text(until, (double)w->until_ns / 1e9));
 }
 
-void why_never(struct sandbox *run, const struct graph *n, double share, bool slots)
+void infeasible_always(struct sandbox *run, const struct graph *n, double share, bool slots)
 {
 	int last = n->ntimes - 1, h, a;
-	char *can = reaching(run, n, last, slots), *ever = reaching(run, n, -1, slots);
+	char *can = reachable(run, n, last, slots), *ever = reachable(run, n, -1, slots);
 	char link[2 * CONF_NAME_MAX_BYTES + 2] = "", window[100] = "";
 	const struct conf_window *w;
 
 	for (h = 0; h < n->nhosts && !(n->host[h].data > 0 && !can[h] && ever[h]); h++)
 		;
 	if (h == n->nhosts)
-		run_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
+		sandbox_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
 		    share * 100, graph_name(n, n->dest));
-	/* Among the links out of what is cut off, one that a window closes. */
+	/* A link out of the unreachable part that is closed by a window. */
 	for (a = 0; a < n->narcs; a++)
 		if (!can[n->arc[a].from] && (can[n->arc[a].to] || window[0] == '\0') &&
 		    (w = window_at(n, n->arc[a].link, n->time[last])) != NULL) {
 			name_link(n, n->arc[a].link, link, sizeof link);
 			name_window(w, window, sizeof window);
 		}
-	run_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s any more after %g s (%s: %s), and "
+	sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s any more after %g s (%s: %s), and "
 	    "by then only %.4g %% of the data can arrive", graph_name(n, h), graph_name(n, n->dest),
 	    n->time[last], link, window, share * 100);
 }

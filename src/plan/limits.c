@@ -59,7 +59,8 @@ void limits_index(const struct conf_overlay *o, size_t *first, size_t *limit)
 {
 	size_t i, g, k;
 
-	/* first[link + 1] counts, then is the place of the link's next limit, and ends where the next link begins. */
+	/* first[link + 1] counts the limits of a link, then points to the next one to write, finally past
+	 * the last. */
 	first[0] = 0;
 	for (i = 0; i < o->nlinks; i++)
 		first[i + 1] = 3;

@@ -5,7 +5,122 @@
 
 #include "plan/lp_impl.h"
 
-#define SEED_RELAYS 10 /* relays that a host's first columns lead to */
+static int stage_of(const struct time_grid *g, int period)
+{
+	int lo = 0, hi = g->nstages - 1;
+
+	while (lo < hi) {
+		int mid = (lo + hi + 1) / 2;
+
+		if (g->stage[mid].first_period <= period)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo;
+}
+
+double lp_capacity(const struct lp *lp, int arc, int period)
+{
+	const struct period *p = &lp->g->period[period];
+
+	return graph_rate(lp->n, arc, p->interval) * p->len_s;
+}
+
+double lp_flow_max(const struct lp *lp, int arc, int period)
+{
+	const struct graph_arc *a = &lp->n->arc[arc];
+	const struct time_grid *g = lp->g;
+	double cap = lp_capacity(lp, arc, period) / lp->n->total;
+
+	if (lp->g->slot_s > 0) {
+		int s = stage_of(g, period);
+
+		/* Arrival at a relay in the last slot is too late, and in the first slot a relay has no
+		 * data to forward. */
+		if (a->to != lp->n->dest && s == g->nstages - 1 && g->stage[s].nslots == 1)
+			return 0;
+		if (!(lp->n->host[a->from].data > 0) && s == 0 && g->stage[s].nslots == 1)
+			return 0;
+	}
+	return fmin(cap, lp->most_share);
+}
+
+/* Scales a flow's column: 1 is the largest useful flow, since the tolerances of the simplex method are
+ * absolute, and rates span many powers of ten. */
+static double scale(const struct lp *lp, int arc, double max)
+{
+	const struct graph_host *u = &lp->n->host[lp->n->arc[arc].from];
+	double s = fmin(max, 1);
+
+	return u->relay ? s : fmin(s, u->data / lp->n->total);
+}
+
+/* Scales a limit's row to a bound of 1, or 0: tolerances are absolute, and periods may be very short. */
+static double limit_scale(const struct lp *lp, int limit, int period)
+{
+	double cap = lp->n->limit[limit].rate * lp->g->period[period].len_s;
+
+	return cap > 0 ? lp->n->total / cap : 1;
+}
+
+int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
+{
+	const struct graph_arc *a = &lp->n->arc[arc];
+	int n = 0, i, s = stage_of(lp->g, period), S = lp->g->nstages;
+	double f = lp->flow_scale[arc * lp->g->nperiods + period];
+	double data = lp->n->host[a->from].data / lp->n->total;
+
+#define ENTRY(row, v) do { if ((row) != 0) { ind[++n] = (row); val[n] = (v); } } while (0)
+	if (!lp->n->host[a->from].relay)
+		ENTRY(lp->src_row[a->from], f / data);
+	ENTRY(lp->store_row[a->from * S + s], -f);
+	ENTRY(lp->out_row[a->from * S + s], -f);
+	ENTRY(lp->out_cap[a->from * S + s], -f);
+	ENTRY(lp->store_row[a->to * S + s], f);
+	ENTRY(lp->in_row[a->to * S + s], -f);
+	ENTRY(lp->in_cap[a->to * S + s], -f);
+	for (i = 0; i < a->nlimits; i++) {
+		int r = lp->n->arc_limit[a->first_limit + i];
+
+		ENTRY(lp->limit_row[r * lp->g->nperiods + period], f * limit_scale(lp, r, period));
+	}
+	ENTRY(lp->relayed_row, f);
+#undef ENTRY
+	return n;
+}
+
+double lp_flow_cost(const struct lp *lp, int arc, int period)
+{
+	return lp->goal == LP_LEAST_RELAYED ? lp->flow_scale[arc * lp->g->nperiods + period] : 0;
+}
+
+void lp_add_flow(struct lp *lp, int arc, int period)
+{
+	int at = arc * lp->g->nperiods + period, c, n;
+	double max = lp_flow_max(lp, arc, period);
+	size_t mark;
+	int *ind;
+	double *val;
+
+	if (lp->flow_col[at] != 0 || !(max > 0))
+		return;
+	lp->flow_scale[at] = scale(lp, arc, max);
+	mark = sandbox_mark(lp->run);
+	n = LP_ENTRIES_MAX + lp->n->arc[arc].nlimits;
+	ind = sandbox_alloc(lp->run, (size_t)n, sizeof *ind);
+	val = sandbox_alloc(lp->run, (size_t)n, sizeof *val);
+	n = lp_column(lp, arc, period, ind, val);
+	lp->flow_col[at] = c = glp_add_cols(lp->p, 1);
+	glp_set_col_bnds(lp->p, c, GLP_DB, 0, max / lp->flow_scale[at]);
+	glp_set_obj_coef(lp->p, c, lp_flow_cost(lp, arc, period));
+	glp_set_mat_col(lp->p, c, n, ind, val);
+	sandbox_release(lp->run, mark);
+}
+
+/* ---- Rows and columns ---- */
+
+#define SEED_RELAYS 10 /* relays reached by the first columns of a host */
 
 static int add_row(struct lp *lp, int type, double bound)
 {
@@ -15,7 +130,7 @@ static int add_row(struct lp *lp, int type, double bound)
 	return row;
 }
 
-/* What leaves a relay in a slot was there before it; see lp.h. */
+/* Data leaving a relay in a slot was stored before; see lp.h. */
 static void add_exact_rows(struct lp *lp, int host, int stage)
 {
 	int at = host * lp->g->nstages + stage;
@@ -31,13 +146,13 @@ static void add_relay_rows(struct lp *lp, int host, int stage)
 	int at = host * g->nstages + stage, slots = g->stage[stage].nslots;
 	double limit = lp->n->host[host].storage / lp->n->total * slots;
 
-	lp->keep_row[at] = add_row(lp, GLP_FX, 0);
+	lp->store_row[at] = add_row(lp, GLP_FX, 0);
 	if (g->slot_s == 0)
 		return;
 	if (slots == 1 || lp->mode == LP_SLOTS) {
 		add_exact_rows(lp, host, stage);
 	} else if (isfinite(limit)) {
-		/* A slot takes in and passes on no more than the storage holds. */
+		/* Each slot receives and forwards at most the storage. */
 		lp->out_cap[at] = add_row(lp, GLP_LO, -limit);
 		lp->in_cap[at] = add_row(lp, GLP_LO, -limit);
 	}
@@ -51,7 +166,7 @@ static void add_host_rows(struct lp *lp)
 	for (h = 0; h < n->nhosts; h++) {
 		const struct graph_host *host = &n->host[h];
 
-		/* Sources that relay, without stages: their one row of flows. */
+		/* Sources that relay, without stages, use the row of their flows. */
 		if (host->data > 0 && (!host->relay || lp->staged))
 			lp->src_row[h] = add_row(lp, GLP_FX, 0);
 		if (host->relay && h != n->dest)
@@ -60,7 +175,7 @@ static void add_host_rows(struct lp *lp)
 	}
 }
 
-/* Limits that the arcs' own rates cannot reach have no row. */
+/* Limits beyond the rates of their arcs need no row. */
 static void add_limit_rows(struct lp *lp)
 {
 	const struct graph *n = lp->n;
@@ -100,7 +215,7 @@ static void add_share(struct lp *lp)
 	for (h = 0; h < n->nhosts; h++) {
 		if (!(n->host[h].data > 0))
 			continue;
-		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->keep_row[h * lp->g->nstages];
+		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->store_row[h * lp->g->nstages];
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
@@ -109,7 +224,7 @@ static void add_share(struct lp *lp)
 	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 
-/* Fills the columns of a relay in a stage, where there are any. */
+/* Fills the existing columns of a relay in a stage. */
 static void set_stage_cols(struct lp *lp, int h, int s)
 {
 	int at = h * lp->g->nstages + s;
@@ -117,13 +232,13 @@ static void set_stage_cols(struct lp *lp, int h, int s)
 
 	if (lp->own_col[at] != 0)
 		set_col(lp, lp->own_col[at], 4,
-		    (int[]){ lp->src_row[h], lp->keep_row[at], lp->out_row[at], lp->out_cap[at] },
+		    (int[]){ lp->src_row[h], lp->store_row[at], lp->out_row[at], lp->out_cap[at] },
 		    (double[]){ 1, own, own, own });
-	/* What is held after this stage bounds what came in during its last slot
-	 * and what goes out during the first of the next. */
-	if (lp->held_col[at] != 0)
-		set_col(lp, lp->held_col[at], 4,
-		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at], lp->out_row[at + 1] },
+	/* Bytes stored after this stage bound the arrivals of its last slot and the departures of the next
+	 * stage's first slot. */
+	if (lp->stored_col[at] != 0)
+		set_col(lp, lp->stored_col[at], 4,
+		    (int[]){ lp->store_row[at], lp->store_row[at + 1], lp->in_row[at], lp->out_row[at + 1] },
 		    (double[]){ -1, 1, lp->g->stage[s].nslots, lp->g->stage[s + 1].nslots });
 }
 
@@ -137,8 +252,8 @@ static void add_stage_cols(struct lp *lp, int h, int s)
 		glp_set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
 	}
 	if (s + 1 < lp->g->nstages && host->storage > 0) {
-		lp->held_col[at] = glp_add_cols(lp->p, 1);
-		glp_set_col_bnds(lp->p, lp->held_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		lp->stored_col[at] = glp_add_cols(lp->p, 1);
+		glp_set_col_bnds(lp->p, lp->stored_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
 		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
 	}
 	set_stage_cols(lp, h, s);
@@ -166,8 +281,8 @@ static int by_rate(const void *a, const void *b)
 	return x->arc - y->arc;
 }
 
-/* The first columns: every link into the destination, and from each host those
- * to the relays from which most can go on. */
+/* The first columns: every link into the destination, and from each host the links to the relays with the
+ * fastest onward links. */
 static void seed(struct lp *lp)
 {
 	const struct graph *n = lp->n;
@@ -201,14 +316,14 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_
 	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .most_share = most_share };
 	lp->staged = g->nstages > 1 || g->slot_s > 0;
 	lp->src_row = sandbox_alloc(run, (size_t)n->nhosts, sizeof(int));
-	lp->keep_row = sandbox_alloc(run, at, sizeof(int));
+	lp->store_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_row = sandbox_alloc(run, at, sizeof(int));
 	lp->in_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_cap = sandbox_alloc(run, at, sizeof(int));
 	lp->in_cap = sandbox_alloc(run, at, sizeof(int));
 	lp->limit_row = sandbox_alloc(run, (size_t)n->nlimits * (size_t)g->nperiods, sizeof(int));
 	lp->own_col = sandbox_alloc(run, at, sizeof(int));
-	lp->held_col = sandbox_alloc(run, at, sizeof(int));
+	lp->stored_col = sandbox_alloc(run, at, sizeof(int));
 	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
 	lp->flow_scale = sandbox_alloc(run, flows, sizeof(double));
 	lp->p = glp_create_prob();
@@ -272,17 +387,17 @@ void lp_add_relayed_row(struct lp *lp, double most)
 	glp_set_mat_row(lp->p, lp->relayed_row, k, ind, val);
 }
 
-/* The most that each host holds: a variable above every column of holding. It
- * enters the basis for the row of the largest, so that the basis stays feasible. */
+/* Peak storage: a variable above every storage column of the host. Enters the basis for the row of the
+ * largest, to keep the basis feasible. */
 static void add_peak(struct lp *lp, int host)
 {
 	int S = lp->g->nstages, s, c = 0, row, most_row = 0;
 	double most = -1;
 
 	for (s = 0; s < S; s++) {
-		int held = lp->held_col[host * S + s];
+		int stored = lp->stored_col[host * S + s];
 
-		if (held == 0)
+		if (stored == 0)
 			continue;
 		if (c == 0) {
 			c = glp_add_cols(lp->p, 1);
@@ -290,9 +405,9 @@ static void add_peak(struct lp *lp, int host)
 			glp_set_obj_coef(lp->p, c, 1);
 		}
 		row = add_row(lp, GLP_LO, 0);
-		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, held }, (double[]){ 0, 1, -1 });
-		if (glp_get_col_prim(lp->p, held) > most) {
-			most = glp_get_col_prim(lp->p, held);
+		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, stored }, (double[]){ 0, 1, -1 });
+		if (glp_get_col_prim(lp->p, stored) > most) {
+			most = glp_get_col_prim(lp->p, stored);
 			most_row = row;
 		}
 	}

@@ -1,22 +1,19 @@
-/* The linear programme of a collection over a grid of time, solved by GLPK's
- * simplex with columns added as they are needed.
+/* The linear program of a collection over a time grid, solved by GLPK's simplex method with column
+ * generation.
  *
- * Variables: the flow over each arc in each period; at relays, what is held for
- * others at the end of a stage; at sources that relay as well, what of their own
- * data they start on in a stage; and the share of all data that arrives.
- * Only arcs that look useful have columns at first. After each solution the
- * reduced cost of every column left out is computed from the duals: those that
- * could improve the solution are added, and what the others could add at most
- * (their reduced cost times their upper bound) is the proof of optimality, up to
- * lp_bound(). Nothing is lost by the pruning beyond that.
+ * Variables: the flow over each arc in each period; for relays, the bytes stored at the end of a stage; for
+ * sources that relay as well, the part of their own data that starts in a stage; and the share of all data
+ * that arrives. Initially only promising arcs have columns. After each solution the duals give the reduced
+ * cost of every missing column: columns that could improve the solution are added, and the possible gain by
+ * the rest (reduced cost times upper bound) proves optimality, up to lp_bound(). The pruning has no other
+ * effect.
  *
- * On a slotted grid the exact programme says that what leaves a host in a slot
- * was there when the slot began. In a stage of n equal slots with flows in and
- * out of a and b a slot that is: held before >= b and held after >= a. That
- * holds of no optimum by itself, so such a programme is a restriction, its
- * solutions are plans. The loose programme leaves it out in stages of several
- * slots (the mean over the slots of any plan satisfies it), its optimum bounds
- * that of every plan. */
+ * On a slotted grid the exact program requires that data leaving a host in a slot was present at the start
+ * of the slot. In a stage of n equal slots with flows in and out of a and b per slot the condition is:
+ * stored before >= b and stored after >= a. An optimum of all plans need not satisfy the condition, hence
+ * the exact program is a restriction, and its solutions are plans. The loose program omits the condition in
+ * stages of several slots (the mean over the slots of any plan satisfies the loose program); its optimum
+ * bounds the optimum of all plans. */
 #ifndef PLAN_LP_H
 #define PLAN_LP_H
 
@@ -27,47 +24,43 @@
 enum lp_mode { LP_FLUID, LP_SLOTS, LP_SLOTS_LOOSE };
 
 enum lp_goal {
-	LP_MOST_DATA,    /* most of the data arrives; each source the same share */
+	LP_MOST_DATA,    /* maximizes the share of the data, equal for all sources */
 	LP_LEAST_RELAYED,
 	LP_LEAST_STORAGE,
 };
 
 struct lp;
 
-/* `most_share` caps the share; 1 where only feasibility matters. `all_arcs`: no
- * pruning. */
+/* `max_share` caps the share; 1 if only feasibility matters. `all_arcs`: no pruning. */
 struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
     double most_share, bool all_arcs);
-/* Makes a loose programme exact that has been solved for LP_LEAST_RELAYED, and
- * solves it for that again, going on from the solution it has. If that share cannot
- * be reached any more, solves for LP_MOST_DATA and returns false. */
+/* Makes a loose program, solved for LP_LEAST_RELAYED, exact, and solves again from the present solution. If
+ * the share becomes unreachable, solves for LP_MOST_DATA and returns false. */
 bool lp_tighten(struct lp *lp);
-void lp_free(struct lp *lp); /* NULL is fine; a failed run frees it by itself */
+void lp_free(struct lp *lp); /* NULL is fine; a failed run frees its program */
 
-/* The goals in this order; each keeps what the one before reached, up to 1e-9.
- * The second and third end when the run's effort does, with what they have, but
- * not before they had a second. */
+/* Goals in ascending order; each keeps the result of the previous goal up to 1e-9. The second and third end
+ * with the effort of the run, after at least a second, with their best solution. */
 void lp_solve(struct lp *lp, enum lp_goal goal);
 
-double lp_bound(const struct lp *lp); /* proven bound of the optimum by any columns */
-double lp_share(const struct lp *lp); /* share that arrives in the current solution */
+double lp_bound(const struct lp *lp); /* proven bound of the optimum with all columns */
+double lp_share(const struct lp *lp); /* share that arrives in the present solution */
 
-/* How much faster the share grows when the last period grows, a second. */
+/* Growth of the share per second of the last period. */
 double lp_share_per_s(const struct lp *lp);
 
-/* The solution, in bytes: over an arc in a period; of its own data started by a
- * source that relays. */
+/* The solution in bytes: flow over an arc in a period; own data started by a source that relays. */
 double lp_flow(const struct lp *lp, int arc, int period);
 double lp_own(const struct lp *lp, int host, int stage);
 
-/* What limits the share: the limits with a price, by what they hold back. Valid
- * after LP_MOST_DATA. Returns how many were written. */
+/* Limits with a positive price, by their part of the share; valid after LP_MOST_DATA. Returns the number
+ * written. */
 struct lp_limit {
 	int arc;     /* or -1 */
 	int limit;     /* or -1 */
-	int host;    /* its storage, or -1 */
-	int period;  /* of the largest part, for an arc or res */
-	double part; /* of the share, 0..1 */
+	int host;    /* limit is its storage, or -1 */
+	int period;  /* with the largest part, for an arc or limit */
+	double part; /* of the share, 0 to 1 */
 };
 int lp_limits(const struct lp *lp, struct lp_limit *out, int max);
 

@@ -4,26 +4,26 @@
 
 #include "plan/lp_impl.h"
 
-#define KEEP 1e-9        /* what one goal may give up for the next */
-#define PRICE_EPS 1e-10  /* reduced costs below it are noise */
-#define PROVEN 1e-9      /* what columns left out may add */
+#define KEEP 1e-9        /* loss allowed to the next goal */
+#define PRICE_EPS 1e-10  /* smaller reduced costs are noise */
+#define PROVEN 1e-9      /* possible gain by missing columns */
 #define BATCH 2000       /* columns added at a time */
 
-struct candidate {
+struct column {
 	double gain;
 	int at;
 };
 
 static int by_gain(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct column *x = a, *y = b;
 
 	if (x->gain != y->gain)
 		return x->gain > y->gain ? -1 : 1;
 	return x->at - y->at;
 }
 
-/* What one unit of a column that is not there would improve the goal by. */
+/* Reduced cost of a missing column, as a gain of the goal. */
 static double gain(const struct lp *lp, int arc, int period, int *ind, double *val, const double *dual)
 {
 	int n = lp_column(lp, arc, period, ind, val), i;
@@ -34,9 +34,9 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
 	return lp->goal == LP_MOST_DATA ? d : -d;
 }
 
-/* Prices all columns that are not there, sets lp->slack, and returns how many
- * could improve the solution, the best first. */
-static int price(struct lp *lp, struct candidate **out)
+/* Prices all missing columns, sets lp->slack, and returns the number of improving columns, the best
+ * first. */
+static int price(struct lp *lp, struct column **out)
 {
 	int P = lp->g->nperiods, nrows = glp_get_num_rows(lp->p), most = 0, k = 0, a, p, i;
 	double *dual = sandbox_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
@@ -61,16 +61,16 @@ static int price(struct lp *lp, struct candidate **out)
 			d = gain(lp, a, p, ind, val, dual);
 			if (d <= PRICE_EPS)
 				continue;
-			/* No arc carries more than all the data that arrives. */
+			/* An arc carries at most the data that arrives. */
 			max = fmin(max, fmax(1, lp_share(lp)));
 			lp->slack += d * max;
-			(*out)[k++] = (struct candidate){ d * max, a * P + p };
+			(*out)[k++] = (struct column){ d * max, a * P + p };
 		}
 	qsort(*out, (size_t)k, sizeof **out, by_gain);
 	return k;
 }
 
-/* The solution so far is what there is until there is a better one. */
+/* Keeps the solution until a better one is found. */
 static void keep_values(struct lp *lp)
 {
 	int n = glp_get_num_cols(lp->p), i;
@@ -81,7 +81,7 @@ static void keep_values(struct lp *lp)
 	}
 	lp->nvalues = n;
 	lp->value[0] = glp_get_obj_val(lp->p);
-	/* A bound may be exceeded by the simplex's tolerance, a link's rate not. */
+	/* The simplex method may exceed a bound by its tolerance; a link's rate must not be exceeded. */
 	for (i = 1; i <= n; i++) {
 		lp->value[i] = fmax(0, glp_get_col_prim(lp->p, i));
 		if (glp_get_col_type(lp->p, i) == GLP_DB)
@@ -89,10 +89,10 @@ static void keep_values(struct lp *lp)
 	}
 }
 
-enum end { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
+enum outcome { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
 
-/* Simplex from the basis there is; other ways when it fails. */
-static enum end simplex(struct lp *lp)
+/* Runs the simplex method from the present basis, then with other bases and tolerances. */
+static enum outcome simplex(struct lp *lp)
 {
 	glp_smcp parm;
 	int attempt, r = 0;
@@ -120,23 +120,23 @@ static enum end simplex(struct lp *lp)
 		if (r == GLP_ETMLIM)
 			return OUT_OF_TIME;
 	}
-	run_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
+	sandbox_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
 	    "rates or sizes of the overlay lie too far apart", r, glp_get_status(lp->p));
 }
 
-static enum end optimise(struct lp *lp)
+static enum outcome optimize(struct lp *lp)
 {
 	for (;;) {
 		size_t mark;
-		struct candidate *c;
-		enum end end;
+		struct column *c;
+		enum outcome outcome;
 		int i, n;
 
 		lp->slack = INFINITY;
-		if ((end = simplex(lp)) != OPTIMAL) {
+		if ((outcome = simplex(lp)) != OPTIMAL) {
 			if (glp_get_prim_stat(lp->p) == GLP_FEAS)
 				keep_values(lp);
-			return end;
+			return outcome;
 		}
 		lp->slack = 0;
 		keep_values(lp);
@@ -191,20 +191,20 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 		lp_add_peaks(lp);
 		break;
 	}
-	/* Later goals have a solution, the one before; should rounding deny it, that
-	 * stays the solution, without a bound. */
-	if (optimise(lp) == INFEASIBLE && goal == LP_MOST_DATA)
-		run_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
+	/* Later goals have a feasible solution, the previous one; if rounding makes them infeasible, the
+	 * previous solution stays, without a bound. */
+	if (optimize(lp) == INFEASIBLE && goal == LP_MOST_DATA)
+		sandbox_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
 		    "lie too far apart");
 }
 
 bool lp_tighten(struct lp *lp)
 {
-	enum end end;
+	enum outcome outcome;
 
 	lp_make_exact(lp);
-	end = optimise(lp);
-	if (end == OPTIMAL || (end == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
+	outcome = optimize(lp);
+	if (outcome == OPTIMAL || (outcome == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
 		return true;
 	lp_solve(lp, LP_MOST_DATA);
 	return false;
@@ -245,7 +245,7 @@ double lp_own(const struct lp *lp, int host, int stage)
 	return column_bytes(lp, lp->own_col[host * lp->g->nstages + stage], data);
 }
 
-/* Dual of a column that stands at its upper bound, else 0. */
+/* Dual of a column at its upper bound, else 0. */
 static double price_of_bound(const struct lp *lp, int col)
 {
 	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ?
@@ -323,9 +323,9 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 	for (h = 0; h < lp->n->nhosts; h++) {
 		l = (struct lp_limit){ -1, -1, h, 0, 0 };
 		for (s = 0; s < S; s++)
-			if (lp->held_col[h * S + s] != 0)
-				l.part += price_of_bound(lp, lp->held_col[h * S + s]) *
-				    glp_get_col_ub(lp->p, lp->held_col[h * S + s]);
+			if (lp->stored_col[h * S + s] != 0)
+				l.part += price_of_bound(lp, lp->stored_col[h * S + s]) *
+				    glp_get_col_ub(lp->p, lp->stored_col[h * S + s]);
 		n = add_limit(out, n, max, l);
 	}
 	return n;

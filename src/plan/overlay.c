@@ -1,11 +1,14 @@
 #include "plan/overlay.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/edit.h"
 #include "core/err.h"
+#include "core/text.h"
 #include "core/units.h"
-#include "plan/curve.h"
+#include "plan/streams.h"
 
 _Static_assert(PTCP_UNKNOWN == CONF_UNSET, "the public header promises the same mark");
 
@@ -77,8 +80,7 @@ double ptcp_overlay_deadline_s(const struct ptcp_overlay *o)
 	return (double)o->conf->deadline_ns / (double)NS_PER_S;
 }
 
-/* A host that names neither data nor a path has none; with a path alone it has
- * what measuring will find. */
+/* Hosts without data and path have no data; the data of hosts with only a path is unknown. */
 static uint64_t host_data(const struct conf_host *h)
 {
 	if (h->data_bytes == CONF_UNSET && h->path == NULL)
@@ -141,4 +143,114 @@ int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host, uint64_t byt
 		return err_set(e, PTCP_EUSAGE, "host %s: data: expected at most 2^60 bytes", host);
 	o->conf->hosts[i].data_bytes = bytes;
 	return 0;
+}
+
+/* ---- Saving ---- */
+
+/* "47.6Mbit/s", without a space. */
+static void rate_text(char out[CONF_CHANGE_BYTES], uint64_t bps)
+{
+	char *space;
+
+	units_rate_text(out, (double)bps);
+	if ((space = strchr(out, ' ')) != NULL)
+		memmove(space, space + 1, strlen(space));
+}
+
+static struct conf_change change_of(const struct ptcp_overlay_found *f)
+{
+	struct conf_change c = { .link = (int)f->link };
+
+	if (f->rate_bps != PTCP_UNKNOWN)
+		rate_text(c.rate, f->rate_bps);
+	if (f->delay_ns != PTCP_UNKNOWN)
+		snprintf(c.delay, sizeof c.delay, "%.3fms", (double)f->delay_ns / (double)NS_PER_MS);
+	return c;
+}
+
+static int make_changes(struct conf_change **out, const struct ptcp_overlay_found *found, size_t n, size_t links,
+    struct ptcp_err *e)
+{
+	struct conf_change *c = calloc(n + 1, sizeof *c);
+	size_t i;
+
+	if (c == NULL)
+		return err_nomem(e);
+	for (i = 0; i < n; i++) {
+		if (found[i].link >= links || (i > 0 && found[i].link <= found[i - 1].link)) {
+			free(c);
+			return err_set(e, PTCP_EUSAGE, "links to write: must be links, ascending");
+		}
+		c[i] = change_of(&found[i]);
+	}
+	*out = c;
+	return 0;
+}
+
+int ptcp_overlay_save(const char *from, const char *to, const struct ptcp_overlay_found *found, size_t n,
+    struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *text = NULL, *now = NULL;
+	struct conf_overlay *was = NULL;
+	struct conf_change *changes = NULL;
+	size_t bytes, now_bytes;
+	int r;
+
+	text_escape(shown, sizeof shown, from);
+	if ((r = conf_read_file(&text, &bytes, from, shown, e)) < 0)
+		return r;
+	if ((r = conf_overlay_parse(&was, text, bytes, shown, e)) == 0 &&
+	    (r = make_changes(&changes, found, n, was->nlinks, e)) == 0 &&
+	    (r = conf_overlay_edit(&now, &now_bytes, text, bytes, shown, changes, n, e)) == 0)
+		r = conf_save(to, now, now_bytes, e);
+	conf_overlay_free(was);
+	free(changes);
+	free(text);
+	free(now);
+	return r;
+}
+
+/* ---- Copies ---- */
+
+static void *copy(const void *from, size_t n, size_t size)
+{
+	void *to = calloc(n > 0 ? n : 1, size);
+
+	if (to != NULL && n > 0)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+int snapshot_new(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	const struct conf_overlay *c = o->conf;
+	struct ptcp_overlay *new = calloc(1, sizeof *new);
+	struct conf_overlay *to;
+
+	if (new == NULL || (new->conf = to = copy(c, 1, sizeof *c)) == NULL) {
+		free(new);
+		return err_nomem(e);
+	}
+	to->hosts = copy(c->hosts, c->nhosts, sizeof *c->hosts);
+	to->links = copy(c->links, c->nlinks, sizeof *c->links);
+	to->groups = copy(c->groups, c->ngroups, sizeof *c->groups);
+	to->windows = copy(c->windows, c->nwindows, sizeof *c->windows);
+	if (to->hosts == NULL || to->links == NULL || to->groups == NULL || to->windows == NULL) {
+		snapshot_free(new);
+		return err_nomem(e);
+	}
+	*out = new;
+	return 0;
+}
+
+void snapshot_free(struct ptcp_overlay *o)
+{
+	if (o == NULL)
+		return;
+	free(o->conf->hosts);
+	free(o->conf->links);
+	free(o->conf->groups);
+	free(o->conf->windows);
+	free(o->conf);
+	free(o);
 }

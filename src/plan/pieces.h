@@ -1,5 +1,5 @@
-/* A growing list of pieces, while a plan is made; see <ptcp/plan.h> for what a
- * piece is. Lives in a run's memory. */
+/* A growing list of pieces of a plan under construction; <ptcp/plan.h> defines pieces. Allocated in a
+ * sandbox. */
 #ifndef PLAN_PIECES_H
 #define PLAN_PIECES_H
 
@@ -20,15 +20,30 @@ struct pieces {
 
 struct pieces *pieces_new(struct sandbox *run);
 
-/* Hops are copied. */
+/* Copies the hops. */
 void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_plan_hop *hops, size_t nhops);
 
-/* Adds the pieces of the solution of a programme over the grid `g` (the one it was
- * made for, or one with other lengths of periods): flows are followed from the
- * sources, a host passes on first what it got first. Each source's pieces are
- * scaled to sum to its data. Fails the run if the solution leaves out more than a
- * part in a million of a source's data. */
+/* Adds the pieces of a program's solution over the grid `g` (the program's grid, or one with other period
+ * lengths): follows the flows from the sources; hosts forward in order of arrival. Scales the pieces of
+ * each source to its data. Fails the run if the solution lacks more than a part in a million of a source's
+ * data. */
 void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n,
     const struct time_grid *g);
+
+/* Path of arrived data, hop by hop and slot by slot. Equal paths in successive slots become one piece. */
+
+struct flow_path_hop {
+	int arc, slot, period; /* fluid grids: the stage as slot */
+};
+
+struct flow_path {
+	int source, nhops;
+	const struct flow_path_hop *hop;
+	double bytes;
+};
+
+/* Sorts `c`. `share` is the share of the data expected on the paths. */
+void flow_paths_to_pieces(struct pieces *out, const struct graph *n, const struct time_grid *g,
+    struct flow_path *c, size_t nc, double share);
 
 #endif

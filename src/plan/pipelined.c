@@ -4,20 +4,20 @@
 #include "plan/methods.h"
 
 #define ROUNDS_MAX 100
-#define CLOSE 1e-10 /* of the data: near enough to all of it */
+#define CLOSE 1e-10 /* of the data: tolerance of the horizon */
 
-struct search {
+struct horizon_search {
 	struct sandbox *run;
 	const struct graph *n;
 	const struct plan_tuning *tuning;
-	size_t mark; /* of the run's memory, to forget the programme at hand */
+	size_t mark; /* memory of the present program */
 	struct lp *lp;
 	struct time_grid *g;
 	double t, share, per_s; /* horizon, share that arrives, its growth */
 };
 
-/* No plan is shorter: what leaves each source, what enters the destination. With
- * windows rates may be higher for a while; then 0. */
+/* Lower bound of the makespan from the rates out of each source and into the destination; 0 with windows,
+ * where rates may rise. */
 static double crude_bound(struct sandbox *run, const struct graph *n)
 {
 	double *out = sandbox_alloc(run, (size_t)n->nhosts, sizeof *out), in = 0, least;
@@ -37,8 +37,8 @@ static double crude_bound(struct sandbox *run, const struct graph *n)
 	return least;
 }
 
-/* How much of the data can arrive by t. */
-static void solve_at(struct search *s, double t)
+/* Solves for the share that can arrive by t. */
+static void solve_at(struct horizon_search *s, double t)
 {
 	if (s->lp != NULL) {
 		lp_free(s->lp);
@@ -54,7 +54,7 @@ static void solve_at(struct search *s, double t)
 }
 
 /* The first interval by whose end all data can arrive; the last has no end. */
-static int find_interval(struct search *s, double *share_before)
+static int find_interval(struct horizon_search *s, double *share_before)
 {
 	int lo = 0, hi = s->n->ntimes - 1;
 
@@ -73,10 +73,9 @@ static int find_interval(struct search *s, double *share_before)
 	return lo;
 }
 
-/* Within an interval the share that arrives is a concave function of the
- * horizon, so a tangent never leads past the horizon looked for (Newton), and a
- * chord never short of it. */
-static void find_horizon(struct search *s, int interval, double share_before)
+/* Within an interval the share is a concave function of the horizon: a tangent never overshoots (Newton), a
+ * chord never undershoots the wanted horizon. */
+static void find_horizon(struct horizon_search *s, int interval, double share_before)
 {
 	const struct graph *n = s->n;
 	double lo = n->time[interval], flo = share_before;
@@ -90,7 +89,7 @@ static void find_horizon(struct search *s, int interval, double share_before)
 			return;
 		if (s->share < 1 && !(s->per_s > 0)) {
 			if (isinf(hi))
-				why_never(s->run, n, s->share, false);
+				infeasible_always(s->run, n, s->share, false);
 			t = t + (hi - t) / 2;
 			continue;
 		}
@@ -107,15 +106,15 @@ static void find_horizon(struct search *s, int interval, double share_before)
 		if (t <= lo || (isfinite(hi) && (t > hi || hi - lo <= CLOSE * hi)))
 			break;
 	}
-	if (!(s->share >= 1) && isfinite(hi)) /* the last horizon that sufficed */
+	if (!(s->share >= 1) && isfinite(hi)) /* the last sufficient horizon */
 		solve_at(s, hi);
 	if (!(s->share >= 1 - 1e-9))
-		run_fail(s->run, PTCP_ERANGE, "planning: no horizon found within %d rounds: rates "
+		sandbox_fail(s->run, PTCP_ERANGE, "planning: no horizon found within %d rounds: rates "
 		    "or sizes of the overlay lie too far apart", ROUNDS_MAX);
 }
 
-/* With constant rates the plan for one horizon, stretched, is that for any. */
-static void stretch(struct search *s)
+/* With constant rates a plan can be stretched to any horizon. */
+static void stretch(struct horizon_search *s)
 {
 	if (s->n->ntimes > 1)
 		return;
@@ -135,7 +134,7 @@ static int most_hops(const struct pieces *p)
 void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     struct pieces *pieces, struct method_result *out)
 {
-	struct search s = { .run = run, .n = n, .tuning = tuning };
+	struct horizon_search s = { .run = run, .n = n, .tuning = tuning };
 	double before = 0, over;
 
 	infeasible_unreachable(run, n, false);

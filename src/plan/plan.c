@@ -9,6 +9,143 @@
 #include "core/units.h"
 #include "plan/streams.h"
 
+struct ranked {
+	double start_s;
+	int source;
+	size_t at;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->source != y->source)
+		return x->source - y->source;
+	if (x->start_s != y->start_s)
+		return x->start_s < y->start_s ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Rounds to whole bytes along the running sum, to reach exactly each source's data; leaves out empty
+ * pieces. */
+static void fill_pieces(struct ptcp_plan *plan, const struct pieces *p, const struct graph *n,
+    struct ranked *rank)
+{
+	double sum = 0, all;
+	uint64_t done = 0;
+	size_t i, k = 0;
+
+	for (i = 0; i < p->n; i++)
+		rank[i] = (struct ranked){ p->hop[p->piece[i].first_hop].start_s,
+			p->piece[i].source, i };
+	qsort(rank, p->n, sizeof *rank, by_start);
+	for (i = 0; i < p->n; i++) {
+		const struct piece *from = &p->piece[rank[i].at];
+		uint64_t until;
+
+		if (i == 0 || from->source != rank[i - 1].source) {
+			sum = 0;
+			done = 0;
+		}
+		sum += from->bytes;
+		all = n->host[from->source].data;
+		if (i + 1 == p->n || rank[i + 1].source != from->source)
+			sum = all;
+		until = (uint64_t)fmin(all, floor(sum + 0.5));
+		if (until <= done)
+			continue;
+		plan->piece[k++] = (struct plan_piece){ from->source, done, until - done,
+			from->first_hop, from->nhops };
+		done = until;
+	}
+	plan->npieces = k;
+	if (p->nhops > 0)
+		memcpy(plan->hop, p->hop, p->nhops * sizeof *p->hop);
+	plan->nhops = p->nhops;
+}
+
+static int by_step(const void *a, const void *b)
+{
+	const struct ptcp_plan_step *x = a, *y = b;
+
+	if (x->start_s != y->start_s)
+		return x->start_s < y->start_s ? -1 : 1;
+	if (x->from != y->from)
+		return x->from - y->from;
+	if (x->to != y->to)
+		return x->to - y->to;
+	if (x->source != y->source)
+		return x->source - y->source;
+	return x->end_s < y->end_s ? -1 : x->end_s > y->end_s;
+}
+
+static void fill_steps(struct ptcp_plan *plan)
+{
+	size_t i, h, n = 0, k = 0;
+
+	for (i = 0; i < plan->npieces; i++)
+		for (h = 0; h < plan->piece[i].nhops; h++) {
+			const struct ptcp_plan_hop *hop = &plan->hop[plan->piece[i].first_hop + h];
+
+			plan->step[n++] = (struct ptcp_plan_step){ hop->from, hop->to,
+				plan->piece[i].source, hop->start_s, hop->end_s,
+				plan->piece[i].bytes };
+			plan->info.relayed_bytes += h > 0 ? (double)plan->piece[i].bytes : 0;
+		}
+	qsort(plan->step, n, sizeof *plan->step, by_step);
+	for (i = 0; i < n; i++)
+		if (k > 0 && by_step(&plan->step[k - 1], &plan->step[i]) == 0)
+			plan->step[k - 1].bytes += plan->step[i].bytes;
+		else
+			plan->step[k++] = plan->step[i];
+	plan->nsteps = k;
+}
+
+static int fill_streams(struct ptcp_plan *plan, const struct graph *n, const int *streams)
+{
+	const struct conf_overlay *o = n->conf;
+	size_t i;
+
+	if (streams == NULL)
+		return 0;
+	if ((plan->streams = calloc(o->nhosts * o->nhosts, sizeof *plan->streams)) == NULL)
+		return -1;
+	for (i = 0; i < o->nlinks; i++)
+		plan->streams[(size_t)o->links[i].from * o->nhosts + (size_t)o->links[i].to] =
+		    (unsigned short)streams[i];
+	return 0;
+}
+
+int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
+    const int *streams, struct ptcp_err *e)
+{
+	struct ptcp_plan *plan = calloc(1, sizeof *plan);
+	struct ranked *rank = calloc(p->n + 1, sizeof *rank);
+	int r = 0;
+
+	if (plan != NULL) {
+		plan->nhosts = n->nhosts;
+		plan->piece = calloc(p->n + 1, sizeof *plan->piece);
+		plan->hop = calloc(p->nhops + 1, sizeof *plan->hop);
+		plan->step = calloc(p->nhops + 1, sizeof *plan->step);
+		plan->storage = calloc((size_t)n->nhosts + 1, sizeof *plan->storage);
+	}
+	if (plan == NULL || rank == NULL || plan->piece == NULL || plan->hop == NULL ||
+	    plan->step == NULL || plan->storage == NULL || fill_streams(plan, n, streams) < 0) {
+		ptcp_plan_free(plan);
+		r = err_nomem(e);
+	} else {
+		fill_pieces(plan, p, n, rank);
+		fill_steps(plan);
+		plan->info.data_bytes = n->total;
+		*out = plan;
+	}
+	free(rank);
+	return r;
+}
+
+/* ---- Making a plan ---- */
+
 static const char *const method_names[] = {
 	[PTCP_PLAN_DIRECT] = "direct",
 	[PTCP_PLAN_BEST_PATH] = "best-path",
@@ -43,15 +180,15 @@ void plan_tuning_init(struct plan_tuning *t)
 	*t = (struct plan_tuning){ .small_cols = 6000, .streams_s = 5 };
 }
 
-struct job {
+struct planning {
 	const struct conf_overlay *conf;
 	const struct ptcp_plan_opts *opts;
 	const struct plan_tuning *tuning;
-	struct ptcp_plan *plan; /* on the heap: it outlives the run */
+	struct ptcp_plan *plan; /* on the heap, outlives the run */
 };
 
-/* A hundredth of the direct makespan, or of the least that replaces it. */
-static double slot_length(struct sandbox *run, const struct graph *n, const struct job *j)
+/* A hundredth of the direct makespan, or of the best path's or pipelined one. */
+static double slot_length(struct sandbox *run, const struct graph *n, const struct planning *j)
 {
 	struct method_result r;
 
@@ -67,8 +204,8 @@ static double slot_length(struct sandbox *run, const struct graph *n, const stru
 	return r.makespan_s / 100;
 }
 
-/* A relaying method where streams are counted: they are chosen first. */
-static void make_relayed(struct sandbox *run, const struct graph *n, const struct job *j,
+/* A relaying method; chooses counted streams first. */
+static void make_relayed(struct sandbox *run, const struct graph *n, const struct planning *j,
     struct pieces *pieces, struct method_result *r)
 {
 	bool counted = streams_counted(n);
@@ -88,7 +225,7 @@ static void make_relayed(struct sandbox *run, const struct graph *n, const struc
 		r->bound_s = fmin(r->bound_s, slot > 0 ? ceil(least / slot * (1 - 1e-9)) * slot : least);
 }
 
-static void make(struct sandbox *run, const struct graph *n, const struct job *j,
+static void make(struct sandbox *run, const struct graph *n, const struct planning *j,
     struct pieces *pieces, struct method_result *r)
 {
 	switch (j->opts->method) {
@@ -105,7 +242,7 @@ static void make(struct sandbox *run, const struct graph *n, const struct job *j
 	}
 }
 
-static void check_deadline(struct sandbox *run, const struct job *j, const struct method_result *r)
+static void check_deadline(struct sandbox *run, const struct planning *j, const struct method_result *r)
 {
 	double deadline = j->opts->deadline_s;
 	char least[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
@@ -114,8 +251,8 @@ static void check_deadline(struct sandbox *run, const struct job *j, const struc
 		deadline = (double)j->conf->deadline_ns / (double)NS_PER_S;
 	if (!(deadline > 0) || r->makespan_s <= deadline * (1 + 1e-9))
 		return;
-	run_fail(run, PTCP_EINFEASIBLE, "the data cannot arrive by the deadline of %s (%.6g s): "
-	    "the least makespan (%s) is %s (%.6g s); too small: %s",
+	sandbox_fail(run, PTCP_EINFEASIBLE, "the data cannot arrive by the deadline of %s (%.6g s): "
+	    "the minimum makespan (%s) is %s (%.6g s); too small: %s",
 	    units_time_text(limit, deadline), deadline,
 	    ptcp_plan_method_name(j->opts->method), units_time_text(least, r->makespan_s),
 	    r->makespan_s, r->limits);
@@ -123,7 +260,7 @@ static void check_deadline(struct sandbox *run, const struct job *j, const struc
 
 static void plan_job(struct sandbox *run, void *arg)
 {
-	struct job *j = arg;
+	struct planning *j = arg;
 	struct pieces *pieces = pieces_new(run);
 	struct graph *n = graph_new(run, j->conf);
 	struct method_result r = { 0 };
@@ -133,7 +270,7 @@ static void plan_job(struct sandbox *run, void *arg)
 		make(run, n, j, pieces, &r);
 	check_deadline(run, j, &r);
 	if (plan_build(&j->plan, pieces, n, r.streams, &e) < 0)
-		run_fail(run, e.code, "%s", e.msg);
+		sandbox_fail(run, e.code, "%s", e.msg);
 	j->plan->info.method = j->opts->method;
 	j->plan->info.makespan_s = r.makespan_s;
 	j->plan->info.bound_s = fmin(r.bound_s, r.makespan_s);
@@ -142,13 +279,13 @@ static void plan_job(struct sandbox *run, void *arg)
 	if (j->opts->method <= PTCP_PLAN_BEST_PATH)
 		j->plan->info.relayed_bound_bytes = j->plan->info.relayed_bytes;
 	if (plan_verify(j->plan, j->conf, j->plan->storage, &e) < 0)
-		run_fail(run, e.code, "planning: the plan did not pass its check: %s", e.msg);
+		sandbox_fail(run, e.code, "planning: the plan failed verification: %s", e.msg);
 }
 
 int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
     const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e)
 {
-	struct job j = { .conf = o->conf, .opts = opts, .tuning = tuning };
+	struct planning j = { .conf = o->conf, .opts = opts, .tuning = tuning };
 	struct mono start = mono_now();
 	int r = sandbox_start(plan_job, &j, SANDBOX_MEMORY_BYTES, opts->effort_s, e);
 
@@ -168,7 +305,7 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 	struct plan_tuning tuning;
 
 	if (opts->size < offsetof(struct ptcp_plan_opts, effort_s) + sizeof opts->effort_s)
-		return err_set(e, PTCP_EUSAGE, "plan options: not initialised (call "
+		return err_set(e, PTCP_EUSAGE, "plan options: not initialized (call "
 		    "ptcp_plan_opts_init())");
 	own = *opts;
 	if ((int)own.method < 0 || (int)own.method >= NMETHODS)

@@ -1,5 +1,5 @@
-/* The quickest paths through an overlay, and what to send over each. The links' rates and what limits
- * several of them at once are kept as what is left of them: each path takes its rate from all it crosses. */
+/* Quickest paths through an overlay, and the bytes for each path. Each path takes its rate from the
+ * remaining rates of all limits that it crosses. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,32 +11,32 @@
 #include "plan/limits.h"
 #include "plan/overlay.h"
 
-struct found {
+struct quickest_path {
 	struct paths_path path;
-	int *candidate; /* relays, in order */
+	int *relays; /* relays, in order */
 	uint64_t bytes;
 };
 
 struct ptcp_paths {
-	struct found *found;
+	struct quickest_path *found;
 	size_t n;
 	double finish_s;
 };
 
-struct search {
+struct quickest_search {
 	const struct conf_overlay *conf;
 	struct paths_graph graph;
 	bool *relay;
 	struct paths_node *scratch;
 	double *rest_bps;      /* remaining rate of each limit */
-	unsigned *crossed;     /* times that a path crosses each limit; 0 between paths */
+	unsigned *crossed;     /* crossings of each limit by a path; 0 between paths */
 	size_t *first, *limit; /* limits_index() */
 };
 
 /* ---- The graph ---- */
 
-/* Limits each link to the remaining rates of its limits. */
-static void apply_limits(struct search *s)
+/* Caps each link's rate by the remaining rates of its limits. */
+static void apply_limits(struct quickest_search *s)
 {
 	size_t i, k;
 
@@ -49,11 +49,11 @@ static void apply_limits(struct search *s)
 	}
 }
 
-static int search_init(struct search *s, const struct conf_overlay *o, struct ptcp_err *e)
+static int search_init(struct quickest_search *s, const struct conf_overlay *o, struct ptcp_err *e)
 {
 	size_t n = limits_count(o), i;
 
-	*s = (struct search){ .conf = o };
+	*s = (struct quickest_search){ .conf = o };
 	s->relay = calloc(o->nhosts, sizeof *s->relay);
 	s->scratch = calloc(o->nhosts, sizeof *s->scratch);
 	s->rest_bps = calloc(n, sizeof *s->rest_bps);
@@ -81,7 +81,7 @@ static int search_init(struct search *s, const struct conf_overlay *o, struct pt
 	return 0;
 }
 
-static void search_fini(struct search *s)
+static void search_fini(struct quickest_search *s)
 {
 	free(s->relay);
 	free(s->scratch);
@@ -92,10 +92,10 @@ static void search_fini(struct search *s)
 	free(s->graph.links);
 }
 
-/* ---- Path after path ---- */
+/* ---- Paths one after the other ---- */
 
-/* Gives the path the rest of all limits that it crosses; of a limit crossed twice, half of the rest. */
-static void take(struct search *s, struct paths_path *p)
+/* Gives the path the remaining rate of its limits, or half of it for a limit crossed twice. */
+static void take(struct quickest_search *s, struct paths_path *p)
 {
 	double *rest;
 	size_t i, k;
@@ -117,24 +117,24 @@ static void take(struct search *s, struct paths_path *p)
 	apply_limits(s);
 }
 
-static int found_init(struct found *f, size_t hosts, struct ptcp_err *e)
+static int found_init(struct quickest_path *f, size_t hosts, struct ptcp_err *e)
 {
 	f->path.links = calloc(hosts, sizeof *f->path.links);
-	f->candidate = calloc(hosts, sizeof *f->candidate);
-	return f->path.links == NULL || f->candidate == NULL ? err_nomem(e) : 0;
+	f->relays = calloc(hosts, sizeof *f->relays);
+	return f->path.links == NULL || f->relays == NULL ? err_nomem(e) : 0;
 }
 
-static void found_fini(struct found *f)
+static void found_fini(struct quickest_path *f)
 {
 	free(f->path.links);
-	free(f->candidate);
+	free(f->relays);
 }
 
-static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, uint64_t bytes,
+static int find_paths(struct ptcp_paths *p, struct quickest_search *s, int from, int to, uint64_t bytes,
     size_t most, struct ptcp_err *e)
 {
 	const struct conf_host *h = s->conf->hosts;
-	struct found *f;
+	struct quickest_path *f;
 	size_t i;
 	int r;
 
@@ -146,18 +146,18 @@ static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, 
 		if (r < 0) {
 			found_fini(f);
 			if (r == PTCP_EINFEASIBLE && p->n == 0)
-				return err_set(e, r, "%s to %s: no path leads there (it needs links with a rate, "
-				    "and 'relay: true' where they meet)", h[from].name, h[to].name);
+				return err_set(e, r, "%s to %s: no path (links need a rate, hosts between them "
+				    "'relay: true')", h[from].name, h[to].name);
 			return r == PTCP_EINFEASIBLE ? 0 : r;
 		}
 		take(s, &f->path);
 		for (i = 0; i + 1 < f->path.hops; i++)
-			f->candidate[i] = (int)s->graph.links[f->path.links[i]].to;
+			f->relays[i] = (int)s->graph.links[f->path.links[i]].to;
 	}
 	return 0;
 }
 
-/* A path that would get nothing is none. */
+/* Removes paths without bytes. */
 static void drop_empty(struct ptcp_paths *p)
 {
 	size_t i, n = 0;
@@ -201,7 +201,7 @@ int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int f
 {
 	int hosts = (int)o->conf->nhosts, r;
 	struct ptcp_paths *p;
-	struct search s;
+	struct quickest_search s;
 
 	if (from < 0 || from >= hosts || to < 0 || to >= hosts || from == to)
 		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->conf->file);
@@ -247,7 +247,7 @@ double ptcp_paths_finish_s(const struct ptcp_paths *p)
 
 void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *out)
 {
-	const struct found *f = &p->found[i];
+	const struct quickest_path *f = &p->found[i];
 
-	*out = (struct ptcp_quickest){ f->candidate, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
+	*out = (struct ptcp_quickest){ f->relays, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
 }

@@ -25,8 +25,8 @@ struct sandbox {
 	void *arg;
 	struct block *blocks;
 	size_t nblocks, used_bytes, memory_bytes;
-	double effort_s; /* CPU time of the thread, so that a busy machine changes no plan */
-	char said[200]; /* GLPK's last line, for a report of its failure */
+	double effort_s; /* CPU time of the thread: the load of the machine does not change plans */
+	char said[200]; /* GLPK's last line, for errors */
 	int code;
 	struct ptcp_err err;
 };
@@ -38,17 +38,28 @@ void *sandbox_alloc(struct sandbox *run, size_t n, size_t size)
 	if (n == 0)
 		n = 1;
 	if (n > (run->memory_bytes - run->used_bytes) / size)
-		run_fail(run, PTCP_ENOMEM, "planning: more than %zu MiB needed (a smaller "
+		sandbox_fail(run, PTCP_ENOMEM, "planning: more than %zu MiB needed (a smaller "
 		    "overlay, longer slots or fewer windows need less)", run->memory_bytes >> 20);
 	b = calloc(1, sizeof *b + n * size);
 	if (b == NULL)
-		run_fail(run, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
+		sandbox_fail(run, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
 	b->bytes = n * size;
 	b->older = run->blocks;
 	run->blocks = b;
 	run->nblocks++;
 	run->used_bytes += b->bytes;
 	return b->data;
+}
+
+void *sandbox_grow(struct sandbox *run, const void *old, size_t n, size_t *room, size_t size)
+{
+	void *grown;
+
+	*room = *room == 0 ? 64 : 2 * *room;
+	grown = sandbox_alloc(run, *room, size);
+	if (n > 0)
+		memcpy(grown, old, n * size);
+	return grown;
 }
 
 size_t sandbox_mark(const struct sandbox *run)
@@ -68,7 +79,7 @@ void sandbox_release(struct sandbox *run, size_t mark)
 	}
 }
 
-void run_fail(struct sandbox *run, int code, const char *fmt, ...)
+void sandbox_fail(struct sandbox *run, int code, const char *fmt, ...)
 {
 	char text[sizeof run->err.msg];
 	va_list ap;
@@ -95,7 +106,7 @@ int sandbox_hurry(const struct sandbox *run)
 	return sandbox_left_s(run) <= 0;
 }
 
-/* Keeps GLPK quiet: on an error it switches its output on again. */
+/* Silences GLPK, which turns its output on again after an error. */
 static int glpk_says(void *info, const char *s)
 {
 	struct sandbox *run = info;
@@ -110,8 +121,8 @@ static void glpk_failed(void *info)
 	struct sandbox *run = info;
 
 	if (strstr(run->said, "memory") != NULL)
-		run_fail(run, PTCP_ENOMEM, "planning: %s", run->said);
-	run_fail(run, PTCP_ERANGE, "planning: GLPK gave up: %s", run->said);
+		sandbox_fail(run, PTCP_ENOMEM, "planning: %s", run->said);
+	sandbox_fail(run, PTCP_ERANGE, "planning: GLPK failed: %s", run->said);
 }
 
 static void *run_thread(void *p)

@@ -1,11 +1,114 @@
 #include "plan/streams.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "plan/curve.h"
+#include "core/err.h"
+#include "model/fit.h"
 #include "plan/limits.h"
-#include "plan/streams_impl.h"
+
+_Static_assert(CONF_POINTS_MAX <= FIT_PROBES_MAX, "a curve is fitted as a whole");
+
+/* Linear interpolation between the points, and 0 at no stream. */
+static double interpolate(const struct conf_curve *c, double streams,
+    double (*value)(const struct conf_point *))
+{
+	double x0 = 0, y0 = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < c->n && c->point[i].streams < streams; i++) {
+		x0 = c->point[i].streams;
+		y0 = value(&c->point[i]);
+	}
+	return y0 + (value(&c->point[i]) - y0) * (streams - x0) / (c->point[i].streams - x0);
+}
+
+static double rate_of(const struct conf_point *p)
+{
+	return (double)p->rate_bps;
+}
+
+static double impact_of(const struct conf_point *p)
+{
+	return p->impact_ratio;
+}
+
+double curve_rate_bps(const struct conf_curve *c, double streams)
+{
+	return interpolate(c, streams, rate_of);
+}
+
+double curve_part(const struct conf_curve *c, unsigned streams)
+{
+	return curve_rate_bps(c, streams) / curve_rate_bps(c, c->max_streams);
+}
+
+/* A curve of one stream needs no model: its impact is 0 by definition. */
+static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *file, struct ptcp_err *e)
+{
+	struct probe p[CONF_POINTS_MAX];
+	struct ptcp_err why = { .code = 0 };
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		p[i] = (struct probe){ .streams = c->point[i].streams,
+			.throughput_bps = rate_of(&c->point[i]) };
+	if (fit_probes(fit, FIT_AUTO, p, c->n, &why) < 0)
+		return err_set(e, PTCP_ECONFIG, "%s:%d:%d: curve: expected rates at two numbers of "
+		    "streams or more, or an impact at each (the impact is not known otherwise)", file,
+		    c->mark.line, c->mark.column);
+	return 0;
+}
+
+static int set_most(struct conf_curve *c, double budget, const char *file, struct ptcp_err *e)
+{
+	bool given = !isnan(c->point[0].impact_ratio), alone = c->point[c->n - 1].streams == 1;
+	unsigned n, last = c->point[c->n - 1].streams;
+	struct fit fit;
+	int r;
+
+	if (!given && !alone && (r = fit_curve(&fit, c, file, e)) < 0)
+		return r;
+	for (n = 1, c->max_streams = 0; n <= last; n++, c->max_streams++) {
+		double impact = given ? interpolate(c, n, impact_of) : alone ? 0 : fit_impact_ratio(&fit, n);
+
+		if (impact > budget * (1 + 1e-9) || (n > 1 && curve_rate_bps(c, n) <
+		    curve_rate_bps(c, n - 1) * (1 + CURVE_MIN_GAIN_RATIO)))
+			break;
+	}
+	if (c->max_streams == 0)
+		return err_set(e, PTCP_ECONFIG, "%s:%d:%d: curve: one stream has an impact of %.3g %%, above "
+		    "the budget of %.3g %% (raise 'impact')", file, c->mark.line, c->mark.column,
+		    100 * interpolate(c, 1, impact_of), 100 * budget);
+	return 0;
+}
+
+int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
+{
+	double budget = isnan(o->impact_ratio) ? CURVE_IMPACT_RATIO : o->impact_ratio;
+	struct conf_curve *c;
+	size_t i;
+	int r;
+
+	for (i = 0; i < o->nlinks; i++) {
+		if ((c = o->links[i].curve) == NULL)
+			continue;
+		if ((r = set_most(c, budget, o->file, e)) < 0)
+			return r;
+		o->links[i].rate_bps = (uint64_t)curve_rate_bps(c, c->max_streams);
+	}
+	for (i = 0; i < o->ngroups; i++) {
+		if ((c = o->groups[i].curve) == NULL)
+			continue;
+		if ((r = set_most(c, budget, o->file, e)) < 0)
+			return r;
+		o->groups[i].rate_bps = (uint64_t)curve_rate_bps(c, c->max_streams);
+	}
+	return 0;
+}
+
+/* ---- Stream counts of a graph ---- */
 
 static const struct conf_curve *own_curve(const struct graph *n, int arc)
 {
@@ -40,7 +143,7 @@ bool streams_counted(const struct graph *n)
 	return false;
 }
 
-/* What so many streams get of a rate that the arc's most would have. */
+/* Throughput of `streams` streams on an arc whose maximum number of streams gets `rate`. */
 static double rate_with(const struct graph *n, int arc, double rate, int streams)
 {
 	const struct graph_arc *a = &n->arc[arc];
@@ -74,7 +177,7 @@ static struct graph *copy(struct sandbox *run, const struct graph *n)
 }
 
 /* Changes the rates of a copy. */
-static void give(struct graph *own, const struct graph *n, int arc, int streams)
+static void apply_streams(struct graph *own, const struct graph *n, int arc, int streams)
 {
 	struct graph_arc *a = &own->arc[arc];
 	int i;
@@ -92,7 +195,7 @@ struct graph *streams_alone(struct sandbox *run, const struct graph *n)
 
 	for (a = 0; a < n->narcs; a++)
 		if ((most = streams_most(n, a)) > 0)
-			give(own, n, a, most);
+			apply_streams(own, n, a, most);
 	return own;
 }
 
@@ -103,7 +206,7 @@ struct graph *streams_with(struct sandbox *run, const struct graph *n, const int
 
 	for (a = 0; a < n->narcs; a++)
 		if (streams_most(n, a) > 0)
-			give(own, n, a, streams[n->arc[a].link]);
+			apply_streams(own, n, a, streams[n->arc[a].link]);
 	return own;
 }
 
@@ -123,7 +226,7 @@ struct graph *streams_steady(struct sandbox *run, const struct graph *n)
 	return own;
 }
 
-/* One stream more for an arc, if it and its bottlenecks may have one. */
+/* Adds one stream to an arc, within the maxima of the arc and its bottlenecks. */
 static bool add_stream(const struct graph *n, int arc, int *streams, int *used)
 {
 	const struct graph_arc *a = &n->arc[arc];

@@ -1,30 +1,61 @@
-/* How many streams each link gets, where an overlay has curves (curve.h).
+/* Stream counts of the links of an overlay with curves.
  *
- * The streams of a link are counted if it has a curve or shares a bottleneck that has one. It gets
- * a whole number of them, from beginning to end. Those that cross a bottleneck with a curve, of all
- * sources together, are at most as many as its budget allows; each of them gets an equal share of
- * what so many bring. So a link with n of them has the least of its own rate with n and, in each
- * such bottleneck, n such shares. */
+ * The streams of a link are counted if the link, or one of its bottlenecks, has a curve. A counted link has
+ * a constant whole number of streams. The streams of all sources over a bottleneck with a curve stay within
+ * its impact budget, and share the bottleneck's rate equally. Rate of a link with n streams: the minimum of
+ * its own rate with n streams and, for each such bottleneck, n shares.
+ *
+ * Curves are linear between their points, and from 0 at no stream to the first point; the last point is the
+ * maximum stream count. Impact is interpolated linearly if given; otherwise the model fitted to the points
+ * predicts it (model/fit.h, chosen as by ptcp advise). */
 #ifndef PLAN_STREAMS_H
 #define PLAN_STREAMS_H
 
+#include "conf/overlay.h"
 #include "plan/methods.h"
 
-/* Whether any link's streams are counted; if not, nothing else here is to be called. */
+
+#define CURVE_IMPACT_RATIO 0.10 /* default budget */
+#define CURVE_MIN_GAIN_RATIO 0.01
+
+/* Sets max_streams of each curve: the largest count within the budget whose last stream adds the minimum
+ * gain of ptcp advise; and the rate of the link or bottleneck with max_streams. PTCP_ECONFIG with line and
+ * column: impact unknown, or one stream exceeds the budget. */
+int curve_budgets(struct conf_overlay *o, struct ptcp_err *e);
+
+double curve_rate_bps(const struct conf_curve *c, double streams);
+
+/* Rate of `streams` streams over the rate of max_streams. */
+double curve_part(const struct conf_curve *c, unsigned streams);
+
+/* Whether the streams of any link are counted; all other functions require counted streams. */
 bool streams_counted(const struct graph *n);
 
-/* The net, each link with as many streams as it may have when no other has any. */
+/* The graph, each link with the maximum streams as if no other link had any. */
 struct graph *streams_alone(struct sandbox *run, const struct graph *n);
 
-/* The net when the streams are divided evenly among the arcs with in_use[arc], and others have
- * none; NULL when some would get none. Fills streams[link]. */
+/* The graph with the streams divided evenly among the arcs with in_use[arc]; NULL if an arc in use gets
+ * none. Fills streams[link]. */
 struct graph *streams_even(struct sandbox *run, const struct graph *n, const char *in_use, int *streams);
 
-/* The net with the streams by which most data arrives a second, if relays pass on as they receive
- * and every link is as it is at its best time. Fills streams[link], and the makespan below which
- * none comes by any choice. Fails the run with PTCP_EINFEASIBLE if the budget leaves too few for all
- * sources. */
+/* The graph with the streams that maximize throughput, with relays forwarding as they receive and each link
+ * at its highest rate. Fills streams[link], and a lower bound of the makespan for any choice of streams.
+ * Fails the run with PTCP_EINFEASIBLE if the budget has too few streams for all sources. */
 struct graph *streams_best(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     int *streams, double *bound_s);
+
+/* ---- For streams_best.c ---- */
+
+/* The curve of a limit, or NULL. */
+const struct conf_curve *streams_limit(const struct graph *n, int limit);
+
+/* Max streams of an arc, as if no other had any; 0: not counted. */
+int streams_most(const struct graph *n, int arc);
+
+/* The graph with streams[link]. */
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams);
+
+/* The graph without windows, each arc at its highest rate. */
+struct graph *streams_steady(struct sandbox *run, const struct graph *n);
 
 #endif

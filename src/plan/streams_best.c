@@ -1,26 +1,24 @@
-/* Whole numbers of streams by branch and bound: the programme of the fluid plan of one period
- * (lp.h), all of its columns there, with the streams of each counted arc as columns more. */
+/* Integer stream counts by branch and bound: the linear program of a fluid plan with one period (lp.h) and
+ * all columns, plus a column for the streams of each counted arc. */
 #include <math.h>
 
-#include "plan/curve.h"
+#include "plan/streams.h"
 #include "plan/limits.h"
 #include "plan/lp_impl.h"
-#include "plan/streams_impl.h"
 
 #define NOTHING 1e-9 /* of the data */
 
-struct best {
+struct stream_search {
 	struct sandbox *run;
-	const struct graph *n; /* steady; rates of the most streams that links may have at all */
+	const struct graph *n; /* without windows, at full rates */
 	struct lp *lp;
 	int *streams_col;    /* of each arc, or 0 */
 	double t;            /* length of the period */
 	double bound;        /* of the share that arrives */
 };
 
-/* Flow and streams of an arc: the share of `rate` that flows is at most
- * slope * streams + more, both of `rate`. */
-static void add_line(struct best *b, int arc, double rate, double slope, double more)
+/* Constraint of an arc: flow / rate <= slope * streams + offset. */
+static void add_line(struct stream_search *b, int arc, double rate, double slope, double more)
 {
 	int row = glp_add_rows(b->lp->p, 1);
 	double flow = b->lp->flow_scale[arc] * b->n->total / (b->t * rate);
@@ -30,8 +28,8 @@ static void add_line(struct best *b, int arc, double rate, double slope, double 
 	    (double[]){ 0, flow, -slope });
 }
 
-/* A concave curve is the least of the lines through its points. */
-static void add_curve(struct best *b, int arc, const struct conf_curve *c)
+/* A concave curve is the minimum of the lines through its points. */
+static void add_curve(struct stream_search *b, int arc, const struct conf_curve *c)
 {
 	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->max_streams);
 	size_t i;
@@ -46,7 +44,7 @@ static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 	}
 }
 
-static void add_arc(struct best *b, int arc)
+static void add_arc(struct stream_search *b, int arc)
 {
 	const struct graph_arc *a = &b->n->arc[arc];
 	const struct conf_curve *c = b->n->conf->links[a->link].curve;
@@ -66,8 +64,8 @@ static void add_arc(struct best *b, int arc)
 	}
 }
 
-/* What crosses a bottleneck counts together. */
-static void add_budget(struct best *b, int limit)
+/* Limits the sum of the streams over a bottleneck. */
+static void add_budget(struct stream_search *b, int limit)
 {
 	const struct graph_limit *r = &b->n->limit[limit];
 	const struct conf_curve *c = streams_limit(b->n, limit);
@@ -90,15 +88,15 @@ static void add_budget(struct best *b, int limit)
 
 static void keep_bound(glp_tree *tree, void *info)
 {
-	struct best *b = info;
+	struct stream_search *b = info;
 	int node;
 
 	if (glp_ios_reason(tree) == GLP_IROWGEN && (node = glp_ios_best_node(tree)) != 0)
 		b->bound = fmin(b->bound, glp_ios_node_bound(tree, node));
 }
 
-/* Whether whole numbers of streams were found in time. */
-static bool search(struct best *b, double time_s)
+/* Whether integer stream counts were found in time. */
+static bool search(struct stream_search *b, double time_s)
 {
 	glp_iocp parm;
 	int r;
@@ -113,16 +111,15 @@ static bool search(struct best *b, double time_s)
 	parm.tm_lim = (int)(1000 * time_s); /* 0: at once */
 	r = glp_intopt(b->lp->p, &parm);
 	if (r != 0 && r != GLP_ETMLIM)
-		run_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
+		sandbox_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
 		    "the overlay lie too far apart", r);
 	if (glp_mip_status(b->lp->p) == GLP_OPT)
 		b->bound = glp_mip_obj_val(b->lp->p);
 	return glp_mip_status(b->lp->p) == GLP_OPT || glp_mip_status(b->lp->p) == GLP_FEAS;
 }
 
-/* What is left when the search finds nothing: the links that carry anything if each may have all
- * streams divide them. */
-static struct graph *divided(struct best *b, const struct graph *n, int *streams)
+/* Fallback without a result: divides the streams among the links in use when each has the maximum. */
+static struct graph *divided(struct stream_search *b, const struct graph *n, int *streams)
 {
 	char *in_use = sandbox_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
 	struct graph *own;
@@ -131,12 +128,12 @@ static struct graph *divided(struct best *b, const struct graph *n, int *streams
 	for (a = 0; a < n->narcs; a++)
 		in_use[a] = lp_flow(b->lp, a, 0) > 0;
 	if ((own = streams_even(b->run, n, in_use, streams)) == NULL)
-		run_fail(b->run, PTCP_ERANGE, "planning: no whole numbers of streams were found in time "
+		sandbox_fail(b->run, PTCP_ERANGE, "planning: no whole numbers of streams were found in time "
 		    "(give a 'rate' where streams need not be counted, or raise 'impact')");
 	return own;
 }
 
-static _Noreturn void too_few(struct best *b)
+static _Noreturn void too_few(struct stream_search *b)
 {
 	const struct conf_curve *c, *least = NULL;
 	int r, at = 0;
@@ -146,14 +143,13 @@ static _Noreturn void too_few(struct best *b)
 			least = c;
 			limits_kind(b->n->conf, b->n->limit[r].of, &at);
 		}
-	run_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
+	sandbox_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
 	    least != NULL ? least->max_streams : 0);
 }
 
-/* Streams that bring nothing to a plan of steady rates are not asked for; with windows others may
- * be needed at other times. */
-static void keep_streams(struct best *b, const struct graph *n, int *streams)
+/* Drops streams of arcs without flow at steady rates; with windows they may be needed at other times. */
+static void keep_streams(struct stream_search *b, const struct graph *n, int *streams)
 {
 	struct glp_prob *p = b->lp->p;
 	int a;
@@ -173,7 +169,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
     int *streams, double *bound_s)
 {
 	struct graph *alone = streams_alone(run, n);
-	struct best b = { .run = run, .n = streams_steady(run, n) };
+	struct stream_search b = { .run = run, .n = streams_steady(run, n) };
 	struct method_result fluid;
 	struct graph *chosen;
 	double in = 0;

@@ -21,10 +21,10 @@ struct time_grid *time_grid_pipelined(struct sandbox *run, const struct graph *n
 	return g;
 }
 
-/* Moments this near a slot's end, in slots, count as on it. */
+/* Tolerance for moments at a slot's end, in slots. */
 #define NEAR 1e-9
 
-/* Marks the slots that must be stages of their own. */
+/* Marks slots that are single-slot stages. */
 static void mark_single(const struct graph *n, double slot_s, int nslots, int fringe, char *single)
 {
 	int i, k;
@@ -46,7 +46,7 @@ static void mark_single(const struct graph *n, double slot_s, int nslots, int fr
 	}
 }
 
-/* A stage that ends a run begins a new one where rates change on a slot's edge. */
+/* Whether rates change at the start of a slot. */
 static int change_at(const struct graph *n, double slot_s, int slot)
 {
 	int i;

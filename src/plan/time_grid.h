@@ -1,12 +1,10 @@
-/* Time cut for a linear programme: stages, each of one or more equal slots, and
- * periods of constant rates inside them. At the end of a stage a host may hold
- * data for the next.
+/* Time grid of a linear program: stages, each of one or more equal slots, and periods of constant rates
+ * within stages. At the end of a stage a host may store data for the next.
  *
- * Fluid grid: one stage from each change of rates to the next, one period each;
- * what arrives in a stage may leave in the same. Slotted grid: slots of slot_s;
- * what arrives in a slot may leave from the next on. A run of slots with nothing
- * special about them makes one stage in which all slots look alike; a slot in
- * which rates change is a stage of its own with several periods. */
+ * Fluid grid: one stage between rate changes, with one period; data may leave a relay in the stage of its
+ * arrival. Slotted grid: slots of slot_s; data may leave a relay from the slot after its arrival on. A run
+ * of ordinary slots forms one stage of equal slots; a slot with a rate change is a stage with several
+ * periods. */
 #ifndef PLAN_TIME_GRID_H
 #define PLAN_TIME_GRID_H
 
@@ -14,12 +12,12 @@
 
 struct stage {
 	int first_slot, nslots; /* nslots 1 in a fluid grid */
-	int first_period, nperiods; /* nperiods 1 where nslots > 1 */
+	int first_period, nperiods; /* nperiods 1 if nslots > 1 */
 };
 
 struct period {
-	double start_s, len_s; /* len_s of the whole stage where nslots > 1 */
-	int interval;          /* of net.time */
+	double start_s, len_s; /* len_s of the whole stage if nslots > 1 */
+	int interval;          /* of graph.time */
 };
 
 struct time_grid {
@@ -32,8 +30,8 @@ struct time_grid {
 
 struct time_grid *time_grid_pipelined(struct sandbox *run, const struct graph *n, double end_s);
 
-/* nslots slots; the first and last `fringe` and those beside a change of rates
- * are stages of their own; no stage is longer than `longest` slots. */
+/* nslots slots; single-slot stages are the first and last `fringe` slots and slots beside a rate change; no
+ * stage exceeds `longest` slots. */
 struct time_grid *time_grid_coordinated(struct sandbox *run, const struct graph *n, double slot_s, int nslots,
     int fringe, int longest);
 

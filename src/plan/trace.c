@@ -1,16 +1,15 @@
-/* From the flows of a linear programme to pieces with a path and times. */
+/* Converts the flows of a linear program into pieces with paths and times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/flow_paths.h"
 #include "plan/pieces.h"
 
 #define NODES_MAX 8000000
-#define DUST 1e-15  /* of all data: rounding of the solution, not worth a piece */
-#define SMALL 1e-5  /* of the largest that arrived with it */
+#define DUST 1e-15  /* of all data: rounding, no piece */
+#define SMALL 1e-5  /* relative to the largest simultaneous arrival */
 
-/* One hop of some data: which data is told by following `before`. */
+/* One hop of a batch; `before` leads back to its source. */
 struct node {
 	int before; /* node, or -1 at the source */
 	int arc, slot, period;
@@ -27,7 +26,7 @@ struct queue {
 	size_t head, n, room;
 };
 
-struct end { /* data that has arrived */
+struct arrival { /* data at the destination */
 	int node;
 	double bytes;
 };
@@ -40,27 +39,13 @@ struct trace {
 	double dust;
 	struct node *node;
 	size_t nnodes, node_room;
-	struct queue *held, *arriving; /* of each host */
-	struct end *end;
-	size_t nends, end_room;
-	/* The arcs in use in the stage at hand and the bytes of one slot */
+	struct queue *stored, *arriving; /* of each host */
+	struct arrival *arrival;
+	size_t narrivals, arrival_room;
+	/* Arcs in use in the present stage, with the bytes per slot */
 	int *arc, *arc_period, narcs;
 	double *bytes;
 };
-
-static void *grown(struct trace *t, const void *old, size_t n, size_t *room, size_t size)
-{
-	void *to;
-
-	*room = *room == 0 ? 64 : 2 * *room;
-	if (*room > NODES_MAX)
-		run_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces "
-		    "(longer slots make fewer)", NODES_MAX);
-	to = sandbox_alloc(t->run, *room, size);
-	if (n > 0)
-		memcpy(to, old, n * size);
-	return to;
-}
 
 static void put(struct trace *t, struct queue *q, int node, double bytes)
 {
@@ -70,31 +55,34 @@ static void put(struct trace *t, struct queue *q, int node, double bytes)
 		q->head = 0;
 	}
 	if (q->n == q->room)
-		q->b = grown(t, q->b, q->n, &q->room, sizeof *q->b);
+		q->b = sandbox_grow(t->run, q->b, q->n, &q->room, sizeof *q->b);
 	q->b[q->n++] = (struct batch){ node, bytes };
 }
 
-/* `bytes` of what `before` brought (or of the source's own) cross an arc. */
+/* Sends `bytes` of node `before` (-1: the source's own) over an arc. */
 static void cross(struct trace *t, int before, int arc, int slot, int period, double bytes)
 {
 	const struct graph_arc *a = &t->n->arc[arc];
 	int id = (int)t->nnodes;
 
+	if (t->nnodes == t->node_room && 2 * t->node_room > NODES_MAX)
+		sandbox_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces (longer slots make fewer)",
+		    NODES_MAX);
 	if (t->nnodes == t->node_room)
-		t->node = grown(t, t->node, t->nnodes, &t->node_room, sizeof *t->node);
+		t->node = sandbox_grow(t->run, t->node, t->nnodes, &t->node_room, sizeof *t->node);
 	t->node[t->nnodes++] = (struct node){ before, arc, slot, period,
 		before < 0 ? 1 : t->node[before].hops + 1 };
 	if (a->to != t->n->dest) {
 		put(t, &t->arriving[a->to], id, bytes);
 		return;
 	}
-	if (t->nends == t->end_room)
-		t->end = grown(t, t->end, t->nends, &t->end_room, sizeof *t->end);
-	t->end[t->nends++] = (struct end){ id, bytes };
+	if (t->narrivals == t->arrival_room)
+		t->arrival = sandbox_grow(t->run, t->arrival, t->narrivals, &t->arrival_room, sizeof *t->arrival);
+	t->arrival[t->narrivals++] = (struct arrival){ id, bytes };
 }
 
-/* What is far smaller than the rest goes first: what leaves a host sums to what
- * entered only up to rounding, and the last in the queue bears the difference. */
+/* Queues much smaller batches first: departures equal arrivals only up to rounding, and the last batch
+ * absorbs the difference. */
 static void collect_arrived(struct trace *t, int host)
 {
 	struct queue *from = &t->arriving[host];
@@ -107,15 +95,14 @@ static void collect_arrived(struct trace *t, int host)
 	for (small = 1; small >= 0; small--)
 		for (i = from->head; i < from->n; i++)
 			if ((from->b[i].bytes < SMALL * most) == small)
-				put(t, &t->held[host], from->b[i].node, from->b[i].bytes);
+				put(t, &t->stored[host], from->b[i].node, from->b[i].bytes);
 	from->head = from->n = 0;
 }
 
-/* A host sends over the arcs [first, end) of the stage's list: what it holds for
- * others, oldest first, then its own. */
+/* Sends over the arcs [first, end) of the list: relayed data first, in order of arrival, then own data. */
 static void send(struct trace *t, int host, int first, int end, int slot, double own)
 {
-	struct queue *q = &t->held[host];
+	struct queue *q = &t->stored[host];
 	double others = 0, give, left;
 	int i;
 
@@ -181,8 +168,7 @@ static void trace_slots(struct trace *t, int stage)
 	}
 }
 
-/* Hosts in the order in which data flows in the stage. A solution has cycles
- * only as rounding; one that is found is taken out, and 0 returned. */
+/* Sorts the hosts along the flows of the stage; false for a cycle, which only rounding can cause. */
 static int order_hosts(struct trace *t, int *order, int *indegree)
 {
 	int n = t->n->nhosts, done = 0, at, i, h;
@@ -202,30 +188,30 @@ static int order_hosts(struct trace *t, int *order, int *indegree)
 	return done == n;
 }
 
-static void cancel_cycle(struct trace *t, const int *indegree, int *candidate)
+static void cancel_cycle(struct trace *t, const int *indegree, int *entry)
 {
 	int h = 0, i, start;
 	double least = INFINITY;
 
 	for (i = 0; i < t->n->nhosts; i++)
-		candidate[i] = -1;
+		entry[i] = -1;
 	while (indegree[h] == 0)
 		h++;
-	/* Backwards among hosts that were never reached, until one comes twice. */
-	while (candidate[h] < 0) {
+	/* Walks back among unsorted hosts until one repeats. */
+	while (entry[h] < 0) {
 		for (i = 0; !(t->bytes[i] > 0) || t->n->arc[t->arc[i]].to != h ||
 		    indegree[t->n->arc[t->arc[i]].from] == 0; i++)
 			;
-		candidate[h] = i;
+		entry[h] = i;
 		h = t->n->arc[t->arc[i]].from;
 	}
 	start = h;
 	do {
-		least = fmin(least, t->bytes[candidate[h]]);
-		h = t->n->arc[t->arc[candidate[h]]].from;
+		least = fmin(least, t->bytes[entry[h]]);
+		h = t->n->arc[t->arc[entry[h]]].from;
 	} while (h != start);
 	do {
-		i = candidate[h];
+		i = entry[h];
 		t->bytes[i] = t->bytes[i] > least ? t->bytes[i] - least : 0;
 		h = t->n->arc[t->arc[i]].from;
 	} while (h != start);
@@ -256,20 +242,20 @@ static void trace_fluid(struct trace *t, int stage)
 	}
 }
 
-static struct flow_path *courses(struct trace *t)
+static struct flow_path *list_paths(struct trace *t)
 {
-	struct flow_path *c = sandbox_alloc(t->run, t->nends, sizeof *c);
+	struct flow_path *c = sandbox_alloc(t->run, t->narrivals, sizeof *c);
 	struct flow_path_hop *hop;
 	size_t i, total = 0;
 	int id, k;
 
-	for (i = 0; i < t->nends; i++)
-		total += (size_t)t->node[t->end[i].node].hops;
+	for (i = 0; i < t->narrivals; i++)
+		total += (size_t)t->node[t->arrival[i].node].hops;
 	hop = sandbox_alloc(t->run, total, sizeof *hop);
-	for (i = 0; i < t->nends; i++) {
-		id = t->end[i].node;
+	for (i = 0; i < t->narrivals; i++) {
+		id = t->arrival[i].node;
 		k = t->node[id].hops;
-		c[i] = (struct flow_path){ .bytes = t->end[i].bytes, .nhops = k, .hop = hop };
+		c[i] = (struct flow_path){ .bytes = t->arrival[i].bytes, .nhops = k, .hop = hop };
 		for (; id >= 0; id = t->node[id].before)
 			hop[--k] = (struct flow_path_hop){ t->node[id].arc, t->node[id].slot,
 				t->node[id].period };
@@ -285,7 +271,7 @@ void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n
 	size_t arcs = (size_t)n->narcs * (size_t)g->nperiods;
 	int s;
 
-	t.held = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.held);
+	t.stored = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.stored);
 	t.arriving = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.arriving);
 	t.arc = sandbox_alloc(t.run, arcs, sizeof *t.arc);
 	t.arc_period = sandbox_alloc(t.run, arcs, sizeof *t.arc_period);
@@ -295,5 +281,5 @@ void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n
 			trace_slots(&t, s);
 		else
 			trace_fluid(&t, s);
-	flow_paths_to_pieces(out, n, g, courses(&t), t.nends, lp_share(lp));
+	flow_paths_to_pieces(out, n, g, list_paths(&t), t.narrivals, lp_share(lp));
 }

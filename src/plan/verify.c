@@ -1,5 +1,4 @@
-/* The check of a plan, from its pieces and the overlay alone: shares no code with
- * what makes plans. */
+/* Verifies a plan from its pieces and the overlay alone, sharing no code with the planner. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "core/err.h"
 #include "plan/verify_impl.h"
 
-/* ---- Every byte, once, over a path */
+/* ---- Data and paths ---- */
 
 static int check_path(const struct check *c, const struct plan_piece *piece)
 {
@@ -19,11 +18,10 @@ static int check_path(const struct check *c, const struct plan_piece *piece)
 		    "destination", verify_name(c, piece->source));
 	for (i = 0; i < piece->nhops; i++) {
 		if ((size_t)h[i].from >= n || (size_t)h[i].to >= n || verify_link(c, &h[i]) < 0)
-			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses a link that is not "
-			    "there", verify_name(c, piece->source));
+			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses a missing link", verify_name(c, piece->source));
 		if (i > 0 && (h[i].from != h[i - 1].to || !c->o->hosts[h[i].from].relay))
-			return err_set(c->e, PTCP_EVERIFY, "a piece of %s is passed on by %s, which "
-			    "may not", verify_name(c, piece->source), verify_name(c, h[i].from));
+			return err_set(c->e, PTCP_EVERIFY, "a piece of %s is forwarded by %s, which "
+			    "is no relay", verify_name(c, piece->source), verify_name(c, h[i].from));
 		if (!(h[i].start_s >= 0 && h[i].end_s > h[i].start_s &&
 		    h[i].end_s <= c->p->info.makespan_s + c->eps_s))
 			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses %s>%s from %g to "
@@ -40,9 +38,9 @@ static int on_slot(const struct check *c, double t)
 	return fabs(k - floor(k + 0.5)) * c->p->info.slot_s <= c->eps_s;
 }
 
-/* Whether data that comes over `in` can leave over `out`. Rates are constant, so
- * without slots it is enough to look at both ends; with slots, whole slots must
- * lie between, or `out` be `in` moved by at least one slot. */
+/* Whether data arriving over `in` can leave over `out`. Rates are constant: without slots the two ends
+ * suffice; with slots, `out` starts in a later slot than `in` ends, or equals `in` moved by at least one
+ * slot. */
 static int passes_on(const struct check *c, const struct ptcp_plan_hop *in, const struct ptcp_plan_hop *out)
 {
 	double slot = c->p->info.slot_s, first;
@@ -64,12 +62,12 @@ static int check_causes(const struct check *c, const struct plan_piece *piece)
 
 	for (i = 1; i < piece->nhops; i++)
 		if (!passes_on(c, &h[i - 1], &h[i]))
-			return err_set(c->e, PTCP_EVERIFY, "%s passes on data of %s before it has it",
+			return err_set(c->e, PTCP_EVERIFY, "%s forwards data of %s before receiving it",
 			    verify_name(c, h[i].from), verify_name(c, piece->source));
 	return 0;
 }
 
-/* Pieces are by source and offset, so each must begin where the last ended. */
+/* Pieces are sorted by source and offset, without gaps. */
 static int check_data(const struct check *c)
 {
 	size_t i = 0, h;
@@ -85,7 +83,7 @@ static int check_data(const struct check *c)
 			at += c->p->piece[i].bytes;
 		}
 		if (at != want)
-			return err_set(c->e, PTCP_EVERIFY, "of the %llu bytes of %s, the plan brings "
+			return err_set(c->e, PTCP_EVERIFY, "of the %llu bytes of %s, the plan delivers "
 			    "%llu", (unsigned long long)want, verify_name(c, (int)h),
 			    (unsigned long long)at);
 	}
@@ -126,4 +124,89 @@ int plan_verify(const struct ptcp_plan *p, const struct conf_overlay *o, double 
 	free(peak);
 	free(c.share_bps);
 	return r;
+}
+
+/* ---- Streams ---- */
+
+double *verify_shares(const struct conf_overlay *o)
+{
+	double *share = calloc(o->nlinks + 1, sizeof *share);
+	size_t i, g;
+
+	for (i = 0; i < o->nlinks && share != NULL; i++)
+		share[i] = INFINITY;
+	for (g = 0; g < o->ngroups && share != NULL; g++)
+		for (i = 0; i < o->groups[g].nlinks && o->groups[g].curve != NULL; i++) {
+			double *s = &share[o->groups[g].links[i]];
+
+			*s = fmin(*s, (double)o->groups[g].rate_bps / o->groups[g].curve->max_streams);
+		}
+	return share;
+}
+
+static bool is_counted(const struct conf_overlay *o, const double *share_bps, size_t link)
+{
+	return o->links[link].curve != NULL || isfinite(share_bps[link]);
+}
+
+static unsigned streams_of(const struct ptcp_plan *p, const struct conf_overlay *o, size_t link)
+{
+	return p->streams == NULL ? 0 : p->streams[(size_t)o->links[link].from * o->nhosts + (size_t)o->links[link].to];
+}
+
+int verify_streams(const struct ptcp_plan *p, const struct conf_overlay *o, const double *share_bps,
+    struct ptcp_err *e)
+{
+	const struct conf_group *grp;
+	size_t i, g;
+	unsigned n;
+
+	for (i = 0; i < o->nlinks; i++) {
+		const struct conf_curve *c = o->links[i].curve;
+
+		n = streams_of(p, o, i);
+		if (is_counted(o, share_bps, i) ? c != NULL && n > c->max_streams : n > 0)
+			return err_set(e, PTCP_EVERIFY, "link %s>%s has %u streams, more than its curve allows",
+			    o->hosts[o->links[i].from].name, o->hosts[o->links[i].to].name, n);
+	}
+	for (g = 0; g < o->ngroups; g++) {
+		grp = &o->groups[g];
+		for (i = n = 0; i < grp->nlinks && grp->curve != NULL; i++)
+			n += streams_of(p, o, (size_t)grp->links[i]);
+		if (grp->curve != NULL && n > grp->curve->max_streams)
+			return err_set(e, PTCP_EVERIFY, "shared bottleneck %zu has %u streams, more than the %u "
+			    "of its budget", g + 1, n, grp->curve->max_streams);
+	}
+	return 0;
+}
+
+/* Linear interpolation between the points. */
+static double read_off(const struct conf_curve *c, double streams)
+{
+	double before = 0, at = 0;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		double next = c->point[i].streams, rate = (double)c->point[i].rate_bps;
+
+		if (next >= streams)
+			return at + (rate - at) / (next - before) * (streams - before);
+		before = next;
+		at = rate;
+	}
+	return at;
+}
+
+double verify_rate_bps(const struct ptcp_plan *p, const struct conf_overlay *o,
+    const double *share_bps, size_t link, double bps)
+{
+	const struct conf_curve *c = o->links[link].curve;
+	unsigned n;
+
+	if (!is_counted(o, share_bps, link))
+		return bps;
+	n = streams_of(p, o, link);
+	if (c != NULL)
+		bps *= read_off(c, n) / read_off(c, c->max_streams);
+	return n == 0 ? 0 : fmin(bps, n * share_bps[link]);
 }

@@ -1,4 +1,4 @@
-/* The verifier's part for limits: what flows and what is held at each time, swept in order. */
+/* Verifier of limits: sweeps rates and storage in order of time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,17 +7,16 @@
 #include "core/units.h"
 #include "plan/verify_impl.h"
 
-#define SPARE 1e-6 /* of a limit */
+#define SPARE 1e-6 /* tolerance, relative to a limit */
 
 static double seconds(uint64_t ns)
 {
 	return ns == CONF_UNSET ? INFINITY : (double)ns / (double)NS_PER_S;
 }
 
-/* ---- Rates */
+/* ---- Rates ---- */
 
-/* A change of the load of one limit. Limits: links, then groups, then ingress,
- * then egress of each host. */
+/* A change of the load of one limit: links first, then groups, then ingress, then egress of each host. */
 struct change {
 	size_t limit;
 	double t, rate;
@@ -56,14 +55,13 @@ static int check_span(const struct check *c, size_t limit, double from, double u
 {
 	double bytes = load * (until - from), most = rate * (until - from);
 
-	/* Rounding to whole bytes may add one a piece, times that differ by
-	 * nothing what flows meanwhile. */
+	/* Rounding to whole bytes may add a byte per piece, and rounding of times the data meanwhile. */
 	if (until - from <= c->eps_s || bytes <= most * (1 + SPARE) + pieces)
 		return 0;
 	return over_limit(c, limit, from, until, load, rate);
 }
 
-/* Of a link, those of the streams that it has. */
+/* Rate of a limit, for a link with its current streams. */
 static double bytes_per_s(const struct check *c, size_t limit, uint64_t bps)
 {
 	if (limit >= c->o->nlinks || bps == CONF_UNSET)
@@ -124,7 +122,7 @@ static int sweep_loads(const struct check *c, struct change *ch, size_t n)
 		load += ch[i].rate;
 		pieces += ch[i].pieces;
 		if (pieces == 0)
-			load = 0; /* no sum of roundings */
+			load = 0; /* avoids a sum of rounding errors */
 		else if (i + 1 < n && ch[i + 1].limit == ch[i].limit &&
 		    (r = check_load(c, ch[i].limit, ch[i].t, ch[i + 1].t, load, pieces)) < 0)
 			return r;
@@ -139,7 +137,7 @@ static void add_change(struct change *ch, size_t *n, size_t limit,
 	ch[(*n)++] = (struct change){ limit, h->end_s, -rate, -1 };
 }
 
-/* Groups by link: [first[link], first[link + 1]) of list. */
+/* Groups of a link: list[first[link]] to list[first[link + 1] - 1]. */
 static int groups_by_link(const struct conf_overlay *o, size_t **first, size_t **list)
 {
 	size_t g, i, total = 0;
@@ -198,25 +196,25 @@ out:
 	return r == -1 ? err_nomem(c->e) : r;
 }
 
-/* ---- Storage: what has come in for others and not gone on */
+/* ---- Storage of relays ---- */
 
-/* Most held between two changes; with slots, at the ends of slots only. */
-static double most_between(const struct check *c, double t0, double held, double t1, double slope)
+/* Peak between two changes; with slots, at the ends of slots only. */
+static double most_between(const struct check *c, double t0, double stored, double t1, double slope)
 {
 	double slot = c->p->info.slot_s, first, last;
 
 	if (slot == 0)
-		return fmax(held, held + slope * (t1 - t0));
+		return fmax(stored, stored + slope * (t1 - t0));
 	first = ceil((t0 - c->eps_s) / slot) * slot;
 	last = floor((t1 + c->eps_s) / slot) * slot;
 	if (first > last)
 		return 0;
-	return fmax(held + slope * (first - t0), held + slope * (last - t0));
+	return fmax(stored + slope * (first - t0), stored + slope * (last - t0));
 }
 
 static int sweep_storage(const struct check *c, struct change *ch, size_t n, double *peak)
 {
-	double held = 0, slope = 0, limit;
+	double stored = 0, slope = 0, limit;
 	int pieces = 0;
 	size_t i, h;
 
@@ -224,19 +222,19 @@ static int sweep_storage(const struct check *c, struct change *ch, size_t n, dou
 	for (i = 0; i < n; i++) {
 		h = ch[i].limit;
 		if (i == 0 || ch[i - 1].limit != h) {
-			held = slope = 0;
+			stored = slope = 0;
 			pieces = 0;
 		}
 		slope += ch[i].rate;
 		pieces += ch[i].pieces > 0;
 		if (i + 1 == n || ch[i + 1].limit != h)
 			continue;
-		peak[h] = fmax(peak[h], most_between(c, ch[i].t, held, ch[i + 1].t, slope));
-		held += slope * (ch[i + 1].t - ch[i].t);
+		peak[h] = fmax(peak[h], most_between(c, ch[i].t, stored, ch[i + 1].t, slope));
+		stored += slope * (ch[i + 1].t - ch[i].t);
 		limit = c->o->hosts[h].storage_bytes == CONF_UNSET ? INFINITY :
 		    (double)c->o->hosts[h].storage_bytes;
 		if (peak[h] > limit * (1 + SPARE) + pieces)
-			return err_set(c->e, PTCP_EVERIFY, "%s holds %.9g bytes for others at %.9g s, "
+			return err_set(c->e, PTCP_EVERIFY, "%s stores %.9g bytes for other hosts at %.9g s, "
 			    "more than its %.9g", verify_name(c, (int)h), peak[h], ch[i + 1].t, limit);
 	}
 	return 0;

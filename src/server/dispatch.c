@@ -55,7 +55,7 @@ static bool admit_client(struct ptcp_server *s, struct inbound *g, const char *f
 static void begin(struct ptcp_server *s, struct inbound *g, const struct authorization *a,
     const struct wire_grant *grant, const char *issuer)
 {
-	struct server_session_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel,
+	struct server_session_link l = { .address = g->address, .from = g->from, .one_channel = g->one_channel,
 		.grant = grant, .issuer = issuer };
 	struct ptcp_err why;
 
@@ -68,7 +68,7 @@ static void begin(struct ptcp_server *s, struct inbound *g, const struct authori
 	if (server_session_new(&s->sessions, &l, a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	else
-		admission_session(s->pending.admission, g->o.from, true);
+		admission_session(s->pending.admission, g->from, true);
 	inbound_free(g);
 }
 
@@ -128,7 +128,7 @@ static void on_job(void *arg, struct inbound *g)
 	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	else
-		admission_session(s->pending.admission, g->o.from, true);
+		admission_session(s->pending.admission, g->from, true);
 	inbound_free(g);
 }
 

@@ -6,7 +6,7 @@
 #include "conn/grants.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
 
@@ -238,7 +238,7 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 	    (r->to = strdup(reads ? request_first(&r->request) : there)) == NULL)
 		return err_nomem(e);
 	r->open = q->open;
-	r->open.flags &= ~(uint32_t)WIRE_OPEN_HELD; /* the path has no relay */
+	r->open.flags &= ~(uint32_t)WIRE_OPEN_SPOOLED; /* the path has no relay */
 	r->open.role = reads ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES;
 	r->open.streams = (uint16_t)r->request.streams;
 	r->open.n_paths = 1;
@@ -322,7 +322,7 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 	span_copy(r->host, q->job.host);
 	strcpy(r->client, c->fingerprint);
 	strncpy(r->address, c->address, sizeof r->address - 1);
-	sign_digest_text(r->audience, q->grant.audience);
+	identity_digest_text(r->audience, q->grant.audience);
 	if ((err = check(t, c, q, r, e)) < 0 || (err = take(r, c, q, e)) < 0 || (err = new_id(r, e)) < 0 ||
 	    (err = job_begin(r, e)) < 0) {
 		job_free(r);

@@ -22,14 +22,14 @@ struct storage_client {
 	struct list in_list;
 	char *fingerprint;
 	unsigned n; /* connections */
-	struct spool_room room;
+	struct spool_quota quota;
 };
 
 /* Storage of one connection. */
 struct storage {
 	struct storage_client *client;
-	struct spool_room room;
-	struct splice_hold splice;
+	struct spool_quota quota;
+	struct splice_spool splice;
 };
 
 /*   control thread            worker
@@ -59,12 +59,12 @@ struct relayed {
 
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io)
 {
-	r->storage.all.most_bytes = max_bytes;
+	r->storage.all.max_bytes = max_bytes;
 	r->storage.dir = dir;
 	r->storage.io = io;
 }
 
-uint64_t relay_stored_bytes(const struct relay *r) { return atomic_load(&r->storage.all.taken_bytes); }
+uint64_t relay_stored_bytes(const struct relay *r) { return atomic_load(&r->storage.all.used_bytes); }
 
 static struct storage_client *storage_client_of(struct relay *r, const char *fingerprint)
 {
@@ -77,7 +77,7 @@ static struct storage_client *storage_client_of(struct relay *r, const char *fin
 		free(c);
 		return NULL;
 	}
-	c->room = (struct spool_room){ .most_bytes = r->storage.all.most_bytes / 2, .in = &r->storage.all };
+	c->quota = (struct spool_quota){ .max_bytes = r->storage.all.max_bytes / 2, .parent = &r->storage.all };
 	list_append(&r->storage.clients, &c->in_list);
 	return c;
 }
@@ -109,13 +109,13 @@ static void run_on_disk(void *arg, struct splice_job *job)
 	io_submit(arg, &w->io);
 }
 
-/* NULL: none requested, or no room or memory. */
+/* NULL: none requested, or no quota or memory. */
 static struct storage *storage_new(struct relay *r, const char *fingerprint, uint64_t bytes)
 {
 	struct storage_client *c;
 	struct storage *st;
 
-	if (bytes == 0 || r->storage.all.most_bytes == 0 || (st = calloc(1, sizeof *st)) == NULL)
+	if (bytes == 0 || r->storage.all.max_bytes == 0 || (st = calloc(1, sizeof *st)) == NULL)
 		return NULL;
 	if ((c = storage_client_of(r, fingerprint)) == NULL) {
 		free(st);
@@ -123,11 +123,11 @@ static struct storage *storage_new(struct relay *r, const char *fingerprint, uin
 	}
 	c->n++;
 	st->client = c;
-	st->room = (struct spool_room){ .most_bytes = bytes < c->room.most_bytes ? bytes : c->room.most_bytes, .in = &c->room };
-	if (st->room.most_bytes < SPOOL_GRAIN)
-		st->room.most_bytes = SPOOL_GRAIN;
-	st->splice = (struct splice_hold){ .dir = r->storage.dir, .room = &st->room, .idle_ns = SPOOL_IDLE_NS,
-		.elsewhere = run_on_disk, .arg = r->storage.io };
+	st->quota = (struct spool_quota){ .max_bytes = bytes < c->quota.max_bytes ? bytes : c->quota.max_bytes, .parent = &c->quota };
+	if (st->quota.max_bytes < SPOOL_GRAIN)
+		st->quota.max_bytes = SPOOL_GRAIN;
+	st->splice = (struct splice_spool){ .dir = r->storage.dir, .quota = &st->quota, .idle_ns = SPOOL_IDLE_NS,
+		.submit = run_on_disk, .arg = r->storage.io };
 	return st;
 }
 
@@ -159,7 +159,7 @@ static void relayed_free(struct relayed *d)
 			close(d->fd[i]);
 	list_remove(&d->in_list);
 	r->n--;
-	fd_budget_count(d->storage != NULL ? -(SPLICE_FDS + SPLICE_HOLD_FDS) : -SPLICE_FDS);
+	fd_budget_count(d->storage != NULL ? -(SPLICE_FDS + SPLICE_SPOOL_FDS) : -SPLICE_FDS);
 	storage_free(d->storage);
 	free(d);
 	r->gone(r->arg);
@@ -205,8 +205,8 @@ static void on_stop(struct msg *m)
 
 	if (d->splice != NULL) {
 		d->bytes = splice_bytes(d->splice);
-		d->stored_bytes = splice_stored_bytes(d->splice);
-		d->dropped_bytes = splice_held_bytes(d->splice);
+		d->stored_bytes = splice_total_spooled_bytes(d->splice);
+		d->dropped_bytes = splice_spooled_bytes(d->splice);
 	}
 	splice_free(d->splice, on_splice_gone, d);
 }
@@ -239,7 +239,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 static void on_start(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, start);
-	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .hold = d->storage != NULL ? &d->storage->splice : NULL,
+	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .spool = d->storage != NULL ? &d->storage->splice : NULL,
 		.ended = on_ended, .arg = d };
 	struct ptcp_err why;
 
@@ -263,8 +263,8 @@ void relay_begin(struct relayed *d)
 		return;
 	}
 	if (d->storage != NULL) {
-		sock_bear(d->fd[0]);
-		sock_bear(d->fd[1]);
+		sock_no_user_timeout(d->fd[0]);
+		sock_no_user_timeout(d->fd[1]);
 	}
 	d->moving = true;
 	d->worker = h->worker[d->relay->n % h->n_workers];
@@ -335,7 +335,7 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 		return;
 	}
 	sock_tune(fd, &so, &e);
-	chan_tell_relayed(fd, chan_relayed(d->inbound->chan) + 1); /* a failure shows when bytes move */
+	chan_send_hops(fd, chan_hops(d->inbound->chan) + 1); /* a failure shows when bytes move */
 	d->fd[1] = fd;
 	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
 	    d->from, d->host, d->port, address);
@@ -363,9 +363,9 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 		return err_set(e, PTCP_EREFUSED, "too busy: the relay has %u connections, at most %u, and half of them for one "
 		    "client (use fewer streams, or try again later)", r->n, max);
 	/* A client must not build a loop of relays. */
-	if (chan_relayed(c) >= CONNECT_RELAYS_MAX)
+	if (chan_hops(c) >= CONNECT_RELAYS_MAX)
 		return err_set(e, PTCP_EREFUSED, "the connection has passed %u relays, at most %u are permitted (give fewer with "
-		    "--via)", chan_relayed(c), CONNECT_RELAYS_MAX);
+		    "--via)", chan_hops(c), CONNECT_RELAYS_MAX);
 	return 0;
 }
 
@@ -392,10 +392,10 @@ void relay_request(struct relay *r, struct inbound *g, const struct wire_route *
 	list_append(&r->list, &d->in_list);
 	r->n++;
 	d->storage = storage_new(r, d->client, f->hold_bytes);
-	fd_budget_count(d->storage != NULL ? SPLICE_FDS + SPLICE_HOLD_FDS : SPLICE_FDS);
+	fd_budget_count(d->storage != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
 	g->relayed = d;
 	if (dial_start(&d->dial, r->host->control, d->host, d->port, &so, on_dialled, d, &why) < 0)
 		refuse(d, &why);
 	else
-		dial_only(d->dial, permits, d);
+		dial_filter(d->dial, permits, d);
 }

@@ -21,7 +21,7 @@ struct relay {
 	unsigned max;                /* number of connections; at most half for a single client */
 	uint64_t timeout_ns;         /* of sockets whose peer acknowledges nothing */
 	struct {
-		struct spool_room all;   /* most_bytes 0: nothing is spooled */
+		struct spool_quota all;  /* max_bytes 0: nothing is spooled */
 		const char *dir;
 		struct io *io;
 		struct list clients;

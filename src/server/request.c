@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/home_path.h"
+#include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "session/probe_session.h"
@@ -189,9 +189,9 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->sends = o->role == WIRE_ACCEPTOR_SENDS;
 	a->generates = o->role == WIRE_ACCEPTOR_GENERATES;
 	a->measures = a->generates || o->role == WIRE_ACCEPTOR_DISCARDS;
-	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? PLACE_INTO_DIR : 0) |
-	    ((o->flags & WIRE_OPEN_CONTENTS) ? PLACE_CONTENTS : 0) |
-	    ((o->flags & WIRE_OPEN_DRY_RUN) ? PLACE_DRY_RUN : 0);
+	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? DESTINATION_INTO_DIR : 0) |
+	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
+	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0);
 	a->streams = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->streams = a->streams < fd_budget_connections() ? a->streams : fd_budget_connections();
 	a->cipher = o->cipher;
@@ -206,12 +206,10 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	int r = 0;
 
 	if (a->measures)
-		return a->generates ? session_flood(sess, e) : session_drop(sess, e);
+		return a->generates ? session_generate(sess, e) : session_discard(sess, e);
 	if (!a->sends)
 		return session_receive_into(sess, &a->place, e);
-	if (engine_steered(session_session(sess)))
-		r = session_tell_seen(sess, e);
-	if (r == 0 && a->filter != NULL)
+	if (a->filter != NULL)
 		r = session_send_filtered(sess, a->filter, e);
 	for (i = 0; i < a->n_paths && r == 0; i++) {
 		struct request_path *s = &a->path[i];

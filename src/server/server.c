@@ -100,7 +100,7 @@ static void on_watch(void *arg)
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
 
-static void on_session_gone(void *arg, struct source *from)
+static void on_session_gone(void *arg, struct peer_address *from)
 {
 	struct ptcp_server *s = arg;
 
@@ -330,7 +330,7 @@ int ptcp_server_timeout_ms(const struct ptcp_server *s)
 
 static int turn(struct ptcp_server *s, bool wait, struct ptcp_err *e)
 {
-	loop_turn(s->loop, wait);
+	loop_run_once(s->loop, wait);
 	if (!s->over)
 		return 1;
 	if (s->why.code != 0 && e != NULL)

@@ -13,7 +13,7 @@ struct server_session {
 	struct server_session_set *set;
 	struct session *session;
 	char address[SOCK_TEXT_BYTES];
-	struct source *from;
+	struct peer_address *from;
 	struct mono since;
 	bool gone;
 	unsigned failures;             /* of files, as far as logged */
@@ -25,7 +25,7 @@ struct server_session {
 };
 
 void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct source *from), void *arg)
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg)
 {
 	*t = (struct server_session_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
 	list_init(&t->list);
@@ -34,7 +34,7 @@ void server_session_set_init(struct server_session_set *t, struct context *host,
 static void server_session_free(struct server_session *s)
 {
 	struct server_session_set *set = s->set;
-	struct source *from = s->from;
+	struct peer_address *from = s->from;
 
 	if (s->request.finding)
 		return; /* on_found() calls again */

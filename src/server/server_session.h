@@ -18,17 +18,17 @@ struct server_session_set {
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	struct grants grants;
 	const struct ptcp_server_opts *o;
-	void (*gone)(void *arg, struct source *from); /* a session has ended */
+	void (*gone)(void *arg, struct peer_address *from); /* a session has ended */
 	void *arg;
 };
 
 void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct source *from), void *arg);
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg);
 /* The connection of a client. */
 struct server_session_link {
 	struct chan *control;
 	const char *address;              /* for logs; copied */
-	struct source *from;              /* of the address; NULL: not counted */
+	struct peer_address *from;              /* of the address; NULL: not counted */
 	bool connects, one_channel;       /* as session_opts has them */
 	const char *host;                 /* destination of our data connections, if `connects`; copied */
 	unsigned port;

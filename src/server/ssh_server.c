@@ -78,7 +78,7 @@ static void back_next(struct ssh_server *o)
 
 	if (o->next == o->back.n) {
 		if (o->lines != NULL)
-			line_reader_say(o->lines, "cannot");
+			line_reader_send(o->lines, "cannot");
 		return;
 	}
 	co.host = o->back.address[o->next];
@@ -102,19 +102,19 @@ static void on_hello(struct ssh_server *o, const char *line)
 	char where[16];
 
 	if (ssh_hello_hello_parse(&h, line, &why) < 0) {
-		line_reader_say(o->lines, SSH_HELLO_WORD " %d %s", SSH_HELLO_VERSION, PTCP_VERSION);
+		line_reader_send(o->lines, SSH_HELLO_WORD " %d %s", SSH_HELLO_VERSION, PTCP_VERSION);
 		end(o, &why);
 		return;
 	}
 	snprintf(where, sizeof where, ":%u", h.port);
 	if (server_listen(o->s, where, &why) < 0) {
-		line_reader_say(o->lines, SSH_HELLO_ERROR " %s", why.msg);
+		line_reader_send(o->lines, SSH_HELLO_ERROR " %s", why.msg);
 		end(o, NULL); /* the client reports it */
 		return;
 	}
 	strcpy(o->client, h.fingerprint);
 	o->greeted = true;
-	line_reader_say(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
+	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
 	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
 }
 
@@ -144,7 +144,7 @@ static void on_pipe(struct ssh_server *o)
 	int fd;
 
 	back_stop(o);
-	line_reader_say(o->lines, "pipe");
+	line_reader_send(o->lines, "pipe");
 	fd = line_reader_take_fd(o->lines);
 	o->lines = NULL;
 	pending_take(&o->s->pending, fd, "ssh", true);

@@ -7,6 +7,7 @@
 #include "conn/context.h"
 #include "conn/paths.h"
 #include "engine/engine.h"
+#include "model/stream_control.h"
 #include "net/sock.h"
 #include "store/destination.h"
 
@@ -51,7 +52,6 @@ struct session_opts {
 	struct sock_opts sock;        /* copied; congestion outlives the party */
 	const struct wire_open *open; /* starter: what to ask for; NULL: acceptor */
 	uint16_t max_streams;
-	uint16_t fixed_streams;       /* as engine_opts has it */
 	uint64_t timeout_ns;
 	const struct session_ops *ops;
 	void *arg;
@@ -86,10 +86,26 @@ int session_send_filtered(struct session *sess, const struct filter *f, struct p
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Entries land there. Takes what is in `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
-/* Acceptor that sends in a session that is steered: the starter is told what its kernel sees of the streams. */
-int session_tell_seen(struct session *sess, struct ptcp_err *e);
 /* Acceptor: agrees, with so many streams. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
+
+/* ---- Number of streams ---- */
+
+struct stream_count_opts {
+	double budget_ratio;
+	unsigned max_streams;
+	/* Once, when the congestion control of the sending streams is known: may call session_recall(). Or NULL. */
+	void (*known)(void *arg, struct session *sess, const char *congestion);
+	void *arg;
+};
+
+/* Starter, before running ends: adjusts the number of streams to the observed throughput
+ * (engine/stream_count.h). */
+int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e);
+/* Probes of the path by earlier transfers. */
+void session_recall(struct session *sess, const struct probe *probe, size_t count);
+/* Result; NULL: the number is fixed. Valid as long as the session. */
+const struct stream_control *session_steered(const struct session *sess);
 
 /* ---- Data connections ---- */
 

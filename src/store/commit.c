@@ -8,55 +8,49 @@
 #include "store/sink_impl.h"
 #include "store/store_err.h"
 
-/* Up to so many files or directories are synced one by one, more of them by one syncfs(2). That is
- * sooner done from two files on (ext4: 8 files 1.3 ms or 0.4 ms, 500 files 95 ms or 9 ms), but it
- * waits for what everybody else has dirty on that file system too: not for a few files' sake. */
+/* Up to FEW files or directories are synced individually, more by a single syncfs(2), which is faster from
+ * two files on (ext4: 8 files 1.3 ms or 0.4 ms, 500 files 95 ms or 9 ms), but also waits for the dirty data
+ * of all programs. */
 #define FEW 8
 
-/* The owner of a file may change its mode and times unless the file system has
- * none (vfat, some network shares): then there is nothing to set. */
-static bool cannot_hold(int sys)
-{
-	return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS;
-}
-
-/* 1: something is lacking that only deserves a warning. */
+/* 1: an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no modes
+ * or times (vfat, some network shares). */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
 	mode_t mode = 0666 & ~dir_umask(s->dir);
-	int fd = s->part.fd, lacking;
-	bool as_asked;
+	int fd = s->part.fd, dropped;
+	bool owner_ok;
 
-	if ((lacking = meta_set_owner(&s->meta, s->dir, s->name, fd, &as_asked, e)) < 0)
-		return lacking;
+	if ((dropped = meta_set_owner(&s->meta, s->dir, s->name, fd, &owner_ok, e)) < 0)
+		return dropped;
 	if (s->meta.set_mode)
-		mode = owner_mode(s->meta.mode, s->meta.setid, as_asked);
+		mode = owner_mode(s->meta.mode, s->meta.setid, owner_ok);
 	if (s->end_bytes != s->size_bytes && sys->ftruncate(fd, (off_t)s->size_bytes) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set its length");
-	if (sys->fchmod(fd, mode) != 0 && !cannot_hold(errno))
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set its mode");
-	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !cannot_hold(errno))
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set its times");
-	return lacking;
+		return store_err_sys(e, errno, s->dir, s->name, "cannot set the length");
+	if (sys->fchmod(fd, mode) != 0 && !sys_cannot_set(errno))
+		return store_err_sys(e, errno, s->dir, s->name, "cannot set the mode");
+	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !sys_cannot_set(errno))
+		return store_err_sys(e, errno, s->dir, s->name, "cannot set the times");
+	return dropped;
 }
 
-/* A network file system may report a failed write only when a descriptor is
- * closed, and ours has to stay open, for its lock, until the file is renamed. */
+/* A network file system may report a failed write only when a descriptor is closed. Ours must stay open until
+ * the rename, for its lock; so a duplicate is closed. */
 static int flush(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	int fd = sys->dup(s->part.fd);
 
 	if (fd < 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot finish writing");
+		return store_err_sys(e, errno, s->dir, s->name, "cannot duplicate a descriptor");
 	if (sys->close(fd) != 0)
-		return sink_sicken(s, errno, e);
+		return sink_fail_sync(s, errno, e);
 	return 0;
 }
 
-/* A file without a block written. */
+/* For a file without written blocks. */
 static int open_late(struct sink *s, struct ptcp_err *e)
 {
 	int at, r;
@@ -72,19 +66,19 @@ static int open_late(struct sink *s, struct ptcp_err *e)
 
 static int prepare(struct sink *s, struct ptcp_err *e)
 {
-	int r = 0, lacking;
+	int r = 0, dropped;
 
 	pthread_mutex_lock(&s->lock);
 	assert(s->state != SINK_DONE);
 	sink_stop_writers(s, SINK_DONE);
-	if (s->sick != 0)
-		r = sink_sicken(s, s->sick, e);
+	if (s->sync_errno != 0)
+		r = sink_fail_sync(s, s->sync_errno, e);
 	else if (s->part.fd < 0)
 		r = open_late(s, e);
-	if (r == 0 && (r = lacking = set_meta(s, e)) >= 0 && (r = flush(s, e)) == 0)
-		r = lacking;
+	if (r == 0 && (r = dropped = set_meta(s, e)) >= 0 && (r = flush(s, e)) == 0)
+		r = dropped;
 	if (r < 0)
-		s->state = s->sick != 0 ? SINK_SICK : SINK_OPEN;
+		s->state = s->sync_errno != 0 ? SINK_FAILED : SINK_OPEN;
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -97,34 +91,29 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 		return 0;
 	sys = errno;
 	pthread_mutex_lock(&s->lock);
-	r = sink_sicken(s, sys, e);
-	s->state = SINK_SICK;
+	r = sink_fail_sync(s, sys, e);
+	s->state = SINK_FAILED;
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
-/* What is renamed goes by its name: it must be what we wrote. */
-static int fail_unless_ours(const struct sink *s, int at, struct ptcp_err *e)
-{
-	int has = sink_has_name(s, at);
-
-	if (has < 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot examine its part file");
-	return has == 1 ? 0 : store_err_why(e, PTCP_EIO, ESTALE, s->dir, s->name,
-	    "its part file was removed or replaced meanwhile (run the same command again)");
-}
-
+/* renameat() takes a name, which must still be the name of the file that we wrote. */
 static int rename_part(struct sink *s, int at, struct ptcp_err *e)
 {
 	char part[PART_NAME_BYTES];
 	int r;
 
 	part_name(part, s->name, PART_SUFFIX);
-	if ((r = store_err_unless_replaceable(e, at, s->dir, s->name)) == 0 &&
-	    (r = fail_unless_ours(s, at, e)) == 0 &&
-	    dir_sys(s->dir)->renameat(at, part, at, s->name) != 0)
-		r = store_err_sys(e, errno, s->dir, s->name, "cannot give the file its final name");
-	return r;
+	if ((r = sink_check_replaceable(e, at, s->dir, s->name)) != 0)
+		return r;
+	if ((r = sink_owns_part_name(s, at)) == 0)
+		return store_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
+		    "the part file was removed or replaced meanwhile (run the same command again)");
+	if (r < 0)
+		return store_err_sys(e, errno, s->dir, s->name, "part file");
+	if (dir_sys(s->dir)->renameat(at, part, at, s->name) != 0)
+		return store_err_sys(e, errno, s->dir, s->name, "cannot rename the part file to its final name");
+	return 0;
 }
 
 static int give_name(struct sink *s, struct ptcp_err *e)
@@ -148,14 +137,14 @@ static int give_name(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
-/* A journal is of use as long as the name may be lost. */
+/* Keeps the journal unless the final name is durable. */
 static void finish(struct sink *s, bool durable)
 {
 	int at;
 
 	pthread_mutex_lock(&s->lock);
 	if (durable && s->journal.fd >= 0 && (at = dir_fd(s->dir, NULL)) >= 0) {
-		sink_forget_journal(s, at);
+		sink_remove_journal(s, at);
 		dir_fd_done(s->dir);
 	}
 	sink_close(s);
@@ -164,13 +153,10 @@ static void finish(struct sink *s, bool durable)
 
 /* ---- The steps of a group ---- */
 
-static bool pending(const struct store_end *t)
-{
-	return t->result == 0 && !t->synced;
-}
+static bool pending(const struct store_item *t) { return t->result == 0 && !t->synced; }
 
-/* Older kernels keep to themselves that something could not be written. */
-static bool syncfs_tells(void)
+/* Whether syncfs() reports write errors: older kernels ignore them. */
+static bool syncfs_reports(void)
 {
 	unsigned major, minor;
 	struct utsname u;
@@ -179,29 +165,29 @@ static bool syncfs_tells(void)
 	    (major > 5 || (major == 5 && minor >= 8));
 }
 
-static uint64_t dev_of(const struct store_end *t)
+static uint64_t dev_of(const struct store_item *t)
 {
 	return t->sink != NULL ? t->sink->part.dev : dir_dev(t->dir);
 }
 
-static struct dir *dir_of(const struct store_end *t)
+static struct dir *dir_of(const struct store_item *t)
 {
 	return t->sink != NULL ? t->sink->dir : t->dir;
 }
 
-/* What is pending on that file system, by one call on the part that was opened first: a
- * descriptor is told of what failed since it was opened, which is before anything was written to any of
- * these files. True if that worked: else each is asked, and only those fail that lost something. */
-static bool sync_all(struct store_end *of, unsigned n, uint64_t dev)
+/* Syncs the pending items on one file system by one syncfs(). The call uses the part that was opened first: a
+ * descriptor reports failures since its opening, hence all failures of these files. False: unavailable or
+ * failed; the caller then syncs each item, to fail only items with lost data. */
+static bool sync_all(struct store_item *of, unsigned n, uint64_t dev)
 {
 	const struct sink *first = NULL;
 	unsigned i;
 
 	for (i = 0; i < n; i++)
 		if (pending(&of[i]) && of[i].sink != NULL && dev_of(&of[i]) == dev &&
-		    (first == NULL || of[i].sink->opened < first->opened))
+		    (first == NULL || of[i].sink->part_number < first->part_number))
 			first = of[i].sink;
-	if (first == NULL || !syncfs_tells() || dir_sys(first->dir)->syncfs(first->part.fd) != 0)
+	if (first == NULL || !syncfs_reports() || dir_sys(first->dir)->syncfs(first->part.fd) != 0)
 		return false;
 	for (i = 0; i < n; i++)
 		if (pending(&of[i]) && dev_of(&of[i]) == dev)
@@ -209,7 +195,7 @@ static bool sync_all(struct store_end *of, unsigned n, uint64_t dev)
 	return true;
 }
 
-static void sync_data(struct store_end *of, unsigned n)
+static void sync_data(struct store_item *of, unsigned n)
 {
 	unsigned i, j, files;
 	uint64_t dev;
@@ -231,8 +217,9 @@ static void sync_data(struct store_end *of, unsigned n)
 	}
 }
 
-/* Entries come by directory, mostly: one that differs from its neighbour counts. */
-static bool many_dirs(const struct store_end *of, unsigned n, uint64_t dev)
+/* Whether more than FEW directories must be synced. Items are mostly sorted by directory, so only changes
+ * between neighbors count. */
+static bool many_dirs(const struct store_item *of, unsigned n, uint64_t dev)
 {
 	const struct dir *last = NULL;
 	unsigned i, dirs = 0;
@@ -246,9 +233,9 @@ static bool many_dirs(const struct store_end *of, unsigned n, uint64_t dev)
 	return dirs > FEW;
 }
 
-/* The kernel tells once that a directory was not written, and others may hang below it: so the first
- * failure is that of all that follow. */
-static void sync_each_dir(struct store_end *of, unsigned n, uint64_t dev)
+/* The kernel reports a failed directory write only once, and later items may be below that directory: so the
+ * first failure fails all following items. */
+static void sync_each_dir(struct store_item *of, unsigned n, uint64_t dev)
 {
 	struct ptcp_err e;
 	unsigned i;
@@ -266,7 +253,7 @@ static void sync_each_dir(struct store_end *of, unsigned n, uint64_t dev)
 	}
 }
 
-static void sync_dirs(struct store_end *of, unsigned n)
+static void sync_dirs(struct store_item *of, unsigned n)
 {
 	uint64_t dev;
 	unsigned i;
@@ -282,14 +269,14 @@ static void sync_dirs(struct store_end *of, unsigned n)
 	}
 }
 
-static void complete(struct store_end *of, unsigned n, bool sync)
+static void complete(struct store_item *of, unsigned n, bool sync)
 {
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
 		of[i].synced = false;
 		of[i].result = of[i].sink != NULL ? prepare(of[i].sink, of[i].why) : 0;
-		if ((of[i].lacking = of[i].result > 0))
+		if ((of[i].attr_dropped = of[i].result > 0))
 			of[i].result = 0;
 	}
 	if (sync)
@@ -304,7 +291,7 @@ static void complete(struct store_end *of, unsigned n, bool sync)
 			finish(of[i].sink, of[i].result == 0);
 }
 
-void store_complete(struct store_end *of, unsigned n, enum store_sync sync)
+void store_complete(struct store_item *of, unsigned n, enum store_sync sync)
 {
 	unsigned i;
 

@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/text.h"
+#include "store/part.h"
 #include "store/sink.h"
+#include "store/store_err.h"
 
-/* The path in two: what is above the last component ("" for nothing, "/" for the root), and that. */
+/* Splits a path into parent ("" if none, "/" for the root) and last component. */
 static int split(const char *path, char **above, char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
 {
 	size_t n = strlen(path), start;
@@ -56,24 +59,110 @@ bool destination_is_contents(const char *path)
 	return last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
 }
 
-/* What is at `path` is a directory already; is it one that an interrupted transfer began? */
-static int look_for_mark(struct destination *out, struct tree *root, const char *path, struct ptcp_err *e)
+/* ---- Marks of unfinished directories ---- */
+
+static int write_mark(struct dir *parent, int at, const char *mark, const char *source, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(parent);
+	int fd, w, r = 0;
+
+	/* An existing mark is stale, or belongs to a running transfer of the same name, whose part files are
+	 * locked. */
+	if (sys->unlinkat(at, mark, 0) != 0 && errno != ENOENT)
+		return store_err_sys(e, errno, parent, mark, "cannot remove an old mark");
+	fd = sys->openat(at, mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return store_err_sys(e, errno, parent, mark, "cannot create the mark of an unfinished directory");
+	/* Synced, since an empty mark after a power cut would not count. */
+	if ((w = sys_write_all(sys, fd, source, strlen(source), 0)) != 0)
+		r = store_err_sys(e, w, parent, mark, "cannot write");
+	if (r == 0 && sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
+		r = store_err_sys(e, errno, parent, mark, "cannot sync");
+	if (sys->close(fd) != 0 && r == 0)
+		r = store_err_sys(e, errno, parent, mark, "cannot write");
+	if (r < 0)
+		sys->unlinkat(at, mark, 0);
+	return r;
+}
+
+int destination_mark(struct dir *parent, const char *name, const char *source, struct ptcp_err *e)
+{
+	char mark[PART_NAME_BYTES];
+	int at, r;
+
+	if ((at = dir_fd(parent, e)) < 0)
+		return at;
+	r = write_mark(parent, at, part_name(mark, name, PART_DIR_SUFFIX), source, e);
+	dir_fd_done(parent);
+	return r;
+}
+
+static bool read_mark(const struct sys *sys, int fd, char source[DESTINATION_NAME_BYTES])
+{
+	struct iovec v = { source, DESTINATION_NAME_BYTES };
+	struct stat st;
+	ssize_t n;
+
+	if (sys->fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (n = sys->preadv2(fd, &v, 1, 0, 0)) <= 0 || n == DESTINATION_NAME_BYTES)
+		return false;
+	source[n] = '\0';
+	return text_name_ok(source, (size_t)n);
+}
+
+bool destination_marked(struct dir *parent, const char *name, char source[DESTINATION_NAME_BYTES])
+{
+	const struct sys *sys = dir_sys(parent);
+	char mark[PART_NAME_BYTES];
+	struct stat st;
+	bool found = false;
+	int at, fd;
+
+	if ((at = dir_fd(parent, NULL)) < 0)
+		return false;
+	part_name(mark, name, PART_DIR_SUFFIX);
+	fd = sys->openat(at, mark, SYS_READ_FLAGS, 0);
+	if (fd >= 0) {
+		/* A symbolic link called `name` is not ours and does not count. */
+		found = read_mark(sys, fd, source) &&
+		    sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+		sys->close(fd);
+	}
+	dir_fd_done(parent);
+	return found;
+}
+
+void destination_unmark(struct dir *parent, const char *name)
+{
+	char mark[PART_NAME_BYTES];
+	int at;
+
+	if ((at = dir_fd(parent, NULL)) < 0)
+		return;
+	dir_sys(parent)->unlinkat(at, part_name(mark, name, PART_DIR_SUFFIX), 0);
+	dir_fd_done(parent);
+}
+
+/* ---- Targets and sources ---- */
+
+/* `path` is an existing directory: looks for the mark of an interrupted transfer. */
+static int find_mark(struct destination *out, struct tree *root, const char *path, struct ptcp_err *e)
 {
 	char *above = NULL;
 	int r;
 
 	if ((r = split(path, &above, out->name, e)) == 0 &&
 	    (r = open_dir(root, above, &out->above, e)) == 0 &&
-	    !dir_mark_marked(out->above, out->name, out->source)) {
+	    !destination_marked(out->above, out->name, out->source)) {
 		dir_unref(out->above);
 		out->above = NULL;
 	}
 	free(above);
-	return r == PTCP_ENOMEM ? r : 0; /* what cannot be looked for is not there */
+	return r == PTCP_ENOMEM ? r : 0; /* other failures count as no mark */
 }
 
-/* Nothing is at `path`, or nothing that is a directory. */
-static int place_anew(struct destination *out, struct tree *root, const char *path, bool into, bool dry_run,
+/* `path` is missing or not a directory. */
+static int use_parent(struct destination *out, struct tree *root, const char *path, bool into, bool dry_run,
     struct ptcp_err *e)
 {
 	char name[DESTINATION_NAME_BYTES], *above = NULL;
@@ -100,16 +189,15 @@ out:
 
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
 {
-	bool into = (flags & (PLACE_INTO_DIR | PLACE_CONTENTS)) != 0 || destination_is_contents(path);
+	bool into = (flags & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS)) != 0 || destination_is_contents(path);
 	int r;
 
 	*out = (struct destination){ 0 };
 	if ((r = open_dir(root, path, &out->base, e)) == 0)
-		r = into ? 0 : look_for_mark(out, root, path, e);
-	/* Something that is no directory (a link out of the root is not one for us) will be replaced. */
-	else if (e->sys == ENOENT ||
-	    (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
-		r = place_anew(out, root, path, into, (flags & PLACE_DRY_RUN) != 0, e);
+		r = into ? 0 : find_mark(out, root, path, e);
+	/* Existing files, and links that leave the root, will be replaced. */
+	else if (e->sys == ENOENT || (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
+		r = use_parent(out, root, path, into, (flags & DESTINATION_DRY_RUN) != 0, e);
 	if (r < 0)
 		destination_fini(out);
 	return r;

@@ -10,7 +10,7 @@
 #include "store/fd_budget.h"
 #include "store/store_err.h"
 
-/* umask(2) can only be read by changing it, which other threads would notice. */
+/* umask(2) returns the old mask only by setting a new one, for all threads. */
 static mode_t read_umask(void)
 {
 	char text[512], *at;
@@ -55,8 +55,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	if ((fd = sys->openat(AT_FDCWD, root, flags | O_RDONLY, 0)) < 0 && errno == EACCES)
 		fd = sys->openat(AT_FDCWD, root, flags | O_PATH, 0);
 	if (fd < 0)
-		return err_sys(e, err_from_errno(errno), "%s: cannot open the directory",
-		    text_escape(text, sizeof text, root));
+		return err_sys(e, err_from_errno(errno), "%s", text_escape(text, sizeof text, root));
 	if ((t = calloc(1, sizeof *t)) == NULL || (t->root = dir_node_new(t, NULL, "", 0)) == NULL) {
 		r = err_nomem(e);
 		free(t);
@@ -65,7 +64,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	}
 	t->sys = sys;
 	t->umask = read_umask();
-	t->most_open = fd_budget_directories(DIR_OPEN_MAX);
+	t->max_open = fd_budget_directories(DIR_OPEN_MAX);
 	pthread_mutex_init(&t->lock, NULL);
 	list_init(&t->idle);
 	t->root->fd = fd;
@@ -80,10 +79,7 @@ void tree_unref(struct tree *t)
 		dir_unref(t->root);
 }
 
-struct dir *tree_root(struct tree *t)
-{
-	return dir_ref(t->root);
-}
+struct dir *tree_root(struct tree *t) { return dir_ref(t->root); }
 
 struct dir *dir_child(struct dir *parent, const char *name)
 {
@@ -99,7 +95,7 @@ struct dir *dir_ref(struct dir *d)
 	return d;
 }
 
-/* Each node holds its parent, so the root, and with it the tree, goes last. */
+/* Nodes have references to their parents, so the root is freed last, and then the tree. */
 void dir_unref(struct dir *d)
 {
 	struct dir *parent;
@@ -125,35 +121,25 @@ void dir_unref(struct dir *d)
 	}
 }
 
-const struct sys *dir_sys(const struct dir *d)
-{
-	return d->tree->sys;
-}
+const struct sys *dir_sys(const struct dir *d) { return d->tree->sys; }
+mode_t dir_umask(const struct dir *d) { return d->tree->umask; }
 
-mode_t dir_umask(const struct dir *d)
+unsigned dir_fs_hint(const struct dir *d, uint64_t dev)
 {
-	return d->tree->umask;
-}
-
-unsigned dir_noted(const struct dir *d, uint64_t dev)
-{
-	uint64_t got = atomic_load_explicit(&d->tree->note, memory_order_relaxed);
+	uint64_t got = atomic_load_explicit(&d->tree->fs_hint, memory_order_relaxed);
 
 	return got >> 2 == dev ? (unsigned)(got & 3) : 0;
 }
 
-void dir_note(const struct dir *d, uint64_t dev, unsigned note)
+void dir_set_fs_hint(const struct dir *d, uint64_t dev, unsigned hint)
 {
-	assert(note >= 1 && note <= 3);
+	assert(hint >= 1 && hint <= 3);
 	/* Linux has 32 bits of dev, which glibc spreads over 44. */
 	if (dev <= UINT64_MAX >> 2)
-		atomic_store_explicit(&d->tree->note, dev << 2 | note, memory_order_relaxed);
+		atomic_store_explicit(&d->tree->fs_hint, dev << 2 | hint, memory_order_relaxed);
 }
 
-void dir_changed(struct dir *d)
-{
-	atomic_fetch_add(&d->changes, 1);
-}
+void dir_changed(struct dir *d) { atomic_fetch_add(&d->changes, 1); }
 
 bool dir_unsynced(const struct dir *d)
 {
@@ -167,11 +153,11 @@ static int sync_one(struct dir *d, struct ptcp_err *e)
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	/* EBADF: it may not be read, so we have it by O_PATH only. */
+	/* EBADF: an unreadable directory, opened by O_PATH. */
 	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
-		atomic_store(&d->synced, upto); /* of two at once the later may say less: no harm */
+		atomic_store(&d->synced, upto); /* a concurrent call may set less: costs one more sync */
 	else
-		r = store_err_sys(e, errno, d, NULL, "cannot make the directory's entries durable");
+		r = store_err_sys(e, errno, d, NULL, "cannot sync the directory");
 	dir_fd_done(d);
 	return r;
 }

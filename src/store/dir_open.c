@@ -1,12 +1,15 @@
-/* The descriptors of directories: opened when they are wanted, closed when many are. */
+/* Descriptors of directories: opened on demand, closed when many are open; resolution of paths. */
 #include "store/dir_impl.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "core/text.h"
 #include "store/store_err.h"
 
-/* openat2() gives up with EAGAIN when a rename anywhere races with a "..". */
+/* openat2() fails with EAGAIN when a rename anywhere races with a "..". */
 #define RESOLVE_TRIES 64
 
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags)
@@ -20,14 +23,13 @@ int dir_open_cached(const struct dir *d, int at, const char *name, int flags)
 	fd = t->sys->openat2(at, name, &how, sizeof how);
 	if (fd >= 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))
 		return fd;
-	/* No such call, no such flag, or a sandbox that knows neither; or openat()
-	 * is not permitted either, and then that says nothing of the kernel. */
+	/* The kernel or a sandbox lacks the call or the flag, unless openat() fails as well. */
 	if ((fd = t->sys->openat(at, name, flags, 0)) >= 0)
 		atomic_store_explicit(&t->no_cached, true, memory_order_relaxed);
 	return fd;
 }
 
-/* Opens d, its parent being open at `at`. */
+/* Opens d, whose parent is open at `at`. */
 static int open_flags(const struct dir *d, int at, int flags, bool cached)
 {
 	const struct sys *sys = d->tree->sys;
@@ -41,7 +43,7 @@ static int open_flags(const struct dir *d, int at, int flags, bool cached)
 		return dir_open_cached(d, at, d->name, flags);
 	if (!d->resolved)
 		return sys->openat(at, d->name, flags, 0);
-	if (cached) { /* rare enough not to try */
+	if (cached) { /* rare: let an I/O thread do it */
 		errno = EAGAIN;
 		return -1;
 	}
@@ -52,8 +54,7 @@ static int open_flags(const struct dir *d, int at, int flags, bool cached)
 	}
 }
 
-static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st,
-    struct ptcp_err *e)
+static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st, struct ptcp_err *e)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = open_flags(d, at, flags | O_RDONLY, cached), sys;
@@ -64,27 +65,27 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		if (cached && errno == EAGAIN)
 			return STORE_AGAIN;
 		if (errno == ENOTDIR || errno == ELOOP)
-			return store_err_why(e, PTCP_EIO, errno, d, NULL, "not a directory");
+			return store_err_set(e, PTCP_EIO, errno, d, NULL, "not a directory");
 		if (errno == EXDEV)
-			return store_err_why(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
-		return store_err_sys(e, errno, d, NULL, "cannot open the directory");
+			return store_err_set(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
+		return store_err_sys(e, errno, d, NULL, NULL);
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {
 		sys = errno;
 		d->tree->sys->close(fd);
-		return store_err_sys(e, sys, d, NULL, "cannot examine the directory");
+		return store_err_sys(e, sys, d, NULL, NULL);
 	}
 	*out = fd;
 	return 0;
 }
 
-/* The four below: tree->lock is held. */
+/* The next four with tree->lock held. */
 
 static void trim(struct tree *t)
 {
 	struct dir *d;
 
-	while (t->open > t->most_open && !list_empty(&t->idle)) {
+	while (t->open > t->max_open && !list_empty(&t->idle)) {
 		d = CONTAINER_OF(t->idle.next, struct dir, idle);
 		list_remove(&d->idle);
 		t->sys->close(d->fd);
@@ -108,9 +109,8 @@ static void unpin(struct dir *d)
 	trim(d->tree);
 }
 
-/* Takes fd. Another thread may have opened d meanwhile. A directory that is not
- * the one of the first time was put there by somebody: what we know of its
- * content, locks of part files above all, does not hold for it. */
+/* Takes fd, a new descriptor of d (another thread may have opened d meanwhile). Refuses a directory other
+ * than at the first opening: our knowledge of the content, above all locks on part files, would be wrong. */
 static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err *e)
 {
 	if (d->fd >= 0) {
@@ -119,8 +119,8 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	}
 	if (d->known && (d->dev != st->st_dev || d->ino != st->st_ino)) {
 		d->tree->sys->close(fd);
-		return store_err_why(e, PTCP_EIO, ESTALE, d, NULL,
-		    "the directory was replaced while it was in use (leave it in place)");
+		return store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
+		    "the directory was replaced during the transfer (leave it in place)");
 	}
 	d->known = true;
 	d->dev = st->st_dev;
@@ -131,8 +131,8 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	return 0;
 }
 
-/* Opens one level after the other from the nearest ancestor that is open, with
- * no lock held while the disk is waited for. Not recursive: trees may be deep. */
+/* Opens level by level from the nearest open ancestor, without the lock while the disk may block. Not
+ * recursive: trees may be deep. */
 static int get(struct dir *d, bool cached, int *out, struct ptcp_err *e)
 {
 	struct tree *t = d->tree;
@@ -188,4 +188,104 @@ void dir_fd_done(struct dir *d)
 	pthread_mutex_lock(&d->tree->lock);
 	unpin(d);
 	pthread_mutex_unlock(&d->tree->lock);
+}
+
+/* ---- Paths of several components ---- */
+
+/* Copies `path` to `out` without empty and "." components; returns its length. */
+static size_t tidy(char *out, const char *path)
+{
+	size_t n, used = 0;
+
+	for (; *path != '\0'; path += n) {
+		if (*path == '/') {
+			n = 1;
+			continue;
+		}
+		n = strcspn(path, "/");
+		if (n == 1 && *path == '.')
+			continue;
+		if (used > 0)
+			out[used++] = '/';
+		memcpy(out + used, path, n);
+		used += n;
+	}
+	out[used] = '\0';
+	return used;
+}
+
+/* Without openat2(): a node for each component of `path`, a result of tidy(). */
+static int resolve_plain(struct dir **out, struct dir *base, char *path, struct ptcp_err *e)
+{
+	struct dir *d = dir_ref(base), *child;
+	char *save = NULL, *name;
+
+	for (name = strtok_r(path, "/", &save); name != NULL; name = strtok_r(NULL, "/", &save)) {
+		if (!text_name_ok(name, strlen(name))) {
+			int r = strcmp(name, "..") == 0 ?
+			    store_err_set(e, PTCP_EIO, EXDEV, d, "..", "not followed (this kernel has no openat2)") :
+			    store_err_sys(e, ENAMETOOLONG, d, name, NULL);
+
+			dir_unref(d);
+			return r;
+		}
+		child = dir_child(d, name);
+		dir_unref(d);
+		if ((d = child) == NULL)
+			return err_nomem(e);
+	}
+	*out = d;
+	return 0;
+}
+
+/* Opens d to check for an existing directory. Takes d; on success *out is d. */
+static int check_dir(struct dir **out, struct dir *d, struct ptcp_err *e)
+{
+	int r = dir_fd(d, e);
+
+	if (r < 0) {
+		dir_unref(d);
+		return r;
+	}
+	dir_fd_done(d);
+	*out = d;
+	return 0;
+}
+
+int dir_resolve(struct dir **out, struct dir *base, const char *path, struct ptcp_err *e)
+{
+	struct tree *t = base->tree;
+	const struct dir *up;
+	struct ptcp_err why = { 0 };
+	struct dir *d;
+	size_t above = 0, n;
+	char *full, *tail, *p;
+	int r;
+
+	for (up = base; up->parent != NULL; up = up->parent)
+		above += strlen(up->name) + 1;
+	if ((full = malloc(above + strlen(path) + 1)) == NULL)
+		return err_nomem(e);
+	tail = p = full + above;
+	for (up = base; up->parent != NULL; up = up->parent) { /* the names from the root to base, written backwards */
+		*--p = '/';
+		p -= strlen(up->name);
+		memcpy(p, up->name, strlen(up->name));
+	}
+	if ((n = tidy(tail, path)) == 0) {
+		free(full);
+		return check_dir(out, dir_ref(base), e);
+	}
+	if ((d = dir_node_new(t, t->root, full, above + n)) == NULL) {
+		free(full);
+		return err_nomem(e);
+	}
+	d->resolved = true;
+	r = check_dir(out, d, &why);
+	if (r < 0 && (why.sys == ENOSYS || why.sys == EPERM) && (r = resolve_plain(&d, base, tail, &why)) == 0)
+		r = check_dir(out, d, &why);
+	free(full);
+	if (r < 0 && e != NULL)
+		*e = why;
+	return r;
 }

@@ -1,4 +1,4 @@
-/* The directories and links of sink.h. */
+/* Directories and links, see sink.h. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -11,17 +11,31 @@
 
 #define TRIES 16
 
-/* What is there already, where a directory was to be made. */
+int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name)
+{
+	struct stat st;
+
+	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : store_err_sys(e, errno, d, name, NULL);
+	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return store_err_set(e, PTCP_EIO, EISDIR, d, name, "a directory has this name (move it away)");
+	return store_err_set(e, PTCP_EIO, EEXIST, d, name,
+	    "a device, FIFO or socket has this name and is not replaced (move it away)");
+}
+
+/* The existing file in place of a directory to create. */
 static int use_existing(struct dir *parent, int at, const char *name, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(parent);
 	struct stat st;
 
 	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, parent, name, "cannot examine it");
+		return store_err_sys(e, errno, parent, name, NULL);
 	if (!S_ISDIR(st.st_mode))
-		return store_err_why(e, PTCP_EIO, EEXIST, parent, name,
-		    "cannot make the directory: something else has this name (move it away)");
+		return store_err_set(e, PTCP_EIO, EEXIST, parent, name,
+		    "cannot create the directory: a file has this name (move it away)");
 	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
 		return 0;
 	if (sys->fchmodat(at, name, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0)
@@ -29,8 +43,7 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	return 0;
 }
 
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
-    struct ptcp_err *e)
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e)
 {
 	mode_t mode = m != NULL && m->set_mode ? (m->mode & 0777) | S_IRWXU : 0777;
 	bool was_there = false;
@@ -42,81 +55,81 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 		if ((was_there = errno == EEXIST))
 			r = use_existing(parent, at, name, e);
 		else
-			r = store_err_sys(e, errno, parent, name, "cannot make the directory");
+			r = store_err_sys(e, errno, parent, name, "cannot create the directory");
 	}
 	dir_fd_done(parent);
 	if (r == 0)
-		dir_changed(parent); /* or a run that was killed made it: nobody has synced it then */
+		dir_changed(parent); /* an existing directory may be unsynced, too, after a killed run */
 	if (r == 0 && made != NULL)
 		*made = !was_there;
 	return r;
 }
 
-int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *as_asked,
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
     struct ptcp_err *e)
 {
-	int lacking = 0, r;
+	int dropped = 0, r;
 	uint32_t uid, gid;
 
-	*as_asked = true;
-	if (m->xattrs != NULL && (lacking = xattrs_set(m->xattrs, d, name, fd, e)) < 0)
-		return lacking;
+	*owner_ok = true;
+	if (m->xattrs != NULL && (dropped = xattrs_set(m->xattrs, d, name, fd, e)) < 0)
+		return dropped;
 	if (m->owner != NULL) {
 		owners_resolve(m->owners, m->owner, &uid, &gid);
 		if ((r = owner_set(d, name, fd, uid, gid, e)) < 0)
 			return r;
-		*as_asked = r > 0;
+		*owner_ok = r > 0;
 	}
-	return lacking > 0;
+	return dropped > 0;
 }
 
-static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool as_asked, struct ptcp_err *e)
+static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_ok, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
 	struct stat st;
 	mode_t mode;
 
 	if (sys->fstat(at, &st) != 0)
-		return store_err_sys(e, errno, d, NULL, "cannot examine the directory");
-	/* A setgid or sticky bit is the receiver's own, unless asked for. */
-	mode = owner_mode(m->mode, m->setid, as_asked) | (m->setid ? 0 : st.st_mode & 07000);
-	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && errno != EPERM &&
-	    errno != EOPNOTSUPP)
+		return store_err_sys(e, errno, d, NULL, NULL);
+	/* Keep the receiver's own setgid and sticky bits, unless `setid`. */
+	mode = owner_mode(m->mode, m->setid, owner_ok) | (m->setid ? 0 : st.st_mode & 07000);
+	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && !sys_cannot_set(errno))
 		return store_err_sys(e, errno, d, NULL, "cannot set the directory's mode");
 	return 0;
 }
 
-/* By the name ".", which works with a descriptor that is O_PATH too; the mode last
- * since it may forbid to look up even that. */
+/* Uses the name ".", which works with an O_PATH descriptor, too; sets the mode last, since it may forbid
+ * looking up even ".". */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
-	bool as_asked;
-	int at, r, lacking;
+	bool owner_ok;
+	int at, r, dropped;
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	r = lacking = meta_set_owner(m, d, NULL, at, &as_asked, e);
-	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && errno != EPERM &&
-	    errno != EOPNOTSUPP)
+	r = dropped = meta_set_owner(m, d, NULL, at, &owner_ok, e);
+	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && !sys_cannot_set(errno))
 		r = store_err_sys(e, errno, d, NULL, "cannot set the directory's times");
-	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, as_asked, e)) == 0)
-		r = lacking;
+	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, owner_ok, e)) == 0)
+		r = dropped;
 	dir_fd_done(d);
 	dir_changed(d);
 	return r;
 }
 
-/* A symbolic link to `to` (from -1), or another name of the file `to` in the directory `from`. */
-struct made {
+/* The target of a link: symbolic, to the path `to` (from -1), or hard, to the file `to` in the directory
+ * `from`. */
+struct link_target {
 	int from;
 	const char *to;
 };
 
-/* It under its temporary name. A leftover makes way; a transfer of the same link may take ours for one, hence the
- * tries. */
-static int link_beside(struct dir *parent, int at, const char *temp, const char *name, struct made m, struct ptcp_err *e)
+/* Creates a link under the temporary name, replacing an old link. A concurrent transfer of the same link may
+ * remove ours, hence the tries. */
+static int link_temp(struct dir *parent, int at, const char *temp, const char *name, struct link_target m,
+    struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(parent);
 	int tries;
@@ -125,73 +138,75 @@ static int link_beside(struct dir *parent, int at, const char *temp, const char 
 		if ((m.from < 0 ? sys->symlinkat(m.to, at, temp) : sys->linkat(m.from, m.to, at, temp, 0)) == 0)
 			return 0;
 		if (errno != EEXIST)
-			return store_err_sys(e, errno, parent, name, m.from < 0 ? "cannot make the symbolic link" :
-			    "cannot make the hard link");
+			return store_err_sys(e, errno, parent, name, m.from < 0 ? "cannot create the symbolic link" :
+			    "cannot create the hard link");
 		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
 			return store_err_sys(e, errno, parent, name, "cannot remove an old part file");
 	}
-	return store_err_why(e, PTCP_EIO, EEXIST, parent, name,
+	return store_err_set(e, PTCP_EIO, EEXIST, parent, name,
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
-static int give_owner(const struct meta *m, struct dir *parent, int at, const char *link, struct ptcp_err *e)
+static int set_link_meta(const struct meta *m, struct dir *parent, int at, const char *temp, const char *name,
+    struct ptcp_err *e)
 {
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
 	uint32_t uid, gid;
 	int r;
 
-	owners_resolve(m->owners, m->owner, &uid, &gid);
-	r = owner_set_at(parent, link, at, uid, gid, e);
-	return r < 0 && e != NULL && e->sys == ENOENT ? 0 : r; /* another transfer has taken it */
+	if (m->owner != NULL) {
+		owners_resolve(m->owners, m->owner, &uid, &gid);
+		if ((r = owner_set_at(parent, temp, at, uid, gid, e)) < 0)
+			return r;
+	}
+	if (m->set_mtime && dir_sys(parent)->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
+	    !sys_cannot_set(errno))
+		return store_err_sys(e, errno, parent, name, "cannot set the link's times");
+	return 0;
+}
+
+static int rename_link(struct dir *parent, int at, const char *temp, const char *name, struct ptcp_err *e)
+{
+	int r = sink_check_replaceable(e, at, parent, name);
+
+	if (r == 0 && dir_sys(parent)->renameat(at, temp, at, name) != 0)
+		r = store_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
+	if (r == 0)
+		dir_changed(parent);
+	return r;
 }
 
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(parent);
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	struct ptcp_err why = { 0 };
 	char temp[PART_NAME_BYTES];
-	int at, r, sys_errno, tries;
+	int at, r, tries;
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
 	part_name(temp, name, PART_LINK_SUFFIX);
-	for (tries = 0;; tries++) {
-		if ((r = link_beside(parent, at, temp, name, (struct made){ -1, target }, e)) != 0)
+	for (tries = 0; tries <= TRIES; tries++) {
+		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, &why)) != 0 ||
+		    ((r = set_link_meta(m, parent, at, temp, name, &why)) == 0 &&
+		    (r = rename_link(parent, at, temp, name, &why)) == 0))
 			break;
-		if (m->owner != NULL && (r = give_owner(m, parent, at, temp, e)) < 0) {
-			sys->unlinkat(at, temp, 0);
-			break;
-		}
-		if (m->set_mtime && sys->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
-		    errno != EPERM && errno != EOPNOTSUPP && errno != ENOENT) {
-			r = store_err_sys(e, errno, parent, name, "cannot set the link's times");
-			sys->unlinkat(at, temp, 0);
+		if (why.sys != ENOENT) { /* else another transfer of the link has renamed ours */
+			dir_sys(parent)->unlinkat(at, temp, 0);
 			break;
 		}
-		if ((r = store_err_unless_replaceable(e, at, parent, name)) != 0) {
-			sys->unlinkat(at, temp, 0);
-			break;
-		}
-		if (sys->renameat(at, temp, at, name) == 0) {
-			dir_changed(parent);
-			break;
-		}
-		if ((sys_errno = errno) == ENOENT && tries < TRIES)
-			continue;
-		r = store_err_sys(e, sys_errno, parent, name, "cannot give the link its final name");
-		sys->unlinkat(at, temp, 0);
-		break;
 	}
 	dir_fd_done(parent);
+	if (r < 0 && e != NULL)
+		*e = why;
 	return r;
 }
 
 /* ---- Hard links ---- */
 
-/* The directory of `path` below `base`, and the last component. The path is the peer's: no component leads
- * up, and no link on the way is followed. */
-static int split(struct dir *base, const char *path, struct dir **in, const char **last,
-    struct ptcp_err *e)
+/* Splits `path` below `base` into its directory and last component. The path is the peer's: ".." is refused,
+ * and links are not followed. */
+static int split(struct dir *base, const char *path, struct dir **in, const char **last, struct ptcp_err *e)
 {
 	struct dir *d = dir_ref(base), *child;
 	char name[NAME_MAX + 1];
@@ -209,35 +224,20 @@ static int split(struct dir *base, const char *path, struct dir **in, const char
 	}
 	if (!text_name_ok(path, strlen(path))) {
 		dir_unref(d);
-		return store_err_why(e, PTCP_EIO, EINVAL, base, NULL, "another name of something without a name");
+		return store_err_set(e, PTCP_EIO, EINVAL, base, NULL, "invalid target of a hard link");
 	}
 	*in = d;
 	*last = path;
 	return 0;
 }
 
-/* The existing file's other name, under the temporary one. */
-static int hardlink_beside(int from, const char *existing, struct dir *parent, int at, const char *temp,
-    const char *name, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(parent);
-	struct stat st;
-
-	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, parent, name, "cannot find the file it is another name of");
-	if (!S_ISREG(st.st_mode))
-		return store_err_why(e, PTCP_EIO, EINVAL, parent, name, "what it is another name of is no regular file");
-	return link_beside(parent, at, temp, name, (struct made){ from, existing }, e);
-}
-
-/* Renaming one of two names of a file to the other does nothing, and leaves both. */
+/* Renaming one of two names of a file to the other has no effect and leaves both. */
 static bool same_file(const struct sys *sys, int at, const char *a, const char *b)
 {
 	struct stat x, y;
 
 	return sys->fstatat(at, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
-	    x.st_ino == y.st_ino;
+	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static int hardlink(int from, const char *existing, struct dir *parent, int at, const char *name,
@@ -245,22 +245,22 @@ static int hardlink(int from, const char *existing, struct dir *parent, int at, 
 {
 	const struct sys *sys = dir_sys(parent);
 	char temp[PART_NAME_BYTES];
+	struct stat st;
 	int r;
 
 	part_name(temp, name, PART_LINK_SUFFIX);
-	if ((r = hardlink_beside(from, existing, parent, at, temp, name, e)) != 0)
+	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return store_err_sys(e, errno, parent, name, "target of the hard link");
+	if (!S_ISREG(st.st_mode))
+		return store_err_set(e, PTCP_EIO, EINVAL, parent, name, "the target of the hard link is no regular file");
+	if ((r = link_temp(parent, at, temp, name, (struct link_target){ from, existing }, e)) != 0)
 		return r;
 	if (same_file(sys, at, temp, name)) {
 		sys->unlinkat(at, temp, 0);
 		return 0;
 	}
-	if ((r = store_err_unless_replaceable(e, at, parent, name)) == 0 &&
-	    sys->renameat(at, temp, at, name) != 0)
-		r = store_err_sys(e, errno, parent, name, "cannot give the link its final name");
-	if (r < 0)
+	if ((r = rename_link(parent, at, temp, name, e)) < 0)
 		sys->unlinkat(at, temp, 0);
-	else
-		dir_changed(parent);
 	return r;
 }
 

@@ -1,30 +1,28 @@
-/* How many files may be open at once. The limit is the process's (RLIMIT_NOFILE), so there is one count
- * for the process, of what stays open for long: connections, event loops, and the files that are being sent or
- * received. What it leaves free is for directories (dir.h, walk.h), for what is open for a moment only,
- * and for what nobody counts. Any thread; never blocks. */
+/* Limit on open descriptors. The limit is the process's (RLIMIT_NOFILE), so one count per process covers all
+ * long-lived descriptors: connections, event loops, and files in transfer. The rest is left to directories
+ * (dir.h, walk.h), short-lived descriptors, and those that are not counted. Any thread; never blocks. */
 #ifndef STORE_FD_BUDGET_H
 #define STORE_FD_BUDGET_H
 
 #include <stdbool.h>
 
-/* What is no file, or cannot wait, is open now; n may be negative: closed again. */
+/* Adds n descriptors (negative: closed again) of connections and other users that cannot wait. */
 void fd_budget_count(int n);
 
-/* True: there is room for n more of files, which are counted from now on. False: there will be when others are
- * closed; to be asked again then. */
+/* Takes n descriptors for files. False: the budget is used up; try again after other files are closed. */
 bool fd_budget_take(unsigned n);
-/* As if there were. */
-void fd_budget_take_anyway(unsigned n);
+/* Takes n descriptors even beyond the budget. */
+void fd_budget_take_unchecked(unsigned n);
 void fd_budget_give(unsigned n);
 
-/* The most connections of one transfer, that it may have files open beside: a quarter of the limit. */
+/* Maximum number of connections of one transfer: a quarter of the limit. */
 unsigned fd_budget_connections(void);
 
-/* How many connections may wait that have not said who they are: `most`, or an eighth of the limit. */
-unsigned fd_budget_strangers(unsigned most);
+/* Maximum number of unauthenticated connections: `max`, or an eighth of the limit. */
+unsigned fd_budget_unauthenticated(unsigned max);
 
-/* How many directories may stay open for later use, and how many be listed at once, in one tree:
- * `most`, or a sixteenth of the limit. */
-unsigned fd_budget_directories(unsigned most);
+/* Maximum number of cached, or concurrently listed, directories of a tree: `max`, or a sixteenth of the
+ * limit. */
+unsigned fd_budget_directories(unsigned max);
 
 #endif

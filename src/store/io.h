@@ -1,11 +1,11 @@
-/* The store's own threads, for what would wait for a disk. */
+/* A pool of threads for work that may block on disk. */
 #ifndef STORE_IO_H
 #define STORE_IO_H
 
 #include "core/err.h"
 
-/* Embedded by the caller; `run` is called once on an I/O thread and may free or
- * resubmit the job; how completion gets back to a loop is the caller's affair. */
+/* Embedded by the caller; `run` is called once on an I/O thread and may free or resubmit the job. The caller
+ * reports completion to its own loop. */
 struct io_job {
 	void (*run)(struct io_job *job);
 	struct io_job *next; /* the pool's */
@@ -13,11 +13,11 @@ struct io_job {
 
 struct io;
 
-/* `threads` of at least 1, made at once, with all signals blocked. */
+/* Starts `threads` (at least 1) threads, with all signals blocked. */
 int io_new(struct io **out, unsigned threads, struct ptcp_err *e);
 /* Any thread; first in, first out. Never fails, allocates nothing. */
 void io_submit(struct io *io, struct io_job *job);
-/* Runs what was submitted, ends the threads. NULL is fine. */
+/* Runs the submitted jobs, then ends the threads. NULL is fine. */
 void io_free(struct io *io);
 
 #endif

@@ -21,12 +21,9 @@ static uint32_t count_blocks(const struct journal_key *k)
 	return (uint32_t)(k->size_bytes / k->block_bytes + (k->size_bytes % k->block_bytes != 0));
 }
 
-/* Blocks are written once but for those that did not verify and copies that raced; who sends the same
- * block without end must not fill our disk with what is said of it. */
-static uint64_t most_records(const struct journal *j)
-{
-	return (uint64_t)j->n_blocks * 4 + 4096;
-}
+/* Normally a block is written once, again only after a failed verification or a race of two copies. The limit
+ * keeps a peer that repeats a block endlessly from filling the disk with records. */
+static uint64_t max_records(const struct journal *j) { return (uint64_t)j->n_blocks * 4 + 4096; }
 
 static void encode_header(uint8_t out[JOURNAL_HEADER_BYTES], const struct journal_key *k)
 {
@@ -60,37 +57,6 @@ static uint64_t record_at(uint64_t slot)
 	return JOURNAL_HEADER_BYTES + slot * JOURNAL_RECORD_BYTES;
 }
 
-/* A record may be torn by a full disk; the place of each is its own, so that spoils no other. */
-static bool write_at(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off)
-{
-	ssize_t w;
-
-	do
-		w = sys->pwrite(fd, buf, n, (off_t)off);
-	while (w < 0 && errno == EINTR);
-	return w == (ssize_t)n;
-}
-
-/* How much was read. */
-static ssize_t read_at(const struct sys *sys, int fd, void *buf, size_t n, uint64_t off)
-{
-	struct iovec v = { buf, n };
-	ssize_t got;
-
-	while (v.iov_len > 0) {
-		got = sys->preadv2(fd, &v, 1, (off_t)(off + (n - v.iov_len)), 0);
-		if (got == 0)
-			break;
-		if (got < 0 && errno != EINTR)
-			return -1;
-		if (got > 0) {
-			v.iov_base = (char *)v.iov_base + got;
-			v.iov_len -= (size_t)got;
-		}
-	}
-	return (ssize_t)(n - v.iov_len);
-}
-
 static void identify(struct journal *j, const struct stat *st, const struct journal_key *k,
     const uint8_t header[JOURNAL_HEADER_BYTES])
 {
@@ -116,7 +82,7 @@ void journal_create(struct journal *j, const struct dir *d, int at, const struct
 	if (fd < 0)
 		return;
 	encode_header(header, k);
-	if (sys->fstat(fd, &st) != 0 || !write_at(sys, fd, header, sizeof header, 0)) {
+	if (sys->fstat(fd, &st) != 0 || sys_write_all(sys, fd, header, sizeof header, 0) != 0) {
 		sys->unlinkat(at, name, 0);
 		sys->close(fd);
 		return;
@@ -126,29 +92,27 @@ void journal_create(struct journal *j, const struct dir *d, int at, const struct
 	j->fd = fd;
 }
 
-/* Like a part it is trusted only if nobody else can have written it. */
+/* As with a part, a journal is trusted only if no other user can have written to it. */
 static bool private(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() &&
 	    (st->st_mode & 07777) == 0600;
 }
 
-static enum journal_state compare(const uint8_t there[JOURNAL_HEADER_BYTES],
-    const struct journal_key *k)
+static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], const struct journal_key *k)
 {
 	uint8_t want[JOURNAL_HEADER_BYTES];
 
 	encode_header(want, k);
-	if (memcmp(there, want, sizeof want) == 0)
+	if (memcmp(found, want, sizeof want) == 0)
 		return JOURNAL_MATCHES;
-	if (get_u64(there + CHECK_AT) != hash_content(there, CHECK_AT) ||
-	    memcmp(there, want, 12) != 0 || memcmp(there + NAME_AT, want + NAME_AT, NAME_BYTES) != 0)
+	if (get_u64(found + CHECK_AT) != hash_content(found, CHECK_AT) ||
+	    memcmp(found, want, 12) != 0 || memcmp(found + NAME_AT, want + NAME_AT, NAME_BYTES) != 0)
 		return JOURNAL_DAMAGED;
 	return JOURNAL_CHANGED;
 }
 
-enum journal_state journal_open(struct journal *j, const struct dir *d, int at,
-    const struct journal_key *k)
+enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	const struct sys *sys = dir_sys(d);
@@ -162,13 +126,13 @@ enum journal_state journal_open(struct journal *j, const struct dir *d, int at,
 	if (fd < 0)
 		return errno == ENOENT ? JOURNAL_NONE : JOURNAL_DAMAGED;
 	if (sys->fstat(fd, &st) == 0 && private(&st) &&
-	    read_at(sys, fd, header, sizeof header, 0) == (ssize_t)sizeof header)
+	    sys_read_all(sys, fd, header, sizeof header, 0) == (ssize_t)sizeof header)
 		state = compare(header, k);
 	if (state == JOURNAL_MATCHES) {
 		identify(j, &st, k, header);
 		atomic_store(&j->next, ((uint64_t)st.st_size - JOURNAL_HEADER_BYTES +
 		    JOURNAL_RECORD_BYTES - 1) / JOURNAL_RECORD_BYTES);
-		if (atomic_load(&j->next) > most_records(j))
+		if (atomic_load(&j->next) > max_records(j))
 			state = JOURNAL_DAMAGED;
 	}
 	if (state == JOURNAL_MATCHES)
@@ -183,12 +147,13 @@ void journal_append(struct journal *j, const struct sys *sys, uint32_t block, ui
 	uint8_t record[JOURNAL_RECORD_BYTES];
 	uint64_t slot;
 
-	if (j->fd < 0 || (slot = atomic_fetch_add(&j->next, 1)) >= most_records(j))
+	if (j->fd < 0 || (slot = atomic_fetch_add(&j->next, 1)) >= max_records(j))
 		return;
 	put_u32(record, block);
 	put_u64(record + 4, hash);
 	put_u64(record + 12, record_check(j, record));
-	write_at(sys, j->fd, record, sizeof record, record_at(slot));
+	/* A torn record (full disk) damages no other, since each has its own place. */
+	sys_write_all(sys, j->fd, record, sizeof record, record_at(slot));
 }
 
 int journal_read(const struct journal *j, const struct sys *sys, uint64_t slot, unsigned n,
@@ -200,7 +165,7 @@ int journal_read(const struct journal *j, const struct sys *sys, uint64_t slot, 
 	int good = 0;
 
 	assert(n <= JOURNAL_READ);
-	got = read_at(sys, j->fd, raw, n * JOURNAL_RECORD_BYTES, record_at(slot));
+	got = sys_read_all(sys, j->fd, raw, n * JOURNAL_RECORD_BYTES, record_at(slot));
 	if (got < 0)
 		return -1;
 	for (i = 0; i < (size_t)got / JOURNAL_RECORD_BYTES; i++) {
@@ -220,7 +185,7 @@ void journal_cut(struct journal *j, const struct sys *sys, uint64_t slot)
 		return;
 	atomic_store(&j->next, slot);
 	if (sys->ftruncate(j->fd, (off_t)record_at(slot)) != 0)
-		atomic_store(&j->next, 0); /* nobody will keep it */
+		atomic_store(&j->next, 0); /* so that sink_keep() removes the journal */
 }
 
 void journal_close(struct journal *j, const struct sys *sys)

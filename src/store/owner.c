@@ -8,15 +8,15 @@
 #include "store/hash.h"
 #include "store/store_err.h"
 
-/* Answers kept of each kind; a newer one takes the place of an older. */
+/* Cached lookups of each kind; a new lookup replaces the one in the same slot. */
 #define SLOTS 64
 
-/* A group's members come with its name; the largest answer that is waited for. */
+/* Maximum size of a result, in bytes: a group includes its members. */
 #define ANSWER_MAX (1u << 20)
 
 enum kind { USER_NAME, GROUP_NAME, USER_ID, GROUP_ID, KINDS };
 
-/* A question and its answer: of id and name, one is asked and the other said. */
+/* A lookup, from id to name or the reverse. */
 struct slot {
 	bool used, found;
 	uint32_t id;
@@ -63,8 +63,8 @@ static void keep_id(struct slot *s, uint32_t id)
 	s->id = id;
 }
 
-/* With this much room for the answer; ERANGE if that is too little. */
-static int ask(const struct owner_db *db, enum kind kind, struct slot *s, char *buf, size_t n)
+/* Looks up with a buffer of n bytes; ERANGE if too small. */
+static int query(const struct owner_db *db, enum kind kind, struct slot *s, char *buf, size_t n)
 {
 	struct passwd pw, *user = NULL;
 	struct group gr, *group = NULL;
@@ -93,7 +93,7 @@ static int ask(const struct owner_db *db, enum kind kind, struct slot *s, char *
 	return r;
 }
 
-/* Failures of the service count as "not found", like everything that has no answer. */
+/* Failures of the directory service count as "not found". */
 static void look_up(struct owners *o, enum kind kind, struct slot *s)
 {
 	size_t n;
@@ -105,7 +105,7 @@ static void look_up(struct owners *o, enum kind kind, struct slot *s)
 	for (n = 1024; r == ERANGE && n <= ANSWER_MAX; n *= 4) {
 		if ((buf = malloc(n)) == NULL)
 			return;
-		r = ask(o->db, kind, s, buf, n);
+		r = query(o->db, kind, s, buf, n);
 		free(buf);
 	}
 }
@@ -127,7 +127,7 @@ static void name_of(struct owners *o, enum kind kind, uint32_t id, char out[OWNE
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* What may be a name: services and their files give a meaning to some bytes. */
+/* Refuses bytes with a special meaning in directory services and their files. */
 static bool name_ok(const char *name)
 {
 	const unsigned char *p = (const unsigned char *)name;
@@ -172,11 +172,8 @@ void owners_resolve(struct owners *o, const struct owner *from, uint32_t *uid, u
 	*gid = id_of(o, GROUP_ID, from->group, from->gid);
 }
 
-/* Not ours to give away, no such number in this user namespace, or no owners on this file system. */
-static bool not_permitted(int sys)
-{
-	return sys == EPERM || sys == EINVAL || sys == EOPNOTSUPP;
-}
+/* No permission, no such number in this user namespace, or no owners on this file system. */
+static bool not_permitted(int sys) { return sys == EPERM || sys == EINVAL || sys == EOPNOTSUPP; }
 
 static int set(const struct dir *d, const char *name, int at, const char *path, int flags, uint32_t uid,
     uint32_t gid, struct ptcp_err *e)
@@ -185,14 +182,13 @@ static int set(const struct dir *d, const char *name, int at, const char *path, 
 
 	if (sys->fchownat(at, path, uid, gid, flags) == 0)
 		return uid != UINT32_MAX && gid != UINT32_MAX;
-	/* Whoever is in that group may set it alone. */
+	/* A member of the group may set the group alone. */
 	if (not_permitted(errno) && (sys->fchownat(at, path, (uid_t)-1, gid, flags) == 0 || not_permitted(errno)))
 		return 0;
-	return store_err_sys(e, errno, d, name, "cannot set its owner");
+	return store_err_sys(e, errno, d, name, "cannot set the owner");
 }
 
-int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid,
-    struct ptcp_err *e)
+int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid, struct ptcp_err *e)
 {
 	return set(d, name, fd, "", AT_EMPTY_PATH, uid, gid, e);
 }
@@ -203,7 +199,7 @@ int owner_set_at(const struct dir *d, const char *name, int at, uint32_t uid, ui
 	return set(d, name, at, name, AT_SYMLINK_NOFOLLOW, uid, gid, e);
 }
 
-mode_t owner_mode(uint32_t mode, bool setid, bool as_asked)
+mode_t owner_mode(uint32_t mode, bool setid, bool owner_ok)
 {
-	return mode & (!setid ? 0777u : as_asked ? 07777u : 01777u);
+	return mode & (!setid ? 0777u : owner_ok ? 07777u : 01777u);
 }

@@ -10,11 +10,11 @@
 #include "store/hash.h"
 #include "store/store_err.h"
 
-/* The part can change hands between two of our calls only if other transfers of
- * the same file end just then. */
+/* The part can change hands between two of our calls only when another transfer of the same file ends just
+ * then. */
 #define TRIES 16
 
-/* Of created() and found(), beside 0 and PTCP_E*: try again, or there is none to take over. */
+/* Results of created() and found() besides 0 and PTCP_E*: try again; no part to take over. */
 #define RETRY 1
 #define NOTHING 2
 
@@ -30,32 +30,44 @@ struct opening {
 
 const char *part_name(char out[PART_NAME_BYTES], const char *name, const char *suffix)
 {
-	snprintf(out, PART_NAME_BYTES, ".ptcp-%016" PRIx64 "%s", hash_content(name, strlen(name)),
-	    suffix);
+	snprintf(out, PART_NAME_BYTES, ".ptcp-%016" PRIx64 "%s", hash_content(name, strlen(name)), suffix);
 	return out;
 }
 
-static int in_the_way(const struct opening *o, struct ptcp_err *e)
+bool part_is_own_name(const char *name)
+{
+	static const char *const suffixes[] = { PART_SUFFIX, PART_LINK_SUFFIX, PART_JOURNAL_SUFFIX,
+		PART_DIR_SUFFIX };
+	size_t i;
+
+	if (strncmp(name, ".ptcp-", 6) != 0 || strspn(name + 6, "0123456789abcdef") != 16)
+		return false;
+	for (i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+		if (strcmp(name + 6 + 16, suffixes[i]) == 0)
+			return true;
+	return false;
+}
+
+static int not_a_part(const struct opening *o, struct ptcp_err *e)
 {
 	char why[PART_NAME_BYTES + 80];
 
-	snprintf(why, sizeof why, "%s beside it is in the way and not a part file (remove it)",
-	    o->part);
-	return store_err_why(e, PTCP_EIO, EEXIST, o->d, o->name, why);
+	snprintf(why, sizeof why, "%s in the same directory is not a part file (remove it)", o->part);
+	return store_err_set(e, PTCP_EIO, EEXIST, o->d, o->name, why);
 }
 
-static int cannot_examine(const struct opening *o, int sys, struct ptcp_err *e)
+static int stat_failed(const struct opening *o, int sys, struct ptcp_err *e)
 {
-	return store_err_sys(e, sys, o->d, o->name, "cannot examine its part file");
+	return store_err_sys(e, sys, o->d, o->name, "part file");
 }
 
-static void remember(const struct opening *o, const struct stat *st)
+static void set_id(const struct opening *o, const struct stat *st)
 {
 	o->out->dev = (uint64_t)st->st_dev;
 	o->out->ino = (uint64_t)st->st_ino;
 }
 
-/* Where a file system has no locks we go on without. */
+/* Continues without a lock where the file system has none. */
 static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 {
 	struct stat st;
@@ -65,19 +77,18 @@ static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 	    errno == EOPNOTSUPP)
 		return 0;
 	if ((sys = errno) != EWOULDBLOCK)
-		return store_err_sys(e, sys, o->d, o->name, "cannot lock its part file");
+		return store_err_sys(e, sys, o->d, o->name, "cannot lock the part file");
 	if (o->sys->fstat(fd, &st) == 0)
-		remember(o, &st);
-	return store_err_why(e, PTCP_EIO, sys, o->d, o->name,
+		set_id(o, &st);
+	return store_err_set(e, PTCP_EIO, sys, o->d, o->name,
 	    "another transfer is writing this file (wait until it has ended)");
 }
 
-/* What these return is 0 only if fd is ours.
+/* created() and found() return 0 only if fd is ours.
  *
- * We created fd. Between that and our lock another transfer may have taken it
- * over, and it may even have renamed it to its final name. Then it has data or,
- * if it was discarded, no name: as those who write no data take nothing over,
- * one fstat() tells. */
+ * We created fd. Before we locked it, another transfer may have taken the file over, and even renamed it to
+ * its final name. Then the file has data or, if discarded, no name: since transfers without data take over no
+ * part, one fstat() is enough. */
 static int created(const struct opening *o, int fd, struct ptcp_err *e)
 {
 	struct stat st;
@@ -88,25 +99,25 @@ static int created(const struct opening *o, int fd, struct ptcp_err *e)
 	if (o->sys->fstat(fd, &st) != 0) {
 		sys = errno;
 		o->sys->unlinkat(o->at, o->part, 0);
-		return cannot_examine(o, sys, e);
+		return stat_failed(o, sys, e);
 	}
-	remember(o, &st);
+	set_id(o, &st);
 	return S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_size == 0 ? 0 : RETRY;
 }
 
-/* Opens what is there; *writable if for writing too. */
-static int open_there(const struct opening *o, bool *writable)
+/* Opens an existing part, for writing if permitted (*writable). */
+static int open_existing(const struct opening *o, bool *writable)
 {
 	const int flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	int fd = o->sys->openat(o->at, o->part, flags | O_RDWR, 0);
 
 	*writable = fd >= 0;
-	if (fd < 0 && errno == EACCES) /* it had got its final mode already */
+	if (fd < 0 && errno == EACCES) /* the final mode was already set */
 		fd = o->sys->openat(o->at, o->part, flags | O_RDONLY, 0);
 	return fd;
 }
 
-/* As it is, but private again: it may have got its final mode just before the end came. */
+/* Makes a part private again: an interrupted run may have set the final mode. */
 static int keep(const struct opening *o, int fd, const struct stat *st, bool writable)
 {
 	if (st->st_nlink != 1 || st->st_uid != geteuid())
@@ -116,67 +127,66 @@ static int keep(const struct opening *o, int fd, const struct stat *st, bool wri
 	return writable ? 0 : NOTHING;
 }
 
-/* fd is locked and has the part's name. */
+/* fd is locked and still has the part's name. */
 static int take_over(const struct opening *o, int fd, const struct stat *st, bool writable,
     struct ptcp_err *e)
 {
-	if (o->take == PART_KEEP)
+	if (o->take == PART_RESUME)
 		return keep(o, fd, st, writable);
 	if (o->take == PART_NEW || !writable || st->st_nlink != 1 || st->st_uid != geteuid()) {
 		if (o->sys->unlinkat(o->at, o->part, 0) != 0)
-			return store_err_sys(e, errno, o->d, o->name, "cannot remove its old part file");
+			return store_err_sys(e, errno, o->d, o->name, "cannot remove the old part file");
 		return RETRY;
 	}
 	if (st->st_size > 0 && o->sys->ftruncate(fd, 0) != 0)
-		return store_err_sys(e, errno, o->d, o->name, "cannot empty its old part file");
+		return store_err_sys(e, errno, o->d, o->name, "cannot empty the old part file");
 	return 0;
 }
 
-/* fd is what lies there, not locked yet. Keeps it, emptied, or removes it. */
+/* fd is an existing file with the part's name, not locked. Takes it over or removes it. */
 static int found(const struct opening *o, int fd, bool writable, struct ptcp_err *e)
 {
 	struct stat st, named = { 0 };
 	int r;
 
-	o->out->leftover = true;
+	o->out->existed = true;
 	if (o->sys->fstat(fd, &st) != 0)
-		return cannot_examine(o, errno, e);
+		return stat_failed(o, errno, e);
 	if (!S_ISREG(st.st_mode))
-		return in_the_way(o, e);
+		return not_a_part(o, e);
 	if ((r = lock(o, fd, e)) != 0)
 		return r;
-	/* Only now it is certain that the name stays with it, if it has it. */
+	/* With the lock held no other transfer may rename the part: the comparison is final. */
 	if (o->sys->fstat(fd, &st) != 0 ||
 	    (o->sys->fstatat(o->at, o->part, &named, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT))
-		return cannot_examine(o, errno, e);
+		return stat_failed(o, errno, e);
 	if (st.st_nlink == 0 || st.st_dev != named.st_dev || st.st_ino != named.st_ino)
 		return RETRY;
-	remember(o, &st);
+	set_id(o, &st);
 	return take_over(o, fd, &st, writable, e);
 }
 
-/* One try; the descriptor in o->out if it is ours. */
+/* One try; sets o->out->fd if the part is ours. */
 static int open_once(const struct opening *o, struct ptcp_err *e)
 {
 	bool writable;
 	int fd = -1, r;
 
 	errno = EEXIST;
-	if (o->take != PART_KEEP)
-		fd = o->sys->openat(o->at, o->part,
-		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (o->take != PART_RESUME)
+		fd = o->sys->openat(o->at, o->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		r = created(o, fd, e);
 	} else if (errno != EEXIST) {
-		return store_err_sys(e, errno, o->d, o->name, "cannot create its part file");
-	} else if ((fd = open_there(o, &writable)) >= 0) {
+		return store_err_sys(e, errno, o->d, o->name, "cannot create the part file");
+	} else if ((fd = open_existing(o, &writable)) >= 0) {
 		r = found(o, fd, writable, e);
 	} else if (errno == ENOENT) {
-		return o->take == PART_KEEP ? NOTHING : RETRY;
+		return o->take == PART_RESUME ? NOTHING : RETRY;
 	} else if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV) {
-		return in_the_way(o, e);
+		return not_a_part(o, e);
 	} else {
-		return store_err_sys(e, errno, o->d, o->name, "cannot open its part file");
+		return store_err_sys(e, errno, o->d, o->name, "cannot open the part file");
 	}
 	if (r != 0)
 		o->sys->close(fd);
@@ -197,6 +207,6 @@ int part_open(struct part *out, struct dir *d, int at, const char *name, enum pa
 	for (tries = 0; tries < TRIES; tries++)
 		if ((r = open_once(&o, e)) != RETRY)
 			return r == NOTHING ? 0 : r;
-	return store_err_why(e, PTCP_EIO, EWOULDBLOCK, d, name,
-	    "other transfers keep taking its part file (wait until they have ended)");
+	return store_err_set(e, PTCP_EIO, EWOULDBLOCK, d, name,
+	    "other transfers of this file keep replacing the part file (wait until they have ended)");
 }

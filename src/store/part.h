@@ -1,9 +1,9 @@
-/* Part files: where a file that is being received grows, beside its target.
+/* Part files: received files grow under a temporary name beside their target.
  *
- * Whoever holds the flock(2) of the inode that has the part's name owns it, and
- * only the owner truncates, renames or unlinks it, and its journal with it. What may lie under that name is
- * not trusted: a link is not followed, and a file of another user or with a second
- * name is not written to (its owner could read along, or the second name change). */
+ * The process that holds the flock(2) of the inode with the part's name owns the part: only the owner
+ * truncates, renames or unlinks the part and its journal. An existing file of that name is not trusted: links
+ * are not followed, and a file of another user or with a second name is not written to (its owner could read
+ * along, or the other name's content would change). */
 #ifndef STORE_PART_H
 #define STORE_PART_H
 
@@ -19,24 +19,26 @@ const char *part_name(char out[PART_NAME_BYTES], const char *name, const char *s
 #define PART_SUFFIX ".part"
 #define PART_LINK_SUFFIX ".link"
 #define PART_JOURNAL_SUFFIX ".journal"
-#define PART_DIR_SUFFIX ".dir" /* see dir_mark.h */
+#define PART_DIR_SUFFIX ".dir" /* see destination.h */
+
+/* Whether `name` is a name of ptcp's part files, unfinished links, marks or journals. */
+bool part_is_own_name(const char *name);
 
 enum part_take {
-	PART_NEW,   /* a leftover makes way */
-	PART_EMPTY, /* a leftover is taken over, emptied */
-	PART_KEEP   /* a leftover is taken over as it is; without one there is none */
+	PART_NEW,   /* replace an existing part */
+	PART_EMPTY, /* take over an existing part, emptied */
+	PART_RESUME /* take over an existing part as it is; create none */
 };
 
 struct part {
-	int fd;              /* locked; -1: there is none (PART_KEEP) */
-	uint64_t dev, ino;   /* of what lies under the name; told too where another holds it (EWOULDBLOCK) */
-	bool leftover;       /* something lay there */
+	int fd;              /* locked; -1: no part (PART_RESUME) */
+	uint64_t dev, ino;   /* of the file with the part's name; also set on EWOULDBLOCK */
+	bool existed;
 };
 
-/* The part of `name` in `d`, which is open at `at`. For a file that will have no data when it is
- * complete, and for one that is written at once, only PART_NEW: so an inode without data that we did
- * not create is never ours (see created()). 0 or a negative PTCP_E*; EWOULDBLOCK in e->sys if
- * another transfer holds it. */
+/* Opens the part of `name` in `d`, open at `at`. PART_NEW is required for empty files and files written at
+ * once, so that an inode without data which we did not create is never ours (see created()). 0 or a negative
+ * PTCP_E*; EWOULDBLOCK in e->sys if another transfer holds the part. */
 int part_open(struct part *out, struct dir *d, int at, const char *name, enum part_take take,
     struct ptcp_err *e);
 

@@ -1,4 +1,4 @@
-/* What an earlier run left of a file: sink_look(), sink_refresh(). */
+/* Files of an earlier run: sink_inspect(), sink_refresh(). */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -22,18 +22,13 @@ uint32_t sink_block_length(const struct sink *s, uint32_t block)
 static int write_zeros(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
 {
 	static const uint8_t zeros[ZEROS_BYTES];
-	const struct sys *sys = dir_sys(s->dir);
-	ssize_t w;
+	size_t step;
+	int sys;
 
-	while (n > 0) {
-		w = sys->pwrite(fd, zeros, n < sizeof zeros ? (size_t)n : sizeof zeros, (off_t)off);
-		if (w > 0) {
-			n -= (uint64_t)w;
-			off += (uint64_t)w;
-		} else if (w == 0 || errno != EINTR) {
-			return store_err_sys(e, w == 0 ? EIO : errno, s->dir, s->name,
-			    "cannot clear its old part file");
-		}
+	for (; n > 0; n -= step, off += step) {
+		step = n < sizeof zeros ? (size_t)n : sizeof zeros;
+		if ((sys = sys_write_all(dir_sys(s->dir), fd, zeros, step, off)) != 0)
+			return store_err_sys(e, sys, s->dir, s->name, "cannot clear the old part file");
 	}
 	return 0;
 }
@@ -49,7 +44,7 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 	return r == 0 ? 0 : write_zeros(s, fd, off, n, e);
 }
 
-/* Of the data in [from, to) only what is claimed stays. */
+/* Clears the unclaimed blocks of [from, to). */
 static int clear_range(struct sink *s, const uint64_t *claimed, uint64_t from, uint64_t to,
     struct ptcp_err *e)
 {
@@ -80,11 +75,11 @@ static int clear_unclaimed(struct sink *s, const uint64_t *claimed, uint64_t end
 	int r = 0;
 
 	if (sys->ftruncate(s->part.fd, (off_t)end) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot shorten its old part file");
+		return store_err_sys(e, errno, s->dir, s->name, "cannot shorten the old part file");
 	for (at = 0; at < end && r == 0; at = (uint64_t)hole) {
 		if ((data = sys->lseek(s->part.fd, (off_t)at, SEEK_DATA)) < 0 && errno == ENXIO)
 			break;
-		if (data < 0) /* it cannot tell */
+		if (data < 0) /* SEEK_DATA is not supported */
 			data = (off_t)at;
 		if ((hole = sys->lseek(s->part.fd, data, SEEK_HOLE)) <= data)
 			hole = (off_t)end;
@@ -94,8 +89,8 @@ static int clear_unclaimed(struct sink *s, const uint64_t *claimed, uint64_t end
 	return r;
 }
 
-/* What the journal claims; *end is where the last of these blocks ends. */
-static int read_claims(struct sink *s, struct sink_look *out, uint64_t *end, struct ptcp_err *e)
+/* Reads the blocks claimed by the journal; *end is the end of the last one. */
+static int read_claims(struct sink *s, struct sink_existing *out, uint64_t *end, struct ptcp_err *e)
 {
 	struct journal_record of[JOURNAL_READ];
 	uint64_t slot, n = atomic_load(&s->journal.next), here;
@@ -116,8 +111,8 @@ static int read_claims(struct sink *s, struct sink_look *out, uint64_t *end, str
 	return 0;
 }
 
-/* The part and its journal are open. */
-static int resume(struct sink *s, struct sink_look *out, struct ptcp_err *e)
+/* With part and journal open. */
+static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 {
 	uint64_t end = 0;
 	int r;
@@ -130,19 +125,19 @@ static int resume(struct sink *s, struct sink_look *out, struct ptcp_err *e)
 	return 0;
 }
 
-static int look_part(struct sink *s, int at, struct sink_look *out, struct ptcp_err *e)
+static int inspect_part(struct sink *s, int at, struct sink_existing *out, struct ptcp_err *e)
 {
 	const struct journal_key key = sink_key(s);
 	enum journal_state state;
 	int r;
 
-	if ((r = sink_take_part(s, at, PART_KEEP, e)) < 0 || s->part.fd < 0)
+	if ((r = sink_take_part(s, at, PART_RESUME, e)) < 0 || s->part.fd < 0)
 		return r;
 	if ((state = journal_open(&s->journal, s->dir, at, &key)) == JOURNAL_CHANGED)
-		out->anew = "the source has changed since: it begins anew";
+		out->restart_why = "the source has changed since: restarting from scratch";
 	else if (state == JOURNAL_DAMAGED)
-		out->anew = "its journal is damaged: it begins anew";
-	sink_opened(s);
+		out->restart_why = "the journal is damaged: restarting from scratch";
+	sink_number_part(s);
 	if (state == JOURNAL_MATCHES)
 		r = resume(s, out, e);
 	if (out->found != SINK_PART) { /* the first write empties it */
@@ -153,9 +148,8 @@ static int look_part(struct sink *s, int at, struct sink_look *out, struct ptcp_
 	return r;
 }
 
-/* The end came after the file had got its name and before its journal was removed. Should
- * another transfer begin just now it may lose its journal to us, and with that no more than its
- * resumption. */
+/* The earlier run was interrupted between renaming the file and removing the journal. Another transfer of the
+ * file that begins just now may lose its journal, hence only the ability to resume. */
 static void remove_stale_journal(struct sink *s, int at)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -169,32 +163,32 @@ static void remove_stale_journal(struct sink *s, int at)
 		sys->unlinkat(at, journal, 0);
 }
 
-/* Only its digest will tell; so a file system that drops the fractions of seconds is forgiven. */
-static bool looks_same(const struct sink *s, const struct stat *st)
+/* The digest decides later; so timestamps without fractions of seconds are accepted. */
+static bool seems_same(const struct sink *s, const struct stat *st)
 {
 	return (uint64_t)st->st_size == s->size_bytes && st->st_mtim.tv_sec == s->meta.mtime.tv_sec &&
 	    (st->st_mtim.tv_nsec == s->meta.mtime.tv_nsec || st->st_mtim.tv_nsec == 0);
 }
 
-static int look_target(struct sink *s, int at, struct sink_look *out, struct ptcp_err *e)
+static int inspect_target(struct sink *s, int at, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct stat st;
 	int r;
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+		return errno == ENOENT ? 0 : store_err_sys(e, errno, s->dir, s->name, NULL);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if ((uint64_t)st.st_size > s->opts.block_bytes)
 		remove_stale_journal(s, at);
-	if (s->opts.block_bytes == 0 || !looks_same(s, &st))
+	if (s->opts.block_bytes == 0 || !seems_same(s, &st))
 		return 0;
 	if ((r = sink_same_begin(s, &st, e)) == 0)
 		out->found = SINK_SAME;
 	return r;
 }
 
-void sink_begin_anew(struct sink *s)
+void sink_restart(struct sink *s)
 {
 	pthread_mutex_lock(&s->lock);
 	sink_verify_end(s);
@@ -203,18 +197,18 @@ void sink_begin_anew(struct sink *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool sink_like(struct sink *s)
+bool sink_seems_same(struct sink *s)
 {
 	struct stat st;
-	bool like;
+	bool same;
 	int at;
 
 	if ((at = dir_fd(s->dir, NULL)) < 0)
 		return false;
-	like = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) && looks_same(s, &st);
+	same = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && seems_same(s, &st);
 	dir_fd_done(s->dir);
-	return like;
+	return same;
 }
 
 static bool refreshed(const struct sink *s, const struct stat *st)
@@ -233,33 +227,32 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 static int refresh(const struct sink *s, int fd, struct ptcp_err *e)
 {
 	const struct meta *m = &s->meta;
-	bool as_asked;
-	int lacking;
+	bool owner_ok;
+	int dropped;
 
-	if ((lacking = meta_set_owner(m, s->dir, s->name, fd, &as_asked, e)) < 0)
-		return lacking;
-	if (m->set_mode && dir_sys(s->dir)->fchmod(fd, owner_mode(m->mode, m->setid, as_asked)) != 0 &&
-	    errno != EPERM && errno != EOPNOTSUPP)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set its mode");
-	return lacking;
+	if ((dropped = meta_set_owner(m, s->dir, s->name, fd, &owner_ok, e)) < 0)
+		return dropped;
+	if (m->set_mode && dir_sys(s->dir)->fchmod(fd, owner_mode(m->mode, m->setid, owner_ok)) != 0 &&
+	    !sys_cannot_set(errno))
+		return store_err_sys(e, errno, s->dir, s->name, "cannot set the mode");
+	return dropped;
 }
 
 static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
 {
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	const struct sys *sys = dir_sys(s->dir);
 	struct stat st;
 	int fd, r = 0;
 
 	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+		return store_err_sys(e, errno, s->dir, s->name, NULL);
 	if (refreshed(s, &st))
 		return 0;
-	if ((fd = sys->openat(at, s->name, flags, 0)) < 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot open it");
+	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
+		return store_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, &st) != 0)
-		r = store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
-	else if (S_ISREG(st.st_mode) && looks_same(s, &st))
+		r = store_err_sys(e, errno, s->dir, s->name, NULL);
+	else if (S_ISREG(st.st_mode) && seems_same(s, &st))
 		r = refresh(s, fd, e);
 	sys->close(fd);
 	return r;
@@ -276,18 +269,18 @@ int sink_refresh(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
-int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e)
+int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 {
-	struct sink_look seen = { .found = SINK_NOTHING };
+	struct sink_existing seen = { .found = SINK_NOTHING };
 	int at, r;
 
 	if ((at = dir_fd(s->dir, e)) < 0)
 		return at;
 	pthread_mutex_lock(&s->lock);
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
-	r = look_target(s, at, &seen, e);
+	r = inspect_target(s, at, &seen, e);
 	if (r == 0 && seen.found == SINK_NOTHING && sink_has_journal(s))
-		r = look_part(s, at, &seen, e);
+		r = inspect_part(s, at, &seen, e);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
 	if (r == 0)

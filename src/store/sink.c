@@ -49,7 +49,7 @@ void sink_close(struct sink *s)
 	s->part.fd = -1;
 }
 
-void sink_forget_journal(struct sink *s, int at)
+void sink_remove_journal(struct sink *s, int at)
 {
 	if (s->journal.fd >= 0)
 		journal_remove(&s->journal, s->dir, at, s->name);
@@ -78,10 +78,7 @@ bool sink_has_journal(const struct sink *s)
 	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;
 }
 
-unsigned sink_fds(const struct sink *s)
-{
-	return sink_has_journal(s) ? 2 : 1;
-}
+unsigned sink_fds(const struct sink *s) { return sink_has_journal(s) ? 2 : 1; }
 
 struct journal_key sink_key(const struct sink *s)
 {
@@ -102,14 +99,11 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 	int r = part_open(&s->part, s->dir, at, s->name, take, e);
 
 	atomic_store(&s->part_dev, s->part.dev);
-	atomic_store(&s->part_ino, s->part.ino); /* last: whoever sees it sees the other */
+	atomic_store(&s->part_ino, s->part.ino); /* last: readers take it as proof of part_dev */
 	return r;
 }
 
-void sink_opened(struct sink *s)
-{
-	s->opened = atomic_fetch_add(&openings, 1);
-}
+void sink_number_part(struct sink *s) { s->part_number = atomic_fetch_add(&openings, 1); }
 
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 {
@@ -121,13 +115,13 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 		return r;
 	if (sink_has_journal(s))
 		journal_create(&s->journal, s->dir, at, &key);
-	else if (s->part.leftover) /* of what was a larger file then */
+	else if (s->part.existed) /* perhaps of a larger file with a journal */
 		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->name, PART_JOURNAL_SUFFIX), 0);
-	sink_opened(s);
+	sink_number_part(s);
 	return 0;
 }
 
-int sink_has_name(const struct sink *s, int at)
+int sink_owns_part_name(const struct sink *s, int at)
 {
 	char part[PART_NAME_BYTES];
 	struct stat st;
@@ -138,17 +132,17 @@ int sink_has_name(const struct sink *s, int at)
 	return (uint64_t)st.st_dev == s->part.dev && (uint64_t)st.st_ino == s->part.ino;
 }
 
-/* A descriptor to write to, until sink_leave(). */
+/* The part's descriptor for writing, until sink_leave(). */
 static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
 	int r = 0, at;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->state == SINK_SICK) {
-		r = store_err_sys(e, s->sick, s->dir, s->name, "cannot make its data durable");
+	if (s->state == SINK_FAILED) {
+		r = store_err_sys(e, s->sync_errno, s->dir, s->name, "cannot sync");
 	} else if (s->state != SINK_OPEN) {
-		r = store_err_why(e, PTCP_ECANCELED, 0, s->dir, s->name,
-		    "written to after it was complete or given up");
+		r = store_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name,
+		    "written to after its completion or cancellation");
 	} else if (s->part.fd < 0) {
 		if ((at = dir_fd(s->dir, e)) < 0) {
 			r = at;
@@ -165,7 +159,7 @@ static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 	return r;
 }
 
-int sink_hold(struct sink *s)
+int sink_enter_open(struct sink *s)
 {
 	int fd = -1;
 
@@ -186,28 +180,14 @@ void sink_leave(struct sink *s, uint64_t end_bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off,
-    struct ptcp_err *e)
+static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off, struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(s->dir);
-	ssize_t w;
+	int sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
 
-	while (n > 0) {
-		w = sys->pwrite(fd, p, n, (off_t)off);
-		if (w > 0) {
-			p += w;
-			n -= (size_t)w;
-			off += (uint64_t)w;
-		} else if (w == 0) {
-			return store_err_sys(e, EIO, s->dir, s->name, "cannot write");
-		} else if (errno != EINTR) {
-			return store_err_sys(e, errno, s->dir, s->name, "cannot write");
-		}
-	}
-	return 0;
+	return sys == 0 ? 0 : store_err_sys(e, sys, s->dir, s->name, "cannot write");
 }
 
-/* Length of the run of pages at the start of p that are all zeros, or all not. */
+/* Length of the run at the start of p of pages that are all zero, or all not zero. */
 static size_t same_pages(const uint8_t *p, size_t n, bool *zero)
 {
 	size_t at, page;
@@ -224,7 +204,7 @@ static size_t same_pages(const uint8_t *p, size_t n, bool *zero)
 	return at < n ? at : n;
 }
 
-/* *end: where what is on disk ends. */
+/* *end: end of the last byte on disk. */
 static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off,
     uint64_t *end, struct ptcp_err *e)
 {
@@ -243,8 +223,7 @@ static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint
 	return r;
 }
 
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
-    struct ptcp_err *e)
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e)
 {
 	uint64_t end = off + n;
 	uint32_t block = 0;
@@ -274,16 +253,16 @@ void sink_stop_writers(struct sink *s, enum sink_state state)
 		pthread_cond_wait(&s->idle, &s->lock);
 }
 
-int sink_sicken(struct sink *s, int sys, struct ptcp_err *e)
+int sink_fail_sync(struct sink *s, int sys, struct ptcp_err *e)
 {
-	s->sick = sys;
+	s->sync_errno = sys;
 	if (s->state == SINK_OPEN)
-		s->state = SINK_SICK;
+		s->state = SINK_FAILED;
 	journal_cut(&s->journal, dir_sys(s->dir), s->durable);
-	return store_err_sys(e, sys, s->dir, s->name, "cannot make its data durable");
+	return store_err_sys(e, sys, s->dir, s->name, "cannot sync");
 }
 
-/* The names of part and journal, once. */
+/* Makes the names of part and journal durable, once. */
 static int sync_names(struct sink *s, struct ptcp_err *e)
 {
 	int r;
@@ -302,7 +281,7 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 	uint64_t upto;
 	int fd, r = 0, lost = 0;
 
-	if ((fd = sink_hold(s)) < 0)
+	if ((fd = sink_enter_open(s)) < 0)
 		return 0;
 	upto = atomic_load(&s->journal.next);
 	if (sys->fdatasync(fd) != 0 && !sys_cannot_sync(errno)) {
@@ -310,12 +289,12 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 	} else {
 		s->durable = upto;
 		if (s->journal.fd >= 0)
-			sys->fdatasync(s->journal.fd); /* what it claims is verified anyway */
+			sys->fdatasync(s->journal.fd); /* errors do not matter: claims are verified */
 		r = sync_names(s, e);
 	}
-	if (lost != 0) { /* the kernel tells it once: who completes it meanwhile has to know */
+	if (lost != 0) { /* the kernel reports the loss once: record it for a concurrent store_complete() */
 		pthread_mutex_lock(&s->lock);
-		s->sick = lost;
+		s->sync_errno = lost;
 		pthread_mutex_unlock(&s->lock);
 	}
 	sink_leave(s, 0);
@@ -323,22 +302,22 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 		return r;
 	pthread_mutex_lock(&s->lock);
 	if (s->state == SINK_OPEN)
-		sink_stop_writers(s, SINK_SICK);
-	r = sink_sicken(s, lost, e);
+		sink_stop_writers(s, SINK_FAILED);
+	r = sink_fail_sync(s, lost, e);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
-/* With s->lock held. A completed file has no part any more. */
-static void let_go(struct sink *s, bool remove)
+/* With s->lock held: closes the part; `remove`: unlinks part and journal, unless the file is complete. */
+static void end(struct sink *s, bool remove)
 {
 	char part[PART_NAME_BYTES];
 	int at;
 
 	if (remove && s->part.fd >= 0 && !s->named && (at = dir_fd(s->dir, NULL)) >= 0) {
-		if (sink_has_name(s, at) == 1) {
+		if (sink_owns_part_name(s, at) == 1) {
 			dir_sys(s->dir)->unlinkat(at, part_name(part, s->name, PART_SUFFIX), 0);
-			sink_forget_journal(s, at);
+			sink_remove_journal(s, at);
 		}
 		dir_fd_done(s->dir);
 	}
@@ -349,7 +328,7 @@ void sink_discard(struct sink *s)
 {
 	pthread_mutex_lock(&s->lock);
 	sink_stop_writers(s, SINK_DONE);
-	let_go(s, true);
+	end(s, true);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -357,32 +336,18 @@ void sink_keep(struct sink *s)
 {
 	pthread_mutex_lock(&s->lock);
 	sink_stop_writers(s, SINK_DONE);
-	let_go(s, s->journal.fd < 0 || atomic_load(&s->journal.next) == 0);
+	end(s, s->journal.fd < 0 || atomic_load(&s->journal.next) == 0);
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool sink_give_up(struct sink *s)
+bool sink_discard_unopened(struct sink *s)
 {
-	bool nothing;
+	bool unopened;
 
 	if (pthread_mutex_trylock(&s->lock) != 0)
-		return false; /* somebody is opening it */
-	if ((nothing = s->part.fd < 0 && s->writers == 0))
+		return false; /* another thread is opening the part */
+	if ((unopened = s->part.fd < 0 && s->writers == 0))
 		s->state = SINK_DONE;
 	pthread_mutex_unlock(&s->lock);
-	return nothing;
-}
-
-bool sink_is_own_name(const char *name)
-{
-	static const char *const suffixes[] = { PART_SUFFIX, PART_LINK_SUFFIX, PART_JOURNAL_SUFFIX,
-		PART_DIR_SUFFIX };
-	size_t i;
-
-	if (strncmp(name, ".ptcp-", 6) != 0 || strspn(name + 6, "0123456789abcdef") != 16)
-		return false;
-	for (i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-		if (strcmp(name + 6 + 16, suffixes[i]) == 0)
-			return true;
-	return false;
+	return unopened;
 }

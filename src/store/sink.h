@@ -1,16 +1,14 @@
-/* Files, directories and links that are being received.
+/* Received files, directories and links.
  *
- * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits
- * of the XXH3 of its name + ".part" (so a name of 255 bytes has one too), created
- * 0600 and locked with flock(2) as long as this process works on it, and renamed
- * over the target when complete. The target is never opened for writing: a link there is
- * replaced, not followed, and other hard links of it keep the old content. Two
- * transfers of the same file: the second fails with a sentence that says so.
- * A file of several blocks whose source has a version has a journal (journal.h), by which
- * a later run goes on where this one ended.
- * Any thread; writes of one file may run side by side. All may block on disk,
- * except where said. Where a file system has no flock(2), nothing keeps two
- * transfers of one file apart. */
+ * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits of the XXH3 of its name +
+ * ".part" (so that a name of 255 bytes has a part, too), created 0600, locked with flock(2) while this
+ * process works on it, and renamed to the target when complete. The target is never opened for writing: a
+ * link is replaced, not followed, and other hard links keep the old content. Of two transfers of the same
+ * file, the second fails. A file of several blocks whose source has a version has a journal (journal.h), from
+ * which a later run resumes.
+ *
+ * Any thread; writes of one file may run concurrently. All functions may block on disk, except where stated.
+ * Without flock(2) on a file system, two transfers of one file are not kept apart. */
 #ifndef STORE_SINK_H
 #define STORE_SINK_H
 
@@ -24,179 +22,168 @@
 
 struct meta {
 	bool set_mode, set_mtime;
-	uint32_t mode;         /* only 0777 is used without `setid` */
-	struct timespec mtime; /* the source's, set or not */
-	bool setid;            /* setuid, setgid and sticky too, the first two if the owner could be set */
-	/* NULL: left as they are. Borrowed until the entry is complete. */
+	uint32_t mode;         /* without `setid` only 0777 is used */
+	struct timespec mtime; /* of the source, even if not set */
+	bool setid;            /* set sticky, too, and setuid and setgid if the owner could be set */
+	/* NULL: not set. Borrowed until the entry is complete. */
 	const struct owner *owner;
-	struct owners *owners;       /* with owner: who knows what it is here */
+	struct owners *owners;       /* with owner: resolves its names */
 	const struct xattrs *xattrs;
 };
 
 #define SINK_VERSION_BYTES 16
 
-/* What else is known of a file that is offered. */
+/* Properties of an offered file. */
 struct sink_opts {
-	uint32_t block_bytes; /* of its grid: writes are whole blocks of it, the last may be shorter */
-	bool has_version;     /* else there is neither journal nor resumption */
-	bool sparse;          /* zeros, in aligned pages of 4 KiB, are left out */
-	uint8_t version[SINK_VERSION_BYTES]; /* another one when the content may be another */
+	uint32_t block_bytes; /* writes are whole blocks, the last may be shorter */
+	bool has_version;     /* false: no journal, no resumption */
+	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
+	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 };
 
 struct sink;
 
-/* No I/O. `name` is one component (text_name_ok(), asserted). Copies name and opts (NULL: no
- * grid, so no journal, not sparse), holds dir. NULL without memory. */
+/* No I/O. `name` is one component (text_name_ok(), asserted). Copies name and opts (NULL: no blocks, no
+ * journal, not sparse), keeps a reference to dir. NULL without memory. */
 struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m,
     const struct sink_opts *opts);
 struct sink *sink_ref(struct sink *s);
-/* With the last hold closes; part and journal stay as they are. NULL is fine. */
+/* The last reference closes part and journal, which stay on disk. NULL is fine. */
 void sink_unref(struct sink *s);
 
 const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 
-/* ---- Before blocks flow ---- */
+/* ---- Before blocks arrive ---- */
 
 enum sink_found {
-	SINK_NOTHING, /* to be received whole */
-	SINK_SAME,    /* a file of this size and mtime has the name: sink_same_next() tells if it is the same */
-	SINK_PART     /* a part of it is there: sink_verify_next() tells what it is worth */
+	SINK_NOTHING, /* receive the whole file */
+	SINK_SAME,    /* the target has the same size and mtime: sink_same_next() compares */
+	SINK_PART     /* a part exists: sink_verify_next() verifies its blocks */
 };
 
-struct sink_look {
+struct sink_existing {
 	enum sink_found found;
-	uint64_t *claimed;  /* SINK_PART: bitmap of blocks; the caller's to free() */
+	uint64_t *claimed;  /* SINK_PART: bitmap of blocks, to be released by the caller with free() */
 	uint32_t n_claimed;
-	const char *anew;   /* why a part is of no use ("the source has changed since: it begins anew"), or NULL */
+	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 
-/* What is there of an earlier run; at most once, before the first write; I/O threads. Not
- * called, an earlier part is emptied by the first write. After SINK_PART the part is ours and
- * all of it but the claimed blocks reads as zeros (holes where the file system has them), for
- * the source may have holes there, which nobody writes. PTCP_EIO with EWOULDBLOCK in e->sys:
- * another transfer holds the part; sink_part_id() tells which part that is. */
-int sink_look(struct sink *s, struct sink_look *out, struct ptcp_err *e);
+/* Looks for the result of an earlier run; at most once, before the first write; I/O threads. Without this
+ * call the first write empties an earlier part. After SINK_PART this sink owns the part, and all but its
+ * claimed blocks read as zeros (holes where the file system has them), since holes of the source are not
+ * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
+ * sink_part_id(). */
+int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 
-/* Whether a file of this size and mtime has the name, as far as can be told; for a dry run, which touches
- * nothing. I/O threads. */
-bool sink_like(struct sink *s);
+/* Whether the target has the same size and mtime, as far as can be determined; for a dry run, without side
+ * effects. I/O threads. */
+bool sink_seems_same(struct sink *s);
 
-/* The file that has the name is the one to be received, but for what costs no data: it gets mode, owner and
- * extended attributes as far as they are to be set and differ. Nothing to do if it has been replaced
- * meanwhile. 1: an attribute was left out, that `e` names. I/O threads. */
+/* For a target with the right content: sets mode, owner and extended attributes where requested and
+ * different. Without effect if the target was replaced meanwhile. 1: an attribute was refused, named by `e`.
+ * I/O threads. */
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
-/* dev and inode of the part that this sink holds or was refused. False: none so far. The ids of
- * two sinks are the same if one is in the other's way. No I/O, never blocks. */
+/* dev and inode of the part that this sink holds or was refused. False: no part so far. Two sinks with equal
+ * ids exclude each other. No I/O, never blocks. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
-/* After SINK_PART, before the first write: its claims are not wanted; the part is emptied by the first write. */
-void sink_begin_anew(struct sink *s);
+/* After SINK_PART, before the first write: drops the claims; the first write empties the part. */
+void sink_restart(struct sink *s);
 
 struct sink_run { /* blocks [first, first + n) */
 	uint32_t first, n;
-	bool good;          /* else they read as zeros now and are to be sent again */
-	struct digest sum;  /* of the terms of the good ones (store/hash.h) */
+	bool good;          /* false: the blocks were zeroed and must be sent again */
+	struct digest sum;  /* sum of the terms of good blocks (store/hash.h) */
 };
 #define SINK_RUNS 64
 
-/* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while others
- * may write the blocks that are missing. Each claimed block is told once. 1: there is more, 0:
- * that was all, or a negative PTCP_E*. I/O threads, one at a time. */
-int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n,
-    struct ptcp_err *e);
+/* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while other threads may
+ * write missing blocks. Each claimed block is reported once. 1: more are left, 0: done, or a negative
+ * PTCP_E*. I/O threads, one at a time. */
+int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e);
 
-/* After SINK_SAME: reads about the next 16 MiB of the existing file. 1: there is more; 0: its
- * digest is in *sum; PTCP_ECHANGED: somebody changed or replaced it meanwhile. I/O threads, one
- * at a time. */
+/* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum;
+ * PTCP_ECHANGED: the target was changed or replaced meanwhile. I/O threads, one at a time. */
 int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 
-/* ---- Writing ---- */
+/* ---- While blocks arrive ---- */
 
-/* Write n bytes at off; the first write of a file opens its part, the same name's leftover of an
- * earlier run truncated (unless sink_look() found it to be of use). off + n <= size, and with a
- * journal one whole block (asserted); `hash` is its content hash, for the journal alone.
- * PTCP_ECANCELED after store_complete() or sink_discard(); after a sync that failed, what that said. */
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
-    struct ptcp_err *e);
+/* Writes n bytes at off. The first write opens the part and empties an existing one (unless sink_inspect()
+ * returned SINK_PART). off + n <= size, and with a journal exactly one block (asserted); `hash` is its
+ * content hash, for the journal. PTCP_ECANCELED after store_complete() or sink_discard(); after a failed sync
+ * its error. */
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
 
-/* So many descriptors it may have open at once, until it is complete or given up; to be taken (fd_budget.h)
- * before it is looked for or written. No I/O. */
+/* Maximum number of descriptors until the file is complete or discarded; to be taken (fd_budget.h) before
+ * sink_inspect() or the first write. No I/O. */
 unsigned sink_fds(const struct sink *s);
 
-/* Whether sink_write() has a use for the hash. No I/O, never blocks. */
+/* Whether sink_write() uses the hash. No I/O, never blocks. */
 bool sink_has_journal(const struct sink *s);
 
-/* Makes durable what was written until now, so that a power cut costs no more than what comes
- * after; for large files every few seconds, beside writers. I/O threads. On failure the file has
- * failed: nothing of it can be written or completed any more, and its journal forgets what had
- * not been durable before. Of one file one at a time. */
+/* Makes the data written so far durable, to limit the loss by a power cut; for large files every few seconds,
+ * concurrent with writers. I/O threads, one at a time per file. On failure the file has failed: writes and
+ * completion are refused, and the journal drops all records since the last successful sync. */
 int sink_sync(struct sink *s, struct ptcp_err *e);
 
 /* ---- The end ---- */
 
-/* Give up: remove the part file if this sink opened it, and its journal. Never fails; does nothing
- * after success of store_complete(). */
+/* Removes the part file, if opened by this sink, and its journal. Never fails; without effect after a
+ * successful store_complete(). */
 void sink_discard(struct sink *s);
 
-/* Interrupted: part and journal stay for a later run if the journal holds anything, else as
+/* After an interruption: keeps part and journal for a later run if the journal has records, else as
  * sink_discard(). */
 void sink_keep(struct sink *s);
 
-/* As sink_discard(), without waiting, for a file that has nothing on disk yet: true if that was
- * so, and from now on nothing is written. False: sink_discard() or sink_keep() is due. */
-bool sink_give_up(struct sink *s);
-
-/* True for names that are part files, unfinished links or journals of ptcp. */
-bool sink_is_own_name(const char *name);
+/* As sink_discard(), without waiting, for a file without data on disk: true if so, and no write follows.
+ * False: call sink_discard() or sink_keep(). */
+bool sink_discard_unopened(struct sink *s);
 
 enum store_sync {
-	STORE_SYNC_NONE,  /* the kernel writes it when it likes */
-	STORE_SYNC_GROUP, /* what succeeded is durable when store_complete() returns */
-	STORE_SYNC_FILE   /* and each before the next is begun */
+	STORE_SYNC_NONE,  /* the kernel decides when to write */
+	STORE_SYNC_GROUP, /* successful items are durable when store_complete() returns */
+	STORE_SYNC_FILE   /* each item is durable before the next begins */
 };
 
-struct store_end {
+struct store_item {
 	struct sink *sink;    /* a file to complete, or NULL */
-	struct dir *dir;      /* with sink NULL: where a link or directory was made, or what was finished */
+	struct dir *dir;      /* with sink NULL: the directory of a new link or directory, or a finished directory */
 	int result;           /* 0 or a negative PTCP_E* */
-	struct ptcp_err *why; /* the caller's; may be NULL */
-	bool lacking;         /* with result 0: an extended attribute could not be kept, `why` names it */
-	bool synced;          /* the store's */
+	struct ptcp_err *why; /* owned by the caller; may be NULL */
+	bool attr_dropped;    /* with result 0: the file system refused an extended attribute, named by `why` */
+	bool synced;          /* used by the store */
 };
 
-/* Completes files that are written, up to 1,000 at a time, and makes durable the names, links
- * and directories given with them, with all directories above. In steps, each for all: length,
- * mode and times (without set_mode the mode is 0666 less the umask; what the file system cannot
- * hold, EPERM, EOPNOTSUPP for our own file, is left out; an empty file is created here); data
- * synced; renamed to the final name; directories synced; descriptors closed, journals removed. A
- * crash between any two leaves the old file, a part to resume, or the new file. PTCP_EIO with
- * EISDIR or EEXIST in sys if a directory, a device, FIFO or socket has the name, with ESTALE if what
- * has the part's name is not what was written. A sync that
- * fails is that file's failure; where a file system cannot sync, nothing is synced. Of a failure
- * before the renaming the part stays, and this may be called again (to no avail if syncing
- * failed), or sink_discard() or sink_keep(); once after success. */
-void store_complete(struct store_end *of, unsigned n, enum store_sync sync);
+/* Completes written files, up to 1,000 at a time, and makes durable the names, links and directories given
+ * with them and all directories above. In steps, each for all items: length, mode and times (without set_mode
+ * the mode is 0666 less the umask; attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our
+ * own file, are left out; empty files are created here); sync data; rename to the final name; sync
+ * directories; close descriptors, remove journals. A crash between two steps leaves the old file, a part to
+ * resume, or the new file. PTCP_EIO with EISDIR or EEXIST in sys if a directory, device, FIFO or socket has
+ * the name, with ESTALE if another file has the part's name. A failed sync fails its file; file systems that
+ * cannot sync are not synced. After a failure before the rename the part stays: call this again (in vain
+ * after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
+void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 
-/* A directory: made if it is not there, at once with the mode of `m` and u+rwx, so
- * that a private directory is private while it fills (with m NULL or without
- * set_mode: the default mode). An existing directory is fine and gains u+rwx for
- * the time being if it lacks it and is ours; anything else in the way fails
- * (EEXIST). *made (NULL is fine): it was not there, so nothing is in it. */
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
-    struct ptcp_err *e);
-/* Give a received directory its final attributes, mode and times, after all within it. Its
- * setuid, setgid and sticky bits stay as they are unless `setid`; what may not be set (EPERM, as
- * for a shared directory of somebody else) is left out. 1: so was an extended attribute, that `e` names. */
+/* Creates a directory with the mode of `m` and u+rwx, so that a private directory is private while it fills
+ * (m NULL or without set_mode: the default mode). An existing directory is accepted and temporarily gains
+ * u+rwx if it lacks it and is ours; a file of any other type is EEXIST. *made (NULL is fine): the directory
+ * is new, hence empty. */
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
+/* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
+ * setgid and sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a
+ * shared directory) are left out. 1: the file system refused an extended attribute, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
-/* A symbolic link, made beside and renamed over the target name; a directory in
- * the way fails (EISDIR). Only times and owner of `m` are used. */
+/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory.
+ * Uses only times and owner of `m`. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Another name of a regular file, which is at `path` below `base` (".." and links on the way are refused):
- * made beside and renamed over the target name, unless that is a name of the same file already. */
+/* Creates a hard link to the regular file at `path` below `base` (".." and links in the path are refused),
+ * under a temporary name renamed to `name`; without effect if `name` is already a name of that file. */
 int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
     struct ptcp_err *e);
 

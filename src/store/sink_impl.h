@@ -1,4 +1,4 @@
-/* What the files that make up a sink share; see sink.h. */
+/* Internals of a sink, shared by its files; see sink.h. */
 #ifndef STORE_SINK_IMPL_H
 #define STORE_SINK_IMPL_H
 
@@ -10,9 +10,9 @@
 #include "store/sink.h"
 
 enum sink_state {
-	SINK_OPEN, /* may be written to; part.fd may still be -1 */
-	SINK_SICK, /* data was lost when it was synced: no more writes, no final name */
-	SINK_DONE, /* completed or discarded, or about to be: no more writes */
+	SINK_OPEN,   /* accepts writes; part.fd may still be -1 */
+	SINK_FAILED, /* a sync lost data: no more writes, no final name */
+	SINK_DONE,   /* completed or discarded, or about to be: no more writes */
 };
 
 struct verifying;
@@ -24,22 +24,23 @@ struct sink {
 	struct meta meta;
 	struct sink_opts opts;
 	atomic_uint refs;
-	/* Taken twice a block, some 20 ns each against the microseconds of the write:
-	 * it makes sure that nobody writes to a descriptor that another has closed. */
+	/* Taken twice a block, about 20 ns each against the microseconds of the write: prevents writes to a
+	 * closed descriptor. */
 	pthread_mutex_t lock;
 	enum sink_state state;
-	int sick; /* the errno */
+	int sync_errno; /* of a failed sync, else 0 */
 	struct part part;
-	/* Its, for who must not wait for the lock, which is held during I/O. */
+	/* Copies of part.dev and part.ino, for callers that must not wait for the lock, which is held during
+	 * I/O. */
 	_Atomic uint64_t part_dev, part_ino;
-	uint64_t opened;    /* which of the parts of this process it was, by time */
+	uint64_t part_number; /* parts are numbered in the order of opening */
 	struct journal journal;
-	uint64_t durable;   /* records whose blocks are */
+	uint64_t durable;   /* number of records whose blocks are durable */
 	bool named;         /* has its final name */
-	bool name_durable;  /* the part's */
+	bool name_durable;  /* of the part */
 	unsigned writers;
 	pthread_cond_t idle; /* writers is 0 */
-	uint64_t end_bytes; /* the furthest byte written */
+	uint64_t end_bytes; /* end of the last byte written */
 	struct verifying *verifying;
 	struct comparing *comparing;
 	char name[];
@@ -48,49 +49,52 @@ struct sink {
 /* The journal's key; borrows from s. */
 struct journal_key sink_key(const struct sink *s);
 
-/* Counts the descriptors in s->part and s->journal. */
-void sink_opened(struct sink *s);
+/* Sets part_number. */
+void sink_number_part(struct sink *s);
 
-/* With s->lock held, and the directory open at `at`: part_open(). */
+/* The next five with s->lock held; `at` is the open directory. part_open(). */
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e);
-/* With s->lock held, and the directory open at `at`: the part, emptied. `whole`: one write is all. */
+/* Opens the part, empty. `whole`: the file is written at once. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
-/* Whether the part's name, in the directory that is open at `at`, is still that of our open part: else
- * somebody who knows nothing of locks has removed or replaced it. 1 or 0, or -1 with errno. */
-int sink_has_name(const struct sink *s, int at);
-/* Closes the part; the journal too, but for its name. */
+/* Whether our open part still has the part's name; if not, a program without regard to locks has removed or
+ * replaced the part. 1 or 0, or -1 with errno. */
+int sink_owns_part_name(const struct sink *s, int at);
+/* Closes the part and the journal; both files stay. */
 void sink_close(struct sink *s);
-/* Removes the journal, in the directory that is open at `at`. */
-void sink_forget_journal(struct sink *s, int at);
+/* Removes the journal. */
+void sink_remove_journal(struct sink *s, int at);
 
-/* The descriptor of the part, that stays open until sink_leave(); -1 if there is none. */
-int sink_hold(struct sink *s);
-/* One that wrote up to there (0: nothing) is done. */
+/* The descriptor of the open part, usable until sink_leave(); -1 without a part. */
+int sink_enter_open(struct sink *s);
+/* Ends a use of the descriptor, which wrote up to `end_bytes` (0: no write). */
 void sink_leave(struct sink *s, uint64_t end_bytes);
 
-/* With s->lock held: what is being written gets done (a copy of a block may come late, and would
- * change the times that are about to be set), and nothing follows. */
+/* With s->lock held: refuses further writes and waits for running ones (a late write would change the times
+ * set by store_complete()). */
 void sink_stop_writers(struct sink *s, enum sink_state state);
 
-/* With s->lock held and no writers: syncing failed with this errno. The kernel may have dropped
- * what it could not write and yet show it to who reads it back: what was not durable before is
- * forgotten. Returns a PTCP_E*. */
-int sink_sicken(struct sink *s, int sys, struct ptcp_err *e);
+/* With s->lock held, without writers: a sync failed with this errno. The kernel may have dropped unwritten
+ * data but still return the data to readers, so all records since the last successful sync are dropped.
+ * Returns a PTCP_E*. */
+int sink_fail_sync(struct sink *s, int sys, struct ptcp_err *e);
 
-/* Of a file with blocks: */
+/* For files with blocks: */
 uint32_t sink_block_length(const struct sink *s, uint32_t block);
-/* Makes [off, off + n) read as zeros, by a hole if the file system has holes. */
+/* Makes [off, off + n) read as zeros, by punching a hole if the file system can. */
 int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e);
 
-/* Extended attributes and owner, before mode and times. *as_asked: the owner is, if one was to be set. 1: an
- * attribute was left out, that `e` names. */
-int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *as_asked,
+/* Sets extended attributes and owner, before mode and times. *owner_ok: the owner was set, or not requested.
+ * 1: the file system refused an attribute, named by `e`. */
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
     struct ptcp_err *e);
 
-/* Begin what sink_verify_next() and sink_same_next() go on with; the first takes `claimed`
- * (a copy of the caller's). */
+/* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or
+ * directory. */
+int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name);
+
+/* Begin and end the work of sink_verify_next() and sink_same_next(); copies `claimed`. */
 int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *e);
-int sink_same_begin(struct sink *s, const struct stat *there, struct ptcp_err *e);
+int sink_same_begin(struct sink *s, const struct stat *found, struct ptcp_err *e);
 void sink_verify_end(struct sink *s);
 void sink_same_end(struct sink *s);
 

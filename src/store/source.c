@@ -15,27 +15,22 @@
 #include "store/store_err.h"
 
 struct source {
-	struct dir *dir;
-	char *name;
-	uint64_t size_bytes, dev, ino;
-	struct timespec mtime, ctime;
-	bool sparse;
+	struct walk_entry entry;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
-	/* Taken twice a block, some 20 ns each, by files of several blocks: it makes
-	 * sure that nobody reads from a descriptor that another has closed. */
+	/* Taken twice a block, about 20 ns each, by files of several blocks: prevents reads from a closed
+	 * descriptor. */
 	pthread_mutex_t lock;
 	int fd; /* -1 when closed */
 	unsigned readers;
-	bool close; /* with the last reader */
+	bool close; /* after the last reader */
 };
 
-/* How to read without waiting for the disk. */
+/* How to read without blocking on disk; cached per file system as its hint, for the next small file. */
 enum reading {
-	READING_NOWAIT, /* by RWF_NOWAIT: to be tried first, hence 0 */
-	READING_MEMORY, /* a file system without it that lives in memory: just read */
-	READING_WAITS,  /* one that cannot tell: I/O threads only */
-	/* Noted for the file system, so that the next small file need not ask. */
+	READING_NOWAIT, /* by RWF_NOWAIT: tried first, hence 0 */
+	READING_MEMORY, /* no RWF_NOWAIT, but the file system is in memory: read normally */
+	READING_WAITS,  /* no RWF_NOWAIT: I/O threads only */
 };
 
 struct source *source_new(struct walk_entry *take)
@@ -45,17 +40,11 @@ struct source *source_new(struct walk_entry *take)
 	assert(take->type == WALK_FILE);
 	if (s == NULL)
 		return NULL;
-	*s = (struct source){
-		.dir = take->dir, .name = take->name, .size_bytes = take->size_bytes,
-		.dev = take->dev, .ino = take->ino, .mtime = take->mtime, .ctime = take->ctime,
-		.sparse = take->sparse, .fd = -1,
-	};
+	*s = (struct source){ .entry = *take, .fd = -1 };
+	*take = (struct walk_entry){ 0 };
 	atomic_init(&s->refs, 1);
-	atomic_init(&s->reading, (int)dir_noted(s->dir, s->dev));
+	atomic_init(&s->reading, (int)dir_fs_hint(s->entry.dir, s->entry.dev));
 	pthread_mutex_init(&s->lock, NULL);
-	take->dir = NULL;
-	take->name = NULL;
-	walk_entry_fini(take);
 	return s;
 }
 
@@ -69,7 +58,7 @@ static void close_file(struct source *s)
 {
 	if (s->fd < 0)
 		return;
-	dir_sys(s->dir)->close(s->fd);
+	dir_sys(s->entry.dir)->close(s->fd);
 	s->fd = -1;
 	fd_budget_give(1);
 }
@@ -79,50 +68,42 @@ void source_unref(struct source *s)
 	if (s == NULL || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
 	close_file(s);
-	dir_unref(s->dir);
-	free(s->name);
+	walk_entry_fini(&s->entry);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-uint64_t source_size_bytes(const struct source *s)
-{
-	return s->size_bytes;
-}
-
-bool source_sparse(const struct source *s)
-{
-	return s->sparse;
-}
+uint64_t source_size_bytes(const struct source *s) { return s->entry.size_bytes; }
+bool source_sparse(const struct source *s) { return s->entry.sparse; }
 
 void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES])
 {
 	uint8_t times[32];
 	struct digest d;
 
-	put_u64(times, (uint64_t)s->mtime.tv_sec);
-	put_u64(times + 8, (uint64_t)s->mtime.tv_nsec);
-	put_u64(times + 16, (uint64_t)s->ctime.tv_sec);
-	put_u64(times + 24, (uint64_t)s->ctime.tv_nsec);
-	d = hash_term(s->ino, s->size_bytes, hash_content(times, sizeof times));
+	put_u64(times, (uint64_t)s->entry.mtime.tv_sec);
+	put_u64(times + 8, (uint64_t)s->entry.mtime.tv_nsec);
+	put_u64(times + 16, (uint64_t)s->entry.ctime.tv_sec);
+	put_u64(times + 24, (uint64_t)s->entry.ctime.tv_nsec);
+	d = hash_term(s->entry.ino, s->entry.size_bytes, hash_content(times, sizeof times));
 	put_u64(out, d.hi);
 	put_u64(out + 8, d.lo);
 }
 
 const char *source_path_text(const struct source *s, char *out, size_t cap)
 {
-	return dir_path_text(s->dir, s->name, out, cap);
+	return dir_path_text(s->entry.dir, s->entry.name, out, cap);
 }
 
 const char *source_path_raw(const struct source *s, char *out, size_t cap)
 {
-	return dir_path_raw(s->dir, s->name, out, cap);
+	return dir_path_raw(s->entry.dir, s->entry.name, out, cap);
 }
 
 static int changed(const struct source *s, struct ptcp_err *e)
 {
-	return store_err_why(e, PTCP_ECHANGED, 0, s->dir, s->name,
-	    "changed while it was sent (send it again when it is not written to)");
+	return store_err_set(e, PTCP_ECHANGED, 0, s->entry.dir, s->entry.name,
+	    "changed while it was being sent (send it again when no program writes to it)");
 }
 
 static bool same_time(struct timespec a, struct timespec b)
@@ -132,9 +113,9 @@ static bool same_time(struct timespec a, struct timespec b)
 
 static int compare(const struct source *s, const struct stat *st, struct ptcp_err *e)
 {
-	if (S_ISREG(st->st_mode) && (uint64_t)st->st_dev == s->dev &&
-	    (uint64_t)st->st_ino == s->ino && (uint64_t)st->st_size == s->size_bytes &&
-	    same_time(st->st_mtim, s->mtime) && same_time(st->st_ctim, s->ctime))
+	if (S_ISREG(st->st_mode) && (uint64_t)st->st_dev == s->entry.dev &&
+	    (uint64_t)st->st_ino == s->entry.ino && (uint64_t)st->st_size == s->entry.size_bytes &&
+	    same_time(st->st_mtim, s->entry.mtime) && same_time(st->st_ctim, s->entry.ctime))
 		return 0;
 	return changed(s, e);
 }
@@ -143,35 +124,34 @@ static int examine(const struct source *s, int fd, struct ptcp_err *e)
 {
 	struct stat st;
 
-	if (dir_sys(s->dir)->fstat(fd, &st) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
+	if (dir_sys(s->entry.dir)->fstat(fd, &st) != 0)
+		return store_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
 	return compare(s, &st, e);
 }
 
-/* Opens the file that was listed, or fails. O_NONBLOCK: it may be a FIFO by now. */
+/* Opens the file; another file than the listed one is PTCP_ECHANGED. */
 static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 {
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-	const struct sys *sys = dir_sys(s->dir);
+	const struct sys *sys = dir_sys(s->entry.dir);
 	int at, fd, saved, r;
 
 	if (!wait) {
-		if ((r = dir_fd_cached(s->dir, &at, e)) != 0)
+		if ((r = dir_fd_cached(s->entry.dir, &at, e)) != 0)
 			return r;
-		fd = dir_open_cached(s->dir, at, s->name, flags);
+		fd = dir_open_cached(s->entry.dir, at, s->entry.name, SYS_READ_FLAGS);
 	} else {
-		if ((at = dir_fd(s->dir, e)) < 0)
+		if ((at = dir_fd(s->entry.dir, e)) < 0)
 			return at;
-		fd = sys->openat(at, s->name, flags, 0);
+		fd = sys->openat(at, s->entry.name, SYS_READ_FLAGS, 0);
 	}
 	saved = errno;
-	dir_fd_done(s->dir);
+	dir_fd_done(s->entry.dir);
 	if (fd < 0 && !wait && saved == EAGAIN)
 		return STORE_AGAIN;
 	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
 		return changed(s, e);
 	if (fd < 0)
-		return store_err_sys(e, saved, s->dir, s->name, "cannot open it");
+		return store_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
 	if ((r = examine(s, fd, e)) != 0) {
 		sys->close(fd);
 		return r;
@@ -180,23 +160,22 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	return 0;
 }
 
-/* This file system has no RWF_NOWAIT; tmpfs is one of these. */
+/* The file system has no RWF_NOWAIT, as tmpfs. */
 static void without_nowait(struct source *s, int fd)
 {
 	enum reading reading = READING_WAITS;
 	struct statfs st;
 
-	if (dir_sys(s->dir)->fstatfs(fd, &st) == 0 &&
-	    (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
+	if (dir_sys(s->entry.dir)->fstatfs(fd, &st) == 0 && (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
 		reading = READING_MEMORY;
 	atomic_store(&s->reading, (int)reading);
-	dir_note(s->dir, s->dev, reading);
+	dir_set_fs_hint(s->entry.dir, s->entry.dev, reading);
 }
 
 static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off, bool wait,
     struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(s->dir);
+	const struct sys *sys = dir_sys(s->entry.dir);
 	struct iovec v = { buf, n };
 	int reading;
 	ssize_t got;
@@ -219,13 +198,13 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 		    (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
 			without_nowait(s, fd);
 		} else if (errno != EINTR) {
-			return store_err_sys(e, errno, s->dir, s->name, "cannot read");
+			return store_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
 		}
 	}
 	return 0;
 }
 
-/* A file of one block: no other thread needs its descriptor. */
+/* For a file of one block: no other thread needs its descriptor. */
 static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct ptcp_err *e)
 {
 	int fd, r;
@@ -234,13 +213,13 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 		return r;
 	if (n > 0 && (r = read_all(s, fd, buf, n, 0, wait, e)) == 0)
 		r = examine(s, fd, e);
-	dir_sys(s->dir)->close(fd);
+	dir_sys(s->entry.dir)->close(fd);
 	return r;
 }
 
-/* A descriptor to read from, until leave(). Opened without the lock, so that who
- * must not wait does not wait for who may; of two openers one closes again. Kept for the next
- * reader, unless too many are open. */
+/* A descriptor for reading, until leave(). Opened without the lock: callers without `wait` must not wait for
+ * callers with `wait`; of two concurrent openings one is closed. Stays open for the next reader, within the
+ * budget. */
 static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 {
 	int mine = -1, r;
@@ -266,7 +245,7 @@ static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (mine >= 0)
-		dir_sys(s->dir)->close(mine);
+		dir_sys(s->entry.dir)->close(mine);
 	return 0;
 }
 
@@ -274,7 +253,7 @@ static void leave(struct source *s, int fd)
 {
 	pthread_mutex_lock(&s->lock);
 	if (fd != s->fd)
-		dir_sys(s->dir)->close(fd);
+		dir_sys(s->entry.dir)->close(fd);
 	else if (--s->readers == 0 && s->close)
 		close_file(s);
 	pthread_mutex_unlock(&s->lock);
@@ -284,8 +263,8 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 {
 	int fd, r;
 
-	assert(off <= s->size_bytes && n <= s->size_bytes - off);
-	if (off == 0 && n == s->size_bytes)
+	assert(off <= s->entry.size_bytes && n <= s->entry.size_bytes - off);
+	if (off == 0 && n == s->entry.size_bytes)
 		return read_whole(s, buf, n, wait, e);
 	if ((r = enter(s, wait, &fd, e)) != 0)
 		return r;
@@ -294,25 +273,23 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	return r;
 }
 
-/* The first data at or behind off, or with SEEK_HOLE the first hole; the file's size when there is no
- * more. Negative on failure. */
+/* The first data (SEEK_HOLE: the first hole) at or after off; the file's size if none. Negative on failure. */
 static off_t seek(const struct source *s, int fd, uint64_t off, int whence, struct ptcp_err *e)
 {
-	off_t at = dir_sys(s->dir)->lseek(fd, (off_t)off, whence);
+	off_t at = dir_sys(s->entry.dir)->lseek(fd, (off_t)off, whence);
 
 	if (at >= 0)
-		return (uint64_t)at < s->size_bytes ? at : (off_t)s->size_bytes;
+		return (uint64_t)at < s->entry.size_bytes ? at : (off_t)s->entry.size_bytes;
 	if (errno == ENXIO)
-		return (off_t)s->size_bytes;
-	if (errno == EINVAL || errno == EOPNOTSUPP) /* all of it is data, as far as anyone knows */
-		return whence == SEEK_DATA ? (off_t)off : (off_t)s->size_bytes;
-	return store_err_sys(e, errno, s->dir, s->name, "cannot look for its holes");
+		return (off_t)s->entry.size_bytes;
+	if (errno == EINVAL || errno == EOPNOTSUPP) /* not supported: all counts as data */
+		return whence == SEEK_DATA ? (off_t)off : (off_t)s->entry.size_bytes;
+	return store_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot find its holes");
 }
 
-static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes,
-    struct ptcp_err *e)
+static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e)
 {
-	uint64_t size = s->size_bytes, off = 0; /* where the first block not judged yet begins */
+	uint64_t size = s->entry.size_bytes, off = 0; /* of the next block to classify */
 	off_t at;
 
 	while (off < size) {
@@ -320,7 +297,7 @@ static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *h
 			return (int)at;
 		for (; off < size && ((uint64_t)at == size || off + block_bytes <= (uint64_t)at); off += block_bytes)
 			bitmap_add(holes, (uint32_t)(off / block_bytes));
-		off += block_bytes; /* this one has data; holes in it do not matter */
+		off += block_bytes; /* a block with data, whose holes do not matter */
 		if (off >= size)
 			break;
 		if ((at = seek(s, fd, off, SEEK_HOLE, e)) < 0)
@@ -342,21 +319,21 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
 	return r;
 }
 
-/* By the name where the file is not open. */
+/* For a file that is not open: compares by name. */
 static int check_name(struct source *s, struct ptcp_err *e)
 {
 	struct stat st;
 	int at, r;
 
-	if ((at = dir_fd(s->dir, e)) < 0)
+	if ((at = dir_fd(s->entry.dir, e)) < 0)
 		return at;
-	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (dir_sys(s->entry.dir)->fstatat(at, s->entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		r = compare(s, &st, e);
 	else if (errno == ENOENT)
 		r = changed(s, e);
 	else
-		r = store_err_sys(e, errno, s->dir, s->name, "cannot examine it");
-	dir_fd_done(s->dir);
+		r = store_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
+	dir_fd_done(s->entry.dir);
 	return r;
 }
 
@@ -374,4 +351,27 @@ int source_check(struct source *s, struct ptcp_err *e)
 	}
 	pthread_mutex_unlock(&s->lock);
 	return open ? r : check_name(s, e);
+}
+
+/* ---- The digest of a file ---- */
+
+struct digest_reader {
+	const struct file_digest *sum;
+	struct source *source;
+};
+
+static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e)
+{
+	const struct digest_reader *d = arg;
+
+	if (d->sum->holes != NULL && bitmap_has(d->sum->holes, d->sum->next))
+		return 1;
+	return source_read(d->source, buf, n, off, true, e);
+}
+
+int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e)
+{
+	int r = file_digest_step(sum, s->entry.size_bytes, read_block, &(struct digest_reader){ sum, s }, e);
+
+	return r == 0 ? source_check(s, e) : r;
 }

@@ -1,10 +1,57 @@
+/* Error messages, and the paths in them. */
 #include "store/store_err.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-/* Room for the reason must be left in the sentence. */
+#include "core/text.h"
+#include "store/dir_impl.h"
+
+/* Bytes of a path in a message: leaves space for the reason. */
 #define PATH_BYTES 300
+
+/* The path of `name` (may be NULL) in d, cut in front with "../" where `cap` is too small. */
+static const char *path(const struct dir *d, const char *name, char *out, size_t cap, bool escape)
+{
+	char escaped[4 * 255 + 1];
+	size_t at = cap - 1, n, keep;
+	bool last = true;
+
+	assert(cap >= 16);
+	out[at] = '\0';
+	for (;; name = d->name, d = d->parent) {
+		if (name != NULL) {
+			keep = d->parent != NULL ? strlen("../") : 0;
+			if (escape) /* a long last component is cut at its end */
+				name = text_escape(escaped, last && cap - keep < sizeof escaped ? cap - keep : sizeof escaped, name);
+			n = strlen(name);
+			if (n + !last + keep > at) {
+				memcpy(out + (at -= 3), "../", 3);
+				break;
+			}
+			if (!last)
+				out[--at] = '/';
+			memcpy(out + (at -= n), name, n);
+			last = false;
+		}
+		if (d->parent == NULL)
+			break;
+	}
+	if (last)
+		out[--at] = '.'; /* the root itself */
+	return memmove(out, out + at, cap - at);
+}
+
+const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap)
+{
+	return path(d, name, out, cap, true);
+}
+
+const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap)
+{
+	return path(d, name, out, cap, false);
+}
 
 static const char *advice(int sys)
 {
@@ -20,7 +67,7 @@ static const char *advice(int sys)
 	case EPERM:
 		return " (check owner and permissions)";
 	case EROFS:
-		return " (choose another place or mount it writable)";
+		return " (choose another directory or mount the file system writable)";
 	case EIO:
 		return " (check the disk and the kernel's log)";
 	default:
@@ -31,38 +78,24 @@ static const char *advice(int sys)
 int store_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what)
 {
 	int code = err_from_errno(sys);
-	char path[PATH_BYTES];
+	char text[PATH_BYTES];
 
 	if (e == NULL)
 		return code;
-	err_set(e, code, "%s: %s: %s%s", dir_path_text(d, name, path, sizeof path), what,
-	    strerror(sys), advice(sys));
+	err_set(e, code, "%s: %s%s%s%s", dir_path_text(d, name, text, sizeof text), what != NULL ? what : "",
+	    what != NULL ? ": " : "", strerror(sys), advice(sys));
 	e->sys = sys;
 	return code;
 }
 
-int store_err_why(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
+int store_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
     const char *why)
 {
-	char path[PATH_BYTES];
+	char text[PATH_BYTES];
 
 	if (e == NULL)
 		return code;
-	err_set(e, code, "%s: %s", dir_path_text(d, name, path, sizeof path), why);
+	err_set(e, code, "%s: %s", dir_path_text(d, name, text, sizeof text), why);
 	e->sys = sys;
 	return code;
-}
-
-int store_err_unless_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name)
-{
-	struct stat st;
-
-	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : store_err_sys(e, errno, d, name, "cannot look what has its name");
-	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
-		return 0;
-	if (S_ISDIR(st.st_mode))
-		return store_err_why(e, PTCP_EIO, EISDIR, d, name, "a directory has this name (move it away)");
-	return store_err_why(e, PTCP_EIO, EEXIST, d, name,
-	    "a device, FIFO or socket has this name and is not replaced (move it away)");
 }

@@ -12,16 +12,13 @@ static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return openat(dirfd, path, flags, mode);
 }
 
-/* glibc has no wrapper for it. */
+/* glibc has no wrapper. */
 static int real_openat2(int dirfd, const char *path, struct open_how *how, size_t size)
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, size);
 }
 
-static int real_dup(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-}
+static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 const struct sys sys_real = {
 	.openat = real_openat,
@@ -59,7 +56,44 @@ const struct sys sys_real = {
 	.unlinkat = unlinkat,
 };
 
-bool sys_cannot_sync(int sys)
+ssize_t sys_read_all(const struct sys *sys, int fd, void *buf, size_t n, uint64_t off)
 {
-	return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS;
+	struct iovec v = { buf, n };
+	ssize_t got;
+
+	while (v.iov_len > 0) {
+		got = sys->preadv2(fd, &v, 1, (off_t)(off + (n - v.iov_len)), 0);
+		if (got == 0)
+			break;
+		if (got < 0 && errno != EINTR)
+			return -1;
+		if (got > 0) {
+			v.iov_base = (char *)v.iov_base + got;
+			v.iov_len -= (size_t)got;
+		}
+	}
+	return (ssize_t)(n - v.iov_len);
 }
+
+int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off)
+{
+	const char *p = buf;
+	ssize_t w;
+
+	while (n > 0) {
+		w = sys->pwrite(fd, p, n, (off_t)off);
+		if (w == 0)
+			return EIO;
+		if (w < 0 && errno != EINTR)
+			return errno;
+		if (w > 0) {
+			p += w;
+			n -= (size_t)w;
+			off += (uint64_t)w;
+		}
+	}
+	return 0;
+}
+
+bool sys_cannot_sync(int sys) { return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS; }
+bool sys_cannot_set(int sys) { return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS; }

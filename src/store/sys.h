@@ -1,6 +1,5 @@
-/* Every system call by which the store touches user files, in one table, so that
- * a test can make each of them fail. Each member behaves as the call of that
- * name: -1 and errno on failure. */
+/* The system calls of the store on user files, in a table: tests can make each call fail. Each member behaves
+ * as the call of the same name: -1 and errno on failure. */
 #ifndef STORE_SYS_H
 #define STORE_SYS_H
 
@@ -8,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -51,9 +51,19 @@ struct sys {
 
 extern const struct sys sys_real;
 
-/* Whether this errno of a sync means that the file system knows no such thing rather than that
- * data was lost. EROFS is not among them: we have just written there, and ext4 says so
- * when it gave up its own journal. */
+/* For opening an existing file to read: not following a link, not blocking on a FIFO. */
+#define SYS_READ_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+
+/* Reads n bytes at off, fewer at the end of the file; -1 with errno. Repeats after EINTR and short reads. */
+ssize_t sys_read_all(const struct sys *sys, int fd, void *buf, size_t n, uint64_t off);
+/* Writes n bytes at off. 0, or an errno. Repeats after EINTR and short writes. */
+int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off);
+
+/* Whether this errno of a sync means a file system without sync, rather than lost data. EROFS means lost
+ * data: we have just written to the file system, and ext4 reports EROFS after a failure of its journal. */
 bool sys_cannot_sync(int sys);
+
+/* Whether this errno means an attribute that is not supported, or not ours to set. */
+bool sys_cannot_set(int sys);
 
 #endif

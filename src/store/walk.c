@@ -1,45 +1,47 @@
-#include "store/walk_impl.h"
+#include "store/walk.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/buf.h"
 #include "core/list.h"
+#include "core/text.h"
 #include "store/fd_budget.h"
-#include "store/sink.h"
+#include "store/part.h"
 #include "store/store_err.h"
 
-/* Levels below this one (or less, see fd_budget_directories()) are read whole when entered and their stream is
- * closed, so that a deep tree does not use up the descriptors. */
+/* Levels below this one (or less, see fd_budget_directories()) are read completely when entered and their
+ * stream is closed, so that a deep tree does not exhaust the descriptors. */
 #define STREAMS_MAX 64
 
-/* What was added. */
+/* An added entry. */
 struct item {
 	struct list node;
 	struct dir *dir;
-	char *name; /* NULL: the contents of dir */
+	char *name; /* NULL: the content of dir */
 };
 
-/* A directory that is being listed, below the one in `up`. */
+/* A directory being listed, below the directory of `up`. */
 struct level {
 	struct level *up;
 	struct dir *dir;
-	DIR *stream;      /* NULL when read to its end, or whole */
-	struct buf names; /* those read whole, each with its NUL */
-	char *why;        /* the listing was cut short; to be reported next */
-	int depth;        /* of the directory; -1 for "the contents of" */
-	size_t above;     /* with a filter: the length of its path and '/' in w->path */
+	DIR *stream;      /* NULL at the end, and after reading completely */
+	struct buf names; /* of a directory read completely, each with its NUL */
+	char *why;        /* the listing failed; to be reported next */
+	int depth;        /* of the directory; -1 for an added directory's content */
+	size_t above;     /* with a filter: length of its path and '/' in w->path */
 };
 
 struct walk {
 	struct list items;
 	struct level *top;
-	unsigned streams, most_streams;
-	struct dir *enter; /* returned as WALK_DIR last time: its content is next */
+	unsigned streams, max_streams;
+	struct dir *enter; /* the WALK_DIR returned last: its content is next */
 	int enter_depth;
-	const struct filter *filter; /* NULL: everything is kept */
-	char *path;        /* with a filter: of the latest entry, for it */
+	const struct filter *filter; /* NULL: includes all */
+	char *path;        /* with a filter: path of the latest entry */
 	size_t path_cap;
 };
 
@@ -50,7 +52,7 @@ int walk_new(struct walk **out, struct ptcp_err *e)
 	if (w == NULL)
 		return err_nomem(e);
 	list_init(&w->items);
-	w->most_streams = fd_budget_directories(STREAMS_MAX);
+	w->max_streams = fd_budget_directories(STREAMS_MAX);
 	*out = w;
 	return 0;
 }
@@ -97,10 +99,7 @@ void walk_free(struct walk *w)
 	free(w);
 }
 
-void walk_filter(struct walk *w, const struct filter *f)
-{
-	w->filter = f;
-}
+void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
 {
@@ -115,7 +114,7 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
 	return 0;
 }
 
-/* The name of l's next entry, valid until the next call; 0 at the end, -1 and errno. */
+/* 1 and the name of l's next entry, valid until the next call; 0 at the end; -1 and errno. */
 static int read_name(struct level *l, const char **name)
 {
 	struct dirent *de;
@@ -136,8 +135,8 @@ static int read_name(struct level *l, const char **name)
 	return 1;
 }
 
-/* The sentence in `why`, kept; the level is at its end. */
-static int cut_short(struct walk *w, struct level *l, const struct ptcp_err *why)
+/* Ends the level and stores the message in `why` for the next call. */
+static int fail_listing(struct walk *w, struct level *l, const struct ptcp_err *why)
 {
 	close_stream(w, l);
 	if (why->code == PTCP_ENOMEM && why->sys == 0)
@@ -152,7 +151,7 @@ static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
 
 	if ((at = dir_fd(l->dir, why)) < 0)
 		return at;
-	/* A description of its own, since a stream moves the position. */
+	/* A separate open file, since a stream moves its position. */
 	fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	saved = errno;
 	dir_fd_done(l->dir);
@@ -184,14 +183,14 @@ static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
 		buf_added(&all, n);
 	}
 	if (r < 0)
-		r = store_err_sys(why, errno, l->dir, NULL, "cannot list all of the directory");
+		r = store_err_sys(why, errno, l->dir, NULL, "cannot list the whole directory");
 	close_stream(w, l);
 	l->names = all;
 	return r;
 }
 
-/* Starts on the content of dir, whose hold it takes. A directory that cannot be
- * listed is a level at its end that has a `why`. Fails without memory only. */
+/* Begins to list dir, and takes the caller's reference. A directory that cannot be listed becomes a level at
+ * its end, with a `why`. Fails only without memory. */
 static int push(struct walk *w, struct dir *dir, int depth)
 {
 	struct level *l = calloc(1, sizeof *l);
@@ -204,19 +203,19 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	}
 	l->dir = dir;
 	l->depth = depth;
-	if (w->filter != NULL && depth >= 0) { /* w->path is the directory's: it was the latest entry */
+	if (w->filter != NULL && depth >= 0) { /* w->path is the directory's, which was the latest entry */
 		l->above = strlen(w->path) + 1;
 		w->path[l->above - 1] = '/';
 	}
 	l->up = w->top;
 	w->top = l;
-	if ((r = open_stream(w, l, &why)) == 0 && w->streams > w->most_streams)
+	if ((r = open_stream(w, l, &why)) == 0 && w->streams > w->max_streams)
 		r = read_whole(w, l, &why);
-	return r == 0 ? 0 : cut_short(w, l, &why);
+	return r == 0 ? 0 : fail_listing(w, l, &why);
 }
 
-/* Whether the filter leaves out what is at `name` in the directory of `in` (NULL: what was
- * added); negative without memory. */
+/* Whether the filter excludes `name` in the directory of `in` (NULL: an added entry); negative without
+ * memory. */
 static int excluded(struct walk *w, const struct level *in, const char *name, bool is_dir)
 {
 	size_t above = in != NULL ? in->above : 0, n = strlen(name);
@@ -234,8 +233,99 @@ static int excluded(struct walk *w, const struct level *in, const char *name, bo
 	return !filter_includes(w->filter, w->path, is_dir);
 }
 
-/* One entry of `dir`, found in the listing `in` or asked for (NULL). 1 and *out; 0 if there is
- * nothing to be said of it; negative only without memory. */
+void walk_entry_fini(struct walk_entry *e)
+{
+	dir_unref(e->dir);
+	free(e->name);
+	free(e->target);
+	free(e->why);
+	*e = (struct walk_entry){ 0 };
+}
+
+static int read_target(struct walk_entry *out, int at, struct ptcp_err *why)
+{
+	const struct sys *sys = dir_sys(out->dir);
+	char target[PATH_MAX + 1];
+	ssize_t n = sys->readlinkat(at, out->name, target, sizeof target);
+
+	if (n < 0)
+		return store_err_sys(why, errno, out->dir, out->name, "cannot read the symbolic link");
+	if ((size_t)n == sizeof target)
+		return store_err_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the symbolic link");
+	if ((out->target = strndup(target, (size_t)n)) == NULL)
+		return err_nomem(why);
+	return 0;
+}
+
+static const char *special(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFIFO: return "a FIFO: not sent";
+	case S_IFSOCK: return "a socket: not sent";
+	case S_IFCHR: return "a character device: not sent";
+	case S_IFBLK: return "a block device: not sent";
+	default: return "of an unknown type: not sent";
+	}
+}
+
+/* Makes the entry WALK_SKIPPED, with the message `text` in `why` and out->why. */
+static int skip(struct walk_entry *out, const char *text, struct ptcp_err *why)
+{
+	store_err_set(why, 0, 0, out->dir, out->name, text);
+	out->type = WALK_SKIPPED;
+	free(out->target);
+	out->target = NULL;
+	return (out->why = strdup(why->msg)) != NULL ? 0 : err_nomem(why);
+}
+
+/* Fills in the result of stat; dir, name and depth are set. */
+static int classify(struct walk_entry *out, int at, const struct stat *st, struct ptcp_err *why)
+{
+	out->size_bytes = (uint64_t)st->st_size;
+	out->dev = (uint64_t)st->st_dev;
+	out->ino = (uint64_t)st->st_ino;
+	out->nlink = (uint64_t)st->st_nlink;
+	out->mode = st->st_mode & 07777;
+	out->uid = st->st_uid;
+	out->gid = st->st_gid;
+	out->mtime = st->st_mtim;
+	out->ctime = st->st_ctim;
+	if (S_ISREG(st->st_mode)) {
+		out->type = WALK_FILE;
+		out->sparse = (uint64_t)st->st_blocks < out->size_bytes / 512;
+		return 0;
+	}
+	if (S_ISLNK(st->st_mode)) {
+		out->type = WALK_SYMLINK;
+		return read_target(out, at, why);
+	}
+	if (!S_ISDIR(st->st_mode))
+		return skip(out, special(st->st_mode), why);
+	out->type = WALK_DIR;
+	if (out->depth > WALK_DEPTH_MAX)
+		return store_err_set(why, PTCP_EIO, 0, out->dir, out->name, "more than 2000 levels of directories");
+	return 0;
+}
+
+static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
+{
+	struct stat st;
+	int at, r;
+
+	if (!text_name_ok(out->name, strlen(out->name))) /* some file systems have names over 255 bytes */
+		return store_err_set(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "name too long to be sent");
+	if ((at = dir_fd(out->dir, why)) < 0)
+		return at;
+	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		r = classify(out, at, &st, why);
+	else
+		r = store_err_sys(why, errno, out->dir, out->name, NULL);
+	dir_fd_done(out->dir);
+	return r;
+}
+
+/* One entry of `dir`, found in the listing `in`, or added (NULL). 1 and *out; 0 if the entry is not reported;
+ * negative only without memory. */
 static int examine(struct walk *w, struct dir *dir, const char *name, const struct level *in,
     struct walk_entry *out)
 {
@@ -246,8 +336,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.depth = in != NULL ? in->depth + 1 : 0, .dir = dir_ref(dir), .name = strdup(name),
 		.type = WALK_FAILED,
 	};
-	r = out->name != NULL ? walk_look(out, &why) : err_nomem(&why);
-	/* What vanished since it was listed might as well have vanished before. */
+	r = out->name != NULL ? stat_entry(out, &why) : err_nomem(&why);
+	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && r < 0 && why.sys == ENOENT;
 	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
 		r = err_nomem(&why);
@@ -255,9 +345,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		walk_entry_fini(out);
 		return 0;
 	}
-	/* Files that are being received here are nobody's yet. */
-	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && sink_is_own_name(name))
-		r = walk_skip(out, "named like what ptcp has not finished receiving: not sent (rename it)", &why);
+	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && part_is_own_name(name))
+		r = skip(out, "the name of an unfinished file of ptcp: not sent (rename it)", &why);
 	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;
@@ -271,7 +360,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	return r;
 }
 
-/* The next of what was added: 1 with an entry, 0 without. */
+/* The next added entry: 1 with an entry, 0 without. */
 static int next_item(struct walk *w, struct walk_entry *out)
 {
 	struct item *it = CONTAINER_OF(w->items.next, struct item, node);
@@ -285,7 +374,7 @@ static int next_item(struct walk *w, struct walk_entry *out)
 	return r;
 }
 
-/* The next of the innermost directory: 1 with an entry, 0 without. */
+/* The next entry of the innermost directory: 1 with an entry, 0 without. */
 static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 {
 	const char *name;
@@ -299,8 +388,8 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 			close_stream(w, l);
 			return 0;
 		}
-		store_err_sys(&why, errno, l->dir, NULL, "cannot list all of the directory");
-		return cut_short(w, l, &why);
+		store_err_sys(&why, errno, l->dir, NULL, "cannot list the whole directory");
+		return fail_listing(w, l, &why);
 	}
 	*out = (struct walk_entry){ .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir) };
 	if (l->why != NULL) {
@@ -310,7 +399,7 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 		return 1;
 	}
 	out->type = WALK_DIR_END;
-	r = l->depth >= 0; /* "the contents of" has no beginning and no end */
+	r = l->depth >= 0; /* an added directory's content has neither WALK_DIR nor WALK_DIR_END */
 	pop(w);
 	if (r == 0)
 		walk_entry_fini(out);

@@ -1,6 +1,5 @@
-/* Listing what is to be sent: a depth-first walk that never follows symbolic
- * links below its start and holds one directory stream a level, so a directory of
- * a million entries is streamed. Used by one thread at a time; blocks on disk. */
+/* Listing the entries to send: a depth-first walk, without following symbolic links below the start.
+ * Directories are streamed: a million entries need little memory. One thread at a time; blocks on disk. */
 #ifndef STORE_WALK_H
 #define STORE_WALK_H
 
@@ -11,27 +10,25 @@
 #include "store/dir.h"
 
 enum walk_type {
-	WALK_DIR,     /* its content follows, then its WALK_DIR_END */
+	WALK_DIR,     /* followed by the content, then WALK_DIR_END */
 	WALK_DIR_END,
 	WALK_FILE,
 	WALK_SYMLINK,
-	WALK_SKIPPED, /* FIFO, socket, device, or what ptcp itself is receiving; `why` says so */
-	WALK_FAILED,  /* could not be stat'ed, or (then dir is itself, name NULL, and
-		       * this comes before its WALK_DIR_END) not be listed to its end;
-		       * `why` is the sentence */
+	WALK_SKIPPED, /* FIFO, socket, device, or an unfinished file of ptcp; `why` explains */
+	WALK_FAILED,  /* stat failed; or listing `dir` failed (name NULL, before WALK_DIR_END); `why` is the message */
 };
 
 #define WALK_DEPTH_MAX 2000 /* deeper directories are WALK_FAILED */
 
 struct walk_entry {
 	enum walk_type type;
-	int depth;        /* 0 for what was added, or directly in "contents of" */
-	struct dir *dir;  /* the directory it is in (for WALK_DIR_END: itself) */
+	int depth;        /* 0 for an added entry, and for the direct content of an added directory */
+	struct dir *dir;  /* the parent directory (for WALK_DIR_END: itself) */
 	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
 	uint64_t size_bytes, dev, ino, nlink;
-	bool sparse;      /* a file with less on disk than its size: has holes, or is compressed */
+	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
@@ -42,20 +39,19 @@ struct walk;
 int walk_new(struct walk **out, struct ptcp_err *e);
 void walk_free(struct walk *w);
 
-/* Adds `name` in `dir`, or with name NULL the contents of `dir`; they are walked
- * in the order they were added. Holds dir. */
+/* Adds `name` in `dir`, or with name NULL the content of `dir`; listed in the order added. Keeps a reference
+ * to dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
-/* What `f` does not keep is not listed, whatever it is, and such a directory is not entered. Paths
- * begin with what was added by name, which is subject to the rules itself, or below "the contents
- * of". Borrows f as long as w lives; set before the first walk_next(). */
+/* Skips entries excluded by `f`, without reporting them, and does not enter excluded directories. Paths begin
+ * with the added name, to which the rules apply as well, or below an added directory's content. Borrows f for
+ * w's lifetime; to be called before the first walk_next(). */
 void walk_filter(struct walk *w, const struct filter *f);
 
-/* 1 with an entry (in *out, whatever that held), which the caller ends with
- * walk_entry_fini(); 0 when all has been listed; negative only without memory. What
- * a readdir error cuts short is reported as WALK_FAILED and the walk goes on. Files
- * that ptcp itself is receiving (part files and journals, see sink.h) are WALK_SKIPPED, unless
- * added by name. What vanishes between listing and stat is not listed. */
+/* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory.
+ * After a readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and
+ * journals, sink.h) are WALK_SKIPPED unless added by name. Files that vanish between listing and stat are not
+ * reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 

@@ -34,7 +34,7 @@ int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *va
 	uint8_t *p;
 
 	assert(xattr_name_ok(name, name_n));
-	/* 3 bytes of the 8 for each are not in its record. */
+	/* A record has 5 of the 8 bytes per attribute (XATTRS_MAX_BYTES). */
 	if (n > XATTRS_MAX_BYTES ||
 	    buf_len(&x->packed) + RECORD_BYTES(name_n, n) + 3 * (x->n + 1) > XATTRS_MAX_BYTES)
 		return PTCP_ERANGE;
@@ -65,8 +65,8 @@ bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out)
 	return true;
 }
 
-/* "NAME: WHAT: attribute ATTR: why", for the first that is left out. */
-static void tell(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *attr,
+/* "PATH: extended attribute ATTR: WHAT", for the first attribute left out. */
+static void report(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *attr,
     const char *what)
 {
 	char shown[TEXT_NAME_BYTES], text[TEXT_NAME_BYTES + 60];
@@ -75,10 +75,10 @@ static void tell(struct ptcp_err *e, int sys, const struct dir *d, const char *n
 	if (sys != 0)
 		store_err_sys(e, sys, d, name, text);
 	else
-		store_err_why(e, PTCP_ERANGE, 0, d, name, text);
+		store_err_set(e, PTCP_ERANGE, 0, d, name, text);
 }
 
-/* Each of `names`, n bytes, that travels; `value` has room for any. */
+/* Reads the attributes listed in `names` (n bytes) that may be sent; `value` has space for any. */
 static int read_each(struct xattrs *x, const struct dir *d, const char *name, int fd, const char *names,
     size_t n, char *value, struct ptcp_err *e)
 {
@@ -90,13 +90,13 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 		if (!xattr_name_ok(attr, strlen(attr)))
 			continue;
 		if ((got = dir_sys(d)->fgetxattr(fd, attr, value, XATTR_SIZE_MAX)) < 0) {
-			if (errno == ENODATA) /* removed since it was listed */
+			if (errno == ENODATA) /* removed since its listing */
 				continue;
-			return store_err_sys(e, errno, d, name, "cannot read its extended attributes");
+			return store_err_sys(e, errno, d, name, "cannot read extended attributes");
 		}
 		r = xattrs_add(x, attr, strlen(attr), value, (size_t)got, e);
 		if (r == PTCP_ERANGE && left_out++ == 0)
-			tell(e, 0, d, name, attr, "too large: not sent");
+			report(e, 0, d, name, attr, "too large: not sent");
 		else if (r < 0 && r != PTCP_ERANGE)
 			return r;
 	}
@@ -112,44 +112,39 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 	if (n == 0 || (n < 0 && errno == EOPNOTSUPP))
 		return 0;
 	if (n < 0)
-		return store_err_sys(e, errno, d, name, "cannot list its extended attributes");
-	/* There may be more of them by now, but never more than this. */
+		return store_err_sys(e, errno, d, name, "cannot list extended attributes");
+	/* The list may grow meanwhile, up to this limit. */
 	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
 		return err_nomem(e);
 	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
 		r = read_each(x, d, name, fd, names, (size_t)n, names + XATTR_LIST_MAX, e);
 	else
-		r = store_err_sys(e, errno, d, name, "cannot list its extended attributes");
+		r = store_err_sys(e, errno, d, name, "cannot list extended attributes");
 	free(names);
 	return r;
 }
 
 int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_err *e)
 {
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	int at, fd, saved, r;
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	fd = dir_sys(d)->openat(at, name, flags, 0);
+	fd = dir_sys(d)->openat(at, name, SYS_READ_FLAGS, 0);
 	saved = errno;
 	dir_fd_done(d);
 	if (fd < 0)
-		return store_err_sys(e, saved, d, name, "cannot open it");
+		return store_err_sys(e, saved, d, name, NULL);
 	r = read_open(x, d, name, fd, e);
 	dir_sys(d)->close(fd);
 	return r;
 }
 
-/* ext4 says ENOSPC when a block's worth of attributes is full. */
-static bool no_room(int sys)
-{
-	return sys == ENOSPC || sys == E2BIG || sys == ERANGE;
-}
+/* ext4 reports ENOSPC when the block for attributes is full. */
+static bool no_room(int sys) { return sys == ENOSPC || sys == E2BIG || sys == ERANGE; }
 
-/* Reasons that lie in the file system, or in a directory that is somebody else's (EACCES, EBADF: open by
- * O_PATH). */
-static bool not_taken(int sys)
+/* Reasons in the file system, or in a directory of another user (EACCES, EBADF: opened by O_PATH). */
+static bool is_refusal(int sys)
 {
 	return sys == EACCES || sys == EBADF || sys == EOPNOTSUPP || sys == EPERM || sys == EDQUOT || no_room(sys);
 }
@@ -163,14 +158,14 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 	while (xattrs_next(x, &at, &a)) {
 		if (dir_sys(d)->fsetxattr(fd, a.name, a.value, a.n, 0) == 0)
 			continue;
-		if (!not_taken(errno))
-			return store_err_sys(e, errno, d, name, "cannot set its extended attributes");
+		if (!is_refusal(errno))
+			return store_err_sys(e, errno, d, name, "cannot set extended attributes");
 		if (left_out++ > 0)
 			continue;
-		if (no_room(errno)) /* of the inode's, which is nothing that a user can make */
-			tell(e, 0, d, name, a.name, "no room for it here, not kept");
+		if (no_room(errno)) /* of the inode: freeing disk space would not help */
+			report(e, 0, d, name, a.name, "no space for it in this file system, not kept");
 		else
-			tell(e, errno, d, name, a.name, "not kept");
+			report(e, errno, d, name, a.name, "not kept");
 	}
 	return left_out;
 }

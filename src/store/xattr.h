@@ -1,23 +1,23 @@
-/* Extended attributes of files and directories. Only those named "user.*" travel: security.*,
- * trusted.* and system.* (capabilities, labels, access lists) carry privilege or belong to the system
- * they are on, and links have none of ours. */
+/* Extended attributes of files and directories. Only "user.*" attributes are sent: security.*, trusted.* and
+ * system.* (capabilities, labels, access lists) carry privilege or belong to one system. Links have no user.*
+ * attributes. */
 #ifndef STORE_XATTR_H
 #define STORE_XATTR_H
 
 #include "core/buf.h"
 #include "store/dir.h"
 
-/* Of one file's attributes: their names, values, and 8 bytes for each. What is beyond does not travel. */
+/* Limit per file: names, values, and 8 bytes per attribute. Attributes beyond are not sent. */
 #define XATTRS_MAX_BYTES 57344
 
 struct xattr {
 	const char *name; /* with a NUL */
-	size_t name_n;    /* without it */
+	size_t name_n;    /* without the NUL */
 	const void *value;
 	size_t n;
 };
 
-/* The attributes of one file; the caller's. */
+/* The attributes of one file, owned by the caller. */
 struct xattrs {
 	struct buf packed;
 	unsigned n;
@@ -27,23 +27,23 @@ struct xattrs {
 
 void xattrs_fini(struct xattrs *x);
 
-/* "user." and something, up to 255 bytes without a NUL: whatever a peer says, nothing else is set. */
+/* Whether the name may be set for a peer: "user." and at least one byte, up to 255 bytes, without a NUL. */
 bool xattr_name_ok(const char *name, size_t n);
 
-/* Adds a copy. The name is one that xattr_name_ok() accepts (asserted). PTCP_ERANGE, without a sentence,
- * if it does not fit. */
+/* Adds a copy. xattr_name_ok() accepts the name (asserted). PTCP_ERANGE, without a message, above the limit. */
 int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *value, size_t n,
     struct ptcp_err *e);
 
-/* Each in turn, from *at = 0; false behind the last. *out is valid until x changes. */
+/* Iterates, starting with *at = 0; false after the last. *out is valid until x changes. */
 bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out);
 
-/* Adds those of the file or directory `name` in d, a link not followed. Returns how many were left
- * out because they do not fit; `e` names the first. 0 where the file system has none. I/O threads only. */
+/* Adds the attributes of the file or directory `name` in d, not following a link. Returns the number left out
+ * as too large; `e` names the first. 0 where the file system has no attributes. I/O threads only. */
 int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_err *e);
 
-/* Sets them on fd; `d` and `name` are for sentences. Before the mode, which may forbid it. Returns how many
- * this file system did not take (it has none, or no room for so many or so large ones); `e` names the first. */
+/* Sets the attributes on fd; `d` and `name` name the file in errors. Before the mode, which may forbid it.
+ * Returns the number of attributes that the file system refused (unsupported, or too many or too large); `e`
+ * names the first. */
 int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e);
 
 #endif

@@ -144,12 +144,8 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
 
 /* Choices of the two ends; in use when both list the ability. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1, /* BLOCKs also on the control connection */
-	WIRE_ABLE_HARDLINK = 2,    /* takes HARDLINK entries */
-	WIRE_ABLE_STEERED = 3,     /* streams in use are as many as the starter says, at any time */
-	WIRE_ABLE_RETURN = 4,      /* the control connection may be replaced */
-	WIRE_ABLE_HELD = 5,        /* bears data connections that stand still */
-	WIRE_ABLE_RATE = 6         /* as a sender it keeps to the rates that RATE says */
+	WIRE_ABLE_ONE_CHANNEL = 1,   /* BLOCKs also on the control connection */
+	WIRE_ABLE_CONTROL_REPLAY = 2 /* the control connection may be replaced */
 };
 
 /* First frame of both sides of a control connection. */
@@ -183,9 +179,8 @@ enum wire_open_flags {
 	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
 	WIRE_OPEN_XATTR = 1 << 9,
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
-	WIRE_OPEN_STEERED = 1 << 11,    /* no stream is in use until USE says how many */
-	WIRE_OPEN_HELD = 1 << 12,       /* relays hold what goes over data connections, for long */
-	WIRE_OPEN_FLAGS = (1 << 13) - 1
+	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
+	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
 /* When the receiver makes data durable. */

@@ -134,7 +134,7 @@ static void start_end(struct msg *m)
 	struct end *n = CONTAINER_OF(m, struct end, step);
 	struct ptcp_err e;
 
-	must(chan_arrive(n->c, n->loop, &ops, n, &e), &e);
+	must(chan_attach(n->c, n->loop, &ops, n, &e), &e);
 	if (!n->tls)
 		send_more(n);
 }
@@ -160,7 +160,7 @@ static void ours(bool tls)
 		must(loop_new(&end[i].loop, &e), &e);
 		must(chan_new(&end[i].c, end[i].loop, !tls ? NULL : i == 1 ? server_tls : client_tls, &o, &e),
 		    &e);
-		chan_depart(end[i].c);
+		chan_detach(end[i].c);
 	}
 	for (i = 0; i < 2; i++) {
 		must(loop_start_thread(end[i].loop, &e), &e);

@@ -43,7 +43,7 @@ static void receive(const char *root)
 	struct tree *t;
 	struct dir *top, *d = NULL;
 	struct ptcp_err e;
-	struct store_end one;
+	struct store_item one;
 	struct sink *s;
 	char name[30];
 	int i;
@@ -61,7 +61,7 @@ static void receive(const char *root)
 		if ((s = sink_new(d, name, BYTES, &meta, NULL)) == NULL)
 			die("sink");
 		must(sink_write(s, data, BYTES, 0, 0, &e), &e);
-		one = (struct store_end){ .sink = s, .why = &e };
+		one = (struct store_item){ .sink = s, .why = &e };
 		store_complete(&one, 1, STORE_SYNC_NONE);
 		must(one.result, &e);
 		sink_unref(s);

@@ -26,7 +26,6 @@
 
 #define MOST_CONNS 512
 #define BUFFER_BYTES 131072 /* small, so that what is in flight is small */
-#define NS_PER_MS 1000000u
 #define TICK_MS 5
 
 struct conn {

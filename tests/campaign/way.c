@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define NS_PER_MS 1000000u
 
 static bool held(const struct way *w)
 {

@@ -71,7 +71,7 @@ static void json_start_and_streams(void **state)
 	json_decref(j);
 }
 
-/* Any name gives one line of valid JSON, from which its bytes can be had again. */
+/* Every name results in a line of valid JSON that contains all bytes of the name. */
 static void json_names(void **state)
 {
 	static const struct { const char *path, *shown, *raw; } names[] = {
@@ -108,7 +108,7 @@ static void json_names(void **state)
 	}
 }
 
-/* A failed file is a line on stderr in both forms, its name harmless. */
+/* A failed file is a line on stderr in both forms, with an escaped name. */
 static void failed_file(void **state)
 {
 	char path[4200];
@@ -127,7 +127,7 @@ static void failed_file(void **state)
 	assert_string_equal(string(j, "error"), "Permission denied");
 	json_decref(j);
 
-	memset(path, '\001', sizeof path - 1); /* a path of 4 kB is shown whole */
+	memset(path, '\001', sizeof path - 1); /* a path of 4 kB is printed in full */
 	path[sizeof path - 1] = '\0';
 	ev.text = NULL;
 	event(false, &ev);
@@ -152,7 +152,7 @@ static const struct ptcp_result result = { .size = sizeof result, .progress.file
 	.progress.wire_bytes = 1000000000, .progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
 	.progress.max_streams = 8 };
 
-/* What paths the options and the last event told of. */
+/* Paths of the options, and of the last event. */
 static const char *const routes[] = { "a:1,b", "direct" };
 static const struct ptcp_path carried[] = { { "", 600000000, 8e8, 2 }, { "", 400000000, 0, 0 } };
 static size_t n_carried = 1;
@@ -210,7 +210,7 @@ static void text_end(void **state)
 	assert_string_equal(cap.err, "received 12 files, 3.00 GB (7 B already transferred) in 2.00s, 4.00 Gbit/s, 8 streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");
-	/* not 0: one line and no other, quiet or not */
+	/* a failure prints a single line, also with quiet */
 	assert_int_equal(end(false, true, true, PTCP_EPARTIAL, "2 of 14 files failed"), 6);
 	assert_string_equal(cap.err, "ptcp: 2 of 14 files failed\n");
 	assert_int_equal(end(false, false, true, PTCP_ENOSPC, ""), 1);
@@ -245,13 +245,13 @@ static void status_line(void **state)
 	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
 	    "1.25 GB of 2.50 GB so far  812 Mbit/s  1 stream");
 	ev.progress.total_known = true;
-	ev.progress.bytes = ev.progress.total_bytes - 1; /* not 100 before it is */
+	ev.progress.bytes = ev.progress.total_bytes - 1; /* 100 only if complete */
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
 	ev.progress.bytes = ev.progress.total_bytes = 0;
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);
 }
 
-/* Without a terminal there is no status line, whatever comes. */
+/* No status line without a terminal. */
 static void no_terminal_no_status(void **state)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 1, .progress.total_bytes = 2 };
@@ -262,7 +262,7 @@ static void no_terminal_no_status(void **state)
 	assert_string_equal(cap.err, "");
 }
 
-/* The line is drawn over with blanks, and erased before a line of text. */
+/* The status line is overwritten with blanks, and erased before a line of text. */
 static void status_is_erased(void **state)
 {
 	(void)state;

@@ -256,7 +256,7 @@ static void asked(void **state)
 
 	(void)state;
 	assert_int_equal(ptcp_server_set_links(lf_server, known, 3, &e), 0);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPARTIAL);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPARTIAL);
 	m = estimate(l, 3);
 	assert_int_equal(m.state, PTCP_LINK_MEASURED);
 	assert_true(m.rate_bps == 3e6 && m.rate_error_bps == 1e5 && m.delay_s == 0.01 && isnan(m.delay_error_s));
@@ -279,20 +279,20 @@ static void asked_for_nothing(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER); /* it does not measure */
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER); /* it does not measure */
 	ptcp_links_free(l);
 	l = links("B", 1);
 	assert_int_equal(ptcp_server_set_links(lf_server, known, 2, &e), 0);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER);
 	assert_non_null(strstr(estimate(l, 3).why, "B could not measure it: connecting: refused"));
-	assert_non_null(strstr(estimate(l, 2).why, "B has yet to measure it"));
+	assert_non_null(strstr(estimate(l, 2).why, "B has not measured it yet"));
 	ptcp_links_free(l);
 	l = links("B", 1);
 	assert_int_equal(ptcp_server_set_links(lf_server, known, 1, &e), 0);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER);
-	assert_non_null(strstr(estimate(l, 2).why, "does not measure the way to 127.0.0.1:2"));
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER);
+	assert_non_null(strstr(estimate(l, 2).why, "does not measure the link to 127.0.0.1:2"));
 	ptcp_links_cancel(l);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_ECANCELED);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_ECANCELED);
 	ptcp_links_free(l);
 }
 

@@ -20,10 +20,10 @@ static const char text[] =
     "  {from: S2, to: K, rate: 90Mbit/s}, {from: K, to: D, rate: 8Mbit/s}]\n"
     "windows: [{link: K>D, from: 1000s, until: 2000s, rate: 1Mbit/s}]\n";
 
-static struct planner_thread_thread *begin(const struct ptcp_overlay *o)
+static struct planner_thread *begin(const struct ptcp_overlay *o)
 {
 	struct ptcp_plan_opts opts;
-	struct planner_thread_thread *p;
+	struct planner_thread *p;
 	struct ptcp_err e;
 
 	ptcp_plan_opts_init(&opts);
@@ -38,7 +38,7 @@ static void what_changes_meanwhile_changes_nothing(void **state)
 	struct ptcp_overlay *o = overlay_of(text);
 	struct schedule *schedule;
 	struct ptcp_plan *plan;
-	struct planner_thread_thread *p = begin(o);
+	struct planner_thread *p = begin(o);
 	struct ptcp_err e;
 	size_t i;
 
@@ -63,7 +63,7 @@ static void what_cannot_be_planned_is_told(void **state)
 	struct ptcp_overlay *o = overlay_of(text);
 	struct schedule *schedule = NULL;
 	struct ptcp_plan *plan = NULL;
-	struct planner_thread_thread *p;
+	struct planner_thread *p;
 	struct ptcp_err e;
 
 	(void)state;

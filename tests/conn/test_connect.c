@@ -74,7 +74,7 @@ static void answer(void)
 		chan_write(peer.chan, frame, wire_routed_encode(frame));
 		if (peer.act[peer.at] == FORWARD_EARLY)
 			chan_write(peer.chan, "x", 1);
-		chan_hand_over(peer.chan);
+		chan_leave_tls(peer.chan);
 		peer.left = true;
 		break;
 	case WELCOME:
@@ -83,7 +83,7 @@ static void answer(void)
 		break;
 	case LEAVE_TLS:
 		chan_write(peer.chan, frame, wire_joined_encode(frame));
-		chan_hand_over(peer.chan);
+		chan_leave_tls(peer.chan);
 		peer.left = true;
 		break;
 	case REFUSE:
@@ -291,7 +291,7 @@ static void behind_is_there(void)
 	struct reader r = { .c = out.chan };
 
 	assert_non_null(out.chan);
-	assert_int_equal(chan_arrive(out.chan, us.control, &ops, &r, NULL), 0);
+	assert_int_equal(chan_attach(out.chan, us.control, &ops, &r, NULL), 0);
 	assert_true(nf_run_until(us.control, &r.all, 5000));
 	assert_string_equal(r.got, "behind");
 }
@@ -505,7 +505,7 @@ static void canceled_at_any_point(void **state)
 		o = opts(FORWARD, WELCOME, 0, 1);
 		assert_int_equal(connect_start(&c, &o, NULL), 0);
 		for (i = 0; i < turns && !out.came; i++)
-			loop_turn(us.control, true);
+			loop_run_once(us.control, true);
 		got_there = out.came;
 		if (!got_there)
 			connect_cancel(c);

@@ -8,7 +8,7 @@
 
 #include "conn/grants.h"
 #include "core/err.h"
-#include "net/sign.h"
+#include "net/identity.h"
 
 #define NOW UINT64_C(1700000000)
 
@@ -48,7 +48,7 @@ static void sign(struct wire_grant *g, const struct identity *id)
 {
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
-	assert_int_equal(sign_text(g->signature, id, text, wire_grant_text(text, g), NULL), 0);
+	assert_int_equal(identity_sign(g->signature, id, text, wire_grant_text(text, g), NULL), 0);
 }
 
 static void what_it_says(void **state)
@@ -92,7 +92,7 @@ static void forged(void **state)
 	sign(&g, &stranger);
 	assert_int_equal(grant_issuer(by, &g, &e), PTCP_EREFUSED);
 	/* The same text without the prefix. */
-	assert_int_equal(sign_text(g.signature, &issuer, frame + WIRE_HEADER_BYTES, n - 64, NULL), 0);
+	assert_int_equal(identity_sign(g.signature, &issuer, frame + WIRE_HEADER_BYTES, n - 64, NULL), 0);
 	assert_int_equal(grant_issuer(by, &g, &e), PTCP_EREFUSED);
 	sign(&g, &issuer);
 	assert_int_equal(grant_issuer(by, &g, NULL), 0);
@@ -170,7 +170,7 @@ static void how_often(void **state)
 	assert_int_equal(grants_take(&t, &other, own, peer, NOW + 2, NULL), 0);
 	/* The same nonce by another issuer is another one. */
 	other = g;
-	assert_int_equal(sign_key(other.issuer, &stranger, NULL), 0);
+	assert_int_equal(identity_key(other.issuer, &stranger, NULL), 0);
 	assert_int_equal(grants_take(&t, &other, own, peer, NOW + 2, NULL), 0);
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - 1, "used already");
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");

@@ -235,8 +235,7 @@ void one_tick(struct one *o, uint64_t after_ns)
 void one_hello(struct one *o)
 {
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 2,
-		.abilities = { WIRE_ABLE_STEERED, WIRE_ABLE_RATE } };
+		.max_entries = WIRE_SLOTS, .max_streams = 8 };
 
 	ONE_PUT(o, hello, &h);
 }
@@ -284,13 +283,13 @@ static void run(struct one *o, bool sends, uint32_t flags)
 void one_run(struct one *o, bool sends, bool verify) { run(o, sends, verify ? WIRE_OPEN_VERIFY : 0); }
 void one_run_dry(struct one *o, bool sends) { run(o, sends, WIRE_OPEN_VERIFY | WIRE_OPEN_DRY_RUN); }
 
-void one_run_steered(struct one *o, bool starter, bool sends)
+void one_run_as(struct one *o, bool starter, bool sends)
 {
 	if (!starter) {
-		run(o, sends, WIRE_OPEN_STEERED);
+		run(o, sends, 0);
 		return;
 	}
-	init(o, true, sends, WIRE_OPEN_STEERED);
+	init(o, true, sends, 0);
 	one_hello(o);
 	one_opened(o);
 	assert_int_equal(o->running, 1);

@@ -34,7 +34,7 @@ void one_fini(struct one *o);
 /* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
 void one_run(struct one *o, bool sends, bool verify);
 void one_run_dry(struct one *o, bool sends);
-void one_run_steered(struct one *o, bool starter, bool sends);
+void one_run_as(struct one *o, bool starter, bool sends);
 void one_hello(struct one *o);
 void one_open(struct one *o, bool sends, bool verify);
 void one_opened(struct one *o);

@@ -48,32 +48,6 @@ static void both_say_hello_at_once(void **state)
 	one_fini(&o);
 }
 
-/* Other names of a file go to who says that it takes them; we do. */
-static void who_takes_links(void **state)
-{
-	static const struct { uint8_t n; uint16_t abilities[3]; bool takes; } of[] = {
-		{ 0, { 0 }, false }, { 1, { 2 }, true }, { 2, { 1, 0x8000 }, false }, { 3, { 7, 1, 2 }, true },
-	};
-	struct wire_hello h;
-	struct span p;
-	struct one o;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof of / sizeof *of; i++) {
-		one_init(&o, false, true);
-		assert_true(one_said(&o, &p) == WIRE_HELLO && wire_hello_decode(&h, p, NULL) == 0);
-		assert_true(h.n_abilities == 4 && h.abilities[0] == WIRE_ABLE_HARDLINK);
-		assert_false(engine_takes_links(o.s));
-		h.n_abilities = of[i].n;
-		memcpy(h.abilities, of[i].abilities, sizeof of[i].abilities);
-		h.software = (struct span){ NULL, 0 };
-		ONE_PUT(&o, hello, &h);
-		assert_int_equal(engine_takes_links(o.s), of[i].takes);
-		one_fini(&o);
-	}
-}
-
 static void keep_code(void *arg, const struct ptcp_err *why)
 {
 	*(int *)arg = why != NULL ? why->code : 0;
@@ -108,7 +82,7 @@ static void who_has_one_channel(void **state)
 		assert_int_equal(engine_new(&s, &so, NULL, now, NULL), 0);
 		assert_int_equal(wire_hello_decode(&ours, (struct span){ buf_head(&engine_outbox(s)->b) +
 		    WIRE_HEADER_BYTES, buf_len(&engine_outbox(s)->b) - WIRE_HEADER_BYTES }, NULL), 0);
-		assert_true(ours.n_abilities == 5 && ours.abilities[4] == WIRE_ABLE_ONE_CHANNEL);
+		assert_true(ours.n_abilities == 1 && ours.abilities[0] == WIRE_ABLE_ONE_CHANNEL);
 		h.n_abilities = (uint8_t)i;
 		engine_input(s, frame, wire_hello_encode(frame, &h), now);
 		assert_int_equal(code, i == 2 ? 0 : PTCP_EPROTO);
@@ -422,7 +396,7 @@ static void log_opts_is_no_progress(void **state)
 		struct one o;
 		uint64_t start;
 
-		one_run_steered(&o, false, true);
+		one_run_as(&o, false, true);
 		one_offer(&o, WIRE_FILE, 10);
 		for (start = o.now_ns; o.now_ns - start < 3 * ONE_TIMEOUT_NS && o.ended == 0; one_forget(&o)) {
 			ticks(&o, NS_PER_S);
@@ -682,8 +656,8 @@ static void what_the_outbox_cuts(void **state)
 	buf_fini(&out.b);
 }
 
-/* A steered session: what the starter wants is heard, and what the sender's kernel saw. */
-static void steering(void **state)
+/* The starter sets the number of streams; a sender that is not the starter reports on its streams. */
+static void streams(void **state)
 {
 	struct wire_set_streams use = { .streams = 2 };
 	struct wire_tcp_report seen = { .elapsed_us = 7 };
@@ -691,14 +665,13 @@ static void steering(void **state)
 	struct one o;
 
 	(void)state;
-	one_run_steered(&o, false, true);
-	assert_true(engine_steered(o.s));
+	one_run_as(&o, false, true);
 	ONE_PUT(&o, set_streams, &use);
 	assert_int_equal(o.used, 2);
 	engine_tell_seen(o.s, &seen);
 	assert_true(one_found(&o, WIRE_TCP_REPORT, &p));
 	one_fini(&o);
-	one_run_steered(&o, true, false);
+	one_run_as(&o, true, false);
 	ONE_PUT(&o, tcp_report, &seen);
 	assert_int_equal(o.seen_us, 7);
 	engine_use(o.s, &use);
@@ -708,7 +681,7 @@ static void steering(void **state)
 	one_fini(&o);
 }
 
-/* A receiver that starts says what the streams are to carry, to who listed that ability. */
+/* A starter that receives says what the streams are to carry. */
 static void rates(void **state)
 {
 	const struct wire_rate f = { .all_bps = 1000000, .n = 1, .m = 2, .bps = { 500000 }, .of = { 0, 1 } };
@@ -718,12 +691,10 @@ static void rates(void **state)
 
 	(void)state;
 	one_run(&o, true, true);
-	assert_false(engine_takes_rates(o.s)); /* it sends */
 	ONE_PUT(&o, rate, &f);
 	assert_true(o.ended == 0 && o.rates == 1 && o.rate.all_bps == 1000000 && o.rate.of[1] == 1);
 	one_fini(&o);
-	one_run_steered(&o, true, false);
-	assert_true(engine_takes_rates(o.s));
+	one_run_as(&o, true, false);
 	engine_rate(o.s, &f);
 	assert_true(one_found(&o, WIRE_RATE, &p) && wire_rate_decode(&d, p, NULL) == 0);
 	assert_true(d.n == 1 && d.bps[0] == 500000 && d.m == 2);
@@ -752,47 +723,15 @@ static void a_flood_of_rates(void **state)
 	one_fini(&o);
 }
 
-/* A peer that cannot be steered is asked for as many streams as are then used; it cannot be told to flood. */
-static void a_peer_that_cannot_be_steered(void **state)
-{
-	static const struct engine_ops ops = { .busy = never_busy, .ended = keep_code };
-	static const uint8_t path[] = { 0, 0, 1, 'p' };
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1,
-		.max_streams = 8, .n_abilities = 1, .abilities = { WIRE_ABLE_HARDLINK } };
-	struct wire_open open = { .role = WIRE_ACCEPTOR_SENDS, .streams = 8, .flags = WIRE_OPEN_STEERED, .n_paths = 1,
-		.paths = { path, sizeof path } };
-	struct engine_opts so = { .starter = true, .software = "x", .timeout_ns = ONE_TIMEOUT_NS,
-		.max_entries = 1, .max_streams = 8, .fixed_streams = 4, .ops = &ops };
-	uint8_t frame[WIRE_HELLO_MAX_BYTES];
-	struct engine *s;
-	int code;
-	int i;
-
-	(void)state;
-	so.arg = &code;
-	for (i = 0; i < 2; i++) {
-		code = 0;
-		assert_int_equal(engine_new(&s, &so, &open, (struct mono){ 1 }, NULL), 0);
-		engine_input(s, frame, wire_hello_encode(frame, &h), (struct mono){ 1 });
-		assert_false(engine_steered(s) && code == 0);
-		assert_int_equal(engine_open(s)->streams, i == 0 ? 4 : 8);
-		assert_int_equal(code, i == 0 ? 0 : PTCP_ENOTYET);
-		engine_free(s);
-		open = (struct wire_open){ .role = WIRE_ACCEPTOR_GENERATES, .streams = 8, .flags = WIRE_OPEN_STEERED };
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),
 		cmocka_unit_test(both_say_hello_at_once),
 		cmocka_unit_test(who_has_one_channel),
-		cmocka_unit_test(steering),
-		cmocka_unit_test(a_peer_that_cannot_be_steered),
+		cmocka_unit_test(streams),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(a_flood_of_rates),
-		cmocka_unit_test(who_takes_links),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),
 		cmocka_unit_test(byte_by_byte),

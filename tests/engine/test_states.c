@@ -201,10 +201,8 @@ static uint64_t at_asked(struct one *o) { one_init(o, false, true); one_hello(o)
 static uint64_t at_judging(struct one *o) { at_asked(o); one_open(o, true, true); return none(o); }
 static uint64_t at_sending(struct one *o) { one_run(o, true, true); return none(o); }
 static uint64_t at_receiving(struct one *o) { one_run(o, false, true); return none(o); }
-static uint64_t steered_sending(struct one *o) { one_run_steered(o, false, true); return none(o); }
-static uint64_t steered_receiving(struct one *o) { one_run_steered(o, false, false); return none(o); }
-static uint64_t stream_count_sending(struct one *o) { one_run_steered(o, true, true); return none(o); }
-static uint64_t stream_count_receiving(struct one *o) { one_run_steered(o, true, false); return none(o); }
+static uint64_t starter_sending(struct one *o) { one_run_as(o, true, true); return none(o); }
+static uint64_t starter_receiving(struct one *o) { one_run_as(o, true, false); return none(o); }
 
 static uint64_t at_ending(struct one *o)
 {
@@ -243,15 +241,12 @@ static void sessions(void **state)
 		{ "OPENING", at_opening, " OPENED LOAD " },
 		{ "ASKED", at_asked, " OPEN " },
 		{ "JUDGING", at_judging, "" },
-		{ "RUNNING, sending", at_sending, " NOTE RATE " },
-		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
-		{ "RUNNING, sending, steered", steered_sending, " NOTE USE RATE " },
-		{ "RUNNING, receiving, steered", steered_receiving,
-		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT USE " },
-		{ "RUNNING, sending, steering", stream_count_sending, " NOTE LOAD " },
-		{ "RUNNING, receiving, steering", stream_count_receiving,
+		{ "RUNNING, sending", at_sending, " NOTE USE RATE " },
+		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT USE " },
+		{ "RUNNING, the starter sends", starter_sending, " NOTE LOAD " },
+		{ "RUNNING, the starter receives", starter_receiving,
 		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT SEEN LOAD " },
-		{ "ENDING", at_ending, " END NOTE RATE " },
+		{ "ENDING", at_ending, " END NOTE USE RATE " },
 		{ "ENDED", at_ended, "" },
 		{ "FAILED", at_failed, "" },
 	};
@@ -444,30 +439,30 @@ static uint64_t retired(struct one *o)
 static void sent_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE RATE " },
-		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE RATE " },
-		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE RATE " },
-		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE RATE " },
-		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE RATE " },
-		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE RATE " },
-		{ "COMPARING", comparing, " FAIL NOTE RATE " },
-		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE RATE " },
-		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE RATE " },
-		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE RATE " },
-		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE RATE " },
-		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE RATE " },
-		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE RATE " },
-		{ "SENDING all", send_all, " NEED ACK FAIL NOTE RATE " },
-		{ "SENDING parts", send_parts, " NEED HAVE ACK FAIL NOTE RATE " },
-		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE RATE " },
-		{ "CHECKING", checking, " FAIL NOTE RATE " },
-		{ "FINISHING, a file", finishing, " DONE FAIL NOTE RATE " },
-		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE RATE " },
-		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE RATE " },
-		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE RATE " },
-		{ "MADE", made, " FAIL NOTE RATE " },
-		{ "LOST", lost, " NOTE RATE " },
-		{ "retired", retired, " NOTE RATE " },
+		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE USE RATE " },
+		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE USE RATE " },
+		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE USE RATE " },
+		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE USE RATE " },
+		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE USE RATE " },
+		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE USE RATE " },
+		{ "COMPARING", comparing, " FAIL NOTE USE RATE " },
+		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE USE RATE " },
+		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE USE RATE " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE USE RATE " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE USE RATE " },
+		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE USE RATE " },
+		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE USE RATE " },
+		{ "SENDING all", send_all, " NEED ACK FAIL NOTE USE RATE " },
+		{ "SENDING parts", send_parts, " NEED HAVE ACK FAIL NOTE USE RATE " },
+		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE USE RATE " },
+		{ "CHECKING", checking, " FAIL NOTE USE RATE " },
+		{ "FINISHING, a file", finishing, " DONE FAIL NOTE USE RATE " },
+		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE USE RATE " },
+		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE USE RATE " },
+		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE USE RATE " },
+		{ "MADE", made, " FAIL NOTE USE RATE " },
+		{ "LOST", lost, " NOTE USE RATE " },
+		{ "retired", retired, " NOTE USE RATE " },
 	};
 
 	(void)state;
@@ -647,26 +642,26 @@ static uint64_t unheard(struct one *o)
 static void received_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "WAITING, a file", waiting, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
-		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE " },
-		{ "PREPARING", preparing, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
-		{ "RECEIVING", receiving, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "RECEIVING, sparse", receive_sparse, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL HOLE " },
-		{ "RECEIVING parts", receive_parts, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL HOLE " },
-		{ "COMPARING", comparing_here, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
-		{ "COMPARING, told", comparing_told, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "PREPARING again", prepared_anew, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK " },
-		{ "WAITING, a hard link", waiting_link, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
-		{ "COMPLETE", complete, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
-		{ "COMMITTING, a file", committing, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "COMMITTING, a link", committing_link, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
-		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW " },
-		{ "OPEN", open_dir, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE DIR_END " },
-		{ "OPEN, not empty", open_with_child, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_INSIDE " },
+		{ "WAITING, a file", waiting, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK " },
+		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_INSIDE " },
+		{ "PREPARING", preparing, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK " },
+		{ "RECEIVING", receiving, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "RECEIVING, sparse", receive_sparse, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL HOLE " },
+		{ "RECEIVING parts", receive_parts, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL HOLE " },
+		{ "COMPARING", comparing_here, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
+		{ "COMPARING, told", comparing_told, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "PREPARING again", prepared_anew, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK " },
+		{ "WAITING, a hard link", waiting_link, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW " },
+		{ "COMPLETE", complete, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
+		{ "COMMITTING, a file", committing, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL " },
+		{ "COMMITTING, a link", committing_link, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW " },
+		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW " },
+		{ "OPEN", open_dir, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_INSIDE DIR_END " },
+		{ "OPEN, not empty", open_with_child, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_INSIDE " },
 		/* What it is told of it was on its way; whether it was a directory is forgotten. END: its
 		 * count of files is another. */
-		{ "retired", retired_file, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
-		{ "never heard of", unheard, " TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "retired", retired_file, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
+		{ "never heard of", unheard, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
 	};
 
 	(void)state;

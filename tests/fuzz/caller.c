@@ -352,7 +352,7 @@ void job_conn_offer(struct job_conn *c)
 	}
 	if (f.type == WIRE_SYMLINK) {
 		f.target = f.name;
-		if (engine_takes_links(c->s) && of != NULL && of != it && of->type == WIRE_FILE && of->id != 0 && !of->told) {
+		if (of != NULL && of != it && of->type == WIRE_FILE && of->id != 0 && !of->told) {
 			f.type = WIRE_HARDLINK;
 			f.attrs = link_attrs(attrs, of->id);
 		}

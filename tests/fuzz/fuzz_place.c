@@ -53,7 +53,7 @@ static void one(struct tree *tree, const char *path, uint8_t how)
 		check(d);
 		dir_unref(d);
 	}
-	if (destination_target(&p, tree, path, how & (PLACE_INTO_DIR | PLACE_CONTENTS | PLACE_DRY_RUN), &e) == 0) {
+	if (destination_target(&p, tree, path, how & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS | DESTINATION_DRY_RUN), &e) == 0) {
 		MUST(p.rename[0] == '\0' || text_name_ok(p.rename, strlen(p.rename)));
 		check(p.base);
 		if (p.above != NULL)
@@ -70,9 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	uint8_t how = take_byte(&in);
 	char *path;
 
-	if (!built || (how & PLACE_DRY_RUN) == 0)
+	if (!built || (how & DESTINATION_DRY_RUN) == 0)
 		build();
-	built = (how & PLACE_DRY_RUN) != 0;
+	built = (how & DESTINATION_DRY_RUN) != 0;
 	MUST(tree_open(&tree, scratch_path("root"), &sys_real, NULL) == 0);
 	while (in.n > 0) {
 		path = take_line(&in);

@@ -148,7 +148,7 @@ static void begin(struct job_conn *c, unsigned kind)
 		.max_streams = JOB_CONN_STREAMS, .ops = &job_conn_ops, .arg = c };
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
 		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = JOB_CONN_STREAMS,
-		.n_abilities = 3, .abilities = { WIRE_ABLE_ONE_CHANNEL, WIRE_ABLE_HARDLINK, WIRE_ABLE_RATE } };
+		.n_abilities = 1, .abilities = { WIRE_ABLE_ONE_CHANNEL } };
 
 	if (kind & MEASURES)
 		open.flags = 0;

@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "fuzz.h"
 #include "scratch.h"
-#include "store/dir_mark.h"
+#include "store/destination.h"
 #include "store/journal.h"
 #include "store/part.h"
 
@@ -82,10 +82,10 @@ static void write_journal(const struct place_to_be *p, struct input in)
 
 static void read_mark(const struct place_to_be *p, struct input in)
 {
-	char mark[PART_NAME_BYTES], source[DIR_MARK_SOURCE_BYTES];
+	char mark[PART_NAME_BYTES], source[DESTINATION_NAME_BYTES];
 
 	scratch_write(part_name(mark, "dir", PART_DIR_SUFFIX), in);
-	if (dir_mark_marked(p->d, "dir", source)) {
+	if (destination_marked(p->d, "dir", source)) {
 		MUST(text_name_ok(source, strlen(source)) && strlen(source) <= in.n);
 		MUST(memcmp(source, in.p, strlen(source)) == 0);
 	}

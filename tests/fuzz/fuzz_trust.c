@@ -11,14 +11,14 @@
 
 static void hosts(void)
 {
-	enum known k = (enum known)known_hosts_check(scratch(), "host:7811", US, NULL);
+	enum known_host k = (enum known_host)known_hosts_check(scratch(), "host:7811", US, NULL);
 
-	MUST(k == KNOWN_NOT || k == KNOWN_SAME || k == KNOWN_OTHER);
-	if (k == KNOWN_SAME)
+	MUST(k == HOST_UNKNOWN || k == HOST_MATCHES || k == HOST_DIFFERS);
+	if (k == HOST_MATCHES)
 		return;
 	MUST(known_hosts_add(scratch(), "host:7811", US, NULL) == 0);
-	MUST(known_hosts_check(scratch(), "host:7811", US, NULL) == KNOWN_SAME);
-	MUST(known_hosts_check(scratch(), "HOST:7811", US, NULL) == KNOWN_SAME);
+	MUST(known_hosts_check(scratch(), "host:7811", US, NULL) == HOST_MATCHES);
+	MUST(known_hosts_check(scratch(), "HOST:7811", US, NULL) == HOST_MATCHES);
 }
 
 static void check(const struct authorization *a)

@@ -26,7 +26,7 @@ static struct session returning(unsigned port, bool returns)
 {
 	struct session s = { .port = port, .control = control(port) };
 
-	send_hello_able(s.control, returns ? WIRE_ABLE_RETURN : 0);
+	send_hello_able(s.control, returns ? WIRE_ABLE_CONTROL_REPLAY : 0);
 	expect(s.control, WIRE_HELLO);
 	ask(s.control, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY);
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
@@ -456,7 +456,7 @@ static void dribbles(unsigned port, char **arguments)
 	peer_send(t.us, out, wire_probe_encode(out, &probe));
 	t.session = peer_accept(t.listener, ALPN_GRANT);
 	expect(t.session, WIRE_GRANT);
-	send_hello_able(t.session, WIRE_ABLE_STEERED);
+	send_hello(t.session);
 	expect(t.session, WIRE_HELLO);
 	expect(t.session, WIRE_OPEN);
 	peer_send(t.session, out, wire_opened_encode(out, &o));

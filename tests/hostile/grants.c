@@ -4,7 +4,7 @@
 
 #include "hostile.h"
 #include "conn/grants.h"
-#include "net/sign.h"
+#include "net/identity.h"
 #include "wire/job.h"
 
 static struct identity issuer;
@@ -35,7 +35,7 @@ static void sign(struct wire_grant *g, const struct identity *id)
 {
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
-	if (sign_text(g->signature, id, text, wire_grant_text(text, g), NULL) < 0)
+	if (identity_sign(g->signature, id, text, wire_grant_text(text, g), NULL) < 0)
 		die("no signature");
 }
 
@@ -151,7 +151,7 @@ static void forged(unsigned port, char **arguments)
 	g = good;
 	sign(&g, &self);
 	expect_refused(port, &g);
-	if (sign_key(g.issuer, &self, NULL) < 0)
+	if (identity_key(g.issuer, &self, NULL) < 0)
 		die("no key");
 	sign(&g, &self); /* our own, who are not authorised */
 	expect_refused(port, &g);

@@ -194,6 +194,16 @@ static int take(struct peer *p, uint8_t *to, size_t n)
 
 const struct frame *peer_frame(struct peer *p)
 {
+	const struct frame *f;
+
+	do
+		f = peer_any_frame(p);
+	while (f->type == WIRE_SET_STREAMS || f->type == WIRE_TCP_REPORT);
+	return f;
+}
+
+const struct frame *peer_any_frame(struct peer *p)
+{
 	static struct frame f;
 	uint8_t head[8];
 

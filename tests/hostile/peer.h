@@ -45,7 +45,8 @@ void peer_send(struct peer *p, const void *bytes, size_t n);
 bool peer_try_send(struct peer *p, const void *bytes, size_t n);
 void peer_send_raw(struct peer *p, uint8_t type, uint8_t flags, const void *payload, uint32_t n);
 /* The next frame that is no PING, in memory that lasts until the next call. */
-const struct frame *peer_frame(struct peer *p);
+const struct frame *peer_frame(struct peer *p); /* without SET_STREAMS and TCP_REPORT, which come in every session */
+const struct frame *peer_any_frame(struct peer *p); /* with them */
 const char *frame_name(int type);
 
 /* Expectations. */

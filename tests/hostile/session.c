@@ -37,7 +37,17 @@ struct session opened_with(unsigned port, uint8_t role, const char *path, uint32
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
+	if (role == WIRE_ACCEPTOR_SENDS)
+		send_streams(s.control, 2, 0);
 	return s;
+}
+
+void send_streams(struct peer *p, unsigned streams, uint64_t bytes)
+{
+	struct wire_set_streams f = { (uint16_t)streams, bytes };
+	uint8_t out[WIRE_SET_STREAMS_MAX_BYTES];
+
+	peer_send(p, out, wire_set_streams_encode(out, &f));
 }
 
 struct peer *data(unsigned port)

@@ -18,6 +18,7 @@ struct peer *control(unsigned port);
 struct peer *data(unsigned port);
 /* A session up to OPENED; with flags of OPEN; with a stream that has joined. */
 struct session opened(unsigned port, uint8_t role, const char *path);
+void send_streams(struct peer *p, unsigned streams, uint64_t bytes); /* SET_STREAMS */
 struct session opened_with(unsigned port, uint8_t role, const char *path, uint32_t flags);
 struct session sending(unsigned port, const char *path);
 

@@ -1,5 +1,5 @@
-/* Who steers, sets rates, or says what it has seen, as nobody should: USE, RATE and SEEN where they may not come,
- * malformed, without end, and with values that cannot be. Clients of a server, then servers. */
+/* SET_STREAMS, RATE and TCP_REPORT where they may not come, malformed, without end, and with values that cannot be.
+ * Clients of a server, then servers. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,6 @@
 #define FLOOD 300000u /* frames */
 #define BATCH 1000u   /* at a time */
 #define GRID 262144u
-
-static void send_use(struct peer *p, unsigned streams, uint64_t bytes)
-{
-	struct wire_set_streams f = { (uint16_t)streams, bytes };
-	uint8_t out[WIRE_SET_STREAMS_MAX_BYTES];
-
-	peer_send(p, out, wire_set_streams_encode(out, &f));
-}
 
 /* One for all streams, and one that two of them share; 0: none. */
 static void send_rate(struct peer *p, uint64_t all, uint64_t each)
@@ -56,18 +48,17 @@ static uint8_t role_named(const char *name)
 }
 
 /* A session up to OPENED in which the server has that role, about `path` unless it measures. */
-static struct session begun_able(unsigned port, uint8_t role, const char *path, unsigned streams, uint32_t flags,
-    unsigned ability)
+static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams)
 {
 	bool measures = role == WIRE_ACCEPTOR_DISCARDS || role == WIRE_ACCEPTOR_GENERATES;
 	uint8_t paths[100], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .streams = (uint16_t)streams, .n_paths = !measures,
-		.flags = (measures ? 0 : WIRE_OPEN_VERIFY) | flags };
+		.flags = measures ? 0 : WIRE_OPEN_VERIFY };
 	struct session s = { .port = port, .control = control(port) };
 
 	o.paths.p = paths;
 	o.paths.n = measures ? 0 : wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, strlen(path) });
-	send_hello_able(s.control, ability);
+	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
@@ -76,18 +67,12 @@ static struct session begun_able(unsigned port, uint8_t role, const char *path, 
 	return s;
 }
 
-static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams, uint32_t flags)
-{
-	return begun_able(port, role, path, streams, flags, WIRE_ABLE_STEERED);
-}
-
-/* Where they may not come: before OPEN; USE where nobody steers, RATE to who does not send, or from who has not said
- * that it would, SEEN from any client. */
+/* Where they may not come: all before OPEN; RATE to a server that does not send, TCP_REPORT from any client. */
 static void wrong_steering(unsigned port, char **arguments)
 {
 	static const uint8_t roles[] = { WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_DISCARDS, WIRE_ACCEPTOR_GENERATES };
-	static const struct { uint8_t type; uint32_t n, flags; } of[] = {
-		{ WIRE_SET_STREAMS, 10, 0 }, { WIRE_TCP_REPORT, 41, WIRE_OPEN_STEERED }, { WIRE_RATE, 10, WIRE_OPEN_STEERED }
+	static const struct { uint8_t type; uint32_t n; } of[] = {
+		{ WIRE_SET_STREAMS, 10 }, { WIRE_TCP_REPORT, 41 }, { WIRE_RATE, 10 }
 	};
 	static const uint8_t zeros[WIRE_TCP_REPORT_MAX_BYTES];
 	struct session s;
@@ -107,21 +92,17 @@ static void wrong_steering(unsigned port, char **arguments)
 			peer_close(p);
 		}
 		for (i = 0; i < sizeof roles; i++) {
-			if (roles[i] == WIRE_ACCEPTOR_GENERATES && of[k].flags == 0)
-				continue; /* that one must be steered */
-			s = begun(port, roles[i], "/", 2, of[k].flags);
+			if (of[k].type == WIRE_SET_STREAMS || (of[k].type == WIRE_RATE && roles[i] == WIRE_ACCEPTOR_SENDS))
+				continue;
+			s = begun(port, roles[i], "/", 2);
 			peer_send_raw(s.control, of[k].type, 1, zeros, of[k].n);
 			expect_error(s.control, 10);
 			drop(&s);
 		}
 	}
-	s = begun_able(port, WIRE_ACCEPTOR_RECEIVES, "/", 2, 0, WIRE_ABLE_RATE);
-	send_rate(s.control, 1, 0);
-	expect_error(s.control, 10);
-	drop(&s);
 }
 
-/* USE that is too short, too long, or says that it is. */
+/* SET_STREAMS that is too short, too long, or says that it is. */
 static void malformed_use(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[70];
@@ -131,7 +112,7 @@ static void malformed_use(unsigned port, char **arguments)
 
 	(void)arguments;
 	for (i = 0; i < sizeof lengths; i++) {
-		s = begun(port, WIRE_ACCEPTOR_RECEIVES, "/", 2, WIRE_OPEN_STEERED);
+		s = begun(port, WIRE_ACCEPTOR_RECEIVES, "/", 2);
 		peer_send_raw(s.control, WIRE_SET_STREAMS, 1, zeros, lengths[i]);
 		expect_error(s.control, 10);
 		drop(&s);
@@ -155,17 +136,6 @@ static void use_flood(struct peer *p)
 	}
 }
 
-/* The next that is no SEEN. */
-static const struct frame *but_seen(struct peer *p)
-{
-	const struct frame *f;
-
-	do
-		f = peer_frame(p);
-	while (f->type == WIRE_TCP_REPORT);
-	return f;
-}
-
 /* The server sends: nothing while no stream is in use or may carry anything, then the one block; on the stream that is
  * in use. */
 static void take_block(struct session *s, struct peer *other, bool by_rate)
@@ -180,8 +150,8 @@ static void take_block(struct session *s, struct peer *other, bool by_rate)
 	if (by_rate)
 		send_rate(s->control, 1, WIRE_RATE_IDLE);
 	else
-		send_use(s->control, 0, 0);
-	while ((f = but_seen(s->control))->type == WIRE_TOTALS)
+		send_streams(s->control, 0, 0);
+	while ((f = peer_frame(s->control))->type == WIRE_TOTALS)
 		;
 	if (f->type != WIRE_ENTRY)
 		die("ENTRY expected, %s came", frame_name(f->type));
@@ -192,7 +162,7 @@ static void take_block(struct session *s, struct peer *other, bool by_rate)
 	if (by_rate)
 		send_rate(s->control, 0, 0);
 	else
-		send_use(s->control, 1, 0);
+		send_streams(s->control, 1, 0);
 	if (poll(in, 2, 5000) <= 0 || (in[0].revents == 0 && !by_rate))
 		die("no block comes on stream 0");
 	f = peer_frame(in[0].revents != 0 ? s->data : other);
@@ -207,7 +177,7 @@ static void take_block(struct session *s, struct peer *other, bool by_rate)
 static void steers_without_end(unsigned port, char **arguments)
 {
 	uint8_t role = role_named(arguments[0]), out[WIRE_END_MAX_BYTES];
-	struct session s = begun(port, role, arguments[1], 2, WIRE_OPEN_STEERED);
+	struct session s = begun(port, role, arguments[1], 2);
 	struct wire_end end = { role == WIRE_ACCEPTOR_SENDS, 0 };
 	const struct frame *f;
 	struct peer *other;
@@ -216,7 +186,7 @@ static void steers_without_end(unsigned port, char **arguments)
 	other = join(&s, 1);
 	use_flood(s.control);
 	if (role == WIRE_ACCEPTOR_RECEIVES) {
-		send_use(s.control, 2, 0);
+		send_streams(s.control, 2, 0);
 		if (!file(&s, ID(0, 1), 0, "steered"))
 			die("the session has suffered");
 		send_end(s.control, 1, 0);
@@ -225,7 +195,7 @@ static void steers_without_end(unsigned port, char **arguments)
 	} else {
 		peer_send(s.control, out, wire_end_encode(out, &end));
 	}
-	while ((f = but_seen(s.control))->type == WIRE_TOTALS)
+	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
 		;
 	if (f->type != WIRE_END)
 		die("END expected, %s came", frame_name(f->type));
@@ -254,14 +224,14 @@ static void malformed_rate(unsigned port, char **arguments)
 	size_t i;
 
 	for (i = 0; i < sizeof of / sizeof *of; i++) {
-		s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
+		s = begun(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2);
 		memset(payload, 0, sizeof payload);
 		memcpy(payload, of[i].head, sizeof of[i].head);
 		peer_send_raw(s.control, WIRE_RATE, 1, payload, of[i].n);
 		expect_error(s.control, 10);
 		drop(&s);
 	}
-	s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	s = begun(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2);
 	for (i = 0; i < 1000; i++)
 		send_rate(s.control, any(), any() | 1);
 	expect_error(s.control, 10);
@@ -273,7 +243,7 @@ static void rates_of_all_kinds(unsigned port, char **arguments)
 {
 	static const uint64_t of[] = { 1, 7, 8, 1000, UINT64_C(1) << 32, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX - 1,
 		UINT64_MAX };
-	struct session s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	struct session s = begun(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2);
 	struct wire_end end = { 1, 0 };
 	uint8_t out[WIRE_END_MAX_BYTES];
 	const struct frame *f;
@@ -282,6 +252,7 @@ static void rates_of_all_kinds(unsigned port, char **arguments)
 
 	s.data = join(&s, 0);
 	other = join(&s, 1);
+	send_streams(s.control, 2, 0);
 	for (i = 0; i < 150; i++)
 		send_rate(s.control, i % 3 == 0 ? any() : of[i % 9], of[i / 9 % 9]);
 	take_block(&s, other, true);
@@ -297,7 +268,7 @@ static void rates_of_all_kinds(unsigned port, char **arguments)
 /* PATH: has a large file sent to it at a rate of its own choice, reads none of it, and talks. */
 static void waits_by_a_rate(unsigned port, char **arguments)
 {
-	struct session s = begun_able(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2, 0, WIRE_ABLE_RATE);
+	struct session s = begun(port, WIRE_ACCEPTOR_SENDS, arguments[0], 2);
 	struct wire_answer a = { 0, WIRE_SEND_ALL };
 	struct pollfd in = { .fd = s.control->fd, .events = POLLIN };
 	time_t start = time(NULL);
@@ -306,6 +277,7 @@ static void waits_by_a_rate(unsigned port, char **arguments)
 	unsigned i;
 
 	s.data = join(&s, 0);
+	send_streams(s.control, 2, 0);
 	send_rate(s.control, UINT64_C(1) << 40, UINT64_C(1) << 40);
 	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
 		;
@@ -332,7 +304,7 @@ static void waits_by_a_rate(unsigned port, char **arguments)
 static void streams_in_no_use(unsigned port, char **arguments)
 {
 	unsigned i, most = (unsigned)atoi(arguments[0]);
-	struct session s = begun(port, WIRE_ACCEPTOR_SENDS, "/", most, WIRE_OPEN_STEERED);
+	struct session s = begun(port, WIRE_ACCEPTOR_SENDS, "/", most);
 
 	for (i = 0; i < most; i++)
 		join(&s, i);
@@ -348,17 +320,17 @@ const struct hostile hostile_steerers[] = {
 
 /* ---- A server ---- */
 
-/* A session that its client steers, if it wants to; as many streams as it asked for, up to 16. */
+/* A session with as many streams as its client asked for, up to 16. */
 static struct server_session steered(void)
 {
-	struct server_session s = server_session_hello(WIRE_ABLE_STEERED);
+	struct server_session s = server_session_hello(0);
 
 	server_session_read_open(&s);
 	server_session_agree(&s, s.streams < 16 ? s.streams : 16, 0);
 	return s;
 }
 
-/* FRAME: to a client whose frame it is not, as it is the starter (USE, RATE), sends, or does not steer (SEEN). */
+/* FRAME: to a client, which is the starter (SET_STREAMS, RATE), or sends (TCP_REPORT). */
 static void steers_client(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[41];
@@ -382,8 +354,6 @@ static void malformed_seen(unsigned port, char **arguments)
 	size_t n = strlen(arguments[1]);
 
 	(void)port;
-	if ((s.flags & WIRE_OPEN_STEERED) == 0)
-		die("it does not steer");
 	payload[40] = (uint8_t)atoi(arguments[0]);
 	memcpy(payload + 41, arguments[1], n);
 	peer_send_raw(s.control, WIRE_TCP_REPORT, 1, payload, (uint32_t)(41 + n));
@@ -417,15 +387,15 @@ static void seen_flood(struct peer *p)
 	}
 }
 
-/* The next USE of a client; false: it is done. */
+/* The next SET_STREAMS of a client; false: it is done. */
 static bool next_use(struct server_session *s, struct wire_set_streams *u)
 {
-	const struct frame *f = peer_frame(s->control);
+	const struct frame *f = peer_any_frame(s->control);
 
 	if (f->type == WIRE_END)
 		return false;
 	if (f->type != WIRE_SET_STREAMS)
-		die("USE expected, %s came", frame_name(f->type));
+		die("SET_STREAMS expected, %s came", frame_name(f->type));
 	u->streams = get_u16(f->payload);
 	u->bytes = get_u64(f->payload + 2);
 	return true;
@@ -440,7 +410,7 @@ static void sees_without_end(unsigned port, char **arguments)
 
 	(void)port;
 	if (!next_use(&s, &u))
-		die("no USE");
+		die("no SET_STREAMS");
 	s.data = server_session_join();
 	for (i = 1; i < u.streams; i++)
 		server_session_join();
@@ -522,7 +492,7 @@ static const struct frame *but_rates(struct peer *p)
 /* BLOCKS: sends a file of so many as fast as it can, whatever rate its client has asked for. */
 static void keeps_to_no_rate(unsigned port, char **arguments)
 {
-	struct server_session s = server_session_hello(WIRE_ABLE_RATE);
+	struct server_session s = server_session_hello(0);
 	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
 	const struct frame *f;
 
@@ -563,7 +533,7 @@ static void never_measured(unsigned port, char **arguments)
 
 	(void)port;
 	if (!next_use(&s, &u))
-		die("no USE");
+		die("no SET_STREAMS");
 	s.data = server_session_join();
 	peer_patience(s.control, 1);
 	peer_patience(s.data, 1);
@@ -574,7 +544,7 @@ static void never_measured(unsigned port, char **arguments)
 		if (time(NULL) - start > 40)
 			die("it goes on for ever");
 		f = peer_frame(s.control);
-	} while (f->type == END_SILENT || f->type == WIRE_SET_STREAMS);
+	} while (f->type == END_SILENT);
 	if (f->type == WIRE_END)
 		peer_try_send(s.control, out, wire_end_encode(out, &end));
 	server_session_drop(&s);

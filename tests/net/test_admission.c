@@ -24,13 +24,13 @@ static int teardown(void **state)
 	return nf_teardown(state);
 }
 
-static struct source *knock(const char *address)
+static struct peer_address *knock(const char *address)
 {
-	return admission_knock(admission, address, now);
+	return admission_begin(admission, address, now);
 }
 
 /* From host i of a flood of many. */
-static struct source *knock_from(unsigned i)
+static struct peer_address *knock_from(unsigned i)
 {
 	char address[40];
 
@@ -40,7 +40,7 @@ static struct source *knock_from(unsigned i)
 
 static void sources_are_addresses(void **state)
 {
-	struct source *a = knock("192.0.2.1:1000");
+	struct peer_address *a = knock("192.0.2.1:1000");
 
 	(void)state;
 	assert_non_null(a);
@@ -56,26 +56,26 @@ static void sources_are_addresses(void **state)
 
 static void who_has_the_most_goes(void **state)
 {
-	struct source *flood = NULL, *client;
+	struct peer_address *flood = NULL, *client;
 	unsigned i;
 
 	(void)state;
 	for (i = 0; i < WAITING; i++) {
 		flood = knock("192.0.2.1:1");
-		assert_null(admission_crowded(admission, flood));
+		assert_null(admission_excess(admission, flood));
 	}
 	client = knock("192.0.2.2:1");
-	assert_ptr_equal(admission_crowded(admission, client), flood);
+	assert_ptr_equal(admission_excess(admission, client), flood);
 	admission_leave(admission, flood, ADMISSION_LOST);
-	assert_null(admission_crowded(admission, client));
+	assert_null(admission_excess(admission, client));
 	flood = knock("192.0.2.1:1");
-	assert_ptr_equal(admission_crowded(admission, flood), flood);
+	assert_ptr_equal(admission_excess(admission, flood), flood);
 }
 
 /* Each from an address of its own: then the oldest goes. */
 static void of_equals_the_oldest_goes(void **state)
 {
-	struct source *s[WAITING + 1];
+	struct peer_address *s[WAITING + 1];
 	unsigned i;
 
 	(void)state;
@@ -83,18 +83,18 @@ static void of_equals_the_oldest_goes(void **state)
 		now = mono_add_ns(now, 1000);
 		s[i] = knock_from(i);
 	}
-	assert_ptr_equal(admission_crowded(admission, s[WAITING]), s[0]);
+	assert_ptr_equal(admission_excess(admission, s[WAITING]), s[0]);
 	admission_leave(admission, s[0], ADMISSION_LOST);
 	now = mono_add_ns(now, 1000);
 	s[0] = knock_from(0); /* again: now it is the youngest */
-	assert_ptr_equal(admission_crowded(admission, s[0]), s[1]);
+	assert_ptr_equal(admission_excess(admission, s[0]), s[1]);
 }
 
 /* 64 a second for ever, 1,024 at once, and not more; others are not shut out with it. */
 static void too_fast_is_shut_out(void **state)
 {
 	unsigned i, in = 0;
-	struct source *s;
+	struct peer_address *s;
 
 	(void)state;
 	for (i = 0; i < 2000; i++)
@@ -121,7 +121,7 @@ static void too_fast_is_shut_out(void **state)
 static void clients_pay_nothing_and_the_bad_pay_more(void **state)
 {
 	unsigned i, in = 0;
-	struct source *s;
+	struct peer_address *s;
 
 	(void)state;
 	for (i = 0; i < 5000; i++) {
@@ -140,7 +140,7 @@ static void clients_pay_nothing_and_the_bad_pay_more(void **state)
 /* Whatever strangers do, from there or elsewhere, streams of a running session have their place. */
 static void sessions_have_room_of_their_own(void **state)
 {
-	struct source *client = knock("192.0.2.1:1"), *s;
+	struct peer_address *client = knock("192.0.2.1:1"), *s;
 	unsigned i;
 
 	(void)state;
@@ -148,15 +148,15 @@ static void sessions_have_room_of_their_own(void **state)
 	admission_leave(admission, client, ADMISSION_GOOD);
 	for (i = 0; i < 3 * WAITING; i++) {
 		s = knock_from(i);
-		if (admission_crowded(admission, s) != NULL)
-			admission_leave(admission, admission_crowded(admission, s), ADMISSION_LOST);
+		if (admission_excess(admission, s) != NULL)
+			admission_leave(admission, admission_excess(admission, s), ADMISSION_LOST);
 	}
 	for (i = 0; i < 2 * STREAMS; i++) {
 		assert_ptr_equal(knock("192.0.2.1:1"), client);
-		assert_null(admission_crowded(admission, client));
+		assert_null(admission_excess(admission, client));
 	}
 	assert_ptr_equal(knock("192.0.2.1:1"), client); /* beyond: its own oldest */
-	assert_ptr_equal(admission_crowded(admission, client), client);
+	assert_ptr_equal(admission_excess(admission, client), client);
 	admission_leave(admission, client, ADMISSION_LOST);
 	for (i = 0; i < 5000; i++) { /* at any speed */
 		assert_ptr_equal(knock("192.0.2.1:1"), client);
@@ -165,13 +165,13 @@ static void sessions_have_room_of_their_own(void **state)
 	admission_session(admission, client, false); /* those that wait are strangers again, and in debt */
 	assert_null(knock("192.0.2.1:1"));
 	s = knock_from(9999);
-	assert_ptr_equal(admission_crowded(admission, s), client);
+	assert_ptr_equal(admission_excess(admission, s), client);
 }
 
 /* Addresses without number are forgotten, but none of which something waits or runs. */
 static void many_addresses(void **state)
 {
-	struct source *client = knock("192.0.2.1:1"), *s;
+	struct peer_address *client = knock("192.0.2.1:1"), *s;
 	unsigned i;
 
 	(void)state;

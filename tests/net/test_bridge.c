@@ -61,7 +61,7 @@ static void both_ways(void **state)
 		nf_move(fx.in[1], fx.fd, MUCH, &sent, &got);
 		if (got > MUCH / 2) /* one way does not wait for the other */
 			nf_move(fx.fd, fx.out[0], MUCH, &sent_back, &got_back);
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
 	assert_false(fx.ended);

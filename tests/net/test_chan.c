@@ -113,7 +113,7 @@ static void on_opened(void *arg)
 	if (free_now(x, IN_OPENED))
 		return;
 	if (x->hand_over && x->opened == 1)
-		chan_hand_over(x->c);
+		chan_leave_tls(x->c);
 	else
 		push(x);
 }
@@ -141,7 +141,7 @@ static void on_readable(void *arg)
 		}
 		if (x->move_at != 0 && x->got >= x->move_at) {
 			x->move_at = 0;
-			chan_depart(x->c);
+			chan_detach(x->c);
 			x->arrive.run = on_arrive;
 			loop_post(x->to, &x->arrive);
 			return;
@@ -186,7 +186,7 @@ static void on_arrive(struct msg *m)
 {
 	struct end *x = CONTAINER_OF(m, struct end, arrive);
 
-	if (chan_arrive(x->c, x->to, &moved_ops, x, NULL) < 0)
+	if (chan_attach(x->c, x->to, &moved_ops, x, NULL) < 0)
 		abort();
 }
 
@@ -459,11 +459,11 @@ static void without_callbacks(void **state)
 	nf_run_for(p.l, 100);
 	assert_int_equal(p.a.opened, 1);
 	assert_true(turns(p.l, 20) < 5);
-	chan_depart(p.b.c);
-	assert_int_equal(chan_arrive(p.b.c, p.l, &ops, &p.b, NULL), 0);
+	chan_detach(p.b.c);
+	assert_int_equal(chan_attach(p.b.c, p.l, &ops, &p.b, NULL), 0);
 	assert_true(nf_run_until(p.l, &p.b.full, 5000));
-	chan_depart(p.b.c);
-	assert_int_equal(chan_arrive(p.b.c, p.l, &none, NULL, NULL), 0);
+	chan_detach(p.b.c);
+	assert_int_equal(chan_attach(p.b.c, p.l, &none, NULL, NULL), 0);
 	chan_free(p.a.c);
 	p.a.c = NULL;
 	nf_run_for(p.l, 20);
@@ -509,7 +509,7 @@ static void junk_behind_the_end(void **state)
 	(void)state;
 	start_pair(&p, false);
 	assert_true(nf_run_until(p.l, &p.b.full, 5000));
-	chan_hand_over(p.a.c); /* writes close_notify */
+	chan_leave_tls(p.a.c); /* writes close_notify */
 	assert_int_equal(send(chan_fd(p.a.c), "junk junk junk", 14, MSG_NOSIGNAL), 14);
 	assert_true(nf_run_until(p.l, &p.b.closed, 5000));
 	assert_true(p.b.orderly);
@@ -709,14 +709,14 @@ static void relayed(void **state)
 			assert_int_equal(loop_new(&p.l, NULL), 0);
 			socket_pair(fd, true);
 			if (relays[i] > 0)
-				assert_true(chan_tell_relayed(fd[0], relays[i]));
+				assert_true(chan_send_hops(fd[0], relays[i]));
 			start_end(&p.b, p.l, fd[1], 0);
-			assert_int_equal(chan_relayed(p.b.c), 0);
+			assert_int_equal(chan_hops(p.b.c), 0);
 			if (alone)
 				assert_false(nf_run_until(p.l, &p.b.closed, 20));
 			start_end(&p.a, p.l, fd[0], 0);
 			assert_true(nf_run_until(p.l, &p.b.full, 5000));
-			assert_int_equal(chan_relayed(p.b.c), relays[i]);
+			assert_int_equal(chan_hops(p.b.c), relays[i]);
 			end_pair(&p);
 		}
 }

@@ -163,7 +163,7 @@ static void no_answer(void **state)
 	(void)state;
 	assert_int_equal(a.fd, -1);
 	assert_int_equal(a.why.code, PTCP_ECONNECT);
-	assert_non_null(strstr(a.why.msg, "no answer for 0.4 s"));
+	assert_non_null(strstr(a.why.msg, "no response for 0.4 s"));
 	assert_true(mono_diff_ns(a.at, start) >= 400 * NS_PER_MS);
 	assert_true(mono_diff_ns(a.at, start) < 3000 * NS_PER_MS);
 	close_all(fds, n);

@@ -355,12 +355,99 @@ static void form_of_a_fingerprint(void **state)
 	assert_false(identity_fingerprint_ok(bad));
 }
 
+/* ---- Signatures ---- */
+
+static const uint8_t text[] = "a text that is signed";
+
+static struct identity an_identity(void)
+{
+	struct identity id;
+
+	assert_int_equal(identity_new(&id, NULL), 0);
+	return id;
+}
+
+static void signs(void **state)
+{
+	struct identity id = an_identity(), other = an_identity();
+	uint8_t key[IDENTITY_KEY_BYTES], other_key[IDENTITY_KEY_BYTES], s[IDENTITY_SIGNATURE_BYTES], bent[sizeof text];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(identity_key(key, &id, NULL), 0);
+	assert_int_equal(identity_key(other_key, &other, NULL), 0);
+	assert_int_equal(identity_sign(s, &id, text, sizeof text, NULL), 0);
+	assert_true(identity_verify(key, text, sizeof text, s));
+	assert_false(identity_verify(other_key, text, sizeof text, s));
+	assert_false(identity_verify(key, text, sizeof text - 1, s));
+	for (i = 0; i < sizeof text * 8; i++) {
+		memcpy(bent, text, sizeof text);
+		bent[i / 8] ^= (uint8_t)(1 << i % 8);
+		assert_false(identity_verify(key, bent, sizeof text, s));
+	}
+	for (i = 0; i < IDENTITY_SIGNATURE_BYTES * 8; i++) {
+		s[i / 8] ^= (uint8_t)(1 << i % 8);
+		assert_false(identity_verify(key, text, sizeof text, s));
+		s[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	identity_fini(&id);
+	identity_fini(&other);
+}
+
+/* RFC 8032, 7.1, test 2 */
+static void as_the_rfc_has_it(void **state)
+{
+	static const uint8_t key[IDENTITY_KEY_BYTES] = {
+		0x3d, 0x40, 0x17, 0xc3, 0xe8, 0x43, 0x89, 0x5a, 0x92, 0xb7, 0x0a, 0xa7, 0x4d, 0x1b, 0x7e, 0xbc,
+		0x9c, 0x98, 0x2c, 0xcf, 0x2e, 0xc4, 0x96, 0x8c, 0xc0, 0xcd, 0x55, 0xf1, 0x2a, 0xf4, 0x66, 0x0c
+	};
+	static const uint8_t signature[IDENTITY_SIGNATURE_BYTES] = {
+		0x92, 0xa0, 0x09, 0xa9, 0xf0, 0xd4, 0xca, 0xb8, 0x72, 0x0e, 0x82, 0x0b, 0x5f, 0x64, 0x25, 0x40,
+		0xa2, 0xb2, 0x7b, 0x54, 0x16, 0x50, 0x3f, 0x8f, 0xb3, 0x76, 0x22, 0x23, 0xeb, 0xdb, 0x69, 0xda,
+		0x08, 0x5a, 0xc1, 0xe4, 0x3e, 0x15, 0x99, 0x6e, 0x45, 0x8f, 0x36, 0x13, 0xd0, 0xf1, 0x1d, 0x8c,
+		0x38, 0x7b, 0x2e, 0xae, 0xb4, 0x30, 0x2a, 0xee, 0xb0, 0x0d, 0x29, 0x16, 0x12, 0xbb, 0x0c, 0x00
+	};
+
+	(void)state;
+	assert_true(identity_verify(key, (const uint8_t *)"\x72", 1, signature));
+	assert_false(identity_verify(key, (const uint8_t *)"\x73", 1, signature));
+}
+
+static void keys_and_fingerprints(void **state)
+{
+	struct identity id = an_identity();
+	uint8_t key[IDENTITY_KEY_BYTES], digest[32];
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(identity_key(key, &id, NULL), 0);
+	assert_int_equal(identity_key_fingerprint(fingerprint, key, NULL), 0);
+	assert_string_equal(fingerprint, id.fingerprint);
+	identity_digest(digest, id.fingerprint);
+	identity_digest_text(fingerprint, digest);
+	assert_string_equal(fingerprint, id.fingerprint);
+	for (i = 0; i < 256; i++) {
+		memset(digest, (int)i, sizeof digest);
+		identity_digest_text(fingerprint, digest);
+		assert_true(identity_fingerprint_ok(fingerprint));
+		memset(digest, 0x5a, sizeof digest);
+		identity_digest(digest, fingerprint);
+		assert_int_equal(digest[0], i);
+		assert_int_equal(digest[31], i);
+	}
+	identity_fini(&id);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(made_once), nf_test(only_new_makes_it), nf_test(the_directory_is_made_private),
 		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(the_key_does_not_lie_about), nf_test(readable_by_others),
 		nf_test(damaged), nf_test(encrypted), nf_test(not_ed25519), nf_test(form_of_a_fingerprint),
+		cmocka_unit_test(signs),
+		cmocka_unit_test(as_the_rfc_has_it),
+		cmocka_unit_test(keys_and_fingerprints),
 	};
 	return cmocka_run_group_tests_name("net/identity", tests, NULL, NULL);
 }

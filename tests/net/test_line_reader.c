@@ -76,7 +76,7 @@ static void in_and_out(void **state)
 	say("ree");
 	say("\n");
 	assert_string_equal(fx.got, "one|two||three|");
-	assert_true(line_reader_say(fx.lines, "%s %d", "back", 80));
+	assert_true(line_reader_send(fx.lines, "%s %d", "back", 80));
 	assert_int_equal(read(fx.peer, got, sizeof got), 8);
 	assert_memory_equal(got, "back 80\n", 8);
 	assert_false(fx.closed);
@@ -102,7 +102,7 @@ static void too_long(void **state)
 	say(text);
 	assert_true(fx.closed && fx.broken);
 	text[LINE_READER_BYTES - 1] = '\0';
-	assert_false(line_reader_say(fx.lines, "%s", text));
+	assert_false(line_reader_send(fx.lines, "%s", text));
 	end();
 }
 
@@ -111,7 +111,7 @@ static void the_last_line(void **state)
 {
 	(void)state;
 	begin();
-	assert_true(line_reader_say(fx.lines, "unread"));
+	assert_true(line_reader_send(fx.lines, "unread"));
 	assert_int_equal(write(fx.peer, "one\nwhy\n", 8), 8);
 	close(fx.peer);
 	fx.peer = dup(0);

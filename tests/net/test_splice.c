@@ -22,8 +22,8 @@ static struct {
 	int end[2];          /* of the two connections, the far ones */
 	bool ended;
 	struct ptcp_err why; /* code 0: none */
-	struct spool_room room;
-	struct splice_hold hold;
+	struct spool_quota room;
+	struct splice_spool hold;
 	unsigned n_elsewhere;
 	bool gone;
 } fx;
@@ -56,7 +56,7 @@ static void connected(int out[2])
 	fcntl(out[1], F_SETFL, O_NONBLOCK);
 }
 
-static void begin_held(uint64_t idle_ns, const struct splice_hold *hold)
+static void begin_held(uint64_t idle_ns, const struct splice_spool *hold)
 {
 	struct splice_opts o;
 	int a[2], b[2];
@@ -66,7 +66,7 @@ static void begin_held(uint64_t idle_ns, const struct splice_hold *hold)
 	fx.end[0] = a[0];
 	fx.end[1] = b[0];
 	assert_int_equal(loop_new(&fx.loop, NULL), 0);
-	o = (struct splice_opts){ .a = a[1], .b = b[1], .idle_ns = idle_ns, .hold = hold, .ended = on_ended };
+	o = (struct splice_opts){ .a = a[1], .b = b[1], .idle_ns = idle_ns, .spool = hold, .ended = on_ended };
 	assert_int_equal(splice_new(&fx.splice, fx.loop, &o, NULL), 0);
 }
 
@@ -99,8 +99,8 @@ static void elsewhere(void *arg, struct splice_job *job)
 static void begin_holding(uint64_t most, uint64_t idle_ns, uint64_t held_idle_ns)
 {
 	memset(&fx, 0, sizeof fx);
-	fx.room.most_bytes = most;
-	fx.hold = (struct splice_hold){ .dir = nf_dir, .room = &fx.room, .idle_ns = held_idle_ns, .elsewhere = elsewhere };
+	fx.room.max_bytes = most;
+	fx.hold = (struct splice_spool){ .dir = nf_dir, .quota = &fx.room, .idle_ns = held_idle_ns, .submit = elsewhere };
 	begin_held(idle_ns, &fx.hold);
 }
 
@@ -126,7 +126,7 @@ static void both_ways(void **state)
 		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
 		if (got > MUCH / 2) /* one way does not wait for the other */
 			nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
 	assert_int_equal(splice_bytes(fx.splice), 2 * MUCH);
@@ -183,7 +183,7 @@ static void back_pressure(void **state)
 	while (splice_bytes(fx.splice) < sent) { /* and when it reads, it goes on */
 		while (read(fx.end[1], p, sizeof p) > 0)
 			;
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 	}
 	assert_false(fx.ended);
 	end();
@@ -213,7 +213,7 @@ static void drain(size_t n)
 	size_t got = 0;
 
 	while (got < n) {
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 		nf_take(fx.end[1], &got);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
@@ -223,8 +223,8 @@ static void drain(size_t n)
 /* What it stored is gone from the disk, and so is its share of the room. */
 static void is_empty(void)
 {
-	assert_int_equal(splice_held_bytes(fx.splice), 0);
-	assert_int_equal(fx.room.taken_bytes, 0);
+	assert_int_equal(splice_spooled_bytes(fx.splice), 0);
+	assert_int_equal(fx.room.used_bytes, 0);
 	assert_false(fx.ended);
 }
 
@@ -238,9 +238,9 @@ static void stored(void **state)
 	assert_int_equal(fill(64u << 20), 64u << 20);
 	shutdown(fx.end[0], SHUT_WR);
 	nf_run_for(fx.loop, 50);
-	assert_true(splice_held_bytes(fx.splice) > 32u << 20); /* sockets hold less than that */
-	assert_true(splice_stored_bytes(fx.splice) >= splice_held_bytes(fx.splice));
-	assert_true(fx.room.taken_bytes >= splice_held_bytes(fx.splice));
+	assert_true(splice_spooled_bytes(fx.splice) > 32u << 20); /* sockets hold less than that */
+	assert_true(splice_total_spooled_bytes(fx.splice) >= splice_spooled_bytes(fx.splice));
+	assert_true(fx.room.used_bytes >= splice_spooled_bytes(fx.splice));
 	drain(64u << 20);
 	nf_run_for(fx.loop, 50);
 	assert_int_equal(read(fx.end[1], got, 1), 0);
@@ -264,18 +264,18 @@ static void past_the_file_again(void **state)
 	assert_int_equal(fill(32u << 20), 32u << 20);
 	while (got_back < MUCH) {
 		nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 	}
 	drain(32u << 20);
 	nf_run_for(fx.loop, 20);
 	is_empty();
-	before = splice_stored_bytes(fx.splice);
+	before = splice_total_spooled_bytes(fx.splice);
 	while (got < MUCH) {
 		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
 	}
-	assert_true(splice_stored_bytes(fx.splice) - before < MUCH);
+	assert_true(splice_total_spooled_bytes(fx.splice) - before < MUCH);
 	end();
 }
 
@@ -288,7 +288,7 @@ static void full(void **state)
 	begin_holding(8u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
 	sent = fill(256u << 20);
 	assert_true(sent < 256u << 20);
-	assert_true(fx.room.taken_bytes == 8u << 20 && splice_held_bytes(fx.splice) <= 8u << 20);
+	assert_true(fx.room.used_bytes == 8u << 20 && splice_spooled_bytes(fx.splice) <= 8u << 20);
 	drain(sent);
 	nf_run_for(fx.loop, 20);
 	is_empty();
@@ -311,11 +311,11 @@ static void a_slow_disk(void **state)
 			nf_put(fx.end[0], all, &sent);
 		if (sent == all || i % 3 == 0) /* reads less than is sent */
 			nf_take(fx.end[1], &got);
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 		assert_true(mono_diff_ns(mono_now(), from) < 60 * NS_PER_S);
 	}
 	nf_run_for(fx.loop, 20);
-	assert_true(fx.n_elsewhere > 0 && splice_stored_bytes(fx.splice) > 0);
+	assert_true(fx.n_elsewhere > 0 && splice_total_spooled_bytes(fx.splice) > 0);
 	is_empty();
 	end();
 }
@@ -334,14 +334,14 @@ static void freed_meanwhile(void **state)
 	(void)state;
 	begin_holding(64u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
 	fx.splice->slow_until = mono_add_ns(mono_now(), 60 * NS_PER_S);
-	while (fx.n_elsewhere == 0 || !fx.splice->lane[0].write.away) {
+	while (fx.n_elsewhere == 0 || !fx.splice->lane[0].write.submitted) {
 		nf_put(fx.end[0], SIZE_MAX, &sent);
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 	}
 	splice_free(fx.splice, on_gone, NULL);
 	fx.splice = NULL;
 	assert_true(nf_run_until(fx.loop, &fx.gone, 5000));
-	assert_int_equal(fx.room.taken_bytes, 0);
+	assert_int_equal(fx.room.used_bytes, 0);
 	end();
 }
 
@@ -378,7 +378,7 @@ static void without_a_place(void **state)
 	assert_int_equal(fx.why.code, PTCP_EIO);
 	assert_non_null(strstr(fx.why.msg, "/nonexistent"));
 	end();
-	assert_int_equal(fx.room.taken_bytes, 0);
+	assert_int_equal(fx.room.used_bytes, 0);
 }
 
 static void a_reset_ends_it(void **state)

@@ -11,7 +11,7 @@
 
 #define GRAIN SPOOL_GRAIN
 
-static struct spool *made(uint64_t most, struct spool_room *room)
+static struct spool *made(uint64_t most, struct spool_quota *room)
 {
 	struct spool *s;
 
@@ -68,7 +68,7 @@ static uint64_t on_disk(const struct spool *s)
 /* Many times around, in pieces that divide nothing. */
 static void around(void **state)
 {
-	struct spool_room room = { .most_bytes = 4 * GRAIN };
+	struct spool_quota room = { .max_bytes = 4 * GRAIN };
 	struct spool *s = made(4 * GRAIN, &room);
 	uint64_t in = 0, out = 0, n;
 	int i;
@@ -78,63 +78,63 @@ static void around(void **state)
 		n = put(s, in, 1300007);
 		in += n;
 		assert_int_equal(spool_bytes(s), in - out);
-		assert_true(room.taken_bytes <= 4 * GRAIN && on_disk(s) <= 4 * GRAIN + 4096);
+		assert_true(room.used_bytes <= 4 * GRAIN && on_disk(s) <= 4 * GRAIN + 4096);
 		n = in - out < 1100003 ? in - out : 1100003;
 		get(s, out, n);
 		out += n;
 	}
 	assert_true(in > 8 * GRAIN);
 	get(s, out, in - out);
-	assert_int_equal(spool_rest(s), 0);
-	assert_int_equal(room.taken_bytes, 0);
+	assert_int_equal(spool_reset(s), 0);
+	assert_int_equal(room.used_bytes, 0);
 	assert_int_equal(on_disk(s), 0);
 	assert_int_equal(put(s, 5, 10), 10); /* and from the beginning */
 	get(s, 5, 10);
 	spool_free(s);
-	assert_int_equal(room.taken_bytes, 0);
+	assert_int_equal(room.used_bytes, 0);
 }
 
 /* What is behind the reader is on no disk any more, though the ring has not closed. */
 static void given_back(void **state)
 {
-	struct spool_room room = { .most_bytes = 64 * GRAIN };
+	struct spool_quota room = { .max_bytes = 64 * GRAIN };
 	struct spool *s = made(64 * GRAIN, &room);
 
 	(void)state;
 	assert_int_equal(put(s, 0, 10 * GRAIN), 10 * GRAIN);
-	assert_int_equal(room.taken_bytes, 10 * GRAIN);
+	assert_int_equal(room.used_bytes, 10 * GRAIN);
 	assert_true(on_disk(s) >= 10 * GRAIN);
 	get(s, 0, 9 * GRAIN + 1);
-	assert_int_equal(room.taken_bytes, GRAIN);
+	assert_int_equal(room.used_bytes, GRAIN);
 	assert_true(on_disk(s) <= GRAIN + 4096);
 	spool_free(s);
-	assert_int_equal(room.taken_bytes, 0);
+	assert_int_equal(room.used_bytes, 0);
 }
 
 /* One room in another: each counts, and whoever is refused has taken nothing. */
 static void shared(void **state)
 {
-	struct spool_room all = { .most_bytes = 5 * GRAIN };
-	struct spool_room mine = { .most_bytes = 3 * GRAIN, .in = &all }, other = { .most_bytes = 3 * GRAIN, .in = &all };
+	struct spool_quota all = { .max_bytes = 5 * GRAIN };
+	struct spool_quota mine = { .max_bytes = 3 * GRAIN, .parent = &all }, other = { .max_bytes = 3 * GRAIN, .parent = &all };
 	struct spool *a = made(100 * GRAIN, &mine), *b = made(100 * GRAIN, &mine), *c = made(100 * GRAIN, &other);
 
 	(void)state;
 	assert_int_equal(put(a, 0, 2 * GRAIN), 2 * GRAIN);
 	assert_int_equal(put(b, 0, 9 * GRAIN), GRAIN);
 	assert_int_equal(put(c, 0, 9 * GRAIN), 2 * GRAIN);
-	assert_true(mine.taken_bytes == 3 * GRAIN && other.taken_bytes == 2 * GRAIN && all.taken_bytes == 5 * GRAIN);
+	assert_true(mine.used_bytes == 3 * GRAIN && other.used_bytes == 2 * GRAIN && all.used_bytes == 5 * GRAIN);
 	spool_free(a);
-	assert_true(mine.taken_bytes == GRAIN && all.taken_bytes == 3 * GRAIN);
+	assert_true(mine.used_bytes == GRAIN && all.used_bytes == 3 * GRAIN);
 	assert_int_equal(put(c, 2 * GRAIN, 9 * GRAIN), GRAIN);
 	spool_free(b);
 	spool_free(c);
-	assert_true(mine.taken_bytes == 0 && other.taken_bytes == 0 && all.taken_bytes == 0);
+	assert_true(mine.used_bytes == 0 && other.used_bytes == 0 && all.used_bytes == 0);
 }
 
 /* Of any size that is asked for there is a grain at least, and never more than there is room. */
 static void sizes(void **state)
 {
-	struct spool_room room = { .most_bytes = 2 * GRAIN };
+	struct spool_quota room = { .max_bytes = 2 * GRAIN };
 	struct spool *s = made(1, &room), *huge = made(UINT64_MAX, &room);
 
 	(void)state;

@@ -24,21 +24,21 @@ static int known(const char *host, const char *fingerprint)
 static void hosts_are_known(void **state)
 {
 	(void)state;
-	assert_int_equal(known("a:1", A), KNOWN_NOT); /* no file */
+	assert_int_equal(known("a:1", A), HOST_UNKNOWN); /* no file */
 	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), 0);
-	assert_int_equal(known("a:1", A), KNOWN_SAME);
-	assert_int_equal(known("A:1", A), KNOWN_SAME);
-	assert_int_equal(known("a:1", B), KNOWN_OTHER);
-	assert_int_equal(known("a:2", A), KNOWN_NOT);
-	assert_int_equal(known("a", A), KNOWN_NOT);
-	assert_int_equal(known("a:11", A), KNOWN_NOT);
+	assert_int_equal(known("a:1", A), HOST_MATCHES);
+	assert_int_equal(known("A:1", A), HOST_MATCHES);
+	assert_int_equal(known("a:1", B), HOST_DIFFERS);
+	assert_int_equal(known("a:2", A), HOST_UNKNOWN);
+	assert_int_equal(known("a", A), HOST_UNKNOWN);
+	assert_int_equal(known("a:11", A), HOST_UNKNOWN);
 	assert_int_equal(known_hosts_add(nf_dir, "[2001:DB8::1]:1", B, NULL), 0);
-	assert_int_equal(known("[2001:db8::1]:1", B), KNOWN_SAME);
-	assert_int_equal(known("[2001:db8::2]:1", B), KNOWN_NOT);
+	assert_int_equal(known("[2001:db8::1]:1", B), HOST_MATCHES);
+	assert_int_equal(known("[2001:db8::2]:1", B), HOST_UNKNOWN);
 	assert_int_equal(known_hosts_add(nf_dir, "a:1", C, NULL), 0); /* several lines: any of them */
-	assert_int_equal(known("a:1", A), KNOWN_SAME);
-	assert_int_equal(known("a:1", C), KNOWN_SAME);
-	assert_int_equal(known("a:1", B), KNOWN_OTHER);
+	assert_int_equal(known("a:1", A), HOST_MATCHES);
+	assert_int_equal(known("a:1", C), HOST_MATCHES);
+	assert_int_equal(known("a:1", B), HOST_DIFFERS);
 }
 
 static void garbage_is_not_trusted(void **state)
@@ -49,11 +49,11 @@ static void garbage_is_not_trusted(void **state)
 	snprintf(text, sizeof text, "\n# comment\n#a:1 %s\n   \na:1\n%s\nb:1 %sx\n\tc:1\t%s  # mine\r\n"
 	    "d:1 sha256:x\n\x01\xff\n", A, A, A, B);
 	nf_write("known_hosts", text, 0600);
-	assert_int_equal(known("a:1", A), KNOWN_NOT);
-	assert_int_equal(known("b:1", A), KNOWN_OTHER); /* a line that is not this fingerprint: no */
-	assert_int_equal(known("c:1", B), KNOWN_SAME);
-	assert_int_equal(known("d:1", A), KNOWN_OTHER);
-	assert_int_equal(known("#a:1", A), KNOWN_NOT);
+	assert_int_equal(known("a:1", A), HOST_UNKNOWN);
+	assert_int_equal(known("b:1", A), HOST_DIFFERS); /* a line that is not this fingerprint: no */
+	assert_int_equal(known("c:1", B), HOST_MATCHES);
+	assert_int_equal(known("d:1", A), HOST_DIFFERS);
+	assert_int_equal(known("#a:1", A), HOST_UNKNOWN);
 	unlink(nf_path("known_hosts"));
 	assert_int_equal(mkdir(nf_path("known_hosts"), 0700), 0);
 	assert_int_equal(known("a:1", A), PTCP_ECONFIG);
@@ -67,10 +67,10 @@ static void added_to_an_unfinished_line(void **state)
 	(void)state;
 	snprintf(text, sizeof text, "a:1 %s", A);
 	nf_write("known_hosts", text, 0600);
-	assert_int_equal(known("a:1", A), KNOWN_SAME);
+	assert_int_equal(known("a:1", A), HOST_MATCHES);
 	assert_int_equal(known_hosts_add(nf_dir, "b:1", B, NULL), 0);
-	assert_int_equal(known("a:1", A), KNOWN_SAME);
-	assert_int_equal(known("b:1", B), KNOWN_SAME);
+	assert_int_equal(known("a:1", A), HOST_MATCHES);
+	assert_int_equal(known("b:1", B), HOST_MATCHES);
 }
 
 static void hosts_that_no_line_holds(void **state)
@@ -86,7 +86,7 @@ static void hosts_that_no_line_holds(void **state)
 	memset(host, 'h', sizeof host - 1);
 	host[sizeof host - 1] = '\0';
 	assert_int_equal(known_hosts_add(nf_dir, host, A, NULL), PTCP_ECONFIG);
-	assert_int_equal(known("victim:1", B), KNOWN_NOT);
+	assert_int_equal(known("victim:1", B), HOST_UNKNOWN);
 }
 
 #define WRITERS 4
@@ -157,7 +157,7 @@ static void many_write_known_hosts(void **state)
 		for (k = 0; k < LINES; k++) {
 			snprintf(host, sizeof host, "h%u.%u:1", i, k);
 			name_of(fp, i, k);
-			assert_int_equal(known(host, fp), KNOWN_SAME);
+			assert_int_equal(known(host, fp), HOST_MATCHES);
 		}
 }
 
@@ -186,9 +186,9 @@ static void many_processes_meet_a_host(void **state)
 	for (i = 0; i < 2 * WRITERS; i++) {
 		snprintf(host, sizeof host, "own%u:1", i);
 		name_of(fp, i, 0);
-		assert_int_equal(known(host, fp), KNOWN_SAME);
+		assert_int_equal(known(host, fp), HOST_MATCHES);
 	}
-	assert_int_equal(known("same:1", A), KNOWN_SAME);
+	assert_int_equal(known("same:1", A), HOST_MATCHES);
 	for (p = nf_read("known_hosts"); (p = strchr(p, '\n')) != NULL; p++)
 		lines++;
 	assert_int_equal(lines, 2 * WRITERS + 1);
@@ -210,12 +210,12 @@ static void hosts_that_others_wrote_are_not_trusted(void **state)
 	}
 	for (i = 0; i < sizeof good / sizeof *good; i++) {
 		assert_int_equal(chmod(nf_path("known_hosts"), good[i]), 0);
-		assert_int_equal(known("a:1", A), KNOWN_SAME);
+		assert_int_equal(known("a:1", A), HOST_MATCHES);
 	}
 	assert_int_equal(chmod(nf_dir, 0777), 0);
 	assert_int_equal(known("a:1", A), PTCP_ECONFIG);
 	assert_int_equal(chmod(nf_dir, 01777), 0); /* there nobody replaces what is another's */
-	assert_int_equal(known("a:1", A), KNOWN_SAME);
+	assert_int_equal(known("a:1", A), HOST_MATCHES);
 	assert_int_equal(chmod(nf_dir, 0700), 0);
 	if (geteuid() != 0)
 		return; /* only root can make it another's */
@@ -379,7 +379,7 @@ static void a_list_that_others_write_admits_nobody(void **state)
 
 static void changes_are_seen(void **state)
 {
-	struct trust_stamp s = { .there = false };
+	struct trust_stamp s = { .exists = false };
 
 	(void)state;
 	assert_false(authorized_changed(nf_dir, &s)); /* none, and still none */

@@ -86,7 +86,7 @@ static void turn(void)
 	unsigned i;
 
 	for (i = 0; i < 4; i++)
-		loop_turn(fx.loop, false);
+		loop_run_once(fx.loop, false);
 }
 
 static size_t ping(uint8_t *out, uint64_t tick)

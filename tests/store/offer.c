@@ -62,7 +62,7 @@ struct digest offer_digest(const struct offer *o)
 
 int offer_commit(struct sink *s, struct ptcp_err *e)
 {
-	struct store_end one = { .sink = s, .why = e };
+	struct store_item one = { .sink = s, .why = e };
 
 	store_complete(&one, 1, STORE_SYNC_NONE);
 	return one.result;
@@ -77,7 +77,7 @@ int offer_write(struct sink *s, const struct offer *o, uint32_t block, struct pt
 }
 
 /* What is told of the blocks must be true of them, each once. */
-static int verify(struct sink *s, const struct offer *o, const struct sink_look *look,
+static int verify(struct sink *s, const struct offer *o, const struct sink_existing *look,
     bool have[OFFER_BLOCKS], struct ptcp_err *e)
 {
 	struct sink_run runs[SINK_RUNS];
@@ -114,12 +114,12 @@ int offer_resume(struct sink *s, const struct offer *o, bool have[OFFER_BLOCKS],
     struct ptcp_err *e)
 {
 	struct digest sum, want = offer_digest(o);
-	struct sink_look look;
+	struct sink_existing look;
 	int r;
 
 	memset(have, 0, OFFER_BLOCKS * sizeof *have);
 	*same = false;
-	if ((r = sink_look(s, &look, e)) != 0)
+	if ((r = sink_inspect(s, &look, e)) != 0)
 		return r;
 	if (look.found == SINK_PART) {
 		r = verify(s, o, &look, have, e);

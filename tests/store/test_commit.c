@@ -14,7 +14,7 @@
 
 static const struct offer big = { "big", 6 * OFFER_BLOCK, 1, false };
 
-static struct store_end of[MOST];
+static struct store_item of[MOST];
 static struct ptcp_err why[MOST];
 
 static const char *name_of(unsigned i)
@@ -200,7 +200,7 @@ static void one_fails(void **state)
 static void data_lost(void **state)
 {
 	static const enum fx_call how[] = { FX_fsync, FX_fdatasync, FX_close };
-	struct store_end one = { .why = &why[0] };
+	struct store_item one = { .why = &why[0] };
 	bool have[OFFER_BLOCKS], same;
 	struct sink *s;
 	uint32_t i;
@@ -225,7 +225,7 @@ static void data_lost(void **state)
 			store_complete(&one, 1, STORE_SYNC_GROUP);
 			assert_int_equal(one.result, PTCP_EIO);
 		}
-		assert_string_equal(why[0].msg, "big: cannot make its data durable: Input/output error "
+		assert_string_equal(why[0].msg, "big: cannot sync: Input/output error "
 		    "(check the disk and the kernel's log)");
 		fx_heal(); /* the kernel tells it once */
 		store_complete(&one, 1, STORE_SYNC_GROUP);
@@ -254,7 +254,7 @@ static void data_lost(void **state)
 static void cannot_sync(void **state)
 {
 	static const int cannot[] = { EINVAL, EOPNOTSUPP, ENOSYS, EROFS, EBADF };
-	struct store_end one = { .why = &why[0] };
+	struct store_item one = { .why = &why[0] };
 	int i;
 
 	(void)state;
@@ -279,7 +279,7 @@ static void cannot_sync(void **state)
 static void not_readable(void **state)
 {
 	struct dir *d = dir_child(fx_root, "d");
-	struct store_end one = { .dir = d };
+	struct store_item one = { .dir = d };
 
 	(void)state;
 	assert_int_equal(store_mkdir(fx_root, "d", NULL, NULL, NULL), 0);
@@ -293,7 +293,7 @@ static void not_readable(void **state)
 /* The name may be lost: the file has failed, and its journal stays for the part that may come back. */
 static void name_lost(void **state)
 {
-	struct store_end one = { .why = &why[0] };
+	struct store_item one = { .why = &why[0] };
 	char journal[PART_NAME_BYTES];
 
 	(void)state;
@@ -306,7 +306,7 @@ static void name_lost(void **state)
 		assert_int_equal(fx_failed(), 1);
 		fail_msg("call 9 is not the directory's sync: %s", one.result < 0 ? why[0].msg : "-");
 	}
-	assert_string_equal(why[0].msg, ".: cannot make the directory's entries durable: Input/output "
+	assert_string_equal(why[0].msg, ".: cannot sync the directory: Input/output "
 	    "error (check the disk and the kernel's log)");
 	offer_holds("big", &big);
 	assert_true(fx_exists(part_name(journal, "big", PART_JOURNAL_SUFFIX)));
@@ -319,7 +319,7 @@ static void name_lost(void **state)
 static void new_directories(void **state)
 {
 	struct dir *d = dir_child(fx_root, "d"), *e = dir_child(d, "e");
-	struct store_end two[2] = { { .dir = e }, { .dir = e } };
+	struct store_item two[2] = { { .dir = e }, { .dir = e } };
 	bool made;
 
 	(void)state;

@@ -38,9 +38,9 @@ static void like_cp_r(void **state)
 	lands("new", 0, ".", "new");
 	lands("there/new", 0, "there", "new");
 	lands("file", 0, ".", "file");
-	lands("made", PLACE_INTO_DIR, "made", "");
+	lands("made", DESTINATION_INTO_DIR, "made", "");
 	lands("slash/", 0, "slash", "");
-	lands("contents", PLACE_CONTENTS, "contents", "");
+	lands("contents", DESTINATION_CONTENTS, "contents", "");
 	assert_int_equal(fx_exists("new"), 0);
 }
 
@@ -55,15 +55,15 @@ static void refused(void **state)
 	assert_int_equal(e.sys, ENOENT);
 	assert_int_equal(destination_target(&p, fx_tree, "../up", 0, &e), PTCP_EIO);
 	assert_int_equal(destination_target(&p, fx_tree, "file/", 0, &e), PTCP_EIO);
-	assert_int_equal(destination_target(&p, fx_tree, "file", PLACE_INTO_DIR, &e), PTCP_EIO);
+	assert_int_equal(destination_target(&p, fx_tree, "file", DESTINATION_INTO_DIR, &e), PTCP_EIO);
 	fx_holds("file", "old");
 }
 
 static bool marked(const char *name, const char *source)
 {
-	char got[DIR_MARK_SOURCE_BYTES];
+	char got[DESTINATION_NAME_BYTES];
 
-	return dir_mark_marked(fx_root, name, got) && strcmp(got, source) == 0;
+	return destination_marked(fx_root, name, got) && strcmp(got, source) == 0;
 }
 
 static void mark(void **state)
@@ -73,16 +73,16 @@ static void mark(void **state)
 	(void)state;
 	memset(longest, 'x', 255);
 	longest[255] = '\0';
-	assert_int_equal(dir_mark_mark(fx_root, "new", "data", NULL), 0);
+	assert_int_equal(destination_mark(fx_root, "new", "data", NULL), 0);
 	assert_false(marked("new", "data")); /* there is no such directory */
 	fx_mkdir("new");
 	assert_true(marked("new", "data"));
 	assert_false(marked("other", "data"));
-	assert_int_equal(dir_mark_mark(fx_root, "new", longest, NULL), 0);
+	assert_int_equal(destination_mark(fx_root, "new", longest, NULL), 0);
 	assert_true(marked("new", longest));
-	dir_mark_unmark(fx_root, "new");
+	destination_unmark(fx_root, "new");
 	assert_false(marked("new", longest));
-	dir_mark_unmark(fx_root, "new");
+	destination_unmark(fx_root, "new");
 	assert_int_equal(fx_count(""), 1);
 }
 
@@ -93,7 +93,7 @@ static void goes_on(void **state)
 
 	(void)state;
 	fx_mkdir("new");
-	assert_int_equal(dir_mark_mark(fx_root, "new", "data", NULL), 0);
+	assert_int_equal(destination_mark(fx_root, "new", "data", NULL), 0);
 	assert_int_equal(destination_target(&p, fx_tree, "new", 0, NULL), 0);
 	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), "new");
 	assert_string_equal(dir_path_text(p.above, NULL, text, sizeof text), ".");
@@ -101,7 +101,7 @@ static void goes_on(void **state)
 	assert_string_equal(p.source, "data");
 	destination_fini(&p);
 	lands("new/", 0, "new", ""); /* what was asked for there is into it, finished or not */
-	lands("new", PLACE_CONTENTS, "new", "");
+	lands("new", DESTINATION_CONTENTS, "new", "");
 }
 
 /* What others may have laid there in our way. */
@@ -115,7 +115,7 @@ static void planted(void **state)
 	fx_text("elsewhere", "data");
 	assert_int_equal(symlink("elsewhere", fx_path(name)), 0);
 	assert_false(marked("new", "data"));
-	assert_int_equal(dir_mark_mark(fx_root, "new", "mine", NULL), 0);
+	assert_int_equal(destination_mark(fx_root, "new", "mine", NULL), 0);
 	fx_holds("elsewhere", "data");
 	assert_true(marked("new", "mine"));
 	fx_text(name, "");
@@ -124,7 +124,7 @@ static void planted(void **state)
 	assert_false(marked("new", "a/b"));
 	fx_write(name, "a\0b", 3);
 	assert_false(marked("new", "a"));
-	assert_true(sink_is_own_name(name));
+	assert_true(part_is_own_name(name));
 }
 
 /* No call that fails leaves a mark that says something else. */
@@ -138,7 +138,7 @@ static void failing(void **state)
 	for (n = 1; r != 0; n++) {
 		fx_heal();
 		fx_fail_nth(n, EIO);
-		r = dir_mark_mark(fx_root, "new", "data", &e);
+		r = destination_mark(fx_root, "new", "data", &e);
 		assert_true(fx_failed() > 0 || r == 0);
 		if (r == 0)
 			break;

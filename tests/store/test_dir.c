@@ -486,14 +486,14 @@ static void notes(void **state)
 	struct dir *root = tree_root(t);
 
 	(void)state;
-	assert_int_equal(dir_noted(root, 0), 0);
-	assert_int_equal(dir_noted(root, 77), 0);
-	dir_note(root, 77, 2);
-	assert_int_equal(dir_noted(root, 77), 2);
-	assert_int_equal(dir_noted(root, 76), 0);
-	dir_note(root, UINT64_MAX, 1); /* cannot be kept, nor taken for another */
-	assert_int_equal(dir_noted(root, UINT64_MAX), 0);
-	assert_int_equal(dir_noted(root, UINT64_MAX >> 2), 0);
+	assert_int_equal(dir_fs_hint(root, 0), 0);
+	assert_int_equal(dir_fs_hint(root, 77), 0);
+	dir_set_fs_hint(root, 77, 2);
+	assert_int_equal(dir_fs_hint(root, 77), 2);
+	assert_int_equal(dir_fs_hint(root, 76), 0);
+	dir_set_fs_hint(root, UINT64_MAX, 1); /* cannot be kept, nor taken for another */
+	assert_int_equal(dir_fs_hint(root, UINT64_MAX), 0);
+	assert_int_equal(dir_fs_hint(root, UINT64_MAX >> 2), 0);
 	dir_unref(root);
 	tree_unref(t);
 }

@@ -34,7 +34,7 @@ static const struct meta meta = { .set_mode = true, .set_mtime = true, .mode = 0
 
 /* ---- Receiving ---- */
 
-static int write_one(struct dir *d, const struct offer *o, struct store_end *end,
+static int write_one(struct dir *d, const struct offer *o, struct store_item *end,
     struct ptcp_err *e)
 {
 	bool have[OFFER_BLOCKS], same;
@@ -56,7 +56,7 @@ static int write_one(struct dir *d, const struct offer *o, struct store_end *end
 	return sink_sync(end->sink, e);
 }
 
-static int end_group(struct store_end *of, unsigned n, struct dir *d, struct ptcp_err *e)
+static int end_group(struct store_item *of, unsigned n, struct dir *d, struct ptcp_err *e)
 {
 	unsigned i;
 
@@ -70,7 +70,7 @@ static int end_group(struct store_end *of, unsigned n, struct dir *d, struct ptc
 /* The first failure ends it, as a session would: what can be kept is. */
 static int receive_into(struct dir *root, struct ptcp_err *e)
 {
-	struct store_end of[FILES + 1] = { 0 };
+	struct store_item of[FILES + 1] = { 0 };
 	struct dir *d = dir_child(root, "d");
 	int i, r;
 
@@ -79,7 +79,7 @@ static int receive_into(struct dir *root, struct ptcp_err *e)
 		r = write_one(d, &files[i], &of[i], e);
 	if (r == 0)
 		r = store_symlink(d, "link", "target", &meta, e);
-	of[FILES] = (struct store_end){ .dir = d, .why = e };
+	of[FILES] = (struct store_item){ .dir = d, .why = e };
 	if (r == 0)
 		r = end_group(of, FILES + 1, d, e);
 	for (i = 0; i < FILES; i++) {

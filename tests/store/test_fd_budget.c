@@ -73,7 +73,7 @@ static void taken_anyway(void **state)
 	limit(64);
 	n = take_all();
 	for (i = 0; i < 3; i++) {
-		fd_budget_take_anyway(2);
+		fd_budget_take_unchecked(2);
 		assert_false(fd_budget_take(1));
 		fd_budget_give(2);
 	}
@@ -115,8 +115,8 @@ static void strangers_have_a_part_of_it(void **state)
 {
 	(void)state;
 	limit(64);
-	assert_int_equal(fd_budget_strangers(512), 8);
-	assert_int_equal(fd_budget_strangers(5), 5);
+	assert_int_equal(fd_budget_unauthenticated(512), 8);
+	assert_int_equal(fd_budget_unauthenticated(5), 5);
 }
 
 int main(void)

@@ -281,6 +281,7 @@ static void torn(void **state)
 	journal_create(&j, fx_root, at, &key);
 	journal_append(&j, &fx_sys, 0, 1);
 	fx_short_io(7);
+	fx_fail_nth(2, ENOSPC);
 	journal_append(&j, &fx_sys, 1, 2);
 	fx_heal();
 	journal_append(&j, &fx_sys, 2, 3);

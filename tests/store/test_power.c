@@ -139,7 +139,7 @@ static bool write_file(struct sink *s, const struct offer *o, bool *same)
 static bool receive_group(struct dir *dirs[DIRS], const size_t *order, unsigned n, bool link,
     enum store_sync sync)
 {
-	struct store_end of[GROUP + 1] = { 0 };
+	struct store_item of[GROUP + 1] = { 0 };
 	size_t file[GROUP];
 	unsigned i, m = 0;
 	struct sink *s;

@@ -51,7 +51,7 @@ static void refreshed(void **state)
 		m.set_mode = asked > 0;
 		m.setid = asked > 1;
 		s = with_meta(&m);
-		assert_true(sink_like(s));
+		assert_true(sink_seems_same(s));
 		fx_heal();
 		assert_int_equal(sink_refresh(s, NULL), 0);
 		assert_int_equal(mode_of("big"), asked == 0 ? 0640 : asked == 1 ? 0751 : 06751);
@@ -68,16 +68,16 @@ static void refreshed(void **state)
 	assert_int_equal(sink_refresh(s, &e), PTCP_EIO);
 	fx_heal();
 	fx_text("big", "another"); /* has come meanwhile */
-	assert_false(sink_like(s));
+	assert_false(sink_seems_same(s));
 	assert_int_equal(sink_refresh(s, NULL), 0);
 	assert_int_equal(mode_of("big"), 0600);
 	assert_int_equal(rename(fx_path("big"), fx_path("else")), 0);
 	assert_int_equal(symlink("else", fx_path("big")), 0);
-	assert_false(sink_like(s));
+	assert_false(sink_seems_same(s));
 	assert_true(sink_refresh(s, &e) < 0);
 	assert_int_equal(mode_of("else"), 0600);
 	assert_int_equal(unlink(fx_path("big")), 0);
-	assert_false(sink_like(s));
+	assert_false(sink_seems_same(s));
 	assert_int_equal(fx_count(""), 1);
 	sink_unref(s);
 }
@@ -145,13 +145,13 @@ static void later(const struct offer *o, int want)
 static const char *told(const struct offer *o, enum sink_found want)
 {
 	struct sink *s = offer_sink(fx_root, o);
-	struct sink_look look;
+	struct sink_existing look;
 
-	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
 	assert_int_equal(look.found, want);
 	free(look.claimed);
 	sink_unref(s);
-	return look.anew;
+	return look.restart_why;
 }
 
 static void goes_on(void **state)
@@ -248,15 +248,15 @@ static void not_wanted(void **state)
 {
 	static uint8_t all[OFFER_BLOCKS * OFFER_BLOCK], first[OFFER_BLOCK];
 	struct sink *s = offer_sink(fx_root, &big);
-	struct sink_look look;
+	struct sink_existing look;
 	uint32_t length = offer_block(&big, 0, first), i;
 
 	(void)state;
 	earlier(&big, 3, 9);
-	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
 	assert_int_equal(look.found, SINK_PART);
 	free(look.claimed);
-	sink_begin_anew(s);
+	sink_restart(s);
 	assert_int_equal(offer_write(s, &big, 0, NULL), 0);
 	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
@@ -307,12 +307,12 @@ static void unreadable(void **state)
 {
 	struct sink_run runs[SINK_RUNS];
 	struct sink *s = offer_sink(fx_root, &big);
-	struct sink_look look;
+	struct sink_existing look;
 	unsigned n;
 
 	(void)state;
 	earlier(&big, 0, 3);
-	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
 	free(look.claimed);
 	fx_fail_nth(2, EIO); /* the journal, the first block */
 	assert_int_equal(sink_verify_next(s, runs, &n, NULL), 0);
@@ -324,7 +324,7 @@ static void unreadable(void **state)
 	sink_unref(s);
 }
 
-static void begins_anew(void **state)
+static void restarts(void **state)
 {
 	struct offer other = big;
 	uint8_t raw[2000];
@@ -333,7 +333,7 @@ static void begins_anew(void **state)
 	(void)state;
 	earlier(&big, 0, 9);
 	other.version = 2;
-	assert_string_equal(told(&other, SINK_NOTHING), "the source has changed since: it begins anew");
+	assert_string_equal(told(&other, SINK_NOTHING), "the source has changed since: restarting from scratch");
 	later(&other, 0);
 	assert_int_equal(remove(fx_path("big")), 0);
 	earlier(&big, 0, 9);
@@ -341,7 +341,7 @@ static void begins_anew(void **state)
 	raw[20] ^= 1;
 	assert_int_equal(truncate(fx_path(own(PART_JOURNAL_SUFFIX)), 0), 0);
 	fx_write(own(PART_JOURNAL_SUFFIX), raw, (size_t)n);
-	assert_string_equal(told(&big, SINK_NOTHING), "its journal is damaged: it begins anew");
+	assert_string_equal(told(&big, SINK_NOTHING), "the journal is damaged: restarting from scratch");
 	later(&big, 0);
 	/* Neither one: no journal is kept, and what lies there goes. */
 	assert_int_equal(remove(fx_path("big")), 0);
@@ -368,12 +368,12 @@ static void final_mode(void **state)
 	assert_int_equal(chmod(fx_path(own(PART_SUFFIX)), 0444), 0);
 	s = offer_sink(fx_root, &big);
 	{
-		struct sink_look look;
+		struct sink_existing look;
 
 		fx_fail_nth(2, EACCES); /* as it is for who is not root */
 		if (!fx_is_root())
 			fx_heal();
-		assert_int_equal(sink_look(s, &look, NULL), 0);
+		assert_int_equal(sink_inspect(s, &look, NULL), 0);
 		assert_int_equal(look.found, SINK_PART);
 		free(look.claimed);
 	}
@@ -387,19 +387,19 @@ static void busy(void **state)
 {
 	struct sink *a = offer_sink(fx_root, &big), *b = offer_sink(fx_root, &big);
 	uint64_t dev[2], ino[2];
-	struct sink_look look;
+	struct sink_existing look;
 	struct ptcp_err e;
 
 	(void)state;
 	assert_false(sink_part_id(a, &dev[0], &ino[0]));
 	assert_int_equal(offer_write(a, &big, 4, NULL), 0);
-	assert_int_equal(sink_look(b, &look, &e), PTCP_EIO);
+	assert_int_equal(sink_inspect(b, &look, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EWOULDBLOCK);
 	assert_true(sink_part_id(a, &dev[0], &ino[0]));
 	assert_true(sink_part_id(b, &dev[1], &ino[1]));
 	assert_true(dev[0] == dev[1] && ino[0] == ino[1]);
 	sink_unref(a); /* the old session has been ended */
-	assert_int_equal(sink_look(b, &look, &e), 0);
+	assert_int_equal(sink_inspect(b, &look, &e), 0);
 	assert_int_equal(look.found, SINK_PART);
 	assert_int_equal(look.n_claimed, 1);
 	free(look.claimed);
@@ -453,10 +453,10 @@ static void side_by_side(void **state)
 		atomic_store(&shared.next, 1);
 		{
 			struct sink_run runs[SINK_RUNS];
-			struct sink_look look;
+			struct sink_existing look;
 			unsigned n;
 
-			assert_int_equal(sink_look(shared.s, &look, NULL), 0);
+			assert_int_equal(sink_inspect(shared.s, &look, NULL), 0);
 			for (i = 0; i < 2; i++)
 				assert_int_equal(pthread_create(&t[i], NULL, write_odd, NULL), 0);
 			assert_int_equal(sink_verify_next(shared.s, runs, &n, NULL), 0);
@@ -486,7 +486,7 @@ static void same(void **state)
 	const struct offer small = { "big", 100, 1, false }, empty = { "big", 0, 1, false };
 	const struct offer *all[] = { &big, &sparse, &small, &empty };
 	bool have[OFFER_BLOCKS], it_is;
-	struct sink_look look;
+	struct sink_existing look;
 	struct digest sum;
 	struct ptcp_err e;
 	struct sink *s;
@@ -516,7 +516,7 @@ static void same(void **state)
 	/* Changed or replaced while it is read. */
 	for (i = 0; i < 2; i++) {
 		s = offer_sink(fx_root, &big);
-		assert_int_equal(sink_look(s, &look, NULL), 0);
+		assert_int_equal(sink_inspect(s, &look, NULL), 0);
 		assert_int_equal(look.found, SINK_SAME);
 		if (i == 0) {
 			close(fd);
@@ -549,7 +549,7 @@ static void same_hole(void **state)
 	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true, .sparse = true };
 	struct digest want = { 0, 0 }, sum;
 	static uint8_t block[OFFER_BLOCK];
-	struct sink_look look;
+	struct sink_existing look;
 	struct sink *s;
 	uint32_t i, n;
 	int r;
@@ -568,7 +568,7 @@ static void same_hole(void **state)
 	sink_unref(s);
 
 	s = sink_new(fx_root, "big", size, &m, &opts);
-	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
 	assert_int_equal(look.found, SINK_SAME);
 	fx_heal();
 	while ((r = sink_same_next(s, &sum, NULL)) == 1)
@@ -580,7 +580,7 @@ static void same_hole(void **state)
 	/* One that cannot tell is read. */
 	sink_unref(s);
 	s = sink_new(fx_root, "big", size, &m, &opts);
-	assert_int_equal(sink_look(s, &look, NULL), 0);
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
 	fx_heal();
 	fx_fail_always(FX_lseek, EINVAL);
 	while ((r = sink_same_next(s, &sum, NULL)) == 1)
@@ -640,12 +640,12 @@ static void kept_or_not(void **state)
 		if (i == 1) { /* what is found is kept, too, though nothing was added */
 			s = offer_sink(fx_root, &big);
 			{
-				struct sink_look look;
+				struct sink_existing look;
 
-				assert_int_equal(sink_look(s, &look, NULL), 0);
+				assert_int_equal(sink_inspect(s, &look, NULL), 0);
 				free(look.claimed);
 			}
-			assert_false(sink_give_up(s));
+			assert_false(sink_discard_unopened(s));
 			sink_keep(s);
 			sink_unref(s);
 			later(&big, 1);
@@ -686,7 +686,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(goes_on), fx_tree_test(many_records), fx_tree_test(superseded),
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
-		fx_tree_test(begins_anew), fx_tree_test(final_mode), fx_tree_test(busy),
+		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),
 		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole),
 		fx_tree_test(refreshed), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),

@@ -508,17 +508,17 @@ static void give_up(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_true(sink_give_up(s));
+	assert_true(sink_discard_unopened(s));
 	assert_int_equal(sink_write(s, "late", 4, 0, 0, &e), PTCP_ECANCELED);
 	assert_int_equal(fx_open_files(), 0);
 	sink_unref(s);
 
 	s = make("begun", 8);
 	assert_int_equal(sink_write(s, "some", 4, 0, 0, NULL), 0);
-	assert_false(sink_give_up(s));
+	assert_false(sink_discard_unopened(s));
 	assert_int_equal(sink_write(s, "more", 4, 4, 0, NULL), 0);
 	sink_discard(s);
-	assert_true(sink_give_up(s)); /* it has nothing any more */
+	assert_true(sink_discard_unopened(s)); /* it has nothing any more */
 	sink_unref(s);
 }
 
@@ -649,14 +649,14 @@ static void own_names(void **state)
 	char name[PART_NAME_BYTES];
 
 	(void)state;
-	assert_true(sink_is_own_name(part_name(name, "x", PART_SUFFIX)));
-	assert_true(sink_is_own_name(part_name(name, "", PART_LINK_SUFFIX)));
-	assert_true(sink_is_own_name(part_name(name, "\n", PART_JOURNAL_SUFFIX)));
-	assert_false(sink_is_own_name(""));
-	assert_false(sink_is_own_name(".ptcp-"));
-	assert_false(sink_is_own_name(".ptcp-0123456789abcdef"));
-	assert_false(sink_is_own_name(".ptcp-0123456789abcdefg.part"));
-	assert_false(sink_is_own_name("x.ptcp-0123456789abcdef.part"));
+	assert_true(part_is_own_name(part_name(name, "x", PART_SUFFIX)));
+	assert_true(part_is_own_name(part_name(name, "", PART_LINK_SUFFIX)));
+	assert_true(part_is_own_name(part_name(name, "\n", PART_JOURNAL_SUFFIX)));
+	assert_false(part_is_own_name(""));
+	assert_false(part_is_own_name(".ptcp-"));
+	assert_false(part_is_own_name(".ptcp-0123456789abcdef"));
+	assert_false(part_is_own_name(".ptcp-0123456789abcdefg.part"));
+	assert_false(part_is_own_name("x.ptcp-0123456789abcdef.part"));
 }
 
 int main(void)

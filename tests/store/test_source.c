@@ -13,7 +13,7 @@
 
 #include "core/bitmap.h"
 #include "store/fd_budget.h"
-#include "store/file_digest.h"
+#include "store/source.h"
 #include "store/hash.h"
 
 #define BIG 300000
@@ -671,7 +671,7 @@ static void sums(void **state)
 
 		s = make(sizes[i]);
 		fds = fx_open_fds();
-		file_digest_init(&sum, BLOCK, NULL);
+		sum = (struct file_digest){ .block_bytes = BLOCK, .holes = NULL };
 		assert_int_equal(file_digest_next(&sum, s, NULL), 0);
 		assert_int_equal(fx_open_fds(), fds);
 		assert_true(digest_equal(sum.digest, plain_sum(data, sizes[i], BLOCK)));
@@ -696,7 +696,7 @@ static void sums_of_holes(void **state)
 	memcpy(all + at[0], "data", 4);
 	memcpy(all + at[1], "data", 4);
 	want = plain_sum(all, size, BLOCK);
-	file_digest_init(&read, BLOCK, NULL);
+	read = (struct file_digest){ .block_bytes = BLOCK, .holes = NULL };
 	for (; file_digest_next(&read, s, NULL) == 1; steps++)
 		assert_int_equal(read.next, (uint32_t)steps * (FILE_DIGEST_STEP_BYTES / BLOCK));
 	assert_int_equal(steps, 3);
@@ -704,7 +704,7 @@ static void sums_of_holes(void **state)
 	assert_int_equal(source_map(s, BLOCK, holes, NULL), 0);
 	if (bitmap_has(holes, 1)) {
 		fx_heal();
-		file_digest_init(&skipped, BLOCK, holes);
+		skipped = (struct file_digest){ .block_bytes = BLOCK, .holes = holes };
 		assert_int_equal(file_digest_next(&skipped, s, NULL), 0);
 		assert_int_equal(fx_calls_of(FX_preadv2), 2);
 		assert_true(digest_equal(skipped.digest, want));
@@ -726,7 +726,7 @@ static void sums_of_changes(void **state)
 		s = make(20000);
 		on_read = how[i];
 		fx_before(before_read);
-		file_digest_init(&sum, 4096, NULL);
+		sum = (struct file_digest){ .block_bytes = 4096, .holes = NULL };
 		assert_int_equal(file_digest_next(&sum, s, NULL), PTCP_ECHANGED);
 		assert_null(on_read);
 		source_unref(s);

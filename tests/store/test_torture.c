@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/file_digest.h"
+#include "store/source.h"
 #include "store/io.h"
 #include "store/owner.h"
 #include "store/sink.h"
@@ -165,7 +165,7 @@ static int describing(void)
 	int r = PTCP_ENOMEM;
 
 	if (s != NULL) {
-		file_digest_init(&sum, 1000, NULL);
+		sum = (struct file_digest){ .block_bytes = 1000, .holes = NULL };
 		/* An invented entry: that it changed is found after its buffer was had. */
 		if ((r = file_digest_next(&sum, s, NULL)) == PTCP_ECHANGED &&
 		    (r = xattrs_read(&x, root, "f", NULL)) == 0 && x.n == 1)
@@ -223,7 +223,7 @@ static int resuming(void)
 	static const struct offer o = { "resumed", 3 * OFFER_BLOCK, 1, false };
 	struct sink *s = offer_sink(root, &o);
 	bool have[OFFER_BLOCKS], same;
-	struct store_end one = { .sink = s };
+	struct store_item one = { .sink = s };
 	int r, i;
 
 	unlink(fx_path("resumed")); /* the last attempt got so far */

@@ -27,7 +27,7 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	{ "open-drop", WIRE_OPEN,
 	    "0201 0000 0000000c 03 01 0000 00000000 000a 0000" },
 	{ "open-flood", WIRE_OPEN,
-	    "0201 0000 0000000c 04 01 0000 00000800 000a 0000" },
+	    "0201 0000 0000000c 04 01 0000 00000000 000a 0000" },
 	{ "open-filters", WIRE_OPEN,
 	    "0201 0000 0000001e 02 00 02 00 000007c0 0001 0003 02 0003 2a2e6f 00 0001 61 04 0005"
 	    " 6b2f2a2e6f" },

@@ -22,7 +22,7 @@ static void drop(struct span s)
 static void hello_golden(void **state)
 {
 	const struct wire_hello h = { 1, 1, 30000, 16384, 128, 2,
-		{ WIRE_ABLE_ONE_CHANNEL, WIRE_ABLE_HARDLINK }, text_span("ptcp 0.1.0") };
+		{ WIRE_ABLE_ONE_CHANNEL, WIRE_ABLE_CONTROL_REPLAY }, text_span("ptcp 0.1.0") };
 	uint8_t f[WIRE_HELLO_MAX_BYTES];
 	struct span in = check_golden("hello", f, wire_hello_encode(f, &h));
 	struct wire_hello d;
@@ -183,13 +183,13 @@ static void open_drop_golden(void **state)
 static void open_flood_golden(void **state)
 {
 	uint8_t f[SAMPLE_MAX_BYTES];
-	struct wire_open o = { .role = WIRE_ACCEPTOR_GENERATES, .cipher = 1, .flags = WIRE_OPEN_STEERED, .streams = 10 }, d;
+	struct wire_open o = { .role = WIRE_ACCEPTOR_GENERATES, .cipher = 1, .streams = 10 }, d;
 	struct span in = check_golden("open-flood", f, wire_open_encode(f, &o));
 
 	(void)state;
 	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
 	assert_int_equal(d.role, WIRE_ACCEPTOR_GENERATES);
-	assert_int_equal(d.flags, WIRE_OPEN_STEERED);
+	assert_int_equal(d.flags, 0);
 	drop(in);
 }
 
@@ -224,9 +224,9 @@ static void open_rules(void **state)
 		{ "no role", "open-put", 0, "00", false },
 		{ "unknown role", "open-put", 0, "05", false },
 		{ "unknown role", "open-drop", 0, "05", false },
-		{ "who floods is steered", "open-drop", 0, "04", false },
-		{ "who drops may be steered", "open-flood", 0, "03", true },
-		{ "more flags of who floods", "open-flood", 4, "00000801", false },
+		{ "a flag where the acceptor generates", "open-flood", 4, "00000001", false },
+		{ "SPOOLED where the acceptor generates", "open-flood", 4, "00000800", false },
+		{ "SPOOLED where the acceptor discards", "open-drop", 4, "00000800", false },
 		{ "a destination of what is flooded", "open-put", 0, "04", false },
 		{ "a destination of what is dropped", "open-put", 0, "03", false },
 		{ "sources of what is dropped", "open-get", 0, "03", false },
@@ -237,9 +237,9 @@ static void open_rules(void **state)
 		{ "reserved field", "open-put", 2, "0001", false },
 		{ "last way to sync", "open-put", 2, "0200", true },
 		{ "unknown way to sync", "open-put", 2, "0300", false },
-		{ "every flag", "open-put", 4, "00001fff", true },
+		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00002000", false },
+		{ "unknown flag", "open-put", 4, "00001000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },

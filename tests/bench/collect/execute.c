@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/catch_up.h"
 #include "collect/drift.h"
 #include "collect/schedule.h"
 #include "model/divide.h"
@@ -335,7 +334,7 @@ static void look_at_links(struct run *r, double left_s)
 	double limit[LIMITS_MAX], found[LIMITS_MAX], window, all;
 	size_t n = limits_count(r->o->conf), nfound, i;
 	const struct drift_limits limits = { limit, r->first_bps, n };
-	enum drift_act act;
+	enum drift_action act;
 	int k;
 
 	for (k = 0; k < LANES; k++) {
@@ -343,18 +342,18 @@ static void look_at_links(struct run *r, double left_s)
 
 		window = drift_window_s(&r->drift, l->given_bps);
 		all = planned_bps(r, k / SOURCES, true);
-		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits, .want_bps = PACE * l->given_bps,
-			.got_bps = seen_bps(r, l, window), .judged = r->left[k / SOURCES] > 0 &&
+		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits, .assigned_bps = PACE * l->given_bps,
+			.observed_bps = seen_bps(r, l, window), .valid = r->left[k / SOURCES] > 0 &&
 			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o->conf, i);
-	act = drift_see(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
-	if (act == DRIFT_PROBE)
+	act = drift_update(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
+	if (act == DRIFT_START_PROBE)
 		r->probing = true;
-	if (act == DRIFT_PROBED)
+	if (act == DRIFT_END_PROBE)
 		r->probing = false;
-	if (act != DRIFT_PROBED && act != DRIFT_BELOW)
+	if (act != DRIFT_END_PROBE && act != DRIFT_SLOWER)
 		return;
 	for (i = 0; i < n && nfound > 0; i++)
 		if (!isnan(found[i]))

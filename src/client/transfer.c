@@ -1,0 +1,193 @@
+/* A transfer's sources, destination and rules. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/remote_job_impl.h"
+#include "core/err.h"
+#include "core/text.h"
+
+static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, struct ptcp_err *e)
+{
+	struct span s = { (const uint8_t *)path, strlen(path) };
+	uint8_t *p;
+
+	if (s.n > WIRE_PATH_MAX || t->n_paths == WIRE_PATHS_MAX ||
+	    t->paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
+		return err_set(e, PTCP_EUSAGE, "too many or too long remote paths for one transfer (name "
+		    "their directory)");
+	if ((p = realloc(t->paths, t->paths_bytes + s.n + 3)) == NULL)
+		return err_nomem(e);
+	t->paths = p;
+	t->paths_bytes += wire_path_encode(p + t->paths_bytes, flags, s);
+	t->n_paths++;
+	return 0;
+}
+
+/* A remote sender gets the rules in OPEN, behind the sources. */
+static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const struct ptcp_rule *rule;
+	size_t i;
+	int r = 0;
+
+	if (t->o.n_rules > 0 && (r = filter_new(&t->filter, e)) < 0)
+		return r;
+	for (i = 0; i < t->o.n_rules; i++) {
+		rule = &t->o.rules[i];
+		if ((r = filter_add(t->filter, rule->include, rule->pattern, e)) < 0)
+			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
+			    text_escape(shown, sizeof shown, rule->pattern));
+		if (!t->sends && (r = add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
+		    rule->pattern, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int remote(struct remote *out, const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	int r = remote_parse(out, text, e);
+
+	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not remote (write [USER@]HOST:PATH or ptcp://HOST/PATH)",
+	    text[0] != '\0' ? text_escape(shown, sizeof shown, text) : "\"\"");
+}
+
+static int local(const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct remote ignored;
+	int r = remote_parse(&ignored, text, e);
+
+	if (r > 0)
+		return err_set(e, PTCP_EUSAGE, "%s: one side must be local (between two servers: ptcp send "
+		    "ptcp://A/PATH ptcp://B/PATH)", text_escape(shown, sizeof shown, text));
+	if (r == 0 && text[0] == '\0')
+		return err_set(e, PTCP_EUSAGE, "\"\": an empty path (name a file or directory)");
+	return r;
+}
+
+static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+    struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct remote each;
+	size_t i;
+	int r;
+
+	for (i = 0; i < n; i++) {
+		if ((r = remote(&each, srcs[i], e)) < 0)
+			return r;
+		if (i == 0)
+			t->target = each;
+		else if (!remote_same_host(&each, &t->target))
+			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
+			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
+		if ((r = add_path(t, remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+    const char *dest, struct ptcp_err *e)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < n; i++)
+		if ((r = local(srcs[i], e)) < 0)
+			return r;
+	if ((r = remote(&t->target, dest, e)) < 0)
+		return r;
+	return add_path(t, 0, t->target.path, e);
+}
+
+/* From one server to another; paths as if this host received. */
+static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+    struct ptcp_err *e)
+{
+	struct remote to;
+	int r;
+
+	if ((r = remote(&to, dest, e)) < 0 || (r = take_remote_sources(t, srcs, n, e)) < 0)
+		return r;
+	if (t->target.ssh || to.ssh)
+		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be daemons: "
+		    "ptcp://HOST/PATH)");
+	if (t->o.n_vias > 0)
+		return err_set(e, PTCP_EUSAGE, "--via: not between two other hosts (leave it out)");
+	if (timetable_varies(&t->rate))
+		return err_set(e, PTCP_EUSAGE, "--rate: no timetable between two other hosts, whose clocks may differ (give one "
+		    "rate)");
+	return remote_job_new(t, &to, e);
+}
+
+static bool is_remote(const char *text)
+{
+	struct remote ignored;
+
+	return remote_parse(&ignored, text, NULL) > 0;
+}
+
+static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+    struct ptcp_err *e)
+{
+	int r;
+
+	if (t->sends && is_remote(srcs[0]) && is_remote(dest)) {
+		t->sends = false;
+		t->n_local = 0;
+		t->n_remote = n;
+		return take_third(t, srcs, n, dest, e);
+	}
+	if (t->o.detach)
+		return err_set(e, PTCP_EUSAGE, "--detach: only for transfers between two other hosts (leave it out)");
+	t->n_local = t->sends ? n : 1;
+	t->n_remote = t->sends ? 1 : n;
+	if (t->sends)
+		return take_local_sources(t, srcs, n, dest, e);
+	return (r = local(dest, e)) < 0 ? r : take_remote_sources(t, srcs, n, e);
+}
+
+static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	struct ptcp_transfer *t;
+	struct ptcp_err scratch;
+	int r;
+
+	if (e == NULL)
+		e = &scratch;
+	if (n_srcs == 0)
+		return err_set(e, PTCP_EUSAGE, "no source (name a file or directory)");
+	if ((r = client_new(&t, o, e)) < 0)
+		return r;
+	t->sends = sends;
+	r = take_paths(t, srcs, n_srcs, dest, e);
+	if (r == 0)
+		r = take_rules(t, e);
+	if (r == 0 && (t->local = client_copy_list(sends ? srcs : &dest, t->n_local)) == NULL)
+		r = err_nomem(e);
+	if (r == 0)
+		r = client_name_target(t, e);
+	if (r < 0) {
+		client_fini(t);
+		return r;
+	}
+	*out = t;
+	return 0;
+}
+
+int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	return transfer_new(out, true, o, srcs, n_srcs, dest, e);
+}
+
+int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+    const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	return transfer_new(out, false, o, srcs, n_srcs, dest, e);
+}
