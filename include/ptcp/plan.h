@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <ptcp/err.h>
+#include <ptcp/progress.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -305,10 +306,7 @@ PTCP_PLAN_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
 struct ptcp_collect_source {
 	int host;
 	enum ptcp_collect_state state;
-	uint64_t bytes, total_bytes;  /* verified and written at the destination; of what is known of it so far */
-	int total_known;
-	uint64_t wire_bytes, resumed_bytes; /* file data sent in this run; what was there before it */
-	uint64_t files, failed;       /* regular files completed; what failed */
+	struct ptcp_progress progress; /* of all attempts together; without activity and max_streams */
 	double rate_bps;              /* over the last seconds */
 	int code;                     /* PTCP_E* and message of the latest failure; 0 and NULL */
 	const char *why;

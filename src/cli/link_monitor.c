@@ -21,7 +21,7 @@ struct link_monitor {
 	struct ptcp_links *links;
 	struct ptcp_server *server;
 	char dir[USERDIR_BYTES], file[USERDIR_BYTES + 8];
-	struct ptcp_known_link *published;
+	struct ptcp_published_link *published;
 	bool *failing;            /* by link; already logged */
 	bool write_failed;        /* last time; already logged */
 	atomic_bool busy;
@@ -34,9 +34,9 @@ struct link_monitor {
 
 /* ---- Results ---- */
 
-static struct ptcp_known_link known_link(const char *to, const struct ptcp_link_estimate *m)
+static struct ptcp_published_link known_link(const char *to, const struct ptcp_link_estimate *m)
 {
-	return (struct ptcp_known_link){ .to = to, .why = m->why,
+	return (struct ptcp_published_link){ .to = to, .why = m->why,
 		.messages = m->state == PTCP_LINK_MEASURED ? m->messages : 0, .streams = m->streams,
 		.rate_bps = m->rate_bps, .rate_error_bps = m->rate_error_bps, .delay_s = m->delay_s,
 		.delay_error_s = m->delay_error_s, .delay_from_round_trip = m->delay_from_round_trip, .age_s = m->age_s };
@@ -56,7 +56,7 @@ static int publish(struct link_monitor *w, struct ptcp_err *e)
 		if (m.state != PTCP_LINK_ELSEWHERE && to.address != NULL)
 			w->published[n++] = known_link(to.address, &m);
 	}
-	return ptcp_server_knows(w->server, w->published, n, e);
+	return ptcp_server_set_links(w->server, w->published, n, e);
 }
 
 /* The first of successive failures is a warning. */
@@ -216,7 +216,7 @@ void link_monitor_free(struct link_monitor *w)
 		pthread_join(w->thread, NULL);
 	}
 	if (w->server != NULL)
-		ptcp_server_knows(w->server, NULL, 0, NULL);
+		ptcp_server_set_links(w->server, NULL, 0, NULL);
 	ptcp_links_free(w->links);
 	ptcp_overlay_free(w->overlay);
 	free(w->published);

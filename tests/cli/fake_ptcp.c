@@ -369,7 +369,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	*st = fake.stats;
 }
 
-int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
 	(void)s;
 	(void)l;

@@ -72,7 +72,7 @@ static void assert_end(int status)
 static void sends_and_receives(void **state)
 {
 	(void)state;
-	fake.result = (struct ptcp_result){ .files = 1, .bytes = 10, .seconds = 1, .streams = 4 };
+	fake.result = (struct ptcp_result){ .progress = { .files = 1, .file_bytes = 10, .max_streams = 4 }, .seconds = 1 };
 	assert_int_equal(command("send a b/ ptcp://h/x"), 0);
 	assert_int_equal(fake.sends, 1);
 	assert_string_equal(fake.srcs, "a|b/");
@@ -127,7 +127,7 @@ static void events_in_order(void **state)
 		{ .type = PTCP_EVENT_FILE, .path = "bad", .status = PTCP_FILE_FAILED,
 		    .text = "changed", .code = PTCP_ECHANGED },
 		{ .type = PTCP_EVENT_WARNING, .text = "p: skipped" },
-		{ .type = PTCP_EVENT_PROGRESS, .bytes = 1, .total_bytes = 2, .eta_s = 1 },
+		{ .type = PTCP_EVENT_PROGRESS, .progress = { .bytes = 1, .total_bytes = 2 }, .eta_s = 1 },
 	};
 	static const char *const want[] = { "start", "streams", "file", "file", "progress", "end" };
 	char *line, *rest = cap.out;

@@ -32,8 +32,8 @@ static const char *string(json_t *j, const char *key)
 
 static void json_progress(void **state)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 5000000000,
-		.total_bytes = UINT64_MAX, .rate_bps = 812.4e6, .eta_s = 12.3456789, .streams = 4 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 5000000000,
+		.progress.total_bytes = UINT64_MAX, .rate_bps = 812.4e6, .eta_s = 12.3456789, .progress.streams = 4 };
 	json_t *j = event(true, &ev);
 
 	(void)state;
@@ -148,9 +148,9 @@ static void warning(void **state)
 	assert_string_equal(cap.out, "");
 }
 
-static const struct ptcp_result result = { .size = sizeof result, .bytes = 3000000000,
-	.wire_bytes = 1000000000, .resumed_bytes = 7, .files = 12, .failed = 2, .seconds = 2,
-	.streams = 8 };
+static const struct ptcp_result result = { .size = sizeof result, .progress.file_bytes = 3000000000,
+	.progress.wire_bytes = 1000000000, .progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
+	.progress.max_streams = 8 };
 
 /* Paths of the options, and of the last event. */
 static const char *const routes[] = { "a:1,b", "direct" };
@@ -219,9 +219,9 @@ static void text_end(void **state)
 
 static void status_line(void **state)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 1250000000,
-		.total_bytes = 2500000000, .total_known = true, .rate_bps = 812e6, .eta_s = 11.2,
-		.streams = 4 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 1250000000,
+		.progress.total_bytes = 2500000000, .progress.total_known = true, .rate_bps = 812e6, .eta_s = 11.2,
+		.progress.streams = 4 };
 	char line[256];
 	unsigned width;
 
@@ -239,22 +239,22 @@ static void status_line(void **state)
 	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1s"));
 	ev.eta_s = 3725;
 	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1h02m"));
-	ev.total_known = false;
+	ev.progress.total_known = false;
 	ev.eta_s = -1;
-	ev.streams = 1;
+	ev.progress.streams = 1;
 	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
 	    "1.25 GB of 2.50 GB so far  812 Mbit/s  1 stream");
-	ev.total_known = true;
-	ev.bytes = ev.total_bytes - 1; /* 100 only if complete */
+	ev.progress.total_known = true;
+	ev.progress.bytes = ev.progress.total_bytes - 1; /* 100 only if complete */
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
-	ev.bytes = ev.total_bytes = 0;
+	ev.progress.bytes = ev.progress.total_bytes = 0;
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);
 }
 
 /* No status line without a terminal. */
 static void no_terminal_no_status(void **state)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 1, .total_bytes = 2 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 1, .progress.total_bytes = 2 };
 
 	(void)state;
 	event(false, &ev);
