@@ -539,7 +539,7 @@ struct ptcp_published_link {
 #define PTCP_PUBLISHED_LINKS_MAX 1024
 
 /* Asks the daemon at "HOST[:PORT]", which tells who may have it connect elsewhere. For the handle see ptcp_advise_new().
- * PTCP_EPEER: it does not measure, or is too old to be asked; PTCP_EREFUSED. */
+ * PTCP_EPEER: it does not measure; PTCP_EREFUSED. */
 PTCP_API int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e);
 /* What it has told, at most `most`; returns how many there are. `to` has the port, an IPv6 address is in brackets;
