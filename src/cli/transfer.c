@@ -25,7 +25,7 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 
 static int set_cipher(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	return ptcp_cipher_parse(text, &opts(args)->cipher) == 0 ? 0 :
+	return ptcp_cipher_parse(text, &opts(args)->cipher) ? 0 :
 	    opt_reject(o, text, e, "no such cipher (aes128gcm, aes256gcm, chacha20 or none)");
 }
 

@@ -1,5 +1,6 @@
 /* A handle of the client: its options, its attempts to connect, its run, its result. */
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -380,7 +381,8 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 		.size = r->size < sizeof all ? r->size : sizeof all, .bytes = t->last.file_bytes,
 		.wire_bytes = t->last.wire_bytes, .resumed_bytes = t->last.resumed_bytes,
 		.files = t->last.files, .failed = t->last.failed, .warnings = t->warnings,
-		.seconds = t->seconds, .streams = t->last.streams_most
+		.seconds = t->seconds, .streams = t->last.streams_most,
+		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->steered;
 
@@ -388,7 +390,8 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 		all.advised_streams = m->answer;
 		all.predicted_bps = m->predicted_bps;
 		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
-		all.measured_bps = m->observed_bps;
+		if (m->observed_bps > 0)
+			all.measured_bps = m->observed_bps;
 		all.from_history = m->recalled;
 	}
 

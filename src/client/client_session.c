@@ -1,4 +1,5 @@
 /* A transfer at work: what its party asks and tells, and what the caller hears of it. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i, k;
 	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, found;
 
-	ev->eta_s = -1;
+	ev->eta_s = NAN;
 	if (t->n_samples > 0 && s > 0) {
 		all = (double)(ev->bytes - t->sample[first].bytes) / s;
 		found = (double)(ev->resumed_bytes - t->sample[first].resumed_bytes) / s;
@@ -199,7 +200,7 @@ static int add_target(struct ptcp_transfer *t, struct session *sess, struct ptcp
 void client_started(struct ptcp_transfer *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
-		.peer_fingerprint = t->fingerprint, .eta_s = -1 };
+		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
 	t->announced = true;
 	t->sample[0].at = mono_now();

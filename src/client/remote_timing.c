@@ -1,4 +1,5 @@
 /* Handles that have one daemon measure the way to another. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ int remote_job_sampled(struct remote_job *h, struct span in, struct ptcp_err *e)
 
 size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s)
 {
-	*round_trip_s = h->round_trip_s;
+	*round_trip_s = h->round_trip_s > 0 ? h->round_trip_s : NAN;
 	if (h->n_messages > 0 && most > 0)
 		memcpy(out, h->message, (h->n_messages < most ? h->n_messages : most) * sizeof *out);
 	return h->n_messages;

@@ -3,6 +3,8 @@
 #ifndef MEASURE_PROBER_H
 #define MEASURE_PROBER_H
 
+#include <math.h>
+
 #include <ptcp/ptcp.h>
 
 #include "model/history.h"
@@ -26,6 +28,16 @@ struct prober {
 	struct loop *loop;       /* of the client that has it, as the next */
 	const struct log *log;
 };
+
+/* Between the model's probes and public ones, whose unknown error is NAN. */
+static inline struct probe probe_of_public(const struct ptcp_probe *p)
+{
+	return (struct probe){ p->streams, p->throughput_bps, isnan(p->error_bps) ? 0 : p->error_bps };
+}
+static inline struct ptcp_probe probe_to_public(const struct probe *p)
+{
+	return (struct ptcp_probe){ p->streams, p->throughput_bps, p->error_bps > 0 ? p->error_bps : NAN };
+}
 
 /* ptcp_advice_from_probes(), beside what is usual (model/fit.h) where the probes are `own`, short ones. */
 int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,

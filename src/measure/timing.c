@@ -1,5 +1,6 @@
 /* Messages over streams that stay open, one after the other: how long each takes until all of it is known to
  * be at the other end. Fresh connections would measure their slow start instead. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,10 +188,11 @@ size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t 
 {
 	const struct timing *t = of((struct prober *)(uintptr_t)b);
 
-	*round_trip_s = 0;
+	*round_trip_s = NAN;
 	if (b == NULL || b->ops != &ops)
 		return 0;
-	*round_trip_s = t->round_trip_s;
+	if (t->round_trip_s > 0)
+		*round_trip_s = t->round_trip_s;
 	if (most > 0)
 		memcpy(out, t->message, (t->n < most ? t->n : most) * sizeof *out);
 	return t->n;

@@ -1,5 +1,6 @@
 /* An errand from its beginning to its end: its sources are found, the third host is dialled, the session with
  * that runs, and who has asked for it is told. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static void tell_samples(struct job *r)
 
 	for (; r->n_samples < n; r->n_samples++) {
 		f = (struct wire_sample){ all[r->n_samples].bytes, (uint64_t)(all[r->n_samples].delay_s * 1e9),
-			(uint64_t)(round_trip_s * 1e9) };
+			isnan(round_trip_s) ? 0 : (uint64_t)(round_trip_s * 1e9) };
 		OUTBOX_PUT(job_conn_outbox(r->caller), sample, SAMPLE, &f);
 	}
 }
