@@ -5,7 +5,6 @@
 #include "cli/connect.h"
 #include "cli/doctor.h"
 #include "cli/json.h"
-#include "core/err.h"
 #include "core/units.h"
 
 struct doctor_args {

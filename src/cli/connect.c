@@ -9,7 +9,6 @@
 
 #include "cli/process.h"
 #include "cli/terminal.h"
-#include "core/err.h"
 #include "core/text.h"
 
 /* ---- Question about an unknown server ---- */
@@ -28,8 +27,8 @@ enum trust_answer trust_answer(const char *line, const char *fingerprint)
 	return n == 2 && strncasecmp(line, "no", n) == 0 ? TRUST_NO : TRUST_UNCLEAR;
 }
 
-/* Reads a line of stdin; false at the end of input or after a signal. The signal may interrupt a different thread,
- * so poll() wakes up regularly. */
+/* Reads a line of stdin; false at the end of input or after a signal. The signal may interrupt a different
+ * thread, so poll() wakes up regularly. */
 static bool read_line(char *line, size_t cap)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -135,7 +135,7 @@ static const struct opt transfer_options[] = {
 	{ "via", 0, "RELAY[,RELAY..]", "path through relays, or direct; repeat to use several paths at once", add_via,
 	    0, 0, 0 },
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
-	{ "fsync", 0, "none|group|file", "how to sync received files to disk (default: group)", set_fsync, 0, 0, 0 },
+	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
 	{ "overlay", 0, "FILE", "with --via auto: overlay file to take the quickest paths from", opt_text, AT(overlay),
 	    0, 0 },

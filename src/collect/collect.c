@@ -42,8 +42,8 @@ void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 	if (s != NULL)
 		ev.source = (int)(s - c->source);
 	for (i = 0; i < c->n; i++) {
-		ev.bytes += c->status[i].bytes;
-		ev.total_bytes += c->status[i].bytes + source_left_bytes(&c->source[i]);
+		ev.bytes += c->status[i].progress.bytes;
+		ev.total_bytes += c->status[i].progress.bytes + source_left_bytes(&c->source[i]);
 		ev.rate_bps += c->status[i].rate_bps;
 	}
 	ev.eta_s = monitor_eta_s(c);
@@ -71,11 +71,11 @@ void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_resul
 	if (c->schedule != NULL)
 		all.last_planned_s = c->plan_start_s + c->schedule->end_s;
 	for (i = 0; i < c->n; i++) {
-		all.bytes += c->status[i].bytes;
-		all.wire_bytes += c->status[i].wire_bytes;
-		all.resumed_bytes += c->status[i].resumed_bytes;
-		all.files += c->status[i].files;
-		all.failed += c->status[i].failed;
+		all.bytes += c->status[i].progress.bytes;
+		all.wire_bytes += c->status[i].progress.wire_bytes;
+		all.resumed_bytes += c->status[i].progress.resumed_bytes;
+		all.files += c->status[i].progress.files;
+		all.failed += c->status[i].progress.failed;
 		all.sources_done += c->status[i].state == PTCP_COLLECT_DONE;
 		all.sources_failed += c->status[i].state == PTCP_COLLECT_FAILED;
 	}

@@ -104,7 +104,7 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 	return 0;
 }
 
-int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
+int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
 {
 	int found, r = here_find(o, name, &found, e);
 
@@ -158,7 +158,7 @@ static int find_address(const struct ptcp_overlay *o, const char *name, long por
 	return -1;
 }
 
-int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host, struct ptcp_err *e)
+int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host, struct ptcp_err *e)
 {
 	char name[HERE_ADDRESS_BYTES], shown[TEXT_NAME_BYTES];
 	long port;

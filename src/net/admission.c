@@ -40,12 +40,10 @@ int admission_new(struct admission **out, unsigned waiting, unsigned sessions, u
 	return 0;
 }
 
-void admission_free(struct admission *d)
-{
-	free(d);
-}
+void admission_free(struct admission *d) { free(d); }
 
-/* IPv4-mapped IPv6 addresses count as IPv4; a host with an IPv6 address has 2^64, so only the first half counts. */
+/* IPv4-mapped IPv6 addresses count as IPv4; a host with an IPv6 address has 2^64, so only the first half
+ * counts. */
 static void key_of(uint8_t key[KEY_BYTES], const char *address)
 {
 	char host[SOCK_HOST_BYTES] = "";

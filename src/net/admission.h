@@ -1,6 +1,7 @@
-/* Limits on unauthenticated connections of a server, per peer address and in all, so that strangers can neither keep
- * clients out nor use more than a bounded part of the host. After sshd's MaxStartups and PerSourcePenalties; but above
- * the limit the server closes a connection of the address with most of them, not the newest connection.
+/* Limits on unauthenticated connections of a server, per peer address and in all, so that strangers can
+ * neither keep clients out nor use more than a bounded part of the host. After sshd's MaxStartups and
+ * PerSourcePenalties; but above the limit the server closes a connection of the address with most of them,
+ * not the newest connection.
  *
  * Pure: addresses and `now` come in. One thread. */
 #ifndef NET_ADMISSION_H

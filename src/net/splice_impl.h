@@ -63,7 +63,8 @@ void splice_release(struct splice *s);
 bool lane_has_spooled(const struct lane *l);
 /* Whether such bytes can be sent without waiting for the disk. */
 bool lane_can_unspool(const struct lane *l);
-/* From the pipe into the file, from the file to the socket: bytes moved; 0: none now; -1: the splice has ended. */
+/* From the pipe into the file, from the file to the socket: bytes moved; 0: none now; -1: the splice has
+ * ended. */
 ssize_t lane_spool(struct lane *l);
 ssize_t lane_unspool(struct lane *l);
 void lane_close(struct lane *l);

@@ -1,6 +1,6 @@
-/* Bytes that the next hop does not take are written to a file: from the loop, normally into the page cache; after a slow
- * write, for a while on another thread. They are read back from the loop if the page cache has them (with
- * preadv2(RWF_NOWAIT), hence copied: splice(2) has no such flag), else on another thread. */
+/* Bytes that the next hop does not take are written to a file: from the loop, normally into the page cache;
+ * after a slow write, for a while on another thread. They are read back from the loop if the page cache has
+ * them (with preadv2(RWF_NOWAIT), hence copied: splice(2) has no such flag), else on another thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

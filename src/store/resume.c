@@ -148,8 +148,8 @@ static int inspect_part(struct sink *s, int at, struct sink_existing *out, struc
 	return r;
 }
 
-/* The earlier run was interrupted between renaming the file and removing its journal. If another transfer of the file
- * begins just now, it may lose its journal, hence only the ability to resume. */
+/* The earlier run was interrupted between renaming the file and removing the journal. Another transfer of the
+ * file that begins just now may lose its journal, hence only the ability to resume. */
 static void remove_stale_journal(struct sink *s, int at)
 {
 	const struct sys *sys = dir_sys(s->dir);

@@ -18,10 +18,7 @@ static int real_openat2(int dirfd, const char *path, struct open_how *how, size_
 	return (int)syscall(SYS_openat2, dirfd, path, how, size);
 }
 
-static int real_dup(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-}
+static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 const struct sys sys_real = {
 	.openat = real_openat,
@@ -98,12 +95,5 @@ int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint
 	return 0;
 }
 
-bool sys_cannot_sync(int sys)
-{
-	return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS;
-}
-
-bool sys_cannot_set(int sys)
-{
-	return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS;
-}
+bool sys_cannot_sync(int sys) { return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS; }
+bool sys_cannot_set(int sys) { return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS; }
