@@ -96,10 +96,10 @@ enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
 /* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias, or .relays. */
 struct ptcp_path {
-	const char *candidate;              /* as it was given there; "" for the direct one */
-	uint64_t bytes;               /* file data that it has carried in this run */
+	const char *candidate;        /* as in the options; "" without paths */
+	uint64_t bytes;               /* file data carried in this run */
 	double rate_bps;              /* over the last seconds */
-	unsigned streams;             /* in use now */
+	unsigned streams;             /* connected */
 };
 
 struct ptcp_event {
@@ -110,17 +110,17 @@ struct ptcp_event {
 	/* PROGRESS (also valid at START) */
 	struct ptcp_progress progress;
 	double rate_bps;              /* over the last seconds */
-	double eta_s;                 /* negative: not known */
+	double eta_s;                 /* estimated time left, or NAN */
 	/* STREAMS */
 	unsigned from, to;
 	/* FILE */
-	const char *path;             /* raw bytes, relative to what was named; escape before showing */
+	const char *path;             /* raw bytes, relative to the named source; escape before printing */
 	enum ptcp_file_status status;
-	/* WARNING: sentence; FILE: why it failed or was skipped, or NULL; STREAMS: reason */
+	/* WARNING: a sentence; FILE: reason of failing or skipping, or NULL; STREAMS, PATHS: reason */
 	const char *text;
 	int code;                     /* FILE failed: a PTCP_E* */
 	const struct ptcp_status *left; /* STATUS */
-	const struct ptcp_path *paths; /* at least one; at START all is 0 */
+	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
 };
 
@@ -250,18 +250,17 @@ PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfe
 PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
-/* What has been achieved; valid once it is over, whatever came of it. */
+/* Result; valid after the end, with any outcome. */
 struct ptcp_result {
 	size_t size;
 	struct ptcp_progress progress; /* at the end */
 	uint64_t warnings;
 	double seconds;
-	/* Where their number was chosen from what they brought; else 0: */
-	unsigned advised_streams;
-	double predicted_bps;            /* for these, and */
-	double predicted_impact_percent; /* what they should have taken from each other flow, against one stream */
-	double measured_bps;             /* what they brought while in use; 0: it was too short to say */
-	bool from_history;               /* predicted from earlier transfers, and not contradicted */
+	unsigned advised_streams;        /* streams chosen from observed throughput; 0: not chosen, the next three are NAN */
+	double predicted_bps;            /* throughput of these streams */
+	double predicted_impact_percent; /* slowdown of each other flow, compared with one stream */
+	double measured_bps;             /* observed throughput of these streams; NAN: used too briefly */
+	bool from_history;               /* predicted from earlier transfers, and confirmed */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);
@@ -308,13 +307,13 @@ struct ptcp_status {
 	const char *name;         /* "ID@HOST:PORT" */
 	enum ptcp_state state;
 	int code;                 /* FAILED: a PTCP_E* .. */
-	const char *error;        /* .. and its sentence, else NULL */
-	const char *source;       /* its first, raw bytes */
-	const char *peer;         /* "HOST:PORT" that it goes to, or with `fetched` comes from; the other end is at the
-				     host that is asked */
-	const char *dest;         /* the path at the destination, raw bytes */
+	const char *error;        /* .. and its sentence; else NULL */
+	const char *source;       /* the first source, raw bytes */
+	const char *peer;         /* "HOST:PORT" of the destination, or with `fetched` of the source; the queried server is
+	                             the opposite end */
+	const char *dest;         /* path at the destination, raw bytes */
 	struct ptcp_progress progress;
-	double age_s, seconds;    /* since it was asked for; of which it ran */
+	double age_s, seconds;    /* since the request; running time */
 	bool fetched;
 };
 
@@ -516,26 +515,26 @@ PTCP_API int ptcp_timing_between_new(struct ptcp_transfer **out, const struct pt
 PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out,
     size_t most, double *round_trip_s);
 
-/* ---- What daemons have learnt of the ways to others ------------------------- */
+/* ---- Links published by servers ---------------------------------------------- */
 
-/* One of them. Numbers that are not known are NAN. */
+/* Estimate of a link from a server. Unknown numbers are NAN. */
 struct ptcp_published_link {
-	const char *to;                  /* "HOST[:PORT]", as ptcp_timing_new() has it */
-	const char *why;                 /* it could not be measured when it was last tried; or NULL */
-	unsigned messages, streams;      /* that it comes from; 0 messages: nothing is known, and the rest means nothing */
-	double rate_bps, rate_error_bps; /* of file data over so many streams together, and one standard error */
-	double delay_s, delay_error_s;   /* one way, likewise */
-	bool delay_from_round_trip;      /* half of the least round trip of a packet */
-	double age_s;                    /* since it was measured last */
+	const char *to;                  /* "HOST[:PORT]", as in ptcp_timing_new() */
+	const char *why;                 /* reason why the last measurement failed; or NULL */
+	unsigned messages, streams;      /* of the measurements; 0 messages: no estimate, the rest is undefined */
+	double rate_bps, rate_error_bps; /* of file data over all streams, and standard error */
+	double delay_s, delay_error_s;   /* one way, and standard error */
+	bool delay_from_round_trip;      /* half of the minimum RTT */
+	double age_s;                    /* of the last measurement */
 };
 #define PTCP_PUBLISHED_LINKS_MAX 1024
 
-/* Asks the daemon at "HOST[:PORT]", which tells who may have it connect elsewhere. For the handle see ptcp_advise_new().
- * PTCP_EPEER: it does not measure, or is too old to be asked; PTCP_EREFUSED. */
+/* Queries the server at "HOST[:PORT]" for its links; the server answers clients that may connect through it. For the handle
+ * see ptcp_advise_new(). PTCP_EPEER: the server does not measure links; PTCP_EREFUSED. */
 PTCP_API int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e);
-/* What it has told, at most `most`; returns how many there are. `to` has the port, an IPv6 address is in brackets;
- * texts are escaped, and the handle's. */
+/* Stores at most `most` links; returns the number of links. `to` includes the port, an IPv6 address is in brackets; strings
+ * are escaped and owned by the handle. */
 PTCP_API size_t ptcp_transfer_links(const struct ptcp_transfer *t, struct ptcp_published_link *out, size_t most);
 
 /* ---- Server ---------------------------------------------------------------- */
@@ -639,9 +638,9 @@ struct ptcp_server_stats {
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */
 PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
-/* From now on it tells this to clients who ask (ptcp_link_query_new()) and may have it connect elsewhere: what its host has
- * measured, in place of what it was given before; copied, and growing older. `l` NULL: it has nothing to tell. PTCP_EUSAGE
- * for a number out of range or more than PTCP_PUBLISHED_LINKS_MAX, and nothing has changed. Any thread. */
+/* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server, instead
+ * of the previous links; copied, ages increase from now on. `l` NULL: publishes no links. PTCP_EUSAGE: a number is out of
+ * range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */
 PTCP_API int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n,
     struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. Ends running sessions at once, with a message to the peers. */
