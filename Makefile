@@ -53,7 +53,7 @@ server_SRC := server dispatch server_session request confine_needs relay \
 api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines trace infeasible verify verify_limits plan limits
+	baselines infeasible verify plan limits
 collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \

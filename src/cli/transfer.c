@@ -244,12 +244,10 @@ static int run(const struct command *c, int argc, char **argv, transfer_new_fn *
 	struct ptcp_result result;
 	struct transfer_args a;
 	struct output out;
-	bool json = options_has_flag(argc, argv, "--json"); /* parsing may fail before --json */
 	int r;
 
 	ptcp_result_init(&result);
 	r = transfer_parse(&a, c, argc, argv, &e);
-	a.connect.log.json = json;
 	output_init(&out, c->name, &a.connect.log);
 	out.dry_run = opts(&a)->dry_run;
 	if (r == 0)
