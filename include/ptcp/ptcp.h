@@ -94,7 +94,7 @@ struct ptcp_status;
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
-/* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias, or .relays. */
+/* One of the paths of a transfer, in the order of ptcp_transfer_opts.paths, or .candidates. */
 struct ptcp_path {
 	const char *candidate;        /* as in the options; "" without paths */
 	uint64_t bytes;               /* file data carried in this run */
@@ -198,8 +198,8 @@ struct ptcp_transfer_opts {
 	unsigned remote_port;       /* where the remote command listens; 0: any */
 	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct" through no
 	 * relay. Without paths: direct. Streams are divided among the paths, at least one for each. */
-	const char *const *vias;
-	size_t n_vias;              /* at most PTCP_PATHS_MAX */
+	const char *const *paths;
+	size_t n_paths;             /* at most PTCP_PATHS_MAX */
 	/* Rate limit of all streams together, in the direction of the data: "200Mbit/s", or a timetable in local time
 	 * "08:00-18:00=200Mbit/s,else=0", where 0 is no limit (ptcp-send(1)); between two servers no timetable. NULL: no
 	 * limit */
@@ -212,20 +212,20 @@ struct ptcp_transfer_opts {
 	/* Directory of the path history (file `paths`), used by later transfers and advice: */
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
 	bool no_history;            /* neither read nor write the history */
-	/* Shares of the n_vias paths, in any unit, not negative: streams are divided in proportion, at least one for each
+	/* Shares of the n_paths paths, in any unit, not negative: streams are divided in proportion, at least one for each
 	 * path; a free stream takes the next block. NULL: equal shares */
-	const double *via_shares;
-	/* Instead of vias: candidate paths, written alike, of which n_paths (0: 2) are in use, selected at random. A path
+	const double *path_shares;
+	/* Instead of paths: candidates, written alike, of which n_selected (0: 2) are in use, selected at random. A path
 	 * without progress, or with `rate` and too little throughput, is replaced by a different candidate. `rate` is
 	 * divided among the paths in use by their throughput. */
-	const char *const *relays;
-	size_t n_relays;            /* at most PTCP_PATHS_MAX */
-	unsigned n_paths;
-	/* Bytes that each relay of the n_vias paths may spool while the next hop accepts less than arrives, if the relay has
+	const char *const *candidates;
+	size_t n_candidates;        /* at most PTCP_PATHS_MAX */
+	unsigned n_selected;
+	/* Bytes that each relay of the n_paths paths may spool while the next hop accepts less than arrives, if the relay has
 	 * storage (ptcp_server_opts.relay_storage_bytes): divided among the streams of the path, in whole MiB each. If any
 	 * value is not 0, the transfer, and likewise a silent path, fails only after 120 timeouts of the peer (an hour)
 	 * without progress, and `streams` of 0 does not adapt to throughput. NULL: no spooling */
-	const uint64_t *relay_hold_bytes;
+	const uint64_t *relay_spool_bytes;
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
 	 * that starts an ephemeral server (`remote_ptcp` serve --one-time) instead of a permanent one. The server serves
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
@@ -287,7 +287,7 @@ PTCP_API void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_re
 /* Any thread and signal handlers; idempotent; also before the run. */
 PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);
- * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.vias or .relays; 0
+ * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or .candidates; 0
  * for a transfer without either. opts.rate applies in addition. Any thread, before and during the run. PTCP_EUSAGE: path
  * or rate out of range, or the data does not pass this host. */
 #define PTCP_PATH_IDLE UINT64_MAX
