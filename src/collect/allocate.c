@@ -151,7 +151,8 @@ static void assign_rates(struct ptcp_collect *c)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			*f++ = (struct divide_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.weight = s->planned ? r->planned_bps : 0 };
-	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, RAISE_MAX, c->found_bps, c->load_bps);
+	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, RAISE_MAX,
+	    c->found_bps, c->load_bps);
 	for (f = c->divided, s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			r->assigned_bps = (f++)->rate;
@@ -262,8 +263,8 @@ static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 
 	for (s = c->source; s < c->source + c->n; s++) {
 		left = is_included(s) ? source_left_bytes(s) : 0;
-		s->beyond = left > room;
-		if ((r = ptcp_overlay_set_data(c->overlay, s->name, s->beyond ? room : left, e)) < 0)
+		s->truncated = left > room;
+		if ((r = ptcp_overlay_set_data(c->overlay, s->name, s->truncated ? room : left, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -316,7 +317,8 @@ static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 }
 
 /* Waits for the planner and takes its result. */
-static int finish_planning(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+static int finish_planning(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule,
+    struct ptcp_err *e)
 {
 	int r = planner_thread_take(c->planner, plan, schedule, e);
 

@@ -283,10 +283,10 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 	bool ending = false;
 
 	while (any_at_work(c)) {
-		if (!ending && (atomic_load(&c->cancelled) || c->stop.code != 0)) {
+		if (!ending && (atomic_load(&c->cancelled) || c->fatal.code != 0)) {
 			ending = true;
 			for (s = c->source; s < c->source + c->n; s++) {
-				s->again = false;
+				s->restart = false;
 				s->retry_at_s = INFINITY;
 				if (s->t != NULL)
 					ptcp_transfer_cancel(s->t);
@@ -320,8 +320,8 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 		if (s->status->state == PTCP_COLLECT_FAILED && failed++ == 0)
 			first = s;
 	}
-	if (c->stop.code != 0)
-		return err_set(e, c->stop.code, "%s", c->stop.msg);
+	if (c->fatal.code != 0)
+		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
 	if (atomic_load(&c->cancelled) && done + failed < c->n)
 		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (failed == 0)
@@ -347,7 +347,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_start(s);
 	work(c, fd, due); /* counts the data of sources with unknown size */
-	if (c->stop.code != 0 || atomic_load(&c->cancelled))
+	if (c->fatal.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)

@@ -1,6 +1,7 @@
-/* An overlay file as plain structs (ptcp_overlay is the public handle): hosts, links, shared bottlenecks, windows. The contents are valid:
- * names are unique and known, links connect two hosts, windows of a link do not overlap, and every
- * bottleneck of a link with a curve has a curve. Missing numbers are CONF_UNSET. */
+/* An overlay file as plain structs (ptcp_overlay is the public handle): hosts, links, shared
+ * bottlenecks, windows. The contents are valid: names are unique and known, links connect two hosts,
+ * windows of a link do not overlap, and every bottleneck of a link with a curve has a curve. Missing
+ * numbers are CONF_UNSET. */
 #ifndef CONF_OVERLAY_H
 #define CONF_OVERLAY_H
 

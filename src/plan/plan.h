@@ -24,8 +24,8 @@ struct ptcp_plan {
 	int nhosts;
 };
 
-/* ---- Methods: each adds its pieces and computes their makespan; each fails the run with PTCP_EINFEASIBLE and the
- * reason if no plan exists ---- */
+/* ---- Methods: each adds its pieces and computes their makespan; each fails the run with PTCP_EINFEASIBLE
+ * and the reason if no plan exists ---- */
 
 /* Parameters for tests and measurements; plan_tuning_init() sets the values for users. */
 struct plan_tuning {
