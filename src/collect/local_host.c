@@ -45,28 +45,22 @@ const char *local_host_authority(char out[LOCAL_HOST_ADDRESS_BYTES], const char 
 	return out;
 }
 
-/* bind() accepts local addresses only. */
-static bool is_ours(const struct addrinfo *a)
-{
-	int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return ours;
-}
-
 static bool is_here(const char *address)
 {
 	struct addrinfo want = { .ai_socktype = SOCK_DGRAM }, *list, *a;
 	char host[LOCAL_HOST_ADDRESS_BYTES];
 	bool ours = false;
 	long port;
+	int fd;
 
 	if (address == NULL || getaddrinfo(split(host, address, &port), NULL, &want, &list) != 0)
 		return false;
-	for (a = list; a != NULL && !ours; a = a->ai_next)
-		ours = is_ours(a);
+	for (a = list; a != NULL && !ours; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0; /* local addresses only */
+		if (fd >= 0)
+			close(fd);
+	}
 	freeaddrinfo(list);
 	return ours;
 }

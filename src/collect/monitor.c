@@ -87,8 +87,7 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 			*f = (struct drift_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.assigned_bps = PACE * r->assigned_bps, .observed_bps = monitor_route_bps(r, now_s, window) };
 			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 &&
-			    now_s - r->since_s >= window &&
-			    (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
+			    now_s - r->since_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
 	return (size_t)(f - c->flow);

@@ -213,25 +213,6 @@ static int make_routes(struct source_transfer *s, struct ptcp_err *e)
 	return r;
 }
 
-/* Spare paths have one stream. */
-static unsigned streams_of(const struct source_transfer *s, const struct candidate *v)
-{
-	if (s->sizing || !v->planned)
-		return 1;
-	return v->streams > 0 ? v->streams : s->c->o.streams;
-}
-
-/* The overlay's command with {name} replaced by the host's name; freed by the caller. NULL: no memory. */
-static char *launch_of(const struct source_transfer *s, const char *command)
-{
-	size_t cap = strlen(command) * (strlen(s->name) + 1) + 1;
-	char *out = malloc(cap);
-
-	if (out != NULL)
-		text_substitute(out, cap, command, "{name}", s->name);
-	return out;
-}
-
 static int start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
@@ -240,16 +221,18 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	double shares[PTCP_PATHS_MAX];
 	uint64_t held[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
-	size_t i, streams = 0;
+	const struct candidate *v;
+	size_t i, cap, streams = 0;
 	int r;
 
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
 	for (i = 0; i < s->candidates.n; i++) {
-		vias[i] = s->candidates.at[i].text;
-		shares[i] = streams_of(s, &s->candidates.at[i]);
+		v = &s->candidates.at[i];
+		vias[i] = v->text;
+		shares[i] = s->sizing || !v->planned ? 1 : v->streams > 0 ? v->streams : s->c->o.streams;
 		streams += (size_t)shares[i];
-		held[i] = s->sizing ? 0 : s->candidates.at[i].stored_bytes;
+		held[i] = s->sizing ? 0 : v->stored_bytes;
 	}
 	o.vias = vias;
 	o.n_vias = s->candidates.n;
@@ -262,10 +245,13 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	o.log = o.log != NULL ? on_log : NULL;
 	o.trust = o.trust != NULL ? on_trust : NULL;
 	o.arg = s;
-	if (command != NULL && (launch = launch_of(s, command)) == NULL)
-		r = err_nomem(e);
-	else
-		r = 0;
+	if (command != NULL) { /* {name} is the overlay's name of the host */
+		cap = strlen(command) * (strlen(s->name) + 1) + 1;
+		if ((launch = malloc(cap)) != NULL)
+			text_substitute(launch, cap, command, "{name}", s->name);
+		else
+			r = err_nomem(e);
+	}
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
 		allocate_rates(s->c); /* before the start: data in transit cannot be recalled */

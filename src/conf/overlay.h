@@ -98,4 +98,13 @@ int conf_overlay_host(const struct ptcp_overlay *o, const char *name);
 int conf_overlay_link(const struct ptcp_overlay *o, const char *text,
     char buf[CONF_LINK_TEXT_BYTES], const char **missing);
 
+/* ---- overlay_links.c, for overlay.c ---- */
+
+/* Lists of links in an overlay file, read by overlay.c after the hosts. `node` 0: list not given. */
+int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+int conf_read_groups(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+int conf_read_windows(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+
+void conf_free_curve(struct conf_curve *c); /* NULL is fine */
+
 #endif
