@@ -217,7 +217,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
 	struct ptcp_transfer_opts o = s->c->connect;
-	const char *vias[PTCP_PATHS_MAX];
+	const char *paths[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
 	uint64_t held[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
@@ -229,15 +229,15 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 		return r;
 	for (i = 0; i < s->candidates.n; i++) {
 		v = &s->candidates.at[i];
-		vias[i] = v->text;
+		paths[i] = v->text;
 		shares[i] = s->sizing || !v->planned ? 1 : v->streams > 0 ? v->streams : s->c->o.streams;
 		streams += (size_t)shares[i];
 		held[i] = s->sizing ? 0 : v->stored_bytes;
 	}
-	o.vias = vias;
-	o.n_vias = s->candidates.n;
-	o.via_shares = shares;
-	o.relay_hold_bytes = held;
+	o.paths = paths;
+	o.n_paths = s->candidates.n;
+	o.path_shares = shares;
+	o.relay_spool_bytes = held;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
