@@ -5,7 +5,7 @@
 static struct control_replay_session replay_session(const struct session *sess)
 {
 	return (struct control_replay_session){ .agreed = engine_returns(sess->engine), .running = sess->running,
-		.failed = sess->failed, .over = sess->over, .gone = sess->told_gone, .receives = sess->receive != NULL,
+		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
 		.heard = engine_heard(sess->engine) };
 }
 
@@ -128,7 +128,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run the command again when the other host can be reached)",
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
 		control_replay_end(&sess->control_replay);

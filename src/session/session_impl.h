@@ -95,7 +95,7 @@ struct session {
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint8_t id[WIRE_SESSION_BYTES], key[32];
-	bool running, over, pumping, told_gone;
+	bool running, over, pumping, gone_posted;
 	bool failed;                /* with `why` */
 	struct ptcp_err why;
 	struct mono give_up;        /* deadline for the peer to close */
