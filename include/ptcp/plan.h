@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <ptcp/err.h>
+#include <ptcp/progress.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,9 +67,9 @@ PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const cha
 /* Index of the local host: the host named `name`, or (NULL) the host with a local address; and index of the
  * host that "HOST[:PORT]" denotes: by address as written, by name, or by another name of the address.
  * PTCP_EUSAGE: no such host, or several hosts with local addresses. Both wait for the resolver. */
-PTCP_PLAN_API int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host,
+PTCP_PLAN_API int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host,
     struct ptcp_err *e);
-PTCP_PLAN_API int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host,
+PTCP_PLAN_API int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host,
     struct ptcp_err *e);
 
 /* What-if changes: the rate of a link outside its windows ("A>B"; with a curve the rate of all allowed
@@ -160,7 +161,7 @@ PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
 PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
 /* Queries the servers at the beginning of links for their published estimates, instead of measuring, and
  * accepts estimates up to three hours old. Blocks; once. Returns as ptcp_links_measure(). */
-PTCP_PLAN_API int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e);
+PTCP_PLAN_API int ptcp_links_query(struct ptcp_links *l, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
 PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
 /* Keep writes the estimates of links from the local host to a file, atomically. Recall reads estimates up
@@ -170,7 +171,7 @@ PTCP_PLAN_API int ptcp_links_keep(const struct ptcp_links *l, const char *file, 
 PTCP_PLAN_API int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e);
 /* Estimate of the overlay's i-th link. */
 PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
-PTCP_PLAN_API int ptcp_links_here(const struct ptcp_links *l); /* index of the local host, or -1 */
+PTCP_PLAN_API int ptcp_links_local_host(const struct ptcp_links *l); /* index of the local host, or -1 */
 PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
 
 /* ---- Quickest paths ---- */
@@ -305,10 +306,7 @@ PTCP_PLAN_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
 struct ptcp_collect_source {
 	int host;
 	enum ptcp_collect_state state;
-	uint64_t bytes, total_bytes;  /* verified and written at the destination; of what is known of it so far */
-	int total_known;
-	uint64_t wire_bytes, resumed_bytes; /* file data sent in this run; what was there before it */
-	uint64_t files, failed;       /* regular files completed; what failed */
+	struct ptcp_progress progress; /* of all attempts together; without activity and max_streams */
 	double rate_bps;              /* over the last seconds */
 	int code;                     /* PTCP_E* and message of the latest failure; 0 and NULL */
 	const char *why;

@@ -1,6 +1,5 @@
 /* ptcp paths: the quickest paths between two hosts of an overlay, and how to divide the bytes. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/json.h"
 #include "cli/overlay.h"

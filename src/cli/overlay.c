@@ -147,8 +147,8 @@ static int find(struct overlay_paths *r, const struct ptcp_overlay *o, const str
 	struct ptcp_paths *p;
 	int local, remote, code;
 
-	if ((code = ptcp_overlay_here(o, q->local_host, &local, e)) < 0 ||
-	    (code = ptcp_overlay_there(o, server, &remote, e)) < 0)
+	if ((code = ptcp_overlay_local_host(o, q->local_host, &local, e)) < 0 ||
+	    (code = ptcp_overlay_remote_host(o, server, &remote, e)) < 0)
 		return code;
 	if (local == remote)
 		return err_set(e, PTCP_EUSAGE, "%s: is the local host in the overlay, too (name the local host with --local-host)",

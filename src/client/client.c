@@ -375,10 +375,8 @@ int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t b
 void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
-		.size = r->size < sizeof all ? r->size : sizeof all, .bytes = t->last.file_bytes,
-		.wire_bytes = t->last.wire_bytes, .resumed_bytes = t->last.resumed_bytes,
-		.files = t->last.files, .failed = t->last.failed, .warnings = t->warnings,
-		.seconds = t->seconds, .streams = t->last.streams_most
+		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->last,
+		.warnings = t->warnings, .seconds = t->seconds
 	};
 	const struct stream_control *m = &t->steered;
 

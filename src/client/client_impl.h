@@ -31,7 +31,7 @@ struct client_remote_ops {
 	void (*aim)(struct ptcp_transfer *t);    /* before connecting: the next host, into t->target */
 	void (*opened)(struct ptcp_transfer *t); /* t->chan is connected, and its host trusted */
 	void (*silent)(struct ptcp_transfer *t); /* t->timer fired */
-	struct session_progress (*progress)(const struct remote_job *h); /* as last reported */
+	struct ptcp_progress (*progress)(const struct remote_job *h); /* as last reported */
 	const struct ptcp_err *(*cause)(const struct ptcp_transfer *t, const struct ptcp_err *why); /* to report for `why` */
 	void (*free)(struct remote_job *h);
 };
@@ -84,7 +84,7 @@ struct ptcp_transfer {
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	struct ptcp_path figures[PTCP_PATHS_MAX];
 	unsigned n_samples;
-	struct session_progress last;
+	struct ptcp_progress last;
 	struct history_key key;         /* of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
 	struct stream_control steered;  /* at the end; advised: false: no result */
@@ -157,7 +157,7 @@ void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev);
 /* Emits PTCP_EVENT_START. */
 void client_started(struct ptcp_transfer *t);
 /* The error of a transfer with this progress that ended with `why` (NULL: in order); false: none. */
-bool client_failed(struct ptcp_err *out, const struct session_progress *g, const struct ptcp_err *why);
+bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
 /* Ends the transfer, `why` NULL: in order, though files may have failed. */
 void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why);
 void client_warn(struct ptcp_transfer *t, const char *text);

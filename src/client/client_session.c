@@ -23,20 +23,21 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
 	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i, k;
+	const struct ptcp_progress *g = &t->last;
 	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, resumed;
 
 	ev->eta_s = -1;
 	if (t->n_samples > 0 && s > 0) {
-		all = (double)(ev->bytes - t->sample[first].bytes) / s;
-		resumed = (double)(ev->resumed_bytes - t->sample[first].resumed_bytes) / s;
+		all = (double)(g->bytes - t->sample[first].bytes) / s;
+		resumed = (double)(g->resumed_bytes - t->sample[first].resumed_bytes) / s;
 		ev->rate_bps = 8.0 * (all > resumed ? all - resumed : 0);
 		/* The peer may send any total. */
-		if (ev->total_known && all > 0 && ev->total_bytes >= ev->bytes)
-			ev->eta_s = (double)(ev->total_bytes - ev->bytes) / all;
+		if (g->total_known && all > 0 && g->total_bytes >= g->bytes)
+			ev->eta_s = (double)(g->total_bytes - g->bytes) / all;
 	}
 	t->sample[i].at = now;
-	t->sample[i].bytes = ev->bytes;
-	t->sample[i].resumed_bytes = ev->resumed_bytes;
+	t->sample[i].bytes = g->bytes;
+	t->sample[i].resumed_bytes = g->resumed_bytes;
 	for (k = 0; k < t->ways.n; k++) {
 		if (t->n_samples > 0 && s > 0)
 			t->figures[k].rate_bps =
@@ -64,14 +65,7 @@ static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
 static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	t->last = t->third != NULL ? t->remote->progress(t->third) : session_progress(t->session);
-	ev->bytes = t->last.bytes;
-	ev->total_bytes = t->last.total_bytes;
-	ev->total_known = t->last.total_known;
-	ev->files = t->last.files;
-	ev->total_files = t->last.total_files;
-	ev->streams = t->last.streams;
-	ev->activity = t->last.activity;
-	ev->resumed_bytes = t->last.resumed_bytes;
+	ev->progress = t->last;
 	show_paths(t, ev);
 	measure_rate(t, ev);
 }
@@ -229,7 +223,7 @@ static void on_running(void *arg, struct session *sess)
 
 /* ---- The end ---- */
 
-bool client_failed(struct ptcp_err *out, const struct session_progress *g, const struct ptcp_err *why)
+bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why)
 {
 	if (why != NULL) {
 		*out = *why;

@@ -348,7 +348,7 @@ void ptcp_links_get(const struct ptcp_links *s, size_t i, struct ptcp_link_estim
 		out->age_s = links_age_s(&s->link[i]);
 }
 
-int ptcp_links_here(const struct ptcp_links *s)
+int ptcp_links_local_host(const struct ptcp_links *s)
 {
 	return s->local_host;
 }

@@ -10,7 +10,7 @@
 #include "core/err.h"
 
 /* Takes a published estimate. */
-static int take(struct link_state *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
+static int take(struct link_state *l, const char *from, const struct ptcp_published_link *k, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
 
@@ -35,7 +35,7 @@ static int take(struct link_state *l, const char *from, const struct ptcp_known_
 }
 
 /* Finds the published link with the same address as in our overlay. */
-static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
+static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known, size_t n,
     struct ptcp_err *e)
 {
 	char authority[HERE_ADDRESS_BYTES];
@@ -50,7 +50,7 @@ static int find(struct link_state *l, const char *from, const char *to, const st
 }
 
 /* Updates all links from a host; `why` not NULL: the query failed. */
-static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_link *known, size_t n,
+static void take_all(struct ptcp_links *s, int host, const struct ptcp_published_link *known, size_t n,
     const struct ptcp_err *why)
 {
 	struct ptcp_overlay_host from, to;
@@ -73,12 +73,12 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_lin
 
 static int hear(struct ptcp_links *s, int host, const struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	size_t n = ptcp_transfer_known(t, NULL, 0);
-	struct ptcp_known_link *known = calloc(n + 1, sizeof *known);
+	size_t n = ptcp_transfer_links(t, NULL, 0);
+	struct ptcp_published_link *known = calloc(n + 1, sizeof *known);
 
 	if (known == NULL)
 		return err_nomem(e);
-	ptcp_transfer_known(t, known, n);
+	ptcp_transfer_links(t, known, n);
 	take_all(s, host, known, n, NULL);
 	free(known);
 	return 0;
@@ -93,7 +93,7 @@ static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
 	ptcp_overlay_host(s->overlay, (size_t)host, &h);
 	if (h.address == NULL)
 		return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h.name);
-	if ((r = ptcp_known_new(&t, &s->connect, h.address, e)) < 0)
+	if ((r = ptcp_link_query_new(&t, &s->connect, h.address, e)) < 0)
 		return r;
 	if ((r = links_run(s, t, e)) == 0)
 		r = hear(s, host, t, e);
@@ -114,7 +114,7 @@ static bool is_first(const struct ptcp_links *s, size_t link)
 	return true;
 }
 
-int ptcp_links_ask(struct ptcp_links *s, struct ptcp_err *e)
+int ptcp_links_query(struct ptcp_links *s, struct ptcp_err *e)
 {
 	struct ptcp_err why;
 	size_t i;

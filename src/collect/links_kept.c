@@ -133,7 +133,7 @@ static void copy_others(FILE *out, const struct ptcp_links *s, const char *file)
 	FILE *f = userdir_read(file);
 	size_t n = 0;
 
-	while (f != NULL && n < PTCP_KNOWN_MAX && fgets(line, sizeof line, f) != NULL) {
+	while (f != NULL && n < PTCP_PUBLISHED_LINKS_MAX && fgets(line, sizeof line, f) != NULL) {
 		strcpy(copy, line);
 		if ((address = parse(&m, copy)) == NULL || find(s, address) != NULL)
 			continue;

@@ -6,7 +6,7 @@
 
 #define HERE_ADDRESS_BYTES 256
 
-/* As ptcp_overlay_here(), but *host is -1 without an error if no host matches. */
+/* As ptcp_overlay_local_host(), but *host is -1 without an error if no host matches. */
 int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e);
 const char *here_name(const struct ptcp_overlay *o, int host);
 

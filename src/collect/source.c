@@ -29,7 +29,7 @@ bool source_is_over(const struct source_transfer *s)
 
 uint64_t source_left_bytes(const struct source_transfer *s)
 {
-	const struct ptcp_collect_source *t = s->status;
+	const struct ptcp_progress *t = &s->status->progress;
 	uint64_t all = t->total_bytes;
 
 	if (source_is_over(s))
@@ -89,23 +89,31 @@ static uint64_t cap_size(uint64_t bytes)
 	return bytes < DATA_MAX_BYTES ? bytes : DATA_MAX_BYTES;
 }
 
+/* The source's progress over all attempts: data of earlier attempts is not counted as resumed. */
+static void show_progress(struct source_transfer *s, const struct ptcp_progress *g, uint64_t wire_bytes)
+{
+	struct ptcp_progress *p = &s->status->progress;
+
+	*p = *g;
+	p->total_bytes = cap_size(g->total_bytes);
+	p->wire_bytes = wire_bytes;
+	p->resumed_bytes = g->resumed_bytes > s->wire_before ? g->resumed_bytes - s->wire_before : 0;
+}
+
 static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 {
-	struct ptcp_collect_source *t = s->status;
+	const struct ptcp_progress *g = &ev->progress;
 	uint64_t wire = s->wire_before;
 	size_t i, k;
 
-	if (ev->bytes != t->bytes || ev->total_bytes != t->total_bytes || ev->activity != PTCP_TRANSFERRING)
+	if (g->bytes != s->status->progress.bytes || g->total_bytes != s->status->progress.total_bytes ||
+	    g->activity != PTCP_TRANSFERRING)
 		s->progress_at_s = collect_now_s(s->c);
-	if (ev->bytes > s->most_bytes || ev->files > s->most_files)
+	if (g->bytes > s->most_bytes || g->files > s->most_files)
 		s->stalled = 0;
-	s->most_bytes = ev->bytes > s->most_bytes ? ev->bytes : s->most_bytes;
-	s->most_files = ev->files > s->most_files ? ev->files : s->most_files;
-	t->bytes = ev->bytes;
-	t->total_bytes = cap_size(ev->total_bytes);
-	t->total_known = ev->total_known;
-	t->files = ev->files;
-	s->busy = ev->activity == PTCP_TRANSFERRING;
+	s->most_bytes = g->bytes > s->most_bytes ? g->bytes : s->most_bytes;
+	s->most_files = g->files > s->most_files ? g->files : s->most_files;
+	s->busy = g->activity == PTCP_TRANSFERRING;
 	for (i = 0; i < ev->n_paths && i < s->candidates.n; i++) {
 		for (k = 0; k < s->route[i].n_links; k++)
 			s->c->link[s->route[i].link[k]].bytes += ev->paths[i].bytes - s->route[i].bytes;
@@ -117,8 +125,7 @@ static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 	}
 	if (wire > s->wire_before)
 		s->flows_since_s = fmin(s->flows_since_s, collect_now_s(s->c));
-	t->wire_bytes = wire;
-	t->resumed_bytes = ev->resumed_bytes > s->wire_before ? ev->resumed_bytes - s->wire_before : 0;
+	show_progress(s, g, wire);
 }
 
 static void on_event(void *arg, const struct ptcp_event *ev)
@@ -131,7 +138,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		break;
 	case PTCP_EVENT_PROGRESS:
 		if (s->sizing)
-			s->listed_bytes = cap_size(ev->total_bytes);
+			s->listed_bytes = cap_size(ev->progress.total_bytes);
 		else
 			on_progress(s, ev);
 		break;
@@ -173,7 +180,7 @@ static int name_ends(const struct source_transfer *s, char **from, char **to, st
 /* Constant facts of a path. */
 static int make_route(struct route *r, const struct candidate *v, const struct source_transfer *s, struct ptcp_err *e)
 {
-	const struct conf_overlay *o = s->c->overlay->conf;
+	const struct ptcp_overlay *o = s->c->overlay;
 	size_t i, k, most = limits_max_of_link(o);
 	int from = s->status->host, link;
 
@@ -279,6 +286,7 @@ static bool is_temporary(int code)
 
 static void keep_result(struct source_transfer *s, int code)
 {
+	const struct ptcp_progress *before = &s->status->progress;
 	struct ptcp_result r;
 
 	if (s->t == NULL)
@@ -287,29 +295,16 @@ static void keep_result(struct source_transfer *s, int code)
 	ptcp_transfer_result(s->t, &r);
 	if (s->sizing) {
 		if (code == 0 || code == PTCP_EPARTIAL)
-			s->data_bytes = cap_size(r.bytes - r.resumed_bytes);
+			s->data_bytes = cap_size(r.progress.file_bytes - r.progress.resumed_bytes);
 		else if (code == PTCP_ECANCELED)
 			s->data_bytes = s->listed_bytes;
 		return;
 	}
-	if (code == 0 || code == PTCP_EPARTIAL)
-		s->status->bytes = r.bytes;
-	s->status->files = r.files;
-	s->status->failed = r.failed;
-	s->status->resumed_bytes = r.resumed_bytes > s->wire_before ? r.resumed_bytes - s->wire_before : 0;
-	s->wire_before += r.wire_bytes;
-	s->status->wire_bytes = s->wire_before;
-}
-
-static void schedule_retry(struct source_transfer *s, double now_s)
-{
-	double wait = RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5));
-
-	s->tries++;
-	s->retry_at_s = now_s + fmin(wait, RETRY_MAX_S);
-	if (s->planned)
-		s->c->unfit = "a source is lost";
-	set_state(s, PTCP_COLLECT_WAITING);
+	r.progress.bytes = code == 0 || code == PTCP_EPARTIAL ? r.progress.file_bytes : before->bytes;
+	r.progress.total_bytes = before->total_bytes;
+	r.progress.total_known = before->total_known;
+	show_progress(s, &r.progress, s->wire_before + r.progress.wire_bytes);
+	s->wire_before += r.progress.wire_bytes;
 }
 
 static void ended(struct source_transfer *s, int code, const struct ptcp_err *why)
@@ -331,7 +326,11 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */
 	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < STALLED_MAX) {
-		schedule_retry(s, now_s);
+		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5)), RETRY_MAX_S);
+		s->tries++;
+		if (s->planned)
+			s->c->unfit = "a source is lost";
+		set_state(s, PTCP_COLLECT_WAITING);
 	} else {
 		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
 		if (code == PTCP_ENOSPC)
@@ -357,12 +356,6 @@ void source_step(struct source_transfer *s)
 
 	if ((r = ptcp_transfer_step(s->t, &why)) <= 0)
 		ended(s, r, &why);
-}
-
-void source_end_sizing(struct source_transfer *s)
-{
-	if (s->t != NULL && s->sizing)
-		ptcp_transfer_cancel(s->t);
 }
 
 void source_restart(struct source_transfer *s)

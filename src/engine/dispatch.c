@@ -1,6 +1,4 @@
 /* What the peer says, frame by frame. */
-#include <string.h>
-
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
@@ -192,40 +190,20 @@ static int frame(struct engine *s, unsigned type, struct span in, struct mono no
 	return engine_unexpected(s, type, e);
 }
 
-/* 1 when a frame was taken, 0 when more bytes are needed. */
-static int next_frame(struct engine *s, struct mono now, struct ptcp_err *e)
-{
-	struct wire_header h;
-	struct span in;
-	int r;
-
-	if ((r = wire_frame_next(&h, &in, (struct span){ buf_head(&s->in), buf_len(&s->in) }, e)) <= 0)
-		return r;
-	if (wire_type_known(h.type) && (r = frame(s, h.type, in, now, e)) < 0)
-		return r;
-	buf_consume(&s->in, WIRE_HEADER_BYTES + h.length);
-	return 1;
-}
-
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 {
 	struct ptcp_err e;
-	uint8_t *room;
-	int r = 1;
+	struct frame f;
+	int r;
 
 	if (engine_over(s))
 		return;
 	s->last_heard = now;
-	if ((room = buf_reserve(&s->in, n)) == NULL) {
-		err_nomem(&e);
+	r = frame_reader_add(&s->in, p, n, &e);
+	while (r >= 0 && !engine_over(s) && (r = frame_reader_next(&s->in, &f, &e)) > 0)
+		r = frame(s, f.type, f.payload, now, &e);
+	if (r < 0)
 		engine_fail(s, &e);
-		return;
-	}
-	memcpy(room, p, n);
-	buf_added(&s->in, n);
-	while (r > 0 && !engine_over(s))
-		if ((r = next_frame(s, now, &e)) < 0)
-			engine_fail(s, &e);
 	if (!engine_over(s))
 		engine_tick(s, now);
 }

@@ -184,7 +184,7 @@ static void replace(struct session *sess, unsigned place)
 void adapt_paths(struct session *sess, struct mono now)
 {
 	const struct path_select *c = &sess->path_select;
-	struct session_progress g;
+	struct ptcp_progress g;
 	struct streams_view v;
 	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.host->pacing.bps, .left_bytes = UINT64_MAX };
 	unsigned i, replaced;

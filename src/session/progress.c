@@ -58,9 +58,9 @@ static enum ptcp_activity activity(const struct session *sess)
 	return PTCP_TRANSFERRING;
 }
 
-struct session_progress session_progress(const struct session *sess)
+struct ptcp_progress session_progress(const struct session *sess)
 {
-	struct session_progress g = { .streams = streams_in_use(sess), .streams_most = sess->n_most };
+	struct ptcp_progress g = { .streams = streams_in_use(sess), .max_streams = sess->n_most };
 	struct snd_stats s;
 	struct rcv_stats r;
 

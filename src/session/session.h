@@ -112,15 +112,7 @@ bool session_knows(const struct session *sess, struct chan *c, const struct wire
 /* Adds a joined channel (without TLS if the cipher is `none`) of a stream, or of WIRE_JOIN_CONTROL; taken. */
 void session_add_stream(struct session *sess, unsigned number, struct chan *c);
 
-struct session_progress {
-	uint64_t bytes, total_bytes, files, total_files, failed;
-	uint64_t others; /* links and directories done */
-	uint64_t wire_bytes, resumed_bytes, file_bytes;
-	bool total_known;
-	unsigned streams, streams_most;
-	enum ptcp_activity activity;
-};
-struct session_progress session_progress(const struct session *sess);
+struct ptcp_progress session_progress(const struct session *sess);
 /* Segments retransmitted by data connections; the count of connected streams may lag by one call. */
 uint64_t session_retransmits(struct session *sess);
 

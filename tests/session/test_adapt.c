@@ -111,10 +111,10 @@ enum wire_busy session_busy(const struct session *sess) { return sess == &fx.s ?
 bool session_waits_for_disk(const struct session *sess) { return sess == &fx.s && fx.on_disk; }
 int session_control_fd(const struct session *sess) { return sess == &fx.s ? -1 : 0; }
 
-struct session_progress session_progress(const struct session *sess)
+struct ptcp_progress session_progress(const struct session *sess)
 {
 	assert_ptr_equal(sess, &fx.s);
-	return (struct session_progress){ .activity = fx.activity };
+	return (struct ptcp_progress){ .activity = fx.activity };
 }
 
 uint64_t loop_idle_ns(struct loop *l) { return fx.idle_ns[(uintptr_t)l - 1]; }

@@ -38,7 +38,7 @@ static int ask(struct ptcp_transfer **t, struct ptcp_err *e)
 	struct ptcp_transfer_opts o;
 
 	lf_opts(&o);
-	assert_int_equal(ptcp_known_new(t, &o, lf_address, e), 0);
+	assert_int_equal(ptcp_link_query_new(t, &o, lf_address, e), 0);
 	return ptcp_transfer_run(*t, e);
 }
 
@@ -48,11 +48,11 @@ static void must_fail(int code)
 	struct ptcp_err e;
 
 	assert_int_equal(ask(&t, &e), code);
-	assert_int_equal(ptcp_transfer_known(t, NULL, 0), 0);
+	assert_int_equal(ptcp_transfer_links(t, NULL, 0), 0);
 	ptcp_transfer_free(t);
 }
 
-static const struct ptcp_known_link known[] = {
+static const struct ptcp_published_link known[] = {
 	{ "b.example.org", NULL, 12, 4, 4e8, 8e6, 0.02, 0.0005, false, 61 },
 	{ "[::1]:99", "gone", 1, 1, 1e6, NAN, 0.5, NAN, true, 0 },
 	{ "127.0.0.1:7812", "connecting: refused", 0, 0, 0, 0, 0, 0, false, 0 },
@@ -60,20 +60,20 @@ static const struct ptcp_known_link known[] = {
 
 static void told(void **state)
 {
-	struct ptcp_known_link got[4];
+	struct ptcp_published_link got[4];
 	struct ptcp_transfer *t;
 	struct ptcp_err e;
 
 	(void)state;
 	must_fail(PTCP_EPEER); /* it does not measure */
-	assert_int_equal(ptcp_server_knows(lf_server, known, 0, &e), 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 0, &e), 0);
 	assert_int_equal(ask(&t, &e), 0); /* it does, and knows nothing yet */
-	assert_int_equal(ptcp_transfer_known(t, got, 4), 0);
+	assert_int_equal(ptcp_transfer_links(t, got, 4), 0);
 	ptcp_transfer_free(t);
-	assert_int_equal(ptcp_server_knows(lf_server, known, 3, &e), 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 3, &e), 0);
 	assert_int_equal(ask(&t, &e), 0);
-	assert_int_equal(ptcp_transfer_known(t, got, 2), 3);
-	assert_int_equal(ptcp_transfer_known(t, got, 4), 3);
+	assert_int_equal(ptcp_transfer_links(t, got, 2), 3);
+	assert_int_equal(ptcp_transfer_links(t, got, 4), 3);
 	assert_string_equal(got[0].to, "b.example.org:7811");
 	assert_null(got[0].why);
 	assert_int_equal(got[0].messages, 12);
@@ -87,15 +87,15 @@ static void told(void **state)
 	assert_string_equal(got[2].to, "127.0.0.1:7812");
 	assert_int_equal(got[2].messages, 0);
 	ptcp_transfer_free(t);
-	assert_int_equal(ptcp_server_knows(lf_server, NULL, 0, &e), 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, NULL, 0, &e), 0);
 	must_fail(PTCP_EPEER);
 }
 
 /* What cannot be is not taken, and what was known stays. */
 static void refused(void **state)
 {
-	struct ptcp_known_link bad[] = { known[0], known[0], known[0], known[0], known[0], known[0], known[0], known[0] };
-	static struct ptcp_known_link many[PTCP_KNOWN_MAX + 1];
+	struct ptcp_published_link bad[] = { known[0], known[0], known[0], known[0], known[0], known[0], known[0], known[0] };
+	static struct ptcp_published_link many[PTCP_PUBLISHED_LINKS_MAX + 1];
 	struct ptcp_transfer *t;
 	struct ptcp_err e;
 	size_t i;
@@ -109,18 +109,18 @@ static void refused(void **state)
 	bad[5].streams = 0;
 	bad[6].to = "user@host";
 	bad[7].age_s = -1;
-	assert_int_equal(ptcp_server_knows(lf_server, known, 3, &e), 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 3, &e), 0);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
-		assert_int_equal(ptcp_server_knows(lf_server, &bad[i], 1, &e), PTCP_EUSAGE);
-	for (i = 0; i < PTCP_KNOWN_MAX + 1; i++)
+		assert_int_equal(ptcp_server_set_links(lf_server, &bad[i], 1, &e), PTCP_EUSAGE);
+	for (i = 0; i < PTCP_PUBLISHED_LINKS_MAX + 1; i++)
 		many[i] = known[i % 3];
-	assert_int_equal(ptcp_server_knows(lf_server, many, PTCP_KNOWN_MAX + 1, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_server_set_links(lf_server, many, PTCP_PUBLISHED_LINKS_MAX + 1, &e), PTCP_EUSAGE);
 	assert_int_equal(ask(&t, &e), 0);
-	assert_int_equal(ptcp_transfer_known(t, NULL, 0), 3);
+	assert_int_equal(ptcp_transfer_links(t, NULL, 0), 3);
 	ptcp_transfer_free(t);
-	assert_int_equal(ptcp_server_knows(lf_server, many, PTCP_KNOWN_MAX, &e), 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, many, PTCP_PUBLISHED_LINKS_MAX, &e), 0);
 	assert_int_equal(ask(&t, &e), 0);
-	assert_int_equal(ptcp_transfer_known(t, NULL, 0), PTCP_KNOWN_MAX);
+	assert_int_equal(ptcp_transfer_links(t, NULL, 0), PTCP_PUBLISHED_LINKS_MAX);
 	ptcp_transfer_free(t);
 }
 
@@ -129,7 +129,7 @@ static void not_for_everybody(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_server_knows(lf_server, known, 3, &e), 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 3, &e), 0);
 	must_fail(PTCP_EREFUSED);
 }
 
@@ -141,8 +141,8 @@ static void wrong_places(void **state)
 
 	(void)state;
 	lf_opts(&o);
-	assert_int_equal(ptcp_known_new(&t, &o, "user@host", &e), PTCP_EUSAGE);
-	assert_int_equal(ptcp_known_new(&t, &o, "", &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_link_query_new(&t, &o, "user@host", &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_link_query_new(&t, &o, "", &e), PTCP_EUSAGE);
 }
 
 int main(void)
