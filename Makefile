@@ -38,8 +38,7 @@ store_SRC := sys store_err fd_budget io dir dir_open destination walk source has
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight \
-	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
-	receiver receiver_entries receiver_blocks receiver_frames
+	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks
 conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
 session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
 	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
@@ -77,7 +76,7 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture
+engine_TESTS := engine states sender sender_streams sender_holes receiver receiver_blocks hardlinks measuring worlds torture
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
 measure_TESTS := measure

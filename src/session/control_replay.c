@@ -13,7 +13,7 @@
 /* The last word is the receiver's: a sender that is over has heard it. */
 bool control_replay_may(const struct session *sess)
 {
-	return sess->running && !sess->failed && !sess->told_gone && !sess->control_replay.vain && engine_returns(sess->engine) &&
+	return sess->running && !sess->failed && !sess->told_gone && !sess->control_replay.vain && engine_replays(sess->engine) &&
 	    (!sess->over || sess->receive != NULL);
 }
 
@@ -30,7 +30,7 @@ size_t control_replay_write(struct session *sess, const uint8_t *bytes, size_t n
 	size_t len = buf_len(&r->kept), done;
 	uint8_t *room;
 
-	if (!engine_returns(sess->engine))
+	if (!engine_replays(sess->engine))
 		return n > 0 ? chan_write(sess->control, bytes, n) : 0;
 	while (r->again > 0) {
 		if ((done = chan_write(sess->control, buf_head(&r->kept) + len - r->again, r->again)) == 0)
@@ -53,7 +53,7 @@ void control_replay_heard(struct session *sess, size_t n)
 	struct wire_control_ack f = { r->heard + n };
 
 	r->heard = f.bytes;
-	if (!engine_returns(sess->engine) || !sess->running || r->heard - r->told < TELL_BYTES)
+	if (!engine_replays(sess->engine) || !sess->running || r->heard - r->told < TELL_BYTES)
 		return;
 	r->told = r->heard;
 	OUTBOX_PUT(engine_outbox(sess->engine), control_ack, CONTROL_ACK, &f);
@@ -196,7 +196,7 @@ void control_replay_failed(struct session *sess, const struct ptcp_err *why, boo
 /* The connection counts as dead then. */
 static struct mono dead_at(const struct session *sess)
 {
-	struct mono heard = engine_heard(sess->engine), since = sess->control_replay.since;
+	struct mono heard = engine_last_heard(sess->engine), since = sess->control_replay.since;
 
 	if (sess->control_replay.chan != NULL)
 		return mono_add_ns(since, RESYNC_NS);

@@ -164,7 +164,7 @@ void host_load_pump(struct session *sess, struct mono now)
 	if (sess->o.open != NULL)
 		judge(sess, &ours, now);
 	else if (ours.busy_permille >= FULL_PERMILLE || ours.disk_permille >= FULL_PERMILLE)
-		engine_tell_load(sess->engine, &ours);
+		engine_report_load(sess->engine, &ours);
 }
 
 struct mono host_load_deadline(const struct session *sess)

@@ -181,7 +181,7 @@ static void tell(struct session *sess, struct mono now)
 		pacing_loosen(&sess->o.host->pacing);
 	r->told = f;
 	r->told_at = now;
-	engine_rate(sess->engine, &f);
+	engine_set_rates(sess->engine, &f);
 }
 
 bool path_rates_slow(const struct session *sess)

@@ -73,7 +73,7 @@ static void tell_use(struct session *sess, unsigned streams)
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->floods ? 0 : sess->probe->stream_bytes };
 
 	sess->n_wanted = streams;
-	engine_use(sess->engine, &use);
+	engine_set_streams(sess->engine, &use);
 }
 
 static void begin_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool open)

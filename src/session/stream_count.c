@@ -32,7 +32,7 @@ static void apply(struct session *sess)
 
 	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_wanted, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
-	engine_use(sess->engine, &use);
+	engine_set_streams(sess->engine, &use);
 	session_want(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 

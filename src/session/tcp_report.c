@@ -47,7 +47,7 @@ void tcp_report_pump(struct session *sess, struct mono now)
 		strcpy(g.congestion, control.congestion);
 	f = (struct wire_tcp_report){ us(g.times.elapsed_s), us(g.times.busy_s), us(g.times.window_s), us(g.times.buffer_s),
 		g.retransmits, { (const uint8_t *)g.congestion, strlen(g.congestion) } };
-	engine_tell_seen(sess->engine, &f);
+	engine_report_tcp(sess->engine, &f);
 	see->told = now;
 }
 

@@ -93,9 +93,9 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 
 void chan_flush(struct chan *c) { assert_false(c->freed); }
 
-bool engine_returns(const struct engine *s) { return s->returns; }
+bool engine_replays(const struct engine *s) { return s->returns; }
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
-struct mono engine_heard(const struct engine *s) { return s->heard; }
+struct mono engine_last_heard(const struct engine *s) { return s->heard; }
 
 void session_pump(struct session *p)
 {

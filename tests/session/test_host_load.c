@@ -41,7 +41,7 @@ struct session_progress session_progress(const struct session *p)
 	return (struct session_progress){ .activity = fx.activity };
 }
 
-void engine_tell_load(struct engine *s, const struct wire_load *f)
+void engine_report_load(struct engine *s, const struct wire_load *f)
 {
 	(void)s;
 	fx.told = *f;
