@@ -37,22 +37,22 @@ store_SRC := sys store_err fd_budget io dir dir_open destination walk source has
 	sink part journal resume verify commit entry owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
-engine_SRC := engine handshake dispatch timeouts inflight \
-	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks
-conn_SRC  := context pacing remote paths connect grants ssh_hello home_path inbound pending
-session_SRC := session engine_ops control streams progress stream stream_send stream_flood stream_recv mux open_files \
-	stream_connect control_replay dead_path path_select host_load path_rates stream_count tcp_report tcp_stats \
-	hardlinks send send_list send_io receive receive_io receive_entries resume_verify probe_session
+engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
+	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
+	control_replay dead_path path_select path_rates stream_count host_load
+conn_SRC  := context remote paths connect grants ssh_hello inbound
+session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
+	stream_connect adapt tcp_report \
+	hardlinks send send_list send_io receive receive_io resume_verify probe_session
 measure_SRC := advice advise measure timing
-client_SRC := client transfer trust connect path_history client_session client_measure \
-	remote_job remote_job_request remote_timing link_query job_status \
-	ssh_start ssh_connect ssh_args launch_args history_file
-server_SRC := server dispatch stats listen server_session request confine_needs relay relay_storage \
+client_SRC := client transfer trust connect path_history client_session client_measure remote_job \
+	remote_job_request remote_query ssh_start ssh_connect start_args history_file
+server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
-api_SRC   := keys speed version
+api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines trace infeasible verify verify_limits plan limits
+	baselines infeasible verify plan limits
 collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
@@ -76,11 +76,12 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine states sender sender_streams sender_holes receiver receiver_blocks hardlinks measuring worlds torture
+engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control_replay dead_path host_load path_rates
+session_TESTS := mux hardlinks control path_rates
 measure_TESTS := measure
-client_TESTS := history_file link_query
+client_TESTS := history_file remote_query
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest limits
@@ -173,7 +174,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_link_query): \
+$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
@@ -240,7 +241,7 @@ demo: setup
 # make install puts the tool, its manual, completions and units, the libraries and their headers below PREFIX.
 # DESTDIR is put before that, for packages.
 MAN_PAGES := $(wildcard man/*.[1-8])
-HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan err)
+HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
 # from contrib, with its place: service units name the tool, and so are made.

@@ -1,4 +1,4 @@
-# Completion of ptcp for bash. Commands and options are asked of ptcp itself, so they are those that it has.
+# Completion of ptcp for bash. Commands and options are read from ptcp help.
 
 _ptcp_commands() { ptcp help 2>/dev/null | sed -n 's/^  \([a-z]*\)  .*/\1/p'; }
 
@@ -7,7 +7,7 @@ _ptcp_options() {
 	ptcp help "$1" 2>/dev/null | sed -n 's/^  [ -][^-]*\(--[a-z0-9-]*\)\( \([^ ]\{1,\}\)\)\{0,1\}\(  .*\)\{0,1\}$/\1=\3/p'
 }
 
-# the daemons this host has met
+# known servers
 _ptcp_hosts() {
 	sed -n 's/^\([^# ]*\) .*/\1/p' "${XDG_CONFIG_HOME:-$HOME/.config}/ptcp/known_hosts" 2>/dev/null
 }
@@ -54,7 +54,7 @@ _ptcp() {
 	advise | measure | doctor) COMPREPLY=($(compgen -W "$(_ptcp_hosts)" -- "${cur#ptcp://}")) ;;
 	send | recv)
 		case $cur in
-		# a colon is a word break for bash: what it has taken already is left out
+		# bash breaks words at colons: complete the part before the colon only
 		ptcp) COMPREPLY=("ptcp://") ;;
 		*) COMPREPLY=($(compgen -f -- "$cur") $(compgen -W "$(_ptcp_hosts | sed 's|.*|ptcp://&/|')" -- "$cur")) ;;
 		esac

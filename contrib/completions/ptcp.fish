@@ -1,4 +1,4 @@
-# Completion of ptcp for fish. Commands and options are asked of ptcp itself, so they are those that it has.
+# Completion of ptcp for fish. Commands and options are read from ptcp help.
 
 function __ptcp_commands
     ptcp help 2>/dev/null | sed -n 's/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'

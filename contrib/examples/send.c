@@ -12,8 +12,8 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 	(void)arg;
 	switch (ev->type) {
 	case PTCP_EVENT_PROGRESS:
-		printf("%llu of %llu bytes, %.0f Mbit/s\n", (unsigned long long)ev->bytes,
-		    (unsigned long long)ev->total_bytes, ev->rate_bps / 1e6);
+		printf("%llu of %llu bytes, %.0f Mbit/s\n", (unsigned long long)ev->progress.bytes,
+		    (unsigned long long)ev->progress.total_bytes, ev->rate_bps / 1e6);
 		break;
 	case PTCP_EVENT_FILE: /* only what failed, unless opts.file_events is set */
 		fprintf(stderr, "a file failed: %s\n", ev->text);
@@ -56,8 +56,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", ptcp_err_name(r), err.msg);
 	ptcp_result_init(&result);
 	ptcp_transfer_result(t, &result);
-	printf("%llu files, %llu bytes in %.2f s\n", (unsigned long long)result.files,
-	    (unsigned long long)result.bytes, result.seconds);
+	printf("%llu files, %llu bytes in %.2f s\n", (unsigned long long)result.progress.files,
+	    (unsigned long long)result.progress.file_bytes, result.seconds);
 	ptcp_transfer_free(t);
 	return r < 0;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <ptcp/err.h>
+#include <ptcp/progress.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,9 +92,6 @@ enum ptcp_event_type {
 
 struct ptcp_status;
 
-/* What keeps the ends: what is there already is read and hashed, what came is written to the disk. */
-enum ptcp_activity { PTCP_TRANSFERRING, PTCP_VERIFYING, PTCP_SYNCING };
-
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
 
 /* One of the paths of a transfer, in the order of ptcp_transfer_opts.vias, or .relays. */
@@ -110,14 +108,9 @@ struct ptcp_event {
 	const char *peer;             /* "ADDR:PORT" */
 	const char *peer_fingerprint;
 	/* PROGRESS (also valid at START) */
-	uint64_t bytes;               /* verified and written at the destination */
-	uint64_t total_bytes;         /* of what has been listed so far */
-	bool total_known;             /* the listing is complete */
-	uint64_t files;
-	uint64_t total_files;
+	struct ptcp_progress progress;
 	double rate_bps;              /* over the last seconds */
 	double eta_s;                 /* negative: not known */
-	unsigned streams;             /* in use now */
 	/* STREAMS */
 	unsigned from, to;
 	/* FILE */
@@ -126,9 +119,6 @@ struct ptcp_event {
 	/* WARNING: sentence; FILE: why it failed or was skipped, or NULL; STREAMS: reason */
 	const char *text;
 	int code;                     /* FILE failed: a PTCP_E* */
-	/* PROGRESS */
-	enum ptcp_activity activity;
-	uint64_t resumed_bytes;       /* of `bytes`, what was there already and verified */
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all is 0 */
 	size_t n_paths;
@@ -265,14 +255,9 @@ PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfe
 /* What has been achieved; valid once it is over, whatever came of it. */
 struct ptcp_result {
 	size_t size;
-	uint64_t bytes;         /* logical size of the files now complete at the destination */
-	uint64_t wire_bytes;    /* file data sent in this run, a block as often as it was */
-	uint64_t resumed_bytes; /* was there already and verified */
-	uint64_t files;         /* regular files completed */
-	uint64_t failed;        /* files, links and directories that failed */
+	struct ptcp_progress progress; /* at the end */
 	uint64_t warnings;
 	double seconds;
-	unsigned streams;       /* most in use at one time */
 	/* Where their number was chosen from what they brought; else 0: */
 	unsigned advised_streams;
 	double predicted_bps;            /* for these, and */
@@ -333,10 +318,7 @@ struct ptcp_status {
 	const char *peer;         /* "HOST:PORT" that it goes to, or with `fetched` comes from; the other end is at the
 				     host that is asked */
 	const char *dest;         /* the path at the destination, raw bytes */
-	uint64_t bytes, total_bytes, files, total_files, failed;
-	bool total_known;
-	uint64_t wire_bytes, resumed_bytes;
-	unsigned streams;         /* in use now; once it is over, most at one time */
+	struct ptcp_progress progress;
 	double age_s, seconds;    /* since it was asked for; of which it ran */
 	bool fetched;
 };
@@ -545,7 +527,7 @@ PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptc
 /* ---- What daemons have learnt of the ways to others ------------------------- */
 
 /* One of them. Numbers that are not known are NAN. */
-struct ptcp_known_link {
+struct ptcp_published_link {
 	const char *to;                  /* "HOST[:PORT]", as ptcp_timing_new() has it */
 	const char *why;                 /* it could not be measured when it was last tried; or NULL */
 	unsigned messages, streams;      /* that it comes from; 0 messages: nothing is known, and the rest means nothing */
@@ -554,15 +536,15 @@ struct ptcp_known_link {
 	bool delay_from_round_trip;      /* half of the least round trip of a packet */
 	double age_s;                    /* since it was measured last */
 };
-#define PTCP_KNOWN_MAX 1024
+#define PTCP_PUBLISHED_LINKS_MAX 1024
 
 /* Asks the daemon at "HOST[:PORT]", which tells who may have it connect elsewhere. For the handle see ptcp_advise_new().
- * PTCP_EPEER: it does not measure; PTCP_EREFUSED. */
-PTCP_API int ptcp_known_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+ * PTCP_EPEER: it does not measure, or is too old to be asked; PTCP_EREFUSED. */
+PTCP_API int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e);
 /* What it has told, at most `most`; returns how many there are. `to` has the port, an IPv6 address is in brackets;
  * texts are escaped, and the handle's. */
-PTCP_API size_t ptcp_transfer_known(const struct ptcp_transfer *t, struct ptcp_known_link *out, size_t most);
+PTCP_API size_t ptcp_transfer_links(const struct ptcp_transfer *t, struct ptcp_published_link *out, size_t most);
 
 /* ---- Server ---------------------------------------------------------------- */
 
@@ -668,10 +650,10 @@ struct ptcp_server_stats {
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills in what the caller's ptcp_server_stats_init() knew of. Before it serves or between steps. */
 PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
-/* From now on it tells this to clients who ask (ptcp_known_new()) and may have it connect elsewhere: what its host has
+/* From now on it tells this to clients who ask (ptcp_link_query_new()) and may have it connect elsewhere: what its host has
  * measured, in place of what it was given before; copied, and growing older. `l` NULL: it has nothing to tell. PTCP_EUSAGE
- * for a number out of range or more than PTCP_KNOWN_MAX, and nothing has changed. Any thread. */
-PTCP_API int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n,
+ * for a number out of range or more than PTCP_PUBLISHED_LINKS_MAX, and nothing has changed. Any thread. */
+PTCP_API int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n,
     struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. Running sessions end at once, their
  * peers are told. */

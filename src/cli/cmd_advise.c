@@ -135,14 +135,6 @@ static void print_confidence(FILE *f, const struct ptcp_advice *a)
 		fprintf(f, "A gentler congestion control is %s (--congestion).\n", a->congestion_advice);
 }
 
-/* For measured probes. */
-static void print_path(FILE *f, const struct ptcp_advice *a)
-{
-	if (a->limit != PTCP_LIMIT_UNKNOWN)
-		fprintf(f, "\ncongestion control %s, limited by: %s\n",
-		    a->congestion[0] != '\0' ? a->congestion : "unknown", ptcp_limit_name(a->limit));
-}
-
 static void print_probes(FILE *f, const struct ptcp_advice *a)
 {
 	char measured[UNITS_TEXT_BYTES], fitted[UNITS_TEXT_BYTES];
@@ -208,7 +200,9 @@ static void print_text(FILE *f, const struct ptcp_advice *a)
 		    units_time_text(age, a->age_s));
 	print_reason(f, a);
 	print_confidence(f, a);
-	print_path(f, a);
+	if (a->limit != PTCP_LIMIT_UNKNOWN)
+		fprintf(f, "\ncongestion control %s, limited by: %s\n", a->congestion[0] != '\0' ? a->congestion : "unknown",
+		    ptcp_limit_name(a->limit));
 	print_probes(f, a);
 	print_model(f, a);
 	print_curve(f, a);

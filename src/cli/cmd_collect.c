@@ -8,7 +8,6 @@
 #include "cli/plan_output.h"
 #include "cli/process.h"
 #include "cli/terminal.h"
-#include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -18,8 +17,8 @@ struct collect_args {
 	bool no_replan;
 };
 
-/* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per line. In
- * both forms, warnings and failures are lines on stderr. */
+/* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per
+ * line. In both forms, warnings and failures are lines on stderr. */
 struct output {
 	const struct ptcp_overlay *overlay; /* NULL until loaded */
 	bool json, quiet, verbose;
@@ -107,10 +106,10 @@ static void print_source(const struct output *s, const struct ptcp_collect_sourc
 	char size[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
 	char more[UNITS_TEXT_BYTES + 32] = "";
 
-	if (source->resumed_bytes > 0)
-		snprintf(more, sizeof more, " (%s already transferred)", units_size_text(resumed, source->resumed_bytes));
-	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, source->host), (unsigned long long)source->files,
-	    plural(source->files), units_size_text(size, source->bytes), more);
+	if (source->progress.resumed_bytes > 0)
+		snprintf(more, sizeof more, " (%s already transferred)", units_size_text(resumed, source->progress.resumed_bytes));
+	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, source->host), (unsigned long long)source->progress.files,
+	    plural(source->progress.files), units_size_text(size, source->progress.bytes), more);
 }
 
 static void print_links(const struct output *s, const struct ptcp_collect *c)
@@ -151,15 +150,15 @@ static void text_end(const struct output *s, const struct ptcp_collect *c)
 static json_t *source_json(const struct output *s, const struct ptcp_collect_source *source, bool running)
 {
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "host", host_name(s->overlay, source->host), "state",
-	    ptcp_collect_state_name(source->state), "bytes", json_count(source->bytes), "total_bytes",
-	    source->total_known ? json_count(source->total_bytes) : json_null(), "wire_bytes", json_count(source->wire_bytes),
-	    "resumed_bytes", json_count(source->resumed_bytes));
+	    ptcp_collect_state_name(source->state), "bytes", json_count(source->progress.bytes), "total_bytes",
+	    source->progress.total_known ? json_count(source->progress.total_bytes) : json_null(), "wire_bytes", json_count(source->progress.wire_bytes),
+	    "resumed_bytes", json_count(source->progress.resumed_bytes));
 
 	if (running) {
 		json_object_set_new(j, "rate_bps", json_rate(source->rate_bps));
 	} else {
-		json_object_set_new(j, "files", json_count(source->files));
-		json_object_set_new(j, "failed", json_count(source->failed));
+		json_object_set_new(j, "files", json_count(source->progress.files));
+		json_object_set_new(j, "failed", json_count(source->progress.failed));
 		json_object_set_new(j, "error", json_text(source->state != PTCP_COLLECT_DONE ? source->why : NULL));
 	}
 	return j;
@@ -364,13 +363,14 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	struct ptcp_err e = { .code = 0 };
 	struct ptcp_overlay *overlay = NULL;
 	struct ptcp_collect *collection = NULL;
-	struct output out = { .json = options_has_flag(argc, argv, "--json") }; /* parsing may fail before --json */
+	struct output out = { .overlay = NULL };
 	struct collect_args a;
 	int n, r;
 
 	memset(&a, 0, sizeof a);
 	ptcp_collect_opts_init(&a.opts);
 	r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e);
+	out.json = a.connect.log.json;
 	out.quiet = a.connect.log.quiet;
 	out.verbose = a.connect.log.verbose > 0;
 	out.status = log_opts_status(&a.connect.log);

@@ -1,4 +1,4 @@
-/* ptcp key: the identity of this host, and its authorized clients. */
+/* ptcp key: identity of this host, and authorized clients. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,30 +39,6 @@ static int absolute(const char *dir, char **out, struct ptcp_err *e)
 	return n >= 0 ? 0 : err_nomem(e);
 }
 
-typedef int key_fn(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e);
-
-static int print_key(key_fn *get, struct ptcp_err *e)
-{
-	char fingerprint[PTCP_FINGERPRINT_BYTES];
-	int r;
-
-	if ((r = get(NULL, fingerprint, e)) == 0)
-		puts(fingerprint);
-	return r;
-}
-
-static int show_key(struct ptcp_permission *p, struct ptcp_err *e)
-{
-	(void)p;
-	return print_key(ptcp_key_show, e);
-}
-
-static int generate_key(struct ptcp_permission *p, struct ptcp_err *e)
-{
-	(void)p;
-	return print_key(ptcp_key_generate, e);
-}
-
 static int authorize_client(struct ptcp_permission *p, struct ptcp_err *e)
 {
 	char *root = NULL;
@@ -76,43 +52,44 @@ static int authorize_client(struct ptcp_permission *p, struct ptcp_err *e)
 	return r;
 }
 
-static int revoke_client(struct ptcp_permission *p, struct ptcp_err *e)
+enum action { SHOW, GENERATE, AUTHORIZE, REVOKE, N_ACTIONS };
+
+static int run_action(enum action action, struct ptcp_permission *p, struct ptcp_err *e)
 {
-	return ptcp_revoke(NULL, p->fingerprint, e);
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	int r;
+
+	if (action == AUTHORIZE)
+		return authorize_client(p, e);
+	if (action == REVOKE)
+		return ptcp_revoke(NULL, p->fingerprint, e);
+	r = action == SHOW ? ptcp_key_show(NULL, fingerprint, e) : ptcp_key_generate(NULL, fingerprint, e);
+	if (r == 0)
+		puts(fingerprint);
+	return r;
 }
 
-static const struct action {
-	const char *name;
-	bool fingerprint; /* takes a fingerprint */
-	bool options;     /* takes options */
-	int (*run)(struct ptcp_permission *p, struct ptcp_err *e);
-} actions[] = {
-	{ "show", false, false, show_key },
-	{ "generate", false, false, generate_key },
-	{ "authorize", true, true, authorize_client },
-	{ "revoke", true, false, revoke_client },
-};
-
-static int run_action(struct ptcp_permission *p, int n, char **operands, struct ptcp_err *e)
+static int check_and_run(struct ptcp_permission *p, int n, char **operands, struct ptcp_err *e)
 {
+	static const char *const names[] = { "show", "generate", "authorize", "revoke" };
 	char shown[TEXT_NAME_BYTES];
-	const struct action *act = actions, *end = actions + sizeof actions / sizeof *actions;
+	enum action action = SHOW;
 
-	while (act < end && strcmp(act->name, operands[0]) != 0)
-		act++;
-	if (act == end)
+	while (action < N_ACTIONS && strcmp(names[action], operands[0]) != 0)
+		action++;
+	if (action == N_ACTIONS)
 		return err_set(e, PTCP_EUSAGE, "key %s: no such action (show, generate, authorize or revoke)",
 		    text_escape(shown, sizeof shown, operands[0]));
-	if (act->fingerprint && n != 2)
+	if (action >= AUTHORIZE && n != 2)
 		return err_set(e, PTCP_EUSAGE, "key %s: needs one fingerprint "
-		    "(SHA256:.., as 'ptcp key show' prints it on the client)", act->name);
-	if (!act->fingerprint && n != 1)
-		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", act->name,
+		    "(SHA256:.., as 'ptcp key show' prints it on the client)", names[action]);
+	if (action < AUTHORIZE && n != 1)
+		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", names[action],
 		    text_escape(shown, sizeof shown, operands[1]));
-	if (!act->options && (p->read_only || p->no_relay || p->root != NULL || p->name != NULL))
-		return err_set(e, PTCP_EUSAGE, "key %s: takes no options (they belong to key authorize)", act->name);
+	if (action != AUTHORIZE && (p->read_only || p->no_relay || p->root != NULL || p->name != NULL))
+		return err_set(e, PTCP_EUSAGE, "key %s: takes no options (they belong to key authorize)", names[action]);
 	p->fingerprint = n == 2 ? operands[1] : NULL;
-	return act->run(p, e);
+	return run_action(action, p, e);
 }
 
 static int run_key(const struct command *c, int argc, char **argv)
@@ -123,12 +100,12 @@ static int run_key(const struct command *c, int argc, char **argv)
 
 	ptcp_permission_init(&p);
 	if ((r = options_parse(c, argc, argv, &p, &n, NULL, &e)) == 0)
-		r = run_action(&p, n, argv, &e);
+		r = check_and_run(&p, n, argv, &e);
 	return command_end(c, r, &e);
 }
 
 static const struct opt *const tables[] = { key_options, NULL };
 
 const struct command command_key = { "key", "show | generate | authorize FINGERPRINT [options] | revoke FINGERPRINT",
-	"manage the identity of this host and its authorized clients", run_key, tables, 1, INT_MAX,
+	"manage the identity of this host and authorized clients", run_key, tables, 1, INT_MAX,
 	"needs an action: show, generate, authorize or revoke" };

@@ -1,5 +1,5 @@
-/* ptcp links: measures the links of an overlay, or queries servers for estimates, and writes the results into the
- * overlay file. */
+/* ptcp links: measures the links of an overlay, or queries servers for estimates, and writes the results into
+ * the overlay file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 static json_t *links_json(const struct ptcp_overlay *o, const struct ptcp_links *l)
 {
 	json_t *list = json_array();
-	int local = ptcp_links_here(l);
+	int local = ptcp_links_local_host(l);
 	size_t i;
 
 	for (i = 0; i < ptcp_overlay_links(o); i++)
@@ -282,7 +282,7 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	process_set_stop(cancel, l);
-	r = a->query ? ptcp_links_ask(l, e) : ptcp_links_measure(l, e);
+	r = a->query ? ptcp_links_query(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
 	if (a->query && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
 		warn_failed(o, l); /* with the reason of each host */
@@ -350,4 +350,5 @@ static int run_links(const struct command *c, int argc, char **argv)
 static const struct opt *const tables[] = { links_options, connect_options, log_options, NULL };
 
 const struct command command_links = { "links", "[options] OVERLAY.yaml",
-	"measure the links of an overlay, or query servers for estimates", run_links, tables, 1, 1, "needs one overlay file" };
+	"measure the links of an overlay, or query servers for estimates", run_links, tables, 1, 1,
+	"needs one overlay file" };

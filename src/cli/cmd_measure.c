@@ -13,7 +13,8 @@
 
 struct measure_args {
 	struct connect_opts connect; /* first */
-	const char *csv, *plot;
+	const char *csv_file, *plot;
+	FILE *csv; /* NULL: none */
 	struct ptcp_measure_opts opts;
 	unsigned streams[PTCP_LEVELS_MAX];
 };
@@ -44,7 +45,7 @@ static const struct opt measure_options[] = {
 	    AT(opts.bytes_per_stream), 1, 0x1p40 },
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
-	{ "csv", 0, "FILE", "write a line per stream and round", opt_text, AT(csv), 0, 0 },
+	{ "csv", 0, "FILE", "write a line per stream and round", opt_text, AT(csv_file), 0, 0 },
 	{ "plot", 0, "FILE.svg", "plot throughput by number of streams with gnuplot", opt_text, AT(plot), 0, 0 },
 	{ .name = NULL },
 };
@@ -190,21 +191,16 @@ static int write_plot(FILE *f, const char *file, const void *summary)
 
 /* ---- The command ---- */
 
-struct sinks {
-	bool json, quiet;
-	FILE *csv;
-};
-
 static void on_round(void *arg, const struct ptcp_round *r)
 {
-	struct sinks *s = arg;
+	const struct measure_args *a = arg;
 
-	if (s->json)
+	if (a->connect.log.json)
 		print_round_json(r);
-	else if (!s->quiet)
+	else if (!a->connect.log.quiet)
 		print_round(stdout, r);
-	if (s->csv != NULL)
-		write_csv_round(s->csv, r);
+	if (a->csv != NULL)
+		write_csv_round(a->csv, r);
 }
 
 /* Prints the measured levels, even if measuring has failed later. */
@@ -222,32 +218,31 @@ static int summarize(const struct measure_args *a, const struct ptcp_transfer *t
 	return a->plot != NULL ? plot_draw(a->plot, write_plot, &s, e) : 0;
 }
 
-static int close_csv(const struct measure_args *a, FILE *csv, struct ptcp_err *e)
+static int close_csv(const struct measure_args *a, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	int failed = ferror(csv), error = fclose(csv) == 0 ? 0 : errno; /* errno of an earlier failure is lost */
+	int failed = ferror(a->csv), error = fclose(a->csv) == 0 ? 0 : errno; /* errno of an earlier failure is lost */
 
 	if (error == 0 && !failed)
 		return 0;
 	return err_set(e, PTCP_EIO, "--csv %s: incomplete%s%s (free disk space, or name a different file)",
-	    text_escape(shown, sizeof shown, a->csv), error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+	    text_escape(shown, sizeof shown, a->csv_file), error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
 }
 
 static int measure(struct measure_args *a, const char *target, struct ptcp_err *e)
 {
-	struct sinks s = { .json = a->connect.log.json, .quiet = a->connect.log.quiet };
 	struct ptcp_transfer *t = NULL;
 	struct ptcp_err later = { .code = 0 };
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	if (a->csv != NULL && (s.csv = fopen(a->csv, "w")) == NULL)
-		return err_sys(e, PTCP_EIO, "--csv %s", text_escape(shown, sizeof shown, a->csv));
-	if (s.csv != NULL)
-		write_csv_head(s.csv);
+	if (a->csv_file != NULL && (a->csv = fopen(a->csv_file, "w")) == NULL)
+		return err_sys(e, PTCP_EIO, "--csv %s", text_escape(shown, sizeof shown, a->csv_file));
+	if (a->csv != NULL)
+		write_csv_head(a->csv);
 	connect_show_streams(&a->connect);
 	a->opts.round = on_round;
-	a->opts.arg = &s;
+	a->opts.arg = a;
 	r = ptcp_measure_new(&t, &a->connect.transfer, target, &a->opts, e);
 	if (r == 0) {
 		r = connect_run(t, e);
@@ -255,7 +250,7 @@ static int measure(struct measure_args *a, const char *target, struct ptcp_err *
 			r = e->code;
 	}
 	ptcp_transfer_free(t);
-	if (s.csv != NULL && close_csv(a, s.csv, r < 0 ? &later : e) < 0 && r == 0)
+	if (a->csv != NULL && close_csv(a, r < 0 ? &later : e) < 0 && r == 0)
 		r = e->code;
 	return r;
 }

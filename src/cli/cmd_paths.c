@@ -1,6 +1,5 @@
 /* ptcp paths: the quickest paths between two hosts of an overlay, and how to divide the bytes. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/json.h"
 #include "cli/overlay.h"
@@ -41,9 +40,9 @@ static void print_text(const struct ptcp_overlay *o, const struct ptcp_paths *p,
 		ptcp_paths_get(p, i, &path);
 		printf("%14llu %5.1f %% %12s %6.4g ms  ", (unsigned long long)path.bytes,
 		    100 * (double)path.bytes / (double)bytes, units_rate_text(b, path.rate_bps), 1e3 * path.delay_s);
-		for (k = 0; k < path.nvia; k++)
-			printf("%s%s", k > 0 ? "," : "", host_name(o, path.candidate[k]));
-		printf("%s\n", path.nvia == 0 ? "direct" : "");
+		for (k = 0; k < path.n_relays; k++)
+			printf("%s%s", k > 0 ? "," : "", host_name(o, path.relays[k]));
+		printf("%s\n", path.n_relays == 0 ? "direct" : "");
 	}
 }
 
@@ -52,9 +51,9 @@ static json_t *path_json(const struct ptcp_overlay *o, const struct ptcp_quickes
 	json_t *candidate = json_array();
 	size_t i;
 
-	for (i = 0; i < p->nvia; i++)
-		json_array_append_new(candidate, json_string(host_name(o, p->candidate[i])));
-	return json_pack("{s:o, s:f, s:f, s:o}", "via", json_whole(candidate, p->nvia), "rate_bps", p->rate_bps,
+	for (i = 0; i < p->n_relays; i++)
+		json_array_append_new(candidate, json_string(host_name(o, p->relays[i])));
+	return json_pack("{s:o, s:f, s:f, s:o}", "via", json_whole(candidate, p->n_relays), "rate_bps", p->rate_bps,
 	    "delay_s", p->delay_s, "bytes", json_count(p->bytes));
 }
 

@@ -157,5 +157,5 @@ static int run_plan(const struct command *c, int argc, char **argv)
 
 static const struct opt *const tables[] = { plan_options, NULL };
 
-const struct command command_plan = { "plan", "[options] OVERLAY.yaml", "plan how to collect data from many hosts", run_plan,
-	tables, 1, 1, "needs one overlay file" };
+const struct command command_plan = { "plan", "[options] OVERLAY.yaml", "plan how to collect data from many hosts",
+	run_plan, tables, 1, 1, "needs one overlay file" };

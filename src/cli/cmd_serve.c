@@ -79,7 +79,7 @@ static void publish_again(struct serving *v)
 	int r = publish(v, &why);
 
 	if (r < 0 && !v->metrics_failed)
-		log_format(PTCP_LOG_ERROR, "server", "event=metrics-failed why=\"%s\"", why.msg);
+		serve_log(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", why.msg);
 	v->metrics_failed = r < 0;
 }
 
@@ -140,7 +140,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 
 	for (i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		if (!fixed[i].same)
-			log_format(PTCP_LOG_WARN, "server", "event=not-reloaded key=%s why=\"requires a restart\"", fixed[i].name);
+			serve_log(PTCP_LOG_WARN, "event=not-reloaded key=%s why=\"requires a restart\"", fixed[i].name);
 }
 
 /* Applies `fresh` to the server; *monitor: a new monitor, to be started. */
@@ -168,7 +168,7 @@ static void replace_monitor(struct serving *v, struct link_monitor *w)
 	link_monitor_free(v->monitor);
 	v->monitor = w;
 	if (w != NULL && link_monitor_start(w, v->server, &why) < 0)
-		log_format(PTCP_LOG_ERROR, "server", "event=watch-ended why=\"%s\"", why.msg);
+		serve_log(PTCP_LOG_ERROR, "event=watch-ended why=\"%s\"", why.msg);
 }
 
 static void reload(struct serving *v)
@@ -184,14 +184,14 @@ static void reload(struct serving *v)
 		r = apply(v, fresh, &monitor, &why);
 	if (r < 0) {
 		args_free(fresh);
-		log_format(PTCP_LOG_ERROR, "server", "event=reload-failed why=\"%s\" effect=\"the previous configuration "
+		serve_log(PTCP_LOG_ERROR, "event=reload-failed why=\"%s\" effect=\"the previous configuration "
 		    "remains\"", why.msg);
 	} else {
 		warn_of_changes(v->first, fresh);
 		replace_monitor(v, monitor);
 		args_free(v->reloaded);
 		v->a = v->reloaded = fresh;
-		log_format(PTCP_LOG_INFO, "server", "event=reloaded");
+		serve_log(PTCP_LOG_INFO, "event=reloaded");
 	}
 	systemd_notify("READY=1");
 }
@@ -279,7 +279,7 @@ static int make(struct serving *v, struct ptcp_err *e)
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
 	if (!v->first->server.one_time && (n = systemd_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)
-			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer sockets)", n,
+			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer)", n,
 			    PTCP_LISTEN_MAX);
 		for (i = 0; i < n; i++)
 			passed[i] = first + (int)i;
@@ -314,7 +314,7 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	if (!one_time && (r = publish(&v, e)) == 0) /* fails now if the metrics file cannot be written */
 		print_listening(&v);                /* an ephemeral server reports to its client instead */
 	if (r == 0 && (r = serve(&v, e)) == 0 && !one_time && publish(&v, &late) < 0)
-		log_format(PTCP_LOG_ERROR, "server", "event=metrics-failed why=\"%s\"", late.msg);
+		serve_log(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", late.msg);
 	process_set_stop(NULL, NULL);
 	systemd_notify("STOPPING=1");
 	end(&v);
@@ -333,5 +333,5 @@ static int run_serve(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-const struct command command_serve = { "serve", "[options]", "serve files to authorized clients on one port", run_serve,
-	serve_tables, 0, 0, "takes no operand; --root DIR names the directory to serve" };
+const struct command command_serve = { "serve", "[options]", "serve files to authorized clients on one port",
+	run_serve, serve_tables, 0, 0, "takes no operand; --root DIR names the directory to serve" };

@@ -1,6 +1,5 @@
 /* ptcp status: detached transfers. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/connect.h"
@@ -18,7 +17,7 @@ struct status_args {
 };
 
 static const struct opt status_options[] = {
-	{ "cancel", 0, NULL, "cancel the transfer; the same command resumes it", opt_true,
+	{ "cancel", 0, NULL, "cancel the transfer; repeat the ptcp send command to resume", opt_true,
 	    offsetof(struct status_args, cancel), 0, 0 },
 	{ .name = NULL },
 };
@@ -26,13 +25,14 @@ static const struct opt status_options[] = {
 static void print_json(const struct ptcp_status *s)
 {
 	bool failed = s->state == PTCP_STATE_FAILED, running = s->state == PTCP_STATE_RUNNING;
+	const struct ptcp_progress *g = &s->progress;
 
 	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
 	    "event", "status", "name", s->name, "state", ptcp_state_name(s->state), "source", json_text(s->source), "peer",
-	    s->peer, "destination", json_text(s->dest), "bytes", json_count(s->bytes), "total_bytes",
-	    s->total_known ? json_count(s->total_bytes) : json_null(), "files", json_count(s->files), "failed",
-	    json_count(s->failed), "wire_bytes", json_count(s->wire_bytes), "resumed_bytes", json_count(s->resumed_bytes),
-	    "streams", json_count(s->streams), "age_s", json_seconds(s->age_s), "seconds", json_seconds(s->seconds),
+	    s->peer, "destination", json_text(s->dest), "bytes", json_count(running ? g->bytes : g->file_bytes), "total_bytes",
+	    g->total_known ? json_count(g->total_bytes) : json_null(), "files", json_count(g->files), "failed",
+	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "resumed_bytes", json_count(g->resumed_bytes),
+	    "streams", json_count(running ? g->streams : g->max_streams), "age_s", json_seconds(s->age_s), "seconds", json_seconds(s->seconds),
 	    "exit", running ? json_null() : json_integer(exit_status(s->code)), "error",
 	    failed ? json_text(s->error) : json_null(), "fetched", s->fetched));
 }
@@ -41,15 +41,17 @@ static void print_text(const struct ptcp_status *s)
 {
 	char bytes[UNITS_TEXT_BYTES], total[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
 	char from[4 * 4096 + 1], to[4 * 4096 + 1];
+	bool running = s->state == PTCP_STATE_RUNNING;
+	const struct ptcp_progress *g = &s->progress;
 
-	printf("%s  %s  %llu file%s, %s", s->name, ptcp_state_name(s->state), (unsigned long long)s->files,
-	    plural(s->files), units_size_text(bytes, s->bytes));
-	if (s->state == PTCP_STATE_RUNNING)
-		printf(" of %s%s", units_size_text(total, s->total_bytes), s->total_known ? "" : " so far");
+	printf("%s  %s  %llu file%s, %s", s->name, ptcp_state_name(s->state), (unsigned long long)g->files,
+	    plural(g->files), units_size_text(bytes, running ? g->bytes : g->file_bytes));
+	if (running)
+		printf(" of %s%s", units_size_text(total, g->total_bytes), g->total_known ? "" : " so far");
 	text_escape(from, sizeof from, s->source);
 	text_escape(to, sizeof to, s->dest);
 	printf(" in %s, %s  ", units_time_text(time, s->seconds),
-	    units_rate_text(rate, connect_throughput_bps(s->wire_bytes, s->seconds)));
+	    units_rate_text(rate, connect_throughput_bps(g->wire_bytes, s->seconds)));
 	if (s->fetched)
 		printf("%s %s to %s", s->peer, from, to);
 	else

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -53,9 +52,9 @@ struct path_rule {
 	int32_t fd;
 } __attribute__((packed));
 
-/* Paths that the C library and OpenSSL read at run time: users, name services, time zones, modules. Landlock identifies
- * a file by its inode, so that a replaced file becomes inaccessible until a restart. Directories avoid this, but would
- * let root read too much of /etc. */
+/* Paths that the C library and OpenSSL read at run time: users, name services, time zones, modules. Landlock
+ * identifies a file by its inode, so that a replaced file becomes inaccessible until a restart. Directories
+ * avoid this, but would let root read too much of /etc. */
 static const struct {
 	const char *path;
 	bool to_root, to_others;
@@ -75,7 +74,8 @@ static const struct {
 };
 #define N_SYSTEM_PLACES (sizeof system_places / sizeof *system_places)
 
-/* Capabilities to set owners of files, to access files of all owners, and to preserve setgid bits of directories. */
+/* Capabilities to set owners of files, to access files of all owners, and to preserve setgid bits of
+ * directories. */
 #define RETAINED (1ull << CAP_CHOWN | 1ull << CAP_FOWNER | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FSETID)
 
 /* The leak sanitizer attaches a process, like a debugger. */
@@ -138,27 +138,17 @@ static int allow(int ruleset, const struct ruleset *handled, const char *path, u
 	return r;
 }
 
-static void warn_no_root(const char *root, int level)
-{
-	char shown[TEXT_NAME_BYTES], line[TEXT_NAME_BYTES + 120];
-	int saved = errno;
-
-	if (level < PTCP_LOG_WARN)
-		return;
-	snprintf(line, sizeof line, "event=no-root root=\"%s\" why=\"%s\" hint=\"restart once the directory exists\"",
-	    text_escape_quoted(shown, sizeof shown, root), strerror(saved));
-	log_print(NULL, PTCP_LOG_WARN, "serve", line);
-}
-
 static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_needs *n,
     const struct confine_tool *tool, int level, struct ptcp_err *e)
 {
 	const char *const *root;
+	char shown[TEXT_NAME_BYTES];
 	size_t i;
 
 	for (root = n->roots; *root != NULL; root++)
 		if (allow(fd, r, *root, READ | WRITE) < 0)
-			warn_no_root(*root, level);
+			log_format(level, PTCP_LOG_WARN, "serve", "event=no-root root=\"%s\" why=\"%s\" hint=\"restart once the "
+			    "directory exists\"", text_escape_quoted(shown, sizeof shown, *root), strerror(errno));
 	for (i = 0; i < N_SYSTEM_PLACES; i++)
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
 			allow(fd, r, system_places[i].path, READ); /* optional */
@@ -216,19 +206,18 @@ static int drop_capabilities(uint64_t *retained, struct ptcp_err *e)
 	return syscall(SYS_capset, &h, d) == 0 ? 0 : failed(e, "dropping capabilities");
 }
 
-static void log_confined(const struct ptcp_server_needs *n, unsigned abi, const char *why, uint64_t capabilities)
+static void log_confined(const struct ptcp_server_needs *n, unsigned abi, const char *why, uint64_t capabilities,
+    int level)
 {
 	struct ruleset r = ruleset_of(abi, n);
-	char line[300];
 
 	if (abi == 0)
-		snprintf(line, sizeof line, "event=confined landlock=none why=\"%s\" capabilities=%#llx", why,
+		log_format(level, PTCP_LOG_INFO, "serve", "event=confined landlock=none why=\"%s\" capabilities=%#llx", why,
 		    (unsigned long long)capabilities);
 	else
-		snprintf(line, sizeof line, "event=confined landlock=%u bind=%s connect=%s signals=%s capabilities=%#llx",
-		    abi, r.tcp & BIND_TCP ? "refused" : "open", r.tcp & CONNECT_TCP ? "refused" : "open",
+		log_format(level, PTCP_LOG_INFO, "serve", "event=confined landlock=%u bind=%s connect=%s signals=%s "
+		    "capabilities=%#llx", abi, r.tcp & BIND_TCP ? "refused" : "open", r.tcp & CONNECT_TCP ? "refused" : "open",
 		    r.scoped & SIGNAL ? "refused" : "open", (unsigned long long)capabilities);
-	log_print(NULL, PTCP_LOG_INFO, "serve", line);
 }
 
 int confine(const struct ptcp_server_needs *n, const struct confine_tool *tool, unsigned newest, int level,
@@ -245,7 +234,6 @@ int confine(const struct ptcp_server_needs *n, const struct confine_tool *tool, 
 		return failed(e, "protecting the memory of the process");
 	if ((abi > 0 && (r = restrict_self(abi, n, tool, level, e)) < 0) || (r = drop_capabilities(&retained, e)) < 0)
 		return r;
-	if (level >= PTCP_LOG_INFO)
-		log_confined(n, abi, why, retained);
+	log_confined(n, abi, why, retained, level);
 	return 0;
 }

@@ -9,7 +9,6 @@
 
 #include "cli/process.h"
 #include "cli/terminal.h"
-#include "core/err.h"
 #include "core/text.h"
 
 /* ---- Question about an unknown server ---- */
@@ -28,8 +27,8 @@ enum trust_answer trust_answer(const char *line, const char *fingerprint)
 	return n == 2 && strncasecmp(line, "no", n) == 0 ? TRUST_NO : TRUST_UNCLEAR;
 }
 
-/* Reads a line of stdin; false at the end of input or after a signal. The signal may interrupt a different thread,
- * so poll() wakes up regularly. */
+/* Reads a line of stdin; false at the end of input or after a signal. The signal may interrupt a different
+ * thread, so poll() wakes up regularly. */
 static bool read_line(char *line, size_t cap)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -138,12 +137,15 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
     struct options_given *given, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = &a->transfer;
+	bool json = options_has_flag(argc, argv, "--json");
 	int level, r;
 
 	log_opts_init(&a->log);
 	ptcp_transfer_opts_init(t);
-	if ((r = options_parse(c, argc, argv, a, operands, given, e)) != 0)
+	if ((r = options_parse(c, argc, argv, a, operands, given, e)) != 0) {
+		a->log.json |= json; /* parsing may fail before --json */
 		return r;
+	}
 	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO))
 		t->trust = ask_trust;
 	if ((level = log_opts_level(&a->log, LOG_NONE)) != LOG_NONE) {

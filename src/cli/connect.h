@@ -16,8 +16,8 @@ extern const struct opt connect_options[];
 /* Additional options where the target may be reached through SSH. */
 extern const struct opt ssh_options[];
 
-/* Sets defaults, parses as options_parse() does into args that begin with `a`, and completes a->transfer: log, and
- * the question about unknown servers if there is a terminal. Call connect_opts_fini() after any result. */
+/* Sets defaults, parses as options_parse() does into args that begin with `a`, and completes a->transfer: log,
+ * and the question about unknown servers if there is a terminal. Call connect_opts_fini() after any result. */
 int connect_parse(struct connect_opts *a, const struct command *c, int argc, char **argv, int *operands,
     struct options_given *given, struct ptcp_err *e);
 void connect_opts_fini(struct connect_opts *a);
@@ -40,7 +40,8 @@ double connect_throughput_bps(uint64_t bytes, double seconds);
 
 enum trust_answer { TRUST_YES, TRUST_NO, TRUST_UNCLEAR };
 
-/* Meaning of an answer: "yes" or the fingerprint, or "no", with surrounding blanks, "yes" and "no" in any case. */
+/* Meaning of an answer: "yes" or the fingerprint, or "no", with surrounding blanks, "yes" and "no" in any
+ * case. */
 enum trust_answer trust_answer(const char *line, const char *fingerprint);
 
 #endif

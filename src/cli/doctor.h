@@ -1,5 +1,6 @@
-/* Examinations of ptcp doctor. Each adds findings to a list, and skips facts that cannot be observed. The advice follows
- * ESnet (fasterdata.es.net, host tuning) for hosts of 10 Gbit/s and paths of 100 ms, used with parallel streams. */
+/* Examinations of ptcp doctor. Each adds findings to a list, and skips facts that cannot be observed. The
+ * advice follows ESnet (fasterdata.es.net, host tuning) for hosts of 10 Gbit/s and paths of 100 ms, used with
+ * parallel streams. */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
@@ -39,6 +40,8 @@ bool doctor_read(const struct doctor *d, char *out, size_t cap, const char *fmt,
 
 /* doctor_host.c */
 
+/* Maximum buffer of a stream by net.ipv4.NAME, tcp_rmem or tcp_wmem; 0 if unknown. */
+uint64_t doctor_max_buffer(const struct doctor *d, const char *sysctl);
 /* Kernel settings, clock, descriptors, processor. */
 void doctor_host(struct doctor *d);
 /* Speed of ciphers and hash. */
@@ -48,8 +51,9 @@ int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e);
 
 /* doctor_path.c */
 
-/* The interface toward `target` ("HOST[:PORT]", "ptcp://.."), or, if NULL, of the default route; and the path to the
- * target. `rate_bps` is the desired rate; 0: the speed of the interface. PTCP_ECONNECT: no response from the target. */
+/* The interface toward `target` ("HOST[:PORT]", "ptcp://.."), or, if NULL, of the default route; and the path
+ * to the target. `rate_bps` is the desired rate; 0: the speed of the interface. PTCP_ECONNECT: no response
+ * from the target. */
 int doctor_path(struct doctor *d, const char *target, double rate_bps, const struct ptcp_transfer_opts *o,
     struct ptcp_err *e);
 /* With fingerprints in `o`: whether the server has one of them and authorizes this client. PTCP_ECANCELED. */

@@ -19,6 +19,7 @@
 #include "core/units.h"
 
 #define SYSCTL "/proc/sys/net/"
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define BUFFER_GOOD (32u << 20) /* by ESnet, for 10 Gbit/s, 100 ms and parallel streams */
 #define BUFFER_ADVISED (64u << 20)
 #define BUFFER_BAD (1u << 20)
@@ -89,15 +90,24 @@ bool doctor_read(const struct doctor *d, char *out, size_t cap, const char *fmt,
 
 /* ---- Kernel settings ---- */
 
-/* `sysctl` has min, default and max; autotuning is limited by max. */
+uint64_t doctor_max_buffer(const struct doctor *d, const char *sysctl)
+{
+	char line[128];
+	uint64_t max = 0;
+
+	/* min, default, max */
+	if (!doctor_read(d, line, sizeof line, SYSCTL "ipv4/%s", sysctl) || sscanf(line, "%*u %*u %" SCNu64, &max) != 1)
+		return 0;
+	return max;
+}
+
 static void examine_buffer(struct doctor *d, const char *name, const char *sysctl, unsigned usual)
 {
-	uint64_t min, usual_size, max;
-	char line[128], size[UNITS_TEXT_BYTES];
+	uint64_t max = doctor_max_buffer(d, sysctl);
+	char size[UNITS_TEXT_BYTES];
 	struct finding *f;
 
-	if (!doctor_read(d, line, sizeof line, SYSCTL "ipv4/%s", sysctl) ||
-	    sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &min, &usual_size, &max) != 3)
+	if (max == 0)
 		return;
 	f = doctor_add(d, name, max >= BUFFER_GOOD ? VERDICT_OK : max >= BUFFER_BAD ? VERDICT_WARN : VERDICT_BAD,
 	    (double)max, "bytes", "at most %s per stream", units_size_text(size, max));
@@ -127,32 +137,38 @@ static void examine_options(struct doctor *d)
 		doctor_add(d, "tcp-options", VERDICT_OK, 0, NULL, "window scaling, SACK and timestamps are on");
 }
 
-static void examine_congestion(struct doctor *d)
+/* Settings with known good or bad values. */
+static void examine_values(struct doctor *d)
 {
-	char line[32];
+	static const struct {
+		const char *name, *path, *values[3];
+		bool good; /* the values are good, all other values are not; else vice versa */
+		const char *fix;
+	} settings[] = {
+		{ "congestion-control", SYSCTL "ipv4/tcp_congestion_control", { "cubic", "bbr", "htcp" }, true,
+		    "sysctl -w net.ipv4.tcp_congestion_control=cubic" },
+		{ "default-qdisc", SYSCTL "core/default_qdisc", { "fq", "fq_codel", "cake" }, true,
+		    "sysctl -w net.core.default_qdisc=fq (for interfaces configured afterwards)" },
+		{ "clock-source", CLOCKSOURCE, { "hpet", "acpi_pm", "jiffies" }, false,
+		    "echo tsc >" CLOCKSOURCE " (reading the time takes microseconds with the current source)" },
+		{ "cpu-governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+		    { "powersave", "conservative", "" }, false, "cpupower frequency-set -g performance" },
+	};
+	char line[64];
 	struct finding *f;
-	bool good;
+	bool listed;
+	size_t i, k;
 
-	if (!doctor_read(d, line, sizeof line, SYSCTL "ipv4/tcp_congestion_control"))
-		return;
-	good = strcmp(line, "cubic") == 0 || strcmp(line, "bbr") == 0 || strcmp(line, "htcp") == 0;
-	f = doctor_add(d, "congestion-control", good ? VERDICT_OK : VERDICT_WARN, 0, NULL, "%s", line);
-	if (!good)
-		doctor_fix(f, "sysctl -w net.ipv4.tcp_congestion_control=cubic");
-}
-
-static void examine_qdisc(struct doctor *d)
-{
-	char line[32];
-	struct finding *f;
-	bool good;
-
-	if (!doctor_read(d, line, sizeof line, SYSCTL "core/default_qdisc"))
-		return;
-	good = strcmp(line, "fq") == 0 || strcmp(line, "fq_codel") == 0 || strcmp(line, "cake") == 0;
-	f = doctor_add(d, "default-qdisc", good ? VERDICT_OK : VERDICT_WARN, 0, NULL, "%s", line);
-	if (!good)
-		doctor_fix(f, "sysctl -w net.core.default_qdisc=fq (for interfaces configured afterwards)");
+	for (i = 0; i < sizeof settings / sizeof *settings; i++) {
+		if (!doctor_read(d, line, sizeof line, "%s", settings[i].path))
+			continue;
+		for (listed = false, k = 0; k < 3; k++)
+			listed |= strcmp(line, settings[i].values[k]) == 0;
+		f = doctor_add(d, settings[i].name, listed == settings[i].good ? VERDICT_OK : VERDICT_WARN, 0, NULL, "%s",
+		    line);
+		if (f->verdict != VERDICT_OK)
+			doctor_fix(f, "%s", settings[i].fix);
+	}
 }
 
 static void examine_fds(struct doctor *d)
@@ -171,42 +187,14 @@ static void examine_fds(struct doctor *d)
 
 static void examine_clock(struct doctor *d)
 {
-	static const char *const slow[] = { "hpet", "acpi_pm", "jiffies" };
 	struct timex t = { .modes = 0 };
-	char line[64];
-	struct finding *f;
-	size_t i;
 	int r = adjtimex(&t);
 
-	if (r >= 0) {
-		f = doctor_add(d, "clock", r == TIME_ERROR ? VERDICT_WARN : VERDICT_OK, 0, NULL, "%s",
-		    r == TIME_ERROR ? "not synchronized: times of files and logs may be wrong" : "synchronized");
-		if (r == TIME_ERROR)
-			doctor_fix(f, "timedatectl set-ntp true");
-	}
-	if (!doctor_read(d, line, sizeof line, "/sys/devices/system/clocksource/clocksource0/current_clocksource"))
-		return;
-	f = doctor_add(d, "clock-source", VERDICT_OK, 0, NULL, "%s", line);
-	for (i = 0; i < sizeof slow / sizeof *slow; i++)
-		if (strcmp(line, slow[i]) == 0) {
-			f->verdict = VERDICT_WARN;
-			doctor_fix(f, "echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource "
-			    "(reading the time takes microseconds with %s)", slow[i]);
-		}
-}
-
-static void examine_governor(struct doctor *d)
-{
-	char line[64];
-	struct finding *f;
-	bool slow;
-
-	if (!doctor_read(d, line, sizeof line, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
-		return;
-	slow = strcmp(line, "powersave") == 0 || strcmp(line, "conservative") == 0;
-	f = doctor_add(d, "cpu-governor", slow ? VERDICT_WARN : VERDICT_OK, 0, NULL, "%s", line);
-	if (slow)
-		doctor_fix(f, "cpupower frequency-set -g performance");
+	if (r == TIME_ERROR)
+		doctor_fix(doctor_add(d, "clock", VERDICT_WARN, 0, NULL,
+		    "not synchronized: times of files and logs may be wrong"), "timedatectl set-ntp true");
+	else if (r >= 0)
+		doctor_add(d, "clock", VERDICT_OK, 0, NULL, "synchronized");
 }
 
 void doctor_host(struct doctor *d)
@@ -214,11 +202,9 @@ void doctor_host(struct doctor *d)
 	examine_buffer(d, "receive-buffer", "tcp_rmem", 131072);
 	examine_buffer(d, "send-buffer", "tcp_wmem", 65536);
 	examine_options(d);
-	examine_congestion(d);
-	examine_qdisc(d);
+	examine_values(d);
 	examine_fds(d);
 	examine_clock(d);
-	examine_governor(d);
 }
 
 /* ---- Processor ---- */

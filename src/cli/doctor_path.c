@@ -1,10 +1,9 @@
-/* The path to a target: interface, round-trip time, packet size, required buffers; and the identity of the server. */
+/* The path to a target: interface, round-trip time, packet size, required buffers; and the identity of the
+ * server. */
 #include "cli/doctor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
-#include <inttypes.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h> /* glibc's header lacks newer fields */
@@ -239,23 +238,13 @@ static int connect_once(const struct addrinfo *ai, double timeout_s, struct path
 
 /* ---- Findings ---- */
 
-static uint64_t max_buffer(const struct doctor *d, const char *sysctl)
-{
-	char line[128];
-	uint64_t max = 0;
-
-	if (!doctor_read(d, line, sizeof line, "/proc/sys/net/ipv4/%s", sysctl) ||
-	    sscanf(line, "%*u %*u %" SCNu64, &max) != 1)
-		return 0;
-	return max;
-}
-
-/* Compares the bandwidth-delay product with the buffers of a stream. The window is half of the receive buffer; the
- * kernel uses the rest for bookkeeping (tcp_adv_win_scale). The peer's buffers are unknown. */
+/* Compares the bandwidth-delay product with the buffers of a stream. The window is half of the receive buffer;
+ * the kernel uses the rest for bookkeeping (tcp_adv_win_scale). The peer's buffers are unknown. */
 static void judge_buffers(struct doctor *d, double rtt_s, double bps)
 {
-	double flight = bps / 8 * rtt_s, in = (double)max_buffer(d, "tcp_rmem") / 2, out = (double)max_buffer(d, "tcp_wmem");
-	double buffer = in < out ? in : out, streams;
+	double flight = bps / 8 * rtt_s, streams;
+	double in = (double)doctor_max_buffer(d, "tcp_rmem") / 2, out = (double)doctor_max_buffer(d, "tcp_wmem");
+	double buffer = in < out ? in : out;
 	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES];
 	struct finding *f;
 

@@ -1,5 +1,5 @@
-/* JSON output, in ASCII: escapes for all other characters keep names from affecting terminals, logs and readers in
- * other encodings. */
+/* JSON output, in ASCII: escapes for all other characters keep names from affecting terminals, logs and
+ * readers in other encodings. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
@@ -8,8 +8,8 @@
 
 struct ptcp_err;
 
-/* Prints the object as a line on stdout, flushed, and frees the object. Returns -1, without a line, for NULL (jansson
- * is out of memory) or if writing fails. */
+/* Prints the object as a line on stdout, flushed, and frees the object. Returns -1, without a line, for NULL
+ * (jansson is out of memory) or if writing fails. */
 int json_line(json_t *object);
 
 /* As json_line(), but returns 0, or PTCP_ENOMEM for NULL; exit_checked() detects failed writes. */

@@ -1,10 +1,8 @@
 /* Background measurement of links. */
 #include <ptcp/plan.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/serve.h"
 #include "core/err.h"
@@ -23,7 +21,7 @@ struct link_monitor {
 	struct ptcp_links *links;
 	struct ptcp_server *server;
 	char dir[USERDIR_BYTES], file[USERDIR_BYTES + 8];
-	struct ptcp_known_link *published;
+	struct ptcp_published_link *published;
 	bool *failing;            /* by link; already logged */
 	bool write_failed;        /* last time; already logged */
 	atomic_bool busy;
@@ -31,27 +29,14 @@ struct link_monitor {
 	bool started;
 };
 
-static void monitor_log(const struct link_monitor *w, enum ptcp_log_level level, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void monitor_log(const struct link_monitor *w, enum ptcp_log_level level, const char *fmt, ...)
-{
-	char msg[1024];
-	va_list ap;
-
-	if ((int)level > log_opts_level(&w->a->log, PTCP_LOG_WARN))
-		return;
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof msg, fmt, ap);
-	va_end(ap);
-	log_print(NULL, level, "watch", msg);
-}
+#define monitor_log(w, level, ...) \
+	log_format(log_opts_level(&(w)->a->log, PTCP_LOG_WARN), (level), "watch", __VA_ARGS__)
 
 /* ---- Results ---- */
 
-static struct ptcp_known_link known_link(const char *to, const struct ptcp_link_estimate *m)
+static struct ptcp_published_link known_link(const char *to, const struct ptcp_link_estimate *m)
 {
-	return (struct ptcp_known_link){ .to = to, .why = m->why,
+	return (struct ptcp_published_link){ .to = to, .why = m->why,
 		.messages = m->state == PTCP_LINK_MEASURED ? m->messages : 0, .streams = m->streams,
 		.rate_bps = m->rate_bps, .rate_error_bps = m->rate_error_bps, .delay_s = m->delay_s,
 		.delay_error_s = m->delay_error_s, .delay_from_round_trip = m->delay_from_round_trip, .age_s = m->age_s };
@@ -71,10 +56,10 @@ static int publish(struct link_monitor *w, struct ptcp_err *e)
 		if (m.state != PTCP_LINK_ELSEWHERE && to.address != NULL)
 			w->published[n++] = known_link(to.address, &m);
 	}
-	return ptcp_server_knows(w->server, w->published, n, e);
+	return ptcp_server_set_links(w->server, w->published, n, e);
 }
 
-/* Logs changes between success and failure as warnings. */
+/* The first of successive failures is a warning. */
 static void log_result(struct link_monitor *w, size_t link, const char *why)
 {
 	struct ptcp_link_estimate m;
@@ -89,8 +74,8 @@ static void log_result(struct link_monitor *w, size_t link, const char *why)
 	if (why != NULL)
 		monitor_log(w, was ? PTCP_LOG_INFO : PTCP_LOG_WARN, "event=link-failed to=%s why=\"%s\"", to.name, why);
 	else
-		monitor_log(w, PTCP_LOG_INFO, "event=link to=%s rate_bps=%.0f delay_s=%.6f messages=%u", to.name, m.rate_bps, m.delay_s,
-		    m.messages);
+		monitor_log(w, PTCP_LOG_INFO, "event=link to=%s rate_bps=%.0f delay_s=%.6f messages=%u", to.name,
+		    m.rate_bps, m.delay_s, m.messages);
 }
 
 static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err *e)
@@ -102,7 +87,7 @@ static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err 
 	log_result(w, link, why);
 	r = ptcp_links_keep(w->links, w->file, &unwritten);
 	if (r < 0 && !w->write_failed)
-		monitor_log(w, PTCP_LOG_ERROR, "event=links-unkept why=\"%s\"", unwritten.msg);
+		monitor_log(w, PTCP_LOG_ERROR, "event=links-unwritten why=\"%s\"", unwritten.msg);
 	w->write_failed = r < 0;
 	return publish(w, e);
 }
@@ -190,7 +175,8 @@ int link_monitor_new(struct link_monitor **out, const struct serve_args *a, stru
 	atomic_init(&w->busy, false);
 	if ((r = find_state(w, e)) == 0 && (r = find_links(w, e)) == 0) {
 		n = ptcp_overlay_links(w->overlay) + 1;
-		if ((w->published = calloc(n, sizeof *w->published)) == NULL || (w->failing = calloc(n, sizeof *w->failing)) == NULL)
+		if ((w->published = calloc(n, sizeof *w->published)) == NULL ||
+		    (w->failing = calloc(n, sizeof *w->failing)) == NULL)
 			r = err_nomem(e);
 	}
 	if (r < 0) {
@@ -230,7 +216,7 @@ void link_monitor_free(struct link_monitor *w)
 		pthread_join(w->thread, NULL);
 	}
 	if (w->server != NULL)
-		ptcp_server_knows(w->server, NULL, 0, NULL);
+		ptcp_server_set_links(w->server, NULL, 0, NULL);
 	ptcp_links_free(w->links);
 	ptcp_overlay_free(w->overlay);
 	free(w->published);

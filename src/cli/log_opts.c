@@ -80,11 +80,13 @@ void log_print(void *arg, enum ptcp_log_level level, const char *component, cons
 	terminal_line("%s.%03ldZ %s %s: %s", when, now.tv_nsec / 1000000, levels[known].name, component, msg);
 }
 
-void log_format(enum ptcp_log_level level, const char *component, const char *fmt, ...)
+void log_format(int max, enum ptcp_log_level level, const char *component, const char *fmt, ...)
 {
 	char msg[1024];
 	va_list ap;
 
+	if ((int)level > max)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);

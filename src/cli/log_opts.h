@@ -31,8 +31,8 @@ bool log_opts_status(const struct log_opts *a);
  * "<PRIORITY>COMPONENT: MSG". */
 void log_print(void *arg, enum ptcp_log_level level, const char *component, const char *msg);
 
-/* Formats a message and prints it. */
-void log_format(enum ptcp_log_level level, const char *component, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Prints a formatted message, if `level` is at most `max`. */
+void log_format(int max, enum ptcp_log_level level, const char *component, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of subcommands, their dispatch, and the help printed from the table. */
+/* The table of subcommands, dispatch, and help. */
 #include <stdio.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static int run_help(const struct command *c, int argc, char **argv)
 	       "Transfer files and directories between hosts over parallel TLS streams.\n\n");
 	for (i = 0; i < N_COMMANDS; i++)
 		printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-	printf("\nptcp help COMMAND and ptcp COMMAND --help print usage and options of a command; man ptcp is the manual.\n");
+	printf("\nptcp help COMMAND and ptcp COMMAND --help print the options of a command; man ptcp is the manual.\n");
 	return 0;
 }
 

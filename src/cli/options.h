@@ -1,5 +1,5 @@
-/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy", "-n VALUE", "-nVALUE". Options may follow operands;
- * "--" ends them. Abbreviations are refused, to keep scripts working when options are added. */
+/* Options by table: "--name VALUE", "--name=VALUE", "-x", "-xy", "-n VALUE", "-nVALUE". Options may follow
+ * operands; "--" ends them. Abbreviations are refused, to keep scripts working when options are added. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -54,8 +54,8 @@ int opt_reject(const struct opt *o, const char *text, struct ptcp_err *e, const 
 int opt_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e,
     int (*one)(void *args, const struct opt *o, const char *part, struct ptcp_err *e));
 
-/* Parse all of `text` as a number without sign or exponent. Return 0, or -1 for a malformed number or outside the
- * range; *out is then unchanged. */
+/* Parse all of `text` as a number without sign or exponent. Return 0, or -1 for a malformed number or outside
+ * the range; *out is then unchanged. */
 int opt_number(const char *text, unsigned min, unsigned max, unsigned *out);
 int opt_decimal(const char *text, double max, double *out);
 

@@ -25,8 +25,8 @@ static const char *route(const struct output *o, size_t i)
 
 /* ---- Text ---- */
 
-/* Appends "  PART" if the line stays shorter than `width`: terminals differ in whether a character in the last column
- * starts a new line. Parts are ASCII. */
+/* Appends "  PART" if the line stays shorter than `width`: terminals differ in whether a character in the last
+ * column starts a new line. Parts are ASCII. */
 static bool add(char *buf, size_t cap, unsigned width, const char *part)
 {
 	size_t n = strlen(buf), gap = n > 0 ? 2 : 0, want = n + gap + strlen(part);
@@ -43,21 +43,21 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "", [PTCP_VERIFYING] = "verifying existing data",
 		[PTCP_SYNCING] = "syncing" };
 	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[6][80] = { "" };
-	uint64_t total = ev->total_bytes;
+	uint64_t total = ev->progress.total_bytes;
 	size_t i;
 
-	if (ev->total_known && total > 0)
+	if (ev->progress.total_known && total > 0)
 		snprintf(part[0], sizeof part[0], "%3u%%",
-		    (unsigned)((double)(ev->bytes < total ? ev->bytes : total) / (double)total * 100));
-	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->bytes), units_size_text(b, total),
-	    ev->total_known ? "" : " so far");
+		    (unsigned)((double)(ev->progress.bytes < total ? ev->progress.bytes : total) / (double)total * 100));
+	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->progress.bytes), units_size_text(b, total),
+	    ev->progress.total_known ? "" : " so far");
 	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
 	if (ev->eta_s >= 0 && ev->eta_s < 60)
 		snprintf(part[3], sizeof part[3], "ETA %.0fs", ceil(ev->eta_s));
 	else if (ev->eta_s >= 0)
 		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
-	snprintf(part[4], sizeof part[4], "%u stream%s", ev->streams, plural(ev->streams));
-	snprintf(part[5], sizeof part[5], "%s", activity[ev->activity]);
+	snprintf(part[4], sizeof part[4], "%u stream%s", ev->progress.streams, plural(ev->progress.streams));
+	snprintf(part[5], sizeof part[5], "%s", activity[ev->progress.activity]);
 
 	buf[0] = '\0';
 	for (i = 0; i < sizeof part / sizeof *part; i++)
@@ -120,18 +120,18 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	char part[UNITS_TEXT_BYTES + 32] = "", name[TEXT_NAME_BYTES];
 	size_t i;
 
-	units_size_text(resumed, r->resumed_bytes);
+	units_size_text(resumed, r->progress.resumed_bytes);
 	if (o->dry_run) {
-		terminal_line("would complete %llu file%s, %s, %s of it already transferred", (unsigned long long)r->files,
-		    plural(r->files), units_size_text(size, r->bytes), resumed);
+		terminal_line("would complete %llu file%s, %s, %s of it already transferred", (unsigned long long)r->progress.files,
+		    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), resumed);
 		return;
 	}
-	if (r->resumed_bytes > 0)
+	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
 	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
-	    (unsigned long long)r->files, plural(r->files), units_size_text(size, r->bytes), part,
-	    units_time_text(time, r->seconds), units_rate_text(rate, connect_throughput_bps(r->wire_bytes, r->seconds)),
-	    r->streams, plural(r->streams));
+	    (unsigned long long)r->progress.files, plural(r->progress.files), units_size_text(size, r->progress.file_bytes), part,
+	    units_time_text(time, r->seconds), units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),
+	    r->progress.max_streams, plural(r->progress.max_streams));
 	text_advised(r);
 	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++)
 		terminal_line("  %s%s: %s", route(o, i) != NULL ? "via " : "", path_name(name, o, i),
@@ -176,9 +176,9 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
-	    json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "rate_bps", json_rate(ev->rate_bps),
-	    "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->streams), "resumed_bytes",
-	    json_count(ev->resumed_bytes), "activity", activity[ev->activity], "paths", paths(o, true));
+	    json_count(ev->progress.bytes), "total_bytes", json_count(ev->progress.total_bytes), "rate_bps", json_rate(ev->rate_bps),
+	    "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->progress.streams), "resumed_bytes",
+	    json_count(ev->progress.resumed_bytes), "activity", activity[ev->progress.activity], "paths", paths(o, true));
 }
 
 static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
@@ -202,7 +202,7 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 	case PTCP_EVENT_START:
 		json_line(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "start", "command", o->command, "version",
 		    ptcp_version(), "peer", json_text(ev->peer), "fingerprint", json_text(ev->peer_fingerprint), "cipher",
-		    json_text(o->cipher), "streams", json_count(ev->streams)));
+		    json_text(o->cipher), "streams", json_count(ev->progress.streams)));
 		break;
 	case PTCP_EVENT_PROGRESS:
 		json_line(json_progress(o, ev));
@@ -231,10 +231,10 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 {
 	bool advised = r->advised_streams > 0, measured = advised && r->measured_bps > 0;
 	json_t *end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok",
-	    status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r->bytes), "wire_bytes",
-	    json_count(r->wire_bytes), "files", json_count(r->files), "failed", json_count(r->failed), "resumed_bytes",
-	    json_count(r->resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
-	    json_rate(connect_throughput_bps(r->wire_bytes, r->seconds)), "streams", json_count(r->streams), "paths",
+	    status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r->progress.file_bytes), "wire_bytes",
+	    json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed", json_count(r->progress.failed), "resumed_bytes",
+	    json_count(r->progress.resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
+	    json_rate(connect_throughput_bps(r->progress.wire_bytes, r->seconds)), "streams", json_count(r->progress.max_streams), "paths",
 	    paths(o, false));
 
 	/* prediction and result of --streams auto */

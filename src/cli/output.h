@@ -1,8 +1,9 @@
 /* Output of a transfer.
  *
- * Text: on stderr a status line, if a terminal, and a summary; on stdout the paths of a dry run, one per line, and the
- * name of a detached transfer. JSON: objects on stdout, one per line. In both forms, warnings and failed files are
- * lines on stderr, and an exit status other than 0 comes with a line "ptcp: what: why (what to do)". */
+ * Text: on stderr a status line, if a terminal, and a summary; on stdout the paths of a dry run, one per line,
+ * and the name of a detached transfer. JSON: objects on stdout, one per line. In both forms, warnings and
+ * failed files are lines on stderr, and an exit status other than 0 comes with a line "ptcp: what: why (what
+ * to do)". */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 

@@ -96,8 +96,8 @@ static int relays_text(char **out, const struct ptcp_overlay *o, const struct pt
 	size_t i, len = sizeof "direct";
 	char *text;
 
-	for (i = 0; i < q->nvia; i++) {
-		ptcp_overlay_host(o, (size_t)q->candidate[i], &h);
+	for (i = 0; i < q->n_relays; i++) {
+		ptcp_overlay_host(o, (size_t)q->relays[i], &h);
 		if (h.address == NULL)
 			return err_set(e, PTCP_EUSAGE, "--overlay: %s, a relay of the quickest paths, has no address (add an address)",
 			    h.name);
@@ -105,9 +105,9 @@ static int relays_text(char **out, const struct ptcp_overlay *o, const struct pt
 	}
 	if ((text = malloc(len)) == NULL)
 		return err_nomem(e);
-	strcpy(text, q->nvia == 0 ? "direct" : "");
-	for (i = 0; i < q->nvia; i++) {
-		ptcp_overlay_host(o, (size_t)q->candidate[i], &h);
+	strcpy(text, q->n_relays == 0 ? "direct" : "");
+	for (i = 0; i < q->n_relays; i++) {
+		ptcp_overlay_host(o, (size_t)q->relays[i], &h);
 		strcat(strcat(text, i > 0 ? "," : ""), h.address);
 	}
 	*out = text;
@@ -147,8 +147,8 @@ static int find(struct overlay_paths *r, const struct ptcp_overlay *o, const str
 	struct ptcp_paths *p;
 	int local, remote, code;
 
-	if ((code = ptcp_overlay_here(o, q->local_host, &local, e)) < 0 ||
-	    (code = ptcp_overlay_there(o, server, &remote, e)) < 0)
+	if ((code = ptcp_overlay_local_host(o, q->local_host, &local, e)) < 0 ||
+	    (code = ptcp_overlay_remote_host(o, server, &remote, e)) < 0)
 		return code;
 	if (local == remote)
 		return err_set(e, PTCP_EUSAGE, "%s: is the local host in the overlay, too (name the local host with --local-host)",

@@ -36,8 +36,8 @@ struct overlay_query {
 	bool verbose;             /* print the paths on stderr */
 };
 
-/* Finds the quickest paths between local host and server; *r is zeroed. PTCP_EUSAGE: an end is not in the overlay, or
- * a relay has no address; PTCP_EINFEASIBLE: no path; PTCP_ECONFIG. Waits for resolver and disk. */
+/* Finds the quickest paths between local host and server; *r is zeroed. PTCP_EUSAGE: an end is not in the
+ * overlay, or a relay has no address; PTCP_EINFEASIBLE: no path; PTCP_ECONFIG. Waits for resolver and disk. */
 int overlay_paths_find(struct overlay_paths *r, const struct overlay_query *q, struct ptcp_err *e);
 void overlay_paths_fini(struct overlay_paths *r); /* zeroed is fine */
 

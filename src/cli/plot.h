@@ -6,8 +6,8 @@
 
 #include <ptcp/err.h>
 
-/* Writes a gnuplot script that draws `data` into `file`, starting with plot_begin(). Returns -1 if out of memory;
- * plot_draw() detects failed writes to `f`. */
+/* Writes a gnuplot script that draws `data` into `file`, starting with plot_begin(). Returns -1 if out of
+ * memory; plot_draw() detects failed writes to `f`. */
 typedef int plot_fn(FILE *f, const char *file, const void *data);
 
 /* Draws an SVG into `file`. PTCP_EIO if gnuplot is not installed or fails, or if `file` cannot be written;

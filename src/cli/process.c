@@ -24,8 +24,8 @@ static atomic_bool state_requested;
 static int exit_second;
 static const char *line_second;
 
-/* Memory contains keys. A limit of one byte, unlike 0, also keeps Linux from starting the program in core_pattern
- * (fs/coredump.c). */
+/* Memory contains keys. A limit of one byte, unlike 0, also keeps Linux from starting the program in
+ * core_pattern (fs/coredump.c). */
 static void forbid_core(void)
 {
 	struct rlimit r;
@@ -55,24 +55,16 @@ void process_prepare(void)
 	}
 }
 
-static void write_last_line(void)
-{
-	ssize_t r;
-
-	if (line_second == NULL)
-		return;
-	r = write(STDERR_FILENO, line_second, strlen(line_second));
-	(void)r;
-}
-
 static void on_signal(int sig)
 {
 	int saved = errno;
 	void (*stop)(void *) = atomic_load(&stop_fn);
+	ssize_t r;
 
 	(void)sig;
 	if (atomic_fetch_add(&signals, 1) > 0) {
-		write_last_line();
+		r = line_second != NULL ? write(STDERR_FILENO, line_second, strlen(line_second)) : 0;
+		(void)r;
 		_exit(exit_second);
 	}
 	if (stop != NULL)

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Opens /dev/null for closed standard descriptors, ignores SIGPIPE, forbids core files, and raises the limit of open
- * descriptors to its maximum. */
+/* Opens /dev/null for closed standard descriptors, ignores SIGPIPE, forbids core files, and raises the limit
+ * of open descriptors to its maximum. */
 void process_prepare(void);
 
 /* From now on the first SIGINT, SIGTERM or (unless ignored, as by nohup) SIGHUP calls stop(handle) of
- * process_set_stop(), at once or as soon as a handle is set. A second signal writes `second_line`, unless NULL, to
- * stderr and ends the process with `second_status`. SIGUSR1 requests the state: process_state_requested() then
- * returns true once. */
+ * process_set_stop(), at once or as soon as a handle is set. A second signal writes `second_line`, unless
+ * NULL, to stderr and ends the process with `second_status`. SIGUSR1 requests the state:
+ * process_state_requested() then returns true once. */
 void process_catch(int second_status, const char *second_line);
 #define INTERRUPTED_TWICE "\nptcp: interrupted twice: ended at once (run the same command again)\n"
 bool process_state_requested(void);
@@ -28,8 +28,9 @@ int process_signal_fd(void);
 /* The next signal from this descriptor, or 0. */
 int process_signal(int fd);
 
-/* The service manager, by the protocols of sd_listen_fds(3) and sd_notify(3). Returns the number of passed listening
- * sockets, with descriptors from *first on; 0 without a service manager. Child processes do not inherit them. */
+/* The service manager, by the protocols of sd_listen_fds(3) and sd_notify(3). Returns the number of passed
+ * listening sockets, with descriptors from *first on; 0 without a service manager. Child processes do not
+ * inherit them. */
 size_t systemd_sockets(int *first);
 
 /* Connects to the service manager; before the process loses the permission to connect. */

@@ -27,14 +27,16 @@ struct serve_args {
 
 extern const struct opt *const serve_tables[];
 
-/* Parses the command line, then the configuration file, whose settings apply where the command line has no option.
- * 0, OPTIONS_HELP or a negative PTCP_E*; errors in the file begin with "FILE:LINE:COLUMN: ". Call serve_args_fini()
- * after any result. */
+/* Parses the command line, then the configuration file, whose settings apply where the command line has no
+ * option. 0, OPTIONS_HELP or a negative PTCP_E*; errors in the file begin with "FILE:LINE:COLUMN: ". Call
+ * serve_args_fini() after any result. */
 int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e);
 void serve_args_fini(struct serve_args *a);
 
 /* Level of the log. */
 int serve_log_level(const struct serve_args *a);
+/* Logs a message of the server, at any level. */
+#define serve_log(level, ...) log_format(PTCP_LOG_DEBUG, (level), "server", __VA_ARGS__)
 
 /* ---- serve_metrics.c ---- */
 
@@ -47,19 +49,19 @@ struct metrics {
 
 void metrics_update(struct metrics *m, struct ptcp_server *s);
 
-/* Replaces `path`, readable by all, in the text format 0.0.4 of Prometheus, for the textfile collector of the node
- * exporter. PTCP_ECONFIG. */
+/* Replaces `path`, readable by all, in the text format 0.0.4 of Prometheus, for the textfile collector of the
+ * node exporter. PTCP_ECONFIG. */
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e);
 
 void metrics_log_state(const struct metrics *m);
 
-/* ---- link_monitor.c: measures the links that begin at this host, one by one, in the background; stores the estimates
- * in the state directory, and publishes them through the server ---- */
+/* ---- link_monitor.c: measures the links that begin at this host, one by one, in the background; stores the
+ * estimates in the state directory, and publishes them through the server ---- */
 
 struct link_monitor;
 
-/* Loads the overlay and makes the state directory, before the process is confined; `a` must outlive the monitor.
- * PTCP_ECONFIG, PTCP_EUSAGE, PTCP_EIO. */
+/* Loads the overlay and makes the state directory, before the process is confined; `a` must outlive the
+ * monitor. PTCP_ECONFIG, PTCP_EUSAGE, PTCP_EIO. */
 int link_monitor_new(struct link_monitor **out, const struct serve_args *a, struct ptcp_err *e);
 /* The state directory. */
 const char *link_monitor_dir(const struct link_monitor *w);

@@ -26,7 +26,7 @@ void metrics_log_state(const struct metrics *m)
 {
 	const struct ptcp_server_stats *n = &m->stats;
 
-	log_format(PTCP_LOG_INFO, "server", "event=state sessions=%u streams=%u relayed=%u stored_bytes=%llu "
+	serve_log(PTCP_LOG_INFO, "event=state sessions=%u streams=%u relayed=%u stored_bytes=%llu "
 	    "received_bytes=%llu sent_bytes=%llu received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu "
 	    "refused=%llu retransmits=%llu links_known=%u", n->sessions_now, n->streams_now, n->relayed_now,
 	    (unsigned long long)n->stored_bytes, (unsigned long long)n->received_bytes, (unsigned long long)n->sent_bytes,
@@ -36,23 +36,22 @@ void metrics_log_state(const struct metrics *m)
 
 /* ---- File ---- */
 
+#define COUNTER(name, member, help) { name, help, offsetof(struct ptcp_server_stats, member) }
+
 static const struct counter {
 	const char *name, *help;
 	size_t at;
 } counters[] = {
-	{ "connections_total", "Accepted connections.", offsetof(struct ptcp_server_stats, connections) },
-	{ "refused_total", "Refused clients, connections and requests.",
-	    offsetof(struct ptcp_server_stats, refused) },
-	{ "sessions_total", "Started sessions.", offsetof(struct ptcp_server_stats, sessions) },
-	{ "sessions_failed_total", "Failed sessions.",
-	    offsetof(struct ptcp_server_stats, sessions_failed) },
-	{ "received_bytes_total", "File data received.", offsetof(struct ptcp_server_stats, received_bytes) },
-	{ "sent_bytes_total", "File data sent.", offsetof(struct ptcp_server_stats, sent_bytes) },
-	{ "received_files_total", "Files received.", offsetof(struct ptcp_server_stats, received_files) },
-	{ "sent_files_total", "Files sent.", offsetof(struct ptcp_server_stats, sent_files) },
-	{ "failed_files_total", "Failed files.", offsetof(struct ptcp_server_stats, failed_files) },
-	{ "retransmitted_segments_total", "TCP segments retransmitted by data connections.",
-	    offsetof(struct ptcp_server_stats, retransmits) },
+	COUNTER("connections_total", connections, "Accepted connections."),
+	COUNTER("refused_total", refused, "Refused clients, connections and requests."),
+	COUNTER("sessions_total", sessions, "Started sessions."),
+	COUNTER("sessions_failed_total", sessions_failed, "Failed sessions."),
+	COUNTER("received_bytes_total", received_bytes, "File data received."),
+	COUNTER("sent_bytes_total", sent_bytes, "File data sent."),
+	COUNTER("received_files_total", received_files, "Files received."),
+	COUNTER("sent_files_total", sent_files, "Files sent."),
+	COUNTER("failed_files_total", failed_files, "Failed files."),
+	COUNTER("retransmitted_segments_total", retransmits, "TCP segments retransmitted by data connections."),
 };
 
 static void head(FILE *f, const char *name, const char *type, const char *help)

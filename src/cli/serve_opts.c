@@ -6,7 +6,6 @@
 
 #include "cli/serve.h"
 #include "core/err.h"
-#include "core/text.h"
 #include "core/units.h"
 
 /* The library checks the address. */
@@ -77,7 +76,7 @@ static const struct opt serve_options[] = {
 	    AT(server.max_streams), 1, PTCP_STREAMS_MAX },
 	{ "max-startups", 0, "N", "maximum number of unauthenticated connections (default: 512)", opt_unsigned,
 	    AT(server.max_startups), 1, PTCP_STARTUPS_MAX },
-	{ "timeout", 0, "TIME", "end a session after this time without progress of the client (default: 30s)", opt_seconds,
+	{ "timeout", 0, "TIME", "end a session after this time without progress (default: 30s)", opt_seconds,
 	    AT(server.timeout_s), OPT_PATIENCE },
 	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
 	    AT(config), 0, 0 },
@@ -93,7 +92,7 @@ static const struct opt serve_options[] = {
 	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
 	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
 	    0, 0, 0 },
-	{ "max-relayed", 0, "N", "maximum number of relayed connections, half of them per client (default: 512)",
+	{ "max-relayed", 0, "N", "maximum number of relayed connections; half as many per client (default: 512)",
 	    opt_unsigned, AT(server.max_relayed), 1, 65535 },
 	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
 	    set_storage, 0, 0, 0 },
@@ -137,15 +136,6 @@ static int apply(struct serve_args *a, const struct command *c, const struct con
 	return s->text[0] == 't' ? o->set(a, o, NULL, e) : 0;
 }
 
-static int default_path(char out[PTCP_PATH_BYTES], struct ptcp_err *e)
-{
-	int r;
-
-	if ((r = ptcp_config_dir(out, PTCP_PATH_BYTES - sizeof "/config.yaml", e)) == 0)
-		strcat(out, "/config.yaml");
-	return r;
-}
-
 static int configure(struct serve_args *a, const struct command *c, const struct options_given *given,
     struct ptcp_err *e)
 {
@@ -153,9 +143,9 @@ static int configure(struct serve_args *a, const struct command *c, const struct
 	size_t i;
 	int r;
 
-	if (a->config == NULL && (r = default_path(path, e)) < 0)
+	if (a->config == NULL && (r = ptcp_config_dir(path, sizeof path - sizeof "/config.yaml", e)) < 0)
 		return r;
-	r = conf_settings_load(&a->settings, a->config != NULL ? a->config : path, e);
+	r = conf_settings_load(&a->settings, a->config != NULL ? a->config : strcat(path, "/config.yaml"), e);
 	if (r == PTCP_EIO && e->sys == ENOENT && a->config == NULL)
 		return 0;
 	if (r < 0)

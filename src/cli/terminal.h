@@ -1,5 +1,5 @@
-/* Lines on stderr, and a status line below them while stderr is a terminal. Any thread. Without escape sequences:
- * there is no color to disable, and a dumb terminal suffices. */
+/* Lines on stderr, and a status line below them while stderr is a terminal. Any thread. Without escape
+ * sequences: there is no color to disable, and a dumb terminal suffices. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 

@@ -135,7 +135,7 @@ static const struct opt transfer_options[] = {
 	{ "via", 0, "RELAY[,RELAY..]", "path through relays, or direct; repeat to use several paths at once", add_via,
 	    0, 0, 0 },
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
-	{ "fsync", 0, "none|group|file", "how to sync received files to disk (default: group)", set_fsync, 0, 0, 0 },
+	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
 	{ "overlay", 0, "FILE", "with --via auto: overlay file to take the quickest paths from", opt_text, AT(overlay),
 	    0, 0 },
@@ -244,12 +244,10 @@ static int run(const struct command *c, int argc, char **argv, transfer_new_fn *
 	struct ptcp_result result;
 	struct transfer_args a;
 	struct output out;
-	bool json = options_has_flag(argc, argv, "--json"); /* parsing may fail before --json */
 	int r;
 
 	ptcp_result_init(&result);
 	r = transfer_parse(&a, c, argc, argv, &e);
-	a.connect.log.json = json;
 	output_init(&out, c->name, &a.connect.log);
 	out.dry_run = opts(&a)->dry_run;
 	if (r == 0)

@@ -15,8 +15,8 @@ struct transfer_args {
 	const char *dest;
 };
 
-/* Parses options and operands of `c`; 0, OPTIONS_HELP or a negative PTCP_E*. Call transfer_args_fini() after any
- * result. */
+/* Parses options and operands of `c`; 0, OPTIONS_HELP or a negative PTCP_E*. Call transfer_args_fini() after
+ * any result. */
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e);
 void transfer_args_fini(struct transfer_args *a);
 

@@ -1,4 +1,4 @@
-/* A handle of the client: its options, its attempts to connect, its run, its result. */
+/* A client's handle: options, attempts, run, result. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void free_list(char **list, size_t n)
 static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	if (o->n_relays == 0)
-		return o->n_paths == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only of some --relays (name them)");
+		return o->n_paths == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
 	if (o->n_vias > 0)
 		return err_set(e, PTCP_EUSAGE, "--relays: not with --via (write direct among the relays for the direct path)");
 	if (o->n_relays > PTCP_PATHS_MAX)
@@ -58,7 +58,7 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
-/* Options of a caller built against an older header are a prefix of ours. */
+/* An older caller's options are a prefix of ours. */
 static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	ptcp_transfer_opts_init(&t->o);
@@ -72,7 +72,7 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
 	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
 		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
-		    "address family or way to sync out of range", PTCP_STREAMS_MAX);
+		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
 	if (pacing_parse(&t->rate, t->o.rate, e) < 0)
 		return PTCP_EUSAGE;
 	if (!(t->o.impact_percent >= 0 && t->o.impact_percent <= 100) || t->o.max_streams < 1 ||
@@ -81,7 +81,7 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		    "(1 to %d)", PTCP_STREAMS_MAX);
 	if (check_relays(&t->o, e) < 0)
 		return PTCP_EUSAGE;
-	if (t->o.n_relays > 0) { /* are paths that may be used */
+	if (t->o.n_relays > 0) { /* candidates: paths of one relay each */
 		t->o.vias = t->o.relays;
 		t->o.n_vias = t->o.n_relays;
 	}
@@ -108,8 +108,8 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 			    o->via_shares[i]);
 	for (i = 0; o->relay_hold_bytes != NULL && i < o->n_vias; i++)
 		if (o->relay_hold_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
-			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in clear (take another, or store "
-			    "nothing)");
+			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext (choose another "
+			    "cipher, or no spooling)");
 	return 0;
 }
 
@@ -206,9 +206,9 @@ static void check_cancelled(struct ptcp_transfer *t)
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "probing: interrupted (run it again)" :
-	    t->n_paths == 0 ? "asking another host: interrupted (run it again)" :
-	    "transfer: interrupted (run the same command again: it goes on from here)");
+	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
+	    t->n_paths == 0 ? "query: interrupted (run it again)" :
+	    "transfer: interrupted (run the same command again to resume it)");
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
 	else
@@ -243,7 +243,7 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why)
 	loop_stop(t->loop);
 }
 
-/* ---- One connection, up to the end of the transfer or to the discovery of an unknown host ---- */
+/* ---- An attempt: until the end, or until the user is asked about an unknown host ---- */
 
 static void attempt_end(struct ptcp_transfer *t)
 {
@@ -259,7 +259,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	int r;
 
 	t->over = t->unknown = false;
-	t->n_met = t->n_tried = 0;
+	t->n_trusted = t->n_tried = 0;
 	memset(t->figures, 0, sizeof t->figures);
 	memset(t->sample, 0, sizeof t->sample);
 	t->result = 0;
@@ -279,7 +279,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 0;
 }
 
-/* After a turn of the loop: 1 to go on, else what the transfer has come to. */
+/* After a turn of the loop: 1: it goes on; else the transfer's result. */
 static int settle(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct ptcp_err scratch;
@@ -301,8 +301,6 @@ static int settle(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 1;
 }
 
-/* ---- Running ---- */
-
 int ptcp_transfer_start(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct ptcp_err scratch;
@@ -323,7 +321,7 @@ int ptcp_transfer_timeout_ms(const struct ptcp_transfer *t)
 int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	if (!t->running)
-		return err_set(e, PTCP_EUSAGE, "a transfer that is not at work");
+		return err_set(e, PTCP_EUSAGE, "the transfer does not run");
 	loop_run_once(t->loop, false);
 	return settle(t, e);
 }
@@ -362,11 +360,11 @@ void ptcp_transfer_cancel(struct ptcp_transfer *t)
 int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t bps, struct ptcp_err *e)
 {
 	if (t->prober != NULL || t->third != NULL || t->ways.n == 0)
-		return err_set(e, PTCP_EUSAGE, "the rate of a path: only of a transfer from or to this host");
+		return err_set(e, PTCP_EUSAGE, "path rates: only of transfers from or to this host");
 	if (path >= t->ways.n)
-		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: it has %u (they count from 0)", path, t->ways.n);
+		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->ways.n);
 	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
-		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE is none at all)",
+		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE stops a path)",
 		    TIMETABLE_MIN_BPS);
 	atomic_store(&t->path_bps[path], bps);
 	atomic_store(&t->paced, true);
@@ -377,10 +375,8 @@ int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t b
 void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
-		.size = r->size < sizeof all ? r->size : sizeof all, .bytes = t->last.file_bytes,
-		.wire_bytes = t->last.wire_bytes, .resumed_bytes = t->last.resumed_bytes,
-		.files = t->last.files, .failed = t->last.failed, .warnings = t->warnings,
-		.seconds = t->seconds, .streams = t->last.streams_most
+		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->last,
+		.warnings = t->warnings, .seconds = t->seconds
 	};
 	const struct stream_control *m = &t->steered;
 

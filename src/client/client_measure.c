@@ -1,4 +1,5 @@
-/* Handles that measure: transfers that move nothing. */
+/* Handles that measure, from this host or between two other hosts. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/remote_job_impl.h"
@@ -17,7 +18,7 @@ static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
 	t->prober = b;
 	b->loop = t->loop;
 	b->log = &t->host.log;
-	t->o.streams = b->most_streams;
+	t->o.streams = b->max_streams;
 	if ((r = remote_parse_host(&t->target, target, e)) < 0 || (r = client_name_target(t, e)) < 0) {
 		client_fini(t);
 		return r;
@@ -53,11 +54,56 @@ int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 	return (r = timing_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
+int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+    const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e)
+{
+	struct ptcp_timing_opts timing;
+	struct ptcp_transfer *t;
+	struct remote other;
+	int r;
+
+	if ((r = timing_opts_take(&timing, m, e)) < 0 || (r = client_new(&t, o, e)) < 0)
+		return r;
+	if ((r = remote_parse_host(&t->target, from, e)) < 0 || (r = remote_parse_host(&other, to, e)) < 0 ||
+	    (r = client_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0) {
+		client_fini(t);
+		return r;
+	}
+	t->third->request = JOB_FRAMES_TIMING_REQUESTED;
+	t->third->mode = WIRE_GRANT_PROBE;
+	t->third->timing = timing;
+	if ((t->third->message = calloc(timing.messages, sizeof *t->third->message)) == NULL)
+		r = err_nomem(e);
+	else if (t->target.ssh || other.ssh)
+		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
+		    "HOST[:PORT])");
+	if (r < 0) {
+		client_fini(t);
+		return r;
+	}
+	*out = t;
+	return 0;
+}
+
+void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
+{
+	h->message[h->frames.n_samples - 1] = (struct ptcp_message){ f->bytes, (double)f->delay_ns / 1e9 };
+	h->round_trip_s = (double)f->round_trip_ns / 1e9;
+}
+
 size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out, size_t most,
     double *round_trip_s)
 {
-	return t->third != NULL ? remote_job_messages(t->third, out, most, round_trip_s) :
-	    timing_messages(t->prober, out, most, round_trip_s);
+	const struct remote_job *h = t->third;
+	size_t n;
+
+	if (h == NULL)
+		return timing_messages(t->prober, out, most, round_trip_s);
+	n = h->frames.n_samples;
+	*round_trip_s = h->round_trip_s;
+	if (n > 0 && most > 0)
+		memcpy(out, h->message, (n < most ? n : most) * sizeof *out);
+	return n;
 }
 
 int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
@@ -66,7 +112,7 @@ int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, s
 	size_t size;
 
 	if (found == NULL)
-		return err_set(e, PTCP_EUSAGE, "no advice: nothing has been probed (run ptcp_advise_new()'s handle)");
+		return err_set(e, PTCP_EUSAGE, "no advice: the handle has not probed yet (run a handle of ptcp_advise_new())");
 	size = a->size < found->size ? a->size : found->size;
 	memcpy(a, found, size);
 	a->size = size;

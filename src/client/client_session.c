@@ -1,4 +1,4 @@
-/* A transfer at work: what its party asks and tells, and what the caller hears of it. */
+/* The callbacks of a client's session, and the events of its caller. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
-/* ---- Telling ---- */
+/* ---- Events ---- */
 
 void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev)
 {
@@ -18,25 +18,26 @@ void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev)
 		t->o.event(t->o.arg, ev);
 }
 
-/* The rate is of what came over; but what is found there brings the end nearer as well. */
+/* The rate counts transferred bytes; resumed bytes shorten the remaining time, too. */
 static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
 	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i, k;
-	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, found;
+	const struct ptcp_progress *g = &t->last;
+	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, resumed;
 
 	ev->eta_s = -1;
 	if (t->n_samples > 0 && s > 0) {
-		all = (double)(ev->bytes - t->sample[first].bytes) / s;
-		found = (double)(ev->resumed_bytes - t->sample[first].resumed_bytes) / s;
-		ev->rate_bps = 8.0 * (all > found ? all - found : 0);
-		/* The peer's total may be anything. */
-		if (ev->total_known && all > 0 && ev->total_bytes >= ev->bytes)
-			ev->eta_s = (double)(ev->total_bytes - ev->bytes) / all;
+		all = (double)(g->bytes - t->sample[first].bytes) / s;
+		resumed = (double)(g->resumed_bytes - t->sample[first].resumed_bytes) / s;
+		ev->rate_bps = 8.0 * (all > resumed ? all - resumed : 0);
+		/* The peer may send any total. */
+		if (g->total_known && all > 0 && g->total_bytes >= g->bytes)
+			ev->eta_s = (double)(g->total_bytes - g->bytes) / all;
 	}
 	t->sample[i].at = now;
-	t->sample[i].bytes = ev->bytes;
-	t->sample[i].resumed_bytes = ev->resumed_bytes;
+	t->sample[i].bytes = g->bytes;
+	t->sample[i].resumed_bytes = g->resumed_bytes;
 	for (k = 0; k < t->ways.n; k++) {
 		if (t->n_samples > 0 && s > 0)
 			t->figures[k].rate_bps =
@@ -64,14 +65,7 @@ static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
 static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 {
 	t->last = t->third != NULL ? t->remote->progress(t->third) : session_progress(t->session);
-	ev->bytes = t->last.bytes;
-	ev->total_bytes = t->last.total_bytes;
-	ev->total_known = t->last.total_known;
-	ev->files = t->last.files;
-	ev->total_files = t->last.total_files;
-	ev->streams = t->last.streams;
-	ev->activity = t->last.activity;
-	ev->resumed_bytes = t->last.resumed_bytes;
+	ev->progress = t->last;
 	show_paths(t, ev);
 	measure_rate(t, ev);
 }
@@ -136,9 +130,9 @@ static void on_paths(void *arg, const char *why)
 	client_emit(t, &ev);
 }
 
-/* ---- Where from, where to ---- */
+/* ---- Sources and destination ---- */
 
-/* Whether one of the sources before this one would land under the same name. */
+/* Whether an earlier source has the same name at the destination. */
 static bool named_before(const struct ptcp_transfer *t, size_t source, const char *name)
 {
 	size_t i, n, len = strlen(name);
@@ -154,7 +148,7 @@ static bool named_before(const struct ptcp_transfer *t, size_t source, const cha
 	return false;
 }
 
-/* The user's own sources; one that cannot be found is a failed file, not the end. */
+/* A source that cannot be found is a failed file; the transfer goes on. */
 static int add_sources(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
 {
 	char name[DESTINATION_NAME_BYTES];
@@ -169,7 +163,7 @@ static int add_sources(struct ptcp_transfer *t, struct session *sess, struct ptc
 			continue;
 		}
 		if (name[0] != '\0' && named_before(t, i, name)) {
-			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it apart, or to another place)");
+			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
 			r = session_send_missing(sess, t->local[i], &why);
 		} else {
 			r = session_send_from(sess, dir, name[0] != '\0' ? name : NULL, e);
@@ -228,7 +222,7 @@ static void on_running(void *arg, struct session *sess)
 
 /* ---- The end ---- */
 
-bool client_failed(struct ptcp_err *out, const struct session_progress *g, const struct ptcp_err *why)
+bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why)
 {
 	if (why != NULL) {
 		*out = *why;
@@ -236,12 +230,12 @@ bool client_failed(struct ptcp_err *out, const struct session_progress *g, const
 	}
 	if (g->failed == 0)
 		return false;
-	/* In doubt: nothing done at all is a failure, not a partial success. */
+	/* Without any success it is a failure, not a partial success. */
 	err_set(out, g->files > 0 || g->file_bytes > 0 || g->others > 0 ? PTCP_EPARTIAL : PTCP_EIO,
-	    "transfer: %llu %s failed, the rest is done (see above; run it again when that is mended)",
+	    "transfer: %llu %s failed, the rest is done (see above; fix the cause and run it again)",
 	    (unsigned long long)g->failed, g->failed == 1 ? "file" : "files");
 	if (out->code == PTCP_EIO)
-		err_set(out, PTCP_EIO, "transfer: all that was named failed (see above)");
+		err_set(out, PTCP_EIO, "transfer: all sources failed (see above)");
 	return true;
 }
 
@@ -269,7 +263,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	if (t->prober != NULL && why == NULL)
 		client_remember_advice(t);
 	client_outcome(t, why);
-	session_free(sess); /* and `why` with it */
+	session_free(sess); /* frees `why` */
 	t->session = NULL;
 }
 

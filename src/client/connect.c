@@ -47,14 +47,14 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
-static int new_session(struct ptcp_transfer *t, enum ssh_start_way way, struct chan *control, struct ptcp_err *e)
+static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
 {
 	/* Each path has at least one stream. */
 	unsigned streams = min_of(max_of(client_streams(t), t->ways.n_places), fd_budget_connections());
 	unsigned few = max_of(ADVICE_START, t->ways.n_places);
 	bool chosen = t->o.streams == 0;
-	/* Only one path without a rate limit: the throughput that the controller observes is that path's. */
-	bool adaptive = chosen && !t->o.dry_run && way != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
+	/* With a single path: the controller observes the throughput of all streams together. */
+	bool adaptive = chosen && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
 	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
@@ -66,8 +66,8 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_way way, struct c
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
-		.host = &t->host, .control = control, .connects = way == SSH_START_DIRECT,
-		.one_channel = way == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
+		.host = &t->host, .control = control, .connects = mode == SSH_START_DIRECT,
+		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
 		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = client_timeout_ns(t), .ops = &client_session_ops, .arg = t
@@ -87,13 +87,13 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_way way, struct c
 }
 
 /* On the control connection, which is taken. */
-static void start_session(struct ptcp_transfer *t, enum ssh_start_way way, struct chan *control)
+static void start_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control)
 {
 	struct ptcp_err why;
 
 	strcpy(t->fingerprint, chan_fingerprint(control));
 	client_name_path(t, chan_fd(control));
-	if (new_session(t, way, control, &why) < 0) {
+	if (new_session(t, mode, control, &why) < 0) {
 		client_finish(t, &why);
 		return;
 	}
@@ -152,7 +152,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	/* A path without an answer is left early where another is left. */
+	/* Less time for a path without an answer where alternatives are left. */
 	uint64_t all_ns = client_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->ways.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
@@ -171,13 +171,13 @@ int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
 
 /* ---- Through ssh, or started by a command ---- */
 
-static void on_reached(void *arg, enum ssh_start_way way, struct chan *c, const char *address)
+static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, const char *address)
 {
 	struct ptcp_transfer *t = arg;
 	char text[2 * sizeof t->known_as + 200];
 	struct ptcp_err why;
 
-	if (way == SSH_START_PIPE && t->prober != NULL) {
+	if (mode == SSH_START_PIPE && t->prober != NULL) {
 		chan_free(c);
 		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection in either direction, and ssh carries one stream only (open a "
 		    "port there to this host)", t->known_as);
@@ -185,12 +185,12 @@ static void on_reached(void *arg, enum ssh_start_way way, struct chan *c, const 
 		return;
 	}
 	snprintf(t->peer, sizeof t->peer, "%s", address);
-	if (way == SSH_START_PIPE) {
+	if (mode == SSH_START_PIPE) {
 		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, which is slower "
 		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
 		client_warn(t, text);
 	}
-	start_session(t, way, c);
+	start_session(t, mode, c);
 }
 
 static void on_start_failed(void *arg, const struct ptcp_err *why)
@@ -224,7 +224,7 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 
 static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
 
-/* Of the session's progress, or of a peer that another host's job is requested of. */
+/* To show progress; or the server that has a job is silent. */
 static void on_timer(void *arg)
 {
 	struct ptcp_transfer *t = arg;

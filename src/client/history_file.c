@@ -20,7 +20,7 @@ static bool next_entry(FILE *f, struct history_entry *out)
 
 	while (fgets(line, sizeof line, f) != NULL) {
 		is_entry = whole && history_parse(out, line);
-		whole = strchr(line, '\n') != NULL; /* what follows belongs to it */
+		whole = strchr(line, '\n') != NULL; /* else the next piece continues the line */
 		if (is_entry && whole)
 			return true;
 	}
@@ -48,7 +48,7 @@ int history_find(const char *dir, const struct history_key *key, struct history_
 	return found;
 }
 
-/* The newest first, so that what is too much falls off the end. */
+/* Newest first: the limit drops the oldest. */
 static int copy_others(FILE *to, const char *path, const struct history_entry *h, struct ptcp_err *e)
 {
 	char line[HISTORY_LINE_BYTES];

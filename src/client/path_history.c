@@ -1,4 +1,4 @@
-/* What is known of the way to the other side: recalled at the start, kept at the end. */
+/* The history of a path: recalled at the start, recorded at the end. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ void client_name_path(struct ptcp_transfer *t, int fd)
 
 	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
 	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
-	/* Through ssh's pipe there is no address, nor anything to be steered. */
+	/* ssh's pipe has no address, and its streams are not steered. */
 	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
@@ -29,8 +29,8 @@ void client_name_path(struct ptcp_transfer *t, int fd)
 		strcpy(t->key.local, host);
 }
 
-/* That history cannot be had is no reason to fail. */
-static void tell(const struct ptcp_transfer *t, const struct ptcp_err *why)
+/* Not fatal: a transfer does not need its history. */
+static void log_failure(const struct ptcp_transfer *t, const struct ptcp_err *why)
 {
 	log_at(&t->host.log, LOG_WARN, "history", "why=\"%s\"", why->msg);
 }
@@ -43,7 +43,7 @@ static bool find(const struct ptcp_transfer *t, struct history_entry *h)
 	if (t->o.no_history || t->key.local[0] == '\0')
 		return false;
 	if ((r = history_find(t->state_dir, &t->key, h, &why)) < 0)
-		tell(t, &why);
+		log_failure(t, &why);
 	return r > 0;
 }
 
@@ -53,7 +53,7 @@ static void keep(const struct ptcp_transfer *t, const struct history_entry *h)
 
 	if (!t->o.no_history && h->key.congestion[0] != '\0' && h->key.local[0] != '\0' &&
 	    history_put(t->state_dir, h, &why) < 0)
-		tell(t, &why);
+		log_failure(t, &why);
 }
 
 /* ---- A transfer ---- */
@@ -75,7 +75,7 @@ int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err 
 	return t->adaptive ? session_steer(sess, &o, e) : 0;
 }
 
-/* What was recalled and has held says nothing new; what has not held is gone. */
+/* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
 void client_remember(struct ptcp_transfer *t)
 {
 	const struct stream_control *m = &t->steered;
@@ -92,7 +92,7 @@ void client_remember(struct ptcp_transfer *t)
 
 /* ---- Advice ---- */
 
-/* Which congestion control the other side has is not known before it sends; the newest entry does. */
+/* The congestion control of a remote sender is unknown before it sends; the newest entry will do. */
 bool client_recall_advice(struct ptcp_transfer *t)
 {
 	struct history_entry h;
@@ -105,7 +105,7 @@ bool client_recall_advice(struct ptcp_transfer *t)
 	return find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
 }
 
-/* What was limited by something else than the network says nothing about it. */
+/* Only a measurement limited by the network tells the number of streams for the path. */
 void client_remember_advice(struct ptcp_transfer *t)
 {
 	const struct ptcp_advice *a = advise_advice(t->prober);

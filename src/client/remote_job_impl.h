@@ -1,68 +1,58 @@
-/* The inside of what is asked of other hosts, for remote_job.c (asking and hearing), remote_job_request.c (what is
- * asked), remote_timing.c (measurements between them), job_status.c and link_query.c. */
+/* The inside of requests to remote hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
+ * remote_query.c and client_measure.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
 #include "client/client_impl.h"
-#include "wire/grant.h"
-#include "wire/job.h"
-#include "wire/job.h"
-
-/* Only asks, and has no errand done. */
-struct remote_job_asks {
-	enum wire_type answer;          /* STATE: how one is doing, or LINK: what is known of links; each to: */
-	int (*heard)(struct ptcp_transfer *t, struct span in, struct ptcp_err *e);
-	struct wire_status status;      /* with STATE */
-	struct ptcp_known_link *known;  /* with LINK: PTCP_KNOWN_MAX, texts to be freed, */
-	size_t n_known;                 /* of which so many have come */
-};
+#include "engine/job_frames.h"
 
 struct remote_job {
-	struct remote_job_asks *asks;        /* NULL: it is an errand: */
-	struct remote doer, other;      /* who is asked for it, with whom */
-	enum wire_grant_mode mode;      /* what that lets the doer do: WRITE, READ (which is then the source), PROBE */
-	char audience[PTCP_FINGERPRINT_BYTES]; /* that identity; "": not known yet */
-	struct mono asked_at, moved;    /* when it last came any further, by its own word */
-	bool turning;                   /* the other is to be asked to fetch it, as soon as it is convenient: */
-	struct ptcp_err first;          /* as this is why the sender does not; code 0: it was not asked yet */
-	struct buf in;
-	struct outbox out;
-	struct wire_progress progress;
-	/* with PROBE */
-	struct ptcp_timing_opts timing;
-	struct ptcp_message *message;   /* timing.messages of them, */
-	size_t n_messages;              /* of which so many have come, */
-	uint64_t messages_ns;           /* and took so long together */
+	struct job_frames frames;
+	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_ or LINKS_REQUESTED */
+	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
+	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
+	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
+	bool reversing;                 /* the doer refused to send: the receiver is to fetch instead */
+	struct ptcp_err first;          /* why the sender refused; code 0: not requested yet */
+	struct wire_status status;      /* STATUS_REQUESTED */
+	struct ptcp_published_link *link; /* LINKS_REQUESTED: PTCP_PUBLISHED_LINKS_MAX, with strings to be freed */
+	size_t n_links;
+	struct ptcp_timing_opts timing; /* TIMING_REQUESTED */
+	struct ptcp_message *message;   /* timing.messages of them; frames.n_samples have arrived */
 	double round_trip_s;
 };
 
-/* t->target sends to the other. */
+static inline bool remote_job_is_query(const struct remote_job *h)
+{
+	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED;
+}
+
+/* A job: t->target sends to `to`. Sets t->remote. */
 int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
 /* As client_remote_ops has them. */
 void remote_job_aim(struct ptcp_transfer *t);
 const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
-/* As timing_messages(), of a measurement between two other hosts. */
-size_t remote_job_messages(const struct remote_job *h, struct ptcp_message *out, size_t most, double *round_trip_s);
 
 #define REMOTE_JOB_ID_DIGITS 16
 #define REMOTE_JOB_NAME_BYTES (REMOTE_JOB_ID_DIGITS + 1 + REMOTE_USER_BYTES + SOCK_HOST_BYTES)
-/* "ID@HOST:PORT" of the errand with this id at t->target. */
+/* "ID@HOST:PORT" of the job with the id at t->target. */
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES]);
-/* What a code and sentence about an errand mean here. */
+/* Code and sentence of a job's ERROR or STATE, as an error of the local user's transfer. */
 void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text);
-struct session_progress remote_job_progress(const struct wire_progress *f);
 
 /* ---- remote_job_request.c ---- */
 
-/* Puts the frames that ask for it, of the doer, t->fingerprint. */
+/* Puts the frames of the request to the doer, whose identity is t->fingerprint. */
 int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e);
-/* What the sender does not do for that reason, the receiver may: whether it can be asked to fetch it. */
-bool remote_job_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why);
-/* It is next, t->fingerprint being the sender's. Not from within t->chan's callbacks, but at their end. */
-void remote_job_turn(struct ptcp_transfer *t);
+/* After the sender's refusal: whether the receiver can be requested to fetch instead. */
+bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err *why);
+/* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
+void remote_job_reverse(struct ptcp_transfer *t);
 
-/* ---- remote_timing.c ---- */
+/* ---- Answers: remote_query.c, client_measure.c ---- */
 
-int remote_job_sampled(struct remote_job *h, struct span in, struct ptcp_err *e); /* a SAMPLE */
+void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f);
+int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp_err *e);
+void remote_job_sampled(struct remote_job *h, const struct wire_sample *f);
 
 #endif

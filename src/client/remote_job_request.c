@@ -1,4 +1,4 @@
-/* What one of two other hosts is asked for: where the third one is, by whose permission, and what is to be done. */
+/* The request: third host, grant and work; or a query. */
 #include <string.h>
 #include <time.h>
 
@@ -12,27 +12,26 @@ static const struct remote *destination(const struct remote_job *h)
 	return h->mode == WIRE_GRANT_READ ? &h->doer : &h->other;
 }
 
-static void put_errand(struct ptcp_transfer *t)
+static void put_job(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 	const char *cc = t->congestion != NULL ? t->congestion : "";
-	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* the same all day, or refused */
+	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* a timetable was refused */
 	struct wire_job f = {
 		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),
-
 		.family = (uint8_t)t->o.family, .port = (uint16_t)h->other.port,
 		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
 		.host = { (const uint8_t *)h->other.host, strlen(h->other.host) },
 		.congestion = { (const uint8_t *)cc, strlen(cc) }, .rate_bps = bps
 	};
 
-	OUTBOX_PUT(&h->out, job, JOB, &f);
+	OUTBOX_PUT(&h->frames.out, job, JOB, &f);
 }
 
 static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct remote_job *h = t->third;
-	uint8_t *p = outbox_room(&h->out, WIRE_GRANT_MAX_BYTES);
+	uint8_t *p = outbox_room(&h->frames.out, WIRE_GRANT_MAX_BYTES);
 	const struct grant_terms terms = { t->fingerprint, h->audience, h->mode,
 		h->mode == WIRE_GRANT_PROBE ? "" : h->other.path };
 	size_t n;
@@ -42,11 +41,11 @@ static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
 		return err_nomem(e);
 	if ((r = grant_make(p, &n, &t->host.identity, &terms, (uint64_t)time(NULL), e)) < 0)
 		return r;
-	outbox_added(&h->out, n);
+	outbox_added(&h->frames.out, n);
 	return 0;
 }
 
-/* How the destination's path is to be understood there. */
+/* Flags of OPEN for the path of the destination. */
 static uint32_t destination_flags(const struct ptcp_transfer *t)
 {
 	struct span rest = { t->paths, t->paths_bytes }, path;
@@ -57,7 +56,7 @@ static uint32_t destination_flags(const struct ptcp_transfer *t)
 	    (t->n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
 }
 
-/* As if we were the third host. */
+/* OPEN with the client in place of the third host. */
 static void put_open(struct ptcp_transfer *t)
 {
 	const char *dest = destination(t->third)->path;
@@ -75,8 +74,8 @@ static void put_open(struct ptcp_transfer *t)
 		f.paths = (struct span){ only, wire_path_encode(only, 0,
 		    (struct span){ (const uint8_t *)dest, strlen(dest) }) };
 	}
-	if ((p = outbox_room(&t->third->out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
-		outbox_added(&t->third->out, wire_open_encode(p, &f));
+	if ((p = outbox_room(&t->third->frames.out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
+		outbox_added(&t->third->frames.out, wire_open_encode(p, &f));
 }
 
 static void put_probe(struct ptcp_transfer *t)
@@ -84,48 +83,65 @@ static void put_probe(struct ptcp_transfer *t)
 	struct remote_job *h = t->third;
 	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher };
 
-	OUTBOX_PUT(&h->out, probe, PROBE, &f);
+	OUTBOX_PUT(&h->frames.out, probe, PROBE, &f);
+}
+
+static void put_links(struct outbox *out)
+{
+	uint8_t *p = outbox_room(out, WIRE_LINKS_MAX_BYTES);
+
+	if (p != NULL)
+		outbox_added(out, wire_links_encode(p));
 }
 
 int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
 {
+	struct remote_job *h = t->third;
 	int r;
 
-	if (strcmp(t->third->audience, t->fingerprint) == 0)
-		return err_set(e, PTCP_EUSAGE, t->third->mode == WIRE_GRANT_PROBE ? "both ends are the same host, %s (give each "
-		    "its own address)" : "both hosts are the same one, %s (copy there by other means)", t->fingerprint);
-	put_errand(t);
+	if (h->request == JOB_FRAMES_LINKS_REQUESTED) {
+		put_links(&h->frames.out);
+		return 0;
+	}
+	if (h->request == JOB_FRAMES_STATUS_REQUESTED) {
+		OUTBOX_PUT(&h->frames.out, status, STATUS, &h->status);
+		return 0;
+	}
+	if (strcmp(h->audience, t->fingerprint) == 0)
+		return err_set(e, PTCP_EUSAGE, h->mode == WIRE_GRANT_PROBE ? "both hosts are the same, %s (give each its own "
+		    "address)" : "both hosts are the same, %s (copy the files locally there)", t->fingerprint);
+	put_job(t);
 	if ((r = put_grant(t, e)) < 0)
 		return r;
-	if (t->third->mode == WIRE_GRANT_PROBE)
+	if (h->mode == WIRE_GRANT_PROBE)
 		put_probe(t);
 	else
 		put_open(t);
 	return 0;
 }
 
-/* ---- The other way round ---- */
+/* ---- The receiver fetches, after the sender has refused ---- */
 
-/* A grant has one path, and the receiver takes no rules for the sender. */
-bool remote_job_can_turn(const struct ptcp_transfer *t, const struct ptcp_err *why)
+/* A grant has one path, and a receiver applies no rules at the sender. */
+bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err *why)
 {
 	const struct remote_job *h = t->third;
 
-	return h->asks == NULL && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_paths == 1 &&
+	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_paths == 1 &&
 	    (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
 }
 
-void remote_job_turn(struct ptcp_transfer *t)
+void remote_job_reverse(struct ptcp_transfer *t)
 {
 	struct remote_job *h = t->third;
 	struct remote sender = h->doer;
 
-	log_at(&t->host.log, LOG_INFO, "client", "event=turned why=\"%s\"", h->first.msg);
+	log_at(&t->host.log, LOG_INFO, "client", "event=reversed why=\"%s\"", h->first.msg);
 	h->mode = WIRE_GRANT_READ;
 	h->doer = h->other;
 	h->other = sender;
 	strcpy(h->audience, t->fingerprint);
-	h->turning = false;
+	h->reversing = false;
 	chan_free(t->chan);
 	t->chan = NULL;
 	t->n_tried = 0;

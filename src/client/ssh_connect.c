@@ -1,15 +1,14 @@
-/* The ways to the far side, one after the other. */
+/* Connects to the server started through ssh: directly, else from the server to this host, else through ssh. */
 #include <stdio.h>
 #include <string.h>
 
-#include "client/ssh_args.h"
 #include "client/ssh_start_impl.h"
-#include "conn/inbound.h"
+#include "client/start_args.h"
 #include "core/err.h"
 #include "core/units.h"
 
-#define WAY_NS (5 * NS_PER_S)          /* for one way, directly or back */
-#define HURRY_NS (250 * NS_PER_MS)     /* for the first address before the second */
+#define MODE_NS (5 * NS_PER_S)         /* for connecting directly, and back */
+#define STAGGER_NS (250 * NS_PER_MS)   /* between the first address and the second */
 
 /* To the started server, whose fingerprint came through ssh. */
 static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port, uint64_t timeout_ns)
@@ -28,10 +27,10 @@ static void stop_attempts(struct ssh_start *f)
 	}
 	line_reader_free(f->names_lines);
 	child_free(f->names);
-	timer_free(f->hurry);
+	timer_free(f->stagger);
 	f->names_lines = NULL;
 	f->names = NULL;
-	f->hurry = NULL;
+	f->stagger = NULL;
 }
 
 static void stop_listening(struct ssh_start *f)
@@ -41,12 +40,12 @@ static void stop_listening(struct ssh_start *f)
 	pending_empty(&f->pending);
 }
 
-static void reached(struct ssh_start *f, enum ssh_start_way way, struct chan *c, const char *address)
+static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *c, const char *address)
 {
 	f->state = REACHED;
 	stop_attempts(f);
 	timer_set(f->timer, MONO_NEVER);
-	f->o.ops->reached(f->o.arg, way, c, address);
+	f->o.ops->reached(f->o.arg, mode, c, address);
 }
 
 /* ---- Through ssh ---- */
@@ -84,7 +83,7 @@ static void pipe_open(struct ssh_start *f)
 		ssh_start_fail(f, &why);
 }
 
-/* ---- From there ---- */
+/* ---- From the server ---- */
 
 static void on_control(void *arg, struct inbound *g)
 {
@@ -93,11 +92,11 @@ static void on_control(void *arg, struct inbound *g)
 	struct chan *c;
 
 	if (f->state != BACK || strcmp(chan_fingerprint(g->chan), f->answer.fingerprint) != 0) {
-		inbound_free(g); /* a stranger */
+		inbound_free(g); /* a stranger, or too late */
 		return;
 	}
 	strcpy(address, g->address);
-	admission_session(f->pending.admission, g->o.from, true);
+	admission_session(f->pending.admission, g->from, true);
 	c = inbound_take_chan(g);
 	inbound_free(g);
 	reached(f, SSH_START_BACK, c, address);
@@ -122,7 +121,7 @@ static void on_stream(void *arg, struct inbound *g, const struct wire_join *j)
 	struct ssh_start *f = arg;
 	struct session *sess = f->o.ops->session(f->o.arg);
 	struct chan *c = inbound_take_chan(g);
-	uint16_t number = j->stream; /* j is the guest's */
+	uint16_t number = j->stream; /* j is freed with g */
 
 	inbound_free(g);
 	if (sess != NULL)
@@ -140,7 +139,7 @@ static void on_accepted(void *arg, int fd, const char *address)
 	pending_take(&f->pending, fd, address, false);
 }
 
-/* There is one session, of the server that is to connect. */
+/* For one session, of the started server. */
 int ssh_connect_init(struct ssh_start *f, struct ptcp_err *e)
 {
 	struct pending_opts o = { .host = f->o.host, .timeout_ns = f->o.sock.timeout_ns,
@@ -167,16 +166,16 @@ static void back_begin(struct ssh_start *f)
 	n = sock_local(local, SSH_HELLO_ADDRESSES);
 	for (i = 0; i < n; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
-	timer_set(f->timer, mono_add_ns(mono_now(), WAY_NS));
+	timer_set(f->timer, mono_add_ns(mono_now(), MODE_NS));
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=back port=%u", listener_port(f->listener));
 	line_reader_send(f->lines, "back %u%s", listener_port(f->listener), text);
 }
 
 /* ---- Directly ---- */
 
-static void ask_names(struct ssh_start *f);
+static void query_names(struct ssh_start *f);
 
-static void look_whether_none(struct ssh_start *f)
+static void back_if_none(struct ssh_start *f)
 {
 	unsigned i;
 
@@ -185,8 +184,8 @@ static void look_whether_none(struct ssh_start *f)
 	for (i = 0; i < f->n_attempts; i++)
 		if (f->attempt[i].connect != NULL)
 			return;
-	if (!f->asked_names)
-		ask_names(f);
+	if (!f->queried_names)
+		query_names(f);
 	else if (f->names_lines == NULL)
 		back_begin(f);
 }
@@ -194,7 +193,7 @@ static void look_whether_none(struct ssh_start *f)
 static void attempt_failed(struct ssh_start *f, const char *host, const struct ptcp_err *why)
 {
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=direct-failed to=%s why=\"%s\"", host, why->msg);
-	look_whether_none(f);
+	back_if_none(f);
 }
 
 static void on_connected(void *arg, const struct connect_result *r)
@@ -212,7 +211,7 @@ static void attempt(struct ssh_start *f, const char *host)
 {
 	struct ssh_attempt *a = &f->attempt[f->n_attempts++];
 	struct connect_opts o = connect_opts(f, host, f->answer.port,
-	    f->o.sock.timeout_ns < WAY_NS ? f->o.sock.timeout_ns : WAY_NS);
+	    f->o.sock.timeout_ns < MODE_NS ? f->o.sock.timeout_ns : MODE_NS);
 	struct ptcp_err why;
 
 	a->start = f;
@@ -222,7 +221,7 @@ static void attempt(struct ssh_start *f, const char *host)
 		attempt_failed(f, host, &why);
 }
 
-/* ssh -G prints its configuration for a host; "hostname" is where it would connect. */
+/* ssh -G prints the configuration for a host; "hostname" is the address ssh connects to. */
 static void on_name(void *arg, const char *line)
 {
 	static const char key[] = "hostname ";
@@ -235,7 +234,7 @@ static void on_name(void *arg, const char *line)
 	if (strcmp(line + strlen(key), f->answer.address) != 0)
 		attempt(f, line + strlen(key));
 	else
-		look_whether_none(f);
+		back_if_none(f);
 }
 
 static void on_names_closed(void *arg, bool broken)
@@ -245,39 +244,32 @@ static void on_names_closed(void *arg, bool broken)
 	(void)broken;
 	line_reader_free(f->names_lines);
 	f->names_lines = NULL;
-	look_whether_none(f);
+	back_if_none(f);
 }
 
 static const struct line_reader_ops names_ops = { on_name, on_names_closed };
 
-static void on_names_ended(void *arg, int status, int signal)
+static void query_names(struct ssh_start *f)
 {
-	(void)arg; /* the end of its output says it as well */
-	(void)status;
-	(void)signal;
-}
-
-static void ask_names(struct ssh_start *f)
-{
-	struct child_opts co = { .quiet = true, .ended = on_names_ended, .arg = f };
-	struct ssh_args args;
+	struct child_opts co = { .quiet = true }; /* the end of its output suffices */
+	struct start_args args;
 	struct ptcp_err e;
 	int fd;
 
-	if (f->asked_names)
+	if (f->queried_names)
 		return;
-	f->asked_names = true;
+	f->queried_names = true;
 	if (ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, NULL, &e) == 0) {
 		co.argv = args.at;
 		if (child_start(&f->names, f->o.host->control, &co, &fd, &e) == 0)
 			line_reader_new(&f->names_lines, f->o.host->control, fd, &names_ops, f, &e);
 	}
-	look_whether_none(f);
+	back_if_none(f);
 }
 
-static void on_hurry(void *arg)
+static void on_stagger(void *arg)
 {
-	ask_names(arg);
+	query_names(arg);
 }
 
 void ssh_connect_begin(struct ssh_start *f)
@@ -286,19 +278,19 @@ void ssh_connect_begin(struct ssh_start *f)
 	struct mono now = mono_now();
 
 	f->state = DIRECT;
-	timer_set(f->timer, mono_add_ns(now, WAY_NS));
-	if (timer_new(&f->hurry, f->o.host->control, on_hurry, f, &why) < 0) {
+	timer_set(f->timer, mono_add_ns(now, MODE_NS));
+	if (timer_new(&f->stagger, f->o.host->control, on_stagger, f, &why) < 0) {
 		ssh_start_fail(f, &why);
 		return;
 	}
-	timer_set(f->hurry, mono_add_ns(now, HURRY_NS));
+	timer_set(f->stagger, mono_add_ns(now, STAGGER_NS));
 	if (f->answer.address[0] != '\0')
 		attempt(f, f->answer.address);
 	else
-		ask_names(f);
+		query_names(f);
 }
 
-/* ---- Turns ---- */
+/* ---- From one mode to the next ---- */
 
 void ssh_connect_line(struct ssh_start *f, const char *line)
 {
@@ -317,7 +309,7 @@ void ssh_connect_timeout(struct ssh_start *f)
 	} else if (f->state == BACK) {
 		pipe_begin(f);
 	} else if (f->state == PIPE) {
-		err_set(&why, PTCP_ETIMEOUT, "%s: nothing comes through ssh any more (run it again)", f->name);
+		err_set(&why, PTCP_ETIMEOUT, "%s: no response through ssh (run it again)", f->name);
 		ssh_start_fail(f, &why);
 	}
 }

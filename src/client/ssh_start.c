@@ -6,14 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/launch_args.h"
-#include "client/ssh_args.h"
+#include "client/start_args.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 
-#define NOISE_BYTES (64u << 10)     /* what a shell may print at login before it starts us */
-#define LEAVE_NS (2 * NS_PER_S)     /* between the end of ssh's output and its own */
+#define NOISE_BYTES (64u << 10)     /* a login shell may print before ptcp starts */
+#define LEAVE_NS (2 * NS_PER_S)     /* between the end of ssh's output and ssh's exit */
 
 void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why)
 {
@@ -24,41 +23,41 @@ void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why)
 	f->o.ops->failed(f->o.arg, why);
 }
 
-/* ---- ssh has ended before the transfer began ---- */
+/* ---- ssh ended before the transfer began ---- */
 
-static void say_why(const struct ssh_start *f, struct ptcp_err *e)
+static void explain(const struct ssh_start *f, struct ptcp_err *e)
 {
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
 	char shown[TEXT_NAME_BYTES];
 
 	if (f->o.launch != NULL)
-		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\"; what was to start it (%s) ended with status %d "
-		    "(see what it said)", f->name, f->noise, text_escape(shown, sizeof shown, f->o.launch),
+		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d "
+		    "(see its output)", f->name, f->noise, text_escape(shown, sizeof shown, f->o.launch),
 		    f->signal != 0 ? 128 + f->signal : f->status);
 	else if (!f->exited)
-		err_set(e, PTCP_ECONNECT, "%s: the command there has closed its output (is it ptcp?)", f->name);
+		err_set(e, PTCP_ECONNECT, "%s: the remote command closed its output (is it ptcp?)", f->name);
 	else if (f->signal != 0)
 		err_set(e, PTCP_ECONNECT, "%s: ssh was ended by signal %d (run it again)", f->name, f->signal);
 	else if (f->status == 255)
-		err_set(e, PTCP_ECONNECT, "%s: ssh could not connect, or was cut off (see what it said; \"ssh %s\" has to "
+		err_set(e, PTCP_ECONNECT, "%s: ssh could not connect, or was cut off (see its output; \"ssh %s\" must "
 		    "work)", f->name, f->name);
-	else if (f->state != ASKING)
-		err_set(e, PTCP_ECONNECT, "%s: the ptcp there ended before the transfer began, with status %d (see what it "
-		    "said)", f->name, f->status);
+	else if (f->state != AWAIT_ANSWER)
+		err_set(e, PTCP_ECONNECT, "%s: the remote ptcp ended before the transfer began, with status %d (see its "
+		    "output)", f->name, f->status);
 	else if (f->status == 127 || f->status == 126)
-		err_set(e, PTCP_ECONNECT, "%s: %s there: %s (install ptcp there, or say where it is with --remote-ptcp "
+		err_set(e, PTCP_ECONNECT, "%s: %s there: %s (install ptcp there, or give its path with --remote-ptcp "
 		    "/PATH/ptcp)", f->name, text_escape(shown, sizeof shown, ptcp),
 		    f->status == 127 ? "not found" : "cannot be run");
 	else if (f->noise_bytes > 0)
-		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\" (may this user run commands "
+		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\" (is this user allowed to run commands "
 		    "through ssh?)", f->name, f->noise);
 	else
-		err_set(e, PTCP_ECONNECT, "%s: the ptcp there did not answer, it ended with status %d (it may be too "
-		    "old: update it, or name another with --remote-ptcp)", f->name, f->status);
+		err_set(e, PTCP_ECONNECT, "%s: the remote ptcp ended with status %d, without an answer (if it is too "
+		    "old, update it, or name another with --remote-ptcp)", f->name, f->status);
 }
 
-/* Its output is read to the end first: the reason may be in it. */
-static void look_whether_over(struct ssh_start *f)
+/* Only once its output is read to the end: the reason may be there. */
+static void fail_if_over(struct ssh_start *f)
 {
 	struct ptcp_err why;
 
@@ -68,7 +67,7 @@ static void look_whether_over(struct ssh_start *f)
 		timer_set(f->timer, mono_add_ns(mono_now(), LEAVE_NS));
 		return;
 	}
-	say_why(f, &why);
+	explain(f, &why);
 	ssh_start_fail(f, &why);
 }
 
@@ -79,10 +78,10 @@ static void on_ended(void *arg, int status, int signal)
 	f->exited = true;
 	f->status = status;
 	f->signal = signal;
-	look_whether_over(f);
+	fail_if_over(f);
 }
 
-/* ---- The conversation ---- */
+/* ---- Lines from the far end ---- */
 
 static void on_noise(struct ssh_start *f, const char *line)
 {
@@ -93,8 +92,8 @@ static void on_noise(struct ssh_start *f, const char *line)
 	f->noise_bytes += strlen(line) + 1;
 	if (f->noise_bytes <= NOISE_BYTES)
 		return;
-	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but much else, from \"%s\" on (its shell "
-	    "should print nothing for commands: \"ssh %s true\")", f->name, f->noise, f->name);
+	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but other output, from \"%s\" on (its shell "
+	    "must print nothing for commands: \"ssh %s true\")", f->name, f->noise, f->name);
 	ssh_start_fail(f, &why);
 }
 
@@ -125,7 +124,7 @@ static void on_line(void *arg, const char *line)
 	struct ptcp_err why;
 	size_t n = strlen(SSH_HELLO_ERROR " ");
 
-	if (f->state != ASKING) {
+	if (f->state != AWAIT_ANSWER) {
 		ssh_connect_line(f, line);
 	} else if (ssh_hello_is_meant(line)) {
 		on_answer(f, line);
@@ -144,10 +143,10 @@ static void on_closed(void *arg, bool broken)
 
 	f->closed = true;
 	if (!broken) {
-		look_whether_over(f);
+		fail_if_over(f);
 		return;
 	}
-	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but a line without end%s%s%s (its shell should "
+	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but a line without end%s%s%s (its shell must "
 	    "print nothing for commands: \"ssh %s true\")", f->name, f->noise_bytes > 0 ? ", after \"" : "", f->noise,
 	    f->noise_bytes > 0 ? "\"" : "", f->name);
 	ssh_start_fail(f, &why);
@@ -162,15 +161,15 @@ static void on_timer(void *arg)
 	struct ptcp_err why;
 
 	if (f->closed || f->exited) {
-		say_why(f, &why);
+		explain(f, &why);
 		ssh_start_fail(f, &why);
-	} else if (f->state == ASKING && f->o.launch != NULL) {
-		err_set(&why, PTCP_ECONNECT, "%s: what was to start ptcp there has not in %s (see what it said; or allow more "
+	} else if (f->state == AWAIT_ANSWER && f->o.launch != NULL) {
+		err_set(&why, PTCP_ECONNECT, "%s: no ptcp was started there within %s (see the output of the launch command, or allow more "
 		    "time with --timeout)", f->name, units_time_text(after, (double)f->o.sock.timeout_ns / 1e9));
 		ssh_start_fail(f, &why);
-	} else if (f->state == ASKING) {
-		err_set(&why, PTCP_ECONNECT, "%s: ssh has reached no ptcp there in %s (see whether \"ssh %s\" works, and asks "
-		    "for nothing; or allow more time with --timeout)", f->name,
+	} else if (f->state == AWAIT_ANSWER) {
+		err_set(&why, PTCP_ECONNECT, "%s: ssh reached no ptcp there within %s (check that \"ssh %s\" works without "
+		    "questions, or allow more time with --timeout)", f->name,
 		    units_time_text(after, (double)f->o.sock.timeout_ns / 1e9), f->name);
 		ssh_start_fail(f, &why);
 	} else {
@@ -180,17 +179,17 @@ static void on_timer(void *arg)
 
 /* ---- Start and end ---- */
 
-/* Whom ssh can ask for a password; that takes its time. */
-static bool somebody_is_there(void)
+/* Whether ssh can ask a user for a password, which has no time limit. */
+static bool user_can_answer(void)
 {
-	static const char *const ways[] = { "SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY" };
+	static const char *const askers[] = { "SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY" };
 	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	size_t i;
 
 	if (fd >= 0)
 		close(fd);
-	for (i = 0; fd < 0 && i < sizeof ways / sizeof *ways; i++)
-		if (getenv(ways[i]) != NULL)
+	for (i = 0; fd < 0 && i < sizeof askers / sizeof *askers; i++)
+		if (getenv(askers[i]) != NULL)
 			return true;
 	return fd >= 0;
 }
@@ -199,29 +198,28 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 {
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
 	struct child_opts co = { .ended = on_ended, .arg = f };
-	struct launch_args launch;
-	struct ssh_args args;
+	struct start_args args;
 	char remote[4096];
 	int fd, r;
 
-	/* A fixed text: what the transfer is about travels in the protocol. */
+	/* The same for all transfers: their options travel in the protocol. */
 	if ((size_t)snprintf(remote, sizeof remote, "%s serve --one-time", ptcp) >= sizeof remote)
 		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: longer than %zu bytes (put it into a script)",
 		    sizeof remote - sizeof " serve --one-time");
 	if (f->o.launch != NULL)
-		r = launch_args(&launch, f->o.launch, f->o.target->host, f->o.remote_ptcp, e);
+		r = launch_args(&args, f->o.launch, f->o.target->host, f->o.remote_ptcp, e);
 	else
 		r = ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, remote, e);
 	if (r < 0)
 		return r;
-	co.argv = f->o.launch != NULL ? launch.at : args.at;
+	co.argv = args.at;
 	if ((r = timer_new(&f->timer, f->o.host->control, on_timer, f, e)) < 0 ||
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = line_reader_new(&f->lines, f->o.host->control, fd, &line_reader_ops, f, e)) < 0)
 		return r;
 	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
 	    f->o.remote_port);
-	if (!somebody_is_there())
+	if (!user_can_answer())
 		timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
 	return 0;
 }

@@ -1,6 +1,6 @@
-/* The other side of a transfer through ssh, or another command that gets there, from here: started there, asked who and where it is, and
- * connected to: directly, else from there to here, else through ssh itself. Who it is, is known from
- * ssh; so a wrong address does no harm. Control thread. */
+/* Starts a server for a single transfer on a remote host, through ssh or a launch command, and connects: directly, else
+ * from the server to this host, else through ssh. The server's fingerprint arrives through ssh: a wrong address does no
+ * harm. Control thread. */
 #ifndef CLIENT_SSH_START_H
 #define CLIENT_SSH_START_H
 
@@ -9,30 +9,29 @@
 
 struct ssh_start;
 
-enum ssh_start_way {
-	SSH_START_DIRECT, /* we connect */
-	SSH_START_BACK,   /* it does, data connections too */
-	SSH_START_PIPE    /* nobody can: one channel, through ssh */
+enum ssh_start_mode {
+	SSH_START_DIRECT, /* this host connects */
+	SSH_START_BACK,   /* the server connects, data connections included */
+	SSH_START_PIPE    /* neither can: one channel, through ssh */
 };
 
 struct ssh_start_ops {
-	/* A control connection, TLS done, to who ssh has brought us to; taken. `address`: as reached, or
-	 * whence. */
-	void (*reached)(void *arg, enum ssh_start_way way, struct chan *c, const char *address);
-	/* Once at most, and never after `reached`. */
+	/* A control connection to the started server, authenticated; taken. `address`: connected to, or from. */
+	void (*reached)(void *arg, enum ssh_start_mode mode, struct chan *c, const char *address);
+	/* At most once, never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);
-	/* With `launch`, instead of `reached`: it is there, listens at that port, and shows that fingerprint. Its process
-	 * is ours until ssh_start_free(). */
+	/* With `launch`, instead of `reached`: the server listens at `port` and has that fingerprint. Its process belongs to
+	 * the ssh_start until ssh_start_free(). */
 	void (*launched)(void *arg, unsigned port, const char *fingerprint);
-	/* The party at work, for data connections that come; or NULL. */
+	/* The session that inbound data connections join; or NULL. */
 	struct session *(*session)(void *arg);
 };
 
 struct ssh_start_opts {
-	struct context *host;             /* with both contexts of TLS */
+	struct context *host;          /* with both TLS contexts */
 	const struct remote *target;   /* borrowed, as are these: */
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
-	const char *launch;            /* the command that starts it, as ptcp_transfer_opts has it; NULL: ssh does */
+	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */
 	unsigned remote_port;
 	struct sock_opts sock;
 	const struct ssh_start_ops *ops;
@@ -40,7 +39,7 @@ struct ssh_start_opts {
 };
 
 int ssh_start_new(struct ssh_start **out, const struct ssh_start_opts *o, struct ptcp_err *e);
-/* Ends it, and the other side with it. NULL is fine. */
+/* Ends the server, too. NULL is fine. */
 void ssh_start_free(struct ssh_start *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a transfer is about: its sources, its destination, its rules. */
+/* A transfer's sources, destination and rules. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, st
 	return 0;
 }
 
-/* Where the other side sends, it is told the rules behind the sources. */
+/* A remote sender gets the rules in OPEN, behind the sources. */
 static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -50,7 +50,7 @@ static int remote(struct remote *out, const char *text, struct ptcp_err *e)
 	char shown[TEXT_NAME_BYTES];
 	int r = remote_parse(out, text, e);
 
-	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not a remote place (write [USER@]HOST:PATH or ptcp://HOST/PATH)",
+	return r != 0 ? r : err_set(e, PTCP_EUSAGE, "%s: not remote (write [USER@]HOST:PATH or ptcp://HOST/PATH)",
 	    text[0] != '\0' ? text_escape(shown, sizeof shown, text) : "\"\"");
 }
 
@@ -61,7 +61,7 @@ static int local(const char *text, struct ptcp_err *e)
 	int r = remote_parse(&ignored, text, e);
 
 	if (r > 0)
-		return err_set(e, PTCP_EUSAGE, "%s: one side must be local (between two daemons: ptcp send "
+		return err_set(e, PTCP_EUSAGE, "%s: one side must be local (between two servers: ptcp send "
 		    "ptcp://A/PATH ptcp://B/PATH)", text_escape(shown, sizeof shown, text));
 	if (r == 0 && text[0] == '\0')
 		return err_set(e, PTCP_EUSAGE, "\"\": an empty path (name a file or directory)");
@@ -104,7 +104,7 @@ static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, 
 	return add_path(t, 0, t->target.path, e);
 }
 
-/* From one daemon to another; paths as if we were to receive. */
+/* From one server to another; paths as if this host received. */
 static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
     struct ptcp_err *e)
 {
@@ -117,10 +117,10 @@ static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n
 		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be daemons: "
 		    "ptcp://HOST/PATH)");
 	if (t->o.n_vias > 0)
-		return err_set(e, PTCP_EUSAGE, "--via: between two other hosts only directly (leave it out)");
+		return err_set(e, PTCP_EUSAGE, "--via: not between two other hosts (leave it out)");
 	if (timetable_varies(&t->rate))
-		return err_set(e, PTCP_EUSAGE, "--rate: between two other hosts one rate, not a timetable (their clocks are their "
-		    "own: give what holds now)");
+		return err_set(e, PTCP_EUSAGE, "--rate: no timetable between two other hosts, whose clocks may differ (give one "
+		    "rate)");
 	return remote_job_new(t, &to, e);
 }
 
@@ -143,7 +143,7 @@ static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n
 		return take_third(t, srcs, n, dest, e);
 	}
 	if (t->o.detach)
-		return err_set(e, PTCP_EUSAGE, "--detach: only a transfer between two other hosts goes on without this one (leave it out)");
+		return err_set(e, PTCP_EUSAGE, "--detach: only for transfers between two other hosts (leave it out)");
 	t->n_local = t->sends ? n : 1;
 	t->n_remote = t->sends ? 1 : n;
 	if (t->sends)
@@ -161,7 +161,7 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 	if (e == NULL)
 		e = &scratch;
 	if (n_srcs == 0)
-		return err_set(e, PTCP_EUSAGE, "no source (name what is to be transferred)");
+		return err_set(e, PTCP_EUSAGE, "no source (name a file or directory)");
 	if ((r = client_new(&t, o, e)) < 0)
 		return r;
 	t->sends = sends;

@@ -1,4 +1,4 @@
-/* Who answers: the identities of the other side and of relays on the way there. */
+/* The identities of the target and of relays: --fingerprint, known_hosts, or the user's answer. */
 #include <string.h>
 #include <strings.h>
 
@@ -8,7 +8,7 @@
 
 #define NAME_BYTES (SOCK_HOST_BYTES + 10)
 
-/* Does a pin of the user's name this host, or every host? */
+/* Whether a --fingerprint applies to this host (or to all). */
 static bool pin_is_for(const char *pin, const char *host, unsigned port, const char **fingerprint)
 {
 	const char *eq = strrchr(pin, '=');
@@ -26,7 +26,7 @@ static bool pin_is_for(const char *pin, const char *host, unsigned port, const c
 	    pinned_port == port;
 }
 
-/* The trust question can be asked only before a party is at work. */
+/* The user can be asked only before a session runs. */
 static int unknown(struct ptcp_transfer *t, const char *name, const char *fingerprint, struct ptcp_err *e)
 {
 	if (t->session == NULL) {
@@ -34,8 +34,8 @@ static int unknown(struct ptcp_transfer *t, const char *name, const char *finger
 		strcpy(t->asked_name, name);
 		strcpy(t->asked_fingerprint, fingerprint);
 	}
-	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare it with ptcp key "
-	    "show there, then give --fingerprint %s, or run this from a terminal)", name, fingerprint, fingerprint);
+	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare with ptcp key "
+	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint, fingerprint);
 }
 
 static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, const char *name,
@@ -55,7 +55,7 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 	}
 	if (pinned)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
-		    "--fingerprint (somebody may be in between; if its key was replaced, give the new one)",
+		    "--fingerprint (another host answers in its place, or its key was replaced: then give the new one)",
 		    name, fingerprint);
 	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, e)) < 0)
 		return r;
@@ -63,40 +63,34 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 		return 0;
 	if (r == HOST_DIFFERS)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
-		    "(somebody may be in between; if its key was replaced, remove the line from %s/known_hosts)",
+		    "(another host answers in its place, or its key was replaced: then remove the line from %s/known_hosts)",
 		    name, fingerprint, t->host.config_dir);
 	return unknown(t, name, fingerprint, e);
 }
 
-/* An identity that was a relay is nothing else in this run: who passes bytes on must not be taken for who
- * they are meant for. */
-static int check_part(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint,
-    struct ptcp_err *e)
+/* A relay's identity has no other role in this run: a relay must not pass for the host at the end of the path. */
+static int check_role(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
-	const struct met *m;
-	unsigned i;
+	const struct trusted *m;
 
-	for (i = 0; i < t->n_met; i++) {
-		m = &t->met[i];
+	for (m = t->trusted; m < t->trusted + t->n_trusted; m++)
 		if (strcmp(m->fingerprint, fingerprint) == 0 && (m->relay || relay) &&
 		    (m->relay != relay || strcasecmp(m->name, name) != 0))
-			return err_set(e, PTCP_EREFUSED, "%s: it shows the identity of %s%s (a relay answers in its place, or both "
-			    "are one host: then leave one out)", name, m->relay ? "the relay " : "", m->name);
-	}
+			return err_set(e, PTCP_EREFUSED, "%s: it has the identity of %s%s (a relay answers in its place, or both "
+			    "are one host: leave one out)", name, m->relay ? "the relay " : "", m->name);
 	return 0;
 }
 
 static void remember(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint)
 {
-	struct met *m;
-	unsigned i;
+	struct trusted *m;
 
-	for (i = 0; i < t->n_met; i++)
-		if (t->met[i].relay == relay && strcmp(t->met[i].fingerprint, fingerprint) == 0)
+	for (m = t->trusted; m < t->trusted + t->n_trusted; m++)
+		if (m->relay == relay && strcmp(m->fingerprint, fingerprint) == 0)
 			return;
-	if (t->n_met == MET_MAX)
+	if (t->n_trusted == TRUSTED_MAX)
 		return;
-	m = &t->met[t->n_met++];
+	t->n_trusted++;
 	m->relay = relay;
 	snprintf(m->name, sizeof m->name, "%s", name);
 	strcpy(m->fingerprint, fingerprint);
@@ -109,12 +103,12 @@ int client_trust(void *arg, const struct connect_hop *hop, bool relay, const cha
 	int r;
 
 	sock_join(name, sizeof name, hop->host, hop->port);
-	if ((r = check_part(t, name, relay, fingerprint, e)) < 0)
+	if ((r = check_role(t, name, relay, fingerprint, e)) < 0)
 		return r;
 	if (t->launch == NULL || relay)
 		r = check_pins(t, hop->host, hop->port, name, fingerprint, e);
 	else if (strcmp(fingerprint, t->launched) != 0)
-		r = err_set(e, PTCP_EREFUSED, "%s: somebody else answers there than was started (run it again)", name);
+		r = err_set(e, PTCP_EREFUSED, "%s: its fingerprint is not the started server's (run it again)", name);
 	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);

@@ -6,9 +6,8 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
 
-#define SPARE_MOST 3 /* paths over a relay that nothing is planned for */
+#define SPARE_MAX 3 /* max spare paths over a relay */
 
 void candidates_fini(struct candidates *v)
 {
@@ -26,7 +25,7 @@ int candidates_find(const struct candidates *v, const int *hop, size_t nhops)
 	return -1;
 }
 
-/* "B,A" of the hops A, B, destination: we come from the destination. */
+/* "B,A" of the hops A, B, destination: connections start at the destination. */
 static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, size_t nhops, struct ptcp_err *e)
 {
 	char address[HERE_ADDRESS_BYTES];
@@ -53,19 +52,19 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 	return 0;
 }
 
-/* Where rates are constant relays pass on as they receive, whatever the plan says. */
+/* With constant rates relays forward while they receive, and spool nothing. */
 static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_t nhops)
 {
 	size_t i;
 	int link;
 
 	for (i = 1; i < nhops; i++)
-		if ((link = limits_link(o->conf, hop[i - 1], hop[i])) >= 0 && limits_windowed(o->conf, link))
+		if ((link = limits_link(o, hop[i - 1], hop[i])) >= 0 && limits_windowed(o, link))
 			return true;
 	return false;
 }
 
-/* p NULL: it is not planned. */
+/* p NULL: a spare path. */
 static int add(struct candidates *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
     const struct schedule_path *p, struct ptcp_err *e)
 {
@@ -79,7 +78,7 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 	if (p != NULL) {
 		new->planned = true;
 		new->streams = p->streams;
-		new->held_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->held_bytes : 0;
+		new->stored_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->stored_bytes : 0;
 	}
 	if (i >= 0)
 		return 0;
@@ -89,18 +88,18 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 	return r;
 }
 
-/* The smaller rate of both links over a relay; 0: not that way. */
+/* The smaller rate of the two links over a relay; 0: no path. */
 static double width(const struct ptcp_overlay *o, int source, int relay)
 {
-	int dest = ptcp_overlay_destination(o), in = limits_link(o->conf, source, relay), out = limits_link(o->conf, relay, dest);
+	int dest = ptcp_overlay_destination(o), in = limits_link(o, source, relay), out = limits_link(o, relay, dest);
 	struct ptcp_overlay_host h;
 	double a, b;
 
 	ptcp_overlay_host(o, (size_t)relay, &h);
 	if (!h.relay || h.address == NULL || relay == dest || relay == source || in < 0 || out < 0)
 		return 0;
-	a = limits_bps(o->conf, (size_t)in);
-	b = limits_bps(o->conf, (size_t)out);
+	a = limits_bps(o, (size_t)in);
+	b = limits_bps(o, (size_t)out);
 	return a < b ? a : b;
 }
 
@@ -110,7 +109,7 @@ static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int so
 	double most;
 	size_t i, n;
 
-	for (n = 0; n < SPARE_MOST && r == 0; n++) {
+	for (n = 0; n < SPARE_MAX && r == 0; n++) {
 		best = -1;
 		most = 0;
 		for (i = 0; i < ptcp_overlay_hosts(o); i++) {
@@ -135,14 +134,14 @@ int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, cons
 	struct candidates v = { .n = 0 };
 	size_t i;
 
-	if (limits_link(o->conf, source, dest) >= 0)
+	if (limits_link(o, source, dest) >= 0)
 		r = add(&v, o, &dest, 1, NULL, e);
 	for (i = 0; r == 0 && s != NULL && i < s->n; i++)
 		if (s->path[i].source == source)
 			r = add(&v, o, s->path[i].hop, s->path[i].nhops, &s->path[i], e);
 	if (r == 0)
 		r = add_spares(&v, o, source, e);
-	if (r == 0 && v.n == 0) /* whoever knows better has not said so */
+	if (r == 0 && v.n == 0) /* no known path: try the direct one */
 		r = add(&v, o, &dest, 1, NULL, e);
 	if (r < 0)
 		candidates_fini(&v);

@@ -1,4 +1,4 @@
-/* What is asked of a collection, and what it tells. */
+/* The collection handle: options, events, results, and the loop. */
 #include "collect/collect_impl.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 #include "plan/limits.h"
 
@@ -26,13 +27,13 @@ void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
 	*o = (struct ptcp_collect_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED, .streams = 4 };
 }
 
-/* ---- What it tells ---- */
+/* ---- Events and results ---- */
 
-void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source *s,
+void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
     const char *path, const char *text, int code)
 {
 	struct ptcp_collect_event ev = { .type = type, .elapsed_s = collect_now_s(c), .source = -1, .path = path,
-		.text = text, .code = code, .sources = c->told, .n_sources = c->n, .links = c->link,
+		.text = text, .code = code, .sources = c->status, .n_sources = c->n, .links = c->link,
 		.plan = c->plan, .plan_start_s = c->plan_start_s };
 	size_t i;
 
@@ -41,9 +42,9 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 	if (s != NULL)
 		ev.source = (int)(s - c->source);
 	for (i = 0; i < c->n; i++) {
-		ev.bytes += c->told[i].bytes;
-		ev.total_bytes += c->told[i].bytes + source_left_bytes(&c->source[i]);
-		ev.rate_bps += c->told[i].rate_bps;
+		ev.bytes += c->status[i].progress.bytes;
+		ev.total_bytes += c->status[i].progress.bytes + source_left_bytes(&c->source[i]);
+		ev.rate_bps += c->status[i].rate_bps;
 	}
 	ev.eta_s = monitor_eta_s(c);
 	if (c->schedule != NULL)
@@ -53,7 +54,7 @@ void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, con
 
 void ptcp_collect_cancel(struct ptcp_collect *c)
 {
-	atomic_store(&c->cancelled, true); /* poll() is left within a tick */
+	atomic_store(&c->cancelled, true); /* poll() returns within a tick */
 }
 
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
@@ -70,13 +71,13 @@ void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_resul
 	if (c->schedule != NULL)
 		all.last_planned_s = c->plan_start_s + c->schedule->end_s;
 	for (i = 0; i < c->n; i++) {
-		all.bytes += c->told[i].bytes;
-		all.wire_bytes += c->told[i].wire_bytes;
-		all.resumed_bytes += c->told[i].resumed_bytes;
-		all.files += c->told[i].files;
-		all.failed += c->told[i].failed;
-		all.sources_done += c->told[i].state == PTCP_COLLECT_DONE;
-		all.sources_failed += c->told[i].state == PTCP_COLLECT_FAILED;
+		all.bytes += c->status[i].progress.bytes;
+		all.wire_bytes += c->status[i].progress.wire_bytes;
+		all.resumed_bytes += c->status[i].progress.resumed_bytes;
+		all.files += c->status[i].progress.files;
+		all.failed += c->status[i].progress.failed;
+		all.sources_done += c->status[i].state == PTCP_COLLECT_DONE;
+		all.sources_failed += c->status[i].state == PTCP_COLLECT_FAILED;
 	}
 	memcpy(r, &all, all.size);
 }
@@ -85,7 +86,7 @@ size_t ptcp_collect_sources(const struct ptcp_collect *c) { return c->n; }
 
 void ptcp_collect_source(const struct ptcp_collect *c, size_t i, struct ptcp_collect_source *out)
 {
-	*out = c->told[i];
+	*out = c->status[i];
 }
 
 void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out)
@@ -93,19 +94,19 @@ void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_colle
 	*out = c->link[i];
 }
 
-/* ---- What is asked of it ---- */
+/* ---- Creation ---- */
 
 static int add_source(struct ptcp_collect *c, int host, const struct ptcp_overlay_host *h, struct ptcp_err *e)
 {
-	struct source *s = &c->source[c->n];
+	struct source_transfer *s = &c->source[c->n];
 
 	if (h->path == NULL)
 		return err_set(e, PTCP_ECONFIG, "host %s: has data, but no path to collect it from (give it one)", h->name);
 	if (h->address == NULL)
 		return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h->name);
-	*s = (struct source){ .c = c, .told = &c->told[c->n], .name = h->name, .address = h->address,
+	*s = (struct source_transfer){ .c = c, .status = &c->status[c->n], .name = h->name, .address = h->address,
 		.path = h->path, .data_bytes = h->data_bytes, .retry_at_s = INFINITY };
-	s->told->host = host;
+	s->status->host = host;
 	c->n++;
 	return 0;
 }
@@ -123,16 +124,18 @@ static int add_sources(struct ptcp_collect *c, struct ptcp_err *e)
 			return r;
 	}
 	if (c->n == 0)
-		return err_set(e, PTCP_ECONFIG, "overlay: no host has anything to collect (give hosts a path)");
+		return err_set(e, PTCP_ECONFIG, "overlay: no host has data to collect (give hosts a path)");
 	return 0;
 }
 
 static int take_opts(struct ptcp_collect *c, const struct ptcp_transfer_opts *connect,
     const struct ptcp_collect_opts *o, struct ptcp_err *e)
 {
-	if (o->size < offsetof(struct ptcp_collect_opts, arg) + sizeof o->arg)
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_collect_opts_init() has not filled in");
-	c->o = *o;
+	int r;
+
+	ptcp_collect_opts_init(&c->o);
+	if ((r = opts_copy(&c->o, sizeof c->o, o, "ptcp_collect_opts_init", e)) < 0)
+		return r;
 	c->connect = *connect;
 	if (c->o.streams < 1 || c->o.streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams of a path: must be 1 to %d", PTCP_STREAMS_MAX);
@@ -144,10 +147,10 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	size_t hosts = ptcp_overlay_hosts(c->overlay), i;
 
 	c->n_links = ptcp_overlay_links(c->overlay);
-	c->n_limits = limits_count(c->overlay->conf);
+	c->n_limits = limits_count(c->overlay);
 	if ((c->dest = strdup(dest[0] != '\0' ? dest : ".")) == NULL ||
 	    (c->source = calloc(hosts, sizeof *c->source)) == NULL ||
-	    (c->told = calloc(hosts, sizeof *c->told)) == NULL ||
+	    (c->status = calloc(hosts, sizeof *c->status)) == NULL ||
 	    (c->flow = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->flow)) == NULL ||
 	    (c->link = calloc(c->n_links + 1, sizeof *c->link)) == NULL ||
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
@@ -157,7 +160,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->found_bps = calloc(c->n_limits + 1, sizeof *c->found_bps)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_first_bps[i] = limits_bps(c->overlay->conf, i);
+		c->limit_first_bps[i] = limits_bps(c->overlay, i);
 	return 0;
 }
 
@@ -172,7 +175,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 		return err_nomem(e);
 	atomic_init(&c->cancelled, false);
 	c->overlay = o;
-	c->drift.off_since_s = c->drift.probe_session_until_s = NAN;
+	c->drift.off_since_s = c->drift.probe_until_s = NAN;
 	if ((r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
 	if (r < 0)
@@ -189,13 +192,13 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	if (c == NULL)
 		return;
 	for (i = 0; i < c->n; i++)
-		source_forget(&c->source[i]);
+		source_reset(&c->source[i]);
 	planner_thread_free(c->planner);
 	ptcp_plan_free(c->plan);
 	schedule_free(c->schedule);
 	free(c->dest);
 	free(c->source);
-	free(c->told);
+	free(c->status);
 	free(c->flow);
 	free(c->link);
 	free(c->limit_first_bps);
@@ -209,11 +212,11 @@ void ptcp_collect_free(struct ptcp_collect *c)
 /* ---- The loop: one thread steps all transfers ---- */
 
 #define TELL_S 0.5
-#define SIZING_TIMEOUTS 2.0 /* how long a rehearsal may take: a source that goes on for ever holds nobody up */
+/* max time of dry runs, in timeouts: an endless source must not block the others */
+#define SIZING_TIMEOUTS 2.0
 
-/* ---- Stepping ---- */
 
-static double due_s(const struct source *s, double now_s)
+static double due_s(const struct source_transfer *s, double now_s)
 {
 	int ms;
 
@@ -223,11 +226,11 @@ static double due_s(const struct source *s, double now_s)
 	return ms < 0 ? INFINITY : now_s + ms / 1e3;
 }
 
-/* Waits for anything to do, until a time at most, and does it. */
+/* Waits until until_s for due transfers, and steps them. */
 static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double until_s)
 {
 	double now_s = collect_now_s(c), first = until_s;
-	struct source *s;
+	struct source_transfer *s;
 	size_t i;
 
 	for (i = 0; i < c->n; i++) {
@@ -243,28 +246,8 @@ static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double 
 		if (s->t != NULL && (fd[i].revents != 0 || now_s >= due[i]))
 			source_step(s);
 		else if (s->t == NULL && now_s >= due[i] && !source_is_over(s))
-			source_begin(s);
+			source_start(s);
 	}
-}
-
-static void cancel_all(struct ptcp_collect *c)
-{
-	struct source *s;
-
-	for (s = c->source; s < c->source + c->n; s++) {
-		s->again = false;
-		s->retry_at_s = INFINITY;
-		if (s->t != NULL)
-			ptcp_transfer_cancel(s->t);
-	}
-}
-
-static void end_sizing(struct ptcp_collect *c)
-{
-	struct source *s;
-
-	for (s = c->source; s < c->source + c->n; s++)
-		source_end_sizing(s);
 }
 
 static bool any_at_work(const struct ptcp_collect *c)
@@ -277,37 +260,43 @@ static bool any_at_work(const struct ptcp_collect *c)
 	return false;
 }
 
-/* ---- The parts of it ---- */
 
 static void tick(struct ptcp_collect *c, double *tell_at_s)
 {
 	double now_s = collect_now_s(c);
 
-	monitor_see(c);
+	monitor_update(c);
 	if (!c->o.no_replan)
-		allocate_again(c);
-	allocate_apply(c);
+		allocate_replan(c);
+	allocate_rates(c);
 	if (now_s < *tell_at_s)
 		return;
 	*tell_at_s = now_s + TELL_S;
-	collect_tell(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+	collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 }
 
-/* Until no transfer is at work. */
+/* Runs all transfers to their end. */
 static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	double tick_at_s = 0, tell_at_s = 0, next_s;
+	struct source_transfer *s;
 	bool ending = false;
 
 	while (any_at_work(c)) {
 		if (!ending && (atomic_load(&c->cancelled) || c->stop.code != 0)) {
-			cancel_all(c);
 			ending = true;
+			for (s = c->source; s < c->source + c->n; s++) {
+				s->again = false;
+				s->retry_at_s = INFINITY;
+				if (s->t != NULL)
+					ptcp_transfer_cancel(s->t);
+			}
 		}
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
-			if (collect_now_s(c) >= c->sizing_until_s)
-				end_sizing(c);
+			for (s = c->source; s < c->source + c->n && collect_now_s(c) >= c->sizing_until_s; s++)
+				if (s->t != NULL && s->sizing)
+					ptcp_transfer_cancel(s->t); /* its result so far counts */
 			continue;
 		}
 		next_s = c->plan_start_s + schedule_next_s(c->schedule, collect_now_s(c) - c->plan_start_s);
@@ -316,65 +305,48 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 			tick(c, &tell_at_s);
 			tick_at_s = collect_now_s(c) + TICK_S;
 		} else if (collect_now_s(c) >= next_s) {
-			allocate_apply(c);
+			allocate_rates(c);
 		}
 	}
 }
 
-/* How much there is of what the overlay does not say. */
-static void measure(struct ptcp_collect *c, struct pollfd *fd, double *due)
-{
-	struct source *s;
-
-	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
-	for (s = c->source; s < c->source + c->n; s++)
-		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
-			source_begin(s);
-	work(c, fd, due);
-}
-
-static int make_dest(const struct ptcp_collect *c, struct ptcp_err *e)
-{
-	char shown[TEXT_NAME_BYTES];
-
-	if (mkdir(c->dest, 0777) == 0 || errno == EEXIST)
-		return 0;
-	return err_sys(e, err_from_errno(errno), "%s: cannot be made", text_escape(shown, sizeof shown, c->dest));
-}
-
 static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 {
-	const struct source *s, *first = NULL;
+	const struct source_transfer *s, *first = NULL;
 	size_t done = 0, failed = 0;
 
 	for (s = c->source; s < c->source + c->n; s++) {
-		done += s->told->state == PTCP_COLLECT_DONE || s->told->code == PTCP_EPARTIAL;
-		if (s->told->state == PTCP_COLLECT_FAILED && failed++ == 0)
+		done += s->status->state == PTCP_COLLECT_DONE || s->status->code == PTCP_EPARTIAL;
+		if (s->status->state == PTCP_COLLECT_FAILED && failed++ == 0)
 			first = s;
 	}
 	if (c->stop.code != 0)
 		return err_set(e, c->stop.code, "%s", c->stop.msg);
 	if (atomic_load(&c->cancelled) && done + failed < c->n)
-		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again: it "
-		    "goes on from here)");
+		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (failed == 0)
 		return 0;
 	if (done == 0)
-		return err_set(e, first->told->code, "collect: nothing is done, the first to fail was %s: %s",
+		return err_set(e, first->status->code, "collect: no source is done, the first failure: %s: %s",
 		    first->name, first->why);
-	return err_set(e, PTCP_EPARTIAL, "collect: of %zu of %zu sources not all could be had (see above, and run "
+	return err_set(e, PTCP_EPARTIAL, "collect: %zu of %zu sources are incomplete (see above, and run "
 	    "the same command again)", failed, c->n);
 }
 
 static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struct ptcp_err *e)
 {
-	struct source *s;
+	char shown[TEXT_NAME_BYTES];
+	struct source_transfer *s;
 	int r;
 
 	c->start = mono_now();
-	if ((r = make_dest(c, e)) < 0)
-		return r;
-	measure(c, fd, due);
+	if (mkdir(c->dest, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
+	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
+	for (s = c->source; s < c->source + c->n; s++)
+		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
+			source_start(s);
+	work(c, fd, due); /* counts the data of sources with unknown size */
 	if (c->stop.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();
@@ -383,13 +355,13 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	drift_init(&c->drift, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;
 	for (s = c->source; s < c->source + c->n; s++) {
-		s->came_at_s = collect_now_s(c);
+		s->progress_at_s = collect_now_s(c);
 		if (!source_is_over(s))
-			source_begin(s);
+			source_start(s);
 	}
 	work(c, fd, due);
 	c->end_s = collect_now_s(c);
-	collect_tell(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+	collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 	return outcome(c, e);
 }
 

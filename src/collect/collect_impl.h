@@ -1,6 +1,6 @@
-/* The inside of a collection, for collect.c (what was asked for, what came of it), source.c (the transfer from one
- * host), allocate.c (plans, and what they make of the transfers), monitor.c (what flows, and whether the plan still
- * fits) and run.c (the loop). One thread, but for cancelling and what planner_thread.h has. */
+/* Internals of a collection: collect.c (options, events, the loop), source.c (the transfer from one host),
+ * allocate.c (planning, and rates of the transfers) and monitor.c (observed rates, and whether the plan
+ * still fits). Single-threaded except for canceling and planner_thread.h. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
@@ -15,93 +15,92 @@
 #include "collect/schedule.h"
 #include "core/clock.h"
 #include "model/divide.h"
-#include "plan/overlay.h"
 
 #define TICK_S 0.25
-#define PACE 0.95     /* of what a path is given, lest queues grow where it fills a link */
-#define DATA_MOST_BYTES (UINT64_C(1) << 56) /* that any source is believed to have: sums of them do not wrap */
-#define ROUTE_SEEN 64 /* samples, one a tick: as long as anybody looks back, and more */
+#define PACE 0.95     /* of a path's rate, to prevent queues on a full link */
+#define DATA_MAX_BYTES (UINT64_C(1) << 56) /* max believed data of a source; sums do not overflow */
+#define ROUTE_SAMPLES 64 /* samples, one per tick: more than any window */
 
-/* What goes over one path of a transfer. */
+/* One path of a transfer. */
 struct route {
 	int link[CANDIDATES_HOPS_MAX];
 	size_t n_links;
-	size_t *limit;         /* of the overlay, see plan/limits.h; of its links */
+	size_t *limit;         /* limits of its links, see plan/limits.h */
 	size_t n_limits;
-	bool bound;            /* it goes through a host with limits of its own: never let loose */
-	bool counted;          /* its streams are: it helps nobody who is late */
+	bool bound;            /* crosses a limited host: rate always enforced */
+	bool counted;          /* its streams are counted: no catching up without a planned rate */
 	double planned_bps;    /* by the plan, now */
-	double given_bps;      /* with what the plan leaves free */
-	uint64_t set_bps;      /* what the transfer was told last; 0, no limit, to begin with */
-	uint64_t due_bps;      /* of it, what is not there to make up for what is late */
-	double since_s;        /* when that was set */
+	double assigned_bps;      /* with a share of the spare capacity */
+	uint64_t set_bps;      /* latest rate limit; initially 0: none */
+	uint64_t regular_bps;      /* part of it not for catching up */
+	double since_s;        /* time of that limit */
 	uint64_t bytes;
 	unsigned streams;
-	struct { double at_s; uint64_t bytes; } seen[ROUTE_SEEN];
-	unsigned n_seen;
+	struct { double at_s; uint64_t bytes; } seen[ROUTE_SAMPLES];
+	unsigned n_samples;
 };
 
-struct source {
+struct source_transfer {
 	struct ptcp_collect *c;
-	struct ptcp_collect_source *told;
+	struct ptcp_collect_source *status;
 	const char *name, *address, *path; /* the overlay's */
-	struct ptcp_transfer *t;           /* at work; or NULL */
-	struct candidates vias;                  /* of the one at work */
+	struct ptcp_transfer *t;           /* current transfer, or NULL */
+	struct candidates candidates;                  /* of the current transfer */
 	struct route route[PTCP_PATHS_MAX];
-	bool sizing;                       /* it only looks how much there is */
-	bool again;                        /* ended by us, to go on over other paths */
-	bool planned;                      /* the plan counts on it, */
-	bool beyond;                       /* but not on all that it says it has: there is no room for that */
-	double more_bps;                   /* each of its paths may have, as it is late */
-	bool busy;                         /* moving data: neither only verifying nor syncing */
-	uint64_t data_bytes;               /* what there is to fetch, as known beforehand; PTCP_UNKNOWN */
-	uint64_t listed_bytes;             /* that the rehearsal has found so far */
-	uint64_t most_bytes, most_files;   /* that any transfer has come to */
-	uint64_t wire_before;              /* sent by transfers that are over */
-	double flows_since_s;              /* data, over any path of it; INFINITY: none yet */
-	double came_at_s;                  /* when anything last came of it */
+	bool sizing;                       /* dry run that lists the data */
+	bool again;                        /* canceled by us, to restart over other paths */
+	bool planned;                      /* in the current plan, */
+	bool beyond;                       /* but with less than its data, for lack of space */
+	double extra_bps;                   /* extra rate per path, for catching up */
+	bool busy;                         /* transferring data, not only verifying or syncing */
+	uint64_t data_bytes;               /* data to fetch, as known before; PTCP_UNKNOWN */
+	uint64_t listed_bytes;             /* found by the dry run so far */
+	uint64_t most_bytes, most_files;   /* max progress of any transfer */
+	uint64_t wire_before;              /* sent by earlier transfers */
+	double flows_since_s;              /* start of data on any path; INFINITY: none yet */
+	double progress_at_s;                  /* latest progress */
 	double retry_at_s;
-	unsigned tries;                    /* in vain, in a row */
-	unsigned broken;                   /* that began, and came no further than those before, in a row */
+	unsigned tries;                    /* consecutive failures */
+	unsigned stalled;                   /* consecutive transfers without further progress */
 	char why[sizeof ((struct ptcp_err *)0)->msg];
 };
 
 struct ptcp_collect {
-	struct ptcp_overlay *overlay;      /* as it is now; its time 0 is overlay_s */
+	struct ptcp_overlay *overlay;      /* current rates and data; time 0 is overlay_s */
 	double overlay_s;
 	struct ptcp_collect_opts o;
-	struct ptcp_transfer_opts connect; /* what the pointers in it lead to is the caller's */
+	struct ptcp_transfer_opts connect; /* pointers in it are the caller's */
 	char *dest;
-	struct source *source;
-	struct ptcp_collect_source *told;  /* of each */
+	struct source_transfer *source;
+	struct ptcp_collect_source *status;  /* public state of each source */
 	size_t n;
 	struct ptcp_collect_link *link;
 	size_t n_links, n_limits;
-	double *limit_first_bps;           /* what limits were taken for to begin with */
-	double *limit_bps, *found_bps, *load_bps; /* scratch, of each limit */
+	double *limit_first_bps;           /* initial rates of the limits */
+	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
 	struct divide_flow *divided;        /* room for all routes of all sources */
 	struct drift_flow *flow;         /* room for all routes of all sources */
 	atomic_bool cancelled;
 	bool ran;
 	struct mono start;
-	/* the plan in force */
+	/* current plan */
 	struct ptcp_plan *plan;            /* or NULL */
 	struct schedule *schedule;
 	double plan_start_s;
 	struct drift drift;
 	bool probing;
-	double sizing_until_s;             /* rehearsals take no longer */
-	const char *unfit;                 /* why another plan is wanted; NULL: it is not */
+	double sizing_until_s;             /* deadline of dry runs */
+	const char *unfit;                 /* reason to replan, or NULL */
 	char unfit_text[320];
-	/* the next one */
-	struct planner_thread_thread *planner;           /* at work on it; or NULL */
-	char planner_thread_why[320];
-	double planner_thread_start_s;            /* the plan's */
+	/* next plan */
+	struct planner_thread *planner;           /* at work, or NULL */
+	char replan_reason[320];
+	double next_start_s;            /* time 0 of the next plan */
 	double planned_s;                  /* of the first plan */
-	double tried_at_s;                 /* to plan */
-	double end_s;                      /* once it is over */
+	double planning_at_s;                 /* start of the latest planning */
+	double end_s;                      /* end of the collection */
 	unsigned replans;
-	struct ptcp_err stop;              /* the whole has to end: code not 0 */
+	struct ptcp_err stop;              /* fatal error, if code is not 0 */
 };
 
 static inline double collect_now_s(const struct ptcp_collect *c)
@@ -111,42 +110,40 @@ static inline double collect_now_s(const struct ptcp_collect *c)
 
 /* ---- collect.c ---- */
 
-void collect_tell(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source *s,
+void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
     const char *path, const char *text, int code);
 
 /* ---- source.c ---- */
 
-/* Begins its transfer over the paths that suit the plan, or the look at how much there is. What fails is told, and
- * tried again later unless that is in vain. */
-void source_begin(struct source *s);
-/* When its transfer has something to do. */
-void source_step(struct source *s);
-/* What its rehearsal has found by now has to do. */
-void source_end_sizing(struct source *s);
-/* It is to be ended, and begun again over other paths. */
-void source_begin_again(struct source *s);
-bool source_is_over(const struct source *s);
-/* What has yet to come. */
-uint64_t source_left_bytes(const struct source *s);
-void source_forget(struct source *s); /* frees its transfer and paths */
+/* Starts the transfer over the paths of the plan, or the dry run. Reports failures, and schedules a retry
+ * for temporary ones. */
+void source_start(struct source_transfer *s);
+/* Steps the transfer. */
+void source_step(struct source_transfer *s);
+/* Cancels the transfer, to restart it over other paths. */
+void source_restart(struct source_transfer *s);
+bool source_is_over(const struct source_transfer *s);
+/* Bytes left to transfer. */
+uint64_t source_left_bytes(const struct source_transfer *s);
+void source_reset(struct source_transfer *s); /* frees its transfer and paths */
 
 /* ---- allocate.c ---- */
 
-/* Makes the first plan, and waits for it. */
+/* Makes the first plan; blocks. */
 int allocate_first(struct ptcp_collect *c, struct ptcp_err *e);
-/* Once a tick: begins to plan what is left when the plan does not fit any more, and takes that plan when it is made.
- * Where there is none, or it came too late, the last one stays; why is told. */
-void allocate_again(struct ptcp_collect *c);
-/* Tells the transfers what each path is to carry now. */
-void allocate_apply(struct ptcp_collect *c);
+/* Each tick: starts replanning if the plan does not fit, and adopts a finished plan. Without a plan in time
+ * the previous plan stays, and a warning is reported. */
+void allocate_replan(struct ptcp_collect *c);
+/* Sets the rate limits of all transfers' paths. */
+void allocate_rates(struct ptcp_collect *c);
 
 /* ---- monitor.c ---- */
 
-/* Once a tick: sees what has come, and says so; and whether another plan is wanted, in c->unfit, and what links have
- * turned out to be, in the overlay. */
-void monitor_see(struct ptcp_collect *c);
+/* Each tick: samples and reports rates; sets c->unfit if the plan does not fit, and updates the overlay's
+ * rates. */
+void monitor_update(struct ptcp_collect *c);
 double monitor_route_bps(const struct route *r, double now_s, double window_s);
-/* How long the rest will take as it goes; negative: not known. */
+/* Estimated time left; negative: unknown. */
 double monitor_eta_s(const struct ptcp_collect *c);
 
 #endif

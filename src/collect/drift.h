@@ -1,70 +1,68 @@
-/* Whether links are what they were taken for, from what paths carry: when to look, and what to make of it. Pure.
+/* Drift detection: compares the assumed rates of links with the observed throughput of paths. Pure.
  *
- * A limit is the rate of a link or of a bottleneck that links share; a flow is a path of one source. A flow that
- * brings less than it was given for some seconds says that something on its way is slower; one that was given nothing,
- * and brings something to make up for others, counts with that. What paths could carry
- * beyond what they are given cannot be seen, as they are paced; so from time to time they are given half as much again
- * for three seconds (a probe), after which a limit that more came through than it allows has been found to be higher.
- * That is enough to find what is there in a few steps, and little enough to cost next to nothing where it is not. */
+ * A limit is the rate of a link or shared bottleneck; a flow is a path of one source. A flow below its
+ * assigned rate for some seconds indicates a slower limit; throughput of flows without an assigned rate
+ * (catching up) counts as well. Flows are paced, hence spare capacity is invisible; from time to time a
+ * probe raises all rates by half for three seconds, and a limit exceeded by the observed throughput is
+ * higher than assumed. A few probes find new capacity, and probes without a result cost almost nothing. */
 #ifndef COLLECT_DRIFT_H
 #define COLLECT_DRIFT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DRIFT_OFF_RATIO 0.2   /* off by more than that is off */
-#define DRIFT_PROBE_RATIO 1.5 /* times what it is given a flow may have during a probe */
+#define DRIFT_MIN_RATIO 0.2   /* smaller deviations are ignored */
+#define DRIFT_PROBE_RATIO 1.5 /* rate factor during a probe */
 
 struct drift_flow {
-	const size_t *limit;      /* what it crosses */
+	const size_t *limit;      /* crossed limits */
 	size_t n_limits;
-	double want_bps, got_bps; /* what it was given; what came, over the last drift_window_s() */
-	bool judged;              /* it has had work, and that rate, for as long */
+	double assigned_bps, observed_bps; /* assigned rate; observed over the last drift_window_s() */
+	bool valid;              /* had data to send at the assigned rate during the window */
 };
 
 struct drift_limits {
-	const double *bps, *first_bps; /* the estimates in force, and the first ones */
+	const double *bps, *first_bps; /* current and initial estimates */
 	size_t n;
 };
 
 struct drift {
-	double quiet_until_s;     /* rates have yet to settle */
-	double off_since_s;       /* NAN: nothing is off */
+	double quiet_until_s;     /* rates are not steady yet */
+	double off_since_s;       /* NAN: no deviation */
 	double probe_at_s, probe_every_s;
-	double probe_session_until_s;   /* NAN: no probe is on */
+	double probe_until_s;   /* NAN: no probe */
 };
 
-enum drift_act {
-	DRIFT_GO_ON,
-	DRIFT_PROBE,  /* flows may have more now */
-	DRIFT_PROBED, /* no longer; `found` says what is higher, if any */
-	DRIFT_BELOW,  /* `found` says what is lower */
+enum drift_action {
+	DRIFT_NONE,
+	DRIFT_START_PROBE,  /* start a probe */
+	DRIFT_END_PROBE, /* end of a probe; `found` has higher limits, if any */
+	DRIFT_SLOWER,  /* `found` has lower limits */
 };
 
 void drift_init(struct drift *w, double now_s);
 
-/* Rates have been set anew: what is seen in the next seconds says nothing. */
+/* After new rates were set: ignores the next seconds. */
 void drift_changed(struct drift *w, double now_s);
 
-/* Something that was lost is there again: the next probe is due, when rates have settled. */
+/* After a lost path returned: probes as soon as rates are steady. */
 void drift_returned(struct drift *w, double now_s);
 
-/* Over how long to look at a flow. */
-double drift_window_s(const struct drift *w, double want_bps);
+/* Observation window of a flow. */
+double drift_window_s(const struct drift *w, double assigned_bps);
 
-/* `left_s`: what is left to do at these rates; near the end nothing is worth a change. found_bps gets a rate for each
- * limit that is off, else NAN, and *n_found their number. */
-enum drift_act drift_see(struct drift *w, double now_s, double left_s, const struct drift_flow *f, size_t n,
+/* `left_s`: estimated time left; near the end replanning is not worthwhile. Sets found_bps to the new rate
+ * of each changed limit, else NAN, and *n_found to their number. */
+enum drift_action drift_update(struct drift *w, double now_s, double left_s, const struct drift_flow *f, size_t n,
     const struct drift_limits *limits, double *found_bps, size_t *n_found);
 
-/* What a source that is late does about it. Rates alone would keep it as late to the end, and where flows of others
- * leave its streams less than the plan counts on, make it ever later. So it may have more, on each path up to what its
- * links are taken for, and on paths that the plan gives nothing, too. Pure. */
+/* Catching up of a late source. Planned rates alone would keep the delay until the end, and increase it on
+ * paths with competing flows. A late source therefore gets extra rate on all its paths, up to the rates of
+ * their links, including paths without a planned rate. Pure. */
 
-/* How much more each of its paths may have now, having had `before_bps`. `behind_bytes`: what has yet to come and
- * should have by the plan; negative where it is ahead. given_bps: what its paths are given together, and of it got_bps
- * what comes, of late. It takes a good deal to begin, and paths that fall short; then it goes on until the source is as
- * far ahead as makes up for what its own paths lack. */
-double catch_up_bps(double before_bps, double behind_bytes, double given_bps, double got_bps);
+/* Extra rate per path, given the present one. `behind_bytes`: bytes behind the plan; negative: ahead.
+ * given_bps: total assigned rate; got_bps: observed part of it. Starts with a long delay and slow paths,
+ * and ends when the source is ahead by the deficit of its own paths. */
+double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps);
 
 #endif

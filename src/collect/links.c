@@ -1,6 +1,6 @@
-/* Measures the links of an overlay, one after the other so that they do not disturb each other: some messages over
- * each, what is left of the budget where the estimates are noisiest. Those that begin elsewhere are measured by the
- * daemons there, on our behalf. */
+/* Measures the links of an overlay one after the other, without mutual disturbance: some messages over
+ * each, and the rest of the budget over the links with the noisiest estimates. Servers measure the links
+ * that begin at their hosts. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,12 +10,13 @@
 #include "collect/links_impl.h"
 #include "collect/local_host.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "model/divide.h"
 #include "model/regress.h"
 
-#define LEAST 8          /* messages over each link: each size twice */
-#define SURE_SHARE 0.1   /* messages_bound: so close to the rate, */
-#define SURE_RISK 0.05   /* but for so few cases */
+#define LEAST 8          /* messages over each link: two of each size */
+#define SURE_SHARE 0.1   /* messages_bound: relative error */
+#define SURE_RISK 0.05   /* and its probability */
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
@@ -24,7 +25,7 @@ void ptcp_links_opts_init(struct ptcp_links_opts *o)
 
 /* ---- Estimates ---- */
 
-/* What the intercept has too much: the way back of the acknowledgement, half a round trip. */
+/* Removes the acknowledgment's way back, half of the RTT, from the intercept. */
 static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r, double round_trip_s)
 {
 	double half = round_trip_s / 2, delay = r->d_min_s - half;
@@ -32,8 +33,8 @@ static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r
 	m->delay_s = half;
 	m->delay_error_s = NAN;
 	m->delay_from_round_trip = true;
-	/* A message's delay is timed to a millisecond; an intercept that is less sure of itself than the
-	 * round trip says less. */
+	/* Delays are timed to a millisecond; an intercept with a larger error than half of the RTT is less
+	 * accurate than half of the RTT itself. */
 	if (r->result != REGRESS_OK || !(delay > 0) || !(r->d_min_error_s <= fmax(1e-3, 0.1 * half)))
 		return;
 	m->delay_s = delay;
@@ -41,7 +42,7 @@ static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r
 	m->delay_from_round_trip = false;
 }
 
-static int estimate(struct link *l, struct ptcp_err *e)
+static int estimate(struct link_state *l, struct ptcp_err *e)
 {
 	double *bytes = calloc(l->n + 1, sizeof *bytes), *delay = calloc(l->n + 1, sizeof *delay);
 	struct ptcp_link_estimate *m = &l->estimate;
@@ -75,7 +76,7 @@ static int estimate(struct link *l, struct ptcp_err *e)
 
 /* ---- Measuring ---- */
 
-/* In turns of its own loop, so that cancelling takes no more than a flag. */
+/* Polls the transfer's loop and the cancel flag. */
 int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	struct pollfd fd = { .fd = ptcp_transfer_fd(t), .events = POLLIN };
@@ -92,7 +93,7 @@ int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
 	return r;
 }
 
-static int keep_messages(struct link *l, const struct ptcp_transfer *t, struct ptcp_err *e)
+static int keep_messages(struct link_state *l, const struct ptcp_transfer *t, struct ptcp_err *e)
 {
 	double round_trip;
 	size_t n = ptcp_transfer_messages(t, NULL, 0, &round_trip);
@@ -108,8 +109,8 @@ static int keep_messages(struct link *l, const struct ptcp_transfer *t, struct p
 	return 0;
 }
 
-/* By us, or by the daemon where it begins. */
-static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link *l, unsigned messages,
+/* Timing by us, or by the server where the link begins. */
+static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link_state *l, unsigned messages,
     struct ptcp_err *e)
 {
 	struct ptcp_overlay_host from, to;
@@ -125,7 +126,7 @@ static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, con
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
 
-int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e)
+int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e)
 {
 	struct ptcp_transfer *t;
 	int r;
@@ -138,28 +139,28 @@ int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, 
 	if (r < 0 || (r = estimate(l, e)) < 0)
 		return r;
 	if (isnan(l->estimate.rate_bps))
-		return err_set(e, PTCP_ERANGE, "%s: %zu messages tell no rate (try a larger --budget)",
+		return err_set(e, PTCP_ERANGE, "%s: %zu messages yield no rate (try a larger --budget)",
 		    l->estimate.result, l->n);
 	l->estimate.age_s = 0;
 	l->seen = mono_now();
 	return 0;
 }
 
-void links_fail(struct link *l, const struct ptcp_err *why)
+void links_fail(struct link_state *l, const struct ptcp_err *why)
 {
 	l->code = why->code;
 	snprintf(l->why, sizeof l->why, "%.*s", (int)sizeof l->why - 1, why->msg);
 }
 
-double links_age_s(const struct link *l)
+double links_age_s(const struct link_state *l)
 {
 	return l->estimate.age_s + (double)mono_diff_ns(mono_now(), l->seen) / 1e9;
 }
 
-/* A link that fails is left, unless the whole is being given up. */
+/* Measures a link; only cancellation and lack of memory end the whole. */
 static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct ptcp_err *e)
 {
-	struct link *l = &s->link[i];
+	struct link_state *l = &s->link[i];
 	struct ptcp_err why;
 	int r;
 
@@ -175,13 +176,13 @@ static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct pt
 		return r;
 	}
 	if (l->estimate.state == PTCP_LINK_MEASURED)
-		return 0; /* what is known of it stands */
+		return 0; /* the previous estimate stands */
 	links_fail(l, &why);
 	return 0;
 }
 
-/* Messages that are left go where the rate is least sure, in proportion to its own size: a slow link counts as
- * much as a fast one. */
+/* Spends remaining messages in proportion to the relative error of the rate, so that slow links count as
+ * much as fast ones. */
 static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 {
 	unsigned *counts = calloc(s->n + 1, sizeof *counts);
@@ -211,7 +212,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e)
 {
 	size_t i, measured = 0, failed = 0;
-	const struct link *first = NULL;
+	const struct link_state *first = NULL;
 
 	for (i = 0; i < s->n; i++) {
 		measured += s->link[i].estimate.state == PTCP_LINK_MEASURED;
@@ -221,10 +222,10 @@ int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e)
 	if (failed == 0)
 		return 0;
 	if (measured == 0)
-		return err_set(e, first->code, "links: none %s, the first: %s", asked ? "is known" : "could be measured",
+		return err_set(e, first->code, "links: none %s, the first: %s", asked ? "is published" : "could be measured",
 		    first->why);
 	if (asked)
-		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not known there (see above; without --query they are "
+		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; without --query they are "
 		    "measured)", failed, failed + measured);
 	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run it again when "
 	    "their hosts can be reached)", failed, failed + measured);
@@ -258,9 +259,9 @@ void ptcp_links_cancel(struct ptcp_links *s)
 	atomic_store(&s->cancelled, true);
 }
 
-/* ---- Which links ---- */
+/* ---- Selection of links ---- */
 
-static void judge(struct ptcp_links *s, struct link *l)
+static void judge(struct ptcp_links *s, struct link_state *l)
 {
 	struct ptcp_overlay_host from, to;
 
@@ -284,10 +285,11 @@ static void judge(struct ptcp_links *s, struct link *l)
 
 static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, struct ptcp_err *e)
 {
-	if (o->size == 0 || o->size > sizeof s->o)
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_links_opts_init() has not filled in");
+	int r;
+
 	ptcp_links_opts_init(&s->o);
-	memcpy(&s->o, o, o->size);
+	if ((r = opts_copy(&s->o, sizeof s->o, o, "ptcp_links_opts_init", e)) < 0)
+		return r;
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
 		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
@@ -346,7 +348,7 @@ void ptcp_links_get(const struct ptcp_links *s, size_t i, struct ptcp_link_estim
 		out->age_s = links_age_s(&s->link[i]);
 }
 
-int ptcp_links_here(const struct ptcp_links *s)
+int ptcp_links_local_host(const struct ptcp_links *s)
 {
 	return s->local_host;
 }

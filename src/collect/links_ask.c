@@ -1,4 +1,5 @@
-/* What daemons have learnt of the links that begin at their hosts, instead of measuring them: each is asked once. */
+/* Queries the servers at the beginning of links for their published estimates, instead of measuring: one
+ * query per server. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +9,17 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 
-/* What it knows of a link. */
-static int take(struct link *l, const char *from, const struct ptcp_known_link *k, struct ptcp_err *e)
+/* Takes a published estimate. */
+static int take(struct link_state *l, const char *from, const struct ptcp_published_link *k, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
 
 	if (k->messages == 0 && k->why != NULL)
 		return err_set(e, PTCP_EPEER, "%s could not measure it: %s", from, k->why);
 	if (k->messages == 0)
-		return err_set(e, PTCP_EPEER, "%s has yet to measure it (ask again later)", from);
+		return err_set(e, PTCP_EPEER, "%s has not measured it yet (query again later)", from);
 	if (k->age_s > LINKS_OLD_S)
-		return err_set(e, PTCP_EPEER, "what %s knows of it is %.1f h old%s%s (find out what keeps it from measuring)", from,
+		return err_set(e, PTCP_EPEER, "the estimate of %s is %.1f h old%s%s (find out why it does not measure)", from,
 		    k->age_s / 3600, k->why != NULL ? ": " : "", k->why != NULL ? k->why : "");
 	m->state = PTCP_LINK_MEASURED;
 	m->rate_bps = k->rate_bps;
@@ -33,8 +34,8 @@ static int take(struct link *l, const char *from, const struct ptcp_known_link *
 	return 0;
 }
 
-/* Of all that a host has told, what is about that link: what leads to the same address, as the overlays have it. */
-static int find(struct link *l, const char *from, const char *to, const struct ptcp_known_link *known, size_t n,
+/* Finds the published link with the same address as in our overlay. */
+static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known, size_t n,
     struct ptcp_err *e)
 {
 	char authority[HERE_ADDRESS_BYTES];
@@ -44,12 +45,12 @@ static int find(struct link *l, const char *from, const char *to, const struct p
 	for (i = 0; i < n; i++)
 		if (strcasecmp(known[i].to, authority) == 0)
 			return take(l, from, &known[i], e);
-	return err_set(e, PTCP_EPEER, "%s does not measure the way to %s (add it to the overlay of its --watch, with this "
+	return err_set(e, PTCP_EPEER, "%s does not measure the link to %s (add it to the overlay of its --watch, with this "
 	    "address)", from, authority);
 }
 
-/* The links that begin at a host; `why` NULL: which has told this, else that is why not. */
-static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_link *known, size_t n,
+/* Updates all links from a host; `why` not NULL: the query failed. */
+static void take_all(struct ptcp_links *s, int host, const struct ptcp_published_link *known, size_t n,
     const struct ptcp_err *why)
 {
 	struct ptcp_overlay_host from, to;
@@ -58,7 +59,7 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_lin
 
 	ptcp_overlay_host(s->overlay, (size_t)host, &from);
 	for (i = 0; i < s->n; i++) {
-		struct link *l = &s->link[i];
+		struct link_state *l = &s->link[i];
 
 		if (l->of.from != host || l->out)
 			continue;
@@ -72,12 +73,12 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_known_lin
 
 static int hear(struct ptcp_links *s, int host, const struct ptcp_transfer *t, struct ptcp_err *e)
 {
-	size_t n = ptcp_transfer_known(t, NULL, 0);
-	struct ptcp_known_link *known = calloc(n + 1, sizeof *known);
+	size_t n = ptcp_transfer_links(t, NULL, 0);
+	struct ptcp_published_link *known = calloc(n + 1, sizeof *known);
 
 	if (known == NULL)
 		return err_nomem(e);
-	ptcp_transfer_known(t, known, n);
+	ptcp_transfer_links(t, known, n);
 	take_all(s, host, known, n, NULL);
 	free(known);
 	return 0;
@@ -92,7 +93,7 @@ static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
 	ptcp_overlay_host(s->overlay, (size_t)host, &h);
 	if (h.address == NULL)
 		return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h.name);
-	if ((r = ptcp_known_new(&t, &s->connect, h.address, e)) < 0)
+	if ((r = ptcp_link_query_new(&t, &s->connect, h.address, e)) < 0)
 		return r;
 	if ((r = links_run(s, t, e)) == 0)
 		r = hear(s, host, t, e);
@@ -100,7 +101,7 @@ static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
 	return r;
 }
 
-/* Whether it is the first of those that begin at its host and are wanted. */
+/* Whether the link is the first wanted one from its host. */
 static bool is_first(const struct ptcp_links *s, size_t link)
 {
 	size_t i;
@@ -113,7 +114,7 @@ static bool is_first(const struct ptcp_links *s, size_t link)
 	return true;
 }
 
-int ptcp_links_ask(struct ptcp_links *s, struct ptcp_err *e)
+int ptcp_links_query(struct ptcp_links *s, struct ptcp_err *e)
 {
 	struct ptcp_err why;
 	size_t i;

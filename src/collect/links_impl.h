@@ -1,5 +1,5 @@
-/* The inside of links, for links.c (measured once, by a budget), links_watch.c (again and again), links_ask.c (told by
- * others) and links_kept.c (from one run to the next). */
+/* Internals of links: links.c (measurement within a budget), links_watch.c (continuous measurement),
+ * links_ask.c (queries of servers) and links_kept.c (the file). */
 #ifndef COLLECT_LINKS_IMPL_H
 #define COLLECT_LINKS_IMPL_H
 
@@ -11,45 +11,45 @@
 #include "model/stats.h"
 #include "model/history.h"
 
-struct link {
+struct link_state {
 	struct ptcp_overlay_link of;
-	bool out;                /* not to be measured: `why` */
-	char why[300];           /* it could not be measured, the last time; "": it could, or has yet to be */
+	bool out;                /* not to be measured, see `why` */
+	char why[300];           /* latest failure; "": success, or no attempt yet */
 	int code;
 	struct ptcp_message *message;
 	size_t n;
 	double round_trip_s;
 	struct ptcp_link_estimate estimate;
-	struct mono seen;        /* when that had estimate.age_s */
-	struct ewma rate, delay; /* over the rounds of watching, bit/s and seconds */
+	struct mono seen;        /* reference time of estimate.age_s */
+	struct ewma rate, delay; /* over the rounds of watching, bit/s and s */
 };
 
 struct ptcp_links {
 	const struct ptcp_overlay *overlay;
 	struct ptcp_links_opts o;
 	struct ptcp_transfer_opts connect;
-	struct link *link;
+	struct link_state *link;
 	size_t n;
 	int local_host;
 	atomic_bool cancelled;
 };
 
-/* How often a flag is looked at that any thread may set. */
+/* Polling interval of the cancel flag, which any thread may set. */
 #define LINKS_CANCEL_MS 100
 
-#define LINKS_OLD_S HISTORY_MAX_S /* what is older says nothing of now */
+#define LINKS_OLD_S HISTORY_MAX_S /* older estimates are useless */
 
 /* ---- links.c ---- */
 
-/* Sends so many messages more, and estimates from all that there are. */
-int links_measure_link(struct ptcp_links *s, struct link *l, unsigned messages, struct ptcp_err *e);
-/* Runs it, until it is over or the links are cancelled. */
+/* Sends more messages, and estimates from all. */
+int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e);
+/* Runs a transfer until its end, or until the links are canceled. */
 int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e);
-/* It could not be measured, for that reason. */
-void links_fail(struct link *l, const struct ptcp_err *why);
-/* What has come of all. */
+/* Records the reason of a failed measurement. */
+void links_fail(struct link_state *l, const struct ptcp_err *why);
+/* Overall result. */
 int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e);
-/* Seconds since it was measured. */
-double links_age_s(const struct link *l);
+/* Age of the estimate in seconds. */
+double links_age_s(const struct link_state *l);
 
 #endif

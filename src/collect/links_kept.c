@@ -1,8 +1,9 @@
-/* What is known of links from one run to the next: a file with a line for each,
+/* Estimates of links kept between runs: a file with a line per link,
  *
  *   HOST:PORT STREAMS WHEN RATE RATE_ERROR DELAY DELAY_ERROR MESSAGES FLAGS
  *
- * seconds since 1970, bit/s, nanoseconds; "-" for an error that is not known; flag 1: the delay is half of a round trip. */
+ * in seconds since 1970, bit/s, nanoseconds; "-" for an unknown error; flag 1: the delay is half of an
+ * RTT. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +24,7 @@
 #define LINE_BYTES (HERE_ADDRESS_BYTES + 200)
 #define RATE_MOST UINT64_C(1000000000000000)
 #define DELAY_MOST UINT64_C(3600000000000)
-#define CLOCKS_DIFFER_S 60   /* a clock that was set back by no more */
+#define CLOCKS_DIFFER_S 60   /* tolerated step back of the clock */
 
 static int failed(struct ptcp_err *e, const char *what, const char *file)
 {
@@ -32,9 +33,9 @@ static int failed(struct ptcp_err *e, const char *what, const char *file)
 	return err_sys(e, PTCP_ECONFIG, "%s %s", what, text_escape(shown, sizeof shown, file));
 }
 
-/* ---- A line ---- */
+/* ---- Lines ---- */
 
-/* The next field. UINT64_MAX: "-". */
+/* Parses the next field. UINT64_MAX: "-". */
 static bool number(char **at, uint64_t most, uint64_t *out)
 {
 	char *word = strsep(at, " "), *end;
@@ -56,7 +57,7 @@ static double error_of(uint64_t v, double units)
 	return v == UINT64_MAX ? NAN : (double)v / units;
 }
 
-/* A line, taken apart; its address, or NULL for what is none of ours. */
+/* Parses a line; returns its address, or NULL for a malformed or outdated line. */
 static const char *parse(struct ptcp_link_estimate *m, char *line)
 {
 	uint64_t streams, when, rate, rate_error, delay, delay_error, messages, flags;
@@ -89,7 +90,7 @@ static void put_error(FILE *f, double v, double units)
 		fputs(" -", f);
 }
 
-static void put(FILE *f, const struct ptcp_links *s, const struct link *l)
+static void put(FILE *f, const struct ptcp_links *s, const struct link_state *l)
 {
 	const struct ptcp_link_estimate *m = &l->estimate;
 	char authority[HERE_ADDRESS_BYTES];
@@ -106,8 +107,8 @@ static void put(FILE *f, const struct ptcp_links *s, const struct link *l)
 
 /* ---- The file ---- */
 
-/* The link from here to that address, or NULL. */
-static struct link *find(const struct ptcp_links *s, const char *address)
+/* The link from this host to an address, or NULL. */
+static struct link_state *find(const struct ptcp_links *s, const char *address)
 {
 	char authority[HERE_ADDRESS_BYTES];
 	struct ptcp_overlay_host to;
@@ -123,7 +124,7 @@ static struct link *find(const struct ptcp_links *s, const char *address)
 	return NULL;
 }
 
-/* What other daemons of this user keep there, or we did with another overlay. */
+/* Copies the lines of other links, written by other processes or for other overlays. */
 static void copy_others(FILE *out, const struct ptcp_links *s, const char *file)
 {
 	char line[LINE_BYTES], copy[LINE_BYTES];
@@ -132,7 +133,7 @@ static void copy_others(FILE *out, const struct ptcp_links *s, const char *file)
 	FILE *f = userdir_read(file);
 	size_t n = 0;
 
-	while (f != NULL && n < PTCP_KNOWN_MAX && fgets(line, sizeof line, f) != NULL) {
+	while (f != NULL && n < PTCP_PUBLISHED_LINKS_MAX && fgets(line, sizeof line, f) != NULL) {
 		strcpy(copy, line);
 		if ((address = parse(&m, copy)) == NULL || find(s, address) != NULL)
 			continue;
@@ -173,7 +174,7 @@ int ptcp_links_recall(struct ptcp_links *s, const char *file, struct ptcp_err *e
 	struct ptcp_link_estimate m;
 	char line[LINE_BYTES];
 	const char *address;
-	struct link *l;
+	struct link_state *l;
 	FILE *f;
 
 	if ((f = userdir_read(file)) == NULL)

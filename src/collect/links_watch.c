@@ -1,4 +1,4 @@
-/* Goes on measuring links, a few messages each in turn, and lets old estimates fade. */
+/* Measures links continuously, a few messages each in turn, and lets old estimates fade. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,13 +8,14 @@
 #include "collect/links_impl.h"
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/units.h"
 #include "model/rng.h"
 
-#define MESSAGES 4       /* of each size one */
+#define MESSAGES 4       /* one of each size */
 #define WEIGHT 0.25      /* of the newest estimate: about the last seven count */
-#define CONSTANT_S 3600  /* what a path carries holds for about so long (model/history.h) */
-#define BUSY_MOST_S 3600 /* then it is measured all the same */
+#define CONSTANT_S 3600  /* stability of a path's rate (model/history.h) */
+#define BUSY_MAX_S 3600 /* max delay of a measurement by busy() */
 
 void ptcp_links_watch_init(struct ptcp_links_watch *w)
 {
@@ -36,28 +37,22 @@ static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
 	return r;
 }
 
-/* By chance, so that hosts that were started at one time do not go on to measure at one time; soon for what nothing is
- * known of. */
-static double pause_s(const struct ptcp_links_watch *o, const struct link *l, struct rng *rng)
-{
-	double s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));
-
-	return l->estimate.state != PTCP_LINK_MEASURED && l->why[0] == '\0' ? s / 10 : s;
-}
-
-static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *o, const struct link *l, struct rng *rng,
+static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *o, const struct link_state *l, struct rng *rng,
     struct ptcp_err *e)
 {
+	/* Random jitter, so that hosts started together do not measure in lockstep. */
+	double pause_s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));
+	bool new = l->estimate.state != PTCP_LINK_MEASURED && l->why[0] == '\0';
 	struct mono until;
-	int r = rest(s, pause_s(o, l, rng), e);
+	int r = rest(s, new ? pause_s / 10 : pause_s, e);
 
-	until = mono_add_ns(mono_now(), BUSY_MOST_S * NS_PER_S);
+	until = mono_add_ns(mono_now(), BUSY_MAX_S * NS_PER_S);
 	while (r == 0 && o->busy != NULL && mono_now().ns < until.ns && o->busy(o->arg))
 		r = rest(s, LINKS_CANCEL_MS / 1e3, e);
 	return r;
 }
 
-/* The first value is what is known already. */
+/* Starts with the known value. */
 static void add(struct ewma *s, double known, double found)
 {
 	if (s->n == 0 && isfinite(known))
@@ -65,8 +60,8 @@ static void add(struct ewma *s, double known, double found)
 	ewma_add(s, found, WEIGHT);
 }
 
-/* From messages of this round alone; what is known stands where they fail. */
-static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
+/* Measures with new messages only; the previous estimate stands if the measurement fails. */
+static int look(struct ptcp_links *s, struct link_state *l, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate last = l->estimate, known = last, *m = &l->estimate;
 	int r;
@@ -96,20 +91,9 @@ static int look(struct ptcp_links *s, struct link *l, struct ptcp_err *e)
 	return 0;
 }
 
-static int take_opts(struct ptcp_links_watch *o, const struct ptcp_links_watch *w, struct ptcp_err *e)
-{
-	ptcp_links_watch_init(o);
-	if (w->size == 0 || w->size > sizeof *o || !(w->pause_s >= 0))
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_links_watch_init() has not filled in, or a negative pause");
-	memcpy(o, w, w->size);
-	if (!(o->jitter_ratio >= 0 && o->jitter_ratio < 1))
-		return err_set(e, PTCP_EUSAGE, "watching: chance is out of range (0 to less than 1)");
-	return 0;
-}
-
 static int check_any(const struct ptcp_links *s, struct ptcp_err *e)
 {
-	const struct link *first = NULL;
+	const struct link_state *first = NULL;
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
@@ -130,7 +114,12 @@ int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, str
 	size_t i;
 	int r;
 
-	if ((r = take_opts(&o, w, e)) < 0 || (r = check_any(s, e)) < 0)
+	ptcp_links_watch_init(&o);
+	if ((r = opts_copy(&o, sizeof o, w, "ptcp_links_watch_init", e)) < 0)
+		return r;
+	if (!(o.pause_s >= 0) || !(o.jitter_ratio >= 0 && o.jitter_ratio < 1))
+		return err_set(e, PTCP_EUSAGE, "watching: the pause must be at least 0, the jitter at least 0 and below 1");
+	if ((r = check_any(s, e)) < 0)
 		return r;
 	for (i = 0; r == 0; i = (i + 1) % s->n) {
 		if (s->link[i].out)

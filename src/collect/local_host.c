@@ -15,7 +15,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-/* The host of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
+/* Host part of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
 static const char *split(char out[HERE_ADDRESS_BYTES], const char *address, long *port)
 {
 	const char *colon = strchr(address, ':');
@@ -45,7 +45,7 @@ const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address)
 	return out;
 }
 
-/* One can only bind to what is one's own. */
+/* bind() accepts local addresses only. */
 static bool is_ours(const struct addrinfo *a)
 {
 	int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -96,32 +96,26 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 		if (!is_here(h.address))
 			continue;
 		if (found >= 0)
-			return err_set(e, PTCP_EUSAGE, "overlay: both %s and %s have an address of this host (say "
-			    "which it is with --local-host)", here_name(o, found), h.name);
+			return err_set(e, PTCP_EUSAGE, "overlay: both %s and %s have an address of this host (select "
+			    "one with --local-host)", here_name(o, found), h.name);
 		found = i;
 	}
 	*host = found;
 	return 0;
 }
 
-int ptcp_overlay_here(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
+int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
 {
 	int found, r = here_find(o, name, &found, e);
 
 	if (r == 0 && found < 0)
-		r = err_set(e, PTCP_EUSAGE, "overlay: no host of the overlay has an address of this one (say which it is with "
-		    "--local-host)");
+		r = err_set(e, PTCP_EUSAGE, "overlay: no host has an address of this host (select one with --local-host)");
 	if (r == 0)
 		*host = found;
 	return r;
 }
 
-/* ---- Where an address leads */
-
-static bool same_address(const struct addrinfo *a, const struct addrinfo *b)
-{
-	return a->ai_addrlen == b->ai_addrlen && memcmp(a->ai_addr, b->ai_addr, a->ai_addrlen) == 0;
-}
+/* ---- Host of an address ---- */
 
 static bool resolve_alike(const char *a, const char *b)
 {
@@ -133,14 +127,14 @@ static bool resolve_alike(const char *a, const char *b)
 	if (getaddrinfo(b, NULL, &want, &of_b) == 0) {
 		for (i = of_a; i != NULL && !alike; i = i->ai_next)
 			for (k = of_b; k != NULL && !alike; k = k->ai_next)
-				alike = same_address(i, k);
+				alike = i->ai_addrlen == k->ai_addrlen && memcmp(i->ai_addr, k->ai_addr, i->ai_addrlen) == 0;
 		freeaddrinfo(of_b);
 	}
 	freeaddrinfo(of_a);
 	return alike;
 }
 
-/* The first whose address is that one; with `resolve` also by another name. */
+/* The first host with this address; with `resolve` by any name of the address. */
 static int find_address(const struct ptcp_overlay *o, const char *name, long port, bool resolve)
 {
 	char host[HERE_ADDRESS_BYTES];
@@ -159,7 +153,7 @@ static int find_address(const struct ptcp_overlay *o, const char *name, long por
 	return -1;
 }
 
-int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *host, struct ptcp_err *e)
+int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host, struct ptcp_err *e)
 {
 	char name[HERE_ADDRESS_BYTES], shown[TEXT_NAME_BYTES];
 	long port;
@@ -169,7 +163,7 @@ int ptcp_overlay_there(const struct ptcp_overlay *o, const char *address, int *h
 	if ((found = find_address(o, name, port, false)) < 0 && (found = ptcp_overlay_find_host(o, name)) < 0)
 		found = find_address(o, name, port, true);
 	if (found < 0)
-		return err_set(e, PTCP_EUSAGE, "%s: no host of the overlay has this address and port (write it as there)",
+		return err_set(e, PTCP_EUSAGE, "%s: no host of the overlay has this address and port (write it as in the overlay)",
 		    text_escape(shown, sizeof shown, address));
 	*host = found;
 	return 0;

@@ -1,4 +1,4 @@
-/* Which of an overlay's hosts this one is: ptcp_overlay_here(), ptcp_overlay_there(); and what they are called. */
+/* The local host among an overlay's hosts, and addresses of hosts. */
 #ifndef COLLECT_LOCAL_HOST_H
 #define COLLECT_LOCAL_HOST_H
 
@@ -6,11 +6,11 @@
 
 #define HERE_ADDRESS_BYTES 256
 
-/* As ptcp_overlay_here(), but -1 and no error where this is none of them. */
+/* As ptcp_overlay_local_host(), but *host is -1 without an error if no host matches. */
 int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e);
 const char *here_name(const struct ptcp_overlay *o, int host);
 
-/* An address of the overlay as "HOST:PORT", an IPv6 address in brackets. Returns out. */
+/* Formats an overlay address as "HOST:PORT", IPv6 addresses in brackets. Returns out. */
 const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address);
 
 #endif

@@ -1,4 +1,4 @@
-/* What flows, and whether the plan still fits. */
+/* Observed rates, and whether the plan still fits. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,28 +7,20 @@
 #include "core/units.h"
 #include "plan/limits.h"
 
-#define EARLY_OR_LATE_RATIO 0.25 /* of the rest: so far from the plan it is planned anew, */
-#define EARLY_OR_LATE_S 3.0      /* if it is more than that, */
-#define PLANS_APART_S 10.0       /* and not more often */
-#define ENOUGH_S 2.0             /* a source with less left to do brings what it likes */
+#define EARLY_OR_LATE_RATIO 0.25 /* of the time left: deviation that triggers replanning, */
+#define EARLY_OR_LATE_S 3.0      /* if above this, */
+#define PLANS_APART_S 10.0       /* at most this often */
+#define ENOUGH_S 2.0             /* sources with less time left are not judged */
 
 /* ---- Rates ---- */
 
-static void sample(struct route *r, double now_s)
-{
-	unsigned i = r->n_seen++ % ROUTE_SEEN;
-
-	r->seen[i].at_s = now_s;
-	r->seen[i].bytes = r->bytes;
-}
-
-/* Over the window, or what there is of it. */
+/* Rate over the window, or over the available samples. */
 double monitor_route_bps(const struct route *r, double now_s, double window_s)
 {
-	unsigned n = r->n_seen < ROUTE_SEEN ? r->n_seen : ROUTE_SEEN, i, k, oldest = 0;
+	unsigned n = r->n_samples < ROUTE_SAMPLES ? r->n_samples : ROUTE_SAMPLES, i, k, oldest = 0;
 
 	for (i = 1; i <= n; i++) {
-		k = (r->n_seen - i) % ROUTE_SEEN;
+		k = (r->n_samples - i) % ROUTE_SAMPLES;
 		oldest = k;
 		if (now_s - r->seen[k].at_s >= window_s - TICK_S / 2)
 			break;
@@ -38,26 +30,27 @@ double monitor_route_bps(const struct route *r, double now_s, double window_s)
 	return (double)(r->bytes - r->seen[oldest].bytes) * 8 / (now_s - r->seen[oldest].at_s);
 }
 
-static void see_rates(struct ptcp_collect *c, double now_s)
+static void sample_rates(struct ptcp_collect *c, double now_s)
 {
 	double bps, shown_s = drift_window_s(&c->drift, INFINITY);
-	struct source *s;
+	struct source_transfer *s;
 	struct route *r;
 	size_t k;
 
 	for (k = 0; k < c->n_links; k++) {
 		c->link[k].rate_bps = c->link[k].planned_bps = 0;
-		c->link[k].estimate_bps = limits_bps(c->overlay->conf, k);
+		c->link[k].estimate_bps = limits_bps(c->overlay, k);
 	}
 	for (s = c->source; s < c->source + c->n; s++) {
-		s->told->rate_bps = 0;
-		for (r = s->route; r < s->route + s->vias.n; r++) {
-			sample(r, now_s);
+		s->status->rate_bps = 0;
+		for (r = s->route; r < s->route + s->candidates.n; r++) {
+			r->seen[r->n_samples % ROUTE_SAMPLES].at_s = now_s;
+			r->seen[r->n_samples++ % ROUTE_SAMPLES].bytes = r->bytes;
 			bps = monitor_route_bps(r, now_s, shown_s);
-			s->told->rate_bps += bps;
+			s->status->rate_bps += bps;
 			for (k = 0; k < r->n_links; k++) {
 				c->link[r->link[k]].rate_bps += bps;
-				c->link[r->link[k]].planned_bps += r->given_bps;
+				c->link[r->link[k]].planned_bps += r->assigned_bps;
 			}
 		}
 	}
@@ -65,147 +58,147 @@ static void see_rates(struct ptcp_collect *c, double now_s)
 
 double monitor_eta_s(const struct ptcp_collect *c)
 {
-	const struct source *s;
+	const struct source_transfer *s;
 	double most = 0, left;
 
 	for (s = c->source; s < c->source + c->n; s++) {
-		if ((left = (double)source_left_bytes(s)) > 0 && !(s->told->rate_bps > 0))
+		if ((left = (double)source_left_bytes(s)) > 0 && !(s->status->rate_bps > 0))
 			return -1;
 		if (left > 0)
-			most = fmax(most, left * 8 / s->told->rate_bps);
+			most = fmax(most, left * 8 / s->status->rate_bps);
 	}
 	return most;
 }
 
 /* ---- Links ---- */
 
-static size_t see_flows(struct ptcp_collect *c, double now_s)
+static size_t list_flows(struct ptcp_collect *c, double now_s)
 {
 	struct drift_flow *f = c->flow;
 	double window, all;
-	struct source *s;
+	struct source_transfer *s;
 	struct route *r;
 
 	for (s = c->source; s < c->source + c->n; s++) {
-		for (all = 0, r = s->route; r < s->route + s->vias.n; r++)
-			all += r->given_bps;
-		for (r = s->route; r < s->route + s->vias.n; r++, f++) {
-			window = drift_window_s(&c->drift, r->given_bps);
+		for (all = 0, r = s->route; r < s->route + s->candidates.n; r++)
+			all += r->assigned_bps;
+		for (r = s->route; r < s->route + s->candidates.n; r++, f++) {
+			window = drift_window_s(&c->drift, r->assigned_bps);
 			*f = (struct drift_flow){ .limit = r->limit, .n_limits = r->n_limits,
-				.want_bps = PACE * r->given_bps, .got_bps = monitor_route_bps(r, now_s, window) };
-			f->judged = s->planned && s->busy && s->vias.at[r - s->route].held_bytes == 0 && now_s - r->since_s >= window &&
+				.assigned_bps = PACE * r->assigned_bps, .observed_bps = monitor_route_bps(r, now_s, window) };
+			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 && now_s - r->since_s >= window &&
 			    (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
 	return (size_t)(f - c->flow);
 }
 
-/* "K>D brings 3.1 Mbit/s instead of 40 Mbit/s", of the narrowest that were found. */
-static void say_found(struct ptcp_collect *c)
+/* "K>D carries 3.1 Mbit/s instead of 40 Mbit/s", for the slowest changed limit. */
+static void describe_found(struct ptcp_collect *c)
 {
-	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES] = "what it did";
+	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES] = "unlimited";
 	size_t i, which = c->n_limits, n = 0;
 
 	for (i = 0; i < c->n_limits; i++) {
 		if (isnan(c->found_bps[i]))
 			continue;
-		n += !limits_is_host(c->overlay->conf, i);
+		n += !limits_is_host(c->overlay, i);
 		if (which == c->n_limits || c->limit_bps[i] < c->limit_bps[which])
 			which = i;
 	}
 	if (isfinite(c->limit_bps[which]))
 		units_rate_text(then, c->limit_bps[which]);
-	snprintf(c->unfit_text, sizeof c->unfit_text, "%s brings %s instead of %s%s",
-	    limits_name(c->overlay->conf, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
+	snprintf(c->unfit_text, sizeof c->unfit_text, "%s carries %s instead of %s%s",
+	    limits_name(c->overlay, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
 	    n > 1 ? ", and others" : "");
 	c->unfit = c->unfit_text;
 }
 
-static void take_found(struct ptcp_collect *c, size_t n_found)
+static void apply_found(struct ptcp_collect *c, size_t n_found)
 {
 	size_t i;
 
 	if (n_found == 0)
 		return;
-	say_found(c);
+	describe_found(c);
 	for (i = 0; i < c->n_limits; i++)
 		if (!isnan(c->found_bps[i]))
-			limits_set_bps(c->overlay->conf, i, c->found_bps[i]);
+			limits_set_bps(c->overlay, i, c->found_bps[i]);
 }
 
-static void look_at_links(struct ptcp_collect *c, double now_s, double left_s)
+static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 {
 	const struct drift_limits limits = { c->limit_bps, c->limit_first_bps, c->n_limits };
-	size_t n = see_flows(c, now_s), n_found, i;
+	size_t n = list_flows(c, now_s), n_found, i;
 
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_bps[i] = limits_bps(c->overlay->conf, i);
-	switch (drift_see(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
-	case DRIFT_PROBE:
+		c->limit_bps[i] = limits_bps(c->overlay, i);
+	switch (drift_update(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
+	case DRIFT_START_PROBE:
 		c->probing = true;
 		break;
-	case DRIFT_PROBED:
+	case DRIFT_END_PROBE:
 		c->probing = false;
-		take_found(c, n_found);
+		apply_found(c, n_found);
 		break;
-	case DRIFT_BELOW:
-		take_found(c, n_found);
+	case DRIFT_SLOWER:
+		apply_found(c, n_found);
 		break;
-	case DRIFT_GO_ON:
+	case DRIFT_NONE:
 		break;
 	}
 }
 
-/* ---- Early and late ---- */
+/* ---- Delays ---- */
 
-/* By how many seconds a source is behind the plan. */
-static double off_by_s(const struct ptcp_collect *c, const struct source *s, double now_s)
+/* Seconds behind the plan. */
+static double delay_s(const struct ptcp_collect *c, const struct source_transfer *s, double now_s)
 {
-	double plan = schedule_left_bytes(c->schedule, s->told->host, now_s - c->plan_start_s);
+	double plan = schedule_left_bytes(c->schedule, s->status->host, now_s - c->plan_start_s);
 	double bps = 0;
 	size_t i;
 
-	for (i = 0; i < s->vias.n; i++)
+	for (i = 0; i < s->candidates.n; i++)
 		bps += s->route[i].planned_bps;
-	if (source_is_over(s)) /* what it leaves free is worth something only while it was to take long */
+	if (source_is_over(s)) /* its capacity is worth replanning only if planned for long */
 		return plan > 0 ? fmax(0, c->plan_start_s + c->schedule->end_s - now_s) : 0;
 	return bps > 0 ? ((double)source_left_bytes(s) - plan) * 8 / bps : 0;
 }
 
-/* What has left it may be at a relay for long. */
-static bool is_held(const struct source *s)
+/* Whether relays may store data of the source for long. */
+static bool is_stored(const struct source_transfer *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->vias.n; i++)
-		if (s->vias.at[i].held_bytes > 0)
+	for (i = 0; i < s->candidates.n; i++)
+		if (s->candidates.at[i].stored_bytes > 0)
 			return true;
 	return false;
 }
 
-static void look_at_time(struct ptcp_collect *c, double now_s, double left_s)
+static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 {
 	double rest_s = fmax(0, c->plan_start_s + c->schedule->end_s - now_s);
-	const struct source *s;
+	const struct source_transfer *s;
 
-	if (left_s < EARLY_OR_LATE_S || now_s - c->tried_at_s < PLANS_APART_S)
+	if (left_s < EARLY_OR_LATE_S || now_s - c->planning_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && !s->beyond && !is_held(s) &&
-		    off_by_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
-			c->unfit = source_is_over(s) ? "a source is done early" : "more is left than was planned";
+		if (s->planned && !s->beyond && !is_stored(s) &&
+		    delay_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
+			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }
 
-void monitor_see(struct ptcp_collect *c)
+void monitor_update(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c), eta_s, left_s;
 
-	see_rates(c, now_s);
+	sample_rates(c, now_s);
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	eta_s = monitor_eta_s(c);
 	left_s = eta_s < 0 ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
-	look_at_links(c, now_s, left_s);
+	check_links(c, now_s, left_s);
 	if (!c->probing && now_s >= c->drift.quiet_until_s)
-		look_at_time(c, now_s, left_s);
+		check_delays(c, now_s, left_s);
 }

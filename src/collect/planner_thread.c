@@ -7,11 +7,11 @@
 #include "core/thread.h"
 #include "plan/overlay.h"
 
-struct planner_thread_thread {
+struct planner_thread {
 	pthread_t thread;
 	bool joined;
 	atomic_bool done;
-	/* the thread's until it is done */
+	/* owned by the thread until done */
 	struct ptcp_overlay *overlay;
 	struct ptcp_plan_opts opts;
 	struct ptcp_plan *plan;
@@ -22,7 +22,7 @@ struct planner_thread_thread {
 
 static void *work(void *arg)
 {
-	struct planner_thread_thread *p = arg;
+	struct planner_thread *p = arg;
 
 	if ((p->code = ptcp_plan_make(&p->plan, p->overlay, &p->opts, &p->err)) == 0)
 		p->code = schedule_new(&p->schedule, p->plan, &p->err);
@@ -30,18 +30,18 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int planner_thread_new(struct planner_thread_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
+int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
     struct ptcp_err *e)
 {
-	struct planner_thread_thread *p = calloc(1, sizeof *p);
+	struct planner_thread *p = calloc(1, sizeof *p);
 	int r;
 
 	if (p == NULL)
 		return err_nomem(e);
 	atomic_init(&p->done, false);
 	p->opts = *opts;
-	if ((r = snapshot_new(&p->overlay, o, e)) < 0 || (r = thread_start(&p->thread, work, p, e)) < 0) {
-		snapshot_free(p->overlay);
+	if ((r = overlay_snapshot(&p->overlay, o, e)) < 0 || (r = thread_start(&p->thread, work, p, e)) < 0) {
+		overlay_snapshot_free(p->overlay);
 		free(p);
 		return r;
 	}
@@ -49,19 +49,19 @@ int planner_thread_new(struct planner_thread_thread **out, const struct ptcp_ove
 	return 0;
 }
 
-bool planner_thread_is_done(const struct planner_thread_thread *p)
+bool planner_thread_is_done(const struct planner_thread *p)
 {
 	return atomic_load(&p->done);
 }
 
-static void join(struct planner_thread_thread *p)
+static void join(struct planner_thread *p)
 {
 	if (!p->joined)
 		pthread_join(p->thread, NULL);
 	p->joined = true;
 }
 
-int planner_thread_take(struct planner_thread_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
 {
 	join(p);
 	if (p->code < 0) {
@@ -76,13 +76,13 @@ int planner_thread_take(struct planner_thread_thread *p, struct ptcp_plan **plan
 	return 0;
 }
 
-void planner_thread_free(struct planner_thread_thread *p)
+void planner_thread_free(struct planner_thread *p)
 {
 	if (p == NULL)
 		return;
 	join(p);
 	ptcp_plan_free(p->plan);
 	schedule_free(p->schedule);
-	snapshot_free(p->overlay);
+	overlay_snapshot_free(p->overlay);
 	free(p);
 }

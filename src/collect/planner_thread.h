@@ -1,4 +1,4 @@
-/* A plan that is made beside the loop: by a thread, of the overlay as it was when that began. */
+/* Planning in a thread, on a copy of the overlay. */
 #ifndef COLLECT_PLANNER_THREAD_H
 #define COLLECT_PLANNER_THREAD_H
 
@@ -6,17 +6,17 @@
 
 #include "collect/schedule.h"
 
-struct planner_thread_thread;
+struct planner_thread;
 
-/* Begins. What never changes of the overlay has to outlive it (plan/snapshot.h). */
-int planner_thread_new(struct planner_thread_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
+/* Starts planning. The overlay's constant parts must outlive the planner (plan/overlay.h). */
+int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
     struct ptcp_err *e);
 
-bool planner_thread_is_done(const struct planner_thread_thread *p);
+bool planner_thread_is_done(const struct planner_thread *p);
 
-/* Waits until it is done. The plan is the caller's then, or the error. */
-int planner_thread_take(struct planner_thread_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e);
+/* Waits for the end; passes the plan to the caller, or the error. */
+int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e);
 
-void planner_thread_free(struct planner_thread_thread *p); /* waits; NULL is fine */
+void planner_thread_free(struct planner_thread *p); /* waits; NULL is fine */
 
 #endif

@@ -7,18 +7,19 @@
 
 #include "core/err.h"
 
-#define SAME_S 1e-6 /* times closer than that are one */
-#define LEAST_BPS 1.0 /* what rounding leaves of rates that cancel out */
+#define SAME_S 1e-6 /* closer times are equal */
+#define LEAST_BPS 1.0 /* smaller rates are rounding errors */
 
-/* A piece begins or ends: its rate, or what is held of it. */
+/* Start or end of a piece: change of a rate, or of stored bytes. */
 struct change {
 	double at_s, by;
 };
 
-/* ---- Pieces, those of one path together ---- */
+/* ---- Pieces by path ---- */
 
-static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan_piece *y)
+static int by_path(const void *a, const void *b)
 {
+	const struct ptcp_plan_piece *x = a, *y = b;
 	size_t i;
 
 	if (x->source != y->source)
@@ -29,11 +30,6 @@ static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan
 		if (x->hops[i].to != y->hops[i].to)
 			return x->hops[i].to < y->hops[i].to ? -1 : 1;
 	return 0;
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return compare_paths(a, b);
 }
 
 static int by_time(const void *a, const void *b)
@@ -52,7 +48,7 @@ static int by_source(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* Appends the rates of one path, from the changes that its pieces make. */
+/* Appends the rates of one path, from the changes by its pieces. */
 static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
 {
 	size_t i, k = 0;
@@ -68,8 +64,8 @@ static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
 	return k;
 }
 
-/* A relay has it for longer than it takes to come. */
-static bool is_held(const struct ptcp_plan_piece *p)
+/* Whether a relay stores the piece longer than it takes to arrive. */
+static bool is_stored(const struct ptcp_plan_piece *p)
 {
 	size_t i;
 
@@ -79,14 +75,14 @@ static bool is_held(const struct ptcp_plan_piece *p)
 	return false;
 }
 
-/* The most of it that is between its first hop and its last at one time, from the changes that pieces make. */
-static double most_held(const struct ptcp_plan_piece *piece, size_t n, struct change *c)
+/* Peak of the bytes between the first hop and the last, from the changes by pieces. */
+static double peak_stored(const struct ptcp_plan_piece *piece, size_t n, struct change *c)
 {
 	double sum = 0, most = 0;
 	size_t i, k = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!is_held(&piece[i]))
+		if (!is_stored(&piece[i]))
 			continue;
 		c[k++] = (struct change){ piece[i].hops[0].start_s, (double)piece[i].bytes };
 		c[k++] = (struct change){ piece[i].hops[piece[i].nhops - 1].end_s - SAME_S, -(double)piece[i].bytes };
@@ -99,7 +95,7 @@ static double most_held(const struct ptcp_plan_piece *piece, size_t n, struct ch
 	return most;
 }
 
-/* One path of n pieces that are alike. */
+/* Adds the path of n pieces with the same hops. */
 static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, size_t n, struct change *scratch,
     size_t *n_rates, size_t *n_hops)
 {
@@ -112,7 +108,7 @@ static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, si
 		.first = *n_rates };
 	for (i = 0; i < piece->nhops; i++)
 		s->hops[(*n_hops)++] = piece->hops[i].to;
-	p->held_bytes = most_held(piece, n, scratch);
+	p->stored_bytes = peak_stored(piece, n, scratch);
 	for (i = 0; i < n; i++) {
 		leave = &piece[i].hops[0];
 		bps = (double)piece[i].bytes * 8 / (leave->end_s - leave->start_s);
@@ -124,22 +120,9 @@ static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, si
 	*n_rates += p->n;
 }
 
-static void fill(struct schedule *s, struct ptcp_plan_piece *piece, size_t n, struct change *scratch)
-{
-	size_t i, end, n_rates = 0, n_hops = 0;
-
-	qsort(piece, n, sizeof *piece, by_path);
-	for (i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && compare_paths(&piece[i], &piece[end]) == 0; end++)
-			;
-		add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
-	}
-	qsort(s->path, s->n, sizeof *s->path, by_source);
-}
-
 /* ---- Streams ---- */
 
-/* What crosses a link in all. */
+/* Total bytes over a link. */
 static double link_bytes(const struct schedule *s, int from, int to)
 {
 	const struct schedule_path *p;
@@ -168,7 +151,7 @@ static void count_streams(const struct schedule *s, const struct ptcp_plan *plan
 
 int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_err *e)
 {
-	size_t n = ptcp_plan_pieces(p), i, hops = 0;
+	size_t n = ptcp_plan_pieces(p), i, end, hops = 0, n_rates = 0, n_hops = 0;
 	struct schedule *s = calloc(1, sizeof *s);
 	struct ptcp_plan_piece *piece = calloc(n + 1, sizeof *piece);
 	struct change *scratch = calloc(2 * n + 1, sizeof *scratch);
@@ -188,7 +171,13 @@ int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_e
 	} else {
 		ptcp_plan_info(p, &info);
 		s->end_s = info.makespan_s;
-		fill(s, piece, n, scratch);
+		qsort(piece, n, sizeof *piece, by_path);
+		for (i = 0; i < n; i = end) {
+			for (end = i + 1; end < n && by_path(&piece[i], &piece[end]) == 0; end++)
+				;
+			add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
+		}
+		qsort(s->path, s->n, sizeof *s->path, by_source);
 		for (i = 0; i < s->n; i++)
 			count_streams(s, p, &s->path[i]);
 		*out = s;
@@ -208,7 +197,7 @@ void schedule_free(struct schedule *s)
 	free(s);
 }
 
-/* ---- At a time ---- */
+/* ---- Queries by time ---- */
 
 double schedule_bps(const struct schedule *s, size_t i, double t_s)
 {

@@ -1,4 +1,4 @@
-/* The transfer from one host: begun, begun again when it fails, ended. */
+/* The transfer from one host: start, retries, end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,25 +11,25 @@
 #include "plan/limits.h"
 
 #define RETRY_FIRST_S 0.5
-#define RETRY_MOST_S 8.0
-#define BROKEN_MOST 5 /* what ends so often on its way, and never gets further, will not get there */
+#define RETRY_MAX_S 8.0
+#define STALLED_MAX 5 /* max transfers without further progress in a row */
 
-static void set_state(struct source *s, enum ptcp_collect_state state)
+static void set_state(struct source_transfer *s, enum ptcp_collect_state state)
 {
-	if (s->told->state == state)
+	if (s->status->state == state)
 		return;
-	s->told->state = state;
-	collect_tell(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->told->why, s->told->code);
+	s->status->state = state;
+	collect_report(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->status->why, s->status->code);
 }
 
-bool source_is_over(const struct source *s)
+bool source_is_over(const struct source_transfer *s)
 {
-	return s->told->state == PTCP_COLLECT_DONE || s->told->state == PTCP_COLLECT_FAILED;
+	return s->status->state == PTCP_COLLECT_DONE || s->status->state == PTCP_COLLECT_FAILED;
 }
 
-uint64_t source_left_bytes(const struct source *s)
+uint64_t source_left_bytes(const struct source_transfer *s)
 {
-	const struct ptcp_collect_source *t = s->told;
+	const struct ptcp_progress *t = &s->status->progress;
 	uint64_t all = t->total_bytes;
 
 	if (source_is_over(s))
@@ -39,74 +39,82 @@ uint64_t source_left_bytes(const struct source *s)
 	return all > t->bytes ? all - t->bytes : 0;
 }
 
-void source_forget(struct source *s)
+void source_reset(struct source_transfer *s)
 {
 	size_t i;
 
 	ptcp_transfer_free(s->t);
 	s->t = NULL;
-	for (i = 0; i < s->vias.n; i++)
+	for (i = 0; i < s->candidates.n; i++)
 		free(s->route[i].limit);
 	memset(s->route, 0, sizeof s->route);
-	candidates_fini(&s->vias);
+	candidates_fini(&s->candidates);
 	s->busy = false;
-	s->told->rate_bps = 0;
+	s->status->rate_bps = 0;
 }
 
-/* ---- What the transfer says ---- */
+/* ---- Events of the transfer ---- */
 
 static void on_log(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
 {
-	const struct ptcp_transfer_opts *o = &((struct source *)arg)->c->connect;
+	const struct ptcp_transfer_opts *o = &((struct source_transfer *)arg)->c->connect;
 
 	o->log(o->arg, level, component, msg);
 }
 
 static bool on_trust(void *arg, const char *host, const char *fingerprint)
 {
-	const struct ptcp_transfer_opts *o = &((struct source *)arg)->c->connect;
+	const struct ptcp_transfer_opts *o = &((struct source_transfer *)arg)->c->connect;
 
 	return o->trust(o->arg, host, fingerprint);
 }
 
-static void on_started(struct source *s)
+static void on_started(struct source_transfer *s)
 {
-	s->came_at_s = collect_now_s(s->c);
+	s->progress_at_s = collect_now_s(s->c);
 	s->tries = 0;
-	s->broken++;
-	s->told->code = 0;
-	s->told->why = NULL;
+	s->stalled++;
+	s->status->code = 0;
+	s->status->why = NULL;
 	if (s->sizing)
 		return;
 	if (!s->planned)
-		s->c->unfit = "a source answers again";
+		s->c->unfit = "a source responds again";
 	set_state(s, PTCP_COLLECT_RUNNING);
 }
 
-/* It may say what it likes. */
-static uint64_t believed(uint64_t bytes)
+/* Caps a size reported by the source. */
+static uint64_t cap_size(uint64_t bytes)
 {
-	return bytes < DATA_MOST_BYTES ? bytes : DATA_MOST_BYTES;
+	return bytes < DATA_MAX_BYTES ? bytes : DATA_MAX_BYTES;
 }
 
-static void on_progress(struct source *s, const struct ptcp_event *ev)
+/* The source's progress over all attempts: data of earlier attempts is not counted as resumed. */
+static void show_progress(struct source_transfer *s, const struct ptcp_progress *g, uint64_t wire_bytes)
 {
-	struct ptcp_collect_source *t = s->told;
+	struct ptcp_progress *p = &s->status->progress;
+
+	*p = *g;
+	p->total_bytes = cap_size(g->total_bytes);
+	p->wire_bytes = wire_bytes;
+	p->resumed_bytes = g->resumed_bytes > s->wire_before ? g->resumed_bytes - s->wire_before : 0;
+}
+
+static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
+{
+	const struct ptcp_progress *g = &ev->progress;
 	uint64_t wire = s->wire_before;
 	size_t i, k;
 
-	if (ev->bytes != t->bytes || ev->total_bytes != t->total_bytes || ev->activity != PTCP_TRANSFERRING)
-		s->came_at_s = collect_now_s(s->c);
-	if (ev->bytes > s->most_bytes || ev->files > s->most_files)
-		s->broken = 0;
-	s->most_bytes = ev->bytes > s->most_bytes ? ev->bytes : s->most_bytes;
-	s->most_files = ev->files > s->most_files ? ev->files : s->most_files;
-	t->bytes = ev->bytes;
-	t->total_bytes = believed(ev->total_bytes);
-	t->total_known = ev->total_known;
-	t->files = ev->files;
-	s->busy = ev->activity == PTCP_TRANSFERRING;
-	for (i = 0; i < ev->n_paths && i < s->vias.n; i++) {
+	if (g->bytes != s->status->progress.bytes || g->total_bytes != s->status->progress.total_bytes ||
+	    g->activity != PTCP_TRANSFERRING)
+		s->progress_at_s = collect_now_s(s->c);
+	if (g->bytes > s->most_bytes || g->files > s->most_files)
+		s->stalled = 0;
+	s->most_bytes = g->bytes > s->most_bytes ? g->bytes : s->most_bytes;
+	s->most_files = g->files > s->most_files ? g->files : s->most_files;
+	s->busy = g->activity == PTCP_TRANSFERRING;
+	for (i = 0; i < ev->n_paths && i < s->candidates.n; i++) {
 		for (k = 0; k < s->route[i].n_links; k++)
 			s->c->link[s->route[i].link[k]].bytes += ev->paths[i].bytes - s->route[i].bytes;
 		if (s->route[i].streams == 0 && ev->paths[i].streams > 0)
@@ -117,13 +125,12 @@ static void on_progress(struct source *s, const struct ptcp_event *ev)
 	}
 	if (wire > s->wire_before)
 		s->flows_since_s = fmin(s->flows_since_s, collect_now_s(s->c));
-	t->wire_bytes = wire;
-	t->resumed_bytes = ev->resumed_bytes > s->wire_before ? ev->resumed_bytes - s->wire_before : 0;
+	show_progress(s, g, wire);
 }
 
 static void on_event(void *arg, const struct ptcp_event *ev)
 {
-	struct source *s = arg;
+	struct source_transfer *s = arg;
 
 	switch (ev->type) {
 	case PTCP_EVENT_START:
@@ -131,27 +138,27 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		break;
 	case PTCP_EVENT_PROGRESS:
 		if (s->sizing)
-			s->listed_bytes = believed(ev->total_bytes);
+			s->listed_bytes = cap_size(ev->progress.total_bytes);
 		else
 			on_progress(s, ev);
 		break;
 	case PTCP_EVENT_FILE:
 		if (!s->sizing)
-			collect_tell(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
+			collect_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
-		if (!s->sizing && s->tries == 0) /* once is enough to know */
-			collect_tell(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		if (!s->sizing && s->tries == 0) /* report warnings once */
+			collect_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
 		break;
 	}
 }
 
-/* ---- Beginning ---- */
+/* ---- Start ---- */
 
-/* "ptcp://HOST:PORT/PATH" and "DEST/NAME/", to be freed. */
-static int name_ends(const struct source *s, char **from, char **to, struct ptcp_err *e)
+/* "ptcp://HOST:PORT/PATH" and "DEST/NAME/", freed by the caller. */
+static int name_ends(const struct source_transfer *s, char **from, char **to, struct ptcp_err *e)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
 	const char *p = s->path + strspn(s->path, "/");
@@ -170,19 +177,19 @@ static int name_ends(const struct source *s, char **from, char **to, struct ptcp
 	return 0;
 }
 
-/* What there is to know of a path before anything goes over it. */
-static int make_route(struct route *r, const struct candidate *v, const struct source *s, struct ptcp_err *e)
+/* Constant facts of a path. */
+static int make_route(struct route *r, const struct candidate *v, const struct source_transfer *s, struct ptcp_err *e)
 {
-	const struct conf_overlay *o = s->c->overlay->conf;
+	const struct ptcp_overlay *o = s->c->overlay;
 	size_t i, k, most = limits_max_of_link(o);
-	int from = s->told->host, link;
+	int from = s->status->host, link;
 
 	*r = (struct route){ .since_s = collect_now_s(s->c) };
 	if ((r->limit = malloc(v->nhops * most * sizeof *r->limit)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < v->nhops; from = v->hop[i++]) {
 		if ((link = limits_link(o, from, v->hop[i])) < 0)
-			continue; /* only where the overlay has no path at all */
+			continue; /* only for the direct path of an overlay without any path */
 		r->link[r->n_links++] = link;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
@@ -193,28 +200,28 @@ static int make_route(struct route *r, const struct candidate *v, const struct s
 	return 0;
 }
 
-static int make_routes(struct source *s, struct ptcp_err *e)
+static int make_routes(struct source_transfer *s, struct ptcp_err *e)
 {
 	size_t i;
 	int r;
 
-	if ((r = candidates_choose(&s->vias, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->told->host, e)) < 0)
+	if ((r = candidates_choose(&s->candidates, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->status->host, e)) < 0)
 		return r;
-	for (i = 0; i < s->vias.n && r == 0; i++)
-		r = make_route(&s->route[i], &s->vias.at[i], s, e);
+	for (i = 0; i < s->candidates.n && r == 0; i++)
+		r = make_route(&s->route[i], &s->candidates.at[i], s, e);
 	return r;
 }
 
-/* What is only spare has one. */
-static unsigned streams_of(const struct source *s, const struct candidate *v)
+/* Spare paths have one stream. */
+static unsigned streams_of(const struct source_transfer *s, const struct candidate *v)
 {
 	if (s->sizing || !v->planned)
 		return 1;
 	return v->streams > 0 ? v->streams : s->c->o.streams;
 }
 
-/* The overlay's command, {name} replaced by the overlay's name of the host; to be freed. NULL: without memory. */
-static char *launch_of(const struct source *s, const char *command)
+/* The overlay's command with {name} replaced by the host's name; freed by the caller. NULL: no memory. */
+static char *launch_of(const struct source_transfer *s, const char *command)
 {
 	size_t cap = strlen(command) * (strlen(s->name) + 1) + 1;
 	char *out = malloc(cap);
@@ -224,7 +231,7 @@ static char *launch_of(const struct source *s, const char *command)
 	return out;
 }
 
-static int start(struct source *s, struct ptcp_err *e)
+static int start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
 	struct ptcp_transfer_opts o = s->c->connect;
@@ -237,14 +244,14 @@ static int start(struct source *s, struct ptcp_err *e)
 
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
-	for (i = 0; i < s->vias.n; i++) {
-		vias[i] = s->vias.at[i].text;
-		shares[i] = streams_of(s, &s->vias.at[i]);
+	for (i = 0; i < s->candidates.n; i++) {
+		vias[i] = s->candidates.at[i].text;
+		shares[i] = streams_of(s, &s->candidates.at[i]);
 		streams += (size_t)shares[i];
-		held[i] = s->sizing ? 0 : s->vias.at[i].held_bytes;
+		held[i] = s->sizing ? 0 : s->candidates.at[i].stored_bytes;
 	}
 	o.vias = vias;
-	o.n_vias = s->vias.n;
+	o.n_vias = s->candidates.n;
 	o.via_shares = shares;
 	o.relay_hold_bytes = held;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
@@ -260,7 +267,7 @@ static int start(struct source *s, struct ptcp_err *e)
 		r = 0;
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
-		allocate_apply(s->c); /* before it begins: what is on its way cannot be called back */
+		allocate_rates(s->c); /* before the start: data in transit cannot be recalled */
 		r = ptcp_transfer_start(s->t, e);
 	}
 	free(from);
@@ -269,16 +276,17 @@ static int start(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
-/* ---- Ending ---- */
+/* ---- End ---- */
 
-/* What may be otherwise in a moment. */
-static bool is_passing(int code)
+/* Whether a retry may help. */
+static bool is_temporary(int code)
 {
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_EPROTO || code == PTCP_ETIMEOUT;
 }
 
-static void keep_result(struct source *s, int code)
+static void keep_result(struct source_transfer *s, int code)
 {
+	const struct ptcp_progress *before = &s->status->progress;
 	struct ptcp_result r;
 
 	if (s->t == NULL)
@@ -287,51 +295,42 @@ static void keep_result(struct source *s, int code)
 	ptcp_transfer_result(s->t, &r);
 	if (s->sizing) {
 		if (code == 0 || code == PTCP_EPARTIAL)
-			s->data_bytes = believed(r.bytes - r.resumed_bytes);
+			s->data_bytes = cap_size(r.progress.file_bytes - r.progress.resumed_bytes);
 		else if (code == PTCP_ECANCELED)
 			s->data_bytes = s->listed_bytes;
 		return;
 	}
-	if (code == 0 || code == PTCP_EPARTIAL)
-		s->told->bytes = r.bytes;
-	s->told->files = r.files;
-	s->told->failed = r.failed;
-	s->told->resumed_bytes = r.resumed_bytes > s->wire_before ? r.resumed_bytes - s->wire_before : 0;
-	s->wire_before += r.wire_bytes;
-	s->told->wire_bytes = s->wire_before;
+	r.progress.bytes = code == 0 || code == PTCP_EPARTIAL ? r.progress.file_bytes : before->bytes;
+	r.progress.total_bytes = before->total_bytes;
+	r.progress.total_known = before->total_known;
+	show_progress(s, &r.progress, s->wire_before + r.progress.wire_bytes);
+	s->wire_before += r.progress.wire_bytes;
 }
 
-static void try_again(struct source *s, double now_s)
-{
-	double wait = RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5));
-
-	s->tries++;
-	s->retry_at_s = now_s + fmin(wait, RETRY_MOST_S);
-	if (s->planned)
-		s->c->unfit = "a source is lost";
-	set_state(s, PTCP_COLLECT_WAITING);
-}
-
-static void ended(struct source *s, int code, const struct ptcp_err *why)
+static void ended(struct source_transfer *s, int code, const struct ptcp_err *why)
 {
 	double now_s = collect_now_s(s->c);
 	bool sizing = s->sizing, again = s->again;
 
 	keep_result(s, code);
-	source_forget(s);
+	source_reset(s);
 	s->sizing = s->again = false;
 	if (code < 0 && code != PTCP_ECANCELED) {
 		snprintf(s->why, sizeof s->why, "%s", why->msg);
-		s->told->code = code;
-		s->told->why = s->why;
+		s->status->code = code;
+		s->status->why = s->why;
 	}
 	if (code == PTCP_ECANCELED) {
 		if (again)
-			source_begin(s);
-	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_passing(code))) {
-		s->came_at_s = now_s; /* the transfer itself will say */
-	} else if (is_passing(code) && now_s - s->came_at_s < s->c->connect.timeout_s && s->broken < BROKEN_MOST) {
-		try_again(s, now_s);
+			source_start(s);
+	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
+		s->progress_at_s = now_s; /* the transfer itself reports the error */
+	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < STALLED_MAX) {
+		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5)), RETRY_MAX_S);
+		s->tries++;
+		if (s->planned)
+			s->c->unfit = "a source is lost";
+		set_state(s, PTCP_COLLECT_WAITING);
 	} else {
 		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
 		if (code == PTCP_ENOSPC)
@@ -340,7 +339,7 @@ static void ended(struct source *s, int code, const struct ptcp_err *why)
 	}
 }
 
-void source_begin(struct source *s)
+void source_start(struct source_transfer *s)
 {
 	struct ptcp_err why = { .code = 0 };
 	int r;
@@ -350,7 +349,7 @@ void source_begin(struct source *s)
 		ended(s, r, &why);
 }
 
-void source_step(struct source *s)
+void source_step(struct source_transfer *s)
 {
 	struct ptcp_err why = { .code = 0 };
 	int r;
@@ -359,15 +358,9 @@ void source_step(struct source *s)
 		ended(s, r, &why);
 }
 
-void source_end_sizing(struct source *s)
-{
-	if (s->t != NULL && s->sizing)
-		ptcp_transfer_cancel(s->t);
-}
-
-void source_begin_again(struct source *s)
+void source_restart(struct source_transfer *s)
 {
 	s->again = true;
-	s->broken = 0;
+	s->stalled = 0;
 	ptcp_transfer_cancel(s->t);
 }

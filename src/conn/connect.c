@@ -11,8 +11,8 @@
 
 #define HOP_TEXT_BYTES (SOCK_HOST_BYTES + 10)
 
-/* Relays and the host are passed alike: TLS, identity, the first frame, its answer. A relay then leaves TLS, and its
- * socket leads to the next hop. */
+/* The steps are the same at each relay and at the host: TLS, identity, first frame, answer. After its answer a relay
+ * leaves TLS, and the socket leads to the next hop. */
 struct connect {
 	struct connect_opts o;
 	struct connect_hop to;
@@ -95,7 +95,7 @@ static void broken(struct connect *c, const char *what)
 
 /* ---- One hop ---- */
 
-/* Each hop has an identity of its own: a relay in the place of the next hop could read data meant for that hop. */
+/* No two hops share an identity: a relay in the place of the next hop could read that hop's data. */
 static int check_identity(struct connect *c, struct ptcp_err *e)
 {
 	const char *fingerprint = chan_fingerprint(c->chan);
@@ -189,7 +189,7 @@ static void on_error_frame(struct connect *c, struct span in)
 	    why.code == PTCP_EREFUSED ? PTCP_EREFUSED : PTCP_ECONNECT, why.msg, false);
 }
 
-/* Reads no byte beyond `want`: the bytes behind the answer are the next reader's. */
+/* Reads no byte beyond `want`: the caller reads what follows the answer. */
 static bool fill(struct connect *c, size_t want)
 {
 	if (c->got < want)
@@ -264,7 +264,7 @@ static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_
 		    mono_now().ns >= c->deadline.ns ? CONNECT_TIMED_OUT : CONNECT_UNREACHABLE, why);
 		return;
 	}
-	if (c->o.sock.timeout_ns != c->o.timeout_ns) /* a dial tunes sockets with its own time-out */
+	if (c->o.sock.timeout_ns != c->o.timeout_ns) /* dial set its own time-out */
 		sock_tune(fd, &c->o.sock, &e);
 	if (c->o.n_relays == 0)
 		snprintf(c->address, sizeof c->address, "%s", address);

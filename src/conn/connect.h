@@ -1,5 +1,5 @@
-/* Connects to a host, directly or through relays: TCP, TLS, each peer's identity, the relay protocol, and where the
- * protocol begins with a frame, that frame and its answer, all within one deadline. Control thread. */
+/* Connects to a host, directly or through relays: TCP, TLS, each peer's identity, the relay protocol, and optionally a
+ * first frame and its answer, all within one deadline. Control thread. */
 #ifndef CONN_CONNECT_H
 #define CONN_CONNECT_H
 
@@ -17,7 +17,7 @@ struct connect_hop {
 
 enum connect_cause {
 	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
-	CONNECT_REFUSED,     /* the host answered ERROR, or none of its addresses is permitted */
+	CONNECT_REFUSED,     /* the host answered ERROR, or has no permitted address */
 	CONNECT_TIMED_OUT,
 	CONNECT_IDENTITY,    /* the peer is not the expected host or relay */
 	CONNECT_RELAY        /* a relay refused or failed */
@@ -49,7 +49,7 @@ struct connect_opts {
 	bool (*permits)(void *arg, const struct sockaddr *sa);
 	/* The host's fingerprint; NULL: `check` decides. */
 	const char *fingerprint;
-	/* Is this the expected relay, or host (`relay` false)? 0, or negative with `e`. */
+	/* Whether the fingerprint is the relay's or the host's. Negative with `e`: no. */
 	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 	/* Writes the first frame to the authenticated host; NULL: no frame. Negative with `e`: give up. */
 	int (*first)(void *arg, struct chan *c, struct ptcp_err *e);
@@ -62,7 +62,7 @@ struct connect;
 int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e);
 /* The same over a connected socket, which is taken, also on failure. */
 int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e);
-/* Only before `done`, which then does not come. NULL is fine. */
+/* Before `done`, and instead of it. NULL is fine. */
 void connect_cancel(struct connect *c);
 
 #endif

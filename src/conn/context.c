@@ -1,25 +1,88 @@
 #include "conn/context.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/text.h"
 #include "store/fd_budget.h"
 
 #define IO_THREADS 4
 #define LOOP_FDS 4 /* libuv's */
+#define PACING_NS NS_PER_S
 
-static void tell(void *arg, enum log_level level, const char *component, const char *msg)
+/* ---- The rate ---- */
+
+static void apply(struct pacing *p)
+{
+	struct mono now = mono_now();
+
+	p->bps = timetable_bps(&p->table, timetable_second(time(NULL)));
+	pacer_set(&p->out, p->bps, now);
+	pacer_set(&p->in, p->loose ? pacer_loose_bps(p->bps) : p->bps, now);
+}
+
+/* Every second, rather than when the next range begins: the clock may be set, and may skip or repeat an hour. */
+static void on_pacing_timer(void *arg)
+{
+	struct pacing *p = arg;
+
+	apply(p);
+	timer_set(p->timer, mono_add_ns(mono_now(), PACING_NS));
+}
+
+int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e)
+{
+	int r;
+
+	p->table = *t;
+	p->loose = false;
+	if (timetable_varies(t)) {
+		if ((r = timer_new(&p->timer, control, on_pacing_timer, p, e)) < 0)
+			return r;
+		timer_set(p->timer, mono_add_ns(mono_now(), PACING_NS));
+	}
+	apply(p);
+	return 0;
+}
+
+void pacing_loosen(struct pacing *p)
+{
+	p->loose = true;
+	apply(p);
+}
+
+void pacing_stop(struct pacing *p)
+{
+	timer_free(p->timer);
+	p->timer = NULL;
+}
+
+int pacing_parse(struct timetable *t, const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
+
+	*t = (struct timetable){ .n = 0 };
+	if (text == NULL || timetable_parse(t, text, &why) == 0)
+		return 0;
+	return err_set(e, why.code, "--rate %s: %s", text_escape(shown, sizeof shown, text), why.msg);
+}
+
+/* ---- Everything ---- */
+
+static void write_log(void *arg, enum log_level level, const char *component, const char *msg)
 {
 	const struct context *h = arg;
 
-	h->told(h->told_arg, (enum ptcp_log_level)level, component, msg);
+	h->log_fn(h->log_arg, (enum ptcp_log_level)level, component, msg);
 }
 
 void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level)
 {
-	h->told = fn;
-	h->told_arg = arg;
-	h->log = (struct log){ fn != NULL ? tell : NULL, h, (enum log_level)level };
+	h->log_fn = fn;
+	h->log_arg = arg;
+	h->log = (struct log){ fn != NULL ? write_log : NULL, h, (enum log_level)level };
 }
 
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
@@ -30,7 +93,7 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 	unsigned i;
 	int r;
 
-	*h = (struct context){ .control = control, .log = h->log, .told = h->told, .told_arg = h->told_arg,
+	*h = (struct context){ .control = control, .log = h->log, .log_fn = h->log_fn, .log_arg = h->log_arg,
 		.identity = id };
 	if (cores > 0 && workers > (unsigned)cores)
 		workers = (unsigned)cores;

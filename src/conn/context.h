@@ -1,9 +1,10 @@
-/* What the sessions of one handle share: loops and their threads, I/O threads, identity, log. */
+/* What the sessions of one handle share: loops and their threads, I/O threads, identity, rate, log. */
 #ifndef CONN_CONTEXT_H
 #define CONN_CONTEXT_H
 
-#include "conn/pacing.h"
 #include "core/log.h"
+#include "core/pacer.h"
+#include "core/timetable.h"
 #include "core/userdir.h"
 #include "net/chan.h"
 #include "store/io.h"
@@ -11,28 +12,45 @@
 
 #define CONTEXT_WORKERS_MAX 64
 
+/* The rate of all streams together, in each direction. Control thread, but for the pacers. */
+struct pacing {
+	struct pacer out, in;     /* blocks sent and received */
+	struct timetable table;
+	struct timer *timer;      /* NULL: the rate is constant */
+	uint64_t bps;             /* now; 0: no limit */
+	bool loose;               /* `in` permits an eighth more */
+};
+
 struct context {
-	struct loop *control;             /* the handle's own, run by its own thread */
+	struct loop *control;             /* the handle's own, run by the caller's thread */
 	struct loop *worker[CONTEXT_WORKERS_MAX];
 	unsigned n_workers;
 	struct io *io;
 	struct owners *owners;            /* names of users and groups */
 	struct identity identity;
-	SSL_CTX *client, *server;         /* NULL where not asked for */
+	SSL_CTX *client, *server;         /* NULL where not requested */
 	struct log log;
-	ptcp_log_fn *told;                /* who hears of it; or NULL */
-	void *told_arg;
+	ptcp_log_fn *log_fn;              /* the caller's; or NULL */
+	void *log_arg;
 	struct pacing pacing;             /* no limit until pacing_start() */
 	char config_dir[USERDIR_BYTES];
 };
 
-/* Before context_init(), on zeroed memory: what is logged, if fn is not NULL. */
+/* Before context_init(), on zeroed memory; `fn` may be NULL. */
 void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level);
-/* `workers`: at most so many worker loops, and at most one a core. `server_ciphers` 0: only a
- * client. Log and identity may be there already; the identity is then not read. On failure nothing is left. */
+/* `workers`: maximum number of worker loops, at most one per core. `server_ciphers` 0: only a client.
+ * Log and identity may be set already; the identity is then not read. On failure nothing is left. */
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e);
 /* Every session must be gone. Zeroed memory is fine. */
 void context_fini(struct context *h);
+
+/* Without it, and after pacing_stop(), the rate is not limited. */
+int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
+/* For a receiver whose sender keeps to the rate: blocks that were delayed in transit may catch up. */
+void pacing_loosen(struct pacing *p);
+void pacing_stop(struct pacing *p); /* zeroed memory is fine */
+/* Parses the option --rate; NULL: no limit. PTCP_EUSAGE with the option's name and text. */
+int pacing_parse(struct timetable *t, const char *text, struct ptcp_err *e);
 
 #endif

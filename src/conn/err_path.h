@@ -1,4 +1,4 @@
-/* Sentences of the store start with "PATH: "; whoever names the path beside them takes that off. */
+/* The store's error sentences begin with "PATH: ", for callers that print the path separately this removes the prefix. */
 #ifndef CONN_ERR_PATH_H
 #define CONN_ERR_PATH_H
 

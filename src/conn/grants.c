@@ -91,14 +91,14 @@ static int check(const struct wire_grant *g, const char *own, const char *peer, 
     struct ptcp_err *e)
 {
 	if (!is(g->audience, own))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than this (ask for the transfer again)");
+		return err_set(e, PTCP_EREFUSED, "the grant: it is for another server than this (ask for the transfer again)");
 	if (!is(g->grantee, peer))
-		return err_set(e, PTCP_EREFUSED, "the grant: it was given to another host than the one that uses it");
+		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than the one that uses it");
 	if (g->expiry_s <= now_s)
 		return err_set(e, PTCP_EREFUSED, "the grant: it has expired (ask for the transfer again; if it was made "
 		    "just now, compare the hosts' clocks)");
 	if (g->expiry_s - now_s > GRANT_LIFE_MOST_S)
-		return err_set(e, PTCP_EREFUSED, "the grant: it would be good for more than a day (compare the hosts' "
+		return err_set(e, PTCP_EREFUSED, "the grant: it is valid for more than a day (compare the hosts' "
 		    "clocks)");
 	return 0;
 }
@@ -113,10 +113,10 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 		return r;
 	forget_expired(t, now_s);
 	if ((s = find(t, g)) != NULL)
-		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it has been used already (ask for the "
+		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it was used before (ask for the "
 		    "transfer again)");
 	if (t->n == SEEN_MOST || count(t, g) >= OWN_MOST)
-		return err_set(e, PTCP_EREFUSED, "too busy: more grants have come than can be remembered (try again "
+		return err_set(e, PTCP_EREFUSED, "too busy: too many grants were received (try again "
 		    "later)");
 	if (t->seen == NULL && (t->seen = calloc(SEEN_MOST, sizeof *t->seen)) == NULL)
 		return err_nomem(e);
@@ -133,7 +133,7 @@ void grants_spend(struct grants *t, const struct wire_grant *g)
 	struct grant_seen *s = find(t, g);
 
 	if (s != NULL)
-		s->spent = true; /* else it has expired */
+		s->spent = true; /* else expired */
 }
 
 void grants_fini(struct grants *t)

@@ -6,21 +6,27 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "store/fd_budget.h"
 #include "wire/outbox.h"
 
-#define PATIENCE_NS (10 * NS_PER_S) /* for handshake and JOIN or ROUTE, or a goodbye */
+#define PATIENCE_NS (10 * NS_PER_S) /* for handshake and first frame, or for reading our refusal */
 #define ROUTE_NS (15 * NS_PER_S)    /* for the next hop, and leaving TLS */
+#define SHUT_OUT_LOG_NS (60 * NS_PER_S) /* a flood must not fill the log */
 
 void inbound_free(struct inbound *g)
 {
+	struct pending *l = g->pending;
+
 	if (g->relayed != NULL)
-		g->o.ops->relay_forget(g->relayed);
+		l->o.ops->relay_forget(g->relayed);
 	list_remove(&g->in_list);
-	pending_left(g->o.pending, g->o.from, g->end);
+	l->n--;
+	fd_budget_count(-1);
+	admission_leave(l->admission, g->from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
-	if (g->o.ops->gone != NULL)
-		g->o.ops->gone(g->o.arg);
+	if (l->o.ops->gone != NULL)
+		l->o.ops->gone(l->o.arg);
 	free(g);
 }
 
@@ -55,7 +61,7 @@ void inbound_welcome(struct inbound *g, bool raw)
 		g->state = INBOUND_LEAVING_TLS;
 		chan_leave_tls(g->chan);
 	} else {
-		g->o.ops->stream(g->o.arg, g, &g->join);
+		g->pending->o.ops->stream(g->pending->o.arg, g, &g->join);
 	}
 }
 
@@ -71,34 +77,35 @@ void inbound_routed(struct inbound *g)
 static void on_opened(void *arg)
 {
 	struct inbound *g = arg;
+	const struct inbound_ops *ops = g->pending->o.ops;
 
 	if (g->relayed != NULL) {
-		g->o.ops->relay_begin(g->relayed);
+		ops->relay_begin(g->relayed);
 		inbound_free(g);
 	} else if (g->state == INBOUND_LEAVING_TLS) {
-		g->o.ops->stream(g->o.arg, g, &g->join);
+		ops->stream(g->pending->o.arg, g, &g->join);
 	} else if (chan_is_alpn(g->chan, ALPN_CONTROL)) {
-		g->o.ops->control(g->o.arg, g);
-	} else if (chan_is_alpn(g->chan, ALPN_DATA) || (chan_is_alpn(g->chan, ALPN_ROUTE) && g->o.ops->route != NULL) ||
-	    (chan_is_alpn(g->chan, ALPN_GRANT) && g->o.ops->granted != NULL)) {
-		g->state = INBOUND_ASKING;
-	} else if (chan_is_alpn(g->chan, ALPN_JOB) && g->o.ops->job != NULL) {
-		g->o.ops->job(g->o.arg, g);
+		ops->control(g->pending->o.arg, g);
+	} else if (chan_is_alpn(g->chan, ALPN_DATA) || (chan_is_alpn(g->chan, ALPN_ROUTE) && ops->route != NULL) ||
+	    (chan_is_alpn(g->chan, ALPN_GRANT) && ops->granted != NULL)) {
+		g->state = INBOUND_AWAIT_FRAME;
+	} else if (chan_is_alpn(g->chan, ALPN_JOB) && ops->job != NULL) {
+		ops->job(g->pending->o.arg, g);
 	} else {
 		inbound_free(g);
 	}
 }
 
-/* What it has to begin with. */
-static unsigned first_frame(const struct inbound *g)
+static unsigned expected_frame(const struct inbound *g)
 {
 	return chan_is_alpn(g->chan, ALPN_GRANT) ? WIRE_GRANT : chan_is_alpn(g->chan, ALPN_DATA) ? WIRE_JOIN : WIRE_ROUTE;
 }
 
-/* That is here. False: it is malformed. */
+/* False: malformed. */
 static bool take_frame(struct inbound *g, const struct wire_header *h)
 {
 	struct span in = { g->frame + WIRE_HEADER_BYTES, h->length };
+	const struct pending_opts *o = &g->pending->o;
 	struct wire_route route;
 	struct wire_grant grant;
 	struct ptcp_err why;
@@ -106,21 +113,21 @@ static bool take_frame(struct inbound *g, const struct wire_header *h)
 	if (h->type == WIRE_GRANT) {
 		if (wire_grant_decode(&grant, in, &why) < 0)
 			return false;
-		g->o.ops->granted(g->o.arg, g, &grant);
+		o->ops->granted(o->arg, g, &grant);
 	} else if (h->type == WIRE_JOIN) {
 		if (wire_join_decode(&g->join, in, &why) < 0)
 			return false;
-		g->o.ops->join(g->o.arg, g, &g->join);
+		o->ops->join(o->arg, g, &g->join);
 	} else {
 		if (wire_route_decode(&route, in, &why) < 0)
 			return false;
 		timer_set(g->timer, mono_add_ns(mono_now(), ROUTE_NS));
-		g->o.ops->route(g->o.arg, g, &route);
+		o->ops->route(o->arg, g, &route);
 	}
 	return true;
 }
 
-/* Reads up to so much of the frame; true when it is there. */
+/* Reads up to `want` bytes of the frame; true when all are read. */
 static bool fill(struct inbound *g, size_t want)
 {
 	if (g->got < want)
@@ -138,20 +145,20 @@ static void on_readable(void *arg)
 	if (g->state == INBOUND_REFUSED)
 		while (chan_read(g->chan, rest, sizeof rest) > 0)
 			;
-	if (g->state == INBOUND_ASKED && chan_read(g->chan, rest, 1) > 0) {
-		inbound_free(g); /* its answer is not here yet */
+	if (g->state == INBOUND_AWAIT_VERDICT && chan_read(g->chan, rest, 1) > 0) {
+		inbound_free(g); /* it sends before it has our answer */
 		return;
 	}
-	if (g->state != INBOUND_ASKING || !fill(g, WIRE_HEADER_BYTES))
+	if (g->state != INBOUND_AWAIT_FRAME || !fill(g, WIRE_HEADER_BYTES))
 		return;
-	if (wire_header_decode(&h, g->frame, &why) < 0 || h.type != first_frame(g) ||
+	if (wire_header_decode(&h, g->frame, &why) < 0 || h.type != expected_frame(g) ||
 	    h.length > sizeof g->frame - WIRE_HEADER_BYTES) {
 		inbound_free(g);
 		return;
 	}
 	if (!fill(g, WIRE_HEADER_BYTES + h.length))
 		return;
-	g->state = INBOUND_ASKED;
+	g->state = INBOUND_AWAIT_VERDICT;
 	if (!take_frame(g, &h))
 		inbound_free(g);
 }
@@ -161,10 +168,10 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct inbound *g = arg;
 
 	if (why != NULL)
-		log_at(&g->o.host->log, LOG_INFO, "server", "event=guest-lost from=%s why=\"%s\"", g->address,
+		log_at(&g->pending->o.host->log, LOG_INFO, "server", "event=inbound-lost from=%s why=\"%s\"", g->address,
 		    why->msg);
 	if (why != NULL && why->code == PTCP_EPROTO && g->state == INBOUND_HANDSHAKE)
-		g->end = ADMISSION_BAD; /* it does not speak ptcp */
+		g->end = ADMISSION_BAD; /* not a ptcp client */
 	inbound_free(g);
 }
 
@@ -174,33 +181,103 @@ static void on_timer(void *arg)
 {
 	struct inbound *g = arg;
 
-	log_at(&g->o.host->log, LOG_INFO, "server", "event=guest-late from=%s", g->address);
+	log_at(&g->pending->o.host->log, LOG_INFO, "server", "event=inbound-late from=%s", g->address);
 	inbound_free(g);
 }
 
-int inbound_new(const struct inbound_opts *o, struct ptcp_err *e)
+/* `fd` is taken, also on failure. */
+static int inbound_new(struct pending *l, int fd, const char *address, struct peer_address *from, bool one_channel,
+    struct ptcp_err *e)
 {
-	struct sock_opts so = { 0, o->timeout_ns, NULL };
+	struct sock_opts so = { 0, l->o.timeout_ns, NULL };
 	struct inbound *g = calloc(1, sizeof *g);
-	struct chan_opts co = { .fd = o->fd, .server = true, .ops = &chan_ops, .arg = g };
-	struct timer *timer = NULL;
+	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
 	int r;
 
-	sock_tune(o->fd, &so, e);
-	if (g == NULL || (r = timer_new(&timer, o->host->control, on_timer, g, e)) < 0) {
+	sock_tune(fd, &so, e);
+	if (g == NULL || (r = timer_new(&g->timer, l->o.host->control, on_timer, g, e)) < 0) {
 		free(g);
-		close(o->fd);
+		close(fd);
 		return err_nomem(e);
 	}
-	if ((r = chan_new(&g->chan, o->host->control, o->host->server, &co, e)) < 0) {
-		timer_free(timer);
+	if ((r = chan_new(&g->chan, l->o.host->control, l->o.host->server, &co, e)) < 0) {
+		timer_free(g->timer);
 		free(g);
 		return r;
 	}
-	g->o = *o;
-	g->timer = timer;
-	strncpy(g->address, o->address, sizeof g->address - 1);
-	list_append(&o->pending->guests, &g->in_list);
-	timer_set(timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	g->pending = l;
+	g->from = from;
+	g->one_channel = one_channel;
+	strncpy(g->address, address, sizeof g->address - 1);
+	list_append(&l->waiting, &g->in_list);
+	l->n++;
+	fd_budget_count(1);
+	timer_set(g->timer, mono_add_ns(mono_now(), PATIENCE_NS));
 	return 0;
+}
+
+/* ---- All that wait ---- */
+
+int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e)
+{
+	*l = (struct pending){ .o = *o };
+	list_init(&l->waiting);
+	return admission_new(&l->admission, fd_budget_unauthenticated(o->waiting), o->sessions, o->streams, e);
+}
+
+void pending_fini(struct pending *l)
+{
+	admission_free(l->admission);
+	l->admission = NULL;
+}
+
+static void shut_out(struct pending *l, int fd, const char *address)
+{
+	struct mono now = mono_now();
+
+	close(fd);
+	l->shut_out++;
+	if (l->shut_out > 1 && mono_diff_ns(now, l->shut_out_logged) < SHUT_OUT_LOG_NS)
+		return;
+	l->shut_out_logged = now;
+	log_at(&l->o.host->log, LOG_WARN, "server", "event=shut-out from=%s connections=%llu why=\"too many "
+	    "from there that come to nothing\"", address, (unsigned long long)l->shut_out);
+}
+
+static void free_oldest(struct pending *l, const struct peer_address *from)
+{
+	struct list *i;
+
+	for (i = l->waiting.next; i != &l->waiting; i = i->next) {
+		struct inbound *g = CONTAINER_OF(i, struct inbound, in_list);
+
+		if (g->from == from) {
+			inbound_free(g);
+			return;
+		}
+	}
+}
+
+void pending_take(struct pending *l, int fd, const char *address, bool one_channel)
+{
+	struct peer_address *from = admission_begin(l->admission, address, mono_now()), *excess;
+	struct ptcp_err why;
+
+	if (from == NULL) {
+		shut_out(l, fd, address);
+		return;
+	}
+	/* In a flood the oldest connection goes, so that a client's fast handshake succeeds. */
+	if ((excess = admission_excess(l->admission, from)) != NULL)
+		free_oldest(l, excess);
+	if (inbound_new(l, fd, address, from, one_channel, &why) < 0) {
+		log_at(&l->o.host->log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
+		admission_leave(l->admission, from, ADMISSION_LOST);
+	}
+}
+
+void pending_empty(struct pending *l)
+{
+	while (!list_empty(&l->waiting))
+		inbound_free(CONTAINER_OF(l->waiting.next, struct inbound, in_list));
 }

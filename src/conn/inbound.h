@@ -1,69 +1,84 @@
-/* A connection to a daemon that has yet to say what it is: TLS handshake, then by its ALPN a control
- * connection, one by virtue of a GRANT, one about errands, a JOIN, or a ROUTE. Costs a bounded time. Control
- * thread. */
+/* Unauthenticated inbound connections of a server, or of a client that the server connects to: TLS
+ * handshake, then by ALPN a control connection, a data connection (JOIN), a relayed one (ROUTE), a session by grant
+ * (GRANT), or a client that requests a job. Admission control (net/admission.h) and time limits bound the cost.
+ * Control thread. */
 #ifndef CONN_INBOUND_H
 #define CONN_INBOUND_H
 
 #include "conn/context.h"
-#include "conn/pending.h"
 #include "core/list.h"
+#include "net/admission.h"
 #include "net/sock.h"
 #include "wire/grant.h"
 
 struct inbound;
 struct relayed;
 
-/* Each may end the guest or take its channel. */
+/* Each may free the connection or take its channel. */
 struct inbound_ops {
-	void (*control)(void *arg, struct inbound *g);                            /* it wants a session */
-	/* Likewise, as this allows; it wants us to do an errand. NULL: not here. */
+	void (*control)(void *arg, struct inbound *g);                            /* requests a session */
+	/* Requests a session by grant, or a job; NULL: not served. */
 	void (*granted)(void *arg, struct inbound *g, const struct wire_grant *f);
 	void (*job)(void *arg, struct inbound *g);
-	void (*join)(void *arg, struct inbound *g, const struct wire_join *j);    /* it wants to be a stream */
-	void (*stream)(void *arg, struct inbound *g, const struct wire_join *j);  /* welcomed, and ready */
-	/* It wants to be relayed; NULL: nobody is. */
+	void (*join)(void *arg, struct inbound *g, const struct wire_join *j);    /* requests to be a stream */
+	void (*stream)(void *arg, struct inbound *g, const struct wire_join *j);  /* after inbound_welcome() */
+	/* Requests to be relayed; NULL: not served. */
 	void (*route)(void *arg, struct inbound *g, const struct wire_route *f);
-	/* The hand-over out of TLS is done: the relay takes the channel; or the connection ends before. */
+	/* TLS is left, and the relay takes the channel; or the connection ends before. */
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);
-	void (*gone)(void *arg);                                                /* freed; NULL: not told */
+	void (*gone)(void *arg);                                                  /* freed; may be NULL */
 };
 
-struct inbound_opts {
+struct pending_opts {
 	struct context *host;
-	int fd;                /* taken, also on failure */
-	const char *address;   /* copied */
-	struct peer_address *from;   /* where that is */
-	bool one_channel;      /* for who asks for a session: this is all there is */
-	struct pending *pending;   /* it waits there */
-	uint64_t timeout_ns;   /* for the socket, once it is a stream */
+	uint64_t timeout_ns;                 /* for the socket, once a stream */
+	unsigned waiting, sessions, streams; /* as admission_new(); `waiting` is reduced where descriptors are few */
 	const struct inbound_ops *ops;
 	void *arg;
 };
 
+/* All connections that wait. */
+struct pending {
+	struct pending_opts o;
+	struct admission *admission;
+	struct list waiting;                 /* the oldest first */
+	unsigned n;
+	uint64_t shut_out;                   /* connections closed at once */
+	struct mono shut_out_logged;
+};
+
 struct inbound {
 	struct list in_list;
-	struct inbound_opts o;
+	struct pending *pending;
+	struct peer_address *from;        /* admission's, of `address` */
+	bool one_channel;           /* a session has this connection only */
 	struct chan *chan;
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
-	enum admission_end end;     /* what it was, should it be freed now */
-	enum { INBOUND_HANDSHAKE, INBOUND_ASKING, INBOUND_ASKED, INBOUND_LEAVING_TLS, INBOUND_REFUSED } state;
-	uint8_t frame[WIRE_GRANT_MAX_BYTES]; /* the first it sends: JOIN, ROUTE or GRANT */
+	enum admission_end end;     /* verdict for admission, if freed now */
+	enum { INBOUND_HANDSHAKE, INBOUND_AWAIT_FRAME, INBOUND_AWAIT_VERDICT, INBOUND_LEAVING_TLS, INBOUND_REFUSED } state;
+	uint8_t frame[WIRE_GRANT_MAX_BYTES]; /* the first received: JOIN, ROUTE or GRANT */
 	size_t got;
 	struct wire_join join;
-	struct relayed *relayed; /* it is being connected to a next hop; or NULL */
+	struct relayed *relayed;    /* while a relay connects to the next hop; or NULL */
 };
 
-int inbound_new(const struct inbound_opts *o, struct ptcp_err *e);
+int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e);
+/* No connection may wait any more. Zeroed memory is fine. */
+void pending_fini(struct pending *l);
+/* A new connection. `fd` is taken, and closed at once where admission control says so. */
+void pending_take(struct pending *l, int fd, const char *address, bool one_channel);
+void pending_empty(struct pending *l);
+
 void inbound_free(struct inbound *g);
-/* The channel is the caller's; inbound_free() is due. */
+/* The channel is the caller's; inbound_free() must follow. */
 struct chan *inbound_take_chan(struct inbound *g);
-/* Tells why and closes. */
+/* Sends the reason and closes. */
 void inbound_refuse(struct inbound *g, const struct ptcp_err *why);
-/* Answers JOINED; ops.stream follows, after the hand-over out of TLS if `raw` and it is a stream. */
+/* Answers JOINED; ops.stream follows, for a stream with `raw` after TLS is left. */
 void inbound_welcome(struct inbound *g, bool raw);
-/* Answers ROUTED; ops.relay_begin follows, after the hand-over out of TLS. */
+/* Answers ROUTED; ops.relay_begin follows, after TLS is left. */
 void inbound_routed(struct inbound *g);
 
 #endif

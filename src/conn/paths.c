@@ -23,8 +23,8 @@ static bool same_path(const struct path *a, const struct path *b)
 	return a->n_relays == b->n_relays;
 }
 
-/* ROUTE takes nothing else. */
-static bool can_be_asked_for(const char *host)
+/* Only such names fit into ROUTE. */
+static bool fits_route(const char *host)
 {
 	const char *p;
 
@@ -48,11 +48,11 @@ static int add_relay(struct path *p, const char *text, const struct remote *to, 
 
 	if (p->n_relays == CONNECT_RELAYS_MAX)
 		return reject(p->candidate, "too many relays in a row (8 at most)", e);
-	if (sock_split(text, h->host, &h->port, PTCP_PORT, e) < 0 || h->port == 0 || !can_be_asked_for(h->host))
+	if (sock_split(text, h->host, &h->port, PTCP_PORT, e) < 0 || h->port == 0 || !fits_route(h->host))
 		return reject(p->candidate, "not a relay (write HOST, HOST:PORT or [IPV6]:PORT; several in a row with commas; or "
 		    "direct)", e);
 	if (same_hop(h, to->host, to->port))
-		return reject(p->candidate, "the other side is no relay to itself (leave it out)", e);
+		return reject(p->candidate, "the target cannot be its own relay (leave it out)", e);
 	for (i = 0; i < p->n_relays; i++)
 		if (same_hop(&p->relay[i], h->host, h->port))
 			return reject(p->candidate, "the same relay twice in a row (name it once)", e);
@@ -68,8 +68,8 @@ static int parse_path(struct path *p, const struct remote *to, struct ptcp_err *
 	while (r == 0 && (part = strsep(&rest, ",")) != NULL)
 		r = add_relay(p, part, to, e);
 	free(copy);
-	if (r == 0 && !can_be_asked_for(to->host))
-		r = reject(p->candidate, "a relay takes no such name of a host as the destination's (write it in ASCII)", e);
+	if (r == 0 && !fits_route(to->host))
+		r = reject(p->candidate, "relays accept only ASCII names of the target (write its address)", e);
 	return r;
 }
 
@@ -81,8 +81,8 @@ int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct
 	int r;
 
 	if (n > 0 && to->ssh)
-		return err_set(e, PTCP_EUSAGE, "--via: not with a host that is reached through ssh (run ptcp serve there and "
-		    "write ptcp://HOST/PATH)");
+		return err_set(e, PTCP_EUSAGE, "--via: not through ssh (run ptcp serve there and write "
+		    "ptcp://HOST/PATH)");
 	if (n > PTCP_PATHS_MAX)
 		return err_set(e, PTCP_EUSAGE, "--via: more than %d paths (leave some out)", PTCP_PATHS_MAX);
 	strcpy(p->host, to->host);
@@ -95,7 +95,7 @@ int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct
 		new = &p->at[p->n];
 		if ((new->candidate = strdup(strcmp(vias[p->n], direct) == 0 ? "" : vias[p->n])) == NULL)
 			return err_nomem(e);
-		p->n++; /* and with it `via` */
+		p->n++; /* from here on paths_fini() frees `candidate` */
 		if (strcmp(vias[p->n - 1], direct) != 0 && (r = parse_path(new, to, e)) < 0)
 			return r;
 		for (i = 0; i + 1 < p->n; i++)

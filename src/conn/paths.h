@@ -1,4 +1,4 @@
-/* The paths of a transfer, side by side: what the user named, and what each has carried. */
+/* The parallel paths of a transfer, and the path of each stream. */
 #ifndef CONN_PATHS_H
 #define CONN_PATHS_H
 
@@ -9,41 +9,41 @@
 
 struct path {
 	struct connect_hop relay[CONNECT_RELAYS_MAX];
-	unsigned n_relays;            /* 0: directly */
-	char *candidate;                    /* as it was named; "": directly */
-	uint64_t hold_bytes;          /* that each of its relays may hold; 0: none does */
+	unsigned n_relays;            /* 0: direct */
+	char *candidate;              /* the user's text; "": direct */
+	uint64_t hold_bytes;          /* that each relay may spool; 0: no spooling */
 };
 
 struct paths {
 	unsigned n;                   /* at least 1 once parsed */
 	struct path at[PTCP_PATHS_MAX];
-	char host[SOCK_HOST_BYTES];   /* where they all lead */
+	char host[SOCK_HOST_BYTES];   /* of the target */
 	unsigned port;
-	/* Of the n those in use; other candidates may take their places. */
+	/* The paths in use; candidates may replace them. */
 	unsigned n_places;
 	size_t place[PTCP_PATHS_MAX];
-	bool chosen;                  /* from candidates, by the transfer */
-	bool held;                    /* a relay of some path may hold something */
-	uint8_t dealt[PTCP_STREAMS_MAX]; /* in which place a stream of that number is */
+	bool chosen;                  /* n_places of n candidates, by the transfer */
+	bool held;                    /* a relay of some path may spool */
+	uint8_t dealt[PTCP_STREAMS_MAX]; /* place of each stream, by number */
 };
 
-/* As ptcp_transfer_opts has them; none: directly. Streams are dealt in turn. PTCP_EUSAGE. */
+/* `vias` as in ptcp_transfer_opts; none: direct. Deals streams in turn. PTCP_EUSAGE. */
 int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct remote *to, struct ptcp_err *e);
-/* Of these, uses so many by chance; all are candidates. 1 <= places <= p->n. */
+/* Uses `places` paths at random; all n are candidates. 1 <= places <= p->n. */
 void paths_choose(struct paths *p, unsigned places, uint64_t seed);
-/* Deals streams in proportion to shares of the places, after one for each path; however many streams there will be, the first so
- * many are dealt like that (D'Hondt). Shares are finite and not negative; NULL: all alike. */
+/* Deals streams in proportion to the places' shares, after one stream for each path, by D'Hondt's method: for any
+ * number of streams the first are dealt in proportion. Shares are finite and not negative; NULL: equal. */
 void paths_deal(struct paths *p, const double *shares);
-/* What the relays of each path may hold for it; NULL: nothing. */
+/* Bytes that each relay of a path may spool; NULL: none. */
 void paths_hold(struct paths *p, const uint64_t *bytes);
-/* The part of it that a stream's connection may have, where so many streams are in use. */
+/* One stream's part of the path's spool, with `streams` in use. */
 uint64_t paths_stream_hold(const struct paths *p, unsigned stream, unsigned streams);
 void paths_fini(struct paths *p); /* zeroed is fine */
 static inline unsigned paths_of_stream(const struct paths *p, unsigned stream)
 {
 	return (unsigned)p->place[p->dealt[stream]];
 }
-/* "A,B", or "direct", for sentences. */
+/* In sentences: "A,B", or "direct". */
 const char *paths_name(const struct paths *p, unsigned i);
 
 #endif

@@ -1,9 +1,12 @@
 #include "conn/remote.h"
 
 #include <ptcp/ptcp.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "core/err.h"
 #include "core/text.h"
@@ -11,7 +14,7 @@
 
 #define WRITE_SSH "write [USER@]HOST:PATH, an IPv6 address in brackets, or ./NAME for a local file"
 
-/* What stands before the path, in three; `where` is cut up. */
+/* USER, HOST and PORT of the part before the path; modifies `where`. */
 static int split_where(struct remote *t, char *where, unsigned default_port, struct ptcp_err *e)
 {
 	char *at = strrchr(where, '@');
@@ -26,13 +29,13 @@ static int split_where(struct remote *t, char *where, unsigned default_port, str
 	return sock_split(where, t->host, &t->port, default_port, e);
 }
 
-/* As OpenSSH judges names before it puts them into commands. */
+/* The checks of OpenSSH for names in commands. */
 static bool is_harmless(const char *name, const char *bad)
 {
 	const char *p;
 
 	for (p = name; *p != '\0'; p++)
-		if (*p <= ' ' || *p > '~' || strchr(bad, *p) != NULL) /* nor what is no ASCII */
+		if (*p <= ' ' || *p > '~' || strchr(bad, *p) != NULL) /* ASCII only */
 			return false;
 	return name[0] != '-';
 }
@@ -42,10 +45,10 @@ static int check_ssh(const struct remote *t, const char *shown, struct ptcp_err 
 	if (t->host[0] != '\0' && is_harmless(t->user, "'`\"$;&<>|(){}") &&
 	    is_harmless(t->host, "'`\"$\\;&<>|(){},*?[]!#/@"))
 		return 1;
-	return err_set(e, PTCP_EUSAGE, "%s: not a user or host that ssh may be given (" WRITE_SSH ")", shown);
+	return err_set(e, PTCP_EUSAGE, "%s: a user or host name with characters that ssh could misread (" WRITE_SSH ")", shown);
 }
 
-/* [USER@]HOST:PATH, where `colon` is the one. */
+/* [USER@]HOST:PATH; `colon` points to the separator. */
 static int parse_scp(struct remote *t, const char *text, const char *colon, const char *shown,
     struct ptcp_err *e)
 {
@@ -54,7 +57,7 @@ static int parse_scp(struct remote *t, const char *text, const char *colon, cons
 
 	t->ssh = true;
 	if (n >= sizeof where || strlen(colon + 1) >= sizeof t->path)
-		return err_set(e, PTCP_EUSAGE, "%s: longer than a user, host and path may be (give a shorter one)", shown);
+		return err_set(e, PTCP_EUSAGE, "%s: user, host or path is too long (give a shorter one)", shown);
 	memcpy(where, text, n);
 	where[n] = '\0';
 	if (split_where(t, where, 0, e) < 0)
@@ -75,7 +78,7 @@ static int parse_url(struct remote *t, const char *rest, const char *shown, stru
 	memcpy(where, rest, (size_t)(slash - rest));
 	where[slash - rest] = '\0';
 	if (!t->ssh && strchr(where, '@') != NULL)
-		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (a daemon knows its clients by "
+		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (leave it out: a server identifies clients by "
 		    "their keys)", shown);
 	if (split_where(t, where, t->ssh ? 0 : PTCP_PORT, e) < 0)
 		return err_set(e, PTCP_EUSAGE, "%s: malformed host or port (write %s://HOST[:PORT]/PATH, "
@@ -108,7 +111,7 @@ int remote_parse(struct remote *out, const char *text, struct ptcp_err *e)
 	else if (colon == NULL || colon == text || (slash != NULL && slash < colon))
 		return 0;
 	else if (strncmp(colon, "://", 3) == 0)
-		r = err_set(e, PTCP_EUSAGE, "%s: nothing that ptcp speaks (write ptcp://HOST/PATH, ssh://HOST/PATH, or "
+		r = err_set(e, PTCP_EUSAGE, "%s: an unknown scheme (write ptcp://HOST/PATH, ssh://HOST/PATH, or "
 		    "[USER@]HOST:PATH)", shown);
 	else
 		r = parse_scp(&t, text, colon, shown, e);
@@ -136,14 +139,14 @@ bool remote_is_contents(const struct remote *t)
 	return destination_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
 }
 
-/* USER@HOST, the address of an IPv6 host in brackets; there is no path to be told from it. */
+/* USER@HOST, an IPv6 address in brackets. */
 static int parse_ssh_host(struct remote *t, const char *text, const char *shown, struct ptcp_err *e)
 {
 	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES];
 
 	t->ssh = true;
 	if (strlen(text) >= sizeof where)
-		return err_set(e, PTCP_EUSAGE, "%s: longer than a user, host and path may be (give a shorter one)", shown);
+		return err_set(e, PTCP_EUSAGE, "%s: user or host is too long (give a shorter one)", shown);
 	strcpy(where, text);
 	if (split_where(t, where, 0, e) < 0 || t->port != 0)
 		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (write USER@HOST or "
@@ -170,4 +173,47 @@ int remote_parse_host(struct remote *out, const char *text, struct ptcp_err *e)
 		return r;
 	return out->host[0] != '\0' && out->port != 0 && strchr(out->host, '/') == NULL ? 0 :
 	    err_set(e, PTCP_EUSAGE, "%s: names no host or port (write HOST[:PORT])", shown);
+}
+
+/* ---- At the far end ---- */
+
+/* `user` NULL: this process's. False: no home directory. */
+static bool home_of(char out[HOME_PATH_BYTES], const char *user)
+{
+	const char *env = user == NULL ? getenv("HOME") : NULL;
+	struct passwd pw, *found = NULL;
+	char buf[4096];
+
+	if (env != NULL && env[0] == '/')
+		return (size_t)snprintf(out, HOME_PATH_BYTES, "%s", env) < HOME_PATH_BYTES;
+	if (user != NULL)
+		getpwnam_r(user, &pw, buf, sizeof buf, &found);
+	else
+		getpwuid_r(getuid(), &pw, buf, sizeof buf, &found);
+	return found != NULL && pw.pw_dir[0] == '/' &&
+	    (size_t)snprintf(out, HOME_PATH_BYTES, "%s", pw.pw_dir) < HOME_PATH_BYTES;
+}
+
+int home_path(char out[HOME_PATH_BYTES], const char *path, struct ptcp_err *e)
+{
+	char home[HOME_PATH_BYTES], user[256];
+	const char *rest = path;
+	size_t n = strcspn(path, "/");
+	bool known = false;
+
+	if (path[0] == '/') {
+		home[0] = '\0';
+		known = true;
+	} else if (path[0] == '~' && n < sizeof user) {
+		memcpy(user, path + 1, n);
+		user[n - 1] = '\0';
+		if ((known = home_of(home, n > 1 ? user : NULL)))
+			rest = path[n] == '/' ? path + n : "";
+	}
+	if (!known && !home_of(home, NULL)) /* "~x" without a user x is a name, as in a shell */
+		return err_set(e, PTCP_EUSAGE, "this user has no home directory there (give an absolute path)");
+	n = (size_t)snprintf(out, HOME_PATH_BYTES, "%s%s%s", home, rest == path && path[0] != '/' &&
+	    path[0] != '\0' ? "/" : "", rest);
+	return n < HOME_PATH_BYTES ? 0 : err_set(e, PTCP_EUSAGE, "the path is longer than %d bytes there (give a shorter "
+	    "one)", HOME_PATH_BYTES - 1);
 }

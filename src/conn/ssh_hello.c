@@ -29,7 +29,7 @@ static void split(struct words *w, const char *line)
 		w->at[w->n++] = word;
 }
 
-/* False unless all of it is a number up to 65535. */
+/* A decimal number up to 65535. */
 static bool number(unsigned *out, const char *text)
 {
 	size_t n = strlen(text);
@@ -62,10 +62,10 @@ bool ssh_hello_is_meant(const char *line)
 
 static int malformed(struct ptcp_err *e)
 {
-	return err_set(e, PTCP_EPROTO, "it greets in a way that ptcp does not understand (is it ptcp?)");
+	return err_set(e, PTCP_EPROTO, "a malformed greeting (is it ptcp?)");
 }
 
-/* The words of a greeting, `n` of them or more. */
+/* A greeting of at least `n` words. */
 static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_err *e)
 {
 	unsigned version;

@@ -1,5 +1,4 @@
-/* What both sides of a transfer through ssh say to each other before TLS, in lines (PROTOCOL.md, section
- * 12). Pure. */
+/* The lines that client and server exchange through ssh before TLS (PROTOCOL.md, section 12). Pure. */
 #ifndef CONN_SSH_HELLO_H
 #define CONN_SSH_HELLO_H
 
@@ -10,36 +9,36 @@
 
 #define SSH_HELLO_VERSION 1
 #define SSH_HELLO_WORD "ptcp-ssh"
-#define SSH_HELLO_ERROR "ptcp-ssh-error" /* and a sentence, instead of an answer */
+#define SSH_HELLO_ERROR "ptcp-ssh-error" /* followed by a sentence, instead of an answer */
 #define SSH_HELLO_ADDRESSES 8
 
-/* The client: who it is, and the port to listen on there (0: any). */
+/* From the client: `port` to listen on there, 0: any. */
 struct ssh_hello_hello {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
 };
-/* The server: who it is, and where it listens. */
+/* From the server: identity and address. */
 struct ssh_hello_answer {
 	char software[32];
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
-	char address[SOCK_HOST_BYTES]; /* "": it does not know */
+	char address[SOCK_HOST_BYTES]; /* "": unknown */
 };
-/* The client: where it listens, for the server to connect. */
+/* From the client: addresses for the server to connect to. */
 struct ssh_hello_back {
 	unsigned port, n;
 	char address[SSH_HELLO_ADDRESSES][SOCK_HOST_BYTES];
 };
 
-/* Whether the line is meant to be one of a greeting; anything else is noise of a shell. */
+/* Whether the line is a greeting, of any version; other lines are a login shell's. */
 bool ssh_hello_is_meant(const char *line);
-/* PTCP_EPROTO for a line that is malformed, or of another version: the sentence then names both. */
+/* PTCP_EPROTO for a malformed line, or another version (both are named). */
 int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct ptcp_err *e);
 int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struct ptcp_err *e);
-/* "back PORT ADDRESS.."; what is no numeric address is left out. */
+/* "back PORT ADDRESS.."; only numeric addresses are kept. */
 int ssh_hello_back_parse(struct ssh_hello_back *out, const char *line, struct ptcp_err *e);
 
-/* A numeric address, perhaps with a scope. */
+/* Whether it is a numeric address, for IPv6 perhaps with a scope. */
 bool ssh_hello_address_ok(const char *text);
 
 #endif

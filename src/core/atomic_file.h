@@ -1,5 +1,5 @@
-/* Atomic replacement of a file: readers see the old or the new content, never a part. The content is written to a
- * temporary file in the same directory, which is then renamed. Any thread. */
+/* Atomic replacement of a file: readers see the old or the new content, never a part. The content is written
+ * to a temporary file in the same directory, which is then renamed. Any thread. */
 #ifndef CORE_ATOMIC_FILE_H
 #define CORE_ATOMIC_FILE_H
 
@@ -14,9 +14,9 @@ struct atomic_file {
 
 /* On failure returns false with errno, and no file is open. */
 bool atomic_file_begin(struct atomic_file *n, const char *path);
-/* Closes the file. With `keep` the new content replaces `path` if every write succeeded (with `sync` the content is
- * synced to disk first); false with errno: `path` is unchanged. Without `keep` the new content is dropped and the
- * result is true. */
+/* Closes the file. With `keep` the new content replaces `path` if every write succeeded (with `sync` the
+ * content is synced to disk first); false with errno: `path` is unchanged. Without `keep` the new content is
+ * dropped and the result is true. */
 bool atomic_file_end(struct atomic_file *n, bool keep, bool sync);
 
 #endif

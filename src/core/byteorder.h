@@ -22,10 +22,7 @@ static inline void put_u64(uint8_t *p, uint64_t v)
 	put_u32(p + 4, (uint32_t)v);
 }
 
-static inline uint16_t get_u16(const uint8_t *p)
-{
-	return (uint16_t)((uint16_t)p[0] << 8 | p[1]);
-}
+static inline uint16_t get_u16(const uint8_t *p) { return (uint16_t)((uint16_t)p[0] << 8 | p[1]); }
 
 static inline uint32_t get_u32(const uint8_t *p)
 {

@@ -30,7 +30,6 @@ static inline struct mono mono_add_ns(struct mono t, uint64_t ns)
 
 /* ns from `since` to `t`; 0 if `t` is earlier. */
 static inline uint64_t mono_diff_ns(struct mono t, struct mono since) { return t.ns > since.ns ? t.ns - since.ns : 0; }
-
 static inline struct mono mono_min(struct mono a, struct mono b) { return a.ns < b.ns ? a : b; }
 
 #endif

@@ -7,8 +7,8 @@
 
 #define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
 
-/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words` words, as does
- * each mask in `bits`. */
+/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words`
+ * words, as does each mask in `bits`. */
 struct glob {
 	bool anchored, dirs_only, name_only;
 	size_t n;      /* tokens; position n: all matched */
@@ -19,10 +19,7 @@ struct glob {
 
 enum { STARS, DEEP, BYTES, MASKS = BYTES + 256 };
 
-static uint64_t *mask(struct glob *g, unsigned which)
-{
-	return g->bits + which * g->words;
-}
+static uint64_t *mask(struct glob *g, unsigned which) { return g->bits + which * g->words; }
 
 static const uint64_t *masked(const struct glob *g, unsigned which)
 {
@@ -34,10 +31,7 @@ static void put(struct glob *g, unsigned which)
 	mask(g, which)[g->n / 64] |= UINT64_C(1) << (g->n % 64);
 }
 
-static bool has(const uint64_t *set, size_t at)
-{
-	return (set[at / 64] >> (at % 64) & 1) != 0;
-}
+static bool has(const uint64_t *set, size_t at) { return (set[at / 64] >> (at % 64) & 1) != 0; }
 
 /* Each parser below starts at p and returns its end, or NULL with the reason. */
 
@@ -64,8 +58,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 	if ((p = parse_char(p, end, &low, why)) == NULL)
 		return NULL;
 	high = low;
-	if (end - p > 1 && p[0] == '-' && p[1] != ']' &&
-	    (p = parse_char(p + 1, end, &high, why)) == NULL)
+	if (end - p > 1 && p[0] == '-' && p[1] != ']' && (p = parse_char(p + 1, end, &high, why)) == NULL)
 		return NULL;
 	if (high < low) {
 		*why = "a range that ends before it begins (swap its ends)";
@@ -191,10 +184,7 @@ int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
 	return 0;
 }
 
-void glob_free(struct glob *g)
-{
-	free(g);
-}
+void glob_free(struct glob *g) { free(g); }
 
 /* Moves the positions in `at` over the byte c; `begin` adds the first position. */
 static void step(const struct glob *g, uint64_t *at, unsigned char c, bool begin)

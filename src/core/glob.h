@@ -9,10 +9,10 @@
  *   x         (no '/' but a final one, no "**") the last component, at any depth
  *   a/x       the end of the path, from the start of a component
  *
- * A pattern ending in '/' and three stars matches the directory before them and its whole content. A leading "**" and
- * '/' may be omitted: it means any depth, including the top. Paths are bytes; a character is one byte. Matching reads
- * each byte of the path once, whatever the pattern: it moves a set of pattern positions along the path, one word of
- * the set per 64 bytes of pattern. */
+ * A pattern ending in '/' and three stars matches the directory before them and its whole content. A leading
+ * "**" and '/' may be omitted: it means any depth, including the top. Paths are bytes; a character is one
+ * byte. Matching reads each byte of the path once, whatever the pattern: it moves a set of pattern positions
+ * along the path, one word of the set per 64 bytes of pattern. */
 #ifndef CORE_GLOB_H
 #define CORE_GLOB_H
 
@@ -43,8 +43,8 @@ void filter_free(struct filter *f); /* NULL is fine */
 /* PTCP_EUSAGE for a malformed pattern (see glob_new()) or too many; f is unchanged. */
 int filter_add(struct filter *f, bool include, const char *pattern, struct ptcp_err *e);
 
-/* The first matching rule decides; without a match the path is included. An excluded directory is not entered, so a
- * rule cannot include paths below it. Any thread. */
+/* The first matching rule decides; without a match the path is included. An excluded directory is not
+ * entered, so a rule cannot include paths below it. Any thread. */
 bool filter_includes(const struct filter *f, const char *path, bool is_dir);
 
 #endif

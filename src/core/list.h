@@ -13,6 +13,11 @@ struct list {
 #define CONTAINER_OF(node, type, member) \
 	((type *)(void *)((char *)(node) - offsetof(type, member)))
 
+/* A loop over the list: `var` is each struct of that type in turn. The body may remove `var`, and no other node. */
+#define LIST_EACH(head, var, type, member) \
+	for (struct list *at_ = (head)->next, *next_ = at_->next; \
+	    at_ != (head) && ((var) = CONTAINER_OF(at_, type, member), true); at_ = next_, next_ = at_->next)
+
 static inline void list_init(struct list *l) { l->next = l->prev = l; }
 static inline bool list_empty(const struct list *l) { return l->next == l; }
 

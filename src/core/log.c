@@ -4,8 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void log_write(const struct log *l, enum log_level level, const char *component,
-    const char *fmt, ...)
+void log_write(const struct log *l, enum log_level level, const char *component, const char *fmt, ...)
 {
 	int saved = errno;
 	char msg[1024];

@@ -32,10 +32,7 @@ static size_t quantum_bytes(uint64_t bps)
 	return n < MIN_BYTES ? MIN_BYTES : n > PACER_MAX_QUANTUM_BYTES ? PACER_MAX_QUANTUM_BYTES : (size_t)n;
 }
 
-uint64_t pacer_quantum_ns(uint64_t bps)
-{
-	return 8 * quantum_bytes(bps) * NS_PER_S / bps;
-}
+uint64_t pacer_quantum_ns(uint64_t bps) { return 8 * quantum_bytes(bps) * NS_PER_S / bps; }
 
 size_t pacer_take(struct pacer *p, struct mono now, struct mono *at)
 {

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copies `name` with control bytes, DEL, backslash and invalid UTF-8 written as \ooo or \\, cut with ".." where `cap`
- * (at least 8) is too small. Returns `out`. Every name shown on a terminal, in a log or in a line passes through here. */
+/* Copies `name` with control bytes, DEL, backslash and invalid UTF-8 written as \ooo or \\, cut with ".."
+ * where `cap` (at least 8) is too small. Returns `out`. Every name shown on a terminal, in a log or in a line
+ * passes through here. */
 const char *text_escape(char *out, size_t cap, const char *name);
 
 #define TEXT_NAME_BYTES 320
@@ -17,12 +18,13 @@ const char *text_escape_quoted(char *out, size_t cap, const char *name);
 /* Whether the n bytes are one path component: 1 to 255 bytes without '/' or NUL, neither "." nor "..". */
 bool text_name_ok(const char *name, size_t n);
 
-/* Decodes %XX. False, with `out` undefined, for a malformed escape, %00, or a result longer than `cap` with its NUL. */
+/* Decodes %XX. False, with `out` undefined, for a malformed escape, %00, or a result longer than `cap` with
+ * its NUL. */
 bool text_percent_decode(char *out, size_t cap, const char *text);
 
-/* Splits a command line into words; of the shell's syntax only quotes (', ", and \ before a character) are known.
- * Copies the next word of *text, unquoted and with a NUL, to *to and advances both; NULL at the end. All words of a
- * text fit into its length plus two bytes. *ok false: an unclosed quote. */
+/* Splits a command line into words; of the shell's syntax only quotes (', ", and \ before a character) are
+ * known. Copies the next word of *text, unquoted and with a NUL, to *to and advances both; NULL at the end.
+ * All words of a text fit into its length plus two bytes. *ok false: an unclosed quote. */
 char *text_next_word(const char **text, char **to, bool *ok);
 
 /* Copies `text` with every `mark` (not empty) replaced by `by`, which is not expanded again. False, with `out`

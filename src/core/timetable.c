@@ -104,10 +104,7 @@ uint64_t timetable_bps(const struct timetable *t, unsigned second)
 	return t->else_bps;
 }
 
-bool timetable_varies(const struct timetable *t)
-{
-	return t->n > 0;
-}
+bool timetable_varies(const struct timetable *t) { return t->n > 0; }
 
 unsigned timetable_second(time_t now)
 {

@@ -58,20 +58,9 @@ static int parse(const char *text, const struct unit *u, uint64_t *out)
 	return 0;
 }
 
-int units_parse_size(const char *text, uint64_t *bytes)
-{
-	return parse(text, size_units, bytes);
-}
-
-int units_parse_rate(const char *text, uint64_t *bps)
-{
-	return parse(text, rate_units, bps);
-}
-
-int units_parse_time(const char *text, uint64_t *ns)
-{
-	return parse(text, time_units, ns);
-}
+int units_parse_size(const char *text, uint64_t *bytes) { return parse(text, size_units, bytes); }
+int units_parse_rate(const char *text, uint64_t *bps) { return parse(text, rate_units, bps); }
+int units_parse_time(const char *text, uint64_t *ns) { return parse(text, time_units, ns); }
 
 /* v to three digits, in the largest unit of which v is at least 1. */
 static const char *scaled(char *buf, double v, const struct unit *first)

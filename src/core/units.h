@@ -8,8 +8,8 @@
 #define NS_PER_S 1000000000ull
 #define NS_PER_MS 1000000ull
 
-/* Parse all of `text`: a decimal number, optional spaces, an optional unit; no sign, no exponent. Return 0, or -1 if
- * malformed or out of range, with *out untouched.
+/* Parse all of `text`: a decimal number, optional spaces, an optional unit; no sign, no exponent. Return 0,
+ * or -1 if malformed or out of range, with *out untouched.
  *   size  bytes  B kB MB GB TB (1000), KiB MiB GiB TiB (1024); bare: bytes
  *   rate  bit/s  bit/s kbit/s Mbit/s Gbit/s;                   bare: bit/s
  *   time  ns     s ms m h;                                     bare: seconds
@@ -20,8 +20,8 @@ int units_parse_time(const char *text, uint64_t *ns);
 
 #define UNITS_TEXT_BYTES 32
 
-/* Text of three significant digits ("1.50 GB", "412 Mbit/s", "1h02m", "0.25s"). Write at most UNITS_TEXT_BYTES into
- * `buf` and return `buf`. */
+/* Text of three significant digits ("1.50 GB", "412 Mbit/s", "1h02m", "0.25s"). Write at most
+ * UNITS_TEXT_BYTES into `buf` and return `buf`. */
 const char *units_size_text(char *buf, uint64_t bytes);
 const char *units_rate_text(char *buf, double bps);
 const char *units_time_text(char *buf, double s);

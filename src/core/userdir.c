@@ -56,7 +56,7 @@ int userdir_make(const char *dir, struct ptcp_err *e)
 			continue;
 		part[i] = '\0';
 		if (mkdir(part, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, PTCP_ECONFIG, "making the directory %s", part);
+			return err_sys(e, PTCP_ECONFIG, "creating the directory %s", part);
 		part[i] = c;
 		if (c == '\0')
 			return 0;

@@ -1,6 +1,4 @@
 /* Incoming control frames: one table says in which state and role each is taken. Within a handler last_heard is now. */
-#include <string.h>
-
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
@@ -204,40 +202,20 @@ static int take(struct engine *s, unsigned type, struct span in, struct ptcp_err
 	return f->snd != NULL ? f->snd(s->snd, in, e) : f->rcv(s->rcv, in, e);
 }
 
-/* 1 when a frame was taken, 0 when more bytes are needed. */
-static int next_frame(struct engine *s, struct ptcp_err *e)
-{
-	struct wire_header h;
-	struct span in;
-	int r;
-
-	if ((r = wire_frame_next(&h, &in, (struct span){ buf_head(&s->in), buf_len(&s->in) }, e)) <= 0)
-		return r;
-	if (wire_type_known(h.type) && (r = take(s, h.type, in, e)) < 0)
-		return r;
-	buf_consume(&s->in, WIRE_HEADER_BYTES + h.length);
-	return 1;
-}
-
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 {
 	struct ptcp_err e;
-	uint8_t *room;
-	int r = 1;
+	struct frame f;
+	int r;
 
 	if (engine_over(s))
 		return;
 	s->last_heard = now;
-	if ((room = buf_reserve(&s->in, n)) == NULL) {
-		err_nomem(&e);
+	r = frame_reader_add(&s->in, p, n, &e);
+	while (r >= 0 && !engine_over(s) && (r = frame_reader_next(&s->in, &f, &e)) > 0)
+		r = take(s, f.type, f.payload, &e);
+	if (r < 0)
 		engine_fail(s, &e);
-		return;
-	}
-	memcpy(room, p, n);
-	buf_added(&s->in, n);
-	while (r > 0 && !engine_over(s))
-		if ((r = next_frame(s, &e)) < 0)
-			engine_fail(s, &e);
 	if (!engine_over(s))
 		engine_tick(s, now);
 }

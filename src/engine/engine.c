@@ -68,7 +68,7 @@ void engine_free(struct engine *s)
 		return;
 	snd_free(s->snd);
 	rcv_free(s->rcv);
-	buf_fini(&s->in);
+	frame_reader_fini(&s->in);
 	buf_fini(&s->out.b);
 	buf_fini(&s->open_paths);
 	free(s);

@@ -4,6 +4,7 @@
 #define ENGINE_ENGINE_IMPL_H
 
 #include "engine/engine.h"
+#include "engine/frame_reader.h"
 
 #define ENGINE_STATES(X) X(HELLO) X(OPENING) X(AWAIT_OPEN) X(AUTHORIZING) X(RUNNING) X(CLOSING) X(ENDED) X(FAILED)
 
@@ -16,7 +17,7 @@ enum engine_state {
 struct engine {
 	struct engine_opts o;
 	enum engine_state state;
-	struct buf in;
+	struct frame_reader in;
 	struct outbox out;
 	struct buf open_paths;           /* of the starter */
 	struct wire_open open;

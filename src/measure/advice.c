@@ -1,4 +1,4 @@
-/* Advice from probes: the public face of the model. */
+/* Advice from probes: the public functions of the model. */
 #include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "model/advice.h"
 #include "model/probe.h"
 
-/* The public values are the model's own. */
+/* The public values equal the model's. */
 _Static_assert((int)PTCP_MODEL_AUTO == FIT_AUTO &&
     (int)PTCP_MODEL_PARTIAL_QUADRATIC == FIT_PARTIAL_QUADRATIC &&
     (int)PTCP_MODEL_FAIR_SHARE == FIT_FAIR_SHARE && (int)PTCP_MODEL_QUADRATIC == FIT_QUADRATIC &&
@@ -97,8 +97,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 
 	ptcp_advice_opts_init(&opts);
 	if (o->size == 0 || o->size > sizeof opts || (unsigned)o->model >= PTCP_MODELS)
-		return err_set(e, PTCP_EUSAGE, "advice: options that are not initialised "
-		    "(ptcp_advice_opts_init)");
+		return err_set(e, PTCP_EUSAGE, "options that ptcp_advice_opts_init() has not filled in");
 	memcpy(&opts, o, o->size);
 	if (n > FIT_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", FIT_PROBES_MAX);

@@ -1,7 +1,6 @@
-/* Probes at several levels, each until its rate has settled, then advice; further probes while they
- * would help and there is time. Levels grow: the streams of one go on while those of the next join
- * them. What a fresh group of streams brings within seconds is mostly what slow start left it;
- * tests/bench/advice/README.md has how much better groups that grow foretell what streams keep. */
+/* Probes several levels (numbers of streams), each until its rate is steady, then advises; probes further levels while they
+ * improve the fit and time remains. Each level keeps the streams of the level before and adds streams, because slow start
+ * dominates the first seconds of a fresh group; tests/bench/advice/README.md compares the predictions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +11,9 @@
 #include "model/probe.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
-#define MOST_BYTES (UINT64_C(16) << 30) /* of a level */
+#define MAX_BYTES (UINT64_C(16) << 30) /* of a level */
 
-/* Bytes acknowledged of streams that a level took over, and of those that joined in it. */
+/* Acknowledged bytes of the streams from earlier levels, and of the streams that this level added. */
 struct share {
 	uint64_t older, younger;
 };
@@ -27,20 +26,20 @@ struct advise {
 	struct mono started;
 	unsigned level[PTCP_PROBES_MAX];
 	size_t n_levels, at;
-	/* of this level */
+	/* of the present level */
 	struct mono begun, sampled;
 	uint64_t acked, acked_first;
 	struct tcpinfo first[PTCP_STREAMS_MAX];
 	bool seen[PTCP_STREAMS_MAX];
-	unsigned older;      /* streams that the level took over from the one before; 0: it is a new group */
+	unsigned older;      /* streams from earlier levels; 0: a fresh group */
 	struct steady settle;
 	struct limit_times times;
-	struct share at_half, at_end; /* when half of the longest time has passed, and at the end */
-	/* what has come of it */
+	struct share at_half, at_end; /* at half of PROBE_MAX_S, and at the last sample */
+	/* results */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 	enum limit limit;
-	bool held_in_part;   /* limit_is_partial() at a level */
+	bool partly_limited; /* limit_is_partial() at a level */
 	struct ptcp_advice advice;
 	bool advised;
 };
@@ -64,11 +63,11 @@ static void start_level(struct advise *a, unsigned older)
 	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
-	probe_session_level(a->session, a->level[a->at], UINT64_MAX);
+	probe_session_level(a->session, a->level[a->at], UINT64_MAX, false);
 }
 
-/* All streams that there are, summed up; those that are seen for the first time begin now. */
-static uint64_t look(struct advise *a, double elapsed_s)
+/* Samples all streams of the level; returns the sum of acknowledged bytes. */
+static uint64_t sample(struct advise *a, double elapsed_s)
 {
 	uint64_t acked = 0, unused;
 	struct tcpinfo now;
@@ -77,7 +76,7 @@ static uint64_t look(struct advise *a, double elapsed_s)
 	a->times = (struct limit_times){ 0 };
 	a->at_end = (struct share){ 0 };
 	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
-		if (!probe_session_look(a->session, i, &now))
+		if (!probe_session_tcpinfo(a->session, i, &now))
 			continue;
 		if (!a->seen[i]) {
 			a->first[i] = now;
@@ -92,7 +91,7 @@ static uint64_t look(struct advise *a, double elapsed_s)
 		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
 	}
 	if (a->base.receives)
-		probe_session_told(a->session, &a->times, &unused);
+		probe_session_reported(a->session, &a->times, &unused);
 	return acked;
 }
 
@@ -102,7 +101,7 @@ static void on_begun(void *arg)
 
 	memset(a->seen, 0, sizeof a->seen);
 	a->begun = a->sampled = mono_now();
-	a->acked = a->acked_first = look(a, 0);
+	a->acked = a->acked_first = sample(a, 0);
 	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
 }
 
@@ -121,14 +120,14 @@ static int advise(struct advise *a, struct ptcp_err *e)
 		return r;
 	a->advice.limit = (enum ptcp_limit)a->limit;
 	a->advice.limit_advice = limit_advice(a->limit);
-	if (a->held_in_part && a->advice.limit_advice == NULL)
+	if (a->partly_limited && a->advice.limit_advice == NULL)
 		a->advice.warnings |= ADVICE_WARN_HOST_LIMITED;
-	a->advice.confident &= a->advice.limit_advice == NULL && !a->held_in_part;
+	a->advice.confident &= a->advice.limit_advice == NULL && !a->partly_limited;
 	a->advised = true;
 	return 0;
 }
 
-/* What the probes so far ask for beside the levels that were asked for, while there is time. */
+/* Adds the level that the fit needs most, while time remains. */
 static void add_level(struct advise *a)
 {
 	unsigned granted = probe_session_granted(a->session), n = a->advice.next_probe;
@@ -155,8 +154,7 @@ static void next_level(struct advise *a)
 		probe_session_clear(a->session);
 }
 
-/* What each older stream got over what each younger one got since half of the level; 1 where the level
- * ended before that could show. */
+/* Throughput per older stream over throughput per added stream, in the second half of the level; 1 for a shorter level. */
 static double older_ratio(const struct advise *a)
 {
 	double older = (double)(a->at_end.older - a->at_half.older) / a->older;
@@ -165,7 +163,7 @@ static double older_ratio(const struct advise *a)
 	return a->at_half.older > 0 && younger > 0 ? older / younger : 1;
 }
 
-/* What the level settled to is a probe more. */
+/* Adds the steady rate of the level to the probes. */
 static void add_probe(struct advise *a, const struct steady_result *s)
 {
 	struct ptcp_probe *last = &a->probes[a->n_probes];
@@ -189,14 +187,14 @@ static void end_level(struct advise *a)
 
 	timer_set(a->timer, MONO_NEVER);
 	if (steady_result(&s, &a->settle) < 0) {
-		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: nothing came through (see whether the "
-		    "other host can be reached, ptcp send)", a->level[a->at]);
+		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: no data arrived (check the connection to the other host with "
+		    "ptcp send)", a->level[a->at]);
 		fail(a, &why);
 		return;
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
 		a->limit = l;
-	a->held_in_part |= limit_is_partial(&a->times);
+	a->partly_limited |= limit_is_partial(&a->times);
 	add_probe(a, &s);
 	next_level(a);
 }
@@ -206,7 +204,7 @@ static void on_timer(void *arg)
 	struct advise *a = arg;
 	struct mono now = mono_now();
 	uint64_t elapsed = mono_diff_ns(now, a->begun), step = mono_diff_ns(now, a->sampled);
-	uint64_t acked = look(a, (double)elapsed / 1e9);
+	uint64_t acked = sample(a, (double)elapsed / 1e9);
 
 	steady_add(&a->settle, 8e9 * (double)(acked - a->acked) / (double)step);
 	log_at(a->base.log, LOG_DEBUG, "probe", "streams=%u elapsed_s=%.3f rate_bps=%.0f",
@@ -215,7 +213,7 @@ static void on_timer(void *arg)
 	a->sampled = now;
 	if ((double)elapsed >= 1e9 * PROBE_MAX_S / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (probe_is_done(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MOST_BYTES)
+	if (probe_is_done(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MAX_BYTES)
 		end_level(a);
 	else
 		timer_set(a->timer, mono_add_ns(now, SAMPLE_NS));
@@ -263,8 +261,8 @@ static void running(struct prober *b, struct session *sess)
 	}
 	for (i = 0; i < a->n_levels; i++)
 		if (a->level[i] > probe_session_granted(sess)) {
-			err_set(&why, PTCP_EREFUSED, "probe with %u streams: the server grants no more than %u "
-			    "(give --probes with fewer)", a->level[i], probe_session_granted(sess));
+			err_set(&why, PTCP_EREFUSED, "probe with %u streams: the server grants at most %u "
+			    "(reduce --probes)", a->level[i], probe_session_granted(sess));
 			fail(a, &why);
 			return;
 		}
@@ -277,7 +275,7 @@ static void advise_free(struct prober *b)
 	free(of(b));
 }
 
-/* Whoever names levels wants them probed. */
+/* Levels in the options are always probed. */
 static bool recall(struct prober *b, const struct history_entry *h, double age_s)
 {
 	struct advise *a = of(b);
@@ -299,14 +297,14 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 
 static const struct prober_ops ops = { .running = running, .free = advise_free, .recall = recall };
 
-/* The levels asked for, or the usual. */
+/* The levels of the options, or the default. */
 static int take_levels(struct advise *a, struct ptcp_err *e)
 {
-	static const unsigned usual[] = ADVICE_LEVELS;
-	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : usual;
+	static const unsigned defaults[] = ADVICE_LEVELS;
+	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : defaults;
 	size_t i;
 
-	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof usual / sizeof *usual;
+	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
 	if (a->n_levels > PTCP_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
 	for (i = 0; i < a->n_levels; i++) {
@@ -314,14 +312,14 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],
 			    PTCP_STREAMS_MAX);
 		a->level[i] = level[i];
-		if (level[i] > a->base.most_streams)
-			a->base.most_streams = level[i];
+		if (level[i] > a->base.max_streams)
+			a->base.max_streams = level[i];
 	}
 	return 0;
 }
 
-/* What these options and levels cannot answer must be found out before probing. */
-static int try_answer(const struct advise *a, struct ptcp_err *e)
+/* Finds options that cannot be answered before probing, with made-up probes. */
+static int try_advice(const struct advise *a, struct ptcp_err *e)
 {
 	struct ptcp_probe made_up[PTCP_PROBES_MAX];
 	struct ptcp_advice unused;
@@ -344,14 +342,14 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 	ptcp_advice_init(&a->advice);
 	ptcp_advice_opts_init(&a->o);
 	if (o->size == 0 || o->size > sizeof a->o)
-		r = err_set(e, PTCP_EUSAGE, "advice: options that are not initialised (ptcp_advice_opts_init)");
+		r = err_set(e, PTCP_EUSAGE, "options that ptcp_advice_opts_init() has not filled in");
 	else {
 		memcpy(&a->o, o, o->size);
-		/* Room for a further probe. */
-		a->base.most_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams :
+		/* The fit may add a level. */
+		a->base.max_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams :
 		    PTCP_STREAMS_MAX;
 		if ((r = take_levels(a, e)) == 0)
-			r = try_answer(a, e);
+			r = try_advice(a, e);
 	}
 	a->o.levels = NULL;
 	a->base.receives = a->o.receive;

@@ -1,4 +1,4 @@
-/* Rounds of n streams that start together and carry so many bytes each. */
+/* Rounds of n streams, started together, with the same number of bytes each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct measure {
 	struct session *session;
 	struct timer *timer;
 	unsigned number;                 /* of the round, from 0 */
-	/* of this round */
+	/* of the present round */
 	struct mono started;
 	struct level_run run[LEVEL_STREAMS_MAX];
 	uint64_t retransmits;
@@ -31,7 +31,7 @@ static struct measure *of(struct prober *b)
 	return CONTAINER_OF(b, struct measure, base);
 }
 
-/* Levels take turns, so that what changes with time meets them all. */
+/* Levels alternate, so that changes of the network over time affect all levels. */
 static struct level *this_level(struct measure *m)
 {
 	return &m->level[m->number % m->n_levels];
@@ -43,12 +43,12 @@ static void start_round(struct measure *m)
 	m->n_ended = 0;
 	m->retransmits = 0;
 	m->failed = false;
-	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream);
+	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream, false);
 }
 
 static void on_begun(void *arg)
 {
-	(void)arg; /* each stream says by itself when it began */
+	(void)arg; /* each stream reports its own start */
 }
 
 static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
@@ -66,16 +66,16 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	} else {
 		m->run[number] = (struct level_run){ (double)from.ns / 1e9, (double)until.ns / 1e9,
 			m->o.bytes_per_stream };
-		if (probe_session_look(m->session, number, &last))
+		if (probe_session_tcpinfo(m->session, number, &last))
 			m->retransmits += last.retransmits;
 		if (m->base.receives)
-			probe_session_told(m->session, &unused, &m->retransmits);
+			probe_session_reported(m->session, &unused, &m->retransmits);
 	}
 	if (m->failed || ++m->n_ended == this_level(m)->streams)
 		probe_session_clear(m->session);
 }
 
-static void tell_round(struct measure *m)
+static void report_round(struct measure *m)
 {
 	double rates[LEVEL_STREAMS_MAX];
 	struct ptcp_round r = { .number = m->number + 1, .streams = this_level(m)->streams };
@@ -96,7 +96,7 @@ static void on_clear(void *arg)
 {
 	struct measure *m = arg;
 
-	tell_round(m);
+	report_round(m);
 	if (++m->number == m->o.rounds * m->n_levels)
 		probe_session_finish(m->session);
 	else
@@ -119,9 +119,8 @@ static void running(struct prober *b, struct session *sess)
 	if (session_probe(sess, &probe_session_ops, m, &why) < 0 ||
 	    (m->timer == NULL && timer_new(&m->timer, b->loop, on_timer, m, &why) < 0)) {
 		session_cancel(sess, &why);
-	} else if (b->most_streams > probe_session_granted(sess)) {
-		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants no more than %u (give --streams with "
-		    "fewer)", b->most_streams, probe_session_granted(sess));
+	} else if (b->max_streams > probe_session_granted(sess)) {
+		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants at most %u (reduce --streams)", b->max_streams, probe_session_granted(sess));
 		session_cancel(sess, &why);
 	} else {
 		start_round(m);
@@ -136,7 +135,7 @@ static void measure_free(struct prober *b)
 
 static const struct prober_ops ops = { .running = running, .free = measure_free };
 
-size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t most,
+size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max,
     unsigned *saturates_at)
 {
 	const struct measure *m = of((struct prober *)(uintptr_t)b);
@@ -148,7 +147,7 @@ size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t mos
 	for (i = 0; i < m->n_levels; i++) {
 		const struct level *l = &m->level[i];
 
-		if (l->rounds > 0 && n++ < most)
+		if (l->rounds > 0 && n++ < max)
 			out[n - 1] = (struct ptcp_level){ l->streams, l->rounds, l->failed, l->mean_bps,
 				l->min_bps, l->max_bps, level_sd_bps(l), l->per_stream_mean_bps, l->fairness,
 				level_clusters(l) };
@@ -171,11 +170,11 @@ static int by_streams(const void *a, const void *b)
 
 static int take_opts(struct measure *m, const struct ptcp_measure_opts *o, struct ptcp_err *e)
 {
-	static const unsigned usual[] = { 10, 20, 30, 40, 50 };
-	const unsigned *level = o->n_streams > 0 ? o->streams : usual;
+	static const unsigned defaults[] = { 10, 20, 30, 40, 50 };
+	const unsigned *level = o->n_streams > 0 ? o->streams : defaults;
 	size_t i;
 
-	m->n_levels = o->n_streams > 0 ? o->n_streams : sizeof usual / sizeof *usual;
+	m->n_levels = o->n_streams > 0 ? o->n_streams : sizeof defaults / sizeof *defaults;
 	if (m->n_levels > LEVELS_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams: more than %d levels (leave some out)", LEVELS_MAX);
 	for (i = 0; i < m->n_levels; i++) {
@@ -187,7 +186,7 @@ static int take_opts(struct measure *m, const struct ptcp_measure_opts *o, struc
 	for (i = 1; i < m->n_levels; i++)
 		if (m->level[i].streams == m->level[i - 1].streams)
 			return err_set(e, PTCP_EUSAGE, "%u streams: given twice (leave one out)", m->level[i].streams);
-	m->base.most_streams = m->level[m->n_levels - 1].streams;
+	m->base.max_streams = m->level[m->n_levels - 1].streams;
 	if (o->rounds < 1 || o->rounds > 1000000 || !(o->interval_s >= 0 && o->interval_s <= 1e6) ||
 	    o->bytes_per_stream < 1 || o->bytes_per_stream > PROBE_SESSION_STREAM_BYTES)
 		return err_set(e, PTCP_EUSAGE, "rounds (1 to 1000000), interval or bytes per stream out of range");

@@ -1,5 +1,4 @@
-/* What a client does in a session that only measures: level after level, and what comes of it.
- * Control thread. */
+/* Measurements of a client in a session without files: advice, rounds, timed messages. Control thread. */
 #ifndef MEASURE_PROBER_H
 #define MEASURE_PROBER_H
 
@@ -11,44 +10,44 @@
 struct prober;
 
 struct prober_ops {
-	/* The session runs: begin. */
+	/* The session runs: start measuring. */
 	void (*running)(struct prober *b, struct session *sess);
-	/* Instead: what is known of the path, so old. False: that does not do. NULL: nothing could. */
+	/* Before: an answer from the path's history, of this age. False: measure. NULL: always measure. */
 	bool (*recall)(struct prober *b, const struct history_entry *h, double age_s);
 	void (*free)(struct prober *b);
 };
 
-/* First member of its kinds. */
+/* First member of struct advise, struct measure and struct timing. */
 struct prober {
 	const struct prober_ops *ops;
-	unsigned most_streams;   /* to ask the acceptor for */
-	bool receives;           /* the acceptor is to send */
-	struct loop *loop;       /* of the client that has it, as the next */
+	unsigned max_streams;    /* to request of the acceptor */
+	bool receives;           /* the acceptor sends */
+	struct loop *loop;       /* of the owner, like log */
 	const struct log *log;
 };
 
-/* ptcp_advice_from_probes(), beside what is usual (model/fit.h) where the probes are `own`, short ones. */
+/* ptcp_advice_from_probes(); `own`: the probes are short, so the fit uses a prior (model/fit.h). */
 int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
-/* Probes a path until it is known well enough, and advises. Copies the options. */
+/* Probes a path until the fit is good enough, then advises. Copies the options. */
 int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
-/* NULL before it has come to something. */
+/* NULL: no advice yet, or another kind of prober. */
 const struct ptcp_advice *advise_advice(const struct prober *b);
 
-/* Runs round after round. Copies the options. */
+/* Runs rounds. Copies the options. */
 int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct ptcp_err *e);
-size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t most,
-    unsigned *saturates_at);
+/* As ptcp_transfer_levels(). */
+size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max, unsigned *saturates_at);
 
-/* A message that takes so many time-outs will not come; a first one must not be awaited for ever, though it moves. */
+/* Maximum time of a message, in timeouts, even while bytes are acknowledged. */
 #define TIMING_TIMEOUTS 4u
 
-/* Options as the caller gave them, if they are in range. */
+/* The options, if they are in range. */
 int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
-/* Times message after message over streams that stay open. Copies the options. */
+/* Times messages over streams that stay open. Copies the options. */
 int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
-/* At most `most` of them; how many there are. */
-size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t most, double *round_trip_s);
+/* As ptcp_transfer_messages(). */
+size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t max, double *round_trip_s);
 
 #endif

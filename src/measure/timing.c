@@ -1,5 +1,5 @@
-/* Messages over streams that stay open, one after the other: how long each takes until all of it is known to
- * be at the other end. Fresh connections would measure their slow start instead. */
+/* Times messages, one at a time, over streams that stay open: from the first byte written until the last byte is
+ * acknowledged. Fresh connections would measure slow start. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,25 +7,25 @@
 #include "core/units.h"
 #include "measure/prober.h"
 
-#define LOOK_NS NS_PER_MS            /* whether a message is there; what the delays are exact to */
+#define SAMPLE_NS NS_PER_MS          /* resolution of the delays */
 #define FIRST_BYTES (64u << 10)
-#define KNOWN_NS (400 * NS_PER_MS)   /* a message that takes so long tells the rate */
+#define KNOWN_NS (400 * NS_PER_MS)   /* a message that takes longer determines the rate */
 #define LARGEST_NS (800 * NS_PER_MS)
-#define MOST_BYTES (UINT64_C(8) << 30)
-#define SIZES 4                      /* each half of the next */
+#define MAX_BYTES (UINT64_C(8) << 30)
+#define SIZES 4                      /* each half of the next larger */
 
 struct timing {
 	struct prober base;
 	struct ptcp_timing_opts o;
 	struct session *session;
 	struct timer *timer;
-	bool known;                      /* `largest` is */
+	bool known;                      /* `largest` is determined */
 	uint64_t largest;
-	/* under way */
+	/* the message in transit */
 	uint64_t bytes;
 	struct mono sent;
-	uint64_t acked[PTCP_STREAMS_MAX]; /* before it */
-	/* what has come of it */
+	uint64_t acked[PTCP_STREAMS_MAX]; /* before the message */
+	/* results */
 	struct ptcp_message *message;
 	size_t n;
 	double round_trip_s;
@@ -48,14 +48,14 @@ static void send_message(struct timing *t, uint64_t bytes)
 	unsigned i;
 
 	for (i = 0; i < t->o.streams; i++)
-		t->acked[i] = probe_session_look(t->session, i, &now) ? now.acked_bytes : 0;
+		t->acked[i] = probe_session_tcpinfo(t->session, i, &now) ? now.acked_bytes : 0;
 	t->bytes = bytes;
 	t->sent = mono_now();
 	probe_session_message(t->session, bytes);
-	timer_set(t->timer, mono_add_ns(t->sent, LOOK_NS));
+	timer_set(t->timer, mono_add_ns(t->sent, SAMPLE_NS));
 }
 
-/* All of the message is there: as much as it has bytes, and nothing is on its way. */
+/* Each stream has acknowledged its part of the message, and has no byte in transit. */
 static bool arrived(struct timing *t)
 {
 	struct tcpinfo now;
@@ -63,7 +63,7 @@ static bool arrived(struct timing *t)
 	unsigned i;
 
 	for (i = 0; i < t->o.streams; i++) {
-		if (!probe_session_look(t->session, i, &now))
+		if (!probe_session_tcpinfo(t->session, i, &now))
 			return false;
 		if (now.min_rtt_s > 0 && (t->round_trip_s == 0 || now.min_rtt_s < t->round_trip_s))
 			t->round_trip_s = now.min_rtt_s;
@@ -72,31 +72,31 @@ static bool arrived(struct timing *t)
 	return all;
 }
 
-/* Grows by a factor of at most 4, so that one message on a fast path does not take for ever on a slow one. */
-static void learn(struct timing *t, uint64_t took_ns)
+/* Finds the size of the largest message. Sizes grow by a factor of at most 4, so that a slow path does not get a huge
+ * message. */
+static void grow(struct timing *t, uint64_t took_ns)
 {
-	uint64_t most = t->o.most_bytes > 0 ? t->o.most_bytes : MOST_BYTES, next;
+	uint64_t max = t->o.most_bytes > 0 ? t->o.most_bytes : MAX_BYTES, next;
 	double rate = (double)t->bytes / (double)took_ns;
 
-	if (took_ns < KNOWN_NS && t->bytes < most) {
+	if (took_ns < KNOWN_NS && t->bytes < max) {
 		next = took_ns < KNOWN_NS / 4 ? 4 * t->bytes : 2 * t->bytes;
-		send_message(t, next < most ? next : most);
+		send_message(t, next < max ? next : max);
 		return;
 	}
 	t->known = true;
-	t->largest = rate * (double)LARGEST_NS < (double)most ? (uint64_t)(rate * (double)LARGEST_NS) : most;
+	t->largest = rate * (double)LARGEST_NS < (double)max ? (uint64_t)(rate * (double)LARGEST_NS) : max;
 	if (t->largest < SIZES * FIRST_BYTES)
 		t->largest = SIZES * FIRST_BYTES;
 	send_message(t, t->largest);
 }
 
-/* However slowly it moves. */
 static void give_up(struct timing *t)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ETIMEOUT, "timing of messages: one of %llu bytes was not there after %.3g s (the way is slower than can be "
-	    "measured; or give a longer --timeout)", (unsigned long long)t->bytes, (double)TIMING_TIMEOUTS *
+	err_set(&why, PTCP_ETIMEOUT, "timing of messages: %llu bytes did not arrive within %.3g s (the path is too slow to be "
+	    "measured, or needs a longer --timeout)", (unsigned long long)t->bytes, (double)TIMING_TIMEOUTS *
 	    (double)probe_session_timeout_ns(t->session) / 1e9);
 	fail(t, &why);
 }
@@ -111,13 +111,13 @@ static void on_timer(void *arg)
 		if (took > TIMING_TIMEOUTS * probe_session_timeout_ns(t->session))
 			give_up(t);
 		else
-			timer_set(t->timer, mono_add_ns(now, LOOK_NS));
+			timer_set(t->timer, mono_add_ns(now, SAMPLE_NS));
 		return;
 	}
 	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f known=%d", (unsigned long long)t->bytes,
 	    (double)took / 1e9, t->known);
 	if (!t->known) {
-		learn(t, took);
+		grow(t, took);
 		return;
 	}
 	t->message[t->n++] = (struct ptcp_message){ t->bytes, (double)took / 1e9 };
@@ -166,11 +166,10 @@ static void running(struct prober *b, struct session *sess)
 	    (t->timer == NULL && timer_new(&t->timer, b->loop, on_timer, t, &why) < 0)) {
 		session_cancel(sess, &why);
 	} else if (t->o.streams > probe_session_granted(sess)) {
-		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants no more than %u (give --streams with "
-		    "fewer)", t->o.streams, probe_session_granted(sess));
+		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants at most %u (reduce --streams)", t->o.streams, probe_session_granted(sess));
 		session_cancel(sess, &why);
 	} else {
-		probe_session_open(sess, t->o.streams);
+		probe_session_level(sess, t->o.streams, 0, true);
 	}
 }
 
@@ -183,7 +182,7 @@ static void timing_free(struct prober *b)
 
 static const struct prober_ops ops = { .running = running, .free = timing_free };
 
-size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t most, double *round_trip_s)
+size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t max, double *round_trip_s)
 {
 	const struct timing *t = of((struct prober *)(uintptr_t)b);
 
@@ -191,8 +190,8 @@ size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t 
 	if (b == NULL || b->ops != &ops)
 		return 0;
 	*round_trip_s = t->round_trip_s;
-	if (most > 0)
-		memcpy(out, t->message, (t->n < most ? t->n : most) * sizeof *out);
+	if (max > 0)
+		memcpy(out, t->message, (t->n < max ? t->n : max) * sizeof *out);
 	return t->n;
 }
 
@@ -209,7 +208,7 @@ int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts
 	memcpy(out, o, o->size);
 	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
 	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * FIRST_BYTES))
-		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or their size (256 KiB at least) out of "
+		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or message size (at least 256 KiB): out of "
 		    "range", PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
 	return 0;
 }
@@ -229,7 +228,7 @@ int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptc
 		timing_free(&t->base);
 		return r;
 	}
-	t->base.most_streams = t->o.streams;
+	t->base.max_streams = t->o.streams;
 	*out = &t->base;
 	return 0;
 }

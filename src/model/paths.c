@@ -25,20 +25,6 @@ static int check(const struct paths_graph *g, size_t from, size_t to, struct ptc
 	return 0;
 }
 
-static bool passes(const struct paths_graph *g, size_t host, size_t from)
-{
-	return host == from || g->may_relay == NULL || g->may_relay[host];
-}
-
-static void clear(struct paths_node *node, size_t hosts, size_t from)
-{
-	size_t i;
-
-	for (i = 0; i < hosts; i++)
-		node[i] = (struct paths_node){ INFINITY, INFINITY, 0, false };
-	node[from].cost = node[from].delay_s = 0;
-}
-
 /* Dijkstra over the links faster than `above_bps`; a link costs its delay plus `bits` over its rate.
  * Returns whether `to` is reachable. */
 static bool shortest(const struct paths_graph *g, double above_bps, double bits,
@@ -46,7 +32,9 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 {
 	size_t i, at;
 
-	clear(node, g->hosts, from);
+	for (i = 0; i < g->hosts; i++)
+		node[i] = (struct paths_node){ INFINITY, INFINITY, 0, false };
+	node[from].cost = node[from].delay_s = 0;
 	for (;;) {
 		at = g->hosts;
 		for (i = 0; i < g->hosts; i++)
@@ -57,7 +45,7 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 		if (at == to)
 			return true;
 		node[at].done = true;
-		if (!passes(g, at, from))
+		if (at != from && g->may_relay != NULL && !g->may_relay[at])
 			continue;
 		for (i = 0; i < g->link_count; i++) {
 			const struct paths_link *l = &g->links[i];
@@ -68,7 +56,7 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 			cost = node[at].cost + l->delay_s + bits / l->rate_bps;
 			if (cost < node[l->to].cost) {
 				node[l->to].cost = cost;
-				node[l->to].candidate = i;
+				node[l->to].link = i;
 			}
 		}
 	}
@@ -83,10 +71,10 @@ static void trace(struct paths_path *p, const struct paths_graph *g, enum paths_
 
 	p->hops = 0;
 	p->delay_s = 0;
-	for (at = to; at != from; at = g->links[node[at].candidate].from)
+	for (at = to; at != from; at = g->links[node[at].link].from)
 		p->hops++;
 	for (at = to, i = p->hops; i > 0; at = g->links[p->links[i]].from)
-		p->links[--i] = node[at].candidate;
+		p->links[--i] = node[at].link;
 	for (i = 0; i < p->hops; i++) {
 		const struct paths_link *l = &g->links[p->links[i]];
 
@@ -104,7 +92,7 @@ double paths_delivery_s(const struct paths_path *p, uint64_t size_bytes)
 
 static int unreachable(struct ptcp_err *e)
 {
-	return err_set(e, PTCP_EINFEASIBLE, "no path leads there");
+	return err_set(e, PTCP_EINFEASIBLE, "no path between these hosts");
 }
 
 int paths_quickest(struct paths_path *out, const struct paths_graph *g, enum paths_kind kind,

@@ -43,7 +43,7 @@ struct paths_path {
 /* Scratch, one element per host. */
 struct paths_node {
 	double cost, delay_s;
-	size_t candidate; /* previous link */
+	size_t link;      /* previous link */
 	bool done;
 };
 

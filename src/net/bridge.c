@@ -30,10 +30,7 @@ struct bridge {
 	struct copier inward, outward;
 };
 
-static bool again(void)
-{
-	return errno == EAGAIN || errno == EINTR;
-}
+static bool again(void) { return errno == EAGAIN || errno == EINTR; }
 
 /* Copies as far as possible without waiting. */
 static void copy(struct copier *l, int from, int to)
@@ -129,7 +126,7 @@ int bridge_new(struct bridge **out, struct loop *l, int in, int out_fd, int *fd,
 		return err_nomem(e);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
 		free(b);
-		return err_sys(e, PTCP_EIO, "making a socket pair");
+		return err_sys(e, PTCP_EIO, "creating a socket pair");
 	}
 	b->fd[IN] = in;
 	b->fd[OUT] = out_fd;

@@ -53,8 +53,8 @@ void chan_again(struct chan *c)
 	loop_post(c->loop, &p->again);
 }
 
-/* Calls `fn`, unless NULL; false: the callback freed or detached the channel. The call_*() functions below return the
- * same. */
+/* Calls `fn`, unless NULL; false: the callback freed or detached the channel. The call_*() functions below
+ * return the same. */
 static bool call(struct chan *c, void (*fn)(void *arg))
 {
 	bool gone = false;
@@ -92,17 +92,13 @@ static bool call_opened(struct chan *c)
 
 static bool call_writable(struct chan *c)
 {
-	if (!c->want_write || c->failed || c->cut || c->shutting || !chan_flows(c) ||
-	    c->tx_start < c->tx_end)
+	if (!c->want_write || c->failed || c->cut || c->shutting || !chan_flows(c) || c->tx_start < c->tx_end)
 		return true;
 	c->want_write = false;
 	return call(c, c->o.ops->writable);
 }
 
-static bool is_paused(const struct chan *c)
-{
-	return c->paused || c->o.ops->readable == NULL;
-}
+static bool is_paused(const struct chan *c) { return c->paused || c->o.ops->readable == NULL; }
 
 static bool call_readable(struct chan *c)
 {
@@ -123,7 +119,7 @@ static bool is_spent(const struct chan *c)
 	    (c->cut && !is_paused(c) && (c->drained || (!chan_flows(c) && !c->starved)));
 }
 
-/* Does the I/O that is possible now and calls the callbacks that are due. */
+/* Does the I/O possible now and calls the due callbacks. */
 static void turn(struct chan *c, bool readable)
 {
 	struct ptcp_err why;
@@ -237,8 +233,7 @@ static void detach_poll(struct chan *c)
 
 /* ---- Lifetime ---- */
 
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
-    struct ptcp_err *e)
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e)
 {
 	struct chan *c = calloc(1, sizeof *c);
 	int r;
@@ -295,8 +290,7 @@ void chan_detach(struct chan *c)
 	c->loop = NULL;
 }
 
-int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg,
-    struct ptcp_err *e)
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
 {
 	int r;
 

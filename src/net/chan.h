@@ -1,8 +1,9 @@
-/* A byte channel to a peer: TLS over a connected socket, raw after leaving TLS (once), or raw from the start (within
- * this process).
+/* A byte channel to a peer: TLS over a connected socket, raw after leaving TLS (once), or raw from the start
+ * (within this process).
  *
- * A channel belongs to one loop and its thread; chan_detach() and chan_attach() move it to another. Callbacks come from
- * the loop, never from within a call of chan_*(). After `closed` (called once) only chan_free() is allowed. */
+ * A channel belongs to one loop and the thread of the loop; chan_detach() and chan_attach() move a channel to
+ * another loop. Callbacks come from the loop, never from within a call of chan_*(). After `closed` (called
+ * once) only chan_free() is allowed. */
 #ifndef NET_CHAN_H
 #define NET_CHAN_H
 
@@ -23,9 +24,9 @@ struct chan_ops {
 	void (*readable)(void *arg);
 	/* Space is available again after a short chan_write(). */
 	void (*writable)(void *arg);
-	/* `why` NULL: the peer closed the channel in good order. All input received before was offered to `readable`
-	 * (unless paused), also when sending failed first. `why` is valid during the call, even if the callback frees
-	 * the channel. */
+	/* `why` NULL: the peer closed the channel in good order. All input received before was offered to
+	 * `readable` (unless paused), also when sending failed first. `why` is valid during the call, even if
+	 * the callback frees the channel. */
 	void (*closed)(void *arg, const struct ptcp_err *why);
 };
 
@@ -41,21 +42,19 @@ struct chan_opts {
 };
 
 /* `tls` NULL: raw from the start; `opened` is not called. */
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o,
-    struct ptcp_err *e);
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e);
 /* Closes the socket at once. NULL is fine. */
 void chan_free(struct chan *c);
 
 /* Move a channel to another loop: chan_detach() on the old thread, then chan_attach() on the new one, with new
  * callbacks. No callback is called in between. */
 void chan_detach(struct chan *c);
-int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg,
-    struct ptcp_err *e);
+int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e);
 
 /* Up to n bytes; 0: no input now (or closed, which `closed` reports). */
 size_t chan_read(struct chan *c, void *buf, size_t n);
-/* Takes up to n bytes, in order, and returns their number; `writable` follows a short write. The bytes are buffered
- * until a send is worthwhile or chan_flush() is called. */
+/* Takes up to n bytes, in order, and returns their number; `writable` follows a short write. The bytes are
+ * buffered until a send is worthwhile or chan_flush() is called. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 void chan_flush(struct chan *c);
 /* While paused, `readable` is not called. */
@@ -63,7 +62,8 @@ void chan_pause(struct chan *c, bool paused);
 
 /* Leaves TLS: close_notify both ways, then `opened` again, then raw bytes. */
 void chan_leave_tls(struct chan *c);
-/* After that: transfers the socket to the caller; only chan_free() is allowed then. -1 while bytes are buffered. */
+/* After that: transfers the socket to the caller; only chan_free() is allowed then. -1 while bytes are
+ * buffered. */
 int chan_take_fd(struct chan *c);
 /* Sends buffered bytes and closes in good order; `closed` follows when the peer has closed, too. */
 void chan_shutdown(struct chan *c);

@@ -7,7 +7,8 @@
 #include "net/chan_impl.h"
 
 #define TX_BYTES (CHAN_GATHER_BYTES + CHAN_SLACK_BYTES)
-/* Raw reads and writes below this size go through the buffers, larger ones directly to and from the caller's memory. */
+/* Raw reads and writes below this size go through the buffers, larger ones directly to and from the caller's
+ * memory. */
 #define SMALL_BYTES (CHAN_GATHER_BYTES / 8)
 
 /* ---- Buffers and socket ---- */

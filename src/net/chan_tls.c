@@ -207,8 +207,8 @@ void chan_tls_handshake(struct chan *c)
 	chan_tx_send(c);
 }
 
-/* The peer sends no plaintext before it has read our close_notify, and from here on we read no further than the end of
- * the current record: so the buffer never holds raw bytes, and the socket can be taken. */
+/* The peer sends no plaintext before it has read our close_notify, and from here on we read no further than
+ * the end of the current record: so the buffer never holds raw bytes, and the socket can be taken. */
 void chan_leave_tls(struct chan *c)
 {
 	ERR_clear_error();
@@ -260,8 +260,7 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
 	if (chan_tx_room(c) < n + (n / RECORD_BYTES + 2) * RECORD_OVERHEAD + 4096)
 		return 0;
 	ERR_clear_error();
-	if (c->tx_records >= c->o.rekey_records &&
-	    SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+	if (c->tx_records >= c->o.rekey_records && SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
 		c->tx_records = 0;
 	if (SSL_write_ex(c->ssl, p, n, &done) != 1) {
 		ssl_failed(c, 0, "writing");

@@ -43,30 +43,16 @@ static void on_ended(uv_process_t *p, int64_t status, int signal)
 	struct child *c = p->data;
 
 	c->over = true;
-	if (!c->freed)
-		c->o.ended(c->o.arg, (int)status, signal);
-	else
+	if (c->freed)
 		release(c);
+	else if (c->o.ended != NULL)
+		c->o.ended(c->o.arg, (int)status, signal);
 }
 
-static int spawn(struct child *c, struct loop *l, int theirs)
+int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e)
 {
-	uv_stdio_container_t io[3] = {
-		{ .flags = UV_INHERIT_FD, .data.fd = theirs },
-		{ .flags = UV_INHERIT_FD, .data.fd = theirs },
-		{ .flags = c->o.quiet ? UV_IGNORE : UV_INHERIT_FD, .data.fd = STDERR_FILENO },
-	};
-	uv_process_options_t o = { .exit_cb = on_ended, .file = c->o.argv[0],
-		.args = (char **)(uintptr_t)c->o.argv, .stdio_count = 3, .stdio = io };
-
-	c->uv.data = c->timer.data = c;
-	uv_timer_init(loop_uv(l), &c->timer);
-	return uv_spawn(loop_uv(l), &c->uv, &o);
-}
-
-int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd,
-    struct ptcp_err *e)
-{
+	uv_process_options_t uv = { .exit_cb = on_ended, .file = o->argv[0],
+		.args = (char **)(uintptr_t)o->argv, .stdio_count = 3 };
 	struct child *c = calloc(1, sizeof *c);
 	char shown[TEXT_NAME_BYTES];
 	int pair[2], r;
@@ -75,10 +61,17 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 		return err_nomem(e);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(c);
-		return err_sys(e, PTCP_EIO, "making a socket pair");
+		return err_sys(e, PTCP_EIO, "creating a socket pair");
 	}
 	c->o = *o;
-	r = spawn(c, l, pair[1]);
+	c->uv.data = c->timer.data = c;
+	uv.stdio = (uv_stdio_container_t[]){
+		{ .flags = UV_INHERIT_FD, .data.fd = pair[1] },
+		{ .flags = UV_INHERIT_FD, .data.fd = pair[1] },
+		{ .flags = o->quiet ? UV_IGNORE : UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+	};
+	uv_timer_init(loop_uv(l), &c->timer);
+	r = uv_spawn(loop_uv(l), &c->uv, &uv);
 	close(pair[1]);
 	if (r < 0) {
 		close(pair[0]);

@@ -1,5 +1,5 @@
-/* Child processes (ssh) whose standard input and output is one of our sockets. Everything on the thread of the loop.
- * From the first child on libuv handles SIGCHLD, and waits for its own children only. */
+/* Child processes (ssh) with one of our sockets as standard input and output. Everything on the thread of
+ * the loop. From the first child on libuv handles SIGCHLD, and waits for its own children only. */
 #ifndef NET_CHILD_H
 #define NET_CHILD_H
 
@@ -12,16 +12,16 @@ struct child;
 struct child_opts {
 	char *const *argv;      /* argv[0] is searched in PATH; borrowed */
 	bool quiet;             /* discard its standard error instead of inheriting ours */
-	/* The child has ended: exit status, and terminating signal or 0. Called once, from the loop. */
+	/* The child has ended: exit status, and terminating signal or 0. Once, from the loop; may be NULL. */
 	void (*ended)(void *arg, int status, int signal);
 	void *arg;
 };
 
-/* *fd: our end of the socket, non-blocking, owned by the caller. PTCP_ECONNECT when the program cannot be started. */
-int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd,
-    struct ptcp_err *e);
-/* No callback follows. A running child, whose socket the caller should have closed, gets 0.5 s to exit, then SIGTERM,
- * then SIGKILL; loop_free() waits for its end. NULL is fine. */
+/* *fd: our end of the socket, non-blocking, owned by the caller. PTCP_ECONNECT when the program cannot be
+ * started. */
+int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e);
+/* No callback follows. A running child, whose socket the caller should have closed, gets 0.5 s to exit, then
+ * SIGTERM, then SIGKILL; loop_free() waits for its end. NULL is fine. */
 void child_free(struct child *c);
 
 #endif

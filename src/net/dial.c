@@ -87,18 +87,18 @@ static void dial_end(struct dial *d)
 
 static void dial_done(struct dial *d, int fd, const char *address)
 {
-	char kept[SOCK_TEXT_BYTES] = "";
+	char reached[SOCK_TEXT_BYTES] = "";
 	struct ptcp_err e;
 
 	if (address != NULL)
-		memcpy(kept, address, sizeof kept);
+		memcpy(reached, address, sizeof reached);
 	dial_end(d);
 	if (fd >= 0 && sock_tune(fd, &d->o, &e) < 0) {
 		close(fd);
 		fd = -1;
 		d->why = e;
 	}
-	d->done(d->arg, fd, kept, fd >= 0 ? NULL : &d->why);
+	d->done(d->arg, fd, reached, fd >= 0 ? NULL : &d->why);
 	dial_release(d);
 }
 
@@ -183,7 +183,8 @@ static int attempt_start(struct dial *d, const struct addrinfo *ai, char address
 	return 0;
 }
 
-/* Starts the attempts that are due and sets the timer; ends the dial at its deadline or when all attempts have failed. */
+/* Starts the attempts that are due and sets the timer; ends the dial at its deadline or when all attempts
+ * have failed. */
 static void dial_next(struct dial *d)
 {
 	struct mono now = mono_now();
@@ -210,10 +211,7 @@ static void dial_next(struct dial *d)
 	    d->deadline);
 }
 
-static void on_dial_timer(void *arg)
-{
-	dial_next(arg);
-}
+static void on_dial_timer(void *arg) { dial_next(arg); }
 
 static bool permitted(const struct dial *d, const struct addrinfo *ai)
 {
@@ -223,24 +221,15 @@ static bool permitted(const struct dial *d, const struct addrinfo *ai)
 /* The two families alternate, starting with the resolver's first choice (RFC 8305, 4). */
 static void sort_addresses(struct dial *d)
 {
-	struct addrinfo *first = d->answer, *other = d->answer;
-	int family = first->ai_family;
+	struct addrinfo *next[2] = { d->answer, d->answer }, *a;
+	int family = d->answer->ai_family, i;
 
-	while (d->n_order < ATTEMPTS_MAX) {
-		while (first != NULL && (first->ai_family != family || !permitted(d, first)))
-			first = first->ai_next;
-		while (other != NULL && (other->ai_family == family || !permitted(d, other)))
-			other = other->ai_next;
-		if (first == NULL && other == NULL)
-			break;
-		if (first != NULL) {
-			d->order[d->n_order++] = first;
-			first = first->ai_next;
-		}
-		if (other != NULL && d->n_order < ATTEMPTS_MAX) {
-			d->order[d->n_order++] = other;
-			other = other->ai_next;
-		}
+	for (i = 0; d->n_order < ATTEMPTS_MAX && (next[0] != NULL || next[1] != NULL); i = !i) {
+		for (a = next[i]; a != NULL && ((a->ai_family == family) == i || !permitted(d, a)); a = a->ai_next)
+			;
+		next[i] = a != NULL ? a->ai_next : NULL;
+		if (a != NULL)
+			d->order[d->n_order++] = a;
 	}
 }
 
@@ -277,8 +266,7 @@ void dial_filter(struct dial *d, bool (*permits)(void *arg, const struct sockadd
 	d->permits_arg = arg;
 }
 
-int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port,
-    const struct sock_opts *o,
+int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port, const struct sock_opts *o,
     void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why), void *arg,
     struct ptcp_err *e)
 {

@@ -74,8 +74,7 @@ void identity_digest_text(char out[PTCP_FINGERPRINT_BYTES], const uint8_t digest
 
 bool identity_fingerprint_ok(const char *text)
 {
-	static const char base64[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	return strncmp(text, PREFIX, strlen(PREFIX)) == 0 &&
 	    strspn(text + strlen(PREFIX), base64) == BASE64_CHARS &&
@@ -95,10 +94,8 @@ static X509 *self_signed(EVP_PKEY *key)
 	name = X509_get_subject_name(x);
 	if (X509_set_version(x, 2) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
 	    ASN1_TIME_set_string(X509_getm_notBefore(x), "19700101000000Z") &&
-	    ASN1_TIME_set_string(X509_getm_notAfter(x), "99991231235959Z") &&
-	    X509_set_pubkey(x, key) &&
-	    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"ptcp",
-	    -1, -1, 0) &&
+	    ASN1_TIME_set_string(X509_getm_notAfter(x), "99991231235959Z") && X509_set_pubkey(x, key) &&
+	    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"ptcp", -1, -1, 0) &&
 	    X509_set_issuer_name(x, name) && X509_sign(x, key, NULL))
 		return x;
 	X509_free(x);
@@ -181,36 +178,26 @@ static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 	return ok ? 0 : -1;
 }
 
-/* Writes a temporary file and links it to `path`, so that two first uses at once agree on one key. */
+/* Writes a temporary file and links `path` to the file: concurrent first uses agree on one key. */
 static int make_identity(const char *dir, const char *path, bool *existed, struct ptcp_err *e)
 {
 	char temp[USERDIR_BYTES + 64];
-	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-	X509 *cert = key != NULL ? self_signed(key) : NULL;
-	int fd, r = 0;
+	struct identity id;
+	int fd, r;
 
-	if (cert == NULL) {
-		EVP_PKEY_free(key);
-		return tls_error(e, PTCP_ECONFIG, "generating a key");
-	}
+	if ((r = userdir_make(dir, e)) < 0 || (r = identity_new(&id, e)) < 0)
+		return r;
 	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-	if ((r = userdir_make(dir, e)) < 0)
-		goto out;
 	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0) {
 		r = err_sys(e, PTCP_ECONFIG, "creating a key in %s", dir);
-		goto out;
-	}
-	if (write_all(fd, key, cert) < 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	else if (link(temp, path) < 0) {
-		*existed = errno == EEXIST;
-		if (!*existed)
+	} else {
+		if (write_all(fd, id.key, id.cert) < 0)
+			r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
+		else if (link(temp, path) < 0 && !(*existed = errno == EEXIST))
 			r = err_sys(e, PTCP_ECONFIG, "creating %s", path);
+		unlink(temp);
 	}
-	unlink(temp);
-out:
-	X509_free(cert);
-	EVP_PKEY_free(key);
+	identity_fini(&id);
 	return r;
 }
 

@@ -18,8 +18,8 @@ struct identity {
 };
 
 /* Reads identity.pem of `dir` (see userdir_config()); a missing file (and directory, mode 0700) is created.
- * `only_new`: PTCP_EUSAGE if the file exists. Refuses a file readable by other users, and for root the directory of
- * another user, whose server could not read a key owned by root. */
+ * `only_new`: PTCP_EUSAGE if the file exists. Refuses a file readable by other users, and for root the
+ * directory of another user, whose server could not read a key owned by root. */
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e);
 /* A temporary identity, in memory only, for one session. */
 int identity_new(struct identity *out, struct ptcp_err *e);

@@ -20,10 +20,7 @@ struct line_reader {
 	char buf[LINE_READER_BYTES];
 };
 
-static void on_poll_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_poll_closed(uv_handle_t *h) { free(h->data); }
 
 static void end(struct line_reader *ls, bool broken)
 {
@@ -31,7 +28,8 @@ static void end(struct line_reader *ls, bool broken)
 	ls->ops->closed(ls->arg, broken);
 }
 
-/* Passes the first line of the buffer to the callback; false without a complete line, or if the reader was freed. */
+/* Passes the first line of the buffer to the callback; false without a complete line, or if the reader was
+ * freed. */
 static bool deliver(struct line_reader *ls)
 {
 	char line[LINE_READER_BYTES], *lf = memchr(ls->buf, '\n', ls->n);
@@ -48,8 +46,8 @@ static bool deliver(struct line_reader *ls)
 	return true;
 }
 
-/* If the peer of a socket pair closed with unread input, recv() first fails with ECONNRESET, once, and then returns the
- * bytes that the peer had written. */
+/* If the peer of a socket pair closed with unread input, recv() first fails with ECONNRESET, once, and then
+ * returns the bytes that the peer had written. */
 static ssize_t receive(struct line_reader *ls)
 {
 	bool reset_seen = false;

@@ -1,4 +1,5 @@
-/* Exchange of text lines over a socket before another protocol takes over. Everything on the thread of the loop. */
+/* Exchange of text lines over a socket before another protocol takes over. Everything on the thread of the
+ * loop. */
 #ifndef NET_LINE_READER_H
 #define NET_LINE_READER_H
 
@@ -11,11 +12,11 @@
 struct line_reader;
 
 struct line_reader_ops {
-	/* One line without its end (LF or CR LF); a NUL byte ends the line early. May free the reader or take its
-	 * socket. */
+	/* A line without the LF or CR LF at its end; a NUL byte ends the line early. May free the reader or
+	 * take its socket. */
 	void (*line)(void *arg, const char *line);
-	/* The peer closed the socket, or sent too long a line (`broken`). Called once; only line_reader_free() is
-	 * allowed then. */
+	/* The peer closed the socket, or sent too long a line (`broken`). Called once; only
+	 * line_reader_free() is allowed then. */
 	void (*closed)(void *arg, bool broken);
 };
 
@@ -24,7 +25,8 @@ int line_reader_new(struct line_reader **out, struct loop *l, int fd, const stru
     struct ptcp_err *e);
 /* Sends a line and its end. False if the socket does not take all of the line. */
 bool line_reader_send(struct line_reader *ls, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Frees the reader and returns the socket, owned by the caller. The peer must not have sent more than was read. */
+/* Frees the reader and returns the socket, owned by the caller. The peer must not have sent more than was
+ * read. */
 int line_reader_take_fd(struct line_reader *ls);
 /* Closes the socket. NULL is fine. */
 void line_reader_free(struct line_reader *ls);

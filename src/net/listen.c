@@ -21,7 +21,7 @@ struct listener {
 	uv_poll_t poll;
 	struct timer *rest; /* pause while the process has no descriptors left */
 	int fd, reserve;    /* reserve: a spare descriptor, given up to accept and close a connection */
-	char address[INET6_ADDRSTRLEN + 20]; /* with a scope */
+	char address[SOCK_HOST_BYTES];
 	unsigned port;
 	void (*accepted)(void *, int, const char *);
 	void *arg;
@@ -66,16 +66,16 @@ static int open_listener(const char *host, unsigned port, int *out, struct ptcp_
 static int name_listener(struct listener *ls, struct ptcp_err *e)
 {
 	struct sockaddr_storage sa;
+	char text[SOCK_TEXT_BYTES];
 	socklen_t n = sizeof sa;
-	char port[8];
 
 	if (getsockname(ls->fd, (struct sockaddr *)&sa, &n) < 0)
 		return err_sys(e, PTCP_ECONFIG, "listening");
+	sock_address_text(text, (struct sockaddr *)&sa, n);
 	if ((sa.ss_family != AF_INET && sa.ss_family != AF_INET6) ||
-	    getnameinfo((struct sockaddr *)&sa, n, ls->address, sizeof ls->address, port, sizeof port,
-	    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		return err_set(e, PTCP_ECONFIG, "descriptor %d: not an IPv4 or IPv6 socket (pass a listening TCP socket)", ls->fd);
-	ls->port = (unsigned)atoi(port);
+	    sock_split(text, ls->address, &ls->port, 0, NULL) < 0)
+		return err_set(e, PTCP_ECONFIG, "descriptor %d: not an IPv4 or IPv6 socket (pass a listening TCP socket)",
+		    ls->fd);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static void turn_away(struct listener *ls)
 	}
 }
 
-/* At most 16 connections a turn, so that a flood does not delay the sessions on this loop. */
+/* At most 16 connections a turn: a flood must not delay the sessions on the loop. */
 static void on_incoming(uv_poll_t *h, int status, int events)
 {
 	struct listener *ls = h->data;
@@ -188,10 +188,7 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	return listener_take(out, l, fd, accepted, arg, e);
 }
 
-static void on_listener_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_listener_closed(uv_handle_t *h) { free(h->data); }
 
 void listener_free(struct listener *ls)
 {

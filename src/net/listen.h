@@ -5,14 +5,15 @@
 #include "net/loop.h"
 #include "net/sock.h"
 
-/* Listens; `accepted` is called from the loop with each new socket, takes it, and may free the listener. When the
- * process has no descriptors left, new connections are closed at once. `where`: "ADDR", "ADDR:PORT", "[V6]:PORT",
- * ":PORT" or "PORT"; without an address (or "*") every address; port 0: a free port. NULL: every address,
- * default_port. PTCP_EUSAGE, or PTCP_ECONFIG when the address or port is unavailable. */
+/* Listens; `accepted` is called from the loop with each new socket, takes it, and may free the listener. When
+ * the process has no descriptors left, new connections are closed at once. `where`: "ADDR", "ADDR:PORT",
+ * "[V6]:PORT", ":PORT" or "PORT"; without an address (or "*") every address; port 0: a free port. NULL: every
+ * address, default_port. PTCP_EUSAGE, or PTCP_ECONFIG when the address or port is unavailable. */
 struct listener;
 int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
-/* As listener_new(), with a listening socket, which is taken, also on failure. PTCP_ECONFIG for other descriptors. */
+/* As listener_new(), with a listening socket, which is taken, also on failure. PTCP_ECONFIG for other
+ * descriptors. */
 int listener_take(struct listener **out, struct loop *l, int fd,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
 void listener_free(struct listener *ls); /* NULL is fine */

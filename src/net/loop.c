@@ -55,10 +55,7 @@ void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg)
 	l->woken_arg = arg;
 }
 
-void loop_wake(struct loop *l)
-{
-	uv_async_send(&l->wake);
-}
+void loop_wake(struct loop *l) { uv_async_send(&l->wake); }
 
 int loop_new(struct loop **out, struct ptcp_err *e)
 {
@@ -67,13 +64,12 @@ int loop_new(struct loop **out, struct ptcp_err *e)
 
 	if (l == NULL)
 		return err_nomem(e);
-	if ((r = uv_loop_init(&l->uv)) < 0) {
-		free(l);
-		return err_set(e, PTCP_EIO, "creating an event loop: %s", uv_strerror(r));
+	if ((r = uv_loop_init(&l->uv)) == 0) {
+		uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* cannot fail */
+		if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0)
+			uv_loop_close(&l->uv);
 	}
-	uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME); /* cannot fail */
-	if ((r = uv_async_init(&l->uv, &l->wake, on_wake)) < 0) {
-		uv_loop_close(&l->uv);
+	if (r < 0) {
 		free(l);
 		return err_set(e, PTCP_EIO, "creating an event loop: %s", uv_strerror(r));
 	}
@@ -128,10 +124,7 @@ void loop_stop(struct loop *l)
 	uv_async_send(&l->wake);
 }
 
-void loop_reset(struct loop *l)
-{
-	atomic_store(&l->stop, false);
-}
+void loop_reset(struct loop *l) { atomic_store(&l->stop, false); }
 
 void loop_post(struct loop *l, struct msg *m)
 {
@@ -188,8 +181,7 @@ static void on_timer(uv_timer_t *h)
 	t->fire(t->arg);
 }
 
-int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
-    struct ptcp_err *e)
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg, struct ptcp_err *e)
 {
 	struct timer *t = calloc(1, sizeof *t);
 
@@ -221,10 +213,7 @@ void timer_set(struct timer *t, struct mono at)
 	uv_timer_start(&t->uv, on_timer, ms > 0 ? ms : 1, 0);
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-	free(h->data);
-}
+static void on_timer_closed(uv_handle_t *h) { free(h->data); }
 
 void timer_free(struct timer *t)
 {

@@ -1,5 +1,5 @@
-/* Event loops, messages between threads, and timers, on top of libuv. A loop and all objects on it belong to the thread
- * that runs the loop, except where stated. */
+/* Event loops, messages between threads, and timers, on top of libuv. A loop and all objects on it belong to
+ * the thread that runs the loop, except where stated. */
 #ifndef NET_LOOP_H
 #define NET_LOOP_H
 
@@ -23,8 +23,8 @@ int loop_start_thread(struct loop *l, struct ptcp_err *e);
 void loop_run(struct loop *l);
 /* One iteration on this thread: handles the events that are due; with `wait` waits for at least one. */
 void loop_run_once(struct loop *l, bool wait);
-/* For embedding in a foreign event loop: loop_run_once() is due when the descriptor is readable, or after the timeout
- * (0: now, -1: no timeout). */
+/* For embedding in a foreign event loop: loop_run_once() is due when the descriptor is readable, or after the
+ * timeout (0: now, -1: no timeout). */
 int loop_fd(const struct loop *l);
 int loop_timeout_ms(struct loop *l);
 /* Any thread and signal handlers; idempotent. Messages posted before still run, on the loop's thread. */
@@ -33,21 +33,21 @@ void loop_stop(struct loop *l);
 void loop_reset(struct loop *l);
 /* Total time that the loop's thread waited for events. Any thread. */
 uint64_t loop_idle_ns(struct loop *l);
-/* All objects on the loop must be free, and no thread may post to it. Waits for the resolver of a canceled dial. NULL
- * is fine. */
+/* All objects on the loop must be free, and no thread may post to it. Waits for the resolver of a canceled
+ * dial. NULL is fine. */
 void loop_free(struct loop *l);
 
 /* Any thread; first in, first out. Not after the loop was stopped. */
 void loop_post(struct loop *l, struct msg *m);
 
-/* loop_wake() (any thread and signal handlers, while the loop exists) makes the loop's thread call `fn` soon. */
+/* loop_wake() (any thread and signal handlers, while the loop exists) makes the loop's thread call `fn`
+ * soon. */
 void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg);
 void loop_wake(struct loop *l);
 
 struct timer;
 
-int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg,
-    struct ptcp_err *e);
+int timer_new(struct timer **out, struct loop *l, void (*fire)(void *arg), void *arg, struct ptcp_err *e);
 /* Fires once, at `at` or up to some milliseconds later; MONO_NEVER cancels. */
 void timer_set(struct timer *t, struct mono at);
 void timer_free(struct timer *t); /* NULL is fine; the timer does not fire afterwards */

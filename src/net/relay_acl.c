@@ -70,7 +70,7 @@ static bool parse_range(struct range *out, const char *text)
 	char address[SOCK_HOST_BYTES];
 	const char *slash = strchr(text, '/');
 	size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
-	unsigned long most = 128, bits, i;
+	unsigned long max_bits = 128, bits, i;
 	uint8_t v4[4];
 
 	if (n >= sizeof address || (slash != NULL && (strlen(slash) < 2 || strlen(slash) > 4 ||
@@ -80,14 +80,14 @@ static bool parse_range(struct range *out, const char *text)
 	address[n] = '\0';
 	if (inet_pton(AF_INET, address, v4) == 1) {
 		map_v4(out->at, v4);
-		most = 32;
+		max_bits = 32;
 	} else if (inet_pton(AF_INET6, address, out->at) != 1) {
 		return false;
 	}
-	bits = slash != NULL ? strtoul(slash + 1, NULL, 10) : most;
-	if (bits > most)
+	bits = slash != NULL ? strtoul(slash + 1, NULL, 10) : max_bits;
+	if (bits > max_bits)
 		return false;
-	out->bits = (unsigned)(128 - most + bits);
+	out->bits = (unsigned)(128 - max_bits + bits);
 	for (i = out->bits; i < 128; i++)
 		if ((out->at[i / 8] & 0x80 >> i % 8) != 0)
 			return false;
@@ -104,37 +104,24 @@ static int malformed(const char *text, struct ptcp_err *e)
 	    "IPv6 in brackets, then nothing, :PORT or :*)", text_escape(shown, sizeof shown, text));
 }
 
-/* Splits host and port at the colon; false if malformed. *port is unchanged without a port. */
-static bool split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port)
+/* Splits "HOST", "HOST:PORT" or "HOST:*" (any port: 0), IPv6 in brackets with a port; false if malformed. */
+static bool split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port, unsigned default_port)
 {
-	const char *start = text, *end, *colon = strchr(text, ':');
-	size_t n;
+	const unsigned none = 65536;
+	char name[SOCK_HOST_BYTES + 10];
+	size_t n = strlen(text);
+	bool any = n > 2 && strcmp(text + n - 2, ":*") == 0;
 
-	if (text[0] == '[') {
-		start++;
-		if ((end = strchr(text, ']')) == NULL || (end[1] != '\0' && end[1] != ':'))
-			return false;
-		colon = end[1] == ':' ? end + 1 : NULL;
-	} else if (colon != NULL && strchr(colon + 1, ':') != NULL) {
-		end = text + strlen(text); /* IPv6 without a port */
-		colon = NULL;
-	} else {
-		end = colon != NULL ? colon : text + strlen(text);
-	}
-	n = (size_t)(end - start);
-	if (n == 0 || n >= SOCK_HOST_BYTES)
+	if (n >= sizeof name)
 		return false;
-	memcpy(host, start, n);
-	host[n] = '\0';
-	if (colon == NULL)
-		return true;
-	if (strcmp(colon, ":*") == 0) {
-		*port = 0;
-		return true;
-	}
-	n = strspn(colon + 1, "0123456789");
-	*port = n > 0 && n <= 5 && colon[1 + n] == '\0' ? (unsigned)atoi(colon + 1) : 0;
-	return *port > 0 && *port <= 65535;
+	memcpy(name, text, n + 1);
+	if (any)
+		name[n - 2] = '\0';
+	if (sock_split(name, host, port, none, NULL) < 0 || host[0] == '\0' || *port == 0 ||
+	    (any && (*port != none || (name[0] != '[' && strchr(name, ':') != NULL))))
+		return false;
+	*port = any ? 0 : *port == none ? default_port : *port;
+	return true;
 }
 
 /* "host." is "host". */
@@ -163,11 +150,11 @@ int relay_acl_add(struct relay_acl **list, const char *text, unsigned default_po
 {
 	struct relay_acl_entry *h;
 	char host[SOCK_HOST_BYTES];
-	unsigned port = default_port;
+	unsigned port;
 	struct range range = { .bits = 0 };
 	bool is_range;
 
-	if (!split(text, host, &port))
+	if (!split(text, host, &port, default_port))
 		return malformed(text, e);
 	is_range = parse_range(&range, host);
 	if (!is_range && (strpbrk(host, "/:%*") != NULL || strspn(host, "0123456789.") == strlen(host)))
@@ -200,16 +187,16 @@ void relay_acl_free(struct relay_acl *n)
 static unsigned special_bits(const uint8_t at[16])
 {
 	struct range r;
-	unsigned most = 0;
+	unsigned max_bits = 0;
 	size_t i;
 
 	for (i = 0; i < sizeof special / sizeof *special; i++)
-		if (parse_range(&r, special[i]) && contains(&r, at) && r.bits > most)
-			most = r.bits;
-	return most;
+		if (parse_range(&r, special[i]) && contains(&r, at) && r.bits > max_bits)
+			max_bits = r.bits;
+	return max_bits;
 }
 
-static bool knew(const struct relay_acl_entry *h, const uint8_t at[16])
+static bool had_address(const struct relay_acl_entry *h, const uint8_t at[16])
 {
 	unsigned i;
 
@@ -231,7 +218,7 @@ bool relay_acl_permit(const struct relay_acl *n, const char *host, unsigned port
 	for (h = n->first; h != NULL; h = h->next) {
 		if (h->port != 0 && h->port != port)
 			continue;
-		if (h->name[0] != '\0' ? same_name(h->name, host) && (bits == 0 || knew(h, at)) :
+		if (h->name[0] != '\0' ? same_name(h->name, host) && (bits == 0 || had_address(h, at)) :
 		    contains(&h->range, at) && h->range.bits >= bits)
 			return true;
 	}

@@ -59,8 +59,7 @@ void sock_address_text(char out[SOCK_TEXT_BYTES], const struct sockaddr *sa, soc
 {
 	char host[INET6_ADDRSTRLEN + 20], port[8];
 
-	if (getnameinfo(sa, n, host, sizeof host, port, sizeof port,
-	    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+	if (getnameinfo(sa, n, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		snprintf(out, SOCK_TEXT_BYTES, "?");
 	else
 		sock_join(out, SOCK_TEXT_BYTES, host, (unsigned)atoi(port));

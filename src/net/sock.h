@@ -29,11 +29,11 @@ void sock_address_text(char out[SOCK_TEXT_BYTES], const struct sockaddr *sa, soc
 /* Up to `max` numeric addresses of this host, except loopback and link-local; returns the number. */
 unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned max);
 
-/* Sets the options of a connected or accepted socket, as far as the kernel supports them. PTCP_EUSAGE for a congestion
- * control that the kernel lacks or does not allow. */
+/* Sets the options of a connected or accepted socket, as far as the kernel supports them. PTCP_EUSAGE for a
+ * congestion control that the kernel lacks or does not allow. */
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);
-/* Removes the limit on unacknowledged data: a live peer may keep its receive window closed for any time (the kernel
- * counts a closed window as unacknowledged data). A dead peer is then detected much later. */
+/* Removes the limit on unacknowledged data: a live peer may keep its receive window closed for any time (the
+ * kernel counts a closed window as unacknowledged data). A dead peer is then detected much later. */
 void sock_no_user_timeout(int fd);
 
 #define TCPINFO_CC_BYTES 16

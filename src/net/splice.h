@@ -1,6 +1,6 @@
-/* Connects two sockets: splice(2) moves opaque bytes both ways, through a pipe per direction, without copying. With a
- * spool, bytes that the next hop does not take yet are stored in a file. Everything on the thread of the loop, except
- * waiting for the disk. */
+/* Connects two sockets: splice(2) moves opaque bytes both ways, through a pipe per direction, without
+ * copying. With a spool, bytes that the next hop does not take yet are stored in a file. Everything on the
+ * thread of the loop, except waiting for the disk. */
 #ifndef NET_SPLICE_H
 #define NET_SPLICE_H
 
@@ -37,13 +37,13 @@ struct splice_opts {
 	void *arg;
 };
 
-/* A socket is not read while its peer takes no bytes and the spool is full. The end of one direction is forwarded after
- * its spooled bytes; the other direction continues. `ended` is called once, from the loop: both directions have ended
- * (`why` NULL), a socket failed, spooling failed (PTCP_EIO), or no byte moved for idle_ns. Only splice_free() is
- * allowed then. */
+/* A socket is not read while its peer takes no bytes and the spool is full. The end of one direction is
+ * forwarded after its spooled bytes; the other direction continues. `ended` is called once, from the loop:
+ * both directions have ended (`why` NULL), a socket failed, spooling failed (PTCP_EIO), or no byte moved for
+ * idle_ns. Only splice_free() is allowed then. */
 int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o, struct ptcp_err *e);
-/* Closes both sockets and discards spooled bytes. `gone` (may be NULL) is called from the loop when no thread uses the
- * splice any more; for a NULL splice at once. */
+/* Closes both sockets and discards spooled bytes. `gone` (may be NULL) is called from the loop when no thread
+ * uses the splice any more; for a NULL splice at once. */
 void splice_free(struct splice *s, void (*gone)(void *arg), void *arg);
 /* Bytes forwarded, both ways; bytes spooled in total; bytes spooled now. */
 uint64_t splice_bytes(const struct splice *s);

@@ -1,6 +1,6 @@
-/* Bytes that the next hop does not take are written to a file: from the loop, normally into the page cache; after a slow
- * write, for a while on another thread. They are read back from the loop if the page cache has them (with
- * preadv2(RWF_NOWAIT), hence copied: splice(2) has no such flag), else on another thread. */
+/* Bytes that the next hop does not take are written to a file: from the loop, normally into the page cache;
+ * after a slow write, for a while on another thread. They are read back from the loop if the page cache has
+ * them (with preadv2(RWF_NOWAIT), hence copied: splice(2) has no such flag), else on another thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int fail(struct lane *l, int code, const char *what, int sys)
 
 /* ---- Completion, on the loop ---- */
 
-/* Bytes written; 0: the disk is full, so that the senders must wait. */
+/* Bytes written; 0: the disk is full: the senders must wait. */
 static ssize_t write_done(struct lane *l)
 {
 	const struct file_io *c = &l->write;

@@ -1,6 +1,6 @@
-/* The ring of bytes spooled in one direction of a relayed connection: an unlinked file whose disk space behind the
- * reader is released. This module does the accounting; callers read and write through the descriptor at the offsets
- * they are given. One thread. */
+/* The ring of bytes spooled in one direction of a relayed connection: an unlinked file whose disk space
+ * behind the reader is released. This module does the accounting; callers read and write through the
+ * descriptor at the offsets they are given. One thread. */
 #ifndef NET_SPOOL_H
 #define NET_SPOOL_H
 

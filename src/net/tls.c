@@ -86,8 +86,7 @@ static void suites_text(char out[160], unsigned ciphers)
 	}
 }
 
-int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers,
-    struct ptcp_err *e)
+int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers, struct ptcp_err *e)
 {
 	SSL_CTX *c = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
 	char suites[160];

@@ -1,5 +1,5 @@
-/* TLS 1.3 contexts, ciphers, and small cryptographic functions. Both ends present Ed25519 certificates; their chains
- * are not verified. The fingerprint identifies a peer; callers check it after every handshake. */
+/* TLS 1.3 contexts, ciphers, and small cryptographic functions. Both ends present Ed25519 certificates; their
+ * chains are not verified. The fingerprint identifies a peer; callers check it after every handshake. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
@@ -11,15 +11,14 @@
 #define ALPN_GRANT "ptcp-grant/1"
 #define ALPN_JOB "ptcp-job/1"
 
-/* `ciphers`: bits 1 << PTCP_CIPHER_*; the TLS ciphers among them are offered or accepted in the order aes128gcm,
- * chacha20, aes256gcm. Without any: PTCP_ECONFIG. */
-int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers,
-    struct ptcp_err *e);
+/* `ciphers`: bits 1 << PTCP_CIPHER_*; the TLS ciphers among them are offered or accepted in the order
+ * aes128gcm, chacha20, aes256gcm. Without any: PTCP_ECONFIG. */
+int tls_new(SSL_CTX **out, const struct identity *id, bool server, unsigned ciphers, struct ptcp_err *e);
 /* The TLS name of a cipher; NULL for PTCP_CIPHER_NONE. */
 const char *tls_suite(enum ptcp_cipher c);
 
-/* Encryption speed of one core in bit/s, records of 16 KiB, measured for `seconds`; PTCP_EUSAGE for PTCP_CIPHER_NONE.
- * Any thread. */
+/* Encryption speed of one core in bit/s, records of 16 KiB, measured for `seconds`; PTCP_EUSAGE for
+ * PTCP_CIPHER_NONE. Any thread. */
 int tls_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
 
 /* Copies the oldest error of OpenSSL's queue to `e`, empties the queue, returns `code`. */

@@ -63,7 +63,7 @@ static void close_lines(struct lines *l)
 	fclose(l->f);
 }
 
-/* Why a file must not be trusted, or NULL: a user who can write the file or its directory decides who is trusted. */
+/* Why a file must not be trusted, or NULL: write access to the file or directory is control over trust. */
 static const char *fault(FILE *f, const char *dir)
 {
 	struct stat st, above;
@@ -199,20 +199,15 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 
 /* ---- authorized_clients ---- */
 
-/* root= values are percent-encoded where a byte would break the line. */
-static void encode(char *out, size_t cap, const char *s)
+/* Writes " KEY=VALUE" (s may be NULL), percent-encoding bytes that would break the line. */
+static void write_value(FILE *f, const char *key, const char *s)
 {
-	size_t n = 0;
-
-	for (; *s != '\0' && n + 4 < cap; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c <= ' ' || c == '%' || c == '#' || c == 0x7f)
-			n += (size_t)snprintf(out + n, cap - n, "%%%02X", c);
-		else
-			out[n++] = *s;
-	}
-	out[n] = '\0';
+	if (s == NULL)
+		return;
+	fprintf(f, " %s=", key);
+	for (; *s != '\0'; s++)
+		fprintf(f, (unsigned char)*s <= ' ' || *s == '%' || *s == '#' || *s == 0x7f ? "%%%02X" : "%c",
+		    (unsigned char)*s);
 }
 
 /* Parses the words after the fingerprint; false if a word is unknown. */
@@ -311,21 +306,13 @@ void authorized_each(const char *dir, void (*each)(void *arg, const struct autho
 
 static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)
 {
-	char text[3 * TRUST_ROOT_BYTES + 4];
-
 	fprintf(f, "%s", fingerprint);
 	if (p->read_only)
 		fputs(" read-only", f);
 	if (p->no_relay)
 		fputs(" no-relay", f);
-	if (p->root != NULL) {
-		encode(text, sizeof text, p->root);
-		fprintf(f, " root=%s", text);
-	}
-	if (p->name != NULL) {
-		encode(text, sizeof text, p->name);
-		fprintf(f, " name=%s", text);
-	}
+	write_value(f, "root", p->root);
+	write_value(f, "name", p->name);
 	fputc('\n', f);
 }
 

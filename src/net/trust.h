@@ -1,7 +1,7 @@
-/* Trust files: known_hosts (servers accepted by a client) and authorized_clients (clients admitted by a server). Read
- * at each use, so that changes take effect at once. Blocks on small files; any thread. `dir` as for userdir_config().
- * Unreadable or malformed entries admit nobody, as does a file that is not owned by the user or root, or that other
- * users can write or replace. */
+/* Trust files: known_hosts (servers accepted by a client) and authorized_clients (clients admitted by a
+ * server). Read at each use, so that changes take effect at once. Blocks on small files; any thread. `dir` as
+ * for userdir_config(). Unreadable or malformed entries admit nobody, as does a file that is not owned by the
+ * user or root, or that other users can write or replace. */
 #ifndef NET_TRUST_H
 #define NET_TRUST_H
 
@@ -16,8 +16,8 @@
 
 enum known_host { HOST_UNKNOWN, HOST_MATCHES, HOST_DIFFERS };
 
-/* `host` is "NAME:PORT" or "[V6]:PORT", compared without case. HOST_DIFFERS: known_hosts lists the host, but not with
- * this fingerprint. PTCP_ECONFIG if the file cannot be read. */
+/* `host` is "NAME:PORT" or "[V6]:PORT", compared without case. HOST_DIFFERS: known_hosts lists the host, but
+ * not with this fingerprint. PTCP_ECONFIG if the file cannot be read. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 /* Whether known_hosts lists exactly one fingerprint for the host, and copies it. */
 bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
@@ -52,7 +52,8 @@ bool authorized_changed(const char *dir, struct trust_stamp *last);
 /* Calls `each` for every well-formed line; never if the file is missing or cannot be read. */
 void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
     const struct log *log);
-/* Adds or replaces a client, or removes it (`p` NULL). Returns whether the file had listed it, or PTCP_ECONFIG. */
+/* Adds or replaces a client, or removes it (`p` NULL). Returns whether the file had listed it, or
+ * PTCP_ECONFIG. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/divide.h"
-#include "plan/methods.h"
+#include "plan/plan.h"
 #include "plan/streams.h"
 
 #define BETTER 1.05 /* min gain by a relay */
@@ -14,7 +14,7 @@ struct flow {
 	double since, since_bytes; /* of the current piece */
 };
 
-struct fair {
+struct baseline {
 	struct sandbox *run;
 	const struct graph *n;
 	struct flow *flow;
@@ -74,7 +74,7 @@ static double choose(const struct graph *n, struct flow *f, bool best_path, int 
 
 /* Sources choose by the rates at the start; sources without any, by the rates outside windows. 0 if a
  * source has no path. */
-static int choose_all(struct fair *s, bool best_path, int *without)
+static int choose_all(struct baseline *s, bool best_path, int *without)
 {
 	const struct graph *n = s->n;
 	int h;
@@ -98,7 +98,7 @@ static int choose_all(struct fair *s, bool best_path, int *without)
 }
 
 /* Lists the limits of each flow, numbered by use. */
-static void list_limits(struct fair *s)
+static void list_limits(struct baseline *s)
 {
 	const struct graph *n = s->n;
 	size_t *number = sandbox_alloc(s->run, (size_t)n->narcs + (size_t)n->nlimits, sizeof *number), total = 0, *list;
@@ -131,7 +131,7 @@ static void list_limits(struct fair *s)
 	}
 }
 
-static void set_rates(struct fair *s)
+static void set_rates(struct baseline *s)
 {
 	const struct graph *n = s->n;
 	size_t i;
@@ -145,10 +145,10 @@ static void set_rates(struct fair *s)
 }
 
 /* Divides the streams of counted bottlenecks among the links in use. 0 if a link gets none. */
-static int share_streams(struct fair *s, const struct graph *n, struct method_result *out)
+static int share_streams(struct baseline *s, const struct graph *n, struct method_result *out)
 {
 	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
-	int *streams = sandbox_alloc(s->run, n->conf->nlinks, sizeof *streams), k, h;
+	int *streams = sandbox_alloc(s->run, n->overlay->nlinks, sizeof *streams), k, h;
 
 	for (k = 0; k < s->nflows; k++)
 		for (h = 0; h < s->flow[k].nhops; h++)
@@ -158,7 +158,7 @@ static int share_streams(struct fair *s, const struct graph *n, struct method_re
 	return s->n != NULL;
 }
 
-static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
+static void close_piece(struct baseline *s, struct flow *f, struct pieces *out)
 {
 	struct ptcp_plan_hop hop[2];
 	int h;
@@ -176,7 +176,7 @@ static void end_piece(struct fair *s, struct flow *f, struct pieces *out)
 }
 
 /* Advances to the next end of a flow or rate change; 0 if all flows are stuck. */
-static int advance(struct fair *s)
+static int advance(struct baseline *s)
 {
 	double dt = INFINITY;
 	int k;
@@ -202,7 +202,7 @@ static int advance(struct fair *s)
 	return 1;
 }
 
-static int simulate(struct fair *s, struct pieces *out, int *stuck)
+static int simulate(struct baseline *s, struct pieces *out, int *stuck)
 {
 	double *before = sandbox_alloc(s->run, (size_t)s->nflows, sizeof *before);
 	int k, open = s->nflows;
@@ -211,7 +211,7 @@ static int simulate(struct fair *s, struct pieces *out, int *stuck)
 		set_rates(s);
 		for (k = 0; k < s->nflows; k++) {
 			if (!(fabs(s->share[k].rate - before[k]) <= 1e-12 * before[k]))
-				end_piece(s, &s->flow[k], out);
+				close_piece(s, &s->flow[k], out);
 			before[k] = s->share[k].rate;
 		}
 		if (!advance(s)) {
@@ -223,7 +223,7 @@ static int simulate(struct fair *s, struct pieces *out, int *stuck)
 			if (s->flow[k].left > 0)
 				open++;
 			else
-				end_piece(s, &s->flow[k], out);
+				close_piece(s, &s->flow[k], out);
 	}
 	return 1;
 }
@@ -232,7 +232,7 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
     struct method_result *out)
 {
 	bool counted = streams_counted(n);
-	struct fair s = { .run = run, .n = counted ? streams_alone(run, n) : n };
+	struct baseline s = { .run = run, .n = counted ? streams_with(run, n, NULL) : n };
 	const char *name = best_path ? "path of at most one relay" : "direct link";
 	int bad = 0;
 
@@ -240,20 +240,20 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
 	if (!choose_all(&s, best_path, &bad)) {
 		if (pieces == NULL)
 			return;
-		run_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
+		sandbox_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
 		    graph_name(n, bad), name, graph_name(n, n->dest));
 	}
 	if (counted && !share_streams(&s, n, out)) {
 		if (pieces == NULL)
 			return;
-		run_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
+		sandbox_fail(run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all "
 		    "sources at once (raise 'impact', or take another method)");
 	}
 	list_limits(&s);
 	if (!simulate(&s, pieces, &bad)) {
 		if (pieces == NULL)
 			return;
-		run_fail(run, PTCP_EINFEASIBLE, "source %s gets nothing more through its %s to %s "
+		sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot send over its %s to %s "
 		    "after %g s, with %.4g %% of its data left", graph_name(n, s.flow[bad].source),
 		    name, graph_name(n, n->dest), s.t, 100 * s.flow[bad].left /
 		    n->host[s.flow[bad].source].data);

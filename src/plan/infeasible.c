@@ -10,7 +10,7 @@
 #define LIMITS_SHOWN 4
 
 /* Hosts with a path to the destination over arcs with a rate in the interval (-1: in any). */
-static char *reaching(struct sandbox *run, const struct graph *n, int interval, bool slots)
+static char *reachable(struct sandbox *run, const struct graph *n, int interval, bool slots)
 {
 	char *can = sandbox_alloc(run, (size_t)n->nhosts, 1);
 	bool more = true;
@@ -32,9 +32,9 @@ static char *reaching(struct sandbox *run, const struct graph *n, int interval, 
 	return can;
 }
 
-static const char *why_cut_off(const struct graph *n, int h, bool slots, char *buf, size_t size)
+static const char *explain_unreachable(const struct graph *n, int h, bool slots, char *buf, size_t size)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	size_t i;
 	int links = 0;
 
@@ -48,14 +48,12 @@ static const char *why_cut_off(const struct graph *n, int h, bool slots, char *b
 			snprintf(buf, size, "its link to %s does not help, %s is no relay",
 			    c->hosts[l->to].name, c->hosts[l->to].name);
 		else if (l->to != n->dest && slots && c->hosts[l->to].storage_bytes == 0)
-			snprintf(buf, size, "relay %s has no storage to hold a slot's data",
+			snprintf(buf, size, "relay %s has no storage for a slot's data",
 			    c->hosts[l->to].name);
 		else if (graph_find(n, h, l->to) < 0)
-			snprintf(buf, size, "its link to %s never has a rate above 0",
-			    c->hosts[l->to].name);
+			snprintf(buf, size, "its link to %s never has a rate above 0", c->hosts[l->to].name);
 		else
-			snprintf(buf, size, "no relay that its links lead to can reach %s",
-			    graph_name(n, n->dest));
+			snprintf(buf, size, "none of its relays can reach %s", graph_name(n, n->dest));
 	}
 	if (links == 0)
 		snprintf(buf, size, "it has no link to any host");
@@ -64,19 +62,19 @@ static const char *why_cut_off(const struct graph *n, int h, bool slots, char *b
 
 void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slots)
 {
-	char *can = reaching(run, n, -1, slots), why[200];
+	char *can = reachable(run, n, -1, slots), why[200];
 	int h;
 
 	for (h = 0; h < n->nhosts; h++)
 		if (n->host[h].data > 0 && !can[h])
-			run_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, or "
-			    "'relay: true' where a host may pass on)", graph_name(n, h),
-			    graph_name(n, n->dest), why_cut_off(n, h, slots, why, sizeof why));
+			sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, or "
+			    "'relay: true' for hosts that may forward)", graph_name(n, h),
+			    graph_name(n, n->dest), explain_unreachable(n, h, slots, why, sizeof why));
 }
 
 static void name_link(const struct graph *n, int link, char *buf, size_t size)
 {
-	const struct conf_link *l = &n->conf->links[link];
+	const struct conf_link *l = &n->overlay->links[link];
 
 	snprintf(buf, size, "%s>%s", graph_name(n, l->from), graph_name(n, l->to));
 }
@@ -84,7 +82,7 @@ static void name_link(const struct graph *n, int link, char *buf, size_t size)
 /* The window that lowers a link's rate at a time, or NULL. */
 static const struct conf_window *window_at(const struct graph *n, int link, double t)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	size_t i;
 
 	for (i = 0; i < c->nwindows; i++) {
@@ -110,17 +108,17 @@ static void name_window(const struct conf_window *w, char *buf, size_t size)
 		    units_time_text(until, (double)w->until_ns / 1e9));
 }
 
-void why_never(struct sandbox *run, const struct graph *n, double share, bool slots)
+void infeasible_always(struct sandbox *run, const struct graph *n, double share, bool slots)
 {
 	int last = n->ntimes - 1, h, a;
-	char *can = reaching(run, n, last, slots), *ever = reaching(run, n, -1, slots);
+	char *can = reachable(run, n, last, slots), *ever = reachable(run, n, -1, slots);
 	char link[2 * CONF_NAME_MAX_BYTES + 2] = "", window[100] = "";
 	const struct conf_window *w;
 
 	for (h = 0; h < n->nhosts && !(n->host[h].data > 0 && !can[h] && ever[h]); h++)
 		;
 	if (h == n->nhosts)
-		run_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
+		sandbox_fail(run, PTCP_EINFEASIBLE, "only %.4g %% of the data can ever arrive at %s",
 		    share * 100, graph_name(n, n->dest));
 	/* A link out of the unreachable part that is closed by a window. */
 	for (a = 0; a < n->narcs; a++)
@@ -129,7 +127,7 @@ void why_never(struct sandbox *run, const struct graph *n, double share, bool sl
 			name_link(n, n->arc[a].link, link, sizeof link);
 			name_window(w, window, sizeof window);
 		}
-	run_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s any more after %g s (%s: %s), and "
+	sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s any more after %g s (%s: %s), and "
 	    "by then only %.4g %% of the data can arrive", graph_name(n, h), graph_name(n, n->dest),
 	    n->time[last], link, window, share * 100);
 }
@@ -152,7 +150,7 @@ static void name_limit(const struct graph *n, const struct time_grid *g, const s
 		}
 	} else if (l->limit >= 0) {
 		int index;
-		enum limits_kind kind = limits_kind(n->conf, n->limit[l->limit].of, &index);
+		enum limits_kind kind = limits_kind(n->overlay, n->limit[l->limit].of, &index);
 
 		if (kind == LIMITS_SHARED)
 			snprintf(buf, size, "shared bottleneck %d", index + 1);

@@ -9,7 +9,7 @@
 void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slots);
 
 /* Fails the run: in unlimited time only `share` of the data arrives. */
-_Noreturn void why_never(struct sandbox *run, const struct graph *n, double share, bool slots);
+_Noreturn void infeasible_always(struct sandbox *run, const struct graph *n, double share, bool slots);
 
 /* "S1>D (60 %), shared bottleneck 1 (40 %)": the bottlenecks of a plan. */
 #define INFEASIBLE_TEXT_BYTES 300

@@ -5,22 +5,8 @@
 
 #include "plan/lp_impl.h"
 
-static int stage_of(const struct time_grid *g, int period)
-{
-	int lo = 0, hi = g->nstages - 1;
-
-	while (lo < hi) {
-		int mid = (lo + hi + 1) / 2;
-
-		if (g->stage[mid].first_period <= period)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
-}
-
-double lp_capacity(const struct lp *lp, int arc, int period)
+/* Capacity of an arc in a period, in bytes. */
+static double capacity(const struct lp *lp, int arc, int period)
 {
 	const struct period *p = &lp->g->period[period];
 
@@ -31,10 +17,10 @@ double lp_flow_max(const struct lp *lp, int arc, int period)
 {
 	const struct graph_arc *a = &lp->n->arc[arc];
 	const struct time_grid *g = lp->g;
-	double cap = lp_capacity(lp, arc, period) / lp->n->total;
+	double cap = capacity(lp, arc, period) / lp->n->total;
 
 	if (lp->g->slot_s > 0) {
-		int s = stage_of(g, period);
+		int s = time_grid_stage(g, period);
 
 		/* Arrival at a relay in the last slot is too late, and in the first slot a relay has no
 		 * data to forward. */
@@ -67,17 +53,17 @@ static double limit_scale(const struct lp *lp, int limit, int period)
 int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 {
 	const struct graph_arc *a = &lp->n->arc[arc];
-	int n = 0, i, s = stage_of(lp->g, period), S = lp->g->nstages;
+	int n = 0, i, s = time_grid_stage(lp->g, period), S = lp->g->nstages;
 	double f = lp->flow_scale[arc * lp->g->nperiods + period];
 	double data = lp->n->host[a->from].data / lp->n->total;
 
 #define ENTRY(row, v) do { if ((row) != 0) { ind[++n] = (row); val[n] = (v); } } while (0)
 	if (!lp->n->host[a->from].relay)
 		ENTRY(lp->src_row[a->from], f / data);
-	ENTRY(lp->keep_row[a->from * S + s], -f);
+	ENTRY(lp->store_row[a->from * S + s], -f);
 	ENTRY(lp->out_row[a->from * S + s], -f);
 	ENTRY(lp->out_cap[a->from * S + s], -f);
-	ENTRY(lp->keep_row[a->to * S + s], f);
+	ENTRY(lp->store_row[a->to * S + s], f);
 	ENTRY(lp->in_row[a->to * S + s], -f);
 	ENTRY(lp->in_cap[a->to * S + s], -f);
 	for (i = 0; i < a->nlimits; i++) {
@@ -146,7 +132,7 @@ static void add_relay_rows(struct lp *lp, int host, int stage)
 	int at = host * g->nstages + stage, slots = g->stage[stage].nslots;
 	double limit = lp->n->host[host].storage / lp->n->total * slots;
 
-	lp->keep_row[at] = add_row(lp, GLP_FX, 0);
+	lp->store_row[at] = add_row(lp, GLP_FX, 0);
 	if (g->slot_s == 0)
 		return;
 	if (slots == 1 || lp->mode == LP_SLOTS) {
@@ -187,7 +173,7 @@ static void add_limit_rows(struct lp *lp)
 			double cap = limit->rate * lp->g->period[p].len_s, sum = 0;
 
 			for (i = 0; i < limit->narcs; i++)
-				sum += lp_capacity(lp, n->limit_arc[limit->first_arc + i], p);
+				sum += capacity(lp, n->limit_arc[limit->first_arc + i], p);
 			if (sum > cap)
 				lp->limit_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
@@ -215,12 +201,11 @@ static void add_share(struct lp *lp)
 	for (h = 0; h < n->nhosts; h++) {
 		if (!(n->host[h].data > 0))
 			continue;
-		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->keep_row[h * lp->g->nstages];
+		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->store_row[h * lp->g->nstages];
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
-	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0,
-	    lp->most_share);
+	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
 	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 
@@ -232,13 +217,13 @@ static void set_stage_cols(struct lp *lp, int h, int s)
 
 	if (lp->own_col[at] != 0)
 		set_col(lp, lp->own_col[at], 4,
-		    (int[]){ lp->src_row[h], lp->keep_row[at], lp->out_row[at], lp->out_cap[at] },
+		    (int[]){ lp->src_row[h], lp->store_row[at], lp->out_row[at], lp->out_cap[at] },
 		    (double[]){ 1, own, own, own });
 	/* Bytes stored after this stage bound the arrivals of its last slot and the departures of the next
 	 * stage's first slot. */
-	if (lp->held_col[at] != 0)
-		set_col(lp, lp->held_col[at], 4,
-		    (int[]){ lp->keep_row[at], lp->keep_row[at + 1], lp->in_row[at], lp->out_row[at + 1] },
+	if (lp->stored_col[at] != 0)
+		set_col(lp, lp->stored_col[at], 4,
+		    (int[]){ lp->store_row[at], lp->store_row[at + 1], lp->in_row[at], lp->out_row[at + 1] },
 		    (double[]){ -1, 1, lp->g->stage[s].nslots, lp->g->stage[s + 1].nslots });
 }
 
@@ -252,8 +237,8 @@ static void add_stage_cols(struct lp *lp, int h, int s)
 		glp_set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
 	}
 	if (s + 1 < lp->g->nstages && host->storage > 0) {
-		lp->held_col[at] = glp_add_cols(lp->p, 1);
-		glp_set_col_bnds(lp->p, lp->held_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		lp->stored_col[at] = glp_add_cols(lp->p, 1);
+		glp_set_col_bnds(lp->p, lp->stored_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
 		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
 	}
 	set_stage_cols(lp, h, s);
@@ -316,14 +301,14 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_
 	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .most_share = most_share };
 	lp->staged = g->nstages > 1 || g->slot_s > 0;
 	lp->src_row = sandbox_alloc(run, (size_t)n->nhosts, sizeof(int));
-	lp->keep_row = sandbox_alloc(run, at, sizeof(int));
+	lp->store_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_row = sandbox_alloc(run, at, sizeof(int));
 	lp->in_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_cap = sandbox_alloc(run, at, sizeof(int));
 	lp->in_cap = sandbox_alloc(run, at, sizeof(int));
 	lp->limit_row = sandbox_alloc(run, (size_t)n->nlimits * (size_t)g->nperiods, sizeof(int));
 	lp->own_col = sandbox_alloc(run, at, sizeof(int));
-	lp->held_col = sandbox_alloc(run, at, sizeof(int));
+	lp->stored_col = sandbox_alloc(run, at, sizeof(int));
 	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
 	lp->flow_scale = sandbox_alloc(run, flows, sizeof(double));
 	lp->p = glp_create_prob();
@@ -395,9 +380,9 @@ static void add_peak(struct lp *lp, int host)
 	double most = -1;
 
 	for (s = 0; s < S; s++) {
-		int held = lp->held_col[host * S + s];
+		int stored = lp->stored_col[host * S + s];
 
-		if (held == 0)
+		if (stored == 0)
 			continue;
 		if (c == 0) {
 			c = glp_add_cols(lp->p, 1);
@@ -405,9 +390,9 @@ static void add_peak(struct lp *lp, int host)
 			glp_set_obj_coef(lp->p, c, 1);
 		}
 		row = add_row(lp, GLP_LO, 0);
-		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, held }, (double[]){ 0, 1, -1 });
-		if (glp_get_col_prim(lp->p, held) > most) {
-			most = glp_get_col_prim(lp->p, held);
+		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, stored }, (double[]){ 0, 1, -1 });
+		if (glp_get_col_prim(lp->p, stored) > most) {
+			most = glp_get_col_prim(lp->p, stored);
 			most_row = row;
 		}
 	}

@@ -16,10 +16,10 @@ struct lp {
 	glp_prob *p;
 	enum lp_goal goal;
 	/* Rows, 0: none; [host * nstages + stage], [limit * nperiods + period] */
-	int *src_row, *keep_row, *out_row, *in_row, *out_cap, *in_cap, *limit_row;
+	int *src_row, *store_row, *out_row, *in_row, *out_cap, *in_cap, *limit_row;
 	int relayed_row;
 	/* Columns, 0: none; [arc * nperiods + period] */
-	int share_col, *flow_col, *own_col, *held_col;
+	int share_col, *flow_col, *own_col, *stored_col;
 	double *flow_scale; /* share of all data per unit of the column */
 	double slack;       /* possible gain by the missing columns, after a solution */
 	double *value;      /* columns from 1 on, the goal at [0] */
@@ -41,8 +41,6 @@ void lp_add_flow(struct lp *lp, int arc, int period);
 
 /* Coefficient of a flow in the goal. */
 double lp_flow_cost(const struct lp *lp, int arc, int period);
-/* Capacity of an arc in a period, in bytes. */
-double lp_capacity(const struct lp *lp, int arc, int period);
 
 
 /* LP_LEAST_STORAGE: adds the peak storage of each relay, to be minimized. */

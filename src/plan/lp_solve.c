@@ -9,14 +9,14 @@
 #define PROVEN 1e-9      /* possible gain by missing columns */
 #define BATCH 2000       /* columns added at a time */
 
-struct candidate {
+struct column {
 	double gain;
 	int at;
 };
 
 static int by_gain(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct column *x = a, *y = b;
 
 	if (x->gain != y->gain)
 		return x->gain > y->gain ? -1 : 1;
@@ -36,7 +36,7 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
 
 /* Prices all missing columns, sets lp->slack, and returns the number of improving columns, the best
  * first. */
-static int price(struct lp *lp, struct candidate **out)
+static int price(struct lp *lp, struct column **out)
 {
 	int P = lp->g->nperiods, nrows = glp_get_num_rows(lp->p), most = 0, k = 0, a, p, i;
 	double *dual = sandbox_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
@@ -64,7 +64,7 @@ static int price(struct lp *lp, struct candidate **out)
 			/* An arc carries at most the data that arrives. */
 			max = fmin(max, fmax(1, lp_share(lp)));
 			lp->slack += d * max;
-			(*out)[k++] = (struct candidate){ d * max, a * P + p };
+			(*out)[k++] = (struct column){ d * max, a * P + p };
 		}
 	qsort(*out, (size_t)k, sizeof **out, by_gain);
 	return k;
@@ -89,10 +89,10 @@ static void keep_values(struct lp *lp)
 	}
 }
 
-enum end { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
+enum outcome { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
 
 /* Runs the simplex method from the present basis, then with other bases and tolerances. */
-static enum end simplex(struct lp *lp)
+static enum outcome simplex(struct lp *lp)
 {
 	glp_smcp parm;
 	int attempt, r = 0;
@@ -120,23 +120,23 @@ static enum end simplex(struct lp *lp)
 		if (r == GLP_ETMLIM)
 			return OUT_OF_TIME;
 	}
-	run_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
+	sandbox_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
 	    "rates or sizes of the overlay lie too far apart", r, glp_get_status(lp->p));
 }
 
-static enum end optimise(struct lp *lp)
+static enum outcome optimize(struct lp *lp)
 {
 	for (;;) {
 		size_t mark;
-		struct candidate *c;
-		enum end end;
+		struct column *c;
+		enum outcome outcome;
 		int i, n;
 
 		lp->slack = INFINITY;
-		if ((end = simplex(lp)) != OPTIMAL) {
+		if ((outcome = simplex(lp)) != OPTIMAL) {
 			if (glp_get_prim_stat(lp->p) == GLP_FEAS)
 				keep_values(lp);
-			return end;
+			return outcome;
 		}
 		lp->slack = 0;
 		keep_values(lp);
@@ -155,21 +155,14 @@ static enum end optimise(struct lp *lp)
 	}
 }
 
-static void clear_goal(struct lp *lp)
-{
-	int i;
-
-	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
-		glp_set_obj_coef(lp->p, i, 0);
-}
-
 void lp_solve(struct lp *lp, enum lp_goal goal)
 {
 	double share = goal == LP_MOST_DATA ? 0 : lp_share(lp);
 	double relayed = goal == LP_LEAST_STORAGE ? lp->value[0] : 0;
 	int i;
 
-	clear_goal(lp);
+	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
+		glp_set_obj_coef(lp->p, i, 0);
 	lp->goal = goal;
 	switch (goal) {
 	case LP_MOST_DATA:
@@ -193,18 +186,18 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 	}
 	/* Later goals have a feasible solution, the previous one; if rounding makes them infeasible, the
 	 * previous solution stays, without a bound. */
-	if (optimise(lp) == INFEASIBLE && goal == LP_MOST_DATA)
-		run_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
+	if (optimize(lp) == INFEASIBLE && goal == LP_MOST_DATA)
+		sandbox_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
 		    "lie too far apart");
 }
 
 bool lp_tighten(struct lp *lp)
 {
-	enum end end;
+	enum outcome outcome;
 
 	lp_make_exact(lp);
-	end = optimise(lp);
-	if (end == OPTIMAL || (end == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
+	outcome = optimize(lp);
+	if (outcome == OPTIMAL || (outcome == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
 		return true;
 	lp_solve(lp, LP_MOST_DATA);
 	return false;
@@ -248,8 +241,7 @@ double lp_own(const struct lp *lp, int host, int stage)
 /* Dual of a column at its upper bound, else 0. */
 static double price_of_bound(const struct lp *lp, int col)
 {
-	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ?
-	    fmax(0, glp_get_col_dual(lp->p, col)) : 0;
+	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ? fmax(0, glp_get_col_dual(lp->p, col)) : 0;
 }
 
 double lp_share_per_s(const struct lp *lp)
@@ -323,9 +315,9 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 	for (h = 0; h < lp->n->nhosts; h++) {
 		l = (struct lp_limit){ -1, -1, h, 0, 0 };
 		for (s = 0; s < S; s++)
-			if (lp->held_col[h * S + s] != 0)
-				l.part += price_of_bound(lp, lp->held_col[h * S + s]) *
-				    glp_get_col_ub(lp->p, lp->held_col[h * S + s]);
+			if (lp->stored_col[h * S + s] != 0)
+				l.part += price_of_bound(lp, lp->stored_col[h * S + s]) *
+				    glp_get_col_ub(lp->p, lp->stored_col[h * S + s]);
 		n = add_limit(out, n, max, l);
 	}
 	return n;

@@ -1,12 +1,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/methods.h"
+#include "plan/plan.h"
 
 #define ROUNDS_MAX 100
 #define CLOSE 1e-10 /* of the data: tolerance of the horizon */
 
-struct search {
+struct horizon_search {
 	struct sandbox *run;
 	const struct graph *n;
 	const struct plan_tuning *tuning;
@@ -38,7 +38,7 @@ static double crude_bound(struct sandbox *run, const struct graph *n)
 }
 
 /* Solves for the share that can arrive by t. */
-static void solve_at(struct search *s, double t)
+static void solve_at(struct horizon_search *s, double t)
 {
 	if (s->lp != NULL) {
 		lp_free(s->lp);
@@ -54,7 +54,7 @@ static void solve_at(struct search *s, double t)
 }
 
 /* The first interval by whose end all data can arrive; the last has no end. */
-static int find_interval(struct search *s, double *share_before)
+static int find_interval(struct horizon_search *s, double *share_before)
 {
 	int lo = 0, hi = s->n->ntimes - 1;
 
@@ -75,7 +75,7 @@ static int find_interval(struct search *s, double *share_before)
 
 /* Within an interval the share is a concave function of the horizon: a tangent never overshoots (Newton), a
  * chord never undershoots the wanted horizon. */
-static void find_horizon(struct search *s, int interval, double share_before)
+static void find_horizon(struct horizon_search *s, int interval, double share_before)
 {
 	const struct graph *n = s->n;
 	double lo = n->time[interval], flo = share_before;
@@ -89,7 +89,7 @@ static void find_horizon(struct search *s, int interval, double share_before)
 			return;
 		if (s->share < 1 && !(s->per_s > 0)) {
 			if (isinf(hi))
-				why_never(s->run, n, s->share, false);
+				infeasible_always(s->run, n, s->share, false);
 			t = t + (hi - t) / 2;
 			continue;
 		}
@@ -109,33 +109,16 @@ static void find_horizon(struct search *s, int interval, double share_before)
 	if (!(s->share >= 1) && isfinite(hi)) /* the last sufficient horizon */
 		solve_at(s, hi);
 	if (!(s->share >= 1 - 1e-9))
-		run_fail(s->run, PTCP_ERANGE, "planning: no horizon found within %d rounds: rates "
+		sandbox_fail(s->run, PTCP_ERANGE, "planning: no horizon found within %d rounds: rates "
 		    "or sizes of the overlay lie too far apart", ROUNDS_MAX);
-}
-
-/* With constant rates a plan can be stretched to any horizon. */
-static void stretch(struct search *s)
-{
-	if (s->n->ntimes > 1)
-		return;
-	s->g->end_s = s->g->period[0].len_s = s->t / lp_share(s->lp);
-}
-
-static int most_hops(const struct pieces *p)
-{
-	size_t i, most = 1;
-
-	for (i = 0; i < p->n; i++)
-		if (p->piece[i].nhops > most)
-			most = p->piece[i].nhops;
-	return (int)most;
 }
 
 void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     struct pieces *pieces, struct method_result *out)
 {
-	struct search s = { .run = run, .n = n, .tuning = tuning };
+	struct horizon_search s = { .run = run, .n = n, .tuning = tuning };
 	double before = 0, over;
+	size_t i;
 
 	infeasible_unreachable(run, n, false);
 	*out = (struct method_result){ .hops = 1 };
@@ -152,13 +135,16 @@ void method_pipelined(struct sandbox *run, const struct graph *n, const struct p
 	out->makespan_s = n->ntimes == 1 ? s.t / s.share : s.t;
 	if (pieces != NULL) {
 		lp_solve(s.lp, LP_LEAST_RELAYED);
-		stretch(&s);
+		if (n->ntimes == 1) /* with constant rates a plan can be stretched to any horizon */
+			s.g->end_s = s.g->period[0].len_s = s.t / lp_share(s.lp);
 		out->relayed_bound_bytes = fmax(0, lp_bound(s.lp) / lp_share(s.lp) - n->total);
 		if (s.g->nstages > 1)
 			lp_solve(s.lp, LP_LEAST_STORAGE);
 		out->makespan_s = s.g->end_s;
 		pieces_trace(pieces, s.lp, n, s.g);
-		out->hops = most_hops(pieces);
+		for (i = 0; i < pieces->n; i++)
+			if ((int)pieces->piece[i].nhops > out->hops)
+				out->hops = (int)pieces->piece[i].nhops;
 	}
 	lp_free(s.lp);
 }

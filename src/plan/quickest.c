@@ -4,27 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ptcp/plan.h>
+
 #include "core/err.h"
 #include "core/units.h"
 #include "model/divide.h"
 #include "model/paths.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 
-struct found {
+struct quickest_path {
 	struct paths_path path;
-	int *candidate; /* relays, in order */
+	int *relays; /* relays, in order */
 	uint64_t bytes;
 };
 
 struct ptcp_paths {
-	struct found *found;
+	struct quickest_path *found;
 	size_t n;
 	double finish_s;
 };
 
-struct search {
-	const struct conf_overlay *conf;
+struct quickest_search {
+	const struct ptcp_overlay *overlay;
 	struct paths_graph graph;
 	bool *relay;
 	struct paths_node *scratch;
@@ -36,7 +38,7 @@ struct search {
 /* ---- The graph ---- */
 
 /* Caps each link's rate by the remaining rates of its limits. */
-static void apply_limits(struct search *s)
+static void apply_limits(struct quickest_search *s)
 {
 	size_t i, k;
 
@@ -49,11 +51,11 @@ static void apply_limits(struct search *s)
 	}
 }
 
-static int search_init(struct search *s, const struct conf_overlay *o, struct ptcp_err *e)
+static int search_init(struct quickest_search *s, const struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	size_t n = limits_count(o), i;
 
-	*s = (struct search){ .conf = o };
+	*s = (struct quickest_search){ .overlay = o };
 	s->relay = calloc(o->nhosts, sizeof *s->relay);
 	s->scratch = calloc(o->nhosts, sizeof *s->scratch);
 	s->rest_bps = calloc(n, sizeof *s->rest_bps);
@@ -81,7 +83,7 @@ static int search_init(struct search *s, const struct conf_overlay *o, struct pt
 	return 0;
 }
 
-static void search_fini(struct search *s)
+static void search_fini(struct quickest_search *s)
 {
 	free(s->relay);
 	free(s->scratch);
@@ -95,7 +97,7 @@ static void search_fini(struct search *s)
 /* ---- Paths one after the other ---- */
 
 /* Gives the path the remaining rate of its limits, or half of it for a limit crossed twice. */
-static void take(struct search *s, struct paths_path *p)
+static void take(struct quickest_search *s, struct paths_path *p)
 {
 	double *rest;
 	size_t i, k;
@@ -117,42 +119,39 @@ static void take(struct search *s, struct paths_path *p)
 	apply_limits(s);
 }
 
-static int found_init(struct found *f, size_t hosts, struct ptcp_err *e)
-{
-	f->path.links = calloc(hosts, sizeof *f->path.links);
-	f->candidate = calloc(hosts, sizeof *f->candidate);
-	return f->path.links == NULL || f->candidate == NULL ? err_nomem(e) : 0;
-}
-
-static void found_fini(struct found *f)
+static void found_fini(struct quickest_path *f)
 {
 	free(f->path.links);
-	free(f->candidate);
+	free(f->relays);
 }
 
-static int find_paths(struct ptcp_paths *p, struct search *s, int from, int to, uint64_t bytes,
+static int find_paths(struct ptcp_paths *p, struct quickest_search *s, int from, int to, uint64_t bytes,
     size_t most, struct ptcp_err *e)
 {
-	const struct conf_host *h = s->conf->hosts;
-	struct found *f;
+	const struct conf_host *h = s->overlay->hosts;
+	struct quickest_path *f;
 	size_t i;
 	int r;
 
 	for (p->n = 0; p->n < most; p->n++) {
 		f = &p->found[p->n];
-		if ((r = found_init(f, s->graph.hosts, e)) == 0)
+		f->path.links = calloc(s->graph.hosts, sizeof *f->path.links);
+		f->relays = calloc(s->graph.hosts, sizeof *f->relays);
+		if (f->path.links == NULL || f->relays == NULL)
+			r = err_nomem(e);
+		else
 			r = paths_quickest(&f->path, &s->graph, PATHS_PIPELINED, (size_t)from, (size_t)to,
 			    bytes, s->scratch, e);
 		if (r < 0) {
 			found_fini(f);
 			if (r == PTCP_EINFEASIBLE && p->n == 0)
-				return err_set(e, r, "%s to %s: no path leads there (it needs links with a rate, "
-				    "and 'relay: true' where they meet)", h[from].name, h[to].name);
+				return err_set(e, r, "%s to %s: no path (links need a rate, hosts between them "
+				    "'relay: true')", h[from].name, h[to].name);
 			return r == PTCP_EINFEASIBLE ? 0 : r;
 		}
 		take(s, &f->path);
 		for (i = 0; i + 1 < f->path.hops; i++)
-			f->candidate[i] = (int)s->graph.links[f->path.links[i]].to;
+			f->relays[i] = (int)s->graph.links[f->path.links[i]].to;
 	}
 	return 0;
 }
@@ -199,12 +198,12 @@ out:
 int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from, int to,
     uint64_t bytes, size_t most, struct ptcp_err *e)
 {
-	int hosts = (int)o->conf->nhosts, r;
+	int hosts = (int)o->nhosts, r;
 	struct ptcp_paths *p;
-	struct search s;
+	struct quickest_search s;
 
 	if (from < 0 || from >= hosts || to < 0 || to >= hosts || from == to)
-		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->conf->file);
+		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->file);
 	if (bytes == 0 || most == 0 || most > PTCP_QUICKEST_MAX)
 		return err_set(e, PTCP_EUSAGE, "paths: the size must be above 0, and the paths 1 to %d", PTCP_QUICKEST_MAX);
 	p = calloc(1, sizeof *p);
@@ -212,8 +211,7 @@ int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int f
 		free(p);
 		return err_nomem(e);
 	}
-	if ((r = search_init(&s, o->conf, e)) == 0 &&
-	    (r = find_paths(p, &s, from, to, bytes, most, e)) == 0)
+	if ((r = search_init(&s, o, e)) == 0 && (r = find_paths(p, &s, from, to, bytes, most, e)) == 0)
 		r = divide(p, bytes, e);
 	search_fini(&s);
 	if (r < 0)
@@ -247,7 +245,7 @@ double ptcp_paths_finish_s(const struct ptcp_paths *p)
 
 void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *out)
 {
-	const struct found *f = &p->found[i];
+	const struct quickest_path *f = &p->found[i];
 
-	*out = (struct ptcp_quickest){ f->candidate, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
+	*out = (struct ptcp_quickest){ f->relays, f->path.hops - 1, f->path.rate_bps, f->path.delay_s, f->bytes };
 }

@@ -38,11 +38,11 @@ void *sandbox_alloc(struct sandbox *run, size_t n, size_t size)
 	if (n == 0)
 		n = 1;
 	if (n > (run->memory_bytes - run->used_bytes) / size)
-		run_fail(run, PTCP_ENOMEM, "planning: more than %zu MiB needed (a smaller "
+		sandbox_fail(run, PTCP_ENOMEM, "planning: more than %zu MiB needed (a smaller "
 		    "overlay, longer slots or fewer windows need less)", run->memory_bytes >> 20);
 	b = calloc(1, sizeof *b + n * size);
 	if (b == NULL)
-		run_fail(run, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
+		sandbox_fail(run, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
 	b->bytes = n * size;
 	b->older = run->blocks;
 	run->blocks = b;
@@ -79,7 +79,7 @@ void sandbox_release(struct sandbox *run, size_t mark)
 	}
 }
 
-void run_fail(struct sandbox *run, int code, const char *fmt, ...)
+void sandbox_fail(struct sandbox *run, int code, const char *fmt, ...)
 {
 	char text[sizeof run->err.msg];
 	va_list ap;
@@ -121,8 +121,8 @@ static void glpk_failed(void *info)
 	struct sandbox *run = info;
 
 	if (strstr(run->said, "memory") != NULL)
-		run_fail(run, PTCP_ENOMEM, "planning: %s", run->said);
-	run_fail(run, PTCP_ERANGE, "planning: GLPK gave up: %s", run->said);
+		sandbox_fail(run, PTCP_ENOMEM, "planning: %s", run->said);
+	sandbox_fail(run, PTCP_ERANGE, "planning: GLPK failed: %s", run->said);
 }
 
 static void *run_thread(void *p)

@@ -31,7 +31,7 @@ size_t sandbox_mark(const struct sandbox *run);
 void sandbox_release(struct sandbox *run, size_t mark);
 
 /* Ends the run. */
-_Noreturn void run_fail(struct sandbox *run, int code, const char *fmt, ...)
+_Noreturn void sandbox_fail(struct sandbox *run, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Whether the effort is used up, and the present result must do. */

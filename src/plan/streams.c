@@ -11,7 +11,7 @@
 _Static_assert(CONF_POINTS_MAX <= FIT_PROBES_MAX, "a curve is fitted as a whole");
 
 /* Linear interpolation between the points, and 0 at no stream. */
-static double between(const struct conf_curve *c, double streams,
+static double interpolate(const struct conf_curve *c, double streams,
     double (*value)(const struct conf_point *))
 {
 	double x0 = 0, y0 = 0;
@@ -36,7 +36,7 @@ static double impact_of(const struct conf_point *p)
 
 double curve_rate_bps(const struct conf_curve *c, double streams)
 {
-	return between(c, streams, rate_of);
+	return interpolate(c, streams, rate_of);
 }
 
 double curve_part(const struct conf_curve *c, unsigned streams)
@@ -71,20 +71,20 @@ static int set_most(struct conf_curve *c, double budget, const char *file, struc
 	if (!given && !alone && (r = fit_curve(&fit, c, file, e)) < 0)
 		return r;
 	for (n = 1, c->max_streams = 0; n <= last; n++, c->max_streams++) {
-		double impact = given ? between(c, n, impact_of) : alone ? 0 : fit_impact_ratio(&fit, n);
+		double impact = given ? interpolate(c, n, impact_of) : alone ? 0 : fit_impact_ratio(&fit, n);
 
 		if (impact > budget * (1 + 1e-9) || (n > 1 && curve_rate_bps(c, n) <
 		    curve_rate_bps(c, n - 1) * (1 + CURVE_MIN_GAIN_RATIO)))
 			break;
 	}
 	if (c->max_streams == 0)
-		return err_set(e, PTCP_ECONFIG, "%s:%d:%d: curve: one stream takes %.3g %%, more than the "
-		    "budget of %.3g %% (raise 'impact')", file, c->mark.line, c->mark.column,
-		    100 * between(c, 1, impact_of), 100 * budget);
+		return err_set(e, PTCP_ECONFIG, "%s:%d:%d: curve: one stream has an impact of %.3g %%, above "
+		    "the budget of %.3g %% (raise 'impact')", file, c->mark.line, c->mark.column,
+		    100 * interpolate(c, 1, impact_of), 100 * budget);
 	return 0;
 }
 
-int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
+int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	double budget = isnan(o->impact_ratio) ? CURVE_IMPACT_RATIO : o->impact_ratio;
 	struct conf_curve *c;
@@ -112,12 +112,12 @@ int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
 
 static const struct conf_curve *own_curve(const struct graph *n, int arc)
 {
-	return n->conf->links[n->arc[arc].link].curve;
+	return n->overlay->links[n->arc[arc].link].curve;
 }
 
 const struct conf_curve *streams_limit(const struct graph *n, int limit)
 {
-	return limits_curve(n->conf, n->limit[limit].of);
+	return limits_curve(n->overlay, n->limit[limit].of);
 }
 
 int streams_most(const struct graph *n, int arc)
@@ -177,7 +177,7 @@ static struct graph *copy(struct sandbox *run, const struct graph *n)
 }
 
 /* Changes the rates of a copy. */
-static void give(struct graph *own, const struct graph *n, int arc, int streams)
+static void apply_streams(struct graph *own, const struct graph *n, int arc, int streams)
 {
 	struct graph_arc *a = &own->arc[arc];
 	int i;
@@ -188,25 +188,14 @@ static void give(struct graph *own, const struct graph *n, int arc, int streams)
 		    rate_with(n, arc, graph_rate(n, arc, i), streams);
 }
 
-struct graph *streams_alone(struct sandbox *run, const struct graph *n)
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
 {
 	struct graph *own = copy(run, n);
 	int a, most;
 
 	for (a = 0; a < n->narcs; a++)
 		if ((most = streams_most(n, a)) > 0)
-			give(own, n, a, most);
-	return own;
-}
-
-struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
-{
-	struct graph *own = copy(run, n);
-	int a;
-
-	for (a = 0; a < n->narcs; a++)
-		if (streams_most(n, a) > 0)
-			give(own, n, a, streams[n->arc[a].link]);
+			apply_streams(own, n, a, streams != NULL ? streams[n->arc[a].link] : most);
 	return own;
 }
 
@@ -251,7 +240,7 @@ struct graph *streams_even(struct sandbox *run, const struct graph *n, const cha
 	int *used = sandbox_alloc(run, (size_t)n->nlimits, sizeof *used), a;
 	bool more = true;
 
-	memset(streams, 0, n->conf->nlinks * sizeof *streams);
+	memset(streams, 0, n->overlay->nlinks * sizeof *streams);
 	while (more)
 		for (more = false, a = 0; a < n->narcs; a++)
 			if (in_use[a] && streams_most(n, a) > 0 && add_stream(n, a, streams, used))

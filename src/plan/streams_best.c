@@ -8,7 +8,7 @@
 
 #define NOTHING 1e-9 /* of the data */
 
-struct best {
+struct stream_search {
 	struct sandbox *run;
 	const struct graph *n; /* without windows, at full rates */
 	struct lp *lp;
@@ -18,7 +18,7 @@ struct best {
 };
 
 /* Constraint of an arc: flow / rate <= slope * streams + offset. */
-static void add_line(struct best *b, int arc, double rate, double slope, double more)
+static void add_line(struct stream_search *b, int arc, double rate, double slope, double more)
 {
 	int row = glp_add_rows(b->lp->p, 1);
 	double flow = b->lp->flow_scale[arc] * b->n->total / (b->t * rate);
@@ -29,7 +29,7 @@ static void add_line(struct best *b, int arc, double rate, double slope, double 
 }
 
 /* A concave curve is the minimum of the lines through its points. */
-static void add_curve(struct best *b, int arc, const struct conf_curve *c)
+static void add_curve(struct stream_search *b, int arc, const struct conf_curve *c)
 {
 	double x0 = 0, y0 = 0, all = curve_rate_bps(c, c->max_streams);
 	size_t i;
@@ -44,10 +44,10 @@ static void add_curve(struct best *b, int arc, const struct conf_curve *c)
 	}
 }
 
-static void add_arc(struct best *b, int arc)
+static void add_arc(struct stream_search *b, int arc)
 {
 	const struct graph_arc *a = &b->n->arc[arc];
-	const struct conf_curve *c = b->n->conf->links[a->link].curve;
+	const struct conf_curve *c = b->n->overlay->links[a->link].curve;
 	int most = streams_most(b->n, arc), i, r;
 
 	if (most == 0 || b->lp->flow_col[arc] == 0)
@@ -65,7 +65,7 @@ static void add_arc(struct best *b, int arc)
 }
 
 /* Limits the sum of the streams over a bottleneck. */
-static void add_budget(struct best *b, int limit)
+static void add_budget(struct stream_search *b, int limit)
 {
 	const struct graph_limit *r = &b->n->limit[limit];
 	const struct conf_curve *c = streams_limit(b->n, limit);
@@ -88,7 +88,7 @@ static void add_budget(struct best *b, int limit)
 
 static void keep_bound(glp_tree *tree, void *info)
 {
-	struct best *b = info;
+	struct stream_search *b = info;
 	int node;
 
 	if (glp_ios_reason(tree) == GLP_IROWGEN && (node = glp_ios_best_node(tree)) != 0)
@@ -96,7 +96,7 @@ static void keep_bound(glp_tree *tree, void *info)
 }
 
 /* Whether integer stream counts were found in time. */
-static bool search(struct best *b, double time_s)
+static bool search(struct stream_search *b, double time_s)
 {
 	glp_iocp parm;
 	int r;
@@ -111,7 +111,7 @@ static bool search(struct best *b, double time_s)
 	parm.tm_lim = (int)(1000 * time_s); /* 0: at once */
 	r = glp_intopt(b->lp->p, &parm);
 	if (r != 0 && r != GLP_ETMLIM)
-		run_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
+		sandbox_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
 		    "the overlay lie too far apart", r);
 	if (glp_mip_status(b->lp->p) == GLP_OPT)
 		b->bound = glp_mip_obj_val(b->lp->p);
@@ -119,7 +119,7 @@ static bool search(struct best *b, double time_s)
 }
 
 /* Fallback without a result: divides the streams among the links in use when each has the maximum. */
-static struct graph *divided(struct best *b, const struct graph *n, int *streams)
+static struct graph *divided(struct stream_search *b, const struct graph *n, int *streams)
 {
 	char *in_use = sandbox_alloc(b->run, (size_t)n->narcs, sizeof *in_use);
 	struct graph *own;
@@ -128,12 +128,12 @@ static struct graph *divided(struct best *b, const struct graph *n, int *streams
 	for (a = 0; a < n->narcs; a++)
 		in_use[a] = lp_flow(b->lp, a, 0) > 0;
 	if ((own = streams_even(b->run, n, in_use, streams)) == NULL)
-		run_fail(b->run, PTCP_ERANGE, "planning: no whole numbers of streams were found in time "
+		sandbox_fail(b->run, PTCP_ERANGE, "planning: no whole numbers of streams were found in time "
 		    "(give a 'rate' where streams need not be counted, or raise 'impact')");
 	return own;
 }
 
-static _Noreturn void too_few(struct best *b)
+static _Noreturn void too_few(struct stream_search *b)
 {
 	const struct conf_curve *c, *least = NULL;
 	int r, at = 0;
@@ -141,15 +141,15 @@ static _Noreturn void too_few(struct best *b)
 	for (r = 0; r < b->n->nlimits; r++)
 		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->max_streams < least->max_streams)) {
 			least = c;
-			limits_kind(b->n->conf, b->n->limit[r].of, &at);
+			limits_kind(b->n->overlay, b->n->limit[r].of, &at);
 		}
-	run_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
+	sandbox_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
 	    least != NULL ? least->max_streams : 0);
 }
 
 /* Drops streams of arcs without flow at steady rates; with windows they may be needed at other times. */
-static void keep_streams(struct best *b, const struct graph *n, int *streams)
+static void keep_streams(struct stream_search *b, const struct graph *n, int *streams)
 {
 	struct glp_prob *p = b->lp->p;
 	int a;
@@ -168,8 +168,8 @@ static void keep_streams(struct best *b, const struct graph *n, int *streams)
 struct graph *streams_best(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     int *streams, double *bound_s)
 {
-	struct graph *alone = streams_alone(run, n);
-	struct best b = { .run = run, .n = streams_steady(run, n) };
+	struct graph *alone = streams_with(run, n, NULL);
+	struct stream_search b = { .run = run, .n = streams_steady(run, n) };
 	struct method_result fluid;
 	struct graph *chosen;
 	double in = 0;
@@ -181,7 +181,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 			in += b.n->arc[a].rate;
 	b.t = n->total / in;
 	b.streams_col = sandbox_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
-	b.lp = lp_new(run, streams_alone(run, b.n), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
+	b.lp = lp_new(run, streams_with(run, b.n, NULL), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
 	lp_solve(b.lp, LP_MOST_DATA);
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)

@@ -1,4 +1,4 @@
-/* What a server needs once it has started, told to a host that gives the rest up. */
+/* Reports the needs of a running server to a program that gives up all further rights. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "server/server_impl.h"
 
 struct roots {
-	char **at; /* ended by NULL, once there is one */
+	char **at; /* ended by NULL unless n is 0 */
 	size_t n;
 	bool failed;
 };
@@ -42,7 +42,7 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 	if ((s->roots = r.at = calloc(1, sizeof *r.at)) == NULL)
 		return err_nomem(e);
 	if (s->o.one_time)
-		add(&r, "/"); /* every path of its user's, who says later which */
+		add(&r, "/"); /* the client is the same user and names the path later */
 	else if (s->root != NULL)
 		add(&r, s->root);
 	if (!s->o.one_time)

@@ -1,4 +1,4 @@
-/* A daemon: one port, many guests, some of them clients with sessions. */
+/* Turns inbound connections of a server into sessions, streams, job connections and relayed connections. */
 #include <time.h>
 
 #include "core/err.h"
@@ -11,10 +11,10 @@ bool server_admits(void *arg, const char *fingerprint, struct authorization *a)
 {
 	struct ptcp_server *s = arg;
 
-	if (s->once == NULL)
+	if (s->ssh == NULL)
 		return authorized_find(s->host.config_dir, fingerprint, a, &s->host.log);
 	*a = (struct authorization){ .name = "ssh" };
-	return ssh_server_admits(s->once, fingerprint);
+	return ssh_server_admits(s->ssh, fingerprint);
 }
 
 static bool has_room(struct ptcp_server *s, const char *fingerprint, struct ptcp_err *why)
@@ -27,14 +27,14 @@ static bool has_room(struct ptcp_server *s, const char *fingerprint, struct ptcp
 		return false;
 	}
 	if ((own = server_session_count(&s->sessions, fingerprint)) >= s->o.max_client_sessions) {
-		err_set(why, PTCP_EREFUSED, "too busy: this client has %u sessions there, its limit (try again "
+		err_set(why, PTCP_EREFUSED, "too busy: this client has %u sessions, its limit (try again "
 		    "when one has ended)", own);
 		return false;
 	}
 	return true;
 }
 
-/* Else the guest has been refused. */
+/* False: the connection has been refused. */
 static bool admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct authorization *a)
 {
 	struct ptcp_err why;
@@ -44,18 +44,18 @@ static bool admit_client(struct ptcp_server *s, struct inbound *g, const char *f
 	s->sessions.past.refused++;
 	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
 	    g->address, fingerprint);
-	err_set(&why, PTCP_EREFUSED, "this client: not authorized there (have the administrator run: "
-	    "ptcp key authorize %s)", fingerprint);
+	err_set(&why, PTCP_EREFUSED, "this client: not authorized (have the server's administrator run: ptcp key authorize "
+	    "%s)", fingerprint);
 	g->end = ADMISSION_BAD;
 	inbound_refuse(g, &why);
 	return false;
 }
 
-/* It becomes a session of who is authorised so; by virtue of a grant, with one. */
+/* Starts a session for the authorized client, or for the issuer of the grant. */
 static void begin(struct ptcp_server *s, struct inbound *g, const struct authorization *a,
     const struct wire_grant *grant, const char *issuer)
 {
-	struct server_session_link l = { .address = g->address, .from = g->o.from, .one_channel = g->o.one_channel,
+	struct server_session_link l = { .address = g->address, .from = g->from, .one_channel = g->one_channel,
 		.grant = grant, .issuer = issuer };
 	struct ptcp_err why;
 
@@ -68,7 +68,7 @@ static void begin(struct ptcp_server *s, struct inbound *g, const struct authori
 	if (server_session_new(&s->sessions, &l, a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	else
-		admission_session(s->pending.admission, g->o.from, true);
+		admission_session(s->pending.admission, g->from, true);
 	inbound_free(g);
 }
 
@@ -82,8 +82,8 @@ static void on_control(void *arg, struct inbound *g)
 
 static int check_grant(struct ptcp_server *s, struct inbound *g, const struct wire_grant *grant, struct ptcp_err *e)
 {
-	if (s->once != NULL)
-		return err_set(e, PTCP_EREFUSED, "no grant is taken here (this server was started for one client, through ssh)");
+	if (s->ssh != NULL)
+		return err_set(e, PTCP_EREFUSED, "the grant: not accepted (this server was started for one session, through ssh)");
 	return grants_take(&s->sessions.grants, grant, s->host.identity.fingerprint, chan_fingerprint(g->chan),
 	    (uint64_t)time(NULL), e);
 }
@@ -118,17 +118,17 @@ static void on_job(void *arg, struct inbound *g)
 
 	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
 		return;
-	if (s->once != NULL || s->errands.n_callers >= JOB_CONNS_MAX ||
-	    job_conns_of(&s->errands, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions) {
-		err_set(&why, PTCP_EREFUSED, s->once != NULL ? "no errands are done here (this server was started for one "
-		    "session, through ssh)" : "too busy: too many connections about errands (try again later)");
+	if (s->ssh != NULL || s->jobs.n_conns >= JOB_CONNS_MAX ||
+	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions) {
+		err_set(&why, PTCP_EREFUSED, s->ssh != NULL ? "jobs: not accepted (this server was started for one "
+		    "session, through ssh)" : "too busy: too many connections for jobs (try again later)");
 		inbound_refuse(g, &why);
 		return;
 	}
-	if (job_conn_new(&s->errands, inbound_take_chan(g), g->address, &a, &why) < 0)
+	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, &why) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, why.msg);
 	else
-		admission_session(s->pending.admission, g->o.from, true);
+		admission_session(s->pending.admission, g->from, true);
 	inbound_free(g);
 }
 
@@ -138,7 +138,7 @@ static void on_join(void *arg, struct inbound *g, const struct wire_join *j)
 	struct session *sess = server_session_find(&s->sessions, j->session);
 	struct ptcp_err why;
 
-	/* One answer for all that can be wrong: a stranger learns nothing. */
+	/* All invalid JOINs get the same answer, without a hint for strangers. */
 	if (!session_knows(sess, g->chan, j)) {
 		s->sessions.past.refused++;
 		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
@@ -155,13 +155,13 @@ static void on_stream(void *arg, struct inbound *g, const struct wire_join *j)
 	struct ptcp_server *s = arg;
 	struct session *sess = server_session_find(&s->sessions, j->session);
 	struct chan *c = inbound_take_chan(g);
-	uint16_t number = j->stream; /* j is the guest's */
+	uint16_t number = j->stream; /* inbound_free() frees `j` */
 
 	if (sess != NULL)
 		session_add_stream(sess, number, c);
 	else
-		chan_free(c); /* it ended in between */
-	inbound_free(g); /* and with it `j` */
+		chan_free(c); /* the session has ended */
+	inbound_free(g);
 }
 
 static void on_route(void *arg, struct inbound *g, const struct wire_route *f)
@@ -173,12 +173,12 @@ static void on_route(void *arg, struct inbound *g, const struct wire_route *f)
 	if (!admit_client(s, g, chan_fingerprint(g->chan), &a))
 		return;
 	if (!a.no_relay) {
-		relay_ask(&s->relay, g, f);
+		relay_request(&s->relay, g, f);
 		return;
 	}
 	s->sessions.past.refused++;
-	err_set(&why, PTCP_EREFUSED, "this client: may not be relayed (have its administrator authorize it without "
-	    "--no-relay)");
+	err_set(&why, PTCP_EREFUSED, "relaying: not permitted to this client (have the relay's administrator authorize it "
+	    "without --no-relay)");
 	inbound_refuse(g, &why);
 }
 

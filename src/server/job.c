@@ -1,4 +1,4 @@
-/* What is asked of a daemon to be done elsewhere: taken on or not, ended, remembered. */
+/* Requests for jobs, ends of jobs, remembered jobs. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,27 +10,27 @@
 #include "server/job_conn.h"
 #include "server/job_impl.h"
 
-#define KEPT_MOST 64
-#define KEPT_NS (24 * 3600 * NS_PER_S)
+#define REMEMBERED_MAX 64
+#define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 
 void job_set_init(struct job_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, const struct relay_acl *nexthops, void (*gone)(void *arg), void *arg)
 {
 	*t = (struct job_set){ .host = host, .root = root, .o = o, .nexthops = nexthops, .gone = gone,
 	    .arg = arg };
-	list_init(&t->errands);
-	list_init(&t->callers);
+	list_init(&t->jobs);
+	list_init(&t->conns);
 }
 
 bool job_set_idle(const struct job_set *t)
 {
-	return t->n_running == 0 && t->n_callers == 0;
+	return t->n_running == 0 && t->n_conns == 0;
 }
 
 static void job_free(struct job *r)
 {
 	list_remove(&r->in_list);
-	request_fini(&r->asked);
+	request_fini(&r->request);
 	connect_cancel(r->connect);
 	timer_free(r->timer);
 	free(r->from);
@@ -44,39 +44,35 @@ static void job_free(struct job *r)
 
 void job_set_fini(struct job_set *t)
 {
-	struct list *l, *next;
+	struct job *r;
 
-	for (l = t->errands.next; l != NULL && l != &t->errands; l = next) {
-		next = l->next;
-		job_free(CONTAINER_OF(l, struct job, in_list));
-	}
+	if (t->jobs.next == NULL)
+		return; /* not initialized */
+	LIST_EACH(&t->jobs, r, struct job, in_list)
+		job_free(r);
 }
 
 /* ---- The end ---- */
 
 static void forget_old(struct job_set *t)
 {
-	struct list *l, *next;
 	struct job *r;
 
-	for (l = t->errands.next; l != &t->errands; l = next) {
-		next = l->next;
-		r = CONTAINER_OF(l, struct job, in_list);
-		if (r->over && (t->n_kept > KEPT_MOST || mono_diff_ns(mono_now(), r->ended) > KEPT_NS)) {
-			t->n_kept--;
+	LIST_EACH(&t->jobs, r, struct job, in_list)
+		if (r->over && (t->n_remembered > REMEMBERED_MAX || mono_diff_ns(mono_now(), r->ended) > REMEMBERED_NS)) {
+			t->n_remembered--;
 			job_free(r);
 		}
-	}
 }
 
-/* It is done with all but what is told of it later. */
-static void keep(struct job *r)
+/* Frees everything but what STATE reports. */
+static void remember(struct job *r)
 {
 	timer_free(r->timer);
 	r->timer = NULL;
-	request_fini(&r->asked);
-	memset(&r->asked, 0, sizeof r->asked);
-	r->set->n_kept++;
+	request_fini(&r->request);
+	memset(&r->request, 0, sizeof r->request);
+	r->set->n_remembered++;
 }
 
 void job_over(struct job *r, const struct ptcp_err *why)
@@ -88,20 +84,20 @@ void job_over(struct job *r, const struct ptcp_err *why)
 	r->ended = mono_now();
 	if (why != NULL)
 		r->why = *why;
-	job_tell(r);
+	job_report(r);
 	log_at(&r->set->host->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
-	    "event=errand-end client=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"", r->client,
+	    "event=job-end client=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"", r->client,
 	    (unsigned long long)r->last.files, (unsigned long long)r->last.file_bytes,
-	    (unsigned long long)r->last.failed, (double)mono_diff_ns(r->ended, r->asked_at) / 1e9,
+	    (unsigned long long)r->last.failed, (double)mono_diff_ns(r->ended, r->requested) / 1e9,
 	    why != NULL ? r->why.msg : "done");
 	end = (struct wire_end){ r->last.files, r->last.failed };
-	if (r->caller != NULL)
-		job_conn_over(r->caller, why != NULL ? &r->why : NULL, &end);
-	r->caller = NULL;
-	job_conns_tell(t, r);
+	if (r->conn != NULL)
+		job_conn_over(r->conn, why != NULL ? &r->why : NULL, &end);
+	r->conn = NULL;
+	job_conns_report(t, r);
 	t->n_running--;
 	if (r->detached)
-		keep(r);
+		remember(r);
 	else
 		job_free(r);
 	t->gone(t->arg);
@@ -117,8 +113,8 @@ void job_cancel(struct job *r, const struct ptcp_err *why)
 	}
 	connect_cancel(r->connect);
 	r->connect = NULL;
-	if (r->asked.finding)
-		r->why = *why; /* over when the I/O thread is done */
+	if (r->request.finding)
+		r->why = *why; /* ends when the I/O thread is done */
 	else
 		job_over(r, why);
 }
@@ -127,67 +123,52 @@ void job_leave(struct job *r)
 {
 	struct ptcp_err why;
 
-	r->caller = NULL;
-	err_set(&why, PTCP_ECANCELED, "transfer: interrupted, as who has asked for it has gone (the same command goes on "
-	    "from here)");
+	r->conn = NULL;
+	err_set(&why, PTCP_ECANCELED, "transfer: interrupted, because its client has disconnected (repeat the command to "
+	    "resume)");
 	if (!r->detached)
 		job_cancel(r, &why);
 }
 
 void job_set_cancel(struct job_set *t, const struct ptcp_err *why)
 {
-	struct list *l, *next;
+	struct job *r;
 
-	job_conns_end(t);
-	for (l = t->errands.next; l != &t->errands; l = next) {
-		next = l->next;
-		job_cancel(CONTAINER_OF(l, struct job, in_list), why);
-	}
+	job_conns_reauthorize(t, NULL, NULL);
+	LIST_EACH(&t->jobs, r, struct job, in_list)
+		job_cancel(r, why);
 }
 
-/* Whether it is still its client's to have done. */
-static bool may_go_on(const struct job *r, const struct authorization *now)
+/* Whether the present rights of the client permit the job. */
+static bool is_permitted(const struct job *r, const struct authorization *now)
 {
-	return !now->no_relay && strcmp(now->root, r->asked.auth.root) == 0 &&
+	return !now->no_relay && strcmp(now->root, r->request.auth.root) == 0 &&
 	    (r->mode != WIRE_GRANT_READ || !now->read_only);
 }
 
-void job_judge_again(struct job_set *t, trust_admits_fn *admits, void *arg)
+void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
-	struct list *l, *next;
 	struct ptcp_err why;
 	struct job *r;
 
-	job_conns_judge_again(t, admits, arg);
-	err_set(&why, PTCP_EREFUSED, "this client: may not have that done there any more (ask the administrator)");
-	for (l = t->errands.next; l != &t->errands; l = next) {
-		next = l->next;
-		r = CONTAINER_OF(l, struct job, in_list);
-		if (!r->over && !(admits(arg, r->client, &now) && may_go_on(r, &now)))
+	job_conns_reauthorize(t, admits, arg);
+	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized for this job (ask the server's administrator)");
+	LIST_EACH(&t->jobs, r, struct job, in_list)
+		if (!r->over && !(admits(arg, r->client, &now) && is_permitted(r, &now)))
 			job_cancel(r, &why);
-	}
 }
 
-/* ---- Taking one on ---- */
+/* ---- Requests ---- */
 
-static void copy(char *out, struct span s)
-{
-	memcpy(out, s.n > 0 ? (const char *)s.p : "", s.n);
-	out[s.n] = '\0';
-}
-
-/* Under way, of this client. */
+/* Number of running jobs of the client. */
 static unsigned running(const struct job_set *t, const char *client)
 {
-	const struct list *l;
+	const struct job *r;
 	unsigned n = 0;
 
-	for (l = t->errands.next; l != &t->errands; l = l->next) {
-		const struct job *r = CONTAINER_OF(l, struct job, in_list);
-
+	LIST_EACH(&t->jobs, r, struct job, in_list)
 		n += !r->over && strcmp(r->client, client) == 0;
-	}
 	return n;
 }
 
@@ -196,119 +177,119 @@ static int check_room(const struct job_set *t, const char *client, struct ptcp_e
 	unsigned own = running(t, client);
 
 	if (t->n_running >= t->o->max_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: the server does %u errands, its limit (try again later)",
+		return err_set(e, PTCP_EREFUSED, "too busy: the server runs %u jobs, its limit (try again later)",
 		    t->n_running);
 	if (own >= t->o->max_client_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: the server does %u errands for this client, its limit (try again "
+		return err_set(e, PTCP_EREFUSED, "too busy: the server runs %u jobs for this client, its limit (try again "
 		    "when one has ended)", own);
 	return 0;
 }
 
-/* The client is to us what the third host will be. */
-static int check_role(const struct job_order *o, struct ptcp_err *e)
+/* The client takes the place of the third host: the role of OPEN must match the grant. */
+static int check_role(const struct job_request *q, struct ptcp_err *e)
 {
 	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS,
 		[WIRE_GRANT_PROBE] = WIRE_ACCEPTOR_DISCARDS };
 
-	if (o->open.role != role[o->grant.mode] || (o->messages > 0) != (o->grant.mode == WIRE_GRANT_PROBE))
-		return err_set(e, PTCP_EREFUSED, "an errand: what is asked for is not what the grant is for");
-	if (o->messages > 0 && (o->job.flags & WIRE_JOB_DETACH) != 0)
-		return err_set(e, PTCP_EREFUSED, "an errand: a measurement is for who waits for it");
-	if (o->messages > 0 && o->job.rate_bps != 0)
-		return err_set(e, PTCP_EREFUSED, "an errand: a measurement keeps to no rate");
+	if (q->open.role != role[q->grant.mode] || (q->messages > 0) != (q->grant.mode == WIRE_GRANT_PROBE))
+		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this request");
+	if (q->messages > 0 && (q->job.flags & WIRE_JOB_DETACH) != 0)
+		return err_set(e, PTCP_EREFUSED, "measurement: cannot be detached");
+	if (q->messages > 0 && q->job.rate_bps != 0)
+		return err_set(e, PTCP_EREFUSED, "measurement: cannot have a rate limit");
 	return 0;
 }
 
-/* May it be asked for at all? */
-static int check(struct job_set *t, const struct job_order *o, const struct job *r, struct ptcp_err *e)
+static int check(struct job_set *t, const struct job_client *c, const struct job_request *q, const struct job *r,
+    struct ptcp_err *e)
 {
 	const char *own = t->host->identity.fingerprint;
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int err;
 
-	if ((err = check_room(t, o->client, e)) < 0)
+	if ((err = check_room(t, c->fingerprint, e)) < 0)
 		return err;
-	if ((err = check_role(o, e)) < 0)
+	if ((err = check_role(q, e)) < 0)
 		return err;
 	if (t->nexthops == NULL)
-		return job_not_there(r, e);
-	if (o->auth->no_relay)
-		return err_set(e, PTCP_EREFUSED, "connecting elsewhere for this client: not allowed there (have its "
+		return job_refuse_host(r, e);
+	if (c->auth->no_relay)
+		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the server's "
 		    "administrator authorize it without --no-relay)");
-	if ((err = grant_issuer(issuer, &o->grant, e)) < 0)
+	if ((err = grant_issuer(issuer, &q->grant, e)) < 0)
 		return err;
-	if (strcmp(issuer, o->client) != 0 || !grant_is_for(&o->grant, own, r->audience))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is not from this client to this host (ask for the transfer again)");
+	if (strcmp(issuer, c->fingerprint) != 0 || !grant_is_for(&q->grant, own, r->audience))
+		return err_set(e, PTCP_EREFUSED, "the grant: not issued by this client to this server (repeat the command)");
 	if (strcmp(r->audience, own) == 0)
-		return err_set(e, PTCP_EREFUSED, "both hosts are the same one (copy there by other means)");
+		return err_set(e, PTCP_EREFUSED, "transfer: both hosts are the same (copy the files locally there)");
 	return 0;
 }
 
-/* Of the session with the third host: the grant's path, and no other. */
-static int take_path(struct job *r, const struct job_order *o, struct ptcp_err *e)
+/* The session with the third host has the grant's path only. */
+static int take_path(struct job *r, const struct job_request *q, struct ptcp_err *e)
 {
 	bool reads = r->mode == WIRE_GRANT_READ;
-	uint8_t contents = reads && (o->open.flags & WIRE_OPEN_CONTENTS) != 0 ? WIRE_PATH_CONTENTS : 0;
+	uint8_t contents = reads && (q->open.flags & WIRE_OPEN_CONTENTS) != 0 ? WIRE_PATH_CONTENTS : 0;
 	char there[WIRE_PATH_MAX + 1];
 
-	copy(there, o->grant.path);
-	if ((r->path = malloc(o->grant.path.n + 3)) == NULL ||
-	    (r->from = strdup(reads ? there : request_first(&r->asked))) == NULL ||
-	    (r->to = strdup(reads ? request_first(&r->asked) : there)) == NULL)
+	span_copy(there, q->grant.path);
+	if ((r->path = malloc(q->grant.path.n + 3)) == NULL ||
+	    (r->from = strdup(reads ? there : request_first(&r->request))) == NULL ||
+	    (r->to = strdup(reads ? request_first(&r->request) : there)) == NULL)
 		return err_nomem(e);
-	r->open = o->open;
-	r->open.flags &= ~(uint32_t)WIRE_OPEN_SPOOLED; /* no relay is on the way */
+	r->open = q->open;
+	r->open.flags &= ~(uint32_t)WIRE_OPEN_SPOOLED; /* the path has no relay */
 	r->open.role = reads ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES;
-	r->open.streams = (uint16_t)r->asked.streams;
+	r->open.streams = (uint16_t)r->request.streams;
 	r->open.n_paths = 1;
-	r->open.paths = (struct span){ r->path, wire_path_encode(r->path, contents, o->grant.path) };
+	r->open.paths = (struct span){ r->path, wire_path_encode(r->path, contents, q->grant.path) };
 	if (!reads)
 		return 0;
 	r->open.flags &= ~(uint32_t)(WIRE_OPEN_INTO_DIR | WIRE_OPEN_CONTENTS);
-	if (geteuid() == 0) /* they would be whatever a client likes to run as root */
+	if (geteuid() == 0) /* a client must not install programs with the rights of root */
 		r->open.flags &= ~(uint32_t)WIRE_OPEN_SETID;
 	return 0;
 }
 
-static int take_probe(struct job *r, const struct job_order *o, struct ptcp_err *e)
+static int take_probe(struct job *r, const struct job_request *q, struct ptcp_err *e)
 {
 	struct ptcp_timing_opts t;
 	int err;
 
-	if (r->asked.streams < o->open.streams)
-		return err_set(e, PTCP_EREFUSED, "%u streams: that daemon uses no more than %u (give --streams with fewer)",
-		    o->open.streams, r->asked.streams);
+	if (r->request.streams < q->open.streams)
+		return err_set(e, PTCP_EREFUSED, "%u streams: the server allows at most %u (reduce --streams)",
+		    q->open.streams, r->request.streams);
 	ptcp_timing_opts_init(&t);
-	t.streams = o->open.streams;
-	t.messages = o->messages;
+	t.streams = q->open.streams;
+	t.messages = q->messages;
 	if ((r->from = strdup("")) == NULL || (r->to = strdup("")) == NULL)
 		return err_nomem(e);
 	if ((err = timing_new(&r->prober, &t, e)) < 0)
 		return err;
 	r->prober->loop = r->set->host->control;
 	r->prober->log = &r->set->host->log;
-	r->open = o->open;
+	r->open = q->open;
 	return 0;
 }
 
-static int take(struct job *r, const struct job_order *o, struct ptcp_err *e)
+static int take(struct job *r, const struct job_client *c, const struct job_request *q, struct ptcp_err *e)
 {
-	uint64_t timeout_ns = o->job.timeout_ms * NS_PER_MS, most_ns = (uint64_t)(r->set->o->timeout_s * 1e9);
+	uint64_t timeout_ns = q->job.timeout_ms * NS_PER_MS, max_ns = (uint64_t)(r->set->o->timeout_s * 1e9);
 	int err;
 
-	if ((r->grant = malloc(o->grant_frame.n)) == NULL)
+	if ((r->grant = malloc(q->grant_frame.n)) == NULL)
 		return err_nomem(e);
-	r->grant_bytes = o->grant_frame.n;
-	memcpy(r->grant, o->grant_frame.p, r->grant_bytes);
-	copy(r->congestion, o->job.congestion);
-	r->sock = (struct sock_opts){ o->job.family, timeout_ns < most_ns ? timeout_ns : most_ns,
+	r->grant_bytes = q->grant_frame.n;
+	memcpy(r->grant, q->grant_frame.p, r->grant_bytes);
+	span_copy(r->congestion, q->job.congestion);
+	r->sock = (struct sock_opts){ q->job.family, timeout_ns < max_ns ? timeout_ns : max_ns,
 		r->congestion[0] != '\0' ? r->congestion : NULL };
-	r->mode = o->grant.mode;
-	r->asked = (struct request){ .host = r->set->host, .root = r->set->root,
-		.roots = r->set->roots, .o = r->set->o, .auth = *o->auth };
-	if ((err = request_take(&r->asked, &o->open, e)) < 0)
+	r->mode = q->grant.mode;
+	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
+		.roots = r->set->roots, .o = r->set->o, .auth = *c->auth };
+	if ((err = request_take(&r->request, &q->open, e)) < 0)
 		return err;
-	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, o, e) : take_path(r, o, e);
+	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, q, e) : take_path(r, q, e);
 }
 
 static int new_id(struct job *r, struct ptcp_err *e)
@@ -321,7 +302,8 @@ static int new_id(struct job *r, struct ptcp_err *e)
 	return err;
 }
 
-int job_new(struct job **out, struct job_set *t, const struct job_order *o, struct ptcp_err *e)
+int job_new(struct job **out, struct job_set *t, const struct job_client *c, const struct job_request *q,
+    struct ptcp_err *e)
 {
 	struct job *r = calloc(1, sizeof *r);
 	int err;
@@ -331,31 +313,31 @@ int job_new(struct job **out, struct job_set *t, const struct job_order *o, stru
 	forget_old(t);
 	list_init(&r->in_list);
 	r->set = t;
-	r->caller = o->caller;
-	r->asked_at = mono_now();
-	r->port = o->job.port;
-	r->detached = (o->job.flags & WIRE_JOB_DETACH) != 0;
-	r->files = (o->job.flags & WIRE_JOB_FILES) != 0;
-	r->rate_bps = o->job.rate_bps;
-	copy(r->host, o->job.host);
-	strcpy(r->client, o->client);
-	strncpy(r->address, o->address, sizeof r->address - 1);
-	identity_digest_text(r->audience, o->grant.audience);
-	if ((err = check(t, o, r, e)) < 0 || (err = take(r, o, e)) < 0 || (err = new_id(r, e)) < 0 ||
+	r->conn = c->conn;
+	r->requested = mono_now();
+	r->port = q->job.port;
+	r->detached = (q->job.flags & WIRE_JOB_DETACH) != 0;
+	r->report_files = (q->job.flags & WIRE_JOB_FILES) != 0;
+	r->rate_bps = q->job.rate_bps;
+	span_copy(r->host, q->job.host);
+	strcpy(r->client, c->fingerprint);
+	strncpy(r->address, c->address, sizeof r->address - 1);
+	identity_digest_text(r->audience, q->grant.audience);
+	if ((err = check(t, c, q, r, e)) < 0 || (err = take(r, c, q, e)) < 0 || (err = new_id(r, e)) < 0 ||
 	    (err = job_begin(r, e)) < 0) {
 		job_free(r);
 		return err;
 	}
-	log_at(&r->set->host->log, LOG_INFO, "server", "event=errand from=%s client=%s what=%s with=%s:%u streams=%u detached=%d",
+	log_at(&r->set->host->log, LOG_INFO, "server", "event=job from=%s client=%s what=%s with=%s:%u streams=%u detached=%d",
 	    r->address, r->client, r->mode == WIRE_GRANT_PROBE ? "probe" : r->mode == WIRE_GRANT_READ ? "fetch" : "send",
-	    r->host, r->port, r->asked.streams, r->detached);
-	list_append(&t->errands, &r->in_list);
+	    r->host, r->port, r->request.streams, r->detached);
+	list_append(&t->jobs, &r->in_list);
 	t->n_running++;
 	*out = r;
 	return 0;
 }
 
-/* ---- Asking for it later ---- */
+/* ---- Queries ---- */
 
 bool job_is(const struct job *r, const char *client, uint64_t id)
 {
@@ -364,12 +346,12 @@ bool job_is(const struct job *r, const char *client, uint64_t id)
 
 struct job *job_find(struct job_set *t, const char *client, uint64_t id, struct job *after)
 {
-	struct list *l = after != NULL ? after->in_list.next : t->errands.next;
+	struct list *l = after != NULL ? after->in_list.next : t->jobs.next;
 	struct job *r;
 
 	if (after == NULL)
 		forget_old(t);
-	for (; l != &t->errands; l = l->next) {
+	for (; l != &t->jobs; l = l->next) {
 		r = CONTAINER_OF(l, struct job, in_list);
 		if (job_is(r, client, id != 0 ? id : r->id))
 			return r;

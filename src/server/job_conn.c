@@ -4,15 +4,9 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/units.h"
+#include "engine/job_frames.h"
 #include "server/link_table.h"
 #include "store/fd_budget.h"
-#include "wire/job.h"
-#include "wire/outbox.h"
-
-#define PATIENCE_NS (10 * NS_PER_S) /* to ask */
-#define LINGER_NS (2 * NS_PER_S)    /* to read our last word */
-#define UNREAD_BYTES (8u << 20)     /* so much waits for who does not read what it is told */
 
 struct job_conn {
 	struct list in_list;
@@ -21,12 +15,10 @@ struct job_conn {
 	struct timer *timer;
 	struct authorization auth;
 	char fingerprint[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
-	struct buf in;
-	struct outbox out;
-	struct job *job; /* NULL: not yet, or no more */
-	uint64_t ends;         /* an errand of this client's with that id, of which it wants to hear; 0: none */
-	bool ending, closing;
-	bool deaf;             /* going, as it does not read */
+	struct job_frames frames;
+	struct job *job;      /* NULL: none yet, or over */
+	uint64_t canceled_id; /* of the job that the client has canceled and that has not ended; 0: none */
+	bool closing;
 };
 
 static void job_conn_free(struct job_conn *c)
@@ -38,247 +30,134 @@ static void job_conn_free(struct job_conn *c)
 	list_remove(&c->in_list);
 	chan_free(c->chan);
 	timer_free(c->timer);
-	buf_fini(&c->in);
-	buf_fini(&c->out.b);
+	job_frames_fini(&c->frames);
 	free(c);
 	fd_budget_count(-1);
-	t->n_callers--;
+	t->n_conns--;
 	t->gone(t->arg);
 }
 
-void job_conns_end(struct job_set *t)
+void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 {
-	struct list *l, *next;
 	struct job_conn *c;
 
-	for (l = t->callers.next; l != &t->callers; l = next) {
-		next = l->next;
-		c = CONTAINER_OF(l, struct job_conn, in_list);
-		if (c->job == NULL && !c->ending)
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
+		if (c->job == NULL && c->frames.state != JOB_FRAMES_CLOSED &&
+		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth)))
 			job_conn_free(c);
-	}
-}
-
-void job_conns_judge_again(struct job_set *t,
-    bool (*admits)(void *arg, const char *fingerprint, struct authorization *a), void *arg)
-{
-	struct list *l, *next;
-	struct job_conn *c;
-
-	for (l = t->callers.next; l != &t->callers; l = next) {
-		next = l->next;
-		c = CONTAINER_OF(l, struct job_conn, in_list);
-		if (c->job == NULL && !c->ending && !admits(arg, c->fingerprint, &c->auth))
-			job_conn_free(c);
-	}
 }
 
 unsigned job_conns_of(const struct job_set *t, const char *fingerprint)
 {
-	const struct list *l;
+	const struct job_conn *c;
 	unsigned n = 0;
 
-	for (l = t->callers.next; l != &t->callers; l = l->next)
-		n += strcmp(CONTAINER_OF(l, struct job_conn, in_list)->fingerprint, fingerprint) == 0;
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
+		n += strcmp(c->fingerprint, fingerprint) == 0;
 	return n;
 }
 
-struct outbox *job_conn_outbox(struct job_conn *c) { return &c->out; }
+struct outbox *job_conn_outbox(struct job_conn *c) { return &c->frames.out; }
 
 void job_conn_flush(struct job_conn *c)
 {
-	struct buf *b = &c->out.b;
-	size_t n;
+	struct buf *b = &c->frames.out.b;
 
-	while (buf_len(b) > 0 && (n = chan_write(c->chan, buf_head(b), buf_len(b))) > 0)
-		buf_consume(b, n);
+	if (buf_len(b) > 0)
+		buf_consume(b, chan_write(c->chan, buf_head(b), buf_len(b)));
 	chan_flush(c->chan);
-	if (c->ending && !c->closing && buf_len(b) == 0) {
+	if (c->frames.state == JOB_FRAMES_CLOSED && !c->closing && buf_len(b) == 0) {
 		c->closing = true;
 		chan_shutdown(c->chan);
-	} else if (!c->ending && !c->deaf && buf_len(b) > UNREAD_BYTES) {
-		log_at(&c->set->host->log, LOG_WARN, "server", "event=errand-unread from=%s client=%s why=\"it does not read "
-		    "what it is told\"", c->address, c->fingerprint);
-		c->deaf = true;
-		timer_set(c->timer, mono_now()); /* not now: the errand is still telling it */
 	}
+	timer_set(c->timer, job_frames_deadline(&c->frames));
 }
 
-static void end(struct job_conn *c)
-{
-	c->ending = true;
-	timer_set(c->timer, mono_add_ns(mono_now(), LINGER_NS));
-	job_conn_flush(c);
-}
-
-void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *e)
+void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *end)
 {
 	c->job = NULL;
-	if (why != NULL)
-		outbox_put_error(&c->out, why);
-	else
-		OUTBOX_PUT(&c->out, end, END, e);
-	end(c);
+	c->canceled_id = 0;
+	job_frames_end(&c->frames, why, end, mono_now());
+	job_conn_flush(c);
 }
 
 static void refuse(struct job_conn *c, const struct ptcp_err *why)
 {
-	c->ends = 0;
-	log_at(&c->set->host->log, LOG_WARN, "server", "event=errand-refused from=%s client=%s why=\"%s\"",
-	    c->address, c->fingerprint, why->msg);
+	log_at(&c->set->host->log, LOG_WARN, "server", "event=job-refused from=%s client=%s why=\"%s\"", c->address,
+	    c->fingerprint, why->msg);
 	job_conn_over(c, why, NULL);
 }
 
-/* ---- What is asked ---- */
-
-/* The frame at `*at` in what has come: 1, and `*at` behind it; 0: not all of it is here. */
-static int frame_at(struct job_conn *c, size_t *at, struct wire_header *h, struct span *payload, struct ptcp_err *e)
-{
-	int r = wire_frame_next(h, payload, (struct span){ buf_head(&c->in) + *at, buf_len(&c->in) - *at }, e);
-
-	if (r > 0)
-		*at += WIRE_HEADER_BYTES + h->length;
-	return r;
-}
-
-static int unexpected(unsigned type, struct ptcp_err *e)
-{
-	return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(type));
-}
-
-/* The last of them, which says what. */
-static int take_what(struct job_order *o, unsigned type, struct span in, struct ptcp_err *e)
-{
-	struct wire_probe f;
-	int r;
-
-	if (type == WIRE_OPEN)
-		return wire_open_decode(&o->open, in, e);
-	if (type != WIRE_PROBE)
-		return unexpected(type, e);
-	if ((r = wire_probe_decode(&f, in, e)) < 0)
-		return r;
-	o->open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = f.cipher, .streams = f.streams };
-	o->messages = f.messages;
-	return 0;
-}
-
-/* GRANT, and OPEN or PROBE, after JOB. */
-static int take_order(struct job_conn *c, size_t at, struct span first, struct ptcp_err *e)
-{
-	struct job_order o = { .caller = c, .client = c->fingerprint, .address = c->address, .auth = &c->auth };
-	struct wire_header h;
-	struct span grant, what;
-	size_t start = at;
-	int r;
-
-	if ((r = wire_job_decode(&o.job, first, e)) < 0 || (r = frame_at(c, &at, &h, &grant, e)) <= 0)
-		return r;
-	if (h.type != WIRE_GRANT)
-		return unexpected(h.type, e);
-	o.grant_frame = (struct span){ buf_head(&c->in) + start, at - start };
-	if ((r = wire_grant_decode(&o.grant, grant, e)) < 0 || (r = frame_at(c, &at, &h, &what, e)) <= 0)
-		return r;
-	if (at < buf_len(&c->in))
-		return err_set(e, PTCP_EPROTO, "bytes behind what is asked for");
-	if ((r = take_what(&o, h.type, what, e)) < 0 || (r = job_new(&c->job, c->set, &o, e)) < 0)
-		return r;
-	return 1;
-}
+/* ---- Requests ---- */
 
 static void put_state(struct job_conn *c, const struct job *r)
 {
 	struct wire_state s;
 
 	job_state(r, &s);
-	OUTBOX_PUT(&c->out, state, STATE, &s);
+	OUTBOX_PUT(&c->frames.out, state, STATE, &s);
 }
 
-static int tell(struct job_conn *c, struct span in, struct ptcp_err *e)
+static int on_status(struct job_conn *c, const struct wire_status *f, struct ptcp_err *e)
 {
-	struct wire_status f;
 	struct job *r = NULL;
 	struct ptcp_err why;
-	int err;
 
-	if ((err = wire_status_decode(&f, in, e)) < 0)
-		return err;
-	if (f.id != 0 && (r = job_find(c->set, c->fingerprint, f.id, NULL)) == NULL)
-		return err_set(e, PTCP_EPEER, "that transfer: not known there (results are kept for a day, and lost when that "
-		    "daemon is restarted; the same command begins it again, where it was)");
-	if (f.cancel && !job_is_over(r)) {
-		c->ends = f.id;
-		err_set(&why, PTCP_ECANCELED, "transfer: interrupted by its owner (the same command goes on from here)");
-		job_cancel(r, &why); /* job_conns_tell() follows */
-		return 1;
+	if (f->id != 0 && (r = job_find(c->set, c->fingerprint, f->id, NULL)) == NULL)
+		return err_set(e, PTCP_EPEER, "this transfer: unknown to the server (results are kept for a day, and lost when the "
+		    "server restarts; repeat the command to resume the transfer)");
+	if (f->cancel && !job_is_over(r)) {
+		c->canceled_id = f->id;
+		err_set(&why, PTCP_ECANCELED, "transfer: canceled by its owner (repeat the command to resume)");
+		job_cancel(r, &why); /* its end calls job_conns_report() */
+		return 0;
 	}
 	if (r != NULL)
 		put_state(c, r);
 	else
 		while ((r = job_find(c->set, c->fingerprint, 0, r)) != NULL)
 			put_state(c, r);
-	end(c);
-	return 1;
+	job_conn_over(c, NULL, NULL);
+	return 0;
 }
 
-/* What is known of the ways to other hosts is for those who could have it measured. */
-static int tell_links(struct job_conn *c, struct span in, struct ptcp_err *e)
+/* Permission to connect to other hosts includes the estimates of the links. */
+static int on_links(struct job_conn *c, struct ptcp_err *e)
 {
-	int err;
-
-	if ((err = wire_links_decode(in, e)) < 0)
-		return err;
 	if (c->auth.no_relay)
-		return err_set(e, PTCP_EREFUSED, "what that daemon knows of links: not for this client (have its administrator "
+		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's administrator "
 		    "authorize it without --no-relay)");
-	if (!link_table_put(c->set->told, &c->out))
-		return err_set(e, PTCP_EPEER, "that daemon does not measure its links (have its administrator start it with --watch)");
-	end(c);
-	return 1;
+	if (!link_table_put(c->set->links, &c->frames.out))
+		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its administrator start it with "
+		    "--watch)");
+	job_conn_over(c, NULL, NULL);
+	return 0;
 }
 
-void job_conns_tell(struct job_set *t, const struct job *r)
+static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
+{
+	struct job_conn *c = arg;
+	const struct job_client client = { c, c->fingerprint, c->address, &c->auth };
+
+	switch (type) {
+	case WIRE_STATUS: return on_status(c, &f->status, e);
+	case WIRE_LINKS: return on_links(c, e);
+	default: return job_new(&c->job, c->set, &client, &f->request, e);
+	}
+}
+
+void job_conns_report(struct job_set *t, const struct job *r)
 {
 	struct job_conn *c;
-	struct list *l;
 
-	for (l = t->callers.next; l != &t->callers; l = l->next) {
-		c = CONTAINER_OF(l, struct job_conn, in_list);
-		if (c->ends == 0 || !job_is(r, c->fingerprint, c->ends))
-			continue;
-		c->ends = 0;
-		put_state(c, r);
-		end(c);
-	}
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
+		if (c->canceled_id != 0 && job_is(r, c->fingerprint, c->canceled_id)) {
+			put_state(c, r);
+			job_conn_over(c, NULL, NULL);
+		}
 }
 
-static int take(struct job_conn *c, struct ptcp_err *e)
-{
-	struct wire_header h;
-	struct span in;
-	size_t at = 0;
-	int r;
-
-	if ((r = frame_at(c, &at, &h, &in, e)) <= 0)
-		return r;
-	switch (h.type) {
-	case WIRE_JOB: return take_order(c, at, in, e);
-	case WIRE_STATUS: return tell(c, in, e);
-	case WIRE_LINKS: return tell_links(c, in, e);
-	default: return unexpected(h.type, e);
-	}
-}
-
-static int hear(struct job_conn *c, const uint8_t *bytes, size_t n, struct ptcp_err *e)
-{
-	uint8_t *room = buf_reserve(&c->in, n);
-
-	if (room == NULL)
-		return err_nomem(e);
-	memcpy(room, bytes, n);
-	buf_added(&c->in, n);
-	return take(c, e);
-}
+/* ---- The connection ---- */
 
 static void on_readable(void *arg)
 {
@@ -286,25 +165,16 @@ static void on_readable(void *arg)
 	struct ptcp_err why;
 	uint8_t bytes[4096];
 	size_t n;
-	int r;
 
 	while ((n = chan_read(c->chan, bytes, sizeof bytes)) > 0) {
-		if (c->ending)
+		if (job_frames_input(&c->frames, bytes, n, mono_now(), &why) == 0)
 			continue;
-		if (c->job != NULL) {
-			err_set(&why, PTCP_EPROTO, "bytes behind what was asked for");
+		if (c->job != NULL)
 			job_cancel(c->job, &why);
-			continue;
-		}
-		if (c->ends != 0)
-			r = err_set(&why, PTCP_EPROTO, "bytes behind what was asked for");
 		else
-			r = hear(c, bytes, n, &why);
-		if (r < 0)
 			refuse(c, &why);
-		else if (r > 0 && c->job != NULL)
-			timer_set(c->timer, MONO_NEVER);
 	}
+	timer_set(c->timer, job_frames_deadline(&c->frames));
 }
 
 static void on_writable(void *arg)
@@ -322,7 +192,12 @@ static const struct chan_ops chan_ops = { .readable = on_readable, .writable = o
 
 static void on_timer(void *arg)
 {
-	job_conn_free(arg);
+	struct job_conn *c = arg;
+
+	if (job_frames_fault(&c->frames, mono_now()) == JOB_FRAMES_UNREAD)
+		log_at(&c->set->host->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client does not read "
+		    "the reports\"", c->address, c->fingerprint);
+	job_conn_free(c);
 }
 
 int job_conn_new(struct job_set *t, struct chan *chan, const char *address, const struct authorization *auth,
@@ -338,10 +213,12 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 	c->set = t;
 	c->chan = chan;
 	c->auth = *auth;
+	c->frames.frame = on_frame;
+	c->frames.arg = c;
 	strcpy(c->fingerprint, chan_fingerprint(chan));
 	strncpy(c->address, address, sizeof c->address - 1);
-	list_append(&t->callers, &c->in_list);
-	t->n_callers++;
+	list_append(&t->conns, &c->in_list);
+	t->n_conns++;
 	fd_budget_count(1);
 	chan_detach(chan);
 	if ((r = chan_attach(chan, t->host->control, &chan_ops, c, e)) < 0 ||
@@ -349,6 +226,7 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 		job_conn_free(c);
 		return r;
 	}
-	timer_set(c->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	job_frames_await(&c->frames, mono_now());
+	timer_set(c->timer, job_frames_deadline(&c->frames));
 	return 0;
 }

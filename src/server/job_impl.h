@@ -1,5 +1,4 @@
-/* The inside of an job, for job.c (taking it on, its end, what is remembered) and job_work.c (what
- * happens in between). */
+/* The inside of a job, for job.c (requests, ends, remembered jobs) and job_session.c (the session with the third host). */
 #ifndef SERVER_JOB_IMPL_H
 #define SERVER_JOB_IMPL_H
 
@@ -11,47 +10,47 @@
 struct job {
 	struct list in_list;
 	struct job_set *set;
-	struct job_conn *caller;         /* NULL: gone */
+	struct job_conn *conn;         /* NULL: closed */
 	uint64_t id;                   /* never 0 */
 	char client[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
-	bool detached, files;          /* as asked for */
+	bool detached, report_files;   /* as requested */
 	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
 	unsigned port;
 	struct sock_opts sock;
-	uint64_t rate_bps;             /* of its streams together; 0: no limit */
-	enum wire_grant_mode mode;     /* what the third host does for us: WRITE receives, READ sends, PROBE drops */
-	struct wire_open open;         /* for it; `path` is its only one, or none with PROBE */
+	uint64_t rate_bps;             /* limit of all streams together; 0: none */
+	enum wire_grant_mode mode;     /* what the third host does: WRITE receives, READ sends, PROBE discards */
+	struct wire_open open;         /* to the third host, with `path` only, or without a path for PROBE */
 	uint8_t *path;
 	struct prober *prober;         /* with PROBE, else NULL */
-	size_t n_samples;              /* of it, that have been told */
+	size_t n_samples;              /* of the prober, that have been reported */
 	uint8_t *grant;                /* the frame */
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
-	struct request asked;
-	unsigned failures;             /* of its files */
-	char *from, *to;               /* the first of its sources, and its destination; with PROBE "" */
+	struct request request;
+	unsigned failures;             /* of files */
+	char *from, *to;               /* first source and destination; with PROBE "" */
 	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
 	struct timer *timer;
-	struct mono asked_at, ended;
+	struct mono requested, ended;
 	bool over;
-	struct session_progress last;
-	struct ptcp_err why;           /* if its code is not 0 */
+	struct ptcp_progress last;
+	struct ptcp_err why;           /* unless its code is 0 */
 };
 
 /* ---- job.c ---- */
 
-/* `why` NULL: done. Frees it unless it is to be remembered. */
+/* `why` NULL: done. Frees the job, or remembers a detached job. */
 void job_over(struct job *r, const struct ptcp_err *why);
 
-/* ---- job_work.c ---- */
+/* ---- job_session.c ---- */
 
-/* What it consists of begins, and ends in job_over(), not from within. */
+/* Starts the work. job_over() follows, but never within the call. */
 int job_begin(struct job *r, struct ptcp_err *e);
-/* Its caller, if it is there, learns how far it is. */
-void job_tell(struct job *r);
-/* Connecting there is not allowed: fills `e`, returns its code. */
-int job_not_there(const struct job *r, struct ptcp_err *e);
+/* Reports the progress to the client, if the connection is open. */
+void job_report(struct job *r);
+/* The third host is not permitted: fills `e`, returns its code. */
+int job_refuse_host(const struct job *r, struct ptcp_err *e);
 
 #endif

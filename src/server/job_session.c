@@ -1,5 +1,4 @@
-/* An errand from its beginning to its end: its sources are found, the third host is dialled, the session with
- * that runs, and who has asked for it is told. */
+/* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the client. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,25 +8,11 @@
 #include "server/job_conn.h"
 #include "server/job_impl.h"
 
-#define TELL_NS (200 * NS_PER_MS)
+#define REPORT_NS (200 * NS_PER_MS)
 
-/* ---- Telling ---- */
+/* ---- Reports to the client ---- */
 
-static void progress_of(const struct job *r, struct wire_progress *out)
-{
-	const struct session_progress *g = &r->last;
-
-	*out = (struct wire_progress){
-		.bytes = g->bytes, .total_bytes = g->total_bytes, .files = g->files, .total_files = g->total_files,
-		.failed = g->failed, .wire_bytes = g->wire_bytes, .resumed_bytes = g->resumed_bytes,
-		.file_bytes = g->file_bytes, .streams = (uint16_t)g->streams,
-		.streams_most = (uint16_t)g->streams_most, .total_known = g->total_known,
-		.others = g->others, .activity = g->activity == PTCP_SYNCING ? WIRE_SYNCING :
-		    g->activity == PTCP_VERIFYING ? WIRE_VERIFYING : WIRE_IDLE
-	};
-}
-
-static void tell_samples(struct job *r)
+static void report_samples(struct job *r)
 {
 	struct ptcp_message all[PTCP_MESSAGES_MAX];
 	double round_trip_s;
@@ -37,38 +22,35 @@ static void tell_samples(struct job *r)
 	for (; r->n_samples < n; r->n_samples++) {
 		f = (struct wire_sample){ all[r->n_samples].bytes, (uint64_t)(all[r->n_samples].delay_s * 1e9),
 			(uint64_t)(round_trip_s * 1e9) };
-		OUTBOX_PUT(job_conn_outbox(r->caller), sample, SAMPLE, &f);
+		OUTBOX_PUT(job_conn_outbox(r->conn), sample, SAMPLE, &f);
 	}
 }
 
-void job_tell(struct job *r)
+void job_report(struct job *r)
 {
-	struct wire_progress f;
-
 	if (r->session != NULL)
 		r->last = session_progress(r->session);
-	if (r->caller == NULL)
+	if (r->conn == NULL)
 		return;
 	if (r->prober != NULL)
-		tell_samples(r);
-	progress_of(r, &f);
-	OUTBOX_PUT(job_conn_outbox(r->caller), progress, PROGRESS, &f);
-	job_conn_flush(r->caller);
+		report_samples(r);
+	OUTBOX_PUT(job_conn_outbox(r->conn), progress, PROGRESS, &r->last);
+	job_conn_flush(r->conn);
 }
 
-static struct span cut(const char *text, size_t most)
+static struct span cut(const char *text, size_t max)
 {
-	return (struct span){ (const uint8_t *)text, text != NULL ? strnlen(text, most) : 0 };
+	return (struct span){ (const uint8_t *)text, text != NULL ? strnlen(text, max) : 0 };
 }
 
-static void tell_event(struct job *r, struct wire_event *f, const char *path, const char *text)
+static void report_event(struct job *r, struct wire_event *f, const char *path, const char *text)
 {
 	f->path = cut(path, WIRE_PATH_MAX);
 	f->text = cut(text, WIRE_TEXT_MAX);
-	if (r->caller == NULL)
+	if (r->conn == NULL)
 		return;
-	OUTBOX_PUT(job_conn_outbox(r->caller), event, EVENT, f);
-	job_conn_flush(r->caller);
+	OUTBOX_PUT(job_conn_outbox(r->conn), event, EVENT, f);
+	job_conn_flush(r->conn);
 }
 
 void job_state(const struct job *r, struct wire_state *out)
@@ -77,12 +59,11 @@ void job_state(const struct job *r, struct wire_state *out)
 
 	*out = (struct wire_state){
 		.id = r->id, .kind = r->over ? WIRE_STATE_OVER : WIRE_STATE_RUNNING, .code = (uint16_t)-r->why.code,
-		.port = (uint16_t)r->port, .age_ms = mono_diff_ns(now, r->asked_at) / NS_PER_MS,
-		.took_ms = mono_diff_ns(until, r->asked_at) / NS_PER_MS, .host = cut(r->host, WIRE_HOST_MAX),
+		.port = (uint16_t)r->port, .age_ms = mono_diff_ns(now, r->requested) / NS_PER_MS,
+		.took_ms = mono_diff_ns(until, r->requested) / NS_PER_MS, .host = cut(r->host, WIRE_HOST_MAX),
 		.mode = (uint8_t)r->mode, .from = cut(r->from, WIRE_PATH_MAX), .to = cut(r->to, WIRE_PATH_MAX),
-		.text = cut(r->why.msg, WIRE_TEXT_MAX)
+		.text = cut(r->why.msg, WIRE_TEXT_MAX), .progress = r->last
 	};
-	progress_of(r, &out->progress);
 }
 
 /* ---- The session with the third host ---- */
@@ -94,15 +75,15 @@ static void on_running(void *arg, struct session *sess)
 	struct ptcp_err why;
 
 	r->session = sess;
-	if (r->caller != NULL) {
-		OUTBOX_PUT(job_conn_outbox(r->caller), started, STARTED, &f);
-		job_conn_flush(r->caller);
+	if (r->conn != NULL) {
+		OUTBOX_PUT(job_conn_outbox(r->conn), started, STARTED, &f);
+		job_conn_flush(r->conn);
 	}
 	if (r->rate_bps > 0)
 		session_set_path_rate(sess, 0, r->rate_bps);
 	if (r->prober != NULL)
 		r->prober->ops->running(r->prober, sess);
-	else if (request_begin(&r->asked, sess, &why) < 0)
+	else if (request_begin(&r->request, sess, &why) < 0)
 		engine_fail(session_session(sess), &why);
 }
 
@@ -113,28 +94,28 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status, c
 	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };
 	char shown[TEXT_NAME_BYTES];
 
-	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* the end counts them all */
+	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* job-end counts all of them */
 		log_at(&r->set->host->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
 		    text_escape_quoted(shown, sizeof shown, path), why->msg);
-	if (status != PTCP_FILE_FAILED && !r->files)
+	if (status != PTCP_FILE_FAILED && !r->report_files)
 		return;
 	if (why != NULL)
 		f.code = (uint16_t)-why->code;
-	tell_event(r, &f, path, why != NULL ? why->msg : NULL);
+	report_event(r, &f, path, why != NULL ? why->msg : NULL);
 }
 
 static void on_warning(void *arg, const char *path, const char *text)
 {
 	struct wire_event f = { .kind = WIRE_EVENT_WARNING };
 
-	tell_event(arg, &f, path, text);
+	report_event(arg, &f, path, text);
 }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct wire_event f = { .kind = WIRE_EVENT_STREAMS, .from = (uint16_t)from, .to = (uint16_t)to };
 
-	tell_event(arg, &f, NULL, why);
+	report_event(arg, &f, NULL, why);
 }
 
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
@@ -143,7 +124,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	struct ptcp_err copy;
 
 	if (why != NULL)
-		copy = *why; /* it goes with the party */
+		copy = *why; /* session_free() frees the original */
 	r->last = session_progress(sess);
 	session_free(sess);
 	r->session = NULL;
@@ -173,7 +154,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 
 /* ---- Connecting to the third host ---- */
 
-int job_not_there(const struct job *r, struct ptcp_err *e)
+int job_refuse_host(const struct job *r, struct ptcp_err *e)
 {
 	char where[SOCK_HOST_BYTES + 10];
 
@@ -199,7 +180,7 @@ static void on_connected(void *arg, const struct connect_result *c)
 	r->connect = NULL;
 	if (c->chan == NULL) {
 		if (c->cause == CONNECT_REFUSED) /* no permitted address: nothing was requested of the host yet */
-			job_not_there(r, &why);
+			job_refuse_host(r, &why);
 		job_over(r, &why);
 		return;
 	}
@@ -226,11 +207,11 @@ static int connect_there(struct job *r, struct ptcp_err *e)
 
 static void on_found(struct request *a, const struct ptcp_err *cause)
 {
-	struct job *r = CONTAINER_OF(a, struct job, asked);
+	struct job *r = CONTAINER_OF(a, struct job, request);
 	struct ptcp_err why;
 
 	if (r->why.code != 0)
-		cause = &r->why; /* cancelled meanwhile */
+		cause = &r->why; /* canceled meanwhile */
 	if (cause != NULL) {
 		why = *cause;
 		job_over(r, &why);
@@ -243,8 +224,8 @@ static void on_timer(void *arg)
 {
 	struct job *r = arg;
 
-	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
-	job_tell(r);
+	timer_set(r->timer, mono_add_ns(mono_now(), REPORT_NS));
+	job_report(r);
 }
 
 int job_begin(struct job *r, struct ptcp_err *e)
@@ -253,9 +234,9 @@ int job_begin(struct job *r, struct ptcp_err *e)
 
 	if (err < 0)
 		return err;
-	timer_set(r->timer, mono_add_ns(mono_now(), TELL_NS));
+	timer_set(r->timer, mono_add_ns(mono_now(), REPORT_NS));
 	if (r->prober != NULL)
 		return connect_there(r, e);
-	request_find(&r->asked, on_found);
+	request_find(&r->request, on_found);
 	return 0;
 }

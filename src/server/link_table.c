@@ -11,9 +11,9 @@
 #include "wire/job.h"
 
 struct link_table_entry {
-	struct wire_link f; /* without host and text: */
+	struct wire_link f; /* without host and text */
 	char host[SOCK_HOST_BYTES], text[WIRE_TEXT_MAX + 1];
-	struct mono at;     /* when it had f.age_ms */
+	struct mono at;     /* time of f.age_ms */
 };
 
 void link_table_init(struct link_table *k)
@@ -24,28 +24,29 @@ void link_table_init(struct link_table *k)
 
 void link_table_fini(struct link_table *k)
 {
-	free(k->way);
+	free(k->entry);
 	pthread_mutex_destroy(&k->mutex);
 }
 
-/* ---- What it is told ---- */
+/* ---- Setting ---- */
 
-/* Unit by unit of what goes on the wire; what is not known is NAN. */
-static bool to_number(uint64_t *out, double v, double units, uint64_t most)
+/* Converts `v` to the wire's unit; `units` is the number of wire units in a unit of `v`. */
+static bool to_number(uint64_t *out, double v, double units, uint64_t max)
 {
-	if (!(v >= 0 && v * units <= (double)most))
+	if (!(v >= 0 && v * units <= (double)max))
 		return false;
 	*out = (uint64_t)(v * units + 0.5);
 	return true;
 }
 
-static bool to_error(uint64_t *out, double v, double units, uint64_t most)
+/* NAN: unknown. */
+static bool to_error(uint64_t *out, double v, double units, uint64_t max)
 {
 	*out = WIRE_LINK_NOT_KNOWN;
-	return isnan(v) || to_number(out, v, units, most);
+	return isnan(v) || to_number(out, v, units, max);
 }
 
-static bool take_numbers(struct wire_link *f, const struct ptcp_known_link *l)
+static bool take_numbers(struct wire_link *f, const struct ptcp_published_link *l)
 {
 	*f = (struct wire_link){ .rate_bps = 0 };
 	if (l->messages == 0)
@@ -61,7 +62,7 @@ static bool take_numbers(struct wire_link *f, const struct ptcp_known_link *l)
 	    to_number(&f->age_ms, l->age_s, 1e3, UINT64_C(1) << 53);
 }
 
-static int take_way(struct link_table_entry *w, const struct ptcp_known_link *l, struct ptcp_err *e)
+static int take_link(struct link_table_entry *w, const struct ptcp_published_link *l, struct ptcp_err *e)
 {
 	struct remote to;
 	int r;
@@ -69,7 +70,7 @@ static int take_way(struct link_table_entry *w, const struct ptcp_known_link *l,
 	if ((r = remote_parse_host(&to, l->to, e)) < 0)
 		return r;
 	if (to.ssh || !take_numbers(&w->f, l))
-		return err_set(e, PTCP_EUSAGE, "%s: what is known of the way there is out of range, or no daemon is there", l->to);
+		return err_set(e, PTCP_EUSAGE, "%s: the estimate of the link is out of range, or the host is no server", l->to);
 	w->f.port = (uint16_t)to.port;
 	strcpy(w->host, to.host);
 	strncpy(w->text, l->why != NULL ? l->why : "", WIRE_TEXT_MAX);
@@ -77,37 +78,37 @@ static int take_way(struct link_table_entry *w, const struct ptcp_known_link *l,
 	return 0;
 }
 
-int link_table_set(struct link_table *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int link_table_set(struct link_table *k, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
-	struct link_table_entry *way = NULL, *old;
+	struct link_table_entry *entry = NULL, *old;
 	size_t i;
 	int r = 0;
 
 	if (n > WIRE_LINKS_MAX)
 		return err_set(e, PTCP_EUSAGE, "more than %d links of one host", WIRE_LINKS_MAX);
-	if (l != NULL && (way = calloc(n + 1, sizeof *way)) == NULL)
+	if (l != NULL && (entry = calloc(n + 1, sizeof *entry)) == NULL)
 		return err_nomem(e);
 	for (i = 0; l != NULL && r == 0 && i < n; i++)
-		r = take_way(&way[i], &l[i], e);
+		r = take_link(&entry[i], &l[i], e);
 	if (r < 0) {
-		free(way);
+		free(entry);
 		return r;
 	}
 	pthread_mutex_lock(&k->mutex);
-	old = k->way;
-	k->way = way;
+	old = k->entry;
+	k->entry = entry;
 	k->n = n;
 	pthread_mutex_unlock(&k->mutex);
 	free(old);
 	return 0;
 }
 
-int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
-	return link_table_set(&s->told, l, n, e);
+	return link_table_set(&s->links, l, n, e);
 }
 
-/* ---- What it tells ---- */
+/* ---- Publishing ---- */
 
 unsigned link_table_count(struct link_table *k)
 {
@@ -116,12 +117,12 @@ unsigned link_table_count(struct link_table *k)
 
 	pthread_mutex_lock(&k->mutex);
 	for (i = 0; i < k->n; i++)
-		known += k->way[i].f.rate_bps > 0;
+		known += k->entry[i].f.rate_bps > 0;
 	pthread_mutex_unlock(&k->mutex);
 	return known;
 }
 
-static void put_way(const struct link_table_entry *w, struct outbox *o)
+static void put_link(const struct link_table_entry *w, struct outbox *o)
 {
 	struct wire_link f = w->f;
 
@@ -138,9 +139,9 @@ bool link_table_put(struct link_table *k, struct outbox *o)
 	size_t i;
 
 	pthread_mutex_lock(&k->mutex);
-	measures = k->way != NULL;
+	measures = k->entry != NULL;
 	for (i = 0; measures && i < k->n; i++)
-		put_way(&k->way[i], o);
+		put_link(&k->entry[i], o);
 	pthread_mutex_unlock(&k->mutex);
 	return measures;
 }

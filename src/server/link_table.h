@@ -1,5 +1,4 @@
-/* What a server has been told of the ways from it to other hosts, for clients who ask (PROTOCOL.md, section 13). Any
- * thread. */
+/* Published link estimates of a server (PROTOCOL.md, section 13). Any thread. */
 #ifndef SERVER_LINK_TABLE_H
 #define SERVER_LINK_TABLE_H
 
@@ -10,18 +9,18 @@
 
 struct link_table {
 	pthread_mutex_t mutex;
-	struct link_table_entry *way; /* NULL: it does not measure */
+	struct link_table_entry *entry; /* NULL: the server does not measure links */
 	size_t n;
 };
 
 void link_table_init(struct link_table *k);
 void link_table_fini(struct link_table *k);
 
-/* As ptcp_server_knows(). */
-int link_table_set(struct link_table *k, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e);
-/* Of how many ways something is known. */
+/* As ptcp_server_set_links(). */
+int link_table_set(struct link_table *k, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e);
+/* Number of links with an estimate. */
 unsigned link_table_count(struct link_table *k);
-/* Puts a LINK for each, of the age that they have by now. False: nothing, as it does not measure. */
+/* Puts a LINK for each link, with the present age. False: the server does not measure links. */
 bool link_table_put(struct link_table *k, struct outbox *o);
 
 #endif

@@ -4,29 +4,43 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conn/inbound.h"
 #include "conn/connect.h"
+#include "conn/inbound.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "net/dial.h"
-#include "net/splice.h"
 #include "store/fd_budget.h"
 
 #define CONNECT_NS (10 * NS_PER_S)
 #define IDLE_NS (600 * NS_PER_S)
+/* Of connections with storage: longer than an end waits for the peer (ENGINE_BUSY_TIMEOUTS). */
+#define SPOOL_IDLE_NS (4 * 3600 * NS_PER_S)
 
-/* On its way, then at work:
- *
- *   control thread            worker
+/* A client with connections that have storage. */
+struct storage_client {
+	struct list in_list;
+	char *fingerprint;
+	unsigned n; /* connections */
+	struct spool_quota room;
+};
+
+/* Storage of one connection. */
+struct storage {
+	struct storage_client *client;
+	struct spool_quota room;
+	struct splice_spool splice;
+};
+
+/*   control thread            worker
  *   start ------------------>  splice_new()
- *   on_over() <-------------   it has ended
+ *   on_over() <-------------   both directions have ended
  *   stop ------------------->  splice_free()
- *   on_gone() <-------------   on_splice_gone(), the last word */
+ *   on_gone() <-------------   on_splice_gone(), the last message */
 struct relayed {
 	struct list in_list;
 	struct relay *relay;
-	struct inbound *inbound;     /* until its socket is ours */
+	struct inbound *inbound; /* until relay_begin() */
 	struct dial *dial;
 	int fd[2];               /* the client's, the next hop's */
 	char client[PTCP_FINGERPRINT_BYTES], from[SOCK_TEXT_BYTES];
@@ -34,12 +48,105 @@ struct relayed {
 	unsigned port;
 	struct loop *worker;
 	struct splice *splice;
-	struct hold *hold;       /* NULL: nothing may be stored */
+	struct storage *storage; /* NULL: none */
 	struct msg start, over, stop, gone;
 	bool moving, stopping;
 	struct ptcp_err why;     /* code 0: both directions have ended */
-	uint64_t bytes, stored_bytes, held_bytes; /* at the end */
+	uint64_t bytes, stored_bytes, dropped_bytes; /* at the end */
 };
+
+/* ---- Storage ---- */
+
+void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io)
+{
+	r->storage.all.max_bytes = max_bytes;
+	r->storage.dir = dir;
+	r->storage.io = io;
+}
+
+uint64_t relay_stored_bytes(const struct relay *r) { return atomic_load(&r->storage.all.used_bytes); }
+
+static struct storage_client *storage_client_of(struct relay *r, const char *fingerprint)
+{
+	struct storage_client *c;
+
+	LIST_EACH(&r->storage.clients, c, struct storage_client, in_list)
+		if (strcmp(c->fingerprint, fingerprint) == 0)
+			return c;
+	if ((c = calloc(1, sizeof *c)) == NULL || (c->fingerprint = strdup(fingerprint)) == NULL) {
+		free(c);
+		return NULL;
+	}
+	c->room = (struct spool_quota){ .max_bytes = r->storage.all.max_bytes / 2, .parent = &r->storage.all };
+	list_append(&r->storage.clients, &c->in_list);
+	return c;
+}
+
+struct disk_work {
+	struct io_job io;
+	struct splice_job *job;
+};
+
+static void on_disk(struct io_job *io)
+{
+	struct splice_job *job = CONTAINER_OF(io, struct disk_work, io)->job;
+
+	free(CONTAINER_OF(io, struct disk_work, io));
+	job->run(job);
+}
+
+/* Runs the job on a thread of the store; without memory at once, so that the loop waits for the disk. */
+static void run_on_disk(void *arg, struct splice_job *job)
+{
+	struct disk_work *w = malloc(sizeof *w);
+
+	if (w == NULL) {
+		job->run(job);
+		return;
+	}
+	w->job = job;
+	w->io.run = on_disk;
+	io_submit(arg, &w->io);
+}
+
+/* NULL: none requested, or no room or memory. */
+static struct storage *storage_new(struct relay *r, const char *fingerprint, uint64_t bytes)
+{
+	struct storage_client *c;
+	struct storage *st;
+
+	if (bytes == 0 || r->storage.all.max_bytes == 0 || (st = calloc(1, sizeof *st)) == NULL)
+		return NULL;
+	if ((c = storage_client_of(r, fingerprint)) == NULL) {
+		free(st);
+		return NULL;
+	}
+	c->n++;
+	st->client = c;
+	st->room = (struct spool_quota){ .max_bytes = bytes < c->room.max_bytes ? bytes : c->room.max_bytes, .parent = &c->room };
+	if (st->room.max_bytes < SPOOL_GRAIN)
+		st->room.max_bytes = SPOOL_GRAIN;
+	st->splice = (struct splice_spool){ .dir = r->storage.dir, .quota = &st->room, .idle_ns = SPOOL_IDLE_NS,
+		.submit = run_on_disk, .arg = r->storage.io };
+	return st;
+}
+
+static void storage_free(struct storage *st)
+{
+	struct storage_client *c;
+
+	if (st == NULL)
+		return;
+	c = st->client;
+	free(st);
+	if (--c->n > 0)
+		return;
+	list_remove(&c->in_list);
+	free(c->fingerprint);
+	free(c);
+}
+
+/* ---- Connections ---- */
 
 static void relayed_free(struct relayed *d)
 {
@@ -52,8 +159,8 @@ static void relayed_free(struct relayed *d)
 			close(d->fd[i]);
 	list_remove(&d->in_list);
 	r->n--;
-	fd_budget_count(d->hold != NULL ? -(SPLICE_FDS + SPLICE_SPOOL_FDS) : -SPLICE_FDS);
-	relay_storage_give(d->hold);
+	fd_budget_count(d->storage != NULL ? -(SPLICE_FDS + SPLICE_SPOOL_FDS) : -SPLICE_FDS);
+	storage_free(d->storage);
 	free(d);
 	r->gone(r->arg);
 }
@@ -64,16 +171,14 @@ void relay_forget(struct relayed *d)
 	relayed_free(d);
 }
 
-void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned most, uint64_t timeout_ns,
+void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg)
 {
-	*r = (struct relay){ .host = host, .to = to, .most = most, .timeout_ns = timeout_ns, .gone = gone,
+	*r = (struct relay){ .host = host, .to = to, .max = max, .timeout_ns = timeout_ns, .gone = gone,
 	    .arg = arg };
 	list_init(&r->list);
-	relay_storage_init(&r->holding, 0, NULL, NULL);
+	list_init(&r->storage.clients);
 }
-
-/* ---- At work ---- */
 
 static void on_gone(struct msg *m)
 {
@@ -81,7 +186,7 @@ static void on_gone(struct msg *m)
 
 	log_at(&d->relay->host->log, d->why.code == PTCP_EIO ? LOG_ERROR : LOG_INFO, "relay", "event=end client=%s from=%s "
 	    "to=%s:%u bytes=%llu stored_bytes=%llu dropped_bytes=%llu why=\"%s\"", d->client, d->from, d->host, d->port,
-	    (unsigned long long)d->bytes, (unsigned long long)d->stored_bytes, (unsigned long long)d->held_bytes,
+	    (unsigned long long)d->bytes, (unsigned long long)d->stored_bytes, (unsigned long long)d->dropped_bytes,
 	    d->why.code != 0 ? d->why.msg : "done");
 	relayed_free(d);
 }
@@ -101,7 +206,7 @@ static void on_stop(struct msg *m)
 	if (d->splice != NULL) {
 		d->bytes = splice_bytes(d->splice);
 		d->stored_bytes = splice_total_spooled_bytes(d->splice);
-		d->held_bytes = splice_spooled_bytes(d->splice);
+		d->dropped_bytes = splice_spooled_bytes(d->splice);
 	}
 	splice_free(d->splice, on_splice_gone, d);
 }
@@ -134,7 +239,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 static void on_start(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, start);
-	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .spool = relay_storage_of(d->hold),
+	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .spool = d->storage != NULL ? &d->storage->splice : NULL,
 		.ended = on_ended, .arg = d };
 	struct ptcp_err why;
 
@@ -153,11 +258,11 @@ void relay_begin(struct relayed *d)
 	g->relayed = NULL;
 	d->fd[0] = chan_take_fd(c);
 	chan_free(c);
-	if (d->fd[0] < 0) { /* it has failed meanwhile */
+	if (d->fd[0] < 0) { /* the connection has failed */
 		relayed_free(d);
 		return;
 	}
-	if (d->hold != NULL) {
+	if (d->storage != NULL) {
 		sock_no_user_timeout(d->fd[0]);
 		sock_no_user_timeout(d->fd[1]);
 	}
@@ -169,22 +274,19 @@ void relay_begin(struct relayed *d)
 
 void relay_stop(struct relay *r)
 {
-	struct list *l;
+	struct relayed *d;
 
-	for (l = r->list.next; l != &r->list; l = l->next)
-		if (CONTAINER_OF(l, struct relayed, in_list)->moving)
-			stop(CONTAINER_OF(l, struct relayed, in_list));
+	LIST_EACH(&r->list, d, struct relayed, in_list)
+		if (d->moving)
+			stop(d);
 }
 
-void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg)
+void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
-	struct list *l, *next;
+	struct relayed *d;
 
-	for (l = r->list.next; l != &r->list; l = next) {
-		struct relayed *d = CONTAINER_OF(l, struct relayed, in_list);
-
-		next = l->next;
+	LIST_EACH(&r->list, d, struct relayed, in_list) {
 		if (admits(arg, d->client, &now) && !now.no_relay)
 			continue;
 		log_at(&r->host->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
@@ -192,11 +294,11 @@ void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg)
 		if (d->moving)
 			stop(d);
 		else
-			inbound_free(d->inbound); /* and with it `d` */
+			inbound_free(d->inbound); /* which calls relay_forget() */
 	}
 }
 
-/* ---- Asked ---- */
+/* ---- Requests ---- */
 
 static bool permits(void *arg, const struct sockaddr *sa)
 {
@@ -205,7 +307,7 @@ static bool permits(void *arg, const struct sockaddr *sa)
 	return relay_acl_permit(d->relay->to, d->host, d->port, sa);
 }
 
-/* What the client hears tells it nothing of addresses that it may not reach. */
+/* The answer must not describe forbidden addresses. */
 static void refuse(struct relayed *d, const struct ptcp_err *cause)
 {
 	struct inbound *g = d->inbound;
@@ -214,8 +316,8 @@ static void refuse(struct relayed *d, const struct ptcp_err *cause)
 	log_at(&d->relay->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s to=%s:%u why=\"%s\"", d->client,
 	    d->from, d->host, d->port, cause->msg);
 	if (cause->code == PTCP_EREFUSED)
-		err_set(&why, PTCP_EREFUSED, "going on to %s:%u: not allowed there (its administrator lists next hops with "
-		    "--relay-to; special addresses must be listed themselves)", d->host, d->port);
+		err_set(&why, PTCP_EREFUSED, "connecting to %s:%u: not permitted on this relay (its administrator lists next hops "
+		    "with --relay-to; special addresses must be listed explicitly)", d->host, d->port);
 	g->relayed = NULL;
 	relayed_free(d);
 	inbound_refuse(g, &why);
@@ -233,42 +335,41 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 		return;
 	}
 	sock_tune(fd, &so, &e);
-	chan_send_hops(fd, chan_hops(d->inbound->chan) + 1); /* where it is cut, moving bytes will notice */
+	chan_send_hops(fd, chan_hops(d->inbound->chan) + 1); /* a failure shows when bytes move */
 	d->fd[1] = fd;
 	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
 	    d->from, d->host, d->port, address);
 	inbound_routed(d->inbound);
 }
 
-/* How many this client has. */
-static unsigned held(const struct relay *r, const char *client)
+static unsigned connections_of(const struct relay *r, const char *client)
 {
-	const struct list *l;
+	const struct relayed *d;
 	unsigned n = 0;
 
-	for (l = r->list.next; l != &r->list; l = l->next)
-		n += strcmp(CONTAINER_OF(l, struct relayed, in_list)->client, client) == 0;
+	LIST_EACH(&r->list, d, struct relayed, in_list)
+		n += strcmp(d->client, client) == 0;
 	return n;
 }
 
 static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e)
 {
 	const char *client = chan_fingerprint(c);
-	unsigned files = 2 * fd_budget_connections() / SPLICE_FDS, most = r->most < files ? r->most : files;
+	unsigned files = 2 * fd_budget_connections() / SPLICE_FDS, max = r->max < files ? r->max : files;
 
 	if (r->to == NULL)
-		return err_set(e, PTCP_EREFUSED, "it relays nothing (its administrator names next hops with --relay-to)");
-	if (r->n >= most || held(r, client) >= (most + 1) / 2)
-		return err_set(e, PTCP_EREFUSED, "too busy: it relays %u connections, its limit is %u, and half of that for "
-		    "one client (use fewer streams, or try again later)", r->n, most);
-	/* Between relays that list each other a client could have its bytes go round and round. */
+		return err_set(e, PTCP_EREFUSED, "this host is no relay (its administrator permits next hops with --relay-to)");
+	if (r->n >= max || connections_of(r, client) >= (max + 1) / 2)
+		return err_set(e, PTCP_EREFUSED, "too busy: the relay has %u connections, at most %u, and half of them for one "
+		    "client (use fewer streams, or try again later)", r->n, max);
+	/* A client must not build a loop of relays. */
 	if (chan_hops(c) >= CONNECT_RELAYS_MAX)
-		return err_set(e, PTCP_EREFUSED, "it came through %u relays already, and more than %u carry nothing (give "
-		    "fewer with --via)", chan_hops(c), CONNECT_RELAYS_MAX);
+		return err_set(e, PTCP_EREFUSED, "the connection has passed %u relays, at most %u are permitted (give fewer with "
+		    "--via)", chan_hops(c), CONNECT_RELAYS_MAX);
 	return 0;
 }
 
-void relay_ask(struct relay *r, struct inbound *g, const struct wire_route *f)
+void relay_request(struct relay *r, struct inbound *g, const struct wire_route *f)
 {
 	const struct sock_opts so = { 0, CONNECT_NS, NULL };
 	struct relayed *d;
@@ -290,8 +391,8 @@ void relay_ask(struct relay *r, struct inbound *g, const struct wire_route *f)
 	d->port = f->port;
 	list_append(&r->list, &d->in_list);
 	r->n++;
-	d->hold = relay_storage_take(&r->holding, d->client, f->hold_bytes);
-	fd_budget_count(d->hold != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
+	d->storage = storage_new(r, d->client, f->hold_bytes);
+	fd_budget_count(d->storage != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
 	g->relayed = d;
 	if (dial_start(&d->dial, r->host->control, d->host, d->port, &so, on_dialled, d, &why) < 0)
 		refuse(d, &why);

@@ -1,13 +1,15 @@
-/* What a daemon relays: a client asks to be connected to a next hop, then bytes that say nothing to us are
- * moved both ways, on a worker loop. Control thread. */
+/* Relayed connections of a server: a client requests a connection to a next hop, then a worker loop moves encrypted bytes
+ * in both directions. Connections of clients that request storage spool to disk while the next hop is slower than the
+ * input. Control thread, except for the splices. */
 #ifndef SERVER_RELAY_H
 #define SERVER_RELAY_H
 
 #include "conn/context.h"
 #include "core/list.h"
 #include "net/relay_acl.h"
+#include "net/splice.h"
 #include "net/trust.h"
-#include "server/relay_storage.h"
+#include "store/io.h"
 #include "wire/frame.h"
 
 struct inbound;
@@ -15,28 +17,37 @@ struct relayed;
 
 struct relay {
 	struct context *host;
-	const struct relay_acl *to;   /* NULL: it relays nothing */
-	unsigned most;               /* connections at one time; a client has half of them at most */
-	uint64_t timeout_ns;         /* for sockets whose peer acknowledges nothing */
-	struct relay_storage holding;      /* nothing is stored unless that is set up */
+	const struct relay_acl *to;  /* permitted next hops; NULL: none */
+	unsigned max;                /* number of connections; at most half for a single client */
+	uint64_t timeout_ns;         /* of sockets whose peer acknowledges nothing */
+	struct {
+		struct spool_quota all;   /* most_bytes 0: nothing is spooled */
+		const char *dir;
+		struct io *io;
+		struct list clients;
+	} storage;
 	struct list list;
 	unsigned n;
-	void (*gone)(void *arg);     /* one has ended */
+	void (*gone)(void *arg);     /* a connection has ended */
 	void *arg;
 };
 
-void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned most, uint64_t timeout_ns,
+/* Borrows all but the numbers. */
+void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg);
-/* An authorised guest asks. It is refused, or answered once the next hop has been reached; guest->relayed is set
- * meanwhile. */
-void relay_ask(struct relay *r, struct inbound *g, const struct wire_route *f);
-/* The guest has left TLS: its socket is taken, and inbound_free() is due. */
+/* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
+void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);
+uint64_t relay_stored_bytes(const struct relay *r);
+/* The request of an authorized client: refused, or answered once the next hop is connected; g->relayed is set until
+ * then. */
+void relay_request(struct relay *r, struct inbound *g, const struct wire_route *f);
+/* The inbound connection has left TLS: takes the socket; inbound_free() is due. */
 void relay_begin(struct relayed *d);
-/* The guest goes before that. */
+/* The inbound connection ends before that. */
 void relay_forget(struct relayed *d);
-/* Ends what is moved for clients who have lost the right to it. */
-void relay_judge_again(struct relay *r, trust_admits_fn *admits, void *arg);
-/* Ends all that is being moved; `gone` follows for each. */
+/* After a change of the authorized clients: ends connections without permission. */
+void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg);
+/* Ends all connections that move bytes; `gone` follows for each. */
 void relay_stop(struct relay *r);
 
 #endif

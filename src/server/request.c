@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/home_path.h"
+#include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "session/probe_session.h"
 #include "store/fd_budget.h"
 
-/* A source or destination. */
+/* A source, or the destination. */
 struct request_path {
-	struct dir *dir;               /* of a source; NULL: `why` */
+	struct dir *dir;               /* of a source; NULL: missing, see `why` */
 	char name[DESTINATION_NAME_BYTES];
-	char *path;                    /* as the client wrote it */
+	char *path;                    /* as written by the client */
 	bool contents;
 	struct ptcp_err why;
 };
@@ -36,7 +36,7 @@ const char *request_first(const struct request *a)
 	return a->n_paths > 0 ? a->path[0].path : "";
 }
 
-/* ---- On an I/O thread: the places beneath the client's root ---- */
+/* ---- On an I/O thread: paths below the client's root ---- */
 
 static int find_places(struct request *a, struct tree *tree, struct ptcp_err *e)
 {
@@ -54,13 +54,12 @@ static int find_places(struct request *a, struct tree *tree, struct ptcp_err *e)
 		if (!a->sends)
 			return destination_target(&a->place, tree, path, a->flags, e);
 		if (destination_source(tree, path, p->contents, &p->dir, p->name, &p->why) < 0)
-			p->dir = NULL; /* that one is a failed file */
+			p->dir = NULL; /* a failed file */
 	}
 	return 0;
 }
 
-/* A server that has confined itself cannot reach a root that came later, and should not look as if that were
- * for want of permission. */
+/* A confined server cannot open a root configured later; the sentence must not blame permissions. */
 static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
 {
 	const char *const *at = a->roots;
@@ -68,7 +67,7 @@ static int open_root(const struct request *a, const char *root, struct tree **ou
 	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
 		at++;
 	if (at != NULL && *at == NULL)
-		return err_set(e, PTCP_ECONFIG, "it was given to the client after the server had started (restart it)");
+		return err_set(e, PTCP_ECONFIG, "configured after the server had started (restart the server)");
 	return tree_open(out, root, &sys_real, e);
 }
 
@@ -82,7 +81,7 @@ static int look_up(struct request *a, struct ptcp_err *e)
 	if (a->own)
 		return find_places(a, NULL, e);
 	if ((r = open_root(a, root, &tree, e)) < 0) {
-		/* Where it is, is not for the client to know. */
+		/* The client must not learn the path. */
 		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
 		    text_escape_quoted(shown, sizeof shown, root), e->msg);
 		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
@@ -121,15 +120,15 @@ void request_find(struct request *a, void (*found)(struct request *a, const stru
 	io_submit(a->host->io, &a->io);
 }
 
-/* ---- What may be asked for ---- */
+/* ---- Rights ---- */
 
 static int check_cipher(struct request *a, const struct wire_open *o, struct ptcp_err *e)
 {
-	unsigned allowed = a->own ? ~0u : a->o->ciphers; /* what a user asks of itself */
+	unsigned allowed = a->own ? ~0u : a->o->ciphers;
 
 	if (o->cipher >= PTCP_CIPHERS || (allowed & 1u << o->cipher) == 0)
 		return err_set(e, PTCP_EREFUSED, "cipher %s: the server does not allow it (see its --cipher)",
-		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "asked for");
+		    o->cipher < PTCP_CIPHERS ? ptcp_cipher_name(o->cipher) : "requested");
 	return 0;
 }
 
@@ -138,12 +137,12 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if (a->measures)
 		return check_cipher(a, o, e);
 	if (!a->own && a->auth.root[0] == '\0' && a->root == NULL)
-		return err_set(e, PTCP_EREFUSED, "no files are served: the server was started without --root (start it with one)");
+		return err_set(e, PTCP_EREFUSED, "files: none are served (have the server started with --root)");
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "sending there: this client may only read (have its administrator "
-		    "authorize it without --read-only)");
+		return err_set(e, PTCP_EREFUSED, "sending: this client may only read (have the server's administrator authorize it "
+		    "without --read-only)");
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && o->n_paths != 1)
-		return err_set(e, PTCP_EPROTO, "one destination is needed");
+		return err_set(e, PTCP_EPROTO, "OPEN frame without exactly one destination");
 	return check_cipher(a, o, e);
 }
 
@@ -169,8 +168,7 @@ static int take_places(struct request *a, const struct wire_open *o, struct ptcp
 
 		if (text == NULL)
 			return err_nomem(e);
-		memcpy(text, path.n > 0 ? (const char *)path.p : "", path.n);
-		text[path.n] = '\0';
+		span_copy(text, path);
 		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0) {
 			a->path[a->n_paths].path = text;
 			a->path[a->n_paths++].contents = (flags & WIRE_PATH_CONTENTS) != 0;
@@ -189,8 +187,8 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	int r;
 
 	a->sends = o->role == WIRE_ACCEPTOR_SENDS;
-	a->floods = o->role == WIRE_ACCEPTOR_GENERATES;
-	a->measures = a->floods || o->role == WIRE_ACCEPTOR_DISCARDS;
+	a->generates = o->role == WIRE_ACCEPTOR_GENERATES;
+	a->measures = a->generates || o->role == WIRE_ACCEPTOR_DISCARDS;
 	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? DESTINATION_INTO_DIR : 0) |
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0);
@@ -208,7 +206,7 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	int r = 0;
 
 	if (a->measures)
-		return a->floods ? session_flood(sess, e) : session_drop(sess, e);
+		return a->generates ? session_generate(sess, e) : session_discard(sess, e);
 	if (!a->sends)
 		return session_receive_into(sess, &a->place, e);
 	if (a->filter != NULL)

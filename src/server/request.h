@@ -1,5 +1,5 @@
-/* What a client asks a daemon for by OPEN: judged by what it is authorised to, its paths found beneath its
- * root, then given to the party that carries it out. Control thread. */
+/* A client's OPEN: checked against the client's rights, the paths resolved below the client's root, then passed to the
+ * session. Control thread. */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
@@ -7,31 +7,31 @@
 #include "net/trust.h"
 #include "session/session.h"
 
-/* Failed files of a session or an errand that are logged one by one: a client must not fill the log. */
+/* Failed files of a session or job to log individually: a client must not fill the log. */
 #define LOGGED_FAILURES 1000u
 
 struct request_path;
 
 struct request {
-	/* the owner's to fill in */
+	/* filled in by the owner */
 	struct context *host;
-	const char *root;              /* of the daemon; NULL: none */
-	const char *const *roots;      /* no others are opened; ended by NULL. NULL: any may be */
+	const char *root;              /* of the server; NULL: none */
+	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
 	const struct ptcp_server_opts *o;
-	bool own;                      /* the client is this user: all paths are its own */
+	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
-	/* once taken */
-	bool sends;                    /* we do */
-	bool measures;                 /* no files: blocks of none are dropped, */
-	bool floods;                   /* or sent */
+	/* by request_take() */
+	bool sends;                    /* the server sends files */
+	bool measures;                 /* no files: the server discards blocks, */
+	bool generates;                /* or sends generated blocks */
 	unsigned streams;
 	enum ptcp_cipher cipher;
-	/* looked up on an I/O thread */
+	/* by request_find(), on an I/O thread */
 	int flags;
 	struct request_path *path;
 	unsigned n_paths;
-	struct filter *filter;         /* of what we send; NULL: no rules */
-	struct destination place;            /* where we receive */
+	struct filter *filter;         /* of the sources; NULL: no rules */
+	struct destination place;      /* unless the server sends */
 	bool finding;
 	struct ptcp_err why;
 	int result;
@@ -40,15 +40,15 @@ struct request {
 	void (*found)(struct request *a, const struct ptcp_err *why);
 };
 
-/* Takes what is asked for, if it may be; else a sentence for the client. */
+/* Copies the OPEN if it is permitted; else `e` is a sentence for the client. */
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e);
-/* Looks for the places; `found` follows, `why` NULL if they can be had. A source that is not there is a failed
- * file of the transfer. Not freed before. */
+/* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer. The
+ * request must live until then. */
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));
-/* The party begins to send, receive or drop. */
+/* Adds the sources or destination to the session, or starts the measurement. */
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e);
-/* The first of its paths as it was written, "" without any. */
+/* The first path as written by the client; "" without paths. */
 const char *request_first(const struct request *a);
-void request_fini(struct request *a); /* zeroed memory is fine; not while it is looked for */
+void request_fini(struct request *a); /* zeros are fine; not between request_find() and `found` */
 
 #endif

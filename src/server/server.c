@@ -1,5 +1,7 @@
-/* A daemon: how it starts and stops. */
+/* A server: start, listeners, stop, changes of options, statistics. */
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,28 +10,92 @@
 #include "core/units.h"
 #include "server/server_impl.h"
 
-#define WATCH_NS (500 * NS_PER_MS) /* authorized_clients is looked at */
+#define WATCH_NS (500 * NS_PER_MS) /* between checks of authorized_clients */
+
+/* ---- Listeners ---- */
+
+static void on_accepted(void *arg, int fd, const char *address)
+{
+	struct ptcp_server *s = arg;
+
+	s->sessions.past.connections++;
+	pending_take(&s->pending, fd, address, false);
+}
+
+static int listen_on(struct ptcp_server *s, int fd, struct listener **out, struct ptcp_err *e)
+{
+	if ((fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+		return err_sys(e, PTCP_ECONFIG, "listening: the passed socket");
+	return listener_take(out, s->loop, fd, on_accepted, s, e);
+}
+
+static void add_listener(struct ptcp_server *s, struct listener *l)
+{
+	struct server_listener *p = &s->at[s->n_at++];
+
+	p->listener = l;
+	snprintf(p->address, sizeof p->address, "%s", listener_address(l));
+	p->port = listener_port(l);
+}
+
+int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e)
+{
+	struct listener *l;
+	int r;
+
+	if ((r = listener_new(&l, s->loop, where, PTCP_PORT, on_accepted, s, e)) == 0)
+		add_listener(s, l);
+	return r;
+}
+
+static int listen_all(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	struct listener *l;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < o->n_sockets && r == 0; i++)
+		if ((r = listen_on(s, o->sockets[i], &l, e)) == 0)
+			add_listener(s, l);
+	if (r == 0 && (o->listen != NULL || o->n_sockets + o->n_also_listen == 0))
+		r = server_listen(s, o->listen, e);
+	for (i = 0; i < o->n_also_listen && r == 0; i++)
+		r = server_listen(s, o->also_listen[i], e);
+	return r;
+}
+
+static void listen_end(struct ptcp_server *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n_at; i++) {
+		listener_free(s->at[i].listener);
+		s->at[i].listener = NULL;
+	}
+}
+
+/* ---- Stopping ---- */
 
 void server_try_end(void *arg)
 {
 	struct ptcp_server *s = arg;
 
 	if (s->stopping && s->sessions.n == 0 && s->pending.n == 0 && s->relay.n == 0 &&
-	    job_set_idle(&s->errands)) {
+	    job_set_idle(&s->jobs)) {
 		s->over = true;
 		loop_stop(s->loop);
 	}
 }
 
-/* Who is revoked loses what is running, too. */
+/* Revoking a client ends the running sessions of the client, too. */
 static void on_watch(void *arg)
 {
 	struct ptcp_server *s = arg;
 
 	if (authorized_changed(s->host.config_dir, &s->trusted)) {
-		server_session_judge_again(&s->sessions, server_admits, s);
-		relay_judge_again(&s->relay, server_admits, s);
-		job_judge_again(&s->errands, server_admits, s);
+		server_session_reauthorize(&s->sessions, server_admits, s);
+		relay_reauthorize(&s->relay, server_admits, s);
+		job_set_reauthorize(&s->jobs, server_admits, s);
 	}
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
@@ -39,8 +105,8 @@ static void on_session_gone(void *arg, struct peer_address *from)
 	struct ptcp_server *s = arg;
 
 	admission_session(s->pending.admission, from, false);
-	if (s->once != NULL && s->sessions.n_run > 0)
-		ptcp_server_stop(s); /* that was it */
+	if (s->ssh != NULL && s->sessions.n_run > 0)
+		ptcp_server_stop(s);
 	server_try_end(s);
 }
 
@@ -52,20 +118,22 @@ static void on_wake(void *arg)
 	if (!atomic_load(&s->stop) || s->stopping)
 		return;
 	s->stopping = true;
-	server_listen_end(s);
-	err_set(&why, PTCP_EPEER, "transfer cut off: the server was stopped (run it again when it is back)");
+	listen_end(s);
+	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run it again when the server is back)");
 	pending_empty(&s->pending);
 	server_session_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
-	job_set_cancel(&s->errands, &why);
+	job_set_cancel(&s->jobs, &why);
 	server_try_end(s);
 }
 
-int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
+/* ---- Options ---- */
+
+static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	const struct {
 		const char *name;
-		unsigned n, most;
+		unsigned n, max;
 	} limits[] = {
 		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
 		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
@@ -76,20 +144,20 @@ int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e)
 	size_t i;
 
 	for (i = 0; i < sizeof limits / sizeof *limits; i++)
-		if (limits[i].n < 1 || limits[i].n > limits[i].most)
+		if (limits[i].n < 1 || limits[i].n > limits[i].max)
 			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be 1 to %u", limits[i].name, limits[i].n,
-			    limits[i].most);
+			    limits[i].max);
 	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
 	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
-		return err_set(e, PTCP_EUSAGE, "--relay-storage: less than 2 MiB holds nothing (give more, or leave it out)");
+		return err_set(e, PTCP_EUSAGE, "--relay-storage: below the minimum of 2 MiB (give more, or leave it out)");
 	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
-		return err_set(e, PTCP_EUSAGE, "listening: at more than %d places (leave some out)",
-		    PTCP_LISTEN_MAX);
+		return err_set(e, PTCP_EUSAGE, "listening: more than %d addresses (leave some out)", PTCP_LISTEN_MAX);
 	return 0;
 }
 
-int server_nexthops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
+/* Resolves names. */
+static int parse_nexthops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct relay_acl *list = NULL;
 	size_t i;
@@ -104,6 +172,24 @@ int server_nexthops(struct relay_acl **out, const struct ptcp_server_opts *o, st
 	return r;
 }
 
+/* Options of the user over the defaults, checked and parsed; `all` borrows strings. */
+static int check_opts(struct ptcp_server_opts *all, struct relay_acl **nexthops, struct timetable *rate,
+    const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	int r;
+
+	ptcp_server_opts_init(all);
+	if (o != NULL && (o->size == 0 || o->size > sizeof *all))
+		return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
+	if (o != NULL)
+		memcpy(all, o, o->size);
+	if ((r = check_ranges(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
+		return r;
+	return parse_nexthops(nexthops, all, e);
+}
+
+/* ---- Starting ---- */
+
 static const char *storage_dir(const struct ptcp_server_opts *o)
 {
 	const char *dir = o->relay_storage_dir != NULL ? o->relay_storage_dir : getenv("TMPDIR");
@@ -111,8 +197,8 @@ static const char *storage_dir(const struct ptcp_server_opts *o)
 	return dir != NULL && dir[0] != '\0' ? dir : "/var/tmp";
 }
 
-/* As far as we may still go there. */
-static int start_holding(struct ptcp_server *s, struct ptcp_err *e)
+/* After confinement, which may exclude the directory. */
+static int start_storage(struct ptcp_server *s, struct ptcp_err *e)
 {
 	int r;
 
@@ -120,7 +206,7 @@ static int start_holding(struct ptcp_server *s, struct ptcp_err *e)
 		return 0;
 	if ((r = spool_check(s->storage_dir, e)) < 0)
 		return err_while(e, r, "--relay-storage");
-	relay_storage_init(&s->relay.holding, s->o.relay_storage_bytes, s->storage_dir, s->host.io);
+	relay_set_storage(&s->relay, s->o.relay_storage_bytes, s->storage_dir, s->host.io);
 	return 0;
 }
 
@@ -130,14 +216,7 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	ptcp_server_opts_init(&s->o);
-	if (o != NULL) {
-		if (o->size == 0 || o->size > sizeof s->o)
-			return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
-		memcpy(&s->o, o, o->size);
-	}
-	if ((r = server_check(&s->o, e)) < 0 || (r = server_nexthops(&s->nexthops, &s->o, e)) < 0 ||
-	    (r = pacing_parse(&s->rate, s->o.rate, e)) < 0)
+	if ((r = check_opts(&s->o, &s->nexthops, &s->rate, o, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL) ||
@@ -154,10 +233,9 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
-/* One for a single session makes an identity for it. Either may have to connect elsewhere. What can be done only
- * once comes before the host's threads: what `confine` takes from one thread, it takes from those that are started
- * later. */
-static int start_host(struct ptcp_server *s, struct ptcp_err *e)
+/* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and confinement
+ * come before the threads of the context, because threads inherit the restrictions of the starting thread. */
+static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct identity *id = &s->host.identity;
 	int r;
@@ -165,7 +243,7 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	context_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
-	    (!s->o.one_time && (r = server_listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
+	    (!s->o.one_time && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -173,7 +251,7 @@ static int start_host(struct ptcp_server *s, struct ptcp_err *e)
 	return pacing_start(&s->host.pacing, &s->rate, s->loop, e);
 }
 
-static int start_lobby(struct ptcp_server *s, struct ptcp_err *e)
+static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct pending_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
 		.waiting = s->o.max_startups, .sessions = s->o.max_sessions, .streams = s->o.max_streams,
@@ -193,20 +271,20 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	if (s == NULL)
 		return err_nomem(e);
 	atomic_init(&s->stop, false);
-	link_table_init(&s->told);
-	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_host(s, e)) < 0 ||
-	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_lobby(s, e)) < 0)
+	link_table_init(&s->links);
+	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_context(s, e)) < 0 ||
+	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_pending(s, e)) < 0)
 		goto out;
 	server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.one_time = s->o.one_time;
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
-	if ((r = start_holding(s, e)) < 0)
+	if ((r = start_storage(s, e)) < 0)
 		goto out;
-	job_set_init(&s->errands, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
-	s->errands.roots = s->sessions.roots;
-	s->errands.told = &s->told;
+	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
+	s->jobs.roots = s->sessions.roots;
+	s->jobs.links = &s->links;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.one_time)
 		on_watch(s);
@@ -219,14 +297,27 @@ out:
 	return r;
 }
 
+const char *ptcp_server_address(const struct ptcp_server *s) { return s->at[0].address; }
+unsigned ptcp_server_port(const struct ptcp_server *s) { return s->at[0].port; }
+
+bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const char **address, unsigned *port)
+{
+	if (i >= s->n_at)
+		return false;
+	*address = s->at[i].address;
+	*port = s->at[i].port;
+	return true;
+}
 const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->host.identity.fingerprint; }
+
+/* ---- Running ---- */
 
 int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e)
 {
 	if (s->ran)
-		return err_set(e, PTCP_EUSAGE, "a server runs once");
+		return err_set(e, PTCP_EUSAGE, "the server: runs once per handle");
 	s->ran = true;
-	loop_wake(s->loop); /* it may have been stopped already */
+	loop_wake(s->loop); /* for a ptcp_server_stop() before */
 	return 0;
 }
 
@@ -250,7 +341,7 @@ static int turn(struct ptcp_server *s, bool wait, struct ptcp_err *e)
 int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e)
 {
 	if (!s->ran || s->over)
-		return err_set(e, PTCP_EUSAGE, "a server that is not at work");
+		return err_set(e, PTCP_EUSAGE, "the server: not running");
 	return turn(s, false, e);
 }
 
@@ -275,21 +366,69 @@ void ptcp_server_free(struct ptcp_server *s)
 {
 	if (s == NULL)
 		return;
-	ssh_server_free(s->once);
-	job_set_fini(&s->errands);
+	ssh_server_free(s->ssh);
+	job_set_fini(&s->jobs);
 	grants_fini(&s->sessions.grants);
-	server_listen_end(s);
+	listen_end(s);
 	timer_free(s->watch);
 	pending_fini(&s->pending);
 	context_fini(&s->host);
 	loop_free(s->loop);
 	server_forget_needs(s);
 	relay_acl_free(s->nexthops);
-	link_table_fini(&s->told);
+	link_table_fini(&s->links);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);
 	free(s);
+}
+
+/* ---- Options and statistics ---- */
+
+int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
+{
+	struct ptcp_server_opts all;
+	struct timetable rate;
+	struct relay_acl *to = NULL;
+	int r;
+
+	if ((r = check_opts(&all, &to, &rate, o, e)) < 0)
+		return r;
+	pacing_stop(&s->host.pacing);
+	if ((r = pacing_start(&s->host.pacing, &rate, s->loop, e)) < 0) {
+		relay_acl_free(to);
+		return r;
+	}
+	s->relay.to = s->jobs.nexthops = to;
+	s->relay.max = all.max_relayed;
+	relay_acl_free(s->nexthops);
+	s->nexthops = to;
+	s->o.max_relayed = all.max_relayed;
+	s->o.max_streams = all.max_streams;
+	s->o.max_sessions = all.max_sessions;
+	s->o.max_client_sessions = all.max_client_sessions;
+	s->o.timeout_s = all.timeout_s;
+	s->o.log_level = all.log_level;
+	s->host.log.level = (enum log_level)all.log_level;
+	return 0;
+}
+
+void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
+{
+	struct ptcp_server_stats all = s->sessions.past;
+
+	all.refused += s->pending.shut_out;
+	server_session_add_stats(&s->sessions, &all);
+	all.relayed_now = s->relay.n;
+	all.links_known = link_table_count(&s->links);
+	all.stored_bytes = relay_stored_bytes(&s->relay);
+	all.size = st->size < sizeof all ? st->size : sizeof all;
+	memcpy(st, &all, all.size);
+}
+
+void ptcp_server_stats_init(struct ptcp_server_stats *st)
+{
+	*st = (struct ptcp_server_stats){ .size = sizeof *st };
 }
 
 void ptcp_server_opts_init(struct ptcp_server_opts *o)

@@ -1,4 +1,4 @@
-/* The inside of a server: server.c starts and stops it; the rest is by file below. */
+/* The inside of a server. */
 #ifndef SERVER_SERVER_IMPL_H
 #define SERVER_SERVER_IMPL_H
 
@@ -18,12 +18,12 @@ struct ssh_server;
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
-	char *storage_dir;              /* of what is relayed; NULL: nothing is stored */
-	char **roots;                   /* those that a confined one may open, ended by NULL; NULL: any */
+	char *storage_dir;              /* of relayed connections; NULL: no storage */
+	char **roots;                   /* permitted to a confined server, ended by NULL; NULL: any */
 	struct timetable rate;
 	struct loop *loop;
 	struct context host;
-	struct place_listened {
+	struct server_listener {
 		struct listener *listener;      /* NULL once stopping */
 		char address[SOCK_TEXT_BYTES];  /* as long as the handle */
 		unsigned port;
@@ -31,52 +31,43 @@ struct ptcp_server {
 	unsigned n_at;
 	struct pending pending;
 	struct timer *watch;            /* of authorized_clients */
-	struct trust_stamp trusted;     /* as it was */
+	struct trust_stamp trusted;     /* at the last check */
 	struct server_session_set sessions;
-	struct relay_acl *nexthops;      /* NULL: none */
+	struct relay_acl *nexthops;     /* NULL: none */
 	struct relay relay;
-	struct job_set errands;
-	struct link_table told;
-	struct ssh_server *once;          /* NULL: a daemon */
-	struct ptcp_err why;            /* what ended it, if its code is not 0 */
+	struct job_set jobs;
+	struct link_table links;
+	struct ssh_server *ssh;         /* of an ephemeral server; else NULL */
+	struct ptcp_err why;            /* of the end, unless its code is 0 */
 	atomic_bool stop;
 	bool stopping, ran, over;
 };
 
-/* ---- listen.c ---- */
-
-int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
-/* Everywhere that the options say. */
-int server_listen_all(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e);
-void server_listen_end(struct ptcp_server *s);
-
 /* ---- server.c ---- */
 
-/* PTCP_EUSAGE for numbers out of range. */
-int server_check(const struct ptcp_server_opts *o, struct ptcp_err *e);
-/* Where the options allow to relay to; NULL: nowhere. Looks names up. */
-int server_nexthops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e);
-/* Something of the server `arg` has gone: with the last of it, one that is stopping is over. */
+int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
+/* A session, job, relayed or inbound connection has ended: a stopping server ends with the last of these; `arg` is the
+ * server. */
 void server_try_end(void *arg);
 
-/* ---- dispatch.c: guests become sessions, streams, errands, routes ---- */
+/* ---- dispatch.c: inbound connections become sessions, streams, job connections, relayed connections ---- */
 
 extern const struct inbound_ops server_inbound_ops;
-/* Whether, and to what, this client is authorised; `arg` is the server. */
+/* Whether the client is authorized, and the rights; `arg` is the server. */
 bool server_admits(void *arg, const char *fingerprint, struct authorization *a);
 
 /* ---- confine_needs.c ---- */
 
-/* Calls `confine`, if there is one, with what is needed from here on, and keeps that in s->roots; the host's
- * config_dir is known. */
+/* Calls the `confine` of the options, if any, with the server's needs, and fills in s->roots; after
+ * s->host.config_dir. */
 int server_confine(struct ptcp_server *s, struct ptcp_err *e);
 void server_forget_needs(struct ptcp_server *s);
 
-/* ---- ssh_server.c: one session through ssh ---- */
+/* ---- ssh_server.c: the ephemeral server of a session through ssh ---- */
 
 int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e);
 void ssh_server_free(struct ssh_server *o); /* NULL is fine */
-/* Is this who has started us? */
+/* Whether the fingerprint is the client that started the server. */
 bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint);
 
 #endif

@@ -16,10 +16,10 @@ struct server_session {
 	struct peer_address *from;
 	struct mono since;
 	bool gone;
-	unsigned failures;             /* that its files met, as far as they are logged */
-	struct request asked;
-	char client[PTCP_FINGERPRINT_BYTES]; /* whose session it is */
-	bool granted;                  /* by it, to the peer: */
+	unsigned failures;             /* of files, as far as logged */
+	struct request request;
+	char client[PTCP_FINGERPRINT_BYTES]; /* or the issuer of the grant */
+	bool granted;                  /* the peer acts under the grant: */
 	struct wire_grant grant;
 	char *path;                    /* of the grant */
 };
@@ -36,9 +36,9 @@ static void server_session_free(struct server_session *s)
 	struct server_session_set *set = s->set;
 	struct peer_address *from = s->from;
 
-	if (s->asked.finding)
-		return; /* when the I/O thread is done */
-	request_fini(&s->asked);
+	if (s->request.finding)
+		return; /* on_found() calls again */
+	request_fini(&s->request);
 	free(s->path);
 	session_free(s->session);
 	list_remove(&s->in_list);
@@ -49,11 +49,11 @@ static void server_session_free(struct server_session *s)
 
 static struct log *log_of(struct server_session *s) { return &s->set->host->log; }
 
-/* ---- Judging what is asked for ---- */
+/* ---- Requests ---- */
 
 static void on_found(struct request *a, const struct ptcp_err *why)
 {
-	struct server_session *s = CONTAINER_OF(a, struct server_session, asked);
+	struct server_session *s = CONTAINER_OF(a, struct server_session, request);
 
 	if (s->gone)
 		server_session_free(s);
@@ -63,7 +63,6 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 		session_accept(s->session, a->streams, a->cipher);
 }
 
-/* Just what the grant says. */
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
 {
 	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_SENDS, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_RECEIVES,
@@ -72,12 +71,12 @@ static int check_grant(const struct server_session *s, const struct wire_open *o
 	uint8_t flags;
 
 	if (o->role != role[s->grant.mode])
-		return err_set(e, PTCP_EREFUSED, "the grant: it is not for that (it lets a host %s)",
+		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this (it lets a host %s)",
 		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
 	while (wire_path_next(&rest, &flags, &path))
 		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||
 		    (path.n > 0 && memcmp(path.p, s->path, path.n) != 0)))
-			return err_set(e, PTCP_EREFUSED, "the grant: it is for another path");
+			return err_set(e, PTCP_EREFUSED, "the grant: permits another path");
 	return 0;
 }
 
@@ -88,8 +87,8 @@ static int take(struct server_session *s, const struct wire_open *o, struct ptcp
 	if (s->granted && (r = check_grant(s, o, e)) < 0)
 		return r;
 	if (s->set->one_time && s->set->n_run > 0)
-		return err_set(e, PTCP_EREFUSED, "this server was for one session, which it has had (start another)");
-	return request_take(&s->asked, o, e);
+		return err_set(e, PTCP_EREFUSED, "session: this server was started for one session only (start another server)");
+	return request_take(&s->request, o, e);
 }
 
 static void on_open(void *arg, struct session *sess, const struct wire_open *o)
@@ -107,17 +106,17 @@ static void on_open(void *arg, struct session *sess, const struct wire_open *o)
 		return;
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
-	    "streams=%u cipher=%s", s->address, s->client, s->asked.auth.name,
-	    s->asked.floods ? "flood" : s->asked.measures ? "drop" : s->asked.sends ? "send" : "receive",
-	    text_escape_quoted(shown, sizeof shown, request_first(&s->asked)), s->asked.streams,
-	    ptcp_cipher_name(s->asked.cipher));
-	if (s->asked.measures)
-		session_accept(sess, s->asked.streams, s->asked.cipher);
+	    "streams=%u cipher=%s", s->address, s->client, s->request.auth.name,
+	    s->request.generates ? "generate" : s->request.measures ? "discard" : s->request.sends ? "send" : "receive",
+	    text_escape_quoted(shown, sizeof shown, request_first(&s->request)), s->request.streams,
+	    ptcp_cipher_name(s->request.cipher));
+	if (s->request.measures)
+		session_accept(sess, s->request.streams, s->request.cipher);
 	else
-		request_find(&s->asked, on_found);
+		request_find(&s->request, on_found);
 }
 
-/* ---- At work ---- */
+/* ---- Running sessions ---- */
 
 static void on_running(void *arg, struct session *sess)
 {
@@ -125,7 +124,7 @@ static void on_running(void *arg, struct session *sess)
 	struct ptcp_err why;
 
 	s->set->n_run++;
-	if (request_begin(&s->asked, sess, &why) < 0)
+	if (request_begin(&s->request, sess, &why) < 0)
 		engine_fail(session_session(sess), &why);
 }
 
@@ -138,8 +137,8 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 	if (status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
 		return;
 	if (s->failures++ == LOGGED_FAILURES)
-		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed: the "
-		    "end of the session counts them\"", s->client, LOGGED_FAILURES);
+		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed; event=end "
+		    "counts all\"", s->client, LOGGED_FAILURES);
 	else
 		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
 		    s->client, text_escape_quoted(shown, sizeof shown, path), why->msg);
@@ -164,9 +163,9 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 
 static void count(const struct server_session *s, struct session *sess, struct ptcp_server_stats *st)
 {
-	struct session_progress g = session_progress(sess);
+	struct ptcp_progress g = session_progress(sess);
 
-	if (s->asked.sends) {
+	if (s->request.sends) {
 		st->sent_bytes += g.wire_bytes;
 		st->sent_files += g.files;
 	} else {
@@ -179,11 +178,9 @@ static void count(const struct server_session *s, struct session *sess, struct p
 
 void server_session_add_stats(struct server_session_set *t, struct ptcp_server_stats *st)
 {
-	struct list *l;
+	struct server_session *s;
 
-	for (l = t->list.next; l != &t->list; l = l->next) {
-		struct server_session *s = CONTAINER_OF(l, struct server_session, in_list);
-
+	LIST_EACH(&t->list, s, struct server_session, in_list) {
 		if (s->gone || s->session == NULL)
 			continue;
 		count(s, s->session, st);
@@ -195,7 +192,7 @@ void server_session_add_stats(struct server_session_set *t, struct ptcp_server_s
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct server_session *s = arg;
-	struct session_progress g = session_progress(sess);
+	struct ptcp_progress g = session_progress(sess);
 
 	s->session = sess;
 	log_at(log_of(s), why != NULL ? LOG_WARN : LOG_INFO, "server",
@@ -211,22 +208,20 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	server_session_free(s);
 }
 
-/* A client that has lost its connection comes again: what its old session holds is its own. So a newer one ends an
- * older one, while an older one waits: what is in its way may be done in a moment. */
+/* A client with a lost connection starts a new session while the old session still locks part files. So a newer session
+ * ends an older session of the same client, and an older session waits, because the newer session may end soon. */
 static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino)
 {
 	struct server_session *s = arg, *other;
 	bool older = true, waits = false;
-	struct list *l;
 
 	(void)sess;
-	for (l = s->set->list.next; l != &s->set->list; l = l->next) {
-		other = CONTAINER_OF(l, struct server_session, in_list);
+	LIST_EACH(&s->set->list, other, struct server_session, in_list) {
 		older &= other != s;
 		if (other == s || other->gone || other->session == NULL ||
 		    strcmp(other->client, s->client) != 0)
 			continue;
-		waits |= session_over(other->session) || (!other->asked.sends && !other->asked.measures);
+		waits |= session_over(other->session) || (!other->request.sends && !other->request.measures);
 		if (!older || session_over(other->session) || !session_holds(other->session, dev, ino))
 			continue;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
@@ -242,19 +237,15 @@ static const struct session_ops session_ops = {
 	.streams = on_streams, .contended = on_contended, .gone = on_gone
 };
 
-/* One session at a time is what a grant is good for: the older one has lost its connection. */
+/* A grant permits a single session at a time: an older session has lost the connection. */
 static void end_granted(struct server_session_set *t, const struct wire_grant *g)
 {
-	struct list *l, *next;
 	struct server_session *s;
 
-	for (l = t->list.next; l != &t->list; l = next) {
-		next = l->next;
-		s = CONTAINER_OF(l, struct server_session, in_list);
+	LIST_EACH(&t->list, s, struct server_session, in_list)
 		if (s->granted && !s->gone && memcmp(s->grant.nonce, g->nonce, sizeof g->nonce) == 0 &&
 		    memcmp(s->grant.issuer, g->issuer, sizeof g->issuer) == 0)
 			session_yield(s->session);
-	}
 }
 
 static int take_grant(struct server_session *s, const struct server_session_link *l, struct ptcp_err *e)
@@ -265,9 +256,7 @@ static int take_grant(struct server_session *s, const struct server_session_link
 	s->grant = *g;
 	if ((s->path = malloc(g->path.n + 1)) == NULL)
 		return err_nomem(e);
-	memcpy(s->path, g->path.n > 0 ? (const char *)g->path.p : "", g->path.n);
-	s->path[g->path.n] = '\0';
-	s->grant.path.p = (const uint8_t *)s->path;
+	s->grant.path.p = (const uint8_t *)span_copy(s->path, g->path);
 	strcpy(s->client, l->issuer);
 	end_granted(s->set, g);
 	return 0;
@@ -291,7 +280,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	}
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
-	s->asked = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
 		.o = t->o, .own = t->one_time, .auth = *a };
 	s->from = l->from;
 	s->since = mono_now();
@@ -316,14 +305,11 @@ int server_session_new(struct server_session_set *t, const struct server_session
 
 static struct server_session *find(struct server_session_set *t, const uint8_t *id)
 {
-	struct list *l;
 	struct server_session *s;
 
-	for (l = t->list.next; l != &t->list; l = l->next) {
-		s = CONTAINER_OF(l, struct server_session, in_list);
+	LIST_EACH(&t->list, s, struct server_session, in_list)
 		if (!s->gone && s->session != NULL && memcmp(session_id(s->session), id, WIRE_SESSION_BYTES) == 0)
 			return s;
-	}
 	return NULL;
 }
 
@@ -336,42 +322,36 @@ struct session *server_session_find(struct server_session_set *t, const uint8_t 
 
 enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES])
 {
-	return find(t, id)->asked.cipher;
+	return find(t, id)->request.cipher;
 }
 
 unsigned server_session_count(const struct server_session_set *t, const char *fingerprint)
 {
-	const struct list *l;
+	const struct server_session *s;
 	unsigned n = 0;
 
-	for (l = t->list.next; l != &t->list; l = l->next) {
-		const struct server_session *s = CONTAINER_OF(l, struct server_session, in_list);
-
+	LIST_EACH(&t->list, s, struct server_session, in_list)
 		n += s->session != NULL && strcmp(s->client, fingerprint) == 0;
-	}
 	return n;
 }
 
-/* Whether what it does is still its client's to do. */
-static bool may_go_on(const struct server_session *s, const struct authorization *now)
+/* Whether the present rights of the client permit the session. */
+static bool is_permitted(const struct server_session *s, const struct authorization *now)
 {
-	return strcmp(now->root, s->asked.auth.root) == 0 &&
-	    (s->asked.sends || s->asked.measures || !now->read_only || s->asked.auth.read_only);
+	return strcmp(now->root, s->request.auth.root) == 0 &&
+	    (s->request.sends || s->request.measures || !now->read_only || s->request.auth.read_only);
 }
 
-void server_session_judge_again(struct server_session_set *t, trust_admits_fn *admits, void *arg)
+void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *admits, void *arg)
 {
 	struct authorization now;
+	struct server_session *s;
 	struct ptcp_err why;
-	struct list *l, *next;
 
-	err_set(&why, PTCP_EREFUSED, "this client: not authorized there any more (ask the administrator)");
-	for (l = t->list.next; l != &t->list; l = next) {
-		struct server_session *s = CONTAINER_OF(l, struct server_session, in_list);
-
-		next = l->next;
+	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized (ask the server's administrator)");
+	LIST_EACH(&t->list, s, struct server_session, in_list) {
 		if (s->session == NULL || session_over(s->session) ||
-		    (admits(arg, s->client, &now) && may_go_on(s, &now)))
+		    (admits(arg, s->client, &now) && is_permitted(s, &now)))
 			continue;
 		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address, s->client);
 		session_cancel(s->session, &why);
@@ -380,10 +360,8 @@ void server_session_judge_again(struct server_session_set *t, trust_admits_fn *a
 
 void server_session_cancel_all(struct server_session_set *t, const struct ptcp_err *why)
 {
-	struct list *l, *next;
+	struct server_session *s;
 
-	for (l = t->list.next; l != &t->list; l = next) {
-		next = l->next;
-		session_cancel(CONTAINER_OF(l, struct server_session, in_list)->session, why);
-	}
+	LIST_EACH(&t->list, s, struct server_session, in_list)
+		session_cancel(s->session, why);
 }

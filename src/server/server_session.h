@@ -1,5 +1,4 @@
-/* The sessions of a daemon: judged by what the client is authorised to, carried out by a party each.
- * Control thread. */
+/* The sessions of a server, limited to the rights of their clients. Control thread. */
 #ifndef SERVER_SERVER_SESSION_H
 #define SERVER_SERVER_SESSION_H
 
@@ -11,45 +10,45 @@
 
 struct server_session_set {
 	struct list list;
-	unsigned n, n_run;                /* now; those that have been agreed to so far */
-	struct ptcp_server_stats past;    /* of those that have ended, and what is counted as it happens */
-	bool one_time;                    /* one session in all, of who is this user: all paths are its own */
+	unsigned n, n_run;                /* now; accepted so far */
+	struct ptcp_server_stats past;    /* of ended sessions, and counters of events */
+	bool one_time;                    /* an ephemeral server: a single session, of the same user, with any absolute path */
 	struct context *host;
 	const char *root;                 /* NULL: none */
-	const char *const *roots;         /* no others are opened; ended by NULL. NULL: any may be */
+	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	struct grants grants;
 	const struct ptcp_server_opts *o;
-	void (*gone)(void *arg, struct peer_address *from); /* one has ended */
+	void (*gone)(void *arg, struct peer_address *from); /* a session has ended */
 	void *arg;
 };
 
 void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg);
-/* How a client is connected. */
+/* The connection of a client. */
 struct server_session_link {
 	struct chan *control;
 	const char *address;              /* for logs; copied */
-	struct peer_address *from;              /* where that is; NULL: nobody counts */
+	struct peer_address *from;              /* of the address; NULL: not counted */
 	bool connects, one_channel;       /* as session_opts has them */
-	const char *host;                 /* where data connections go if we make them; copied */
+	const char *host;                 /* destination of our data connections, if `connects`; copied */
 	unsigned port;
-	/* of who comes by virtue of a grant; copied */
+	/* of a session under a grant; copied */
 	const struct wire_grant *grant;
 	const char *issuer;
 };
-/* A session of the authorised client on this channel, which is taken, also on failure. With a grant the client is
- * its issuer, and it is for nothing else; another one by virtue of the same is ended. */
+/* A session of the authorized client. Takes l->control, also on failure. Under a grant the client is the issuer, the
+ * session is limited to the grant, and an older session under the same grant ends. */
 int server_session_new(struct server_session_set *t, const struct server_session_link *l, const struct authorization *a,
     struct ptcp_err *e);
-/* The running session of that name, or NULL. */
+/* The running session with the id, or NULL. */
 struct session *server_session_find(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
-/* Adds what those that run have done so far, and counts them. */
+/* Adds the running sessions. */
 void server_session_add_stats(struct server_session_set *t, struct ptcp_server_stats *st);
-/* How many sessions this client has. */
+/* Number of sessions of the client. */
 unsigned server_session_count(const struct server_session_set *t, const char *fingerprint);
-/* Ends the sessions of clients who have lost the right to them. */
-void server_session_judge_again(struct server_session_set *t, trust_admits_fn *admits, void *arg);
+/* After a change of the authorized clients: ends sessions without permission. */
+void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *admits, void *arg);
 void server_session_cancel_all(struct server_session_set *t, const struct ptcp_err *why);
 
 #endif

@@ -1,6 +1,6 @@
-/* The far side of a transfer through ssh: says where and who it is on ssh's pipes, serves one session to
- * who asked for it there, over whatever way there is, and ends with it or with ssh. PROTOCOL.md, section
- * 12, has the lines. */
+/* The ephemeral server of a session through ssh: writes address and identity to ssh's pipe, serves a single session to the
+ * client behind the pipe, over TCP in either direction or over the pipe, and ends with the session or with ssh.
+ * PROTOCOL.md, section 12, describes the lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +13,17 @@
 #include "net/line_reader.h"
 #include "server/server_impl.h"
 
-#define PATIENCE_NS (60 * NS_PER_S)    /* without a session */
-#define BACK_NS (2 * NS_PER_S)         /* for one address of the client */
+#define IDLE_NS (60 * NS_PER_S) /* maximum time without a session */
+#define BACK_NS (2 * NS_PER_S)  /* maximum time per address of the client */
 
 struct ssh_server {
 	struct ptcp_server *s;
 	struct bridge *bridge;
-	struct line_reader *lines;            /* NULL once the pipe carries the session */
+	struct line_reader *lines;      /* NULL once the pipe carries the session */
 	struct timer *timer;
 	bool greeted;
 	char client[PTCP_FINGERPRINT_BYTES];
-	char from[SOCK_HOST_BYTES], here[SOCK_HOST_BYTES]; /* of ssh's connection; "": not known */
+	char from[SOCK_HOST_BYTES], here[SOCK_HOST_BYTES]; /* ends of ssh's connection; "": unknown */
 	/* connecting to the client */
 	struct ssh_hello_back back;
 	unsigned next;
@@ -42,7 +42,7 @@ bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint)
 	return o->greeted && strcmp(fingerprint, o->client) == 0;
 }
 
-/* ---- Connecting to the client, one address after the other ---- */
+/* ---- Connecting to the client: address by address ---- */
 
 static void back_next(struct ssh_server *o);
 
@@ -109,7 +109,7 @@ static void on_hello(struct ssh_server *o, const char *line)
 	snprintf(where, sizeof where, ":%u", h.port);
 	if (server_listen(o->s, where, &why) < 0) {
 		line_reader_send(o->lines, SSH_HELLO_ERROR " %s", why.msg);
-		end(o, NULL); /* the client says it */
+		end(o, NULL); /* the client reports it */
 		return;
 	}
 	strcpy(o->client, h.fingerprint);
@@ -118,7 +118,7 @@ static void on_hello(struct ssh_server *o, const char *line)
 	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
 }
 
-/* Where ssh's connection comes from is where the client is most likely to be reached. */
+/* The source address of ssh's connection is the most likely address of the client. */
 static void on_back(struct ssh_server *o, const char *line)
 {
 	struct ptcp_err why;
@@ -138,7 +138,7 @@ static void on_back(struct ssh_server *o, const char *line)
 	back_next(o);
 }
 
-/* From here on the pipe is a connection like others. */
+/* From here on the pipe is an inbound connection. */
 static void on_pipe(struct ssh_server *o)
 {
 	int fd;
@@ -162,8 +162,7 @@ static void on_line(void *arg, const char *line)
 	} else if (strcmp(line, "pipe") == 0) {
 		on_pipe(o);
 	} else {
-		err_set(&why, PTCP_EPROTO, "a line that ptcp does not know on standard input (ptcp starts this by itself, "
-		    "through ssh)");
+		err_set(&why, PTCP_EPROTO, "standard input: unknown line (only ptcp itself starts this command, through ssh)");
 		end(o, &why);
 	}
 }
@@ -189,10 +188,10 @@ static void on_timer(void *arg)
 
 	if (o->s->sessions.n == 0)
 		end(o, NULL);
-	timer_set(o->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	timer_set(o->timer, mono_add_ns(mono_now(), IDLE_NS));
 }
 
-/* CLIENT PORT SERVER PORT, as sshd has it in the environment. */
+/* sshd sets SSH_CONNECTION to "CLIENT PORT SERVER PORT". */
 static void take_connection(struct ssh_server *o)
 {
 	const char *text = getenv("SSH_CONNECTION");
@@ -213,14 +212,14 @@ int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e)
 
 	if (o == NULL)
 		return err_nomem(e);
-	s->once = o;
+	s->ssh = o;
 	o->s = s;
 	take_connection(o);
 	if ((r = bridge_new(&o->bridge, s->loop, s->o.in, s->o.out, &fd, on_pipes_ended, o, e)) < 0 ||
 	    (r = line_reader_new(&o->lines, s->loop, fd, &line_reader_ops, o, e)) < 0 ||
 	    (r = timer_new(&o->timer, s->loop, on_timer, o, e)) < 0)
 		return r;
-	timer_set(o->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	timer_set(o->timer, mono_add_ns(mono_now(), IDLE_NS));
 	return 0;
 }
 

@@ -1,34 +1,87 @@
-/* The channel that a party's control frames travel on. */
+/* The control connection: frames out and in, and its successors (engine/control_replay.h). */
 #include "core/err.h"
 #include "session/session_impl.h"
 
-void session_flush(struct session *sess)
+static struct control_replay_session replay_session(const struct session *sess)
+{
+	return (struct control_replay_session){ .agreed = engine_replays(sess->engine), .running = sess->running,
+		.failed = sess->failed, .over = sess->over, .gone = sess->told_gone, .receives = sess->receive != NULL,
+		.heard = engine_last_heard(sess->engine) };
+}
+
+bool control_may_resume(const struct session *sess)
+{
+	struct control_replay_session s = replay_session(sess);
+
+	return control_replay_possible(&sess->control_replay, &s);
+}
+
+bool control_wants_successor(const struct session *sess)
+{
+	struct control_replay_session s = replay_session(sess);
+
+	return control_replay_wants(&sess->control_replay, &s);
+}
+
+int session_control_fd(const struct session *sess)
+{
+	return sess->control != NULL ? chan_fd(sess->control) : -1;
+}
+
+/* ---- Frames ---- */
+
+/* Retransmits first; returns how many of the n new bytes were written. */
+static size_t write_bytes(struct session *sess, const uint8_t *bytes, size_t n)
+{
+	struct control_replay *r = &sess->control_replay;
+	struct span again;
+	size_t done;
+
+	if (!engine_replays(sess->engine))
+		return n > 0 ? chan_write(sess->control, bytes, n) : 0;
+	while ((again = control_replay_unsent(r)).n > 0) {
+		if ((done = chan_write(sess->control, again.p, again.n)) == 0)
+			return 0;
+		control_replay_resent(r, done);
+	}
+	if ((n = control_replay_room(r, n)) == 0)
+		return 0;
+	done = chan_write(sess->control, bytes, n);
+	control_replay_sent(r, bytes, done);
+	return done;
+}
+
+/* True: the outbox is empty. */
+static bool write_outbox(struct session *sess)
 {
 	struct buf *b = &engine_outbox(sess->engine)->b;
 	size_t n;
 
+	do
+		buf_consume(b, n = write_bytes(sess, buf_head(b), buf_len(b)));
+	while (n > 0 && buf_len(b) > 0);
+	return buf_len(b) == 0;
+}
+
+void control_flush(struct session *sess)
+{
 	if (sess->control == NULL)
 		return;
-	do {
-		if (sess->mux != NULL && !mux_is_between(sess->mux))
-			continue;
-		do
-			buf_consume(b, n = control_replay_write(sess, buf_head(b), buf_len(b)));
-		while (n > 0 && buf_len(b) > 0);
-		if (buf_len(b) > 0 || sess->over)
+	do
+		if ((sess->mux == NULL || mux_is_between(sess->mux)) && (!write_outbox(sess) || sess->over))
 			break;
-	} while (sess->mux != NULL && mux_output(sess->mux, sess->control));
+	while (sess->mux != NULL && mux_output(sess->mux, sess->control));
 	chan_flush(sess->control);
 }
 
-static void on_control(void *arg, const uint8_t *bytes, size_t n)
+static void on_mux_control(void *arg, const uint8_t *bytes, size_t n)
 {
 	struct session *sess = arg;
 
 	engine_input(sess->engine, bytes, n, mono_now());
 }
 
-static void on_pump(void *arg)
+static void on_mux_pump(void *arg)
 {
 	struct session *sess = arg;
 
@@ -37,21 +90,23 @@ static void on_pump(void *arg)
 	session_pump(sess);
 }
 
-const struct mux_ops session_mux_ops = { on_control, on_pump };
+const struct mux_ops control_mux_ops = { on_mux_control, on_mux_pump };
 
 static void on_readable(void *arg)
 {
 	struct session *sess = arg;
+	struct outbox *acks;
 	uint8_t bytes[16384];
 	size_t n, total = 0;
 
 	if (sess->mux != NULL && !sess->over) {
 		mux_input(sess->mux, sess->control);
-		engine_input(sess->engine, bytes, 0, mono_now()); /* what blocks bring is heard as well */
+		engine_input(sess->engine, bytes, 0, mono_now()); /* blocks are a sign of life, too */
 	} else {
 		while (total < 8 * sizeof bytes && (n = chan_read(sess->control, bytes, sizeof bytes)) > 0) {
 			total += n;
-			control_replay_heard(sess, n);
+			acks = engine_replays(sess->engine) && sess->running ? engine_outbox(sess->engine) : NULL;
+			control_replay_received(&sess->control_replay, n, acks);
 			engine_input(sess->engine, bytes, n, mono_now());
 		}
 	}
@@ -63,22 +118,156 @@ static void on_writable(void *arg)
 	session_pump(arg);
 }
 
+static void log_lost(const struct session *sess, const char *why)
+{
+	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
+}
+
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be "
-	    "reached)", why != NULL ? why->msg : "the peer closed it");
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run the command again when the other host can be reached)",
+	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
-		sess->control_replay.vain = true; /* who closes in good order has heard all, and does not come back */
-	if (!control_replay_may(sess))
+		control_replay_end(&sess->control_replay);
+	if (control_may_resume(sess)) {
+		log_lost(sess, why->msg);
+		control_replay_lost(&sess->control_replay);
+	} else {
 		engine_closed(sess->engine, &cut);
-	else
-		control_replay_lost(sess, why->msg);
-	chan_free(sess->control); /* `why` goes with it */
+	}
+	chan_free(sess->control); /* `why` is the channel's */
 	sess->control = NULL;
 	session_pump(sess);
 }
 
-const struct chan_ops session_control_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
+const struct chan_ops control_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
+
+int control_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
+{
+	return control_replay_acked(&((struct session *)arg)->control_replay, bytes, e);
+}
+
+/* ---- The successor ---- */
+
+static void drop_successor(struct session *sess)
+{
+	chan_free(sess->successor);
+	sess->successor = NULL;
+	control_replay_dropped(&sess->control_replay);
+}
+
+/* The successor is the control connection from now on; `violation`: to say why the session fails. */
+static void adopt(struct session *sess, const struct ptcp_err *violation)
+{
+	struct chan *c = sess->successor;
+	struct ptcp_err why;
+
+	sess->successor = NULL;
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &control_ops, sess, &why) < 0) {
+		chan_free(c);
+		engine_fail(sess->engine, &why);
+		return;
+	}
+	sess->control = c;
+	if (violation != NULL) {
+		engine_fail(sess->engine, violation);
+		return;
+	}
+	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-back again=%zu", sess->control_replay.resend);
+	sess->retries[STREAM_CONNECT_CONTROL] = 0;
+}
+
+static void on_answer(void *arg)
+{
+	struct session *sess = arg;
+	struct control_replay *r = &sess->control_replay;
+	uint8_t bytes[WIRE_CONTROL_ACK_MAX_BYTES];
+	size_t n = chan_read(sess->successor, bytes, control_replay_missing(r));
+	struct ptcp_err why;
+
+	switch (control_replay_answer(r, bytes, n, mono_now(), &why)) {
+	case CONTROL_ANSWER_PARTIAL:
+		return;
+	case CONTROL_ANSWER_RESUMED:
+		adopt(sess, NULL);
+		break;
+	case CONTROL_ANSWER_WRONG:
+		drop_successor(sess);
+		break;
+	case CONTROL_ANSWER_VIOLATION:
+		adopt(sess, &why);
+		break;
+	}
+	session_pump(sess);
+}
+
+static void on_successor_closed(void *arg, const struct ptcp_err *why)
+{
+	(void)why;
+	drop_successor(arg);
+	session_pump(arg);
+}
+
+static const struct chan_ops successor_ops = { .readable = on_answer, .closed = on_successor_closed };
+
+void control_take(struct session *sess, struct chan *c)
+{
+	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES];
+	struct ptcp_err why;
+
+	if (!control_may_resume(sess)) {
+		chan_free(c);
+		return;
+	}
+	drop_successor(sess);
+	chan_free(sess->control); /* the peer has left it */
+	sess->control = NULL;
+	chan_detach(c);
+	if (chan_attach(c, sess->o.host->control, &successor_ops, sess, &why) < 0) {
+		chan_free(c);
+		return;
+	}
+	sess->successor = c;
+	chan_write(c, frame, control_replay_begin(&sess->control_replay, frame, mono_now()));
+	chan_flush(c);
+	session_pump(sess);
+}
+
+void control_failed(struct session *sess, const struct ptcp_err *why, bool refused)
+{
+	struct ptcp_err e;
+
+	/* A peer that serves only this session is gone after its end, and has missed no frame. */
+	if (control_replay_failed(&sess->control_replay, why, refused || (sess->o.once && sess->over), &e) < 0)
+		engine_fail(sess->engine, &e);
+}
+
+void control_pump(struct session *sess, struct mono now)
+{
+	struct control_replay_session s = replay_session(sess);
+
+	if (!control_replay_tick(&sess->control_replay, &s, now))
+		return;
+	log_lost(sess, "no response");
+	chan_free(sess->control);
+	chan_free(sess->successor);
+	sess->control = sess->successor = NULL;
+}
+
+struct mono control_deadline(const struct session *sess)
+{
+	struct control_replay_session s = replay_session(sess);
+
+	return control_replay_deadline(&sess->control_replay, &s);
+}
+
+void control_free(struct session *sess)
+{
+	chan_free(sess->control);
+	chan_free(sess->successor);
+	control_replay_fini(&sess->control_replay);
+}

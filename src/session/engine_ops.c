@@ -1,10 +1,10 @@
-/* What a party does at its session's word. */
+/* The engine's operations, carried out by the session. */
 #include <string.h>
 
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define LINGER_NS (2 * NS_PER_S) /* how long a peer may take to close */
+#define LINGER_NS (2 * NS_PER_S) /* for the peer to close */
 
 static void on_open(void *arg, const struct wire_open *o)
 {
@@ -13,17 +13,17 @@ static void on_open(void *arg, const struct wire_open *o)
 	sess->o.ops->open(sess->o.arg, sess, o);
 }
 
-/* The number of streams is fixed: all that were granted. */
-static void use_granted(struct session *sess)
+/* The number of streams is fixed. */
+static void activate_granted(struct session *sess)
 {
 	struct wire_set_streams use = { .streams = (uint16_t)sess->n_granted };
 
 	engine_set_streams(sess->engine, &use);
-	session_want(sess, sess->n_granted, "agreed");
+	streams_activate(sess, sess->n_granted, "agreed");
 }
 
-/* An acceptor that sends, over sockets that its kernel knows. */
-static bool reports(const struct session *sess)
+/* A sending acceptor, except over one channel, which has no socket of its own. */
+static bool reports_tcp(const struct session *sess)
 {
 	uint8_t role = engine_open(sess->engine)->role;
 
@@ -39,23 +39,25 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
 	sess->n_granted = o->streams;
+	sess->reports_tcp = reports_tcp(sess);
+	sess->tapped |= sess->reports_tcp;
 	if (sess->o.one_channel)
-		session_want(sess, 1, "agreed");
+		streams_activate(sess, 1, "agreed");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
-	if (path_select_new(sess, &why) < 0 || host_load_new(sess, &why) < 0 || (reports(sess) && tcp_report_new(sess, &why) < 0))
-		session_fail(sess, &why);
+	if (adapt_start(sess, &why) < 0)
+		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
-	if (sess->o.open != NULL && !sess->o.one_channel && sess->stream_count == NULL &&
+	if (sess->o.open != NULL && !sess->o.one_channel && !sess->counts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
-		use_granted(sess);
+		activate_granted(sess);
 }
 
 static void on_set_streams(void *arg, const struct wire_set_streams *u)
 {
 	struct session *sess = arg;
 
-	session_want(sess, u->streams < sess->n_granted ? u->streams : sess->n_granted, "asked for");
+	streams_activate(sess, u->streams < sess->n_granted ? u->streams : sess->n_granted, "asked for");
 	if (sess->probe != NULL)
 		probe_session_use(sess, u->bytes);
 }
@@ -67,12 +69,7 @@ static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 	if (sess->probe != NULL)
 		probe_session_seen(sess, f);
 	else
-		stream_count_seen(sess, f);
-}
-
-static void on_load(void *arg, const struct wire_load *f)
-{
-	host_load_heard(arg, f, mono_now());
+		adapt_on_tcp_report(sess, f);
 }
 
 static void on_warning(void *arg, const struct wire_warning *n)
@@ -90,55 +87,14 @@ static void on_warning(void *arg, const struct wire_warning *n)
 		sess->o.ops->warning(sess->o.arg, path, why.msg);
 }
 
-bool session_waits_for_disk(const struct session *sess)
-{
-	unsigned i;
-
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && stream_on_disk(sess->stream[i]))
-			return true;
-	return false;
-}
-
-/* Beside rates, and what relays hold. */
-static enum wire_busy works(const struct session *sess)
-{
-	if (session_waits_for_disk(sess))
-		return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
-	if (sess->send != NULL && sess->send->comparing > 0)
-		return WIRE_VERIFYING;
-	if (sess->send != NULL && !send_idle(sess))
-		return WIRE_READING;
-	if (sess->receive != NULL && receive_busy(sess) != WIRE_IDLE)
-		return receive_busy(sess);
-	return WIRE_IDLE;
-}
-
-enum wire_busy session_busy(const struct session *sess)
-{
-	enum wire_busy b = works(sess);
-
-	if (b != WIRE_IDLE)
-		return b;
-	/* What relays hold is why nothing comes; the starter says so, and each bears that for its own time. */
-	if (engine_spooled(sess->engine) && sess->o.open != NULL)
-		return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
-	/* Who keeps to a rate is slow for a reason, too; what the receiver has asked for it knows itself. */
-	if (!path_rates_hold(sess) || (sess->send == NULL && path_rates_at_sender(sess)))
-		return WIRE_IDLE;
-	return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
-}
-
-static enum wire_busy busy(void *arg)
+static enum wire_busy on_busy(void *arg)
 {
 	return session_busy(arg);
 }
 
-static bool paced(void *arg)
+static bool on_paced(void *arg)
 {
-	struct session *sess = arg;
-
-	return works(sess) == WIRE_IDLE && (path_rates_slow(sess) || session_busy(sess) != WIRE_IDLE);
+	return session_is_paced(arg);
 }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
@@ -149,14 +105,13 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	sess->failed = why != NULL;
 	if (why != NULL)
 		sess->why = *why;
-	/* Who was silent for the time-out will not close in good order either; who may not have got our last
-	 * word may come back for it. */
+	/* A silent peer will not close in good order either; a peer that may have missed the last frame may resume. */
 	sess->give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 :
-	    control_replay_may(sess) ? sess->o.timeout_ns : LINGER_NS);
+	    control_may_resume(sess) ? sess->o.timeout_ns : LINGER_NS);
 }
 
-const struct engine_ops session_session_ops = {
-	.open = on_open, .running = on_running, .warning = on_warning, .control_ack = control_replay_told, .busy = busy, .paced = paced,
+const struct engine_ops session_engine_ops = {
+	.open = on_open, .running = on_running, .warning = on_warning, .control_ack = control_heard, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops, .set_streams = on_set_streams, .tcp_report = on_tcp_report,
-	.rate = path_rates_received, .load = on_load
+	.rate = adapt_on_rate, .load = adapt_on_load
 };

@@ -10,22 +10,22 @@
 #include "wire/frame.h"
 
 #define PIECE_BYTES (32u << 10)
-#define TURN_BYTES (256u << 10) /* of the peer, before others have theirs */
+#define TURN_BYTES (256u << 10) /* from the peer, per turn of the loop */
 
-/* A way through which frames go: where it stands in them, and a piece of them that is on its way. */
+/* One direction: the position within the frame, and a piece of the frame being forwarded. */
 struct lane {
-	size_t head_bytes;   /* that a frame begins with, kept together */
+	size_t head_bytes;   /* first bytes of a frame, forwarded in one piece */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
 	size_t head_got;
-	uint32_t left;       /* of the frame, once its head is here */
+	uint32_t left;       /* bytes of the frame after the head, not yet read */
 	size_t start, end;
 	uint8_t piece[PIECE_BYTES];
 };
 
 struct mux {
 	struct loop *loop;
-	struct chan *inner;  /* our end of the stream's pair; NULL until opened */
-	bool lost;           /* the stream has let go of its end */
+	struct chan *inner;  /* the other end of the stream's socket pair; NULL until opened */
+	bool lost;           /* the stream has closed its end */
 	const struct mux_ops *ops;
 	void *arg;
 	struct lane in, out;
@@ -33,7 +33,7 @@ struct mux {
 
 /* ---- Frames ---- */
 
-/* Fills an empty piece: with a head, or with some of what follows it. False: nothing now. */
+/* Fills an empty piece with a head or a part of the payload. False: no data for now. */
 static bool fill(struct lane *l, struct chan *from)
 {
 	if (l->start < l->end)
@@ -53,15 +53,6 @@ static bool fill(struct lane *l, struct chan *from)
 	return l->end > 0;
 }
 
-/* The piece has gone on: was it the last of its frame? */
-static bool ends_frame(struct lane *l)
-{
-	if (l->left > 0)
-		return false;
-	l->head_got = 0;
-	return true;
-}
-
 /* ---- The stream's end ---- */
 
 static void on_inner(void *arg)
@@ -75,17 +66,17 @@ static void on_inner_closed(void *arg, const struct ptcp_err *why)
 {
 	struct mux *m = arg;
 
-	(void)why; /* whoever ended the stream knows */
+	(void)why; /* stream_stop() closed it */
 	m->lost = true;
 	m->ops->pump(m->arg);
 }
 
 static const struct chan_ops inner_ops = { .readable = on_inner, .writable = on_inner, .closed = on_inner_closed };
-static const struct chan_ops stream_ops = { NULL }; /* until it is a stream's */
+static const struct chan_ops no_ops = { NULL }; /* until the stream takes the channel */
 
 int mux_open(struct mux *m, struct chan **stream_end, struct ptcp_err *e)
 {
-	struct chan_opts ours = { .ops = &inner_ops, .arg = m }, theirs = { .ops = &stream_ops };
+	struct chan_opts ours = { .ops = &inner_ops, .arg = m }, theirs = { .ops = &no_ops };
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
@@ -108,7 +99,7 @@ int mux_new(struct mux **out, struct loop *l, const struct mux_ops *ops, void *a
 		return err_nomem(e);
 	m->loop = l;
 	m->in.head_bytes = WIRE_HEADER_BYTES;
-	m->out.head_bytes = WIRE_BLOCK_HEAD_BYTES; /* a stream has no other frames */
+	m->out.head_bytes = WIRE_BLOCK_HEAD_BYTES; /* a stream sends only blocks */
 	m->ops = ops;
 	m->arg = arg;
 	*out = m;
@@ -125,8 +116,8 @@ void mux_free(struct mux *m)
 
 /* ---- From the peer ---- */
 
-/* How much of it has been taken. */
-static size_t hand_on(struct mux *m, const uint8_t *p, size_t n)
+/* Returns the bytes accepted. */
+static size_t forward(struct mux *m, const uint8_t *p, size_t n)
 {
 	if (m->in.head[0] != WIRE_BLOCK || m->inner == NULL)
 		m->ops->control(m->arg, p, n);
@@ -147,10 +138,11 @@ void mux_input(struct mux *m, struct chan *control)
 
 	while (total < TURN_BYTES && fill(l, control)) {
 		total += l->end - l->start;
-		l->start += hand_on(m, l->piece + l->start, l->end - l->start);
+		l->start += forward(m, l->piece + l->start, l->end - l->start);
 		if (mux_holds(m))
 			break;
-		ends_frame(l);
+		if (l->left == 0)
+			l->head_got = 0;
 	}
 	if (m->inner != NULL)
 		chan_flush(m->inner);
@@ -159,7 +151,8 @@ void mux_input(struct mux *m, struct chan *control)
 
 /* ---- To the peer ---- */
 
-/* The stream has gone within a block: zeros, and a status that says so, if that has not gone out. */
+/* The stream has ended within a block: completes the block with zeros and, unless the status is already being sent, the
+ * status "void". */
 static bool fill_void(struct mux *m)
 {
 	struct lane *l = &m->out;
@@ -194,8 +187,10 @@ bool mux_output(struct mux *m, struct chan *control)
 		chan_pause(m->inner, l->start < l->end);
 		if (l->start < l->end)
 			return false;
-		if (ends_frame(l))
+		if (l->left == 0) {
+			l->head_got = 0;
 			return true;
+		}
 	}
 	return false;
 }

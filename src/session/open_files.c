@@ -22,22 +22,17 @@ void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64
 	pthread_mutex_unlock(&t->lock);
 }
 
-void open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, struct mono now)
+struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes, uint64_t ns,
+    struct mono now)
 {
 	unsigned i = wire_slot(id);
 
 	if (t->slot[i].id != id)
-		return;
+		return NULL;
 	if (t->slot[i].unsynced_bytes == 0)
 		t->slot[i].since = now;
 	t->slot[i].unsynced_bytes += wire_grid_length(t->slot[i].size_bytes, block);
-}
-
-struct sink *open_files_due(struct open_files *t, uint64_t id, uint64_t bytes, uint64_t ns, struct mono now)
-{
-	unsigned i = wire_slot(id);
-
-	if (t->slot[i].id != id || !sink_has_journal(t->slot[i].sink) ||
+	if (!sync || !sink_has_journal(t->slot[i].sink) ||
 	    (t->slot[i].unsynced_bytes < bytes && mono_diff_ns(now, t->slot[i].since) < ns))
 		return NULL;
 	t->slot[i].unsynced_bytes = 0;

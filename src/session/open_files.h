@@ -1,6 +1,5 @@
-/* Which files blocks may be written to right now: set by the control thread, looked up by the
- * workers. One short lock, some 30 ns a block: ids come from the peer, so a look-up must be sure of
- * what it finds, and a file must not go while it is written to. */
+/* Files that blocks may be written to: set by the control thread, looked up by the workers. A short lock, about 30 ns a
+ * block: the peer chooses the ids, so a look-up must be exact, and a file must stay open during a write. */
 #ifndef SESSION_OPEN_FILES_H
 #define SESSION_OPEN_FILES_H
 
@@ -13,10 +12,10 @@
 struct open_files {
 	pthread_mutex_t lock;
 	struct {
-		uint64_t id; /* 0: nothing */
+		uint64_t id; /* 0: free */
 		struct sink *sink;
 		uint64_t size_bytes;
-		/* control thread: written since it was last made durable, and since when */
+		/* control thread: written since the last sync, and time of the first such block */
 		uint64_t unsynced_bytes;
 		struct mono since;
 	} slot[WIRE_SLOTS];
@@ -25,17 +24,16 @@ struct open_files {
 void open_files_init(struct open_files *t);
 void open_files_fini(struct open_files *t);
 void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64_t size_bytes);
-/* A block was written. Control thread. */
-void open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, struct mono now);
-/* A file that was just written to: its sink, held for the caller, if it is time to make durable what so many
- * bytes or that much time brought, which counts from now anew; else NULL. Control thread. */
-struct sink *open_files_due(struct open_files *t, uint64_t id, uint64_t bytes, uint64_t ns, struct mono now);
 void open_files_clear(struct open_files *t, uint64_t id);
-/* The sink a block is for, held for the caller, and the block's index; NULL when there is no such
- * file (any more): the block is to be dropped. *ok false: the block does not fit the file's grid. */
+/* The sink of a block (a reference for the caller) and the index of the block; NULL: no such file is open, discard the
+ * block. *ok false: the block does not fit the grid of the file. Any thread. */
 struct sink *open_files_find(struct open_files *t, const struct wire_block *b, uint32_t *index, bool *ok);
 
-/* Whether one of the files is received into that part. Control thread. */
+/* Control thread: counts a written block. If the file, one with a journal, now has `bytes` unsynced bytes, or any for
+ * `ns`, and `sync` is set, restarts the count and returns the sink (a reference for the caller); otherwise NULL. */
+struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes, uint64_t ns,
+    struct mono now);
+/* Control thread: true if the part with that inode belongs to an open file. */
 bool open_files_holds(const struct open_files *t, uint64_t dev, uint64_t ino);
 
 #endif

@@ -1,7 +1,51 @@
-/* How far a party is. */
-#include "session/session_impl.h"
+/* What a session is doing, and its progress. */
+#include "session/receive_impl.h"
+#include "session/send_impl.h"
 
-/* What keeps either end when no bytes move. */
+/* ---- What this end is busy with ---- */
+
+bool session_waits_for_disk(const struct session *sess)
+{
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (sess->stream[i] != NULL && stream_on_disk(sess->stream[i]))
+			return true;
+	return false;
+}
+
+/* Without rate limits and spooling. */
+static enum wire_busy work(const struct session *sess)
+{
+	if (session_waits_for_disk(sess))
+		return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
+	return sess->send != NULL ? send_busy(sess) : sess->receive != NULL ? receive_busy(sess) : WIRE_IDLE;
+}
+
+enum wire_busy session_busy(const struct session *sess)
+{
+	enum wire_busy b = work(sess);
+	bool spools = engine_spooled(sess->engine) && sess->o.open != NULL, limited;
+
+	if (b != WIRE_IDLE)
+		return b;
+	/* Each end bears for its own time that spooled data does not arrive; the starter says so. A receiver knows the limits
+	 * that it has requested; any other limit excuses the end that enforces it. */
+	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
+	    (path_rates_limited(&sess->path_rates) || pacer_throttles(session_pacer(sess), mono_now()));
+	if (!spools && !limited)
+		return WIRE_IDLE;
+	return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
+}
+
+bool session_is_paced(const struct session *sess)
+{
+	return work(sess) == WIRE_IDLE && (path_rates_exchanged(&sess->path_rates) || session_busy(sess) != WIRE_IDLE);
+}
+
+/* ---- Progress ---- */
+
+/* What either end is busy with while no bytes move. */
 static enum ptcp_activity activity(const struct session *sess)
 {
 	enum wire_busy ours = sess->running && !sess->over ? session_busy(sess) : WIRE_IDLE;
@@ -14,9 +58,9 @@ static enum ptcp_activity activity(const struct session *sess)
 	return PTCP_TRANSFERRING;
 }
 
-struct session_progress session_progress(const struct session *sess)
+struct ptcp_progress session_progress(const struct session *sess)
 {
-	struct session_progress g = { .streams = session_in_use(sess), .streams_most = sess->n_most };
+	struct ptcp_progress g = { .streams = streams_in_use(sess), .max_streams = sess->n_most };
 	struct snd_stats s;
 	struct rcv_stats r;
 

@@ -1,63 +1,35 @@
-/* A party that receives: what the store has to do that is not writing blocks is queued, given a batch at a time to
- * an I/O thread (receive_work.c), and what has come of it told to the engine. */
-#include <errno.h>
+/* Receiving side of a session: entries and blocks between the engine and the store. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
-#include "core/units.h"
 #include "session/receive_impl.h"
 #include "store/fd_budget.h"
+#include "store/part.h"
+#include "wire/attrs.h"
 
-#define CONTENDED_RETRY_NS (50 * NS_PER_MS)
-#define CONTENDED_NS (5 * NS_PER_S)
-#define DYING_NS (2 * NS_PER_S) /* how long a killed process may take */
-#define ROOM_RETRY_NS (20 * NS_PER_MS) /* what other sessions have is given back unheard */
-
-void item_free(struct session *sess, struct item *t)
-{
-	dir_unref(t->dir);
-	dir_unref(t->self);
-	sink_unref(t->sink);
-	sess->receive->fds -= t->fds; /* which are closed only now */
-	fd_budget_give(t->fds);
-	free(t->name);
-	free(t->target);
-	free(t->source);
-	free(t->owner);
-	xattrs_fini(&t->xattrs);
-	free(t->look.claimed);
-	free(t);
-}
-
-static enum store_sync sync_asked(const struct wire_open *o)
-{
-	switch ((enum wire_fsync)o->fsync) {
-	case WIRE_FSYNC_NONE: return STORE_SYNC_NONE;
-	case WIRE_FSYNC_FILE: return STORE_SYNC_FILE;
-	default:              return STORE_SYNC_GROUP;
-	}
-}
+static const struct payload_ops receive_payload;
 
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e)
 {
 	struct receive_side *r = calloc(1, sizeof *r);
+	uint8_t fsync = engine_open(sess->engine)->fsync;
 
-	if (r == NULL || (r->ends = calloc(WORK_BATCH, sizeof *r->ends)) == NULL) {
-		free(r);
+	if (r == NULL) {
 		destination_fini(place);
 		return err_nomem(e);
 	}
 	r->session = sess;
 	r->last = &r->first;
-	r->no_room_last = &r->no_room;
-	list_init(&r->readers);
-	open_files_init(&r->intake);
-	r->sync = sync_asked(engine_open(sess->engine));
+	r->fd_last = &r->fd_first;
+	list_init(&r->verify_queue);
+	open_files_init(&r->files);
+	r->sync = fsync == WIRE_FSYNC_NONE ? STORE_SYNC_NONE : fsync == WIRE_FSYNC_FILE ? STORE_SYNC_FILE : STORE_SYNC_GROUP;
 	r->place = *place;
 	*place = (struct destination){ 0 };
 	sess->receive = r;
+	sess->payload = &receive_payload;
 	return 0;
 }
 
@@ -65,334 +37,362 @@ void receive_free(struct session *sess)
 {
 	if (sess->receive == NULL)
 		return;
-	open_files_fini(&sess->receive->intake);
+	open_files_fini(&sess->receive->files);
 	destination_fini(&sess->receive->place);
-	free(sess->receive->ends);
 	free(sess->receive);
 	sess->receive = NULL;
 }
 
-bool receive_idle(const struct session *sess)
+bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino)
 {
-	const struct receive_side *r = sess->receive;
-
-	return r->first == NULL && r->no_room == NULL && r->batch == NULL && r->contended == NULL &&
-	    r->n_reading == 0 && r->n_syncing == 0 && list_empty(&r->readers);
+	return sess->receive != NULL && open_files_holds(&sess->receive->files, dev, ino);
 }
 
-enum wire_busy receive_busy(const struct session *sess)
-{
-	const struct receive_side *r = sess->receive;
+/* ---- Entries ---- */
 
-	if (r->batch != NULL)
-		return atomic_load(&r->completing) && r->sync != STORE_SYNC_NONE ? WIRE_SYNCING : WIRE_WRITING;
-	if (r->n_reading > 0 || !list_empty(&r->readers))
-		return WIRE_VERIFYING;
-	if (r->n_syncing > 0)
-		return WIRE_SYNCING;
-	return r->first != NULL ? WIRE_WRITING : WIRE_IDLE;
+void receive_entry_free(struct session *sess, struct receive_entry *t)
+{
+	dir_unref(t->dir);
+	dir_unref(t->self);
+	sink_unref(t->sink); /* closes the descriptors */
+	sess->receive->fds -= t->fds;
+	fd_budget_give(t->fds);
+	free(t->name);
+	free(t->target);
+	free(t->source);
+	free(t->owner);
+	xattrs_fini(&t->xattrs);
+	free(t->existing.claimed);
+	free(t);
 }
 
-void receive_enqueue(struct session *sess, struct item *t, enum work work)
+static void set_meta(struct session *sess, struct meta *m, const struct wire_entry *f)
 {
-	t->work = work;
-	t->next = NULL;
-	*sess->receive->last = t;
-	sess->receive->last = &t->next;
+	uint32_t flags = engine_open(sess->engine)->flags;
+
+	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
+	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
+	/* A server run by root ignores them: a client could install setuid-root programs. */
+	m->setid = (flags & WIRE_OPEN_SETID) != 0 && (sess->o.open != NULL || geteuid() != 0);
+	m->mode = f->mode;
+	m->mtime.tv_sec = f->mtime_s;
+	m->mtime.tv_nsec = f->mtime_ns;
 }
 
-/* Only what is on disk waits for the store: else a sender could offer and fail files faster than a slow
- * disk lets go of them, without end, as they hold no slot any more. */
-void receive_item_over(struct session *sess, struct item *t)
+/* Copies the attributes preserved by the session and accepted by this side. */
+static bool take_attributes(struct session *sess, struct receive_entry *t, const struct wire_attrs *a)
 {
-	if (t->let_go && t->sink != NULL && !sink_discard_unopened(t->sink)) {
-		t->let_go = false;
-		receive_enqueue(sess, t, WORK_LET_GO);
+	uint32_t flags = engine_open(sess->engine)->flags;
+	struct span rest = a->xattrs, name, value;
+
+	if ((flags & WIRE_OPEN_OWNER) != 0 && a->has_owner) {
+		if ((t->owner = calloc(1, sizeof *t->owner)) == NULL)
+			return false;
+		t->owner->uid = a->uid;
+		t->owner->gid = a->gid;
+		memcpy(t->owner->user, a->user.p, a->user.n);
+		memcpy(t->owner->group, a->group.p, a->group.n);
+		t->meta.owner = t->owner;
+		t->meta.owners = sess->o.host->owners;
+	}
+	if ((flags & WIRE_OPEN_XATTR) == 0)
+		return true;
+	while (wire_xattr_next(&rest, &name, &value))
+		if (xattr_name_ok((const char *)name.p, name.n) &&
+		    xattrs_add(&t->xattrs, (const char *)name.p, name.n, value.p, value.n, NULL) == PTCP_ENOMEM)
+			return false;
+	if (t->xattrs.n > 0)
+		t->meta.xattrs = &t->xattrs;
+	return true;
+}
+
+static char *copy(struct span s)
+{
+	return strndup((const char *)s.p, s.n);
+}
+
+/* Destination of a top-level entry: the base directory, by its own name, unless the user gave a new name, or an
+ * unfinished copy of the directory is to be completed. */
+static bool set_place(struct receive_side *r, struct receive_entry *t, const struct wire_entry *f)
+{
+	const struct destination *at = &r->place;
+	const char *name;
+
+	if (at->rename[0] != '\0') {
+		t->dir = dir_ref(at->base);
+		name = at->rename;
+	} else if (at->above != NULL && f->type == WIRE_DIR && f->name.n == strlen(at->source) &&
+	    memcmp(f->name.p, at->source, f->name.n) == 0) {
+		t->dir = dir_ref(at->above);
+		name = at->name;
 	} else {
-		item_free(sess, t);
+		t->dir = dir_ref(at->base);
+		t->name = copy(f->name);
+		return t->name != NULL;
 	}
+	r->placed = true;
+	t->name = strdup(name);
+	t->source = f->type == WIRE_DIR ? copy(f->name) : NULL;
+	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
 }
 
-bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
+static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a)
 {
-	struct ptcp_err full = *why;
+	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
+		.has_version = a->has_version, .sparse = a->sparse };
 
-	if (why->code != PTCP_ENOSPC)
-		return false;
-	err_while(&full, full.code, "destination");
-	session_fail(sess, &full);
-	return true;
+	memcpy(o.version, a->version, sizeof o.version);
+	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
 }
 
-/* Another session has the part, that inode. An older one of the same client, as after a connection that died
- * without a word, is ended. */
-static bool is_ours(struct session *sess, uint64_t dev, uint64_t ino)
+/* The link names the existing file by its path below the destination, with the sender's first component: replaces a
+ * renamed first component. */
+static bool take_link(struct receive_side *r, struct receive_entry *t, const struct wire_entry *f)
 {
-	return sess->o.ops->contended != NULL && sess->o.ops->contended(sess->o.arg, sess, dev, ino);
+	bool renamed = r->place.rename[0] != '\0';
+	const char *name = renamed ? r->place.rename : r->place.name, *rest;
+	char *path = copy(f->target);
+
+	t->self = dir_ref(r->placed && !renamed ? r->place.above : r->place.base);
+	t->target = path;
+	if (path == NULL || !r->placed)
+		return path != NULL;
+	rest = strchr(path, '/');
+	rest = rest != NULL ? rest : "";
+	if ((t->target = malloc(strlen(name) + strlen(rest) + 1)) != NULL)
+		stpcpy(stpcpy(t->target, name), rest);
+	free(path);
+	return t->target != NULL;
 }
 
-/* It may be a process that was killed just before we began, and has not let go of everything yet. */
-static bool may_be_dying(const struct session *sess, struct mono now)
+static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id, const struct wire_entry *f,
+    struct receive_entry *parent)
 {
-	return mono_diff_ns(now, sess->began) < DYING_NS;
-}
+	struct receive_entry *t = calloc(1, sizeof *t);
+	struct wire_attrs a;
+	bool ok;
 
-static bool contended(struct session *sess, struct item *t)
-{
-	struct mono now = mono_now();
-	uint64_t dev, ino;
-
-	if (t->why.sys != EWOULDBLOCK || !sink_part_id(t->sink, &dev, &ino))
-		return false;
-	t->ours |= is_ours(sess, dev, ino);
-	if (!t->ours && !may_be_dying(sess, now))
-		return false;
-	if (t->look_since.ns == 0)
-		t->look_since = now;
-	if (mono_diff_ns(now, t->look_since) > CONTENDED_NS)
-		return false;
-	t->look_at = mono_add_ns(now, CONTENDED_RETRY_NS);
-	t->work = WORK_LOOK;
-	t->next = sess->receive->contended;
-	sess->receive->contended = t;
-	return true;
-}
-
-/* Both users hear of it. */
-static void warn(struct session *sess, const struct item *t, const char *text)
-{
-	struct ptcp_err why;
-	char path[DIR_PATH_RAW_BYTES];
-
-	dir_path_raw(t->dir, t->name, path, sizeof path);
-	err_set(&why, PTCP_EIO, "%s", text);
-	engine_warn(sess->engine, WIRE_WARNING_ONLY, path, &why);
-	sess->o.ops->warning(sess->o.arg, path, text);
-}
-
-bool receive_held(void *arg, uint64_t dev, uint64_t ino)
-{
-	struct session *sess = arg;
-
-	return !sess->over && (is_ours(sess, dev, ino) || may_be_dying(sess, mono_now()));
-}
-
-static void looked(struct session *sess, struct item *t)
-{
-	struct rcv *rcv = engine_rcv(sess->engine);
-	bool verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0;
-	uint64_t *claimed = t->look.claimed;
-
-	t->look.claimed = NULL;
-	if (t->look.restart_why != NULL)
-		warn(sess, t, t->look.restart_why);
-	switch (t->look.found) {
-	case SINK_NOTHING:
-		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
-		break;
-	case SINK_PART:
-		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
-		break;
-	case SINK_SAME:
-		if (!verify) {
-			receive_enqueue(sess, t, WORK_REFRESH);
-			break;
-		}
-		resume_verify_start(sess, t, true);
-		rcv_prepared(rcv, t->id, RCV_COMPARE, NULL, NULL);
-		break;
+	if (t == NULL)
+		return NULL;
+	t->id = id;
+	t->type = f->type;
+	set_meta(sess, &t->meta, f);
+	if (parent == NULL) {
+		ok = set_place(sess->receive, t, f);
+	} else {
+		t->dir = dir_ref(parent->self);
+		ok = (t->name = copy(f->name)) != NULL;
 	}
-}
-
-/* Something that could not be kept, of what is there else. */
-static void warn_of_lack(struct session *sess, const struct item *t)
-{
-	char text[DIR_PATH_TEXT_BYTES];
-	struct ptcp_err why;
-
-	if (!t->lacking)
-		return;
-	err_path_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-	warn(sess, t, why.msg);
-}
-
-static void work_failed(struct session *sess, struct item *t, enum work work)
-{
-	struct rcv *rcv = engine_rcv(sess->engine);
-	char text[DIR_PATH_TEXT_BYTES];
-	struct ptcp_err why;
-
-	if (receive_disk_full(sess, &t->why) || (work == WORK_LOOK && contended(sess, t)))
-		return;
-	err_path_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
-	if (work < WORK_COMMIT)
-		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
-	else
-		rcv_committed(rcv, t->id, &why);
-}
-
-static void work_done(struct session *sess, struct item *t)
-{
-	struct rcv *rcv = engine_rcv(sess->engine);
-	enum work work = t->work;
-
-	t->work = WORK_NONE;
-	if (t->over) {
-		receive_item_over(sess, t);
-		return;
+	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && take_attributes(sess, t, &a);
+	if (ok && f->type == WIRE_DIR)
+		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
+	if (ok && f->type == WIRE_FILE)
+		ok = (t->sink = make_sink(t, f, &a)) != NULL;
+	if (ok && f->type == WIRE_SYMLINK)
+		ok = (t->target = copy(f->target)) != NULL;
+	if (ok && f->type == WIRE_HARDLINK)
+		ok = take_link(sess->receive, t, f);
+	if (!ok) {
+		receive_entry_free(sess, t);
+		return NULL;
 	}
-	if (sess->over)
-		return; /* nothing new is begun; engine_drop() ends it */
-	if (t->result < 0) {
-		work_failed(sess, t, work);
-		return;
-	}
-	switch (work) {
-	case WORK_ACCEPT:
-	case WORK_MKDIR:
-	case WORK_LOOK_DIR:
-		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
-		break;
-	case WORK_LOOK:
-		looked(sess, t);
-		break;
-	case WORK_LOOK_SAME:
-		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
-		break;
-	case WORK_REFRESH:
-		warn_of_lack(sess, t);
-		rcv_prepared(rcv, t->id, RCV_HAVE_IT, NULL, NULL);
-		break;
-	case WORK_COMMIT:
-	case WORK_SYMLINK:
-	case WORK_HARDLINK:
-	case WORK_FINISH_DIR:
-		warn_of_lack(sess, t);
-		rcv_committed(rcv, t->id, NULL);
-		break;
-	case WORK_NONE:
-	case WORK_LET_GO: /* only of what is over */
-		break;
-	}
+	return t;
 }
 
-static void on_done(struct msg *m)
+/* A server may not choose names: a top-level entry must be one of the requested sources, by its last component, unless
+ * the client requested the contents of a source (unknown names). */
+static bool is_requested(const struct wire_open *o, const char *name)
 {
-	struct receive_side *r = CONTAINER_OF(m, struct receive_side, done);
-	struct item *t = r->batch, *next;
+	struct span rest = o->paths, path;
+	size_t n = strlen(name);
+	uint8_t flags;
 
-	r->batch = NULL;
-	engine_progress(r->session->engine, mono_now());
-	for (; t != NULL; t = next) {
-		next = t->next;
-		work_done(r->session, t);
-	}
-	session_pump(r->session);
-}
-
-static void look_again(struct session *sess, struct mono now)
-{
-	struct item **at = &sess->receive->contended, *t;
-
-	while ((t = *at) != NULL) {
-		if (t->look_at.ns > now.ns && !t->over && !sess->over) {
-			at = &t->next;
+	while (wire_path_next(&rest, &flags, &path)) {
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
 			continue;
-		}
-		*at = t->next;
-		t->work = WORK_NONE;
-		if (t->over)
-			receive_item_over(sess, t);
-		else if (!sess->over)
-			receive_enqueue(sess, t, WORK_LOOK);
-	}
-}
-
-/* ---- Descriptors ---- */
-
-static bool take_fds(struct receive_side *r, struct item *t)
-{
-	unsigned n = sink_fds(t->sink);
-
-	if (r->fds == 0)
-		fd_budget_take_unchecked(n);
-	else if (!fd_budget_take(n))
-		return false;
-	t->fds = n;
-	r->fds += n;
-	return true;
-}
-
-bool receive_room(struct session *sess, struct item *t, enum work work)
-{
-	struct receive_side *r = sess->receive;
-
-	if (r->no_room == NULL) {
-		if (take_fds(r, t))
+		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
+		    (path.n == n || path.p[path.n - n - 1] == '/')))
 			return true;
-		r->few_fds = r->fds / 2;
 	}
-	t->work = work;
-	*r->no_room_last = t;
-	r->no_room_last = &t->next;
 	return false;
 }
 
-/* In the order they came, or large files would wait for ever; and many at once: one for each that is
- * complete would make blocks, groups and wake-ups of single files. */
-static void make_room(struct session *sess)
+static int check_name(struct session *sess, const struct receive_entry *t, bool top_level, struct ptcp_err *e)
 {
-	struct receive_side *r = sess->receive;
-	struct item *t;
+	const struct wire_open *o = engine_open(sess->engine);
 
-	if (r->no_room == NULL || (r->fds > r->few_fds && !sess->over))
-		return;
-	while ((t = r->no_room) != NULL && (t->over || sess->over || take_fds(r, t))) {
-		if ((r->no_room = t->next) == NULL)
-			r->no_room_last = &r->no_room;
-		t->next = NULL;
-		if (t->over || sess->over || t->work == WORK_ACCEPT)
-			work_done(sess, t);
-		else
-			receive_enqueue(sess, t, t->work);
+	if (part_is_own_name(t->name))
+		return err_set(e, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (rename it)");
+	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(o, t->name))
+		return err_set(e, PTCP_EREFUSED, "not requested");
+	return 0;
+}
+
+/* `fresh`: ignore data of an earlier run. */
+static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
+{
+	if (!dry_run && !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : WORK_RESUME))
+		return RCV_LATER;
+	if (fresh)
+		return RCV_ACCEPT;
+	receive_enqueue(sess, t, dry_run ? WORK_DRY_FILE : WORK_RESUME);
+	return RCV_LATER;
+}
+
+static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
+    void **cookie, uint64_t **claimed, struct ptcp_err *e)
+{
+	struct session *sess = arg;
+	uint32_t flags = engine_open(sess->engine)->flags;
+	struct receive_entry *t, *in = parent;
+	bool fresh, dry_run;
+
+	(void)claimed;
+	if (in == NULL && sess->receive->placed) {
+		err_set(e, PTCP_EPROTO, "more than one source for one name");
+		return RCV_REFUSE;
 	}
-	r->few_fds = r->fds / 2;
+	if ((t = receive_entry_new(sess, id, f, in)) == NULL) {
+		err_nomem(e);
+		return RCV_REFUSE;
+	}
+	*cookie = t;
+	if (check_name(sess, t, in == NULL, e) < 0)
+		return RCV_REFUSE;
+	/* A directory made in this session contains no data of an earlier run. */
+	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
+	dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
+	if (f->type == WIRE_DIR) {
+		t->fresh = fresh;
+		if (dry_run && fresh)
+			return RCV_ACCEPT;
+		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);
+		return RCV_LATER;
+	}
+	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh || (flags & WIRE_OPEN_NO_RESUME) != 0, dry_run) :
+	    RCV_ACCEPT;
 }
 
-struct mono receive_deadline(const struct session *sess)
+/* The file differs; its first block creates the part. */
+static void on_differs(void *arg, uint64_t id, void *cookie)
 {
-	struct mono at = MONO_NEVER;
-	const struct item *t;
-
-	if (sess->receive == NULL)
-		return MONO_NEVER;
-	if (sess->receive->no_room != NULL)
-		at = mono_add_ns(mono_now(), ROOM_RETRY_NS);
-	for (t = sess->receive->contended; t != NULL; t = t->next)
-		at = mono_min(at, t->look_at);
-	return at;
+	(void)id;
+	receive_enqueue(arg, cookie, WORK_ACCEPT);
 }
 
-void receive_pump(struct session *sess, struct mono now)
+static void on_same(void *arg, uint64_t id, void *cookie)
 {
-	struct receive_side *r = sess->receive;
-	struct item *t;
-	unsigned n;
-
-	if (r == NULL)
-		return;
-	look_again(sess, now);
-	make_room(sess);
-	resume_verify_pump(sess);
-	if (r->batch != NULL || r->first == NULL)
-		return;
-	r->batch = t = r->first;
-	for (n = 1; n < WORK_BATCH && t->next != NULL; n++)
-		t = t->next;
-	if ((r->first = t->next) == NULL)
-		r->last = &r->first;
-	t->next = NULL;
-	r->io.run = receive_work;
-	r->done.run = on_done;
-	io_submit(sess->o.host->io, &r->io);
+	(void)id;
+	receive_enqueue(arg, cookie, WORK_REFRESH);
 }
+
+static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts)
+{
+	struct session *sess = arg;
+	struct receive_entry *t = cookie;
+
+	open_files_set(&sess->receive->files, id, t->sink, size_bytes);
+	if (parts)
+		resume_verify_start(sess, t, false);
+	else if (t->existing.found == SINK_PART) /* claimed data would stay where the source now has holes */
+		sink_restart(t->sink);
+}
+
+static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
+{
+	static const enum work work[] = { [WIRE_DIR] = WORK_FINISH_DIR, [WIRE_FILE] = WORK_COMMIT,
+		[WIRE_SYMLINK] = WORK_SYMLINK, [WIRE_HARDLINK] = WORK_HARDLINK };
+	struct session *sess = arg;
+	struct receive_entry *t = cookie;
+
+	if (t->type == WIRE_FILE)
+		open_files_clear(&sess->receive->files, id);
+	if (end != NULL)
+		set_meta(sess, &t->meta, end);
+	receive_enqueue(sess, t, work[t->type]);
+}
+
+static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why)
+{
+	struct session *sess = arg;
+	struct receive_entry *t = cookie;
+	char path[DIR_PATH_RAW_BYTES];
+
+	if (t->type == WIRE_FILE)
+		open_files_clear(&sess->receive->files, id);
+	dir_path_raw(t->dir, t->name, path, sizeof path);
+	if (why != NULL && why->code != PTCP_ECANCELED)
+		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, why);
+	else if (why == NULL && t->type != WIRE_DIR)
+		sess->o.ops->file(sess->o.arg, path, skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, NULL);
+	t->ended = true;
+	t->release = why != NULL;
+	/* A later run can resume the part unless its data is wrong or the source has changed. */
+	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED;
+	if (t->work == WORK_NONE && !t->verifying)
+		receive_entry_done(sess, t); /* else at the end of the work in progress */
+}
+
+static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
+{
+	struct session *sess = arg;
+
+	sess->receive->total_files = files;
+	sess->receive->total_bytes = bytes;
+	sess->receive->total_known = final;
+}
+
+/* No `.hole`: a part is zero outside its verified blocks, see sink_inspect(). */
+const struct rcv_ops receive_rcv_ops = {
+	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
+	.commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same
+};
+
+/* ---- Blocks ---- */
+
+/* Bytes received over streams. */
+static uint64_t stream_bytes(const struct session *sess)
+{
+	struct rcv_stats r;
+
+	if (engine_rcv(sess->engine) == NULL)
+		return 0;
+	r = rcv_stats(engine_rcv(sess->engine));
+	return r.bytes - r.resumed_bytes - r.hole_bytes;
+}
+
+void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results)
+{
+	struct mono now = mono_now();
+	struct ptcp_err nomem, *why;
+	bool failed;
+	uint64_t before = stream_bytes(sess);
+	unsigned i;
+
+	engine_progress(sess->engine, now);
+	for (i = 0; i < results->n; i++) {
+		why = results->of[i].why;
+		failed = results->of[i].what == RCV_BLOCK_FAILED;
+		if (failed && why == NULL) {
+			err_nomem(&nomem);
+			why = &nomem;
+		}
+		if (results->of[i].what == RCV_BLOCK_WRITTEN && !sess->over)
+			resume_verify_written(sess, results->of[i].id, results->of[i].block, now);
+		if (!sess->over && !(failed && receive_disk_full(sess, why)))
+			rcv_block(engine_rcv(sess->engine), results->of[i].id, results->of[i].block,
+			    results->of[i].what, results->of[i].term, why);
+		free(results->of[i].why);
+	}
+	sess->carried[stream_path(s)] += stream_bytes(sess) - before;
+	session_pump(sess);
+}
+
+static void set_opts(const struct session *sess, struct stream_opts *o)
+{
+	o->files = &sess->receive->files;
+}
+
+static const struct payload_ops receive_payload = { .opts = set_opts, .received = receive_blocks,
+	.locked = receive_part_locked };

@@ -1,82 +1,107 @@
-/* The inside of a party that receives, for receive.c and receive_work.c (what the store does),
- * receive_entries.c (what the engine decides) and resume_verify.c (what is there already). */
+/* Receiving side of a session: receive.c (the engine's decisions), receive_io.c (the store's work, in batches on an I/O
+ * thread), resume_verify.c (data of an earlier run). */
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 
 #include "session/session_impl.h"
+#include "store/owner.h"
 #include "store/sink.h"
+#include "store/xattr.h"
 
 #define WORK_BATCH 1000
 
-/* Up to WORK_LOOK_SAME it prepares an entry, from WORK_COMMIT to WORK_FINISH_DIR it completes one. */
+/* Kinds up to WORK_DRY_FILE prepare an entry, WORK_COMMIT to WORK_FINISH_DIR complete an entry. */
 enum work {
 	WORK_NONE,
-	WORK_ACCEPT,     /* only the answer is due */
+	WORK_ACCEPT,     /* nothing but the answer */
 	WORK_MKDIR,
-	WORK_LOOK,       /* what is there of an earlier run? */
-	WORK_REFRESH,    /* the file is there: is its mode right? */
-	WORK_LOOK_DIR,   /* dry run: is there such a directory? */
-	WORK_LOOK_SAME,  /* dry run: is there such a file? */
+	WORK_RESUME,     /* look for a part or a complete file of an earlier run */
+	WORK_REFRESH,    /* the file is up to date: set its mode */
+	WORK_DRY_DIR,    /* dry run: does the directory exist? */
+	WORK_DRY_FILE,   /* dry run: is the file up to date? */
 	WORK_COMMIT,
 	WORK_SYMLINK,
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
-	WORK_LET_GO      /* remove what was written, or keep it for the next run */
+	WORK_RELEASE     /* of a failed file: delete the part, or keep it for the next run */
 };
 
-/* The cookie of an entry in the engine. */
-struct item {
-	struct item *next;      /* in a queue or the batch, or among those that are contended */
+/* Cookie of an entry in the receiving engine. */
+struct receive_entry {
+	struct receive_entry *next; /* in a queue, in the batch, or among the locked entries */
 	uint64_t id;
 	uint8_t type;
-	enum work work;         /* what it is in the queue for */
-	bool over;              /* the engine has let go of it */
-	bool let_go, keep;      /* of what was written; keep it for the next run */
-	bool fresh;             /* a directory made by us: nothing is in it */
-	bool same;              /* dry run: a file like it is there */
-	bool reading, compare;  /* see resume_verify.c */
-	struct list in_readers;
-	unsigned fds;           /* taken for it, see store/fd_budget.h */
-	struct dir *dir;        /* what it is in */
-	struct dir *self;       /* of a directory: itself */
+	enum work work;         /* queued, or in progress */
+	bool ended;             /* in the engine */
+	bool release, keep;     /* the part of a failed file; keep it for the next run */
+	bool fresh;             /* directory made by this session, so empty */
+	bool same;              /* dry run: the file is up to date */
+	bool verifying, compare; /* see resume_verify.c */
+	struct list in_verify_queue;
+	unsigned fds;           /* descriptors reserved, see store/fd_budget.h */
+	struct dir *dir;        /* the parent */
+	struct dir *self;       /* of a directory */
 	struct sink *sink;      /* of a file */
 	char *name, *target;
-	char *source;           /* of a top-level directory under another name: its own */
+	char *source;           /* top-level directory under a new name: its name at the sender */
 	struct meta meta;       /* borrows from the next two */
 	struct owner *owner;
 	struct xattrs xattrs;
-	struct sink_existing look;
-	struct mono look_since, look_at; /* while another session is in the way, */
-	bool ours;              /* which is the same client's */
+	struct sink_existing existing;
+	struct mono locked_since, retry_at; /* another session has locked the part, */
+	bool same_client;       /* a session of the same client */
 	int result;
-	bool lacking;           /* done, but `why` is a warning */
+	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
 };
 
+/* All work of the store except writing blocks goes through one queue, a batch at a time on an I/O thread. */
+struct receive_side {
+	struct session *session;
+	struct open_files files;
+	struct destination place;
+	bool placed;                /* the top-level entry with a new name has arrived */
+	enum store_sync sync;
+	struct receive_entry *first, **last;         /* queue */
+	struct receive_entry *fd_first, **fd_last;   /* queue for descriptors */
+	unsigned fds, fds_low;      /* reserved for files; the second queue is served when they fall to fds_low */
+	struct receive_entry *batch; /* on the I/O thread */
+	struct store_item ends[WORK_BATCH]; /* completions of the batch */
+	atomic_bool completing;
+	struct receive_entry *locked; /* files whose part another session has locked: retried later */
+	struct list verify_queue;   /* resume_verify.c: entries that wait for an I/O thread, */
+	unsigned n_verifying;       /* and steps there */
+	struct sink *syncing;       /* resume_verify.c: a large file on an I/O thread; or NULL */
+	struct msg done, sync_done;
+	struct io_job io, sync_io;
+	uint64_t total_files, total_bytes;
+	bool total_known;
+};
+
+/* ---- receive_io.c ---- */
+
+void receive_enqueue(struct session *sess, struct receive_entry *t, enum work work);
+/* Reserves the descriptors of a file until the file ends. False: too few are left, `work` is queued until other files
+ * complete. A session without open files gets them at once, so that every session makes progress. */
+bool receive_reserve_fds(struct session *sess, struct receive_entry *t, enum work work);
+/* The entry has ended in the engine and no thread uses it: releases its part and frees it. */
+void receive_entry_done(struct session *sess, struct receive_entry *t);
+/* If the disk of this host is full, fails the session (the next file would fail, too) and returns true. */
+bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
+/* As payload_ops.locked. */
+bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
+
 /* ---- receive.c ---- */
 
-void item_free(struct session *sess, struct item *t);
-void receive_enqueue(struct session *sess, struct item *t, enum work work);
-/* Takes the descriptors that a file needs, which it has until it is over. False: there are too few, `work` is
- * done when others are complete. A session that has no file gets them at once, so that each makes progress. */
-bool receive_room(struct session *sess, struct item *t, enum work work);
-/* The engine has let go of it, and so has everybody else: what was written is seen to. */
-void receive_item_over(struct session *sess, struct item *t);
-/* Our own disk is full: that is not this file's fault alone, it ends the session. */
-bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
-
-/* ---- receive_work.c ---- */
-
-/* A job of struct receiving's `io`: does what its batch is for, then posts `done`. On an I/O thread. */
-void receive_work(struct io_job *io);
+void receive_entry_free(struct session *sess, struct receive_entry *t);
 
 /* ---- resume_verify.c ---- */
 
-/* Reads what is there of the file, a step at a time beside everything else: the part's claimed blocks, or the
- * whole of a file that may be the same. Tells the engine. */
-void resume_verify_start(struct session *sess, struct item *t, bool same);
+/* Verifies data of an earlier run step by step, in parallel with everything else, and reports to the engine: the
+ * claimed blocks of the part, or (`compare`) a complete file with the size and time of the source. */
+void resume_verify_start(struct session *sess, struct receive_entry *t, bool compare);
 void resume_verify_pump(struct session *sess);
-/* A block was written: now and then what large files have got is made durable. */
+/* A block was written: syncs large files to disk from time to time. */
 void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, struct mono now);
 
 #endif

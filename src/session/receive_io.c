@@ -1,23 +1,55 @@
-/* What the store does for a batch of entries, on an I/O thread. */
-#include "session/receive_impl.h"
+/* The store's work for received entries, everything except writing blocks: queues it, runs it in batches on an I/O thread
+ * and reports the results to the engine. */
+#include <errno.h>
 
-static int make_dir(struct item *t)
+#include "conn/err_path.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "session/receive_impl.h"
+#include "store/fd_budget.h"
+
+#define LOCK_RETRY_NS (50 * NS_PER_MS)
+#define LOCK_TIMEOUT_NS (5 * NS_PER_S)
+#define EXIT_NS (2 * NS_PER_S)       /* time that a killed process may take to release its locks */
+#define FD_RETRY_NS (20 * NS_PER_MS) /* descriptors released by other sessions are not announced */
+
+bool receive_idle(const struct session *sess)
 {
-	bool made;
+	const struct receive_side *r = sess->receive;
+
+	return r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
+	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue);
+}
+
+enum wire_busy receive_busy(const struct session *sess)
+{
+	const struct receive_side *r = sess->receive;
+
+	if (r == NULL)
+		return WIRE_IDLE;
+	if (r->batch != NULL)
+		return atomic_load(&r->completing) && r->sync != STORE_SYNC_NONE ? WIRE_SYNCING : WIRE_WRITING;
+	if (r->n_verifying > 0 || !list_empty(&r->verify_queue))
+		return WIRE_VERIFYING;
+	if (r->syncing != NULL)
+		return WIRE_SYNCING;
+	return r->first != NULL ? WIRE_WRITING : WIRE_IDLE;
+}
+
+/* ---- On an I/O thread ---- */
+
+static int make_dir(struct receive_entry *t)
+{
 	int r;
 
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
-	if ((r = store_mkdir(t->dir, t->name, &t->meta, &made, &t->why)) < 0) {
-		if (t->source != NULL)
-			destination_unmark(t->dir, t->name);
-		return r;
-	}
-	t->fresh = made;
-	return 0;
+	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
+		destination_unmark(t->dir, t->name);
+	return r;
 }
 
-static void do_work(struct item *t)
+static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
 	switch (t->work) {
@@ -28,19 +60,19 @@ static void do_work(struct item *t)
 	case WORK_MKDIR:
 		t->result = make_dir(t);
 		break;
-	case WORK_LOOK:
-		t->result = sink_inspect(t->sink, &t->look, &t->why);
+	case WORK_RESUME:
+		t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
 		t->result = sink_refresh(t->sink, &t->why);
 		t->lacking = t->result > 0;
 		break;
-	case WORK_LOOK_DIR:
+	case WORK_DRY_DIR:
 		t->fresh = dir_fd(t->self, NULL) < 0;
 		if (!t->fresh)
 			dir_fd_done(t->self);
 		break;
-	case WORK_LOOK_SAME:
+	case WORK_DRY_FILE:
 		t->same = sink_seems_same(t->sink);
 		break;
 	case WORK_SYMLINK:
@@ -53,7 +85,7 @@ static void do_work(struct item *t)
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
 		t->lacking = t->result > 0;
 		break;
-	case WORK_LET_GO:
+	case WORK_RELEASE:
 		if (t->keep)
 			sink_keep(t->sink);
 		else
@@ -62,24 +94,21 @@ static void do_work(struct item *t)
 	}
 }
 
-/* What is done of it so far is to become durable. */
-static bool completes(const struct item *t)
+static bool is_complete(const struct receive_entry *t)
 {
 	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR;
 }
 
-/* What is complete now: files get their names, and all of it becomes durable. */
+/* Gives complete files their names and syncs all complete entries of the batch to disk. */
 static void complete(struct receive_side *r)
 {
 	struct store_item *end = r->ends;
-	struct item *t;
+	struct receive_entry *t;
 
-	for (t = r->batch; t != NULL; t = t->next) {
-		if (!completes(t))
-			continue;
-		*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
-			.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
-	}
+	for (t = r->batch; t != NULL; t = t->next)
+		if (is_complete(t))
+			*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
+				.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
 	if (end == r->ends)
 		return;
 	atomic_store(&r->completing, true);
@@ -87,7 +116,7 @@ static void complete(struct receive_side *r)
 	atomic_store(&r->completing, false);
 	end = r->ends;
 	for (t = r->batch; t != NULL; t = t->next) {
-		if (!completes(t))
+		if (!is_complete(t))
 			continue;
 		t->result = end->result;
 		t->lacking |= end++->attr_dropped;
@@ -96,13 +125,317 @@ static void complete(struct receive_side *r)
 	}
 }
 
-void receive_work(struct io_job *io)
+static void on_done(struct msg *m);
+
+static void run_batch(struct io_job *io)
 {
 	struct receive_side *r = CONTAINER_OF(io, struct receive_side, io);
-	struct item *t;
+	struct receive_entry *t;
 
 	for (t = r->batch; t != NULL; t = t->next)
 		do_work(t);
 	complete(r);
+	r->done.run = on_done;
 	loop_post(r->session->o.host->control, &r->done);
+}
+
+/* ---- On the control thread ---- */
+
+void receive_enqueue(struct session *sess, struct receive_entry *t, enum work work)
+{
+	t->work = work;
+	t->next = NULL;
+	*sess->receive->last = t;
+	sess->receive->last = &t->next;
+}
+
+/* Only parts on disk wait for the store. If every failed file did, a sender could offer and fail files faster than a
+ * slow disk releases them, without limit, as failed files occupy no slot of the engine. */
+void receive_entry_done(struct session *sess, struct receive_entry *t)
+{
+	if (t->release && t->sink != NULL && !sink_discard_unopened(t->sink)) {
+		t->release = false;
+		receive_enqueue(sess, t, WORK_RELEASE);
+	} else {
+		receive_entry_free(sess, t);
+	}
+}
+
+bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
+{
+	struct ptcp_err full = *why;
+
+	if (why->code != PTCP_ENOSPC)
+		return false;
+	err_while(&full, full.code, "destination");
+	engine_fail(sess->engine, &full);
+	return true;
+}
+
+/* Another session has locked the part with that inode. The server ends an older session of the same client, whose
+ * connection may have died unnoticed. */
+static bool is_same_client(struct session *sess, uint64_t dev, uint64_t ino)
+{
+	return sess->o.ops->contended != NULL && sess->o.ops->contended(sess->o.arg, sess, dev, ino);
+}
+
+/* The lock may belong to a process that was killed just before this session began. */
+static bool may_be_exiting(const struct session *sess, struct mono now)
+{
+	return mono_diff_ns(now, sess->began) < EXIT_NS;
+}
+
+bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino)
+{
+	return !sess->over && (is_same_client(sess, dev, ino) || may_be_exiting(sess, mono_now()));
+}
+
+/* Schedules a retry if the part is locked and may be released soon. */
+static bool retry_locked(struct session *sess, struct receive_entry *t)
+{
+	struct mono now = mono_now();
+	uint64_t dev, ino;
+
+	if (t->why.sys != EWOULDBLOCK || !sink_part_id(t->sink, &dev, &ino))
+		return false;
+	t->same_client |= is_same_client(sess, dev, ino);
+	if (!t->same_client && !may_be_exiting(sess, now))
+		return false;
+	if (t->locked_since.ns == 0)
+		t->locked_since = now;
+	if (mono_diff_ns(now, t->locked_since) > LOCK_TIMEOUT_NS)
+		return false;
+	t->retry_at = mono_add_ns(now, LOCK_RETRY_NS);
+	t->work = WORK_RESUME;
+	t->next = sess->receive->locked;
+	sess->receive->locked = t;
+	return true;
+}
+
+static void retry_due(struct session *sess, struct mono now)
+{
+	struct receive_entry **at = &sess->receive->locked, *t;
+
+	while ((t = *at) != NULL) {
+		if (t->retry_at.ns > now.ns && !t->ended && !sess->over) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		t->work = WORK_NONE;
+		if (t->ended)
+			receive_entry_done(sess, t);
+		else if (!sess->over)
+			receive_enqueue(sess, t, WORK_RESUME);
+	}
+}
+
+/* Reports a warning to the users of both sides. */
+static void warn(struct session *sess, const struct receive_entry *t, const char *text)
+{
+	struct ptcp_err why;
+	char path[DIR_PATH_RAW_BYTES];
+
+	dir_path_raw(t->dir, t->name, path, sizeof path);
+	err_set(&why, PTCP_EIO, "%s", text);
+	engine_warn(sess->engine, WIRE_WARNING_ONLY, path, &why);
+	sess->o.ops->warning(sess->o.arg, path, text);
+}
+
+static void warn_lacking(struct session *sess, const struct receive_entry *t)
+{
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+
+	if (!t->lacking)
+		return;
+	err_path_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	warn(sess, t, why.msg);
+}
+
+static void resume_found(struct session *sess, struct receive_entry *t)
+{
+	struct rcv *rcv = engine_rcv(sess->engine);
+	uint64_t *claimed = t->existing.claimed;
+
+	t->existing.claimed = NULL;
+	if (t->existing.restart_why != NULL)
+		warn(sess, t, t->existing.restart_why);
+	switch (t->existing.found) {
+	case SINK_NOTHING:
+		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+		break;
+	case SINK_PART:
+		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
+		break;
+	case SINK_SAME:
+		if ((engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) == 0) {
+			receive_enqueue(sess, t, WORK_REFRESH);
+			break;
+		}
+		resume_verify_start(sess, t, true);
+		rcv_prepared(rcv, t->id, RCV_COMPARE, NULL, NULL);
+		break;
+	}
+}
+
+static void work_failed(struct session *sess, struct receive_entry *t, enum work work)
+{
+	struct rcv *rcv = engine_rcv(sess->engine);
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+
+	if (receive_disk_full(sess, &t->why) || (work == WORK_RESUME && retry_locked(sess, t)))
+		return;
+	err_path_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	if (work < WORK_COMMIT)
+		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
+	else
+		rcv_committed(rcv, t->id, &why);
+}
+
+static void work_done(struct session *sess, struct receive_entry *t)
+{
+	struct rcv *rcv = engine_rcv(sess->engine);
+	enum work work = t->work;
+
+	t->work = WORK_NONE;
+	if (t->ended) {
+		receive_entry_done(sess, t);
+		return;
+	}
+	if (sess->over)
+		return; /* no new work; engine_drop() ends the entry */
+	if (t->result < 0) {
+		work_failed(sess, t, work);
+		return;
+	}
+	switch (work) {
+	case WORK_ACCEPT:
+	case WORK_MKDIR:
+	case WORK_DRY_DIR:
+		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+		break;
+	case WORK_RESUME:
+		resume_found(sess, t);
+		break;
+	case WORK_DRY_FILE:
+		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
+		break;
+	case WORK_REFRESH:
+		warn_lacking(sess, t);
+		rcv_prepared(rcv, t->id, RCV_HAVE_IT, NULL, NULL);
+		break;
+	case WORK_COMMIT:
+	case WORK_SYMLINK:
+	case WORK_HARDLINK:
+	case WORK_FINISH_DIR:
+		warn_lacking(sess, t);
+		rcv_committed(rcv, t->id, NULL);
+		break;
+	case WORK_NONE:
+	case WORK_RELEASE: /* only of ended entries */
+		break;
+	}
+}
+
+static void on_done(struct msg *m)
+{
+	struct receive_side *r = CONTAINER_OF(m, struct receive_side, done);
+	struct receive_entry *t = r->batch, *next;
+
+	r->batch = NULL;
+	engine_progress(r->session->engine, mono_now());
+	for (; t != NULL; t = next) {
+		next = t->next;
+		work_done(r->session, t);
+	}
+	session_pump(r->session);
+}
+
+static bool take_fds(struct receive_side *r, struct receive_entry *t)
+{
+	unsigned n = sink_fds(t->sink);
+
+	if (r->fds == 0)
+		fd_budget_take_unchecked(n);
+	else if (!fd_budget_take(n))
+		return false;
+	t->fds = n;
+	r->fds += n;
+	return true;
+}
+
+bool receive_reserve_fds(struct session *sess, struct receive_entry *t, enum work work)
+{
+	struct receive_side *r = sess->receive;
+
+	if (r->fd_first == NULL) {
+		if (take_fds(r, t))
+			return true;
+		r->fds_low = r->fds / 2;
+	}
+	t->work = work;
+	*r->fd_last = t;
+	r->fd_last = &t->next;
+	return false;
+}
+
+/* Serves the queue for descriptors in order, as large files would otherwise wait forever, and only when half of the
+ * descriptors are free, as serving it for every complete file would split blocks, groups and wake-ups into single
+ * files. */
+static void serve_fd_queue(struct session *sess)
+{
+	struct receive_side *r = sess->receive;
+	struct receive_entry *t;
+
+	if (r->fd_first == NULL || (r->fds > r->fds_low && !sess->over))
+		return;
+	while ((t = r->fd_first) != NULL && (t->ended || sess->over || take_fds(r, t))) {
+		if ((r->fd_first = t->next) == NULL)
+			r->fd_last = &r->fd_first;
+		t->next = NULL;
+		if (t->ended || sess->over || t->work == WORK_ACCEPT)
+			work_done(sess, t);
+		else
+			receive_enqueue(sess, t, t->work);
+	}
+	r->fds_low = r->fds / 2;
+}
+
+struct mono receive_deadline(const struct session *sess)
+{
+	struct mono at = MONO_NEVER;
+	const struct receive_entry *t;
+
+	if (sess->receive == NULL)
+		return MONO_NEVER;
+	if (sess->receive->fd_first != NULL)
+		at = mono_add_ns(mono_now(), FD_RETRY_NS);
+	for (t = sess->receive->locked; t != NULL; t = t->next)
+		at = mono_min(at, t->retry_at);
+	return at;
+}
+
+void receive_pump(struct session *sess, struct mono now)
+{
+	struct receive_side *r = sess->receive;
+	struct receive_entry *t;
+	unsigned n;
+
+	if (r == NULL)
+		return;
+	retry_due(sess, now);
+	serve_fd_queue(sess);
+	resume_verify_pump(sess);
+	if (r->batch != NULL || r->first == NULL)
+		return;
+	r->batch = t = r->first;
+	for (n = 1; n < WORK_BATCH && t->next != NULL; n++)
+		t = t->next;
+	if ((r->first = t->next) == NULL)
+		r->last = &r->first;
+	t->next = NULL;
+	r->io.run = run_batch;
+	io_submit(sess->o.host->io, &r->io);
 }

@@ -1,6 +1,5 @@
-/* What is there already of a file that comes is read back and hashed before it counts, on I/O threads, a
- * step at a time and few files at once, while missing blocks flow. And what large files have
- * got is made durable from time to time. */
+/* Data of an earlier run is read back and hashed before it counts, on I/O threads, a step at a time and a few files at
+ * once, while missing blocks are received. Also syncs large files to disk from time to time. */
 #include <stdlib.h>
 
 #include "conn/err_path.h"
@@ -8,14 +7,14 @@
 #include "core/units.h"
 #include "session/receive_impl.h"
 
-#define READERS_MAX 2u                /* of a session, of the I/O threads that all share */
-#define SYNC_BYTES (256u << 20)       /* a power cut costs at most so much, */
-#define SYNC_NS (2 * NS_PER_S)        /* or what came in so long */
+#define VERIFY_STEPS_MAX 2u           /* of a session at once; sessions share the I/O threads */
+#define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */
+#define SYNC_NS (2 * NS_PER_S)        /* or the data of SYNC_NS */
 
-/* A step, on its way. */
-struct resume_verify {
+/* A step, on an I/O thread. */
+struct verify_step {
 	struct session *session;
-	struct item *item;
+	struct receive_entry *entry;
 	struct sink_run run[SINK_RUNS];
 	unsigned n_runs;
 	struct digest sum;
@@ -25,24 +24,24 @@ struct resume_verify {
 	struct msg msg;
 };
 
-static void finish(struct session *sess, struct item *t)
+static void finish(struct session *sess, struct receive_entry *t)
 {
-	t->reading = false;
-	if (t->over)
-		receive_item_over(sess, t);
+	t->verifying = false;
+	if (t->ended)
+		receive_entry_done(sess, t);
 }
 
-/* A step has been read. True: there is more. */
-static bool tell(struct resume_verify *b, struct rcv *rcv)
+/* Reports a step to the engine. True: more steps follow. */
+static bool report(struct verify_step *b, struct rcv *rcv)
 {
-	bool compare = b->item->compare;
-	uint64_t id = b->item->id;
+	bool compare = b->entry->compare;
+	uint64_t id = b->entry->id;
 	struct ptcp_err bare;
 	char path[DIR_PATH_TEXT_BYTES];
 	unsigned i;
 
 	if (b->result < 0) {
-		err_path_strip(&bare, &b->why, sink_path_text(b->item->sink, path, sizeof path));
+		err_path_strip(&bare, &b->why, sink_path_text(b->entry->sink, path, sizeof path));
 		if (compare)
 			rcv_compared(rcv, id, b->sum, &bare);
 		else
@@ -58,14 +57,14 @@ static bool tell(struct resume_verify *b, struct rcv *rcv)
 
 static void on_step(struct msg *m)
 {
-	struct resume_verify *b = CONTAINER_OF(m, struct resume_verify, msg);
+	struct verify_step *b = CONTAINER_OF(m, struct verify_step, msg);
 	struct session *sess = b->session;
-	struct item *t = b->item;
+	struct receive_entry *t = b->entry;
 
-	sess->receive->n_reading--;
+	sess->receive->n_verifying--;
 	engine_progress(sess->engine, mono_now());
-	if (!sess->over && !t->over && tell(b, engine_rcv(sess->engine)) && !t->over)
-		list_append(&sess->receive->readers, &t->in_readers);
+	if (!sess->over && !t->ended && report(b, engine_rcv(sess->engine)) && !t->ended)
+		list_append(&sess->receive->verify_queue, &t->in_verify_queue);
 	else
 		finish(sess, t);
 	free(b);
@@ -73,105 +72,88 @@ static void on_step(struct msg *m)
 }
 
 /* On an I/O thread. */
-static void step(struct io_job *io)
+static void run_step(struct io_job *io)
 {
-	struct resume_verify *b = CONTAINER_OF(io, struct resume_verify, io);
-	struct sink *s = b->item->sink;
+	struct verify_step *b = CONTAINER_OF(io, struct verify_step, io);
+	struct sink *s = b->entry->sink;
 
-	b->result = b->item->compare ? sink_same_next(s, &b->sum, &b->why) :
+	b->result = b->entry->compare ? sink_same_next(s, &b->sum, &b->why) :
 	    sink_verify_next(s, b->run, &b->n_runs, &b->why);
 	b->msg.run = on_step;
 	loop_post(b->session->o.host->control, &b->msg);
 }
 
-void resume_verify_start(struct session *sess, struct item *t, bool same)
+void resume_verify_start(struct session *sess, struct receive_entry *t, bool compare)
 {
-	t->compare = same;
-	t->reading = true;
-	list_append(&sess->receive->readers, &t->in_readers);
+	t->compare = compare;
+	t->verifying = true;
+	list_append(&sess->receive->verify_queue, &t->in_verify_queue);
 }
 
-static void start_step(struct session *sess, struct item *t)
+static void start_step(struct session *sess, struct receive_entry *t)
 {
-	struct resume_verify *b = calloc(1, sizeof *b);
+	struct verify_step *b = calloc(1, sizeof *b);
 	struct ptcp_err why;
 
 	if (b == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		finish(sess, t);
 		return;
 	}
 	b->session = sess;
-	b->item = t;
-	b->io.run = step;
-	sess->receive->n_reading++;
+	b->entry = t;
+	b->io.run = run_step;
+	sess->receive->n_verifying++;
 	io_submit(sess->o.host->io, &b->io);
 }
 
 void resume_verify_pump(struct session *sess)
 {
 	struct receive_side *r = sess->receive;
-	struct item *t;
+	struct receive_entry *t;
 
-	while (!list_empty(&r->readers) && (r->n_reading < READERS_MAX || sess->over)) {
-		t = CONTAINER_OF(r->readers.next, struct item, in_readers);
-		list_remove(&t->in_readers);
-		if (sess->over || t->over)
+	while (!list_empty(&r->verify_queue) && (r->n_verifying < VERIFY_STEPS_MAX || sess->over)) {
+		t = CONTAINER_OF(r->verify_queue.next, struct receive_entry, in_verify_queue);
+		list_remove(&t->in_verify_queue);
+		if (sess->over || t->ended)
 			finish(sess, t);
 		else
 			start_step(sess, t);
 	}
 }
 
-/* ---- What large files have got ---- */
-
-struct syncing {
-	struct session *session;
-	struct sink *sink;
-	struct io_job io;
-	struct msg msg;
-};
+/* ---- Periodic sync of large files ---- */
 
 static void on_synced(struct msg *m)
 {
-	struct syncing *y = CONTAINER_OF(m, struct syncing, msg);
-	struct session *sess = y->session;
+	struct receive_side *r = CONTAINER_OF(m, struct receive_side, sync_done);
 
-	sess->receive->n_syncing--;
-	sink_unref(y->sink);
-	free(y);
-	session_pump(sess);
+	sink_unref(r->syncing);
+	r->syncing = NULL;
+	session_pump(r->session);
 }
 
-/* On an I/O thread. What fails here fails the file at its next write. */
-static void sync_sink(struct io_job *io)
+/* On an I/O thread. An error here also fails the next write to the file. */
+static void run_sync(struct io_job *io)
 {
-	struct syncing *y = CONTAINER_OF(io, struct syncing, io);
+	struct receive_side *r = CONTAINER_OF(io, struct receive_side, sync_io);
 	struct ptcp_err why;
 
-	sink_sync(y->sink, &why);
-	y->msg.run = on_synced;
-	loop_post(y->session->o.host->control, &y->msg);
+	sink_sync(r->syncing, &why);
+	r->sync_done.run = on_synced;
+	loop_post(r->session->o.host->control, &r->sync_done);
 }
 
 void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, struct mono now)
 {
 	struct receive_side *r = sess->receive;
-	struct syncing *y;
+	bool may_sync = r->sync != STORE_SYNC_NONE && r->syncing == NULL;
 	struct sink *s;
 
-	open_files_wrote(&r->intake, id, block, now);
-	if (r->sync == STORE_SYNC_NONE || r->n_syncing > 0 ||
-	    (s = open_files_due(&r->intake, id, SYNC_BYTES, SYNC_NS, now)) == NULL)
+	if ((s = open_files_wrote(&r->files, id, block, may_sync, SYNC_BYTES, SYNC_NS, now)) == NULL)
 		return;
-	if ((y = calloc(1, sizeof *y)) == NULL) {
-		sink_unref(s);
-		return; /* the next time, or at the end */
-	}
-	y->session = sess;
-	y->sink = s;
-	y->io.run = sync_sink;
-	r->n_syncing++;
-	io_submit(sess->o.host->io, &y->io);
+	r->syncing = s;
+	r->sync_io.run = run_sync;
+	io_submit(sess->o.host->io, &r->sync_io);
 }

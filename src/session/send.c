@@ -1,4 +1,4 @@
-/* A party that sends: lists what there is, hands blocks to the streams. */
+/* Sending side of a session: lists the sources, gives blocks to the streams. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,27 +7,9 @@
 #include "core/text.h"
 #include "session/send_impl.h"
 
-static void outgoing_free(struct outgoing *o)
-{
-	source_unref(o->source);
-	dir_unref(o->dir);
-	free(o->name);
-	free(o);
-}
+static const struct payload_ops send_payload;
 
-static const char *path_raw(const struct outgoing *o, char *out)
-{
-	return o->source != NULL ? source_path_raw(o->source, out, DIR_PATH_RAW_BYTES) :
-	    dir_path_raw(o->dir, o->name, out, DIR_PATH_RAW_BYTES);
-}
-
-static const char *path_text(const struct outgoing *o, char *out, size_t cap)
-{
-	return o->source != NULL ? source_path_text(o->source, out, cap) :
-	    dir_path_text(o->dir, o->name, out, cap);
-}
-
-static int begin(struct session *sess, struct ptcp_err *e)
+static int send_new(struct session *sess, struct ptcp_err *e)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 	int r;
@@ -37,17 +19,11 @@ static int begin(struct session *sess, struct ptcp_err *e)
 	if ((sess->send = calloc(1, sizeof *sess->send)) == NULL)
 		return err_nomem(e);
 	sess->send->session = sess;
-	list_init(&sess->send->to_compare);
-	if ((flags & WIRE_OPEN_OWNER) != 0)
-		sess->send->owner = calloc(WALK_BATCH, sizeof *sess->send->owner);
-	if ((flags & WIRE_OPEN_XATTR) != 0)
-		sess->send->xattrs = calloc(WALK_BATCH, sizeof *sess->send->xattrs);
-	if (((flags & WIRE_OPEN_OWNER) != 0 && sess->send->owner == NULL) ||
-	    ((flags & WIRE_OPEN_XATTR) != 0 && sess->send->xattrs == NULL))
-		r = err_nomem(e);
-	else
-		r = walk_new(&sess->send->walk, e);
-	if (r < 0)
+	sess->payload = &send_payload;
+	list_init(&sess->send->digest_queue);
+	sess->send->keeps_owner = (flags & WIRE_OPEN_OWNER) != 0;
+	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
+	if ((r = walk_new(&sess->send->walk, e)) < 0)
 		send_free(sess);
 	return r;
 }
@@ -57,31 +33,26 @@ void send_free(struct session *sess)
 	if (sess->send == NULL)
 		return;
 	walk_free(sess->send->walk);
-	send_forget_compares(sess->send);
-	hardlinks_fini(&sess->send->links);
-	free(sess->send->owner);
-	free(sess->send->xattrs);
+	send_digest_queue_fini(sess->send);
+	hardlinks_fini(&sess->send->hardlinks);
 	free(sess->send);
 	sess->send = NULL;
 }
 
 int session_send_from(struct session *sess, struct dir *dir, const char *name, struct ptcp_err *e)
 {
-	int r;
+	int r = send_new(sess, e);
 
-	if ((r = begin(sess, e)) < 0)
-		return r;
-	return walk_add(sess->send->walk, dir, name, e);
+	return r < 0 ? r : walk_add(sess->send->walk, dir, name, e);
 }
 
 int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e)
 {
-	int r;
+	int r = send_new(sess, e);
 
-	if ((r = begin(sess, e)) < 0)
-		return r;
-	walk_filter(sess->send->walk, f);
-	return 0;
+	if (r == 0)
+		walk_filter(sess->send->walk, f);
+	return r;
 }
 
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why)
@@ -90,7 +61,7 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 	struct ptcp_err e, bare;
 	int r;
 
-	if ((r = begin(sess, &e)) < 0)
+	if ((r = send_new(sess, &e)) < 0)
 		return r;
 	err_path_strip(&bare, why, text_escape(text, sizeof text, path));
 	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &bare);
@@ -100,7 +71,14 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 
 bool send_idle(const struct session *sess)
 {
-	return !sess->send->listing && sess->send->asked == 0;
+	return !sess->send->listing && sess->send->n_checks == 0;
+}
+
+enum wire_busy send_busy(const struct session *sess)
+{
+	if (sess->send == NULL || send_idle(sess))
+		return WIRE_IDLE;
+	return sess->send->n_digests > 0 ? WIRE_VERIFYING : WIRE_READING;
 }
 
 /* ---- The engine's decisions ---- */
@@ -108,27 +86,27 @@ bool send_idle(const struct session *sess)
 static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
-	struct outgoing *o = cookie;
+	struct send_entry *o = cookie;
 	char path[DIR_PATH_RAW_BYTES], text[DIR_PATH_TEXT_BYTES];
-	struct ptcp_err shown;
+	struct ptcp_err bare;
 
-	switch (fate) {
-	case SND_DONE:
-	case SND_SKIPPED:
-		if (!o->is_dir)
-			sess->o.ops->file(sess->o.arg, path_raw(o, path),
-			    fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
-		break;
-	case SND_FAILED:
-		if (o->link != NULL)
-			o->link->failed = true;
-		err_path_strip(&shown, why, path_text(o, text, sizeof text));
-		sess->o.ops->file(sess->o.arg, path_raw(o, path), PTCP_FILE_FAILED, &shown);
-		break;
-	case SND_DROPPED:
-		break;
+	if (o->source != NULL)
+		source_path_raw(o->source, path, sizeof path);
+	else
+		dir_path_raw(o->dir, o->name, path, sizeof path);
+	if (fate == SND_FAILED) {
+		if (o->hardlink != NULL)
+			o->hardlink->failed = true;
+		err_path_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
+		    dir_path_text(o->dir, o->name, text, sizeof text));
+		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
+	} else if (fate != SND_DROPPED && !o->is_dir) {
+		sess->o.ops->file(sess->o.arg, path, fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
 	}
-	outgoing_free(o);
+	source_unref(o->source);
+	dir_unref(o->dir);
+	free(o->name);
+	free(o);
 }
 
 static void on_stalled(void *arg, unsigned number)
@@ -136,9 +114,9 @@ static void on_stalled(void *arg, unsigned number)
 	struct session *sess = arg;
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ETIMEOUT, "nothing acknowledged for long");
+	err_set(&why, PTCP_ETIMEOUT, "no acknowledgment for too long");
 	if (sess->stream[number] != NULL && !stream_on_disk(sess->stream[number]))
-		session_stream_lost(sess, sess->stream[number], &why);
+		streams_lost(sess, sess->stream[number], &why);
 }
 
 const struct snd_ops send_snd_ops = {
@@ -148,7 +126,7 @@ const struct snd_ops send_snd_ops = {
 
 /* ---- Listing ---- */
 
-/* On the control thread: a batch of the listing is here. */
+/* On the control thread: a batch of the list is complete. */
 static void on_listed(struct msg *m)
 {
 	struct send_side *t = CONTAINER_OF(m, struct send_side, done);
@@ -163,12 +141,11 @@ static void on_listed(struct msg *m)
 		walk_entry_fini(&t->entry[i]);
 		free(t->lacking[i]);
 		t->lacking[i] = NULL;
-		if (t->xattrs != NULL)
-			xattrs_fini(&t->xattrs[i]);
+		xattrs_fini(&t->xattrs[i]);
 	}
 	if (!sess->over && t->result < 0) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 	} else if (!sess->over) {
 		t->end = t->result == 0;
 		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
@@ -176,7 +153,7 @@ static void on_listed(struct msg *m)
 	session_pump(sess);
 }
 
-/* On an I/O thread: what only some transfers keep. Links have no attributes of ours. */
+/* On an I/O thread: optional attributes. Symbolic links have no extended attributes. */
 static void describe(struct send_side *t, unsigned i)
 {
 	struct walk_entry *w = &t->entry[i];
@@ -184,9 +161,9 @@ static void describe(struct send_side *t, unsigned i)
 
 	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
 		return;
-	if (t->owner != NULL)
+	if (t->keeps_owner)
 		owners_describe(t->session->o.host->owners, w->uid, w->gid, &t->owner[i]);
-	if (t->xattrs != NULL && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
+	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
 		t->lacking[i] = strdup(why.msg);
 }
 
@@ -197,7 +174,7 @@ static void list_batch(struct io_job *io)
 	struct ptcp_err why;
 
 	t->n = 0;
-	while (t->n < t->most && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
+	while (t->n < t->max && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
 		describe(t, t->n++);
 	t->done.run = on_listed;
 	loop_post(t->session->o.host->control, &t->done);
@@ -209,39 +186,39 @@ static void list_more(struct session *sess)
 	struct snd *snd = engine_snd(sess->engine);
 	unsigned room = snd_room(snd);
 
-	/* Whole batches, unless the receiver takes so few entries that there is no such room. */
+	/* Lists full batches, unless the receiver allows fewer entries than a batch. */
 	if (t->listing || t->end || room == 0 ||
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
-	t->most = room < WALK_BATCH ? room : WALK_BATCH;
+	t->max = room < WALK_BATCH ? room : WALK_BATCH;
 	t->listing = true;
 	t->io.run = list_batch;
 	io_submit(sess->o.host->io, &t->io);
 }
 
-/* ---- Feeding the streams ---- */
+/* ---- Jobs for the streams ---- */
 
-/* What there is for a stream that has room goes to it; false: nothing. */
+/* Sends the next blocks on a stream that has room. False: no blocks. */
 static bool feed(struct session *sess, unsigned number, struct mono now)
 {
 	struct snd *s = engine_snd(sess->engine);
-	const struct outgoing *o;
+	const struct send_entry *o;
 	struct stream_job *job;
-	bool any;
 	unsigned i;
 
 	if (sess->stream[number] == NULL || snd_stream_waits(s, number) ||
 	    (job = stream_free_job(sess->stream[number])) == NULL)
 		return false;
-	if ((any = snd_take(s, number, now, &job->job)))
-		for (i = 0; i < job->job.n; i++) {
-			o = job->job.extent[i].cookie;
-			job->source[i] = source_ref(o->source);
-		}
-	else
-		path_select_starved(sess);
-	stream_send(sess->stream[number], job);
-	return any;
+	if (!snd_take(s, number, now, &job->job)) {
+		path_select_starved(&sess->path_select);
+		return false;
+	}
+	for (i = 0; i < job->job.n; i++) {
+		o = job->job.extent[i].cookie;
+		job->source[i] = source_ref(o->source);
+	}
+	stream_send(sess->stream[number]);
+	return true;
 }
 
 static void feed_streams(struct session *sess, struct mono now)
@@ -251,11 +228,11 @@ static void feed_streams(struct session *sess, struct mono now)
 	bool more = true;
 
 	snd_set_paced(s, engine_spooled(sess->engine) || pacer_limits(&sess->o.host->pacing.out) || pacer_limits(&sess->path_rates.all) ||
-	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also if it is busy otherwise for a moment */
-	/* Round by round, so that every stream has one job before any has its second. */
+	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy with other work */
+	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {
 		more = false;
-		for (i = 0; i < sess->n_wanted; i++)
+		for (i = 0; i < sess->n_active; i++)
 			more |= feed(sess, i, now);
 	}
 }
@@ -268,9 +245,8 @@ void send_pump(struct session *sess, struct mono now)
 	feed_streams(sess, now);
 }
 
-void send_sent(void *arg, struct stream *s, struct stream_job *job)
+static void on_sent(struct session *sess, struct stream *s, struct stream_job *job)
 {
-	struct session *sess = arg;
 	struct mono now = mono_now();
 	struct ptcp_err nomem;
 	unsigned i;
@@ -288,3 +264,17 @@ void send_sent(void *arg, struct stream *s, struct stream_job *job)
 			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);
 	}
 }
+
+static void on_connected(struct session *sess, unsigned number)
+{
+	snd_stream_up(engine_snd(sess->engine), number, mono_now());
+}
+
+static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+{
+	(void)why;
+	if (engine_snd(sess->engine) != NULL)
+		snd_stream_lost(engine_snd(sess->engine), stream_number(s));
+}
+
+static const struct payload_ops send_payload = { .connected = on_connected, .lost = on_lost, .sent = on_sent };

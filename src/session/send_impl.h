@@ -1,33 +1,55 @@
-/* The inside of a party that sends, for send.c (listing, feeding streams), send_offer.c (what is listed is
- * offered), send_jobs.c (what the engine asks of sources) and links.c (files with several names). */
+/* Sending side of a session: send.c (listing, the streams' jobs), send_list.c (listed entries to the engine), send_io.c
+ * (the engine's requests about sources). */
 #ifndef SESSION_SEND_IMPL_H
 #define SESSION_SEND_IMPL_H
 
+#include "session/hardlinks.h"
 #include "session/session_impl.h"
+#include "store/owner.h"
 #include "store/source.h"
+#include "store/walk.h"
+#include "store/xattr.h"
 
-struct link;
+#define WALK_BATCH 256
 
-/* The cookie of an entry in the engine. */
-struct outgoing {
-	struct source *source;   /* of a file */
-	struct dir *dir;         /* of anything else: what it is in, */
-	char *name;              /* and its name there */
+/* Cookie of an entry in the sending engine. */
+struct send_entry {
+	struct source *source;     /* of a file; NULL: not a file, then: */
+	struct dir *dir;           /* the parent, */
+	char *name;                /* and the name */
 	bool is_dir;
-	struct link *link;       /* of the name under which a file is sent: what its other names refer to */
+	struct hardlink *hardlink; /* of a file sent under its first name; NULL: the file has a single name */
 };
 
-/* ---- send_offer.c ---- */
+/* Lists the sources on an I/O thread and offers the entries to the engine, batch by batch. */
+struct send_side {
+	struct session *session;
+	struct walk *walk;
+	struct msg done;
+	struct io_job io;
+	struct walk_entry entry[WALK_BATCH];
+	bool keeps_owner, keeps_xattr; /* attributes preserved by the session, */
+	struct owner owner[WALK_BATCH]; /* and their values */
+	struct xattrs xattrs[WALK_BATCH];
+	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
+	unsigned n, max;            /* entries in the batch */
+	int result;                 /* of the last walk_next() */
+	bool listing, end;          /* an I/O thread lists; the list is complete */
+	uint64_t files, bytes;      /* listed */
+	uint64_t wire_bytes;        /* of blocks accepted by the streams' channels */
+	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
+	struct list digest_queue;
+	struct hardlinks hardlinks;
+	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* scratch, for the entry being offered */
+};
 
-/* Offers an entry of the batch, or notes why it cannot be; takes its name. */
+/* Offers an entry of the batch to the engine, or reports why that is impossible; takes the name of the entry. */
 void send_offer(struct session *sess, unsigned i);
 
-/* ---- send_jobs.c: operations of the engine ---- */
-
+/* Operations of the engine; see snd_ops. */
 void send_check(void *arg, void *cookie, uint64_t id);
 void send_map(void *arg, void *cookie, uint64_t id);
 void send_compare(void *arg, void *cookie, uint64_t id);
-/* At the end: those that wait for their turn. */
-void send_forget_compares(struct send_side *t);
+void send_digest_queue_fini(struct send_side *t);
 
 #endif

@@ -1,185 +1,184 @@
-/* What the engine asks of sources, on I/O threads: are they still what was listed, where are their holes,
- * what is their digest. */
+/* The engine's requests about sources, answered on I/O threads: is the file unchanged, where are its holes, what is its
+ * digest? */
 #include <stdlib.h>
 
 #include "conn/err_path.h"
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "session/send_impl.h"
-#include "store/source.h"
 
-#define COMPARES_MAX 2u /* of a party, of the I/O threads that all share */
+#define DIGESTS_MAX 2u /* of a session at once; sessions share the I/O threads */
 
-enum ask { ASK_CHECK, ASK_MAP, ASK_COMPARE };
+enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_DIGEST };
 
-struct request {
-	struct list in_list;    /* in to_compare */
-	enum ask ask;
+struct check {
+	struct list in_queue;   /* digest_queue */
+	enum check_kind kind;
 	struct session *session;
 	struct source *source;
 	uint64_t id;
 	uint64_t *holes;
 	struct file_digest sum;
-	int result;             /* 1: there is more to read */
+	int result;             /* 1: more to read */
 	struct ptcp_err why;
 	struct io_job io;
 	struct msg msg;
 };
 
-static void asked_free(struct request *a)
+static void check_free(struct check *c)
 {
-	source_unref(a->source);
-	free(a->holes);
-	free(a);
+	source_unref(c->source);
+	free(c->holes);
+	free(c);
 }
 
-static void tell(struct request *a, struct snd *snd)
+static void report(struct check *c, struct snd *snd)
 {
-	const struct ptcp_err *why = a->result < 0 ? &a->why : NULL;
+	const struct ptcp_err *why = c->result < 0 ? &c->why : NULL;
 
-	switch (a->ask) {
-	case ASK_CHECK:
-		snd_checked(snd, a->id, why);
+	switch (c->kind) {
+	case CHECK_UNCHANGED:
+		snd_checked(snd, c->id, why);
 		break;
-	case ASK_MAP:
-		snd_mapped(snd, a->id, why == NULL ? a->holes : NULL, why);
+	case CHECK_HOLES:
+		snd_mapped(snd, c->id, why == NULL ? c->holes : NULL, why);
 		if (why == NULL)
-			a->holes = NULL;
+			c->holes = NULL;
 		break;
-	case ASK_COMPARE:
-		snd_compared(snd, a->id, a->sum.digest, why);
+	case CHECK_DIGEST:
+		snd_compared(snd, c->id, c->sum.digest, why);
 		break;
 	}
 }
 
-static void submit(struct request *a)
+static void submit(struct check *c)
 {
-	struct send_side *t = a->session->send;
+	struct send_side *t = c->session->send;
 
-	t->asked++;
-	t->comparing += a->ask == ASK_COMPARE;
-	io_submit(a->session->o.host->io, &a->io);
+	t->n_checks++;
+	t->n_digests += c->kind == CHECK_DIGEST;
+	io_submit(c->session->o.host->io, &c->io);
 }
 
-/* In turn, and few at once: the receiver may ask for all that has been offered, and whoever reads blocks
- * or lists would wait behind that. */
-static void compare_some(struct session *sess)
+/* In order and a few at once: the receiver may request the digest of every offered file, and listing and reading blocks
+ * would wait behind the digests. */
+static void start_digests(struct session *sess)
 {
 	struct send_side *t = sess->send;
-	struct request *a;
+	struct check *c;
 
-	while (t->comparing < COMPARES_MAX && !sess->over && !list_empty(&t->to_compare)) {
-		a = CONTAINER_OF(t->to_compare.next, struct request, in_list);
-		list_remove(&a->in_list);
-		if (snd_compares(engine_snd(sess->engine), a->id))
-			submit(a);
+	while (t->n_digests < DIGESTS_MAX && !sess->over && !list_empty(&t->digest_queue)) {
+		c = CONTAINER_OF(t->digest_queue.next, struct check, in_queue);
+		list_remove(&c->in_queue);
+		if (snd_compares(engine_snd(sess->engine), c->id))
+			submit(c);
 		else
-			asked_free(a);
+			check_free(c);
 	}
 }
 
-void send_forget_compares(struct send_side *t)
+void send_digest_queue_fini(struct send_side *t)
 {
-	struct request *a;
+	struct check *c;
 
-	while (!list_empty(&t->to_compare)) {
-		a = CONTAINER_OF(t->to_compare.next, struct request, in_list);
-		list_remove(&a->in_list);
-		asked_free(a);
+	while (!list_empty(&t->digest_queue)) {
+		c = CONTAINER_OF(t->digest_queue.next, struct check, in_queue);
+		list_remove(&c->in_queue);
+		check_free(c);
 	}
 }
 
-static void on_answered(struct msg *m)
+static void on_checked(struct msg *m)
 {
-	struct request *a = CONTAINER_OF(m, struct request, msg);
-	struct session *sess = a->session;
+	struct check *c = CONTAINER_OF(m, struct check, msg);
+	struct session *sess = c->session;
 	struct send_side *t = sess->send;
 
 	engine_progress(sess->engine, mono_now());
-	t->asked--;
-	t->comparing -= a->ask == ASK_COMPARE;
-	if (!sess->over && a->result > 0) {
-		list_append(&t->to_compare, &a->in_list);
+	t->n_checks--;
+	t->n_digests -= c->kind == CHECK_DIGEST;
+	if (!sess->over && c->result > 0) {
+		list_append(&t->digest_queue, &c->in_queue);
 	} else {
 		if (!sess->over)
-			tell(a, engine_snd(sess->engine));
-		asked_free(a);
+			report(c, engine_snd(sess->engine));
+		check_free(c);
 	}
-	compare_some(sess);
+	start_digests(sess);
 	session_pump(sess);
 }
 
-static int map(struct request *a, struct ptcp_err *e)
+static int map_holes(struct check *c, struct ptcp_err *e)
 {
-	uint64_t size = source_size_bytes(a->source);
+	uint64_t size = source_size_bytes(c->source);
 
-	if ((a->holes = bitmap_new(wire_grid_blocks(size))) == NULL)
+	if ((c->holes = bitmap_new(wire_grid_blocks(size))) == NULL)
 		return err_nomem(e);
-	return source_map(a->source, wire_grid_bytes(size), a->holes, e);
+	return source_map(c->source, wire_grid_bytes(size), c->holes, e);
 }
 
-/* Holes are not read, but have the terms of their zeros. */
-static int compare(struct request *a, struct ptcp_err *e)
+/* Holes are not read; they count as blocks of zeros. */
+static int digest(struct check *c, struct ptcp_err *e)
 {
 	int r;
 
-	if (source_sparse(a->source) && a->sum.holes == NULL) {
-		if ((r = map(a, e)) < 0)
+	if (source_sparse(c->source) && c->sum.holes == NULL) {
+		if ((r = map_holes(c, e)) < 0)
 			return r;
-		a->sum.holes = a->holes;
+		c->sum.holes = c->holes;
 	}
-	return file_digest_next(&a->sum, a->source, e);
+	return file_digest_next(&c->sum, c->source, e);
 }
 
-/* On an I/O thread. A digest is read step by step: others want to be served between. */
-static void answer(struct io_job *io)
+/* On an I/O thread. A digest is computed in steps, with other work in between. */
+static void run_check(struct io_job *io)
 {
-	struct request *a = CONTAINER_OF(io, struct request, io);
+	struct check *c = CONTAINER_OF(io, struct check, io);
 	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why;
 
-	switch (a->ask) {
-	case ASK_CHECK:
-		a->result = source_check(a->source, &why);
+	switch (c->kind) {
+	case CHECK_UNCHANGED:
+		c->result = source_check(c->source, &why);
 		break;
-	case ASK_MAP:
-		a->result = map(a, &why);
+	case CHECK_HOLES:
+		c->result = map_holes(c, &why);
 		break;
-	case ASK_COMPARE:
-		a->result = compare(a, &why);
+	case CHECK_DIGEST:
+		c->result = digest(c, &why);
 		break;
 	}
-	if (a->result < 0)
-		err_path_strip(&a->why, &why, source_path_text(a->source, path, sizeof path));
-	a->msg.run = on_answered;
-	loop_post(a->session->o.host->control, &a->msg);
+	if (c->result < 0)
+		err_path_strip(&c->why, &why, source_path_text(c->source, path, sizeof path));
+	c->msg.run = on_checked;
+	loop_post(c->session->o.host->control, &c->msg);
 }
 
-static void ask(struct session *sess, void *cookie, uint64_t id, enum ask what)
+static void request(struct session *sess, void *cookie, uint64_t id, enum check_kind kind)
 {
-	struct outgoing *o = cookie;
-	struct request *a = calloc(1, sizeof *a);
+	struct send_entry *o = cookie;
+	struct check *c = calloc(1, sizeof *c);
 	struct ptcp_err why;
 
-	if (a == NULL) {
+	if (c == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		return;
 	}
-	a->ask = what;
-	a->session = sess;
-	a->source = source_ref(o->source);
-	a->id = id;
-	a->io.run = answer;
-	a->sum = (struct file_digest){ .block_bytes = wire_grid_bytes(source_size_bytes(a->source)) };
-	if (what != ASK_COMPARE) {
-		submit(a);
+	c->kind = kind;
+	c->session = sess;
+	c->source = source_ref(o->source);
+	c->id = id;
+	c->io.run = run_check;
+	c->sum = (struct file_digest){ .block_bytes = wire_grid_bytes(source_size_bytes(c->source)) };
+	if (kind != CHECK_DIGEST) {
+		submit(c);
 	} else {
-		list_append(&sess->send->to_compare, &a->in_list);
-		compare_some(sess);
+		list_append(&sess->send->digest_queue, &c->in_queue);
+		start_digests(sess);
 	}
 }
 
-void send_check(void *arg, void *cookie, uint64_t id) { ask(arg, cookie, id, ASK_CHECK); }
-void send_map(void *arg, void *cookie, uint64_t id) { ask(arg, cookie, id, ASK_MAP); }
-void send_compare(void *arg, void *cookie, uint64_t id) { ask(arg, cookie, id, ASK_COMPARE); }
+void send_check(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_UNCHANGED); }
+void send_map(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_HOLES); }
+void send_compare(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_DIGEST); }

@@ -1,4 +1,4 @@
-/* What has been listed is offered to the engine, with the attributes that it has. */
+/* Offers listed entries, with their attributes, to the engine. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,8 @@
 #include "session/send_impl.h"
 #include "wire/attrs.h"
 
-/* Something that cannot be offered. */
-static void not_sent(struct session *sess, const struct walk_entry *w, enum wire_warning_kind kind,
-    const char *text)
+/* Reports an entry, or an attribute, that is not sent to the users of both sides. */
+static void not_sent(struct session *sess, const struct walk_entry *w, enum wire_warning_kind kind, const char *text)
 {
 	char path[DIR_PATH_RAW_BYTES], shown[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why, bare;
@@ -25,19 +24,18 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 		sess->o.ops->warning(sess->o.arg, path, bare.msg);
 }
 
-static struct outgoing *outgoing_new(struct walk_entry *w, uint8_t type)
+static struct send_entry *send_entry_new(struct walk_entry *w, uint8_t type)
 {
-	struct outgoing *o = calloc(1, sizeof *o);
+	struct send_entry *o = calloc(1, sizeof *o);
 
 	if (o == NULL)
 		return NULL;
-	if (type == WIRE_FILE) {
-		if ((o->source = source_new(w)) == NULL) {
-			free(o);
-			return NULL;
-		}
-		return o;
+	if (type == WIRE_FILE && (o->source = source_new(w)) == NULL) {
+		free(o);
+		return NULL;
 	}
+	if (type == WIRE_FILE)
+		return o;
 	o->dir = w->dir;
 	o->name = w->name;
 	o->is_dir = w->type == WALK_DIR;
@@ -57,27 +55,25 @@ static struct span pack_xattrs(struct send_side *t, const struct xattrs *x)
 	return (struct span){ t->packed, n };
 }
 
-/* What not every entry has. */
-static struct span attributes(struct session *sess, const struct outgoing *o, const struct link *link_to,
-    unsigned i)
+/* Optional attributes of an entry, encoded. */
+static struct span attributes(struct session *sess, const struct send_entry *o, const struct hardlink *link_to, unsigned i)
 {
 	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0 };
 	struct send_side *t = sess->send;
 	size_t n;
 
-	if (link_to == NULL && t->owner != NULL) {
+	if (link_to == NULL && t->keeps_owner) {
 		a.has_owner = true;
 		a.uid = t->owner[i].uid;
 		a.gid = t->owner[i].gid;
 		a.user = (struct span){ (const uint8_t *)t->owner[i].user, strlen(t->owner[i].user) };
 		a.group = (struct span){ (const uint8_t *)t->owner[i].group, strlen(t->owner[i].group) };
 	}
-	if (link_to == NULL && t->xattrs != NULL)
+	if (link_to == NULL && t->keeps_xattr)
 		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
-
 	if (o->source != NULL) {
 		a.sparse = source_sparse(o->source);
-		/* A file of one block is not resumed. */
+		/* A file of a single block is never resumed. */
 		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1))
 			source_version(o->source, a.version);
 	}
@@ -86,17 +82,17 @@ static struct span attributes(struct session *sess, const struct outgoing *o, co
 	return (struct span){ t->attrs, n };
 }
 
-/* `link_to` of a HARDLINK; `first` of a file with other names, to be remembered. */
-static void offer(struct session *sess, unsigned i, uint8_t type, struct link *link_to, struct link *first)
+/* `link_to`: target of a HARDLINK; `first`: of a file with several names, its record. */
+static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlink *link_to, struct hardlink *first)
 {
 	struct walk_entry *w = &sess->send->entry[i];
-	/* The name moves into the cookie; the frame borrows it from a copy. */
+	/* The cookie takes the name of the entry; the frame borrows from these copies. */
 	char name[256], target[WIRE_PATH_MAX + 1];
 	struct wire_entry f = {
 		.type = type, .size_bytes = type == WIRE_FILE ? w->size_bytes : 0, .mode = w->mode & 07777,
 		.mtime_s = w->mtime.tv_sec, .mtime_ns = (uint32_t)w->mtime.tv_nsec,
 	};
-	struct outgoing *o;
+	struct send_entry *o;
 	struct ptcp_err why;
 	const char *to = type == WIRE_SYMLINK ? w->target : link_to != NULL ? link_to->path : NULL;
 	uint64_t id;
@@ -107,12 +103,12 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct link *l
 		f.target = (struct span){ (const uint8_t *)target, strnlen(to, WIRE_PATH_MAX) };
 		memcpy(target, to, f.target.n);
 	}
-	if ((o = outgoing_new(w, type)) == NULL) {
+	if ((o = send_entry_new(w, type)) == NULL) {
 		err_nomem(&why);
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 		return;
 	}
-	o->link = first;
+	o->hardlink = first;
 	f.attrs = attributes(sess, o, link_to, i);
 	if (type == WIRE_FILE) {
 		sess->send->files++;
@@ -123,8 +119,8 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct link *l
 		first->id = id;
 }
 
-/* The path at the destination: below the tree's root it may have more in front. */
-static const char *path_there(const struct walk_entry *w, char *out)
+/* The path of the entry relative to the destination: its last `depth` + 1 components. */
+static const char *destination_path(const struct walk_entry *w, char *out)
 {
 	const char *at = dir_path_raw(w->dir, w->name, out, DIR_PATH_RAW_BYTES);
 	size_t n = strlen(at);
@@ -138,9 +134,9 @@ static const char *path_there(const struct walk_entry *w, char *out)
 static void offer_file(struct session *sess, unsigned i)
 {
 	struct walk_entry *w = &sess->send->entry[i];
-	struct hardlinks *links = &sess->send->links;
+	struct hardlinks *links = &sess->send->hardlinks;
 	char path[DIR_PATH_RAW_BYTES];
-	struct link *l;
+	struct hardlink *l;
 
 	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0) {
 		offer(sess, i, WIRE_FILE, NULL, NULL);
@@ -152,9 +148,9 @@ static void offer_file(struct session *sess, unsigned i)
 	}
 	if (l == NULL)
 		l = hardlinks_add(links, w->dev, w->ino);
-	/* What cannot be remembered counts as failed: each other name is sent as a file. */
+	/* Without a record of its path the first name counts as failed: the next name is sent as a file. */
 	if (l != NULL)
-		l->failed = !hardlinks_set_path(links, l, path_there(w, path));
+		l->failed = !hardlinks_set_path(links, l, destination_path(w, path));
 	offer(sess, i, WIRE_FILE, NULL, l);
 }
 

@@ -9,21 +9,21 @@
 
 /* ---- Its parts ---- */
 
-/* Each leaves a session without it alone. pump() does what is due while the session runs, deadline() is when it wants
- * to be pumped at the latest; NULL: nothing to do, never, nothing to free. */
+/* Each part ignores a session that does not have it. While the session runs, pump() does what is due, and the session
+ * calls pump() at the deadline at the latest. Members may be NULL. */
 static const struct part {
 	void (*pump)(struct session *sess, struct mono now);
 	struct mono (*deadline)(const struct session *sess);
 	void (*free)(struct session *sess);
-} parts[] = { /* in the order of pumping */
-	{ path_rates_pump, path_rates_deadline, NULL },
+} parts[] = { /* in calling order */
+	{ adapt_rates, adapt_rates_deadline, NULL },
+	{ control_pump, control_deadline, control_free },
 	{ stream_connect_pump, stream_connect_deadline, NULL },
-	{ stream_count_pump, stream_count_deadline, stream_count_free },
-	{ tcp_report_pump, tcp_report_deadline, tcp_report_free },
-	{ control_replay_pump, control_replay_deadline, control_replay_fini },
-	{ dead_path_pump, dead_path_deadline, NULL },
-	{ path_select_pump, path_select_deadline, path_select_free },
-	{ host_load_pump, host_load_deadline, host_load_free },
+	{ adapt_streams, adapt_streams_deadline, NULL },
+	{ tcp_report_pump, tcp_report_deadline, NULL },
+	{ adapt_dead_paths, adapt_dead_paths_deadline, NULL },
+	{ adapt_paths, adapt_paths_deadline, NULL },
+	{ adapt_load, adapt_load_deadline, NULL },
 	{ send_pump, NULL, send_free },
 	{ receive_pump, receive_deadline, receive_free },
 	{ probe_session_pump, probe_session_deadline, probe_session_free },
@@ -39,8 +39,8 @@ static void tell_gone(struct msg *m)
 	sess->o.ops->gone(sess->o.arg, sess, sess->failed ? &sess->why : NULL);
 }
 
-/* The session is over: says so to the peer, lets go of streams and files, and when nothing of it is
- * left on other threads, tells the owner. */
+/* Ends the session: informs the peer, releases streams and files, and once no other thread works for the session,
+ * informs the owner. */
 static void wind_up(struct session *sess, struct mono now)
 {
 	unsigned i;
@@ -48,13 +48,13 @@ static void wind_up(struct session *sess, struct mono now)
 	stream_connect_stop(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->stream[i] != NULL) {
-			session_close_tap(sess, i);
+			streams_close_tap(sess, i);
 			stream_stop(sess->stream[i]);
 		}
 	if (sess->control != NULL) {
-		session_flush(sess);
-		chan_pause(sess->control, false); /* its end is to be heard */
-		if (buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control_replay.again == 0 &&
+		control_flush(sess);
+		chan_pause(sess->control, false); /* to notice its end */
+		if (buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control_replay.resend == 0 &&
 		    (sess->mux == NULL || mux_is_between(sess->mux)))
 			chan_shutdown(sess->control);
 		if (now.ns >= sess->give_up.ns) {
@@ -64,16 +64,17 @@ static void wind_up(struct session *sess, struct mono now)
 			timer_set(sess->timer, sess->give_up);
 		}
 	}
-	if (sess->control == NULL && control_replay_may(sess) && now.ns < sess->give_up.ns) {
-		control_replay_pump(sess, now);
-		timer_set(sess->timer, mono_min(sess->give_up, mono_min(control_replay_deadline(sess), stream_connect_deadline(sess))));
+	if (sess->control == NULL && control_may_resume(sess) && now.ns < sess->give_up.ns) {
+		control_pump(sess, now);
+		stream_connect_control(sess, now);
+		timer_set(sess->timer, mono_min(sess->give_up, mono_min(control_deadline(sess), stream_connect_deadline(sess))));
 		return;
 	}
 	stream_connect_stop_control(sess);
-	if (sess->control != NULL || sess->n_up + sess->n_ending > 0 || (sess->send != NULL && !send_idle(sess)))
+	if (sess->control != NULL || sess->n_connected + sess->n_ending > 0 || (sess->send != NULL && !send_idle(sess)))
 		return;
 	if (sess->engine != NULL) {
-		/* What was unfinished is let go of; for received parts that is work for the store. */
+		/* Releases unfinished entries; received parts need work by the store. */
 		engine_drop(sess->engine);
 		if (sess->receive != NULL) {
 			receive_pump(sess, now);
@@ -94,7 +95,6 @@ void session_free(struct session *sess)
 
 	if (sess == NULL)
 		return;
-	chan_free(sess->control);
 	mux_free(sess->mux);
 	timer_free(sess->timer);
 	engine_free(sess->engine);
@@ -102,36 +102,36 @@ void session_free(struct session *sess)
 		if (parts[i].free != NULL)
 			parts[i].free(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		session_close_tap(sess, i);
+		streams_close_tap(sess, i);
 	fd_budget_count(-1 - (int)sess->n_counted);
 	explicit_bzero(sess->key, sizeof sess->key);
 	free(sess);
 }
 
-/* ---- Turning the crank ---- */
+/* ---- Driving the parts ---- */
 
 static struct mono deadline(const struct session *sess)
 {
 	struct mono at = engine_deadline(sess->engine);
 	unsigned i;
 
-	for (i = 0; i < PARTS; i++)
+	for (i = 0; i < PARTS && sess->running; i++)
 		if (parts[i].deadline != NULL)
 			at = mono_min(at, parts[i].deadline(sess));
 	return at;
 }
 
-void session_pump(struct session *sess)
+static void pump(struct session *sess)
 {
 	struct mono now = mono_now();
 	unsigned i;
 
 	if (sess->pumping)
-		return; /* an operation called back; the outer one goes on */
+		return; /* called from an operation: the outer call continues */
 	sess->pumping = true;
-	session_flush(sess); /* first, so that what waits does not keep back what could be added */
+	control_flush(sess); /* makes room for more */
 	if (sess->mux != NULL && mux_holds(sess->mux))
-		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* it is we who do not listen */
+		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* the peer is not silent: this end does not read */
 	engine_tick(sess->engine, now);
 	if (sess->running && !sess->over) {
 		for (i = 0; i < PARTS; i++)
@@ -144,26 +144,21 @@ void session_pump(struct session *sess)
 		wind_up(sess, now);
 		return;
 	}
-	session_flush(sess);
+	control_flush(sess);
 	timer_set(sess->timer, deadline(sess));
 }
 
 static void on_timer(void *arg)
 {
-	session_pump(arg);
-}
-
-void session_fail(struct session *sess, const struct ptcp_err *why)
-{
-	engine_fail(sess->engine, why);
+	pump(arg);
 }
 
 void session_cancel(struct session *sess, const struct ptcp_err *why)
 {
 	engine_fail(sess->engine, why);
 	if (sess->over && sess->control == NULL)
-		sess->give_up = mono_now(); /* on who might come back for our last word */
-	session_pump(sess);
+		sess->give_up = mono_now(); /* a peer might have resumed for the last frame */
+	pump(sess);
 }
 
 void session_yield(struct session *sess)
@@ -173,21 +168,16 @@ void session_yield(struct session *sess)
 	err_set(&why, PTCP_ECANCELED, "transfer ended: another one of the same files by this client took over "
 	    "(it goes on from here; let it end)");
 	engine_fail(sess->engine, &why);
-	sess->give_up = mono_now(); /* who is there still has been told; nobody waits for who is not */
-	session_pump(sess);
+	sess->give_up = mono_now(); /* a peer that is still connected has been told */
+	pump(sess);
 }
 
 bool session_over(const struct session *sess) { return sess->over; }
 
-bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino)
-{
-	return sess->receive != NULL && open_files_holds(&sess->receive->intake, dev, ino);
-}
-
 /* ---- Making one ---- */
 
-/* A relay may die where the other side lives. */
-static bool has_other_ways(const struct session_opts *o)
+/* A relay may die while the peer lives. */
+static bool has_relays_or_paths(const struct session_opts *o)
 {
 	return o->connects && o->paths != NULL && (o->paths->n > 1 || o->paths->at[0].n_relays > 0);
 }
@@ -197,10 +187,9 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct engine_opts so = {
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
-		.control_replay = !o->one_channel && (o->open == NULL || has_other_ways(o)), .timeout_ns = o->timeout_ns,
+		.control_replay = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
-		.ops = &session_session_ops,
-		.log = &o->host->log
+		.ops = &session_engine_ops, .log = &o->host->log
 	};
 	struct session *sess = calloc(1, sizeof *sess);
 	unsigned i;
@@ -213,35 +202,35 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		sess->tap[i] = -1;
 	fd_budget_count(1);
-	if (so.starter && so.control_replay && so.timeout_ns > SESSION_QUIET_NS)
-		so.hello_timeout_ns = SESSION_QUIET_NS;
+	if (so.starter && so.control_replay && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
+		so.hello_timeout_ns = CONTROL_REPLAY_QUIET_NS;
 	sess->o = *o;
+	sess->pump = pump;
 	path_rates_init(&sess->path_rates);
-	sess->control_replay.since = mono_now();
-	sess->control_replay.path = o->path;
+	control_replay_init(&sess->control_replay, o->connects && so.starter, o->path, o->paths != NULL ? o->paths->n : 1,
+	    mono_now());
 	sess->control = o->control;
 	so.arg = sess;
 	strncpy(sess->address, o->address, sizeof sess->address - 1);
 	strcpy(sess->fingerprint, chan_fingerprint(sess->control));
 	if ((r = chan_export(sess->control, sess->key, e)) < 0 ||
 	    (r = timer_new(&sess->timer, o->host->control, on_timer, sess, e)) < 0 ||
-	    (o->one_channel && (r = mux_new(&sess->mux, o->host->control, &session_mux_ops, sess, e)) < 0) ||
+	    (o->one_channel && (r = mux_new(&sess->mux, o->host->control, &control_mux_ops, sess, e)) < 0) ||
 	    (r = engine_new(&sess->engine, &so, o->open, mono_now(), e)) < 0) {
 		session_free(sess);
 		return r;
 	}
 	chan_detach(sess->control);
-	if ((r = chan_attach(sess->control, o->host->control, &session_control_ops, sess, e)) < 0) {
+	if ((r = chan_attach(sess->control, o->host->control, &control_ops, sess, e)) < 0) {
 		session_free(sess);
 		return r;
 	}
-	session_pump(sess);
+	pump(sess);
 	*out = sess;
 	return 0;
 }
 
 struct engine *session_session(struct session *sess) { return sess->engine; }
-int session_control_fd(const struct session *sess) { return sess->control != NULL ? chan_fd(sess->control) : -1; }
 const uint8_t *session_id(const struct session *sess) { return sess->id; }
 enum ptcp_cipher session_cipher(const struct session *sess) { return sess->cipher; }
 
@@ -252,8 +241,8 @@ void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cip
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)
-		session_fail(sess, &e);
+		engine_fail(sess->engine, &e);
 	else
 		engine_accept(sess->engine, &o, mono_now());
-	session_pump(sess);
+	pump(sess);
 }

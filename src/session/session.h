@@ -7,6 +7,7 @@
 #include "conn/context.h"
 #include "conn/paths.h"
 #include "engine/engine.h"
+#include "model/stream_control.h"
 #include "net/sock.h"
 #include "store/destination.h"
 
@@ -88,6 +89,24 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 /* Acceptor: agrees, with so many streams. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
 
+/* ---- Number of streams ---- */
+
+struct stream_count_opts {
+	double budget_ratio;
+	unsigned max_streams;
+	/* Once, when the congestion control of the sending streams is known: may call session_recall(). Or NULL. */
+	void (*known)(void *arg, struct session *sess, const char *congestion);
+	void *arg;
+};
+
+/* Starter, before running ends: adjusts the number of streams to the observed throughput
+ * (engine/stream_count.h). */
+int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e);
+/* Probes of the path by earlier transfers. */
+void session_recall(struct session *sess, const struct probe *probe, size_t count);
+/* Result; NULL: the number is fixed. Valid as long as the session. */
+const struct stream_control *session_steered(const struct session *sess);
+
 /* ---- Data connections ---- */
 
 const uint8_t *session_id(const struct session *sess);
@@ -97,15 +116,7 @@ bool session_knows(const struct session *sess, struct chan *c, const struct wire
 /* A joined channel (raw where the cipher is none), of a stream or WIRE_JOIN_CONTROL; taken. */
 void session_add_stream(struct session *sess, unsigned number, struct chan *c);
 
-struct session_progress {
-	uint64_t bytes, total_bytes, files, total_files, failed;
-	uint64_t others; /* links and directories done */
-	uint64_t wire_bytes, resumed_bytes, file_bytes;
-	bool total_known;
-	unsigned streams, streams_most;
-	enum ptcp_activity activity;
-};
-struct session_progress session_progress(const struct session *sess);
+struct ptcp_progress session_progress(const struct session *sess);
 /* Segments that its data connections have sent again; of those that are up, as of the last call. */
 uint64_t session_retransmits(struct session *sess);
 

@@ -5,31 +5,22 @@
 #include "core/err.h"
 #include "net/sock.h"
 
-/* ---- On the control thread ---- */
+/* ---- Worker thread, except for run_lost() and run_gone() ---- */
 
-static void tell_lost(struct msg *m)
+static void run_lost(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, lost);
 
 	s->o.ops->lost(s->o.arg, s, &s->why);
 }
 
-static void tell_gone(struct msg *m)
-{
-	struct stream *s = CONTAINER_OF(m, struct stream, gone);
-
-	s->o.ops->gone(s->o.arg, s);
-}
-
-/* ---- On the worker's ---- */
-
 void stream_fail(struct stream *s, const struct ptcp_err *why)
 {
-	if (s->told_lost || s->stopping)
+	if (s->lost_posted || s->stopping)
 		return;
-	s->told_lost = true;
+	s->lost_posted = true;
 	s->why = *why;
-	s->lost.run = tell_lost;
+	s->lost.run = run_lost;
 	loop_post(s->o.host->control, &s->lost);
 }
 
@@ -38,7 +29,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct stream *s = arg;
 	struct ptcp_err closed;
 
-	s->closed = mono_now();
+	s->closed_at = mono_now();
+	s->gen.complete = s->gen.from.ns > 0 && s->gen.left_bytes == 0;
 	if (why == NULL) {
 		err_set(&closed, PTCP_EPEER, "the peer closed the connection");
 		why = &closed;
@@ -46,8 +38,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	stream_fail(s, why);
 }
 
-/* A sending stream hears nothing from its peer, but reads so as to notice the end. */
-static void on_unwanted(void *arg)
+/* The peer sends no data on this stream; reading detects the end of the connection. */
+static void on_unexpected(void *arg)
 {
 	struct stream *s = arg;
 	struct ptcp_err why;
@@ -61,52 +53,38 @@ static void on_unwanted(void *arg)
 }
 
 static const struct chan_ops send_ops = {
-	.readable = on_unwanted, .writable = stream_send_writable, .closed = on_closed
+	.readable = on_unexpected, .writable = stream_send_writable, .closed = on_closed
 };
-static const struct chan_ops flooding_ops = {
-	.readable = on_unwanted, .writable = stream_flood_writable, .closed = stream_flood_closed
+static const struct chan_ops generate_ops = {
+	.readable = on_unexpected, .writable = stream_generate_writable, .closed = on_closed
 };
 static const struct chan_ops receive_ops = { .readable = stream_recv_readable, .closed = on_closed };
 
 static void on_start(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, start);
-	const struct chan_ops *ops = s->o.intake != NULL ? &receive_ops :
-	    s->o.flood_data != NULL ? &flooding_ops : &send_ops;
 	struct ptcp_err why;
 
-	if (chan_attach(s->chan, s->loop, ops, s, &why) < 0)
+	if (chan_attach(s->chan, s->loop, s->chan_ops, s, &why) < 0)
 		stream_fail(s, &why);
 }
 
-/* ---- The rate ---- */
-
+/* A rate limit pauses a receiver only between two reads, never while a block is being written. */
 static void on_paced(void *arg)
 {
 	struct stream *s = arg;
 
-	if (s->stopping || s->told_lost)
+	if (s->stopping || s->lost_posted)
 		return;
-	if (s->o.intake != NULL)
-		stream_recv_go_on(s);
-	else if (s->o.flood_data != NULL)
-		stream_flood_writable(s);
+	if (s->o.files != NULL)
+		chan_pause(s->chan, false);
 	else
-		stream_send_writable(s);
+		s->chan_ops->writable(s);
 }
 
-static void come_back(struct stream *s, struct mono at)
+size_t stream_allowance(struct stream *s, size_t want)
 {
 	struct ptcp_err why;
-
-	if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
-		stream_fail(s, &why);
-	else
-		timer_set(s->pacing, at);
-}
-
-size_t stream_leave(struct stream *s, size_t want)
-{
 	struct pacer *p;
 	struct mono at;
 	unsigned i;
@@ -115,64 +93,42 @@ size_t stream_leave(struct stream *s, size_t want)
 		p = atomic_load_explicit(&s->pacer[i], memory_order_relaxed);
 		if (p == NULL || !pacer_limits(p))
 			continue;
-		if (s->leave[i] == 0 && (s->leave[i] = pacer_take(p, mono_now(), &at)) == 0) {
-			come_back(s, at);
+		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, mono_now(), &at)) == 0) {
+			if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
+				stream_fail(s, &why);
+			else
+				timer_set(s->pacing, at);
 			return 0;
 		}
-		if (s->leave[i] < want)
-			want = s->leave[i];
+		if (s->allowance[i] < want)
+			want = s->allowance[i];
 	}
 	return want;
 }
 
-void stream_took(struct stream *s, size_t n)
+void stream_charge(struct stream *s, size_t n)
 {
 	unsigned i;
 
 	for (i = 0; i < PACES; i++)
-		s->leave[i] -= n < s->leave[i] ? n : s->leave[i];
+		s->allowance[i] -= n < s->allowance[i] ? n : s->allowance[i];
 	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 }
 
-/* ---- Its end ---- */
+static void run_gone(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, gone);
+
+	s->o.ops->gone(s->o.arg, s);
+}
 
 void stream_try_gone(struct stream *s)
 {
-	if (!s->stopping || s->n_io > 0 || s->flood.posted || s->told_gone)
+	if (!s->stopping || s->n_io > 0 || s->gen.turn_posted || s->gone_posted)
 		return;
-	s->told_gone = true;
-	s->gone.run = tell_gone;
+	s->gone_posted = true;
+	s->gone.run = run_gone;
 	loop_post(s->o.host->control, &s->gone);
-}
-
-static void look(struct stream *s)
-{
-	struct tcpinfo i;
-
-	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0)
-		atomic_store(&s->retransmits, i.retransmits);
-}
-
-static void on_look(struct msg *m)
-{
-	struct stream *s = CONTAINER_OF(m, struct stream, look);
-
-	look(s);
-	atomic_store(&s->looking, false);
-}
-
-static void on_stop(struct msg *m)
-{
-	struct stream *s = CONTAINER_OF(m, struct stream, stop);
-
-	s->stopping = true;
-	look(s);
-	chan_free(s->chan);
-	s->chan = NULL;
-	timer_free(s->waiting);
-	timer_free(s->pacing);
-	s->waiting = s->pacing = NULL;
-	stream_try_gone(s);
 }
 
 void stream_io_done(struct stream *s)
@@ -182,7 +138,37 @@ void stream_io_done(struct stream *s)
 	stream_try_gone(s);
 }
 
-/* ---- On the control thread ---- */
+static void sample_retransmits(struct stream *s)
+{
+	struct tcpinfo i;
+
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0)
+		atomic_store(&s->retransmits, i.retransmits);
+}
+
+static void on_sample(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, sample);
+
+	sample_retransmits(s);
+	atomic_store(&s->sampling, false);
+}
+
+static void on_stop(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, stop);
+
+	s->stopping = true;
+	sample_retransmits(s);
+	chan_free(s->chan);
+	s->chan = NULL;
+	timer_free(s->lock_timer);
+	timer_free(s->pacing);
+	s->lock_timer = s->pacing = NULL;
+	stream_try_gone(s);
+}
+
+/* ---- Control thread ---- */
 
 int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e)
 {
@@ -195,14 +181,15 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	}
 	s->o = *o;
 	s->chan = o->chan;
+	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
 	s->loop = o->host->worker[o->worker % o->host->n_workers];
-	atomic_init(&s->pacer[PACE_HOST], o->intake != NULL ? &o->host->pacing.in : &o->host->pacing.out);
+	atomic_init(&s->pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
 	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
 	atomic_init(&s->pacer[PACE_SHARED], NULL);
 	s->last = &s->first;
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
-	atomic_init(&s->looking, false);
+	atomic_init(&s->sampling, false);
 	atomic_init(&s->moved, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
@@ -216,18 +203,16 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	return 0;
 }
 
-unsigned stream_number(const struct stream *s)
-{
-	return s->o.number;
-}
-
+unsigned stream_number(const struct stream *s) { return s->o.number; }
 unsigned stream_path(const struct stream *s) { return s->o.path; }
+bool stream_on_disk(const struct stream *s) { return atomic_load(&s->on_disk) > 0; }
+uint64_t stream_moved(const struct stream *s) { return atomic_load_explicit(&s->moved, memory_order_relaxed); }
 
 uint64_t stream_retransmits(struct stream *s)
 {
-	if (!s->stop_sent && !atomic_exchange(&s->looking, true)) {
-		s->look.run = on_look;
-		loop_post(s->loop, &s->look);
+	if (!s->stop_posted && !atomic_exchange(&s->sampling, true)) {
+		s->sample.run = on_sample;
+		loop_post(s->loop, &s->sample);
 	}
 	return atomic_load(&s->retransmits);
 }
@@ -237,29 +222,25 @@ void stream_share(struct stream *s, struct pacer *p)
 	atomic_store_explicit(&s->pacer[PACE_SHARED], p, memory_order_relaxed);
 }
 
-bool stream_on_disk(const struct stream *s)
+static void job_clear(struct stream_job *job)
 {
-	return atomic_load(&s->on_disk) > 0;
-}
-
-uint64_t stream_moved(const struct stream *s)
-{
-	return atomic_load_explicit(&s->moved, memory_order_relaxed);
-}
-
-void stream_job_sent(struct msg *m)
-{
-	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
-	struct stream *s = job->stream;
 	unsigned i;
 
-	s->o.ops->sent(s->o.arg, s, job);
 	for (i = 0; i < job->job.n; i++) {
 		source_unref(job->source[i]);
 		free(job->why[i]);
 		job->why[i] = NULL;
 	}
 	job->job.n = 0;
+}
+
+void stream_job_sent(struct msg *m)
+{
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
+	struct stream *s = job->stream;
+
+	s->o.ops->sent(s->o.arg, s, job);
+	job_clear(job);
 	job->next = s->free_jobs;
 	s->free_jobs = job;
 	s->o.ops->idle(s->o.arg, s);
@@ -267,66 +248,57 @@ void stream_job_sent(struct msg *m)
 
 struct stream_job *stream_free_job(struct stream *s)
 {
-	struct stream_job *job = s->stop_sent ? NULL : s->free_jobs;
-
-	if (job != NULL)
-		s->free_jobs = job->next;
-	return job;
+	return s->stop_posted ? NULL : s->free_jobs;
 }
 
-void stream_send(struct stream *s, struct stream_job *job)
+void stream_send(struct stream *s)
 {
-	if (job->job.n == 0) { /* not needed after all */
-		job->next = s->free_jobs;
-		s->free_jobs = job;
-		return;
-	}
+	struct stream_job *job = s->free_jobs;
+
+	s->free_jobs = job->next;
 	job->msg.run = stream_send_queue;
 	loop_post(s->loop, &job->msg);
 }
 
-void stream_flood(struct stream *s, uint64_t bytes)
+void stream_generate(struct stream *s, uint64_t bytes)
 {
-	(void)atomic_load(&s->flood.taken); /* the peer has what was taken before: it is ours again */
-	s->flood.more = bytes;
-	s->flood.start.run = stream_flood_start;
-	loop_post(s->loop, &s->flood.start);
+	(void)atomic_load(&s->gen.starts); /* the peer has received all bytes, so the worker no longer reads more_bytes */
+	s->gen.more_bytes = bytes;
+	s->gen.start.run = stream_generate_start;
+	loop_post(s->loop, &s->gen.start);
 }
 
-bool stream_flooded(const struct stream *s, struct mono *from, struct mono *until)
+bool stream_generated(const struct stream *s, struct mono *from, struct mono *until)
 {
-	*from = s->flood.from;
-	*until = s->flood.until;
-	return s->flood.whole;
+	*from = s->gen.from;
+	*until = s->closed_at;
+	return s->gen.complete;
 }
 
-uint64_t stream_taken(const struct stream *s, struct mono *from, struct mono *until)
+uint64_t stream_received(const struct stream *s, struct mono *from, struct mono *until)
 {
-	*from = s->began;
-	*until = s->closed;
-	return s->taken;
+	*from = s->first_at;
+	*until = s->closed_at;
+	return s->received_bytes;
 }
 
 void stream_stop(struct stream *s)
 {
-	if (s->stop_sent)
+	if (s->stop_posted)
 		return;
-	s->stop_sent = true;
+	s->stop_posted = true;
 	s->stop.run = on_stop;
 	loop_post(s->loop, &s->stop);
 }
 
 void stream_free(struct stream *s)
 {
-	unsigned i, k;
+	unsigned i;
 
 	if (s == NULL)
 		return;
 	for (i = 0; i < STREAM_JOBS; i++) {
-		for (k = 0; k < s->jobs[i].job.n; k++) {
-			source_unref(s->jobs[i].source[k]);
-			free(s->jobs[i].why[k]);
-		}
+		job_clear(&s->jobs[i]);
 		free(s->jobs[i].buf);
 	}
 	stream_recv_fini(s);

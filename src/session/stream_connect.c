@@ -6,8 +6,6 @@
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define RETRY_FIRST_NS (100 * NS_PER_MS)
-#define RETRY_MOST_NS (2 * NS_PER_S)
 #define PATH_NS (5 * NS_PER_S)
 
 /* A connection that is to become a stream, or the next control connection. */
@@ -26,23 +24,15 @@ static void stream_connect_free(struct stream_connect *j)
 	free(j);
 }
 
-void stream_connect_again(struct session *sess, unsigned number)
-{
-	uint64_t wait = RETRY_FIRST_NS << (sess->retries[number] < 5 ? sess->retries[number] : 5);
-
-	sess->retries[number]++;
-	sess->retry_at[number] = mono_add_ns(mono_now(), wait < RETRY_MOST_NS ? wait : RETRY_MOST_NS);
-}
-
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
-	stream_connect_again(sess, number);
+	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
-		control_replay_failed(sess, &r->why, r->cause == CONNECT_REFUSED);
+		control_failed(sess, &r->why, r->cause == CONNECT_REFUSED);
 	} else {
 		sess->join_why = r->why;
-		session_tell_joined(sess);
+		streams_report(sess);
 	}
 	session_pump(sess);
 }
@@ -58,7 +48,7 @@ static void on_done(void *arg, const struct connect_result *r)
 	if (r->chan == NULL) {
 		join_failed(sess, number, r);
 	} else if (number == STREAM_CONNECT_CONTROL) {
-		control_replay_take(sess, r->chan);
+		control_take(sess, r->chan);
 	} else {
 		sess->retries[number] = 0;
 		session_add_stream(sess, number, r->chan);
@@ -117,7 +107,7 @@ static void start(struct session *sess, unsigned number)
 	struct ptcp_err e;
 
 	if (j == NULL) {
-		stream_connect_again(sess, number);
+		streams_retry_later(sess, number);
 		return;
 	}
 	j->session = sess;
@@ -129,30 +119,31 @@ static void start(struct session *sess, unsigned number)
 		o.host = sess->o.paths->host;
 		o.port = sess->o.paths->port;
 		if (engine_spooled(sess->engine) && !control)
-			o.hold_bytes = paths_stream_hold(sess->o.paths, number, sess->n_wanted);
+			o.hold_bytes = paths_stream_hold(sess->o.paths, number, sess->n_active);
 	}
 	if (connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
-		stream_connect_again(sess, number);
+		streams_retry_later(sess, number);
 		stream_connect_free(j);
 	}
 }
 
-/* The only stream there will be. */
+/* The only stream of the session. */
 static void open_one_channel(struct session *sess)
 {
 	struct ptcp_err why;
 	struct chan *c;
 
 	if (mux_open(sess->mux, &c, &why) < 0)
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 	else
 		session_add_stream(sess, 0, c);
 }
 
 void stream_connect_control(struct session *sess, struct mono now)
 {
-	if (sess->connecting[STREAM_CONNECT_CONTROL] == NULL && sess->retry_at[STREAM_CONNECT_CONTROL].ns <= now.ns)
+	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL] == NULL &&
+	    sess->retry_at[STREAM_CONNECT_CONTROL].ns <= now.ns)
 		start(sess, STREAM_CONNECT_CONTROL);
 }
 
@@ -163,13 +154,12 @@ void stream_connect_stop_control(struct session *sess)
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].is);
+	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
-/* None of those that should be there is. */
 static bool lacks_all(const struct session *sess)
 {
-	return sess->n_wanted > 0 && sess->n_up == 0;
+	return sess->n_active > 0 && sess->n_connected == 0;
 }
 
 void stream_connect_pump(struct session *sess, struct mono now)
@@ -177,18 +167,19 @@ void stream_connect_pump(struct session *sess, struct mono now)
 	struct ptcp_err why;
 	unsigned i;
 
-	if (sess->o.one_channel && !sess->ever_up)
+	if (sess->o.one_channel && !sess->ever_connected)
 		open_one_channel(sess);
 	if (!sess->o.connects)
 		return;
-	for (i = 0; i < sess->n_wanted; i++)
+	stream_connect_control(sess, now);
+	for (i = 0; i < sess->n_active; i++)
 		if (is_missing(sess, i) && sess->connecting[i] == NULL && sess->retry_at[i].ns <= now.ns)
 			start(sess, i);
 	if (lacks_all(sess) && mono_diff_ns(now, sess->none_since) >= sess->o.timeout_ns) {
-		err_set(&why, sess->ever_up ? PTCP_ETIMEOUT : PTCP_ECONNECT,
+		err_set(&why, sess->ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
 		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)", (double)sess->o.timeout_ns / 1e9,
 		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
-		session_fail(sess, &why);
+		engine_fail(sess->engine, &why);
 	}
 }
 
@@ -200,12 +191,11 @@ struct mono stream_connect_deadline(const struct session *sess)
 
 	if (!sess->o.connects || !sess->running)
 		return at;
-	if (sess->control == NULL && sess->control_replay.chan == NULL && control_replay_may(sess) &&
-	    sess->connecting[STREAM_CONNECT_CONTROL] == NULL)
+	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL] == NULL)
 		at = sess->retry_at[STREAM_CONNECT_CONTROL];
 	if (sess->over)
 		return at;
-	for (i = 0; i < sess->n_wanted; i++)
+	for (i = 0; i < sess->n_active; i++)
 		if (sess->connecting[i] == NULL && is_missing(sess, i))
 			at = mono_min(at, sess->retry_at[i]);
 	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, sess->o.timeout_ns)) : at;
@@ -220,7 +210,7 @@ void stream_connect_move(struct session *sess, unsigned place, const struct ptcp
 			continue;
 		stream_connect_free(sess->connecting[i]);
 		if (sess->stream[i] != NULL)
-			session_stream_lost(sess, sess->stream[i], why);
+			streams_lost(sess, sess->stream[i], why);
 		sess->retries[i] = 0;
 		sess->retry_at[i] = mono_now();
 	}
@@ -230,6 +220,6 @@ void stream_connect_stop(struct session *sess)
 {
 	unsigned i;
 
-	for (i = 0; i < PTCP_STREAMS_MAX; i++) /* but for who joins as the control connection */
+	for (i = 0; i < PTCP_STREAMS_MAX; i++) /* except the control connection's successor */
 		stream_connect_free(sess->connecting[i]);
 }

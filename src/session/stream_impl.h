@@ -1,4 +1,4 @@
-/* The inside of a stream, for stream.c, stream_send.c, stream_flood.c and stream_recv.c. */
+/* Internals of a stream, for stream.c, stream_send.c, stream_generate.c and stream_recv.c. */
 #ifndef SESSION_STREAM_IMPL_H
 #define SESSION_STREAM_IMPL_H
 
@@ -6,111 +6,109 @@
 
 #include "session/stream.h"
 
-/* Pacers that it keeps to, all of them: the host's, one of its session's, and that of the streams that share a rate with it. */
+/* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */
 enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
 
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
 
-/* Sending blocks of no entry. */
-struct flood {
-	struct msg start, again;
-	bool posted;                     /* again */
-	bool whole;                      /* all sent, and the peer has closed behind it */
-	uint64_t left;                   /* bytes of blocks not yet written whole */
-	uint64_t more;                   /* to be added to them by `start` */
-	struct wire_block block;         /* going out; */
-	size_t at;                       /* so much of its frame has */
+/* Generated blocks, for measurements. */
+struct generator {
+	struct msg start, next_turn;
+	bool turn_posted;
+	bool complete;                   /* all bytes were sent before the peer closed */
+	uint64_t left_bytes;             /* of blocks not yet written completely */
+	uint64_t more_bytes;             /* added to left_bytes by `start` */
+	struct wire_block block;         /* being written, */
+	size_t written;                  /* bytes of its frame so far */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
-	struct mono from, until;         /* from 0: not begun */
-	atomic_uint taken;               /* so many times `start` was */
+	struct mono from;                /* 0: not started */
+	atomic_uint starts;              /* runs of `start`; orders accesses to more_bytes */
 };
 
-/* The part that the block goes into is held by another session, */
-enum held {
-	HELD_NO,
-	HELD_ASKED,  /* the control thread is looking whose */
-	HELD_YIELDS, /* which may let go of it soon */
-	HELD_ALIEN,  /* which is none of this client's, or was until now: one more try */
-	HELD_LAST
+/* Another session has locked the part file of the block: */
+enum part_lock {
+	PART_FREE,
+	PART_QUERIED, /* the control thread looks for the session */
+	PART_YIELDS,  /* the session may release the part soon */
+	PART_FOREIGN, /* a session of another client, or already ended: retry once */
+	PART_RETRIED
 };
 
 struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's */
 	struct chan *chan;
-	struct msg start, stop, lost, gone, look;
+	const struct chan_ops *chan_ops;
+	struct msg start, stop, lost, gone, sample;
 	struct ptcp_err why;             /* of lost */
 	atomic_uint on_disk;
 	atomic_ullong retransmits;
-	atomic_bool looking;             /* `look` is on its way */
+	atomic_bool sampling;            /* `sample` is posted */
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
-	bool stop_sent;
+	bool stop_posted;
 	struct stream_job *free_jobs;
 	/* worker thread */
-	bool stopping, told_lost, told_gone;
-	unsigned n_io;                   /* jobs of ours on I/O threads */
+	bool stopping, lost_posted, gone_posted;
+	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */
 	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
-	size_t leave[PACES];             /* bytes that may go by it */
-	struct timer *pacing;            /* until there is more; NULL: never needed yet */
-	/* sending: the first of the queue goes out */
+	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
+	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
+	struct mono closed_at;           /* by the peer */
+	/* sender: queue, the first job is being written */
 	struct stream_job *first, **last;
-	size_t out_at;                   /* of the first, bytes taken by the channel */
+	size_t written;                  /* bytes of the first job accepted by the channel */
 	struct stream_job jobs[STREAM_JOBS];
-	struct flood flood;
-	/* receiving */
-	uint64_t taken;                  /* bytes of blocks */
-	struct mono began;               /* to come, */
-	struct mono closed;              /* until the peer has */
+	struct generator gen;
+	/* receiver */
+	uint64_t received_bytes;         /* of blocks */
+	struct mono first_at;            /* time of the first block */
 	enum phase phase;
-	size_t got;
+	size_t got;                      /* bytes of the phase */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct wire_block block;
-	struct sink *sink;               /* where the block goes; NULL: dropped */
+	struct sink *sink;               /* destination of the block; NULL: discard the block */
 	uint32_t index;
 	uint64_t hash;
 	uint8_t *buf;
 	size_t buf_bytes;
-	struct mono slow_until;          /* the disk pushed back: writes go to I/O threads */
+	struct mono slow_until;          /* the disk is slow: write on I/O threads until then */
 	struct io_job write_io;
 	struct msg write_done;
 	struct ptcp_err write_why;
 	int write_result;
-	/* waiting for another session's end */
-	struct timer *waiting;
-	struct mono waiting_since;
-	enum held held;
-	struct msg ask_held;
-	uint64_t held_dev, held_ino;
-	bool asking_held, held_yields;   /* ask_held is on its way; the answer */
-	struct news_msg *news;           /* being gathered */
+	/* the part is locked by another session */
+	struct timer *lock_timer;
+	struct mono locked_since;
+	enum part_lock lock;
+	struct msg lock_query;
+	uint64_t locked_dev, locked_ino;
+	bool querying, yields;           /* lock_query is posted; the answer */
+	struct results_msg *results;     /* being gathered */
 };
 
-/* The connection is of no use any more; once. */
+/* The connection is unusable: posts ops.lost, once. */
 void stream_fail(struct stream *s, const struct ptcp_err *why);
-/* An I/O job of the stream has come back to the loop. */
+/* An I/O job of the stream has returned to the worker loop. May post ops.gone. */
 void stream_io_done(struct stream *s);
-
-/* On the control thread: a job has come back from the worker. */
+/* Control thread: a job has returned from the worker. */
 void stream_job_sent(struct msg *m);
 
-/* How much of it may be moved now by the rates that it keeps to; 0: the stream is called again when it may be.
- * Then what has been. */
-size_t stream_leave(struct stream *s, size_t want);
-void stream_took(struct stream *s, size_t n);
+/* Bytes, at most `want`, that the rate limits permit now; 0: the stream is called again when they permit more. */
+size_t stream_allowance(struct stream *s, size_t want);
+/* Charges bytes sent or received to the rate limits. */
+void stream_charge(struct stream *s, size_t n);
 
-/* Tells ops.gone when nothing of it is under way any more. */
+/* Posts ops.gone once nothing of the stream is in progress. */
 void stream_try_gone(struct stream *s);
 
-void stream_flood_start(struct msg *m);
-void stream_flood_writable(void *arg);
-void stream_flood_closed(void *arg, const struct ptcp_err *why);
+void stream_generate_start(struct msg *m);
+void stream_generate_writable(void *arg);
 
 void stream_send_writable(void *arg);
 void stream_send_queue(struct msg *m);
 
 void stream_recv_readable(void *arg);
-void stream_recv_go_on(struct stream *s);
 void stream_recv_fini(struct stream *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* The receiving half of a stream, on its worker: a block is gathered in memory, verified, and only
- * then written to its file: what does not verify never touches one. */
+/* Receiving half of a stream, on its worker: gathers a block in memory, verifies the block and then writes it to the
+ * file. Corrupt data never reaches a file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,169 +10,156 @@
 #include "session/stream_impl.h"
 #include "store/hash.h"
 
-#define BLOCKS_PER_TURN 8u        /* so that one stream does not starve the others */
+#define BLOCKS_PER_TURN 8u        /* per turn of the loop: fairness between streams */
 #define SMALL_PER_TURN 128u
 #define BUF_BYTES (256u << 10)
 #define SLOW_WRITE_NS (50 * NS_PER_MS)
 #define SLOW_FOR_NS (5 * NS_PER_S)
-#define HELD_RETRY_NS (20 * NS_PER_MS)
-#define HELD_NS (5 * NS_PER_S)
+#define LOCK_RETRY_NS (20 * NS_PER_MS)
+#define LOCK_TIMEOUT_NS (5 * NS_PER_S)
 
-struct news_msg {
+struct results_msg {
 	struct msg msg;
 	struct stream *stream;
-	struct stream_news news;
+	struct stream_results results;
 };
 
 /* On the control thread. */
-static void tell_news(struct msg *m)
+static void run_results(struct msg *m)
 {
-	struct news_msg *n = (struct news_msg *)(void *)m;
+	struct results_msg *r = (struct results_msg *)(void *)m;
 
-	n->stream->o.ops->received(n->stream->o.arg, n->stream, &n->news);
-	free(n);
+	r->stream->o.ops->received(r->stream->o.arg, r->stream, &r->results);
+	free(r);
 }
 
-static void post_news(struct stream *s)
+static void post_results(struct stream *s)
 {
-	struct news_msg *n = s->news;
+	struct results_msg *r = s->results;
 
-	if (n == NULL)
+	if (r == NULL)
 		return;
-	s->news = NULL;
-	n->msg.run = tell_news;
-	loop_post(s->o.host->control, &n->msg);
+	s->results = NULL;
+	r->msg.run = run_results;
+	loop_post(s->o.host->control, &r->msg);
 }
 
-/* One allocation for up to STREAM_NEWS blocks of a turn. */
-static void add_news(struct stream *s, enum rcv_block_news what, struct digest term,
-    const struct ptcp_err *why)
+/* One allocation for up to STREAM_RESULTS blocks of a turn. */
+static void add_result(struct stream *s, enum rcv_block_news what, struct digest term, const struct ptcp_err *why)
 {
-	struct stream_news *n;
+	struct stream_results *r;
 	struct ptcp_err nomem;
 
-	if (s->news == NULL && (s->news = calloc(1, sizeof *s->news)) == NULL) {
+	if (s->results == NULL && (s->results = calloc(1, sizeof *s->results)) == NULL) {
 		err_nomem(&nomem);
 		stream_fail(s, &nomem);
 		return;
 	}
-	s->news->stream = s;
-	n = &s->news->news;
-	n->of[n->n].id = s->block.id;
-	n->of[n->n].block = s->index;
-	n->of[n->n].what = what;
-	n->of[n->n].term = term;
-	n->of[n->n].why = NULL;
-	if (why != NULL && (n->of[n->n].why = malloc(sizeof *why)) != NULL)
-		*n->of[n->n].why = *why;
-	if (++n->n == STREAM_NEWS)
-		post_news(s);
+	s->results->stream = s;
+	r = &s->results->results;
+	r->of[r->n].id = s->block.id;
+	r->of[r->n].block = s->index;
+	r->of[r->n].what = what;
+	r->of[r->n].term = term;
+	if (why != NULL && (r->of[r->n].why = malloc(sizeof *why)) != NULL)
+		*r->of[r->n].why = *why;
+	if (++r->n == STREAM_RESULTS)
+		post_results(s);
 }
 
-static void block_written(struct stream *s, int result, const struct ptcp_err *why)
+static bool write_block(struct stream *s);
+
+static void on_lock_timer(void *arg)
+{
+	struct stream *s = arg;
+
+	if (!s->stopping && s->sink != NULL && write_block(s)) {
+		post_results(s);
+		chan_pause(s->chan, false);
+	}
+}
+
+static void on_lock_answer(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, lock_query);
+
+	s->querying = false;
+	if (s->lock == PART_QUERIED)
+		s->lock = s->yields ? PART_YIELDS : PART_FOREIGN;
+	stream_io_done(s);
+}
+
+/* On the control thread. */
+static void run_lock_query(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, lock_query);
+
+	s->yields = s->o.ops->locked(s->o.arg, s->locked_dev, s->locked_ino);
+	m->run = on_lock_answer;
+	loop_post(s->loop, m);
+}
+
+/* Another session has locked the part, for example after its connection died unnoticed. Returns true if the stream pauses
+ * and retries, false if the wait is over or pointless. */
+static bool wait_for_lock(struct stream *s)
+{
+	struct mono now = mono_now();
+	struct ptcp_err e;
+
+	switch (s->lock) {
+	case PART_FREE:
+		if (s->querying) /* about an earlier block */
+			break;
+		if (!sink_part_id(s->sink, &s->locked_dev, &s->locked_ino))
+			return false;
+		s->querying = true;
+		s->lock = PART_QUERIED;
+		s->n_io++;
+		atomic_fetch_add(&s->on_disk, 1);
+		s->lock_query.run = run_lock_query;
+		loop_post(s->o.host->control, &s->lock_query);
+		break;
+	case PART_QUERIED:
+	case PART_YIELDS:
+		break;
+	case PART_FOREIGN:
+		s->lock = PART_RETRIED;
+		break;
+	case PART_RETRIED:
+		return false;
+	}
+	if (s->locked_since.ns == 0)
+		s->locked_since = now;
+	if (mono_diff_ns(now, s->locked_since) > LOCK_TIMEOUT_NS ||
+	    (s->lock_timer == NULL && timer_new(&s->lock_timer, s->loop, on_lock_timer, s, &e) < 0))
+		return false;
+	chan_pause(s->chan, true);
+	timer_set(s->lock_timer, mono_add_ns(now, LOCK_RETRY_NS));
+	return true;
+}
+
+/* Returns true when the block is done, false to retry the write later. */
+static bool write_ended(struct stream *s, int result, const struct ptcp_err *why)
 {
 	struct digest term = { 0, 0 };
 	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err bare;
 
+	if (result < 0 && why->sys == EWOULDBLOCK && !s->stopping && wait_for_lock(s))
+		return false;
+	s->locked_since.ns = 0;
+	s->lock = PART_FREE;
 	if (result == 0) {
 		if (s->o.verify)
 			term = hash_term(s->index, s->block.length_bytes, s->hash);
-		add_news(s, RCV_BLOCK_WRITTEN, term, NULL);
+		add_result(s, RCV_BLOCK_WRITTEN, term, NULL);
 	} else {
 		err_path_strip(&bare, why, sink_path_text(s->sink, path, sizeof path));
-		/* That ends the transfer, and is told without a path beside it. */
-		add_news(s, RCV_BLOCK_FAILED, term, why->code == PTCP_ENOSPC ? why : &bare);
+		/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
+		add_result(s, RCV_BLOCK_FAILED, term, why->code == PTCP_ENOSPC ? why : &bare);
 	}
 	sink_unref(s->sink);
 	s->sink = NULL;
-}
-
-static bool write_block(struct stream *s);
-
-static void on_waited(void *arg)
-{
-	struct stream *s = arg;
-
-	if (!s->stopping && s->sink != NULL && write_block(s)) {
-		post_news(s);
-		chan_pause(s->chan, false);
-	}
-}
-
-/* False when it has waited for long or cannot. */
-static bool wait_a_moment(struct stream *s)
-{
-	struct mono now = mono_now();
-	struct ptcp_err e;
-
-	if (s->waiting_since.ns == 0)
-		s->waiting_since = now;
-	if (mono_diff_ns(now, s->waiting_since) > HELD_NS ||
-	    (s->waiting == NULL && timer_new(&s->waiting, s->loop, on_waited, s, &e) < 0))
-		return false;
-	chan_pause(s->chan, true);
-	timer_set(s->waiting, mono_add_ns(now, HELD_RETRY_NS));
-	return true;
-}
-
-static void on_held_answer(struct msg *m)
-{
-	struct stream *s = CONTAINER_OF(m, struct stream, ask_held);
-
-	s->asking_held = false;
-	if (s->held == HELD_ASKED)
-		s->held = s->held_yields ? HELD_YIELDS : HELD_ALIEN;
-	stream_io_done(s);
-}
-
-/* On the control thread. */
-static void ask_held(struct msg *m)
-{
-	struct stream *s = CONTAINER_OF(m, struct stream, ask_held);
-
-	s->held_yields = s->o.ops->held(s->o.arg, s->held_dev, s->held_ino);
-	m->run = on_held_answer;
-	loop_post(s->loop, m);
-}
-
-/* Whether to try again; as after a connection that died without a word, whose session still has what it
- * was receiving. */
-static bool wait_for_holder(struct stream *s)
-{
-	switch (s->held) {
-	case HELD_NO:
-		if (s->asking_held) /* about one before this */
-			return wait_a_moment(s);
-		if (!sink_part_id(s->sink, &s->held_dev, &s->held_ino))
-			return false;
-		s->asking_held = true;
-		s->held = HELD_ASKED;
-		s->n_io++;
-		atomic_fetch_add(&s->on_disk, 1);
-		s->ask_held.run = ask_held;
-		loop_post(s->o.host->control, &s->ask_held);
-		return wait_a_moment(s);
-	case HELD_ASKED:
-	case HELD_YIELDS:
-		return wait_a_moment(s);
-	case HELD_ALIEN:
-		s->held = HELD_LAST;
-		return wait_a_moment(s);
-	case HELD_LAST:
-		break;
-	}
-	return false;
-}
-
-/* 1: done with the block, 0: it waits. */
-static bool settle(struct stream *s, int result, const struct ptcp_err *why)
-{
-	if (result < 0 && why->sys == EWOULDBLOCK && !s->stopping && wait_for_holder(s))
-		return false;
-	s->waiting_since.ns = 0;
-	s->held = HELD_NO;
-	block_written(s, result, why);
 	return true;
 }
 
@@ -180,8 +167,8 @@ static void on_write_done(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, write_done);
 
-	if (settle(s, s->write_result, &s->write_why)) {
-		post_news(s);
+	if (write_ended(s, s->write_result, &s->write_why)) {
+		post_results(s);
 		if (!s->stopping)
 			chan_pause(s->chan, false);
 	}
@@ -193,14 +180,13 @@ static void write_on_disk(struct io_job *io)
 {
 	struct stream *s = CONTAINER_OF(io, struct stream, write_io);
 
-	s->write_result = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset,
-	    s->hash, &s->write_why);
+	s->write_result = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset, s->hash, &s->write_why);
 	s->write_done.run = on_write_done;
 	loop_post(s->loop, &s->write_done);
 }
 
-/* Into the page cache from here; when that took long the disk pushes back, and for a while writes go
- * to the I/O threads, the stream pausing meanwhile. False: it pauses. */
+/* Writes into the page cache from the worker. After a slow write, the next writes are made on I/O threads while the
+ * stream pauses. Returns false if the stream pauses. */
 static bool write_block(struct stream *s)
 {
 	struct mono start = mono_now(), end;
@@ -219,10 +205,10 @@ static bool write_block(struct stream *s)
 	end = mono_now();
 	if (mono_diff_ns(end, start) > SLOW_WRITE_NS)
 		s->slow_until = mono_add_ns(end, SLOW_FOR_NS);
-	return settle(s, r, &why);
+	return write_ended(s, r, &why);
 }
 
-/* The head is here: where does the block go? */
+/* Decodes the head, looks up the file and makes room for the data. */
 static int start_block(struct stream *s, struct ptcp_err *e)
 {
 	size_t need;
@@ -231,12 +217,12 @@ static int start_block(struct stream *s, struct ptcp_err *e)
 
 	if ((r = wire_block_decode(&s->block, s->head, e)) < 0)
 		return r;
-	if (s->taken == 0)
-		s->began = mono_now();
-	s->taken += s->block.length_bytes;
-	if (s->o.most_bytes > 0 && s->taken > s->o.most_bytes)
-		return err_set(e, PTCP_EREFUSED, "more than this host takes on one stream of a probe");
-	s->sink = open_files_find(s->o.intake, &s->block, &s->index, &ok);
+	if (s->received_bytes == 0)
+		s->first_at = mono_now();
+	s->received_bytes += s->block.length_bytes;
+	if (s->o.max_bytes > 0 && s->received_bytes > s->o.max_bytes)
+		return err_set(e, PTCP_EREFUSED, "a measurement stream exceeded this host's limit of bytes");
+	s->sink = open_files_find(s->o.files, &s->block, &s->index, &ok);
 	if (!ok)
 		return err_set(e, PTCP_EPROTO, "a block that does not fit its file");
 	need = s->block.length_bytes > BUF_BYTES ? s->block.length_bytes : BUF_BYTES;
@@ -250,7 +236,7 @@ static int start_block(struct stream *s, struct ptcp_err *e)
 	return 0;
 }
 
-/* The block is here whole. 1: go on, 0: paused, negative: of no use any more. */
+/* The block is complete: verifies and writes it. 1: continue, 0: paused, negative: the peer broke the protocol. */
 static int end_block(struct stream *s, struct ptcp_err *e)
 {
 	struct digest none = { 0, 0 };
@@ -269,7 +255,7 @@ static int end_block(struct stream *s, struct ptcp_err *e)
 		s->hash = hash_content(s->buf, s->block.length_bytes);
 	if (s->o.verify) {
 		if (end.check != hash_check(s->head + WIRE_HEADER_BYTES, s->hash)) {
-			add_news(s, RCV_BLOCK_BAD, none, NULL);
+			add_result(s, RCV_BLOCK_BAD, none, NULL);
 			sink_unref(s->sink);
 			s->sink = NULL;
 			return 1;
@@ -278,27 +264,27 @@ static int end_block(struct stream *s, struct ptcp_err *e)
 	return write_block(s);
 }
 
-/* Fills one part of the block; false: not all of it is here yet, or the rate forbids to read it. */
+/* Reads one part of the block. False: the part is incomplete; more data or the timer of a rate limit resumes. */
 static bool gather(struct stream *s, uint8_t *to, size_t n)
 {
-	size_t leave, got;
+	size_t allowed, got;
 
 	while (s->got < n) {
-		if ((leave = stream_leave(s, n - s->got)) == 0) {
+		if ((allowed = stream_allowance(s, n - s->got)) == 0) {
 			chan_pause(s->chan, true);
 			return false;
 		}
-		got = chan_read(s->chan, to + s->got, leave);
-		stream_took(s, got);
+		got = chan_read(s->chan, to + s->got, allowed);
+		stream_charge(s, got);
 		s->got += got;
-		if (got < leave)
+		if (got < allowed)
 			return false;
 	}
 	s->got = 0;
 	return true;
 }
 
-/* 1: one step done, 0: nothing more now, negative: broken. */
+/* 1: continue, 0: stop for now, negative: the peer broke the protocol. */
 static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp_err *e)
 {
 	int r;
@@ -336,26 +322,20 @@ void stream_recv_readable(void *arg)
 	struct ptcp_err why;
 	int r;
 
-	if (s->told_lost)
+	if (s->lost_posted)
 		return;
 	while ((r = step(s, &blocks, &small, &why)) > 0)
 		;
-	post_news(s);
+	post_results(s);
 	if (r < 0) {
 		chan_pause(s->chan, true);
 		stream_fail(s, &why);
 	}
 }
 
-/* A rate pauses it only between two parts of what is read, never while a block is being written. */
-void stream_recv_go_on(struct stream *s)
-{
-	chan_pause(s->chan, false);
-}
-
 void stream_recv_fini(struct stream *s)
 {
 	sink_unref(s->sink);
-	free(s->news);
+	free(s->results);
 	free(s->buf);
 }

@@ -1,5 +1,5 @@
-/* The sending half of a stream, on its worker: jobs are read, hashed while hot and laid out as
- * frames in one buffer, which the channel then encrypts and sends. */
+/* Sending half of a stream, on its worker: reads a job, hashes the data while it is in the cache, lays the frames out
+ * in one buffer, which the channel encrypts and sends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,22 +19,7 @@ static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_
 		err_path_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
 }
 
-static bool job_room(struct stream_job *job)
-{
-	size_t need = 0;
-	unsigned i;
-
-	for (i = 0; i < job->job.n; i++)
-		need += job->job.extent[i].length + FRAME_BYTES;
-	if (need <= job->buf_bytes)
-		return true;
-	free(job->buf);
-	job->buf = malloc(need);
-	job->buf_bytes = job->buf != NULL ? need : 0;
-	return job->buf != NULL;
-}
-
-/* The frame around what has just been read at `p`. */
+/* Encodes the frame around the data at p + WIRE_BLOCK_HEAD_BYTES. */
 static void finish_frame(struct stream_job *job, unsigned i, uint8_t *p, bool verify)
 {
 	const struct snd_extent *x = &job->job.extent[i];
@@ -51,8 +36,8 @@ static void finish_frame(struct stream_job *job, unsigned i, uint8_t *p, bool ve
 	wire_block_end_encode(p + WIRE_BLOCK_HEAD_BYTES + x->length, &end);
 }
 
-/* Reads from extent n_read on; STORE_AGAIN when it would have to wait. An extent that cannot be read
- * leaves no frame. */
+/* Reads from extent n_read on. STORE_AGAIN: the next read would block. An extent that cannot be read leaves no
+ * frame. */
 static int read_extents(struct stream_job *job, bool verify, bool wait)
 {
 	struct ptcp_err why;
@@ -77,8 +62,6 @@ static int read_extents(struct stream_job *job, bool verify, bool wait)
 	return 0;
 }
 
-static void pump(struct stream *s);
-
 static void on_read(struct msg *m)
 {
 	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
@@ -86,8 +69,8 @@ static void on_read(struct msg *m)
 
 	job->reading = false;
 	if (!s->stopping)
-		pump(s);
-	stream_io_done(s); /* it may be gone then */
+		stream_send_writable(s);
+	stream_io_done(s); /* may free the stream */
 }
 
 /* On an I/O thread. */
@@ -100,7 +83,7 @@ static void read_on_disk(struct io_job *io)
 	loop_post(job->stream->loop, &job->msg);
 }
 
-/* Everything of the job is in its buffer, or it is on its way there. */
+/* Returns true if all data of the job is in its buffer; otherwise an I/O thread reads the rest. */
 static bool job_read(struct stream *s, struct stream_job *job)
 {
 	if (job->reading)
@@ -115,54 +98,43 @@ static bool job_read(struct stream *s, struct stream_job *job)
 	return false;
 }
 
-static void pop(struct stream *s)
-{
-	struct stream_job *job = s->first;
-
-	if ((s->first = job->next) == NULL)
-		s->last = &s->first;
-	s->out_at = 0;
-	job->msg.run = stream_job_sent;
-	loop_post(s->o.host->control, &job->msg);
-}
-
-/* False: the channel takes no more now, or the rate forbids it. */
+/* False: the channel is full or a rate limit applies; writable() or the timer of the limit resumes. */
 static bool write_job(struct stream *s, struct stream_job *job)
 {
-	size_t leave, n;
+	size_t allowed, n;
 
-	while (s->out_at < job->fill) {
-		if ((leave = stream_leave(s, job->fill - s->out_at)) == 0) {
+	while (s->written < job->fill) {
+		if ((allowed = stream_allowance(s, job->fill - s->written)) == 0) {
 			chan_flush(s->chan);
 			return false;
 		}
-		n = chan_write(s->chan, job->buf + s->out_at, leave);
-		stream_took(s, n);
-		s->out_at += n;
-		if (n < leave)
+		n = chan_write(s->chan, job->buf + s->written, allowed);
+		stream_charge(s, n);
+		s->written += n;
+		if (n < allowed)
 			return false;
 	}
 	return true;
 }
 
-static void pump(struct stream *s)
+void stream_send_writable(void *arg)
 {
+	struct stream *s = arg;
 	struct stream_job *job;
 
 	while ((job = s->first) != NULL && job_read(s, job)) {
 		if (!write_job(s, job))
-			return; /* writable() goes on */
-		pop(s);
+			return;
+		if ((s->first = job->next) == NULL)
+			s->last = &s->first;
+		s->written = 0;
+		job->msg.run = stream_job_sent;
+		loop_post(s->o.host->control, &job->msg);
 	}
-	/* While the first waits for the disk, let the others wait as well. */
+	/* While the first job waits for the disk, start reading the rest of the queue. */
 	for (job = s->first != NULL ? s->first->next : NULL; job != NULL; job = job->next)
 		job_read(s, job);
 	chan_flush(s->chan);
-}
-
-void stream_send_writable(void *arg)
-{
-	pump(arg);
 }
 
 void stream_send_queue(struct msg *m)
@@ -170,15 +142,23 @@ void stream_send_queue(struct msg *m)
 	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
 	struct stream *s = job->stream;
 	struct ptcp_err why;
+	size_t need = 0;
 	unsigned i;
 
-	if (s->stopping || s->told_lost)
-		return; /* the engine sends its blocks elsewhere */
+	if (s->stopping || s->lost_posted)
+		return; /* the engine sends the blocks on another stream */
 	job->n_read = 0;
 	job->fill = 0;
 	job->next = NULL;
 	memset(job->failed, 0, sizeof job->failed);
-	if (!job_room(job)) {
+	for (i = 0; i < job->job.n; i++)
+		need += job->job.extent[i].length + FRAME_BYTES;
+	if (need > job->buf_bytes) {
+		free(job->buf);
+		job->buf = malloc(need);
+		job->buf_bytes = job->buf != NULL ? need : 0;
+	}
+	if (job->buf == NULL) {
 		err_nomem(&why);
 		for (i = 0; i < job->job.n; i++)
 			extent_failed(job, i, &why);
@@ -187,5 +167,5 @@ void stream_send_queue(struct msg *m)
 	*s->last = job;
 	s->last = &job->next;
 	if (s->first == job)
-		pump(s);
+		stream_send_writable(s);
 }

@@ -1,59 +1,74 @@
-/* An acceptor that sends: what only its kernel knows of the streams goes to the starter, which sets their number. */
-#include <stdlib.h>
+/* TCP_INFO of the streams: sampled for stream_count.h, or, by a sending acceptor, reported to the starter, as only the
+ * sender's kernel knows what limits its streams. */
 #include <string.h>
 
-#include "core/err.h"
 #include "core/units.h"
-#include "session/tcp_stats.h"
+#include "session/session_impl.h"
 
-#define TELL_NS (500 * NS_PER_MS)
+#define REPORT_NS (500 * NS_PER_MS)
 
-struct tcp_report {
-	struct tcp_stats gauge;
-	struct mono told;
-};
-
-int tcp_report_new(struct session *sess, struct ptcp_err *e)
+void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out)
 {
-	if ((sess->tcp_report = calloc(1, sizeof *sess->tcp_report)) == NULL)
-		return err_nomem(e);
-	sess->tapped = true;
-	return 0;
+	struct tcp_stats *t = &sess->tcp_stats;
+	const struct tcpinfo *then;
+	struct tcpinfo now;
+	uint64_t moved;
+	unsigned i;
+
+	*out = (struct tcp_delta){ .active_bytes = 0 };
+	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++) {
+		if (sess->stream[i] == NULL || !streams_tcpinfo(sess, i, &now)) {
+			t->since[i].ns = 0;
+			continue;
+		}
+		then = &t->last[i];
+		if (t->since[i].ns == sess->since[i].ns) {
+			moved = now.acked_bytes - then->acked_bytes + now.received_bytes - then->received_bytes;
+			if (i < sess->n_active || sess->probe != NULL) {
+				out->active_bytes += moved;
+				out->times.elapsed_s += elapsed_s;
+				out->times.busy_s += now.busy_s - then->busy_s;
+				out->times.window_s += now.window_s - then->window_s;
+				out->times.buffer_s += now.buffer_s - then->buffer_s;
+				out->retransmits += now.retransmits - then->retransmits;
+				strcpy(out->congestion, now.congestion);
+			} else {
+				out->inactive_bytes += moved;
+			}
+		}
+		t->since[i] = sess->since[i];
+		t->last[i] = now;
+	}
 }
 
-void tcp_report_free(struct session *sess)
-{
-	free(sess->tcp_report);
-	sess->tcp_report = NULL;
-}
+/* ---- The sending acceptor ---- */
 
 static uint64_t us(double s)
 {
 	return s > 0 ? (uint64_t)(s * 1e6) : 0;
 }
 
-/* The first one at once: the name of the congestion control, which the control connection has as well. */
+/* The first report is sent at once: it names the congestion control, which the control connection knows as well. */
 void tcp_report_pump(struct session *sess, struct mono now)
 {
-	struct tcp_report *see = sess->tcp_report;
 	struct tcpinfo control = { .acked_bytes = 0 };
-	struct gauged g;
+	struct tcp_delta d;
 	struct wire_tcp_report f;
 
-	if (see == NULL || now.ns < tcp_report_deadline(sess).ns)
+	if (now.ns < tcp_report_deadline(sess).ns)
 		return;
-	tcp_stats_read(&see->gauge, sess, (double)mono_diff_ns(now, see->told) / 1e9, &g);
-	if (g.congestion[0] == '\0' && tcpinfo_read(&control, session_control_fd(sess)) == 0)
-		strcpy(g.congestion, control.congestion);
-	f = (struct wire_tcp_report){ us(g.times.elapsed_s), us(g.times.busy_s), us(g.times.window_s), us(g.times.buffer_s),
-		g.retransmits, { (const uint8_t *)g.congestion, strlen(g.congestion) } };
+	tcp_stats_read(sess, (double)mono_diff_ns(now, sess->tcp_reported) / 1e9, &d);
+	if (d.congestion[0] == '\0' && tcpinfo_read(&control, session_control_fd(sess)) == 0)
+		strcpy(d.congestion, control.congestion);
+	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s), us(d.times.buffer_s),
+		d.retransmits, { (const uint8_t *)d.congestion, strlen(d.congestion) } };
 	engine_report_tcp(sess->engine, &f);
-	see->told = now;
+	sess->tcp_reported = now;
 }
 
 struct mono tcp_report_deadline(const struct session *sess)
 {
-	const struct tcp_report *see = sess->tcp_report;
-
-	return see == NULL ? MONO_NEVER : mono_add_ns(see->told, see->told.ns > 0 ? TELL_NS : 0);
+	if (!sess->reports_tcp)
+		return MONO_NEVER;
+	return mono_add_ns(sess->tcp_reported, sess->tcp_reported.ns > 0 ? REPORT_NS : 0);
 }

@@ -11,7 +11,7 @@
 #include "store/sink.h"
 #include "store/store_err.h"
 
-/* Splits a path into its parent ("" if none, "/" for the root) and its last component. */
+/* Splits a path into parent ("" if none, "/" for the root) and last component. */
 static int split(const char *path, char **above, char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
 {
 	size_t n = strlen(path), start;
@@ -66,7 +66,8 @@ static int write_mark(struct dir *parent, int at, const char *mark, const char *
 	const struct sys *sys = dir_sys(parent);
 	int fd, w, r = 0;
 
-	/* An existing mark is stale, or belongs to a running transfer, with whose files this one will collide. */
+	/* An existing mark is stale, or belongs to a running transfer of the same name, whose part files are
+	 * locked. */
 	if (sys->unlinkat(at, mark, 0) != 0 && errno != ENOENT)
 		return store_err_sys(e, errno, parent, mark, "cannot remove an old mark");
 	fd = sys->openat(at, mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -195,8 +196,7 @@ int destination_target(struct destination *out, struct tree *root, const char *p
 	if ((r = open_dir(root, path, &out->base, e)) == 0)
 		r = into ? 0 : find_mark(out, root, path, e);
 	/* Existing files, and links that leave the root, will be replaced. */
-	else if (e->sys == ENOENT ||
-	    (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
+	else if (e->sys == ENOENT || (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
 		r = use_parent(out, root, path, into, (flags & DESTINATION_DRY_RUN) != 0, e);
 	if (r < 0)
 		destination_fini(out);

@@ -1,9 +1,10 @@
-/* Source and destination of a transfer: the meaning of a path given by a user or peer. All functions block on disk.
+/* Source and destination of a transfer: the meaning of a path given by a user or peer. All functions block on
+ * disk.
  *
- * `send data HOST:/new` creates "new" from "data" if "new" does not exist; by the rule of cp -r, repeating the command
- * would put "data" into the existing "new". To resume an interrupted transfer in "new" instead, the file ".ptcp-" + 16
- * hex digits of the XXH3 of "new" + ".dir" beside the directory holds the name of its source until the directory is
- * complete. */
+ * `send data HOST:/new` creates "new" from "data" if "new" does not exist; by the rule of cp -r, repeating
+ * the command would put "data" into the existing "new". To resume an interrupted transfer in "new" instead,
+ * the file ".ptcp-" + 16 hex digits of the XXH3 of "new" + ".dir" beside the directory holds the name of its
+ * source until the directory is complete. */
 #ifndef STORE_DESTINATION_H
 #define STORE_DESTINATION_H
 
@@ -24,19 +25,20 @@ struct destination {
 	struct dir *base;
 	char rename[DESTINATION_NAME_BYTES]; /* new name of the only entry; "": entries keep their names */
 	bool missing;                        /* dry run: `base` would be created */
-	/* Not NULL: `base` is the unfinished copy of a directory called `source`, which resumes as `name` in `above`. */
+	/* Not NULL: `base` is the unfinished copy of a directory called `source`, which resumes as `name` in
+	 * `above`. */
 	struct dir *above;
 	char name[DESTINATION_NAME_BYTES], source[DESTINATION_NAME_BYTES];
 };
 
-/* The base is the existing directory at `path`; or a new one (for a path with a trailing slash or by a flag, if the
- * parent exists); else the parent, with `rename` the last component. `root` NULL: `path` is the user's own and trusted;
- * else a peer's, below `root`. On failure *out is empty. */
+/* The base is the existing directory at `path`; or a new one (for a path with a trailing slash or by a flag,
+ * if the parent exists); else the parent, with `rename` the last component. `root` NULL: `path` is the user's
+ * own and trusted; else a peer's, below `root`. On failure *out is empty. */
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e);
 void destination_fini(struct destination *p); /* zeroed is fine */
 
-/* The entry to send: its directory and name; or with name "" the content of the directory (for a path that ends with a
- * slash, ".", ".." or is "/", or with `contents`). The entry need not exist. */
+/* The entry to send: its directory and name; or with name "" the content of the directory (for a path that
+ * ends with a slash, ".", ".." or is "/", or with `contents`). The entry need not exist. */
 int destination_source(struct tree *root, const char *path, bool contents, struct dir **dir,
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
 
@@ -45,8 +47,8 @@ bool destination_is_contents(const char *path);
 
 /* Mark `name` in `parent`, before it is created, as an unfinished copy of `source`. */
 int destination_mark(struct dir *parent, const char *name, const char *source, struct ptcp_err *e);
-/* Whether the directory `name` in `parent` is marked, and its source. A mark that is not a regular file owned by this
- * user does not count. */
+/* Whether the directory `name` in `parent` is marked, and its source. A mark that is not a regular file owned
+ * by this user does not count. */
 bool destination_marked(struct dir *parent, const char *name, char source[DESTINATION_NAME_BYTES]);
 /* Removes the mark of a complete directory. */
 void destination_unmark(struct dir *parent, const char *name);

@@ -10,7 +10,7 @@
 #include "store/fd_budget.h"
 #include "store/store_err.h"
 
-/* umask(2) can be read only by changing it, which would affect other threads. */
+/* umask(2) returns the old mask only by setting a new one, for all threads. */
 static mode_t read_umask(void)
 {
 	char text[512], *at;
@@ -79,10 +79,7 @@ void tree_unref(struct tree *t)
 		dir_unref(t->root);
 }
 
-struct dir *tree_root(struct tree *t)
-{
-	return dir_ref(t->root);
-}
+struct dir *tree_root(struct tree *t) { return dir_ref(t->root); }
 
 struct dir *dir_child(struct dir *parent, const char *name)
 {
@@ -98,7 +95,7 @@ struct dir *dir_ref(struct dir *d)
 	return d;
 }
 
-/* Each node has a reference to its parent, so the root, and with it the tree, is freed last. */
+/* Nodes have references to their parents, so the root is freed last, and then the tree. */
 void dir_unref(struct dir *d)
 {
 	struct dir *parent;
@@ -124,15 +121,8 @@ void dir_unref(struct dir *d)
 	}
 }
 
-const struct sys *dir_sys(const struct dir *d)
-{
-	return d->tree->sys;
-}
-
-mode_t dir_umask(const struct dir *d)
-{
-	return d->tree->umask;
-}
+const struct sys *dir_sys(const struct dir *d) { return d->tree->sys; }
+mode_t dir_umask(const struct dir *d) { return d->tree->umask; }
 
 unsigned dir_fs_hint(const struct dir *d, uint64_t dev)
 {
@@ -149,10 +139,7 @@ void dir_set_fs_hint(const struct dir *d, uint64_t dev, unsigned hint)
 		atomic_store_explicit(&d->tree->fs_hint, dev << 2 | hint, memory_order_relaxed);
 }
 
-void dir_changed(struct dir *d)
-{
-	atomic_fetch_add(&d->changes, 1);
-}
+void dir_changed(struct dir *d) { atomic_fetch_add(&d->changes, 1); }
 
 bool dir_unsynced(const struct dir *d)
 {
@@ -168,7 +155,7 @@ static int sync_one(struct dir *d, struct ptcp_err *e)
 		return at;
 	/* EBADF: an unreadable directory, opened by O_PATH. */
 	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
-		atomic_store(&d->synced, upto); /* a concurrent call may set less, which costs one more sync */
+		atomic_store(&d->synced, upto); /* a concurrent call may set less: costs one more sync */
 	else
 		r = store_err_sys(e, errno, d, NULL, "cannot sync the directory");
 	dir_fd_done(d);

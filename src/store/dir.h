@@ -1,9 +1,9 @@
 /* Directories below a root that no path from a peer can leave.
  *
- * A tree is the operator's directory: its own path is trusted and may contain symbolic links. Each directory below is a
- * node with a parent and a name. A node is opened on first use, one component at a time from the parent's descriptor,
- * without following links. Descriptors of unused nodes are closed when many are open (DIR_OPEN_MAX a tree), so the
- * number of nodes is unlimited. All functions may be called from any thread. */
+ * A tree is the operator's directory: its own path is trusted and may contain symbolic links. Each directory
+ * below is a node with a parent and a name. A node is opened on first use, one component at a time from the
+ * parent's descriptor, without following links. Descriptors of unused nodes are closed when many are open
+ * (DIR_OPEN_MAX a tree), so the number of nodes is unlimited. All functions may be called from any thread. */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
 
@@ -33,10 +33,11 @@ struct dir *tree_root(struct tree *t);
  * text_name_ok() (asserted). NULL without memory. */
 struct dir *dir_child(struct dir *parent, const char *name);
 
-/* A node for an existing directory at `path`, from a peer or user, below `base`: "" and "." are `base`; a leading '/' is
- * dropped; ".." and symbolic links are followed as long as they stay below the root, by openat2(RESOLVE_BENEATH |
- * RESOLVE_NO_MAGICLINKS), or without that call (ENOSYS, EPERM) component by component, refusing links and "..".
- * PTCP_EIO with e->sys ENOENT (does not exist), ENOTDIR (not a directory) or EXDEV (leaves the root). */
+/* A node for an existing directory at `path`, from a peer or user, below `base`: "" and "." are `base`; a
+ * leading '/' is dropped; ".." and symbolic links are followed as long as they stay below the root, by
+ * openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS), or without that call (ENOSYS, EPERM) component by
+ * component, refusing links and "..". PTCP_EIO with e->sys ENOENT (does not exist), ENOTDIR (not a directory)
+ * or EXDEV (leaves the root). */
 int dir_resolve(struct dir **out, struct dir *base, const char *path, struct ptcp_err *e);
 
 struct dir *dir_ref(struct dir *d);
@@ -48,9 +49,9 @@ const struct sys *dir_sys(const struct dir *d);
 /* The process's umask when the tree was opened (022 without /proc). */
 mode_t dir_umask(const struct dir *d);
 
-/* The directory's descriptor (O_DIRECTORY, readable where permitted, else O_PATH), pinned until dir_fd_done(); or a
- * negative PTCP_E*. May block on disk. A node stands for the directory of its first opening: if another directory has
- * the name when the node is opened again, PTCP_EIO with ESTALE in e->sys. */
+/* The directory's descriptor (O_DIRECTORY, readable where permitted, else O_PATH), pinned until
+ * dir_fd_done(); or a negative PTCP_E*. May block on disk. A node stands for the directory of its first
+ * opening: if another directory has the name when the node is opened again, PTCP_EIO with ESTALE in e->sys. */
 int dir_fd(struct dir *d, struct ptcp_err *e);
 /* As dir_fd(), without blocking on disk: 0, or STORE_AGAIN (not pinned). */
 int dir_fd_cached(struct dir *d, int *fd, struct ptcp_err *e);
@@ -62,22 +63,22 @@ int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
 /* To be called after a change of names in d, or of d's mode or times. */
 void dir_changed(struct dir *d);
-/* Makes the changes of d and of all directories above durable. PTCP_EIO if the disk failed; without effect where the
- * file system cannot sync. */
+/* Makes the changes of d and of all directories above durable. PTCP_EIO if the disk failed; without effect
+ * where the file system cannot sync. */
 int dir_sync(struct dir *d, struct ptcp_err *e);
-/* Whether d itself has changes that are not durable. */
+/* Whether d has changes since the last sync. */
 bool dir_unsynced(const struct dir *d);
 
 /* The st_dev of a directory opened by dir_fd() before; else 0. */
 uint64_t dir_dev(struct dir *d);
 
-/* A property of the file system with this st_dev, 1 to 3, cached by dir_set_fs_hint(); else 0. The tree stores the last
- * hint only. */
+/* A property of the file system with this st_dev, 1 to 3, cached by dir_set_fs_hint(); else 0. The tree
+ * stores the last hint only. */
 unsigned dir_fs_hint(const struct dir *d, uint64_t dev);
 void dir_set_fs_hint(const struct dir *d, uint64_t dev, unsigned hint);
 
-/* "a/b/name" relative to the root, escaped for display (text_escape()); `name` may be NULL; "." is the root. Cut in
- * front with "../" where `cap` (at least 16) is too small. Returns `out`. */
+/* "a/b/name" relative to the root, escaped for display (text_escape()); `name` may be NULL; "." is the root.
+ * Cut in front with "../" where `cap` (at least 16) is too small. Returns `out`. */
 const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap);
 
 /* As dir_path_text(), in raw bytes, for programs. */

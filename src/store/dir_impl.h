@@ -1,4 +1,5 @@
-/* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), store_err.c (paths as text). */
+/* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), store_err.c (paths
+ * as text). */
 #ifndef STORE_DIR_IMPL_H
 #define STORE_DIR_IMPL_H
 
@@ -14,7 +15,7 @@ struct dir {
 	struct dir *parent; /* a reference; NULL for the root */
 	atomic_uint refs;
 	bool resolved;      /* `name` is a path from the root, whose links are followed */
-	_Atomic uint64_t changes, synced; /* number of changes, and of those that are durable */
+	_Atomic uint64_t changes, synced; /* number of changes, and of durable changes */
 	/* Under tree->lock: */
 	int fd;             /* -1 when closed */
 	unsigned pins;      /* the root is pinned for life */

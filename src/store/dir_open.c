@@ -23,8 +23,7 @@ int dir_open_cached(const struct dir *d, int at, const char *name, int flags)
 	fd = t->sys->openat2(at, name, &how, sizeof how);
 	if (fd >= 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))
 		return fd;
-	/* The kernel or a sandbox lacks the call or the flag; unless openat() fails as well, which shows nothing about
-	 * the kernel. */
+	/* The kernel or a sandbox lacks the call or the flag, unless openat() fails as well. */
 	if ((fd = t->sys->openat(at, name, flags, 0)) >= 0)
 		atomic_store_explicit(&t->no_cached, true, memory_order_relaxed);
 	return fd;
@@ -55,8 +54,7 @@ static int open_flags(const struct dir *d, int at, int flags, bool cached)
 	}
 }
 
-static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st,
-    struct ptcp_err *e)
+static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st, struct ptcp_err *e)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = open_flags(d, at, flags | O_RDONLY, cached), sys;
@@ -111,8 +109,8 @@ static void unpin(struct dir *d)
 	trim(d->tree);
 }
 
-/* Takes fd, a new descriptor of d, which another thread may have opened meanwhile. Refuses a directory other than that
- * of the first opening: our knowledge of its content, above all locks on part files, would be wrong. */
+/* Takes fd, a new descriptor of d (another thread may have opened d meanwhile). Refuses a directory other
+ * than at the first opening: our knowledge of the content, above all locks on part files, would be wrong. */
 static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err *e)
 {
 	if (d->fd >= 0) {
@@ -133,8 +131,8 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	return 0;
 }
 
-/* Opens level by level from the nearest open ancestor, without the lock while the disk may block. Not recursive: trees
- * may be deep. */
+/* Opens level by level from the nearest open ancestor, without the lock while the disk may block. Not
+ * recursive: trees may be deep. */
 static int get(struct dir *d, bool cached, int *out, struct ptcp_err *e)
 {
 	struct tree *t = d->tree;
@@ -240,7 +238,7 @@ static int resolve_plain(struct dir **out, struct dir *base, char *path, struct 
 	return 0;
 }
 
-/* Opens d once, to check that it is an existing directory. Takes d, which becomes *out on success. */
+/* Opens d to check for an existing directory. Takes d; on success *out is d. */
 static int check_dir(struct dir **out, struct dir *d, struct ptcp_err *e)
 {
 	int r = dir_fd(d, e);

@@ -43,8 +43,7 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	return 0;
 }
 
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
-    struct ptcp_err *e)
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e)
 {
 	mode_t mode = m != NULL && m->set_mode ? (m->mode & 0777) | S_IRWXU : 0777;
 	bool was_there = false;
@@ -99,8 +98,8 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_
 	return 0;
 }
 
-/* Uses the name ".", which works with an O_PATH descriptor, too; sets the mode last, since it may forbid looking up even
- * ".". */
+/* Uses the name ".", which works with an O_PATH descriptor, too; sets the mode last, since it may forbid
+ * looking up even ".". */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
@@ -120,14 +119,15 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	return r;
 }
 
-/* The target of a link: symbolic, to the path `to` (from -1), or hard, to the file `to` in the directory `from`. */
+/* The target of a link: symbolic, to the path `to` (from -1), or hard, to the file `to` in the directory
+ * `from`. */
 struct link_target {
 	int from;
 	const char *to;
 };
 
-/* Creates a link under its temporary name, replacing an old one. A concurrent transfer of the same link may remove ours,
- * hence the tries. */
+/* Creates a link under the temporary name, replacing an old link. A concurrent transfer of the same link may
+ * remove ours, hence the tries. */
 static int link_temp(struct dir *parent, int at, const char *temp, const char *name, struct link_target m,
     struct ptcp_err *e)
 {
@@ -147,64 +147,66 @@ static int link_temp(struct dir *parent, int at, const char *temp, const char *n
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
-static int give_owner(const struct meta *m, struct dir *parent, int at, const char *link, struct ptcp_err *e)
+static int set_link_meta(const struct meta *m, struct dir *parent, int at, const char *temp, const char *name,
+    struct ptcp_err *e)
 {
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
 	uint32_t uid, gid;
 	int r;
 
-	owners_resolve(m->owners, m->owner, &uid, &gid);
-	r = owner_set_at(parent, link, at, uid, gid, e);
-	return r < 0 && e != NULL && e->sys == ENOENT ? 0 : r; /* another transfer has renamed the link */
+	if (m->owner != NULL) {
+		owners_resolve(m->owners, m->owner, &uid, &gid);
+		if ((r = owner_set_at(parent, temp, at, uid, gid, e)) < 0)
+			return r;
+	}
+	if (m->set_mtime && dir_sys(parent)->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
+	    !sys_cannot_set(errno))
+		return store_err_sys(e, errno, parent, name, "cannot set the link's times");
+	return 0;
+}
+
+static int rename_link(struct dir *parent, int at, const char *temp, const char *name, struct ptcp_err *e)
+{
+	int r = sink_check_replaceable(e, at, parent, name);
+
+	if (r == 0 && dir_sys(parent)->renameat(at, temp, at, name) != 0)
+		r = store_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
+	if (r == 0)
+		dir_changed(parent);
+	return r;
 }
 
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(parent);
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	struct ptcp_err why = { 0 };
 	char temp[PART_NAME_BYTES];
-	int at, r, sys_errno, tries;
+	int at, r, tries;
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
 	part_name(temp, name, PART_LINK_SUFFIX);
-	for (tries = 0;; tries++) {
-		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, e)) != 0)
+	for (tries = 0; tries <= TRIES; tries++) {
+		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, &why)) != 0 ||
+		    ((r = set_link_meta(m, parent, at, temp, name, &why)) == 0 &&
+		    (r = rename_link(parent, at, temp, name, &why)) == 0))
 			break;
-		if (m->owner != NULL && (r = give_owner(m, parent, at, temp, e)) < 0) {
-			sys->unlinkat(at, temp, 0);
-			break;
-		}
-		if (m->set_mtime && sys->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 && !sys_cannot_set(errno) &&
-		    errno != ENOENT) {
-			r = store_err_sys(e, errno, parent, name, "cannot set the link's times");
-			sys->unlinkat(at, temp, 0);
+		if (why.sys != ENOENT) { /* else another transfer of the link has renamed ours */
+			dir_sys(parent)->unlinkat(at, temp, 0);
 			break;
 		}
-		if ((r = sink_check_replaceable(e, at, parent, name)) != 0) {
-			sys->unlinkat(at, temp, 0);
-			break;
-		}
-		if (sys->renameat(at, temp, at, name) == 0) {
-			dir_changed(parent);
-			break;
-		}
-		if ((sys_errno = errno) == ENOENT && tries < TRIES)
-			continue;
-		r = store_err_sys(e, sys_errno, parent, name, "cannot rename the link to its final name");
-		sys->unlinkat(at, temp, 0);
-		break;
 	}
 	dir_fd_done(parent);
+	if (r < 0 && e != NULL)
+		*e = why;
 	return r;
 }
 
 /* ---- Hard links ---- */
 
-/* Splits `path` below `base` into its directory and last component. The path is the peer's: ".." is refused, and links
- * are not followed. */
-static int split(struct dir *base, const char *path, struct dir **in, const char **last,
-    struct ptcp_err *e)
+/* Splits `path` below `base` into its directory and last component. The path is the peer's: ".." is refused,
+ * and links are not followed. */
+static int split(struct dir *base, const char *path, struct dir **in, const char **last, struct ptcp_err *e)
 {
 	struct dir *d = dir_ref(base), *child;
 	char name[NAME_MAX + 1];
@@ -235,8 +237,7 @@ static bool same_file(const struct sys *sys, int at, const char *a, const char *
 	struct stat x, y;
 
 	return sys->fstatat(at, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
-	    x.st_ino == y.st_ino;
+	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static int hardlink(int from, const char *existing, struct dir *parent, int at, const char *name,
@@ -258,13 +259,8 @@ static int hardlink(int from, const char *existing, struct dir *parent, int at, 
 		sys->unlinkat(at, temp, 0);
 		return 0;
 	}
-	if ((r = sink_check_replaceable(e, at, parent, name)) == 0 &&
-	    sys->renameat(at, temp, at, name) != 0)
-		r = store_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
-	if (r < 0)
+	if ((r = rename_link(parent, at, temp, name, e)) < 0)
 		sys->unlinkat(at, temp, 0);
-	else
-		dir_changed(parent);
 	return r;
 }
 

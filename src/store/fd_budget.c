@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* An idle process has 12 descriptors besides its worker loops; each I/O thread briefly opens up to two directories and a
- * file. */
+/* An idle process has 12 descriptors besides its worker loops; each I/O thread briefly opens up to two
+ * directories and a file. */
 #define SPARE 24u
 
 /* Limit on files, whatever the process's limit: more would only wait for completion. */
@@ -22,10 +22,7 @@ static unsigned limit(void)
 	return (unsigned)r.rlim_cur;
 }
 
-void fd_budget_count(int n)
-{
-	atomic_fetch_add(&others, (unsigned)n);
-}
+void fd_budget_count(int n) { atomic_fetch_add(&others, (unsigned)n); }
 
 bool fd_budget_take(unsigned n)
 {
@@ -39,33 +36,9 @@ bool fd_budget_take(unsigned n)
 	return true;
 }
 
-void fd_budget_take_unchecked(unsigned n)
-{
-	atomic_fetch_add(&files, n);
-}
-
-void fd_budget_give(unsigned n)
-{
-	atomic_fetch_sub(&files, n);
-}
-
-unsigned fd_budget_connections(void)
-{
-	unsigned most = limit() / 4;
-
-	return most > 0 ? most : 1;
-}
-
-unsigned fd_budget_unauthenticated(unsigned most)
-{
-	unsigned few = limit() / 8;
-
-	return few < most ? few : most;
-}
-
-unsigned fd_budget_directories(unsigned most)
-{
-	unsigned few = limit() / 16;
-
-	return few < most ? few : most;
-}
+void fd_budget_take_unchecked(unsigned n) { atomic_fetch_add(&files, n); }
+void fd_budget_give(unsigned n) { atomic_fetch_sub(&files, n); }
+static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+unsigned fd_budget_connections(void) { return limit() < 4 ? 1 : limit() / 4; }
+unsigned fd_budget_unauthenticated(unsigned max) { return min(limit() / 8, max); }
+unsigned fd_budget_directories(unsigned max) { return min(limit() / 16, max); }

@@ -1,6 +1,6 @@
-/* Limit on open descriptors. The limit is the process's (RLIMIT_NOFILE), so one count per process covers all long-lived
- * descriptors: connections, event loops, and files in transfer. The rest is left to directories (dir.h, walk.h),
- * short-lived descriptors, and those that are not counted. Any thread; never blocks. */
+/* Limit on open descriptors. The limit is the process's (RLIMIT_NOFILE), so one count per process covers all
+ * long-lived descriptors: connections, event loops, and files in transfer. The rest is left to directories
+ * (dir.h, walk.h), short-lived descriptors, and those that are not counted. Any thread; never blocks. */
 #ifndef STORE_FD_BUDGET_H
 #define STORE_FD_BUDGET_H
 
@@ -21,7 +21,8 @@ unsigned fd_budget_connections(void);
 /* Maximum number of unauthenticated connections: `max`, or an eighth of the limit. */
 unsigned fd_budget_unauthenticated(unsigned max);
 
-/* Maximum number of cached, or concurrently listed, directories of a tree: `max`, or a sixteenth of the limit. */
+/* Maximum number of cached, or concurrently listed, directories of a tree: `max`, or a sixteenth of the
+ * limit. */
 unsigned fd_budget_directories(unsigned max);
 
 #endif

@@ -5,14 +5,16 @@
  *   term of a block in its file    XXH3_128(be64(index) | be64(length) | be64(content hash))
  *   digest of a file           sum of its blocks' terms, modulo 2^128
  *
- * The digest is independent of the order of blocks and needs no list of hashes in memory. Any thread, no allocation. */
+ * The digest is independent of the order of blocks and needs no list of hashes in memory. Any thread. */
 #ifndef STORE_HASH_H
 #define STORE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/digest.h"
+#include "core/err.h"
 
 uint64_t hash_content(const void *p, size_t n);
 uint64_t hash_check(const uint8_t header[24], uint64_t content_hash);
@@ -20,5 +22,26 @@ struct digest hash_term(uint64_t index, uint64_t length, uint64_t content_hash);
 
 /* hash_content() by the portable code path, for tests and the benchmark. */
 uint64_t hash_content_plain(const void *p, size_t n);
+
+/* ---- The digest of a file, in short steps between which the caller may stop ---- */
+
+#define FILE_DIGEST_STEP_BYTES (16u << 20) /* read per step, a few ms to some tenths of a second */
+#define FILE_DIGEST_STEP_BLOCKS 65536      /* per step: holes are fast, but may be 2^27 blocks */
+
+/* Initialized by the caller to block_bytes and holes, else 0. */
+struct file_digest {
+	uint32_t block_bytes, next;
+	const uint64_t *holes; /* for file_digest_next(): blocks that are zero (source_map()), borrowed; NULL: none */
+	uint64_t zeros;        /* content hash of a whole block of zeros */
+	bool zeros_known;
+	struct digest digest;  /* of the blocks before `next` */
+};
+
+/* Reads n bytes at off: 0; 1: all zero, nothing was read; or a negative PTCP_E*. */
+typedef int file_digest_read_fn(void *arg, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e);
+
+/* Hashes the next blocks of a file: 1: more are left; 0: all are hashed; or a negative PTCP_E*. */
+int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_read_fn *read, void *arg,
+    struct ptcp_err *e);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "core/err.h"
 
-/* Embedded by the caller; `run` is called once on an I/O thread and may free or resubmit the job. The caller reports
- * completion to its own loop. */
+/* Embedded by the caller; `run` is called once on an I/O thread and may free or resubmit the job. The caller
+ * reports completion to its own loop. */
 struct io_job {
 	void (*run)(struct io_job *job);
 	struct io_job *next; /* the pool's */

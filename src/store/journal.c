@@ -21,12 +21,9 @@ static uint32_t count_blocks(const struct journal_key *k)
 	return (uint32_t)(k->size_bytes / k->block_bytes + (k->size_bytes % k->block_bytes != 0));
 }
 
-/* Normally a block is written once, again only after a failed verification or a race of two copies. The limit keeps a
- * peer that repeats a block endlessly from filling the disk with records. */
-static uint64_t max_records(const struct journal *j)
-{
-	return (uint64_t)j->n_blocks * 4 + 4096;
-}
+/* Normally a block is written once, again only after a failed verification or a race of two copies. The limit
+ * keeps a peer that repeats a block endlessly from filling the disk with records. */
+static uint64_t max_records(const struct journal *j) { return (uint64_t)j->n_blocks * 4 + 4096; }
 
 static void encode_header(uint8_t out[JOURNAL_HEADER_BYTES], const struct journal_key *k)
 {
@@ -102,8 +99,7 @@ static bool private(const struct stat *st)
 	    (st->st_mode & 07777) == 0600;
 }
 
-static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES],
-    const struct journal_key *k)
+static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], const struct journal_key *k)
 {
 	uint8_t want[JOURNAL_HEADER_BYTES];
 
@@ -116,8 +112,7 @@ static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES],
 	return JOURNAL_CHANGED;
 }
 
-enum journal_state journal_open(struct journal *j, const struct dir *d, int at,
-    const struct journal_key *k)
+enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 	const struct sys *sys = dir_sys(d);

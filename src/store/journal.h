@@ -1,7 +1,7 @@
 /* The journal of a part file: the blocks written so far and their content hashes.
  *
- * ".ptcp-" + 16 hex digits + ".journal" beside the part, 0600, only for files of more than one block whose source has a
- * version. All integers are big-endian.
+ * ".ptcp-" + 16 hex digits + ".journal" beside the part, 0600, only for files of more than one block whose
+ * source has a version. All integers are big-endian.
  *
  *   0    8    "ptcp-jnl"                  40   16   the source's version
  *   8    4    format, 1                   56   256  name, padded with zeros
@@ -11,10 +11,11 @@
  *   32   4    mtime, nanoseconds            4   8   its content hash (store/hash.h)
  *   36   4    length of name               12   8   check: XXH3_64(header's check | block | hash)
  *
- * Threads append a record after its block was written. Torn and damaged records, and records of another journal, fail
- * their check and are skipped; of two records of a block the later counts. A record is only a claim, since part and
- * journal reach the disk in any order: a block counts after it was read back and hashed. If the journal cannot be
- * written, the file cannot be resumed, but still completes. The owner of the part's lock owns the journal. */
+ * Threads append the record of a block after writing the block. Records that are torn, damaged or of another
+ * journal fail the check and are skipped; of two records of a block the later counts. A record is only a
+ * claim, since part and journal reach the disk in any order: a block counts after it was read back and
+ * hashed. If the journal cannot be written, the file cannot be resumed, but still completes. The owner of the
+ * part's lock owns the journal. */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
 
@@ -53,21 +54,20 @@ enum journal_state {
 	JOURNAL_NONE,
 	JOURNAL_MATCHES,
 	JOURNAL_CHANGED, /* intact, but of another version of the source */
-	JOURNAL_DAMAGED  /* or foreign, of another file, or of another format */
+	JOURNAL_DAMAGED  /* or of a different owner, file or format */
 };
 
 /* Creates a journal in d, open at `at`, replacing an old one. On failure the journal stays closed. */
 void journal_create(struct journal *j, const struct dir *d, int at, const struct journal_key *k);
 
-/* Examines an existing journal, and opens it if it matches. */
-enum journal_state journal_open(struct journal *j, const struct dir *d, int at,
-    const struct journal_key *k);
+/* Examines an existing journal; opens a matching one. */
+enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k);
 
 /* Records a written block. Any thread; without effect on a closed journal. */
 void journal_append(struct journal *j, const struct sys *sys, uint32_t block, uint64_t hash);
 
-/* Reads the records [slot, slot + n), n at most JOURNAL_READ, and copies the good ones in order. Returns their number,
- * or -1 if reading fails. */
+/* Reads the records [slot, slot + n), n at most JOURNAL_READ, and copies the good ones in order. Returns
+ * their number, or -1 if reading fails. */
 int journal_read(const struct journal *j, const struct sys *sys, uint64_t slot, unsigned n,
     struct journal_record *out);
 #define JOURNAL_READ 256u
@@ -75,7 +75,7 @@ int journal_read(const struct journal *j, const struct sys *sys, uint64_t slot, 
 /* Drops all records from `slot` on. Only without writers. */
 void journal_cut(struct journal *j, const struct sys *sys, uint64_t slot);
 
-/* Closes the journal. journal_remove() unlinks it as well, unless another file has its name. */
+/* journal_remove() also unlinks the journal, unless another file has the name. */
 void journal_close(struct journal *j, const struct sys *sys);
 void journal_remove(struct journal *j, const struct dir *d, int at, const char *name);
 

@@ -8,7 +8,7 @@
 #include "store/hash.h"
 #include "store/store_err.h"
 
-/* Cached lookups of each kind; a new lookup replaces the previous one of its slot. */
+/* Cached lookups of each kind; a new lookup replaces the one in the same slot. */
 #define SLOTS 64
 
 /* Maximum size of a result, in bytes: a group includes its members. */
@@ -173,10 +173,7 @@ void owners_resolve(struct owners *o, const struct owner *from, uint32_t *uid, u
 }
 
 /* No permission, no such number in this user namespace, or no owners on this file system. */
-static bool not_permitted(int sys)
-{
-	return sys == EPERM || sys == EINVAL || sys == EOPNOTSUPP;
-}
+static bool not_permitted(int sys) { return sys == EPERM || sys == EINVAL || sys == EOPNOTSUPP; }
 
 static int set(const struct dir *d, const char *name, int at, const char *path, int flags, uint32_t uid,
     uint32_t gid, struct ptcp_err *e)
@@ -191,8 +188,7 @@ static int set(const struct dir *d, const char *name, int at, const char *path, 
 	return store_err_sys(e, errno, d, name, "cannot set the owner");
 }
 
-int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid,
-    struct ptcp_err *e)
+int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid, struct ptcp_err *e)
 {
 	return set(d, name, fd, "", AT_EMPTY_PATH, uid, gid, e);
 }

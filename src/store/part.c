@@ -10,7 +10,8 @@
 #include "store/hash.h"
 #include "store/store_err.h"
 
-/* The part can change its owner between two of our calls only if other transfers of the same file end just then. */
+/* The part can change hands between two of our calls only when another transfer of the same file ends just
+ * then. */
 #define TRIES 16
 
 /* Results of created() and found() besides 0 and PTCP_E*: try again; no part to take over. */
@@ -29,8 +30,7 @@ struct opening {
 
 const char *part_name(char out[PART_NAME_BYTES], const char *name, const char *suffix)
 {
-	snprintf(out, PART_NAME_BYTES, ".ptcp-%016" PRIx64 "%s", hash_content(name, strlen(name)),
-	    suffix);
+	snprintf(out, PART_NAME_BYTES, ".ptcp-%016" PRIx64 "%s", hash_content(name, strlen(name)), suffix);
 	return out;
 }
 
@@ -86,9 +86,9 @@ static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 
 /* created() and found() return 0 only if fd is ours.
  *
- * We created fd. Before we locked it, another transfer may have taken the file over, and even renamed it to its final
- * name. Then the file has data or, if discarded, no name: since transfers without data take over no part, one fstat()
- * is enough. */
+ * We created fd. Before we locked it, another transfer may have taken the file over, and even renamed it to
+ * its final name. Then the file has data or, if discarded, no name: since transfers without data take over no
+ * part, one fstat() is enough. */
 static int created(const struct opening *o, int fd, struct ptcp_err *e)
 {
 	struct stat st;
@@ -156,7 +156,7 @@ static int found(const struct opening *o, int fd, bool writable, struct ptcp_err
 		return not_a_part(o, e);
 	if ((r = lock(o, fd, e)) != 0)
 		return r;
-	/* With the lock held no other transfer may rename the part, so this comparison is final. */
+	/* With the lock held no other transfer may rename the part: the comparison is final. */
 	if (o->sys->fstat(fd, &st) != 0 ||
 	    (o->sys->fstatat(o->at, o->part, &named, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT))
 		return stat_failed(o, errno, e);
@@ -174,8 +174,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 
 	errno = EEXIST;
 	if (o->take != PART_RESUME)
-		fd = o->sys->openat(o->at, o->part,
-		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = o->sys->openat(o->at, o->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		r = created(o, fd, e);
 	} else if (errno != EEXIST) {

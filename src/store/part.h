@@ -1,9 +1,9 @@
 /* Part files: received files grow under a temporary name beside their target.
  *
- * The process that holds the flock(2) of the inode with the part's name owns the part: only the owner truncates, renames
- * or unlinks the part and its journal. An existing file of that name is not trusted: links are not followed, and a file
- * of another user or with a second name is not written to (its owner could read along, or the other name's content
- * would change). */
+ * The process that holds the flock(2) of the inode with the part's name owns the part: only the owner
+ * truncates, renames or unlinks the part and its journal. An existing file of that name is not trusted: links
+ * are not followed, and a file of another user or with a second name is not written to (its owner could read
+ * along, or the other name's content would change). */
 #ifndef STORE_PART_H
 #define STORE_PART_H
 
@@ -32,13 +32,13 @@ enum part_take {
 
 struct part {
 	int fd;              /* locked; -1: no part (PART_RESUME) */
-	uint64_t dev, ino;   /* of the file with the part's name; also set if another process holds its lock (EWOULDBLOCK) */
+	uint64_t dev, ino;   /* of the file with the part's name; also set on EWOULDBLOCK */
 	bool existed;
 };
 
-/* Opens the part of `name` in `d`, open at `at`. PART_NEW is required for empty files and files written at once, so that
- * an inode without data which we did not create is never ours (see created()). 0 or a negative PTCP_E*; EWOULDBLOCK in
- * e->sys if another transfer holds the part. */
+/* Opens the part of `name` in `d`, open at `at`. PART_NEW is required for empty files and files written at
+ * once, so that an inode without data which we did not create is never ours (see created()). 0 or a negative
+ * PTCP_E*; EWOULDBLOCK in e->sys if another transfer holds the part. */
 int part_open(struct part *out, struct dir *d, int at, const char *name, enum part_take take,
     struct ptcp_err *e);
 

@@ -78,10 +78,7 @@ bool sink_has_journal(const struct sink *s)
 	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;
 }
 
-unsigned sink_fds(const struct sink *s)
-{
-	return sink_has_journal(s) ? 2 : 1;
-}
+unsigned sink_fds(const struct sink *s) { return sink_has_journal(s) ? 2 : 1; }
 
 struct journal_key sink_key(const struct sink *s)
 {
@@ -102,14 +99,11 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 	int r = part_open(&s->part, s->dir, at, s->name, take, e);
 
 	atomic_store(&s->part_dev, s->part.dev);
-	atomic_store(&s->part_ino, s->part.ino); /* last, so that a reader that sees it sees part_dev, too */
+	atomic_store(&s->part_ino, s->part.ino); /* last: readers take it as proof of part_dev */
 	return r;
 }
 
-void sink_number_part(struct sink *s)
-{
-	s->part_number = atomic_fetch_add(&openings, 1);
-}
+void sink_number_part(struct sink *s) { s->part_number = atomic_fetch_add(&openings, 1); }
 
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 {
@@ -186,8 +180,7 @@ void sink_leave(struct sink *s, uint64_t end_bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off,
-    struct ptcp_err *e)
+static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off, struct ptcp_err *e)
 {
 	int sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
 
@@ -230,8 +223,7 @@ static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint
 	return r;
 }
 
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
-    struct ptcp_err *e)
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e)
 {
 	uint64_t end = off + n;
 	uint32_t block = 0;

@@ -1,13 +1,14 @@
-/* Files, directories and links that are being received.
+/* Received files, directories and links.
  *
- * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits of the XXH3 of its name + ".part" (so
- * that a name of 255 bytes has a part, too), created 0600, locked with flock(2) while this process works on it, and
- * renamed to the target when complete. The target is never opened for writing: a link is replaced, not followed, and
- * other hard links keep the old content. Of two transfers of the same file, the second fails. A file of several blocks
- * whose source has a version has a journal (journal.h), from which a later run resumes.
+ * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits of the XXH3 of its name +
+ * ".part" (so that a name of 255 bytes has a part, too), created 0600, locked with flock(2) while this
+ * process works on it, and renamed to the target when complete. The target is never opened for writing: a
+ * link is replaced, not followed, and other hard links keep the old content. Of two transfers of the same
+ * file, the second fails. A file of several blocks whose source has a version has a journal (journal.h), from
+ * which a later run resumes.
  *
- * Any thread; writes of one file may run concurrently. All functions may block on disk, except where stated. Without
- * flock(2) on a file system, two transfers of one file are not kept apart. */
+ * Any thread; writes of one file may run concurrently. All functions may block on disk, except where stated.
+ * Without flock(2) on a file system, two transfers of one file are not kept apart. */
 #ifndef STORE_SINK_H
 #define STORE_SINK_H
 
@@ -42,8 +43,8 @@ struct sink_opts {
 
 struct sink;
 
-/* No I/O. `name` is one component (text_name_ok(), asserted). Copies name and opts (NULL: no blocks, no journal, not
- * sparse), keeps a reference to dir. NULL without memory. */
+/* No I/O. `name` is one component (text_name_ok(), asserted). Copies name and opts (NULL: no blocks, no
+ * journal, not sparse), keeps a reference to dir. NULL without memory. */
 struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m,
     const struct sink_opts *opts);
 struct sink *sink_ref(struct sink *s);
@@ -67,22 +68,24 @@ struct sink_existing {
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 
-/* Looks for the result of an earlier run; at most once, before the first write; I/O threads. Without this call the first
- * write empties an earlier part. After SINK_PART this sink owns the part, and all but its claimed blocks read as zeros
- * (holes where the file system has them), since holes of the source are not transferred. PTCP_EIO with EWOULDBLOCK in
- * e->sys: another transfer holds the part, identified by sink_part_id(). */
+/* Looks for the result of an earlier run; at most once, before the first write; I/O threads. Without this
+ * call the first write empties an earlier part. After SINK_PART this sink owns the part, and all but its
+ * claimed blocks read as zeros (holes where the file system has them), since holes of the source are not
+ * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
+ * sink_part_id(). */
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 
-/* Whether the target has the same size and mtime, as far as can be determined; for a dry run, without side effects. I/O
- * threads. */
+/* Whether the target has the same size and mtime, as far as can be determined; for a dry run, without side
+ * effects. I/O threads. */
 bool sink_seems_same(struct sink *s);
 
-/* For a target with the right content: sets mode, owner and extended attributes where requested and different. Without
- * effect if the target was replaced meanwhile. 1: an attribute was refused, named by `e`. I/O threads. */
+/* For a target with the right content: sets mode, owner and extended attributes where requested and
+ * different. Without effect if the target was replaced meanwhile. 1: an attribute was refused, named by `e`.
+ * I/O threads. */
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
-/* dev and inode of the part that this sink holds or was refused. False: no part so far. Two sinks with equal ids exclude
- * each other. No I/O, never blocks. */
+/* dev and inode of the part that this sink holds or was refused. False: no part so far. Two sinks with equal
+ * ids exclude each other. No I/O, never blocks. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
 /* After SINK_PART, before the first write: drops the claims; the first write empties the part. */
@@ -95,23 +98,22 @@ struct sink_run { /* blocks [first, first + n) */
 };
 #define SINK_RUNS 64
 
-/* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while other threads may write missing
- * blocks. Each claimed block is reported once. 1: more are left, 0: done, or a negative PTCP_E*. I/O threads, one at a
- * time. */
-int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n,
-    struct ptcp_err *e);
+/* After SINK_PART: reads back and hashes about the next 16 MiB of claimed blocks, while other threads may
+ * write missing blocks. Each claimed block is reported once. 1: more are left, 0: done, or a negative
+ * PTCP_E*. I/O threads, one at a time. */
+int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e);
 
-/* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum; PTCP_ECHANGED:
- * the target was changed or replaced meanwhile. I/O threads, one at a time. */
+/* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum;
+ * PTCP_ECHANGED: the target was changed or replaced meanwhile. I/O threads, one at a time. */
 int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 
 /* ---- While blocks arrive ---- */
 
-/* Writes n bytes at off. The first write opens the part and empties an existing one (unless sink_inspect() returned
- * SINK_PART). off + n <= size, and with a journal exactly one block (asserted); `hash` is its content hash, for the
- * journal. PTCP_ECANCELED after store_complete() or sink_discard(); after a failed sync its error. */
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash,
-    struct ptcp_err *e);
+/* Writes n bytes at off. The first write opens the part and empties an existing one (unless sink_inspect()
+ * returned SINK_PART). off + n <= size, and with a journal exactly one block (asserted); `hash` is its
+ * content hash, for the journal. PTCP_ECANCELED after store_complete() or sink_discard(); after a failed sync
+ * its error. */
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
 
 /* Maximum number of descriptors until the file is complete or discarded; to be taken (fd_budget.h) before
  * sink_inspect() or the first write. No I/O. */
@@ -120,22 +122,23 @@ unsigned sink_fds(const struct sink *s);
 /* Whether sink_write() uses the hash. No I/O, never blocks. */
 bool sink_has_journal(const struct sink *s);
 
-/* Makes the data written so far durable, to limit the loss by a power cut; for large files every few seconds, concurrent
- * with writers. I/O threads, one at a time per file. On failure the file has failed: it accepts no write and cannot be
- * completed, and its journal drops all records that were not durable before. */
+/* Makes the data written so far durable, to limit the loss by a power cut; for large files every few seconds,
+ * concurrent with writers. I/O threads, one at a time per file. On failure the file has failed: writes and
+ * completion are refused, and the journal drops all records since the last successful sync. */
 int sink_sync(struct sink *s, struct ptcp_err *e);
 
 /* ---- The end ---- */
 
-/* Removes the part file, if opened by this sink, and its journal. Never fails; without effect after a successful
- * store_complete(). */
+/* Removes the part file, if opened by this sink, and its journal. Never fails; without effect after a
+ * successful store_complete(). */
 void sink_discard(struct sink *s);
 
-/* After an interruption: keeps part and journal for a later run if the journal has records, else as sink_discard(). */
+/* After an interruption: keeps part and journal for a later run if the journal has records, else as
+ * sink_discard(). */
 void sink_keep(struct sink *s);
 
-/* As sink_discard(), without waiting, for a file without data on disk: true if so, and no write follows. False: call
- * sink_discard() or sink_keep(). */
+/* As sink_discard(), without waiting, for a file without data on disk: true if so, and no write follows.
+ * False: call sink_discard() or sink_keep(). */
 bool sink_discard_unopened(struct sink *s);
 
 enum store_sync {
@@ -153,33 +156,34 @@ struct store_item {
 	bool synced;          /* used by the store */
 };
 
-/* Completes written files, up to 1,000 at a time, and makes durable the names, links and directories given with them and
- * all directories above. In steps, each for all items: length, mode and times (without set_mode the mode is 0666 less
- * the umask; attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our own file, are left out; empty files
- * are created here); sync data; rename to the final name; sync directories; close descriptors, remove journals. A crash
- * between two steps leaves the old file, a part to resume, or the new file. PTCP_EIO with EISDIR or EEXIST in sys if a
- * directory, device, FIFO or socket has the name, with ESTALE if another file has the part's name. A failed sync fails
- * its file; file systems that cannot sync are not synced. After a failure before the rename the part stays: call this
- * again (in vain after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
+/* Completes written files, up to 1,000 at a time, and makes durable the names, links and directories given
+ * with them and all directories above. In steps, each for all items: length, mode and times (without set_mode
+ * the mode is 0666 less the umask; attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our
+ * own file, are left out; empty files are created here); sync data; rename to the final name; sync
+ * directories; close descriptors, remove journals. A crash between two steps leaves the old file, a part to
+ * resume, or the new file. PTCP_EIO with EISDIR or EEXIST in sys if a directory, device, FIFO or socket has
+ * the name, with ESTALE if another file has the part's name. A failed sync fails its file; file systems that
+ * cannot sync are not synced. After a failure before the rename the part stays: call this again (in vain
+ * after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
 void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 
-/* Creates a directory with the mode of `m` and u+rwx, so that a private directory is private while it fills (m NULL or
- * without set_mode: the default mode). An existing directory is accepted and temporarily gains u+rwx if it lacks it and
- * is ours; any other file of that name is EEXIST. *made (NULL is fine): the directory is new, hence empty. */
-int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made,
-    struct ptcp_err *e);
-/* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid, setgid and
- * sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a shared directory) are left
- * out. 1: the file system refused an extended attribute, named by `e`. */
+/* Creates a directory with the mode of `m` and u+rwx, so that a private directory is private while it fills
+ * (m NULL or without set_mode: the default mode). An existing directory is accepted and temporarily gains
+ * u+rwx if it lacks it and is ours; a file of any other type is EEXIST. *made (NULL is fine): the directory
+ * is new, hence empty. */
+int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
+/* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
+ * setgid and sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a
+ * shared directory) are left out. 1: the file system refused an extended attribute, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
-/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory. Uses only
- * times and owner of `m`. */
+/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory.
+ * Uses only times and owner of `m`. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Creates a hard link to the regular file at `path` below `base` (".." and links in the path are refused), under a
- * temporary name renamed to `name`; without effect if `name` is already a name of that file. */
+/* Creates a hard link to the regular file at `path` below `base` (".." and links in the path are refused),
+ * under a temporary name renamed to `name`; without effect if `name` is already a name of that file. */
 int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
     struct ptcp_err *e);
 

@@ -24,15 +24,16 @@ struct sink {
 	struct meta meta;
 	struct sink_opts opts;
 	atomic_uint refs;
-	/* Taken twice a block, some 20 ns each against the microseconds of the write: ensures that no thread writes to
-	 * a descriptor closed by another. */
+	/* Taken twice a block, about 20 ns each against the microseconds of the write: prevents writes to a
+	 * closed descriptor. */
 	pthread_mutex_t lock;
 	enum sink_state state;
 	int sync_errno; /* of a failed sync, else 0 */
 	struct part part;
-	/* Copies of part.dev and part.ino, for callers that must not wait for the lock, which is held during I/O. */
+	/* Copies of part.dev and part.ino, for callers that must not wait for the lock, which is held during
+	 * I/O. */
 	_Atomic uint64_t part_dev, part_ino;
-	uint64_t part_number; /* order in which this process opened its parts */
+	uint64_t part_number; /* parts are numbered in the order of opening */
 	struct journal journal;
 	uint64_t durable;   /* number of records whose blocks are durable */
 	bool named;         /* has its final name */
@@ -55,8 +56,8 @@ void sink_number_part(struct sink *s);
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e);
 /* Opens the part, empty. `whole`: the file is written at once. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
-/* Whether our open part still has the part's name; if not, a program that ignores locks has removed or replaced it. 1 or
- * 0, or -1 with errno. */
+/* Whether our open part still has the part's name; if not, a program without regard to locks has removed or
+ * replaced the part. 1 or 0, or -1 with errno. */
 int sink_owns_part_name(const struct sink *s, int at);
 /* Closes the part and the journal; both files stay. */
 void sink_close(struct sink *s);
@@ -68,12 +69,13 @@ int sink_enter_open(struct sink *s);
 /* Ends a use of the descriptor, which wrote up to `end_bytes` (0: no write). */
 void sink_leave(struct sink *s, uint64_t end_bytes);
 
-/* With s->lock held: refuses further writes and waits for running ones (a late copy of a block would change the times
- * that are about to be set). */
+/* With s->lock held: refuses further writes and waits for running ones (a late write would change the times
+ * set by store_complete()). */
 void sink_stop_writers(struct sink *s, enum sink_state state);
 
-/* With s->lock held, without writers: a sync failed with this errno. The kernel may have dropped unwritten data and
- * still return it to readers, so records that were not durable before are dropped. Returns a PTCP_E*. */
+/* With s->lock held, without writers: a sync failed with this errno. The kernel may have dropped unwritten
+ * data but still return the data to readers, so all records since the last successful sync are dropped.
+ * Returns a PTCP_E*. */
 int sink_fail_sync(struct sink *s, int sys, struct ptcp_err *e);
 
 /* For files with blocks: */
@@ -81,12 +83,13 @@ uint32_t sink_block_length(const struct sink *s, uint32_t block);
 /* Makes [off, off + n) read as zeros, by punching a hole if the file system can. */
 int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e);
 
-/* Sets extended attributes and owner, before mode and times. *owner_ok: the owner was set, or not requested. 1: the file
- * system refused an attribute, named by `e`. */
+/* Sets extended attributes and owner, before mode and times. *owner_ok: the owner was set, or not requested.
+ * 1: the file system refused an attribute, named by `e`. */
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
     struct ptcp_err *e);
 
-/* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or directory. */
+/* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or
+ * directory. */
 int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name);
 
 /* Begin and end the work of sink_verify_next() and sink_same_next(); copies `claimed`. */

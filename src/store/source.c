@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/bitmap.h"
@@ -16,15 +15,11 @@
 #include "store/store_err.h"
 
 struct source {
-	struct dir *dir;
-	char *name;
-	uint64_t size_bytes, dev, ino;
-	struct timespec mtime, ctime;
-	bool sparse;
+	struct walk_entry entry;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
-	/* Taken twice a block, some 20 ns each, by files of several blocks: ensures that no thread reads from a
-	 * descriptor closed by another. */
+	/* Taken twice a block, about 20 ns each, by files of several blocks: prevents reads from a closed
+	 * descriptor. */
 	pthread_mutex_t lock;
 	int fd; /* -1 when closed */
 	unsigned readers;
@@ -45,17 +40,11 @@ struct source *source_new(struct walk_entry *take)
 	assert(take->type == WALK_FILE);
 	if (s == NULL)
 		return NULL;
-	*s = (struct source){
-		.dir = take->dir, .name = take->name, .size_bytes = take->size_bytes,
-		.dev = take->dev, .ino = take->ino, .mtime = take->mtime, .ctime = take->ctime,
-		.sparse = take->sparse, .fd = -1,
-	};
+	*s = (struct source){ .entry = *take, .fd = -1 };
+	*take = (struct walk_entry){ 0 };
 	atomic_init(&s->refs, 1);
-	atomic_init(&s->reading, (int)dir_fs_hint(s->dir, s->dev));
+	atomic_init(&s->reading, (int)dir_fs_hint(s->entry.dir, s->entry.dev));
 	pthread_mutex_init(&s->lock, NULL);
-	take->dir = NULL;
-	take->name = NULL;
-	walk_entry_fini(take);
 	return s;
 }
 
@@ -69,7 +58,7 @@ static void close_file(struct source *s)
 {
 	if (s->fd < 0)
 		return;
-	dir_sys(s->dir)->close(s->fd);
+	dir_sys(s->entry.dir)->close(s->fd);
 	s->fd = -1;
 	fd_budget_give(1);
 }
@@ -79,49 +68,41 @@ void source_unref(struct source *s)
 	if (s == NULL || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
 	close_file(s);
-	dir_unref(s->dir);
-	free(s->name);
+	walk_entry_fini(&s->entry);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-uint64_t source_size_bytes(const struct source *s)
-{
-	return s->size_bytes;
-}
-
-bool source_sparse(const struct source *s)
-{
-	return s->sparse;
-}
+uint64_t source_size_bytes(const struct source *s) { return s->entry.size_bytes; }
+bool source_sparse(const struct source *s) { return s->entry.sparse; }
 
 void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES])
 {
 	uint8_t times[32];
 	struct digest d;
 
-	put_u64(times, (uint64_t)s->mtime.tv_sec);
-	put_u64(times + 8, (uint64_t)s->mtime.tv_nsec);
-	put_u64(times + 16, (uint64_t)s->ctime.tv_sec);
-	put_u64(times + 24, (uint64_t)s->ctime.tv_nsec);
-	d = hash_term(s->ino, s->size_bytes, hash_content(times, sizeof times));
+	put_u64(times, (uint64_t)s->entry.mtime.tv_sec);
+	put_u64(times + 8, (uint64_t)s->entry.mtime.tv_nsec);
+	put_u64(times + 16, (uint64_t)s->entry.ctime.tv_sec);
+	put_u64(times + 24, (uint64_t)s->entry.ctime.tv_nsec);
+	d = hash_term(s->entry.ino, s->entry.size_bytes, hash_content(times, sizeof times));
 	put_u64(out, d.hi);
 	put_u64(out + 8, d.lo);
 }
 
 const char *source_path_text(const struct source *s, char *out, size_t cap)
 {
-	return dir_path_text(s->dir, s->name, out, cap);
+	return dir_path_text(s->entry.dir, s->entry.name, out, cap);
 }
 
 const char *source_path_raw(const struct source *s, char *out, size_t cap)
 {
-	return dir_path_raw(s->dir, s->name, out, cap);
+	return dir_path_raw(s->entry.dir, s->entry.name, out, cap);
 }
 
 static int changed(const struct source *s, struct ptcp_err *e)
 {
-	return store_err_set(e, PTCP_ECHANGED, 0, s->dir, s->name,
+	return store_err_set(e, PTCP_ECHANGED, 0, s->entry.dir, s->entry.name,
 	    "changed while it was being sent (send it again when no program writes to it)");
 }
 
@@ -132,9 +113,9 @@ static bool same_time(struct timespec a, struct timespec b)
 
 static int compare(const struct source *s, const struct stat *st, struct ptcp_err *e)
 {
-	if (S_ISREG(st->st_mode) && (uint64_t)st->st_dev == s->dev &&
-	    (uint64_t)st->st_ino == s->ino && (uint64_t)st->st_size == s->size_bytes &&
-	    same_time(st->st_mtim, s->mtime) && same_time(st->st_ctim, s->ctime))
+	if (S_ISREG(st->st_mode) && (uint64_t)st->st_dev == s->entry.dev &&
+	    (uint64_t)st->st_ino == s->entry.ino && (uint64_t)st->st_size == s->entry.size_bytes &&
+	    same_time(st->st_mtim, s->entry.mtime) && same_time(st->st_ctim, s->entry.ctime))
 		return 0;
 	return changed(s, e);
 }
@@ -143,34 +124,34 @@ static int examine(const struct source *s, int fd, struct ptcp_err *e)
 {
 	struct stat st;
 
-	if (dir_sys(s->dir)->fstat(fd, &st) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, NULL);
+	if (dir_sys(s->entry.dir)->fstat(fd, &st) != 0)
+		return store_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
 	return compare(s, &st, e);
 }
 
-/* Opens the file and checks that it is the listed one. */
+/* Opens the file; another file than the listed one is PTCP_ECHANGED. */
 static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(s->dir);
+	const struct sys *sys = dir_sys(s->entry.dir);
 	int at, fd, saved, r;
 
 	if (!wait) {
-		if ((r = dir_fd_cached(s->dir, &at, e)) != 0)
+		if ((r = dir_fd_cached(s->entry.dir, &at, e)) != 0)
 			return r;
-		fd = dir_open_cached(s->dir, at, s->name, SYS_READ_FLAGS);
+		fd = dir_open_cached(s->entry.dir, at, s->entry.name, SYS_READ_FLAGS);
 	} else {
-		if ((at = dir_fd(s->dir, e)) < 0)
+		if ((at = dir_fd(s->entry.dir, e)) < 0)
 			return at;
-		fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0);
+		fd = sys->openat(at, s->entry.name, SYS_READ_FLAGS, 0);
 	}
 	saved = errno;
-	dir_fd_done(s->dir);
+	dir_fd_done(s->entry.dir);
 	if (fd < 0 && !wait && saved == EAGAIN)
 		return STORE_AGAIN;
 	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
 		return changed(s, e);
 	if (fd < 0)
-		return store_err_sys(e, saved, s->dir, s->name, NULL);
+		return store_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
 	if ((r = examine(s, fd, e)) != 0) {
 		sys->close(fd);
 		return r;
@@ -185,17 +166,16 @@ static void without_nowait(struct source *s, int fd)
 	enum reading reading = READING_WAITS;
 	struct statfs st;
 
-	if (dir_sys(s->dir)->fstatfs(fd, &st) == 0 &&
-	    (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
+	if (dir_sys(s->entry.dir)->fstatfs(fd, &st) == 0 && (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC))
 		reading = READING_MEMORY;
 	atomic_store(&s->reading, (int)reading);
-	dir_set_fs_hint(s->dir, s->dev, reading);
+	dir_set_fs_hint(s->entry.dir, s->entry.dev, reading);
 }
 
 static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off, bool wait,
     struct ptcp_err *e)
 {
-	const struct sys *sys = dir_sys(s->dir);
+	const struct sys *sys = dir_sys(s->entry.dir);
 	struct iovec v = { buf, n };
 	int reading;
 	ssize_t got;
@@ -218,7 +198,7 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 		    (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
 			without_nowait(s, fd);
 		} else if (errno != EINTR) {
-			return store_err_sys(e, errno, s->dir, s->name, "cannot read");
+			return store_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
 		}
 	}
 	return 0;
@@ -233,12 +213,13 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 		return r;
 	if (n > 0 && (r = read_all(s, fd, buf, n, 0, wait, e)) == 0)
 		r = examine(s, fd, e);
-	dir_sys(s->dir)->close(fd);
+	dir_sys(s->entry.dir)->close(fd);
 	return r;
 }
 
-/* A descriptor for reading, until leave(). Opened without the lock, so that a caller that must not block does not wait
- * for one that may; of two concurrent openings one is closed. Stays open for the next reader, within the budget. */
+/* A descriptor for reading, until leave(). Opened without the lock: callers without `wait` must not wait for
+ * callers with `wait`; of two concurrent openings one is closed. Stays open for the next reader, within the
+ * budget. */
 static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 {
 	int mine = -1, r;
@@ -264,7 +245,7 @@ static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (mine >= 0)
-		dir_sys(s->dir)->close(mine);
+		dir_sys(s->entry.dir)->close(mine);
 	return 0;
 }
 
@@ -272,7 +253,7 @@ static void leave(struct source *s, int fd)
 {
 	pthread_mutex_lock(&s->lock);
 	if (fd != s->fd)
-		dir_sys(s->dir)->close(fd);
+		dir_sys(s->entry.dir)->close(fd);
 	else if (--s->readers == 0 && s->close)
 		close_file(s);
 	pthread_mutex_unlock(&s->lock);
@@ -282,8 +263,8 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 {
 	int fd, r;
 
-	assert(off <= s->size_bytes && n <= s->size_bytes - off);
-	if (off == 0 && n == s->size_bytes)
+	assert(off <= s->entry.size_bytes && n <= s->entry.size_bytes - off);
+	if (off == 0 && n == s->entry.size_bytes)
 		return read_whole(s, buf, n, wait, e);
 	if ((r = enter(s, wait, &fd, e)) != 0)
 		return r;
@@ -295,21 +276,20 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 /* The first data (SEEK_HOLE: the first hole) at or after off; the file's size if none. Negative on failure. */
 static off_t seek(const struct source *s, int fd, uint64_t off, int whence, struct ptcp_err *e)
 {
-	off_t at = dir_sys(s->dir)->lseek(fd, (off_t)off, whence);
+	off_t at = dir_sys(s->entry.dir)->lseek(fd, (off_t)off, whence);
 
 	if (at >= 0)
-		return (uint64_t)at < s->size_bytes ? at : (off_t)s->size_bytes;
+		return (uint64_t)at < s->entry.size_bytes ? at : (off_t)s->entry.size_bytes;
 	if (errno == ENXIO)
-		return (off_t)s->size_bytes;
+		return (off_t)s->entry.size_bytes;
 	if (errno == EINVAL || errno == EOPNOTSUPP) /* not supported: all counts as data */
-		return whence == SEEK_DATA ? (off_t)off : (off_t)s->size_bytes;
-	return store_err_sys(e, errno, s->dir, s->name, "cannot find its holes");
+		return whence == SEEK_DATA ? (off_t)off : (off_t)s->entry.size_bytes;
+	return store_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot find its holes");
 }
 
-static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes,
-    struct ptcp_err *e)
+static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e)
 {
-	uint64_t size = s->size_bytes, off = 0; /* of the next block to classify */
+	uint64_t size = s->entry.size_bytes, off = 0; /* of the next block to classify */
 	off_t at;
 
 	while (off < size) {
@@ -345,15 +325,15 @@ static int check_name(struct source *s, struct ptcp_err *e)
 	struct stat st;
 	int at, r;
 
-	if ((at = dir_fd(s->dir, e)) < 0)
+	if ((at = dir_fd(s->entry.dir, e)) < 0)
 		return at;
-	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (dir_sys(s->entry.dir)->fstatat(at, s->entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		r = compare(s, &st, e);
 	else if (errno == ENOENT)
 		r = changed(s, e);
 	else
-		r = store_err_sys(e, errno, s->dir, s->name, NULL);
-	dir_fd_done(s->dir);
+		r = store_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
+	dir_fd_done(s->entry.dir);
 	return r;
 }
 
@@ -375,41 +355,23 @@ int source_check(struct source *s, struct ptcp_err *e)
 
 /* ---- The digest of a file ---- */
 
-uint64_t file_digest_zeros(struct file_digest *sum, void *buf, uint32_t n)
+struct digest_reader {
+	const struct file_digest *sum;
+	struct source *source;
+};
+
+static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e)
 {
-	if (n == sum->block_bytes && sum->zeros_known)
-		return sum->zeros;
-	memset(buf, 0, n);
-	if (n < sum->block_bytes)
-		return hash_content(buf, n);
-	sum->zeros_known = true;
-	return sum->zeros = hash_content(buf, n);
+	const struct digest_reader *d = arg;
+
+	if (d->sum->holes != NULL && bitmap_has(d->sum->holes, d->sum->next))
+		return 1;
+	return source_read(d->source, buf, n, off, true, e);
 }
 
 int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e)
 {
-	uint64_t size = source_size_bytes(s), off = (uint64_t)sum->next * sum->block_bytes;
-	uint32_t n, blocks = 0, room = size < sum->block_bytes ? (uint32_t)size : sum->block_bytes;
-	uint64_t content, read = 0;
-	void *buf = malloc(room > 0 ? room : 1);
-	int r = 0;
+	int r = file_digest_step(sum, s->entry.size_bytes, read_block, &(struct digest_reader){ sum, s }, e);
 
-	if (buf == NULL)
-		return err_nomem(e);
-	for (; off < size && read < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS; off += n, blocks++) {
-		n = size - off < sum->block_bytes ? (uint32_t)(size - off) : sum->block_bytes;
-		if (sum->holes != NULL && bitmap_has(sum->holes, sum->next)) {
-			content = file_digest_zeros(sum, buf, n);
-		} else {
-			if ((r = source_read(s, buf, n, off, true, e)) != 0)
-				break;
-			content = hash_content(buf, n);
-			read += n;
-		}
-		digest_add(&sum->digest, hash_term(sum->next++, n, content));
-	}
-	free(buf);
-	if (r != 0)
-		return r;
-	return off < size ? 1 : source_check(s, e);
+	return r == 0 ? source_check(s, e) : r;
 }

@@ -2,13 +2,13 @@
 #ifndef STORE_SOURCE_H
 #define STORE_SOURCE_H
 
-#include "core/digest.h"
+#include "store/hash.h"
 #include "store/walk.h"
 
 struct source;
 
-/* The file of a WALK_FILE entry, without I/O. Takes the entry's dir and name (the entry is empty then). NULL without
- * memory (the entry is untouched). */
+/* The file of a WALK_FILE entry, without I/O. Takes the entry's dir and name (the entry is empty then). NULL
+ * without memory (the entry is untouched). */
 struct source *source_new(struct walk_entry *take);
 struct source *source_ref(struct source *s);
 void source_unref(struct source *s); /* the last reference closes the file; NULL is fine */
@@ -17,49 +17,33 @@ uint64_t source_size_bytes(const struct source *s);
 const char *source_path_text(const struct source *s, char *out, size_t cap);
 const char *source_path_raw(const struct source *s, char *out, size_t cap);
 
-/* An opaque value that changes with the content: derived from inode number, size, mtime and ctime (not the device
- * number, which may change with a restart). */
+/* An opaque value that changes with the content: derived from inode number, size, mtime and ctime (not the
+ * device number, which may change with a restart). */
 #define SOURCE_VERSION_BYTES 16
 void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES]);
 
 /* Whether the file occupied less disk space than its size when listed: a hint to call source_map(). */
 bool source_sparse(const struct source *s);
 
-/* Reads exactly n bytes at off. Without `wait` the call never blocks on disk: on STORE_AGAIN repeat it with `wait` on an
- * I/O thread. The file is opened on first use (not following links, not blocking on a FIFO) and must be the listed file:
- * PTCP_ECHANGED for another inode, size, mtime or ctime, or an end of file before off + n. After a failure the content
- * of buf is undefined. A read of the whole file (off 0, n = size) repeats the check after reading and closes the file,
- * so that small files occupy no descriptors. n may be 0 for an empty file. */
+/* Reads exactly n bytes at off. Without `wait` the call never blocks on disk: on STORE_AGAIN repeat it with
+ * `wait` on an I/O thread. The file is opened on first use (not following links, not blocking on a FIFO) and
+ * must be the listed file: PTCP_ECHANGED for another inode, size, mtime or ctime, or an end of file before
+ * off + n. After a failure the content of buf is undefined. A read of the whole file (off 0, n = size)
+ * repeats the check after reading and closes the file, so that small files occupy no descriptors. n may be 0
+ * for an empty file. */
 int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e);
 
-/* Adds to the bitmap `holes` the blocks (of block_bytes, the last may be shorter) that lie entirely in holes, hence are
- * zero, without reading; none where the file system does not report holes. At most two system calls a block. I/O threads
- * only; fails as source_read(). */
+/* Adds to the bitmap `holes` the blocks (of block_bytes, the last may be shorter) that lie entirely in holes,
+ * hence are zero, without reading; none where the file system does not report holes. At most two system calls
+ * a block. I/O threads only; fails as source_read(). */
 int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e);
 
-/* Checks that the file is still the listed one, PTCP_ECHANGED if not, and closes it. For files of several blocks, after
- * the last read. */
+/* Compares the file with the listed one (PTCP_ECHANGED) and closes the file. For files of several blocks,
+ * after the last read. */
 int source_check(struct source *s, struct ptcp_err *e);
 
-/* ---- The digest of a whole source (hash.h), in short steps between which the caller may stop ---- */
-
-#define FILE_DIGEST_STEP_BYTES (16u << 20) /* read per step, some ms to some tenths of a second */
-#define FILE_DIGEST_STEP_BLOCKS 65536      /* per step: holes are fast, but may be 2^27 blocks */
-
-/* Initialized by the caller to block_bytes and holes, else 0. */
-struct file_digest {
-	uint32_t block_bytes, next;
-	const uint64_t *holes; /* blocks that are zero and not read (source_map()), borrowed; NULL: none */
-	uint64_t zeros;        /* content hash of a whole block of zeros */
-	bool zeros_known;
-	struct digest digest;  /* of the blocks before `next` */
-};
-
-/* The content hash of n zeros, at most a block; `buf` has space for n bytes. */
-uint64_t file_digest_zeros(struct file_digest *sum, void *buf, uint32_t n);
-
-/* Hashes the next blocks: 1: more are left; 0: all are hashed and source_check() succeeded; or fails as source_read().
- * I/O threads only. */
+/* A step of the digest (hash.h): 1: more blocks are left; 0: all are hashed and source_check() succeeded; or
+ * fails as source_read(). I/O threads only. */
 int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e);
 
 #endif

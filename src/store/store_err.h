@@ -4,8 +4,8 @@
 
 #include "store/dir.h"
 
-/* "PATH: WHAT: strerror (what to do)", or without `what` "PATH: strerror (what to do)"; the code is derived from `sys`,
- * an errno, which is stored in e->sys. PATH is dir_path_text(d, name). Returns the code. */
+/* "PATH: WHAT: strerror (what to do)", or without `what` "PATH: strerror (what to do)"; the code is derived
+ * from `sys`, an errno, which is stored in e->sys. PATH is dir_path_text(d, name). Returns the code. */
 int store_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what);
 
 /* "PATH: why"; `sys` is the closest errno. */

@@ -1,5 +1,5 @@
-/* The system calls by which the store accesses user files, in one table, so that tests can make each call fail. Each
- * member behaves as the call of its name: -1 and errno on failure. */
+/* The system calls of the store on user files, in a table: tests can make each call fail. Each member behaves
+ * as the call of the same name: -1 and errno on failure. */
 #ifndef STORE_SYS_H
 #define STORE_SYS_H
 
@@ -59,11 +59,11 @@ ssize_t sys_read_all(const struct sys *sys, int fd, void *buf, size_t n, uint64_
 /* Writes n bytes at off. 0, or an errno. Repeats after EINTR and short writes. */
 int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off);
 
-/* Whether this errno of a sync means that the file system cannot sync, rather than that data was lost. EROFS means lost
- * data: we have just written to the file system, and ext4 reports EROFS after its journal failed. */
+/* Whether this errno of a sync means a file system without sync, rather than lost data. EROFS means lost
+ * data: we have just written to the file system, and ext4 reports EROFS after a failure of its journal. */
 bool sys_cannot_sync(int sys);
 
-/* Whether this errno means that the file system has no such attribute, or that the attribute is not ours to set. */
+/* Whether this errno means an attribute that is not supported, or not ours to set. */
 bool sys_cannot_set(int sys);
 
 #endif

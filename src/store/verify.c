@@ -6,11 +6,10 @@
 
 #include "core/bitmap.h"
 #include "store/hash.h"
-#include "store/source.h"
 #include "store/sink_impl.h"
 #include "store/store_err.h"
 
-/* The journal is read from its end in batches, so that the first record found of a block is the valid one; a batch is
+/* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is
  * sorted by block, for sequential reads. */
 struct verifying {
 	uint64_t slot; /* records from here on were read */
@@ -26,7 +25,6 @@ struct comparing {
 	int fd;
 	struct file_digest sum;
 	uint64_t data; /* no data from sum.next up to here */
-	uint8_t *buf;
 };
 
 int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *e)
@@ -100,8 +98,7 @@ static bool next_block(struct sink *s, struct verifying *v, uint32_t *block,
 }
 
 /* Appends the block to the last run, or begins another; the caller ensures space. */
-static void add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good,
-    const struct digest *term)
+static void add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good, const struct digest *term)
 {
 	struct sink_run *last = *n > 0 ? &runs[*n - 1] : NULL;
 
@@ -131,8 +128,7 @@ static int check_block(struct sink *s, int fd, uint32_t block, const struct jour
 	return *good ? 0 : sink_punch(s, fd, off, n, e);
 }
 
-static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *n,
-    struct ptcp_err *e)
+static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *n, struct ptcp_err *e)
 {
 	struct verifying *v = s->verifying;
 	const struct journal_record *record;
@@ -154,8 +150,7 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 	return 0;
 }
 
-int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n,
-    struct ptcp_err *e)
+int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e)
 {
 	int fd, r;
 
@@ -191,7 +186,6 @@ void sink_same_end(struct sink *s)
 		return;
 	if (s->comparing->fd >= 0)
 		dir_sys(s->dir)->close(s->comparing->fd);
-	free(s->comparing->buf);
 	free(s->comparing);
 	s->comparing = NULL;
 }
@@ -214,16 +208,12 @@ static int check_same(const struct sink *s, const struct stat *st, struct ptcp_e
 	return changed(s, e);
 }
 
-/* Allocates the buffer only now, since many files may wait for their comparison. */
 static int open_same(struct sink *s, int at, struct ptcp_err *e)
 {
-	uint64_t n = s->size_bytes < s->opts.block_bytes ? s->size_bytes : s->opts.block_bytes;
 	const struct sys *sys = dir_sys(s->dir);
 	struct comparing *c = s->comparing;
 	struct stat st;
 
-	if ((c->buf = malloc(n > 0 ? (size_t)n : 1)) == NULL)
-		return err_nomem(e);
 	if ((c->fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
 		return errno == ENOENT || errno == ELOOP || errno == ENXIO ? changed(s, e) :
 		    store_err_sys(e, errno, s->dir, s->name, NULL);
@@ -232,7 +222,7 @@ static int open_same(struct sink *s, int at, struct ptcp_err *e)
 	return check_same(s, &st, e);
 }
 
-/* Whether the block at `off` is a hole. A file that occupies its full size has none. */
+/* Whether the block at `off` is a hole. A file with as much disk space as size has no holes. */
 static bool in_hole(struct sink *s, uint64_t off, uint32_t n)
 {
 	struct comparing *c = s->comparing;
@@ -247,30 +237,19 @@ static bool in_hole(struct sink *s, uint64_t off, uint32_t n)
 	return off + n <= c->data;
 }
 
-/* 1: more is left, 0: all is read. */
-static int compare_some(struct sink *s, struct ptcp_err *e)
+static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e)
 {
-	struct comparing *c = s->comparing;
-	uint64_t off = (uint64_t)c->sum.next * s->opts.block_bytes, read = 0, content;
-	uint32_t n, blocks = 0;
+	struct sink *s = arg;
 	ssize_t got;
 
-	for (; off < s->size_bytes && read < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS; off += n, blocks++) {
-		n = sink_block_length(s, c->sum.next);
-		if (in_hole(s, off, n)) {
-			content = file_digest_zeros(&c->sum, c->buf, n);
-		} else if ((got = sys_read_all(dir_sys(s->dir), c->fd, c->buf, n, off)) == (ssize_t)n) {
-			content = hash_content(c->buf, n);
-			read += n;
-		} else {
-			return got < 0 ? store_err_sys(e, errno, s->dir, s->name, "cannot read") : changed(s, e);
-		}
-		digest_add(&c->sum.digest, hash_term(c->sum.next++, n, content));
-	}
-	return off < s->size_bytes;
+	if (in_hole(s, off, n))
+		return 1;
+	if ((got = sys_read_all(dir_sys(s->dir), s->comparing->fd, buf, n, off)) == (ssize_t)n)
+		return 0;
+	return got < 0 ? store_err_sys(e, errno, s->dir, s->name, "cannot read") : changed(s, e);
 }
 
-/* Checks the file that has the name now, which would stay in place. */
+/* By name: the file with the target's name now is the one to stay in place. */
 static int end_same(struct sink *s, int at, struct digest *sum, struct ptcp_err *e)
 {
 	struct stat st;
@@ -294,7 +273,7 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e)
 	if (s->comparing->fd < 0)
 		r = open_same(s, at, e);
 	if (r == 0)
-		r = compare_some(s, e);
+		r = file_digest_step(&s->comparing->sum, s->size_bytes, read_block, s, e);
 	if (r == 0)
 		r = end_same(s, at, sum, e);
 	dir_fd_done(s->dir);

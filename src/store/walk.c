@@ -12,8 +12,8 @@
 #include "store/part.h"
 #include "store/store_err.h"
 
-/* Levels below this one (or less, see fd_budget_directories()) are read completely when entered and their stream is
- * closed, so that a deep tree does not exhaust the descriptors. */
+/* Levels below this one (or less, see fd_budget_directories()) are read completely when entered and their
+ * stream is closed, so that a deep tree does not exhaust the descriptors. */
 #define STREAMS_MAX 64
 
 /* An added entry. */
@@ -23,7 +23,7 @@ struct item {
 	char *name; /* NULL: the content of dir */
 };
 
-/* A directory that is being listed, below that of `up`. */
+/* A directory being listed, below the directory of `up`. */
 struct level {
 	struct level *up;
 	struct dir *dir;
@@ -99,10 +99,7 @@ void walk_free(struct walk *w)
 	free(w);
 }
 
-void walk_filter(struct walk *w, const struct filter *f)
-{
-	w->filter = f;
-}
+void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
 {
@@ -192,8 +189,8 @@ static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
 	return r;
 }
 
-/* Begins to list dir, and takes the caller's reference. A directory that cannot be listed becomes a level at its end,
- * with a `why`. Fails only without memory. */
+/* Begins to list dir, and takes the caller's reference. A directory that cannot be listed becomes a level at
+ * its end, with a `why`. Fails only without memory. */
 static int push(struct walk *w, struct dir *dir, int depth)
 {
 	struct level *l = calloc(1, sizeof *l);
@@ -217,7 +214,8 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	return r == 0 ? 0 : fail_listing(w, l, &why);
 }
 
-/* Whether the filter excludes `name` in the directory of `in` (NULL: an added entry); negative without memory. */
+/* Whether the filter excludes `name` in the directory of `in` (NULL: an added entry); negative without
+ * memory. */
 static int excluded(struct walk *w, const struct level *in, const char *name, bool is_dir)
 {
 	size_t above = in != NULL ? in->above : 0, n = strlen(name);
@@ -326,8 +324,8 @@ static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 	return r;
 }
 
-/* One entry of `dir`, found in the listing `in`, or added (NULL). 1 and *out; 0 if the entry is not reported; negative
- * only without memory. */
+/* One entry of `dir`, found in the listing `in`, or added (NULL). 1 and *out; 0 if the entry is not reported;
+ * negative only without memory. */
 static int examine(struct walk *w, struct dir *dir, const char *name, const struct level *in,
     struct walk_entry *out)
 {
@@ -339,7 +337,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.type = WALK_FAILED,
 	};
 	r = out->name != NULL ? stat_entry(out, &why) : err_nomem(&why);
-	/* An entry that vanished since its listing counts as not listed. */
+	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && r < 0 && why.sys == ENOENT;
 	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
 		r = err_nomem(&why);

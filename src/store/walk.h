@@ -1,5 +1,5 @@
-/* Listing the entries to send: a depth-first walk that follows no symbolic links below its start and streams
- * directories, so that a million entries need little memory. One thread at a time; blocks on disk. */
+/* Listing the entries to send: a depth-first walk, without following symbolic links below the start.
+ * Directories are streamed: a million entries need little memory. One thread at a time; blocks on disk. */
 #ifndef STORE_WALK_H
 #define STORE_WALK_H
 
@@ -10,13 +10,12 @@
 #include "store/dir.h"
 
 enum walk_type {
-	WALK_DIR,     /* its content follows, then its WALK_DIR_END */
+	WALK_DIR,     /* followed by the content, then WALK_DIR_END */
 	WALK_DIR_END,
 	WALK_FILE,
 	WALK_SYMLINK,
 	WALK_SKIPPED, /* FIFO, socket, device, or an unfinished file of ptcp; `why` explains */
-	WALK_FAILED,  /* stat failed; or (with dir the directory itself, name NULL, before its WALK_DIR_END) listing
-		       * failed; `why` is the message */
+	WALK_FAILED,  /* stat failed; or listing `dir` failed (name NULL, before WALK_DIR_END); `why` is the message */
 };
 
 #define WALK_DEPTH_MAX 2000 /* deeper directories are WALK_FAILED */
@@ -29,7 +28,7 @@ struct walk_entry {
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
 	uint64_t size_bytes, dev, ino, nlink;
-	bool sparse;      /* a file that occupies less than its size: with holes, or compressed */
+	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
@@ -40,17 +39,19 @@ struct walk;
 int walk_new(struct walk **out, struct ptcp_err *e);
 void walk_free(struct walk *w);
 
-/* Adds `name` in `dir`, or with name NULL the content of `dir`; listed in the order added. Keeps a reference to dir. */
+/* Adds `name` in `dir`, or with name NULL the content of `dir`; listed in the order added. Keeps a reference
+ * to dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
-/* Skips entries excluded by `f`, without reporting them, and does not enter excluded directories. Paths begin with the
- * added name, to which the rules apply as well, or below an added directory's content. Borrows f for w's lifetime; to be
- * called before the first walk_next(). */
+/* Skips entries excluded by `f`, without reporting them, and does not enter excluded directories. Paths begin
+ * with the added name, to which the rules apply as well, or below an added directory's content. Borrows f for
+ * w's lifetime; to be called before the first walk_next(). */
 void walk_filter(struct walk *w, const struct filter *f);
 
-/* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory. After a
- * readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and journals, sink.h)
- * are WALK_SKIPPED unless added by name. Files that vanish between listing and stat are not reported. */
+/* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory.
+ * After a readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and
+ * journals, sink.h) are WALK_SKIPPED unless added by name. Files that vanish between listing and stat are not
+ * reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 

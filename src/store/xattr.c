@@ -113,7 +113,7 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 		return 0;
 	if (n < 0)
 		return store_err_sys(e, errno, d, name, "cannot list extended attributes");
-	/* Their number may grow meanwhile, up to this limit. */
+	/* The list may grow meanwhile, up to this limit. */
 	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
 		return err_nomem(e);
 	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
@@ -141,10 +141,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 }
 
 /* ext4 reports ENOSPC when the block for attributes is full. */
-static bool no_room(int sys)
-{
-	return sys == ENOSPC || sys == E2BIG || sys == ERANGE;
-}
+static bool no_room(int sys) { return sys == ENOSPC || sys == E2BIG || sys == ERANGE; }
 
 /* Reasons in the file system, or in a directory of another user (EACCES, EBADF: opened by O_PATH). */
 static bool is_refusal(int sys)

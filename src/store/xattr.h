@@ -1,5 +1,6 @@
-/* Extended attributes of files and directories. Only "user.*" attributes are sent: security.*, trusted.* and system.*
- * (capabilities, labels, access lists) carry privilege or belong to one system. Links have no user.* attributes. */
+/* Extended attributes of files and directories. Only "user.*" attributes are sent: security.*, trusted.* and
+ * system.* (capabilities, labels, access lists) carry privilege or belong to one system. Links have no user.*
+ * attributes. */
 #ifndef STORE_XATTR_H
 #define STORE_XATTR_H
 
@@ -36,12 +37,13 @@ int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *va
 /* Iterates, starting with *at = 0; false after the last. *out is valid until x changes. */
 bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out);
 
-/* Adds the attributes of the file or directory `name` in d, not following a link. Returns the number left out as too
- * large; `e` names the first. 0 where the file system has no attributes. I/O threads only. */
+/* Adds the attributes of the file or directory `name` in d, not following a link. Returns the number left out
+ * as too large; `e` names the first. 0 where the file system has no attributes. I/O threads only. */
 int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_err *e);
 
-/* Sets the attributes on fd; `d` and `name` name the file in errors. Before the mode, which may forbid it. Returns the
- * number of attributes that the file system refused (unsupported, or too many or too large); `e` names the first. */
+/* Sets the attributes on fd; `d` and `name` name the file in errors. Before the mode, which may forbid it.
+ * Returns the number of attributes that the file system refused (unsupported, or too many or too large); `e`
+ * names the first. */
 int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e);
 
 #endif

@@ -10,6 +10,7 @@
 
 /* ---- The tables; `s` is the struct without wire_, `m` the member ---- */
 
+#define wire_progress ptcp_progress
 #define AT(s, m) offsetof(struct wire_##s, m)
 #define SIZE(s, m) sizeof(((struct wire_##s *)NULL)->m)
 
@@ -114,8 +115,8 @@ static const struct wire_field hello[] = {
 	ANY("bytes", s, p bytes), ANY("total_bytes", s, p total_bytes), ANY("files", s, p files), \
 	ANY("total_files", s, p total_files), ANY("failed", s, p failed), ANY("wire_bytes", s, p wire_bytes), \
 	ANY("resumed_bytes", s, p resumed_bytes), ANY("file_bytes", s, p file_bytes), ANY("others", s, p others), \
-	ANY("streams", s, p streams), ANY("streams_most", s, p streams_most), \
-	UINT("activity", s, p activity, WIRE_IDLE, WIRE_VERIFYING), UINT("total_known", s, p total_known, 0, 1)
+	ANY("streams", s, p streams), ANY("max_streams", s, p max_streams), \
+	UINT("activity", s, p activity, PTCP_TRANSFERRING, PTCP_SYNCING), UINT("total_known", s, p total_known, 0, 1)
 progress[] = {
 	PROGRESS(progress, )
 }, event[] = {
@@ -253,20 +254,6 @@ static bool job_valid(const void *f)
 	    (d->rate_bps == 0 || d->rate_bps >= WIRE_JOB_MIN_BPS);
 }
 
-static bool activity_valid(const struct wire_progress *d)
-{
-	return d->activity == WIRE_IDLE || d->activity == WIRE_SYNCING || d->activity == WIRE_VERIFYING;
-}
-
-static bool progress_valid(const void *f) { return activity_valid(f); }
-
-static bool state_valid(const void *f)
-{
-	const struct wire_state *d = f;
-
-	return activity_valid(&d->progress);
-}
-
 static bool status_valid(const void *f)
 {
 	const struct wire_status *d = f;
@@ -308,7 +295,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(TOTALS, totals, totals, NULL), LAYOUT(END, end, end, NULL), LAYOUT(WARNING, warning, warning, NULL),
 	LAYOUT(ROUTE, route, route, NULL), LAYOUT(GRANT, grant, grant, grant_valid), LAYOUT(JOB, job, job, job_valid),
 	LAYOUT(PROBE, probe, probe, NULL), LAYOUT(SAMPLE, sample, sample, NULL), LAYOUT(STARTED, started, started, NULL),
-	LAYOUT(PROGRESS, progress, progress, progress_valid), LAYOUT(EVENT, event, event, NULL),
-	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, state_valid),
+	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
+	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),
 	LAYOUT(LINK, link, link, link_valid)
 };

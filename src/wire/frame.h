@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/digest.h"
 #include <ptcp/err.h>
@@ -102,6 +103,15 @@ struct span {
 	const uint8_t *p;
 	size_t n;
 };
+
+/* The bytes and a NUL, for which `out` has room; returns `out`. */
+static inline char *span_copy(char *out, struct span s)
+{
+	if (s.n > 0)
+		memcpy(out, s.p, s.n);
+	out[s.n] = '\0';
+	return out;
+}
 
 /* The first frame in `in`, bytes of a control channel without BLOCKs: 1 and the payload, 0 if the frame is incomplete. */
 int wire_frame_next(struct wire_header *h, struct span *payload, struct span in, struct ptcp_err *e);

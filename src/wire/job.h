@@ -3,6 +3,8 @@
 #ifndef WIRE_JOB_H
 #define WIRE_JOB_H
 
+#include <ptcp/progress.h>
+
 #include "wire/frame.h"
 
 enum wire_job_flags {
@@ -47,16 +49,8 @@ struct wire_started {
 };
 WIRE_CODEC(STARTED, started, wire_started)
 
-/* Progress of the job: struct session_progress in transit. */
-struct wire_progress {
-	uint64_t bytes, total_bytes, files, total_files, failed;
-	uint64_t wire_bytes, resumed_bytes, file_bytes;
-	uint64_t others;     /* complete directories and links */
-	uint16_t streams, streams_most;
-	uint8_t activity;    /* an enum wire_busy: SYNCING, VERIFYING, or 0 */
-	uint8_t total_known;
-};
-WIRE_CODEC(PROGRESS, progress, wire_progress)
+/* Progress of the job. */
+WIRE_CODEC(PROGRESS, progress, ptcp_progress)
 
 enum wire_event_kind {
 	WIRE_EVENT_DONE = 1,    /* a file: path */
@@ -89,7 +83,7 @@ struct wire_state {
 	uint16_t code;              /* as in ERROR; 0: no error */
 	uint16_t port;
 	uint64_t age_ms, took_ms;   /* since the request; run time */
-	struct wire_progress progress;
+	struct ptcp_progress progress;
 	struct span host, from, to; /* third host; path of the first source; path of the destination */
 	struct span text;           /* describes the code */
 };

@@ -225,7 +225,7 @@ static void stepped_side_by_side(void **state)
 			fail_msg("%s", s[i].e.msg);
 		ptcp_result_init(&r);
 		ptcp_transfer_result(s[i].t, &r);
-		assert_int_equal(r.files, FILES);
+		assert_int_equal(r.progress.files, FILES);
 		assert_true(r.seconds > 0);
 		assert_int_equal(ptcp_transfer_step(s[i].t, NULL), PTCP_EUSAGE);
 		ptcp_transfer_free(s[i].t);
@@ -315,7 +315,7 @@ static void serves_in_the_hosts_loop(void **state)
 		fail_msg("%s", e.msg);
 	ptcp_result_init(&res);
 	ptcp_transfer_result(t, &res);
-	assert_int_equal(res.streams, 2);
+	assert_int_equal(res.progress.max_streams, 2);
 	ptcp_transfer_free(t);
 	ptcp_server_stop(s);
 	while ((r = ptcp_server_step(s, &e)) > 0)
@@ -456,10 +456,10 @@ static void older_structs(void **state)
 	(void)state;
 	assert_int_equal(ptcp_transfer_run(t, NULL), 0);
 	memset(&r, 0xaa, sizeof r);
-	r.size = offsetof(struct ptcp_result, files);
+	r.size = offsetof(struct ptcp_result, warnings);
 	ptcp_transfer_result(t, &r);
-	assert_int_equal(r.bytes, FILES * FILE_BYTES);
-	assert_int_equal(r.files, UINT64_C(0xaaaaaaaaaaaaaaaa));
+	assert_int_equal(r.progress.file_bytes, FILES * FILE_BYTES);
+	assert_int_equal(r.warnings, UINT64_C(0xaaaaaaaaaaaaaaaa));
 	ptcp_transfer_free(t);
 }
 

@@ -1,4 +1,4 @@
-/* What a call writes to stdout and stderr, as text. */
+/* Captures stdout and stderr as text. */
 #ifndef TESTS_CLI_CAPTURE_H
 #define TESTS_CLI_CAPTURE_H
 
@@ -11,7 +11,7 @@ struct capture {
 void capture_begin(struct capture *c);
 void capture_end(struct capture *c);
 
-/* How many lines; -1 when the last has no end. */
+/* Number of lines; -1 if the last line is incomplete. */
 int lines_of(const char *text);
 
 #endif

@@ -338,7 +338,7 @@ int ptcp_server_timeout_ms(const struct ptcp_server *s)
 	return 0;
 }
 
-/* The first step raises what is to be raised, the second is the last. */
+/* The first step raises the signal, the second step is the last. */
 int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e)
 {
 	(void)s;
@@ -369,7 +369,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	*st = fake.stats;
 }
 
-int ptcp_server_knows(struct ptcp_server *s, const struct ptcp_known_link *l, size_t n, struct ptcp_err *e)
+int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
 	(void)s;
 	(void)l;
@@ -388,7 +388,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	fake.frees += s == &server;
 }
 
-/* ---- Links: not made to work here, but what would need the network stays out. */
+/* ---- Links: without function, to avoid the network. */
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
@@ -412,7 +412,7 @@ int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e)
 	return play(fake.run_code, e);
 }
 
-int ptcp_links_ask(struct ptcp_links *l, struct ptcp_err *e)
+int ptcp_links_query(struct ptcp_links *l, struct ptcp_err *e)
 {
 	(void)l;
 	return play(fake.run_code, e);
@@ -448,7 +448,7 @@ int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, str
 
 void ptcp_links_cancel(struct ptcp_links *l) { (void)l; }
 void ptcp_links_free(struct ptcp_links *l) { (void)l; }
-int ptcp_links_here(const struct ptcp_links *l) { return l != NULL; }
+int ptcp_links_local_host(const struct ptcp_links *l) { return l != NULL; }
 
 void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out)
 {
@@ -457,7 +457,7 @@ void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estim
 	memset(out, 0, sizeof *out);
 }
 
-/* ---- Collections: likewise. */
+/* ---- Collections: without function. */
 
 void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
 {

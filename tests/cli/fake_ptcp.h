@@ -1,12 +1,12 @@
-/* A library that moves nothing: it records what it was asked and plays what a test has
- * written into `fake`. Links in place of libptcp in the tests of src/cli. */
+/* A fake of libptcp for the tests of src/cli: records the arguments of calls, and returns results and events from
+ * `fake`. */
 #ifndef TESTS_CLI_FAKE_PTCP_H
 #define TESTS_CLI_FAKE_PTCP_H
 
 #include <ptcp/ptcp.h>
 
 struct fake {
-	/* What to play. */
+	/* Results and events. */
 	int new_code;                    /* of ptcp_send_new, ptcp_recv_new, ptcp_server_new */
 	int run_code;                    /* of ptcp_transfer_run, ptcp_server_run */
 	const char *sentence;            /* of a failure */
@@ -25,7 +25,7 @@ struct fake {
 	struct ptcp_server_stats stats;
 	double aes_bps, chacha_bps, hash_bps;
 
-	/* What was asked. */
+	/* Recorded arguments. */
 	unsigned sends, recvs, runs, cancels, stops, frees;
 	struct ptcp_transfer_opts opts;
 	struct ptcp_server_opts server, changed;

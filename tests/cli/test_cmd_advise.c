@@ -1,4 +1,4 @@
-/* ptcp advise --from-probes as a user and a script see it. */
+/* Text and JSON of ptcp advise --from-probes. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 static struct capture cap;
 static const char *const out = cap.out, *const err = cap.err;
 
-/* Runs "ptcp advise LINE" and keeps what it prints. */
+/* Runs "ptcp advise LINE" and captures the output. */
 static int advise(const char *line)
 {
 	char words[1024], *rest = words, *argv[16];
@@ -35,7 +35,7 @@ static int advise(const char *line)
 	return status;
 }
 
-/* The one object that `line` with --json prints. */
+/* The object printed for `line` with --json. */
 static json_t *object(const char *line)
 {
 	char with[1024];
@@ -138,7 +138,7 @@ static void each_model_by_name(void **state)
 	assert_non_null(strstr(err, "ptcp: --model 'cubic': "));
 }
 
-/* More than linear, and less with more: information, not accidents. */
+/* Throughput more than linear, or decreasing, in the number of streams. */
 static void degenerate_probes(void **state)
 {
 	json_t *o = object("--from-probes 1:10Mbit/s,10:110Mbit/s --max-streams 20");

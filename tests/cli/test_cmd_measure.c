@@ -1,4 +1,4 @@
-/* What ptcp measure prints of its rounds and levels. */
+/* Output of ptcp measure. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static json_t *only_object(void)
 	return o;
 }
 
-/* The object that `expected` is, key by key. */
+/* Compares the output with the object `expected`. */
 static void assert_json(const char *expected)
 {
 	json_t *want = json_loads(expected, 0, NULL), *got = only_object();
@@ -49,7 +49,7 @@ static void assert_json(const char *expected)
 	json_decref(got);
 }
 
-/* Runs "ptcp measure ARGS.." over the given rounds and levels. */
+/* Runs "ptcp measure OPTION VALUE host" with the given rounds and levels. */
 static void measure(const char *option, const char *value, const struct ptcp_round *round, size_t n_rounds,
     const struct ptcp_level *level, size_t n_levels, unsigned saturates_at)
 {

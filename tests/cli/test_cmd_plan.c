@@ -1,4 +1,4 @@
-/* ptcp plan as a user and a script see it. */
+/* Text and JSON of ptcp plan. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -42,7 +42,7 @@ static void slurp(const char *file, char *buf, size_t size)
 	fclose(f);
 }
 
-/* Runs "ptcp plan ARGS.. OVERLAY" and keeps what it prints. */
+/* Runs "ptcp plan ARGS.. OVERLAY" and captures the output. */
 static int plan(const char *a1, const char *a2, const char *a3, const char *a4)
 {
 	const char *args[] = { a1, a2, a3, a4 };

@@ -1,4 +1,4 @@
-/* Whole commands, from their arguments to exit status and output, over the fake library. */
+/* Commands, from arguments to exit status and output, with the fake library. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The last line of the output, which must be an end object that says `status`. */
+/* The last line of the output must be an end object with `status`. */
 static void assert_end(int status)
 {
 	char *last = cap.out, *p;
@@ -72,7 +72,7 @@ static void assert_end(int status)
 static void sends_and_receives(void **state)
 {
 	(void)state;
-	fake.result = (struct ptcp_result){ .files = 1, .bytes = 10, .seconds = 1, .streams = 4 };
+	fake.result = (struct ptcp_result){ .progress = { .files = 1, .file_bytes = 10, .max_streams = 4 }, .seconds = 1 };
 	assert_int_equal(command("send a b/ ptcp://h/x"), 0);
 	assert_int_equal(fake.sends, 1);
 	assert_string_equal(fake.srcs, "a|b/");
@@ -86,7 +86,7 @@ static void sends_and_receives(void **state)
 	assert_string_equal(cap.err, "");
 }
 
-/* Wherever it goes wrong, one line on stderr, and with --json an end object. */
+/* Every failure prints a line on stderr, and with --json an end object. */
 static void failures(void **state)
 {
 	(void)state;
@@ -127,7 +127,7 @@ static void events_in_order(void **state)
 		{ .type = PTCP_EVENT_FILE, .path = "bad", .status = PTCP_FILE_FAILED,
 		    .text = "changed", .code = PTCP_ECHANGED },
 		{ .type = PTCP_EVENT_WARNING, .text = "p: skipped" },
-		{ .type = PTCP_EVENT_PROGRESS, .bytes = 1, .total_bytes = 2, .eta_s = 1 },
+		{ .type = PTCP_EVENT_PROGRESS, .progress = { .bytes = 1, .total_bytes = 2 }, .eta_s = 1 },
 	};
 	static const char *const want[] = { "start", "streams", "file", "file", "progress", "end" };
 	char *line, *rest = cap.out;
@@ -154,7 +154,7 @@ static void events_in_order(void **state)
 	assert_int_equal(i, sizeof want / sizeof *want);
 }
 
-/* Runs a command in a child, as signals and descriptors are the process's. */
+/* Runs a command in a child process, since signals and descriptors belong to a process. */
 static int in_child(const char *line, const char *out)
 {
 	int status;
@@ -197,7 +197,7 @@ static void interrupted(void **state)
 	assert_int_equal(in_child("send a ptcp://h/", "/dev/null"), 0);
 }
 
-/* The first signal asks, the second ends at once. */
+/* The first signal requests to stop, the second ends the process. */
 static void interrupted_twice(void **state)
 {
 	int status;
@@ -224,7 +224,7 @@ static void stop_with_status(void *handle)
 	_exit(*(int *)handle);
 }
 
-/* A signal before there is a transfer is not lost. */
+/* A signal before the start of a transfer takes effect. */
 static void interrupted_early(void **state)
 {
 	int status, seven = 7;
@@ -245,7 +245,7 @@ static void output_that_fails(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child("send --json a ptcp://h/", "/dev/full"), 1);
-	fake.run_code = PTCP_EREFUSED; /* the first failure is the one that counts */
+	fake.run_code = PTCP_EREFUSED; /* the first failure determines the status */
 	assert_int_equal(in_child("send --json a ptcp://h/", "/dev/full"), 4);
 }
 
@@ -279,7 +279,7 @@ static void serves(void **state)
 	assert_string_equal(cap.err, "ptcp: /srv: no such directory (make it)\n");
 }
 
-/* SIGHUP reads the file again, SIGUSR1 says the state; neither ends the daemon. */
+/* SIGHUP reloads the file, SIGUSR1 logs the state; the server continues. */
 static void reloads(void **state)
 {
 	char path[64], line[128];
@@ -387,7 +387,7 @@ static void advises(void **state)
 	assert_int_equal(command("advise"), 2);
 }
 
-/* What was measured is told, also when the rest failed. */
+/* Measured levels are printed, even if later rounds fail. */
 static void measures(void **state)
 {
 	static const double rates[] = { 1e6, 2e6 };
@@ -414,7 +414,7 @@ static void measures(void **state)
 	fake.run_code = 0;
 	assert_int_equal(command("measure --csv /nonexistent/x h"), 1);
 	assert_non_null(strstr(cap.err, "ptcp: --csv /nonexistent/x: "));
-	errno = ENOENT; /* of something else */
+	errno = ENOENT; /* of an unrelated call */
 	assert_int_equal(command("measure --csv /dev/full -q h"), 1);
 	assert_null(strstr(cap.err, "No such file"));
 	assert_non_null(strstr(cap.err, "ptcp: --csv /dev/full: incomplete"));

@@ -25,7 +25,7 @@
 
 #include "cli/confine.h"
 
-/* Each try is made by a process of its own, in a directory with "in" (the root), "out" and "config". */
+/* Each attempt runs in a separate process, in a directory with "in" (the root), "out" and "config". */
 static char top[64];
 static const char *roots[3];
 static struct ptcp_server_needs needs;
@@ -78,7 +78,7 @@ static int teardown(void **state)
 	return chdir("/") == 0 && nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
 }
 
-/* Runs `what` confined by that version of the ABI: what it returned, or 99 when it could not be confined. */
+/* Runs `what` confined by this version of the ABI; returns its status, or 99 if confining failed. */
 static int confined(unsigned abi, int (*what)(void))
 {
 	pid_t pid = fork();
@@ -92,7 +92,7 @@ static int confined(unsigned abi, int (*what)(void))
 	return WEXITSTATUS(status);
 }
 
-/* The errno of opening, 0 when that went well. */
+/* errno of open(), or 0. */
 static int opening(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC, 0600);
@@ -103,7 +103,7 @@ static int opening(const char *path, int flags)
 	return 0;
 }
 
-/* With the line as status, so that a failure says where. */
+/* Exits with the line as the status, to locate failures. */
 #define TRY(cond) \
 	do { \
 		if (!(cond)) { \
@@ -273,7 +273,7 @@ static void privileges(void **state)
 	assert_int_equal(confined(0, look_at_privileges), 0);
 }
 
-/* What root keeps is enough to give files away and to go on working on them. */
+/* The capabilities retained by root suffice to change owners of files and to keep writing to the files. */
 static int give_away(void)
 {
 	struct timespec then[2] = { { 1, 0 }, { 1, 0 } };
@@ -333,7 +333,7 @@ static void missing(void **state)
 	assert_int_equal(confined(CONFINE_ABI, work_in_root), 0);
 }
 
-/* What should work and does not is no reason to go on without. */
+/* A failed restriction is an error. */
 static void out_of_descriptors(void **state)
 {
 	struct rlimit none = { 0, 0 };

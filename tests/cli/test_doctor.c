@@ -1,4 +1,4 @@
-/* What doctor says of a host, by files in the place of /proc and /sys; and of processors, by a fake library. */
+/* Findings of doctor, from files in place of /proc and /sys, and from a fake library. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 static char root[64];
 static struct capture cap;
 
-/* A file below the root, with its folders. */
+/* Writes a file below the root, with missing directories. */
 static void put(const char *path, const char *text)
 {
 	char all[256], *slash;
@@ -102,7 +102,7 @@ static void kernel_settings(void **state)
 	assert_finding(&d, "clock-source", VERDICT_WARN, "echo tsc");
 	assert_finding(&d, "cpu-governor", VERDICT_WARN, "performance");
 	assert_non_null(find(&d, "descriptors"));
-	/* what is not there is not spoken of */
+	/* no findings about missing files */
 	d = (struct doctor){ .root = "/nonexistent" };
 	doctor_host(&d);
 	assert_null(find(&d, "send-buffer"));
@@ -137,7 +137,7 @@ static void interfaces(void **state)
 	doctor_interface(&d, "eth9", &speed);
 	assert_true(speed == 0);
 	assert_finding(&d, "mtu", VERDICT_WARN, "mtu 1500");
-	assert_null(find(&d, "qdisc")); /* the kernel knows of no eth9 */
+	assert_null(find(&d, "qdisc")); /* eth9 does not exist */
 	d.n = 0;
 	doctor_interface(&d, "lo", &speed);
 	assert_non_null(find(&d, "qdisc"));
@@ -199,7 +199,7 @@ static void targets(void **state)
 	assert_true(find(&d, "rtt")->value > 0 && find(&d, "rtt")->value < 1);
 	assert_true(find(&d, "path-mtu")->value >= 1280);
 	assert_finding(&d, "buffers-for-path", VERDICT_OK, NULL);
-	d.n = 0; /* what no buffer could hold */
+	d.n = 0; /* more than fits into buffers */
 	assert_int_equal(doctor_path(&d, target, 1e15, &o, &e), 0);
 	assert_int_not_equal(find(&d, "buffers-for-path")->verdict, VERDICT_OK);
 	assert_non_null(strstr(find(&d, "buffers-for-path")->fix, "--streams"));

@@ -15,7 +15,7 @@
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define MAX_ARGS 32
 
-/* Splits at '|' (names may have spaces); `words` must outlive what was parsed. */
+/* Splits at '|', since names may contain spaces; `words` must outlive the result of parsing. */
 static int split(char *words, char **argv)
 {
 	int n = 0;
@@ -125,7 +125,7 @@ static void whole_trees(void **state)
 	assert_true(o.rules[1].include);
 	assert_string_equal(o.rules[0].pattern, "*.o");
 	assert_string_equal(o.rules[1].pattern, "x=y");
-	assert_string_equal(o.rules[2].pattern, ""); /* the library's to judge */
+	assert_string_equal(o.rules[2].pattern, ""); /* checked by the library */
 	assert_string_equal(o.rules[3].pattern, "-v");
 	assert_true(o.no_resume && o.dry_run);
 	assert_true(o.preserve_mode && o.preserve_owner && o.preserve_xattr && o.preserve_setid);
@@ -133,7 +133,7 @@ static void whole_trees(void **state)
 	transfer_args_fini(&a);
 
 	assert_int_equal(parse_send(&a, "--preserve|owner|--preserve|links|a|b|--dry-run", &e), 0);
-	assert_false(a.connect.transfer.preserve_owner || a.connect.transfer.preserve_times); /* the last list is the one */
+	assert_false(a.connect.transfer.preserve_owner || a.connect.transfer.preserve_times); /* the last list counts */
 	assert_true(a.connect.transfer.preserve_links && a.connect.transfer.dry_run);
 	transfer_args_fini(&a);
 
@@ -172,7 +172,7 @@ static void order_and_dashes(void **state)
 	    a.connect.transfer.preserve_links);
 	transfer_args_fini(&a);
 
-	assert_int_equal(parse_send(&a, "|b", &e), 0); /* an empty operand is the library's to judge */
+	assert_int_equal(parse_send(&a, "|b", &e), 0); /* the library checks empty operands */
 	assert_string_equal(a.srcs[0], "");
 	transfer_args_fini(&a);
 
@@ -182,7 +182,7 @@ static void order_and_dashes(void **state)
 	transfer_args_fini(&a);
 }
 
-/* Each names the option and the text. */
+/* Each error names the option and the text. */
 static void usage_errors(void **state)
 {
 	static const struct { const char *args; int code; const char *names[2]; } bad[] = {
@@ -290,7 +290,7 @@ static void serve(void **state)
 	assert_string_equal(a.metrics, "m.prom");
 }
 
-/* A file says what the command line does not; what it says wrongly is said with its place. */
+/* The file sets options missing from the command line; errors name the place in the file. */
 static void serve_file(void **state)
 {
 	static const struct {
@@ -340,7 +340,7 @@ static void serve_file(void **state)
 		    strstr(e.msg, bad[i].says) == NULL)
 			fail_msg("'%s': %s", bad[i].text, e.msg);
 	}
-	unlink(path); /* who names a file that is not there is told so */
+	unlink(path); /* a missing file named on the command line is an error */
 	assert_int_equal(parse_serve(&a, args, &e), PTCP_ECONFIG);
 }
 
@@ -382,7 +382,7 @@ static void trust_answers(void **state)
 	assert_int_equal(trust_answer(FP "B", FP), TRUST_UNCLEAR);
 }
 
-/* Every code has a place in the table, and it is the interface's. */
+/* Every code has the documented exit status. */
 static void exit_table(void **state)
 {
 	static const struct { int code; int status; } want[] = {

@@ -32,8 +32,8 @@ static const char *string(json_t *j, const char *key)
 
 static void json_progress(void **state)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 5000000000,
-		.total_bytes = UINT64_MAX, .rate_bps = 812.4e6, .eta_s = 12.3456789, .streams = 4 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 5000000000,
+		.progress.total_bytes = UINT64_MAX, .rate_bps = 812.4e6, .eta_s = 12.3456789, .progress.streams = 4 };
 	json_t *j = event(true, &ev);
 
 	(void)state;
@@ -71,7 +71,7 @@ static void json_start_and_streams(void **state)
 	json_decref(j);
 }
 
-/* Any name gives one line of valid JSON, from which its bytes can be had again. */
+/* Every name results in a line of valid JSON that contains all bytes of the name. */
 static void json_names(void **state)
 {
 	static const struct { const char *path, *shown, *raw; } names[] = {
@@ -108,7 +108,7 @@ static void json_names(void **state)
 	}
 }
 
-/* A failed file is a line on stderr in both forms, its name harmless. */
+/* A failed file is a line on stderr in both forms, with an escaped name. */
 static void failed_file(void **state)
 {
 	char path[4200];
@@ -127,7 +127,7 @@ static void failed_file(void **state)
 	assert_string_equal(string(j, "error"), "Permission denied");
 	json_decref(j);
 
-	memset(path, '\001', sizeof path - 1); /* a path of 4 kB is shown whole */
+	memset(path, '\001', sizeof path - 1); /* a path of 4 kB is printed in full */
 	path[sizeof path - 1] = '\0';
 	ev.text = NULL;
 	event(false, &ev);
@@ -148,11 +148,11 @@ static void warning(void **state)
 	assert_string_equal(cap.out, "");
 }
 
-static const struct ptcp_result result = { .size = sizeof result, .bytes = 3000000000,
-	.wire_bytes = 1000000000, .resumed_bytes = 7, .files = 12, .failed = 2, .seconds = 2,
-	.streams = 8 };
+static const struct ptcp_result result = { .size = sizeof result, .progress.file_bytes = 3000000000,
+	.progress.wire_bytes = 1000000000, .progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
+	.progress.max_streams = 8 };
 
-/* What paths the options and the last event told of. */
+/* Paths of the options, and of the last event. */
 static const char *const routes[] = { "a:1,b", "direct" };
 static const struct ptcp_path carried[] = { { "", 600000000, 8e8, 2 }, { "", 400000000, 0, 0 } };
 static size_t n_carried = 1;
@@ -210,7 +210,7 @@ static void text_end(void **state)
 	assert_string_equal(cap.err, "received 12 files, 3.00 GB (7 B already transferred) in 2.00s, 4.00 Gbit/s, 8 streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");
-	/* not 0: one line and no other, quiet or not */
+	/* a failure prints a single line, also with quiet */
 	assert_int_equal(end(false, true, true, PTCP_EPARTIAL, "2 of 14 files failed"), 6);
 	assert_string_equal(cap.err, "ptcp: 2 of 14 files failed\n");
 	assert_int_equal(end(false, false, true, PTCP_ENOSPC, ""), 1);
@@ -219,9 +219,9 @@ static void text_end(void **state)
 
 static void status_line(void **state)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 1250000000,
-		.total_bytes = 2500000000, .total_known = true, .rate_bps = 812e6, .eta_s = 11.2,
-		.streams = 4 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 1250000000,
+		.progress.total_bytes = 2500000000, .progress.total_known = true, .rate_bps = 812e6, .eta_s = 11.2,
+		.progress.streams = 4 };
 	char line[256];
 	unsigned width;
 
@@ -239,22 +239,22 @@ static void status_line(void **state)
 	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1s"));
 	ev.eta_s = 3725;
 	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1h02m"));
-	ev.total_known = false;
+	ev.progress.total_known = false;
 	ev.eta_s = -1;
-	ev.streams = 1;
+	ev.progress.streams = 1;
 	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
 	    "1.25 GB of 2.50 GB so far  812 Mbit/s  1 stream");
-	ev.total_known = true;
-	ev.bytes = ev.total_bytes - 1; /* not 100 before it is */
+	ev.progress.total_known = true;
+	ev.progress.bytes = ev.progress.total_bytes - 1; /* not 100 before it is */
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
-	ev.bytes = ev.total_bytes = 0;
+	ev.progress.bytes = ev.progress.total_bytes = 0;
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);
 }
 
-/* Without a terminal there is no status line, whatever comes. */
+/* No status line without a terminal. */
 static void no_terminal_no_status(void **state)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .bytes = 1, .total_bytes = 2 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS, .progress.bytes = 1, .progress.total_bytes = 2 };
 
 	(void)state;
 	event(false, &ev);
@@ -262,7 +262,7 @@ static void no_terminal_no_status(void **state)
 	assert_string_equal(cap.err, "");
 }
 
-/* The line is drawn over with blanks, and erased before a line of text. */
+/* The status line is overwritten with blanks, and erased before a line of text. */
 static void status_is_erased(void **state)
 {
 	(void)state;

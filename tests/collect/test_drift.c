@@ -38,29 +38,29 @@ static void as_planned(struct world *w)
 }
 
 /* Looks four times a second, for so long or until it does something. */
-static enum drift_act watch(struct world *w, double seconds, double left_s)
+static enum drift_action watch(struct world *w, double seconds, double left_s)
 {
 	const struct drift_limits limits = { w->limit_bps, first_bps, LIMITS };
 	double until = w->now_s + seconds;
-	enum drift_act a = DRIFT_GO_ON;
+	enum drift_action a = DRIFT_NONE;
 
-	while (a == DRIFT_GO_ON && w->now_s < until) {
+	while (a == DRIFT_NONE && w->now_s < until) {
 		w->now_s += 0.25;
-		a = drift_see(&w->w, w->now_s, left_s, w->f, 4, &limits, found, &n_found);
+		a = drift_update(&w->w, w->now_s, left_s, w->f, 4, &limits, found, &n_found);
 	}
 	return a;
 }
 
 /* Passes over the probes. */
-static enum drift_act watch_links(struct world *w, double seconds)
+static enum drift_action watch_links(struct world *w, double seconds)
 {
 	double until = w->now_s + seconds;
-	enum drift_act a;
+	enum drift_action a;
 
 	do
 		a = watch(w, until - w->now_s, 1000);
-	while ((a == DRIFT_PROBE || (a == DRIFT_PROBED && n_found == 0)) && w->now_s < until);
-	return a == DRIFT_BELOW || n_found > 0 ? a : DRIFT_GO_ON;
+	while ((a == DRIFT_START_PROBE || (a == DRIFT_END_PROBE && n_found == 0)) && w->now_s < until);
+	return a == DRIFT_SLOWER || n_found > 0 ? a : DRIFT_NONE;
 }
 
 static void only(size_t a, size_t b, double bps)
@@ -81,9 +81,9 @@ static void all_as_planned_is_left_alone(void **state)
 
 	(void)state;
 	as_planned(&w);
-	assert_int_equal(watch_links(&w, 1000), DRIFT_GO_ON);
-	w.f[0].got_bps = 8.2e6; /* not off by more than a fifth */
-	assert_int_equal(watch_links(&w, 1000), DRIFT_GO_ON);
+	assert_int_equal(watch_links(&w, 1000), DRIFT_NONE);
+	w.f[0].observed_bps = 8.2e6; /* not off by more than a fifth */
+	assert_int_equal(watch_links(&w, 1000), DRIFT_NONE);
 }
 
 static void the_link_of_one_path_is_blamed(void **state)
@@ -92,8 +92,8 @@ static void the_link_of_one_path_is_blamed(void **state)
 
 	(void)state;
 	as_planned(&w);
-	w.f[0].got_bps = 1e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[0].observed_bps = 1e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(0, 0, 1e6); /* K>D carries what S2 has, so it is S1>K */
 }
 
@@ -103,13 +103,13 @@ static void the_common_link_is_blamed(void **state)
 
 	(void)state;
 	as_planned(&w);
-	w.f[0].got_bps = 0.4e6;
-	w.f[1].got_bps = 1.6e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[0].observed_bps = 0.4e6;
+	w.f[1].observed_bps = 1.6e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(2, 2, 2e6);
 	as_planned(&w);
-	w.f[2].got_bps = w.f[3].got_bps = 3e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[2].observed_bps = w.f[3].observed_bps = 3e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(5, 5, 6e6);
 }
 
@@ -119,9 +119,9 @@ static void what_cannot_be_told_apart_is_blamed_together(void **state)
 
 	(void)state;
 	as_planned(&w);
-	w.f[1].want_bps = w.f[1].got_bps = 0; /* only S1 goes over K */
-	w.f[0].got_bps = 2e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[1].assigned_bps = w.f[1].observed_bps = 0; /* only S1 goes over K */
+	w.f[0].observed_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(0, 2, 2e6);
 }
 
@@ -133,14 +133,14 @@ static void what_has_no_rate_is_not_blamed_with_it(void **state)
 	(void)state;
 	as_planned(&w);
 	w.limit_bps[2] = INFINITY;
-	w.f[1].want_bps = w.f[1].got_bps = 0;
-	w.f[0].got_bps = 2e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[1].assigned_bps = w.f[1].observed_bps = 0;
+	w.f[0].observed_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(0, 0, 2e6);
 	as_planned(&w);
 	w.limit_bps[2] = INFINITY; /* what all that cross it lack is its doing all the same */
-	w.f[0].got_bps = w.f[1].got_bps = 2e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[0].observed_bps = w.f[1].observed_bps = 2e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(2, 2, 4e6);
 }
 
@@ -151,9 +151,9 @@ static void what_was_given_nothing_counts(void **state)
 
 	(void)state;
 	as_planned(&w);
-	w.f[1].want_bps = 0;
-	w.f[0].got_bps = w.f[1].got_bps = 5e6;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[1].assigned_bps = 0;
+	w.f[0].observed_bps = w.f[1].observed_bps = 5e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(0, 0, 5e6);
 }
 
@@ -163,8 +163,8 @@ static void a_relay_that_is_gone_is_found(void **state)
 
 	(void)state;
 	as_planned(&w);
-	w.f[0].got_bps = w.f[1].got_bps = 0;
-	assert_int_equal(watch_links(&w, 30), DRIFT_BELOW);
+	w.f[0].observed_bps = w.f[1].observed_bps = 0;
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
 	only(2, 2, 0);
 }
 
@@ -175,19 +175,19 @@ static void it_does_not_flap(void **state)
 
 	(void)state;
 	as_planned(&w);
-	assert_int_equal(watch_links(&w, 50), DRIFT_GO_ON);
+	assert_int_equal(watch_links(&w, 50), DRIFT_NONE);
 	for (i = 0; i < 20; i++) { /* for a moment, again and again */
-		w.f[0].got_bps = 1e6;
-		assert_int_not_equal(watch(&w, 1.5, 12), DRIFT_BELOW);
-		w.f[0].got_bps = 9.9e6;
-		assert_int_not_equal(watch(&w, 2, 12), DRIFT_BELOW);
+		w.f[0].observed_bps = 1e6;
+		assert_int_not_equal(watch(&w, 1.5, 12), DRIFT_SLOWER);
+		w.f[0].observed_bps = 9.9e6;
+		assert_int_not_equal(watch(&w, 2, 12), DRIFT_SLOWER);
 	}
-	w.f[0].got_bps = 1e6;
-	assert_int_equal(watch(&w, 10, 12), DRIFT_BELOW);
-	assert_int_equal(watch(&w, 5, 12), DRIFT_GO_ON); /* rates are settling */
+	w.f[0].observed_bps = 1e6;
+	assert_int_equal(watch(&w, 10, 12), DRIFT_SLOWER);
+	assert_int_equal(watch(&w, 5, 12), DRIFT_NONE); /* rates are settling */
 	drift_changed(&w.w, w.now_s);
-	assert_int_equal(watch(&w, 5.5, 12), DRIFT_GO_ON);
-	assert_int_equal(watch(&w, 2, 12), DRIFT_BELOW);
+	assert_int_equal(watch(&w, 5.5, 12), DRIFT_NONE);
+	assert_int_equal(watch(&w, 2, 12), DRIFT_SLOWER);
 }
 
 /* What is not judged, what is small beside the rest, and the very end are no reason for anything. */
@@ -197,16 +197,16 @@ static void what_says_nothing_is_not_heard(void **state)
 
 	(void)state;
 	as_planned(&w);
-	w.f[0].got_bps = 0;
-	w.f[0].judged = false;
-	assert_int_equal(watch_links(&w, 100), DRIFT_GO_ON);
+	w.f[0].observed_bps = 0;
+	w.f[0].valid = false;
+	assert_int_equal(watch_links(&w, 100), DRIFT_NONE);
 	as_planned(&w);
-	w.f[0].want_bps = 0.5e6;
-	w.f[0].got_bps = 0;
-	assert_int_equal(watch_links(&w, 100), DRIFT_GO_ON);
+	w.f[0].assigned_bps = 0.5e6;
+	w.f[0].observed_bps = 0;
+	assert_int_equal(watch_links(&w, 100), DRIFT_NONE);
 	as_planned(&w);
-	w.f[0].got_bps = 0;
-	assert_int_equal(watch(&w, 100, 3), DRIFT_GO_ON);
+	w.f[0].observed_bps = 0;
+	assert_int_equal(watch(&w, 100, 3), DRIFT_NONE);
 }
 
 static void a_probe_finds_more(void **state)
@@ -216,10 +216,10 @@ static void a_probe_finds_more(void **state)
 
 	(void)state;
 	as_planned(&w);
-	assert_int_equal(watch(&w, 100, 1000), DRIFT_PROBE);
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
 	begun = w.now_s;
-	w.f[2].got_bps = w.f[3].got_bps = 30e6;
-	assert_int_equal(watch(&w, 10, 1000), DRIFT_PROBED);
+	w.f[2].observed_bps = w.f[3].observed_bps = 30e6;
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_END_PROBE);
 	assert_true(w.now_s - begun >= 2.5 && w.now_s - begun <= 4);
 	assert_int_equal(n_found, 3);
 	assert_true(found[3] == 30e6 && found[4] == 30e6 && found[5] == 60e6 && isnan(found[2]));
@@ -233,10 +233,10 @@ static void a_probe_finds_what_is_back(void **state)
 	(void)state;
 	as_planned(&w);
 	w.limit_bps[3] = 1e6;
-	w.f[2].want_bps = 0;
-	w.f[2].got_bps = 60e6;
-	assert_int_equal(watch(&w, 100, 1000), DRIFT_PROBE);
-	assert_int_equal(watch(&w, 10, 1000), DRIFT_PROBED);
+	w.f[2].assigned_bps = 0;
+	w.f[2].observed_bps = 60e6;
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_END_PROBE);
 	only(3, 3, 20e6);
 }
 
@@ -249,15 +249,15 @@ static void probes_grow_rare(void **state)
 	(void)state;
 	as_planned(&w);
 	while (w.now_s < 600)
-		probes += watch(&w, 600 - w.now_s, 1000) == DRIFT_PROBE;
+		probes += watch(&w, 600 - w.now_s, 1000) == DRIFT_START_PROBE;
 	assert_in_range(probes, 7, 14);
-	assert_int_equal(watch(&w, 200, 10), DRIFT_GO_ON);
+	assert_int_equal(watch(&w, 200, 10), DRIFT_NONE);
 	drift_returned(&w.w, w.now_s);
-	assert_int_equal(watch(&w, 1, 1000), DRIFT_PROBE);
+	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
 	as_planned(&w); /* but not before anything can be seen */
 	drift_returned(&w.w, w.now_s);
-	assert_int_equal(watch(&w, 3.5, 1000), DRIFT_GO_ON);
-	assert_int_equal(watch(&w, 1, 1000), DRIFT_PROBE);
+	assert_int_equal(watch(&w, 3.5, 1000), DRIFT_NONE);
+	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
 }
 
 /* Blocks arrive whole: a slow path is looked at for longer. */

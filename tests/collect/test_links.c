@@ -245,7 +245,7 @@ static void not_recalled(void **state)
 
 static void asked(void **state)
 {
-	const struct ptcp_known_link known[] = {
+	const struct ptcp_published_link known[] = {
 		{ "127.0.0.1:1", "gone", 7, 4, 3e6, 1e5, 0.01, NAN, true, 100 },
 		{ "127.0.0.1:2", NULL, 12, 2, 4e8, 8e6, 0.02, 0.0005, false, 4 * 3600 },
 		{ "nowhere.example", NULL, 12, 2, 4e8, 8e6, 0.02, 0.0005, false, 0 },
@@ -255,8 +255,8 @@ static void asked(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_server_knows(lf_server, known, 3, &e), 0);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPARTIAL);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 3, &e), 0);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPARTIAL);
 	m = estimate(l, 3);
 	assert_int_equal(m.state, PTCP_LINK_MEASURED);
 	assert_true(m.rate_bps == 3e6 && m.rate_error_bps == 1e5 && m.delay_s == 0.01 && isnan(m.delay_error_s));
@@ -271,7 +271,7 @@ static void asked(void **state)
 
 static void asked_for_nothing(void **state)
 {
-	static const struct ptcp_known_link known[] = {
+	static const struct ptcp_published_link known[] = {
 		{ "127.0.0.1:1", "connecting: refused", 0, 0, 0, 0, 0, 0, false, 0 },
 		{ "127.0.0.1:2", NULL, 0, 0, 0, 0, 0, 0, false, 0 },
 	};
@@ -279,20 +279,20 @@ static void asked_for_nothing(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER); /* it does not measure */
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER); /* it does not measure */
 	ptcp_links_free(l);
 	l = links("B", 1);
-	assert_int_equal(ptcp_server_knows(lf_server, known, 2, &e), 0);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 2, &e), 0);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER);
 	assert_non_null(strstr(estimate(l, 3).why, "B could not measure it: connecting: refused"));
-	assert_non_null(strstr(estimate(l, 2).why, "B has yet to measure it"));
+	assert_non_null(strstr(estimate(l, 2).why, "B has not measured it yet"));
 	ptcp_links_free(l);
 	l = links("B", 1);
-	assert_int_equal(ptcp_server_knows(lf_server, known, 1, &e), 0);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_EPEER);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 1, &e), 0);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER);
 	assert_non_null(strstr(estimate(l, 2).why, "does not measure the way to 127.0.0.1:2"));
 	ptcp_links_cancel(l);
-	assert_int_equal(ptcp_links_ask(l, &e), PTCP_ECANCELED);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_ECANCELED);
 	ptcp_links_free(l);
 }
 

@@ -20,10 +20,10 @@ static const char text[] =
     "  {from: S2, to: K, rate: 90Mbit/s}, {from: K, to: D, rate: 8Mbit/s}]\n"
     "windows: [{link: K>D, from: 1000s, until: 2000s, rate: 1Mbit/s}]\n";
 
-static struct planner_thread_thread *begin(const struct ptcp_overlay *o)
+static struct planner_thread *begin(const struct ptcp_overlay *o)
 {
 	struct ptcp_plan_opts opts;
-	struct planner_thread_thread *p;
+	struct planner_thread *p;
 	struct ptcp_err e;
 
 	ptcp_plan_opts_init(&opts);
@@ -38,14 +38,14 @@ static void what_changes_meanwhile_changes_nothing(void **state)
 	struct ptcp_overlay *o = overlay_of(text);
 	struct schedule *schedule;
 	struct ptcp_plan *plan;
-	struct planner_thread_thread *p = begin(o);
+	struct planner_thread *p = begin(o);
 	struct ptcp_err e;
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < limits_count(o->conf); i++)
-		limits_set_bps(o->conf, i, 1e6);
-	limits_pass(o->conf, 1500);
+	for (i = 0; i < limits_count(o); i++)
+		limits_set_bps(o, i, 1e6);
+	limits_pass(o, 1500);
 	assert_int_equal(ptcp_overlay_set_data(o, "S1", 1, &e), 0);
 	if (planner_thread_take(p, &plan, &schedule, &e) < 0)
 		fail_msg("%s", e.msg);
@@ -63,12 +63,12 @@ static void what_cannot_be_planned_is_told(void **state)
 	struct ptcp_overlay *o = overlay_of(text);
 	struct schedule *schedule = NULL;
 	struct ptcp_plan *plan = NULL;
-	struct planner_thread_thread *p;
+	struct planner_thread *p;
 	struct ptcp_err e;
 
 	(void)state;
-	limits_set_bps(o->conf, 0, 0);
-	limits_set_bps(o->conf, 2, 0);
+	limits_set_bps(o, 0, 0);
+	limits_set_bps(o, 2, 0);
 	p = begin(o);
 	assert_int_equal(planner_thread_take(p, &plan, &schedule, &e), PTCP_EINFEASIBLE);
 	assert_non_null(strstr(e.msg, "S1"));

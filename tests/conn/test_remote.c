@@ -15,8 +15,7 @@
 #include <ptcp/ptcp.h>
 #include "core/units.h"
 
-#include "client/ssh_args.h"
-#include "conn/home_path.h"
+#include "client/start_args.h"
 #include "conn/ssh_hello.h"
 
 /* ---- Targets */
@@ -124,7 +123,7 @@ static void contents(void **state)
 
 /* ---- ssh's command line */
 
-static const char *joined(const struct ssh_args *a)
+static const char *joined(const struct start_args *a)
 {
 	static char out[4096];
 	unsigned i;
@@ -142,7 +141,7 @@ static void command_lines(void **state)
 {
 	const struct sock_opts any = { .family = 0 }, v4 = { .family = 4, .timeout_ns = 1500 * NS_PER_MS },
 		v6 = { .family = 6, .timeout_ns = NS_PER_S };
-	struct ssh_args a;
+	struct start_args a;
 	struct remote t;
 	char many[2000];
 

@@ -14,10 +14,10 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 	static uint64_t carried, verified;
 
 	(void)arg;
-	if (ev->type != PTCP_EVENT_PROGRESS || (carried == ev->paths[0].bytes && verified == ev->bytes))
+	if (ev->type != PTCP_EVENT_PROGRESS || (carried == ev->paths[0].bytes && verified == ev->progress.bytes))
 		return;
 	carried = ev->paths[0].bytes;
-	verified = ev->bytes;
+	verified = ev->progress.bytes;
 	printf("%llu %llu\n", (unsigned long long)carried, (unsigned long long)verified);
 	fflush(stdout);
 }

@@ -127,7 +127,7 @@ static void any_world_resumes(void **state)
 		lines_random(&w);
 		world_grow(&w, rng_below(&w.rng, 40));
 		for (n = rng_below(&w.rng, 5); n > 0; n--, kills++) {
-			world_run_for(&w, rng_next(&w.rng) % (p.fault_ns / 2));
+			world_run_for(&w, world_random(&w.rng) % (p.fault_ns / 2));
 			world_again(&w, rng_below(&w.rng, 20));
 		}
 		world_run(&w, LIMIT_NS);

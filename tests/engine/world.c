@@ -11,7 +11,7 @@
 #define EVENTS_MAX 20000000u
 
 /* splitmix64 */
-uint64_t rng_next(struct rng *r)
+uint64_t world_random(struct rng *r)
 {
 	uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -20,7 +20,7 @@ uint64_t rng_next(struct rng *r)
 	return z ^ z >> 31;
 }
 
-uint32_t rng_below(struct rng *r, uint32_t n) { return (uint32_t)(rng_next(r) >> 32) % n; }
+uint32_t rng_below(struct rng *r, uint32_t n) { return (uint32_t)(world_random(r) >> 32) % n; }
 bool rng_one_in(struct rng *r, uint32_t n) { return rng_below(r, n) == 0; }
 
 void plan_init(struct plan *p, uint64_t seed)
@@ -55,7 +55,7 @@ uint64_t world_store_ns(struct world *w)
 {
 	if (w->plan.slow_store_ns > 0 && rng_one_in(&w->rng, 200))
 		return w->plan.slow_store_ns;
-	return rng_next(&w->rng) % (w->plan.store_ns + 1);
+	return world_random(&w->rng) % (w->plan.store_ns + 1);
 }
 
 struct digest world_term(const struct world *w, const struct node *n, uint32_t version, uint32_t block)
@@ -64,8 +64,8 @@ struct digest world_term(const struct world *w, const struct node *n, uint32_t v
 	struct digest d = { 0, 0 };
 
 	if (w->plan.verify) {
-		d.hi = rng_next(&r);
-		d.lo = rng_next(&r);
+		d.hi = world_random(&r);
+		d.lo = world_random(&r);
 	}
 	return d;
 }
@@ -220,7 +220,7 @@ static uint64_t random_size(struct rng *r)
 	case 1:  return 1 + rng_below(r, 3) + block * rng_below(r, 3);
 	case 2:  return block * (1 + rng_below(r, 4));
 	case 3:  return block * (20 + rng_below(r, 100)) + rng_below(r, 1000);
-	case 4:  return block * 63 + rng_next(r) % (3 * block);
+	case 4:  return block * 63 + world_random(r) % (3 * block);
 	default: return 1 + rng_below(r, 100000);
 	}
 }
@@ -416,7 +416,7 @@ static void flush(struct world *w, struct side *sd)
 	while ((n = buf_len(b)) > 0) {
 		if (w->plan.control_split > 0 && n > w->plan.control_split)
 			n = 1 + rng_below(&w->rng, w->plan.control_split);
-		at = w->now_ns + rng_next(&w->rng) % (w->plan.control_latency_ns + 1);
+		at = w->now_ns + world_random(&w->rng) % (w->plan.control_latency_ns + 1);
 		if (at < sd->pipe_free_at)
 			at = sd->pipe_free_at;
 		sd->pipe_free_at = at;
@@ -532,7 +532,7 @@ void world_start(struct world *w)
 	start_side(w, 0);
 	start_side(w, 1);
 	if (w->plan.cut)
-		world_soon(w, EV_CUT, rng_next(&w->rng) % w->plan.fault_ns);
+		world_soon(w, EV_CUT, world_random(&w->rng) % w->plan.fault_ns);
 }
 
 static uint64_t next_ns(const struct world *w)

@@ -30,7 +30,7 @@
 struct rng {
 	uint64_t state;
 };
-uint64_t rng_next(struct rng *r);
+uint64_t world_random(struct rng *r);
 /* 0 to n - 1; true in one of n cases. */
 uint32_t rng_below(struct rng *r, uint32_t n);
 bool rng_one_in(struct rng *r, uint32_t n);

@@ -66,12 +66,12 @@ void lines_start(struct world *w)
 	unsigned i;
 
 	for (i = 0; i < w->plan.lines; i++)
-		line_comes(w, i, rng_next(&w->rng) % (20 * NS_PER_MS));
+		line_comes(w, i, world_random(&w->rng) % (20 * NS_PER_MS));
 	for (i = 0; i < w->plan.deaths; i++)
-		world_soon(w, EV_DIES, rng_next(&w->rng) % w->plan.fault_ns)->line =
+		world_soon(w, EV_DIES, world_random(&w->rng) % w->plan.fault_ns)->line =
 		    rng_below(&w->rng, w->plan.lines);
 	for (i = 0; i < w->plan.stalls; i++)
-		world_soon(w, EV_STALLS, rng_next(&w->rng) % w->plan.fault_ns)->line =
+		world_soon(w, EV_STALLS, world_random(&w->rng) % w->plan.fault_ns)->line =
 		    rng_below(&w->rng, w->plan.lines);
 }
 
@@ -87,7 +87,7 @@ void line_lost(struct world *w, unsigned i)
 	l->free_at = 0;
 	l->epoch++;
 	snd_stream_lost(engine_snd(w->side[0].engine), i);
-	line_comes(w, i, NS_PER_MS + rng_next(&w->rng) % (200 * NS_PER_MS));
+	line_comes(w, i, NS_PER_MS + world_random(&w->rng) % (200 * NS_PER_MS));
 }
 
 /* ---- Jobs ---- */
@@ -171,7 +171,7 @@ static void on_sent(struct world *w, struct event *ev)
 	w->line[ev->line].jobs--;
 	for (i = 0; i < ev->job->n; i++) {
 		news = world_soon(w, EV_NEWS, world_unlucky(w, w->plan.late_news) ?
-		    rng_next(&w->rng) % (100 * NS_PER_MS) : 0);
+		    world_random(&w->rng) % (100 * NS_PER_MS) : 0);
 		news->line = ev->line;
 		news->id = ev->job->extent[i].id;
 		news->block = ev->job->extent[i].block;

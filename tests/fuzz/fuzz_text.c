@@ -6,8 +6,7 @@
 #include "core/timetable.h"
 #include "core/units.h"
 #include "fuzz.h"
-#include "client/launch_args.h"
-#include "client/ssh_args.h"
+#include "client/start_args.h"
 #include "conn/ssh_hello.h"
 #include "model/history.h"
 #include "net/identity.h"
@@ -56,12 +55,12 @@ static void numbers(const char *text)
 static void ssh(const struct remote *t, const char *command)
 {
 	static const struct sock_opts so = { .timeout_ns = 1 };
-	struct ssh_args a;
+	struct start_args a;
 	unsigned i, own = 0;
 
 	if (ssh_args(&a, command, t, &so, "ptcp", NULL) < 0)
 		return;
-	MUST(a.n < SSH_ARGS_MAX && a.at[a.n] == NULL && a.n >= 3);
+	MUST(a.n < START_ARGS_MAX && a.at[a.n] == NULL && a.n >= 3);
 	for (i = 0; i < a.n; i++)
 		own += a.at[i][0] == '-' && strcmp(a.at[i], "-T") == 0;
 	MUST(own >= 1);
@@ -116,12 +115,12 @@ static void greetings(const char *text)
 /* The host stays within its words, and no word is anything of a shell's. */
 static void launches(const char *text)
 {
-	static struct launch_args a;
+	static struct start_args a;
 	unsigned i;
 
 	if (launch_args(&a, text, "h.example", NULL, NULL) < 0)
 		return;
-	MUST(a.n > 0 && a.n < LAUNCH_ARGS_MAX && a.at[a.n] == NULL);
+	MUST(a.n > 0 && a.n < START_ARGS_MAX && a.at[a.n] == NULL);
 	for (i = 0; i < a.n; i++)
 		MUST(a.at[i] != NULL);
 }

@@ -31,7 +31,7 @@ static struct asked_for taken_on(void)
 
 static bool tell_progress(struct asked_for *a, uint64_t bytes)
 {
-	struct wire_progress f = { .bytes = bytes, .total_bytes = bytes, .files = bytes > 0, .streams = 1 };
+	struct ptcp_progress f = { .bytes = bytes, .total_bytes = bytes, .files = bytes > 0, .streams = 1 };
 	uint8_t out[WIRE_PROGRESS_MAX_BYTES];
 
 	return peer_try_send(a->us, out, wire_progress_encode(out, &f));

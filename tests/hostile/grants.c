@@ -306,7 +306,7 @@ static void goes_nowhere(unsigned port, char **arguments)
 			do
 				f = peer_frame(p);
 			while (f->type == WIRE_PROGRESS);
-			if (f->type != WIRE_ERROR || memmem(f->payload, f->n, "does not (", 10) == NULL)
+			if (f->type != WIRE_ERROR || memmem(f->payload, f->n, "does not connect", 16) == NULL)
 				die("%s, mode %u: %s came: %.*s", hosts[i], mode, frame_name(f->type), (int)f->n, f->payload);
 			peer_close(p);
 		}

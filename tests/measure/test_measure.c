@@ -103,7 +103,7 @@ static void more_than_is_granted(void **state)
 
 	(void)state;
 	assert_int_equal(ptcp_transfer_run(t, &e), PTCP_EREFUSED);
-	assert_non_null(strstr(e.msg, "no more than 8"));
+	assert_non_null(strstr(e.msg, "at most 8"));
 	assert_int_equal(h.rounds, 0);
 	ptcp_transfer_free(t);
 }

@@ -62,13 +62,13 @@ static bool augmenting(const struct paths_graph *g, const double *flow, size_t f
 			    (l->from == from || g->may_relay == NULL || g->may_relay[l->from]) &&
 			    node[l->from].cost + l->delay_s < node[l->to].cost - slack) {
 				node[l->to].cost = node[l->from].cost + l->delay_s;
-				node[l->to].candidate = i;
+				node[l->to].link = i;
 				changed = true;
 			}
 			if (flow[i] > l->rate_bps * ROUNDING &&
 			    node[l->to].cost - l->delay_s < node[l->from].cost - slack) {
 				node[l->from].cost = node[l->to].cost - l->delay_s;
-				node[l->from].candidate = g->link_count + i;
+				node[l->from].link = g->link_count + i;
 				changed = true;
 			}
 		}
@@ -86,9 +86,9 @@ static double augment(const struct paths_graph *g, double *flow, size_t from, si
 
 	for (pass = 0; pass < 2; pass++)
 		for (at = to; at != from;) {
-			bool back = node[at].candidate >= g->link_count;
+			bool back = node[at].link >= g->link_count;
 
-			i = node[at].candidate - (back ? g->link_count : 0);
+			i = node[at].link - (back ? g->link_count : 0);
 			if (pass == 0)
 				room = fmin(room, back ? flow[i] : g->links[i].rate_bps - flow[i]);
 			else

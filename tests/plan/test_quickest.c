@@ -26,14 +26,14 @@ static struct ptcp_paths *paths(const struct ptcp_overlay *o, const char *from, 
 	return p;
 }
 
-static void expect(const struct ptcp_paths *p, size_t i, size_t nvia, double rate, double delay,
+static void expect(const struct ptcp_paths *p, size_t i, size_t n_relays, double rate, double delay,
     uint64_t bytes)
 {
 	struct ptcp_quickest g;
 
 	assert_true(i < ptcp_paths_count(p));
 	ptcp_paths_get(p, i, &g);
-	assert_int_equal(g.nvia, nvia);
+	assert_int_equal(g.n_relays, n_relays);
 	assert_true(fabs(g.rate_bps - rate) <= 1e-6 * rate);
 	assert_true(fabs(g.delay_s - delay) <= 1e-9);
 	assert_int_equal(g.bytes, bytes);
@@ -62,7 +62,7 @@ static void two_paths(void **state)
 	expect(p, 1, 0, 10e6, 0.005, 10032813);
 	assert_true(fabs(ptcp_paths_finish_s(p) - (8 * 29967188.25 / 30e6 + 0.04)) < 1e-9);
 	ptcp_paths_get(p, 0, &g);
-	assert_int_equal(g.candidate[0], ptcp_overlay_find_host(o, "K"));
+	assert_int_equal(g.relays[0], ptcp_overlay_find_host(o, "K"));
 	ptcp_paths_free(p);
 	/* So little is there before the first byte could come by way of K. */
 	p = paths(o, "A", "B", 1000, 2);
@@ -193,8 +193,8 @@ static void limits_hold(void **state)
 			assert_true(fabs(8 * (double)g.bytes / g.rate_bps + g.delay_s -
 			    ptcp_paths_finish_s(p)) <= 8.001 / g.rate_bps + 1e-9 * ptcp_paths_finish_s(p));
 			sum += g.bytes;
-			for (h = 0, at = 0; h <= g.nvia; h++, at = to) {
-				to = h < g.nvia ? g.candidate[h] : HOSTS - 1;
+			for (h = 0, at = 0; h <= g.n_relays; h++, at = to) {
+				to = h < g.n_relays ? g.relays[h] : HOSTS - 1;
 				used[at][to] += g.rate_bps;
 			}
 		}

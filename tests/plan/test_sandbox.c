@@ -21,7 +21,7 @@ static void fails(struct sandbox *run, void *arg)
 {
 	(void)arg;
 	sandbox_alloc(run, 1000, 1000);
-	run_fail(run, PTCP_EINFEASIBLE, "because %d", 7);
+	sandbox_fail(run, PTCP_EINFEASIBLE, "because %d", 7);
 }
 
 static void misuses_glpk(struct sandbox *run, void *arg)

@@ -205,7 +205,7 @@ static void bad_curves(void **state)
 	static const struct { const char *text, *want; } bad[] = {
 		{ "curve: {2: 5Mbit/s}", "t:3:33: curve: expected rates at two numbers of streams" },
 		{ "curve: {1: {rate: 5Mbit/s, impact: 12}}",
-		    "t:3:33: curve: one stream takes 12 %, more than the budget of 10 %" },
+		    "t:3:33: curve: one stream has an impact of 12 %, above the budget of 10 %" },
 	};
 	char text[300];
 	struct ptcp_overlay *o;

@@ -63,7 +63,7 @@ static void set_up(struct bench *b)
 static void expect(struct bench *b, const char *want)
 {
 	struct ptcp_err e = { 0 };
-	int r = plan_verify(&b->plan, b->o->conf, b->peak, &e);
+	int r = plan_verify(&b->plan, b->o, b->peak, &e);
 
 	if (want == NULL ? r != 0 : r != PTCP_EVERIFY || strstr(e.msg, want) == NULL)
 		fail_msg("got <%s> (%d), wanted <%s>", e.msg, r, want == NULL ? "success" : want);
@@ -88,13 +88,13 @@ static void data(void **state)
 	(void)state;
 	set_up(&b);
 	b.piece[1].bytes--;
-	expect(&b, "of the 100000000 bytes of S, the plan brings 99999999");
+	expect(&b, "of the 100000000 bytes of S, the plan delivers 99999999");
 	set_up(&b);
 	b.piece[1].offset++;
-	expect(&b, "of the 100000000 bytes of S, the plan brings 90000000");
+	expect(&b, "of the 100000000 bytes of S, the plan delivers 90000000");
 	set_up(&b);
 	b.plan.npieces = 2;
-	expect(&b, "of the 10000000 bytes of N, the plan brings 0");
+	expect(&b, "of the 10000000 bytes of N, the plan delivers 0");
 	set_up(&b);
 	b.piece[3] = b.piece[0];
 	b.plan.npieces = 4;
@@ -118,10 +118,10 @@ static void paths(void **state)
 	set_up(&b);
 	b.hop[0].to = N;
 	b.hop[1].from = N;
-	expect(&b, "passed on by N, which may not");
+	expect(&b, "forwarded by N, which is no relay");
 	set_up(&b);
 	b.hop[1].from = D;
-	expect(&b, "crosses a link that is not there");
+	expect(&b, "crosses a missing link");
 	set_up(&b);
 	b.hop[3].end_s = 0;
 	expect(&b, "which is not within the plan");
@@ -140,14 +140,14 @@ static void causes(void **state)
 	(void)state;
 	set_up(&b);
 	b.hop[0].start_s = 0.5;
-	expect(&b, "K passes on data of S before it has it");
+	expect(&b, "K forwards data of S before receiving it");
 	set_up(&b);
 	b.hop[1].end_s = 9.5;
-	expect(&b, "K passes on data of S before it has it");
+	expect(&b, "K forwards data of S before receiving it");
 	/* With slots the same plan is wrong: K must be a slot behind. */
 	set_up(&b);
 	b.plan.info.slot_s = 1;
-	expect(&b, "K passes on data of S before it has it");
+	expect(&b, "K forwards data of S before receiving it");
 	set_up(&b);
 	b.plan.info.slot_s = 1;
 	b.plan.info.makespan_s = 11;
@@ -160,7 +160,7 @@ static void causes(void **state)
 	b.plan.info.makespan_s = 11;
 	b.hop[1].start_s = 0.9;
 	b.hop[1].end_s = 11;
-	expect(&b, "K passes on data of S before it has it");
+	expect(&b, "K forwards data of S before receiving it");
 }
 
 static void rates(void **state)
@@ -187,19 +187,19 @@ static void rates(void **state)
 	b.hop[1].start_s = 2; /* 90 MB in 8 s out of K */
 	expect(&b, "egress of K carries");
 	set_up(&b);
-	b.o->conf->groups[0].rate_bps = 800000000;
+	b.o->groups[0].rate_bps = 800000000;
 	b.hop[0].end_s = 8; /* and into it */
 	expect(&b, "ingress of K carries");
 	/* Within the window K>D has no rate. */
 	set_up(&b);
 	b.plan.info.makespan_s = 25;
 	b.hop[1] = (struct ptcp_plan_hop){ K, D, 15, 25 };
-	b.o->conf->hosts[K].storage_bytes = PTCP_UNKNOWN;
+	b.o->hosts[K].storage_bytes = PTCP_UNKNOWN;
 	expect(&b, "link K>D carries 72000000 bit/s from 20 to 25 s, more than its 0");
 	set_up(&b);
 	b.plan.info.makespan_s = 45;
 	b.hop[1] = (struct ptcp_plan_hop){ K, D, 30, 45 };
-	b.o->conf->hosts[K].storage_bytes = PTCP_UNKNOWN;
+	b.o->hosts[K].storage_bytes = PTCP_UNKNOWN;
 	expect(&b, NULL);
 	assert_true(b.peak[K] > 89.9e6 && b.peak[K] < 90.1e6);
 }
@@ -212,7 +212,7 @@ static void storage(void **state)
 	set_up(&b);
 	b.plan.info.makespan_s = 20;
 	b.hop[1] = (struct ptcp_plan_hop){ K, D, 10, 20 };
-	expect(&b, "K holds 90000000 bytes for others at 10 s, more than its 60000000");
+	expect(&b, "K stores 90000000 bytes for other hosts at 10 s, more than its 60000000");
 	set_up(&b);
 	b.plan.info.makespan_s = 16;
 	b.hop[1] = (struct ptcp_plan_hop){ K, D, 6, 16 }; /* 54 MB held at 6 s */

@@ -1,5 +1,5 @@
-/* Rates of paths, as a caller sets them: a transfer over two paths, one of them through a relay, keeps to each, follows
- * changes, and ends though one of them is idle. Public headers only. */
+/* Rate limits of paths with real connections: a transfer over two paths, one of them through a relay, keeps to both limits,
+ * follows changes, and ends although one path is idle. tests/engine/test_path_rates.c has the cases. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +20,6 @@
 #define WITHIN 0.15
 #define TRIES 3
 #define STREAMS 4
-
-enum which { SENDS, RECEIVES, WHICH };
 
 static struct ptcp_server *relay;
 static char relay_address[32], relay_fingerprint[PTCP_FINGERPRINT_BYTES];
@@ -99,7 +97,7 @@ static int teardown(void **state)
 
 /* ---- What the paths of a transfer have carried ---- */
 
-struct cusum {
+struct observed {
 	pthread_mutex_t lock;
 	bool sends, started, over;
 	uint64_t bytes[2];
@@ -111,7 +109,7 @@ struct cusum {
 
 static void on_event(void *arg, const struct ptcp_event *ev)
 {
-	struct cusum *w = arg;
+	struct observed *w = arg;
 	size_t i;
 
 	if (ev->type != PTCP_EVENT_START && ev->type != PTCP_EVENT_PROGRESS)
@@ -139,7 +137,7 @@ static void wait_s(double s)
 }
 
 /* Bytes by path, and the moment: right behind a change of theirs, as they are told five times a second. */
-static double look(struct cusum *w, uint64_t bytes[2])
+static double look(struct observed *w, uint64_t bytes[2])
 {
 	uint64_t before[2];
 	unsigned i;
@@ -158,16 +156,15 @@ static double look(struct cusum *w, uint64_t bytes[2])
 
 static void *run(void *arg)
 {
-	struct cusum *w = arg;
+	struct observed *w = arg;
 
 	w->result = ptcp_transfer_run(w->t, &w->e);
 	return NULL;
 }
 
 /* A transfer of the file over both paths, at these rates from the first. */
-static void begin(struct cusum *w, enum which which, uint64_t direct_bps, uint64_t relayed_bps)
+static void begin(struct observed *w, bool sends, uint64_t direct_bps, uint64_t relayed_bps)
 {
-	bool sends = which == SENDS;
 	const char *vias[] = { "direct", relay_address }, *from, *to;
 	const char *pins[] = { ptcp_server_fingerprint(lf_server), relay_fingerprint };
 	char there[256];
@@ -175,7 +172,7 @@ static void begin(struct cusum *w, enum which which, uint64_t direct_bps, uint64
 	struct ptcp_err e;
 	int r;
 
-	*w = (struct cusum){ .sends = sends };
+	*w = (struct observed){ .sends = sends };
 	pthread_mutex_init(&w->lock, NULL);
 	lf_opts(&o);
 	o.fingerprints = pins;
@@ -199,7 +196,7 @@ static void begin(struct cusum *w, enum which which, uint64_t direct_bps, uint64
 	assert_int_equal(pthread_create(&w->thread, NULL, run, w), 0);
 }
 
-static void end(struct cusum *w)
+static void end(struct observed *w)
 {
 	char command[600];
 
@@ -213,14 +210,14 @@ static void end(struct cusum *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-static void set(struct cusum *w, uint64_t direct_bps, uint64_t relayed_bps)
+static void set(struct observed *w, uint64_t direct_bps, uint64_t relayed_bps)
 {
 	assert_int_equal(ptcp_transfer_set_path_rate(w->t, 0, direct_bps, NULL), 0);
 	assert_int_equal(ptcp_transfer_set_path_rate(w->t, 1, relayed_bps, NULL), 0);
 }
 
 /* What both carry for a while, against what they should. */
-static bool keeps(struct cusum *w, double direct_bps, double relayed_bps)
+static bool keeps(struct observed *w, double direct_bps, double relayed_bps)
 {
 	const double want[] = { direct_bps, relayed_bps };
 	uint64_t before[2], after[2];
@@ -240,7 +237,7 @@ static bool keeps(struct cusum *w, double direct_bps, double relayed_bps)
 	return ok;
 }
 
-static void wait_for_start(struct cusum *w)
+static void wait_for_start(struct observed *w)
 {
 	bool started = false;
 	double until = now_s() + 30;
@@ -254,93 +251,58 @@ static void wait_for_start(struct cusum *w)
 	assert_true(started);
 }
 
-static bool both_are_kept(enum which which)
-{
-	struct cusum w;
-	bool ok;
-
-	begin(&w, which, 40000000, 20000000);
-	wait_for_start(&w);
-	ok = keeps(&w, 40e6, 20e6);
-	set(&w, 20000000, 60000000);
-	ok = keeps(&w, 20e6, 60e6) && ok;
-	set(&w, 0, 0);
-	end(&w);
-	return ok;
-}
-
-static void in_some_try(bool (*f)(enum which which), enum which which)
-{
-	int i;
-
-	for (i = 0; i < TRIES; i++)
-		if (f(which))
-			return;
-	fail_msg("not in %d tries", TRIES);
-}
-
-static void what_is_sent_keeps_to_the_rates(void **state)
-{
-	(void)state;
-	in_some_try(both_are_kept, SENDS);
-}
-
-static void what_is_received_keeps_to_the_rates(void **state)
-{
-	(void)state;
-	in_some_try(both_are_kept, RECEIVES);
-}
-
-/* A path that is idle from some moment on, or from the first, carries nothing new, and the transfer ends without it. */
-static bool idle_ones_carry_nothing(enum which which)
+/* An idle path carries nothing new, and the transfer ends without it. */
+static bool idle_carries_nothing(struct observed *w)
 {
 	uint64_t before[2], after[2];
-	struct cusum w;
-	bool ok;
 
-	begin(&w, which, 40000000, PTCP_PATH_IDLE);
-	wait_for_start(&w);
 	wait_s(STEADY_S);
-	look(&w, before);
-	assert_int_equal(before[1], 0);
-	set(&w, PTCP_PATH_IDLE, 40000000);
-	wait_s(STEADY_S);
-	look(&w, before);
+	look(w, before);
 	wait_s(1);
-	look(&w, after);
+	look(w, after);
 	print_message("idle: %llu, the other %llu bytes in a second\n", (unsigned long long)(after[0] - before[0]),
 	    (unsigned long long)(after[1] - before[1]));
-	ok = after[0] == before[0] && after[1] > before[1];
+	return after[0] == before[0] && after[1] > before[1];
+}
+
+static bool is_kept(bool sends)
+{
+	struct observed w;
+	bool ok;
+
+	begin(&w, sends, 40000000, 20000000);
+	wait_for_start(&w);
+	ok = keeps(&w, 40e6, 20e6);
+	set(&w, PTCP_PATH_IDLE, 40000000);
+	ok = idle_carries_nothing(&w) && ok;
 	set(&w, PTCP_PATH_IDLE, 0);
 	end(&w);
 	return ok;
 }
 
-static void idle_paths(void **state)
+static void in_some_try(bool sends)
 {
-	enum which i;
+	int i;
 
-	(void)state;
-	for (i = SENDS; i < WHICH; i++)
-		in_some_try(idle_ones_carry_nothing, i);
+	for (i = 0; i < TRIES; i++)
+		if (is_kept(sends))
+			return;
+	fail_msg("not in %d tries", TRIES);
 }
 
-/* Blocks that a path with next to no rate holds go over the other one. */
-static void the_tail_does_not_wait_for_a_slow_path(void **state)
+static void when_sending(void **state)
 {
-	double from = now_s();
-	struct cusum w;
-	enum which i;
-
 	(void)state;
-	for (i = SENDS; i < WHICH; i++) {
-		begin(&w, i, 0, 10000); /* a block in 210 s */
-		end(&w);
-	}
-	assert_true(now_s() - from < 60);
+	in_some_try(true);
 }
 
-static void what_cannot_be(void **state)
+static void when_receiving(void **state)
+{
+	(void)state;
+	in_some_try(false);
+}
+
+static void usage_errors(void **state)
 {
 	const char *from = lf_path("root/file");
 	struct ptcp_transfer_opts o;
@@ -363,12 +325,10 @@ static void what_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		timed_test(what_is_sent_keeps_to_the_rates),
-		timed_test(what_is_received_keeps_to_the_rates),
-		timed_test(idle_paths),
-		timed_test(the_tail_does_not_wait_for_a_slow_path),
-		cmocka_unit_test(what_cannot_be),
+		timed_test(when_sending),
+		timed_test(when_receiving),
+		cmocka_unit_test(usage_errors),
 	};
 
-	return cmocka_run_group_tests_name("lib/rates", tests, setup, teardown);
+	return cmocka_run_group_tests_name("session/path_rates", tests, setup, teardown);
 }

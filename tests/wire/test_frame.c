@@ -215,7 +215,7 @@ static void check_table(const char *name, const char *text, const struct wire_la
 	bool progress = false;
 
 	for (d = l->field; d < l->field + l->n; d++) {
-		if (d->name == NULL || (progress && d->at < offsetof(struct wire_state, progress) + sizeof(struct wire_progress) &&
+		if (d->name == NULL || (progress && d->at < offsetof(struct wire_state, progress) + sizeof(struct ptcp_progress) &&
 		    d->kind == WIRE_FIELD_UINT)) {
 			fixed += d->size;
 			continue;

@@ -112,9 +112,9 @@ static void grant_largest(void **state)
 
 /* ---- Errands ---- */
 
-static const struct wire_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8, WIRE_VERIFYING, 1 };
+static const struct ptcp_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8, PTCP_VERIFYING, true };
 
-static void assert_progress(const struct wire_progress *p)
+static void assert_progress(const struct ptcp_progress *p)
 {
 	assert_int_equal(p->bytes, 5000);
 	assert_int_equal(p->total_bytes, 9000);
@@ -126,8 +126,8 @@ static void assert_progress(const struct wire_progress *p)
 	assert_int_equal(p->file_bytes, 4500);
 	assert_int_equal(p->others, 2);
 	assert_int_equal(p->streams, 4);
-	assert_int_equal(p->streams_most, 8);
-	assert_int_equal(p->activity, WIRE_VERIFYING);
+	assert_int_equal(p->max_streams, 8);
+	assert_int_equal(p->activity, PTCP_VERIFYING);
 	assert_int_equal(p->total_known, 1);
 }
 
@@ -210,13 +210,13 @@ static void started_golden(void **state)
 static void progress_golden(void **state)
 {
 	static const struct patch cases[] = {
-		{ "reading is nothing to tell", "progress", 76, "01", false },
-		{ "nothing special", "progress", 76, "00", true },
+		{ "syncing", "progress", 76, "02", true },
+		{ "an unknown activity", "progress", 76, "03", false },
 		{ "known in part", "progress", 77, "02", false },
 	};
 	uint8_t f[WIRE_PROGRESS_MAX_BYTES];
 	struct span in = check_golden("progress", f, wire_progress_encode(f, &some_progress));
-	struct wire_progress d;
+	struct ptcp_progress d;
 
 	(void)state;
 	assert_int_equal(wire_progress_decode(&d, in, NULL), 0);

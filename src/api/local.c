@@ -1,0 +1,162 @@
+/* Functions about this host: version, identity, authorized clients, processor speed. */
+#include <ctype.h>
+#include <ptcp/ptcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "core/userdir.h"
+#include "net/tls.h"
+#include "net/identity.h"
+#include "net/trust.h"
+#include "store/hash.h"
+
+#define HASH_BYTES (1u << 20)
+
+const char *ptcp_version(void) { return PTCP_VERSION; }
+
+int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)
+{
+	char dir[USERDIR_BYTES];
+	int r;
+
+	if ((r = userdir_config(dir, NULL, e)) < 0)
+		return r;
+	if (strlen(dir) >= cap)
+		return err_set(e, PTCP_ECONFIG, "configuration directory: path longer than %zu bytes (set XDG_CONFIG_HOME to a "
+		    "shorter path)", cap - 1);
+	strcpy(out, dir);
+	return 0;
+}
+
+static int show(const char *dir, bool only_new, char *fingerprint, struct ptcp_err *e)
+{
+	struct identity id;
+	int r;
+
+	if ((r = identity_load(&id, dir, only_new, e)) < 0)
+		return r;
+	strcpy(fingerprint, id.fingerprint);
+	identity_fini(&id);
+	return 0;
+}
+
+int ptcp_key_show(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e)
+{
+	return show(config_dir, false, fingerprint, e);
+}
+
+int ptcp_key_generate(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
+    struct ptcp_err *e)
+{
+	return show(config_dir, true, fingerprint, e);
+}
+
+static int check_fingerprint(const char *text, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	if (text != NULL && identity_fingerprint_ok(text))
+		return 0;
+	return err_set(e, PTCP_EUSAGE, "%s: not a fingerprint (SHA256: and 43 characters; ptcp key show prints the "
+	    "fingerprint of a host)",
+	    text_escape(shown, sizeof shown, text != NULL ? text : ""));
+}
+
+static bool name_ok(const char *s)
+{
+	size_t n = strlen(s);
+
+	if (n == 0 || n >= TRUST_NAME_BYTES / 3)
+		return false;
+	for (; *s != '\0'; s++)
+		if (!isgraph((unsigned char)*s))
+			return false;
+	return true;
+}
+
+static int check_permission(const struct ptcp_permission *p, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	int r;
+
+	if ((r = check_fingerprint(p->fingerprint, e)) < 0)
+		return r;
+	if (p->root != NULL && (p->root[0] != '/' || strlen(p->root) >= TRUST_ROOT_BYTES))
+		return err_set(e, PTCP_EUSAGE, "--root %s: not an absolute path",
+		    text_escape(shown, sizeof shown, p->root));
+	if (p->name != NULL && !name_ok(p->name))
+		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to %d printable characters",
+		    text_escape(shown, sizeof shown, p->name), TRUST_NAME_BYTES / 3 - 1);
+	return 0;
+}
+
+int ptcp_authorize(const char *config_dir, const struct ptcp_permission *o, struct ptcp_err *e)
+{
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	struct ptcp_permission p;
+	int r;
+
+	/* A program built against an older header passes a shorter struct. */
+	ptcp_permission_init(&p);
+	if (o->size == 0 || o->size > sizeof p)
+		return err_set(e, PTCP_EUSAGE, "a permission that ptcp_permission_init() has not filled in");
+	memcpy(&p, o, o->size);
+	/* Loading the identity creates the directory. */
+	if ((r = check_permission(&p, e)) < 0 || (r = show(config_dir, false, fingerprint, e)) < 0)
+		return r;
+	r = authorized_set(config_dir, p.fingerprint, &p, e);
+	return r < 0 ? r : 0;
+}
+
+int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err *e)
+{
+	char own[PTCP_FINGERPRINT_BYTES];
+	int r;
+
+	if ((r = check_fingerprint(fingerprint, e)) < 0 || (r = show(config_dir, false, own, e)) < 0)
+		return r;
+	if ((r = authorized_set(config_dir, fingerprint, NULL, e)) == 0)
+		return err_set(e, PTCP_EUSAGE, "%s: not authorized on this host (see authorized_clients)", fingerprint);
+	return r < 0 ? r : 0;
+}
+
+/* ---- Processor speed ---- */
+
+static int check_seconds(double seconds, struct ptcp_err *e)
+{
+	return seconds > 0 && seconds <= 60 ? 0 :
+	    err_set(e, PTCP_EUSAGE, "duration: out of range (more than 0 and at most 60 s)");
+}
+
+int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e)
+{
+	int r = check_seconds(seconds, e);
+
+	return r < 0 ? r : tls_cipher_speed(c, seconds, bps, e);
+}
+
+int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)
+{
+	volatile uint64_t sink;
+	uint8_t *block;
+	struct mono start;
+	double took = 0, bytes = 0;
+	int r;
+
+	if ((r = check_seconds(seconds, e)) < 0)
+		return r;
+	if ((block = malloc(HASH_BYTES)) == NULL)
+		return err_nomem(e);
+	memset(block, 0x5a, HASH_BYTES);
+	for (start = mono_now(); took < seconds; took = (double)mono_diff_ns(mono_now(), start) / 1e9) {
+		sink = hash_content(block, HASH_BYTES);
+		bytes += HASH_BYTES;
+	}
+	(void)sink;
+	free(block);
+	*bps = bytes * 8 / took;
+	return 0;
+}

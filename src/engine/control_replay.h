@@ -1,0 +1,92 @@
+/* Replays control frames over a new control connection. When the control connection dies, the starter opens a
+ * successor, over the next path where several exist; each end reports the number of bytes received in a CONTROL_ACK, and
+ * its peer retransmits the rest. Each end therefore retains control frames until acknowledged.
+ *
+ *   UP        next LOST, RESUMING (acceptor: the starter left the connection first)
+ *   LOST      next RESUMING
+ *   RESUMING  the successor is connected, the peer's CONTROL_ACK is due; next UP, LOST */
+#ifndef ENGINE_CONTROL_REPLAY_H
+#define ENGINE_CONTROL_REPLAY_H
+
+#include <stdbool.h>
+
+#include "core/clock.h"
+#include "wire/outbox.h"
+
+#define CONTROL_REPLAY_MAX_BYTES (8u << 20)                     /* retained at most */
+#define CONTROL_REPLAY_ACK_BYTES (32u << 10)                    /* received between two CONTROL_ACKs */
+#define CONTROL_REPLAY_QUIET_NS (UINT64_C(3) * 1000000000)      /* UP without a frame: the connection is dead */
+#define CONTROL_REPLAY_RESUME_NS (UINT64_C(3) * 1000000000)     /* limit for RESUMING */
+
+enum control_replay_state { CONTROL_UP, CONTROL_LOST, CONTROL_RESUMING };
+
+struct control_replay {
+	struct buf retained;            /* sent, not acknowledged */
+	size_t resend;                  /* last bytes of `retained`, not yet sent on this connection */
+	uint64_t acked;                 /* bytes that the peer has acknowledged */
+	uint64_t received, reported;    /* bytes received; as of the last CONTROL_ACK */
+	enum control_replay_state state;
+	struct mono since;              /* start of the connection */
+	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES];
+	size_t got;                     /* of the peer's CONTROL_ACK */
+	bool opens;                     /* this end opens successors, */
+	unsigned path, n_paths;         /* on this path of n */
+	bool ended;                     /* the peer has no use for a successor */
+};
+
+/* The session's state. */
+struct control_replay_session {
+	bool agreed;            /* both ends support replay (CONTROL_REPLAY) */
+	bool running, failed, over, gone;
+	bool receives;
+	struct mono heard;      /* last bytes from the peer */
+};
+
+/* In UP. Only a starter that is the TLS client opens successors. */
+void control_replay_init(struct control_replay *r, bool opens, unsigned path, unsigned n_paths, struct mono now);
+void control_replay_fini(struct control_replay *r);
+
+/* Whether a lost control connection may have a successor. */
+bool control_replay_possible(const struct control_replay *r, const struct control_replay_session *s);
+
+/* ---- Bytes sent and received, once agreed ---- */
+
+/* Bytes to retransmit first; empty: new ones may go. */
+struct span control_replay_unsent(const struct control_replay *r);
+void control_replay_resent(struct control_replay *r, size_t n);
+/* How many of n new bytes may be sent: CONTROL_REPLAY_MAX_BYTES and memory limit them. Then control_replay_sent(). */
+size_t control_replay_room(struct control_replay *r, size_t n);
+void control_replay_sent(struct control_replay *r, const uint8_t *p, size_t n);
+/* Counts; appends a CONTROL_ACK to the outbox when one is due. `out` NULL: never. */
+void control_replay_received(struct control_replay *r, size_t n, struct outbox *out);
+/* The peer's CONTROL_ACK: PTCP_EPROTO if the peer cannot have received that many bytes. */
+int control_replay_acked(struct control_replay *r, uint64_t bytes, struct ptcp_err *e);
+
+/* ---- Connections ---- */
+
+/* The connection died: LOST, on to the next path. */
+void control_replay_lost(struct control_replay *r);
+/* The successor broke while RESUMING, or could not be used: LOST, the same path again. */
+void control_replay_dropped(struct control_replay *r);
+/* The peer closed the connection in good order, after receiving everything. */
+void control_replay_end(struct control_replay *r);
+/* A successor is connected: RESUMING. Encodes the first frame for it; returns its length. */
+size_t control_replay_begin(struct control_replay *r, uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES], struct mono now);
+
+enum control_replay_answer { CONTROL_ANSWER_PARTIAL, CONTROL_ANSWER_RESUMED, CONTROL_ANSWER_WRONG, CONTROL_ANSWER_VIOLATION };
+/* Bytes of the peer's answer, at most as many as are missing. RESUMED: UP, all unacknowledged bytes are to be
+ * retransmitted. WRONG: not a CONTROL_ACK, the successor is to be dropped. VIOLATION: fails the session, with *e. */
+size_t control_replay_missing(const struct control_replay *r);
+enum control_replay_answer control_replay_answer(struct control_replay *r, const uint8_t *p, size_t n, struct mono now,
+    struct ptcp_err *e);
+
+/* True: the connection is dead, to be closed; LOST. */
+bool control_replay_tick(struct control_replay *r, const struct control_replay_session *s, struct mono now);
+/* Whether this end is to open a successor now. */
+bool control_replay_wants(const struct control_replay *r, const struct control_replay_session *s);
+/* No successor could be opened on this path. final: the peer refused it, or is known to have ended. Returns an error
+ * that fails the session, or 0 after moving to the next path. */
+int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool final, struct ptcp_err *e);
+struct mono control_replay_deadline(const struct control_replay *r, const struct control_replay_session *s);
+
+#endif

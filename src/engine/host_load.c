@@ -1,0 +1,107 @@
+#include "engine/host_load.h"
+
+#include <stdio.h>
+
+void host_load_init(struct host_load *h, bool starter, struct mono now)
+{
+	*h = (struct host_load){ .starter = starter, .checked = now, .disk_at = now };
+}
+
+void host_load_peer(struct host_load *h, const struct wire_load *f, struct mono now)
+{
+	h->peer = *f;
+	h->peer_at = now;
+}
+
+void host_load_disk(struct host_load *h, bool waits, struct mono now)
+{
+	if (h->on_disk)
+		h->disk_ns += mono_diff_ns(now, h->disk_at);
+	h->on_disk = waits;
+	h->disk_at = now;
+}
+
+static unsigned permille(uint64_t part, uint64_t whole)
+{
+	return part < whole ? (unsigned)(1000 * part / whole) : 1000;
+}
+
+/* Load of the least loaded thread: its idle time could serve another stream. */
+static unsigned cpu_permille(struct host_load *h, const uint64_t *idle_ns, unsigned workers, uint64_t elapsed_ns)
+{
+	uint64_t max = 0;
+	unsigned i;
+
+	for (i = 0; i < workers; i++) {
+		if (idle_ns[i] - h->idle_ns[i] > max)
+			max = idle_ns[i] - h->idle_ns[i];
+		h->idle_ns[i] = idle_ns[i];
+	}
+	return 1000 - permille(max, elapsed_ns);
+}
+
+static enum host_load_cause largest(const unsigned *of)
+{
+	enum host_load_cause max = HOST_LOAD_OUR_CPU, i;
+
+	for (i = HOST_LOAD_OUR_DISK; i < HOST_LOAD_CAUSES; i++)
+		if (of[i] > of[max])
+			max = i;
+	return max;
+}
+
+static bool is_full(const struct wire_load *l)
+{
+	return l->busy_permille >= HOST_LOAD_FULL_PERMILLE || l->disk_permille >= HOST_LOAD_FULL_PERMILLE;
+}
+
+static enum host_load_action judge(struct host_load *h, bool held_back, struct mono now)
+{
+	struct wire_load peer = { 0, 0 };
+
+	if (mono_diff_ns(now, h->peer_at) < 2 * HOST_LOAD_INTERVAL_NS)
+		peer = h->peer;
+	if (held_back || (!is_full(&h->ours) && !is_full(&peer))) {
+		h->full -= h->full > 0;
+		return HOST_LOAD_NOTHING;
+	}
+	h->full_by[largest((unsigned[]){ h->ours.busy_permille, h->ours.disk_permille, peer.busy_permille,
+	    peer.disk_permille })]++;
+	if (++h->full != HOST_LOAD_INTERVALS || h->warned)
+		return HOST_LOAD_NOTHING;
+	h->warned = true;
+	return HOST_LOAD_WARN;
+}
+
+bool host_load_due(const struct host_load *h, struct mono now)
+{
+	return mono_diff_ns(now, h->checked) >= HOST_LOAD_INTERVAL_NS;
+}
+
+enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool held_back,
+    struct mono now)
+{
+	uint64_t elapsed_ns = mono_diff_ns(now, h->checked);
+
+	h->ours.busy_permille = (uint16_t)cpu_permille(h, idle_ns, workers, elapsed_ns);
+	h->ours.disk_permille = (uint16_t)permille(h->disk_ns, elapsed_ns);
+	h->disk_ns = 0;
+	h->checked = now;
+	if (h->starter)
+		return judge(h, held_back, now);
+	return is_full(&h->ours) ? HOST_LOAD_REPORT : HOST_LOAD_NOTHING;
+}
+
+void host_load_warning(const struct host_load *h, char *text, size_t cap)
+{
+	static const char *const name[HOST_LOAD_CAUSES] = { "this host's processor", "this host's disk",
+		"the peer's processor", "the peer's disk" };
+
+	snprintf(text, cap, "the bottleneck is %s, not the network: more paths do not increase throughput (check for other "
+	    "load there)", name[largest(h->full_by)]);
+}
+
+struct mono host_load_deadline(const struct host_load *h)
+{
+	return h->warned ? MONO_NEVER : mono_add_ns(h->checked, HOST_LOAD_INTERVAL_NS);
+}

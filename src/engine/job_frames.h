@@ -1,0 +1,100 @@
+/* Either end of a job connection (PROTOCOL.md, section 13): decodes the received frames that the state allows, passes
+ * them to the owner, buffers the frames to be sent, and limits silence, stalls and unread output. No sockets and no
+ * clock: bytes and `now` come in, bytes and a deadline come out.
+ *
+ * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED or
+ *         LINKS_REQUESTED; each > CLOSED (END, ERROR)
+ * server: AWAIT_REQUEST > AWAIT_GRANT (JOB) > AWAIT_WORK (GRANT) > ANSWERING (OPEN, PROBE), or
+ *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS); each > CLOSED */
+#ifndef ENGINE_JOB_FRAMES_H
+#define ENGINE_JOB_FRAMES_H
+
+#include "core/clock.h"
+#include "engine/frame_reader.h"
+#include "wire/grant.h"
+#include "wire/job.h"
+#include "wire/outbox.h"
+
+enum job_frames_state {
+	JOB_FRAMES_AWAIT_REQUEST, JOB_FRAMES_AWAIT_GRANT, JOB_FRAMES_AWAIT_WORK, JOB_FRAMES_ANSWERING,
+	JOB_FRAMES_JOB_REQUESTED, JOB_FRAMES_JOB_RUNNING, JOB_FRAMES_TIMING_REQUESTED, JOB_FRAMES_TIMING_RUNNING,
+	JOB_FRAMES_STATUS_REQUESTED, JOB_FRAMES_LINKS_REQUESTED,
+	JOB_FRAMES_CLOSED
+};
+
+/* A complete request of a client; spans are valid during the call. */
+struct job_request {
+	struct wire_job job;
+	struct wire_grant grant;
+	struct span grant_frame;
+	struct wire_open open; /* the client in place of the third host; of a measurement with role ACCEPTOR_DISCARDS */
+	unsigned messages;     /* to be timed by a measurement; 0: a transfer */
+};
+
+/* A frame as passed to the owner. */
+union job_frame {
+	struct wire_started started;
+	struct ptcp_progress progress;
+	struct wire_event event;
+	struct wire_sample sample;
+	struct wire_state state;
+	struct wire_link link;
+	struct wire_end end;
+	struct wire_error error;
+	struct wire_status status;
+	struct wire_job job;
+	struct wire_grant grant;
+	struct wire_open open;
+	struct wire_probe probe;
+	struct job_request request; /* JOB, GRANT, and OPEN or PROBE, in place of the last of these */
+};
+
+/* The owner fills in the first group; the rest starts as zeros. */
+struct job_frames {
+	/* A frame that the state allows; a server gets JOB and GRANT with the frame that completes the request. 0 or an error,
+	 * which job_frames_input() returns. */
+	int (*frame)(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e);
+	void *arg;
+	uint64_t timeout_ns;           /* client: maximum silence of the server */
+	unsigned messages;             /* client: that were requested of a measurement */
+
+	enum job_frames_state state;
+	struct frame_reader in;
+	struct buf request;            /* server: the JOB and GRANT frames received so far */
+	size_t job_bytes;
+	struct outbox out;             /* frames to be sent */
+	struct ptcp_progress progress; /* client: the last one received */
+	struct mono requested, heard, progressed;
+	unsigned n_samples;
+	uint64_t samples_ns;           /* sum of their delays */
+};
+
+/* A server begins to wait for a request. */
+void job_frames_await(struct job_frames *j, struct mono now);
+/* A client has put the frames of its request into `out`; `state` is one of ..._REQUESTED. */
+void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now);
+void job_frames_fini(struct job_frames *j);
+
+/* Passes the complete frames among the bytes received to the owner. The owner's error, PTCP_ENOMEM, or PTCP_EPROTO for a
+ * violation, after which the owner ends the connection. CLOSED: ignores the bytes. */
+int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e);
+/* Ignores further bytes; frame() may call it. */
+void job_frames_close(struct job_frames *j);
+/* Server: puts the last frame, ERROR with `why` or END with `end`, if any. */
+void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const struct wire_end *end, struct mono now);
+
+enum job_frames_fault {
+	JOB_FRAMES_ALIVE,
+	JOB_FRAMES_SILENT,  /* client: no byte for timeout_ns */
+	JOB_FRAMES_STALLED, /* no progress for job_frames_stall_ns() */
+	JOB_FRAMES_UNREAD   /* the peer does not read: more than OUTBOX_MAX_BYTES are buffered; or no memory for them */
+};
+enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono now);
+/* When job_frames_fault() is due; MONO_NEVER: no limit applies. */
+struct mono job_frames_deadline(const struct job_frames *j);
+/* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
+ * measurement 12 without a SAMPLE, a status query 12, a link query 1; a server's peer 10 s for its request, and 2 s to
+ * close the connection after the last frame. */
+uint64_t job_frames_stall_ns(const struct job_frames *j);
+
+#endif

@@ -1,0 +1,46 @@
+/* Selects the paths in use among candidates: observes the throughput of each, and lets model/multipath decide which
+ * candidates replace slow or dead paths, and at which rate each path sends. A sender samples acknowledged data, from
+ * acknowledgment to acknowledgment, so that large blocks do not distort the rate. */
+#ifndef ENGINE_PATH_SELECT_H
+#define ENGINE_PATH_SELECT_H
+
+#include "engine/streams_view.h"
+#include "model/multipath.h"
+
+#define PATH_SELECT_MIN_NS (UINT64_C(1) * 1000000000)   /* length of an interval */
+#define PATH_SELECT_MAX_NS (UINT64_C(10) * 1000000000)
+#define PATH_SELECT_BLOCKS 8                            /* blocks that a path should carry in an interval */
+#define PATH_SELECT_BLOCK_BYTES (256u << 10)
+#define PATH_SELECT_DOWN_NS (UINT64_C(3) * 1000000000)  /* without a stream: the path is down */
+
+struct path_select {
+	struct multipath model;             /* place[], rate_bps[] and reason are the decisions */
+	struct multipath_sample sample;     /* of the last step */
+	struct mono since, next;            /* the present interval */
+	bool starved;
+	/* by place: */
+	struct mono connected[ENGINE_PATHS_MAX];
+	uint64_t acked[ENGINE_PATHS_MAX];
+	struct mono acked_at[ENGINE_PATHS_MAX];
+	/* by stream: */
+	struct { struct mono since; uint64_t moved; } stream[ENGINE_STREAMS_MAX];
+};
+
+/* Parameters as of multipath_init(). */
+void path_select_init(struct path_select *c, size_t candidates, const size_t *place, size_t places, uint64_t seed,
+    struct mono now);
+
+struct path_select_input {
+	const struct streams_view *streams;
+	uint64_t demand_bps;            /* rate limit of all paths together; 0: none */
+	bool peer_busy;
+	/* Remaining data, UINT64_MAX: unknown; and what the streams may hold: near the end some streams idle. */
+	uint64_t left_bytes, window_bytes;
+};
+
+/* A stream had room but no data to send: the interval's throughput does not reflect the paths. */
+void path_select_starved(struct path_select *c);
+/* Ends the interval, at `next` or later. Returns the places with a new candidate, as a bit mask. */
+unsigned path_select_step(struct path_select *c, const struct path_select_input *in, struct mono now);
+
+#endif

@@ -1,0 +1,64 @@
+#include "engine/stream_count.h"
+
+#include <string.h>
+
+void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now)
+{
+	memset(c, 0, sizeof *c);
+	c->sampled = now;
+	stream_control_init(&c->model, o);
+}
+
+bool stream_count_congestion(struct stream_count *c, const char *name, size_t n)
+{
+	if (n == 0 || n >= sizeof c->congestion || c->congestion[0] != '\0')
+		return false;
+	memcpy(c->congestion, name, n);
+	c->congestion[n] = '\0';
+	c->model.o.congestion = advice_congestion_by_name(c->congestion);
+	return true;
+}
+
+bool stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
+{
+	c->recent = (struct limit_times){ (double)f->elapsed_us / 1e6, (double)f->busy_us / 1e6, (double)f->window_us / 1e6,
+		(double)f->buffer_us / 1e6 };
+	return stream_count_congestion(c, (const char *)f->congestion.p, f->congestion.n);
+}
+
+static void add_times(struct limit_times *t, const struct limit_times *more)
+{
+	t->elapsed_s = STREAM_COUNT_DECAY * t->elapsed_s + more->elapsed_s;
+	t->busy_s = STREAM_COUNT_DECAY * t->busy_s + more->busy_s;
+	t->window_s = STREAM_COUNT_DECAY * t->window_s + more->window_s;
+	t->buffer_s = STREAM_COUNT_DECAY * t->buffer_s + more->buffer_s;
+}
+
+/* A receive window closed by a busy disk does not reflect the path. */
+static bool is_starved(enum limit limit, bool disk_busy)
+{
+	return limit == LIMIT_UNKNOWN || limit == LIMIT_APPLICATION || (limit == LIMIT_RECEIVE_WINDOW && disk_busy);
+}
+
+struct mono stream_count_deadline(const struct stream_count *c)
+{
+	return mono_add_ns(c->sampled, STREAM_COUNT_SAMPLE_NS);
+}
+
+bool stream_count_add(struct stream_count *c, const struct stream_count_input *in, struct mono now)
+{
+	double elapsed_s = (double)mono_diff_ns(now, c->sampled) / 1e9;
+	enum limit limit;
+
+	if (in->sends)
+		add_times(&c->recent, &in->times);
+	limit = limit_of(&c->recent);
+	c->sample = (struct stream_control_sample){ .interval_s = elapsed_s, .rate_bps = 8 * (double)in->active_bytes / elapsed_s,
+		.steady = in->all_connected &&
+		    (double)in->inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)in->active_bytes,
+		.starved = is_starved(limit, in->disk_busy) || in->rate_limited,
+		/* Buffers and windows limit each stream separately, so more streams increase throughput. */
+		.host_limited = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };
+	c->sampled = now;
+	return stream_control_add(&c->model, &c->sample);
+}

@@ -1,0 +1,350 @@
+/* Adaptation: gathers input for the adaptive parts of the engine (dead_path.h, host_load.h, path_rates.h, path_select.h,
+ * stream_count.h) and carries out their decisions. */
+#include <string.h>
+
+#include "core/byteorder.h"
+#include "core/err.h"
+#include "session/session_impl.h"
+
+_Static_assert(ENGINE_PATHS_MAX >= PTCP_PATHS_MAX && ENGINE_STREAMS_MAX >= PTCP_STREAMS_MAX &&
+    ENGINE_PATH_IDLE == PTCP_PATH_IDLE && HOST_LOAD_WORKERS_MAX >= CONTEXT_WORKERS_MAX, "limits");
+
+static unsigned n_paths(const struct session *sess)
+{
+	return sess->o.paths != NULL ? sess->o.paths->n : 1;
+}
+
+static int start_path_select(struct session *sess, struct ptcp_err *e)
+{
+	const struct paths *p = sess->o.paths;
+	uint8_t seed[8];
+	int r;
+
+	if (!sess->o.connects || p == NULL || !p->chosen)
+		return 0;
+	if ((r = tls_random(seed, sizeof seed, e)) < 0)
+		return r;
+	path_select_init(&sess->path_select, p->n, p->place, p->n_places, get_u64(seed), mono_now());
+	sess->selects_paths = true;
+	return 0;
+}
+
+int adapt_start(struct session *sess, struct ptcp_err *e)
+{
+	bool starter = sess->o.open != NULL;
+
+	dead_path_init(&sess->dead_path, sess->o.connects, n_paths(sess));
+	sess->checks_load = sess->probe == NULL && (!starter || n_paths(sess) > 1);
+	host_load_init(&sess->host_load, starter, mono_now());
+	return start_path_select(sess, e);
+}
+
+/* Of sessions with paths. */
+static void view(const struct session *sess, struct streams_view *v)
+{
+	const struct paths *p = sess->o.paths;
+	const struct snd *snd = engine_snd(sess->engine);
+	unsigned i;
+
+	v->sends = snd != NULL;
+	v->n_streams = sess->n_active;
+	for (i = 0; i < sess->n_active; i++) {
+		struct stream_view *s = &v->stream[i];
+
+		*s = (struct stream_view){ .path = paths_of_stream(p, i), .place = p->dealt[i] };
+		if (sess->stream[i] != NULL) {
+			s->since = sess->since[i];
+			s->moved = stream_moved(sess->stream[i]);
+		}
+		if (snd != NULL) {
+			s->carries = snd_stream_carries(snd, i);
+			s->acked = snd_stream_acked(snd, i);
+			s->acked_bytes = snd_stream_acked_bytes(snd, i);
+		}
+	}
+	v->n_paths = p->n;
+	for (i = 0; i < p->n; i++)
+		v->path[i] = (struct path_view){ sess->path_rates.applied[i], p->at[i].hold_bytes > 0 };
+}
+
+/* ---- Rate limits ---- */
+
+static void report_rates(struct session *sess, struct mono now)
+{
+	bool first = sess->path_rates.reported.ns == 0;
+	uint8_t path[PTCP_STREAMS_MAX];
+	struct wire_rate f;
+	unsigned i;
+
+	for (i = 0; i < sess->n_granted; i++)
+		path[i] = (uint8_t)session_path_of(sess, i);
+	if (!path_rates_report(&sess->path_rates, &f, sess->o.host->pacing.bps, path, sess->n_granted, n_paths(sess), now))
+		return;
+	if (first)
+		pacing_loosen(&sess->o.host->pacing);
+	engine_set_rates(sess->engine, &f);
+}
+
+void adapt_rates(struct session *sess, struct mono now)
+{
+	unsigned n = sess->o.open != NULL && sess->probe == NULL ? n_paths(sess) : 0, i;
+	bool reports = session_reports_rates(sess);
+	uint32_t changed = path_rates_apply(&sess->path_rates, n, reports, now);
+
+	for (i = 0; i < n; i++) {
+		if ((changed >> i & 1) == 0)
+			continue;
+		dead_path_excuse(&sess->dead_path, i, now);
+		if (engine_snd(sess->engine) != NULL)
+			snd_set_rate(engine_snd(sess->engine), i + 1, sess->path_rates.applied[i]);
+	}
+	if (reports)
+		report_rates(sess, now);
+}
+
+struct mono adapt_rates_deadline(const struct session *sess)
+{
+	bool reports = session_reports_rates(sess);
+
+	return path_rates_deadline(&sess->path_rates, reports,
+	    reports ? sess->o.host->pacing.timer != NULL : pacer_limits(session_pacer(sess)));
+}
+
+void adapt_on_rate(void *arg, const struct wire_rate *f)
+{
+	struct session *sess = arg;
+	unsigned i;
+
+	path_rates_received(&sess->path_rates, f, mono_now());
+	for (i = 0; i < WIRE_RATES_MAX; i++)
+		snd_set_rate(engine_snd(sess->engine), i + 1, f->bps[i]);
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (sess->stream[i] != NULL)
+			streams_share_rate(sess, i);
+	log_at(&sess->o.host->log, LOG_DEBUG, "rates", "all_bps=%llu rates=%u streams=%u", (unsigned long long)f->all_bps, f->n,
+	    f->m);
+}
+
+void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps)
+{
+	sess->path_rates.requested[path] = bps;
+	session_pump(sess);
+}
+
+/* ---- Dead paths ---- */
+
+static void abandon(struct session *sess, unsigned path)
+{
+	struct ptcp_err why;
+	unsigned i;
+
+	err_set(&why, PTCP_ETIMEOUT, "path %s: no progress", paths_name(sess->o.paths, path));
+	for (i = 0; i < sess->n_active; i++)
+		if (sess->stream[i] != NULL && paths_of_stream(sess->o.paths, i) == path)
+			streams_lost(sess, sess->stream[i], &why);
+}
+
+void adapt_dead_paths(struct session *sess, struct mono now)
+{
+	struct streams_view v;
+	uint32_t dead;
+	unsigned i;
+
+	if (!dead_path_due(&sess->dead_path, now))
+		return;
+	view(sess, &v);
+	dead = dead_path_check(&sess->dead_path, &v, now);
+	for (i = 0; i < v.n_paths; i++)
+		if ((dead >> i & 1) != 0)
+			abandon(sess, i);
+}
+
+struct mono adapt_dead_paths_deadline(const struct session *sess)
+{
+	return dead_path_deadline(&sess->dead_path, sess->n_connected);
+}
+
+/* ---- Paths among candidates ---- */
+
+static void replace(struct session *sess, unsigned place)
+{
+	struct paths *paths = sess->o.paths;
+	const struct multipath *m = &sess->path_select.model;
+	const char *old = paths_name(paths, (unsigned)paths->place[place]), *new;
+	struct ptcp_err why;
+
+	paths->place[place] = m->place[place];
+	new = paths_name(paths, (unsigned)paths->place[place]);
+	err_set(&why, PTCP_ETIMEOUT, "%s in place of %s: %s", new, old, m->reason);
+	log_at(&sess->o.host->log, LOG_INFO, "paths", "event=replaced from=%s to=%s why=\"%s\"", old, new, m->reason);
+	stream_connect_move(sess, place, &why);
+	sess->o.ops->paths(sess->o.arg, why.msg);
+}
+
+void adapt_paths(struct session *sess, struct mono now)
+{
+	const struct path_select *c = &sess->path_select;
+	struct ptcp_progress g;
+	struct streams_view v;
+	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.host->pacing.bps, .left_bytes = UINT64_MAX };
+	unsigned i, replaced;
+
+	if (!sess->selects_paths || now.ns < c->next.ns)
+		return;
+	view(sess, &v);
+	g = session_progress(sess);
+	in.peer_busy = engine_peer_busy(sess->engine) != WIRE_IDLE;
+	if (g.total_known)
+		in.left_bytes = g.total_bytes > g.bytes ? g.total_bytes - g.bytes : 0;
+	in.window_bytes = (uint64_t)sess->n_active * STREAM_JOBS * PATH_SELECT_BLOCK_BYTES;
+	replaced = path_select_step(&sess->path_select, &in, now);
+	memset(sess->path_rates.selected, 0, sizeof sess->path_rates.selected);
+	for (i = 0; i < c->model.places; i++) {
+		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
+		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.observed_bps[i], c->model.rate_bps[i],
+		    c->sample.down[i], c->sample.starved);
+		if ((replaced >> i & 1) != 0)
+			replace(sess, i);
+		sess->path_rates.selected[c->model.place[i]] = (uint64_t)c->model.rate_bps[i];
+	}
+	adapt_rates(sess, now);
+}
+
+struct mono adapt_paths_deadline(const struct session *sess)
+{
+	return sess->selects_paths ? sess->path_select.next : MONO_NEVER;
+}
+
+/* ---- Load of the hosts ---- */
+
+static bool is_held_back(const struct session *sess)
+{
+	return engine_spooled(sess->engine) || path_rates_limited(&sess->path_rates) || pacer_limits(session_pacer(sess)) ||
+	    session_progress(sess).activity != PTCP_TRANSFERRING;
+}
+
+void adapt_load(struct session *sess, struct mono now)
+{
+	struct host_load *h = &sess->host_load;
+	uint64_t idle_ns[CONTEXT_WORKERS_MAX];
+	char text[200];
+	unsigned i;
+
+	if (!sess->checks_load)
+		return;
+	host_load_disk(h, session_waits_for_disk(sess), now);
+	if (!host_load_due(h, now))
+		return;
+	for (i = 0; i < sess->o.host->n_workers; i++)
+		idle_ns[i] = loop_idle_ns(sess->o.host->worker[i]);
+	switch (host_load_check(h, idle_ns, sess->o.host->n_workers, is_held_back(sess), now)) {
+	case HOST_LOAD_NOTHING:
+		break;
+	case HOST_LOAD_WARN:
+		host_load_warning(h, text, sizeof text);
+		sess->o.ops->warning(sess->o.arg, NULL, text);
+		break;
+	case HOST_LOAD_REPORT:
+		engine_report_load(sess->engine, &h->ours);
+		break;
+	}
+	log_at(&sess->o.host->log, LOG_DEBUG, "load", "busy_permille=%u disk_permille=%u peer_busy=%u peer_disk=%u",
+	    h->ours.busy_permille, h->ours.disk_permille, h->peer.busy_permille, h->peer.disk_permille);
+}
+
+struct mono adapt_load_deadline(const struct session *sess)
+{
+	return sess->checks_load ? host_load_deadline(&sess->host_load) : MONO_NEVER;
+}
+
+void adapt_on_load(void *arg, const struct wire_load *f)
+{
+	host_load_peer(&((struct session *)arg)->host_load, f, mono_now());
+}
+
+/* ---- Number of streams ---- */
+
+static void activate(struct session *sess)
+{
+	const struct stream_control *m = &sess->stream_count.model;
+	struct wire_set_streams use = { .streams = (uint16_t)m->streams };
+
+	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_active, m->streams,
+	    m->reason[0] != '\0' ? m->reason : "begins");
+	engine_set_streams(sess->engine, &use);
+	streams_activate(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
+}
+
+static void on_congestion(struct session *sess)
+{
+	if (sess->count_opts.known != NULL)
+		sess->count_opts.known(sess->count_opts.arg, sess, sess->stream_count.congestion);
+}
+
+int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e)
+{
+	struct tcpinfo control;
+	struct stream_control_opts so;
+
+	(void)e;
+	stream_control_opts_init(&so);
+	so.budget_ratio = o->budget_ratio;
+	so.max_streams = o->max_streams < sess->n_granted ? o->max_streams : sess->n_granted;
+	stream_count_init(&sess->stream_count, &so, mono_now());
+	sess->count_opts = *o;
+	sess->counts_streams = sess->tapped = true;
+	/* The streams will have the control connection's congestion control. */
+	if (engine_open(sess->engine)->role == WIRE_ACCEPTOR_RECEIVES && tcpinfo_read(&control, session_control_fd(sess)) == 0 &&
+	    stream_count_congestion(&sess->stream_count, control.congestion, strlen(control.congestion)))
+		on_congestion(sess);
+	if (sess->n_active == 0)
+		activate(sess);
+	return 0;
+}
+
+void session_recall(struct session *sess, const struct probe *probe, size_t count)
+{
+	struct stream_control *m = &sess->stream_count.model;
+	unsigned before = m->streams;
+
+	stream_control_recall(m, probe, count);
+	if (m->streams != before)
+		activate(sess);
+}
+
+const struct stream_control *session_steered(const struct session *sess)
+{
+	return sess->counts_streams ? &sess->stream_count.model : NULL;
+}
+
+void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f)
+{
+	if (sess->counts_streams && stream_count_report(&sess->stream_count, f))
+		on_congestion(sess);
+}
+
+void adapt_streams(struct session *sess, struct mono now)
+{
+	struct stream_count *c = &sess->stream_count;
+	struct tcp_delta d;
+	struct stream_count_input in;
+	bool changed;
+
+	if (now.ns < adapt_streams_deadline(sess).ns)
+		return;
+	tcp_stats_read(sess, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
+	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
+		.inactive_bytes = d.inactive_bytes, .times = d.times, .all_connected = streams_in_use(sess) == sess->n_active,
+		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
+		.rate_limited = path_rates_limited(&sess->path_rates) };
+	changed = stream_count_add(c, &in, now);
+	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u rate_bps=%.0f steady=%d starved=%d", sess->n_active,
+	    c->sample.rate_bps, c->sample.steady, c->sample.starved);
+	if (changed)
+		activate(sess);
+}
+
+struct mono adapt_streams_deadline(const struct session *sess)
+{
+	return sess->counts_streams ? stream_count_deadline(&sess->stream_count) : MONO_NEVER;
+}

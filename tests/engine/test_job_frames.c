@@ -1,0 +1,474 @@
+/* Both ends of a job connection, joined in memory. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "engine/engine.h"
+#include "engine/job_frames.h"
+
+#define TIMEOUT_NS (4 * NS_PER_S)
+
+struct end {
+	struct job_frames j;
+	unsigned calls[256];  /* by type */
+	uint8_t role;         /* of the request */
+	unsigned messages;
+	char host[20], path[20];
+	int refuse;           /* what on_frame() returns */
+};
+
+static struct mono at(double s) { return (struct mono){ 1000 * NS_PER_S + (uint64_t)(s * 1e9) }; }
+
+static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
+{
+	struct end *d = arg;
+	const struct job_request *q = &f->request;
+	struct wire_grant g;
+
+	d->calls[type]++;
+	if (type == WIRE_OPEN || type == WIRE_PROBE) {
+		d->role = q->open.role;
+		d->messages = q->messages;
+		memcpy(d->host, q->job.host.p, q->job.host.n);
+		memcpy(d->path, q->grant.path.p, q->grant.path.n);
+		assert_int_equal(wire_grant_decode(&g, (struct span){ q->grant_frame.p + WIRE_HEADER_BYTES,
+		    q->grant_frame.n - WIRE_HEADER_BYTES }, NULL), 0);
+	}
+	return d->refuse < 0 ? err_set(e, d->refuse, "refused") : 0;
+}
+
+static void begin(struct end *d, enum job_frames_state state)
+{
+	*d = (struct end){ .j = { .frame = on_frame, .timeout_ns = TIMEOUT_NS, .messages = 2 } };
+	d->j.arg = d;
+	if (state == JOB_FRAMES_AWAIT_REQUEST)
+		job_frames_await(&d->j, at(0));
+	else
+		job_frames_requested(&d->j, state, at(0));
+}
+
+/* Moves all output of one end to the other, in pieces of n bytes; the first error. */
+static int deliver(struct end *from, struct end *to, size_t n, double s, struct ptcp_err *e)
+{
+	struct buf *b = &from->j.out.b;
+	int r = 0;
+
+	assert_false(from->j.out.failed);
+	while (buf_len(b) > 0) {
+		if (n > buf_len(b))
+			n = buf_len(b);
+		if (r == 0)
+			r = job_frames_input(&to->j, buf_head(b), n, at(s), e);
+		buf_consume(b, n);
+	}
+	return r;
+}
+
+static void fini(struct end *a, struct end *b)
+{
+	job_frames_fini(&a->j);
+	job_frames_fini(&b->j);
+}
+
+static struct span text(const char *s) { return (struct span){ (const uint8_t *)s, strlen(s) }; }
+
+static void put_job_and_grant(struct outbox *o)
+{
+	struct wire_job f = { .port = 7811, .timeout_ms = 4000, .host = text("b.example.org") };
+	struct wire_grant g = { .mode = WIRE_GRANT_WRITE, .expiry_s = 1, .path = text("/data") };
+
+	OUTBOX_PUT(o, job, JOB, &f);
+	OUTBOX_PUT(o, grant, GRANT, &g);
+}
+
+static void put_request(struct outbox *o)
+{
+	struct wire_open f = { .role = WIRE_ACCEPTOR_SENDS, .streams = 4, .n_paths = 1 };
+	uint8_t path[32], *p;
+
+	put_job_and_grant(o);
+	f.paths = (struct span){ path, wire_path_encode(path, 0, text("/src")) };
+	p = outbox_room(o, WIRE_OPEN_MAX_BYTES + sizeof path);
+	outbox_added(o, wire_open_encode(p, &f));
+}
+
+static void put_probe(struct outbox *o)
+{
+	struct wire_probe f = { 4, 2, 0 };
+
+	put_job_and_grant(o);
+	OUTBOX_PUT(o, probe, PROBE, &f);
+}
+
+static void put_started(struct outbox *o)
+{
+	struct wire_started f = { 7, text("192.0.2.1:7811") };
+
+	OUTBOX_PUT(o, started, STARTED, &f);
+}
+
+static void put_progress(struct outbox *o, uint64_t bytes)
+{
+	struct ptcp_progress f = { .bytes = bytes, .files = bytes > 0 };
+
+	OUTBOX_PUT(o, progress, PROGRESS, &f);
+}
+
+static void put_sample(struct outbox *o, uint64_t bytes, double delay_s)
+{
+	struct wire_sample f = { bytes, (uint64_t)(delay_s * 1e9), 1000 };
+
+	OUTBOX_PUT(o, sample, SAMPLE, &f);
+}
+
+static void put_event(struct outbox *o)
+{
+	struct wire_event f = { .kind = WIRE_EVENT_DONE, .path = text("x") };
+
+	OUTBOX_PUT(o, event, EVENT, &f);
+}
+
+static void job_in_any_pieces(void **state)
+{
+	struct end c, s;
+	size_t n;
+
+	(void)state;
+	for (n = 1; n < 300; n++) {
+		begin(&c, JOB_FRAMES_JOB_REQUESTED);
+		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+		put_request(&c.j.out);
+		assert_int_equal(deliver(&c, &s, n, 0.1, NULL), 0);
+		assert_int_equal(s.calls[WIRE_OPEN], 1);
+		assert_int_equal(s.j.state, JOB_FRAMES_ANSWERING);
+		assert_true(s.role == WIRE_ACCEPTOR_SENDS && s.messages == 0);
+		assert_string_equal(s.host, "b.example.org");
+		assert_string_equal(s.path, "/data");
+		put_progress(&s.j.out, 0);
+		put_started(&s.j.out);
+		put_event(&s.j.out);
+		put_progress(&s.j.out, 10);
+		job_frames_end(&s.j, NULL, &(struct wire_end){ 1, 0 }, at(0.2));
+		assert_int_equal(deliver(&s, &c, n, 0.2, NULL), 0);
+		assert_true(c.calls[WIRE_STARTED] == 1 && c.calls[WIRE_PROGRESS] == 2 && c.calls[WIRE_EVENT] == 1 && c.calls[WIRE_END] == 1);
+		assert_int_equal(c.j.progress.bytes, 10);
+		assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
+		put_event(&s.j.out); /* ignored */
+		assert_int_equal(deliver(&s, &c, n, 0.3, NULL), 0);
+		assert_int_equal(c.calls[WIRE_EVENT], 1);
+		fini(&c, &s);
+	}
+}
+
+static void measurement(void **state)
+{
+	struct end c, s;
+	struct ptcp_err e;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_TIMING_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_probe(&c.j.out);
+	assert_int_equal(deliver(&c, &s, 50, 0, NULL), 0);
+	assert_true(s.role == WIRE_ACCEPTOR_DISCARDS && s.messages == 2);
+	put_started(&s.j.out);
+	put_sample(&s.j.out, 1 << 20, 0.5);
+	put_sample(&s.j.out, 1 << 20, 0.5);
+	assert_int_equal(deliver(&s, &c, 50, 1, NULL), 0);
+	assert_int_equal(c.calls[WIRE_SAMPLE], 2);
+	put_sample(&s.j.out, 1 << 20, 0.5);
+	assert_int_equal(deliver(&s, &c, 50, 9, &e), PTCP_EPROTO); /* one more than requested */
+	assert_string_equal(e.msg, "unexpected SAMPLE frame");
+	fini(&c, &s);
+}
+
+static void implausible_samples(void **state)
+{
+	static const struct { uint64_t bytes; double delay_s; bool ok; } cases[] = {
+		{ 1000, 0.9, true }, { 1000, 1.1, false }, /* since the request, with the first sample */
+		{ 1000000000, 0.0001, true }, { UINT64_MAX, 0.9, false },
+	};
+	struct end c, s;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(&c, JOB_FRAMES_TIMING_REQUESTED);
+		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+		put_started(&s.j.out);
+		put_sample(&s.j.out, 1000, 1);
+		put_sample(&s.j.out, cases[i].bytes, cases[i].delay_s);
+		assert_int_equal(deliver(&s, &c, 1000, 2, &e), cases[i].ok ? 0 : PTCP_EPROTO);
+		assert_true(cases[i].ok || strstr(e.msg, "implausible SAMPLE frame") != NULL);
+		fini(&c, &s);
+	}
+}
+
+static void queries(void **state)
+{
+	struct wire_status q = { 7, 1 };
+	struct wire_state f = { .id = 7, .kind = WIRE_STATE_RUNNING, .mode = WIRE_GRANT_WRITE, .port = 1, .host = text("b") };
+	struct wire_link l = { .host = text("b"), .port = 1 };
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_STATUS_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	OUTBOX_PUT(&c.j.out, status, STATUS, &q);
+	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
+	assert_int_equal(s.calls[WIRE_STATUS], 1);
+	OUTBOX_PUT(&s.j.out, state, STATE, &f);
+	OUTBOX_PUT(&s.j.out, state, STATE, &f);
+	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
+	assert_int_equal(c.calls[WIRE_STATE], 2);
+	OUTBOX_PUT(&s.j.out, link, LINK, &l);
+	assert_int_equal(deliver(&s, &c, 3, 0, NULL), PTCP_EPROTO); /* the answer to another query */
+	fini(&c, &s);
+
+	begin(&c, JOB_FRAMES_LINKS_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	outbox_added(&c.j.out, wire_links_encode(outbox_room(&c.j.out, WIRE_LINKS_MAX_BYTES)));
+	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
+	assert_int_equal(s.calls[WIRE_LINKS], 1);
+	OUTBOX_PUT(&s.j.out, link, LINK, &l);
+	job_frames_end(&s.j, &(struct ptcp_err){ PTCP_EPEER, 0, "unknown" }, NULL, at(0));
+	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
+	assert_true(c.calls[WIRE_LINK] == 1 && c.calls[WIRE_ERROR] == 1);
+	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
+	fini(&c, &s);
+}
+
+/* Every frame in every state: only those of this list are not "unexpected". */
+static void wrong_order(void **state)
+{
+#define IN(state) (1u << JOB_FRAMES_##state)
+	static const struct { unsigned type, states; } allowed[] = {
+		{ WIRE_JOB, IN(AWAIT_REQUEST) }, { WIRE_STATUS, IN(AWAIT_REQUEST) }, { WIRE_LINKS, IN(AWAIT_REQUEST) },
+		{ WIRE_GRANT, IN(AWAIT_GRANT) }, { WIRE_OPEN, IN(AWAIT_WORK) }, { WIRE_PROBE, IN(AWAIT_WORK) },
+		{ WIRE_STARTED, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
+		{ WIRE_PROGRESS, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
+		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) }, { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
+		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) }, { WIRE_LINK, IN(LINKS_REQUESTED) },
+		{ WIRE_ERROR, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) |
+		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) },
+	};
+	unsigned type, st, k, states;
+	struct ptcp_err e;
+	struct end d;
+	uint8_t frame[WIRE_HEADER_BYTES];
+
+	(void)state;
+	for (type = 0; type < 256; type++)
+		for (st = 0; st < JOB_FRAMES_CLOSED && wire_type_known(type); st++) {
+			for (k = states = 0; k < sizeof allowed / sizeof *allowed; k++)
+				states |= allowed[k].type == type ? allowed[k].states : 0;
+			begin(&d, JOB_FRAMES_AWAIT_REQUEST);
+			put_job_and_grant(&d.j.out);
+			assert_int_equal(deliver(&d, &d, 1000, 0, NULL), 0);
+			d.j.state = (enum job_frames_state)st;
+			wire_header_encode(frame, &(struct wire_header){ (uint8_t)type, WIRE_CRITICAL, 0 });
+			err_set(&e, 0, "none");
+			job_frames_input(&d.j, frame, sizeof frame, at(0), &e); /* without fields most are malformed */
+			assert_int_equal(strncmp(e.msg, "unexpected", 10) == 0 || strncmp(e.msg, "trailing", 8) == 0,
+			    (states & 1u << st) == 0);
+			job_frames_fini(&d.j);
+		}
+}
+
+static void unknown_frames(void **state)
+{
+	uint8_t frame[WIRE_HEADER_BYTES + 3] = { 0 };
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	wire_header_encode(frame, &(struct wire_header){ 200, 0, 3 });
+	assert_int_equal(job_frames_input(&s.j, frame, sizeof frame, at(0), NULL), 0);
+	put_request(&c.j.out);
+	assert_int_equal(deliver(&c, &s, 7, 0, NULL), 0);
+	assert_int_equal(s.calls[WIRE_OPEN], 1);
+	put_started(&s.j.out);
+	assert_int_equal(deliver(&s, &c, 7, 0, NULL), 0);
+	assert_int_equal(job_frames_input(&c.j, frame, sizeof frame, at(0), NULL), 0);
+	frame[1] = WIRE_CRITICAL;
+	assert_int_equal(job_frames_input(&c.j, frame, sizeof frame, at(0), NULL), PTCP_EPROTO);
+	fini(&c, &s);
+}
+
+static void trailing_bytes(void **state)
+{
+	struct end c, s;
+	struct ptcp_err e;
+	unsigned later;
+
+	(void)state;
+	for (later = 0; later < 2; later++) {
+		begin(&c, JOB_FRAMES_JOB_REQUESTED);
+		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+		put_request(&c.j.out);
+		if (later)
+			assert_int_equal(deliver(&c, &s, 1000, 0, &e), 0);
+		memset(outbox_room(&c.j.out, 1), 0, 1);
+		outbox_added(&c.j.out, 1);
+		assert_int_equal(deliver(&c, &s, 1000, 0, &e), PTCP_EPROTO);
+		assert_string_equal(e.msg, "trailing bytes after the request");
+		assert_int_equal(s.calls[WIRE_OPEN], later); /* not begun if they came with it */
+		fini(&c, &s);
+	}
+}
+
+static void refused_by_the_owner(void **state)
+{
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	s.refuse = PTCP_EREFUSED;
+	put_request(&c.j.out);
+	assert_int_equal(deliver(&c, &s, 1000, 0, NULL), PTCP_EREFUSED);
+	fini(&c, &s);
+}
+
+static void counts_that_differ(void **state)
+{
+	struct end c, s;
+	struct ptcp_err e;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_started(&s.j.out);
+	put_progress(&s.j.out, 10);
+	job_frames_end(&s.j, NULL, &(struct wire_end){ 2, 0 }, at(0));
+	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
+	assert_string_equal(e.msg, "unexpected END frame");
+	fini(&c, &s);
+}
+
+/* ---- Time ---- */
+
+static void assert_due(const struct end *d, double s, enum job_frames_fault fault)
+{
+	struct mono due = job_frames_deadline(&d->j);
+
+	assert_int_equal(due.ns, at(s).ns);
+	assert_int_equal(job_frames_fault(&d->j, (struct mono){ due.ns - 1 }), JOB_FRAMES_ALIVE);
+	assert_int_equal(job_frames_fault(&d->j, due), fault);
+}
+
+static void silence(void **state)
+{
+	struct end c, s;
+	uint8_t part[4] = { WIRE_PROGRESS, WIRE_CRITICAL };
+
+	(void)state;
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	assert_due(&c, 4, JOB_FRAMES_SILENT);
+	assert_int_equal(job_frames_input(&c.j, part, sizeof part, at(3), NULL), 0); /* any byte counts */
+	assert_due(&c, 7, JOB_FRAMES_SILENT);
+	fini(&c, &s);
+}
+
+static void heartbeat(struct end *s, struct end *c, uint64_t bytes, double now_s)
+{
+	put_progress(&s->j.out, bytes);
+	assert_int_equal(deliver(s, c, 1000, now_s, NULL), 0);
+}
+
+static void stalls(void **state)
+{
+	struct ptcp_progress verifying = { .bytes = 5, .files = 1, .activity = PTCP_VERIFYING };
+	const double max_s = 4 * ENGINE_BUSY_TIMEOUTS;
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_started(&s.j.out);
+	heartbeat(&s, &c, 5, 1);
+	heartbeat(&s, &c, 5, max_s - 1); /* the same: no progress */
+	assert_due(&c, 1 + max_s, JOB_FRAMES_STALLED);
+	heartbeat(&s, &c, 6, max_s);
+	heartbeat(&s, &c, 6, 2 * max_s - 1);
+	assert_due(&c, 2 * max_s, JOB_FRAMES_STALLED);
+	OUTBOX_PUT(&s.j.out, progress, PROGRESS, &verifying);
+	assert_int_equal(deliver(&s, &c, 1000, 2 * max_s - 1, NULL), 0);
+	assert_due(&c, 2 * max_s + 3, JOB_FRAMES_SILENT); /* verification may take longer */
+	fini(&c, &s);
+
+	begin(&c, JOB_FRAMES_TIMING_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_started(&s.j.out);
+	heartbeat(&s, &c, 5, 0);
+	heartbeat(&s, &c, 6, 47); /* of a measurement samples alone are progress */
+	assert_due(&c, 48, JOB_FRAMES_STALLED);
+	put_sample(&s.j.out, 1000, 1);
+	assert_int_equal(deliver(&s, &c, 1000, 47, NULL), 0);
+	heartbeat(&s, &c, 6, 94);
+	assert_due(&c, 95, JOB_FRAMES_STALLED);
+	fini(&c, &s);
+
+	begin(&c, JOB_FRAMES_LINKS_REQUESTED); /* the whole answer within one timeout */
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	assert_int_equal(job_frames_input(&c.j, (const uint8_t *)"A", 1, at(3), NULL), 0);
+	assert_due(&c, 4, JOB_FRAMES_STALLED);
+	fini(&c, &s);
+}
+
+static void limits_of_a_server(void **state)
+{
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_job_and_grant(&c.j.out);
+	assert_int_equal(deliver(&c, &s, 1, 9, NULL), 0); /* slow clients get no more time */
+	assert_due(&s, 10, JOB_FRAMES_STALLED);
+	fini(&c, &s);
+
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_request(&c.j.out);
+	assert_int_equal(deliver(&c, &s, 1000, 9, NULL), 0);
+	assert_int_equal(job_frames_deadline(&s.j).ns, MONO_NEVER.ns);
+	while (buf_len(&s.j.out.b) <= OUTBOX_MAX_BYTES) {
+		assert_int_equal(job_frames_fault(&s.j, at(10)), JOB_FRAMES_ALIVE);
+		put_event(&s.j.out);
+	}
+	assert_int_equal(job_frames_fault(&s.j, at(10)), JOB_FRAMES_UNREAD);
+	assert_true(job_frames_deadline(&s.j).ns < at(0).ns);
+	buf_consume(&s.j.out.b, buf_len(&s.j.out.b));
+	job_frames_end(&s.j, NULL, &(struct wire_end){ 0, 0 }, at(20));
+	assert_due(&s, 22, JOB_FRAMES_STALLED);
+	fini(&c, &s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(job_in_any_pieces),
+		cmocka_unit_test(measurement),
+		cmocka_unit_test(implausible_samples),
+		cmocka_unit_test(queries),
+		cmocka_unit_test(wrong_order),
+		cmocka_unit_test(unknown_frames),
+		cmocka_unit_test(trailing_bytes),
+		cmocka_unit_test(refused_by_the_owner),
+		cmocka_unit_test(counts_that_differ),
+		cmocka_unit_test(silence),
+		cmocka_unit_test(stalls),
+		cmocka_unit_test(limits_of_a_server),
+	};
+
+	return cmocka_run_group_tests_name("engine/job_frames", tests, NULL, NULL);
+}

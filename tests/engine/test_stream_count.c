@@ -1,0 +1,212 @@
+/* Number of streams from observed throughput: what is sampled, when a sample counts, and where the number ends up on
+ * simulated paths, also with the sender at the other end. model/stream_control has tests of its own. */
+#include "engine/stream_count.h"
+
+#include "core/units.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct {
+	struct stream_count c;
+	struct stream_control_opts o;
+	struct stream_count_input in;
+	struct mono now;
+	unsigned decisions;
+} fx;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&fx, 0, sizeof fx);
+	fx.now = (struct mono){ 1000 * NS_PER_S };
+	stream_control_opts_init(&fx.o);
+	stream_count_init(&fx.c, &fx.o, fx.now);
+	fx.in = (struct stream_count_input){ .sends = true, .all_connected = true, .times = { 0.1, 0.1, 0, 0 } };
+	return 0;
+}
+
+static void sample(void)
+{
+	fx.now = stream_count_deadline(&fx.c);
+	fx.decisions += stream_count_add(&fx.c, &fx.in, fx.now);
+}
+
+/* n streams deliver this much on a path with random loss and other traffic. */
+static double rate_bps(unsigned n) { return 100e6 * n / (n + 4.0); }
+
+static void pass(double seconds)
+{
+	struct mono end = mono_add_ns(fx.now, (uint64_t)(seconds * 1e9));
+
+	while (fx.now.ns < end.ns) {
+		fx.in.active_bytes = (uint64_t)(rate_bps(fx.c.model.streams) * 0.1 / 8);
+		sample();
+	}
+}
+
+/* ---- Sampling ---- */
+
+static void samples_rates(void **state)
+{
+	(void)state;
+	assert_int_equal(stream_count_deadline(&fx.c).ns, fx.now.ns + NS_PER_S / 10);
+	fx.in.active_bytes = 1000000;
+	sample();
+	assert_true(fabs(fx.c.sample.rate_bps - 80e6) < 1);
+	assert_true(fx.c.sample.steady && !fx.c.sample.starved && !fx.c.sample.host_limited);
+	fx.now = mono_add_ns(fx.now, NS_PER_S / 2); /* late */
+	stream_count_add(&fx.c, &fx.in, fx.now);
+	assert_true(fabs(fx.c.sample.rate_bps - 16e6) < 1);
+	assert_true(fabs(fx.c.sample.interval_s - 0.5) < 1e-6);
+}
+
+static void steady_samples(void **state)
+{
+	(void)state;
+	fx.in.active_bytes = 1000000;
+	fx.in.inactive_bytes = 20000; /* drained */
+	sample();
+	assert_true(fx.c.sample.steady);
+	fx.in.inactive_bytes = 20001;
+	sample();
+	assert_false(fx.c.sample.steady);
+	fx.in.inactive_bytes = 0;
+	fx.in.all_connected = false;
+	sample();
+	assert_false(fx.c.sample.steady);
+}
+
+/* What limits the sender's TCP connections for most of the recent time. */
+static void limited_by(double busy_s, double window_s, double buffer_s)
+{
+	unsigned i;
+
+	fx.in.times = (struct limit_times){ 0.1, busy_s, window_s, buffer_s };
+	for (i = 0; i < 30; i++)
+		sample();
+}
+
+static void starved_samples(void **state)
+{
+	(void)state;
+	limited_by(0.1, 0, 0);
+	assert_true(!fx.c.sample.starved && !fx.c.sample.host_limited); /* the network */
+	limited_by(0.02, 0, 0);
+	assert_true(fx.c.sample.starved && !fx.c.sample.host_limited); /* no data to send */
+	limited_by(0.1, 0, 0.09);
+	assert_true(!fx.c.sample.starved && fx.c.sample.host_limited); /* send buffers */
+	limited_by(0.1, 0.09, 0);
+	assert_true(!fx.c.sample.starved && fx.c.sample.host_limited); /* receive windows, */
+	fx.in.disk_busy = true;
+	sample();
+	assert_true(fx.c.sample.starved); /* closed by a disk */
+	limited_by(0.1, 0, 0);
+	assert_false(fx.c.sample.starved); /* a busy disk that does not close windows */
+	fx.in.disk_busy = false;
+	fx.in.rate_limited = true;
+	sample();
+	assert_true(fx.c.sample.starved);
+}
+
+static void nothing_is_known_at_first(void **state)
+{
+	(void)state;
+	fx.in.times = (struct limit_times){ 0, 0, 0, 0 };
+	sample();
+	assert_true(fx.c.sample.starved);
+}
+
+/* Recent times weigh more than earlier ones. */
+static void earlier_times_decay(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	limited_by(0.1, 0, 0);
+	fx.in.times = (struct limit_times){ 0.1, 0.1, 0, 0.1 };
+	for (i = 0; !fx.c.sample.host_limited; i++)
+		sample();
+	assert_in_range(i, 2, 6);
+}
+
+/* ---- The peer sends ---- */
+
+static void reports_of_a_sending_peer(void **state)
+{
+	struct wire_tcp_report f = { 100000, 100000, 90000, 0, 0, { (const uint8_t *)"bbr", 3 } };
+
+	(void)state;
+	fx.in.sends = false;
+	assert_true(stream_count_report(&fx.c, &f));
+	assert_string_equal(fx.c.congestion, "bbr");
+	sample();
+	assert_true(fx.c.sample.host_limited);
+	f.window_us = 0;
+	f.congestion = (struct span){ (const uint8_t *)"cubic", 5 }; /* the first name stays */
+	assert_false(stream_count_report(&fx.c, &f));
+	assert_string_equal(fx.c.congestion, "bbr");
+	sample();
+	assert_true(!fx.c.sample.host_limited && !fx.c.sample.starved);
+	fx.in.times = (struct limit_times){ 0.1, 0.1, 0.1, 0 }; /* those of this end are ignored */
+	sample();
+	assert_false(fx.c.sample.host_limited);
+}
+
+static void congestion_control(void **state)
+{
+	(void)state;
+	assert_false(stream_count_congestion(&fx.c, "", 0));
+	assert_false(stream_count_congestion(&fx.c, "a name of more than 15 bytes", 28));
+	assert_string_equal(fx.c.congestion, "");
+	assert_true(stream_count_congestion(&fx.c, "cubic", 5));
+	assert_false(stream_count_congestion(&fx.c, "cubic", 5));
+	assert_int_equal(fx.c.model.o.congestion, advice_congestion_by_name("cubic"));
+}
+
+/* ---- Deciding ---- */
+
+static void settles_within_the_budget(void **state)
+{
+	unsigned n;
+
+	(void)state;
+	pass(120);
+	assert_true(fx.decisions > 1);
+	assert_true(fx.c.model.advised && fx.c.model.answer > 0);
+	assert_true(fx.c.model.reason[0] != '\0');
+	n = fx.c.model.answer;
+	assert_in_range(n, 1, fx.o.max_streams - 1);
+	pass(300);
+	assert_true(fx.c.model.answer + 1 >= n && fx.c.model.answer <= n + 1);
+}
+
+/* Starved samples change nothing. */
+static void starved_sessions_keep_their_streams(void **state)
+{
+	unsigned n = fx.c.model.streams;
+
+	(void)state;
+	fx.in.rate_limited = true;
+	pass(120);
+	assert_int_equal(fx.decisions, 0);
+	assert_int_equal(fx.c.model.streams, n);
+}
+
+#define test(f) cmocka_unit_test_setup(f, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(samples_rates), test(steady_samples), test(starved_samples), test(nothing_is_known_at_first),
+		test(earlier_times_decay), test(reports_of_a_sending_peer), test(congestion_control),
+		test(settles_within_the_budget), test(starved_sessions_keep_their_streams),
+	};
+
+	return cmocka_run_group_tests_name("engine/stream_count", tests, NULL, NULL);
+}
