@@ -82,7 +82,7 @@ static void report_rates(struct session *sess, struct mono now)
 		return;
 	if (first)
 		pacing_loosen(&sess->o.host->pacing);
-	engine_rate(sess->engine, &f);
+	engine_set_rates(sess->engine, &f);
 }
 
 void adapt_rates(struct session *sess, struct mono now)
@@ -245,7 +245,7 @@ void adapt_load(struct session *sess, struct mono now)
 		sess->o.ops->warning(sess->o.arg, NULL, text);
 		break;
 	case HOST_LOAD_REPORT:
-		engine_tell_load(sess->engine, &h->ours);
+		engine_report_load(sess->engine, &h->ours);
 		break;
 	}
 	log_at(&sess->o.host->log, LOG_DEBUG, "load", "busy_permille=%u disk_permille=%u peer_busy=%u peer_disk=%u",
@@ -271,7 +271,7 @@ static void activate(struct session *sess)
 
 	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
-	engine_use(sess->engine, &use);
+	engine_set_streams(sess->engine, &use);
 	streams_activate(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 

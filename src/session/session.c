@@ -187,7 +187,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct engine_opts so = {
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
-		.returns = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
+		.control_replay = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
 		.ops = &session_engine_ops, .log = &o->host->log
 	};
@@ -202,7 +202,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		sess->tap[i] = -1;
 	fd_budget_count(1);
-	if (so.starter && so.returns && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
+	if (so.starter && so.control_replay && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
 		so.hello_timeout_ns = CONTROL_REPLAY_QUIET_NS;
 	sess->o = *o;
 	sess->pump = pump;
