@@ -87,7 +87,7 @@ struct ptcp_transfer {
 	struct ptcp_progress last;
 	struct history_key key;         /* of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
-	struct stream_control steered;  /* at the end; advised: false: no result */
+	struct stream_control control;  /* at the end; advised: false: no result */
 	double seconds;
 };
 
@@ -98,7 +98,7 @@ static inline uint64_t client_timeout_ns(const struct ptcp_transfer *t)
 }
 
 /* Maximum number of streams: as requested, or as the stream controller may choose. */
-static inline unsigned client_streams(const struct ptcp_transfer *t)
+static inline unsigned client_max_streams(const struct ptcp_transfer *t)
 {
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
@@ -142,8 +142,8 @@ void client_disconnect(struct ptcp_transfer *t);
 
 /* `fd`: of the control connection. */
 void client_name_path(struct ptcp_transfer *t, int fd);
-/* Starts the stream controller, with the path's history, where the session is steered. */
-int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e);
+/* If adaptive: starts the stream controller, with the path's history. */
+void client_adapt_streams(struct ptcp_transfer *t, struct session *sess);
 /* At the end: records the controller's result. */
 void client_remember(struct ptcp_transfer *t);
 /* For advice: true if found in the history, so that no measurement is needed. */

@@ -216,7 +216,8 @@ static void on_running(void *arg, struct session *sess)
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	if (client_steer(t, sess, &why) < 0 || (t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
+	client_adapt_streams(t, sess);
+	if ((t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
 		engine_fail(session_session(sess), &why);
 }
 
@@ -256,8 +257,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
 
-	if (session_steered(sess) != NULL) {
-		t->steered = *session_steered(sess);
+	if (session_stream_control(sess) != NULL) {
+		t->control = *session_stream_control(sess);
 		client_remember(t);
 	}
 	if (t->prober != NULL && why == NULL)

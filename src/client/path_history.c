@@ -20,7 +20,7 @@ void client_name_path(struct ptcp_transfer *t, int fd)
 
 	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
 	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
-	/* ssh's pipe has no address, and its streams are not steered. */
+	/* ssh's pipe has no address, and the number of streams is fixed. */
 	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
@@ -68,17 +68,18 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 		session_recall(sess, h.probe, h.n_probes);
 }
 
-int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
+void client_adapt_streams(struct ptcp_transfer *t, struct session *sess)
 {
 	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
 
-	return t->adaptive ? session_steer(sess, &o, e) : 0;
+	if (t->adaptive)
+		session_adapt_streams(sess, &o);
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
 void client_remember(struct ptcp_transfer *t)
 {
-	const struct stream_control *m = &t->steered;
+	const struct stream_control *m = &t->control;
 	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
 	bool learned = m->advised && m->answer > 0 && !m->recalled;
 

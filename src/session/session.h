@@ -101,11 +101,11 @@ struct stream_count_opts {
 
 /* Starter, before running ends: adjusts the number of streams to the observed throughput
  * (engine/stream_count.h). */
-int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e);
+void session_adapt_streams(struct session *sess, const struct stream_count_opts *o);
 /* Probes of the path by earlier transfers. */
 void session_recall(struct session *sess, const struct probe *probe, size_t count);
 /* Result; NULL: the number is fixed. Valid as long as the session. */
-const struct stream_control *session_steered(const struct session *sess);
+const struct stream_control *session_stream_control(const struct session *sess);
 
 /* ---- Data connections ---- */
 
