@@ -19,7 +19,7 @@ static void activate_granted(struct session *sess)
 	struct wire_set_streams use = { .streams = (uint16_t)sess->n_granted };
 
 	engine_set_streams(sess->engine, &use);
-	streams_activate(sess, sess->n_granted, "agreed");
+	streams_activate(sess, sess->n_granted, "granted");
 }
 
 /* A sending acceptor, unless one channel carries everything: that stream has no socket. */
@@ -42,13 +42,13 @@ static void on_running(void *arg, const struct wire_opened *o)
 	sess->reports_tcp = reports_tcp(sess);
 	sess->tapped |= sess->reports_tcp;
 	if (sess->o.one_channel)
-		streams_activate(sess, 1, "agreed");
+		streams_activate(sess, 1, "granted");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
 	if (adapt_start(sess, &why) < 0)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
-	if (sess->o.open != NULL && !sess->o.one_channel && !sess->counts_streams &&
+	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
 		activate_granted(sess);
 }

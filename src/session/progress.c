@@ -60,7 +60,7 @@ static enum ptcp_activity activity(const struct session *sess)
 
 struct ptcp_progress session_progress(const struct session *sess)
 {
-	struct ptcp_progress g = { .streams = streams_in_use(sess), .max_streams = sess->n_most };
+	struct ptcp_progress g = { .streams = streams_connected(sess), .max_streams = sess->n_connected_peak };
 	struct snd_stats s;
 	struct rcv_stats r;
 

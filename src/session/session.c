@@ -103,7 +103,7 @@ void session_free(struct session *sess)
 			parts[i].free(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		streams_close_tap(sess, i);
-	fd_budget_count(-1 - (int)sess->n_counted);
+	fd_budget_count(-1 - (int)sess->n_fds_reserved);
 	explicit_bzero(sess->key, sizeof sess->key);
 	free(sess);
 }

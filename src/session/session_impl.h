@@ -106,8 +106,10 @@ struct session {
 	unsigned n_granted;         /* agreed */
 	unsigned n_active;          /* of the granted: streams 0 to n_active - 1 carry new data, the rest may still drain */
 	const char *active_why;     /* reason for n_active, until reported; or NULL */
-	unsigned n_reported;        /* active and connected, as last reported */
-	unsigned n_connected, n_most, n_ending, n_counted;
+	unsigned n_connected;       /* active or not */
+	unsigned n_connected_reported, n_connected_peak; /* of the active */
+	unsigned n_ending;          /* lost or stopped, and not closed */
+	unsigned n_fds_reserved;
 	bool ever_connected;
 	struct stream *stream[PTCP_STREAMS_MAX];
 	struct mono since[PTCP_STREAMS_MAX]; /* time of connection */
@@ -133,7 +135,7 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
-	bool counts_streams;        /* the starter, after session_adapt_streams(): */
+	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
 	bool reports_tcp;           /* a sending acceptor: tcp_report.c */
@@ -189,7 +191,7 @@ void control_free(struct session *sess);
 /* Sets the number of active streams; `why` is for the user. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
-unsigned streams_in_use(const struct session *sess);
+unsigned streams_connected(const struct session *sess);
 /* Reports a changed number to the user, unless more connections are in progress. */
 void streams_report(struct session *sess);
 /* The connection failed: closes the stream; the TLS client connects a new one. */

@@ -91,7 +91,7 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 	fx.n_activated++;
 }
 
-unsigned streams_in_use(const struct session *sess) { return sess->n_active; }
+unsigned streams_connected(const struct session *sess) { return sess->n_active; }
 void streams_share_rate(struct session *sess, unsigned i) { fx.shared |= sess->stream[i] != NULL ? 1u << i : 0; }
 
 void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why)
