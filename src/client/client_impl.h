@@ -48,7 +48,7 @@ struct ptcp_transfer {
 	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
 	char *ssh, *remote_ptcp, *launch;
 	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by `launch` */
-	char **vias;                    /* o.n_vias of them */
+	char **path_names;              /* o.n_paths of them */
 	struct paths ways;
 	struct trusted trusted[TRUSTED_MAX];
 	unsigned n_trusted;

@@ -117,7 +117,6 @@ void client_remember_advice(struct ptcp_transfer *t)
 		return;
 	strcpy(h.key.congestion, a->congestion);
 	for (i = 0; i < a->n_probes && h.n_probes < HISTORY_PROBES_MAX; i++)
-		h.probe[h.n_probes++] = (struct probe){ a->probes[i].streams, a->probes[i].throughput_bps,
-			a->probes[i].error_bps };
+		h.probe[h.n_probes++] = probe_of_public(&a->probes[i]);
 	keep(t, &h);
 }

@@ -1,4 +1,5 @@
 /* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the client. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static void report_samples(struct job *r)
 
 	for (; r->n_samples < n; r->n_samples++) {
 		f = (struct wire_sample){ all[r->n_samples].bytes, (uint64_t)(all[r->n_samples].delay_s * 1e9),
-			(uint64_t)(round_trip_s * 1e9) };
+			isnan(round_trip_s) ? 0 : (uint64_t)(round_trip_s * 1e9) };
 		OUTBOX_PUT(job_conn_outbox(r->conn), sample, SAMPLE, &f);
 	}
 }
