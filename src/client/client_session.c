@@ -211,14 +211,15 @@ static void on_running(void *arg, struct session *sess)
 	client_started(t);
 	if (t->prober != NULL) {
 		if (client_recall_advice(t))
-			engine_finish(session_session(sess));
+			engine_finish(session_engine(sess));
 		else
 			t->prober->ops->running(t->prober, sess);
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	if (client_steer(t, sess, &why) < 0 || (t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
-		engine_fail(session_session(sess), &why);
+	client_adapt_streams(t, sess);
+	if ((t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
+		engine_fail(session_engine(sess), &why);
 }
 
 /* ---- The end ---- */
@@ -257,8 +258,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct ptcp_transfer *t = arg;
 
-	if (session_steered(sess) != NULL) {
-		t->steered = *session_steered(sess);
+	if (session_stream_control(sess) != NULL) {
+		t->steered = *session_stream_control(sess);
 		client_remember(t);
 	}
 	if (t->prober != NULL && why == NULL)

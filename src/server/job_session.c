@@ -85,7 +85,7 @@ static void on_running(void *arg, struct session *sess)
 	if (r->prober != NULL)
 		r->prober->ops->running(r->prober, sess);
 	else if (request_begin(&r->request, sess, &why) < 0)
-		engine_fail(session_session(sess), &why);
+		engine_fail(session_engine(sess), &why);
 }
 
 static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)

@@ -246,7 +246,7 @@ static void status_line(void **state)
 	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
 	    "1.25 GB of 2.50 GB so far  812 Mbit/s  1 stream");
 	ev.progress.total_known = true;
-	ev.progress.bytes = ev.progress.total_bytes - 1; /* not 100 before it is */
+	ev.progress.bytes = ev.progress.total_bytes - 1; /* 100 only if complete */
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
 	ev.progress.bytes = ev.progress.total_bytes = 0;
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);
