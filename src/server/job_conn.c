@@ -220,7 +220,6 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 	list_append(&t->conns, &c->in_list);
 	t->n_conns++;
 	fd_budget_count(1);
-	chan_detach(chan);
 	if ((r = chan_attach(chan, t->host->control, &chan_ops, c, e)) < 0 ||
 	    (r = timer_new(&c->timer, t->host->control, on_timer, c, e)) < 0) {
 		job_conn_free(c);
