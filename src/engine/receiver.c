@@ -87,14 +87,14 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	r->slot[wire_slot(f->id)] = NULL;
 	r->stats.live--;
 	if (why != NULL) {
-		r->stats.failed++;
+		r->stats.done.failed++;
 		if (f->type == WIRE_FILE)
 			r->lost[wire_slot(f->id)] = f->id;
 	} else if (f->type == WIRE_FILE) {
-		r->stats.files++;
-		r->stats.file_bytes += f->size_bytes;
+		r->stats.done.files++;
+		r->stats.done.file_bytes += f->size_bytes;
 	} else {
-		r->stats.others++;
+		r->stats.done.others++;
 	}
 	list_remove(&f->waiting);
 	take_waiters(f, f->type == WIRE_FILE && why == NULL ? &r->runnable : NULL);
@@ -154,7 +154,7 @@ void rcv_refuse(struct rcv *r, const struct wire_entry *w, int code, const char 
 	struct ptcp_err why;
 
 	err_set(&why, code, "%s", text);
-	r->stats.failed++;
+	r->stats.done.failed++;
 	if (w->type == WIRE_FILE)
 		r->lost[wire_slot(w->id)] = w->id;
 	outbox_put_fail(r->out, w->id, &why);
@@ -167,7 +167,7 @@ int rcv_violation(const char *what, struct ptcp_err *e)
 
 void rcv_drop(struct rcv *r)
 {
-	uint64_t failed = r->stats.failed;
+	uint64_t failed = r->stats.done.failed;
 	struct ptcp_err why;
 	unsigned i;
 
@@ -175,7 +175,7 @@ void rcv_drop(struct rcv *r)
 	for (i = 0; i < WIRE_SLOTS; i++)
 		if (r->slot[i] != NULL)
 			rcv_end(r, r->slot[i], false, &why);
-	r->stats.failed = failed;
+	r->stats.done.failed = failed;
 }
 
 void rcv_free(struct rcv *r)
@@ -193,5 +193,8 @@ bool rcv_idle(const struct rcv *r)
 
 struct rcv_stats rcv_stats(const struct rcv *r)
 {
-	return r->stats;
+	struct rcv_stats s = r->stats;
+
+	s.done.wire_bytes = s.done.bytes - s.done.resumed_bytes - s.hole_bytes;
+	return s;
 }

@@ -74,8 +74,8 @@ static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *cl
 		answer(r, f, WIRE_COMPARE);
 		break;
 	case RCV_HAVE_IT:
-		r->stats.bytes += f->size_bytes;
-		r->stats.resumed_bytes += f->size_bytes;
+		r->stats.done.bytes += f->size_bytes;
+		r->stats.done.resumed_bytes += f->size_bytes;
 		answer(r, f, WIRE_SEND_NONE);
 		rcv_end(r, f, true, NULL);
 		break;
