@@ -48,7 +48,6 @@ session_SRC := session engine_ops control streams progress stream stream_send st
 measure_SRC := advice advise measure timing
 client_SRC := client transfer trust connect path_history client_session client_measure remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
-=======
 server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := local
@@ -79,13 +78,7 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture
-net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl tcpinfo \
-	identity trust sign tls chan
->>=======
-engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture \
-	control_replay dead_path path_select path_rates stream_count host_load
->>>>>>> theirs
+	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
