@@ -174,10 +174,7 @@ static void on_readable(void *arg)
 		client_finish(t, &why);
 }
 
-static void on_writable(void *arg)
-{
-	flush(arg);
-}
+static void on_writable(void *arg) { flush(arg); }
 
 static void on_closed(void *arg, const struct ptcp_err *cause)
 {
