@@ -177,10 +177,7 @@ static void on_readable(void *arg)
 	timer_set(c->timer, job_frames_deadline(&c->frames));
 }
 
-static void on_writable(void *arg)
-{
-	job_conn_flush(arg);
-}
+static void on_writable(void *arg) { job_conn_flush(arg); }
 
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
