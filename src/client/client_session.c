@@ -109,10 +109,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 	client_emit(t, &ev);
 }
 
-void client_warn(struct ptcp_transfer *t, const char *text)
-{
-	on_warning(t, NULL, text);
-}
+void client_warn(struct ptcp_transfer *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {

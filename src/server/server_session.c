@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "server/request.h"
+#include "store/store_err.h"
 
 struct server_session {
 	struct list in_list;

@@ -166,7 +166,6 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	struct ptcp_err why;
 
 	sess->successor = NULL;
-	chan_detach(c);
 	if (chan_attach(c, sess->o.host->control, &control_ops, sess, &why) < 0) {
 		chan_free(c);
 		engine_fail(sess->engine, &why);
@@ -226,7 +225,6 @@ void control_take(struct session *sess, struct chan *c)
 	drop_successor(sess);
 	chan_free(sess->control); /* the peer has left it */
 	sess->control = NULL;
-	chan_detach(c);
 	if (chan_attach(c, sess->o.host->control, &successor_ops, sess, &why) < 0) {
 		chan_free(c);
 		return;

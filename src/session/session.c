@@ -220,7 +220,6 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		session_free(sess);
 		return r;
 	}
-	chan_detach(sess->control);
 	if ((r = chan_attach(sess->control, o->host->control, &control_ops, sess, e)) < 0) {
 		session_free(sess);
 		return r;

@@ -22,7 +22,12 @@
 #define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* number for the successor of the control connection */
 #define CONNECTING_MAX (PTCP_STREAMS_MAX + 1)
 
-struct stream_connect;
+/* The connection of a future stream, or of the control connection's successor. */
+struct stream_connect {
+	struct session *session;
+	unsigned number;
+	struct connect *connect;    /* NULL: none is being made */
+};
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
  * Members may be NULL. */
@@ -116,7 +121,7 @@ struct session {
 	bool tapped;                /* `tap` is needed */
 	int tap[PTCP_STREAMS_MAX];  /* duplicates of the streams' descriptors, for TCP_INFO on this thread; -1: none */
 	struct tcp_stats tcp_stats;
-	struct stream_connect *connecting[CONNECTING_MAX];
+	struct stream_connect connecting[CONNECTING_MAX];
 	struct mono retry_at[CONNECTING_MAX];
 	unsigned retries[CONNECTING_MAX];
 	uint64_t carried[PTCP_PATHS_MAX]; /* bytes of file data, by path */

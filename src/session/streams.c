@@ -29,7 +29,7 @@ static bool more_to_come(const struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->stream[i] == NULL && (sess->connecting[i] != NULL || (sess->o.connects && sess->retries[i] == 0)))
+		if (sess->stream[i] == NULL && (sess->connecting[i].connect != NULL || (sess->o.connects && sess->retries[i] == 0)))
 			return true;
 	return false;
 }

@@ -56,7 +56,7 @@ void chan_detach(struct chan *c) { c->detached = true; }
 int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
 {
 	(void)l;
-	assert_true(c->detached && !c->freed);
+	assert_false(c->freed);
 	if (c->broken)
 		return err_set(e, PTCP_EIO, "no loop");
 	c->detached = false;
