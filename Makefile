@@ -45,7 +45,7 @@ conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io resume_verify probe_session
-measure_SRC := advice advise measure timing
+measure_SRC := advice advise measure timing prober
 client_SRC := client transfer trust connect path_history client_session client_measure \
 	remote_job remote_job_request remote_query \
 	ssh_start ssh_connect start_args history_file
