@@ -46,15 +46,14 @@ session_SRC := session engine_ops control streams progress stream stream_send st
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io resume_verify probe_session
 measure_SRC := advice advise measure timing prober
-client_SRC := client transfer trust connect path_history client_session client_measure \
-	remote_job remote_job_request remote_query \
-	ssh_start ssh_connect start_args history_file
+client_SRC := client transfer trust connect path_history client_session client_measure remote_job \
+	remote_job_request remote_query ssh_start ssh_connect start_args history_file
 server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines trace infeasible verify verify_limits plan limits
+	baselines infeasible verify plan limits
 collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
@@ -78,10 +77,10 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring worlds torture \
-	control_replay dead_path path_select path_rates stream_count host_load
+engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks \
+	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control path_rates
+session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 api_TESTS   := api

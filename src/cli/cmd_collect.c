@@ -363,13 +363,14 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	struct ptcp_err e = { .code = 0 };
 	struct ptcp_overlay *overlay = NULL;
 	struct ptcp_collect *collection = NULL;
-	struct output out = { .json = options_has_flag(argc, argv, "--json") }; /* parsing may fail before --json */
+	struct output out = { .overlay = NULL };
 	struct collect_args a;
 	int n, r;
 
 	memset(&a, 0, sizeof a);
 	ptcp_collect_opts_init(&a.opts);
 	r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e);
+	out.json = a.connect.log.json;
 	out.quiet = a.connect.log.quiet;
 	out.verbose = a.connect.log.verbose > 0;
 	out.status = log_opts_status(&a.connect.log);

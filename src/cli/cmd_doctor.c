@@ -1,4 +1,4 @@
-/* ptcp doctor: causes of slow transfers on this host or on a path, and their fixes. */
+/* ptcp doctor: causes of slow transfers on this host or on a path, and fixes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -118,4 +118,4 @@ static int run_doctor(const struct command *c, int argc, char **argv)
 static const struct opt *const tables[] = { doctor_options, connect_options, NULL };
 
 const struct command command_doctor = { "doctor", "[options] [TARGET]",
-	"find causes of slow transfers, and their fixes", run_doctor, tables, 0, 1, "takes at most one target" };
+	"find causes of slow transfers and suggest fixes", run_doctor, tables, 0, 1, "takes at most one target" };

@@ -1,4 +1,4 @@
-/* ptcp key: the identity of this host, and its authorized clients. */
+/* ptcp key: identity of this host, and authorized clients. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,5 +107,5 @@ static int run_key(const struct command *c, int argc, char **argv)
 static const struct opt *const tables[] = { key_options, NULL };
 
 const struct command command_key = { "key", "show | generate | authorize FINGERPRINT [options] | revoke FINGERPRINT",
-	"manage the identity of this host and its authorized clients", run_key, tables, 1, INT_MAX,
+	"manage the identity of this host and authorized clients", run_key, tables, 1, INT_MAX,
 	"needs an action: show, generate, authorize or revoke" };

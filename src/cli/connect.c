@@ -137,12 +137,15 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
     struct options_given *given, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = &a->transfer;
+	bool json = options_has_flag(argc, argv, "--json");
 	int level, r;
 
 	log_opts_init(&a->log);
 	ptcp_transfer_opts_init(t);
-	if ((r = options_parse(c, argc, argv, a, operands, given, e)) != 0)
+	if ((r = options_parse(c, argc, argv, a, operands, given, e)) != 0) {
+		a->log.json |= json; /* parsing may fail before --json */
 		return r;
+	}
 	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO))
 		t->trust = ask_trust;
 	if ((level = log_opts_level(&a->log, LOG_NONE)) != LOG_NONE) {

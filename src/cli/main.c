@@ -1,4 +1,4 @@
-/* The table of subcommands, their dispatch, and the help printed from the table. */
+/* The table of subcommands, dispatch, and help. */
 #include <stdio.h>
 #include <string.h>
 

@@ -65,14 +65,15 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 
 	strcpy(t->key.congestion, congestion);
 	if (find(t, &h))
-		session_recall(sess, h.probe, h.n_probes);
+		session_recall_probes(sess, h.probe, h.n_probes);
 }
 
-int client_steer(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
+void client_adapt_streams(struct ptcp_transfer *t, struct session *sess)
 {
 	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
 
-	return t->adaptive ? session_steer(sess, &o, e) : 0;
+	if (t->adaptive)
+		session_adapt_streams(sess, &o);
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
@@ -116,7 +117,6 @@ void client_remember_advice(struct ptcp_transfer *t)
 		return;
 	strcpy(h.key.congestion, a->congestion);
 	for (i = 0; i < a->n_probes && h.n_probes < HISTORY_PROBES_MAX; i++)
-		h.probe[h.n_probes++] = (struct probe){ a->probes[i].streams, a->probes[i].throughput_bps,
-			a->probes[i].error_bps };
+		h.probe[h.n_probes++] = probe_of_public(&a->probes[i]);
 	keep(t, &h);
 }

@@ -27,7 +27,7 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED;
 }
 
-/* A job: t->target sends to `to`. */
+/* A job: t->target sends to `to`. Sets t->remote. */
 int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
 /* As in client_remote_ops. */
 void remote_job_aim(struct ptcp_transfer *t);

@@ -59,7 +59,7 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 	size_t i;
 
 	for (i = 0; i < r->n_limits; i++)
-		if (limits_bps(c->overlay->conf, r->limit[i]) < c->limit_first_bps[r->limit[i]])
+		if (limits_bps(c->overlay, r->limit[i]) < c->limit_first_bps[r->limit[i]])
 			return true;
 	return false;
 }
@@ -130,7 +130,7 @@ static double pass_time(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c);
 
-	limits_pass(c->overlay->conf, now_s - c->overlay_s);
+	limits_pass(c->overlay, now_s - c->overlay_s);
 	c->overlay_s = now_s;
 	return now_s;
 }
@@ -146,7 +146,7 @@ static void assign_rates(struct ptcp_collect *c)
 	size_t i;
 
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_bps[i] = limits_bps(c->overlay->conf, i);
+		c->limit_bps[i] = limits_bps(c->overlay, i);
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			*f++ = (struct divide_flow){ .limit = r->limit, .n_limits = r->n_limits,
@@ -204,7 +204,7 @@ static bool is_cut_off(const struct source_transfer *s)
 
 	for (i = 0; i < s->candidates.n; i++) {
 		for (k = 0; k < s->route[i].n_limits; k++)
-			if (!(limits_bps(s->c->overlay->conf, s->route[i].limit[k]) >= 1))
+			if (!(limits_bps(s->c->overlay, s->route[i].limit[k]) >= 1))
 				break;
 		if (k == s->route[i].n_limits)
 			return false;
@@ -352,14 +352,6 @@ int allocate_first(struct ptcp_collect *c, struct ptcp_err *e)
 	return 0;
 }
 
-/* Whether sources were lost or found since, or much of the plan's time has passed. */
-static bool is_outdated(struct ptcp_collect *c, const struct schedule *schedule)
-{
-	if (c->unfit == NULL && collect_now_s(c) - c->next_start_s > TOO_LATE_RATIO * schedule->end_s)
-		c->unfit = "planning took too long";
-	return c->unfit != NULL;
-}
-
 static int end_replanning(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct schedule *schedule;
@@ -368,7 +360,9 @@ static int end_replanning(struct ptcp_collect *c, struct ptcp_err *e)
 
 	if ((r = finish_planning(c, &plan, &schedule, e)) < 0)
 		return r;
-	if (is_outdated(c, schedule)) {
+	if (c->unfit == NULL && collect_now_s(c) - c->next_start_s > TOO_LATE_RATIO * schedule->end_s)
+		c->unfit = "planning took too long";
+	if (c->unfit != NULL) { /* or sources were lost or found since */
 		ptcp_plan_free(plan);
 		schedule_free(schedule);
 		return 0;

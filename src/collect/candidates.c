@@ -6,7 +6,6 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
 
 #define SPARE_MAX 3 /* max spare paths over a relay */
 
@@ -60,7 +59,7 @@ static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_
 	int link;
 
 	for (i = 1; i < nhops; i++)
-		if ((link = limits_link(o->conf, hop[i - 1], hop[i])) >= 0 && limits_windowed(o->conf, link))
+		if ((link = limits_link(o, hop[i - 1], hop[i])) >= 0 && limits_windowed(o, link))
 			return true;
 	return false;
 }
@@ -92,15 +91,15 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 /* The smaller rate of the two links over a relay; 0: no path. */
 static double width(const struct ptcp_overlay *o, int source, int relay)
 {
-	int dest = ptcp_overlay_destination(o), in = limits_link(o->conf, source, relay), out = limits_link(o->conf, relay, dest);
+	int dest = ptcp_overlay_destination(o), in = limits_link(o, source, relay), out = limits_link(o, relay, dest);
 	struct ptcp_overlay_host h;
 	double a, b;
 
 	ptcp_overlay_host(o, (size_t)relay, &h);
 	if (!h.relay || h.address == NULL || relay == dest || relay == source || in < 0 || out < 0)
 		return 0;
-	a = limits_bps(o->conf, (size_t)in);
-	b = limits_bps(o->conf, (size_t)out);
+	a = limits_bps(o, (size_t)in);
+	b = limits_bps(o, (size_t)out);
 	return a < b ? a : b;
 }
 
@@ -135,7 +134,7 @@ int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, cons
 	struct candidates v = { .n = 0 };
 	size_t i;
 
-	if (limits_link(o->conf, source, dest) >= 0)
+	if (limits_link(o, source, dest) >= 0)
 		r = add(&v, o, &dest, 1, NULL, e);
 	for (i = 0; r == 0 && s != NULL && i < s->n; i++)
 		if (s->path[i].source == source)

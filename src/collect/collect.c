@@ -147,7 +147,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	size_t hosts = ptcp_overlay_hosts(c->overlay), i;
 
 	c->n_links = ptcp_overlay_links(c->overlay);
-	c->n_limits = limits_count(c->overlay->conf);
+	c->n_limits = limits_count(c->overlay);
 	if ((c->dest = strdup(dest[0] != '\0' ? dest : ".")) == NULL ||
 	    (c->source = calloc(hosts, sizeof *c->source)) == NULL ||
 	    (c->status = calloc(hosts, sizeof *c->status)) == NULL ||
@@ -160,7 +160,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->found_bps = calloc(c->n_limits + 1, sizeof *c->found_bps)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_first_bps[i] = limits_bps(c->overlay->conf, i);
+		c->limit_first_bps[i] = limits_bps(c->overlay, i);
 	return 0;
 }
 
@@ -250,26 +250,6 @@ static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double 
 	}
 }
 
-static void cancel_all(struct ptcp_collect *c)
-{
-	struct source_transfer *s;
-
-	for (s = c->source; s < c->source + c->n; s++) {
-		s->again = false;
-		s->retry_at_s = INFINITY;
-		if (s->t != NULL)
-			ptcp_transfer_cancel(s->t);
-	}
-}
-
-static void end_sizing(struct ptcp_collect *c)
-{
-	struct source_transfer *s;
-
-	for (s = c->source; s < c->source + c->n; s++)
-		source_end_sizing(s);
-}
-
 static bool any_at_work(const struct ptcp_collect *c)
 {
 	size_t i;
@@ -299,17 +279,24 @@ static void tick(struct ptcp_collect *c, double *tell_at_s)
 static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	double tick_at_s = 0, tell_at_s = 0, next_s;
+	struct source_transfer *s;
 	bool ending = false;
 
 	while (any_at_work(c)) {
 		if (!ending && (atomic_load(&c->cancelled) || c->stop.code != 0)) {
-			cancel_all(c);
 			ending = true;
+			for (s = c->source; s < c->source + c->n; s++) {
+				s->again = false;
+				s->retry_at_s = INFINITY;
+				if (s->t != NULL)
+					ptcp_transfer_cancel(s->t);
+			}
 		}
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
-			if (collect_now_s(c) >= c->sizing_until_s)
-				end_sizing(c);
+			for (s = c->source; s < c->source + c->n && collect_now_s(c) >= c->sizing_until_s; s++)
+				if (s->t != NULL && s->sizing)
+					ptcp_transfer_cancel(s->t); /* its result so far counts */
 			continue;
 		}
 		next_s = c->plan_start_s + schedule_next_s(c->schedule, collect_now_s(c) - c->plan_start_s);
@@ -321,27 +308,6 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 			allocate_rates(c);
 		}
 	}
-}
-
-/* Counts the data of sources with unknown size. */
-static void measure(struct ptcp_collect *c, struct pollfd *fd, double *due)
-{
-	struct source_transfer *s;
-
-	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
-	for (s = c->source; s < c->source + c->n; s++)
-		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
-			source_start(s);
-	work(c, fd, due);
-}
-
-static int make_dest(const struct ptcp_collect *c, struct ptcp_err *e)
-{
-	char shown[TEXT_NAME_BYTES];
-
-	if (mkdir(c->dest, 0777) == 0 || errno == EEXIST)
-		return 0;
-	return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
 }
 
 static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
@@ -369,13 +335,18 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 
 static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struct ptcp_err *e)
 {
+	char shown[TEXT_NAME_BYTES];
 	struct source_transfer *s;
 	int r;
 
 	c->start = mono_now();
-	if ((r = make_dest(c, e)) < 0)
-		return r;
-	measure(c, fd, due);
+	if (mkdir(c->dest, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
+	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
+	for (s = c->source; s < c->source + c->n; s++)
+		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
+			source_start(s);
+	work(c, fd, due); /* counts the data of sources with unknown size */
 	if (c->stop.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();

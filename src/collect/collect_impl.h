@@ -15,7 +15,6 @@
 #include "collect/schedule.h"
 #include "core/clock.h"
 #include "model/divide.h"
-#include "plan/overlay.h"
 
 #define TICK_S 0.25
 #define PACE 0.95     /* of a path's rate, to prevent queues on a full link */
@@ -121,8 +120,6 @@ void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 void source_start(struct source_transfer *s);
 /* Steps the transfer. */
 void source_step(struct source_transfer *s);
-/* Cancels a dry run; its result so far counts. */
-void source_end_sizing(struct source_transfer *s);
 /* Cancels the transfer, to restart it over other paths. */
 void source_restart(struct source_transfer *s);
 bool source_is_over(const struct source_transfer *s);

@@ -37,20 +37,14 @@ static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
 	return r;
 }
 
-/* Pause with random jitter, so that hosts started together do not measure in lockstep; a tenth of it for
- * links not measured yet. */
-static double pause_s(const struct ptcp_links_watch *o, const struct link_state *l, struct rng *rng)
-{
-	double s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));
-
-	return l->estimate.state != PTCP_LINK_MEASURED && l->why[0] == '\0' ? s / 10 : s;
-}
-
 static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *o, const struct link_state *l, struct rng *rng,
     struct ptcp_err *e)
 {
+	/* Random jitter, so that hosts started together do not measure in lockstep. */
+	double pause_s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));
+	bool new = l->estimate.state != PTCP_LINK_MEASURED && l->why[0] == '\0';
 	struct mono until;
-	int r = rest(s, pause_s(o, l, rng), e);
+	int r = rest(s, new ? pause_s / 10 : pause_s, e);
 
 	until = mono_add_ns(mono_now(), BUSY_MAX_S * NS_PER_S);
 	while (r == 0 && o->busy != NULL && mono_now().ns < until.ns && o->busy(o->arg))
@@ -97,18 +91,6 @@ static int look(struct ptcp_links *s, struct link_state *l, struct ptcp_err *e)
 	return 0;
 }
 
-static int take_opts(struct ptcp_links_watch *o, const struct ptcp_links_watch *w, struct ptcp_err *e)
-{
-	int r;
-
-	ptcp_links_watch_init(o);
-	if ((r = opts_copy(o, sizeof *o, w, "ptcp_links_watch_init", e)) < 0)
-		return r;
-	if (!(o->pause_s >= 0) || !(o->jitter_ratio >= 0 && o->jitter_ratio < 1))
-		return err_set(e, PTCP_EUSAGE, "watching: the pause must be at least 0, the jitter at least 0 and below 1");
-	return 0;
-}
-
 static int check_any(const struct ptcp_links *s, struct ptcp_err *e)
 {
 	const struct link_state *first = NULL;
@@ -132,7 +114,12 @@ int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, str
 	size_t i;
 	int r;
 
-	if ((r = take_opts(&o, w, e)) < 0 || (r = check_any(s, e)) < 0)
+	ptcp_links_watch_init(&o);
+	if ((r = opts_copy(&o, sizeof o, w, "ptcp_links_watch_init", e)) < 0)
+		return r;
+	if (!(o.pause_s >= 0) || !(o.jitter_ratio >= 0 && o.jitter_ratio < 1))
+		return err_set(e, PTCP_EUSAGE, "watching: the pause must be at least 0, the jitter at least 0 and below 1");
+	if ((r = check_any(s, e)) < 0)
 		return r;
 	for (i = 0; r == 0; i = (i + 1) % s->n) {
 		if (s->link[i].out)

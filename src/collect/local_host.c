@@ -117,11 +117,6 @@ int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int 
 
 /* ---- Host of an address ---- */
 
-static bool same_address(const struct addrinfo *a, const struct addrinfo *b)
-{
-	return a->ai_addrlen == b->ai_addrlen && memcmp(a->ai_addr, b->ai_addr, a->ai_addrlen) == 0;
-}
-
 static bool resolve_alike(const char *a, const char *b)
 {
 	struct addrinfo want = { .ai_socktype = SOCK_DGRAM }, *of_a, *of_b, *i, *k;
@@ -132,7 +127,7 @@ static bool resolve_alike(const char *a, const char *b)
 	if (getaddrinfo(b, NULL, &want, &of_b) == 0) {
 		for (i = of_a; i != NULL && !alike; i = i->ai_next)
 			for (k = of_b; k != NULL && !alike; k = k->ai_next)
-				alike = same_address(i, k);
+				alike = i->ai_addrlen == k->ai_addrlen && memcmp(i->ai_addr, k->ai_addr, i->ai_addrlen) == 0;
 		freeaddrinfo(of_b);
 	}
 	freeaddrinfo(of_a);

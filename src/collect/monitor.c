@@ -14,14 +14,6 @@
 
 /* ---- Rates ---- */
 
-static void sample(struct route *r, double now_s)
-{
-	unsigned i = r->n_samples++ % ROUTE_SAMPLES;
-
-	r->seen[i].at_s = now_s;
-	r->seen[i].bytes = r->bytes;
-}
-
 /* Rate over the window, or over the available samples. */
 double monitor_route_bps(const struct route *r, double now_s, double window_s)
 {
@@ -47,12 +39,13 @@ static void sample_rates(struct ptcp_collect *c, double now_s)
 
 	for (k = 0; k < c->n_links; k++) {
 		c->link[k].rate_bps = c->link[k].planned_bps = 0;
-		c->link[k].estimate_bps = limits_bps(c->overlay->conf, k);
+		c->link[k].estimate_bps = limits_bps(c->overlay, k);
 	}
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->status->rate_bps = 0;
 		for (r = s->route; r < s->route + s->candidates.n; r++) {
-			sample(r, now_s);
+			r->seen[r->n_samples % ROUTE_SAMPLES].at_s = now_s;
+			r->seen[r->n_samples++ % ROUTE_SAMPLES].bytes = r->bytes;
 			bps = monitor_route_bps(r, now_s, shown_s);
 			s->status->rate_bps += bps;
 			for (k = 0; k < r->n_links; k++) {
@@ -70,7 +63,7 @@ double monitor_eta_s(const struct ptcp_collect *c)
 
 	for (s = c->source; s < c->source + c->n; s++) {
 		if ((left = (double)source_left_bytes(s)) > 0 && !(s->status->rate_bps > 0))
-			return -1;
+			return NAN;
 		if (left > 0)
 			most = fmax(most, left * 8 / s->status->rate_bps);
 	}
@@ -109,14 +102,14 @@ static void describe_found(struct ptcp_collect *c)
 	for (i = 0; i < c->n_limits; i++) {
 		if (isnan(c->found_bps[i]))
 			continue;
-		n += !limits_is_host(c->overlay->conf, i);
+		n += !limits_is_host(c->overlay, i);
 		if (which == c->n_limits || c->limit_bps[i] < c->limit_bps[which])
 			which = i;
 	}
 	if (isfinite(c->limit_bps[which]))
 		units_rate_text(then, c->limit_bps[which]);
 	snprintf(c->unfit_text, sizeof c->unfit_text, "%s carries %s instead of %s%s",
-	    limits_name(c->overlay->conf, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
+	    limits_name(c->overlay, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
 	    n > 1 ? ", and others" : "");
 	c->unfit = c->unfit_text;
 }
@@ -130,7 +123,7 @@ static void apply_found(struct ptcp_collect *c, size_t n_found)
 	describe_found(c);
 	for (i = 0; i < c->n_limits; i++)
 		if (!isnan(c->found_bps[i]))
-			limits_set_bps(c->overlay->conf, i, c->found_bps[i]);
+			limits_set_bps(c->overlay, i, c->found_bps[i]);
 }
 
 static void check_links(struct ptcp_collect *c, double now_s, double left_s)
@@ -139,7 +132,7 @@ static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 	size_t n = list_flows(c, now_s), n_found, i;
 
 	for (i = 0; i < c->n_limits; i++)
-		c->limit_bps[i] = limits_bps(c->overlay->conf, i);
+		c->limit_bps[i] = limits_bps(c->overlay, i);
 	switch (drift_update(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
 	case DRIFT_START_PROBE:
 		c->probing = true;
@@ -204,7 +197,7 @@ void monitor_update(struct ptcp_collect *c)
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	eta_s = monitor_eta_s(c);
-	left_s = eta_s < 0 ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
+	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
 	if (!c->probing && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);

@@ -40,8 +40,8 @@ int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o
 		return err_nomem(e);
 	atomic_init(&p->done, false);
 	p->opts = *opts;
-	if ((r = snapshot_new(&p->overlay, o, e)) < 0 || (r = thread_start(&p->thread, work, p, e)) < 0) {
-		snapshot_free(p->overlay);
+	if ((r = overlay_snapshot(&p->overlay, o, e)) < 0 || (r = thread_start(&p->thread, work, p, e)) < 0) {
+		overlay_snapshot_free(p->overlay);
 		free(p);
 		return r;
 	}
@@ -83,6 +83,6 @@ void planner_thread_free(struct planner_thread *p)
 	join(p);
 	ptcp_plan_free(p->plan);
 	schedule_free(p->schedule);
-	snapshot_free(p->overlay);
+	overlay_snapshot_free(p->overlay);
 	free(p);
 }

@@ -17,8 +17,9 @@ struct change {
 
 /* ---- Pieces by path ---- */
 
-static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan_piece *y)
+static int by_path(const void *a, const void *b)
 {
+	const struct ptcp_plan_piece *x = a, *y = b;
 	size_t i;
 
 	if (x->source != y->source)
@@ -29,11 +30,6 @@ static int compare_paths(const struct ptcp_plan_piece *x, const struct ptcp_plan
 		if (x->hops[i].to != y->hops[i].to)
 			return x->hops[i].to < y->hops[i].to ? -1 : 1;
 	return 0;
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return compare_paths(a, b);
 }
 
 static int by_time(const void *a, const void *b)
@@ -124,19 +120,6 @@ static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, si
 	*n_rates += p->n;
 }
 
-static void fill(struct schedule *s, struct ptcp_plan_piece *piece, size_t n, struct change *scratch)
-{
-	size_t i, end, n_rates = 0, n_hops = 0;
-
-	qsort(piece, n, sizeof *piece, by_path);
-	for (i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && compare_paths(&piece[i], &piece[end]) == 0; end++)
-			;
-		add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
-	}
-	qsort(s->path, s->n, sizeof *s->path, by_source);
-}
-
 /* ---- Streams ---- */
 
 /* Total bytes over a link. */
@@ -168,7 +151,7 @@ static void count_streams(const struct schedule *s, const struct ptcp_plan *plan
 
 int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_err *e)
 {
-	size_t n = ptcp_plan_pieces(p), i, hops = 0;
+	size_t n = ptcp_plan_pieces(p), i, end, hops = 0, n_rates = 0, n_hops = 0;
 	struct schedule *s = calloc(1, sizeof *s);
 	struct ptcp_plan_piece *piece = calloc(n + 1, sizeof *piece);
 	struct change *scratch = calloc(2 * n + 1, sizeof *scratch);
@@ -188,7 +171,13 @@ int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_e
 	} else {
 		ptcp_plan_info(p, &info);
 		s->end_s = info.makespan_s;
-		fill(s, piece, n, scratch);
+		qsort(piece, n, sizeof *piece, by_path);
+		for (i = 0; i < n; i = end) {
+			for (end = i + 1; end < n && by_path(&piece[i], &piece[end]) == 0; end++)
+				;
+			add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
+		}
+		qsort(s->path, s->n, sizeof *s->path, by_source);
 		for (i = 0; i < s->n; i++)
 			count_streams(s, p, &s->path[i]);
 		*out = s;

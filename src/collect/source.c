@@ -180,7 +180,7 @@ static int name_ends(const struct source_transfer *s, char **from, char **to, st
 /* Constant facts of a path. */
 static int make_route(struct route *r, const struct candidate *v, const struct source_transfer *s, struct ptcp_err *e)
 {
-	const struct conf_overlay *o = s->c->overlay->conf;
+	const struct ptcp_overlay *o = s->c->overlay;
 	size_t i, k, most = limits_max_of_link(o);
 	int from = s->status->host, link;
 
@@ -235,7 +235,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
 	struct ptcp_transfer_opts o = s->c->connect;
-	const char *vias[PTCP_PATHS_MAX];
+	const char *paths[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
 	uint64_t held[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
@@ -245,15 +245,15 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
 	for (i = 0; i < s->candidates.n; i++) {
-		vias[i] = s->candidates.at[i].text;
+		paths[i] = s->candidates.at[i].text;
 		shares[i] = streams_of(s, &s->candidates.at[i]);
 		streams += (size_t)shares[i];
 		held[i] = s->sizing ? 0 : s->candidates.at[i].stored_bytes;
 	}
-	o.vias = vias;
-	o.n_vias = s->candidates.n;
-	o.via_shares = shares;
-	o.relay_hold_bytes = held;
+	o.paths = paths;
+	o.n_paths = s->candidates.n;
+	o.path_shares = shares;
+	o.relay_spool_bytes = held;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
@@ -307,17 +307,6 @@ static void keep_result(struct source_transfer *s, int code)
 	s->wire_before += r.progress.wire_bytes;
 }
 
-static void schedule_retry(struct source_transfer *s, double now_s)
-{
-	double wait = RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5));
-
-	s->tries++;
-	s->retry_at_s = now_s + fmin(wait, RETRY_MAX_S);
-	if (s->planned)
-		s->c->unfit = "a source is lost";
-	set_state(s, PTCP_COLLECT_WAITING);
-}
-
 static void ended(struct source_transfer *s, int code, const struct ptcp_err *why)
 {
 	double now_s = collect_now_s(s->c);
@@ -337,7 +326,11 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */
 	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < STALLED_MAX) {
-		schedule_retry(s, now_s);
+		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5)), RETRY_MAX_S);
+		s->tries++;
+		if (s->planned)
+			s->c->unfit = "a source is lost";
+		set_state(s, PTCP_COLLECT_WAITING);
 	} else {
 		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
 		if (code == PTCP_ENOSPC)
@@ -363,12 +356,6 @@ void source_step(struct source_transfer *s)
 
 	if ((r = ptcp_transfer_step(s->t, &why)) <= 0)
 		ended(s, r, &why);
-}
-
-void source_end_sizing(struct source_transfer *s)
-{
-	if (s->t != NULL && s->sizing)
-		ptcp_transfer_cancel(s->t);
 }
 
 void source_restart(struct source_transfer *s)

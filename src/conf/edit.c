@@ -200,7 +200,7 @@ static bool same_number(uint64_t now, uint64_t was, const char *changed, int (*p
 	return (changed[0] == '\0' || parse(changed, &want) == 0) && now == want;
 }
 
-static bool same_links(const struct conf_overlay *now, const struct conf_overlay *was,
+static bool same_links(const struct ptcp_overlay *now, const struct ptcp_overlay *was,
     const struct conf_change *changes, size_t count)
 {
 	static const struct conf_change none;
@@ -222,10 +222,10 @@ static bool same_links(const struct conf_overlay *now, const struct conf_overlay
 	return same;
 }
 
-static int check(const char *text, size_t n, const char *name, const struct conf_overlay *was,
+static int check(const char *text, size_t n, const char *name, const struct ptcp_overlay *was,
     const struct conf_change *changes, size_t count, struct ptcp_err *e)
 {
-	struct conf_overlay *now = NULL;
+	struct ptcp_overlay *now = NULL;
 	bool same = conf_overlay_parse(&now, text, n, name, e) == 0 && same_links(now, was, changes, count);
 
 	conf_overlay_free(now);
@@ -237,7 +237,7 @@ int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n,
     const struct conf_change *changes, size_t count, struct ptcp_err *e)
 {
 	struct conf_doc *doc = NULL;
-	struct conf_overlay *was = NULL;
+	struct ptcp_overlay *was = NULL;
 	struct editor ed = { .n = 0 };
 	char *now = NULL;
 	size_t now_bytes = 0;

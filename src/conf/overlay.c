@@ -39,7 +39,7 @@ static const struct conf_field host_fields[] = {
 	{ NULL, CONF_TEXT, 0, 0 }
 };
 
-void conf_overlay_free(struct conf_overlay *o)
+void conf_overlay_free(struct ptcp_overlay *o)
 {
 	size_t i;
 
@@ -66,7 +66,7 @@ void conf_overlay_free(struct conf_overlay *o)
 	free(o);
 }
 
-int conf_overlay_host(const struct conf_overlay *o, const char *name)
+int conf_overlay_host(const struct ptcp_overlay *o, const char *name)
 {
 	size_t i;
 
@@ -76,7 +76,7 @@ int conf_overlay_host(const struct conf_overlay *o, const char *name)
 	return -1;
 }
 
-int conf_overlay_link(const struct conf_overlay *o, const char *text,
+int conf_overlay_link(const struct ptcp_overlay *o, const char *text,
     char buf[CONF_LINK_TEXT_BYTES], const char **missing)
 {
 	const char *sep = strchr(text, '>');
@@ -137,7 +137,7 @@ static int read_host(const struct conf_doc *d, int key, int value, struct conf_h
 	return 0;
 }
 
-static int read_hosts(const struct conf_doc *d, const struct top *t, struct conf_overlay *o,
+static int read_hosts(const struct conf_doc *d, const struct top *t, struct ptcp_overlay *o,
     struct ptcp_err *e)
 {
 	size_t i, n;
@@ -167,7 +167,7 @@ static int read_hosts(const struct conf_doc *d, const struct top *t, struct conf
 	return 0;
 }
 
-static bool has_curve(const struct conf_overlay *o)
+static bool has_curve(const struct ptcp_overlay *o)
 {
 	size_t i;
 
@@ -180,7 +180,7 @@ static bool has_curve(const struct conf_overlay *o)
 	return false;
 }
 
-static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay *o, struct ptcp_err *e)
+static int read_top(const struct conf_doc *d, struct top *t, struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	int root = conf_doc_root(d), r;
 
@@ -189,8 +189,7 @@ static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay
 	if (t->slot_ns == 0)
 		return conf_fail(d, conf_lookup(d, root, "slot"), e, "slot: expected a time above 0");
 	if (t->deadline_ns == 0)
-		return conf_fail(d, conf_lookup(d, root, "deadline"), e,
-		    "deadline: expected a time above 0");
+		return conf_fail(d, conf_lookup(d, root, "deadline"), e, "deadline: expected a time above 0");
 	if (t->launch != NULL && strstr(t->launch, "{host}") == NULL && strstr(t->launch, "{name}") == NULL)
 		return conf_fail(d, conf_lookup(d, root, "launch"), e,
 		    "launch: expected a command with {host} or {name} in it, such as \"ssh {host}\"");
@@ -208,10 +207,9 @@ static int read_top(const struct conf_doc *d, struct top *t, struct conf_overlay
 	return conf_read_windows(d, t->windows, o, e);
 }
 
-static int from_doc(struct conf_overlay **out, const struct conf_doc *d, const char *name,
-    struct ptcp_err *e)
+static int from_doc(struct ptcp_overlay **out, const struct conf_doc *d, const char *name, struct ptcp_err *e)
 {
-	struct conf_overlay *o = calloc(1, sizeof *o);
+	struct ptcp_overlay *o = calloc(1, sizeof *o);
 	struct top t = { .slot_ns = CONF_UNSET, .deadline_ns = CONF_UNSET, .impact_ratio = NAN };
 	int r;
 
@@ -228,7 +226,7 @@ static int from_doc(struct conf_overlay **out, const struct conf_doc *d, const c
 	return r;
 }
 
-int conf_overlay_parse(struct conf_overlay **out, const char *text, size_t n, const char *name,
+int conf_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, const char *name,
     struct ptcp_err *e)
 {
 	struct conf_doc *d = NULL;
@@ -240,7 +238,7 @@ int conf_overlay_parse(struct conf_overlay **out, const char *text, size_t n, co
 	return r;
 }
 
-int conf_overlay_load(struct conf_overlay **out, const char *path, struct ptcp_err *e)
+int conf_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_err *e)
 {
 	struct conf_doc *d = NULL;
 	char shown[TEXT_NAME_BYTES];

@@ -1,4 +1,4 @@
-/* An overlay file as plain structs: hosts, links, shared bottlenecks, windows. The contents are valid:
+/* An overlay file as plain structs (ptcp_overlay is the public handle): hosts, links, shared bottlenecks, windows. The contents are valid:
  * names are unique and known, links connect two hosts, windows of a link do not overlap, and every
  * bottleneck of a link with a curve has a curve. Missing numbers are CONF_UNSET. */
 #ifndef CONF_OVERLAY_H
@@ -69,7 +69,7 @@ struct conf_window { /* the rate of a link from `from_ns` until `until_ns` */
 	struct conf_mark mark;
 };
 
-struct conf_overlay {
+struct ptcp_overlay {
 	char *file;
 	struct conf_host *hosts;
 	struct conf_link *links;
@@ -83,18 +83,18 @@ struct conf_overlay {
 	int *link_of; /* [from * nhosts + to], -1 without a link */
 };
 
-int conf_overlay_load(struct conf_overlay **out, const char *path, struct ptcp_err *e);
-int conf_overlay_parse(struct conf_overlay **out, const char *text, size_t n,
+int conf_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_err *e);
+int conf_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n,
     const char *name, struct ptcp_err *e);
-void conf_overlay_free(struct conf_overlay *o); /* NULL is fine */
+void conf_overlay_free(struct ptcp_overlay *o); /* NULL is fine */
 
 /* Index of a host, or -1. */
-int conf_overlay_host(const struct conf_overlay *o, const char *name);
+int conf_overlay_host(const struct ptcp_overlay *o, const char *name);
 
 /* Index of the link written "A>B", or -1 with *missing set to an unknown host, or to NULL for a missing
  * link. *missing points into `buf`. */
 #define CONF_LINK_TEXT_BYTES (2 * CONF_NAME_MAX_BYTES + 2)
-int conf_overlay_link(const struct conf_overlay *o, const char *text,
+int conf_overlay_link(const struct ptcp_overlay *o, const char *text,
     char buf[CONF_LINK_TEXT_BYTES], const char **missing);
 
 #endif

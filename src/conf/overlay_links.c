@@ -176,7 +176,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorted: a full mesh of 300 hosts looks up 180,000 names. */
-static struct name_at *sorted_names(const struct conf_overlay *o)
+static struct name_at *sorted_names(const struct ptcp_overlay *o)
 {
 	struct name_at *names = calloc(o->nhosts + 1, sizeof *names);
 	size_t i;
@@ -190,7 +190,7 @@ static struct name_at *sorted_names(const struct conf_overlay *o)
 }
 
 static int want_host(const struct conf_doc *d, int node, const char *what,
-    const struct conf_overlay *o, const struct name_at *names, int *host, struct ptcp_err *e)
+    const struct ptcp_overlay *o, const struct name_at *names, int *host, struct ptcp_err *e)
 {
 	struct name_at want = { NULL, 0 }, *got;
 	char q[CONF_QUOTED_BYTES];
@@ -206,7 +206,7 @@ static int want_host(const struct conf_doc *d, int node, const char *what,
 	return 0;
 }
 
-static int read_link(const struct conf_doc *d, int node, struct conf_overlay *o,
+static int read_link(const struct conf_doc *d, int node, struct ptcp_overlay *o,
     const struct name_at *names, struct conf_link *l, struct ptcp_err *e)
 {
 	struct link_text t = { .rate_bps = CONF_UNSET, .delay_ns = CONF_UNSET };
@@ -235,7 +235,7 @@ static int read_link(const struct conf_doc *d, int node, struct conf_overlay *o,
 	return read_curve(&l->curve, d, t.curve, "link", e);
 }
 
-int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
+int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	struct name_at *names;
 	size_t i, n = 0;
@@ -260,7 +260,7 @@ int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o, 
 }
 
 static int want_link(const struct conf_doc *d, int node, const char *what,
-    const struct conf_overlay *o, int *link, struct ptcp_err *e)
+    const struct ptcp_overlay *o, int *link, struct ptcp_err *e)
 {
 	char buf[CONF_LINK_TEXT_BYTES], q[CONF_QUOTED_BYTES], p[CONF_QUOTED_BYTES];
 	const char *text, *missing;
@@ -280,7 +280,7 @@ static int want_link(const struct conf_doc *d, int node, const char *what,
 	return conf_fail(d, node, e, "%s: expected one of the links, got '%s'", what, conf_quoted(q, text));
 }
 
-static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o,
+static int read_group(const struct conf_doc *d, int node, struct ptcp_overlay *o,
     int *used_by, int number, struct conf_group *g, struct ptcp_err *e)
 {
 	struct group_text t = { .rate_bps = CONF_UNSET };
@@ -316,7 +316,7 @@ static int read_group(const struct conf_doc *d, int node, struct conf_overlay *o
 	return 0;
 }
 
-int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
+int conf_read_groups(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	int *used_by, r;
 	size_t i, n;
@@ -337,7 +337,7 @@ int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o,
 	return r;
 }
 
-static int read_window(const struct conf_doc *d, int node, struct conf_overlay *o,
+static int read_window(const struct conf_doc *d, int node, struct ptcp_overlay *o,
     struct conf_window *w, struct ptcp_err *e)
 {
 	struct window_text t = { .from_ns = 0, .until_ns = CONF_UNSET, .rate_bps = CONF_UNSET };
@@ -366,7 +366,7 @@ static int by_link_and_time(const void *a, const void *b)
 	return x->mark.line - y->mark.line;
 }
 
-int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e)
+int conf_read_windows(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	const struct conf_window *w;
 	size_t i, n;

@@ -4,9 +4,9 @@
 
 #include "conf/overlay.h"
 
-int conf_read_links(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e);
-int conf_read_groups(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e);
-int conf_read_windows(const struct conf_doc *d, int node, struct conf_overlay *o, struct ptcp_err *e);
+int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+int conf_read_groups(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+int conf_read_windows(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
 
 void conf_free_curve(struct conf_curve *c); /* NULL is fine */
 

@@ -297,8 +297,7 @@ static int want(const struct conf_doc *d, int node, yaml_node_type_t type, const
 	return 0;
 }
 
-int conf_want_text(const struct conf_doc *d, int node, const char *what, const char **out,
-    struct ptcp_err *e)
+int conf_want_text(const struct conf_doc *d, int node, const char *what, const char **out, struct ptcp_err *e)
 {
 	const yaml_node_t *n = node_peek(d, node);
 	const unsigned char *s;

@@ -2,6 +2,7 @@
 #ifndef MEASURE_PROBER_H
 #define MEASURE_PROBER_H
 
+#include <math.h>
 #include <ptcp/ptcp.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ static inline int prober_take_opts(void *out, size_t bytes, const void *opts, co
 	memcpy(out, opts, size);
 	return 0;
 }
+
 /* For `running`: starts probing the session with at most `streams` streams at a time. Callbacks of `ops` and the timer get
  * the prober. False: the session has been canceled. */
 bool prober_begin(struct prober *b, struct session *sess, const struct probe_session_ops *ops,
@@ -48,6 +50,16 @@ bool prober_begin(struct prober *b, struct session *sess, const struct probe_ses
 void prober_fail(struct prober *b, const struct ptcp_err *why);
 /* prober_fail() for a lost stream; `why` may be NULL. */
 void prober_lost(struct prober *b, const struct ptcp_err *why);
+
+/* Conversions: the unknown error is 0 in the model, NAN in public. */
+static inline struct probe probe_of_public(const struct ptcp_probe *p)
+{
+	return (struct probe){ p->streams, p->throughput_bps, isnan(p->error_bps) ? 0 : p->error_bps };
+}
+static inline struct ptcp_probe probe_to_public(const struct probe *p)
+{
+	return (struct ptcp_probe){ p->streams, p->throughput_bps, p->error_bps > 0 ? p->error_bps : NAN };
+}
 
 /* ptcp_advice_from_probes(); `own`: the probes are short, so the fit uses a prior (model/fit.h). */
 int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,

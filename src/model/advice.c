@@ -111,14 +111,8 @@ unsigned advice_search(const struct fit *f, const struct advice_opts *o, enum ad
 /* Half of the difference between one observation raised and lowered by one deviation. */
 struct swing {
 	double rate, impact; /* at the answer; rate as logarithm */
-	double share;        /* logarithm of the share per stream */
+	double share;        /* logarithm of the share per stream: 1 / (1 + others) with fair share */
 };
-
-/* Share of the path per stream: 1 / (1 + others) with fair share. */
-static double one_share(const struct fit *f)
-{
-	return fit_throughput_bps(f, 1) / fit_throughput_bps(f, ADVICE_STREAMS_MAX);
-}
 
 /* Repeats fit and search with one observation moved to one side. */
 static int swing_add(struct advice *a, const struct fit *like, const struct probe *moved, size_t count,
@@ -138,7 +132,7 @@ static int swing_add(struct advice *a, const struct fit *like, const struct prob
 		a->streams_high = n;
 	s->rate += side * log(fit_throughput_bps(&f, a->streams)) / 2;
 	s->impact += side * fit_impact_ratio(&f, a->streams) / 2;
-	s->share += side * log(one_share(&f)) / 2;
+	s->share += side * log(fit_throughput_bps(&f, 1) / fit_throughput_bps(&f, ADVICE_STREAMS_MAX)) / 2;
 	return 0;
 }
 
@@ -251,8 +245,7 @@ static void warn(struct advice *a, const struct probe *p, size_t count, const st
 		a->warnings |= ADVICE_WARN_CLOSE_LEVELS;
 	if (a->streams * ADVICE_FAR_BELOW < a->fit.fewest || a->streams > a->fit.most * ADVICE_FAR_ABOVE)
 		a->warnings |= ADVICE_WARN_OUTSIDE;
-	if (a->throughput_sd_ratio > ADVICE_THROUGHPUT_SD_RATIO ||
-	    a->share_sd_ratio > ADVICE_SHARE_SD_RATIO)
+	if (a->throughput_sd_ratio > ADVICE_THROUGHPUT_SD_RATIO || a->share_sd_ratio > ADVICE_SHARE_SD_RATIO)
 		a->warnings |= ADVICE_WARN_NOISY;
 	if (off_curve(&a->fit, p, count))
 		a->warnings |= ADVICE_WARN_MISFIT;

@@ -317,8 +317,7 @@ int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t 
 	return fit_probes_prior(out, m, 0, p, count, e);
 }
 
-int fit_like(struct fit *out, const struct fit *like, const struct probe *p, size_t count,
-    struct ptcp_err *e)
+int fit_like(struct fit *out, const struct fit *like, const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	int r = check(p, count, e);
 

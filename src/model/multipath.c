@@ -48,34 +48,27 @@ void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candida
 		chosen[i] = draw(chosen, i, weight, candidates, r);
 }
 
-static size_t replace_worst(size_t *chosen, size_t k, const double *observed_bps,
-    const double *weight, size_t candidates, struct rng *r)
-{
-	size_t i, worst = 0;
-
-	if (k >= candidates)
-		return 0;
-	for (i = 1; i < k; i++)
-		if (observed_bps[i] < observed_bps[worst])
-			worst = i;
-	chosen[worst] = draw(chosen, k, weight, candidates, r);
-	return 1;
-}
-
 size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const double *observed_bps,
     const double *weight, size_t candidates, struct rng *r)
 {
-	size_t i, old, changed_places = 0;
+	size_t i, old, worst = 0, changed = 0;
 
-	if (how == RESELECT_WORST)
-		return replace_worst(chosen, k, observed_bps, weight, candidates, r);
 	assert(k <= candidates);
+	if (how == RESELECT_WORST && k == candidates)
+		return 0;
+	if (how == RESELECT_WORST) {
+		for (i = 1; i < k; i++)
+			if (observed_bps[i] < observed_bps[worst])
+				worst = i;
+		chosen[worst] = draw(chosen, k, weight, candidates, r);
+		return 1;
+	}
 	for (i = 0; i < k; i++) {
 		old = chosen[i];
 		chosen[i] = draw(chosen, i, weight, candidates, r);
-		changed_places += chosen[i] != old;
+		changed += chosen[i] != old;
 	}
-	return changed_places;
+	return changed;
 }
 
 /* ---- Control ---- */
@@ -112,16 +105,6 @@ static void restart(struct multipath *r)
 	r->started = r->unmet = 0;
 	memset(r->rate_bps, 0, sizeof r->rate_bps);
 	memset(r->start_bps, 0, sizeof r->start_bps);
-}
-
-static bool in_use(const struct multipath *r, size_t candidate)
-{
-	size_t i;
-
-	for (i = 0; i < r->places; i++)
-		if (r->place[i] == candidate)
-			return true;
-	return false;
 }
 
 /* Chances of the candidates; 0 for throughput up to `min_bps`. */
@@ -218,7 +201,7 @@ static void reselect(struct multipath *r, const double *observed_bps)
 	}
 	weigh(r, BETTER * worst, weight);
 	for (i = 0; i < r->candidates; i++)
-		any |= !in_use(r, i) && weight[i] > 0;
+		any |= !among(r->place, r->places, i) && weight[i] > 0;
 	if (any && reselect_paths(r->place, r->places, RESELECT_WORST, observed_bps, weight, r->candidates, &r->rng) > 0)
 		r->reason = "the demand is not met";
 	else if (r->candidates > r->places)
@@ -238,23 +221,17 @@ static void set_rates(struct multipath *r)
 		r->rate_bps[i] *= r->demand_bps / sum;
 }
 
-static void begin(struct multipath *r, const double *observed_bps)
-{
-	size_t i;
-
-	for (i = 0; i < r->places; i++)
-		r->start_bps[i] += observed_bps[i] / MULTIPATH_START;
-	if (++r->started == MULTIPATH_START)
-		ratectl_init(&r->control, &r->opts, r->places, r->demand_bps, r->start_bps);
-}
-
 static void control(struct multipath *r, const double *observed_bps)
 {
 	double sum = 0;
 	size_t i;
 
-	if (r->started < MULTIPATH_START)
-		begin(r, observed_bps);
+	if (r->started < MULTIPATH_START) {
+		for (i = 0; i < r->places; i++)
+			r->start_bps[i] += observed_bps[i] / MULTIPATH_START;
+		if (++r->started == MULTIPATH_START)
+			ratectl_init(&r->control, &r->opts, r->places, r->demand_bps, r->start_bps);
+	}
 	if (r->started == MULTIPATH_START) {
 		ratectl_step(&r->control, observed_bps, rng_uniform(&r->rng));
 		set_rates(r);

@@ -25,20 +25,6 @@ static int check(const struct paths_graph *g, size_t from, size_t to, struct ptc
 	return 0;
 }
 
-static bool passes(const struct paths_graph *g, size_t host, size_t from)
-{
-	return host == from || g->may_relay == NULL || g->may_relay[host];
-}
-
-static void clear(struct paths_node *node, size_t hosts, size_t from)
-{
-	size_t i;
-
-	for (i = 0; i < hosts; i++)
-		node[i] = (struct paths_node){ INFINITY, INFINITY, 0, false };
-	node[from].cost = node[from].delay_s = 0;
-}
-
 /* Dijkstra over the links faster than `above_bps`; a link costs its delay plus `bits` over its rate.
  * Returns whether `to` is reachable. */
 static bool shortest(const struct paths_graph *g, double above_bps, double bits,
@@ -46,7 +32,9 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 {
 	size_t i, at;
 
-	clear(node, g->hosts, from);
+	for (i = 0; i < g->hosts; i++)
+		node[i] = (struct paths_node){ INFINITY, INFINITY, 0, false };
+	node[from].cost = node[from].delay_s = 0;
 	for (;;) {
 		at = g->hosts;
 		for (i = 0; i < g->hosts; i++)
@@ -57,7 +45,7 @@ static bool shortest(const struct paths_graph *g, double above_bps, double bits,
 		if (at == to)
 			return true;
 		node[at].done = true;
-		if (!passes(g, at, from))
+		if (at != from && g->may_relay != NULL && !g->may_relay[at])
 			continue;
 		for (i = 0; i < g->link_count; i++) {
 			const struct paths_link *l = &g->links[i];

@@ -132,8 +132,7 @@ int regress_through(struct regress *out, const double *size_bytes, const double 
 	if ((err = check(size_bytes, delay_s, count, e)) < 0)
 		return err;
 	if (!(d_min_s >= 0) || !isfinite(d_min_s))
-		return err_set(e, PTCP_EUSAGE, "minimum delay of %g s (must be a number from 0 on)",
-		    d_min_s);
+		return err_set(e, PTCP_EUSAGE, "minimum delay of %g s (must be a number from 0 on)", d_min_s);
 	about(&m, size_bytes, delay_s, count);
 	if (m.ss > 0) {
 		slope(&r, &m, count - 1);

@@ -184,11 +184,6 @@ static bool restart(struct stream_control *s, const char *why)
 
 /* ---- Probing ---- */
 
-static bool is_level_done(const struct stream_control *s, struct steady_result *out)
-{
-	return s->level_s >= STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 && steady_result(out, &s->settle) == 0;
-}
-
 static bool add_probing(struct stream_control *s, const struct stream_control_sample *x)
 {
 	struct steady_result r;
@@ -201,7 +196,7 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 	s->level_s += x->interval_s;
 	s->starved_s += x->starved ? x->interval_s : 0;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
-	if (!is_level_done(s, &r))
+	if (s->level_s < STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 || steady_result(&r, &s->settle) < 0)
 		return false;
 	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
 		return restart(s, "too little data to send: stream counts cannot be compared");

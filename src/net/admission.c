@@ -20,7 +20,7 @@ struct peer_address {
 
 struct admission {
 	unsigned max_waiting, streams;
-	unsigned strangers;   /* waiting connections of addresses without a session */
+	unsigned unauthenticated;   /* waiting connections of addresses without a session */
 	unsigned n_addresses;
 	struct peer_address address[];
 };
@@ -58,12 +58,9 @@ static void key_of(uint8_t key[KEY_BYTES], const char *address)
 	if (inet_pton(AF_INET, host, &four) == 1) {
 		key[0] = 4;
 		memcpy(key + 1, &four, 4);
-	} else if (inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_V4MAPPED(&six)) {
-		key[0] = 4;
-		memcpy(key + 1, six.s6_addr + 12, 4);
 	} else if (inet_pton(AF_INET6, host, &six) == 1) {
-		key[0] = 6;
-		memcpy(key + 1, six.s6_addr, 8);
+		key[0] = IN6_IS_ADDR_V4MAPPED(&six) ? 4 : 6;
+		memcpy(key + 1, six.s6_addr + (key[0] == 4 ? 12 : 0), key[0] == 4 ? 4 : 8);
 	}
 }
 
@@ -101,30 +98,30 @@ struct peer_address *admission_begin(struct admission *d, const char *address, s
 	if (s->waiting++ == 0)
 		s->since = now;
 	if (s->sessions == 0)
-		d->strangers++;
+		d->unauthenticated++;
 	return s;
 }
 
 struct peer_address *admission_excess(struct admission *d, struct peer_address *newcomer)
 {
-	struct peer_address *s, *most = NULL;
+	struct peer_address *s, *worst = NULL;
 
 	if (newcomer->sessions > 0)
 		return newcomer->waiting > (newcomer->sessions + 1) * d->streams ? newcomer : NULL;
-	if (d->strangers <= d->max_waiting)
+	if (d->unauthenticated <= d->max_waiting)
 		return NULL;
 	for (s = d->address; s < d->address + d->n_addresses; s++)
-		if (s->waiting > 0 && s->sessions == 0 && (most == NULL || s->waiting > most->waiting ||
-		    (s->waiting == most->waiting && s->since.ns < most->since.ns)))
-			most = s;
-	return most;
+		if (s->waiting > 0 && s->sessions == 0 && (worst == NULL || s->waiting > worst->waiting ||
+		    (s->waiting == worst->waiting && s->since.ns < worst->since.ns)))
+			worst = s;
+	return worst;
 }
 
 void admission_leave(struct admission *d, struct peer_address *s, enum admission_end how)
 {
 	s->waiting--;
 	if (s->sessions == 0)
-		d->strangers--;
+		d->unauthenticated--;
 	if (how == ADMISSION_GOOD)
 		s->debt_until.ns -= ADMISSION_COST_NS;
 	else if (how == ADMISSION_BAD)
@@ -136,8 +133,8 @@ void admission_session(struct admission *d, struct peer_address *s, bool begins)
 	if (s == NULL)
 		return;
 	if (s->sessions == 0)
-		d->strangers -= s->waiting;
+		d->unauthenticated -= s->waiting;
 	s->sessions += begins ? 1 : -1u;
 	if (s->sessions == 0)
-		d->strangers += s->waiting;
+		d->unauthenticated += s->waiting;
 }

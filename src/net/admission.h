@@ -28,8 +28,9 @@ struct peer_address;
 int admission_new(struct admission **out, unsigned waiting, unsigned sessions, unsigned streams, struct ptcp_err *e);
 void admission_free(struct admission *d); /* NULL is fine */
 
-/* Counts a new connection from `address` ("1.2.3.4:5", "[v6]:5", or a word) as waiting until admission_leave().
- * NULL: close the connection at once, its address exceeds its rate. Addresses with a session never do. */
+/* Counts a new connection from `address` ("1.2.3.4:5", "[v6]:5", or a word) as waiting until
+ * admission_leave(). NULL: close the connection at once, the address exceeds the limit on new connections.
+ * Addresses with a session never do. */
 struct peer_address *admission_begin(struct admission *d, const char *address, struct mono now);
 /* After admission_begin(): the address whose oldest waiting connection must be closed, or NULL. */
 struct peer_address *admission_excess(struct admission *d, struct peer_address *newcomer);

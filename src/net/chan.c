@@ -119,7 +119,7 @@ static bool is_spent(const struct chan *c)
 	    (c->cut && !is_paused(c) && (c->drained || (!chan_flows(c) && !c->starved)));
 }
 
-/* Does the I/O that is possible now and calls the callbacks that are due. */
+/* Does the I/O possible now and calls the due callbacks. */
 static void turn(struct chan *c, bool readable)
 {
 	struct ptcp_err why;

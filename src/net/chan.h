@@ -1,9 +1,9 @@
 /* A byte channel to a peer: TLS over a connected socket, raw after leaving TLS (once), or raw from the start
  * (within this process).
  *
- * A channel belongs to one loop and its thread; chan_detach() and chan_attach() move it to another. Callbacks
- * come from the loop, never from within a call of chan_*(). After `closed` (called once) only chan_free() is
- * allowed. */
+ * A channel belongs to one loop and the thread of the loop; chan_detach() and chan_attach() move a channel to
+ * another loop. Callbacks come from the loop, never from within a call of chan_*(). After `closed` (called
+ * once) only chan_free() is allowed. */
 #ifndef NET_CHAN_H
 #define NET_CHAN_H
 

@@ -1,4 +1,4 @@
-/* Child processes (ssh) whose standard input and output is one of our sockets. Everything on the thread of
+/* Child processes (ssh) with one of our sockets as standard input and output. Everything on the thread of
  * the loop. From the first child on libuv handles SIGCHLD, and waits for its own children only. */
 #ifndef NET_CHILD_H
 #define NET_CHILD_H

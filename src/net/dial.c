@@ -87,18 +87,18 @@ static void dial_end(struct dial *d)
 
 static void dial_done(struct dial *d, int fd, const char *address)
 {
-	char kept[SOCK_TEXT_BYTES] = "";
+	char reached[SOCK_TEXT_BYTES] = "";
 	struct ptcp_err e;
 
 	if (address != NULL)
-		memcpy(kept, address, sizeof kept);
+		memcpy(reached, address, sizeof reached);
 	dial_end(d);
 	if (fd >= 0 && sock_tune(fd, &d->o, &e) < 0) {
 		close(fd);
 		fd = -1;
 		d->why = e;
 	}
-	d->done(d->arg, fd, kept, fd >= 0 ? NULL : &d->why);
+	d->done(d->arg, fd, reached, fd >= 0 ? NULL : &d->why);
 	dial_release(d);
 }
 

@@ -178,7 +178,7 @@ static int write_all(int fd, EVP_PKEY *key, X509 *cert)
 	return ok ? 0 : -1;
 }
 
-/* Writes a temporary file and links it to `path`, so that two first uses at once agree on one key. */
+/* Writes a temporary file and links `path` to the file: concurrent first uses agree on one key. */
 static int make_identity(const char *dir, const char *path, bool *existed, struct ptcp_err *e)
 {
 	char temp[USERDIR_BYTES + 64];

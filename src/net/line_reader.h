@@ -12,8 +12,8 @@
 struct line_reader;
 
 struct line_reader_ops {
-	/* One line without its end (LF or CR LF); a NUL byte ends the line early. May free the reader or take
-	 * its socket. */
+	/* A line without the LF or CR LF at its end; a NUL byte ends the line early. May free the reader or
+	 * take its socket. */
 	void (*line)(void *arg, const char *line);
 	/* The peer closed the socket, or sent too long a line (`broken`). Called once; only
 	 * line_reader_free() is allowed then. */

@@ -104,7 +104,7 @@ static void turn_away(struct listener *ls)
 	}
 }
 
-/* At most 16 connections a turn, so that a flood does not delay the sessions on this loop. */
+/* At most 16 connections a turn: a flood must not delay the sessions on the loop. */
 static void on_incoming(uv_poll_t *h, int status, int events)
 {
 	struct listener *ls = h->data;

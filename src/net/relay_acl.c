@@ -70,7 +70,7 @@ static bool parse_range(struct range *out, const char *text)
 	char address[SOCK_HOST_BYTES];
 	const char *slash = strchr(text, '/');
 	size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
-	unsigned long most = 128, bits, i;
+	unsigned long max_bits = 128, bits, i;
 	uint8_t v4[4];
 
 	if (n >= sizeof address || (slash != NULL && (strlen(slash) < 2 || strlen(slash) > 4 ||
@@ -80,14 +80,14 @@ static bool parse_range(struct range *out, const char *text)
 	address[n] = '\0';
 	if (inet_pton(AF_INET, address, v4) == 1) {
 		map_v4(out->at, v4);
-		most = 32;
+		max_bits = 32;
 	} else if (inet_pton(AF_INET6, address, out->at) != 1) {
 		return false;
 	}
-	bits = slash != NULL ? strtoul(slash + 1, NULL, 10) : most;
-	if (bits > most)
+	bits = slash != NULL ? strtoul(slash + 1, NULL, 10) : max_bits;
+	if (bits > max_bits)
 		return false;
-	out->bits = (unsigned)(128 - most + bits);
+	out->bits = (unsigned)(128 - max_bits + bits);
 	for (i = out->bits; i < 128; i++)
 		if ((out->at[i / 8] & 0x80 >> i % 8) != 0)
 			return false;
@@ -187,16 +187,16 @@ void relay_acl_free(struct relay_acl *n)
 static unsigned special_bits(const uint8_t at[16])
 {
 	struct range r;
-	unsigned most = 0;
+	unsigned max_bits = 0;
 	size_t i;
 
 	for (i = 0; i < sizeof special / sizeof *special; i++)
-		if (parse_range(&r, special[i]) && contains(&r, at) && r.bits > most)
-			most = r.bits;
-	return most;
+		if (parse_range(&r, special[i]) && contains(&r, at) && r.bits > max_bits)
+			max_bits = r.bits;
+	return max_bits;
 }
 
-static bool knew(const struct relay_acl_entry *h, const uint8_t at[16])
+static bool had_address(const struct relay_acl_entry *h, const uint8_t at[16])
 {
 	unsigned i;
 
@@ -218,7 +218,7 @@ bool relay_acl_permit(const struct relay_acl *n, const char *host, unsigned port
 	for (h = n->first; h != NULL; h = h->next) {
 		if (h->port != 0 && h->port != port)
 			continue;
-		if (h->name[0] != '\0' ? same_name(h->name, host) && (bits == 0 || knew(h, at)) :
+		if (h->name[0] != '\0' ? same_name(h->name, host) && (bits == 0 || had_address(h, at)) :
 		    contains(&h->range, at) && h->range.bits >= bits)
 			return true;
 	}

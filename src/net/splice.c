@@ -45,7 +45,7 @@ static ssize_t move(int from, int to, size_t n)
 }
 
 /* From the pipe to the socket. Bytes; 0: the pipe is empty or the socket full; -1: the splice has ended. */
-static ssize_t give(struct lane *l)
+static ssize_t send_piped(struct lane *l)
 {
 	ssize_t n;
 
@@ -59,7 +59,7 @@ static ssize_t give(struct lane *l)
 }
 
 /* From the socket into the empty pipe. Bytes; 0: no input now, or its end; -1: the splice has ended. */
-static ssize_t take(struct lane *l)
+static ssize_t fill_pipe(struct lane *l)
 {
 	ssize_t n = move(l->from, l->pipe[1], PIPE_BYTES);
 
@@ -71,7 +71,7 @@ static ssize_t take(struct lane *l)
 }
 
 /* Moves bytes of one direction as far as possible; -1: the splice has ended. */
-static int carry(struct splice *s, struct lane *l)
+static int move_lane(struct splice *s, struct lane *l)
 {
 	ssize_t given, stored, taken;
 	uint64_t moved = 0;
@@ -79,11 +79,11 @@ static int carry(struct splice *s, struct lane *l)
 
 	do {
 		given = stored = taken = 0;
-		if ((!lane_has_spooled(l) && (given = give(l)) < 0) || (given == 0 && (stored = lane_spool(l)) < 0) ||
+		if ((!lane_has_spooled(l) && (given = send_piped(l)) < 0) || (given == 0 && (stored = lane_spool(l)) < 0) ||
 		    (given == 0 && lane_has_spooled(l) && (given = lane_unspool(l)) < 0))
 			return -1;
 		if (l->in_pipe == 0 && !dry && moved < TURN_BYTES) {
-			if ((taken = take(l)) < 0)
+			if ((taken = fill_pipe(l)) < 0)
 				return -1;
 			dry = taken == 0;
 		}
@@ -110,7 +110,7 @@ static void watch(struct splice *s, int i)
 
 void splice_pump(struct splice *s)
 {
-	if (carry(s, &s->lane[0]) < 0 || carry(s, &s->lane[1]) < 0)
+	if (move_lane(s, &s->lane[0]) < 0 || move_lane(s, &s->lane[1]) < 0)
 		return;
 	if (s->bytes + s->total_spooled_bytes != s->seen) {
 		s->seen = s->bytes + s->total_spooled_bytes;

@@ -54,12 +54,12 @@ struct splice {
 void splice_pump(struct splice *s);
 /* Ends the splice, `why` NULL: in good order. */
 void splice_end(struct splice *s, const struct ptcp_err *why);
-/* Frees the memory if libuv and other threads no longer use it. */
+/* Frees the memory once libuv and other threads no longer use the splice. */
 void splice_release(struct splice *s);
 
 /* ---- splice_spool.c ---- */
 
-/* Whether `out` or the file has bytes, which precede those of the pipe. */
+/* Whether `out` or the file has bytes; they precede the bytes in the pipe. */
 bool lane_has_spooled(const struct lane *l);
 /* Whether such bytes can be sent without waiting for the disk. */
 bool lane_can_unspool(const struct lane *l);

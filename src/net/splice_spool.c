@@ -49,7 +49,7 @@ static int fail(struct lane *l, int code, const char *what, int sys)
 
 /* ---- Completion, on the loop ---- */
 
-/* Bytes written; 0: the disk is full, so that the senders must wait. */
+/* Bytes written; 0: the disk is full: the senders must wait. */
 static ssize_t write_done(struct lane *l)
 {
 	const struct file_io *c = &l->write;

@@ -63,8 +63,7 @@ static void close_lines(struct lines *l)
 	fclose(l->f);
 }
 
-/* Why a file must not be trusted, or NULL: a user who can write the file or its directory decides who is
- * trusted. */
+/* Why a file must not be trusted, or NULL: write access to the file or directory is control over trust. */
 static const char *fault(FILE *f, const char *dir)
 {
 	struct stat st, above;

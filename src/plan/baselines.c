@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/divide.h"
-#include "plan/methods.h"
+#include "plan/plan.h"
 #include "plan/streams.h"
 
 #define BETTER 1.05 /* min gain by a relay */
@@ -148,7 +148,7 @@ static void set_rates(struct baseline *s)
 static int share_streams(struct baseline *s, const struct graph *n, struct method_result *out)
 {
 	char *in_use = sandbox_alloc(s->run, (size_t)n->narcs, sizeof *in_use);
-	int *streams = sandbox_alloc(s->run, n->conf->nlinks, sizeof *streams), k, h;
+	int *streams = sandbox_alloc(s->run, n->overlay->nlinks, sizeof *streams), k, h;
 
 	for (k = 0; k < s->nflows; k++)
 		for (h = 0; h < s->flow[k].nhops; h++)
@@ -232,7 +232,7 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
     struct method_result *out)
 {
 	bool counted = streams_counted(n);
-	struct baseline s = { .run = run, .n = counted ? streams_alone(run, n) : n };
+	struct baseline s = { .run = run, .n = counted ? streams_with(run, n, NULL) : n };
 	const char *name = best_path ? "path of at most one relay" : "direct link";
 	int bad = 0;
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/methods.h"
+#include "plan/plan.h"
 
 #define ALL (1 - 1e-9)      /* of the data */
 #define LARGE_ROWS 30000    /* not attempted */
@@ -72,16 +72,6 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 	return true;
 }
 
-/* Whether the bound proves nslots too few. */
-static bool proven_few(struct slots *s, int nslots)
-{
-	struct attempt a = { 0 };
-	bool few = attempt(s, &a, nslots, 0) && lp_bound(a.lp) < ALL;
-
-	attempt_free(s, &a);
-	return few;
-}
-
 /* The minimum number of slots, at least `from`, allowed by the bound at level 0. If its program was solved
  * last, `a` keeps it. */
 static int least_allowed(struct slots *s, int from, struct attempt *a)
@@ -102,10 +92,11 @@ static int least_allowed(struct slots *s, int from, struct attempt *a)
 	while (enough - few > 1) {
 		int mid = few + (enough - few) / 2;
 
-		if (proven_few(s, mid))
+		if (attempt(s, a, mid, 0) && lp_bound(a->lp) < ALL)
 			few = mid;
 		else
 			enough = mid;
+		attempt_free(s, a);
 	}
 	return enough;
 }
@@ -150,13 +141,6 @@ static enum verdict try(struct slots *s, struct attempt *a, int nslots)
 	return UNKNOWN;
 }
 
-static int first_guess(const struct method_result *fluid, double slot_s)
-{
-	double k = ceil(fluid->bound_s / slot_s * (1 - 1e-9));
-
-	return k > 1 ? k < SLOTS_MAX ? (int)k : SLOTS_MAX + 1 : 1;
-}
-
 void method_coordinated(struct sandbox *run, const struct graph *n, double slot_s,
     const struct plan_tuning *tuning, struct pieces *pieces, struct method_result *out)
 {
@@ -164,16 +148,17 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	struct attempt a = { 0 };
 	struct method_result fluid;
 	int nslots, proven;
+	double guess;
 	enum verdict v;
 
 	infeasible_unreachable(run, n, true);
 	method_pipelined(run, n, tuning, pieces_new(run), &fluid);
 	s.fringe = fluid.hops > 2 ? fluid.hops - 1 : 1;
-	nslots = first_guess(&fluid, slot_s);
-	if (nslots > SLOTS_MAX)
+	guess = ceil(fluid.bound_s / slot_s * (1 - 1e-9));
+	if (guess > SLOTS_MAX)
 		sandbox_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
 		    "longer slot)", slot_s, SLOTS_MAX);
-	proven = nslots = least_allowed(&s, nslots, &a);
+	proven = nslots = least_allowed(&s, guess > 1 ? (int)guess : 1, &a);
 	while ((v = try(&s, &a, nslots)) != FOUND) {
 		if (v == TOO_FEW && proven == nslots)
 			proven++;

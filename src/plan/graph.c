@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "model/stats.h"
 #include "plan/limits.h"
 
 const char *graph_name(const struct graph *n, int host)
 {
-	return n->conf->hosts[host].name;
+	return n->overlay->hosts[host].name;
 }
 
 static double bytes_per_s(uint64_t bps)
@@ -59,7 +60,7 @@ static void read_hosts(struct sandbox *run, struct graph *n)
 
 	n->host = sandbox_alloc(run, (size_t)n->nhosts, sizeof *n->host);
 	for (i = 0; i < n->nhosts; i++) {
-		const struct conf_host *h = &n->conf->hosts[i];
+		const struct conf_host *h = &n->overlay->hosts[i];
 		bool unknown = h->data_bytes == CONF_UNSET;
 
 		if (i == n->dest)
@@ -67,7 +68,7 @@ static void read_hosts(struct sandbox *run, struct graph *n)
 		else if (unknown && h->path != NULL)
 			sandbox_fail(run, PTCP_ECONFIG, "%s:%d:%d: host %s: expected 'data', the size "
 			    "of the files at its path (ptcp collect asks the host; for a plan write the "
-			    "output of du -sb)", n->conf->file, h->mark.line, h->mark.column, h->name);
+			    "output of du -sb)", n->overlay->file, h->mark.line, h->mark.column, h->name);
 		else if (!unknown)
 			n->host[i].data = (double)h->data_bytes;
 		n->host[i].relay = h->relay && i != n->dest;
@@ -76,16 +77,9 @@ static void read_hosts(struct sandbox *run, struct graph *n)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void read_times(struct sandbox *run, struct graph *n)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	size_t i, m = 1;
 	int k = 1;
 
@@ -95,7 +89,7 @@ static void read_times(struct sandbox *run, struct graph *n)
 		if (c->windows[i].until_ns != CONF_UNSET)
 			n->time[m++] = seconds(c->windows[i].until_ns);
 	}
-	qsort(n->time, m, sizeof *n->time, by_value);
+	stats_sort(n->time, m);
 	for (i = 1; i < m; i++)
 		if (n->time[i] > n->time[k - 1])
 			n->time[k++] = n->time[i];
@@ -105,7 +99,7 @@ static void read_times(struct sandbox *run, struct graph *n)
 /* Fills the row of rates of a link with windows; true if any is above 0. */
 static bool windowed_rates(const struct graph *n, int link, double base, double *row)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	bool any = false;
 	size_t w;
 	int i;
@@ -127,13 +121,6 @@ static bool windowed_rates(const struct graph *n, int link, double base, double 
 	return any;
 }
 
-static bool useful(const struct graph *n, const struct conf_link *l)
-{
-	const struct graph_host *u = &n->host[l->from], *v = &n->host[l->to];
-
-	return l->from != n->dest && (u->data > 0 || u->relay) && (l->to == n->dest || v->relay);
-}
-
 static int by_ends(const void *a, const void *b)
 {
 	const struct graph_arc *x = a, *y = b;
@@ -143,7 +130,7 @@ static int by_ends(const void *a, const void *b)
 
 static void read_links(struct sandbox *run, struct graph *n)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	char *has_window = sandbox_alloc(run, c->nlinks, 1);
 	size_t i, rows = 0;
 	int h, row = 0;
@@ -156,9 +143,10 @@ static void read_links(struct sandbox *run, struct graph *n)
 	n->arc = sandbox_alloc(run, c->nlinks, sizeof *n->arc);
 	for (i = 0; i < c->nlinks; i++) {
 		const struct conf_link *l = &c->links[i];
+		const struct graph_host *u = &n->host[l->from];
 		struct graph_arc *a = &n->arc[n->narcs];
 
-		if (!useful(n, l))
+		if (l->from == n->dest || (!(u->data > 0) && !u->relay) || (l->to != n->dest && !n->host[l->to].relay))
 			continue;
 		if (l->rate_bps == CONF_UNSET)
 			sandbox_fail(run, PTCP_ECONFIG, "%s:%d:%d: link %s>%s: expected 'rate' "
@@ -187,7 +175,7 @@ static void read_links(struct sandbox *run, struct graph *n)
 /* Limits with a rate and at least one arc; a single arc may be faster than the limit. */
 static void read_limits(struct sandbox *run, struct graph *n)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	size_t *first = sandbox_alloc(run, c->nlinks + 1, sizeof *first), k, i, count = limits_count(c);
 	size_t *of_link = sandbox_alloc(run, limits_crossings(c), sizeof *of_link);
 	int *number = sandbox_alloc(run, count, sizeof *number), at = 0, a;
@@ -222,13 +210,13 @@ static void read_limits(struct sandbox *run, struct graph *n)
 		}
 }
 
-struct graph *graph_new(struct sandbox *run, const struct conf_overlay *conf)
+struct graph *graph_new(struct sandbox *run, const struct ptcp_overlay *o)
 {
 	struct graph *n = sandbox_alloc(run, 1, sizeof *n);
 
-	n->conf = conf;
-	n->nhosts = (int)conf->nhosts;
-	n->dest = conf->destination;
+	n->overlay = o;
+	n->nhosts = (int)o->nhosts;
+	n->dest = o->destination;
 	read_hosts(run, n);
 	read_times(run, n);
 	read_links(run, n);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 #include "plan/sandbox.h"
 
 struct graph_host {
@@ -30,7 +30,7 @@ struct graph_limit { /* total rate of several arcs: of a bottleneck, ingress or 
 };
 
 struct graph {
-	const struct conf_overlay *conf;
+	const struct ptcp_overlay *overlay;
 	int nhosts, dest, narcs, nlimits, ntimes;
 	double total; /* bytes of all sources */
 	struct graph_host *host;
@@ -45,7 +45,7 @@ struct graph {
 /* Fails the run with PTCP_ECONFIG for an unknown rate or size. Leaves out arcs of no use to any plan: into
  * hosts that do not relay, out of hosts without data to send, out of the destination, and arcs that never
  * have a rate. */
-struct graph *graph_new(struct sandbox *run, const struct conf_overlay *conf);
+struct graph *graph_new(struct sandbox *run, const struct ptcp_overlay *o);
 
 /* Rate of an arc from graph.time[interval] on. */
 double graph_rate(const struct graph *n, int arc, int interval);

@@ -34,7 +34,7 @@ static char *reachable(struct sandbox *run, const struct graph *n, int interval,
 
 static const char *explain_unreachable(const struct graph *n, int h, bool slots, char *buf, size_t size)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	size_t i;
 	int links = 0;
 
@@ -51,11 +51,9 @@ static const char *explain_unreachable(const struct graph *n, int h, bool slots,
 			snprintf(buf, size, "relay %s has no storage for a slot's data",
 			    c->hosts[l->to].name);
 		else if (graph_find(n, h, l->to) < 0)
-			snprintf(buf, size, "its link to %s never has a rate above 0",
-			    c->hosts[l->to].name);
+			snprintf(buf, size, "its link to %s never has a rate above 0", c->hosts[l->to].name);
 		else
-			snprintf(buf, size, "none of its relays can reach %s",
-			    graph_name(n, n->dest));
+			snprintf(buf, size, "none of its relays can reach %s", graph_name(n, n->dest));
 	}
 	if (links == 0)
 		snprintf(buf, size, "it has no link to any host");
@@ -76,7 +74,7 @@ void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slo
 
 static void name_link(const struct graph *n, int link, char *buf, size_t size)
 {
-	const struct conf_link *l = &n->conf->links[link];
+	const struct conf_link *l = &n->overlay->links[link];
 
 	snprintf(buf, size, "%s>%s", graph_name(n, l->from), graph_name(n, l->to));
 }
@@ -84,7 +82,7 @@ static void name_link(const struct graph *n, int link, char *buf, size_t size)
 /* The window that lowers a link's rate at a time, or NULL. */
 static const struct conf_window *window_at(const struct graph *n, int link, double t)
 {
-	const struct conf_overlay *c = n->conf;
+	const struct ptcp_overlay *c = n->overlay;
 	size_t i;
 
 	for (i = 0; i < c->nwindows; i++) {
@@ -152,7 +150,7 @@ static void name_limit(const struct graph *n, const struct time_grid *g, const s
 		}
 	} else if (l->limit >= 0) {
 		int index;
-		enum limits_kind kind = limits_kind(n->conf, n->limit[l->limit].of, &index);
+		enum limits_kind kind = limits_kind(n->overlay, n->limit[l->limit].of, &index);
 
 		if (kind == LIMITS_SHARED)
 			snprintf(buf, size, "shared bottleneck %d", index + 1);

@@ -8,22 +8,22 @@
 
 #define RATE_MAX_BPS 1e18 /* above any link, and within 64 bits */
 
-static size_t ingress_at(const struct conf_overlay *o)
+static size_t ingress_at(const struct ptcp_overlay *o)
 {
 	return o->nlinks + o->ngroups;
 }
 
-static size_t egress_at(const struct conf_overlay *o)
+static size_t egress_at(const struct ptcp_overlay *o)
 {
 	return ingress_at(o) + o->nhosts;
 }
 
-size_t limits_count(const struct conf_overlay *o)
+size_t limits_count(const struct ptcp_overlay *o)
 {
 	return egress_at(o) + o->nhosts;
 }
 
-enum limits_kind limits_kind(const struct conf_overlay *o, size_t i, int *index)
+enum limits_kind limits_kind(const struct ptcp_overlay *o, size_t i, int *index)
 {
 	const size_t start[] = { 0, o->nlinks, ingress_at(o), egress_at(o) };
 	int k = LIMITS_EGRESS;
@@ -34,19 +34,19 @@ enum limits_kind limits_kind(const struct conf_overlay *o, size_t i, int *index)
 	return (enum limits_kind)k;
 }
 
-bool limits_is_host(const struct conf_overlay *o, size_t i)
+bool limits_is_host(const struct ptcp_overlay *o, size_t i)
 {
 	return i >= ingress_at(o);
 }
 
-const struct conf_curve *limits_curve(const struct conf_overlay *o, size_t i)
+const struct conf_curve *limits_curve(const struct ptcp_overlay *o, size_t i)
 {
 	if (i >= ingress_at(o))
 		return NULL;
 	return i < o->nlinks ? o->links[i].curve : o->groups[i - o->nlinks].curve;
 }
 
-size_t limits_crossings(const struct conf_overlay *o)
+size_t limits_crossings(const struct ptcp_overlay *o)
 {
 	size_t g, n = 3 * o->nlinks;
 
@@ -55,7 +55,7 @@ size_t limits_crossings(const struct conf_overlay *o)
 	return n;
 }
 
-void limits_index(const struct conf_overlay *o, size_t *first, size_t *limit)
+void limits_index(const struct ptcp_overlay *o, size_t *first, size_t *limit)
 {
 	size_t i, g, k;
 
@@ -94,12 +94,12 @@ static bool contains(const struct conf_group *g, int link)
 	return false;
 }
 
-size_t limits_max_of_link(const struct conf_overlay *o)
+size_t limits_max_of_link(const struct ptcp_overlay *o)
 {
 	return 3 + o->ngroups;
 }
 
-size_t limits_of_link(const struct conf_overlay *o, int link, size_t *out, size_t max)
+size_t limits_of_link(const struct ptcp_overlay *o, int link, size_t *out, size_t max)
 {
 	size_t i, n = 0;
 
@@ -115,12 +115,12 @@ size_t limits_of_link(const struct conf_overlay *o, int link, size_t *out, size_
 	return n;
 }
 
-int limits_link(const struct conf_overlay *o, int from, int to)
+int limits_link(const struct ptcp_overlay *o, int from, int to)
 {
 	return o->link_of[(size_t)from * o->nhosts + (size_t)to];
 }
 
-bool limits_windowed(const struct conf_overlay *o, int link)
+bool limits_windowed(const struct ptcp_overlay *o, int link)
 {
 	size_t i;
 
@@ -130,7 +130,7 @@ bool limits_windowed(const struct conf_overlay *o, int link)
 	return false;
 }
 
-static uint64_t *rate_outside(const struct conf_overlay *o, size_t i)
+static uint64_t *rate_outside(const struct ptcp_overlay *o, size_t i)
 {
 	int k;
 
@@ -143,7 +143,7 @@ static uint64_t *rate_outside(const struct conf_overlay *o, size_t i)
 	return &o->hosts[k].egress_bps;
 }
 
-static uint64_t *rate_now(const struct conf_overlay *o, size_t i)
+static uint64_t *rate_now(const struct ptcp_overlay *o, size_t i)
 {
 	size_t w;
 
@@ -158,22 +158,22 @@ static double number(uint64_t bps)
 	return bps == CONF_UNSET ? INFINITY : (double)bps;
 }
 
-double limits_outside_bps(const struct conf_overlay *o, size_t i)
+double limits_outside_bps(const struct ptcp_overlay *o, size_t i)
 {
 	return number(*rate_outside(o, i));
 }
 
-double limits_bps(const struct conf_overlay *o, size_t i)
+double limits_bps(const struct ptcp_overlay *o, size_t i)
 {
 	return number(*rate_now(o, i));
 }
 
-void limits_set_bps(struct conf_overlay *o, size_t i, double bps)
+void limits_set_bps(struct ptcp_overlay *o, size_t i, double bps)
 {
 	*rate_now(o, i) = (uint64_t)fmin(bps, RATE_MAX_BPS);
 }
 
-const char *limits_name(const struct conf_overlay *o, size_t i, char *buf, size_t cap)
+const char *limits_name(const struct ptcp_overlay *o, size_t i, char *buf, size_t cap)
 {
 	const struct conf_group *g = NULL;
 	size_t k, n = 1, at = 0;
@@ -207,7 +207,7 @@ static void pass(uint64_t *ns, uint64_t by)
 		*ns = *ns > by ? *ns - by : 0;
 }
 
-void limits_pass(struct conf_overlay *o, double seconds)
+void limits_pass(struct ptcp_overlay *o, double seconds)
 {
 	uint64_t by = (uint64_t)(seconds * (double)NS_PER_S);
 	size_t i, n = 0;

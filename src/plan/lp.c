@@ -5,22 +5,8 @@
 
 #include "plan/lp_impl.h"
 
-static int stage_of(const struct time_grid *g, int period)
-{
-	int lo = 0, hi = g->nstages - 1;
-
-	while (lo < hi) {
-		int mid = (lo + hi + 1) / 2;
-
-		if (g->stage[mid].first_period <= period)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
-}
-
-double lp_capacity(const struct lp *lp, int arc, int period)
+/* Capacity of an arc in a period, in bytes. */
+static double capacity(const struct lp *lp, int arc, int period)
 {
 	const struct period *p = &lp->g->period[period];
 
@@ -31,10 +17,10 @@ double lp_flow_max(const struct lp *lp, int arc, int period)
 {
 	const struct graph_arc *a = &lp->n->arc[arc];
 	const struct time_grid *g = lp->g;
-	double cap = lp_capacity(lp, arc, period) / lp->n->total;
+	double cap = capacity(lp, arc, period) / lp->n->total;
 
 	if (lp->g->slot_s > 0) {
-		int s = stage_of(g, period);
+		int s = time_grid_stage(g, period);
 
 		/* Arrival at a relay in the last slot is too late, and in the first slot a relay has no
 		 * data to forward. */
@@ -67,7 +53,7 @@ static double limit_scale(const struct lp *lp, int limit, int period)
 int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 {
 	const struct graph_arc *a = &lp->n->arc[arc];
-	int n = 0, i, s = stage_of(lp->g, period), S = lp->g->nstages;
+	int n = 0, i, s = time_grid_stage(lp->g, period), S = lp->g->nstages;
 	double f = lp->flow_scale[arc * lp->g->nperiods + period];
 	double data = lp->n->host[a->from].data / lp->n->total;
 
@@ -187,7 +173,7 @@ static void add_limit_rows(struct lp *lp)
 			double cap = limit->rate * lp->g->period[p].len_s, sum = 0;
 
 			for (i = 0; i < limit->narcs; i++)
-				sum += lp_capacity(lp, n->limit_arc[limit->first_arc + i], p);
+				sum += capacity(lp, n->limit_arc[limit->first_arc + i], p);
 			if (sum > cap)
 				lp->limit_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
@@ -219,8 +205,7 @@ static void add_share(struct lp *lp)
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
-	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0,
-	    lp->most_share);
+	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
 	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 

@@ -41,8 +41,6 @@ void lp_add_flow(struct lp *lp, int arc, int period);
 
 /* Coefficient of a flow in the goal. */
 double lp_flow_cost(const struct lp *lp, int arc, int period);
-/* Capacity of an arc in a period, in bytes. */
-double lp_capacity(const struct lp *lp, int arc, int period);
 
 
 /* LP_LEAST_STORAGE: adds the peak storage of each relay, to be minimized. */

@@ -155,21 +155,14 @@ static enum outcome optimize(struct lp *lp)
 	}
 }
 
-static void clear_goal(struct lp *lp)
-{
-	int i;
-
-	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
-		glp_set_obj_coef(lp->p, i, 0);
-}
-
 void lp_solve(struct lp *lp, enum lp_goal goal)
 {
 	double share = goal == LP_MOST_DATA ? 0 : lp_share(lp);
 	double relayed = goal == LP_LEAST_STORAGE ? lp->value[0] : 0;
 	int i;
 
-	clear_goal(lp);
+	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
+		glp_set_obj_coef(lp->p, i, 0);
 	lp->goal = goal;
 	switch (goal) {
 	case LP_MOST_DATA:
@@ -248,8 +241,7 @@ double lp_own(const struct lp *lp, int host, int stage)
 /* Dual of a column at its upper bound, else 0. */
 static double price_of_bound(const struct lp *lp, int col)
 {
-	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ?
-	    fmax(0, glp_get_col_dual(lp->p, col)) : 0;
+	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ? fmax(0, glp_get_col_dual(lp->p, col)) : 0;
 }
 
 double lp_share_per_s(const struct lp *lp)

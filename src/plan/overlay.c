@@ -12,72 +12,60 @@
 
 _Static_assert(PTCP_UNKNOWN == CONF_UNSET, "the public header promises the same mark");
 
-static int wrap(struct ptcp_overlay **out, struct conf_overlay *conf, struct ptcp_err *e)
-{
-	struct ptcp_overlay *o = NULL;
-	int r = curve_budgets(conf, e);
-
-	if (r == 0 && (o = calloc(1, sizeof *o)) == NULL)
-		r = err_nomem(e);
-	if (r < 0) {
-		conf_overlay_free(conf);
-		return r;
-	}
-	o->conf = conf;
-	*out = o;
-	return 0;
-}
-
 int ptcp_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_err *e)
 {
-	struct conf_overlay *conf;
-	int r = conf_overlay_load(&conf, path, e);
+	struct ptcp_overlay *o;
+	int r = conf_overlay_load(&o, path, e);
 
-	return r < 0 ? r : wrap(out, conf, e);
+	if (r == 0 && (r = curve_budgets(o, e)) < 0)
+		conf_overlay_free(o);
+	else if (r == 0)
+		*out = o;
+	return r;
 }
 
-int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, const char *name,
-    struct ptcp_err *e)
+int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, const char *name, struct ptcp_err *e)
 {
-	struct conf_overlay *conf;
-	int r = conf_overlay_parse(&conf, text, n, name, e);
+	struct ptcp_overlay *o;
+	int r = conf_overlay_parse(&o, text, n, name, e);
 
-	return r < 0 ? r : wrap(out, conf, e);
+	if (r == 0 && (r = curve_budgets(o, e)) < 0)
+		conf_overlay_free(o);
+	else if (r == 0)
+		*out = o;
+	return r;
 }
 
 void ptcp_overlay_free(struct ptcp_overlay *o)
 {
-	if (o == NULL)
-		return;
-	conf_overlay_free(o->conf);
-	free(o);
+	conf_overlay_free(o);
 }
 
 size_t ptcp_overlay_hosts(const struct ptcp_overlay *o)
 {
-	return o->conf->nhosts;
+	return o->nhosts;
 }
 
 size_t ptcp_overlay_links(const struct ptcp_overlay *o)
 {
-	return o->conf->nlinks;
+	return o->nlinks;
 }
 
 int ptcp_overlay_destination(const struct ptcp_overlay *o)
 {
-	return o->conf->destination;
+	return o->destination;
 }
 
 const char *ptcp_overlay_launch(const struct ptcp_overlay *o)
 {
-	return o->conf->launch;
+	return o->launch;
 }
 
 double ptcp_overlay_deadline_s(const struct ptcp_overlay *o)
 {
-	if (o->conf->deadline_ns == CONF_UNSET)
+	if (o->deadline_ns == CONF_UNSET)
 		return 0;
-	return (double)o->conf->deadline_ns / (double)NS_PER_S;
+	return (double)o->deadline_ns / (double)NS_PER_S;
 }
 
 /* Hosts without data and path have no data; the data of hosts with only a path is unknown. */
@@ -90,11 +78,11 @@ static uint64_t host_data(const struct conf_host *h)
 
 void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i, struct ptcp_overlay_host *out)
 {
-	const struct conf_host *h = &o->conf->hosts[i];
+	const struct conf_host *h = &o->hosts[i];
 
 	*out = (struct ptcp_overlay_host){
 		.name = h->name, .address = h->address, .path = h->path,
-		.data_bytes = (int)i == o->conf->destination ? 0 : host_data(h),
+		.data_bytes = (int)i == o->destination ? 0 : host_data(h),
 		.storage_bytes = h->storage_bytes,
 		.ingress_bps = h->ingress_bps, .egress_bps = h->egress_bps,
 		.relay = h->relay,
@@ -103,7 +91,7 @@ void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i, struct ptcp_overl
 
 void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i, struct ptcp_overlay_link *out)
 {
-	const struct conf_link *l = &o->conf->links[i];
+	const struct conf_link *l = &o->links[i];
 
 	*out = (struct ptcp_overlay_link){
 		.from = l->from, .to = l->to, .rate_bps = l->rate_bps, .delay_ns = l->delay_ns,
@@ -112,36 +100,36 @@ void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i, struct ptcp_overl
 
 int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name)
 {
-	return conf_overlay_host(o->conf, name);
+	return conf_overlay_host(o, name);
 }
 
 int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link, uint64_t rate_bps, struct ptcp_err *e)
 {
 	char buf[CONF_LINK_TEXT_BYTES], q[CONF_QUOTED_BYTES];
 	const char *why;
-	int i = conf_overlay_link(o->conf, link, buf, &why);
+	int i = conf_overlay_link(o, link, buf, &why);
 
 	if (i < 0)
 		return err_set(e, PTCP_EUSAGE, "link '%s': not a link of %s (expected one as A>B)",
-		    conf_quoted(q, link), o->conf->file);
-	o->conf->links[i].rate_bps = rate_bps;
+		    conf_quoted(q, link), o->file);
+	o->links[i].rate_bps = rate_bps;
 	return 0;
 }
 
 int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host, uint64_t bytes, struct ptcp_err *e)
 {
 	char q[CONF_QUOTED_BYTES];
-	int i = conf_overlay_host(o->conf, host);
+	int i = conf_overlay_host(o, host);
 
 	if (i < 0)
 		return err_set(e, PTCP_EUSAGE, "host '%s': not a host of %s (name one of its hosts)",
-		    conf_quoted(q, host), o->conf->file);
-	if (i == o->conf->destination && bytes > 0)
+		    conf_quoted(q, host), o->file);
+	if (i == o->destination && bytes > 0)
 		return err_set(e, PTCP_EUSAGE, "host %s: is the destination, which has no data "
 		    "to collect", host);
 	if (bytes > CONF_DATA_MAX_BYTES)
 		return err_set(e, PTCP_EUSAGE, "host %s: data: expected at most 2^60 bytes", host);
-	o->conf->hosts[i].data_bytes = bytes;
+	o->hosts[i].data_bytes = bytes;
 	return 0;
 }
 
@@ -191,7 +179,7 @@ int ptcp_overlay_save(const char *from, const char *to, const struct ptcp_overla
     struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *text = NULL, *now = NULL;
-	struct conf_overlay *was = NULL;
+	struct ptcp_overlay *was = NULL;
 	struct conf_change *changes = NULL;
 	size_t bytes, now_bytes;
 	int r;
@@ -221,36 +209,31 @@ static void *copy(const void *from, size_t n, size_t size)
 	return to;
 }
 
-int snapshot_new(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e)
+int overlay_snapshot(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e)
 {
-	const struct conf_overlay *c = o->conf;
-	struct ptcp_overlay *new = calloc(1, sizeof *new);
-	struct conf_overlay *to;
+	struct ptcp_overlay *to = copy(o, 1, sizeof *o);
 
-	if (new == NULL || (new->conf = to = copy(c, 1, sizeof *c)) == NULL) {
-		free(new);
+	if (to == NULL)
 		return err_nomem(e);
-	}
-	to->hosts = copy(c->hosts, c->nhosts, sizeof *c->hosts);
-	to->links = copy(c->links, c->nlinks, sizeof *c->links);
-	to->groups = copy(c->groups, c->ngroups, sizeof *c->groups);
-	to->windows = copy(c->windows, c->nwindows, sizeof *c->windows);
+	to->hosts = copy(o->hosts, o->nhosts, sizeof *o->hosts);
+	to->links = copy(o->links, o->nlinks, sizeof *o->links);
+	to->groups = copy(o->groups, o->ngroups, sizeof *o->groups);
+	to->windows = copy(o->windows, o->nwindows, sizeof *o->windows);
 	if (to->hosts == NULL || to->links == NULL || to->groups == NULL || to->windows == NULL) {
-		snapshot_free(new);
+		overlay_snapshot_free(to);
 		return err_nomem(e);
 	}
-	*out = new;
+	*out = to;
 	return 0;
 }
 
-void snapshot_free(struct ptcp_overlay *o)
+void overlay_snapshot_free(struct ptcp_overlay *o)
 {
 	if (o == NULL)
 		return;
-	free(o->conf->hosts);
-	free(o->conf->links);
-	free(o->conf->groups);
-	free(o->conf->windows);
-	free(o->conf);
+	free(o->hosts);
+	free(o->links);
+	free(o->groups);
+	free(o->windows);
 	free(o);
 }

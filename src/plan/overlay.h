@@ -1,4 +1,4 @@
-/* The overlay handle, for the planner and collections. */
+/* Copies of overlays; conf/overlay.h has the struct. */
 #ifndef PLAN_OVERLAY_H
 #define PLAN_OVERLAY_H
 
@@ -6,14 +6,9 @@
 
 #include "conf/overlay.h"
 
-struct ptcp_overlay {
-	struct conf_overlay *conf;
-};
-
-/* Copies the changing numbers of an overlay (data, rates, windows) for a planning thread. Names, addresses,
- * curves and lists of links remain the original's, which must outlive the copy. */
-
-int snapshot_new(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e);
-void snapshot_free(struct ptcp_overlay *o); /* NULL is fine; only for copies */
+/* Copies the changing numbers of an overlay (data, rates, windows) for a planning thread. Names, addresses, curves and
+ * lists of links remain the original's, which must outlive the copy. */
+int overlay_snapshot(struct ptcp_overlay **out, const struct ptcp_overlay *o, struct ptcp_err *e);
+void overlay_snapshot_free(struct ptcp_overlay *o); /* NULL is fine; only for snapshots */
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef PLAN_PIECES_H
 #define PLAN_PIECES_H
 
+#include <ptcp/plan.h>
+
 #include "plan/lp.h"
 
 struct piece {
@@ -27,23 +29,6 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
  * lengths): follows the flows from the sources; hosts forward in order of arrival. Scales the pieces of
  * each source to its data. Fails the run if the solution lacks more than a part in a million of a source's
  * data. */
-void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n,
-    const struct time_grid *g);
-
-/* Path of arrived data, hop by hop and slot by slot. Equal paths in successive slots become one piece. */
-
-struct flow_path_hop {
-	int arc, slot, period; /* fluid grids: the stage as slot */
-};
-
-struct flow_path {
-	int source, nhops;
-	const struct flow_path_hop *hop;
-	double bytes;
-};
-
-/* Sorts `c`. `share` is the share of the data expected on the paths. */
-void flow_paths_to_pieces(struct pieces *out, const struct graph *n, const struct time_grid *g,
-    struct flow_path *c, size_t nc, double share);
+void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n, const struct time_grid *g);
 
 #endif

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/methods.h"
+#include "plan/plan.h"
 
 #define ROUNDS_MAX 100
 #define CLOSE 1e-10 /* of the data: tolerance of the horizon */
@@ -113,29 +113,12 @@ static void find_horizon(struct horizon_search *s, int interval, double share_be
 		    "or sizes of the overlay lie too far apart", ROUNDS_MAX);
 }
 
-/* With constant rates a plan can be stretched to any horizon. */
-static void stretch(struct horizon_search *s)
-{
-	if (s->n->ntimes > 1)
-		return;
-	s->g->end_s = s->g->period[0].len_s = s->t / lp_share(s->lp);
-}
-
-static int most_hops(const struct pieces *p)
-{
-	size_t i, most = 1;
-
-	for (i = 0; i < p->n; i++)
-		if (p->piece[i].nhops > most)
-			most = p->piece[i].nhops;
-	return (int)most;
-}
-
 void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     struct pieces *pieces, struct method_result *out)
 {
 	struct horizon_search s = { .run = run, .n = n, .tuning = tuning };
 	double before = 0, over;
+	size_t i;
 
 	infeasible_unreachable(run, n, false);
 	*out = (struct method_result){ .hops = 1 };
@@ -152,13 +135,16 @@ void method_pipelined(struct sandbox *run, const struct graph *n, const struct p
 	out->makespan_s = n->ntimes == 1 ? s.t / s.share : s.t;
 	if (pieces != NULL) {
 		lp_solve(s.lp, LP_LEAST_RELAYED);
-		stretch(&s);
+		if (n->ntimes == 1) /* with constant rates a plan can be stretched to any horizon */
+			s.g->end_s = s.g->period[0].len_s = s.t / lp_share(s.lp);
 		out->relayed_bound_bytes = fmax(0, lp_bound(s.lp) / lp_share(s.lp) - n->total);
 		if (s.g->nstages > 1)
 			lp_solve(s.lp, LP_LEAST_STORAGE);
 		out->makespan_s = s.g->end_s;
 		pieces_trace(pieces, s.lp, n, s.g);
-		out->hops = most_hops(pieces);
+		for (i = 0; i < pieces->n; i++)
+			if ((int)pieces->piece[i].nhops > out->hops)
+				out->hops = (int)pieces->piece[i].nhops;
 	}
 	lp_free(s.lp);
 }

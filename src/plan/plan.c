@@ -103,7 +103,7 @@ static void fill_steps(struct ptcp_plan *plan)
 
 static int fill_streams(struct ptcp_plan *plan, const struct graph *n, const int *streams)
 {
-	const struct conf_overlay *o = n->conf;
+	const struct ptcp_overlay *o = n->overlay;
 	size_t i;
 
 	if (streams == NULL)
@@ -116,7 +116,7 @@ static int fill_streams(struct ptcp_plan *plan, const struct graph *n, const int
 	return 0;
 }
 
-int plan_build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
+static int build(struct ptcp_plan **out, const struct pieces *p, const struct graph *n,
     const int *streams, struct ptcp_err *e)
 {
 	struct ptcp_plan *plan = calloc(1, sizeof *plan);
@@ -181,7 +181,7 @@ void plan_tuning_init(struct plan_tuning *t)
 }
 
 struct planning {
-	const struct conf_overlay *conf;
+	const struct ptcp_overlay *overlay;
 	const struct ptcp_plan_opts *opts;
 	const struct plan_tuning *tuning;
 	struct ptcp_plan *plan; /* on the heap, outlives the run */
@@ -194,13 +194,13 @@ static double slot_length(struct sandbox *run, const struct graph *n, const stru
 
 	if (j->opts->slot_s > 0)
 		return j->opts->slot_s;
-	if (j->conf->slot_ns != CONF_UNSET)
-		return (double)j->conf->slot_ns / (double)NS_PER_S;
+	if (j->overlay->slot_ns != CONF_UNSET)
+		return (double)j->overlay->slot_ns / (double)NS_PER_S;
 	method_baselines(run, n, false, NULL, &r);
 	if (isinf(r.makespan_s))
 		method_baselines(run, n, true, NULL, &r);
 	if (isinf(r.makespan_s))
-		method_pipelined(run, streams_counted(n) ? streams_alone(run, n) : n, j->tuning, NULL, &r);
+		method_pipelined(run, streams_counted(n) ? streams_with(run, n, NULL) : n, j->tuning, NULL, &r);
 	return r.makespan_s / 100;
 }
 
@@ -209,7 +209,7 @@ static void make_relayed(struct sandbox *run, const struct graph *n, const struc
     struct pieces *pieces, struct method_result *r)
 {
 	bool counted = streams_counted(n);
-	int *streams = counted ? sandbox_alloc(run, n->conf->nlinks, sizeof *streams) : NULL;
+	int *streams = counted ? sandbox_alloc(run, n->overlay->nlinks, sizeof *streams) : NULL;
 	double least = 0, slot = 0;
 
 	if (j->opts->method == PTCP_PLAN_COORDINATED)
@@ -247,8 +247,8 @@ static void check_deadline(struct sandbox *run, const struct planning *j, const 
 	double deadline = j->opts->deadline_s;
 	char least[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
 
-	if (!(deadline > 0) && j->conf->deadline_ns != CONF_UNSET)
-		deadline = (double)j->conf->deadline_ns / (double)NS_PER_S;
+	if (!(deadline > 0) && j->overlay->deadline_ns != CONF_UNSET)
+		deadline = (double)j->overlay->deadline_ns / (double)NS_PER_S;
 	if (!(deadline > 0) || r->makespan_s <= deadline * (1 + 1e-9))
 		return;
 	sandbox_fail(run, PTCP_EINFEASIBLE, "the data cannot arrive by the deadline of %s (%.6g s): "
@@ -262,14 +262,14 @@ static void plan_job(struct sandbox *run, void *arg)
 {
 	struct planning *j = arg;
 	struct pieces *pieces = pieces_new(run);
-	struct graph *n = graph_new(run, j->conf);
+	struct graph *n = graph_new(run, j->overlay);
 	struct method_result r = { 0 };
 	struct ptcp_err e;
 
 	if (n->total > 0)
 		make(run, n, j, pieces, &r);
 	check_deadline(run, j, &r);
-	if (plan_build(&j->plan, pieces, n, r.streams, &e) < 0)
+	if (build(&j->plan, pieces, n, r.streams, &e) < 0)
 		sandbox_fail(run, e.code, "%s", e.msg);
 	j->plan->info.method = j->opts->method;
 	j->plan->info.makespan_s = r.makespan_s;
@@ -278,14 +278,14 @@ static void plan_job(struct sandbox *run, void *arg)
 	j->plan->info.relayed_bound_bytes = fmin(r.relayed_bound_bytes, j->plan->info.relayed_bytes);
 	if (j->opts->method <= PTCP_PLAN_BEST_PATH)
 		j->plan->info.relayed_bound_bytes = j->plan->info.relayed_bytes;
-	if (plan_verify(j->plan, j->conf, j->plan->storage, &e) < 0)
+	if (plan_verify(j->plan, j->overlay, j->plan->storage, &e) < 0)
 		sandbox_fail(run, e.code, "planning: the plan failed verification: %s", e.msg);
 }
 
 int plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
     const struct ptcp_plan_opts *opts, const struct plan_tuning *tuning, struct ptcp_err *e)
 {
-	struct planning j = { .conf = o->conf, .opts = opts, .tuning = tuning };
+	struct planning j = { .overlay = o, .opts = opts, .tuning = tuning };
 	struct mono start = mono_now();
 	int r = sandbox_start(plan_job, &j, SANDBOX_MEMORY_BYTES, opts->effort_s, e);
 
@@ -305,8 +305,7 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 	struct plan_tuning tuning;
 
 	if (opts->size < offsetof(struct ptcp_plan_opts, effort_s) + sizeof opts->effort_s)
-		return err_set(e, PTCP_EUSAGE, "plan options: not initialized (call "
-		    "ptcp_plan_opts_init())");
+		return err_set(e, PTCP_EUSAGE, "plan options: not initialized (call ptcp_plan_opts_init())");
 	own = *opts;
 	if ((int)own.method < 0 || (int)own.method >= NMETHODS)
 		return err_set(e, PTCP_EUSAGE, "plan options: unknown method %d", (int)own.method);
@@ -371,5 +370,5 @@ unsigned ptcp_plan_streams(const struct ptcp_plan *p, int from, int to)
 
 int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o, struct ptcp_err *e)
 {
-	return plan_verify(p, o->conf, NULL, e);
+	return plan_verify(p, o, NULL, e);
 }

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ptcp/plan.h>
+
 #include "core/err.h"
 #include "core/units.h"
 #include "model/divide.h"
 #include "model/paths.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 
 struct quickest_path {
 	struct paths_path path;
@@ -24,7 +26,7 @@ struct ptcp_paths {
 };
 
 struct quickest_search {
-	const struct conf_overlay *conf;
+	const struct ptcp_overlay *overlay;
 	struct paths_graph graph;
 	bool *relay;
 	struct paths_node *scratch;
@@ -49,11 +51,11 @@ static void apply_limits(struct quickest_search *s)
 	}
 }
 
-static int search_init(struct quickest_search *s, const struct conf_overlay *o, struct ptcp_err *e)
+static int search_init(struct quickest_search *s, const struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	size_t n = limits_count(o), i;
 
-	*s = (struct quickest_search){ .conf = o };
+	*s = (struct quickest_search){ .overlay = o };
 	s->relay = calloc(o->nhosts, sizeof *s->relay);
 	s->scratch = calloc(o->nhosts, sizeof *s->scratch);
 	s->rest_bps = calloc(n, sizeof *s->rest_bps);
@@ -117,13 +119,6 @@ static void take(struct quickest_search *s, struct paths_path *p)
 	apply_limits(s);
 }
 
-static int found_init(struct quickest_path *f, size_t hosts, struct ptcp_err *e)
-{
-	f->path.links = calloc(hosts, sizeof *f->path.links);
-	f->relays = calloc(hosts, sizeof *f->relays);
-	return f->path.links == NULL || f->relays == NULL ? err_nomem(e) : 0;
-}
-
 static void found_fini(struct quickest_path *f)
 {
 	free(f->path.links);
@@ -133,14 +128,18 @@ static void found_fini(struct quickest_path *f)
 static int find_paths(struct ptcp_paths *p, struct quickest_search *s, int from, int to, uint64_t bytes,
     size_t most, struct ptcp_err *e)
 {
-	const struct conf_host *h = s->conf->hosts;
+	const struct conf_host *h = s->overlay->hosts;
 	struct quickest_path *f;
 	size_t i;
 	int r;
 
 	for (p->n = 0; p->n < most; p->n++) {
 		f = &p->found[p->n];
-		if ((r = found_init(f, s->graph.hosts, e)) == 0)
+		f->path.links = calloc(s->graph.hosts, sizeof *f->path.links);
+		f->relays = calloc(s->graph.hosts, sizeof *f->relays);
+		if (f->path.links == NULL || f->relays == NULL)
+			r = err_nomem(e);
+		else
 			r = paths_quickest(&f->path, &s->graph, PATHS_PIPELINED, (size_t)from, (size_t)to,
 			    bytes, s->scratch, e);
 		if (r < 0) {
@@ -199,12 +198,12 @@ out:
 int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from, int to,
     uint64_t bytes, size_t most, struct ptcp_err *e)
 {
-	int hosts = (int)o->conf->nhosts, r;
+	int hosts = (int)o->nhosts, r;
 	struct ptcp_paths *p;
 	struct quickest_search s;
 
 	if (from < 0 || from >= hosts || to < 0 || to >= hosts || from == to)
-		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->conf->file);
+		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->file);
 	if (bytes == 0 || most == 0 || most > PTCP_QUICKEST_MAX)
 		return err_set(e, PTCP_EUSAGE, "paths: the size must be above 0, and the paths 1 to %d", PTCP_QUICKEST_MAX);
 	p = calloc(1, sizeof *p);
@@ -212,8 +211,7 @@ int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int f
 		free(p);
 		return err_nomem(e);
 	}
-	if ((r = search_init(&s, o->conf, e)) == 0 &&
-	    (r = find_paths(p, &s, from, to, bytes, most, e)) == 0)
+	if ((r = search_init(&s, o, e)) == 0 && (r = find_paths(p, &s, from, to, bytes, most, e)) == 0)
 		r = divide(p, bytes, e);
 	search_fini(&s);
 	if (r < 0)

@@ -84,7 +84,7 @@ static int set_most(struct conf_curve *c, double budget, const char *file, struc
 	return 0;
 }
 
-int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
+int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	double budget = isnan(o->impact_ratio) ? CURVE_IMPACT_RATIO : o->impact_ratio;
 	struct conf_curve *c;
@@ -112,12 +112,12 @@ int curve_budgets(struct conf_overlay *o, struct ptcp_err *e)
 
 static const struct conf_curve *own_curve(const struct graph *n, int arc)
 {
-	return n->conf->links[n->arc[arc].link].curve;
+	return n->overlay->links[n->arc[arc].link].curve;
 }
 
 const struct conf_curve *streams_limit(const struct graph *n, int limit)
 {
-	return limits_curve(n->conf, n->limit[limit].of);
+	return limits_curve(n->overlay, n->limit[limit].of);
 }
 
 int streams_most(const struct graph *n, int arc)
@@ -188,25 +188,14 @@ static void apply_streams(struct graph *own, const struct graph *n, int arc, int
 		    rate_with(n, arc, graph_rate(n, arc, i), streams);
 }
 
-struct graph *streams_alone(struct sandbox *run, const struct graph *n)
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
 {
 	struct graph *own = copy(run, n);
 	int a, most;
 
 	for (a = 0; a < n->narcs; a++)
 		if ((most = streams_most(n, a)) > 0)
-			apply_streams(own, n, a, most);
-	return own;
-}
-
-struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams)
-{
-	struct graph *own = copy(run, n);
-	int a;
-
-	for (a = 0; a < n->narcs; a++)
-		if (streams_most(n, a) > 0)
-			apply_streams(own, n, a, streams[n->arc[a].link]);
+			apply_streams(own, n, a, streams != NULL ? streams[n->arc[a].link] : most);
 	return own;
 }
 
@@ -251,7 +240,7 @@ struct graph *streams_even(struct sandbox *run, const struct graph *n, const cha
 	int *used = sandbox_alloc(run, (size_t)n->nlimits, sizeof *used), a;
 	bool more = true;
 
-	memset(streams, 0, n->conf->nlinks * sizeof *streams);
+	memset(streams, 0, n->overlay->nlinks * sizeof *streams);
 	while (more)
 		for (more = false, a = 0; a < n->narcs; a++)
 			if (in_use[a] && streams_most(n, a) > 0 && add_stream(n, a, streams, used))

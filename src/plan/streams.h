@@ -12,7 +12,7 @@
 #define PLAN_STREAMS_H
 
 #include "conf/overlay.h"
-#include "plan/methods.h"
+#include "plan/plan.h"
 
 
 #define CURVE_IMPACT_RATIO 0.10 /* default budget */
@@ -21,7 +21,7 @@
 /* Sets max_streams of each curve: the largest count within the budget whose last stream adds the minimum
  * gain of ptcp advise; and the rate of the link or bottleneck with max_streams. PTCP_ECONFIG with line and
  * column: impact unknown, or one stream exceeds the budget. */
-int curve_budgets(struct conf_overlay *o, struct ptcp_err *e);
+int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e);
 
 double curve_rate_bps(const struct conf_curve *c, double streams);
 
@@ -31,8 +31,8 @@ double curve_part(const struct conf_curve *c, unsigned streams);
 /* Whether the streams of any link are counted; all other functions require counted streams. */
 bool streams_counted(const struct graph *n);
 
-/* The graph, each link with the maximum streams as if no other link had any. */
-struct graph *streams_alone(struct sandbox *run, const struct graph *n);
+/* The graph with streams[link]; NULL: each link with its maximum, as if no other link had any. */
+struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams);
 
 /* The graph with the streams divided evenly among the arcs with in_use[arc]; NULL if an arc in use gets
  * none. Fills streams[link]. */
@@ -51,9 +51,6 @@ const struct conf_curve *streams_limit(const struct graph *n, int limit);
 
 /* Max streams of an arc, as if no other had any; 0: not counted. */
 int streams_most(const struct graph *n, int arc);
-
-/* The graph with streams[link]. */
-struct graph *streams_with(struct sandbox *run, const struct graph *n, const int *streams);
 
 /* The graph without windows, each arc at its highest rate. */
 struct graph *streams_steady(struct sandbox *run, const struct graph *n);

@@ -47,7 +47,7 @@ static void add_curve(struct stream_search *b, int arc, const struct conf_curve 
 static void add_arc(struct stream_search *b, int arc)
 {
 	const struct graph_arc *a = &b->n->arc[arc];
-	const struct conf_curve *c = b->n->conf->links[a->link].curve;
+	const struct conf_curve *c = b->n->overlay->links[a->link].curve;
 	int most = streams_most(b->n, arc), i, r;
 
 	if (most == 0 || b->lp->flow_col[arc] == 0)
@@ -141,7 +141,7 @@ static _Noreturn void too_few(struct stream_search *b)
 	for (r = 0; r < b->n->nlimits; r++)
 		if ((c = streams_limit(b->n, r)) != NULL && (least == NULL || c->max_streams < least->max_streams)) {
 			least = c;
-			limits_kind(b->n->conf, b->n->limit[r].of, &at);
+			limits_kind(b->n->overlay, b->n->limit[r].of, &at);
 		}
 	sandbox_fail(b->run, PTCP_EINFEASIBLE, "the impact budget leaves too few streams for all sources: "
 	    "shared bottleneck %d may carry %u together (raise 'impact')", at + 1,
@@ -168,7 +168,7 @@ static void keep_streams(struct stream_search *b, const struct graph *n, int *st
 struct graph *streams_best(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     int *streams, double *bound_s)
 {
-	struct graph *alone = streams_alone(run, n);
+	struct graph *alone = streams_with(run, n, NULL);
 	struct stream_search b = { .run = run, .n = streams_steady(run, n) };
 	struct method_result fluid;
 	struct graph *chosen;
@@ -181,7 +181,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 			in += b.n->arc[a].rate;
 	b.t = n->total / in;
 	b.streams_col = sandbox_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
-	b.lp = lp_new(run, streams_alone(run, b.n), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
+	b.lp = lp_new(run, streams_with(run, b.n, NULL), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
 	lp_solve(b.lp, LP_MOST_DATA);
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)

@@ -98,3 +98,18 @@ struct time_grid *time_grid_coordinated(struct sandbox *run, const struct graph 
 	}
 	return g;
 }
+
+int time_grid_stage(const struct time_grid *g, int period)
+{
+	int lo = 0, hi = g->nstages - 1;
+
+	while (lo < hi) {
+		int mid = (lo + hi + 1) / 2;
+
+		if (g->stage[mid].first_period <= period)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo;
+}

@@ -35,4 +35,7 @@ struct time_grid *time_grid_pipelined(struct sandbox *run, const struct graph *n
 struct time_grid *time_grid_coordinated(struct sandbox *run, const struct graph *n, double slot_s, int nslots,
     int fringe, int longest);
 
+/* Index of the stage of a period. */
+int time_grid_stage(const struct time_grid *g, int period);
+
 #endif

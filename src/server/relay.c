@@ -369,19 +369,19 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 	return 0;
 }
 
-void relay_request(struct relay *r, struct inbound *g, const struct wire_route *f)
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
 {
 	const struct sock_opts so = { 0, CONNECT_NS, NULL };
 	struct relayed *d;
 	struct ptcp_err why;
 
-	if (check(r, g->chan, &why) < 0 ||
-	    ((d = calloc(1, sizeof *d)) == NULL && err_nomem(&why))) {
+	if (check(r, g->chan, e) < 0) {
 		log_at(&r->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s why=\"%s\"",
-		    chan_fingerprint(g->chan), g->address, why.msg);
-		inbound_refuse(g, &why);
-		return;
+		    chan_fingerprint(g->chan), g->address, e->msg);
+		return PTCP_EREFUSED;
 	}
+	if ((d = calloc(1, sizeof *d)) == NULL)
+		return err_nomem(e);
 	d->relay = r;
 	d->inbound = g;
 	d->fd[0] = d->fd[1] = -1;
@@ -398,4 +398,5 @@ void relay_request(struct relay *r, struct inbound *g, const struct wire_route *
 		refuse(d, &why);
 	else
 		dial_filter(d->dial, permits, d);
+	return 0;
 }

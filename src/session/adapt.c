@@ -281,12 +281,11 @@ static void on_congestion(struct session *sess)
 		sess->count_opts.known(sess->count_opts.arg, sess, sess->stream_count.congestion);
 }
 
-int session_steer(struct session *sess, const struct stream_count_opts *o, struct ptcp_err *e)
+void session_adapt_streams(struct session *sess, const struct stream_count_opts *o)
 {
 	struct tcpinfo control;
 	struct stream_control_opts so;
 
-	(void)e;
 	stream_control_opts_init(&so);
 	so.budget_ratio = o->budget_ratio;
 	so.max_streams = o->max_streams < sess->n_granted ? o->max_streams : sess->n_granted;
@@ -299,10 +298,9 @@ int session_steer(struct session *sess, const struct stream_count_opts *o, struc
 		on_congestion(sess);
 	if (sess->n_active == 0)
 		activate(sess);
-	return 0;
 }
 
-void session_recall(struct session *sess, const struct probe *probe, size_t count)
+void session_recall_probes(struct session *sess, const struct probe *probe, size_t count)
 {
 	struct stream_control *m = &sess->stream_count.model;
 	unsigned before = m->streams;
@@ -312,7 +310,7 @@ void session_recall(struct session *sess, const struct probe *probe, size_t coun
 		activate(sess);
 }
 
-const struct stream_control *session_steered(const struct session *sess)
+const struct stream_control *session_stream_control(const struct session *sess)
 {
 	return sess->counts_streams ? &sess->stream_count.model : NULL;
 }

@@ -1,8 +1,8 @@
-/* What a session is doing, and its progress. */
+/* Activity and progress of a session. */
 #include "session/receive_impl.h"
 #include "session/send_impl.h"
 
-/* ---- What this end is busy with ---- */
+/* ---- Activity ---- */
 
 bool session_waits_for_disk(const struct session *sess)
 {
@@ -29,8 +29,8 @@ enum wire_busy session_busy(const struct session *sess)
 
 	if (b != WIRE_IDLE)
 		return b;
-	/* Each end bears for its own time that spooled data does not arrive; the starter says so. A receiver knows the limits
-	 * that it has requested; any other limit excuses the end that enforces it. */
+	/* Relays that spool delay data, which the starter reports to the peer. The end that enforces a rate limit is busy, too;
+	 * a receiver that only requests the limit is not: see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
 	    (path_rates_limited(&sess->path_rates) || pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)
@@ -45,7 +45,7 @@ bool session_is_paced(const struct session *sess)
 
 /* ---- Progress ---- */
 
-/* What either end is busy with while no bytes move. */
+/* Activity of either end while no bytes move. */
 static enum ptcp_activity activity(const struct session *sess)
 {
 	enum wire_busy ours = sess->running && !sess->over ? session_busy(sess) : WIRE_IDLE;

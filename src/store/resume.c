@@ -224,23 +224,11 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 	return st->st_uid == uid && st->st_gid == gid;
 }
 
-static int refresh(const struct sink *s, int fd, struct ptcp_err *e)
-{
-	const struct meta *m = &s->meta;
-	bool owner_ok;
-	int dropped;
-
-	if ((dropped = meta_set_owner(m, s->dir, s->name, fd, &owner_ok, e)) < 0)
-		return dropped;
-	if (m->set_mode && dir_sys(s->dir)->fchmod(fd, owner_mode(m->mode, m->setid, owner_ok)) != 0 &&
-	    !sys_cannot_set(errno))
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set the mode");
-	return dropped;
-}
-
 static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
+	const struct meta *m = &s->meta;
+	bool owner_ok;
 	struct stat st;
 	int fd, r = 0;
 
@@ -252,8 +240,10 @@ static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
 		return store_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, &st) != 0)
 		r = store_err_sys(e, errno, s->dir, s->name, NULL);
-	else if (S_ISREG(st.st_mode) && seems_same(s, &st))
-		r = refresh(s, fd, e);
+	else if (S_ISREG(st.st_mode) && seems_same(s, &st) &&
+	    (r = meta_set_owner(m, s->dir, s->name, fd, &owner_ok, e)) >= 0 && m->set_mode &&
+	    sys->fchmod(fd, owner_mode(m->mode, m->setid, owner_ok)) != 0 && !sys_cannot_set(errno))
+		r = store_err_sys(e, errno, s->dir, s->name, "cannot set the mode");
 	sys->close(fd);
 	return r;
 }

@@ -58,39 +58,32 @@ const struct sys sys_real = {
 
 ssize_t sys_read_all(const struct sys *sys, int fd, void *buf, size_t n, uint64_t off)
 {
-	struct iovec v = { buf, n };
+	size_t done = 0;
 	ssize_t got;
 
-	while (v.iov_len > 0) {
-		got = sys->preadv2(fd, &v, 1, (off_t)(off + (n - v.iov_len)), 0);
-		if (got == 0)
+	while (done < n) {
+		struct iovec v = { (char *)buf + done, n - done };
+
+		if ((got = sys->preadv2(fd, &v, 1, (off_t)(off + done), 0)) == 0)
 			break;
 		if (got < 0 && errno != EINTR)
 			return -1;
-		if (got > 0) {
-			v.iov_base = (char *)v.iov_base + got;
-			v.iov_len -= (size_t)got;
-		}
+		done += got > 0 ? (size_t)got : 0;
 	}
-	return (ssize_t)(n - v.iov_len);
+	return (ssize_t)done;
 }
 
 int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off)
 {
-	const char *p = buf;
+	size_t done = 0;
 	ssize_t w;
 
-	while (n > 0) {
-		w = sys->pwrite(fd, p, n, (off_t)off);
-		if (w == 0)
+	while (done < n) {
+		if ((w = sys->pwrite(fd, (const char *)buf + done, n - done, (off_t)(off + done))) == 0)
 			return EIO;
 		if (w < 0 && errno != EINTR)
 			return errno;
-		if (w > 0) {
-			p += w;
-			n -= (size_t)w;
-			off += (uint64_t)w;
-		}
+		done += w > 0 ? (size_t)w : 0;
 	}
 	return 0;
 }

@@ -43,9 +43,9 @@ static void what_changes_meanwhile_changes_nothing(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < limits_count(o->conf); i++)
-		limits_set_bps(o->conf, i, 1e6);
-	limits_pass(o->conf, 1500);
+	for (i = 0; i < limits_count(o); i++)
+		limits_set_bps(o, i, 1e6);
+	limits_pass(o, 1500);
 	assert_int_equal(ptcp_overlay_set_data(o, "S1", 1, &e), 0);
 	if (planner_thread_take(p, &plan, &schedule, &e) < 0)
 		fail_msg("%s", e.msg);
@@ -67,8 +67,8 @@ static void what_cannot_be_planned_is_told(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	limits_set_bps(o->conf, 0, 0);
-	limits_set_bps(o->conf, 2, 0);
+	limits_set_bps(o, 0, 0);
+	limits_set_bps(o, 2, 0);
 	p = begin(o);
 	assert_int_equal(planner_thread_take(p, &plan, &schedule, &e), PTCP_EINFEASIBLE);
 	assert_non_null(strstr(e.msg, "S1"));

@@ -35,7 +35,7 @@ static const char example[] =
 
 static void reads_the_example(void **state)
 {
-	struct conf_overlay *o;
+	struct ptcp_overlay *o;
 	char buf[CONF_LINK_TEXT_BYTES];
 	const char *why;
 	struct ptcp_err e;
@@ -84,7 +84,7 @@ static void reads_curves(void **state)
 	static const char text[] = LINK_WITH("curve: {1: 94Mbit/s, 4: {rate: 260Mbit/s, impact: 6.5}}"),
 	    both[] = "impact: 12.5\n" LINK_WITH("curve: {1: 5, 3: 9}")
 	    "shared: [{links: [S>D], curve: {2: {rate: 10, impact: 0}}}]\n";
-	struct conf_overlay *o;
+	struct ptcp_overlay *o;
 	struct ptcp_err e;
 
 	(void)state;
@@ -177,7 +177,7 @@ static void errors(void **state)
 		{ LINK_WITH("curve: {1: 5}") "shared: [{rate: 1, links: [S>D]}]\n",
 		    "o.yaml:4:28: shared: expected 'curve' in place of 'rate', as this link has one" },
 	};
-	struct conf_overlay *o;
+	struct ptcp_overlay *o;
 	struct ptcp_err e;
 	size_t i;
 
@@ -194,7 +194,7 @@ static void errors(void **state)
 static void too_many_hosts(void **state)
 {
 	char *text = malloc(64 * (CONF_HOSTS_MAX + 2)), *p = text;
-	struct conf_overlay *o;
+	struct ptcp_overlay *o;
 	struct ptcp_err e;
 	int i;
 
@@ -211,7 +211,7 @@ static void too_many_hosts(void **state)
 static void survives_damage(void **state)
 {
 	char text[sizeof example];
-	struct conf_overlay *o;
+	struct ptcp_overlay *o;
 	size_t i, c;
 
 	(void)state;

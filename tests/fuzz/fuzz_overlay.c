@@ -4,7 +4,7 @@
 #include "core/err.h"
 #include "fuzz.h"
 
-static void check(const struct conf_overlay *o)
+static void check(const struct ptcp_overlay *o)
 {
 	char buf[CONF_LINK_TEXT_BYTES], text[sizeof buf];
 	const char *why;
@@ -36,7 +36,7 @@ static void check(const struct conf_overlay *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct conf_overlay *o = NULL;
+	struct ptcp_overlay *o = NULL;
 	struct ptcp_err e = { 0 };
 	int r = conf_overlay_parse(&o, (const char *)data, n, "f", &e);
 

@@ -63,7 +63,7 @@ static void set_up(struct bench *b)
 static void expect(struct bench *b, const char *want)
 {
 	struct ptcp_err e = { 0 };
-	int r = plan_verify(&b->plan, b->o->conf, b->peak, &e);
+	int r = plan_verify(&b->plan, b->o, b->peak, &e);
 
 	if (want == NULL ? r != 0 : r != PTCP_EVERIFY || strstr(e.msg, want) == NULL)
 		fail_msg("got <%s> (%d), wanted <%s>", e.msg, r, want == NULL ? "success" : want);
@@ -187,19 +187,19 @@ static void rates(void **state)
 	b.hop[1].start_s = 2; /* 90 MB in 8 s out of K */
 	expect(&b, "egress of K carries");
 	set_up(&b);
-	b.o->conf->groups[0].rate_bps = 800000000;
+	b.o->groups[0].rate_bps = 800000000;
 	b.hop[0].end_s = 8; /* and into it */
 	expect(&b, "ingress of K carries");
 	/* Within the window K>D has no rate. */
 	set_up(&b);
 	b.plan.info.makespan_s = 25;
 	b.hop[1] = (struct ptcp_plan_hop){ K, D, 15, 25 };
-	b.o->conf->hosts[K].storage_bytes = PTCP_UNKNOWN;
+	b.o->hosts[K].storage_bytes = PTCP_UNKNOWN;
 	expect(&b, "link K>D carries 72000000 bit/s from 20 to 25 s, more than its 0");
 	set_up(&b);
 	b.plan.info.makespan_s = 45;
 	b.hop[1] = (struct ptcp_plan_hop){ K, D, 30, 45 };
-	b.o->conf->hosts[K].storage_bytes = PTCP_UNKNOWN;
+	b.o->hosts[K].storage_bytes = PTCP_UNKNOWN;
 	expect(&b, NULL);
 	assert_true(b.peak[K] > 89.9e6 && b.peak[K] < 90.1e6);
 }

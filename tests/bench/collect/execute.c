@@ -9,7 +9,7 @@
 #include "collect/schedule.h"
 #include "model/divide.h"
 #include "plan/limits.h"
-#include "plan/overlay.h"
+#include "conf/overlay.h"
 
 /* As in src/collect: what makes its policy, beside the lookout. */
 #define PACE 0.95
@@ -94,12 +94,12 @@ static void set_limits(struct run *r)
 	for (i = 0; i < SOURCES; i++)
 		for (k = 0; k < SOURCES; k++) {
 			struct lane *l = &r->lane[i * SOURCES + k];
-			int last = limits_link(r->o->conf, r->host[k], dest);
+			int last = limits_link(r->o, r->host[k], dest);
 
 			if (i != k)
-				l->nlimits = limits_of_link(r->o->conf, limits_link(r->o->conf, r->host[i], r->host[k]),
+				l->nlimits = limits_of_link(r->o, limits_link(r->o, r->host[i], r->host[k]),
 				    l->limit, LANE_LIMITS);
-			l->nlimits += limits_of_link(r->o->conf, last, l->limit + l->nlimits, LANE_LIMITS - l->nlimits);
+			l->nlimits += limits_of_link(r->o, last, l->limit + l->nlimits, LANE_LIMITS - l->nlimits);
 		}
 }
 
@@ -109,7 +109,7 @@ static double width_bps(const struct run *r, const struct lane *l)
 	size_t i;
 
 	for (i = 0; i < l->nlimits; i++)
-		least = fmin(least, limits_bps(r->o->conf, l->limit[i]));
+		least = fmin(least, limits_bps(r->o, l->limit[i]));
 	return least;
 }
 
@@ -142,7 +142,7 @@ static int plan_rest(struct run *r)
 	ptcp_plan_opts_init(&opts);
 	opts.method = r->w->method;
 	opts.effort_s = 1;
-	limits_pass(r->o->conf, r->now_s - r->overlay_s);
+	limits_pass(r->o, r->now_s - r->overlay_s);
 	r->overlay_s = r->now_s;
 	for (k = 0; k < SOURCES; k++) {
 		snprintf(name, sizeof name, "S%d", k + 1);
@@ -176,7 +176,7 @@ static double first_bps(const struct run *r, const struct lane *l)
 
 	for (i = 0; i < l->nlimits; i++) {
 		least = fmin(least, r->first_bps[l->limit[i]]);
-		lowered = lowered || limits_bps(r->o->conf, l->limit[i]) < r->first_bps[l->limit[i]];
+		lowered = lowered || limits_bps(r->o, l->limit[i]) < r->first_bps[l->limit[i]];
 	}
 	return lowered ? least : 0;
 }
@@ -186,11 +186,11 @@ static void give(struct run *r)
 {
 	double limit[LIMITS_MAX], left[LIMITS_MAX], load[LIMITS_MAX];
 	struct divide_flow f[LANES];
-	size_t n = limits_count(r->o->conf), i;
+	size_t n = limits_count(r->o), i;
 	int k;
 
 	for (i = 0; i < n; i++)
-		limit[i] = limits_bps(r->o->conf, i);
+		limit[i] = limits_bps(r->o, i);
 	for (k = 0; k < LANES; k++)
 		f[k] = (struct divide_flow){ .limit = r->lane[k].limit, .n_limits = r->lane[k].nlimits,
 			.weight = r->left[k / SOURCES] > 0 ? r->lane[k].want_bps : 0 };
@@ -332,7 +332,7 @@ static void look_at_links(struct run *r, double left_s)
 {
 	struct drift_flow f[LANES];
 	double limit[LIMITS_MAX], found[LIMITS_MAX], window, all;
-	size_t n = limits_count(r->o->conf), nfound, i;
+	size_t n = limits_count(r->o), nfound, i;
 	const struct drift_limits limits = { limit, r->first_bps, n };
 	enum drift_action act;
 	int k;
@@ -347,7 +347,7 @@ static void look_at_links(struct run *r, double left_s)
 			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}
 	for (i = 0; i < n; i++)
-		limit[i] = limits_bps(r->o->conf, i);
+		limit[i] = limits_bps(r->o, i);
 	act = drift_update(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
 	if (act == DRIFT_START_PROBE)
 		r->probing = true;
@@ -357,7 +357,7 @@ static void look_at_links(struct run *r, double left_s)
 		return;
 	for (i = 0; i < n && nfound > 0; i++)
 		if (!isnan(found[i]))
-			limits_set_bps(r->o->conf, i, found[i]);
+			limits_set_bps(r->o, i, found[i]);
 	r->unfit = r->unfit || nfound > 0;
 }
 
@@ -448,8 +448,8 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 		return -1;
 	memcpy(r.left, s->data, sizeof r.left);
 	set_limits(&r);
-	for (i = 0; i < limits_count(r.o->conf); i++)
-		r.first_bps[i] = limits_bps(r.o->conf, i);
+	for (i = 0; i < limits_count(r.o); i++)
+		r.first_bps[i] = limits_bps(r.o, i);
 	drift_init(&r.drift, 0);
 	*out = (struct outcome){ 0 };
 	if ((code = plan_rest(&r)) == 0) {
