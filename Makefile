@@ -44,7 +44,7 @@ conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io resume_verify probe_session
-measure_SRC := advice advise measure timing
+measure_SRC := advice advise measure timing prober
 client_SRC := client transfer trust connect path_history client_session client_measure remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
 server_SRC := server dispatch server_session request confine_needs relay \
@@ -215,7 +215,7 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 
 # What fuzz targets are made of: all that there is, but for main().
-fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,caller scratch) $(filter-out %/main.o,$(cli_OBJS)) \
+fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 
