@@ -76,10 +76,10 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
+engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks measuring \
+	worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control path_rates
+session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 api_TESTS   := api

@@ -1,10 +1,8 @@
 /* Errors of libptcp and libptcp-plan.
  *
- * Every function that can fail returns 0 or a negative PTCP_E* and, when the
- * caller gave a struct ptcp_err, fills it with the same code, the errno behind
- * it (0 if none) and one sentence "what: why (what to do)" without a newline.
- * Control bytes of names inside the sentence are escaped. The struct is the
- * caller's; it may be NULL; it is untouched on success. */
+ * A function that can fail returns 0 or a negative PTCP_E* and fills the caller's struct ptcp_err (which may be NULL) with
+ * the same code, the underlying errno (or 0) and one sentence "what: why (what to do)" without a newline. Control bytes of
+ * names in the sentence are escaped. The struct is unchanged on success. */
 #ifndef PTCP_ERR_H
 #define PTCP_ERR_H
 
@@ -50,7 +48,7 @@ struct ptcp_err {
 	char msg[512]; /* one sentence */
 };
 
-/* The name ("PTCP_EIO") and default text of a code; "PTCP_?" for an unknown one. */
+/* The name ("PTCP_EIO") and default text of a code; "PTCP_?" for an unknown code. */
 PTCP_API const char *ptcp_err_name(int code);
 PTCP_API const char *ptcp_err_text(int code);
 

@@ -1,14 +1,16 @@
 /* Overlays, paths and plans: which piece of the data of many hosts uses which path, and when, for the
  * earliest completion at the destination.
  *
- * Rates are bit/s, times seconds from the start of the collection, data bytes. Functions that can fail
- * return 0 or a negative PTCP_E* (<ptcp/err.h>); results are stored in out-parameters, unchanged on
+ * Rates are bit/s, times seconds from the start of the collection, data bytes. Rates of overlays are
+ * uint64_t, computed and measured rates are double; unknown numbers are PTCP_UNKNOWN or NAN. Functions that
+ * can fail return 0 or a negative PTCP_E* (<ptcp/err.h>); results are stored in out-parameters, unchanged on
  * failure. A handle may be used by one thread at a time, different handles by different threads. The
  * library prints nothing and has no global state: GLPK runs in a separate thread, without effect on the
  * caller's own use of GLPK. */
 #ifndef PTCP_PLAN_H
 #define PTCP_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,12 +21,6 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define PTCP_PLAN_API __attribute__((visibility("default")))
-#else
-#define PTCP_PLAN_API
-#endif
-
 /* ---- Overlays: hosts, links, limits (ptcp-overlay(5) describes the file) ---- */
 
 struct ptcp_overlay;
@@ -33,51 +29,51 @@ struct ptcp_overlay;
 
 /* Reads an overlay file, or the `n` bytes of `text` (`name` names the file in errors). PTCP_ECONFIG with a
  * message that begins "FILE:LINE:COLUMN:"; PTCP_EIO for an unreadable file. */
-PTCP_PLAN_API int ptcp_overlay_load(struct ptcp_overlay **out, const char *path,
+PTCP_API int ptcp_overlay_load(struct ptcp_overlay **out, const char *path,
     struct ptcp_err *e);
-PTCP_PLAN_API int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n,
+PTCP_API int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n,
     const char *name, struct ptcp_err *e);
-PTCP_PLAN_API void ptcp_overlay_free(struct ptcp_overlay *o); /* NULL is fine */
+PTCP_API void ptcp_overlay_free(struct ptcp_overlay *o); /* NULL is fine */
 
 struct ptcp_overlay_host {
 	const char *name, *address, *path; /* owned by the overlay; address and path may be NULL */
 	uint64_t data_bytes;    /* PTCP_UNKNOWN: to be measured; 0: no data */
 	uint64_t storage_bytes; /* PTCP_UNKNOWN: no limit */
 	uint64_t ingress_bps, egress_bps; /* PTCP_UNKNOWN: no limit */
-	int relay;
+	bool relay;
 };
 struct ptcp_overlay_link {
 	int from, to; /* indices of hosts */
 	uint64_t rate_bps, delay_ns; /* PTCP_UNKNOWN: not given */
 };
 
-PTCP_PLAN_API size_t ptcp_overlay_hosts(const struct ptcp_overlay *o);
-PTCP_PLAN_API size_t ptcp_overlay_links(const struct ptcp_overlay *o);
-PTCP_PLAN_API int ptcp_overlay_destination(const struct ptcp_overlay *o);
-PTCP_PLAN_API const char *ptcp_overlay_launch(const struct ptcp_overlay *o); /* or NULL */
-PTCP_PLAN_API double ptcp_overlay_deadline_s(const struct ptcp_overlay *o);  /* 0: no deadline */
+PTCP_API size_t ptcp_overlay_hosts(const struct ptcp_overlay *o);
+PTCP_API size_t ptcp_overlay_links(const struct ptcp_overlay *o);
+PTCP_API int ptcp_overlay_destination(const struct ptcp_overlay *o);
+PTCP_API const char *ptcp_overlay_launch(const struct ptcp_overlay *o); /* or NULL */
+PTCP_API double ptcp_overlay_deadline_s(const struct ptcp_overlay *o);  /* 0: no deadline */
 /* `i` must be in range. Pointers in the structs are valid until the overlay is freed. */
-PTCP_PLAN_API void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i,
+PTCP_API void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i,
     struct ptcp_overlay_host *out);
-PTCP_PLAN_API void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i,
+PTCP_API void ptcp_overlay_link(const struct ptcp_overlay *o, size_t i,
     struct ptcp_overlay_link *out);
 /* Index of a host, or -1. */
-PTCP_PLAN_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name);
+PTCP_API int ptcp_overlay_find_host(const struct ptcp_overlay *o, const char *name);
 
 /* Index of the local host: the host named `name`, or (NULL) the host with a local address; and index of the
  * host that "HOST[:PORT]" denotes: by address as written, by name, or by another name of the address.
  * PTCP_EUSAGE: no such host, or several hosts with local addresses. Both wait for the resolver. */
-PTCP_PLAN_API int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host,
+PTCP_API int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host,
     struct ptcp_err *e);
-PTCP_PLAN_API int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host,
+PTCP_API int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host,
     struct ptcp_err *e);
 
 /* What-if changes: the rate of a link outside its windows ("A>B"; with a curve the rate of all allowed
  * streams, scaling the curve), and the data of a host (as measured, or remaining when a collection is
  * replanned). PTCP_EUSAGE for an unknown link or host, or data at the destination. */
-PTCP_PLAN_API int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link,
+PTCP_API int ptcp_overlay_set_rate(struct ptcp_overlay *o, const char *link,
     uint64_t rate_bps, struct ptcp_err *e);
-PTCP_PLAN_API int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host,
+PTCP_API int ptcp_overlay_set_data(struct ptcp_overlay *o, const char *host,
     uint64_t bytes, struct ptcp_err *e);
 
 /* Measured values of a link; PTCP_UNKNOWN leaves the value unchanged. */
@@ -89,7 +85,7 @@ struct ptcp_overlay_found {
  * digits) and delays (to a microsecond) replaced or added. The remaining text, including comments, order
  * and formatting, stays byte for byte the same. `found` is ascending by link. The file is replaced
  * atomically. PTCP_ECONFIG: no overlay, or a value by YAML alias; PTCP_EIO. */
-PTCP_PLAN_API int ptcp_overlay_save(const char *from, const char *to,
+PTCP_API int ptcp_overlay_save(const char *from, const char *to,
     const struct ptcp_overlay_found *found, size_t n, struct ptcp_err *e);
 
 /* ---- Measuring links, by messages between the servers at their ends, or from the local host ---- */
@@ -105,11 +101,11 @@ struct ptcp_links_opts {
 	unsigned streams;   /* 4; streams per message */
 	void (*begin)(void *arg, size_t link); /* before each link; or NULL */
 	void *arg;
-	int local_only;      /* skip links that begin at remote hosts */
+	bool local_only;     /* skip links that begin at remote hosts */
 	/* max size of a message from this host, at least 256 KiB; 0: about a second's worth */
 	uint64_t most_bytes;
 };
-PTCP_PLAN_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
+PTCP_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
 
 enum ptcp_link_state {
 	PTCP_LINK_MEASURED,
@@ -124,7 +120,7 @@ struct ptcp_link_estimate {
 	const char *result;
 	double rate_bps, rate_error_bps; /* of all streams, and standard error */
 	double delay_s, delay_error_s;   /* one way; error NAN if from the RTT */
-	int delay_from_round_trip;       /* half of the minimum RTT, in place of an unusable intercept */
+	bool delay_from_round_trip;      /* half of the minimum RTT, in place of an unusable intercept */
 	double r2_ratio;             /* share of the delays' variance explained by the fit */
 	unsigned messages, streams;
 	/* messages needed for a rate within 10 % in 95 of 100 cases, for any distribution of delays within
@@ -135,12 +131,12 @@ struct ptcp_link_estimate {
 
 /* The overlay, and the data referenced by the connection options, must outlive the links. PTCP_EUSAGE:
  * `local_host` is unknown, or no link can be measured. Does not connect, but waits for the resolver. */
-PTCP_PLAN_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
+PTCP_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e);
 /* Measures link after link: a few messages each, then the rest of the budget where the standard errors of
  * the rates are largest. Blocks; once. PTCP_EPARTIAL: some links failed; if all failed, the code of the
  * first; PTCP_ECANCELED. Successful measurements are available in any case. */
-PTCP_PLAN_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
+PTCP_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
 
 struct ptcp_links_watch {
 	size_t size;
@@ -150,29 +146,29 @@ struct ptcp_links_watch {
 	int (*seen)(void *arg, size_t link, const char *why, struct ptcp_err *e);
 	void *arg;
 	double jitter_ratio; /* 0; random variation of pauses, relative; below 1 */
-	int (*busy)(void *arg); /* delays a measurement while true, for an hour at most; or NULL */
+	bool (*busy)(void *arg); /* delays a measurement while true, for an hour at most; or NULL */
 };
-PTCP_PLAN_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
+PTCP_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
 /* Measures link after link, a few messages each, until canceled; also after ptcp_links_measure(). Estimates
  * are moving averages with a weight of a quarter for the newest, and standard errors from their scatter;
  * estimates older than an hour lose their weight, and stand while measurements fail. The first pause of a
  * new link is a tenth. Returns the result of `seen`, PTCP_EUSAGE if no link can be measured, PTCP_ECANCELED
  * or PTCP_ENOMEM. */
-PTCP_PLAN_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
+PTCP_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);
 /* Queries the servers at the beginning of links for their published estimates, instead of measuring, and
  * accepts estimates up to three hours old. Blocks; once. Returns as ptcp_links_measure(). */
-PTCP_PLAN_API int ptcp_links_query(struct ptcp_links *l, struct ptcp_err *e);
+PTCP_API int ptcp_links_query(struct ptcp_links *l, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
-PTCP_PLAN_API void ptcp_links_cancel(struct ptcp_links *l);
+PTCP_API void ptcp_links_cancel(struct ptcp_links *l);
 /* Keep writes the estimates of links from the local host to a file, atomically. Recall reads estimates up
  * to three hours old with the same number of streams, for links without a better estimate. PTCP_ECONFIG; a
  * missing file is no error. Not during a measurement, except from `seen`. */
-PTCP_PLAN_API int ptcp_links_keep(const struct ptcp_links *l, const char *file, struct ptcp_err *e);
-PTCP_PLAN_API int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e);
+PTCP_API int ptcp_links_keep(const struct ptcp_links *l, const char *file, struct ptcp_err *e);
+PTCP_API int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e);
 /* Estimate of the overlay's i-th link. */
-PTCP_PLAN_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
-PTCP_PLAN_API int ptcp_links_local_host(const struct ptcp_links *l); /* index of the local host, or -1 */
-PTCP_PLAN_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
+PTCP_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
+PTCP_API int ptcp_links_local_host(const struct ptcp_links *l); /* index of the local host, or -1 */
+PTCP_API void ptcp_links_free(struct ptcp_links *l);      /* NULL is fine */
 
 /* ---- Quickest paths ---- */
 
@@ -186,9 +182,9 @@ struct ptcp_paths;
  * links without a rate, counts a missing delay as 0, and omits paths without bytes. Each path is exact;
  * another set of paths may be quicker. PTCP_EINFEASIBLE: no path; PTCP_EUSAGE: not two hosts, 0 bytes, or
  * `most` not 1 to PTCP_QUICKEST_MAX. CPU time only. Any thread. */
-PTCP_PLAN_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from,
+PTCP_API int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int from,
     int to, uint64_t bytes, size_t most, struct ptcp_err *e);
-PTCP_PLAN_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */
+PTCP_API void ptcp_paths_free(struct ptcp_paths *p); /* NULL is fine */
 
 struct ptcp_quickest {
 	const int *relays;        /* indices of the hosts between, in order; owned by the paths */
@@ -196,11 +192,11 @@ struct ptcp_quickest {
 	double rate_bps, delay_s; /* rate of the path, and sum of its links' delays */
 	uint64_t bytes;           /* sum over all paths: the requested bytes */
 };
-PTCP_PLAN_API size_t ptcp_paths_count(const struct ptcp_paths *p);
+PTCP_API size_t ptcp_paths_count(const struct ptcp_paths *p);
 /* The i-th path in the order found, the quickest first. */
-PTCP_PLAN_API void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *out);
+PTCP_API void ptcp_paths_get(const struct ptcp_paths *p, size_t i, struct ptcp_quickest *out);
 /* Time of the last arrival, exact, with divisible bytes. */
-PTCP_PLAN_API double ptcp_paths_finish_s(const struct ptcp_paths *p);
+PTCP_API double ptcp_paths_finish_s(const struct ptcp_paths *p);
 
 /* ---- Plans ---- */
 
@@ -211,8 +207,8 @@ enum ptcp_plan_method {
 	PTCP_PLAN_PIPELINED,   /* relays forward while they receive, and store data if useful */
 };
 /* "direct", "best-path", "coordinated", "pipelined"; find returns -1 for an unknown name. */
-PTCP_PLAN_API const char *ptcp_plan_method_name(enum ptcp_plan_method m);
-PTCP_PLAN_API int ptcp_plan_method_find(const char *name);
+PTCP_API const char *ptcp_plan_method_name(enum ptcp_plan_method m);
+PTCP_API int ptcp_plan_method_find(const char *name);
 
 struct ptcp_plan_opts {
 	size_t size;       /* set by ptcp_plan_opts_init() */
@@ -222,7 +218,7 @@ struct ptcp_plan_opts {
 	double effort_s;   /* CPU time for a proof or a better plan after the first plan */
 };
 /* Pipelined, the overlay's slot and deadline, 10 s of effort. */
-PTCP_PLAN_API void ptcp_plan_opts_init(struct ptcp_plan_opts *o);
+PTCP_API void ptcp_plan_opts_init(struct ptcp_plan_opts *o);
 
 struct ptcp_plan;
 
@@ -231,9 +227,9 @@ struct ptcp_plan;
  * ptcp_plan_verify(). PTCP_EINFEASIBLE: no plan, or none within the deadline; the message names the source
  * that cannot reach the destination, the insufficient cut, or the window. PTCP_ECONFIG: a required rate or
  * size is unknown. PTCP_ERANGE: too many slots. Blocks; CPU time only. Any thread. */
-PTCP_PLAN_API int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
+PTCP_API int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
     const struct ptcp_plan_opts *opts, struct ptcp_err *e);
-PTCP_PLAN_API void ptcp_plan_free(struct ptcp_plan *p); /* NULL is fine */
+PTCP_API void ptcp_plan_free(struct ptcp_plan *p); /* NULL is fine */
 
 struct ptcp_plan_info {
 	enum ptcp_plan_method method;
@@ -245,7 +241,7 @@ struct ptcp_plan_info {
 	double relayed_bytes; /* summed over the relays crossed by each byte */
 	double relayed_bound_bytes; /* lower bound for this makespan; direct and best path: relayed_bytes */
 };
-PTCP_PLAN_API void ptcp_plan_info(const struct ptcp_plan *p, struct ptcp_plan_info *out);
+PTCP_API void ptcp_plan_info(const struct ptcp_plan *p, struct ptcp_plan_info *out);
 
 /* The plan as pieces: bytes [offset, offset + bytes) of one source's data cross `nhops` links, hop i at the
  * constant rate bytes / (end_s - start_s) from start_s to end_s. The pieces of a source cover its data
@@ -260,8 +256,8 @@ struct ptcp_plan_piece {
 	size_t nhops;
 	const struct ptcp_plan_hop *hops; /* owned by the plan */
 };
-PTCP_PLAN_API size_t ptcp_plan_pieces(const struct ptcp_plan *p);
-PTCP_PLAN_API void ptcp_plan_piece(const struct ptcp_plan *p, size_t i,
+PTCP_API size_t ptcp_plan_pieces(const struct ptcp_plan *p);
+PTCP_API void ptcp_plan_piece(const struct ptcp_plan *p, size_t i,
     struct ptcp_plan_piece *out);
 
 /* The plan as steps: data of one source over one link in one time; by start, then from, to, source. */
@@ -270,23 +266,23 @@ struct ptcp_plan_step {
 	double start_s, end_s;
 	uint64_t bytes;
 };
-PTCP_PLAN_API size_t ptcp_plan_steps(const struct ptcp_plan *p);
-PTCP_PLAN_API void ptcp_plan_step(const struct ptcp_plan *p, size_t i,
+PTCP_API size_t ptcp_plan_steps(const struct ptcp_plan *p);
+PTCP_API void ptcp_plan_step(const struct ptcp_plan *p, size_t i,
     struct ptcp_plan_step *out);
 
 /* Streams of a link, constant over time; 0 if the overlay does not count streams by curves, or the plan
  * does not use the link. */
-PTCP_PLAN_API unsigned ptcp_plan_streams(const struct ptcp_plan *p, int from, int to);
+PTCP_API unsigned ptcp_plan_streams(const struct ptcp_plan *p, int from, int to);
 
 /* Peak of the bytes stored by a host for other hosts (coordinated: at the ends of slots). */
-PTCP_PLAN_API double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host);
+PTCP_API double ptcp_plan_storage_bytes(const struct ptcp_plan *p, int host);
 
 /* Verifies a plan against an overlay from the pieces alone: all data of all sources arrives once, over
  * existing links and permitted relays; no link, shared bottleneck, ingress, egress or storage is exceeded
  * at any time (by more than a part in a million and rounding to whole bytes); hosts forward received data
  * only; with curves, no link exceeds the rate of its streams, and no bottleneck the streams of its budget.
  * PTCP_EVERIFY with the first violation. */
-PTCP_PLAN_API int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o,
+PTCP_API int ptcp_plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o,
     struct ptcp_err *e);
 
 /* ---- Collecting: a plan carried out, at the destination, with the servers of the other hosts ---- */
@@ -300,7 +296,7 @@ enum ptcp_collect_state {
 	PTCP_COLLECT_FAILED,  /* see `why` */
 };
 /* "waiting", "running", "done", "failed" */
-PTCP_PLAN_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
+PTCP_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
 
 /* A host with data to collect. */
 struct ptcp_collect_source {
@@ -332,7 +328,7 @@ struct ptcp_collect_event {
 	enum ptcp_collect_event_type type;
 	double elapsed_s;                      /* since the start, as all times here */
 	double planned_s;                      /* end of the current plan */
-	double eta_s;                          /* estimated time left; negative: unknown */
+	double eta_s;                          /* estimated time left, or NAN */
 	uint64_t bytes, total_bytes;           /* of all sources */
 	double rate_bps;
 	const struct ptcp_plan *plan;          /* current plan, starting at plan_start_s; or NULL */
@@ -354,26 +350,26 @@ struct ptcp_collect_opts {
 	enum ptcp_plan_method method; /* pipelined */
 	double deadline_s;            /* 0: the overlay's; for the first plan */
 	unsigned streams;             /* 4; per planned path */
-	int no_replan;                /* keep the first plan, whatever the links deliver */
+	bool no_replan;               /* keep the first plan, whatever the links deliver */
 	ptcp_collect_event_fn *event; /* NULL: silent */
 	void *arg;
 };
-PTCP_PLAN_API void ptcp_collect_opts_init(struct ptcp_collect_opts *o);
+PTCP_API void ptcp_collect_opts_init(struct ptcp_collect_opts *o);
 
 /* Collects the data of an overlay's hosts into `dest`: the host's `path` into dest/HOST/, as a transfer
  * into a directory (<ptcp/ptcp.h>). Each transfer uses the options `connect`, except paths, streams, rates
  * and events. The collection uses the overlay until freed, and updates its rates and data. PTCP_ECONFIG: a
  * host with data has no path or address. Copies the other arguments; does not connect. */
-PTCP_PLAN_API int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
+PTCP_API int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const char *dest, const struct ptcp_collect_opts *opts,
     struct ptcp_err *e);
 /* Blocks until all sources are done, failed or canceled; once. Retries a lost or unreachable source until
  * connect's timeout_s has passed without progress. PTCP_EPARTIAL: sources or files failed, the rest is
  * done; if nothing is done, the code of the first failure. PTCP_EINFEASIBLE and other errors of
  * ptcp_plan_make() before the first transfer. PTCP_ECANCELED: interrupted; a new collection resumes. */
-PTCP_PLAN_API int ptcp_collect_run(struct ptcp_collect *c, struct ptcp_err *e);
+PTCP_API int ptcp_collect_run(struct ptcp_collect *c, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. */
-PTCP_PLAN_API void ptcp_collect_cancel(struct ptcp_collect *c);
+PTCP_API void ptcp_collect_cancel(struct ptcp_collect *c);
 
 /* Result; valid after the end, with any outcome. */
 struct ptcp_collect_result {
@@ -385,15 +381,15 @@ struct ptcp_collect_result {
 	unsigned replans;
 	size_t sources_done, sources_failed;
 };
-PTCP_PLAN_API void ptcp_collect_result_init(struct ptcp_collect_result *r);
+PTCP_API void ptcp_collect_result_init(struct ptcp_collect_result *r);
 /* Fills the fields known to the caller's ptcp_collect_result_init(). */
-PTCP_PLAN_API void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_result *r);
+PTCP_API void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_result *r);
 /* The i-th source and link, as in events; pointers are valid while the handle is. */
-PTCP_PLAN_API size_t ptcp_collect_sources(const struct ptcp_collect *c);
-PTCP_PLAN_API void ptcp_collect_source(const struct ptcp_collect *c, size_t i,
+PTCP_API size_t ptcp_collect_sources(const struct ptcp_collect *c);
+PTCP_API void ptcp_collect_source(const struct ptcp_collect *c, size_t i,
     struct ptcp_collect_source *out);
-PTCP_PLAN_API void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out);
-PTCP_PLAN_API void ptcp_collect_free(struct ptcp_collect *c); /* NULL is fine; not while it runs */
+PTCP_API void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out);
+PTCP_API void ptcp_collect_free(struct ptcp_collect *c); /* NULL is fine; not while it runs */
 
 #ifdef __cplusplus
 }

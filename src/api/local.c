@@ -8,8 +8,8 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/userdir.h"
-#include "net/tls.h"
 #include "net/identity.h"
+#include "net/tls.h"
 #include "net/trust.h"
 #include "store/hash.h"
 

@@ -1,4 +1,5 @@
 /* ptcp advise: recommends a number of streams, from probes of the path or from given probes. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,14 +23,14 @@ struct advise_args {
 
 static int set_model(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	return ptcp_model_parse(text, &((struct advise_args *)args)->opts.model) == 0 ? 0 :
+	return ptcp_model_parse(text, &((struct advise_args *)args)->opts.model) ? 0 :
 	    opt_reject(o, text, e, "no such model (auto, partial-quadratic, fair-share, quadratic or linear)");
 }
 
 static int add_probe(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct advise_args *a = args;
-	struct ptcp_probe p = { .streams = 0 };
+	struct ptcp_probe p = { .error_bps = NAN };
 	char streams[16];
 	const char *colon = strchr(part, ':');
 	uint64_t bps;

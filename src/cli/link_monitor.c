@@ -92,7 +92,7 @@ static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err 
 	return publish(w, e);
 }
 
-static int on_busy(void *arg)
+static bool on_busy(void *arg)
 {
 	return atomic_load(&((struct link_monitor *)arg)->busy);
 }
@@ -144,7 +144,7 @@ static int find_links(struct link_monitor *w, struct ptcp_err *e)
 	connect.no_history = true;
 	ptcp_links_opts_init(&o);
 	o.local_host = w->a->watch_as;
-	o.local_only = 1;
+	o.local_only = true;
 	o.most_bytes = MAX_MESSAGE_BYTES;
 	if ((r = ptcp_overlay_load(&w->overlay, w->a->watch, e)) < 0 ||
 	    (r = ptcp_links_new(&w->links, w->overlay, &connect, &o, e)) < 0)

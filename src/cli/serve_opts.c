@@ -23,7 +23,7 @@ static int add_cipher(void *args, const struct opt *o, const char *part, struct 
 {
 	enum ptcp_cipher c;
 
-	if (ptcp_cipher_parse(part, &c) < 0)
+	if (!ptcp_cipher_parse(part, &c))
 		return opt_reject(o, part, e, "no such cipher (a list of aes128gcm, aes256gcm, chacha20 and none)");
 	((struct serve_args *)args)->ciphers |= 1u << c;
 	return 0;

@@ -25,7 +25,7 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 
 static int set_cipher(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	return ptcp_cipher_parse(text, &opts(args)->cipher) == 0 ? 0 :
+	return ptcp_cipher_parse(text, &opts(args)->cipher) ? 0 :
 	    opt_reject(o, text, e, "no such cipher (aes128gcm, aes256gcm, chacha20 or none)");
 }
 
@@ -90,7 +90,7 @@ static int set_fsync(void *args, const struct opt *o, const char *text, struct p
 static int add_via(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)o; /* the library checks the text */
-	return opt_append(&opts(args)->vias, &opts(args)->n_vias, text, e);
+	return opt_append(&opts(args)->paths, &opts(args)->n_paths, text, e);
 }
 
 static int add_relay(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
@@ -101,7 +101,7 @@ static int add_relay(void *args, const struct opt *o, const char *part, struct p
 	(void)o; /* the library checks the text */
 	if (copy == NULL)
 		return err_nomem(e);
-	if ((r = opt_append(&opts(args)->relays, &opts(args)->n_relays, copy, e)) < 0)
+	if ((r = opt_append(&opts(args)->candidates, &opts(args)->n_candidates, copy, e)) < 0)
 		free(copy);
 	return r;
 }
@@ -143,7 +143,7 @@ static const struct opt transfer_options[] = {
 	    opt_text, AT(local_host), 0, 0 },
 	{ "relays", 0, "A,B,..", "relays to choose paths from; direct is the path without a relay", set_relays, 0, 0, 0 },
 	{ "paths", 0, "K", "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)", opt_unsigned,
-	    TRANSFER(n_paths), 1, PTCP_PATHS_MAX },
+	    TRANSFER(n_selected), 1, PTCP_PATHS_MAX },
 	{ .name = NULL },
 };
 
@@ -172,11 +172,11 @@ void transfer_args_fini(struct transfer_args *a)
 	struct ptcp_transfer_opts *t = opts(a);
 
 	if (a->routes.n == 0)
-		opt_list_free(&t->vias, &t->n_vias);
+		opt_list_free(&t->paths, &t->n_paths);
 	overlay_paths_fini(&a->routes);
-	while (t->n_relays > 0)
-		free((char *)(uintptr_t)t->relays[--t->n_relays]);
-	opt_list_free(&t->relays, &t->n_relays);
+	while (t->n_candidates > 0)
+		free((char *)(uintptr_t)t->candidates[--t->n_candidates]);
+	opt_list_free(&t->candidates, &t->n_candidates);
 	free((void *)(uintptr_t)t->rules);
 	t->rules = NULL;
 	t->n_rules = 0;
@@ -187,8 +187,8 @@ void transfer_args_fini(struct transfer_args *a)
 static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = opts(a);
-	bool automatic = t->n_vias == 1 && strcmp(t->vias[0], "auto") == 0;
-	const struct overlay_query q = { a->overlay, a->local_host, a->srcs, a->n_srcs, a->dest, sends, t->n_paths,
+	bool automatic = t->n_paths == 1 && strcmp(t->paths[0], "auto") == 0;
+	const struct overlay_query q = { a->overlay, a->local_host, a->srcs, a->n_srcs, a->dest, sends, t->n_selected,
 		a->connect.log.verbose > 0 };
 	int r;
 
@@ -198,17 +198,17 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "--overlay: needs --via auto, without a further --via (add --via auto)");
 	if (a->overlay == NULL && a->local_host != NULL)
 		return err_set(e, PTCP_EUSAGE, "--local-host: only with --overlay (leave it out)");
-	if (a->overlay == NULL && t->n_relays == 0 && t->n_paths > 0)
+	if (a->overlay == NULL && t->n_candidates == 0 && t->n_selected > 0)
 		return err_set(e, PTCP_EUSAGE, "--paths: only with --overlay or --relays (leave it out)");
 	if (a->overlay == NULL)
 		return 0;
 	if ((r = overlay_paths_find(&a->routes, &q, e)) < 0)
 		return r;
-	opt_list_free(&t->vias, &t->n_vias);
-	t->vias = (const char *const *)a->routes.path;
-	t->n_vias = a->routes.n;
-	t->via_shares = a->routes.share;
-	t->n_paths = 0;
+	opt_list_free(&t->paths, &t->n_paths);
+	t->paths = (const char *const *)a->routes.path;
+	t->n_paths = a->routes.n;
+	t->path_shares = a->routes.share;
+	t->n_selected = 0;
 	return 0;
 }
 
@@ -228,7 +228,7 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	o->event = output_event;
 	o->arg = out;
 	out->cipher = ptcp_cipher_name(o->cipher);
-	out->routes = o->n_vias > 0 ? o->vias : o->n_relays > 0 ? o->relays : NULL;
+	out->routes = o->n_paths > 0 ? o->paths : o->n_candidates > 0 ? o->candidates : NULL;
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	if ((r = new_transfer(&t, o, a->srcs, a->n_srcs, a->dest, e)) < 0)
 		return r;

@@ -1,5 +1,6 @@
 /* A client's handle: options, attempts, run, result. */
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,15 +47,15 @@ static void free_list(char **list, size_t n)
 
 static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
-	if (o->n_relays == 0)
-		return o->n_paths == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
-	if (o->n_vias > 0)
+	if (o->n_candidates == 0)
+		return o->n_selected == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
+	if (o->n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--relays: not with --via (write direct among the relays for the direct path)");
-	if (o->n_relays > PTCP_PATHS_MAX)
+	if (o->n_candidates > PTCP_PATHS_MAX)
 		return err_set(e, PTCP_EUSAGE, "--relays: more than %d (leave some out)", PTCP_PATHS_MAX);
-	if (o->n_paths > o->n_relays)
-		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)", o->n_paths,
-		    o->n_relays);
+	if (o->n_selected > o->n_candidates)
+		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)", o->n_selected,
+		    o->n_candidates);
 	return 0;
 }
 
@@ -81,13 +82,13 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 		    "(1 to %d)", PTCP_STREAMS_MAX);
 	if (check_relays(&t->o, e) < 0)
 		return PTCP_EUSAGE;
-	if (t->o.n_relays > 0) { /* candidates: paths of one relay each */
-		t->o.vias = t->o.relays;
-		t->o.n_vias = t->o.n_relays;
+	if (t->o.n_candidates > 0) { /* candidates: paths of one relay each */
+		t->o.paths = t->o.candidates;
+		t->o.n_paths = t->o.n_candidates;
 	}
 	t->n_pins = t->o.n_fingerprints;
 	if ((t->pins = client_copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
-	    (t->vias = client_copy_list(t->o.vias, t->o.n_vias)) == NULL ||
+	    (t->path_names = client_copy_list(t->o.paths, t->o.n_paths)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
 	    (t->o.state_dir != NULL && (t->state_dir = strdup(t->o.state_dir)) == NULL) ||
 	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
@@ -102,12 +103,12 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	size_t i;
 
-	for (i = 0; o->via_shares != NULL && i < o->n_vias; i++)
-		if (!(o->via_shares[i] >= 0 && o->via_shares[i] <= DBL_MAX))
+	for (i = 0; o->path_shares != NULL && i < o->n_paths; i++)
+		if (!(o->path_shares[i] >= 0 && o->path_shares[i] <= DBL_MAX))
 			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i,
-			    o->via_shares[i]);
-	for (i = 0; o->relay_hold_bytes != NULL && i < o->n_vias; i++)
-		if (o->relay_hold_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
+			    o->path_shares[i]);
+	for (i = 0; o->relay_spool_bytes != NULL && i < o->n_paths; i++)
+		if (o->relay_spool_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
 			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext (choose another "
 			    "cipher, or no spooling)");
 	return 0;
@@ -137,7 +138,7 @@ void client_fini(struct ptcp_transfer *t)
 	loop_free(t->loop);
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
-	free_list(t->vias, t->o.n_vias);
+	free_list(t->path_names, t->o.n_paths);
 	paths_fini(&t->ways);
 	free(t->config_dir);
 	free(t->state_dir);
@@ -175,7 +176,7 @@ static int choose(struct ptcp_transfer *t, struct ptcp_err *e)
 	int r;
 
 	if ((r = tls_random(seed, sizeof seed, e)) == 0)
-		paths_choose(&t->ways, t->o.n_paths > 0 ? t->o.n_paths : usual, get_u64(seed));
+		paths_choose(&t->ways, t->o.n_selected > 0 ? t->o.n_selected : usual, get_u64(seed));
 	return r;
 }
 
@@ -186,15 +187,15 @@ int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 	if (t->launch != NULL && (t->target.ssh || t->third != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
-	if ((r = paths_parse(&t->ways, (const char *const *)t->vias, t->o.n_vias, &t->target, e)) < 0)
+	if ((r = paths_parse(&t->ways, (const char *const *)t->path_names, t->o.n_paths, &t->target, e)) < 0)
 		return r;
-	if (t->o.n_relays > 0)
+	if (t->o.n_candidates > 0)
 		return choose(t, e);
-	if (t->o.n_vias > 0)
-		paths_deal(&t->ways, t->o.via_shares);
-	paths_hold(&t->ways, t->o.n_vias > 0 ? t->o.relay_hold_bytes : NULL);
-	t->o.via_shares = NULL; /* the caller's */
-	t->o.relay_hold_bytes = NULL;
+	if (t->o.n_paths > 0)
+		paths_deal(&t->ways, t->o.path_shares);
+	paths_hold(&t->ways, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
+	t->o.path_shares = NULL; /* the caller's */
+	t->o.relay_spool_bytes = NULL;
 	return 0;
 }
 
@@ -376,7 +377,8 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
 		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->last,
-		.warnings = t->warnings, .seconds = t->seconds
+		.warnings = t->warnings, .seconds = t->seconds,
+		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->control;
 
@@ -384,7 +386,8 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 		all.advised_streams = m->answer;
 		all.predicted_bps = m->predicted_bps;
 		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
-		all.measured_bps = m->observed_bps;
+		if (m->observed_bps > 0)
+			all.measured_bps = m->observed_bps;
 		all.from_history = m->recalled;
 	}
 

@@ -48,7 +48,7 @@ struct ptcp_transfer {
 	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
 	char *ssh, *remote_ptcp, *launch;
 	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by `launch` */
-	char **vias;                    /* o.n_vias of them */
+	char **path_names;              /* o.n_paths of them */
 	struct paths ways;
 	struct trusted trusted[TRUSTED_MAX];
 	unsigned n_trusted;
@@ -142,7 +142,7 @@ void client_disconnect(struct ptcp_transfer *t);
 
 /* `fd`: of the control connection. */
 void client_name_path(struct ptcp_transfer *t, int fd);
-/* If adaptive: starts the stream controller, with the path's history. */
+/* Adapts the number of streams if t->adaptive, starting from the path's history. */
 void client_adapt_streams(struct ptcp_transfer *t, struct session *sess);
 /* At the end: records the controller's result. */
 void client_remember(struct ptcp_transfer *t);

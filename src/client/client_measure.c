@@ -1,4 +1,5 @@
 /* Handles that measure, from this host or between two other hosts. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message
 	if (h == NULL)
 		return timing_messages(t->prober, out, most, round_trip_s);
 	n = h->frames.n_samples;
-	*round_trip_s = h->round_trip_s;
+	*round_trip_s = h->round_trip_s > 0 ? h->round_trip_s : NAN;
 	if (n > 0 && most > 0)
 		memcpy(out, h->message, (n < most ? n : most) * sizeof *out);
 	return n;

@@ -1,4 +1,5 @@
 /* The callbacks of a client's session, and the events of its caller. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 	const struct ptcp_progress *g = &t->last;
 	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, resumed;
 
-	ev->eta_s = -1;
+	ev->eta_s = NAN;
 	if (t->n_samples > 0 && s > 0) {
 		all = (double)(g->bytes - t->sample[first].bytes) / s;
 		resumed = (double)(g->resumed_bytes - t->sample[first].resumed_bytes) / s;
@@ -193,7 +194,7 @@ static int add_target(struct ptcp_transfer *t, struct session *sess, struct ptcp
 void client_started(struct ptcp_transfer *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
-		.peer_fingerprint = t->fingerprint, .eta_s = -1 };
+		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
 	t->announced = true;
 	t->sample[0].at = mono_now();
@@ -210,7 +211,7 @@ static void on_running(void *arg, struct session *sess)
 	client_started(t);
 	if (t->prober != NULL) {
 		if (client_recall_advice(t))
-			engine_finish(session_session(sess));
+			engine_finish(session_engine(sess));
 		else
 			t->prober->ops->running(t->prober, sess);
 		return;
@@ -218,7 +219,7 @@ static void on_running(void *arg, struct session *sess)
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	client_adapt_streams(t, sess);
 	if ((t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
-		engine_fail(session_session(sess), &why);
+		engine_fail(session_engine(sess), &why);
 }
 
 /* ---- The end ---- */

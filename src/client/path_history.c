@@ -65,7 +65,7 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 
 	strcpy(t->key.congestion, congestion);
 	if (find(t, &h))
-		session_recall(sess, h.probe, h.n_probes);
+		session_recall_probes(sess, h.probe, h.n_probes);
 }
 
 void client_adapt_streams(struct ptcp_transfer *t, struct session *sess)
@@ -117,7 +117,6 @@ void client_remember_advice(struct ptcp_transfer *t)
 		return;
 	strcpy(h.key.congestion, a->congestion);
 	for (i = 0; i < a->n_probes && h.n_probes < HISTORY_PROBES_MAX; i++)
-		h.probe[h.n_probes++] = (struct probe){ a->probes[i].streams, a->probes[i].throughput_bps,
-			a->probes[i].error_bps };
+		h.probe[h.n_probes++] = probe_of_public(&a->probes[i]);
 	keep(t, &h);
 }

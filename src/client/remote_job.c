@@ -45,7 +45,7 @@ static void set_timer(struct ptcp_transfer *t)
 	timer_set(t->timer, job_frames_deadline(&t->third->frames));
 }
 
-static void silent(struct ptcp_transfer *t)
+static void expired(struct ptcp_transfer *t)
 {
 	const struct job_frames *j = &t->third->frames;
 	struct ptcp_err why;
@@ -65,6 +65,8 @@ static void silent(struct ptcp_transfer *t)
 	}
 	client_finish(t, &why);
 }
+
+static struct ptcp_progress last_progress(const struct remote_job *h) { return h->frames.progress; }
 
 void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
 {
@@ -248,9 +250,7 @@ static void free_job(struct remote_job *h)
 	free(h);
 }
 
-static struct ptcp_progress last_progress(const struct remote_job *h) { return h->frames.progress; }
-
-static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = silent,
+static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
 	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
 
 int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)

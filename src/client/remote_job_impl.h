@@ -29,7 +29,7 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 
 /* A job: t->target sends to `to`. Sets t->remote. */
 int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
-/* As client_remote_ops has them. */
+/* As in client_remote_ops. */
 void remote_job_aim(struct ptcp_transfer *t);
 const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
 

@@ -85,47 +85,35 @@ static void pipe_open(struct ssh_start *f)
 
 /* ---- From the server ---- */
 
-static void on_control(void *arg, struct inbound *g)
+static int on_control(void *arg, struct inbound *g, struct ptcp_err *e)
 {
 	struct ssh_start *f = arg;
-	char address[SOCK_TEXT_BYTES];
-	struct chan *c;
 
-	if (f->state != BACK || strcmp(chan_fingerprint(g->chan), f->answer.fingerprint) != 0) {
-		inbound_free(g); /* a stranger, or too late */
-		return;
-	}
-	strcpy(address, g->address);
+	if (f->state != BACK || strcmp(chan_fingerprint(g->chan), f->answer.fingerprint) != 0)
+		return err_set(e, PTCP_EREFUSED, "no session: not the server that was started, or too late");
 	admission_session(f->pending.admission, g->from, true);
-	c = inbound_take_chan(g);
-	inbound_free(g);
-	reached(f, SSH_START_BACK, c, address);
+	reached(f, SSH_START_BACK, inbound_take_chan(g), g->address);
+	return 0;
 }
 
-static void on_join(void *arg, struct inbound *g, const struct wire_join *j)
+static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
 	struct ssh_start *f = arg;
 	struct session *sess = f->o.ops->session(f->o.arg);
-	struct ptcp_err why;
 
-	if (!session_knows(sess, g->chan, j)) {
-		err_set(&why, PTCP_EREFUSED, "no such session or stream");
-		inbound_refuse(g, &why);
-		return;
-	}
-	inbound_welcome(g, session_cipher(sess) == PTCP_CIPHER_NONE);
+	if (!session_knows(sess, g->chan, j))
+		return err_set(e, PTCP_EREFUSED, "no such session or stream");
+	*plaintext = session_cipher(sess) == PTCP_CIPHER_NONE;
+	return 0;
 }
 
-static void on_stream(void *arg, struct inbound *g, const struct wire_join *j)
+static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 {
 	struct ssh_start *f = arg;
 	struct session *sess = f->o.ops->session(f->o.arg);
-	struct chan *c = inbound_take_chan(g);
-	uint16_t number = j->stream; /* j is freed with g */
 
-	inbound_free(g);
 	if (sess != NULL)
-		session_add_stream(sess, number, c);
+		session_add_stream(sess, j->stream, c);
 	else
 		chan_free(c);
 }

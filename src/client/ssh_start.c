@@ -1,6 +1,7 @@
 #include "client/ssh_start_impl.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,52 +24,57 @@ void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why)
 	f->o.ops->failed(f->o.arg, why);
 }
 
+/* "NAME: ", then the sentence. */
+static void __attribute__((format(printf, 2, 3))) fail(struct ssh_start *f, const char *fmt, ...)
+{
+	char text[sizeof ((struct ptcp_err *)0)->msg];
+	struct ptcp_err why;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	err_set(&why, PTCP_ECONNECT, "%s: %s", f->name, text);
+	ssh_start_fail(f, &why);
+}
+
 /* ---- ssh ended before the transfer began ---- */
 
-static void explain(const struct ssh_start *f, struct ptcp_err *e)
+static void fail_ended(struct ssh_start *f)
 {
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
 	char shown[TEXT_NAME_BYTES];
 
 	if (f->o.launch != NULL)
-		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d "
-		    "(see its output)", f->name, f->noise, text_escape(shown, sizeof shown, f->o.launch),
-		    f->signal != 0 ? 128 + f->signal : f->status);
+		fail(f, "no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d (see its output)",
+		    f->noise, text_escape(shown, sizeof shown, f->o.launch), f->signal != 0 ? 128 + f->signal : f->status);
 	else if (!f->exited)
-		err_set(e, PTCP_ECONNECT, "%s: the remote command closed its output (is it ptcp?)", f->name);
+		fail(f, "the remote command closed its output (is it ptcp?)");
 	else if (f->signal != 0)
-		err_set(e, PTCP_ECONNECT, "%s: ssh was ended by signal %d (run it again)", f->name, f->signal);
+		fail(f, "ssh was ended by signal %d (run it again)", f->signal);
 	else if (f->status == 255)
-		err_set(e, PTCP_ECONNECT, "%s: ssh could not connect, or was cut off (see its output; \"ssh %s\" must "
-		    "work)", f->name, f->name);
+		fail(f, "ssh could not connect, or was cut off (see its output; \"ssh %s\" must work)", f->name);
 	else if (f->state != AWAIT_ANSWER)
-		err_set(e, PTCP_ECONNECT, "%s: the remote ptcp ended before the transfer began, with status %d (see its "
-		    "output)", f->name, f->status);
+		fail(f, "the remote ptcp ended before the transfer began, with status %d (see its output)", f->status);
 	else if (f->status == 127 || f->status == 126)
-		err_set(e, PTCP_ECONNECT, "%s: %s there: %s (install ptcp there, or give its path with --remote-ptcp "
-		    "/PATH/ptcp)", f->name, text_escape(shown, sizeof shown, ptcp),
-		    f->status == 127 ? "not found" : "cannot be run");
+		fail(f, "%s there: %s (install ptcp there, or give its path with --remote-ptcp /PATH/ptcp)",
+		    text_escape(shown, sizeof shown, ptcp), f->status == 127 ? "not found" : "cannot be run");
 	else if (f->noise_bytes > 0)
-		err_set(e, PTCP_ECONNECT, "%s: no ptcp answered there, but \"%s\" (is this user allowed to run commands "
-		    "through ssh?)", f->name, f->noise);
+		fail(f, "no ptcp answered there, but \"%s\" (is this user allowed to run commands through ssh?)", f->noise);
 	else
-		err_set(e, PTCP_ECONNECT, "%s: the remote ptcp ended with status %d, without an answer (if it is too "
-		    "old, update it, or name another with --remote-ptcp)", f->name, f->status);
+		fail(f, "the remote ptcp ended with status %d, without an answer (if it is too old, update it, or name another "
+		    "with --remote-ptcp)", f->status);
 }
 
 /* Only once its output is read to the end: the reason may be there. */
 static void fail_if_over(struct ssh_start *f)
 {
-	struct ptcp_err why;
-
 	if (f->state == REACHED || f->state == FAILED)
 		return;
-	if (!f->exited || !f->closed) {
+	if (f->exited && f->closed)
+		fail_ended(f);
+	else
 		timer_set(f->timer, mono_add_ns(mono_now(), LEAVE_NS));
-		return;
-	}
-	explain(f, &why);
-	ssh_start_fail(f, &why);
 }
 
 static void on_ended(void *arg, int status, int signal)
@@ -85,16 +91,12 @@ static void on_ended(void *arg, int status, int signal)
 
 static void on_noise(struct ssh_start *f, const char *line)
 {
-	struct ptcp_err why;
-
 	if (f->noise_bytes == 0)
 		text_escape_quoted(f->noise, sizeof f->noise, line);
 	f->noise_bytes += strlen(line) + 1;
-	if (f->noise_bytes <= NOISE_BYTES)
-		return;
-	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but other output, from \"%s\" on (its shell "
-	    "must print nothing for commands: \"ssh %s true\")", f->name, f->noise, f->name);
-	ssh_start_fail(f, &why);
+	if (f->noise_bytes > NOISE_BYTES)
+		fail(f, "no ptcp answered there, but other output, from \"%s\" on (its shell must print nothing for commands: "
+		    "\"ssh %s true\")", f->noise, f->name);
 }
 
 static void on_answer(struct ssh_start *f, const char *line)
@@ -102,8 +104,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 	struct ptcp_err why;
 
 	if (ssh_hello_answer_parse(&f->answer, line, &why) < 0) {
-		err_while(&why, why.code = PTCP_ECONNECT, "%s", f->name);
-		ssh_start_fail(f, &why);
+		fail(f, "%s", why.msg);
 		return;
 	}
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
@@ -121,35 +122,28 @@ static void on_line(void *arg, const char *line)
 {
 	struct ssh_start *f = arg;
 	char shown[TEXT_NAME_BYTES];
-	struct ptcp_err why;
 	size_t n = strlen(SSH_HELLO_ERROR " ");
 
-	if (f->state != AWAIT_ANSWER) {
+	if (f->state != AWAIT_ANSWER)
 		ssh_connect_line(f, line);
-	} else if (ssh_hello_is_meant(line)) {
+	else if (ssh_hello_is_meant(line))
 		on_answer(f, line);
-	} else if (strncmp(line, SSH_HELLO_ERROR " ", n) == 0) {
-		err_set(&why, PTCP_ECONNECT, "%s: %s", f->name, text_escape(shown, sizeof shown, line + n));
-		ssh_start_fail(f, &why);
-	} else {
+	else if (strncmp(line, SSH_HELLO_ERROR " ", n) == 0)
+		fail(f, "%s", text_escape(shown, sizeof shown, line + n));
+	else
 		on_noise(f, line);
-	}
 }
 
 static void on_closed(void *arg, bool broken)
 {
 	struct ssh_start *f = arg;
-	struct ptcp_err why;
 
 	f->closed = true;
-	if (!broken) {
+	if (!broken)
 		fail_if_over(f);
-		return;
-	}
-	err_set(&why, PTCP_ECONNECT, "%s: no ptcp answered there, but a line without end%s%s%s (its shell must "
-	    "print nothing for commands: \"ssh %s true\")", f->name, f->noise_bytes > 0 ? ", after \"" : "", f->noise,
-	    f->noise_bytes > 0 ? "\"" : "", f->name);
-	ssh_start_fail(f, &why);
+	else
+		fail(f, "no ptcp answered there, but a line without end%s%s%s (its shell must print nothing for commands: \"ssh "
+		    "%s true\")", f->noise_bytes > 0 ? ", after \"" : "", f->noise, f->noise_bytes > 0 ? "\"" : "", f->name);
 }
 
 static const struct line_reader_ops line_reader_ops = { on_line, on_closed };
@@ -158,23 +152,18 @@ static void on_timer(void *arg)
 {
 	struct ssh_start *f = arg;
 	char after[UNITS_TEXT_BYTES];
-	struct ptcp_err why;
 
-	if (f->closed || f->exited) {
-		explain(f, &why);
-		ssh_start_fail(f, &why);
-	} else if (f->state == AWAIT_ANSWER && f->o.launch != NULL) {
-		err_set(&why, PTCP_ECONNECT, "%s: no ptcp was started there within %s (see the output of the launch command, or allow more "
-		    "time with --timeout)", f->name, units_time_text(after, (double)f->o.sock.timeout_ns / 1e9));
-		ssh_start_fail(f, &why);
-	} else if (f->state == AWAIT_ANSWER) {
-		err_set(&why, PTCP_ECONNECT, "%s: ssh reached no ptcp there within %s (check that \"ssh %s\" works without "
-		    "questions, or allow more time with --timeout)", f->name,
-		    units_time_text(after, (double)f->o.sock.timeout_ns / 1e9), f->name);
-		ssh_start_fail(f, &why);
-	} else {
+	units_time_text(after, (double)f->o.sock.timeout_ns / 1e9);
+	if (f->closed || f->exited)
+		fail_ended(f);
+	else if (f->state != AWAIT_ANSWER)
 		ssh_connect_timeout(f);
-	}
+	else if (f->o.launch != NULL)
+		fail(f, "no ptcp was started there within %s (see the output of the launch command, or allow more time with "
+		    "--timeout)", after);
+	else
+		fail(f, "ssh reached no ptcp there within %s (check that \"ssh %s\" works without questions, or allow more time "
+		    "with --timeout)", after, f->name);
 }
 
 /* ---- Start and end ---- */

@@ -116,7 +116,7 @@ static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n
 	if (t->target.ssh || to.ssh)
 		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be daemons: "
 		    "ptcp://HOST/PATH)");
-	if (t->o.n_vias > 0)
+	if (t->o.n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--via: not between two other hosts (leave it out)");
 	if (timetable_varies(&t->rate))
 		return err_set(e, PTCP_EUSAGE, "--rate: no timetable between two other hosts, whose clocks may differ (give one "

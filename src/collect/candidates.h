@@ -15,7 +15,7 @@ struct candidate {
 	bool planned;
 	unsigned streams;       /* counted by the plan; 0: not counted */
 	uint64_t stored_bytes;    /* bytes to spool at relays while the next hop's window is closed or narrow */
-	/* as ptcp_transfer_opts.vias: relays in the order of connecting, from the destination on; or
+	/* as ptcp_transfer_opts.paths: relays in the order of connecting, from the destination on; or
 	 * "direct" */
 	char *text;
 };

@@ -63,7 +63,7 @@ double monitor_eta_s(const struct ptcp_collect *c)
 
 	for (s = c->source; s < c->source + c->n; s++) {
 		if ((left = (double)source_left_bytes(s)) > 0 && !(s->status->rate_bps > 0))
-			return -1;
+			return NAN;
 		if (left > 0)
 			most = fmax(most, left * 8 / s->status->rate_bps);
 	}
@@ -197,7 +197,7 @@ void monitor_update(struct ptcp_collect *c)
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	eta_s = monitor_eta_s(c);
-	left_s = eta_s < 0 ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
+	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
 	if (!c->probing && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);

@@ -235,7 +235,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
 	struct ptcp_transfer_opts o = s->c->connect;
-	const char *vias[PTCP_PATHS_MAX];
+	const char *paths[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
 	uint64_t held[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
@@ -245,15 +245,15 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
 	for (i = 0; i < s->candidates.n; i++) {
-		vias[i] = s->candidates.at[i].text;
+		paths[i] = s->candidates.at[i].text;
 		shares[i] = streams_of(s, &s->candidates.at[i]);
 		streams += (size_t)shares[i];
 		held[i] = s->sizing ? 0 : s->candidates.at[i].stored_bytes;
 	}
-	o.vias = vias;
-	o.n_vias = s->candidates.n;
-	o.via_shares = shares;
-	o.relay_hold_bytes = held;
+	o.paths = paths;
+	o.n_paths = s->candidates.n;
+	o.path_shares = shares;
+	o.relay_spool_bytes = held;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;

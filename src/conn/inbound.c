@@ -51,20 +51,6 @@ void inbound_refuse(struct inbound *g, const struct ptcp_err *why)
 	chan_shutdown(g->chan);
 }
 
-void inbound_welcome(struct inbound *g, bool raw)
-{
-	uint8_t frame[WIRE_HEADER_BYTES];
-
-	chan_write(g->chan, frame, wire_joined_encode(frame));
-	chan_flush(g->chan);
-	if (raw && g->join.stream != WIRE_JOIN_CONTROL) {
-		g->state = INBOUND_LEAVING_TLS;
-		chan_leave_tls(g->chan);
-	} else {
-		g->pending->o.ops->stream(g->pending->o.arg, g, &g->join);
-	}
-}
-
 void inbound_routed(struct inbound *g)
 {
 	uint8_t frame[WIRE_ROUTED_MAX_BYTES];
@@ -74,23 +60,59 @@ void inbound_routed(struct inbound *g)
 	chan_leave_tls(g->chan);
 }
 
+/* After a callback that returned `r`. */
+static void conclude(struct inbound *g, int r, const struct ptcp_err *why)
+{
+	if (r < 0)
+		inbound_refuse(g, why);
+	else if (g->chan == NULL)
+		inbound_free(g);
+}
+
+static void become_stream(struct inbound *g)
+{
+	g->pending->o.ops->stream(g->pending->o.arg, inbound_take_chan(g), &g->join);
+	inbound_free(g);
+}
+
+static void take_join(struct inbound *g)
+{
+	uint8_t frame[WIRE_HEADER_BYTES];
+	bool plaintext = false;
+	struct ptcp_err why;
+
+	if (g->pending->o.ops->join(g->pending->o.arg, g, &g->join, &plaintext, &why) < 0) {
+		inbound_refuse(g, &why);
+		return;
+	}
+	chan_write(g->chan, frame, wire_joined_encode(frame));
+	chan_flush(g->chan);
+	if (plaintext && g->join.stream != WIRE_JOIN_CONTROL) {
+		g->state = INBOUND_LEAVING_TLS;
+		chan_leave_tls(g->chan);
+	} else {
+		become_stream(g);
+	}
+}
+
 static void on_opened(void *arg)
 {
 	struct inbound *g = arg;
-	const struct inbound_ops *ops = g->pending->o.ops;
+	const struct pending_opts *o = &g->pending->o;
+	struct ptcp_err why;
 
 	if (g->relayed != NULL) {
-		ops->relay_begin(g->relayed);
+		o->ops->relay_begin(g->relayed);
 		inbound_free(g);
 	} else if (g->state == INBOUND_LEAVING_TLS) {
-		ops->stream(g->pending->o.arg, g, &g->join);
+		become_stream(g);
 	} else if (chan_is_alpn(g->chan, ALPN_CONTROL)) {
-		ops->control(g->pending->o.arg, g);
-	} else if (chan_is_alpn(g->chan, ALPN_DATA) || (chan_is_alpn(g->chan, ALPN_ROUTE) && ops->route != NULL) ||
-	    (chan_is_alpn(g->chan, ALPN_GRANT) && ops->granted != NULL)) {
+		conclude(g, o->ops->control(o->arg, g, &why), &why);
+	} else if (chan_is_alpn(g->chan, ALPN_DATA) || (chan_is_alpn(g->chan, ALPN_ROUTE) && o->ops->route != NULL) ||
+	    (chan_is_alpn(g->chan, ALPN_GRANT) && o->ops->granted != NULL)) {
 		g->state = INBOUND_AWAIT_FRAME;
-	} else if (chan_is_alpn(g->chan, ALPN_JOB) && ops->job != NULL) {
-		ops->job(g->pending->o.arg, g);
+	} else if (chan_is_alpn(g->chan, ALPN_JOB) && o->ops->job != NULL) {
+		conclude(g, o->ops->job(o->arg, g, &why), &why);
 	} else {
 		inbound_free(g);
 	}
@@ -113,16 +135,16 @@ static bool take_frame(struct inbound *g, const struct wire_header *h)
 	if (h->type == WIRE_GRANT) {
 		if (wire_grant_decode(&grant, in, &why) < 0)
 			return false;
-		o->ops->granted(o->arg, g, &grant);
+		conclude(g, o->ops->granted(o->arg, g, &grant, &why), &why);
 	} else if (h->type == WIRE_JOIN) {
 		if (wire_join_decode(&g->join, in, &why) < 0)
 			return false;
-		o->ops->join(o->arg, g, &g->join);
+		take_join(g);
 	} else {
 		if (wire_route_decode(&route, in, &why) < 0)
 			return false;
 		timer_set(g->timer, mono_add_ns(mono_now(), ROUTE_NS));
-		o->ops->route(o->arg, g, &route);
+		conclude(g, o->ops->route(o->arg, g, &route, &why), &why);
 	}
 	return true;
 }

@@ -14,16 +14,17 @@
 struct inbound;
 struct relayed;
 
-/* Each may free the connection or take its channel. */
+/* Requests of an authenticated peer. Negative with `e`: refused, and the peer is told. Else the callback has taken the
+ * channel (inbound_take_chan()), or answers a route later. */
 struct inbound_ops {
-	void (*control)(void *arg, struct inbound *g);                            /* requests a session */
-	/* Requests a session by grant, or a job; NULL: not served. */
-	void (*granted)(void *arg, struct inbound *g, const struct wire_grant *f);
-	void (*job)(void *arg, struct inbound *g);
-	void (*join)(void *arg, struct inbound *g, const struct wire_join *j);    /* requests to be a stream */
-	void (*stream)(void *arg, struct inbound *g, const struct wire_join *j);  /* after inbound_welcome() */
-	/* Requests to be relayed; NULL: not served. */
-	void (*route)(void *arg, struct inbound *g, const struct wire_route *f);
+	int (*control)(void *arg, struct inbound *g, struct ptcp_err *e);         /* a session */
+	/* A session by grant, a job, to be relayed; NULL: not served. */
+	int (*granted)(void *arg, struct inbound *g, const struct wire_grant *f, struct ptcp_err *e);
+	int (*job)(void *arg, struct inbound *g, struct ptcp_err *e);
+	int (*route)(void *arg, struct inbound *g, const struct wire_route *f, struct ptcp_err *e);
+	/* To be a stream, or the next control connection. *plaintext: streams leave TLS. */
+	int (*join)(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e);
+	void (*stream)(void *arg, struct chan *c, const struct wire_join *j);     /* joined; `c` is taken */
 	/* TLS is left, and the relay takes the channel; or the connection ends before. */
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);
@@ -72,12 +73,9 @@ void pending_take(struct pending *l, int fd, const char *address, bool one_chann
 void pending_empty(struct pending *l);
 
 void inbound_free(struct inbound *g);
-/* The channel is the caller's; inbound_free() must follow. */
 struct chan *inbound_take_chan(struct inbound *g);
 /* Sends the reason and closes. */
 void inbound_refuse(struct inbound *g, const struct ptcp_err *why);
-/* Answers JOINED; ops.stream follows, for a stream with `raw` after TLS is left. */
-void inbound_welcome(struct inbound *g, bool raw);
 /* Answers ROUTED; ops.relay_begin follows, after TLS is left. */
 void inbound_routed(struct inbound *g);
 

@@ -73,7 +73,7 @@ static int parse_path(struct path *p, const struct remote *to, struct ptcp_err *
 	return r;
 }
 
-int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct remote *to, struct ptcp_err *e)
+int paths_parse(struct paths *p, const char *const *names, size_t n, const struct remote *to, struct ptcp_err *e)
 {
 	static const char *const direct = "direct";
 	struct path *new;
@@ -88,19 +88,19 @@ int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct
 	strcpy(p->host, to->host);
 	p->port = to->port;
 	if (n == 0) {
-		vias = &direct;
+		names = &direct;
 		n = 1;
 	}
 	while (p->n < n) {
 		new = &p->at[p->n];
-		if ((new->candidate = strdup(strcmp(vias[p->n], direct) == 0 ? "" : vias[p->n])) == NULL)
+		if ((new->candidate = strdup(strcmp(names[p->n], direct) == 0 ? "" : names[p->n])) == NULL)
 			return err_nomem(e);
 		p->n++; /* from here on paths_fini() frees `candidate` */
-		if (strcmp(vias[p->n - 1], direct) != 0 && (r = parse_path(new, to, e)) < 0)
+		if (strcmp(names[p->n - 1], direct) != 0 && (r = parse_path(new, to, e)) < 0)
 			return r;
 		for (i = 0; i + 1 < p->n; i++)
 			if (same_path(&p->at[i], new))
-				return reject(vias[p->n - 1], "the same path twice (name each once)", e);
+				return reject(names[p->n - 1], "the same path twice (name each once)", e);
 	}
 	p->n_places = p->n;
 	for (i = 0; i < p->n; i++)

@@ -27,8 +27,8 @@ struct paths {
 	uint8_t dealt[PTCP_STREAMS_MAX]; /* place of each stream, by number */
 };
 
-/* `vias` as in ptcp_transfer_opts; none: direct. Deals streams in turn. PTCP_EUSAGE. */
-int paths_parse(struct paths *p, const char *const *vias, size_t n, const struct remote *to, struct ptcp_err *e);
+/* `names` as ptcp_transfer_opts.paths; none: direct. Deals streams in turn. PTCP_EUSAGE. */
+int paths_parse(struct paths *p, const char *const *names, size_t n, const struct remote *to, struct ptcp_err *e);
 /* Uses `places` paths at random; all n are candidates. 1 <= places <= p->n. */
 void paths_choose(struct paths *p, unsigned places, uint64_t seed);
 /* Deals streams in proportion to the places' shares, after one stream for each path, by D'Hondt's method: for any

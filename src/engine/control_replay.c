@@ -131,7 +131,7 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 	}
 	r->state = CONTROL_UP;
 	r->since = now;
-	r->resend = 0; /* the old connection may have delivered bytes that were to be sent again on the next one */
+	r->resend = 0; /* the old connection may have delivered bytes marked for retransmission */
 	if (control_replay_acked(r, f.bytes, e) < 0)
 		return CONTROL_ANSWER_VIOLATION;
 	r->resend = buf_len(&r->retained);
@@ -140,7 +140,7 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 
 /* ---- Time ---- */
 
-/* The connection counts as dead at that time. */
+/* Time at which the connection counts as dead. */
 static struct mono dead_at(const struct control_replay *r, const struct control_replay_session *s)
 {
 	switch (r->state) {

@@ -56,7 +56,7 @@ uint32_t dead_path_check(struct dead_path *d, const struct streams_view *v, stru
 		connected |= UINT32_C(1) << s->path;
 		at = progress(d, i, s, v->sends, now);
 		latest = later(latest, at);
-		/* An idle sending stream counts as alive; whether a receiving one is idle is unknown. */
+		/* An idle stream counts as alive; a receiver cannot detect idle streams. */
 		path_at[s->path] = later(path_at[s->path], v->sends && !s->carries ? now : at);
 	}
 	for (i = 0; i < v->n_paths; i++) {

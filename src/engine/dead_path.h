@@ -1,6 +1,6 @@
 /* Detects paths without progress. A path may fail silently (cable, stopped relay): TCP retransmits at growing
- * intervals, and its streams wait. A path is dead when no stream of it made progress for DEAD_PATH_NS before
- * the latest progress on another path; while all paths stand still, none is dead. */
+ * intervals, and the streams wait. A path is dead when its streams made no progress for DEAD_PATH_NS before the latest
+ * progress on another path; while all paths stand still, all count as alive. */
 #ifndef ENGINE_DEAD_PATH_H
 #define ENGINE_DEAD_PATH_H
 

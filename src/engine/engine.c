@@ -112,17 +112,17 @@ uint64_t engine_failed(const struct engine *s)
 	uint64_t n = s->warned_failures;
 
 	if (s->snd != NULL)
-		return n + snd_stats(s->snd).failed;
+		return n + snd_stats(s->snd).done.failed;
 	if (s->rcv != NULL)
-		n += rcv_stats(s->rcv).failed;
+		n += rcv_stats(s->rcv).done.failed;
 	/* More than ours where directories failed: their content was never offered. */
 	return s->end.failed > n ? s->end.failed : n;
 }
 
 uint64_t engine_files(const struct engine *s)
 {
-	return s->snd != NULL ? snd_stats(s->snd).files :
-	    s->rcv != NULL ? rcv_stats(s->rcv).files : 0;
+	return s->snd != NULL ? snd_stats(s->snd).done.files :
+	    s->rcv != NULL ? rcv_stats(s->rcv).done.files : 0;
 }
 
 /* ---- Outgoing frames ---- */

@@ -26,7 +26,7 @@ static unsigned permille(uint64_t part, uint64_t whole)
 	return part < whole ? (unsigned)(1000 * part / whole) : 1000;
 }
 
-/* Load of the least loaded thread: its idle time could serve another stream. */
+/* Of the least loaded thread: idle time on any thread leaves room for more streams. */
 static unsigned cpu_permille(struct host_load *h, const uint64_t *idle_ns, unsigned workers, uint64_t elapsed_ns)
 {
 	uint64_t max = 0;

@@ -1,6 +1,6 @@
-/* Detects that a host, not the network, is the bottleneck: each end measures how long its worker threads were idle and
- * how long its disk blocked them; the acceptor reports a high load to the starter, and the starter warns once. While
- * the network is the bottleneck, both ends have idle time. */
+/* Detects a host as the bottleneck: each end measures how long its worker threads were idle and how long its disk blocked
+ * streams; the acceptor reports a high load to the starter, and the starter warns once. While the network is the
+ * bottleneck, both ends have idle time. */
 #ifndef ENGINE_HOST_LOAD_H
 #define ENGINE_HOST_LOAD_H
 
@@ -37,7 +37,7 @@ void host_load_peer(struct host_load *h, const struct wire_load *f, struct mono 
 /* Call at every event: whether a stream waits for a disk from now on. */
 void host_load_disk(struct host_load *h, bool waits, struct mono now);
 bool host_load_due(const struct host_load *h, struct mono now);
-/* Ends the interval. idle_ns: idle time of each worker thread so far. held_back: a rate limit, spooling relays or
+/* Ends the interval. idle_ns: idle time of each worker thread since its start. held_back: a rate limit, spooling relays or
  * verification make the session slow on purpose. REPORT: send `ours`; WARN: host_load_warning(). */
 enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool held_back,
     struct mono now);

@@ -153,8 +153,8 @@ static int on_work(struct job_frames *j, const struct frame *in, union job_frame
 	if (in->type == WIRE_OPEN) {
 		q.open = f->open;
 	} else {
-		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS,
-			.cipher = f->probe.cipher, .streams = f->probe.streams };
+		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = f->probe.cipher,
+			.streams = f->probe.streams };
 		q.messages = f->probe.messages;
 	}
 	if ((r = wire_job_decode(&q.job, payload_of(job), e)) < 0 ||

@@ -91,14 +91,14 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	r->slot[wire_slot(f->id)] = NULL;
 	r->stats.live--;
 	if (why != NULL) {
-		r->stats.failed++;
+		r->stats.done.failed++;
 		if (f->type == WIRE_FILE)
 			r->lost[wire_slot(f->id)] = f->id;
 	} else if (f->type == WIRE_FILE) {
-		r->stats.files++;
-		r->stats.file_bytes += f->size_bytes;
+		r->stats.done.files++;
+		r->stats.done.file_bytes += f->size_bytes;
 	} else {
-		r->stats.others++;
+		r->stats.done.others++;
 	}
 	list_remove(&f->waiting);
 	take_waiters(f, f->type == WIRE_FILE && why == NULL ? &r->runnable : NULL);
@@ -157,7 +157,7 @@ static void refuse(struct rcv *r, const struct wire_entry *w, int code, const ch
 	struct ptcp_err why;
 
 	err_set(&why, code, "%s", text);
-	r->stats.failed++;
+	r->stats.done.failed++;
 	if (w->type == WIRE_FILE)
 		r->lost[wire_slot(w->id)] = w->id;
 	outbox_put_fail(r->out, w->id, &why);
@@ -234,8 +234,8 @@ static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *cl
 		answer(r, f, WIRE_COMPARE);
 		break;
 	case RCV_HAVE_IT:
-		r->stats.bytes += f->size_bytes;
-		r->stats.resumed_bytes += f->size_bytes;
+		r->stats.done.bytes += f->size_bytes;
+		r->stats.done.resumed_bytes += f->size_bytes;
 		answer(r, f, WIRE_SEND_NONE);
 		rcv_end(r, f, true, NULL);
 		break;
@@ -457,7 +457,7 @@ int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
 
 void rcv_drop(struct rcv *r)
 {
-	uint64_t failed = r->stats.failed;
+	uint64_t failed = r->stats.done.failed;
 	struct ptcp_err why;
 	unsigned i;
 
@@ -465,7 +465,7 @@ void rcv_drop(struct rcv *r)
 	for (i = 0; i < WIRE_SLOTS; i++)
 		if (r->slot[i] != NULL)
 			rcv_end(r, r->slot[i], false, &why);
-	r->stats.failed = failed;
+	r->stats.done.failed = failed;
 }
 
 void rcv_free(struct rcv *r)
@@ -483,5 +483,8 @@ bool rcv_idle(const struct rcv *r)
 
 struct rcv_stats rcv_stats(const struct rcv *r)
 {
-	return r->stats;
+	struct rcv_stats s = r->stats;
+
+	s.done.wire_bytes = s.done.bytes - s.done.resumed_bytes - s.hole_bytes;
+	return s;
 }

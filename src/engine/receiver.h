@@ -20,6 +20,8 @@
 #ifndef ENGINE_RECEIVER_H
 #define ENGINE_RECEIVER_H
 
+#include <ptcp/progress.h>
+
 #include "core/clock.h"
 #include "wire/outbox.h"
 
@@ -112,13 +114,9 @@ struct mono rcv_deadline(const struct rcv *r);
 bool rcv_idle(const struct rcv *r);
 
 struct rcv_stats {
-	uint64_t bytes;          /* verified and written, already transferred, or holes */
-	uint64_t resumed_bytes;  /* already transferred: claimed and verified, or of files up to date */
-	uint64_t hole_bytes;
-	uint64_t files, file_bytes;
-	uint64_t others;         /* links and directories done */
-	uint64_t failed;
-	uint32_t live;
+	struct ptcp_progress done; /* bytes, resumed_bytes, wire_bytes, files, file_bytes, others, failed */
+	uint64_t hole_bytes;       /* of done.bytes: holes, neither sent nor resumed */
+	uint32_t live;             /* entries in progress */
 };
 struct rcv_stats rcv_stats(const struct rcv *r);
 

@@ -77,7 +77,7 @@ static void mark(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
 {
 	bitmap_set(f->done, true, first, first + count);
 	f->n_done += count;
-	r->stats.bytes += wire_grid_range_bytes(f->size_bytes, first, count);
+	r->stats.done.bytes += wire_grid_range_bytes(f->size_bytes, first, count);
 }
 
 static void add_blocks(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
@@ -161,7 +161,7 @@ static void claims_good(struct rcv *r, struct item *f, uint32_t first, uint32_t 
 	struct wire_blocks b = { .id = f->id, .first = first, .count = count, .digest = sum };
 
 	mark(r, f, first, count);
-	r->stats.resumed_bytes += wire_grid_range_bytes(f->size_bytes, first, count);
+	r->stats.done.resumed_bytes += wire_grid_range_bytes(f->size_bytes, first, count);
 	digest_add(&f->sum, sum);
 	OUTBOX_PUT(r->out, have, HAVE, &b);
 	try_commit(r, f);

@@ -72,13 +72,13 @@ static void tell_ended(struct snd *s, struct entry *f, enum snd_fate fate,
 
 	f->cookie = NULL;
 	if (fate == SND_FAILED)
-		s->stats.failed++;
+		s->stats.done.failed++;
 	if (fate == SND_DONE || fate == SND_SKIPPED) {
 		if (f->type == WIRE_FILE) {
-			s->stats.files++;
-			s->stats.bytes += f->size_bytes;
+			s->stats.done.files++;
+			s->stats.done.file_bytes += f->size_bytes;
 		} else {
-			s->stats.others++;
+			s->stats.done.others++;
 		}
 	}
 	if (cookie != NULL)

@@ -22,6 +22,8 @@
 #ifndef ENGINE_SENDER_H
 #define ENGINE_SENDER_H
 
+#include <ptcp/progress.h>
+
 #include "core/clock.h"
 #include "core/list.h"
 #include "wire/outbox.h"
@@ -150,13 +152,9 @@ void snd_tick(struct snd *s, struct mono now);
 bool snd_finished(const struct snd *s);
 
 struct snd_stats {
-	uint64_t acked_bytes;    /* verified and written by the receiver, already transferred, or holes */
-	uint64_t resumed_bytes;  /* HAVE, and skipped files */
-	uint64_t files, bytes;   /* regular files done, their size */
-	uint64_t others;         /* links and directories done */
-	uint64_t failed;
-	uint64_t blocks_again;   /* sent more than once */
-	uint32_t live;           /* entries not ended */
+	struct ptcp_progress done; /* bytes, resumed_bytes, files, file_bytes, others, failed */
+	uint64_t blocks_again;     /* retransmitted */
+	uint32_t live;             /* entries in progress */
 };
 struct snd_stats snd_stats(const struct snd *s);
 

@@ -35,8 +35,8 @@ int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 	if ((f = snd_find(s, a.id)) == NULL || !answer_fits(s, f, a.verdict))
 		return violation("ANSWER", e);
 	if (a.verdict == WIRE_SEND_NONE) {
-		s->stats.acked_bytes += f->size_bytes;
-		s->stats.resumed_bytes += f->size_bytes;
+		s->stats.done.bytes += f->size_bytes;
+		s->stats.done.resumed_bytes += f->size_bytes;
 		snd_end(s, f, SND_SKIPPED, NULL);
 	} else if (a.verdict == WIRE_COMPARE) {
 		f->state = COMPARING;
@@ -124,8 +124,8 @@ int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
 	bitmap_set(f->acked, true, b.first, end);
 	bitmap_set(f->read, true, b.first, end);
 	bytes = wire_grid_range_bytes(f->size_bytes, b.first, b.count);
-	s->stats.acked_bytes += bytes;
-	s->stats.resumed_bytes += bytes;
+	s->stats.done.bytes += bytes;
+	s->stats.done.resumed_bytes += bytes;
 	f->n_acked += b.count;
 	f->n_read += b.count;
 	digest_add(&f->digest, b.digest);
@@ -153,7 +153,7 @@ int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *
 	if (!bitmap_add(f->acked, a.block))
 		return violation("ACK", e);
 	f->n_acked++;
-	s->stats.acked_bytes += wire_grid_length(f->size_bytes, a.block);
+	s->stats.done.bytes += wire_grid_length(f->size_bytes, a.block);
 	inflight_acked(&s->flights, &f->flights, a.block, wire_grid_length(f->size_bytes, a.block), now);
 	if (bitmap_has(f->read, a.block)) /* else the digest still needs snd_read() */
 		snd_forget_flights(s, f, a.block, 1);

@@ -30,14 +30,14 @@ const char *ptcp_model_name(enum ptcp_model m)
 	return (unsigned)m < PTCP_MODELS ? fit_model_name((enum fit_model)m) : NULL;
 }
 
-int ptcp_model_parse(const char *name, enum ptcp_model *out)
+bool ptcp_model_parse(const char *name, enum ptcp_model *out)
 {
 	enum fit_model m;
 
 	if (fit_model_by_name(&m, name) < 0)
-		return -1;
+		return false;
 	*out = (enum ptcp_model)m;
-	return 0;
+	return true;
 }
 
 const char *ptcp_limited_by_name(enum ptcp_limited_by l)
@@ -101,8 +101,11 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 	memcpy(&opts, o, o->size);
 	if (n > FIT_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", FIT_PROBES_MAX);
-	for (i = 0; i < n; i++)
-		probes[i] = (struct probe){ p[i].streams, p[i].throughput_bps, p[i].error_bps };
+	for (i = 0; i < n; i++) {
+		if (p[i].error_bps <= 0)
+			return err_set(e, PTCP_EUSAGE, "probes: %g bit/s is not an error of a rate (NAN: unknown)", p[i].error_bps);
+		probes[i] = probe_of_public(&p[i]);
+	}
 	r = advice_from_probes(&found, probes, n, &(struct advice_opts){
 	    .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
 	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,

@@ -171,11 +171,11 @@ static void add_probe(struct advise *a, const struct steady_result *s)
 
 	probe_of_steady(&p, a->level[a->at], s);
 	if (a->older > 0) {
-		before = (struct probe){ last[-1].streams, last[-1].throughput_bps, last[-1].error_bps };
+		before = probe_of_public(&last[-1]);
 		probe_grew(&before, &p, older_ratio(a));
 		last[-1].error_bps = before.error_bps;
 	}
-	*last = (struct ptcp_probe){ p.streams, p.throughput_bps, p.error_bps };
+	*last = probe_to_public(&p);
 	a->n_probes++;
 }
 
@@ -284,8 +284,7 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 	if (a->o.n_levels > 0)
 		return false;
 	for (i = 0; i < h->n_probes; i++)
-		a->probes[i] = (struct ptcp_probe){ h->probe[i].streams, h->probe[i].throughput_bps,
-			h->probe[i].error_bps };
+		a->probes[i] = probe_to_public(&h->probe[i]);
 	a->n_probes = h->n_probes;
 	strcpy(a->advice.congestion, h->key.congestion);
 	if (advise(a, NULL) < 0)
@@ -326,7 +325,7 @@ static int try_advice(const struct advise *a, struct ptcp_err *e)
 	size_t i;
 
 	for (i = 0; i < a->n_levels; i++)
-		made_up[i] = (struct ptcp_probe){ a->level[i], a->level[i], 0 };
+		made_up[i] = (struct ptcp_probe){ a->level[i], a->level[i], NAN };
 	ptcp_advice_init(&unused);
 	return ptcp_advice_from_probes(&unused, made_up, a->n_levels, &a->o, e);
 }

@@ -2,6 +2,8 @@
 #ifndef MEASURE_PROBER_H
 #define MEASURE_PROBER_H
 
+#include <math.h>
+
 #include <ptcp/ptcp.h>
 
 #include "model/history.h"
@@ -25,6 +27,16 @@ struct prober {
 	struct loop *loop;       /* of the owner, like log */
 	const struct log *log;
 };
+
+/* Conversions: the unknown error is 0 in the model, NAN in public. */
+static inline struct probe probe_of_public(const struct ptcp_probe *p)
+{
+	return (struct probe){ p->streams, p->throughput_bps, isnan(p->error_bps) ? 0 : p->error_bps };
+}
+static inline struct ptcp_probe probe_to_public(const struct probe *p)
+{
+	return (struct ptcp_probe){ p->streams, p->throughput_bps, p->error_bps > 0 ? p->error_bps : NAN };
+}
 
 /* ptcp_advice_from_probes(); `own`: the probes are short, so the fit uses a prior (model/fit.h). */
 int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,

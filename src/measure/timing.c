@@ -1,5 +1,6 @@
 /* Times messages, one at a time, over streams that stay open: from the first byte written until the last byte is
  * acknowledged. Fresh connections would measure slow start. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,10 +187,11 @@ size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t 
 {
 	const struct timing *t = of((struct prober *)(uintptr_t)b);
 
-	*round_trip_s = 0;
+	*round_trip_s = NAN;
 	if (b == NULL || b->ops != &ops)
 		return 0;
-	*round_trip_s = t->round_trip_s;
+	if (t->round_trip_s > 0)
+		*round_trip_s = t->round_trip_s;
 	if (max > 0)
 		memcpy(out, t->message, (t->n < max ? t->n : max) * sizeof *out);
 	return t->n;

@@ -196,14 +196,14 @@ const char *ptcp_cipher_name(enum ptcp_cipher c)
 	return (unsigned)c < PTCP_CIPHERS ? ciphers_known[c].name : NULL;
 }
 
-int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
+bool ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
 {
 	unsigned i;
 
 	for (i = 0; i < PTCP_CIPHERS; i++)
 		if (strcmp(name, ciphers_known[i].name) == 0) {
 			*out = (enum ptcp_cipher)i;
-			return 0;
+			return true;
 		}
-	return -1;
+	return false;
 }

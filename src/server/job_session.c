@@ -1,4 +1,5 @@
 /* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the client. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static void report_samples(struct job *r)
 
 	for (; r->n_samples < n; r->n_samples++) {
 		f = (struct wire_sample){ all[r->n_samples].bytes, (uint64_t)(all[r->n_samples].delay_s * 1e9),
-			(uint64_t)(round_trip_s * 1e9) };
+			isnan(round_trip_s) ? 0 : (uint64_t)(round_trip_s * 1e9) };
 		OUTBOX_PUT(job_conn_outbox(r->conn), sample, SAMPLE, &f);
 	}
 }
@@ -84,7 +85,7 @@ static void on_running(void *arg, struct session *sess)
 	if (r->prober != NULL)
 		r->prober->ops->running(r->prober, sess);
 	else if (request_begin(&r->request, sess, &why) < 0)
-		engine_fail(session_session(sess), &why);
+		engine_fail(session_engine(sess), &why);
 }
 
 static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)

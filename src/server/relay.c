@@ -22,13 +22,13 @@ struct storage_client {
 	struct list in_list;
 	char *fingerprint;
 	unsigned n; /* connections */
-	struct spool_quota room;
+	struct spool_quota quota;
 };
 
 /* Storage of one connection. */
 struct storage {
 	struct storage_client *client;
-	struct spool_quota room;
+	struct spool_quota quota;
 	struct splice_spool splice;
 };
 
@@ -77,7 +77,7 @@ static struct storage_client *storage_client_of(struct relay *r, const char *fin
 		free(c);
 		return NULL;
 	}
-	c->room = (struct spool_quota){ .max_bytes = r->storage.all.max_bytes / 2, .parent = &r->storage.all };
+	c->quota = (struct spool_quota){ .max_bytes = r->storage.all.max_bytes / 2, .parent = &r->storage.all };
 	list_append(&r->storage.clients, &c->in_list);
 	return c;
 }
@@ -109,7 +109,7 @@ static void run_on_disk(void *arg, struct splice_job *job)
 	io_submit(arg, &w->io);
 }
 
-/* NULL: none requested, or no room or memory. */
+/* NULL: none requested, or no quota or memory. */
 static struct storage *storage_new(struct relay *r, const char *fingerprint, uint64_t bytes)
 {
 	struct storage_client *c;
@@ -123,10 +123,10 @@ static struct storage *storage_new(struct relay *r, const char *fingerprint, uin
 	}
 	c->n++;
 	st->client = c;
-	st->room = (struct spool_quota){ .max_bytes = bytes < c->room.max_bytes ? bytes : c->room.max_bytes, .parent = &c->room };
-	if (st->room.max_bytes < SPOOL_GRAIN)
-		st->room.max_bytes = SPOOL_GRAIN;
-	st->splice = (struct splice_spool){ .dir = r->storage.dir, .quota = &st->room, .idle_ns = SPOOL_IDLE_NS,
+	st->quota = (struct spool_quota){ .max_bytes = bytes < c->quota.max_bytes ? bytes : c->quota.max_bytes, .parent = &c->quota };
+	if (st->quota.max_bytes < SPOOL_GRAIN)
+		st->quota.max_bytes = SPOOL_GRAIN;
+	st->splice = (struct splice_spool){ .dir = r->storage.dir, .quota = &st->quota, .idle_ns = SPOOL_IDLE_NS,
 		.submit = run_on_disk, .arg = r->storage.io };
 	return st;
 }
@@ -369,19 +369,19 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 	return 0;
 }
 
-void relay_request(struct relay *r, struct inbound *g, const struct wire_route *f)
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
 {
 	const struct sock_opts so = { 0, CONNECT_NS, NULL };
 	struct relayed *d;
 	struct ptcp_err why;
 
-	if (check(r, g->chan, &why) < 0 ||
-	    ((d = calloc(1, sizeof *d)) == NULL && err_nomem(&why))) {
+	if (check(r, g->chan, e) < 0) {
 		log_at(&r->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s why=\"%s\"",
-		    chan_fingerprint(g->chan), g->address, why.msg);
-		inbound_refuse(g, &why);
-		return;
+		    chan_fingerprint(g->chan), g->address, e->msg);
+		return PTCP_EREFUSED;
 	}
+	if ((d = calloc(1, sizeof *d)) == NULL)
+		return err_nomem(e);
 	d->relay = r;
 	d->inbound = g;
 	d->fd[0] = d->fd[1] = -1;
@@ -398,4 +398,5 @@ void relay_request(struct relay *r, struct inbound *g, const struct wire_route *
 		refuse(d, &why);
 	else
 		dial_filter(d->dial, permits, d);
+	return 0;
 }

@@ -21,7 +21,7 @@ struct relay {
 	unsigned max;                /* number of connections; at most half for a single client */
 	uint64_t timeout_ns;         /* of sockets whose peer acknowledges nothing */
 	struct {
-		struct spool_quota all;   /* most_bytes 0: nothing is spooled */
+		struct spool_quota all;  /* max_bytes 0: nothing is spooled */
 		const char *dir;
 		struct io *io;
 		struct list clients;
@@ -38,9 +38,9 @@ void relay_init(struct relay *r, struct context *host, const struct relay_acl *t
 /* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);
 uint64_t relay_stored_bytes(const struct relay *r);
-/* The request of an authorized client: refused, or answered once the next hop is connected; g->relayed is set until
- * then. */
-void relay_request(struct relay *r, struct inbound *g, const struct wire_route *f);
+/* The request of an authorized client: as inbound_ops.route; answered once the next hop is connected; g->relayed is set
+ * until then. */
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e);
 /* The inbound connection has left TLS: takes the socket; inbound_free() is due. */
 void relay_begin(struct relayed *d);
 /* The inbound connection ends before that. */

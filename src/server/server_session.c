@@ -102,7 +102,7 @@ static void on_open(void *arg, struct session *sess, const struct wire_open *o)
 		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
 		    s->client, why.msg);
 		s->set->past.refused++;
-		engine_fail(session_session(sess), &why);
+		engine_fail(session_engine(sess), &why);
 		return;
 	}
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
@@ -125,7 +125,7 @@ static void on_running(void *arg, struct session *sess)
 
 	s->set->n_run++;
 	if (request_begin(&s->request, sess, &why) < 0)
-		engine_fail(session_session(sess), &why);
+		engine_fail(session_engine(sess), &why);
 }
 
 static void on_file(void *arg, const char *path, enum ptcp_file_status status,

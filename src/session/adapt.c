@@ -300,7 +300,7 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 		activate(sess);
 }
 
-void session_recall(struct session *sess, const struct probe *probe, size_t count)
+void session_recall_probes(struct session *sess, const struct probe *probe, size_t count)
 {
 	struct stream_control *m = &sess->stream_count.model;
 	unsigned before = m->streams;

@@ -159,7 +159,7 @@ static void drop_successor(struct session *sess)
 	control_replay_dropped(&sess->control_replay);
 }
 
-/* The successor is the control connection from now on; `violation`: to say why the session fails. */
+/* Makes the successor the control connection; `violation`: only to send the reason for the failure. */
 static void adopt(struct session *sess, const struct ptcp_err *violation)
 {
 	struct chan *c = sess->successor;
@@ -241,7 +241,7 @@ void control_failed(struct session *sess, const struct ptcp_err *why, bool refus
 {
 	struct ptcp_err e;
 
-	/* A peer that serves only this session is gone after its end, and has missed no frame. */
+	/* After its session, an ephemeral server is gone, and has missed no frame. */
 	if (control_replay_failed(&sess->control_replay, why, refused || (sess->o.once && sess->over), &e) < 0)
 		engine_fail(sess->engine, &e);
 }

@@ -22,7 +22,7 @@ static void activate_granted(struct session *sess)
 	streams_activate(sess, sess->n_granted, "granted");
 }
 
-/* A sending acceptor, except over one channel, which has no socket of its own. */
+/* A sending acceptor, unless one channel carries everything: that stream has no socket. */
 static bool reports_tcp(const struct session *sess)
 {
 	uint8_t role = engine_open(sess->engine)->role;
@@ -105,7 +105,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	sess->failed = why != NULL;
 	if (why != NULL)
 		sess->why = *why;
-	/* A silent peer will not close in good order either; a peer that may have missed the last frame may resume. */
+	/* Do not wait for a silent peer to close; wait longer for a peer that may resume to get the last frame. */
 	sess->give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 :
 	    control_may_resume(sess) ? sess->o.timeout_ns : LINGER_NS);
 }

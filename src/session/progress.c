@@ -1,8 +1,8 @@
-/* What a session is doing, and its progress. */
+/* Activity and progress of a session. */
 #include "session/receive_impl.h"
 #include "session/send_impl.h"
 
-/* ---- What this end is busy with ---- */
+/* ---- Activity ---- */
 
 bool session_waits_for_disk(const struct session *sess)
 {
@@ -29,8 +29,8 @@ enum wire_busy session_busy(const struct session *sess)
 
 	if (b != WIRE_IDLE)
 		return b;
-	/* Each end bears for its own time that spooled data does not arrive; the starter says so. A receiver knows the limits
-	 * that it has requested; any other limit excuses the end that enforces it. */
+	/* Relays that spool delay data, which the starter reports to the peer. The end that enforces a rate limit is busy, too;
+	 * a receiver that only requests the limit is not: see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
 	    (path_rates_limited(&sess->path_rates) || pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)
@@ -45,7 +45,7 @@ bool session_is_paced(const struct session *sess)
 
 /* ---- Progress ---- */
 
-/* What either end is busy with while no bytes move. */
+/* Activity of either end while no bytes move. */
 static enum ptcp_activity activity(const struct session *sess)
 {
 	enum wire_busy ours = sess->running && !sess->over ? session_busy(sess) : WIRE_IDLE;
@@ -60,35 +60,24 @@ static enum ptcp_activity activity(const struct session *sess)
 
 struct ptcp_progress session_progress(const struct session *sess)
 {
-	struct ptcp_progress g = { .streams = streams_connected(sess), .max_streams = sess->n_connected_peak };
-	struct snd_stats s;
-	struct rcv_stats r;
+	struct ptcp_progress g = { 0 };
 
-	g.failed = engine_failed(sess->engine);
-	g.activity = activity(sess);
 	if (sess->send != NULL && engine_snd(sess->engine) != NULL) {
-		s = snd_stats(engine_snd(sess->engine));
-		g.bytes = s.acked_bytes;
-		g.files = s.files;
-		g.others = s.others;
-		g.file_bytes = s.bytes;
+		g = snd_stats(engine_snd(sess->engine)).done;
 		g.wire_bytes = sess->send->wire_bytes;
-		g.resumed_bytes = s.resumed_bytes;
 		g.total_bytes = sess->send->bytes;
 		g.total_files = sess->send->files;
 		g.total_known = sess->send->end;
 	} else if (sess->receive != NULL && engine_rcv(sess->engine) != NULL) {
-		r = rcv_stats(engine_rcv(sess->engine));
-		g.bytes = r.bytes;
-		g.files = r.files;
-		g.others = r.others;
-		g.file_bytes = r.file_bytes;
-		g.wire_bytes = r.bytes - r.resumed_bytes - r.hole_bytes;
-		g.resumed_bytes = r.resumed_bytes;
+		g = rcv_stats(engine_rcv(sess->engine)).done;
 		g.total_bytes = sess->receive->total_bytes;
 		g.total_files = sess->receive->total_files;
 		g.total_known = sess->receive->total_known;
 	}
+	g.failed = engine_failed(sess->engine);
+	g.activity = (uint8_t)activity(sess);
+	g.streams = (uint16_t)streams_connected(sess);
+	g.max_streams = (uint16_t)sess->n_connected_peak;
 	return g;
 }
 

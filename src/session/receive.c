@@ -354,12 +354,7 @@ const struct rcv_ops receive_rcv_ops = {
 /* Bytes received over streams. */
 static uint64_t stream_bytes(const struct session *sess)
 {
-	struct rcv_stats r;
-
-	if (engine_rcv(sess->engine) == NULL)
-		return 0;
-	r = rcv_stats(engine_rcv(sess->engine));
-	return r.bytes - r.resumed_bytes - r.hole_bytes;
+	return engine_rcv(sess->engine) != NULL ? rcv_stats(engine_rcv(sess->engine)).done.wire_bytes : 0;
 }
 
 void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results)

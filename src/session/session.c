@@ -9,8 +9,8 @@
 
 /* ---- Its parts ---- */
 
-/* Each part ignores a session that does not have it. While the session runs, pump() does what is due, and the session
- * calls pump() at the deadline at the latest. Members may be NULL. */
+/* While the session runs, pump() does the part's due work, and is called at the deadline at the latest. Each part checks
+ * itself whether the session has it. Members may be NULL. */
 static const struct part {
 	void (*pump)(struct session *sess, struct mono now);
 	struct mono (*deadline)(const struct session *sess);
@@ -168,7 +168,7 @@ void session_yield(struct session *sess)
 	err_set(&why, PTCP_ECANCELED, "transfer ended: another one of the same files by this client took over "
 	    "(it goes on from here; let it end)");
 	engine_fail(sess->engine, &why);
-	sess->give_up = mono_now(); /* a peer that is still connected has been told */
+	sess->give_up = mono_now(); /* a connected peer has the reason by now */
 	pump(sess);
 }
 
@@ -230,7 +230,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	return 0;
 }
 
-struct engine *session_session(struct session *sess) { return sess->engine; }
+struct engine *session_engine(struct session *sess) { return sess->engine; }
 const uint8_t *session_id(const struct session *sess) { return sess->id; }
 enum ptcp_cipher session_cipher(const struct session *sess) { return sess->cipher; }
 

@@ -1,6 +1,6 @@
-/* The inside of a session: session.c makes it and drives its parts; below, the functions of each file. Calls go in one
- * direction: session.c > engine_ops.c > adapt.c, probe_session.c, send.c, receive.c > progress.c, stream_connect.c >
- * streams.c, control.c. Events below reach session.c by session_pump() alone. */
+/* The inside of a session. session.c makes a session and drives its parts; the functions of each file follow below.
+ * Calls go in one direction: session.c > engine_ops.c > adapt.c, probe_session.c, send.c, receive.c > progress.c,
+ * stream_connect.c > streams.c > control.c. Only session_pump() leads back up. */
 #ifndef SESSION_SESSION_IMPL_H
 #define SESSION_SESSION_IMPL_H
 
@@ -19,15 +19,15 @@
 #include "session/session.h"
 #include "session/stream.h"
 
-#define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* number of the next control connection among those being made */
+#define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* number for the successor of the control connection */
 #define CONNECTING_MAX (PTCP_STREAMS_MAX + 1)
 
 struct stream_connect;
 
-/* What the data streams of a session carry: files sent (send.c), files received (receive.c), or generated blocks
- * (probe_session.c). Members may be NULL. */
+/* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
+ * Members may be NULL. */
 struct payload_ops {
-	void (*opts)(const struct session *sess, struct stream_opts *o); /* completes those of a new stream */
+	void (*opts)(const struct session *sess, struct stream_opts *o); /* completes the options of a new stream */
 	void (*connected)(struct session *sess, unsigned number);
 	void (*lost)(struct session *sess, struct stream *s, const struct ptcp_err *why);
 	/* as stream_ops has them */
@@ -36,7 +36,7 @@ struct payload_ops {
 	bool (*locked)(struct session *sess, uint64_t dev, uint64_t ino);
 };
 
-/* A stream of a measurement whose bytes were all transferred. */
+/* A stream of a measurement, after the transfer of all its bytes. */
 struct stream_run {
 	bool ended;
 	struct mono from, until;
@@ -71,7 +71,7 @@ struct probe_session {
 /* Counters of the streams' TCP connections (tcp_report.c). */
 struct tcp_stats {
 	struct tcpinfo last[PTCP_STREAMS_MAX];
-	struct mono since[PTCP_STREAMS_MAX]; /* start of the connection that `last` belongs to; 0: none */
+	struct mono since[PTCP_STREAMS_MAX]; /* `since` of the session, for `last`; 0: none */
 };
 
 /* Their increase over an interval. */
@@ -104,7 +104,7 @@ struct session {
 	const struct payload_ops *payload;
 	enum ptcp_cipher cipher;
 	unsigned n_granted;         /* agreed */
-	unsigned n_active;          /* of the granted: numbers below carry new data, others may still drain */
+	unsigned n_active;          /* of the granted: streams 0 to n_active - 1 carry new data, the rest may still drain */
 	const char *active_why;     /* reason for n_active, until reported; or NULL */
 	unsigned n_connected;       /* active or not */
 	unsigned n_connected_reported, n_connected_peak; /* of the active */
@@ -135,14 +135,14 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
-	bool adapts_streams;        /* the starter, once session_adapt_streams() was called: */
+	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
 	bool reports_tcp;           /* a sending acceptor: tcp_report.c */
 	struct mono tcp_reported;
 };
 
-/* Reports an event: the session does whatever is possible now, and ends if all is done. */
+/* Reports an event: the session does all work that is possible now, and ends when all is done. */
 static inline void session_pump(struct session *sess) { sess->pump(sess); }
 
 static inline unsigned session_path_of(const struct session *sess, unsigned stream)
@@ -150,7 +150,7 @@ static inline unsigned session_path_of(const struct session *sess, unsigned stre
 	return sess->o.paths != NULL ? paths_of_stream(sess->o.paths, stream) : 0;
 }
 
-/* The limit of all sessions of the handle, in the direction of this one's data. */
+/* Rate limit of all sessions of the handle, in the direction of this session's data. */
 static inline const struct pacer *session_pacer(const struct session *sess)
 {
 	return sess->send != NULL ? &sess->o.host->pacing.out : &sess->o.host->pacing.in;
@@ -170,7 +170,7 @@ extern const struct engine_ops session_engine_ops;
 
 extern const struct chan_ops control_ops;
 extern const struct mux_ops control_mux_ops; /* with one channel */
-/* Writes control frames, and with one channel the blocks between them. */
+/* Writes control frames, and with one channel blocks between frames. */
 void control_flush(struct session *sess);
 /* As engine_ops.heard. */
 int control_heard(void *arg, uint64_t bytes, struct ptcp_err *e);
@@ -180,7 +180,7 @@ bool control_may_resume(const struct session *sess);
 bool control_wants_successor(const struct session *sess);
 /* A joined connection as the successor; taken. */
 void control_take(struct session *sess, struct chan *c);
-/* A successor could not be connected over this path. */
+/* An attempt to connect a successor failed. */
 void control_failed(struct session *sess, const struct ptcp_err *why, bool refused);
 void control_pump(struct session *sess, struct mono now);
 struct mono control_deadline(const struct session *sess);
@@ -205,7 +205,7 @@ void streams_close_tap(struct session *sess, unsigned number);
 
 /* ---- progress.c ---- */
 
-/* What this end's disk or CPU is busy with; a rate limit or spooling counts as disk. */
+/* Activity of this end's disk or CPU; a rate limit or spooling counts as disk. */
 enum wire_busy session_busy(const struct session *sess);
 /* The session is slow because of rate limits only. */
 bool session_is_paced(const struct session *sess);
@@ -217,9 +217,9 @@ bool session_waits_for_disk(const struct session *sess);
 void stream_connect_pump(struct session *sess, struct mono now);
 struct mono stream_connect_deadline(const struct session *sess);
 void stream_connect_stop(struct session *sess);
-/* Connects the streams of a place anew, over its present path. */
+/* Reconnects the streams of a place, over its present path. */
 void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why);
-/* Connects a successor of the control connection, if one is wanted. */
+/* Connects a successor of the control connection, if wanted. */
 void stream_connect_control(struct session *sess, struct mono now);
 void stream_connect_stop_control(struct session *sess);
 

@@ -1,4 +1,4 @@
-/* The TLS client's data connections: connected, joined, and connected again when they die. */
+/* Data connections of the TLS client: connects, joins, and reconnects after a loss. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define PATH_NS (5 * NS_PER_S)
 
-/* A connection that is to become a stream, or the next control connection. */
+/* A future stream, or successor of the control connection. */
 struct stream_connect {
 	struct session *session;
 	unsigned number;
@@ -87,8 +87,8 @@ static const struct path *path_of(const struct session *sess, unsigned number)
 	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
 }
 
-/* Where several paths come and go: a connection that was being made when its path was cut would notice late that the
- * path works again. */
+/* Shorter with several paths: an attempt that started while its path was cut would notice late that the path works
+ * again. */
 static uint64_t patience_ns(const struct session *sess)
 {
 	return sess->o.paths != NULL && sess->o.paths->n > 1 && sess->o.timeout_ns > PATH_NS ? PATH_NS : sess->o.timeout_ns;

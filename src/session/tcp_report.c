@@ -1,5 +1,5 @@
-/* TCP_INFO of the streams: sampled for stream_count.h, or, by a sending acceptor, reported to the starter, as only the
- * sender's kernel knows what limits its streams. */
+/* TCP_INFO of the streams: sampled for engine/stream_count.h, or reported to the starter by a sending acceptor, whose
+ * kernel alone knows the sender's limits. */
 #include <string.h>
 
 #include "core/units.h"
@@ -48,7 +48,7 @@ static uint64_t us(double s)
 	return s > 0 ? (uint64_t)(s * 1e6) : 0;
 }
 
-/* The first report is sent at once: it names the congestion control, which the control connection knows as well. */
+/* Sends the first report at once, to name the congestion control; the control connection has the same. */
 void tcp_report_pump(struct session *sess, struct mono now)
 {
 	struct tcpinfo control = { .acked_bytes = 0 };

@@ -37,14 +37,14 @@ const char *ptcp_cipher_name(enum ptcp_cipher c)
 	return (unsigned)c < PTCP_CIPHERS ? ciphers[c] : NULL;
 }
 
-int ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
+bool ptcp_cipher_parse(const char *name, enum ptcp_cipher *out)
 {
 	for (unsigned i = 0; i < PTCP_CIPHERS; i++)
 		if (strcmp(ciphers[i], name) == 0) {
 			*out = (enum ptcp_cipher)i;
-			return 0;
+			return true;
 		}
-	return -1;
+	return false;
 }
 
 int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)

@@ -1,4 +1,5 @@
 /* Commands, from arguments to exit status and output, with the fake library. */
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -121,7 +122,7 @@ static void failures(void **state)
 static void events_in_order(void **state)
 {
 	static const struct ptcp_event events[] = {
-		{ .type = PTCP_EVENT_START, .peer = "[::1]:1", .peer_fingerprint = FP, .eta_s = -1 },
+		{ .type = PTCP_EVENT_START, .peer = "[::1]:1", .peer_fingerprint = FP, .eta_s = NAN },
 		{ .type = PTCP_EVENT_STREAMS, .from = 0, .to = 4, .text = "start" },
 		{ .type = PTCP_EVENT_FILE, .path = "good", .status = PTCP_FILE_DONE },
 		{ .type = PTCP_EVENT_FILE, .path = "bad", .status = PTCP_FILE_FAILED,

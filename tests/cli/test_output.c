@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -43,7 +44,7 @@ static void json_progress(void **state)
 	assert_string_equal(cap.err, "");
 	json_decref(j);
 
-	ev.eta_s = -1;
+	ev.eta_s = NAN;
 	ev.rate_bps = NAN;
 	j = event(true, &ev);
 	assert_true(json_is_null(json_object_get(j, "eta_s")));
@@ -54,7 +55,7 @@ static void json_progress(void **state)
 static void json_start_and_streams(void **state)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = "127.0.0.1:7811",
-		.peer_fingerprint = "SHA256:x", .eta_s = -1 };
+		.peer_fingerprint = "SHA256:x", .eta_s = NAN };
 	json_t *j = event(true, &ev);
 
 	(void)state;
@@ -240,12 +241,12 @@ static void status_line(void **state)
 	ev.eta_s = 3725;
 	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1h02m"));
 	ev.progress.total_known = false;
-	ev.eta_s = -1;
+	ev.eta_s = NAN;
 	ev.progress.streams = 1;
 	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
 	    "1.25 GB of 2.50 GB so far  812 Mbit/s  1 stream");
 	ev.progress.total_known = true;
-	ev.progress.bytes = ev.progress.total_bytes - 1; /* not 100 before it is */
+	ev.progress.bytes = ev.progress.total_bytes - 1; /* 100 only if complete */
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
 	ev.progress.bytes = ev.progress.total_bytes = 0;
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);

@@ -290,7 +290,7 @@ static void asked_for_nothing(void **state)
 	l = links("B", 1);
 	assert_int_equal(ptcp_server_set_links(lf_server, known, 1, &e), 0);
 	assert_int_equal(ptcp_links_query(l, &e), PTCP_EPEER);
-	assert_non_null(strstr(estimate(l, 2).why, "does not measure the way to 127.0.0.1:2"));
+	assert_non_null(strstr(estimate(l, 2).why, "does not measure the link to 127.0.0.1:2"));
 	ptcp_links_cancel(l);
 	assert_int_equal(ptcp_links_query(l, &e), PTCP_ECANCELED);
 	ptcp_links_free(l);

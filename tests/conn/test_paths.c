@@ -22,12 +22,12 @@ static void count(const struct paths *p, unsigned streams, unsigned has[PTCP_PAT
 
 static void in_turn(void **state)
 {
-	const char *const vias[] = { "direct", "a", "b:1,c" };
+	const char *const names[] = { "direct", "a", "b:1,c" };
 	struct paths p = { .n = 0 };
 	unsigned i;
 
 	(void)state;
-	assert_int_equal(paths_parse(&p, vias, 3, &there, NULL), 0);
+	assert_int_equal(paths_parse(&p, names, 3, &there, NULL), 0);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		assert_int_equal(paths_of_stream(&p, i), i % 3);
 	paths_fini(&p);
@@ -42,12 +42,12 @@ static void in_turn(void **state)
 static void in_proportion(void **state)
 {
 	static const double shares[][3] = { { 3, 1, 0 }, { 1, 1, 1 }, { 5e9, 4e9, 1e9 }, { 1, 1e-9, 1e6 }, { 0, 0, 0 } };
-	const char *const vias[] = { "direct", "a", "b" };
+	const char *const names[] = { "direct", "a", "b" };
 	unsigned has[PTCP_PATHS_MAX], n, i, k, j;
 	struct paths p = { .n = 0 };
 
 	(void)state;
-	assert_int_equal(paths_parse(&p, vias, 3, &there, NULL), 0);
+	assert_int_equal(paths_parse(&p, names, 3, &there, NULL), 0);
 	for (i = 0; i < sizeof shares / sizeof *shares; i++) {
 		paths_deal(&p, shares[i]);
 		for (n = 3; n <= PTCP_STREAMS_MAX; n++) {

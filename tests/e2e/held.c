@@ -38,10 +38,10 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	ptcp_transfer_opts_init(&o);
 	from = argv[2];
-	o.vias = (const char *const *)&argv[4];
-	o.n_vias = 1;
+	o.paths = (const char *const *)&argv[4];
+	o.n_paths = 1;
 	hold = strtoull(argv[5], NULL, 10);
-	o.relay_hold_bytes = &hold;
+	o.relay_spool_bytes = &hold;
 	o.streams = (unsigned)atoi(argv[6]);
 	o.timeout_s = atof(argv[7]);
 	o.fingerprints = (const char *const *)&argv[8];

@@ -66,7 +66,7 @@ static void after_its_file(void **state)
 	one_forget(&o);
 	rcv_committed(rcv_of(&o), LINK_ID, NULL);
 	assert_int_equal(one_said(&o, &p), WIRE_DONE);
-	assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).files == 1);
+	assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.files == 1);
 	put_link(&o, one_id(4, 4), 0, FILE_ID); /* that has been complete for long */
 	assert_int_equal(o.commits, 3);
 	one_fini(&o);
@@ -264,7 +264,7 @@ static void says_what_it_would_take(void **state)
 	}
 	assert_true(done == 5 && answers == 2); /* the directory and what is here */
 	assert_true(o.commits == 0 && o.accepted == 0 && o.skipped == 1 && rcv_idle(rcv_of(&o)));
-	assert_true(rcv_stats(rcv_of(&o)).files == 3 && rcv_stats(rcv_of(&o)).bytes == 10);
+	assert_true(rcv_stats(rcv_of(&o)).done.files == 3 && rcv_stats(rcv_of(&o)).done.bytes == 10);
 	one_fini(&o);
 }
 

@@ -74,7 +74,7 @@ static void from_entry_to_done(void **state)
 	assert_int_equal(one_said(&o, &p), WIRE_DONE);
 	rcv_committed(rcv_of(&o), id, NULL);
 	assert_int_equal(one_said(&o, &p), 0);
-	assert_true(rcv_stats(rcv_of(&o)).files == 1 && rcv_stats(rcv_of(&o)).bytes == 3 * BLOCK);
+	assert_true(rcv_stats(rcv_of(&o)).done.files == 1 && rcv_stats(rcv_of(&o)).done.bytes == 3 * BLOCK);
 	assert_true(rcv_idle(rcv_of(&o)));
 	one_fini(&o);
 }
@@ -189,7 +189,7 @@ static void waiting_frames_have_a_limit(void **state)
 	}
 	assert_in_range(waits, (16u << 20) / 60100, (16u << 20) / 60000);
 	assert_int_equal(o.ended, 0);
-	assert_int_equal(rcv_stats(rcv_of(&o)).failed, 598 - waits);
+	assert_int_equal(rcv_stats(rcv_of(&o)).done.failed, 598 - waits);
 	/* The directory is there: all are prepared, and there is room again. */
 	o.prep = RCV_ACCEPT;
 	rcv_prepared(rcv_of(&o), one_id(1, 0), RCV_ACCEPT, NULL, NULL);
@@ -247,7 +247,7 @@ static void what_waits_fails_with_its_directory(void **state)
 		fails++;
 	}
 	assert_int_equal(fails, 200);
-	assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).failed == 200);
+	assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.failed == 200);
 	/* And what was on its way there. */
 	put(&o, WIRE_FILE, one_id(500, 2), one_id(200, 200), 0);
 	assert_int_equal(failed_with(&o, one_id(500, 2)), PTCP_EPEER);

@@ -130,7 +130,7 @@ static void from_claims_to_commit(void **state)
 	verified(&o, 0, 1, true);
 	file_end(&o, sum_of(0, 6)); /* holes have no term */
 	assert_int_equal(o.commits, 1);
-	assert_true(rcv_stats(rcv_of(&o)).bytes == 9 * BLOCK && rcv_stats(rcv_of(&o)).resumed_bytes == 2 * BLOCK);
+	assert_true(rcv_stats(rcv_of(&o)).done.bytes == 9 * BLOCK && rcv_stats(rcv_of(&o)).done.resumed_bytes == 2 * BLOCK);
 	assert_int_equal(o.ended, 0);
 	one_fini(&o);
 }
@@ -285,7 +285,7 @@ static void a_hole_of_many_blocks_is_quick(void **state)
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
 	assert_in_range((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000, 0, 200);
 	assert_int_equal(o.holes, (1u << 27) - 2);
-	assert_int_equal(rcv_stats(rcv_of(&o)).bytes, WIRE_FILE_MAX - 2 * WIRE_BLOCK_MAX);
+	assert_int_equal(rcv_stats(rcv_of(&o)).done.bytes, WIRE_FILE_MAX - 2 * WIRE_BLOCK_MAX);
 	hole(&o, ID, 0, 1);
 	hole(&o, ID, (1u << 27) - 1, 1);
 	assert_int_equal(o.ended, 0);
@@ -303,7 +303,7 @@ static void a_file_that_is_one_hole(void **state)
 	put(&o, ID, 100);
 	hole(&o, ID, 0, 1);
 	assert_int_equal(o.commits, 1);
-	assert_int_equal(rcv_stats(rcv_of(&o)).bytes, 100);
+	assert_int_equal(rcv_stats(rcv_of(&o)).done.bytes, 100);
 	one_fini(&o);
 }
 
@@ -336,7 +336,7 @@ static void the_same_file_is_skipped(void **state)
 		rcv_prepared(rcv_of(&o), ID, RCV_HAVE_IT, NULL, NULL);
 		assert_int_equal(verdict_said(&o), WIRE_SEND_NONE);
 		assert_true(o.skipped == 1 && o.differs == 0 && rcv_idle(rcv_of(&o)));
-		assert_int_equal(rcv_stats(rcv_of(&o)).resumed_bytes, 3 * BLOCK);
+		assert_int_equal(rcv_stats(rcv_of(&o)).done.resumed_bytes, 3 * BLOCK);
 		rcv_compared(rcv_of(&o), ID, sum_of(0, 3), NULL);
 		one_fini(&o);
 	}
@@ -366,7 +366,7 @@ static void another_file_is_received(void **state)
 		assert_int_equal(o.commits, 0);
 		file_end(&o, sum_of(0, 3));
 		assert_int_equal(o.commits, 1);
-		assert_int_equal(rcv_stats(rcv_of(&o)).resumed_bytes, 0);
+		assert_int_equal(rcv_stats(rcv_of(&o)).done.resumed_bytes, 0);
 		one_fini(&o);
 	}
 }

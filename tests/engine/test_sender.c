@@ -88,7 +88,7 @@ static void parts_in_order(void **state)
 	assert_int_equal(o.checks, 0);
 	blocks(&o, id, false, 102, 97);
 	st = snd_stats(one_snd(&o));
-	assert_true(st.resumed_bytes == 194u * ONE_BLOCK && st.acked_bytes == 200u * ONE_BLOCK);
+	assert_true(st.done.resumed_bytes == 194u * ONE_BLOCK && st.done.bytes == 200u * ONE_BLOCK);
 	finish(&o, id, 200 * 201 / 2);
 	one_fini(&o);
 }
@@ -325,7 +325,7 @@ static void changed_too_late(void **state)
 	snd_checked(one_snd(&o), id, &why);
 	assert_true(one_found(&o, WIRE_FAIL, &p));
 	done(&o, id); /* it was faster: then it is done */
-	assert_true(o.fates[SND_DONE] == 1 && snd_stats(one_snd(&o)).files == 1);
+	assert_true(o.fates[SND_DONE] == 1 && snd_stats(one_snd(&o)).done.files == 1);
 	one_fini(&o);
 }
 

@@ -98,8 +98,8 @@ static void between_data(void **state)
 	assert_int_equal(o.checks, 1);
 	snd_checked(one_snd(&o), id, NULL);
 	assert_file_end(&o, 1 + 5 + 6);
-	assert_int_equal(snd_stats(one_snd(&o)).acked_bytes, 6 * ONE_BLOCK - 5);
-	assert_int_equal(snd_stats(one_snd(&o)).resumed_bytes, 0);
+	assert_int_equal(snd_stats(one_snd(&o)).done.bytes, 6 * ONE_BLOCK - 5);
+	assert_int_equal(snd_stats(one_snd(&o)).done.resumed_bytes, 0);
 	assert_int_equal(o.ended, 0);
 	one_fini(&o);
 }
@@ -267,7 +267,7 @@ static void had_before_it_is_mapped(void **state)
 	assert_int_equal(o.checks, 1);
 	mapped(&o, id, 3, 0, 3);
 	assert_int_equal(o.checks, 1);
-	assert_int_equal(snd_stats(one_snd(&o)).acked_bytes, 3 * ONE_BLOCK);
+	assert_int_equal(snd_stats(one_snd(&o)).done.bytes, 3 * ONE_BLOCK);
 	one_fini(&o);
 }
 
@@ -300,7 +300,7 @@ static void the_same_and_another(void **state)
 	snd_compared(one_snd(&o), id, (struct digest){ 0, 78 }, NULL);
 	one_answer(&o, id, WIRE_SEND_NONE);
 	assert_int_equal(o.fates[SND_SKIPPED], 1);
-	assert_int_equal(snd_stats(one_snd(&o)).resumed_bytes, 2 * ONE_BLOCK);
+	assert_int_equal(snd_stats(one_snd(&o)).done.resumed_bytes, 2 * ONE_BLOCK);
 	one_fini(&o);
 
 	id = comparing(&o);
@@ -349,7 +349,7 @@ static void would_be_sent(void **state)
 	ONE_PUT(&o, done, &(struct wire_done){ link });
 	ONE_PUT(&o, done, &(struct wire_done){ dir });
 	assert_int_equal(o.fates[SND_DONE], 3);
-	assert_true(snd_finished(one_snd(&o)) && snd_stats(one_snd(&o)).files == 1);
+	assert_true(snd_finished(one_snd(&o)) && snd_stats(one_snd(&o)).done.files == 1);
 	one_fini(&o);
 }
 

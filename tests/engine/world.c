@@ -622,12 +622,12 @@ void world_agreed(struct world *w)
 	assert_int_equal(engine_failed(r), failed);
 	assert_int_equal(snd_stats(engine_snd(s)).live, 0);
 	assert_true(rcv_idle(engine_rcv(r)));
-	assert_int_equal(snd_stats(engine_snd(s)).bytes, rcv_stats(engine_rcv(r)).file_bytes);
+	assert_int_equal(snd_stats(engine_snd(s)).done.file_bytes, rcv_stats(engine_rcv(r)).done.file_bytes);
 	if (failed == 0 && !w->plan.dry_run) {
-		assert_int_equal(snd_stats(engine_snd(s)).acked_bytes, done_bytes);
-		assert_int_equal(rcv_stats(engine_rcv(r)).bytes, rcv_stats(engine_rcv(r)).file_bytes);
-		assert_int_equal(snd_stats(engine_snd(s)).resumed_bytes,
-		    rcv_stats(engine_rcv(r)).resumed_bytes);
+		assert_int_equal(snd_stats(engine_snd(s)).done.bytes, done_bytes);
+		assert_int_equal(rcv_stats(engine_rcv(r)).done.bytes, rcv_stats(engine_rcv(r)).done.file_bytes);
+		assert_int_equal(snd_stats(engine_snd(s)).done.resumed_bytes,
+		    rcv_stats(engine_rcv(r)).done.resumed_bytes);
 	}
 }
 

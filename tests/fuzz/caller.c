@@ -577,7 +577,7 @@ void job_conn_block(struct job_conn *c)
 		add_written(it, block, 1);
 		digest_add(&it->sum, term);
 		rcv_block(rcv, it->id, block, RCV_BLOCK_WRITTEN, term, NULL);
-		if (rcv_stats(rcv).bytes == before.bytes) { /* not wanted yet, so not there */
+		if (rcv_stats(rcv).done.bytes == before.done.bytes) { /* not wanted yet, so not there */
 			bitmap_set(it->written, false, block, block + 1);
 			it->n_written--;
 			it->sum.lo -= term.lo;
@@ -585,7 +585,7 @@ void job_conn_block(struct job_conn *c)
 		return;
 	}
 	rcv_block(rcv, it->id, block, how % 8 == 6 ? RCV_BLOCK_BAD : RCV_BLOCK_FAILED, term, &e);
-	MUST(rcv_stats(rcv).bytes == before.bytes);
+	MUST(rcv_stats(rcv).done.bytes == before.done.bytes);
 }
 
 void job_conn_check_end(const struct job_conn *c)

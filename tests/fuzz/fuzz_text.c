@@ -168,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		launches(text);
 		timetables(text);
 		histories(text);
-		if (ptcp_cipher_parse(text, &cipher) == 0)
+		if (ptcp_cipher_parse(text, &cipher))
 			MUST(strcmp(ptcp_cipher_name(cipher), text) == 0);
 		if (identity_fingerprint_ok(text))
 			MUST(strlen(text) == PTCP_FINGERPRINT_BYTES - 1);

@@ -165,7 +165,7 @@ static void *run(void *arg)
 /* A transfer of the file over both paths, at these rates from the first. */
 static void begin(struct observed *w, bool sends, uint64_t direct_bps, uint64_t relayed_bps)
 {
-	const char *vias[] = { "direct", relay_address }, *from, *to;
+	const char *paths[] = { "direct", relay_address }, *from, *to;
 	const char *pins[] = { ptcp_server_fingerprint(lf_server), relay_fingerprint };
 	char there[256];
 	struct ptcp_transfer_opts o;
@@ -177,8 +177,8 @@ static void begin(struct observed *w, bool sends, uint64_t direct_bps, uint64_t 
 	lf_opts(&o);
 	o.fingerprints = pins;
 	o.n_fingerprints = 2;
-	o.vias = vias;
-	o.n_vias = 2;
+	o.paths = paths;
+	o.n_paths = 2;
 	o.streams = STREAMS;
 	o.no_resume = true;
 	o.no_history = true;
