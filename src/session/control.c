@@ -5,7 +5,7 @@
 static struct control_replay_session replay_session(const struct session *sess)
 {
 	return (struct control_replay_session){ .agreed = engine_replays(sess->engine), .running = sess->running,
-		.failed = sess->failed, .over = sess->over, .gone = sess->told_gone, .receives = sess->receive != NULL,
+		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
 		.heard = engine_last_heard(sess->engine) };
 }
 
@@ -128,7 +128,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run the command again when the other host can be reached)",
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
 		control_replay_end(&sess->control_replay);
@@ -145,7 +145,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 const struct chan_ops control_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
-int control_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
+int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
 	return control_replay_acked(&((struct session *)arg)->control_replay, bytes, e);
 }

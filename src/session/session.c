@@ -32,7 +32,7 @@ static const struct part {
 
 /* ---- The end ---- */
 
-static void tell_gone(struct msg *m)
+static void notify_gone(struct msg *m)
 {
 	struct session *sess = CONTAINER_OF(m, struct session, gone);
 
@@ -82,10 +82,10 @@ static void wind_up(struct session *sess, struct mono now)
 				return;
 		}
 	}
-	if (sess->told_gone)
+	if (sess->gone_posted)
 		return;
-	sess->told_gone = true;
-	sess->gone.run = tell_gone;
+	sess->gone_posted = true;
+	sess->gone.run = notify_gone;
 	loop_post(sess->o.host->control, &sess->gone);
 }
 

@@ -95,7 +95,7 @@ struct session {
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint8_t id[WIRE_SESSION_BYTES], key[32];
-	bool running, over, pumping, told_gone;
+	bool running, over, pumping, gone_posted;
 	bool failed;                /* with `why` */
 	struct ptcp_err why;
 	struct mono give_up;        /* deadline for the peer to close */
@@ -172,8 +172,8 @@ extern const struct chan_ops control_ops;
 extern const struct mux_ops control_mux_ops; /* with one channel */
 /* Writes control frames, and with one channel blocks between frames. */
 void control_flush(struct session *sess);
-/* As engine_ops.heard. */
-int control_heard(void *arg, uint64_t bytes, struct ptcp_err *e);
+/* As engine_ops.control_ack. */
+int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e);
 /* A lost control connection may be replaced: the session continues. */
 bool control_may_resume(const struct session *sess);
 /* The starter is to connect a successor now. */
@@ -237,7 +237,7 @@ void adapt_load(struct session *sess, struct mono now);
 struct mono adapt_load_deadline(const struct session *sess);
 void adapt_streams(struct session *sess, struct mono now);
 struct mono adapt_streams_deadline(const struct session *sess);
-/* As engine_ops.rate, load and (unless a probe session) seen. */
+/* As engine_ops.rate, load and (unless a probe session) tcp_report. */
 void adapt_on_rate(void *arg, const struct wire_rate *f);
 void adapt_on_load(void *arg, const struct wire_load *f);
 void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f);
