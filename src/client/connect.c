@@ -50,8 +50,8 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
-	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
-	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
+	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 &&
+	    !t->ways.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	unsigned requested = fixed || adaptive ? client_max_streams(t) : min_of(ADVICE_START, client_max_streams(t));
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,

@@ -62,9 +62,9 @@ static bool may_copy(const struct snd *s, const struct inflight *t, unsigned str
 	    inflight_on(&((struct entry *)t->file)->flights, stream, t->block) == NULL;
 }
 
-/* The oldest blocks first, once older than the stream's patience; acknowledged blocks, too, whose snd_read() is missing.
- * A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third comes within
- * the peer's time-out. Copies cost shared capacity: before the first acknowledgement, there is one at a time. */
+/* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
+ * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
+ * comes within the peer's time-out. Copies cost shared capacity: one at a time before the first acknowledgement. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
@@ -114,8 +114,8 @@ bool snd_stream_carries(const struct snd *s, unsigned stream)
 struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
 
-/* When a stream counts as stalled; MONO_NEVER without blocks. Before the session's time-out, so that another stream can
- * take over, and with time for the blocks queued at its rate. */
+/* When a stream counts as stalled; MONO_NEVER without blocks. Early enough before the session's time-out for another
+ * stream to take over, and with time for the blocks queued at the rate. */
 static struct mono stalls_at(const struct snd *s, unsigned stream)
 {
 	const struct list *l = &s->flights.stream[stream];
