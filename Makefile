@@ -78,10 +78,6 @@ net_TESTS   := loop sock dial listen admission line_reader child spool splice br
 	identity trust tls chan
 engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
-=======
-engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks measuring \
-	worlds torture control_replay dead_path path_select path_rates stream_count host_load
->>>>>>> theirs
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
@@ -93,16 +89,16 @@ collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
-test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
+test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
-	trust confine service doctor advise auto plan paths links watch overlay relays held ends collect) \
-	$(addprefix tests/hostile/test_,hostile greedy between links steering errands collect swaps strangers) \
+	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
+	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/spool)
 
 # ------------------------------------------------------------- Compiling
 
@@ -318,9 +314,9 @@ check: setup
 
 # What takes longest begins first, laboratories not side by side; programs, which compute, come last.
 test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_collect \
-	hostile/test_errands lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
+	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
 	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
-	e2e/test_held e2e/test_via lab/test_lab.sh))
+	e2e/test_spool e2e/test_via lab/test_lab.sh))
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
 # transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares
@@ -402,7 +398,7 @@ plan-pictures: $(BUILD)/tests/bench/collect/report
 collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget
 	$(Q)BUILD='$(BUILD)' tests/bench/collect/lab
 
-# make advice-truth measures what advice is held against, in laboratories (hours, root; see
+# make advice-truth measures what advice is compared with, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).
 .PHONY: advice-truth advice-report advice-pictures advice-witness advice-steered
 advice-truth: lab-programs
