@@ -38,8 +38,7 @@ store_SRC := sys store_err fd_budget io dir dir_open destination walk source has
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
-	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
-	receiver receiver_entries receiver_blocks receiver_frames \
+	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
@@ -77,8 +76,12 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring \
+engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
+=======
+engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks measuring \
 	worlds torture control_replay dead_path path_select path_rates stream_count host_load
+>>>>>>> theirs
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure

@@ -109,10 +109,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 	client_emit(t, &ev);
 }
 
-void client_warn(struct ptcp_transfer *t, const char *text)
-{
-	on_warning(t, NULL, text);
-}
+void client_warn(struct ptcp_transfer *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
@@ -259,7 +256,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	struct ptcp_transfer *t = arg;
 
 	if (session_stream_control(sess) != NULL) {
-		t->steered = *session_stream_control(sess);
+		t->control = *session_stream_control(sess);
 		client_remember(t);
 	}
 	if (t->prober != NULL && why == NULL)

@@ -174,10 +174,7 @@ static void on_readable(void *arg)
 		client_finish(t, &why);
 }
 
-static void on_writable(void *arg)
-{
-	flush(arg);
-}
+static void on_writable(void *arg) { flush(arg); }
 
 static void on_closed(void *arg, const struct ptcp_err *cause)
 {
@@ -206,7 +203,6 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 		return r;
 	if (h->frames.out.failed)
 		return err_nomem(e);
-	chan_detach(t->chan);
 	if ((r = chan_attach(t->chan, t->host.control, &chan_ops, t, e)) < 0)
 		return r;
 	job_frames_requested(&h->frames, h->request, mono_now());

@@ -98,10 +98,7 @@ int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 static const char *const state_names[] = { [PTCP_STATE_RUNNING] = "running", [PTCP_STATE_DONE] = "done",
 	[PTCP_STATE_FAILED] = "failed" };
 
-const char *ptcp_state_name(enum ptcp_state s)
-{
-	return state_names[s];
-}
+const char *ptcp_state_name(enum ptcp_state s) { return state_names[s]; }
 
 /* ---- Links ---- */
 

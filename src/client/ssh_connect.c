@@ -255,10 +255,7 @@ static void query_names(struct ssh_start *f)
 	back_if_none(f);
 }
 
-static void on_stagger(void *arg)
-{
-	query_names(arg);
-}
+static void on_stagger(void *arg) { query_names(arg); }
 
 void ssh_connect_begin(struct ssh_start *f)
 {

@@ -49,10 +49,7 @@ static void finish(struct connect *c, struct connect_result *r)
 	o.done(o.arg, r);
 }
 
-static bool at_relay(const struct connect *c)
-{
-	return c->at < c->o.n_relays;
-}
+static bool at_relay(const struct connect *c) { return c->at < c->o.n_relays; }
 
 static const struct connect_hop *hop(const struct connect *c)
 {

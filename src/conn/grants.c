@@ -136,7 +136,4 @@ void grants_spend(struct grants *t, const struct wire_grant *g)
 		s->spent = true; /* else expired */
 }
 
-void grants_fini(struct grants *t)
-{
-	free(t->seen);
-}
+void grants_fini(struct grants *t) { free(t->seen); }

@@ -14,19 +14,23 @@
 
 #define WRITE_SSH "write [USER@]HOST:PATH, an IPv6 address in brackets, or ./NAME for a local file"
 
-/* USER, HOST and PORT of the part before the path; modifies `where`. */
-static int split_where(struct remote *t, char *where, unsigned default_port, struct ptcp_err *e)
+/* The n bytes before the path: [USER@]HOST[:PORT]. */
+static bool split_where(struct remote *t, const char *text, size_t n, unsigned default_port)
 {
-	char *at = strrchr(where, '@');
+	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES + 16], *at, *host = where;
 
-	if (at != NULL) {
+	if (n >= sizeof where)
+		return false;
+	memcpy(where, text, n);
+	where[n] = '\0';
+	if ((at = strrchr(where, '@')) != NULL) {
 		*at = '\0';
 		if (at == where || (size_t)(at - where) >= sizeof t->user)
-			return err_set(e, PTCP_EUSAGE, "no user, or too long a name");
+			return false;
 		strcpy(t->user, where);
-		where = at + 1;
+		host = at + 1;
 	}
-	return sock_split(where, t->host, &t->port, default_port, e);
+	return sock_split(host, t->host, &t->port, default_port, NULL) == 0;
 }
 
 /* The checks of OpenSSH for names in commands. */
@@ -52,37 +56,25 @@ static int check_ssh(const struct remote *t, const char *shown, struct ptcp_err 
 static int parse_scp(struct remote *t, const char *text, const char *colon, const char *shown,
     struct ptcp_err *e)
 {
-	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES];
-	size_t n = (size_t)(colon - text);
-
 	t->ssh = true;
-	if (n >= sizeof where || strlen(colon + 1) >= sizeof t->path)
-		return err_set(e, PTCP_EUSAGE, "%s: user, host or path is too long (give a shorter one)", shown);
-	memcpy(where, text, n);
-	where[n] = '\0';
-	if (split_where(t, where, 0, e) < 0)
-		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (" WRITE_SSH ")", shown);
+	if (strlen(colon + 1) >= sizeof t->path)
+		return err_set(e, PTCP_EUSAGE, "%s: the path is too long (give a shorter one)", shown);
+	if (!split_where(t, text, (size_t)(colon - text), 0))
+		return err_set(e, PTCP_EUSAGE, "%s: malformed or too long user or host (" WRITE_SSH ")", shown);
 	strcpy(t->path, colon + 1);
 	return check_ssh(t, shown, e);
 }
 
 static int parse_url(struct remote *t, const char *rest, const char *shown, struct ptcp_err *e)
 {
-	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES + 16];
-	const char *slash = strchr(rest, '/'), *scheme = t->ssh ? "ssh" : "ptcp";
+	const char *slash = rest + strcspn(rest, "/"), *scheme = t->ssh ? "ssh" : "ptcp";
 
-	if (slash == NULL)
-		slash = rest + strlen(rest);
-	if ((size_t)(slash - rest) >= sizeof where)
-		return err_set(e, PTCP_EUSAGE, "%s: the name of the host is too long (give its address)", shown);
-	memcpy(where, rest, (size_t)(slash - rest));
-	where[slash - rest] = '\0';
-	if (!t->ssh && strchr(where, '@') != NULL)
+	if (!split_where(t, rest, (size_t)(slash - rest), t->ssh ? 0 : PTCP_PORT))
+		return err_set(e, PTCP_EUSAGE, "%s: malformed or too long host or port (write %s://HOST[:PORT]/PATH, "
+		    "an IPv6 address in brackets)", shown, scheme);
+	if (!t->ssh && t->user[0] != '\0')
 		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (leave it out: a server identifies clients by "
 		    "their keys)", shown);
-	if (split_where(t, where, t->ssh ? 0 : PTCP_PORT, e) < 0)
-		return err_set(e, PTCP_EUSAGE, "%s: malformed host or port (write %s://HOST[:PORT]/PATH, "
-		    "an IPv6 address in brackets)", shown, scheme);
 	if (t->host[0] == '\0' || (!t->ssh && t->port == 0))
 		return err_set(e, PTCP_EUSAGE, "%s: names no host or port (write "
 		    "%s://HOST[:PORT]/PATH)", shown, scheme);
@@ -142,14 +134,9 @@ bool remote_is_contents(const struct remote *t)
 /* USER@HOST, an IPv6 address in brackets. */
 static int parse_ssh_host(struct remote *t, const char *text, const char *shown, struct ptcp_err *e)
 {
-	char where[REMOTE_USER_BYTES + SOCK_HOST_BYTES];
-
 	t->ssh = true;
-	if (strlen(text) >= sizeof where)
-		return err_set(e, PTCP_EUSAGE, "%s: user or host is too long (give a shorter one)", shown);
-	strcpy(where, text);
-	if (split_where(t, where, 0, e) < 0 || t->port != 0)
-		return err_set(e, PTCP_EUSAGE, "%s: malformed user or host (write USER@HOST or "
+	if (!split_where(t, text, strlen(text), 0) || t->port != 0)
+		return err_set(e, PTCP_EUSAGE, "%s: malformed or too long user or host (write USER@HOST or "
 		    "ssh://[USER@]HOST[:PORT])", shown);
 	return check_ssh(t, shown, e);
 }

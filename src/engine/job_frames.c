@@ -30,10 +30,7 @@ void job_frames_fini(struct job_frames *j)
 	buf_fini(&j->out.b);
 }
 
-void job_frames_close(struct job_frames *j)
-{
-	j->state = JOB_FRAMES_CLOSED;
-}
+void job_frames_close(struct job_frames *j) { j->state = JOB_FRAMES_CLOSED; }
 
 void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const struct wire_end *end, struct mono now)
 {

@@ -117,7 +117,4 @@ unsigned path_rates_share(const struct path_rates *r, unsigned stream)
 	return stream < r->frame.m ? r->frame.of[stream] : 0;
 }
 
-bool path_rates_exchanged(const struct path_rates *r)
-{
-	return r->frame.all_bps > 0 || r->frame.n > 0;
-}
+bool path_rates_exchanged(const struct path_rates *r) { return r->frame.all_bps > 0 || r->frame.n > 0; }

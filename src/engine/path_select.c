@@ -11,17 +11,11 @@ void path_select_init(struct path_select *c, size_t candidates, const size_t *pl
 		c->connected[i] = c->acked_at[i] = now;
 }
 
-void path_select_starved(struct path_select *c)
-{
-	c->starved = true;
-}
+void path_select_starved(struct path_select *c) { c->starved = true; }
 
 /* ---- Observing ---- */
 
-static double bps(uint64_t bytes, uint64_t ns)
-{
-	return 8 * (double)bytes / ((double)ns / 1e9);
-}
+static double bps(uint64_t bytes, uint64_t ns) { return 8 * (double)bytes / ((double)ns / 1e9); }
 
 /* Bytes through a stream's connection since the last step. */
 static uint64_t moved(struct path_select *c, unsigned number, const struct stream_view *s)

@@ -294,6 +294,7 @@ int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void
 {
 	int r;
 
+	detach_poll(c);
 	c->o.ops = ops;
 	c->o.arg = arg;
 	if ((r = attach_poll(c, l, e)) < 0)

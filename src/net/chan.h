@@ -46,8 +46,8 @@ int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_
 /* Closes the socket at once. NULL is fine. */
 void chan_free(struct chan *c);
 
-/* Move a channel to another loop: chan_detach() on the old thread, then chan_attach() on the new one, with new
- * callbacks. No callback is called in between. */
+/* Give a channel new callbacks, and perhaps another loop: for a loop of another thread first chan_detach() on the old
+ * thread. No callback is called in between. */
 void chan_detach(struct chan *c);
 int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e);
 

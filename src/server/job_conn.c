@@ -177,10 +177,7 @@ static void on_readable(void *arg)
 	timer_set(c->timer, job_frames_deadline(&c->frames));
 }
 
-static void on_writable(void *arg)
-{
-	job_conn_flush(arg);
-}
+static void on_writable(void *arg) { job_conn_flush(arg); }
 
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
@@ -220,7 +217,6 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 	list_append(&t->conns, &c->in_list);
 	t->n_conns++;
 	fd_budget_count(1);
-	chan_detach(chan);
 	if ((r = chan_attach(chan, t->host->control, &chan_ops, c, e)) < 0 ||
 	    (r = timer_new(&c->timer, t->host->control, on_timer, c, e)) < 0) {
 		job_conn_free(c);

@@ -220,10 +220,7 @@ static void stop(struct relayed *d)
 	loop_post(d->worker, &d->stop);
 }
 
-static void on_over(struct msg *m)
-{
-	stop(CONTAINER_OF(m, struct relayed, over));
-}
+static void on_over(struct msg *m) { stop(CONTAINER_OF(m, struct relayed, over)); }
 
 /* On the worker. */
 static void on_ended(void *arg, const struct ptcp_err *why)

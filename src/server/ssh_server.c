@@ -177,10 +177,7 @@ static const struct line_reader_ops line_reader_ops = { on_line, on_closed };
 
 /* ---- Start and end ---- */
 
-static void on_pipes_ended(void *arg)
-{
-	end(arg, NULL);
-}
+static void on_pipes_ended(void *arg) { end(arg, NULL); }
 
 static void on_timer(void *arg)
 {

@@ -126,10 +126,7 @@ static size_t forward(struct mux *m, const uint8_t *p, size_t n)
 	return n;
 }
 
-bool mux_holds(const struct mux *m)
-{
-	return m->in.start < m->in.end;
-}
+bool mux_holds(const struct mux *m) { return m->in.start < m->in.end; }
 
 void mux_input(struct mux *m, struct chan *control)
 {

@@ -1,14 +1,8 @@
 #include "session/open_files.h"
 
-void open_files_init(struct open_files *t)
-{
-	pthread_mutex_init(&t->lock, NULL);
-}
+void open_files_init(struct open_files *t) { pthread_mutex_init(&t->lock, NULL); }
 
-void open_files_fini(struct open_files *t)
-{
-	pthread_mutex_destroy(&t->lock);
-}
+void open_files_fini(struct open_files *t) { pthread_mutex_destroy(&t->lock); }
 
 void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64_t size_bytes)
 {

@@ -106,10 +106,7 @@ static bool take_attributes(struct session *sess, struct receive_entry *t, const
 	return true;
 }
 
-static char *copy(struct span s)
-{
-	return strndup((const char *)s.p, s.n);
-}
+static char *copy(struct span s) { return strndup((const char *)s.p, s.n); }
 
 /* Destination of a top-level entry: the base directory, by its own name, unless the user gave a new name, or an
  * unfinished copy of the directory is to be completed. */
@@ -384,10 +381,7 @@ void receive_blocks(struct session *sess, struct stream *s, struct stream_result
 	session_pump(sess);
 }
 
-static void set_opts(const struct session *sess, struct stream_opts *o)
-{
-	o->files = &sess->receive->files;
-}
+static void set_opts(const struct session *sess, struct stream_opts *o) { o->files = &sess->receive->files; }
 
 static const struct payload_ops receive_payload = { .opts = set_opts, .received = receive_blocks,
 	.locked = receive_part_locked };

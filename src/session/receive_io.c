@@ -2,11 +2,11 @@
  * and reports the results to the engine. */
 #include <errno.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
 #include "store/fd_budget.h"
+#include "store/store_err.h"
 
 #define LOCK_RETRY_NS (50 * NS_PER_MS)
 #define LOCK_TIMEOUT_NS (5 * NS_PER_S)
@@ -238,7 +238,7 @@ static void warn(struct session *sess, const struct receive_entry *t, const char
 
 	dir_path_raw(t->dir, t->name, path, sizeof path);
 	err_set(&why, PTCP_EIO, "%s", text);
-	engine_note(sess->engine, WIRE_WARNING_ONLY, path, &why);
+	engine_warn(sess->engine, WIRE_WARNING_ONLY, path, &why);
 	sess->o.ops->warning(sess->o.arg, path, text);
 }
 
@@ -249,7 +249,7 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 
 	if (!t->lacking)
 		return;
-	err_path_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	store_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
 	warn(sess, t, why.msg);
 }
 
@@ -287,7 +287,7 @@ static void work_failed(struct session *sess, struct receive_entry *t, enum work
 
 	if (receive_disk_full(sess, &t->why) || (work == WORK_RESUME && retry_locked(sess, t)))
 		return;
-	err_path_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	store_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
 	if (work < WORK_COMMIT)
 		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
 	else

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "session/send_impl.h"
+#include "store/store_err.h"
 
 static const struct payload_ops send_payload;
 
@@ -63,8 +63,8 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 
 	if ((r = send_new(sess, &e)) < 0)
 		return r;
-	err_path_strip(&bare, why, text_escape(text, sizeof text, path));
-	engine_note(sess->engine, WIRE_WARNING_FAILED, path, &bare);
+	store_err_strip(&bare, why, text_escape(text, sizeof text, path));
+	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &bare);
 	sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
 	return 0;
 }
@@ -97,7 +97,7 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 	if (fate == SND_FAILED) {
 		if (o->hardlink != NULL)
 			o->hardlink->failed = true;
-		err_path_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
+		store_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 		    dir_path_text(o->dir, o->name, text, sizeof text));
 		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
 	} else if (fate != SND_DROPPED && !o->is_dir) {

@@ -2,10 +2,10 @@
  * digest? */
 #include <stdlib.h>
 
-#include "conn/err_path.h"
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "session/send_impl.h"
+#include "store/store_err.h"
 
 #define DIGESTS_MAX 2u /* of a session at once; sessions share the I/O threads */
 
@@ -149,7 +149,7 @@ static void run_check(struct io_job *io)
 		break;
 	}
 	if (c->result < 0)
-		err_path_strip(&c->why, &why, source_path_text(c->source, path, sizeof path));
+		store_err_strip(&c->why, &why, source_path_text(c->source, path, sizeof path));
 	c->msg.run = on_checked;
 	loop_post(c->session->o.host->control, &c->msg);
 }

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
 #include "session/send_impl.h"
+#include "store/store_err.h"
 #include "wire/attrs.h"
 
 /* Reports an entry, or an attribute, that is not sent to the users of both sides. */
@@ -15,9 +15,9 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	struct ptcp_err why, bare;
 
 	err_set(&why, PTCP_EIO, "%s", text);
-	err_path_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
+	store_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
-	engine_note(sess->engine, kind, path, &bare);
+	engine_warn(sess->engine, kind, path, &bare);
 	if (kind == WIRE_WARNING_FAILED)
 		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
 	else

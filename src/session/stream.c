@@ -246,10 +246,7 @@ void stream_job_sent(struct msg *m)
 	s->o.ops->idle(s->o.arg, s);
 }
 
-struct stream_job *stream_free_job(struct stream *s)
-{
-	return s->stop_posted ? NULL : s->free_jobs;
-}
+struct stream_job *stream_free_job(struct stream *s) { return s->stop_posted ? NULL : s->free_jobs; }
 
 void stream_send(struct stream *s)
 {

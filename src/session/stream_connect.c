@@ -1,5 +1,4 @@
 /* Data connections of the TLS client: connects, joins, and reconnects after a loss. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
@@ -8,20 +7,10 @@
 
 #define PATH_NS (5 * NS_PER_S)
 
-/* A future stream, or successor of the control connection. */
-struct stream_connect {
-	struct session *session;
-	unsigned number;
-	struct connect *connect;
-};
-
-static void stream_connect_free(struct stream_connect *j)
+static void stop(struct session *sess, unsigned number)
 {
-	if (j == NULL)
-		return;
-	connect_cancel(j->connect);
-	j->session->connecting[j->number] = NULL;
-	free(j);
+	connect_cancel(sess->connecting[number].connect);
+	sess->connecting[number].connect = NULL;
 }
 
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
@@ -44,7 +33,6 @@ static void on_done(void *arg, const struct connect_result *r)
 	unsigned number = j->number;
 
 	j->connect = NULL;
-	stream_connect_free(j);
 	if (r->chan == NULL) {
 		join_failed(sess, number, r);
 	} else if (number == STREAM_CONNECT_CONTROL) {
@@ -87,8 +75,7 @@ static const struct path *path_of(const struct session *sess, unsigned number)
 	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
 }
 
-/* Shorter with several paths: an attempt that started while its path was cut would notice late that the path works
- * again. */
+/* Shorter with several paths: an attempt started on a cut path would notice the recovery late. */
 static uint64_t patience_ns(const struct session *sess)
 {
 	return sess->o.paths != NULL && sess->o.paths->n > 1 && sess->o.timeout_ns > PATH_NS ? PATH_NS : sess->o.timeout_ns;
@@ -96,7 +83,7 @@ static uint64_t patience_ns(const struct session *sess)
 
 static void start(struct session *sess, unsigned number)
 {
-	struct stream_connect *j = calloc(1, sizeof *j);
+	struct stream_connect *j = &sess->connecting[number];
 	bool control = number == STREAM_CONNECT_CONTROL;
 	struct connect_opts o = { .context = sess->o.host, .host = sess->address, .port = sess->o.port,
 		.timeout_ns = patience_ns(sess), .sock = sess->o.sock, .alpn = ALPN_DATA,
@@ -106,13 +93,8 @@ static void start(struct session *sess, unsigned number)
 	const struct path *path = path_of(sess, number);
 	struct ptcp_err e;
 
-	if (j == NULL) {
-		streams_retry_later(sess, number);
-		return;
-	}
 	j->session = sess;
 	j->number = number;
-	sess->connecting[number] = j;
 	if (path != NULL && path->n_relays > 0) {
 		o.relay = path->relay;
 		o.n_relays = path->n_relays;
@@ -124,7 +106,6 @@ static void start(struct session *sess, unsigned number)
 	if (connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
 		streams_retry_later(sess, number);
-		stream_connect_free(j);
 	}
 }
 
@@ -142,25 +123,19 @@ static void open_one_channel(struct session *sess)
 
 void stream_connect_control(struct session *sess, struct mono now)
 {
-	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL] == NULL &&
+	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL].connect == NULL &&
 	    sess->retry_at[STREAM_CONNECT_CONTROL].ns <= now.ns)
 		start(sess, STREAM_CONNECT_CONTROL);
 }
 
-void stream_connect_stop_control(struct session *sess)
-{
-	stream_connect_free(sess->connecting[STREAM_CONNECT_CONTROL]);
-}
+void stream_connect_stop_control(struct session *sess) { stop(sess, STREAM_CONNECT_CONTROL); }
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
 	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
-static bool lacks_all(const struct session *sess)
-{
-	return sess->n_active > 0 && sess->n_connected == 0;
-}
+static bool lacks_all(const struct session *sess) { return sess->n_active > 0 && sess->n_connected == 0; }
 
 void stream_connect_pump(struct session *sess, struct mono now)
 {
@@ -173,7 +148,7 @@ void stream_connect_pump(struct session *sess, struct mono now)
 		return;
 	stream_connect_control(sess, now);
 	for (i = 0; i < sess->n_active; i++)
-		if (is_missing(sess, i) && sess->connecting[i] == NULL && sess->retry_at[i].ns <= now.ns)
+		if (is_missing(sess, i) && sess->connecting[i].connect == NULL && sess->retry_at[i].ns <= now.ns)
 			start(sess, i);
 	if (lacks_all(sess) && mono_diff_ns(now, sess->none_since) >= sess->o.timeout_ns) {
 		err_set(&why, sess->ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
@@ -191,12 +166,12 @@ struct mono stream_connect_deadline(const struct session *sess)
 
 	if (!sess->o.connects || !sess->running)
 		return at;
-	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL] == NULL)
+	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL].connect == NULL)
 		at = sess->retry_at[STREAM_CONNECT_CONTROL];
 	if (sess->over)
 		return at;
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->connecting[i] == NULL && is_missing(sess, i))
+		if (sess->connecting[i].connect == NULL && is_missing(sess, i))
 			at = mono_min(at, sess->retry_at[i]);
 	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, sess->o.timeout_ns)) : at;
 }
@@ -208,7 +183,7 @@ void stream_connect_move(struct session *sess, unsigned place, const struct ptcp
 	for (i = 0; i < sess->n_granted; i++) {
 		if (sess->o.paths->dealt[i] != place)
 			continue;
-		stream_connect_free(sess->connecting[i]);
+		stop(sess, i);
 		if (sess->stream[i] != NULL)
 			streams_lost(sess, sess->stream[i], why);
 		sess->retries[i] = 0;
@@ -221,5 +196,5 @@ void stream_connect_stop(struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) /* except the control connection's successor */
-		stream_connect_free(sess->connecting[i]);
+		stop(sess, i);
 }

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "session/stream_impl.h"
 #include "store/hash.h"
+#include "store/store_err.h"
 
 #define BLOCKS_PER_TURN 8u        /* per turn of the loop: fairness between streams */
 #define SMALL_PER_TURN 128u
@@ -154,7 +154,7 @@ static bool write_ended(struct stream *s, int result, const struct ptcp_err *why
 			term = hash_term(s->index, s->block.length_bytes, s->hash);
 		add_result(s, RCV_BLOCK_WRITTEN, term, NULL);
 	} else {
-		err_path_strip(&bare, why, sink_path_text(s->sink, path, sizeof path));
+		store_err_strip(&bare, why, sink_path_text(s->sink, path, sizeof path));
 		/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
 		add_result(s, RCV_BLOCK_FAILED, term, why->code == PTCP_ENOSPC ? why : &bare);
 	}

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conn/err_path.h"
 #include "core/err.h"
 #include "session/stream_impl.h"
 #include "store/hash.h"
+#include "store/store_err.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
 
@@ -16,7 +16,7 @@ static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_
 
 	job->failed[i] = true;
 	if ((job->why[i] = malloc(sizeof *why)) != NULL)
-		err_path_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
+		store_err_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
 }
 
 /* Encodes the frame around the data at p + WIRE_BLOCK_HEAD_BYTES. */

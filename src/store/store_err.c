@@ -99,3 +99,12 @@ int store_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, co
 	e->sys = sys;
 	return code;
 }
+
+void store_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text)
+{
+	size_t n = strlen(path_text);
+
+	*out = *why;
+	if (strncmp(why->msg, path_text, n) == 0 && strncmp(why->msg + n, ": ", 2) == 0)
+		memmove(out->msg, why->msg + n + 2, strlen(why->msg + n + 2) + 1);
+}

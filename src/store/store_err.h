@@ -12,4 +12,7 @@ int store_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *
 int store_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
     const char *why);
 
+/* For callers that print the path separately: *why without its prefix "PATH: ". */
+void store_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text);
+
 #endif

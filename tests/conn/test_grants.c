@@ -115,7 +115,7 @@ static void for_whom_and_when(void **state)
 	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
 
 	(void)state;
-	refused(&t, &g, stranger.fingerprint, peer, NOW, "another host than this");
+	refused(&t, &g, stranger.fingerprint, peer, NOW, "another server than this");
 	refused(&t, &g, own, stranger.fingerprint, NOW, "another host than the one");
 	refused(&t, &g, own, issuer.fingerprint, NOW, "another host than the one");
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");
@@ -166,13 +166,13 @@ static void how_often(void **state)
 	assert_int_equal(grants_take(&t, &g, own, peer, NOW + 1, NULL), 0); /* it was cut off */
 	assert_int_equal(t.n, 1);
 	grants_spend(&t, &g);
-	refused(&t, &g, own, peer, NOW + 2, "used already");
+	refused(&t, &g, own, peer, NOW + 2, "used before");
 	assert_int_equal(grants_take(&t, &other, own, peer, NOW + 2, NULL), 0);
 	/* The same nonce by another issuer is another one. */
 	other = g;
 	assert_int_equal(identity_key(other.issuer, &stranger, NULL), 0);
 	assert_int_equal(grants_take(&t, &other, own, peer, NOW + 2, NULL), 0);
-	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - 1, "used already");
+	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - 1, "used before");
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");
 	grants_fini(&t);
 }
@@ -198,7 +198,7 @@ static void many(void **state)
 	}
 	g.nonce[2] ^= 1;
 	refused(&t, &g, own, peer, NOW, "too busy");
-	refused(&t, &first, own, peer, NOW, "used already");
+	refused(&t, &first, own, peer, NOW, "used before");
 	g.expiry_s = NOW + GRANT_LIFE_S + 1;
 	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S, NULL), 0); /* all others have expired */
 	assert_int_equal(t.n, 1);

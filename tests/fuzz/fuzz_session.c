@@ -211,7 +211,7 @@ static void say(struct owner *c)
 	case 3: engine_fail(c->s, &e); break;
 	default:
 		if (engine_snd(c->s) != NULL)
-			engine_note(c->s, WIRE_WARNING_FAILED, "a", &e);
+			engine_warn(c->s, WIRE_WARNING_FAILED, "a", &e);
 	}
 }
 

@@ -322,9 +322,9 @@ static void on_rate(void *arg, const struct wire_rate *f)
 		snd_share(engine_snd(c->s), i, f->of[i]);
 }
 
-const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .note = on_note, .heard = on_heard,
-	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use,
-	.seen = on_seen, .rate = on_rate, .load = on_load };
+const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
+	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
+	.tcp_report = on_seen, .rate = on_rate, .load = on_load };
 
 /* ---- Moves of a sender's owner ---- */
 
