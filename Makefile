@@ -78,10 +78,6 @@ net_TESTS   := loop sock dial listen admission line_reader child spool splice br
 	identity trust tls chan
 engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
-=======
-engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks measuring \
-	worlds torture control_replay dead_path path_select path_rates stream_count host_load
->>>>>>> theirs
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
