@@ -50,11 +50,22 @@ static void each(void (*one)(struct server_session *s, char **arguments), char *
 		die("nobody connects");
 }
 
+/* The next frame but for RATE, which the receiver sends at any time. */
+static const struct frame *answer(struct server_session *s)
+{
+	const struct frame *f;
+
+	do
+		f = peer_frame(s->control);
+	while (f->type == WIRE_RATE);
+	return f;
+}
+
 /* An empty directory, as it should be: true unless it is refused. */
 static bool directory(struct server_session *s, uint64_t id, uint64_t parent, const char *name)
 {
 	send_entry(s->control, WIRE_DIR, id, parent, name, strlen(name), 0, NULL);
-	return peer_frame(s->control)->type == WIRE_ANSWER;
+	return answer(s)->type == WIRE_ANSWER;
 }
 
 static bool done(struct server_session *s)
@@ -62,7 +73,7 @@ static bool done(struct server_session *s)
 	const struct frame *f;
 
 	do
-		f = peer_frame(s->control);
+		f = answer(s);
 	while (f->type == WIRE_ACK || f->type == WIRE_ANSWER);
 	return f->type == WIRE_DONE;
 }
