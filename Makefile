@@ -53,7 +53,7 @@ api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
 	baselines infeasible verify plan limits
-collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
+collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
