@@ -74,7 +74,7 @@ size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const d
 /* ---- Control ---- */
 
 #define BETTER 1.05       /* throughput factor required of a known candidate */
-#define LEAST_RATIO 0.01
+#define MIN_RATIO 0.01
 
 static void forget_candidates(struct multipath *r)
 {
@@ -214,7 +214,7 @@ static void set_rates(struct multipath *r)
 	size_t i;
 
 	for (i = 0; i < r->places; i++) {
-		r->rate_bps[i] = fmax(r->control.rate_bps[i], LEAST_RATIO * r->demand_bps);
+		r->rate_bps[i] = fmax(r->control.rate_bps[i], MIN_RATIO * r->demand_bps);
 		sum += r->rate_bps[i];
 	}
 	for (i = 0; i < r->places && sum > r->demand_bps; i++)
