@@ -126,7 +126,7 @@ static void on_line(void *arg, const char *line)
 
 	if (f->state != AWAIT_ANSWER)
 		ssh_connect_line(f, line);
-	else if (ssh_hello_is_meant(line))
+	else if (ssh_hello_is_greeting(line))
 		on_answer(f, line);
 	else if (strncmp(line, SSH_HELLO_ERROR " ", n) == 0)
 		fail(f, "%s", text_escape(shown, sizeof shown, line + n));

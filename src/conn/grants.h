@@ -7,7 +7,7 @@
 #include "wire/grant.h"
 
 #define GRANT_LIFE_S 900        /* of grants that we make */
-#define GRANT_LIFE_MOST_S 86400 /* of grants that we accept */
+#define GRANT_LIFE_MAX_S 86400 /* of grants that we accept */
 
 /* All borrowed. */
 struct grant_terms {
@@ -26,7 +26,7 @@ bool grant_is_for(const struct wire_grant *g, const char *grantee, const char *a
 
 /* Grants received, until they expire. */
 struct grants {
-	struct grant_seen *seen;
+	struct grant_use *used;
 	size_t n;
 };
 

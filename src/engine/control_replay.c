@@ -145,7 +145,7 @@ static struct mono dead_at(const struct control_replay *r, const struct control_
 {
 	switch (r->state) {
 	case CONTROL_UP:
-		return mono_add_ns(s->heard.ns > r->since.ns ? s->heard : r->since, CONTROL_REPLAY_QUIET_NS);
+		return mono_add_ns(s->last_input.ns > r->since.ns ? s->last_input : r->since, CONTROL_REPLAY_QUIET_NS);
 	case CONTROL_RESUMING:
 		return mono_add_ns(r->since, CONTROL_REPLAY_RESUME_NS);
 	case CONTROL_LOST:

@@ -39,7 +39,7 @@ struct control_replay_session {
 	bool agreed;            /* both ends support replay (CONTROL_REPLAY) */
 	bool running, failed, over, gone;
 	bool receives;
-	struct mono heard;      /* last bytes from the peer */
+	struct mono last_input;      /* last bytes from the peer */
 };
 
 /* In UP. Only a starter that is the TLS client opens successors. */

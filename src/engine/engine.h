@@ -114,7 +114,7 @@ bool engine_spooled(const struct engine *s);
 /* The control channel may be replaced: offered and, after HELLO, agreed. */
 bool engine_replays(const struct engine *s);
 /* When the last input came. */
-struct mono engine_last_heard(const struct engine *s);
+struct mono engine_last_input(const struct engine *s);
 /* Why the peer's disk delays it, by its last PING. */
 enum wire_busy engine_peer_busy(const struct engine *s);
 bool engine_over(const struct engine *s);

@@ -32,7 +32,7 @@ struct engine {
 	enum wire_busy busy_reported, peer_busy;
 	bool was_busy;                   /* we, at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
-	struct mono last_ping, last_heard, last_progress;
+	struct mono last_ping, last_input, last_progress;
 	struct mono last_work;           /* as last_progress, without the peer's claims to be busy */
 };
 

@@ -37,9 +37,9 @@ void host_load_peer(struct host_load *h, const struct wire_load *f, struct mono 
 /* Call at every event: whether a stream waits for a disk from now on. */
 void host_load_disk(struct host_load *h, bool waits, struct mono now);
 bool host_load_due(const struct host_load *h, struct mono now);
-/* Ends the interval. idle_ns: idle time of each worker thread since its start. held_back: a rate limit, spooling relays or
+/* Ends the interval. idle_ns: idle time of each worker thread since its start. throttled: a rate limit, spooling relays or
  * verification make the session slow on purpose. REPORT: send `ours`; WARN: host_load_warning(). */
-enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool held_back,
+enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool throttled,
     struct mono now);
 void host_load_warning(const struct host_load *h, char *text, size_t cap);
 struct mono host_load_deadline(const struct host_load *h);

@@ -64,7 +64,7 @@ struct job_frames {
 	size_t job_bytes;
 	struct outbox out;             /* frames to be sent */
 	struct ptcp_progress progress; /* client: the last one received */
-	struct mono requested, heard, progressed;
+	struct mono requested, last_input, progressed;
 	unsigned n_samples;
 	uint64_t samples_ns;           /* sum of their delays */
 };

@@ -9,7 +9,7 @@
 
 #define PATH_RATES_REPORT_NS (UINT64_C(100) * 1000000)  /* minimum between two RATE frames: the peer limits their number */
 #define PATH_RATES_CHECK_NS (UINT64_C(1) * 1000000000)
-#define PATH_RATES_HOLDS_NS (UINT64_C(250) * 1000000)
+#define PATH_RATES_RECHECK_NS (UINT64_C(250) * 1000000)
 
 struct path_rates {
 	/* bit/s by path; 0: no limit; ENGINE_PATH_IDLE */

@@ -233,7 +233,7 @@ static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *cl
 		f->state = COMPARING;
 		answer(r, f, WIRE_COMPARE);
 		break;
-	case RCV_HAVE_IT:
+	case RCV_UP_TO_DATE:
 		r->stats.done.bytes += f->size_bytes;
 		r->stats.done.resumed_bytes += f->size_bytes;
 		answer(r, f, WIRE_SEND_NONE);

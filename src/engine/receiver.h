@@ -31,7 +31,7 @@ enum rcv_prep {
 	RCV_ACCEPT,
 	RCV_PARTS,   /* a file whose blocks in `claimed` may be written already; rcv_verified() follows */
 	RCV_COMPARE, /* only with VERIFY: a similar complete file exists; rcv_compared() follows */
-	RCV_HAVE_IT,
+	RCV_UP_TO_DATE,
 	RCV_LATER,
 	RCV_REFUSE
 };
@@ -59,7 +59,7 @@ struct rcv_ops {
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
 	/* The compared file is equal: set mode, owner and times. Answer with
-	 * rcv_prepared() (RCV_HAVE_IT or RCV_REFUSE), not from within. */
+	 * rcv_prepared() (RCV_UP_TO_DATE or RCV_REFUSE), not from within. */
 	void (*same)(void *arg, uint64_t id, void *cookie);
 };
 
@@ -96,13 +96,13 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 /* Claimed blocks cannot be read: the file fails. */
 void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 
-enum rcv_block_news {
+enum rcv_block_result {
 	RCV_BLOCK_WRITTEN, /* verified and written */
 	RCV_BLOCK_BAD,     /* did not verify, not written */
 	RCV_BLOCK_FAILED   /* could not be written: `why` */
 };
 /* News of a block; ignored for ended files and blocks already written. */
-void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news news,
+void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result result,
     struct digest term, const struct ptcp_err *why);
 void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 

@@ -233,7 +233,7 @@ struct mono rcv_deadline(const struct rcv *r)
 
 /* ---- Blocks and the end of a file ---- */
 
-void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news news,
+void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result result,
     struct digest term, const struct ptcp_err *why)
 {
 	struct wire_ack ack = { id, block };
@@ -243,7 +243,7 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news n
 	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks || !track_or_fail(r, f) ||
 	    !expects(f, block))
 		return;
-	switch (news) {
+	switch (result) {
 	case RCV_BLOCK_FAILED:
 		rcv_fail(r, f, why);
 		break;

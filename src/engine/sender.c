@@ -65,7 +65,7 @@ static void entry_free(struct snd *s, struct entry *f)
 	free(f);
 }
 
-static void tell_ended(struct snd *s, struct entry *f, enum snd_fate fate,
+static void report_ended(struct snd *s, struct entry *f, enum snd_fate fate,
     const struct ptcp_err *why)
 {
 	void *cookie = f->cookie;
@@ -93,7 +93,7 @@ void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct pt
 	for (;; f = parent) {
 		parent = f->parent;
 		if (f->state != LOST) /* reported already */
-			tell_ended(s, f, fate, why);
+			report_ended(s, f, fate, why);
 		entry_free(s, f);
 		if (parent == NULL)
 			return;
@@ -129,7 +129,7 @@ void snd_fail(struct snd *s, struct entry *f, const struct ptcp_err *why)
 
 void snd_lose_dir(struct snd *s, struct entry *d, const struct ptcp_err *why)
 {
-	tell_ended(s, d, SND_FAILED, why);
+	report_ended(s, d, SND_FAILED, why);
 	d->state = LOST;
 	free_slot(s, d);
 	snd_dir_try_end(s, d);
@@ -141,7 +141,7 @@ void snd_drop(struct snd *s)
 
 	while (!list_empty(&s->all)) {
 		f = CONTAINER_OF(s->all.next, struct entry, in_all);
-		tell_ended(s, f, SND_DROPPED, NULL);
+		report_ended(s, f, SND_DROPPED, NULL);
 		entry_free(s, f);
 	}
 	s->depth = s->untracked = 0;

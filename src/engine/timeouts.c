@@ -63,7 +63,7 @@ struct mono engine_deadline(const struct engine *s)
 
 	if (engine_over(s))
 		return MONO_NEVER;
-	at = mono_min(at, mono_add_ns(s->last_heard, s->o.timeout_ns));
+	at = mono_min(at, mono_add_ns(s->last_input, s->o.timeout_ns));
 	if (waiting(s))
 		at = mono_min(at, mono_add_ns(s->last_progress, s->o.timeout_ns));
 	if (s->snd != NULL)
@@ -94,7 +94,7 @@ static void check_time(struct engine *s, struct mono now)
 	else if (at_rate && worked_within(s, ENGINE_BUSY_TIMEOUTS, now))
 		s->last_progress = now;
 	s->was_busy = doing != WIRE_IDLE;
-	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
+	if (mono_diff_ns(now, s->last_input) >= s->o.timeout_ns) {
 		fail_late(s, "response");
 	} else if (mono_diff_ns(now, s->last_progress) >= s->o.timeout_ns) {
 		fail_late(s, "progress");

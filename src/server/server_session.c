@@ -222,7 +222,7 @@ static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t
 		    strcmp(other->client, s->client) != 0)
 			continue;
 		waits |= session_over(other->session) || (!other->request.sends && !other->request.measures);
-		if (!older || session_over(other->session) || !session_holds(other->session, dev, ino))
+		if (!older || session_over(other->session) || !session_has_locked(other->session, dev, ino))
 			continue;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
 		    s->client, other->address, s->address);

@@ -6,7 +6,7 @@ static struct control_replay_session replay_session(const struct session *sess)
 {
 	return (struct control_replay_session){ .agreed = engine_replays(sess->engine), .running = sess->running,
 		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
-		.heard = engine_last_heard(sess->engine) };
+		.last_input = engine_last_input(sess->engine) };
 }
 
 bool control_may_resume(const struct session *sess)
@@ -85,7 +85,7 @@ static void on_mux_pump(void *arg)
 {
 	struct session *sess = arg;
 
-	if (sess->control != NULL && !sess->over && mux_holds(sess->mux))
+	if (sess->control != NULL && !sess->over && mux_has_pending(sess->mux))
 		mux_input(sess->mux, sess->control);
 	session_pump(sess);
 }

@@ -130,7 +130,7 @@ static void pump(struct session *sess)
 		return; /* called from an operation: the outer call continues */
 	sess->pumping = true;
 	control_flush(sess); /* makes room for more */
-	if (sess->mux != NULL && mux_holds(sess->mux))
+	if (sess->mux != NULL && mux_has_pending(sess->mux))
 		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* the peer is not silent: this end does not read */
 	engine_tick(sess->engine, now);
 	if (sess->running && !sess->over) {

@@ -279,8 +279,8 @@ void probe_session_free(struct session *sess);
 void probe_session_pump(struct session *sess, struct mono now);
 struct mono probe_session_deadline(const struct session *sess);
 /* Acceptor: a level starts or ends; session_generate() sends stream_bytes bytes on each stream. */
-void probe_session_use(struct session *sess, uint64_t stream_bytes);
+void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes);
 /* Starter: the sending end's report. */
-void probe_session_seen(struct session *sess, const struct wire_tcp_report *f);
+void probe_session_on_report(struct session *sess, const struct wire_tcp_report *f);
 
 #endif
