@@ -65,21 +65,21 @@ static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o
 	ptcp_transfer_opts_init(&t->o);
 	if (o != NULL) {
 		if (o->size == 0 || o->size > sizeof t->o)
-			return err_set(e, PTCP_EUSAGE, "options that ptcp_transfer_opts_init() has not filled in");
+			return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_transfer_opts_init()");
 		memcpy(&t->o, o, o->size);
 	}
 	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
 	    (unsigned)t->o.fsync > PTCP_FSYNC_FILE ||
 	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
 	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
+		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), port, "
 		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
 	if (pacing_parse(&t->rate, t->o.rate, e) < 0)
 		return PTCP_EUSAGE;
 	if (!(t->o.impact_percent >= 0 && t->o.impact_percent <= 100) || t->o.max_streams < 1 ||
 	    t->o.max_streams > PTCP_STREAMS_MAX)
-		return err_set(e, PTCP_EUSAGE, "an impact budget out of range (0 to 100 %%), or of a maximum of streams "
-		    "(1 to %d)", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
+		    "(1 to %d) out of range", PTCP_STREAMS_MAX);
 	if (check_relays(&t->o, e) < 0)
 		return PTCP_EUSAGE;
 	if (t->o.n_candidates > 0) { /* candidates: paths of one relay each */
@@ -123,7 +123,7 @@ static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
 	for (i = 0; i < t->n_pins; i++) {
 		eq = strrchr(t->pins[i], '=');
 		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->pins[i]))
-			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints it there)",
+			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints the fingerprint on the server)",
 			    text_escape(shown, sizeof shown, t->pins[i]));
 	}
 	return 0;
@@ -185,7 +185,7 @@ int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 	int r;
 
 	if (t->launch != NULL && (t->target.ssh || t->third != NULL || t->prober != NULL))
-		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
+		return err_set(e, PTCP_EUSAGE, "launch: only for a transfer with one ptcp://HOST/PATH");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if ((r = paths_parse(&t->ways, (const char *const *)t->path_names, t->o.n_paths, &t->target, e)) < 0)
 		return r;
@@ -207,8 +207,8 @@ static void check_cancelled(struct ptcp_transfer *t)
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
-	    t->n_paths == 0 ? "query: interrupted (run it again)" :
+	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run the same command again)" :
+	    t->n_paths == 0 ? "query: interrupted (run the same command again)" :
 	    "transfer: interrupted (run the same command again to resume it)");
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
@@ -361,7 +361,7 @@ void ptcp_transfer_cancel(struct ptcp_transfer *t)
 int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t bps, struct ptcp_err *e)
 {
 	if (t->prober != NULL || t->third != NULL || t->ways.n == 0)
-		return err_set(e, PTCP_EUSAGE, "path rates: only of transfers from or to this host");
+		return err_set(e, PTCP_EUSAGE, "path rates: only for transfers from or to this host");
 	if (path >= t->ways.n)
 		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->ways.n);
 	if (bps > 0 && bps < TIMETABLE_MIN_BPS)

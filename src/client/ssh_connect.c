@@ -75,7 +75,7 @@ static void pipe_open(struct ssh_start *f)
 	struct ptcp_err why;
 	int fd = line_reader_take_fd(f->lines);
 
-	o.hint = "see what ssh said, and run it again";
+	o.hint = "see the output of ssh, and run the same command again";
 	o.done = on_pipe_connected;
 	o.arg = f;
 	f->lines = NULL;
@@ -294,7 +294,7 @@ void ssh_connect_timeout(struct ssh_start *f)
 	} else if (f->state == BACK) {
 		pipe_begin(f);
 	} else if (f->state == PIPE) {
-		err_set(&why, PTCP_ETIMEOUT, "%s: no response through ssh (run it again)", f->name);
+		err_set(&why, PTCP_ETIMEOUT, "%s: no response through ssh (run the same command again)", f->name);
 		ssh_start_fail(f, &why);
 	}
 }

@@ -25,7 +25,7 @@ void ptcp_links_opts_init(struct ptcp_links_opts *o)
 
 /* ---- Estimates ---- */
 
-/* Removes the acknowledgment's way back, half of the RTT, from the intercept. */
+/* Subtracts half of the RTT, the delay of the acknowledgment, from the intercept. */
 static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r, double round_trip_s)
 {
 	double half = round_trip_s / 2, delay = r->d_min_s - half;
@@ -227,7 +227,7 @@ int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
 	if (queried)
 		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; without --query they are "
 		    "measured)", failed, failed + measured);
-	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run it again when "
+	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run the same command again when "
 	    "their hosts can be reached)", failed, failed + measured);
 }
 

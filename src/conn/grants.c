@@ -38,8 +38,8 @@ int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, s
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
 	if (!identity_verify(g->issuer, text, wire_grant_text(text, g), g->signature))
-		return err_set(e, PTCP_EREFUSED, "the grant: its signature is wrong (it was forged or damaged; "
-		    "ask for the transfer again)");
+		return err_set(e, PTCP_EREFUSED, "the grant: invalid signature, forged or damaged (repeat the "
+		    "command)");
 	return identity_key_fingerprint(out, g->issuer, e);
 }
 
@@ -91,15 +91,14 @@ static int check(const struct wire_grant *g, const char *own, const char *peer, 
     struct ptcp_err *e)
 {
 	if (!is(g->audience, own))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is for another server than this (ask for the transfer again)");
+		return err_set(e, PTCP_EREFUSED, "the grant: issued for another server than this (repeat the command)");
 	if (!is(g->grantee, peer))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than the one that uses it");
+		return err_set(e, PTCP_EREFUSED, "the grant: issued for another client than this (repeat the command)");
 	if (g->expiry_s <= now_s)
-		return err_set(e, PTCP_EREFUSED, "the grant: it has expired (ask for the transfer again; if it was made "
-		    "just now, compare the hosts' clocks)");
+		return err_set(e, PTCP_EREFUSED, "the grant: expired (repeat the command; if the grant is new, "
+		    "compare the hosts' clocks)");
 	if (g->expiry_s - now_s > GRANT_LIFE_MAX_S)
-		return err_set(e, PTCP_EREFUSED, "the grant: it is valid for more than a day (compare the hosts' "
-		    "clocks)");
+		return err_set(e, PTCP_EREFUSED, "the grant: valid for more than a day (compare the hosts' clocks)");
 	return 0;
 }
 
@@ -113,11 +112,9 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 		return r;
 	forget_expired(t, now_s);
 	if ((s = find(t, g)) != NULL)
-		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it was used before (ask for the "
-		    "transfer again)");
+		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: used before (repeat the command)");
 	if (t->n == GRANTS_MAX || count(t, g) >= ISSUER_MAX)
-		return err_set(e, PTCP_EREFUSED, "too busy: too many grants were received (try again "
-		    "later)");
+		return err_set(e, PTCP_EREFUSED, "too busy: too many grants in use (try again later)");
 	if (t->used == NULL && (t->used = calloc(GRANTS_MAX, sizeof *t->used)) == NULL)
 		return err_nomem(e);
 	s = &t->used[t->n++];

@@ -74,8 +74,8 @@ static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_
 	if (!ssh_hello_is_greeting(line) || w->n < 2 || !number(&version, w->at[1]))
 		return malformed(e);
 	if (version != SSH_HELLO_VERSION)
-		return err_set(e, PTCP_EPROTO, "its ptcp speaks version %u of the start through ssh, this one version %d "
-		    "(update the older of the two)", version, SSH_HELLO_VERSION);
+		return err_set(e, PTCP_EPROTO, "the remote ptcp uses version %u of the SSH start protocol, the local ptcp "
+		    "version %d (update the older of the two)", version, SSH_HELLO_VERSION);
 	return w->n >= n ? 0 : malformed(e);
 }
 

@@ -77,7 +77,7 @@ static void fail_late(struct engine *s, const char *what)
 {
 	struct ptcp_err e;
 
-	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run it again)",
+	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run the same command again)",
 	    what, (double)s->o.timeout_ns / 1e9);
 	engine_fail(s, &e);
 }
@@ -88,7 +88,7 @@ static void check_time(struct engine *s, struct mono now)
 	bool at_rate = paced(s);
 	struct wire_ping ping = { (uint8_t)doing, 0 };
 
-	/* A delay that was seen at the last tick lasted until now. */
+	/* A delay observed at the last tick lasted until now. */
 	if (!waiting(s) || ((doing != WIRE_IDLE || s->was_busy) && !at_rate))
 		engine_progress(s, now);
 	else if (at_rate && worked_within(s, ENGINE_BUSY_TIMEOUTS, now))

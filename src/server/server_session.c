@@ -71,7 +71,7 @@ static int check_grant(const struct server_session *s, const struct wire_open *o
 	uint8_t flags;
 
 	if (o->role != role[s->grant.mode])
-		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this (it lets a host %s)",
+		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this session (only: %s)",
 		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
 	while (wire_path_next(&rest, &flags, &path))
 		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||

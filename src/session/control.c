@@ -128,7 +128,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be reached)",
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run the same command again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
 		control_replay_end(&sess->control_replay);

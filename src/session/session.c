@@ -165,8 +165,8 @@ void session_yield(struct session *sess)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECANCELED, "transfer ended: another one of the same files by this client took over "
-	    "(it goes on from here; let it end)");
+	err_set(&why, PTCP_ECANCELED, "transfer: superseded by a newer run of the same client with the same files "
+	    "(let the newer run finish)");
 	engine_fail(sess->engine, &why);
 	sess->give_up = mono_now(); /* a connected peer has the reason by now */
 	pump(sess);
