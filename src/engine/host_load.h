@@ -13,7 +13,7 @@
 #define HOST_LOAD_WORKERS_MAX 64
 #define HOST_LOAD_INTERVAL_NS (UINT64_C(1) * 1000000000)
 #define HOST_LOAD_FULL_PERMILLE 800u    /* of an interval: the resource is saturated */
-#define HOST_LOAD_INTERVALS 4u          /* saturated ones, minus others, before the warning */
+#define HOST_LOAD_INTERVALS 4u          /* saturated minus unsaturated intervals before the warning */
 
 enum host_load_cause { HOST_LOAD_OUR_CPU, HOST_LOAD_OUR_DISK, HOST_LOAD_PEER_CPU, HOST_LOAD_PEER_DISK, HOST_LOAD_CAUSES };
 enum host_load_action { HOST_LOAD_NOTHING, HOST_LOAD_WARN, HOST_LOAD_REPORT };
@@ -25,8 +25,8 @@ struct host_load {
 	struct mono disk_at;                    /* last call of host_load_disk(), */
 	bool on_disk;                           /* and its argument */
 	uint64_t disk_ns;                       /* blocked, in this interval */
-	struct wire_load ours, peer;            /* of the last interval; as reported, */
-	struct mono peer_at;                    /* at that time */
+	struct wire_load ours, peer;            /* this end in the last interval; latest report of the peer */
+	struct mono peer_at;                    /* time of the report */
 	unsigned full, full_by[HOST_LOAD_CAUSES]; /* saturated intervals; by the largest cause */
 };
 

@@ -1,4 +1,4 @@
-/* The inside of the receiving half, for receiver.c (entries) and receiver_blocks.c (blocks of files). */
+/* Internals of the receiving half, for receiver.c (entries) and receiver_blocks.c (blocks of files). */
 #ifndef ENGINE_RECEIVER_IMPL_H
 #define ENGINE_RECEIVER_IMPL_H
 
@@ -6,7 +6,7 @@
 #include "core/list.h"
 #include "engine/receiver.h"
 
-/* Of all unfinished entries together. */
+/* Limit for all unfinished entries together. */
 #define BITMAPS_MAX_BYTES (64u << 20)
 
 enum rcv_state { WAITING, PREPARING, COMPARING, RECEIVING, COMPLETE, COMMITTING, OPEN };
@@ -33,7 +33,7 @@ struct item {
 	/* Resuming: */
 	uint64_t *claimed;        /* bitmap of claimed blocks that did not turn out bad; NULL: none */
 	uint32_t need_next;       /* earlier blocks have been requested, or are claimed */
-	uint32_t requested;       /* and not received */
+	uint32_t requested;       /* requested blocks, not yet received */
 };
 
 struct rcv {
@@ -60,7 +60,7 @@ int rcv_violation(const char *what, struct ptcp_err *e);
 void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err *why);
 /* Sends FAIL, ends the entry and all its waiters. */
 void rcv_fail(struct rcv *r, struct item *f, const struct ptcp_err *why);
-/* The waiters only. */
+/* Fails the waiters only. */
 void rcv_fail_waiters(struct rcv *r, struct item *f);
 /* Sends DONE and ends the entry. */
 void rcv_done(struct rcv *r, struct item *f);
@@ -72,7 +72,7 @@ void rcv_try_compare(struct rcv *r, struct item *f);
 
 /* ---- receiver_blocks.c ---- */
 
-/* Takes the claims of an accepted file, or discards them for want of memory. */
+/* Takes the claims of an accepted file, or discards the claims for lack of memory. */
 void rcv_claim(struct rcv *r, struct item *f, uint64_t *claimed);
 void rcv_bitmaps_free(struct rcv *r, struct item *f);
 

@@ -95,7 +95,7 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		snd_fail(s, f, &why);
 		return 0;
 	}
-	/* Blocks in flight are corrupt: do not wait for their acknowledgement. */
+	/* Blocks in flight are corrupt: do not wait for their acknowledgment. */
 	snd_forget_flights(s, f, b.first, b.count);
 	return snd_requeue(s, f, b.first, b.count) ? 0 : violation("NEED", e);
 }

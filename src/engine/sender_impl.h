@@ -1,4 +1,4 @@
-/* The inside of the sending half, for sender.c (entries), sender_blocks.c (blocks), sender_streams.c (rates, copies,
+/* Internals of the sending half, for sender.c (entries), sender_blocks.c (blocks), sender_streams.c (rates, copies,
  * stalled streams), sender_holes.c and sender_frames.c (the receiver's frames). */
 #ifndef ENGINE_SENDER_IMPL_H
 #define ENGINE_SENDER_IMPL_H
@@ -36,7 +36,7 @@ struct entry {
 	struct wire_entry end;          /* its DIR_END */
 	/* regular files */
 	bool parts;                     /* the receiver requests the blocks */
-	bool sparse, unmapped;          /* has holes; their places are unknown: no block is sent yet */
+	bool sparse, unmapped;          /* has holes; the holes are unknown: no block is sent yet */
 	bool has_map;                   /* counted in map_bytes */
 	uint64_t *holes;                /* NULL: none */
 	uint32_t n_blocks, next, n_acked, n_read, mismatches;
@@ -57,7 +57,7 @@ struct snd {
 	struct list all;                /* unfinished entries, and lost directories */
 	struct entry **stack;           /* directories entered and not left */
 	unsigned depth, cap_stack;
-	unsigned untracked;             /* further directories entered, for want of memory */
+	unsigned untracked;             /* number of further directories entered, for lack of memory */
 	struct list ready;              /* files with blocks to send */
 	uint32_t n_ranges;              /* in all `again` */
 	struct list unmapped;           /* files whose map has not been requested */
@@ -93,9 +93,9 @@ void snd_start(struct snd *s, struct entry *f, bool parts);
 bool snd_track(struct snd *s, struct entry *f);
 /* Retransmits blocks, ahead of new ones; false when too many ranges wait. */
 bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
-/* These blocks no longer count as in flight. */
+/* Removes these blocks from the blocks in flight. */
 void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
-/* All its flights and waiting blocks. */
+/* Removes the flights and waiting blocks of the file. */
 void snd_drop_blocks(struct snd *s, struct entry *f);
 /* The file's next block to send, and the end of its run; false when none is left. */
 bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end);

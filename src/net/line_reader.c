@@ -79,7 +79,7 @@ static void on_readable(uv_poll_t *p, int status, int events)
 			end(ls, n > 0);
 			return;
 		}
-	} while (status < 0); /* libuv has seen an error and stopped polling */
+	} while (status < 0); /* libuv has detected an error and stopped polling */
 }
 
 int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,

@@ -112,8 +112,8 @@ void splice_pump(struct splice *s)
 {
 	if (move_lane(s, &s->lane[0]) < 0 || move_lane(s, &s->lane[1]) < 0)
 		return;
-	if (s->bytes + s->total_spooled_bytes != s->seen) {
-		s->seen = s->bytes + s->total_spooled_bytes;
+	if (s->bytes + s->total_spooled_bytes != s->progress_bytes) {
+		s->progress_bytes = s->bytes + s->total_spooled_bytes;
 		s->moved = mono_now();
 	}
 	if (s->lane[0].shut && s->lane[1].shut) {

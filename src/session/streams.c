@@ -1,4 +1,4 @@
-/* The data streams of a session: how many are active, and how streams come and go. */
+/* The data streams of a session: number of active streams, connected and lost streams. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
