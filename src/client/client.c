@@ -123,7 +123,8 @@ static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
 	for (i = 0; i < t->n_pins; i++) {
 		eq = strrchr(t->pins[i], '=');
 		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->pins[i]))
-			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints the fingerprint on the server)",
+			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. "
+			    "(ptcp key show prints the fingerprint on the server)",
 			    text_escape(shown, sizeof shown, t->pins[i]));
 	}
 	return 0;

@@ -59,7 +59,8 @@ static void expired(struct ptcp_transfer *t)
 		    "again)", t->known_as, (double)job_frames_stall_ns(j) / 1e9);
 		break;
 	default:
-		err_set(&why, PTCP_ETIMEOUT, "%s: no response for %.3g s (check the network and that host, then run the same command again)",
+		err_set(&why, PTCP_ETIMEOUT, "%s: no response for %.3g s (check the network and that host, then run "
+		    "the same command again)",
 		    t->known_as, t->o.timeout_s);
 		break;
 	}

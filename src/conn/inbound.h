@@ -14,8 +14,8 @@
 struct inbound;
 struct relayed;
 
-/* Requests of an authenticated peer. Negative with `e`: refused; the peer gets the reason. Otherwise the callback has taken the
- * channel (inbound_take_chan()), or answers a route later. */
+/* Requests of an authenticated peer. Negative with `e`: refused; the peer gets the reason. Otherwise the callback has
+ * taken the channel (inbound_take_chan()), or answers a route later. */
 struct inbound_ops {
 	int (*control)(void *arg, struct inbound *g, struct ptcp_err *e);         /* a session */
 	/* A session under a grant; a job; a relayed connection. NULL: not served. */

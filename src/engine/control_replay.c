@@ -173,7 +173,8 @@ int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, 
 	if (!final)
 		return 0;
 	r->ended = true;
-	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s (run the same command again)",
+	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s "
+	    "(run the same command again)",
 	    why->msg);
 }
 

@@ -1,6 +1,6 @@
-/* Rate limit of each path: the lower of the caller's limit and the limit set by path_select.h. The starter sets the limits. The
- * sender enforces the limits (by snd_set_rate() and the pacers of its streams); a receiving starter reports them in
- * a RATE frame, and its own pacers only stop a sender that does not comply. */
+/* Rate limit of each path: the lower of the caller's limit and the limit set by path_select.h. The starter sets the
+ * limits. The sender enforces the limits (by snd_set_rate() and the pacers of its streams); a receiving starter
+ * reports them in a RATE frame, and its own pacers only stop a sender that does not comply. */
 #ifndef ENGINE_PATH_RATES_H
 #define ENGINE_PATH_RATES_H
 

@@ -106,9 +106,9 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
  * and a stream carries copies only of blocks under another rate. Initially false. */
 void snd_set_paced(struct snd *s, bool paced);
 
-/* Rates shared by some streams; the caller enforces them. The streams of a rate take only as many blocks as the rate permits
- * in half a second, or one job, so that the tail does not wait for a slow stream. A stream has rate 0 (none) at first,
- * and keeps its rate when connected again. */
+/* Rates shared by some streams; the caller enforces them. The streams of a rate take only as many blocks as the rate
+ * permits in half a second, or one job, so that the tail does not wait for a slow stream. A stream has rate 0 (none)
+ * at first, and keeps its rate when connected again. */
 #define SND_RATES 16
 #define SND_IDLE UINT64_MAX
 void snd_share(struct snd *s, unsigned stream, unsigned rate); /* 1 to SND_RATES, or 0 */

@@ -77,7 +77,8 @@ static void fail_late(struct engine *s, const char *what)
 {
 	struct ptcp_err e;
 
-	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run the same command again)",
+	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run "
+	    "the same command again)",
 	    what, (double)s->o.timeout_ns / 1e9);
 	engine_fail(s, &e);
 }

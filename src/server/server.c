@@ -119,7 +119,8 @@ static void on_wake(void *arg)
 		return;
 	s->stopping = true;
 	listen_end(s);
-	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same command again when the server is back)");
+	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same "
+	    "command again when the server is back)");
 	pending_empty(&s->pending);
 	server_session_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
