@@ -116,8 +116,8 @@ static void for_whom_and_when(void **state)
 
 	(void)state;
 	refused(&t, &g, stranger.fingerprint, peer, NOW, "another server than this");
-	refused(&t, &g, own, stranger.fingerprint, NOW, "another host than the one");
-	refused(&t, &g, own, issuer.fingerprint, NOW, "another host than the one");
+	refused(&t, &g, own, stranger.fingerprint, NOW, "another client than this");
+	refused(&t, &g, own, issuer.fingerprint, NOW, "another client than this");
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MAX_S - 1, "more than a day");
 	assert_int_equal(t.n, 0); /* what is refused is not remembered */
