@@ -155,7 +155,7 @@ static void back_begin(struct ssh_start *f)
 	for (i = 0; i < n; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
 	timer_set(f->timer, mono_add_ns(mono_now(), MODE_NS));
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=back port=%u", listener_port(f->listener));
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=reverse-offered port=%u", listener_port(f->listener));
 	line_reader_send(f->lines, "back %u%s", listener_port(f->listener), text);
 }
 

@@ -146,7 +146,7 @@ static void replace_dead(struct multipath *r, const bool *down)
 		for (k = 0; k < r->places; k++)
 			alive[k] = k == i ? 0 : 1;
 		if (reselect_paths(r->place, r->places, RESELECT_WORST, alive, weight, r->candidates, &r->rng) > 0)
-			r->reason = "no data arrives over it";
+			r->reason = "the old path delivers no data";
 	}
 }
 
@@ -172,7 +172,7 @@ static void reselect_all(struct multipath *r, double sum_bps)
 	memcpy(before, r->place, sizeof before);
 	if (sum_bps * BETTER < r->best_bps) {
 		memcpy(r->place, r->best, sizeof before);
-		r->reason = "higher throughput with it";
+		r->reason = "higher throughput with the new path";
 		r->best_bps = 0;
 	} else {
 		memcpy(r->best, r->place, sizeof before);

@@ -176,7 +176,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 		engine_fail(sess->engine, violation);
 		return;
 	}
-	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-back again=%zu", sess->control_replay.resend);
+	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control_replay.resend);
 	sess->retries[STREAM_CONNECT_CONTROL] = 0;
 }
 
