@@ -225,8 +225,8 @@ int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
 		return err_set(e, first->code, "links: none %s, the first: %s", queried ? "is published" : "could be measured",
 		    first->why);
 	if (queried)
-		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; without --query they are "
-		    "measured)", failed, failed + measured);
+		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; omit --query to measure "
+		    "them)", failed, failed + measured);
 	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run the same command again when "
 	    "their hosts can be reached)", failed, failed + measured);
 }
