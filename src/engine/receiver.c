@@ -339,7 +339,8 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
 
 /* ---- New entries ---- */
 
-static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs, struct span in)
+static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs,
+    struct span in)
 {
 	struct rcv_entry *f = calloc(1, sizeof *f);
 

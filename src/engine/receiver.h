@@ -89,8 +89,8 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep verdict, uint64_t *c
     const struct ptcp_err *why);
 /* The digest of the existing file (see snd_ops.compare), or the error. */
 void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why);
-/* Claimed blocks were read: good, with the sum of their terms, or bad: all to be sent. Blocks without a claim, and verified
- * blocks, are ignored. */
+/* Claimed blocks were read: good, with the sum of their terms, or bad: all to be sent. Blocks without a claim, and
+ * verified blocks, are ignored. */
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum);
 
