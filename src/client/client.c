@@ -60,7 +60,7 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 }
 
 /* An older caller's options are a prefix of ours. */
-static int take_opts(struct ptcp_transfer *t, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	ptcp_transfer_opts_init(&t->o);
 	if (o != NULL) {
@@ -114,7 +114,7 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
-static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
+static int check_pins(struct ptcp_task *t, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	const char *eq;
@@ -129,7 +129,7 @@ static int check_pins(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 0;
 }
 
-void client_fini(struct ptcp_transfer *t)
+void client_fini(struct ptcp_task *t)
 {
 	if (t->prober != NULL)
 		t->prober->ops->free(t->prober);
@@ -151,9 +151,9 @@ void client_fini(struct ptcp_transfer *t)
 	free(t);
 }
 
-int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+int client_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = calloc(1, sizeof *t);
+	struct ptcp_task *t = calloc(1, sizeof *t);
 	int r;
 
 	if (t == NULL)
@@ -169,7 +169,7 @@ int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, s
 	return 0;
 }
 
-static int choose(struct ptcp_transfer *t, struct ptcp_err *e)
+static int choose(struct ptcp_task *t, struct ptcp_err *e)
 {
 	unsigned usual = t->ways.n < PATHS_USUAL ? t->ways.n : PATHS_USUAL;
 	uint8_t seed[8];
@@ -180,7 +180,7 @@ static int choose(struct ptcp_transfer *t, struct ptcp_err *e)
 	return r;
 }
 
-int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
+int client_name_target(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
@@ -201,7 +201,7 @@ int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 
 /* ---- Running ---- */
 
-static void check_cancelled(struct ptcp_transfer *t)
+static void check_cancelled(struct ptcp_task *t)
 {
 	struct ptcp_err why;
 
@@ -216,7 +216,7 @@ static void check_cancelled(struct ptcp_transfer *t)
 		client_finish(t, &why);
 }
 
-void client_pace(struct ptcp_transfer *t)
+void client_pace(struct ptcp_task *t)
 {
 	unsigned i;
 
@@ -232,7 +232,7 @@ static void on_wake(void *arg)
 	client_pace(arg);
 }
 
-void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why)
+void client_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	if (t->over)
 		return;
@@ -246,14 +246,14 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why)
 
 /* ---- An attempt: until the end, or until the user is asked about an unknown host ---- */
 
-static void attempt_end(struct ptcp_transfer *t)
+static void attempt_end(struct ptcp_task *t)
 {
 	client_disconnect(t);
 	context_fini(&t->host);
 	t->running = false;
 }
 
-static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
+static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 {
 	unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 	    1u << PTCP_CIPHER_CHACHA20;
@@ -281,7 +281,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 }
 
 /* After a turn of the loop: 1: it goes on; else the transfer's result. */
-static int settle(struct ptcp_transfer *t, struct ptcp_err *e)
+static int settle(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ptcp_err scratch;
 	int r = t->result;
@@ -302,36 +302,36 @@ static int settle(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 1;
 }
 
-int ptcp_transfer_start(struct ptcp_transfer *t, struct ptcp_err *e)
+int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ptcp_err scratch;
 
 	if (t->ran)
-		return err_set(e, PTCP_EUSAGE, "a transfer runs once");
+		return err_set(e, PTCP_EUSAGE, "a task runs once");
 	t->ran = true;
 	return attempt_begin(t, e != NULL ? e : &scratch);
 }
 
-int ptcp_transfer_fd(const struct ptcp_transfer *t) { return loop_fd(t->loop); }
+int ptcp_task_fd(const struct ptcp_task *t) { return loop_fd(t->loop); }
 
-int ptcp_transfer_timeout_ms(const struct ptcp_transfer *t)
+int ptcp_task_timeout_ms(const struct ptcp_task *t)
 {
 	return t->over || !t->running ? 0 : loop_timeout_ms(t->loop);
 }
 
-int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e)
+int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e)
 {
 	if (!t->running)
-		return err_set(e, PTCP_EUSAGE, "the transfer does not run");
+		return err_set(e, PTCP_EUSAGE, "the task does not run");
 	loop_run_once(t->loop, false);
 	return settle(t, e);
 }
 
-int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
+int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
-	if ((r = ptcp_transfer_start(t, e)) < 0)
+	if ((r = ptcp_task_start(t, e)) < 0)
 		return r;
 	do
 		loop_run_once(t->loop, true);
@@ -339,12 +339,12 @@ int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
 	return r;
 }
 
-void ptcp_transfer_free(struct ptcp_transfer *t)
+void ptcp_task_free(struct ptcp_task *t)
 {
 	if (t == NULL)
 		return;
 	if (t->running) {
-		ptcp_transfer_cancel(t);
+		ptcp_task_cancel(t);
 		while (!t->over)
 			loop_run_once(t->loop, true);
 		attempt_end(t);
@@ -352,13 +352,13 @@ void ptcp_transfer_free(struct ptcp_transfer *t)
 	client_fini(t);
 }
 
-void ptcp_transfer_cancel(struct ptcp_transfer *t)
+void ptcp_task_cancel(struct ptcp_task *t)
 {
 	atomic_store(&t->cancelled, true);
 	loop_wake(t->loop);
 }
 
-int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t bps, struct ptcp_err *e)
+int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e)
 {
 	if (t->prober != NULL || t->third != NULL || t->ways.n == 0)
 		return err_set(e, PTCP_EUSAGE, "path rates: only of transfers from or to this host");
@@ -373,7 +373,7 @@ int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t b
 	return 0;
 }
 
-void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
+void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
 		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->last,

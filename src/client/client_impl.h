@@ -28,15 +28,15 @@ struct remote_job;
 
 /* Jobs and queries of remote hosts: they use the control connection instead of a session. */
 struct client_remote_ops {
-	void (*aim)(struct ptcp_transfer *t);    /* before connecting: the next host, into t->target */
-	void (*opened)(struct ptcp_transfer *t); /* t->chan is connected, and its host trusted */
-	void (*silent)(struct ptcp_transfer *t); /* t->timer fired */
+	void (*aim)(struct ptcp_task *t);    /* before connecting: the next host, into t->target */
+	void (*opened)(struct ptcp_task *t); /* t->chan is connected, and its host trusted */
+	void (*silent)(struct ptcp_task *t); /* t->timer fired */
 	struct ptcp_progress (*progress)(const struct remote_job *h); /* as last reported */
-	const struct ptcp_err *(*cause)(const struct ptcp_transfer *t, const struct ptcp_err *why); /* to report for `why` */
+	const struct ptcp_err *(*cause)(const struct ptcp_task *t, const struct ptcp_err *why); /* to report for `why` */
 	void (*free)(struct remote_job *h);
 };
 
-struct ptcp_transfer {
+struct ptcp_task {
 	struct ptcp_transfer_opts o;
 	bool sends, ran, running;
 	char **local, **pins;
@@ -61,7 +61,7 @@ struct ptcp_transfer {
 	const struct client_remote_ops *remote; /* of `third` */
 	/* while it runs */
 	struct context host;
-	struct loop *loop;              /* lives as long as the handle, for ptcp_transfer_cancel() */
+	struct loop *loop;              /* lives as long as the handle, for ptcp_task_cancel() */
 	atomic_bool cancelled;
 	_Atomic uint64_t path_bps[PTCP_PATHS_MAX]; /* from ptcp_transfer_set_path_rate() */
 	atomic_bool paced;              /* path_bps has changed */
@@ -92,13 +92,13 @@ struct ptcp_transfer {
 };
 
 /* Time without progress of the peer before the client gives up. */
-static inline uint64_t client_timeout_ns(const struct ptcp_transfer *t)
+static inline uint64_t client_timeout_ns(const struct ptcp_task *t)
 {
 	return (uint64_t)(t->o.timeout_s * 1e9);
 }
 
 /* Maximum number of streams: as requested, or as the stream controller may choose. */
-static inline unsigned client_max_streams(const struct ptcp_transfer *t)
+static inline unsigned client_max_streams(const struct ptcp_task *t)
 {
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
@@ -106,17 +106,17 @@ static inline unsigned client_max_streams(const struct ptcp_transfer *t)
 /* ---- client.c ---- */
 
 /* A handle with options, but without a target. */
-int client_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+int client_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
 /* Once t->target is set: its name and paths. */
-int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e);
+int client_name_target(struct ptcp_task *t, struct ptcp_err *e);
 /* Copies of n strings, NULL-terminated; NULL: out of memory. */
 char **client_copy_list(const char *const *in, size_t n);
 /* Frees a handle that does not run. */
-void client_fini(struct ptcp_transfer *t);
+void client_fini(struct ptcp_task *t);
 /* Applies requested path rates to the session. */
-void client_pace(struct ptcp_transfer *t);
+void client_pace(struct ptcp_task *t);
 /* Ends this attempt; the first outcome counts. `why` NULL: done. */
-void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);
+void client_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- trust.c ---- */
 
@@ -124,43 +124,43 @@ void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why);
  * may be asked. */
 int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 /* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can tell. */
-bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
+bool client_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 
 /* ---- connect.c ---- */
 
 /* Starts connecting; a session, t->remote->opened() or client_finish() follows. */
-int client_connect(struct ptcp_transfer *t, struct ptcp_err *e);
+int client_connect(struct ptcp_task *t, struct ptcp_err *e);
 /* Connects to t->target, from the first path on. */
-int client_dial(struct ptcp_transfer *t, struct ptcp_err *e);
+int client_dial(struct ptcp_task *t, struct ptcp_err *e);
 /* The options as OPEN has them. */
-uint32_t client_open_flags(const struct ptcp_transfer *t);
-uint8_t client_fsync(const struct ptcp_transfer *t);
+uint32_t client_open_flags(const struct ptcp_task *t);
+uint8_t client_fsync(const struct ptcp_task *t);
 /* Closes all but the session. */
-void client_disconnect(struct ptcp_transfer *t);
+void client_disconnect(struct ptcp_task *t);
 
 /* ---- path_history.c ---- */
 
 /* `fd`: of the control connection. */
-void client_name_path(struct ptcp_transfer *t, int fd);
+void client_name_path(struct ptcp_task *t, int fd);
 /* Adapts the number of streams if t->adaptive, starting from the path's history. */
-void client_adapt_streams(struct ptcp_transfer *t, struct session *sess);
+void client_adapt_streams(struct ptcp_task *t, struct session *sess);
 /* At the end: records the controller's result. */
-void client_remember(struct ptcp_transfer *t);
+void client_remember(struct ptcp_task *t);
 /* For advice: true if found in the history, so that no measurement is needed. */
-bool client_recall_advice(struct ptcp_transfer *t);
-void client_remember_advice(struct ptcp_transfer *t);
+bool client_recall_advice(struct ptcp_task *t);
+void client_remember_advice(struct ptcp_task *t);
 
 /* ---- client_session.c ---- */
 
 extern const struct session_ops client_session_ops;
-void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev);
+void client_emit(struct ptcp_task *t, const struct ptcp_event *ev);
 /* Emits PTCP_EVENT_START. */
-void client_started(struct ptcp_transfer *t);
+void client_started(struct ptcp_task *t);
 /* The error of a transfer with this progress that ended with `why` (NULL: in order); false: none. */
 bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
 /* Ends the transfer, `why` NULL: in order, though files may have failed. */
-void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why);
-void client_warn(struct ptcp_transfer *t, const char *text);
-void client_show_progress(struct ptcp_transfer *t);
+void client_outcome(struct ptcp_task *t, const struct ptcp_err *why);
+void client_warn(struct ptcp_task *t, const char *text);
+void client_show_progress(struct ptcp_task *t);
 
 #endif

@@ -6,10 +6,10 @@
 #include "client/remote_job_impl.h"
 #include "core/err.h"
 
-static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *target,
+static int start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *target,
     struct prober *b, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	if ((r = client_new(&t, o, e)) < 0) {
@@ -28,7 +28,7 @@ static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
 	return 0;
 }
 
-int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e)
 {
 	struct prober *b;
@@ -37,7 +37,7 @@ int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 	return (r = advise_new(&b, a, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
-int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_measure_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e)
 {
 	struct prober *b;
@@ -46,7 +46,7 @@ int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts
 	return (r = measure_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
-int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_timing_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e)
 {
 	struct prober *b;
@@ -55,11 +55,11 @@ int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 	return (r = timing_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
-int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,
     const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e)
 {
 	struct ptcp_timing_opts timing;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct remote other;
 	int r;
 
@@ -92,7 +92,7 @@ void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
 	h->round_trip_s = (double)f->round_trip_ns / 1e9;
 }
 
-size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out, size_t most,
+size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out, size_t most,
     double *round_trip_s)
 {
 	const struct remote_job *h = t->third;
@@ -107,20 +107,20 @@ size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message
 	return n;
 }
 
-int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
+int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a, struct ptcp_err *e)
 {
 	const struct ptcp_advice *found = advise_advice(t->prober);
 	size_t size;
 
 	if (found == NULL)
-		return err_set(e, PTCP_EUSAGE, "no advice: the handle has not probed yet (run a handle of ptcp_advise_new())");
+		return err_set(e, PTCP_EUSAGE, "no advice: the task has not probed yet (run a task of ptcp_advise_new())");
 	size = a->size < found->size ? a->size : found->size;
 	memcpy(a, found, size);
 	a->size = size;
 	return 0;
 }
 
-size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out, size_t most,
+size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out, size_t most,
     unsigned *saturates_at)
 {
 	return measure_levels(t->prober, out, most, saturates_at);

@@ -13,14 +13,14 @@
 
 /* ---- Events ---- */
 
-void client_emit(struct ptcp_transfer *t, const struct ptcp_event *ev)
+void client_emit(struct ptcp_task *t, const struct ptcp_event *ev)
 {
 	if (t->o.event != NULL)
 		t->o.event(t->o.arg, ev);
 }
 
 /* The rate counts transferred bytes; resumed bytes shorten the remaining time, too. */
-static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
+static void measure_rate(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
 	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i, k;
@@ -48,7 +48,7 @@ static void measure_rate(struct ptcp_transfer *t, struct ptcp_event *ev)
 	t->n_samples++;
 }
 
-static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
+static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	struct session_path g;
 	unsigned i;
@@ -63,7 +63,7 @@ static void show_paths(struct ptcp_transfer *t, struct ptcp_event *ev)
 	ev->n_paths = t->ways.n;
 }
 
-static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
+static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	t->last = t->third != NULL ? t->remote->progress(t->third) : session_progress(t->session);
 	ev->progress = t->last;
@@ -71,7 +71,7 @@ static void measure(struct ptcp_transfer *t, struct ptcp_event *ev)
 	measure_rate(t, ev);
 }
 
-void client_show_progress(struct ptcp_transfer *t)
+void client_show_progress(struct ptcp_task *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
 
@@ -83,7 +83,7 @@ void client_show_progress(struct ptcp_transfer *t)
 static void on_file(void *arg, const char *path, enum ptcp_file_status status,
     const struct ptcp_err *why)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = path, .status = status };
 
 	if (status != PTCP_FILE_FAILED && !t->o.file_events)
@@ -97,7 +97,7 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 
 static void on_warning(void *arg, const char *path, const char *text)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	char shown[TEXT_NAME_BYTES], line[TEXT_NAME_BYTES + 520];
 	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = text };
 
@@ -109,11 +109,11 @@ static void on_warning(void *arg, const char *path, const char *text)
 	client_emit(t, &ev);
 }
 
-void client_warn(struct ptcp_transfer *t, const char *text) { on_warning(t, NULL, text); }
+void client_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_STREAMS, .from = from, .to = to, .text = why };
 
 	client_emit(t, &ev);
@@ -121,7 +121,7 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 
 static void on_paths(void *arg, const char *why)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_PATHS, .text = why };
 
 	show_paths(t, &ev);
@@ -131,7 +131,7 @@ static void on_paths(void *arg, const char *why)
 /* ---- Sources and destination ---- */
 
 /* Whether an earlier source has the same name at the destination. */
-static bool named_before(const struct ptcp_transfer *t, size_t source, const char *name)
+static bool named_before(const struct ptcp_task *t, size_t source, const char *name)
 {
 	size_t i, n, len = strlen(name);
 	const char *s;
@@ -147,7 +147,7 @@ static bool named_before(const struct ptcp_transfer *t, size_t source, const cha
 }
 
 /* A source that cannot be found is a failed file; the transfer goes on. */
-static int add_sources(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
+static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
 	char name[DESTINATION_NAME_BYTES];
 	struct ptcp_err why;
@@ -171,7 +171,7 @@ static int add_sources(struct ptcp_transfer *t, struct session *sess, struct ptc
 	return r;
 }
 
-static int add_target(struct ptcp_transfer *t, struct session *sess, struct ptcp_err *e)
+static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
 	int flags = (t->n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
 	struct span rest = { t->paths, t->paths_bytes }, path;
@@ -188,7 +188,7 @@ static int add_target(struct ptcp_transfer *t, struct session *sess, struct ptcp
 	return session_receive_into(sess, &place, e);
 }
 
-void client_started(struct ptcp_transfer *t)
+void client_started(struct ptcp_task *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
@@ -202,7 +202,7 @@ void client_started(struct ptcp_transfer *t)
 
 static void on_running(void *arg, struct session *sess)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
 	client_started(t);
@@ -238,7 +238,7 @@ bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const st
 	return true;
 }
 
-void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why)
+void client_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
 	struct ptcp_err outcome;
@@ -253,7 +253,7 @@ void client_outcome(struct ptcp_transfer *t, const struct ptcp_err *why)
 
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	if (session_stream_control(sess) != NULL) {
 		t->control = *session_stream_control(sess);

@@ -11,7 +11,7 @@
 
 #define PATH_NS (5 * NS_PER_S)
 
-uint32_t client_open_flags(const struct ptcp_transfer *t)
+uint32_t client_open_flags(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
 	int flags =
@@ -26,7 +26,7 @@ uint32_t client_open_flags(const struct ptcp_transfer *t)
 	return (uint32_t)flags;
 }
 
-uint8_t client_fsync(const struct ptcp_transfer *t)
+uint8_t client_fsync(const struct ptcp_task *t)
 {
 	static const uint8_t wire[] = { [PTCP_FSYNC_GROUP] = WIRE_FSYNC_GROUP,
 		[PTCP_FSYNC_NONE] = WIRE_FSYNC_NONE, [PTCP_FSYNC_FILE] = WIRE_FSYNC_FILE };
@@ -35,7 +35,7 @@ uint8_t client_fsync(const struct ptcp_transfer *t)
 }
 
 /* Where direct streams connect to: the address reached, or the name where that was a relay. */
-static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
+static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
 	if (t->ways.at[t->path].n_relays == 0)
 		return sock_split(t->peer, host, port, t->target.port, e);
@@ -47,7 +47,7 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
-static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
+static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 &&
@@ -85,7 +85,7 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct
 }
 
 /* On the control connection, which is taken. */
-static void start_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control)
+static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control)
 {
 	struct ptcp_err why;
 
@@ -99,12 +99,10 @@ static void start_session(struct ptcp_transfer *t, enum ssh_start_mode mode, str
 	client_pace(t);
 }
 
-static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
-
-static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
+static int try_path(struct ptcp_task *t, struct ptcp_err *e);
 
 /* Tries the next path; after the last one, the first path's error is the outcome. */
-static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
+static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
 	struct ptcp_err next;
@@ -131,7 +129,7 @@ static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
 
 static void on_connected(void *arg, const struct connect_result *r)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	t->connect = NULL;
 	if (r->chan == NULL) {
@@ -148,7 +146,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	t->remote->opened(t);
 }
 
-static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
+static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
 	uint64_t all_ns = client_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
@@ -160,7 +158,7 @@ static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
 	return connect_start(&t->connect, &o, e);
 }
 
-int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
+int client_dial(struct ptcp_task *t, struct ptcp_err *e)
 {
 	timer_set(t->timer, MONO_NEVER);
 	t->path = (unsigned)t->ways.place[0];
@@ -171,7 +169,7 @@ int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
 
 static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, const char *address)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	char text[2 * sizeof t->known_as + 200];
 	struct ptcp_err why;
 
@@ -193,7 +191,7 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, cons
 
 static void on_start_failed(void *arg, const struct ptcp_err *why)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_cancelled() follows. */
 	if (!atomic_load(&t->cancelled))
@@ -202,7 +200,7 @@ static void on_start_failed(void *arg, const struct ptcp_err *why)
 
 static struct session *session_of(void *arg)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	return t->session;
 }
@@ -210,7 +208,7 @@ static struct session *session_of(void *arg)
 /* From here on like a daemon, with a known fingerprint. */
 static void on_launched(void *arg, unsigned port, const char *fingerprint)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
 	strcpy(t->launched, fingerprint);
@@ -225,7 +223,7 @@ static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed,
 /* To show progress; or the server that has a job is silent. */
 static void on_timer(void *arg)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	if (t->session != NULL)
 		client_show_progress(t);
@@ -233,7 +231,7 @@ static void on_timer(void *arg)
 		t->remote->silent(t);
 }
 
-int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
+int client_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
 		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port,
@@ -249,7 +247,7 @@ int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
 	return client_dial(t, e);
 }
 
-void client_disconnect(struct ptcp_transfer *t)
+void client_disconnect(struct ptcp_task *t)
 {
 	ssh_start_free(t->ssh_start);
 	t->ssh_start = NULL;

@@ -9,13 +9,13 @@
 #include "core/text.h"
 #include "core/units.h"
 
-static void aim(struct ptcp_transfer *t, const struct remote *at)
+static void aim(struct ptcp_task *t, const struct remote *at)
 {
 	t->target = *at;
 	remote_name(at, t->known_as, sizeof t->known_as);
 }
 
-void remote_job_aim(struct ptcp_transfer *t)
+void remote_job_aim(struct ptcp_task *t)
 {
 	struct remote_job *h = t->third;
 
@@ -31,7 +31,7 @@ void remote_job_aim(struct ptcp_transfer *t)
 	aim(t, &h->doer);
 }
 
-static void flush(struct ptcp_transfer *t)
+static void flush(struct ptcp_task *t)
 {
 	struct buf *b = &t->third->frames.out.b;
 
@@ -40,12 +40,12 @@ static void flush(struct ptcp_transfer *t)
 	chan_flush(t->chan);
 }
 
-static void set_timer(struct ptcp_transfer *t)
+static void set_timer(struct ptcp_task *t)
 {
 	timer_set(t->timer, job_frames_deadline(&t->third->frames));
 }
 
-static void expired(struct ptcp_transfer *t)
+static void expired(struct ptcp_task *t)
 {
 	const struct job_frames *j = &t->third->frames;
 	struct ptcp_err why;
@@ -68,7 +68,7 @@ static void expired(struct ptcp_transfer *t)
 
 static struct ptcp_progress last_progress(const struct remote_job *h) { return h->frames.progress; }
 
-void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
+void remote_job_name(const struct ptcp_task *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
 {
 	snprintf(out, REMOTE_JOB_NAME_BYTES, "%0*llx@%s", REMOTE_JOB_ID_DIGITS, (unsigned long long)id, t->known_as);
 }
@@ -82,7 +82,7 @@ void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text)
 
 /* ---- Answers ---- */
 
-static void on_started(struct ptcp_transfer *t, const struct wire_started *f)
+static void on_started(struct ptcp_task *t, const struct wire_started *f)
 {
 	char name[REMOTE_JOB_NAME_BYTES];
 	struct ptcp_event ev = { .type = PTCP_EVENT_DETACHED, .text = name };
@@ -99,7 +99,7 @@ static void on_started(struct ptcp_transfer *t, const struct wire_started *f)
 	client_started(t);
 }
 
-static void on_event(struct ptcp_transfer *t, const struct wire_event *f)
+static void on_event(struct ptcp_task *t, const struct wire_event *f)
 {
 	const struct session_ops *ops = &client_session_ops;
 	char path[WIRE_PATH_MAX + 1];
@@ -116,7 +116,7 @@ static void on_event(struct ptcp_transfer *t, const struct wire_event *f)
 	}
 }
 
-static void on_error(struct ptcp_transfer *t, const struct wire_error *f)
+static void on_error(struct ptcp_task *t, const struct wire_error *f)
 {
 	struct ptcp_err why;
 
@@ -133,7 +133,7 @@ static void on_error(struct ptcp_transfer *t, const struct wire_error *f)
 
 static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	switch (type) {
 	case WIRE_STARTED: on_started(t, &f->started); break;
@@ -154,7 +154,7 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 
 static void on_readable(void *arg)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct remote_job *h = t->third;
 	struct ptcp_err why;
 	uint8_t bytes[16384];
@@ -178,7 +178,7 @@ static void on_writable(void *arg) { flush(arg); }
 
 static void on_closed(void *arg, const struct ptcp_err *cause)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
 	if (remote_job_is_query(t->third) && cause == NULL) {
@@ -192,7 +192,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 
 static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
-static int request(struct ptcp_transfer *t, struct ptcp_err *e)
+static int request(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct remote_job *h = t->third;
 	int r;
@@ -211,7 +211,7 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 0;
 }
 
-static void opened(struct ptcp_transfer *t)
+static void opened(struct ptcp_task *t)
 {
 	struct remote_job *h = t->third;
 	struct ptcp_err why;
@@ -249,7 +249,7 @@ static void free_job(struct remote_job *h)
 static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
 	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
 
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
+int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e)
 {
 	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
 		return err_nomem(e);

@@ -12,7 +12,7 @@ static const struct remote *destination(const struct remote_job *h)
 	return h->mode == WIRE_GRANT_READ ? &h->doer : &h->other;
 }
 
-static void put_job(struct ptcp_transfer *t)
+static void put_job(struct ptcp_task *t)
 {
 	struct remote_job *h = t->third;
 	const char *cc = t->congestion != NULL ? t->congestion : "";
@@ -28,7 +28,7 @@ static void put_job(struct ptcp_transfer *t)
 	OUTBOX_PUT(&h->frames.out, job, JOB, &f);
 }
 
-static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
+static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct remote_job *h = t->third;
 	uint8_t *p = outbox_room(&h->frames.out, WIRE_GRANT_MAX_BYTES);
@@ -46,7 +46,7 @@ static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
 }
 
 /* Flags of OPEN for the path of the destination. */
-static uint32_t destination_flags(const struct ptcp_transfer *t)
+static uint32_t destination_flags(const struct ptcp_task *t)
 {
 	struct span rest = { t->paths, t->paths_bytes }, path;
 	uint8_t flags = 0;
@@ -57,7 +57,7 @@ static uint32_t destination_flags(const struct ptcp_transfer *t)
 }
 
 /* OPEN with the client in place of the third host. */
-static void put_open(struct ptcp_transfer *t)
+static void put_open(struct ptcp_task *t)
 {
 	const char *dest = destination(t->third)->path;
 	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
@@ -78,7 +78,7 @@ static void put_open(struct ptcp_transfer *t)
 		outbox_added(&t->third->frames.out, wire_open_encode(p, &f));
 }
 
-static void put_probe(struct ptcp_transfer *t)
+static void put_probe(struct ptcp_task *t)
 {
 	struct remote_job *h = t->third;
 	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher };
@@ -94,7 +94,7 @@ static void put_links(struct outbox *out)
 		outbox_added(out, wire_links_encode(p));
 }
 
-int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
+int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct remote_job *h = t->third;
 	int r;
@@ -123,7 +123,7 @@ int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
 /* ---- The receiver fetches, after the sender has refused ---- */
 
 /* A grant has one path, and a receiver applies no rules at the sender. */
-bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err *why)
+bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *why)
 {
 	const struct remote_job *h = t->third;
 
@@ -131,7 +131,7 @@ bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err
 	    (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
 }
 
-void remote_job_reverse(struct ptcp_transfer *t)
+void remote_job_reverse(struct ptcp_task *t)
 {
 	struct remote_job *h = t->third;
 	struct remote sender = h->doer;
@@ -148,7 +148,7 @@ void remote_job_reverse(struct ptcp_transfer *t)
 	remote_job_aim(t);
 }
 
-const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why)
+const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct ptcp_err *why)
 {
 	const struct remote_job *h = t->third;
 

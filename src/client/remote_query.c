@@ -8,11 +8,11 @@
 #include "core/text.h"
 
 /* A handle for a query of the server `at`, "HOST[:PORT]". */
-static int query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     enum job_frames_state request, const char *at, struct ptcp_err *e)
 {
 	struct remote none = { .ssh = false };
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	if ((r = client_new(&t, o, e)) < 0)
@@ -40,7 +40,7 @@ static enum ptcp_state outcome(const struct wire_state *f, struct ptcp_err *why)
 	return client_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
 }
 
-void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f)
+void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
 {
 	char name[REMOTE_JOB_NAME_BYTES], peer[SOCK_HOST_BYTES + 10], host[WIRE_HOST_MAX + 1];
 	char source[WIRE_PATH_MAX + 1], dest[WIRE_PATH_MAX + 1];
@@ -78,7 +78,7 @@ static int parse_name(const char *name, uint64_t *id, const char **at, struct pt
 	return 0;
 }
 
-int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
+int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e)
 {
 	const char *at;
@@ -138,10 +138,10 @@ int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp
 	return l->to == NULL || (f->text.n > 0 && l->why == NULL) ? err_nomem(e) : 0;
 }
 
-int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	if ((r = query_new(&t, o, JOB_FRAMES_LINKS_REQUESTED, from, e)) < 0)
@@ -157,7 +157,7 @@ int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_o
 	return r;
 }
 
-size_t ptcp_transfer_links(const struct ptcp_transfer *t, struct ptcp_published_link *out, size_t most)
+size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most)
 {
 	const struct remote_job *h = t->third;
 

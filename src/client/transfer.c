@@ -6,7 +6,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, struct ptcp_err *e)
+static int add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e)
 {
 	struct span s = { (const uint8_t *)path, strlen(path) };
 	uint8_t *p;
@@ -24,7 +24,7 @@ static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, st
 }
 
 /* A remote sender gets the rules in OPEN, behind the sources. */
-static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
+static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	const struct ptcp_rule *rule;
@@ -68,7 +68,7 @@ static int local(const char *text, struct ptcp_err *e)
 	return r;
 }
 
-static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+static int take_remote_sources(struct ptcp_task *t, const char *const *srcs, size_t n,
     struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -90,7 +90,7 @@ static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs,
 	return 0;
 }
 
-static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+static int take_local_sources(struct ptcp_task *t, const char *const *srcs, size_t n,
     const char *dest, struct ptcp_err *e)
 {
 	size_t i;
@@ -105,7 +105,7 @@ static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, 
 }
 
 /* From one server to another; paths as if this host received. */
-static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+static int take_third(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest,
     struct ptcp_err *e)
 {
 	struct remote to;
@@ -131,7 +131,7 @@ static bool is_remote(const char *text)
 	return remote_parse(&ignored, text, NULL) > 0;
 }
 
-static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+static int take_paths(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest,
     struct ptcp_err *e)
 {
 	int r;
@@ -151,10 +151,10 @@ static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n
 	return (r = local(dest, e)) < 0 ? r : take_remote_sources(t, srcs, n, e);
 }
 
-static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptcp_transfer_opts *o,
+static int transfer_new(struct ptcp_task **out, bool sends, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err scratch;
 	int r;
 
@@ -180,13 +180,13 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 	return 0;
 }
 
-int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_send_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
 	return transfer_new(out, true, o, srcs, n_srcs, dest, e);
 }
 
-int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_recv_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
 	return transfer_new(out, false, o, srcs, n_srcs, dest, e);

@@ -27,7 +27,7 @@ static bool pin_is_for(const char *pin, const char *host, unsigned port, const c
 }
 
 /* The user can be asked only before a session runs. */
-static int unknown(struct ptcp_transfer *t, const char *name, const char *fingerprint, struct ptcp_err *e)
+static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, struct ptcp_err *e)
 {
 	if (t->session == NULL) {
 		t->unknown = true;
@@ -38,7 +38,7 @@ static int unknown(struct ptcp_transfer *t, const char *name, const char *finger
 	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint, fingerprint);
 }
 
-static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, const char *name,
+static int check_pins(struct ptcp_task *t, const char *host, unsigned port, const char *name,
     const char *fingerprint, struct ptcp_err *e)
 {
 	const char *pin;
@@ -69,7 +69,7 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 }
 
 /* A relay's identity has no other role in this run: a relay must not pass for the host at the end of the path. */
-static int check_role(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint, struct ptcp_err *e)
+static int check_role(struct ptcp_task *t, const char *name, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
 	const struct trusted *m;
 
@@ -81,7 +81,7 @@ static int check_role(struct ptcp_transfer *t, const char *name, bool relay, con
 	return 0;
 }
 
-static void remember(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint)
+static void remember(struct ptcp_task *t, const char *name, bool relay, const char *fingerprint)
 {
 	struct trusted *m;
 
@@ -98,7 +98,7 @@ static void remember(struct ptcp_transfer *t, const char *name, bool relay, cons
 
 int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	char name[NAME_BYTES];
 	int r;
 
@@ -115,7 +115,7 @@ int client_trust(void *arg, const struct connect_hop *hop, bool relay, const cha
 	return 0;
 }
 
-bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
+bool client_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
 {
 	const char *pin, *found = NULL;
 	size_t i;

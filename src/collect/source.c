@@ -43,7 +43,7 @@ void source_reset(struct source_transfer *s)
 {
 	size_t i;
 
-	ptcp_transfer_free(s->t);
+	ptcp_task_free(s->t);
 	s->t = NULL;
 	for (i = 0; i < s->candidates.n; i++)
 		free(s->route[i].limit);
@@ -255,7 +255,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
 		allocate_rates(s->c); /* before the start: data in transit cannot be recalled */
-		r = ptcp_transfer_start(s->t, e);
+		r = ptcp_task_start(s->t, e);
 	}
 	free(from);
 	free(to);
@@ -341,7 +341,7 @@ void source_step(struct source_transfer *s)
 	struct ptcp_err why = { .code = 0 };
 	int r;
 
-	if ((r = ptcp_transfer_step(s->t, &why)) <= 0)
+	if ((r = ptcp_task_step(s->t, &why)) <= 0)
 		ended(s, r, &why);
 }
 
@@ -349,5 +349,5 @@ void source_restart(struct source_transfer *s)
 {
 	s->restart = true;
 	s->stalled = 0;
-	ptcp_transfer_cancel(s->t);
+	ptcp_task_cancel(s->t);
 }

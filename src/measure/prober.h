@@ -72,7 +72,7 @@ const struct ptcp_advice *advise_advice(const struct prober *b);
 
 /* Runs rounds. Copies the options. */
 int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct ptcp_err *e);
-/* As ptcp_transfer_levels(). */
+/* As ptcp_measure_levels(). */
 size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max, unsigned *saturates_at);
 
 /* Maximum time of a message, in timeouts, even while bytes are acknowledged. */
@@ -82,7 +82,7 @@ size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max
 int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
 /* Times messages over streams that stay open. Copies the options. */
 int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
-/* As ptcp_transfer_messages(). */
+/* As ptcp_timing_messages(). */
 size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t max, double *round_trip_s);
 
 #endif
