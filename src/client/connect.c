@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -11,7 +11,7 @@
 
 #define PATH_NS (5 * NS_PER_S)
 
-uint32_t client_open_flags(const struct ptcp_task *t)
+uint32_t task_open_flags(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
 	int flags =
@@ -26,7 +26,7 @@ uint32_t client_open_flags(const struct ptcp_task *t)
 	return (uint32_t)flags;
 }
 
-uint8_t client_fsync(const struct ptcp_task *t)
+uint8_t task_fsync(const struct ptcp_task *t)
 {
 	static const uint8_t wire[] = { [PTCP_FSYNC_GROUP] = WIRE_FSYNC_GROUP,
 		[PTCP_FSYNC_NONE] = WIRE_FSYNC_NONE, [PTCP_FSYNC_FILE] = WIRE_FSYNC_FILE };
@@ -52,11 +52,11 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 &&
 	    !t->ways.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
-	unsigned requested = fixed || adaptive ? client_max_streams(t) : min_of(ADVICE_START, client_max_streams(t));
+	unsigned requested = fixed || adaptive ? task_max_streams(t) : min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
-		.fsync = client_fsync(t),
-		.flags = client_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
+		.fsync = task_fsync(t),
+		.flags = task_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
 		.n_paths = t->n_paths,
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->ways.n_places), fd_budget_connections()),
@@ -66,9 +66,9 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	struct session_opts o = {
 		.host = &t->host, .control = control, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
-		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
+		.sock = { t->o.family, task_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.timeout_ns = client_timeout_ns(t), .ops = &client_session_ops, .arg = t
+		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t
 	};
 	int r;
 
@@ -90,13 +90,13 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 	struct ptcp_err why;
 
 	strcpy(t->fingerprint, chan_fingerprint(control));
-	client_name_path(t, chan_fd(control));
+	task_name_path(t, chan_fd(control));
 	if (new_session(t, mode, control, &why) < 0) {
-		client_finish(t, &why);
+		task_finish(t, &why);
 		return;
 	}
 	atomic_store(&t->paced, true); /* path rates that were set before, or in an earlier attempt */
-	client_pace(t);
+	task_pace(t);
 }
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e);
@@ -108,7 +108,7 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 	struct ptcp_err next;
 
 	if (t->unknown && t->o.trust != NULL) {
-		client_finish(t, why);
+		task_finish(t, why);
 		return;
 	}
 	if (t->n_tried++ == 0)
@@ -116,15 +116,15 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 	if (t->ways.n > 1) {
 		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path),
 		    why->msg);
-		client_warn(t, text);
+		task_warn(t, text);
 	}
 	if (t->n_tried == t->ways.n) {
-		client_finish(t, &t->path_why);
+		task_finish(t, &t->path_why);
 		return;
 	}
 	t->path = (t->path + 1) % t->ways.n;
 	if (try_path(t, &next) < 0)
-		client_finish(t, &next);
+		task_finish(t, &next);
 }
 
 static void on_connected(void *arg, const struct connect_result *r)
@@ -149,16 +149,16 @@ static void on_connected(void *arg, const struct connect_result *r)
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
-	uint64_t all_ns = client_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
+	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->ways.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
 		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->congestion },
-		.alpn = t->third != NULL ? ALPN_JOB : ALPN_CONTROL, .check = client_trust, .done = on_connected, .arg = t };
+		.alpn = t->third != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
 
 	return connect_start(&t->connect, &o, e);
 }
 
-int client_dial(struct ptcp_task *t, struct ptcp_err *e)
+int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 {
 	timer_set(t->timer, MONO_NEVER);
 	t->path = (unsigned)t->ways.place[0];
@@ -177,14 +177,14 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, cons
 		chan_free(c);
 		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection in either direction, and ssh carries one stream only (open a "
 		    "port there to this host)", t->known_as);
-		client_finish(t, &why);
+		task_finish(t, &why);
 		return;
 	}
 	snprintf(t->peer, sizeof t->peer, "%s", address);
 	if (mode == SSH_START_PIPE) {
 		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, which is slower "
 		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
-		client_warn(t, text);
+		task_warn(t, text);
 	}
 	start_session(t, mode, c);
 }
@@ -195,7 +195,7 @@ static void on_start_failed(void *arg, const struct ptcp_err *why)
 
 	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_cancelled() follows. */
 	if (!atomic_load(&t->cancelled))
-		client_finish(t, why);
+		task_finish(t, why);
 }
 
 static struct session *session_of(void *arg)
@@ -214,8 +214,8 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 	strcpy(t->launched, fingerprint);
 	t->target.port = t->ways.port = port;
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
-	if (client_dial(t, &why) < 0)
-		client_finish(t, &why);
+	if (task_dial(t, &why) < 0)
+		task_finish(t, &why);
 }
 
 static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
@@ -226,16 +226,16 @@ static void on_timer(void *arg)
 	struct ptcp_task *t = arg;
 
 	if (t->session != NULL)
-		client_show_progress(t);
+		task_show_progress(t);
 	else if (t->third != NULL)
 		t->remote->silent(t);
 }
 
-int client_connect(struct ptcp_task *t, struct ptcp_err *e)
+int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
 		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port,
-		.sock = { t->o.family, client_timeout_ns(t), t->congestion }, .ops = &ssh_start_ops, .arg = t };
+		.sock = { t->o.family, task_timeout_ns(t), t->congestion }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
@@ -244,10 +244,10 @@ int client_connect(struct ptcp_task *t, struct ptcp_err *e)
 		return ssh_start_new(&t->ssh_start, &o, e);
 	if (t->third != NULL)
 		t->remote->aim(t);
-	return client_dial(t, e);
+	return task_dial(t, e);
 }
 
-void client_disconnect(struct ptcp_task *t)
+void task_disconnect(struct ptcp_task *t)
 {
 	ssh_start_free(t->ssh_start);
 	t->ssh_start = NULL;

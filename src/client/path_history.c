@@ -4,13 +4,13 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 
 _Static_assert(HISTORY_PEER_BYTES >= REMOTE_USER_BYTES + SOCK_HOST_BYTES && HISTORY_LOCAL_BYTES >= SOCK_TEXT_BYTES &&
     HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == PROFILE_MAX, "sizes");
 
-void client_name_path(struct ptcp_task *t, int fd)
+void task_name_path(struct ptcp_task *t, int fd)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
@@ -68,7 +68,7 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 		session_recall_probes(sess, h.probe, h.n_probes);
 }
 
-void client_adapt_streams(struct ptcp_task *t, struct session *sess)
+void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
 	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
 
@@ -77,7 +77,7 @@ void client_adapt_streams(struct ptcp_task *t, struct session *sess)
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
-void client_remember(struct ptcp_task *t)
+void task_remember(struct ptcp_task *t)
 {
 	const struct stream_control *m = &t->control;
 	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
@@ -94,7 +94,7 @@ void client_remember(struct ptcp_task *t)
 /* ---- Advice ---- */
 
 /* The congestion control of a remote sender is unknown before it sends; the newest entry will do. */
-bool client_recall_advice(struct ptcp_task *t)
+bool task_recall_advice(struct ptcp_task *t)
 {
 	struct history_entry h;
 	struct tcpinfo control;
@@ -107,7 +107,7 @@ bool client_recall_advice(struct ptcp_task *t)
 }
 
 /* Only a measurement limited by the network tells the number of streams for the path. */
-void client_remember_advice(struct ptcp_task *t)
+void task_remember_advice(struct ptcp_task *t)
 {
 	const struct ptcp_advice *a = advise_advice(t->prober);
 	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };

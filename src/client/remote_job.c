@@ -24,7 +24,7 @@ void remote_job_aim(struct ptcp_task *t)
 	if (remote_job_is_query(h))
 		return;
 	aim(t, &h->other);
-	if (h->audience[0] == '\0' && !client_knows_host(t, h->audience)) {
+	if (h->audience[0] == '\0' && !task_knows_host(t, h->audience)) {
 		h->audience[0] = '\0';
 		return;
 	}
@@ -63,7 +63,7 @@ static void expired(struct ptcp_task *t)
 		    t->known_as, t->o.timeout_s);
 		break;
 	}
-	client_finish(t, &why);
+	task_finish(t, &why);
 }
 
 static struct ptcp_progress last_progress(const struct remote_job *h) { return h->frames.progress; }
@@ -89,19 +89,19 @@ static void on_started(struct ptcp_task *t, const struct wire_started *f)
 
 	if (t->o.detach) {
 		remote_job_name(t, f->id, name);
-		client_emit(t, &ev);
+		task_emit(t, &ev);
 		job_frames_close(&t->third->frames);
-		client_finish(t, NULL);
+		task_finish(t, NULL);
 		return;
 	}
 	span_copy(t->peer, f->peer);
 	strcpy(t->fingerprint, t->third->audience);
-	client_started(t);
+	task_started(t);
 }
 
 static void on_event(struct ptcp_task *t, const struct wire_event *f)
 {
-	const struct session_ops *ops = &client_session_ops;
+	const struct session_ops *ops = &task_session_ops;
 	char path[WIRE_PATH_MAX + 1];
 	struct ptcp_err why;
 
@@ -128,7 +128,7 @@ static void on_error(struct ptcp_task *t, const struct wire_error *f)
 		t->third->reversing = true;
 		return;
 	}
-	client_outcome(t, &why);
+	task_outcome(t, &why);
 }
 
 static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
@@ -141,11 +141,11 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	case WIRE_SAMPLE: remote_job_sampled(t->third, &f->sample); break;
 	case WIRE_STATE: remote_job_state(t, &f->state); break;
 	case WIRE_LINK: return remote_job_link(t->third, &f->link, e);
-	case WIRE_END: client_outcome(t, NULL); break;
+	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
 	default: /* PROGRESS */
 		if (t->announced)
-			client_show_progress(t);
+			task_show_progress(t);
 	}
 	return 0;
 }
@@ -162,7 +162,7 @@ static void on_readable(void *arg)
 
 	while (!t->over && !h->reversing && (n = chan_read(t->chan, bytes, sizeof bytes)) > 0)
 		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0)
-			client_finish(t, &why);
+			task_finish(t, &why);
 	if (t->over)
 		return;
 	if (!h->reversing) {
@@ -170,8 +170,8 @@ static void on_readable(void *arg)
 		return;
 	}
 	remote_job_reverse(t);
-	if (client_dial(t, &why) < 0)
-		client_finish(t, &why);
+	if (task_dial(t, &why) < 0)
+		task_finish(t, &why);
 }
 
 static void on_writable(void *arg) { flush(arg); }
@@ -182,12 +182,12 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	struct ptcp_err why;
 
 	if (remote_job_is_query(t->third) && cause == NULL) {
-		client_finish(t, NULL); /* the answer is complete */
+		task_finish(t, NULL); /* the answer is complete */
 		return;
 	}
 	err_set(&why, PTCP_EPEER, "%s: %s (run it again when that host can be reached: the transfer resumes)",
 	    t->known_as, cause != NULL ? cause->msg : "it closed the connection");
-	client_finish(t, &why);
+	task_finish(t, &why);
 }
 
 static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
@@ -197,7 +197,7 @@ static int request(struct ptcp_task *t, struct ptcp_err *e)
 	struct remote_job *h = t->third;
 	int r;
 
-	h->frames = (struct job_frames){ .frame = on_frame, .arg = t, .timeout_ns = client_timeout_ns(t),
+	h->frames = (struct job_frames){ .frame = on_frame, .arg = t, .timeout_ns = task_timeout_ns(t),
 		.messages = h->timing.messages };
 	if ((r = remote_job_put(t, e)) < 0)
 		return r;
@@ -222,12 +222,12 @@ static void opened(struct ptcp_task *t)
 		chan_free(t->chan);
 		t->chan = NULL;
 		aim(t, &h->doer);
-		r = client_dial(t, &why);
+		r = task_dial(t, &why);
 	} else {
 		r = request(t, &why);
 	}
 	if (r < 0)
-		client_finish(t, &why);
+		task_finish(t, &why);
 }
 
 static void free_job(struct remote_job *h)
@@ -246,7 +246,7 @@ static void free_job(struct remote_job *h)
 	free(h);
 }
 
-static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
+static const struct remote_job_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
 	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
 
 int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e)

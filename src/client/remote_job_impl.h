@@ -1,9 +1,9 @@
 /* The inside of requests to remote hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
- * remote_query.c and client_measure.c. */
+ * remote_query.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "engine/job_frames.h"
 
 struct remote_job {
@@ -29,7 +29,7 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 
 /* A job: t->target sends to `to`. Sets t->remote. */
 int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e);
-/* As in client_remote_ops. */
+/* As in remote_job_ops. */
 void remote_job_aim(struct ptcp_task *t);
 const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct ptcp_err *why);
 
@@ -49,7 +49,7 @@ bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *wh
 /* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
 void remote_job_reverse(struct ptcp_task *t);
 
-/* ---- Answers: remote_query.c, client_measure.c ---- */
+/* ---- Answers: remote_query.c, measure_task.c ---- */
 
 void remote_job_state(struct ptcp_task *t, const struct wire_state *f);
 int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp_err *e);

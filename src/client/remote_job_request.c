@@ -62,8 +62,8 @@ static void put_open(struct ptcp_task *t)
 	const char *dest = destination(t->third)->path;
 	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
 	struct wire_open f = {
-		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = client_fsync(t),
-		.flags = client_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
+		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = task_fsync(t),
+		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
 		.paths = { t->paths, t->paths_bytes }
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;

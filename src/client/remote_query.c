@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-/* A handle for a query of the server `at`, "HOST[:PORT]". */
+/* A task for a query of the server `at`, "HOST[:PORT]". */
 static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     enum job_frames_state request, const char *at, struct ptcp_err *e)
 {
@@ -15,12 +15,12 @@ static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
 	struct ptcp_task *t;
 	int r;
 
-	if ((r = client_new(&t, o, e)) < 0)
+	if ((r = task_new(&t, o, e)) < 0)
 		return r;
 	if ((r = remote_job_new(t, &none, e)) == 0 && (r = remote_parse_host(&t->target, at, e)) == 0)
-		r = client_name_target(t, e);
+		r = task_name_target(t, e);
 	if (r < 0) {
-		client_fini(t);
+		task_fini(t);
 		return r;
 	}
 	t->third->request = request;
@@ -37,7 +37,7 @@ static enum ptcp_state outcome(const struct wire_state *f, struct ptcp_err *why)
 	if (f->kind == WIRE_STATE_RUNNING)
 		return PTCP_STATE_RUNNING;
 	remote_job_reason(&reason, f->code, f->text);
-	return client_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
+	return task_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
 }
 
 void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
@@ -56,7 +56,7 @@ void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
 		s.code = why.code;
 		s.error = why.msg;
 	}
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
 /* "ID@HOST[:PORT]", or "HOST[:PORT]" with id 0; the host at *at. */
@@ -151,7 +151,7 @@ int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts 
 	else if ((t->third->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->third->link)) == NULL)
 		r = err_nomem(e);
 	if (r < 0)
-		client_fini(t);
+		task_fini(t);
 	else
 		*out = t;
 	return r;

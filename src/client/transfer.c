@@ -162,18 +162,18 @@ static int transfer_new(struct ptcp_task **out, bool sends, const struct ptcp_tr
 		e = &scratch;
 	if (n_srcs == 0)
 		return err_set(e, PTCP_EUSAGE, "no source (name a file or directory)");
-	if ((r = client_new(&t, o, e)) < 0)
+	if ((r = task_new(&t, o, e)) < 0)
 		return r;
 	t->sends = sends;
 	r = take_paths(t, srcs, n_srcs, dest, e);
 	if (r == 0)
 		r = take_rules(t, e);
-	if (r == 0 && (t->local = client_copy_list(sends ? srcs : &dest, t->n_local)) == NULL)
+	if (r == 0 && (t->local = task_copy_list(sends ? srcs : &dest, t->n_local)) == NULL)
 		r = err_nomem(e);
 	if (r == 0)
-		r = client_name_target(t, e);
+		r = task_name_target(t, e);
 	if (r < 0) {
-		client_fini(t);
+		task_fini(t);
 		return r;
 	}
 	*out = t;

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 #include "net/trust.h"
 
@@ -96,7 +96,7 @@ static void remember(struct ptcp_task *t, const char *name, bool relay, const ch
 	strcpy(m->fingerprint, fingerprint);
 }
 
-int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
 	struct ptcp_task *t = arg;
 	char name[NAME_BYTES];
@@ -115,7 +115,7 @@ int client_trust(void *arg, const struct connect_hop *hop, bool relay, const cha
 	return 0;
 }
 
-bool client_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
+bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
 {
 	const char *pin, *found = NULL;
 	size_t i;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -13,7 +13,7 @@
 
 /* ---- Events ---- */
 
-void client_emit(struct ptcp_task *t, const struct ptcp_event *ev)
+void task_emit(struct ptcp_task *t, const struct ptcp_event *ev)
 {
 	if (t->o.event != NULL)
 		t->o.event(t->o.arg, ev);
@@ -71,12 +71,12 @@ static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 	measure_rate(t, ev);
 }
 
-void client_show_progress(struct ptcp_task *t)
+void task_show_progress(struct ptcp_task *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
 
 	measure(t, &ev);
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
@@ -92,7 +92,7 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status,
 		ev.text = why->msg;
 		ev.code = why->code;
 	}
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
 static void on_warning(void *arg, const char *path, const char *text)
@@ -106,17 +106,17 @@ static void on_warning(void *arg, const char *path, const char *text)
 		ev.text = line;
 	}
 	t->warnings++;
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
-void client_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
+void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_STREAMS, .from = from, .to = to, .text = why };
 
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
 static void on_paths(void *arg, const char *why)
@@ -125,7 +125,7 @@ static void on_paths(void *arg, const char *why)
 	struct ptcp_event ev = { .type = PTCP_EVENT_PATHS, .text = why };
 
 	show_paths(t, &ev);
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
 /* ---- Sources and destination ---- */
@@ -188,7 +188,7 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 	return session_receive_into(sess, &place, e);
 }
 
-void client_started(struct ptcp_task *t)
+void task_started(struct ptcp_task *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
@@ -197,7 +197,7 @@ void client_started(struct ptcp_task *t)
 	t->sample[0].at = mono_now();
 	t->n_samples = 1;
 	show_paths(t, &ev);
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
 static void on_running(void *arg, struct session *sess)
@@ -205,23 +205,23 @@ static void on_running(void *arg, struct session *sess)
 	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
-	client_started(t);
+	task_started(t);
 	if (t->prober != NULL) {
-		if (client_recall_advice(t))
+		if (task_recall_advice(t))
 			engine_finish(session_engine(sess));
 		else
 			t->prober->ops->running(t->prober, sess);
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
-	client_adapt_streams(t, sess);
+	task_adapt_streams(t, sess);
 	if ((t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
 		engine_fail(session_engine(sess), &why);
 }
 
 /* ---- The end ---- */
 
-bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why)
+bool task_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why)
 {
 	if (why != NULL) {
 		*out = *why;
@@ -238,7 +238,7 @@ bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const st
 	return true;
 }
 
-void client_outcome(struct ptcp_task *t, const struct ptcp_err *why)
+void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
 	struct ptcp_err outcome;
@@ -246,9 +246,9 @@ void client_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 
 	measure(t, &ev);
 	if (t->announced)
-		client_emit(t, &ev);
-	failed = client_failed(&outcome, &t->last, why);
-	client_finish(t, failed ? &outcome : NULL);
+		task_emit(t, &ev);
+	failed = task_failed(&outcome, &t->last, why);
+	task_finish(t, failed ? &outcome : NULL);
 }
 
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
@@ -257,16 +257,16 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 	if (session_stream_control(sess) != NULL) {
 		t->control = *session_stream_control(sess);
-		client_remember(t);
+		task_remember(t);
 	}
 	if (t->prober != NULL && why == NULL)
-		client_remember_advice(t);
-	client_outcome(t, why);
+		task_remember_advice(t);
+	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;
 }
 
-const struct session_ops client_session_ops = {
+const struct session_ops task_session_ops = {
 	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
-	.paths = on_paths, .check = client_trust, .gone = on_gone
+	.paths = on_paths, .check = task_trust, .gone = on_gone
 };

@@ -1,10 +1,10 @@
-/* A client's handle: options, attempts, run, result. */
+/* A task: options, attempts, run, result. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -23,7 +23,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	};
 }
 
-char **client_copy_list(const char *const *in, size_t n)
+char **task_copy_list(const char *const *in, size_t n)
 {
 	char **out = calloc(n + 1, sizeof *out);
 	size_t i;
@@ -87,8 +87,8 @@ static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *o, st
 		t->o.n_paths = t->o.n_candidates;
 	}
 	t->n_pins = t->o.n_fingerprints;
-	if ((t->pins = client_copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
-	    (t->path_names = client_copy_list(t->o.paths, t->o.n_paths)) == NULL ||
+	if ((t->pins = task_copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
+	    (t->path_names = task_copy_list(t->o.paths, t->o.n_paths)) == NULL ||
 	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
 	    (t->o.state_dir != NULL && (t->state_dir = strdup(t->o.state_dir)) == NULL) ||
 	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
@@ -129,7 +129,7 @@ static int check_pins(struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
-void client_fini(struct ptcp_task *t)
+void task_fini(struct ptcp_task *t)
 {
 	if (t->prober != NULL)
 		t->prober->ops->free(t->prober);
@@ -151,7 +151,7 @@ void client_fini(struct ptcp_task *t)
 	free(t);
 }
 
-int client_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	struct ptcp_task *t = calloc(1, sizeof *t);
 	int r;
@@ -162,7 +162,7 @@ int client_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struc
 	atomic_init(&t->paced, false);
 	if ((r = loop_new(&t->loop, e)) < 0 || (r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0 ||
 	    (r = check_shares(&t->o, e)) < 0) {
-		client_fini(t);
+		task_fini(t);
 		return r;
 	}
 	*out = t;
@@ -180,7 +180,7 @@ static int choose(struct ptcp_task *t, struct ptcp_err *e)
 	return r;
 }
 
-int client_name_target(struct ptcp_task *t, struct ptcp_err *e)
+int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
@@ -213,10 +213,10 @@ static void check_cancelled(struct ptcp_task *t)
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
 	else
-		client_finish(t, &why);
+		task_finish(t, &why);
 }
 
-void client_pace(struct ptcp_task *t)
+void task_pace(struct ptcp_task *t)
 {
 	unsigned i;
 
@@ -229,10 +229,10 @@ void client_pace(struct ptcp_task *t)
 static void on_wake(void *arg)
 {
 	check_cancelled(arg);
-	client_pace(arg);
+	task_pace(arg);
 }
 
-void client_finish(struct ptcp_task *t, const struct ptcp_err *why)
+void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	if (t->over)
 		return;
@@ -248,7 +248,7 @@ void client_finish(struct ptcp_task *t, const struct ptcp_err *why)
 
 static void attempt_end(struct ptcp_task *t)
 {
-	client_disconnect(t);
+	task_disconnect(t);
 	context_fini(&t->host);
 	t->running = false;
 }
@@ -266,13 +266,13 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	t->result = 0;
 	t->started = mono_now();
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
-	if ((r = context_init(&t->host, t->loop, t->config_dir, client_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
+	if ((r = context_init(&t->host, t->loop, t->config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;
 	t->running = true;
 	loop_reset(t->loop);
 	loop_on_wake(t->loop, on_wake, t);
-	if ((r = pacing_start(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = client_connect(t, e)) < 0) {
+	if ((r = pacing_start(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = task_connect(t, e)) < 0) {
 		attempt_end(t);
 		return r;
 	}
@@ -349,7 +349,7 @@ void ptcp_task_free(struct ptcp_task *t)
 			loop_run_once(t->loop, true);
 		attempt_end(t);
 	}
-	client_fini(t);
+	task_fini(t);
 }
 
 void ptcp_task_cancel(struct ptcp_task *t)

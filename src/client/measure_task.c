@@ -1,4 +1,4 @@
-/* Handles that measure, from this host or between two other hosts. */
+/* Tasks that measure, from this host or between two other hosts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static int start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, con
 	struct ptcp_task *t;
 	int r;
 
-	if ((r = client_new(&t, o, e)) < 0) {
+	if ((r = task_new(&t, o, e)) < 0) {
 		b->ops->free(b);
 		return r;
 	}
@@ -20,8 +20,8 @@ static int start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, con
 	b->loop = t->loop;
 	b->log = &t->host.log;
 	t->o.streams = b->max_streams;
-	if ((r = remote_parse_host(&t->target, target, e)) < 0 || (r = client_name_target(t, e)) < 0) {
-		client_fini(t);
+	if ((r = remote_parse_host(&t->target, target, e)) < 0 || (r = task_name_target(t, e)) < 0) {
+		task_fini(t);
 		return r;
 	}
 	*out = t;
@@ -63,11 +63,11 @@ int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_o
 	struct remote other;
 	int r;
 
-	if ((r = timing_opts_take(&timing, m, e)) < 0 || (r = client_new(&t, o, e)) < 0)
+	if ((r = timing_opts_take(&timing, m, e)) < 0 || (r = task_new(&t, o, e)) < 0)
 		return r;
 	if ((r = remote_parse_host(&t->target, from, e)) < 0 || (r = remote_parse_host(&other, to, e)) < 0 ||
-	    (r = client_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0) {
-		client_fini(t);
+	    (r = task_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0) {
+		task_fini(t);
 		return r;
 	}
 	t->third->request = JOB_FRAMES_TIMING_REQUESTED;
@@ -79,7 +79,7 @@ int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_o
 		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
 		    "HOST[:PORT])");
 	if (r < 0) {
-		client_fini(t);
+		task_fini(t);
 		return r;
 	}
 	*out = t;

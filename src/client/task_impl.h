@@ -1,8 +1,8 @@
-/* Inside a client's handle: client.c (options, attempts, run), transfer.c (sources and destination), trust.c
- * (identities), connect.c (connecting), client_session.c (a session's callbacks), path_history.c, client_measure.c, and
+/* Inside a task: task.c (options, attempts, run), transfer.c (sources and destination), trust.c
+ * (identities), connect.c (connecting), task_session.c (a session's callbacks), path_history.c, measure_task.c, and
  * remote_job_impl.h for jobs of other hosts. */
-#ifndef CLIENT_CLIENT_IMPL_H
-#define CLIENT_CLIENT_IMPL_H
+#ifndef CLIENT_TASK_IMPL_H
+#define CLIENT_TASK_IMPL_H
 
 #include <ptcp/ptcp.h>
 #include <stdatomic.h>
@@ -27,7 +27,7 @@ struct trusted {
 struct remote_job;
 
 /* Jobs and queries of remote hosts: they use the control connection instead of a session. */
-struct client_remote_ops {
+struct remote_job_ops {
 	void (*aim)(struct ptcp_task *t);    /* before connecting: the next host, into t->target */
 	void (*opened)(struct ptcp_task *t); /* t->chan is connected, and its host trusted */
 	void (*silent)(struct ptcp_task *t); /* t->timer fired */
@@ -56,12 +56,12 @@ struct ptcp_task {
 	size_t paths_bytes;
 	uint16_t n_paths;
 	size_t n_remote;                /* of these, files */
-	struct prober *prober;          /* of a handle that measures, without paths; or NULL */
+	struct prober *prober;          /* of a measurement, without paths; or NULL */
 	struct remote_job *third;       /* between two other hosts: paths and target are the sender's; or NULL */
-	const struct client_remote_ops *remote; /* of `third` */
+	const struct remote_job_ops *remote; /* of `third` */
 	/* while it runs */
 	struct context host;
-	struct loop *loop;              /* lives as long as the handle, for ptcp_task_cancel() */
+	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
 	atomic_bool cancelled;
 	_Atomic uint64_t path_bps[PTCP_PATHS_MAX]; /* from ptcp_transfer_set_path_rate() */
 	atomic_bool paced;              /* path_bps has changed */
@@ -92,75 +92,75 @@ struct ptcp_task {
 };
 
 /* Time without progress of the peer before the client gives up. */
-static inline uint64_t client_timeout_ns(const struct ptcp_task *t)
+static inline uint64_t task_timeout_ns(const struct ptcp_task *t)
 {
 	return (uint64_t)(t->o.timeout_s * 1e9);
 }
 
 /* Maximum number of streams: as requested, or as the stream controller may choose. */
-static inline unsigned client_max_streams(const struct ptcp_task *t)
+static inline unsigned task_max_streams(const struct ptcp_task *t)
 {
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
 
-/* ---- client.c ---- */
+/* ---- task.c ---- */
 
-/* A handle with options, but without a target. */
-int client_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* A task with options, but without a target. */
+int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
 /* Once t->target is set: its name and paths. */
-int client_name_target(struct ptcp_task *t, struct ptcp_err *e);
+int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
 /* Copies of n strings, NULL-terminated; NULL: out of memory. */
-char **client_copy_list(const char *const *in, size_t n);
-/* Frees a handle that does not run. */
-void client_fini(struct ptcp_task *t);
+char **task_copy_list(const char *const *in, size_t n);
+/* Frees a task that does not run. */
+void task_fini(struct ptcp_task *t);
 /* Applies requested path rates to the session. */
-void client_pace(struct ptcp_task *t);
+void task_pace(struct ptcp_task *t);
 /* Ends this attempt; the first outcome counts. `why` NULL: done. */
-void client_finish(struct ptcp_task *t, const struct ptcp_err *why);
+void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- trust.c ---- */
 
 /* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->unknown the user
  * may be asked. */
-int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 /* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can tell. */
-bool client_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
+bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 
 /* ---- connect.c ---- */
 
-/* Starts connecting; a session, t->remote->opened() or client_finish() follows. */
-int client_connect(struct ptcp_task *t, struct ptcp_err *e);
+/* Starts connecting; a session, t->remote->opened() or task_finish() follows. */
+int task_connect(struct ptcp_task *t, struct ptcp_err *e);
 /* Connects to t->target, from the first path on. */
-int client_dial(struct ptcp_task *t, struct ptcp_err *e);
+int task_dial(struct ptcp_task *t, struct ptcp_err *e);
 /* The options as OPEN has them. */
-uint32_t client_open_flags(const struct ptcp_task *t);
-uint8_t client_fsync(const struct ptcp_task *t);
+uint32_t task_open_flags(const struct ptcp_task *t);
+uint8_t task_fsync(const struct ptcp_task *t);
 /* Closes all but the session. */
-void client_disconnect(struct ptcp_task *t);
+void task_disconnect(struct ptcp_task *t);
 
 /* ---- path_history.c ---- */
 
 /* `fd`: of the control connection. */
-void client_name_path(struct ptcp_task *t, int fd);
+void task_name_path(struct ptcp_task *t, int fd);
 /* Adapts the number of streams if t->adaptive, starting from the path's history. */
-void client_adapt_streams(struct ptcp_task *t, struct session *sess);
+void task_adapt_streams(struct ptcp_task *t, struct session *sess);
 /* At the end: records the controller's result. */
-void client_remember(struct ptcp_task *t);
+void task_remember(struct ptcp_task *t);
 /* For advice: true if found in the history, so that no measurement is needed. */
-bool client_recall_advice(struct ptcp_task *t);
-void client_remember_advice(struct ptcp_task *t);
+bool task_recall_advice(struct ptcp_task *t);
+void task_remember_advice(struct ptcp_task *t);
 
-/* ---- client_session.c ---- */
+/* ---- task_session.c ---- */
 
-extern const struct session_ops client_session_ops;
-void client_emit(struct ptcp_task *t, const struct ptcp_event *ev);
+extern const struct session_ops task_session_ops;
+void task_emit(struct ptcp_task *t, const struct ptcp_event *ev);
 /* Emits PTCP_EVENT_START. */
-void client_started(struct ptcp_task *t);
+void task_started(struct ptcp_task *t);
 /* The error of a transfer with this progress that ended with `why` (NULL: in order); false: none. */
-bool client_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
+bool task_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
 /* Ends the transfer, `why` NULL: in order, though files may have failed. */
-void client_outcome(struct ptcp_task *t, const struct ptcp_err *why);
-void client_warn(struct ptcp_task *t, const char *text);
-void client_show_progress(struct ptcp_task *t);
+void task_outcome(struct ptcp_task *t, const struct ptcp_err *why);
+void task_warn(struct ptcp_task *t, const char *text);
+void task_show_progress(struct ptcp_task *t);
 
 #endif
