@@ -137,13 +137,13 @@ static void on_connected(void *arg, const struct connect_result *r)
 		return;
 	}
 	strcpy(t->peer, r->address);
-	if (t->third == NULL) {
+	if (t->remote_job == NULL) {
 		start_session(t, SSH_START_DIRECT, r->chan);
 		return;
 	}
 	t->chan = r->chan;
 	strcpy(t->fingerprint, chan_fingerprint(t->chan));
-	t->remote->opened(t);
+	t->job_ops->opened(t);
 }
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
@@ -153,7 +153,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	const struct path *p = &t->ways.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
 		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->congestion },
-		.alpn = t->third != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
+		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
 
 	return connect_start(&t->connect, &o, e);
 }
@@ -227,8 +227,8 @@ static void on_timer(void *arg)
 
 	if (t->session != NULL)
 		task_show_progress(t);
-	else if (t->third != NULL)
-		t->remote->silent(t);
+	else if (t->remote_job != NULL)
+		t->job_ops->silent(t);
 }
 
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
@@ -242,8 +242,8 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 		return r;
 	if (t->target.ssh || t->launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);
-	if (t->third != NULL)
-		t->remote->aim(t);
+	if (t->remote_job != NULL)
+		t->job_ops->aim(t);
 	return task_dial(t, e);
 }
 

@@ -70,10 +70,10 @@ int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_o
 		task_fini(t);
 		return r;
 	}
-	t->third->request = JOB_FRAMES_TIMING_REQUESTED;
-	t->third->mode = WIRE_GRANT_PROBE;
-	t->third->timing = timing;
-	if ((t->third->message = calloc(timing.messages, sizeof *t->third->message)) == NULL)
+	t->remote_job->request = JOB_FRAMES_TIMING_REQUESTED;
+	t->remote_job->mode = WIRE_GRANT_PROBE;
+	t->remote_job->timing = timing;
+	if ((t->remote_job->message = calloc(timing.messages, sizeof *t->remote_job->message)) == NULL)
 		r = err_nomem(e);
 	else if (t->target.ssh || other.ssh)
 		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
@@ -95,7 +95,7 @@ void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
 size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out, size_t most,
     double *round_trip_s)
 {
-	const struct remote_job *h = t->third;
+	const struct remote_job *h = t->remote_job;
 	size_t n;
 
 	if (h == NULL)

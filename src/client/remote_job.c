@@ -17,7 +17,7 @@ static void aim(struct ptcp_task *t, const struct remote *at)
 
 void remote_job_aim(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 
 	job_frames_fini(&h->frames);
 	memset(&h->frames, 0, sizeof h->frames);
@@ -33,7 +33,7 @@ void remote_job_aim(struct ptcp_task *t)
 
 static void flush(struct ptcp_task *t)
 {
-	struct buf *b = &t->third->frames.out.b;
+	struct buf *b = &t->remote_job->frames.out.b;
 
 	if (buf_len(b) > 0)
 		buf_consume(b, chan_write(t->chan, buf_head(b), buf_len(b)));
@@ -42,12 +42,12 @@ static void flush(struct ptcp_task *t)
 
 static void set_timer(struct ptcp_task *t)
 {
-	timer_set(t->timer, job_frames_deadline(&t->third->frames));
+	timer_set(t->timer, job_frames_deadline(&t->remote_job->frames));
 }
 
 static void expired(struct ptcp_task *t)
 {
-	const struct job_frames *j = &t->third->frames;
+	const struct job_frames *j = &t->remote_job->frames;
 	struct ptcp_err why;
 
 	switch (job_frames_fault(j, mono_now())) {
@@ -90,12 +90,12 @@ static void on_started(struct ptcp_task *t, const struct wire_started *f)
 	if (t->o.detach) {
 		remote_job_name(t, f->id, name);
 		task_emit(t, &ev);
-		job_frames_close(&t->third->frames);
+		job_frames_close(&t->remote_job->frames);
 		task_finish(t, NULL);
 		return;
 	}
 	span_copy(t->peer, f->peer);
-	strcpy(t->fingerprint, t->third->audience);
+	strcpy(t->fingerprint, t->remote_job->audience);
 	task_started(t);
 }
 
@@ -124,8 +124,8 @@ static void on_error(struct ptcp_task *t, const struct wire_error *f)
 	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
 		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_reverse(t, &why)) {
-		t->third->first = why;
-		t->third->reversing = true;
+		t->remote_job->first = why;
+		t->remote_job->reversing = true;
 		return;
 	}
 	task_outcome(t, &why);
@@ -138,9 +138,9 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	switch (type) {
 	case WIRE_STARTED: on_started(t, &f->started); break;
 	case WIRE_EVENT: on_event(t, &f->event); break;
-	case WIRE_SAMPLE: remote_job_sampled(t->third, &f->sample); break;
+	case WIRE_SAMPLE: remote_job_sampled(t->remote_job, &f->sample); break;
 	case WIRE_STATE: remote_job_state(t, &f->state); break;
-	case WIRE_LINK: return remote_job_link(t->third, &f->link, e);
+	case WIRE_LINK: return remote_job_link(t->remote_job, &f->link, e);
 	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
 	default: /* PROGRESS */
@@ -155,7 +155,7 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 static void on_readable(void *arg)
 {
 	struct ptcp_task *t = arg;
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	struct ptcp_err why;
 	uint8_t bytes[16384];
 	size_t n;
@@ -181,7 +181,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
-	if (remote_job_is_query(t->third) && cause == NULL) {
+	if (remote_job_is_query(t->remote_job) && cause == NULL) {
 		task_finish(t, NULL); /* the answer is complete */
 		return;
 	}
@@ -194,7 +194,7 @@ static const struct chan_ops chan_ops = { .readable = on_readable, .writable = o
 
 static int request(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	int r;
 
 	h->frames = (struct job_frames){ .frame = on_frame, .arg = t, .timeout_ns = task_timeout_ns(t),
@@ -213,7 +213,7 @@ static int request(struct ptcp_task *t, struct ptcp_err *e)
 
 static void opened(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	struct ptcp_err why;
 	int r;
 
@@ -246,17 +246,17 @@ static void free_job(struct remote_job *h)
 	free(h);
 }
 
-static const struct remote_job_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
+static const struct remote_job_ops remote_job_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
 	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
 
 int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e)
 {
-	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
+	if ((t->remote_job = calloc(1, sizeof *t->remote_job)) == NULL)
 		return err_nomem(e);
-	t->remote = &remote_ops;
-	t->third->request = JOB_FRAMES_JOB_REQUESTED;
-	t->third->mode = WIRE_GRANT_WRITE;
-	t->third->doer = t->target;
-	t->third->other = *to;
+	t->job_ops = &remote_job_ops;
+	t->remote_job->request = JOB_FRAMES_JOB_REQUESTED;
+	t->remote_job->mode = WIRE_GRANT_WRITE;
+	t->remote_job->doer = t->target;
+	t->remote_job->other = *to;
 	return 0;
 }

@@ -27,7 +27,7 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED;
 }
 
-/* A job: t->target sends to `to`. Sets t->remote. */
+/* A job: t->target sends to `to`. Sets t->job_ops. */
 int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e);
 /* As in remote_job_ops. */
 void remote_job_aim(struct ptcp_task *t);

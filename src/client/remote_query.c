@@ -23,7 +23,7 @@ static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
 		task_fini(t);
 		return r;
 	}
-	t->third->request = request;
+	t->remote_job->request = request;
 	*out = t;
 	return 0;
 }
@@ -91,7 +91,7 @@ int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, 
 		return err_set(e, PTCP_EUSAGE, "the transfer to be canceled is missing (give its name: ID@HOST:PORT)");
 	if ((r = query_new(out, o, JOB_FRAMES_STATUS_REQUESTED, at, e)) < 0)
 		return r;
-	(*out)->third->status = (struct wire_status){ id, cancel };
+	(*out)->remote_job->status = (struct wire_status){ id, cancel };
 	return 0;
 }
 
@@ -148,7 +148,7 @@ int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts 
 		return r;
 	if (t->target.ssh)
 		r = err_set(e, PTCP_EUSAGE, "%s: a link query needs a server, which ssh does not start (write HOST[:PORT])", from);
-	else if ((t->third->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->third->link)) == NULL)
+	else if ((t->remote_job->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->remote_job->link)) == NULL)
 		r = err_nomem(e);
 	if (r < 0)
 		task_fini(t);
@@ -159,7 +159,7 @@ int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts 
 
 size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most)
 {
-	const struct remote_job *h = t->third;
+	const struct remote_job *h = t->remote_job;
 
 	if (h == NULL || h->n_links == 0)
 		return 0;

@@ -133,8 +133,8 @@ void task_fini(struct ptcp_task *t)
 {
 	if (t->prober != NULL)
 		t->prober->ops->free(t->prober);
-	if (t->third != NULL)
-		t->remote->free(t->third);
+	if (t->remote_job != NULL)
+		t->job_ops->free(t->remote_job);
 	loop_free(t->loop);
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
@@ -184,7 +184,7 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
-	if (t->launch != NULL && (t->target.ssh || t->third != NULL || t->prober != NULL))
+	if (t->launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if ((r = paths_parse(&t->ways, (const char *const *)t->path_names, t->o.n_paths, &t->target, e)) < 0)
@@ -238,7 +238,7 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 		return;
 	t->over = true;
 	if (why != NULL) {
-		t->why = t->third != NULL ? *t->remote->cause(t, why) : *why;
+		t->why = t->remote_job != NULL ? *t->job_ops->cause(t, why) : *why;
 		t->result = t->why.code;
 	}
 	loop_stop(t->loop);
@@ -360,7 +360,7 @@ void ptcp_task_cancel(struct ptcp_task *t)
 
 int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e)
 {
-	if (t->prober != NULL || t->third != NULL || t->ways.n == 0)
+	if (t->prober != NULL || t->remote_job != NULL || t->ways.n == 0)
 		return err_set(e, PTCP_EUSAGE, "path rates: only of transfers from or to this host");
 	if (path >= t->ways.n)
 		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->ways.n);

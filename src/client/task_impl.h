@@ -57,8 +57,8 @@ struct ptcp_task {
 	uint16_t n_paths;
 	size_t n_remote;                /* of these, files */
 	struct prober *prober;          /* of a measurement, without paths; or NULL */
-	struct remote_job *third;       /* between two other hosts: paths and target are the sender's; or NULL */
-	const struct remote_job_ops *remote; /* of `third` */
+	struct remote_job *remote_job;/* between two other hosts: paths and target are the sender's; or NULL */
+	const struct remote_job_ops *job_ops;
 	/* while it runs */
 	struct context host;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
@@ -70,7 +70,7 @@ struct ptcp_task {
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
 	struct ptcp_err path_why;       /* the first path's error */
-	struct chan *chan;              /* of t->remote, to the present server */
+	struct chan *chan;              /* of t->job_ops, to the present server */
 	struct session *session;
 	struct timer *timer;
 	struct mono started;
@@ -128,7 +128,7 @@ bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRIN
 
 /* ---- connect.c ---- */
 
-/* Starts connecting; a session, t->remote->opened() or task_finish() follows. */
+/* Starts connecting; a session, t->job_ops->opened() or task_finish() follows. */
 int task_connect(struct ptcp_task *t, struct ptcp_err *e);
 /* Connects to t->target, from the first path on. */
 int task_dial(struct ptcp_task *t, struct ptcp_err *e);

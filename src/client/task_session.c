@@ -65,7 +65,7 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
-	t->last = t->third != NULL ? t->remote->progress(t->third) : session_progress(t->session);
+	t->last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
 	ev->progress = t->last;
 	show_paths(t, ev);
 	measure_rate(t, ev);

@@ -105,7 +105,7 @@ static int take_local_sources(struct ptcp_task *t, const char *const *srcs, size
 }
 
 /* From one server to another; paths as if this host received. */
-static int take_third(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest,
+static int take_delegated(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest,
     struct ptcp_err *e)
 {
 	struct remote to;
@@ -140,7 +140,7 @@ static int take_paths(struct ptcp_task *t, const char *const *srcs, size_t n, co
 		t->sends = false;
 		t->n_local = 0;
 		t->n_remote = n;
-		return take_third(t, srcs, n, dest, e);
+		return take_delegated(t, srcs, n, dest, e);
 	}
 	if (t->o.detach)
 		return err_set(e, PTCP_EUSAGE, "--detach: only for transfers between two other hosts (leave it out)");
