@@ -37,7 +37,7 @@ uint8_t task_fsync(const struct ptcp_task *t)
 /* Where direct streams connect to: the address reached, or the name where that was a relay. */
 static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
-	if (t->ways.at[t->path].n_relays == 0)
+	if (t->paths.at[t->path].n_relays == 0)
 		return sock_split(t->peer, host, port, t->target.port, e);
 	strcpy(host, t->target.host);
 	*port = t->target.port;
@@ -50,22 +50,22 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
-	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 &&
-	    !t->ways.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
+	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
+	    !t->paths.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	unsigned requested = fixed || adaptive ? task_max_streams(t) : min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
-		.flags = task_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
-		.n_paths = t->n_paths,
+		.flags = task_open_flags(t) | (t->paths.held ? WIRE_OPEN_SPOOLED : 0),
+		.n_paths = t->n_open_paths,
 		/* Each path has at least one stream. */
-		.streams = (uint16_t)min_of(max_of(requested, t->ways.n_places), fd_budget_connections()),
-		.paths = { t->paths, t->paths_bytes }
+		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
+		.paths = { t->open_paths, t->open_paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
 		.host = &t->host, .control = control, .connects = mode == SSH_START_DIRECT,
-		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
+		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->paths, .path = t->path,
 		.sock = { t->o.family, task_timeout_ns(t), t->congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t
@@ -113,16 +113,16 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 	}
 	if (t->n_tried++ == 0)
 		t->path_why = *why;
-	if (t->ways.n > 1) {
-		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path),
+	if (t->paths.n > 1) {
+		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, t->path),
 		    why->msg);
 		task_warn(t, text);
 	}
-	if (t->n_tried == t->ways.n) {
+	if (t->n_tried == t->paths.n) {
 		task_finish(t, &t->path_why);
 		return;
 	}
-	t->path = (t->path + 1) % t->ways.n;
+	t->path = (t->path + 1) % t->paths.n;
 	if (try_path(t, &next) < 0)
 		task_finish(t, &next);
 }
@@ -149,8 +149,8 @@ static void on_connected(void *arg, const struct connect_result *r)
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
-	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
-	const struct path *p = &t->ways.at[t->path];
+	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
+	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
 		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->congestion },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
@@ -161,7 +161,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 {
 	timer_set(t->timer, MONO_NEVER);
-	t->path = (unsigned)t->ways.place[0];
+	t->path = (unsigned)t->paths.place[0];
 	return try_path(t, e);
 }
 
@@ -212,7 +212,7 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 	struct ptcp_err why;
 
 	strcpy(t->launched, fingerprint);
-	t->target.port = t->ways.port = port;
+	t->target.port = t->paths.port = port;
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if (task_dial(t, &why) < 0)
 		task_finish(t, &why);

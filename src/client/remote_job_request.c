@@ -48,7 +48,7 @@ static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 /* Flags of OPEN for the path of the destination. */
 static uint32_t destination_flags(const struct ptcp_task *t)
 {
-	struct span rest = { t->paths, t->paths_bytes }, path;
+	struct span rest = { t->open_paths, t->open_paths_bytes }, path;
 	uint8_t flags = 0;
 
 	wire_path_next(&rest, &flags, &path);
@@ -63,8 +63,8 @@ static void put_open(struct ptcp_task *t)
 	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
 	struct wire_open f = {
 		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = task_fsync(t),
-		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
-		.paths = { t->paths, t->paths_bytes }
+		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_open_paths,
+		.paths = { t->open_paths, t->open_paths_bytes }
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;
 
@@ -127,7 +127,7 @@ bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *wh
 {
 	const struct remote_job *h = t->remote_job;
 
-	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_paths == 1 &&
+	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_open_paths == 1 &&
 	    (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
 }
 

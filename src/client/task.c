@@ -139,7 +139,7 @@ void task_fini(struct ptcp_task *t)
 	free_list(t->local, t->n_local);
 	free_list(t->pins, t->n_pins);
 	free_list(t->path_names, t->o.n_paths);
-	paths_fini(&t->ways);
+	paths_fini(&t->paths);
 	free(t->config_dir);
 	free(t->state_dir);
 	free(t->congestion);
@@ -147,7 +147,7 @@ void task_fini(struct ptcp_task *t)
 	free(t->remote_ptcp);
 	free(t->launch);
 	filter_free(t->filter);
-	free(t->paths);
+	free(t->open_paths);
 	free(t);
 }
 
@@ -171,12 +171,12 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 
 static int choose(struct ptcp_task *t, struct ptcp_err *e)
 {
-	unsigned usual = t->ways.n < PATHS_USUAL ? t->ways.n : PATHS_USUAL;
+	unsigned usual = t->paths.n < PATHS_USUAL ? t->paths.n : PATHS_USUAL;
 	uint8_t seed[8];
 	int r;
 
 	if ((r = tls_random(seed, sizeof seed, e)) == 0)
-		paths_choose(&t->ways, t->o.n_selected > 0 ? t->o.n_selected : usual, get_u64(seed));
+		paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, get_u64(seed));
 	return r;
 }
 
@@ -187,13 +187,13 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 	if (t->launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
-	if ((r = paths_parse(&t->ways, (const char *const *)t->path_names, t->o.n_paths, &t->target, e)) < 0)
+	if ((r = paths_parse(&t->paths, (const char *const *)t->path_names, t->o.n_paths, &t->target, e)) < 0)
 		return r;
 	if (t->o.n_candidates > 0)
 		return choose(t, e);
 	if (t->o.n_paths > 0)
-		paths_deal(&t->ways, t->o.path_shares);
-	paths_hold(&t->ways, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
+		paths_deal(&t->paths, t->o.path_shares);
+	paths_hold(&t->paths, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
 	t->o.path_shares = NULL; /* the caller's */
 	t->o.relay_spool_bytes = NULL;
 	return 0;
@@ -208,7 +208,7 @@ static void check_cancelled(struct ptcp_task *t)
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
 	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
-	    t->n_paths == 0 ? "query: interrupted (run it again)" :
+	    t->n_open_paths == 0 ? "query: interrupted (run it again)" :
 	    "transfer: interrupted (run the same command again to resume it)");
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
@@ -222,7 +222,7 @@ void task_pace(struct ptcp_task *t)
 
 	if (t->session == NULL || !atomic_exchange(&t->paced, false))
 		return;
-	for (i = 0; i < t->ways.n; i++)
+	for (i = 0; i < t->paths.n; i++)
 		session_set_path_rate(t->session, i, atomic_load(&t->path_bps[i]));
 }
 
@@ -261,7 +261,7 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 
 	t->over = t->unknown = false;
 	t->n_trusted = t->n_tried = 0;
-	memset(t->figures, 0, sizeof t->figures);
+	memset(t->path_stats, 0, sizeof t->path_stats);
 	memset(t->sample, 0, sizeof t->sample);
 	t->result = 0;
 	t->started = mono_now();
@@ -360,10 +360,10 @@ void ptcp_task_cancel(struct ptcp_task *t)
 
 int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e)
 {
-	if (t->prober != NULL || t->remote_job != NULL || t->ways.n == 0)
+	if (t->prober != NULL || t->remote_job != NULL || t->paths.n == 0)
 		return err_set(e, PTCP_EUSAGE, "path rates: only of transfers from or to this host");
-	if (path >= t->ways.n)
-		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->ways.n);
+	if (path >= t->paths.n)
+		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->paths.n);
 	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE stops a path)",
 		    TIMETABLE_MIN_BPS);

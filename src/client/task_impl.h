@@ -49,12 +49,12 @@ struct ptcp_task {
 	char *ssh, *remote_ptcp, *launch;
 	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by `launch` */
 	char **path_names;              /* o.n_paths of them */
-	struct paths ways;
+	struct paths paths;
 	struct trusted trusted[TRUSTED_MAX];
 	unsigned n_trusted;
-	uint8_t *paths;                 /* of the remote files and rules, encoded for OPEN */
-	size_t paths_bytes;
-	uint16_t n_paths;
+	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
+	size_t open_paths_bytes;
+	uint16_t n_open_paths;
 	size_t n_remote;                /* of these, files */
 	struct prober *prober;          /* of a measurement, without paths; or NULL */
 	struct remote_job *remote_job;/* between two other hosts: paths and target are the sender's; or NULL */
@@ -82,7 +82,7 @@ struct ptcp_task {
 	char asked_name[SOCK_HOST_BYTES + 10], asked_fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint64_t warnings;
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
-	struct ptcp_path figures[PTCP_PATHS_MAX];
+	struct ptcp_path path_stats[PTCP_PATHS_MAX];
 	unsigned n_samples;
 	struct ptcp_progress last;
 	struct history_key key;         /* of the path; congestion "": unknown */

@@ -39,11 +39,11 @@ static void measure_rate(struct ptcp_task *t, struct ptcp_event *ev)
 	t->sample[i].at = now;
 	t->sample[i].bytes = g->bytes;
 	t->sample[i].resumed_bytes = g->resumed_bytes;
-	for (k = 0; k < t->ways.n; k++) {
+	for (k = 0; k < t->paths.n; k++) {
 		if (t->n_samples > 0 && s > 0)
-			t->figures[k].rate_bps =
-			    8 * (double)(t->figures[k].bytes - t->sample[first].path_bytes[k]) / s;
-		t->sample[i].path_bytes[k] = t->figures[k].bytes;
+			t->path_stats[k].rate_bps =
+			    8 * (double)(t->path_stats[k].bytes - t->sample[first].path_bytes[k]) / s;
+		t->sample[i].path_bytes[k] = t->path_stats[k].bytes;
 	}
 	t->n_samples++;
 }
@@ -53,14 +53,14 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 	struct session_path g;
 	unsigned i;
 
-	for (i = 0; i < t->ways.n; i++) {
+	for (i = 0; i < t->paths.n; i++) {
 		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){ t->last.wire_bytes, 0 };
-		t->figures[i].candidate = t->ways.at[i].candidate;
-		t->figures[i].bytes = g.bytes;
-		t->figures[i].streams = g.streams;
+		t->path_stats[i].candidate = t->paths.at[i].candidate;
+		t->path_stats[i].bytes = g.bytes;
+		t->path_stats[i].streams = g.streams;
 	}
-	ev->paths = t->figures;
-	ev->n_paths = t->ways.n;
+	ev->paths = t->path_stats;
+	ev->n_paths = t->paths.n;
 }
 
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
@@ -174,7 +174,7 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
 	int flags = (t->n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
-	struct span rest = { t->paths, t->paths_bytes }, path;
+	struct span rest = { t->open_paths, t->open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
 	struct destination place;

@@ -11,15 +11,15 @@ static int add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct
 	struct span s = { (const uint8_t *)path, strlen(path) };
 	uint8_t *p;
 
-	if (s.n > WIRE_PATH_MAX || t->n_paths == WIRE_PATHS_MAX ||
-	    t->paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
+	if (s.n > WIRE_PATH_MAX || t->n_open_paths == WIRE_PATHS_MAX ||
+	    t->open_paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
 		return err_set(e, PTCP_EUSAGE, "too many or too long remote paths for one transfer (name "
 		    "their directory)");
-	if ((p = realloc(t->paths, t->paths_bytes + s.n + 3)) == NULL)
+	if ((p = realloc(t->open_paths, t->open_paths_bytes + s.n + 3)) == NULL)
 		return err_nomem(e);
-	t->paths = p;
-	t->paths_bytes += wire_path_encode(p + t->paths_bytes, flags, s);
-	t->n_paths++;
+	t->open_paths = p;
+	t->open_paths_bytes += wire_path_encode(p + t->open_paths_bytes, flags, s);
+	t->n_open_paths++;
 	return 0;
 }
 
