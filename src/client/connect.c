@@ -51,12 +51,12 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
-	    !t->paths.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
+	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
 	unsigned requested = fixed || adaptive ? task_max_streams(t) : min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
-		.flags = task_open_flags(t) | (t->paths.held ? WIRE_OPEN_SPOOLED : 0),
+		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0),
 		.n_paths = t->n_open_paths,
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),

@@ -193,7 +193,7 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 		return choose(t, e);
 	if (t->o.n_paths > 0)
 		paths_deal(&t->paths, t->o.path_shares);
-	paths_hold(&t->paths, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
+	paths_spool(&t->paths, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
 	t->o.path_shares = NULL; /* the caller's */
 	t->o.relay_spool_bytes = NULL;
 	return 0;

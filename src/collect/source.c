@@ -219,7 +219,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *paths[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
-	uint64_t held[PTCP_PATHS_MAX];
+	uint64_t spool_bytes[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
 	const struct candidate *v;
 	size_t i, cap, streams = 0;
@@ -232,12 +232,12 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 		paths[i] = v->text;
 		shares[i] = s->sizing || !v->planned ? 1 : v->streams > 0 ? v->streams : s->c->o.streams;
 		streams += (size_t)shares[i];
-		held[i] = s->sizing ? 0 : v->stored_bytes;
+		spool_bytes[i] = s->sizing ? 0 : v->stored_bytes;
 	}
 	o.paths = paths;
 	o.n_paths = s->candidates.n;
 	o.path_shares = shares;
-	o.relay_spool_bytes = held;
+	o.relay_spool_bytes = spool_bytes;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
