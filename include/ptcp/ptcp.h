@@ -566,7 +566,7 @@ struct ptcp_server_opts {
 	 * sent its identity through `in`, admits that client only, serves one session with any path of this user, and ends
 	 * with the session, at the end of `in`, or after a minute without the client. Has a temporary identity; ignores
 	 * listen and root. */
-	bool one_time;
+	bool ephemeral;
 	int in, out;
 	/* Further addresses, written as `listen`, and listening sockets, which are duplicated. With sockets and no address
 	 * there is no default address. In all at most PTCP_LISTEN_MAX. */
