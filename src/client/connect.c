@@ -14,14 +14,15 @@
 uint32_t task_open_flags(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
+	const struct task_files *f = &t->files;
 	int flags =
 	    (o->no_verify ? 0 : WIRE_OPEN_VERIFY) | (o->preserve_times ? WIRE_OPEN_TIMES : 0) |
 	    (o->preserve_mode ? WIRE_OPEN_MODE : 0) | (o->preserve_links ? WIRE_OPEN_LINKS : 0) |
 	    (o->preserve_owner ? WIRE_OPEN_OWNER : 0) | (o->preserve_xattr ? WIRE_OPEN_XATTR : 0) |
 	    (o->preserve_setid ? WIRE_OPEN_SETID : 0) | (o->no_resume ? WIRE_OPEN_NO_RESUME : 0) |
 	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) |
-	    (t->sends && (t->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
-	    (t->sends && t->n_local == 1 && destination_is_contents(t->local[0]) ? WIRE_OPEN_CONTENTS : 0);
+	    (f->sends && (f->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
+	    (f->sends && f->n_local == 1 && destination_is_contents(f->local[0]) ? WIRE_OPEN_CONTENTS : 0);
 
 	return (uint32_t)flags;
 }
@@ -51,28 +52,28 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
-	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
+	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
 	unsigned requested = fixed || adaptive ? task_max_streams(t) : min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
-		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
+		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
 		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0),
-		.n_paths = t->n_open_paths,
+		.n_paths = t->files.n_open_paths,
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
-		.paths = { t->open_paths, t->open_paths_bytes }
+		.paths = { t->files.open_paths, t->files.open_paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
 		.host = &t->host, .control = control, .connects = mode == SSH_START_DIRECT,
-		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->paths, .path = t->path,
-		.sock = { t->o.family, task_timeout_ns(t), t->congestion },
+		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
+		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t
 	};
 	int r;
 
-	t->adaptive = adaptive;
+	t->history.adaptive = adaptive;
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
 		open.flags = 0;
@@ -95,7 +96,7 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 		task_finish(t, &why);
 		return;
 	}
-	atomic_store(&t->paced, true); /* path rates that were set before, or in an earlier attempt */
+	atomic_store(&t->path_rates.changed, true); /* path rates that were set before, or in an earlier attempt */
 	task_pace(t);
 }
 
@@ -107,7 +108,7 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
 	struct ptcp_err next;
 
-	if (t->unknown && t->o.trust != NULL) {
+	if (t->trust.unknown && t->o.trust != NULL) {
 		task_finish(t, why);
 		return;
 	}
@@ -152,7 +153,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
-		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->congestion },
+		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->o.congestion },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
 
 	return connect_start(&t->connect, &o, e);
@@ -211,7 +212,7 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
-	strcpy(t->launched, fingerprint);
+	strcpy(t->trust.launched, fingerprint);
 	t->target.port = t->paths.port = port;
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if (task_dial(t, &why) < 0)
@@ -233,14 +234,14 @@ static void on_timer(void *arg)
 
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
-		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port,
-		.sock = { t->o.family, task_timeout_ns(t), t->congestion }, .ops = &ssh_start_ops, .arg = t };
+	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
+		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
+		.sock = { t->o.family, task_timeout_ns(t), t->o.congestion }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
-	if (t->target.ssh || t->launch != NULL)
+	if (t->target.ssh || t->o.launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);
 	if (t->remote_job != NULL)
 		t->job_ops->aim(t);

@@ -20,12 +20,9 @@ static int start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, con
 	b->loop = t->loop;
 	b->log = &t->host.log;
 	t->o.streams = b->max_streams;
-	if ((r = remote_parse_host(&t->target, target, e)) < 0 || (r = task_name_target(t, e)) < 0) {
-		task_fini(t);
-		return r;
-	}
-	*out = t;
-	return 0;
+	if ((r = remote_parse_host(&t->target, target, e)) == 0)
+		r = task_name_target(t, e);
+	return task_made(out, t, r);
 }
 
 int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
@@ -66,10 +63,8 @@ int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_o
 	if ((r = timing_opts_take(&timing, m, e)) < 0 || (r = task_new(&t, o, e)) < 0)
 		return r;
 	if ((r = remote_parse_host(&t->target, from, e)) < 0 || (r = remote_parse_host(&other, to, e)) < 0 ||
-	    (r = task_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0) {
-		task_fini(t);
-		return r;
-	}
+	    (r = task_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0)
+		return task_made(out, t, r);
 	t->remote_job->request = JOB_FRAMES_TIMING_REQUESTED;
 	t->remote_job->mode = WIRE_GRANT_PROBE;
 	t->remote_job->timing = timing;
@@ -78,12 +73,7 @@ int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_o
 	else if (t->target.ssh || other.ssh)
 		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
 		    "HOST[:PORT])");
-	if (r < 0) {
-		task_fini(t);
-		return r;
-	}
-	*out = t;
-	return 0;
+	return task_made(out, t, r);
 }
 
 void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
@@ -92,8 +82,7 @@ void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
 	h->round_trip_s = (double)f->round_trip_ns / 1e9;
 }
 
-size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out, size_t most,
-    double *round_trip_s)
+size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out, size_t most, double *round_trip_s)
 {
 	const struct remote_job *h = t->remote_job;
 	size_t n;
@@ -120,8 +109,7 @@ int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a, struct 
 	return 0;
 }
 
-size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out, size_t most,
-    unsigned *saturates_at)
+size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out, size_t most, unsigned *saturates_at)
 {
 	return measure_levels(t->prober, out, most, saturates_at);
 }

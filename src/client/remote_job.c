@@ -144,7 +144,7 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
 	default: /* PROGRESS */
-		if (t->announced)
+		if (t->report.announced)
 			task_show_progress(t);
 	}
 	return 0;

@@ -15,7 +15,7 @@ static const struct remote *destination(const struct remote_job *h)
 static void put_job(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
-	const char *cc = t->congestion != NULL ? t->congestion : "";
+	const char *cc = t->o.congestion != NULL ? t->o.congestion : "";
 	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* a timetable was refused */
 	struct wire_job f = {
 		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),
@@ -48,12 +48,12 @@ static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 /* Flags of OPEN for the path of the destination. */
 static uint32_t destination_flags(const struct ptcp_task *t)
 {
-	struct span rest = { t->open_paths, t->open_paths_bytes }, path;
+	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	uint8_t flags = 0;
 
 	wire_path_next(&rest, &flags, &path);
-	return (t->n_remote > 1 || destination_is_contents(destination(t->remote_job)->path) ? WIRE_OPEN_INTO_DIR : 0) |
-	    (t->n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
+	return (t->files.n_remote > 1 || destination_is_contents(destination(t->remote_job)->path) ?
+	    WIRE_OPEN_INTO_DIR : 0) | (t->files.n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
 }
 
 /* OPEN with the client in place of the third host. */
@@ -63,8 +63,8 @@ static void put_open(struct ptcp_task *t)
 	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
 	struct wire_open f = {
 		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = task_fsync(t),
-		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_open_paths,
-		.paths = { t->open_paths, t->open_paths_bytes }
+		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams,
+		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes }
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;
 
@@ -127,8 +127,8 @@ bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *wh
 {
 	const struct remote_job *h = t->remote_job;
 
-	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_open_paths == 1 &&
-	    (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
+	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->report.announced &&
+	    t->files.n_open_paths == 1 && (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
 }
 
 void remote_job_reverse(struct ptcp_task *t)
@@ -152,7 +152,7 @@ const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct 
 {
 	const struct remote_job *h = t->remote_job;
 
-	if (h == NULL || h->first.code == 0 || t->announced || why->code == PTCP_ECANCELED)
+	if (h == NULL || h->first.code == 0 || t->report.announced || why->code == PTCP_ECANCELED)
 		return why;
 	log_at(&t->host.log, LOG_INFO, "client", "event=not-fetched why=\"%s\"", why->msg);
 	return &h->first;

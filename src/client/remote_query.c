@@ -19,13 +19,9 @@ static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
 		return r;
 	if ((r = remote_job_new(t, &none, e)) == 0 && (r = remote_parse_host(&t->target, at, e)) == 0)
 		r = task_name_target(t, e);
-	if (r < 0) {
-		task_fini(t);
-		return r;
-	}
-	t->remote_job->request = request;
-	*out = t;
-	return 0;
+	if (r == 0)
+		t->remote_job->request = request;
+	return task_made(out, t, r);
 }
 
 /* ---- Jobs ---- */
@@ -150,11 +146,7 @@ int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts 
 		r = err_set(e, PTCP_EUSAGE, "%s: a link query needs a server, which ssh does not start (write HOST[:PORT])", from);
 	else if ((t->remote_job->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->remote_job->link)) == NULL)
 		r = err_nomem(e);
-	if (r < 0)
-		task_fini(t);
-	else
-		*out = t;
-	return r;
+	return task_made(out, t, r);
 }
 
 size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most)

@@ -23,26 +23,24 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	};
 }
 
-char **task_copy_list(const char *const *in, size_t n)
+static void free_list(const char *const *list, size_t n)
 {
-	char **out = calloc(n + 1, sizeof *out);
+	while (list != NULL && n > 0)
+		free((char *)(uintptr_t)list[--n]);
+	free((void *)(uintptr_t)list);
+}
+
+const char *const *task_copy_list(const char *const *in, size_t n)
+{
+	const char **out = calloc(n + 1, sizeof *out);
 	size_t i;
 
 	for (i = 0; out != NULL && i < n; i++)
 		if ((out[i] = strdup(in[i])) == NULL) {
-			while (i > 0)
-				free(out[--i]);
-			free(out);
+			free_list(out, i);
 			out = NULL;
 		}
 	return out;
-}
-
-static void free_list(char **list, size_t n)
-{
-	while (list != NULL && n > 0)
-		free(list[--n]);
-	free(list);
 }
 
 static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
@@ -59,44 +57,52 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
-/* An older caller's options are a prefix of ours. */
-static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
-	ptcp_transfer_opts_init(&t->o);
-	if (o != NULL) {
-		if (o->size == 0 || o->size > sizeof t->o)
-			return err_set(e, PTCP_EUSAGE, "options that ptcp_transfer_opts_init() has not filled in");
-		memcpy(&t->o, o, o->size);
-	}
-	if (t->o.streams > PTCP_STREAMS_MAX || (unsigned)t->o.cipher >= PTCP_CIPHERS ||
-	    (unsigned)t->o.fsync > PTCP_FSYNC_FILE ||
-	    !(t->o.timeout_s >= 0.5 && t->o.timeout_s <= 86400) ||
-	    t->o.remote_port > 65535 || (t->o.family != 0 && t->o.family != 4 && t->o.family != 6))
+	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
+	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || o->remote_port > 65535 ||
+	    (o->family != 0 && o->family != 4 && o->family != 6))
 		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
 		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
-	if (pacing_parse(&t->rate, t->o.rate, e) < 0)
-		return PTCP_EUSAGE;
-	if (!(t->o.impact_percent >= 0 && t->o.impact_percent <= 100) || t->o.max_streams < 1 ||
-	    t->o.max_streams > PTCP_STREAMS_MAX)
+	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
+	    o->max_streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "an impact budget out of range (0 to 100 %%), or of a maximum of streams "
 		    "(1 to %d)", PTCP_STREAMS_MAX);
-	if (check_relays(&t->o, e) < 0)
-		return PTCP_EUSAGE;
-	if (t->o.n_candidates > 0) { /* candidates: paths of one relay each */
-		t->o.paths = t->o.candidates;
-		t->o.n_paths = t->o.n_candidates;
+	return check_relays(o, e);
+}
+
+/* Texts of the options, which the task copies. */
+#define OPTS_TEXTS(o) \
+	{ &(o)->config_dir, &(o)->state_dir, &(o)->congestion, &(o)->ssh, &(o)->launch, &(o)->remote_ptcp }
+
+/* An older caller's options are a prefix of ours. */
+static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from, struct ptcp_err *e)
+{
+	struct ptcp_transfer_opts o;
+	const char **text[] = OPTS_TEXTS(&o);
+	bool copied;
+	size_t i;
+
+	ptcp_transfer_opts_init(&o);
+	if (from != NULL) {
+		if (from->size == 0 || from->size > sizeof o)
+			return err_set(e, PTCP_EUSAGE, "options that ptcp_transfer_opts_init() has not filled in");
+		memcpy(&o, from, from->size);
 	}
-	t->n_pins = t->o.n_fingerprints;
-	if ((t->pins = task_copy_list(t->o.fingerprints, t->n_pins)) == NULL ||
-	    (t->path_names = task_copy_list(t->o.paths, t->o.n_paths)) == NULL ||
-	    (t->o.config_dir != NULL && (t->config_dir = strdup(t->o.config_dir)) == NULL) ||
-	    (t->o.state_dir != NULL && (t->state_dir = strdup(t->o.state_dir)) == NULL) ||
-	    (t->o.congestion != NULL && (t->congestion = strdup(t->o.congestion)) == NULL) ||
-	    (t->o.ssh != NULL && (t->ssh = strdup(t->o.ssh)) == NULL) ||
-	    (t->o.launch != NULL && (t->launch = strdup(t->o.launch)) == NULL) ||
-	    (t->o.remote_ptcp != NULL && (t->remote_ptcp = strdup(t->o.remote_ptcp)) == NULL))
-		return err_nomem(e);
-	return 0;
+	if (check_opts(&o, e) < 0 || pacing_parse(&t->rate, o.rate, e) < 0)
+		return PTCP_EUSAGE;
+	if (o.n_candidates > 0) { /* candidates: paths of one relay each */
+		o.paths = o.candidates;
+		o.n_paths = o.n_candidates;
+	}
+	o.fingerprints = task_copy_list(o.fingerprints, o.n_fingerprints);
+	o.paths = task_copy_list(o.paths, o.n_paths);
+	copied = o.fingerprints != NULL && o.paths != NULL;
+	for (i = 0; i < sizeof text / sizeof *text; i++)
+		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
+			copied = false;
+	t->o = o;
+	return copied ? 0 : err_nomem(e);
 }
 
 static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
@@ -120,35 +126,43 @@ static int check_pins(struct ptcp_task *t, struct ptcp_err *e)
 	const char *eq;
 	size_t i;
 
-	for (i = 0; i < t->n_pins; i++) {
-		eq = strrchr(t->pins[i], '=');
-		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->pins[i]))
+	for (i = 0; i < t->o.n_fingerprints; i++) {
+		eq = strrchr(t->o.fingerprints[i], '=');
+		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->o.fingerprints[i]))
 			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints it there)",
-			    text_escape(shown, sizeof shown, t->pins[i]));
+			    text_escape(shown, sizeof shown, t->o.fingerprints[i]));
 	}
 	return 0;
 }
 
 void task_fini(struct ptcp_task *t)
 {
+	const char **text[] = OPTS_TEXTS(&t->o);
+	size_t i;
+
 	if (t->prober != NULL)
 		t->prober->ops->free(t->prober);
 	if (t->remote_job != NULL)
 		t->job_ops->free(t->remote_job);
 	loop_free(t->loop);
-	free_list(t->local, t->n_local);
-	free_list(t->pins, t->n_pins);
-	free_list(t->path_names, t->o.n_paths);
+	free_list(t->files.local, t->files.n_local);
+	free_list(t->o.fingerprints, t->o.n_fingerprints);
+	free_list(t->o.paths, t->o.n_paths);
+	for (i = 0; i < sizeof text / sizeof *text; i++)
+		free((char *)(uintptr_t)*text[i]);
 	paths_fini(&t->paths);
-	free(t->config_dir);
-	free(t->state_dir);
-	free(t->congestion);
-	free(t->ssh);
-	free(t->remote_ptcp);
-	free(t->launch);
-	filter_free(t->filter);
-	free(t->open_paths);
+	filter_free(t->files.filter);
+	free(t->files.open_paths);
 	free(t);
+}
+
+int task_made(struct ptcp_task **out, struct ptcp_task *t, int r)
+{
+	if (r < 0)
+		task_fini(t);
+	else
+		*out = t;
+	return r;
 }
 
 int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
@@ -159,14 +173,10 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 	if (t == NULL)
 		return err_nomem(e);
 	atomic_init(&t->cancelled, false);
-	atomic_init(&t->paced, false);
-	if ((r = loop_new(&t->loop, e)) < 0 || (r = take_opts(t, o, e)) < 0 || (r = check_pins(t, e)) < 0 ||
-	    (r = check_shares(&t->o, e)) < 0) {
-		task_fini(t);
-		return r;
-	}
-	*out = t;
-	return 0;
+	atomic_init(&t->path_rates.changed, false);
+	if ((r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 && (r = check_pins(t, e)) == 0)
+		r = check_shares(&t->o, e);
+	return task_made(out, t, r);
 }
 
 static int choose(struct ptcp_task *t, struct ptcp_err *e)
@@ -184,10 +194,10 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
-	if (t->launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
+	if (t->o.launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
-	if ((r = paths_parse(&t->paths, (const char *const *)t->path_names, t->o.n_paths, &t->target, e)) < 0)
+	if ((r = paths_parse(&t->paths, t->o.paths, t->o.n_paths, &t->target, e)) < 0)
 		return r;
 	if (t->o.n_candidates > 0)
 		return choose(t, e);
@@ -208,7 +218,7 @@ static void check_cancelled(struct ptcp_task *t)
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
 	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
-	    t->n_open_paths == 0 ? "query: interrupted (run it again)" :
+	    t->files.n_open_paths == 0 ? "query: interrupted (run it again)" :
 	    "transfer: interrupted (run the same command again to resume it)");
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
@@ -220,10 +230,10 @@ void task_pace(struct ptcp_task *t)
 {
 	unsigned i;
 
-	if (t->session == NULL || !atomic_exchange(&t->paced, false))
+	if (t->session == NULL || !atomic_exchange(&t->path_rates.changed, false))
 		return;
 	for (i = 0; i < t->paths.n; i++)
-		session_set_path_rate(t->session, i, atomic_load(&t->path_bps[i]));
+		session_set_path_rate(t->session, i, atomic_load(&t->path_rates.bps[i]));
 }
 
 static void on_wake(void *arg)
@@ -259,14 +269,12 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	    1u << PTCP_CIPHER_CHACHA20;
 	int r;
 
-	t->over = t->unknown = false;
-	t->n_trusted = t->n_tried = 0;
-	memset(t->path_stats, 0, sizeof t->path_stats);
-	memset(t->sample, 0, sizeof t->sample);
+	t->over = t->trust.unknown = false;
+	t->trust.n_accepted = t->n_tried = 0;
 	t->result = 0;
 	t->started = mono_now();
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
-	if ((r = context_init(&t->host, t->loop, t->config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
+	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;
 	t->running = true;
@@ -294,9 +302,9 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 		e = &scratch;
 	if (r < 0)
 		*e = t->why;
-	if (!t->unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->asked_name, t->asked_fingerprint))
+	if (!t->trust.unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->trust.name, t->trust.fingerprint))
 		return r;
-	if ((r = known_hosts_add(t->host.config_dir, t->asked_name, t->asked_fingerprint, e)) < 0 ||
+	if ((r = known_hosts_add(t->host.config_dir, t->trust.name, t->trust.fingerprint, e)) < 0 ||
 	    (r = attempt_begin(t, e)) < 0)
 		return r;
 	return 1;
@@ -367,8 +375,8 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE stops a path)",
 		    TIMETABLE_MIN_BPS);
-	atomic_store(&t->path_bps[path], bps);
-	atomic_store(&t->paced, true);
+	atomic_store(&t->path_rates.bps[path], bps);
+	atomic_store(&t->path_rates.changed, true);
 	loop_wake(t->loop);
 	return 0;
 }
@@ -376,11 +384,11 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
-		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->last,
-		.warnings = t->warnings, .seconds = t->seconds,
+		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
+		.warnings = t->report.warnings, .seconds = t->seconds,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
-	const struct stream_control *m = &t->control;
+	const struct stream_control *m = &t->history.control;
 
 	if (m->answer > 0 && m->advised) {
 		all.advised_streams = m->answer;

@@ -16,12 +16,6 @@
 #include "measure/prober.h"
 
 #define RATE_SAMPLES 16
-
-/* An identity accepted in this run. */
-struct trusted {
-	bool relay;                     /* else the target */
-	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
-};
 #define TRUSTED_MAX (PTCP_PATHS_MAX * CONNECT_RELAYS_MAX + 1)
 
 struct remote_job;
@@ -36,59 +30,82 @@ struct remote_job_ops {
 	void (*free)(struct remote_job *h);
 };
 
-struct ptcp_task {
-	struct ptcp_transfer_opts o;
-	bool sends, ran, running;
-	char **local, **pins;
-	size_t n_local, n_pins;
+/* transfer.c: a transfer's files. */
+struct task_files {
+	bool sends;
+	const char *const *local;       /* sources, or the destination */
+	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
-	char *config_dir, *state_dir, *congestion;
-	struct timetable rate;
-	struct remote target;           /* without paths */
-	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
-	char *ssh, *remote_ptcp, *launch;
-	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by `launch` */
-	char **path_names;              /* o.n_paths of them */
-	struct paths paths;
-	struct trusted trusted[TRUSTED_MAX];
-	unsigned n_trusted;
 	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;
-	size_t n_remote;                /* of these, files */
-	struct prober *prober;          /* of a measurement, without paths; or NULL */
-	struct remote_job *remote_job;/* between two other hosts: paths and target are the sender's; or NULL */
+};
+
+/* trust.c: identities accepted in this attempt, and the unknown identity. */
+struct task_trust {
+	struct trusted {
+		bool relay;             /* else the target */
+		char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
+	} accepted[TRUSTED_MAX];
+	unsigned n_accepted;
+	bool unknown;                   /* ask the user about `name` and `fingerprint`, then connect again */
+	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
+	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by o.launch */
+};
+
+/* task_session.c: events, and the numbers in them. */
+struct task_report {
+	bool announced;                 /* PTCP_EVENT_START */
+	uint64_t warnings;
+	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
+	unsigned n_samples;
+	struct ptcp_path path_stats[PTCP_PATHS_MAX];
+	struct ptcp_progress last;
+};
+
+/* path_history.c: of transfers and advice. */
+struct task_history {
+	struct history_key key;         /* of the path; congestion "": unknown */
+	bool adaptive;                  /* the session determines the number of streams */
+	struct stream_control control;  /* at the end; advised: false: no result */
+};
+
+struct ptcp_task {
+	struct ptcp_transfer_opts o;    /* texts, fingerprints and paths are copies */
+	struct timetable rate;
+	struct remote target;           /* without paths */
+	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
+	struct paths paths;
+	struct task_files files;        /* of a transfer */
+	struct prober *prober;          /* of a measurement by this host; or NULL */
+	struct remote_job *remote_job;  /* of a query, or between two other hosts: target is the sender; or NULL */
 	const struct remote_job_ops *job_ops;
-	/* while it runs */
+	struct {                        /* ptcp_transfer_set_path_rate() */
+		_Atomic uint64_t bps[PTCP_PATHS_MAX];
+		atomic_bool changed;
+	} path_rates;
+	/* the run, of one attempt or more: */
 	struct context host;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
 	atomic_bool cancelled;
-	_Atomic uint64_t path_bps[PTCP_PATHS_MAX]; /* from ptcp_transfer_set_path_rate() */
-	atomic_bool paced;              /* path_bps has changed */
+	bool ran, running, over;
+	int result;
+	struct ptcp_err why;
+	struct mono started;
+	double seconds;
+	struct task_trust trust;
+	struct task_report report;
+	struct task_history history;
+	/* connect.c: */
 	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
 	struct connect *connect;
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
 	struct ptcp_err path_why;       /* the first path's error */
-	struct chan *chan;              /* of t->job_ops, to the present server */
-	struct session *session;
+	struct chan *chan;              /* of a remote_job, to the present server */
+	struct session *session;        /* else */
 	struct timer *timer;
-	struct mono started;
-	bool over, announced;
-	int result;
-	struct ptcp_err why;
 	char peer[REMOTE_USER_BYTES + SOCK_HOST_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
-	bool unknown;                   /* a host's identity is unknown: ask the user, then connect again */
-	char asked_name[SOCK_HOST_BYTES + 10], asked_fingerprint[PTCP_FINGERPRINT_BYTES];
-	uint64_t warnings;
-	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
-	struct ptcp_path path_stats[PTCP_PATHS_MAX];
-	unsigned n_samples;
-	struct ptcp_progress last;
-	struct history_key key;         /* of the path; congestion "": unknown */
-	bool adaptive;                  /* the session determines the number of streams */
-	struct stream_control control;  /* at the end; advised: false: no result */
-	double seconds;
 };
 
 /* Time without progress of the peer before the client gives up. */
@@ -110,7 +127,9 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 /* Once t->target is set: its name and paths. */
 int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
 /* Copies of n strings, NULL-terminated; NULL: out of memory. */
-char **task_copy_list(const char *const *in, size_t n);
+const char *const *task_copy_list(const char *const *in, size_t n);
+/* The end of ptcp_*_new(): stores the task, or after an error `r` frees the task. Returns r. */
+int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 /* Frees a task that does not run. */
 void task_fini(struct ptcp_task *t);
 /* Applies requested path rates to the session. */
@@ -120,7 +139,7 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- trust.c ---- */
 
-/* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->unknown the user
+/* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->trust.unknown the user
  * may be asked. */
 int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 /* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can tell. */
@@ -142,7 +161,7 @@ void task_disconnect(struct ptcp_task *t);
 
 /* `fd`: of the control connection. */
 void task_name_path(struct ptcp_task *t, int fd);
-/* Adapts the number of streams if t->adaptive, starting from the path's history. */
+/* Adapts the number of streams if t->history.adaptive, starting from the path's history. */
 void task_adapt_streams(struct ptcp_task *t, struct session *sess);
 /* At the end: records the controller's result. */
 void task_remember(struct ptcp_task *t);

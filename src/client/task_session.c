@@ -23,29 +23,29 @@ void task_emit(struct ptcp_task *t, const struct ptcp_event *ev)
 static void measure_rate(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	struct mono now = mono_now();
-	unsigned i = t->n_samples % RATE_SAMPLES, first = t->n_samples < RATE_SAMPLES ? 0 : i, k;
-	const struct ptcp_progress *g = &t->last;
-	double s = (double)mono_diff_ns(now, t->sample[first].at) / 1e9, all, resumed;
+	unsigned i = t->report.n_samples % RATE_SAMPLES, first = t->report.n_samples < RATE_SAMPLES ? 0 : i, k;
+	const struct ptcp_progress *g = &t->report.last;
+	double s = (double)mono_diff_ns(now, t->report.sample[first].at) / 1e9, all, resumed;
 
 	ev->eta_s = NAN;
-	if (t->n_samples > 0 && s > 0) {
-		all = (double)(g->bytes - t->sample[first].bytes) / s;
-		resumed = (double)(g->resumed_bytes - t->sample[first].resumed_bytes) / s;
+	if (t->report.n_samples > 0 && s > 0) {
+		all = (double)(g->bytes - t->report.sample[first].bytes) / s;
+		resumed = (double)(g->resumed_bytes - t->report.sample[first].resumed_bytes) / s;
 		ev->rate_bps = 8.0 * (all > resumed ? all - resumed : 0);
 		/* The peer may send any total. */
 		if (g->total_known && all > 0 && g->total_bytes >= g->bytes)
 			ev->eta_s = (double)(g->total_bytes - g->bytes) / all;
 	}
-	t->sample[i].at = now;
-	t->sample[i].bytes = g->bytes;
-	t->sample[i].resumed_bytes = g->resumed_bytes;
+	t->report.sample[i].at = now;
+	t->report.sample[i].bytes = g->bytes;
+	t->report.sample[i].resumed_bytes = g->resumed_bytes;
 	for (k = 0; k < t->paths.n; k++) {
-		if (t->n_samples > 0 && s > 0)
-			t->path_stats[k].rate_bps =
-			    8 * (double)(t->path_stats[k].bytes - t->sample[first].path_bytes[k]) / s;
-		t->sample[i].path_bytes[k] = t->path_stats[k].bytes;
+		if (t->report.n_samples > 0 && s > 0)
+			t->report.path_stats[k].rate_bps =
+			    8 * (double)(t->report.path_stats[k].bytes - t->report.sample[first].path_bytes[k]) / s;
+		t->report.sample[i].path_bytes[k] = t->report.path_stats[k].bytes;
 	}
-	t->n_samples++;
+	t->report.n_samples++;
 }
 
 static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
@@ -54,19 +54,19 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 	unsigned i;
 
 	for (i = 0; i < t->paths.n; i++) {
-		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){ t->last.wire_bytes, 0 };
-		t->path_stats[i].candidate = t->paths.at[i].candidate;
-		t->path_stats[i].bytes = g.bytes;
-		t->path_stats[i].streams = g.streams;
+		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){ t->report.last.wire_bytes, 0 };
+		t->report.path_stats[i].candidate = t->paths.at[i].candidate;
+		t->report.path_stats[i].bytes = g.bytes;
+		t->report.path_stats[i].streams = g.streams;
 	}
-	ev->paths = t->path_stats;
+	ev->paths = t->report.path_stats;
 	ev->n_paths = t->paths.n;
 }
 
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
-	t->last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
-	ev->progress = t->last;
+	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
+	ev->progress = t->report.last;
 	show_paths(t, ev);
 	measure_rate(t, ev);
 }
@@ -80,8 +80,7 @@ void task_show_progress(struct ptcp_task *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
-static void on_file(void *arg, const char *path, enum ptcp_file_status status,
-    const struct ptcp_err *why)
+static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)
 {
 	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = path, .status = status };
@@ -105,7 +104,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 		snprintf(line, sizeof line, "%s: %s", text_escape(shown, sizeof shown, path), text);
 		ev.text = line;
 	}
-	t->warnings++;
+	t->report.warnings++;
 	task_emit(t, &ev);
 }
 
@@ -137,7 +136,7 @@ static bool named_before(const struct ptcp_task *t, size_t source, const char *n
 	const char *s;
 
 	for (i = 0; i < source; i++) {
-		s = t->local[i];
+		s = t->files.local[i];
 		n = strlen(s);
 		if (!destination_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
 		    (n == len || s[n - len - 1] == '/'))
@@ -153,16 +152,16 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 	struct ptcp_err why;
 	struct dir *dir;
 	size_t i;
-	int r = t->filter != NULL ? session_send_filtered(sess, t->filter, e) : 0;
+	int r = t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
 
-	for (i = 0; i < t->n_local && r == 0; i++) {
-		if (destination_source(NULL, t->local[i], false, &dir, name, &why) < 0) {
-			r = session_send_missing(sess, t->local[i], &why);
+	for (i = 0; i < t->files.n_local && r == 0; i++) {
+		if (destination_source(NULL, t->files.local[i], false, &dir, name, &why) < 0) {
+			r = session_send_missing(sess, t->files.local[i], &why);
 			continue;
 		}
 		if (name[0] != '\0' && named_before(t, i, name)) {
 			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
-			r = session_send_missing(sess, t->local[i], &why);
+			r = session_send_missing(sess, t->files.local[i], &why);
 		} else {
 			r = session_send_from(sess, dir, name[0] != '\0' ? name : NULL, e);
 		}
@@ -173,18 +172,18 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	int flags = (t->n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
-	struct span rest = { t->open_paths, t->open_paths_bytes }, path;
+	int flags = (t->files.n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
+	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
 	struct destination place;
 	int r;
 
-	if (t->n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
+	if (t->files.n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
 	    (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= DESTINATION_CONTENTS;
-	if ((r = destination_target(&place, NULL, t->local[0], flags, e)) < 0)
-		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->local[0]));
+	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)
+		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
 	return session_receive_into(sess, &place, e);
 }
 
@@ -193,9 +192,9 @@ void task_started(struct ptcp_task *t)
 	struct ptcp_event ev = { .type = PTCP_EVENT_START, .peer = t->peer,
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
-	t->announced = true;
-	t->sample[0].at = mono_now();
-	t->n_samples = 1;
+	t->report.announced = true;
+	t->report.sample[0].at = mono_now();
+	t->report.n_samples = 1;
 	show_paths(t, &ev);
 	task_emit(t, &ev);
 }
@@ -215,7 +214,7 @@ static void on_running(void *arg, struct session *sess)
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	task_adapt_streams(t, sess);
-	if ((t->sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
+	if ((t->files.sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
 		engine_fail(session_engine(sess), &why);
 }
 
@@ -245,9 +244,9 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	bool failed;
 
 	measure(t, &ev);
-	if (t->announced)
+	if (t->report.announced)
 		task_emit(t, &ev);
-	failed = task_failed(&outcome, &t->last, why);
+	failed = task_failed(&outcome, &t->report.last, why);
 	task_finish(t, failed ? &outcome : NULL);
 }
 
@@ -256,7 +255,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	struct ptcp_task *t = arg;
 
 	if (session_stream_control(sess) != NULL) {
-		t->control = *session_stream_control(sess);
+		t->history.control = *session_stream_control(sess);
 		task_remember(t);
 	}
 	if (t->prober != NULL && why == NULL)

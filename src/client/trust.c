@@ -30,9 +30,9 @@ static bool pin_is_for(const char *pin, const char *host, unsigned port, const c
 static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, struct ptcp_err *e)
 {
 	if (t->session == NULL) {
-		t->unknown = true;
-		strcpy(t->asked_name, name);
-		strcpy(t->asked_fingerprint, fingerprint);
+		t->trust.unknown = true;
+		strcpy(t->trust.name, name);
+		strcpy(t->trust.fingerprint, fingerprint);
 	}
 	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare with ptcp key "
 	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint, fingerprint);
@@ -46,8 +46,8 @@ static int check_pins(struct ptcp_task *t, const char *host, unsigned port, cons
 	size_t i;
 	int r;
 
-	for (i = 0; i < t->n_pins; i++) {
-		if (!pin_is_for(t->pins[i], host, port, &pin))
+	for (i = 0; i < t->o.n_fingerprints; i++) {
+		if (!pin_is_for(t->o.fingerprints[i], host, port, &pin))
 			continue;
 		if (strcmp(pin, fingerprint) == 0)
 			return 0;
@@ -73,7 +73,7 @@ static int check_role(struct ptcp_task *t, const char *name, bool relay, const c
 {
 	const struct trusted *m;
 
-	for (m = t->trusted; m < t->trusted + t->n_trusted; m++)
+	for (m = t->trust.accepted; m < t->trust.accepted + t->trust.n_accepted; m++)
 		if (strcmp(m->fingerprint, fingerprint) == 0 && (m->relay || relay) &&
 		    (m->relay != relay || strcasecmp(m->name, name) != 0))
 			return err_set(e, PTCP_EREFUSED, "%s: it has the identity of %s%s (a relay answers in its place, or both "
@@ -85,12 +85,12 @@ static void remember(struct ptcp_task *t, const char *name, bool relay, const ch
 {
 	struct trusted *m;
 
-	for (m = t->trusted; m < t->trusted + t->n_trusted; m++)
+	for (m = t->trust.accepted; m < t->trust.accepted + t->trust.n_accepted; m++)
 		if (m->relay == relay && strcmp(m->fingerprint, fingerprint) == 0)
 			return;
-	if (t->n_trusted == TRUSTED_MAX)
+	if (t->trust.n_accepted == TRUSTED_MAX)
 		return;
-	t->n_trusted++;
+	t->trust.n_accepted++;
 	m->relay = relay;
 	snprintf(m->name, sizeof m->name, "%s", name);
 	strcpy(m->fingerprint, fingerprint);
@@ -105,9 +105,9 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char 
 	sock_join(name, sizeof name, hop->host, hop->port);
 	if ((r = check_role(t, name, relay, fingerprint, e)) < 0)
 		return r;
-	if (t->launch == NULL || relay)
+	if (t->o.launch == NULL || relay)
 		r = check_pins(t, hop->host, hop->port, name, fingerprint, e);
-	else if (strcmp(fingerprint, t->launched) != 0)
+	else if (strcmp(fingerprint, t->trust.launched) != 0)
 		r = err_set(e, PTCP_EREFUSED, "%s: its fingerprint is not the started server's (run it again)", name);
 	if (r < 0)
 		return r;
@@ -120,10 +120,10 @@ bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRIN
 	const char *pin, *found = NULL;
 	size_t i;
 
-	for (i = 0; i < t->n_pins; i++) {
-		if (!pin_is_for(t->pins[i], t->target.host, t->target.port, &pin))
+	for (i = 0; i < t->o.n_fingerprints; i++) {
+		if (!pin_is_for(t->o.fingerprints[i], t->target.host, t->target.port, &pin))
 			continue;
-		if (pin == t->pins[i] || (found != NULL && strcmp(found, pin) != 0))
+		if (pin == t->o.fingerprints[i] || (found != NULL && strcmp(found, pin) != 0))
 			return false;
 		found = pin;
 	}
