@@ -194,8 +194,8 @@ static void on_start_failed(void *arg, const struct ptcp_err *why)
 {
 	struct ptcp_task *t = arg;
 
-	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_cancelled() follows. */
-	if (!atomic_load(&t->cancelled))
+	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_canceled() follows. */
+	if (!atomic_load(&t->canceled))
 		task_finish(t, why);
 }
 
@@ -206,7 +206,7 @@ static struct session *session_of(void *arg)
 	return t->session;
 }
 
-/* From here on like a daemon, with a known fingerprint. */
+/* From now on as with a permanent server, with a known fingerprint. */
 static void on_launched(void *arg, unsigned port, const char *fingerprint)
 {
 	struct ptcp_task *t = arg;

@@ -172,7 +172,7 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 
 	if (t == NULL)
 		return err_nomem(e);
-	atomic_init(&t->cancelled, false);
+	atomic_init(&t->canceled, false);
 	atomic_init(&t->path_rates.changed, false);
 	if ((r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 && (r = check_pins(t, e)) == 0)
 		r = check_shares(&t->o, e);
@@ -211,11 +211,11 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 
 /* ---- Running ---- */
 
-static void check_cancelled(struct ptcp_task *t)
+static void check_canceled(struct ptcp_task *t)
 {
 	struct ptcp_err why;
 
-	if (!atomic_load(&t->cancelled) || t->over)
+	if (!atomic_load(&t->canceled) || t->over)
 		return;
 	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
 	    t->files.n_open_paths == 0 ? "query: interrupted (run it again)" :
@@ -238,7 +238,7 @@ void task_pace(struct ptcp_task *t)
 
 static void on_wake(void *arg)
 {
-	check_cancelled(arg);
+	check_canceled(arg);
 	task_pace(arg);
 }
 
@@ -284,11 +284,11 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 		attempt_end(t);
 		return r;
 	}
-	check_cancelled(t);
+	check_canceled(t);
 	return 0;
 }
 
-/* After a turn of the loop: 1: it goes on; else the transfer's result. */
+/* After a turn of the loop: 1: it goes on; else the task's result. */
 static int settle(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ptcp_err scratch;
@@ -362,7 +362,7 @@ void ptcp_task_free(struct ptcp_task *t)
 
 void ptcp_task_cancel(struct ptcp_task *t)
 {
-	atomic_store(&t->cancelled, true);
+	atomic_store(&t->canceled, true);
 	loop_wake(t->loop);
 }
 

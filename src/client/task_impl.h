@@ -87,7 +87,7 @@ struct ptcp_task {
 	/* the run, of one attempt or more: */
 	struct context host;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
-	atomic_bool cancelled;
+	atomic_bool canceled;
 	bool ran, running, over;
 	int result;
 	struct ptcp_err why;

@@ -113,7 +113,7 @@ static int take_delegated(struct ptcp_task *t, const char *const *srcs, size_t n
 	if ((r = remote(&to, dest, e)) < 0 || (r = take_remote_sources(t, srcs, n, e)) < 0)
 		return r;
 	if (t->target.ssh || to.ssh)
-		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be daemons: "
+		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be servers: "
 		    "ptcp://HOST/PATH)");
 	if (t->o.n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--via: not between two other hosts (leave it out)");

@@ -1,4 +1,4 @@
-/* What a server was told of the ways from it, and who is told by it. */
+/* Queries of the links that a server publishes, and the permission to query them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
