@@ -32,7 +32,7 @@ static int setup_no_relay(void **state)
 	return lf_make_dir() < 0 ? -1 : lf_serve(&o, &permission);
 }
 
-/* The handle that has asked; the caller frees it. */
+/* The task of the query; freed by the caller. */
 static int ask(struct ptcp_task **t, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o;
