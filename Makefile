@@ -38,14 +38,13 @@ store_SRC := sys store_err fd_budget io dir dir_open destination walk source has
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
-	sender sender_blocks sender_rates sender_tail sender_holes sender_frames \
-	receiver receiver_entries receiver_blocks receiver_frames \
+	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io resume_verify probe_session
-measure_SRC := advice advise measure timing
+measure_SRC := advice advise measure timing prober
 client_SRC := client transfer trust connect path_history client_session client_measure remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
 server_SRC := server dispatch server_session request confine_needs relay \
@@ -77,8 +76,8 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine job_frames states sender sender_rates sender_holes receiver receiver_blocks hardlinks measuring \
-	worlds torture control_replay dead_path path_select path_rates stream_count host_load
+engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
@@ -90,16 +89,16 @@ collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
-test_SCRIPTS := tests/test_run tests/layers tests/docs tests/abi/test_abi \
+test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
-	trust confine service doctor advise auto plan paths links watch overlay relays held ends collect) \
-	$(addprefix tests/hostile/test_,hostile greedy between links steering errands collect swaps strangers) \
+	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
+	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/held)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/spool)
 
 # ------------------------------------------------------------- Compiling
 
@@ -216,7 +215,7 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 
 # What fuzz targets are made of: all that there is, but for main().
-fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,caller scratch) $(filter-out %/main.o,$(cli_OBJS)) \
+fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 
@@ -315,9 +314,9 @@ check: setup
 
 # What takes longest begins first, laboratories not side by side; programs, which compute, come last.
 test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_collect \
-	hostile/test_errands lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
+	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
 	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
-	e2e/test_held e2e/test_via lab/test_lab.sh))
+	e2e/test_spool e2e/test_via lab/test_lab.sh))
 
 # make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
 # transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares
@@ -399,7 +398,7 @@ plan-pictures: $(BUILD)/tests/bench/collect/report
 collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget
 	$(Q)BUILD='$(BUILD)' tests/bench/collect/lab
 
-# make advice-truth measures what advice is held against, in laboratories (hours, root; see
+# make advice-truth measures what advice is compared with, in laboratories (hours, root; see
 # tests/bench/advice/truth for settings).
 .PHONY: advice-truth advice-report advice-pictures advice-witness advice-steered
 advice-truth: lab-programs

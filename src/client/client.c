@@ -277,7 +277,7 @@ static int attempt_begin(struct ptcp_transfer *t, struct ptcp_err *e)
 	t->result = 0;
 	t->started = mono_now();
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
-	if ((r = context_init(&t->host, t->loop, t->config_dir, client_streams(t), ciphers, t->target.ssh ? ciphers : 0,
+	if ((r = context_init(&t->host, t->loop, t->config_dir, client_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;
 	t->running = true;
@@ -391,7 +391,7 @@ void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
 		.warnings = t->warnings, .seconds = t->seconds,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
-	const struct stream_control *m = &t->steered;
+	const struct stream_control *m = &t->control;
 
 	if (m->answer > 0 && m->advised) {
 		all.advised_streams = m->answer;

@@ -87,7 +87,7 @@ struct ptcp_transfer {
 	struct ptcp_progress last;
 	struct history_key key;         /* of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
-	struct stream_control steered;  /* at the end; advised: false: no result */
+	struct stream_control control;  /* at the end; advised: false: no result */
 	double seconds;
 };
 
@@ -98,7 +98,7 @@ static inline uint64_t client_timeout_ns(const struct ptcp_transfer *t)
 }
 
 /* Maximum number of streams: as requested, or as the stream controller may choose. */
-static inline unsigned client_streams(const struct ptcp_transfer *t)
+static inline unsigned client_max_streams(const struct ptcp_transfer *t)
 {
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }

@@ -256,7 +256,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	struct ptcp_transfer *t = arg;
 
 	if (session_stream_control(sess) != NULL) {
-		t->steered = *session_stream_control(sess);
+		t->control = *session_stream_control(sess);
 		client_remember(t);
 	}
 	if (t->prober != NULL && why == NULL)

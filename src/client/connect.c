@@ -49,19 +49,17 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
 static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
 {
-	/* Each path has at least one stream. */
-	unsigned streams = min_of(max_of(client_streams(t), t->ways.n_places), fd_budget_connections());
-	unsigned few = max_of(ADVICE_START, t->ways.n_places);
-	bool chosen = t->o.streams == 0;
 	/* With a single path: the controller observes the throughput of all streams together. */
-	bool adaptive = chosen && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 && !t->ways.held &&
-	    t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
+	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 &&
+	    !t->ways.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
+	unsigned requested = fixed || adaptive ? client_max_streams(t) : min_of(ADVICE_START, client_max_streams(t));
 	struct wire_open open = {
 		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = client_fsync(t),
 		.flags = client_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
 		.n_paths = t->n_paths,
-		.streams = (uint16_t)(chosen && !adaptive ? min_of(few, streams) : streams),
+		/* Each path has at least one stream. */
+		.streams = (uint16_t)min_of(max_of(requested, t->ways.n_places), fd_budget_connections()),
 		.paths = { t->paths, t->paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";

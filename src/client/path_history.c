@@ -20,7 +20,7 @@ void client_name_path(struct ptcp_transfer *t, int fd)
 
 	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
 	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
-	/* ssh's pipe has no address, and its streams are not steered. */
+	/* ssh's pipe has no address, and the number of streams is fixed. */
 	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
@@ -79,7 +79,7 @@ void client_adapt_streams(struct ptcp_transfer *t, struct session *sess)
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
 void client_remember(struct ptcp_transfer *t)
 {
-	const struct stream_control *m = &t->steered;
+	const struct stream_control *m = &t->control;
 	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
 	bool learned = m->advised && m->answer > 0 && !m->recalled;
 

@@ -151,7 +151,8 @@ static void assign_rates(struct ptcp_collect *c)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			*f++ = (struct divide_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.weight = s->planned ? r->planned_bps : 0 };
-	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, RAISE_MAX, c->found_bps, c->load_bps);
+	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, RAISE_MAX,
+	    c->found_bps, c->load_bps);
 	for (f = c->divided, s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			r->assigned_bps = (f++)->rate;
@@ -242,28 +243,20 @@ static bool lacks_paths(const struct source_transfer *s)
 	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
 }
 
-/* Free space at the destination, the max data of any source. */
-static uint64_t room_bytes(const struct ptcp_collect *c)
-{
-	struct statvfs v;
-	uint64_t bytes;
-
-	if (statvfs(c->dest, &v) < 0)
-		return DATA_MAX_BYTES;
-	bytes = (uint64_t)v.f_bavail * v.f_frsize;
-	return bytes > ROOM_MIN_BYTES ? bytes : ROOM_MIN_BYTES;
-}
-
+/* Sets the data of each source, at most the free space at the destination. */
 static int set_data(struct ptcp_collect *c, struct ptcp_err *e)
 {
-	uint64_t room = room_bytes(c), left;
+	uint64_t room = DATA_MAX_BYTES, left;
 	struct source_transfer *s;
+	struct statvfs v;
 	int r;
 
+	if (statvfs(c->dest, &v) == 0 && (room = (uint64_t)v.f_bavail * v.f_frsize) < ROOM_MIN_BYTES)
+		room = ROOM_MIN_BYTES;
 	for (s = c->source; s < c->source + c->n; s++) {
 		left = is_included(s) ? source_left_bytes(s) : 0;
-		s->beyond = left > room;
-		if ((r = ptcp_overlay_set_data(c->overlay, s->name, s->beyond ? room : left, e)) < 0)
+		s->truncated = left > room;
+		if ((r = ptcp_overlay_set_data(c->overlay, s->name, s->truncated ? room : left, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -284,7 +277,8 @@ static int check_paths(const struct ptcp_collect *c, const struct schedule *sche
 	return 0;
 }
 
-static void adopt(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule)
+/* Adopts a plan from its time 0 on, the start of planning: sources continued meanwhile. */
+static void adopt(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule, const char *why)
 {
 	struct source_transfer *s;
 
@@ -294,9 +288,13 @@ static void adopt(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedul
 	schedule_free(c->schedule);
 	c->plan = plan;
 	c->schedule = schedule;
+	c->plan_start_s = c->next_start_s;
 	for (s = c->source; s < c->source + c->n; s++)
 		if (s->t != NULL && s->planned && lacks_paths(s))
 			source_restart(s);
+	drift_changed(&c->drift, collect_now_s(c));
+	allocate_rates(c);
+	collect_report(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
 }
 
 static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
@@ -316,7 +314,8 @@ static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 }
 
 /* Waits for the planner and takes its result. */
-static int finish_planning(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+static int finish_planning(struct ptcp_collect *c, struct ptcp_plan **plan, struct schedule **schedule,
+    struct ptcp_err *e)
 {
 	int r = planner_thread_take(c->planner, plan, schedule, e);
 
@@ -329,16 +328,6 @@ static int finish_planning(struct ptcp_collect *c, struct ptcp_plan **plan, stru
 	return r;
 }
 
-/* Adopts a plan from its time 0 on, the start of planning: sources continued meanwhile. */
-static void follow(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedule *schedule, const char *why)
-{
-	c->plan_start_s = c->next_start_s;
-	adopt(c, plan, schedule);
-	drift_changed(&c->drift, collect_now_s(c));
-	allocate_rates(c);
-	collect_report(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
-}
-
 int allocate_first(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct schedule *schedule;
@@ -348,7 +337,7 @@ int allocate_first(struct ptcp_collect *c, struct ptcp_err *e)
 	if ((r = start_planning(c, e)) < 0 || (r = finish_planning(c, &plan, &schedule, e)) < 0)
 		return r;
 	c->next_start_s = collect_now_s(c);
-	follow(c, plan, schedule, NULL);
+	adopt(c, plan, schedule, NULL);
 	return 0;
 }
 
@@ -368,7 +357,7 @@ static int end_replanning(struct ptcp_collect *c, struct ptcp_err *e)
 		return 0;
 	}
 	c->replans++;
-	follow(c, plan, schedule, c->replan_reason);
+	adopt(c, plan, schedule, c->replan_reason);
 	return 0;
 }
 

@@ -28,9 +28,9 @@ int candidates_find(const struct candidates *v, const int *hop, size_t nhops)
 /* "B,A" of the hops A, B, destination: connections start at the destination. */
 static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, size_t nhops, struct ptcp_err *e)
 {
-	char address[HERE_ADDRESS_BYTES];
+	char address[LOCAL_HOST_ADDRESS_BYTES];
 	struct ptcp_overlay_host h;
-	char *text = calloc(nhops, HERE_ADDRESS_BYTES + 1);
+	char *text = calloc(nhops, LOCAL_HOST_ADDRESS_BYTES + 1);
 	size_t i;
 
 	if (text == NULL)
@@ -44,7 +44,7 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 			return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay, but paths go through it "
 			    "(give it one)", h.name);
 		}
-		strcat(text, here_authority(address, h.address));
+		strcat(text, local_host_authority(address, h.address));
 		if (i > 1)
 			strcat(text, ",");
 	}

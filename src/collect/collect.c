@@ -96,32 +96,22 @@ void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_colle
 
 /* ---- Creation ---- */
 
-static int add_source(struct ptcp_collect *c, int host, const struct ptcp_overlay_host *h, struct ptcp_err *e)
-{
-	struct source_transfer *s = &c->source[c->n];
-
-	if (h->path == NULL)
-		return err_set(e, PTCP_ECONFIG, "host %s: has data, but no path to collect it from (give it one)", h->name);
-	if (h->address == NULL)
-		return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h->name);
-	*s = (struct source_transfer){ .c = c, .status = &c->status[c->n], .name = h->name, .address = h->address,
-		.path = h->path, .data_bytes = h->data_bytes, .retry_at_s = INFINITY };
-	s->status->host = host;
-	c->n++;
-	return 0;
-}
-
 static int add_sources(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct ptcp_overlay_host h;
 	size_t i;
-	int r;
 
 	for (i = 0; i < ptcp_overlay_hosts(c->overlay); i++) {
 		ptcp_overlay_host(c->overlay, i, &h);
-		if ((int)i != ptcp_overlay_destination(c->overlay) && h.data_bytes > 0 &&
-		    (r = add_source(c, (int)i, &h, e)) < 0)
-			return r;
+		if ((int)i == ptcp_overlay_destination(c->overlay) || h.data_bytes == 0)
+			continue;
+		if (h.path == NULL)
+			return err_set(e, PTCP_ECONFIG, "host %s: has data, but no path to collect it from (give it one)", h.name);
+		if (h.address == NULL)
+			return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay (give it one)", h.name);
+		c->source[c->n] = (struct source_transfer){ .c = c, .status = &c->status[c->n], .name = h.name,
+			.address = h.address, .path = h.path, .data_bytes = h.data_bytes, .retry_at_s = INFINITY };
+		c->status[c->n++].host = (int)i;
 	}
 	if (c->n == 0)
 		return err_set(e, PTCP_ECONFIG, "overlay: no host has data to collect (give hosts a path)");
@@ -211,20 +201,9 @@ void ptcp_collect_free(struct ptcp_collect *c)
 
 /* ---- The loop: one thread steps all transfers ---- */
 
-#define TELL_S 0.5
+#define REPORT_S 0.5
 /* max time of dry runs, in timeouts: an endless source must not block the others */
 #define SIZING_TIMEOUTS 2.0
-
-
-static double due_s(const struct source_transfer *s, double now_s)
-{
-	int ms;
-
-	if (s->t == NULL)
-		return s->retry_at_s;
-	ms = ptcp_transfer_timeout_ms(s->t);
-	return ms < 0 ? INFINITY : now_s + ms / 1e3;
-}
 
 /* Waits until until_s for due transfers, and steps them. */
 static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double until_s)
@@ -232,10 +211,12 @@ static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double 
 	double now_s = collect_now_s(c), first = until_s;
 	struct source_transfer *s;
 	size_t i;
+	int ms;
 
 	for (i = 0; i < c->n; i++) {
 		s = &c->source[i];
-		due[i] = due_s(s, now_s);
+		ms = s->t != NULL ? ptcp_transfer_timeout_ms(s->t) : -1;
+		due[i] = s->t == NULL ? s->retry_at_s : ms < 0 ? INFINITY : now_s + ms / 1e3;
 		first = fmin(first, due[i]);
 		fd[i] = (struct pollfd){ .fd = s->t != NULL ? ptcp_transfer_fd(s->t) : -1, .events = POLLIN };
 	}
@@ -260,33 +241,18 @@ static bool any_at_work(const struct ptcp_collect *c)
 	return false;
 }
 
-
-static void tick(struct ptcp_collect *c, double *tell_at_s)
-{
-	double now_s = collect_now_s(c);
-
-	monitor_update(c);
-	if (!c->o.no_replan)
-		allocate_replan(c);
-	allocate_rates(c);
-	if (now_s < *tell_at_s)
-		return;
-	*tell_at_s = now_s + TELL_S;
-	collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
-}
-
 /* Runs all transfers to their end. */
 static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
-	double tick_at_s = 0, tell_at_s = 0, next_s;
+	double tick_at_s = 0, report_at_s = 0, next_s;
 	struct source_transfer *s;
 	bool ending = false;
 
 	while (any_at_work(c)) {
-		if (!ending && (atomic_load(&c->cancelled) || c->stop.code != 0)) {
+		if (!ending && (atomic_load(&c->cancelled) || c->fatal.code != 0)) {
 			ending = true;
 			for (s = c->source; s < c->source + c->n; s++) {
-				s->again = false;
+				s->restart = false;
 				s->retry_at_s = INFINITY;
 				if (s->t != NULL)
 					ptcp_transfer_cancel(s->t);
@@ -302,7 +268,14 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 		next_s = c->plan_start_s + schedule_next_s(c->schedule, collect_now_s(c) - c->plan_start_s);
 		turn(c, fd, due, fmin(tick_at_s, next_s));
 		if (collect_now_s(c) >= tick_at_s) {
-			tick(c, &tell_at_s);
+			monitor_update(c);
+			if (!c->o.no_replan)
+				allocate_replan(c);
+			allocate_rates(c);
+			if (collect_now_s(c) >= report_at_s) {
+				report_at_s = collect_now_s(c) + REPORT_S;
+				collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+			}
 			tick_at_s = collect_now_s(c) + TICK_S;
 		} else if (collect_now_s(c) >= next_s) {
 			allocate_rates(c);
@@ -320,8 +293,8 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 		if (s->status->state == PTCP_COLLECT_FAILED && failed++ == 0)
 			first = s;
 	}
-	if (c->stop.code != 0)
-		return err_set(e, c->stop.code, "%s", c->stop.msg);
+	if (c->fatal.code != 0)
+		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
 	if (atomic_load(&c->cancelled) && done + failed < c->n)
 		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (failed == 0)
@@ -347,7 +320,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_start(s);
 	work(c, fd, due); /* counts the data of sources with unknown size */
-	if (c->stop.code != 0 || atomic_load(&c->cancelled))
+	if (c->fatal.code != 0 || atomic_load(&c->cancelled))
 		return outcome(c, e);
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)

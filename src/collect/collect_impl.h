@@ -36,7 +36,7 @@ struct route {
 	double since_s;        /* time of that limit */
 	uint64_t bytes;
 	unsigned streams;
-	struct { double at_s; uint64_t bytes; } seen[ROUTE_SAMPLES];
+	struct { double at_s; uint64_t bytes; } sample[ROUTE_SAMPLES];
 	unsigned n_samples;
 };
 
@@ -48,9 +48,9 @@ struct source_transfer {
 	struct candidates candidates;                  /* of the current transfer */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */
-	bool again;                        /* canceled by us, to restart over other paths */
+	bool restart;                        /* canceled by us, to restart over other paths */
 	bool planned;                      /* in the current plan, */
-	bool beyond;                       /* but with less than its data, for lack of space */
+	bool truncated;                       /* but with less than its data, for lack of space */
 	double extra_bps;                   /* extra rate per path, for catching up */
 	bool busy;                         /* transferring data, not only verifying or syncing */
 	uint64_t data_bytes;               /* data to fetch, as known before; PTCP_UNKNOWN */
@@ -60,7 +60,7 @@ struct source_transfer {
 	double flows_since_s;              /* start of data on any path; INFINITY: none yet */
 	double progress_at_s;                  /* latest progress */
 	double retry_at_s;
-	unsigned tries;                    /* consecutive failures */
+	unsigned failures;                    /* consecutive failures */
 	unsigned stalled;                   /* consecutive transfers without further progress */
 	char why[sizeof ((struct ptcp_err *)0)->msg];
 };
@@ -100,7 +100,7 @@ struct ptcp_collect {
 	double planning_at_s;                 /* start of the latest planning */
 	double end_s;                      /* end of the collection */
 	unsigned replans;
-	struct ptcp_err stop;              /* fatal error, if code is not 0 */
+	struct ptcp_err fatal;             /* fatal error, if code is not 0 */
 };
 
 static inline double collect_now_s(const struct ptcp_collect *c)

@@ -179,16 +179,6 @@ static size_t find_above(const struct drift_flow *f, size_t n, const struct drif
 
 /* ---- Timing ---- */
 
-static enum drift_action end_probe(struct drift *w, double now_s, const struct drift_flow *f, size_t n,
-    const struct drift_limits *limits, double *found_bps, size_t *n_found)
-{
-	*n_found = find_above(f, n, limits, found_bps);
-	w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
-	w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
-	drift_changed(w, now_s);
-	return DRIFT_END_PROBE;
-}
-
 enum drift_action drift_update(struct drift *w, double now_s, double left_s, const struct drift_flow *f, size_t n,
     const struct drift_limits *limits, double *found_bps, size_t *n_found)
 {
@@ -197,11 +187,15 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, con
 	for (i = 0; i < limits->n; i++)
 		found_bps[i] = NAN;
 	*n_found = 0;
-	if (!isnan(w->probe_until_s))
-		return now_s < w->probe_until_s ? DRIFT_NONE :
-		    end_probe(w, now_s, f, n, limits, found_bps, n_found);
-	if (left_s < STEADY_S)
+	if (now_s < w->probe_until_s || (isnan(w->probe_until_s) && left_s < STEADY_S))
 		return DRIFT_NONE;
+	if (!isnan(w->probe_until_s)) {
+		*n_found = find_above(f, n, limits, found_bps);
+		w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
+		w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
+		drift_changed(w, now_s);
+		return DRIFT_END_PROBE;
+	}
 	if (now_s >= w->quiet_until_s && (*n_found = find_slower(f, n, limits->bps, found_bps)) > 0) {
 		if (isnan(w->off_since_s))
 			w->off_since_s = now_s;

@@ -110,8 +110,8 @@ static int keep_messages(struct link_state *l, const struct ptcp_transfer *t, st
 }
 
 /* Timing by us, or by the server where the link begins. */
-static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link_state *l, unsigned messages,
-    struct ptcp_err *e)
+static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link_state *l,
+    unsigned messages, struct ptcp_err *e)
 {
 	struct ptcp_overlay_host from, to;
 	struct ptcp_timing_opts o;
@@ -142,7 +142,7 @@ int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned mess
 		return err_set(e, PTCP_ERANGE, "%s: %zu messages yield no rate (try a larger --budget)",
 		    l->estimate.result, l->n);
 	l->estimate.age_s = 0;
-	l->seen = mono_now();
+	l->measured_at = mono_now();
 	return 0;
 }
 
@@ -154,7 +154,7 @@ void links_fail(struct link_state *l, const struct ptcp_err *why)
 
 double links_age_s(const struct link_state *l)
 {
-	return l->estimate.age_s + (double)mono_diff_ns(mono_now(), l->seen) / 1e9;
+	return l->estimate.age_s + (double)mono_diff_ns(mono_now(), l->measured_at) / 1e9;
 }
 
 /* Measures a link; only cancellation and lack of memory end the whole. */
@@ -293,7 +293,7 @@ static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, stru
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
 		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
-	return here_find(s->overlay, s->o.local_host, &s->local_host, e);
+	return local_host_find(s->overlay, s->o.local_host, &s->local_host, e);
 }
 
 int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
@@ -320,7 +320,8 @@ int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
 	}
 	if (r == 0 && wanted == 0)
 		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host%s%s (leave out --local-only, or name another "
-		    "host with --local-host)", s->local_host >= 0 ? ", " : "", s->local_host >= 0 ? here_name(o, s->local_host) : "");
+		    "host with --local-host)", s->local_host >= 0 ? ", " : "",
+		    s->local_host >= 0 ? local_host_name(o, s->local_host) : "");
 	if (r < 0)
 		ptcp_links_free(s);
 	else

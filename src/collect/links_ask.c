@@ -30,7 +30,7 @@ static int take(struct link_state *l, const char *from, const struct ptcp_publis
 	m->messages = k->messages;
 	m->streams = k->streams;
 	m->age_s = k->age_s;
-	l->seen = mono_now();
+	l->measured_at = mono_now();
 	return 0;
 }
 
@@ -38,10 +38,10 @@ static int take(struct link_state *l, const char *from, const struct ptcp_publis
 static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known, size_t n,
     struct ptcp_err *e)
 {
-	char authority[HERE_ADDRESS_BYTES];
+	char authority[LOCAL_HOST_ADDRESS_BYTES];
 	size_t i;
 
-	here_authority(authority, to);
+	local_host_authority(authority, to);
 	for (i = 0; i < n; i++)
 		if (strcasecmp(known[i].to, authority) == 0)
 			return take(l, from, &known[i], e);

@@ -20,7 +20,7 @@ struct link_state {
 	size_t n;
 	double round_trip_s;
 	struct ptcp_link_estimate estimate;
-	struct mono seen;        /* reference time of estimate.age_s */
+	struct mono measured_at;        /* reference time of estimate.age_s */
 	struct ewma rate, delay; /* over the rounds of watching, bit/s and s */
 };
 

@@ -21,7 +21,7 @@
 #include "core/text.h"
 #include "core/userdir.h"
 
-#define LINE_BYTES (HERE_ADDRESS_BYTES + 200)
+#define LINE_BYTES (LOCAL_HOST_ADDRESS_BYTES + 200)
 #define RATE_MOST UINT64_C(1000000000000000)
 #define DELAY_MOST UINT64_C(3600000000000)
 #define CLOCKS_DIFFER_S 60   /* tolerated step back of the clock */
@@ -93,11 +93,11 @@ static void put_error(FILE *f, double v, double units)
 static void put(FILE *f, const struct ptcp_links *s, const struct link_state *l)
 {
 	const struct ptcp_link_estimate *m = &l->estimate;
-	char authority[HERE_ADDRESS_BYTES];
+	char authority[LOCAL_HOST_ADDRESS_BYTES];
 	struct ptcp_overlay_host to;
 
 	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
-	fprintf(f, "%s %u %" PRId64 " %.0f", here_authority(authority, to.address), m->streams,
+	fprintf(f, "%s %u %" PRId64 " %.0f", local_host_authority(authority, to.address), m->streams,
 	    (int64_t)time(NULL) - (int64_t)links_age_s(l), m->rate_bps);
 	put_error(f, m->rate_error_bps, 1);
 	fprintf(f, " %.0f", m->delay_s * 1e9);
@@ -110,7 +110,7 @@ static void put(FILE *f, const struct ptcp_links *s, const struct link_state *l)
 /* The link from this host to an address, or NULL. */
 static struct link_state *find(const struct ptcp_links *s, const char *address)
 {
-	char authority[HERE_ADDRESS_BYTES];
+	char authority[LOCAL_HOST_ADDRESS_BYTES];
 	struct ptcp_overlay_host to;
 	size_t i;
 
@@ -118,7 +118,7 @@ static struct link_state *find(const struct ptcp_links *s, const char *address)
 		if (s->link[i].out || s->link[i].of.from != s->local_host)
 			continue;
 		ptcp_overlay_host(s->overlay, (size_t)s->link[i].of.to, &to);
-		if (strcasecmp(address, here_authority(authority, to.address)) == 0)
+		if (strcasecmp(address, local_host_authority(authority, to.address)) == 0)
 			return &s->link[i];
 	}
 	return NULL;
@@ -184,7 +184,7 @@ int ptcp_links_recall(struct ptcp_links *s, const char *file, struct ptcp_err *e
 		    m.streams != s->o.streams || l->estimate.state == PTCP_LINK_MEASURED)
 			continue;
 		l->estimate = m;
-		l->seen = mono_now();
+		l->measured_at = mono_now();
 	}
 	fclose(f);
 	return 0;

@@ -37,8 +37,8 @@ static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
 	return r;
 }
 
-static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *o, const struct link_state *l, struct rng *rng,
-    struct ptcp_err *e)
+static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *o, const struct link_state *l,
+    struct rng *rng, struct ptcp_err *e)
 {
 	/* Random jitter, so that hosts started together do not measure in lockstep. */
 	double pause_s = o->pause_s * (1 + o->jitter_ratio * (2 * rng_uniform(rng) - 1));

@@ -16,7 +16,7 @@
 #include "core/text.h"
 
 /* Host part of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
-static const char *split(char out[HERE_ADDRESS_BYTES], const char *address, long *port)
+static const char *split(char out[LOCAL_HOST_ADDRESS_BYTES], const char *address, long *port)
 {
 	const char *colon = strchr(address, ':');
 	size_t n = strlen(address);
@@ -31,47 +31,41 @@ static const char *split(char out[HERE_ADDRESS_BYTES], const char *address, long
 		colon = NULL;
 	}
 	*port = colon != NULL ? strtol(colon + 1, NULL, 10) : PTCP_PORT;
-	snprintf(out, HERE_ADDRESS_BYTES, "%.*s", (int)n, address);
+	snprintf(out, LOCAL_HOST_ADDRESS_BYTES, "%.*s", (int)n, address);
 	return out;
 }
 
-const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address)
+const char *local_host_authority(char out[LOCAL_HOST_ADDRESS_BYTES], const char *address)
 {
-	char host[HERE_ADDRESS_BYTES];
+	char host[LOCAL_HOST_ADDRESS_BYTES];
 	long port;
 
 	split(host, address, &port);
-	snprintf(out, HERE_ADDRESS_BYTES, strchr(host, ':') != NULL ? "[%.200s]:%ld" : "%.200s:%ld", host, port);
+	snprintf(out, LOCAL_HOST_ADDRESS_BYTES, strchr(host, ':') != NULL ? "[%.200s]:%ld" : "%.200s:%ld", host, port);
 	return out;
-}
-
-/* bind() accepts local addresses only. */
-static bool is_ours(const struct addrinfo *a)
-{
-	int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return ours;
 }
 
 static bool is_here(const char *address)
 {
 	struct addrinfo want = { .ai_socktype = SOCK_DGRAM }, *list, *a;
-	char host[HERE_ADDRESS_BYTES];
+	char host[LOCAL_HOST_ADDRESS_BYTES];
 	bool ours = false;
 	long port;
+	int fd;
 
 	if (address == NULL || getaddrinfo(split(host, address, &port), NULL, &want, &list) != 0)
 		return false;
-	for (a = list; a != NULL && !ours; a = a->ai_next)
-		ours = is_ours(a);
+	for (a = list; a != NULL && !ours; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0; /* local addresses only */
+		if (fd >= 0)
+			close(fd);
+	}
 	freeaddrinfo(list);
 	return ours;
 }
 
-const char *here_name(const struct ptcp_overlay *o, int host)
+const char *local_host_name(const struct ptcp_overlay *o, int host)
 {
 	struct ptcp_overlay_host h;
 
@@ -79,7 +73,7 @@ const char *here_name(const struct ptcp_overlay *o, int host)
 	return h.name;
 }
 
-int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
+int local_host_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_overlay_host h;
@@ -97,7 +91,7 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 			continue;
 		if (found >= 0)
 			return err_set(e, PTCP_EUSAGE, "overlay: both %s and %s have an address of this host (select "
-			    "one with --local-host)", here_name(o, found), h.name);
+			    "one with --local-host)", local_host_name(o, found), h.name);
 		found = i;
 	}
 	*host = found;
@@ -106,7 +100,7 @@ int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct 
 
 int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
 {
-	int found, r = here_find(o, name, &found, e);
+	int found, r = local_host_find(o, name, &found, e);
 
 	if (r == 0 && found < 0)
 		r = err_set(e, PTCP_EUSAGE, "overlay: no host has an address of this host (select one with --local-host)");
@@ -137,7 +131,7 @@ static bool resolve_alike(const char *a, const char *b)
 /* The first host with this address; with `resolve` by any name of the address. */
 static int find_address(const struct ptcp_overlay *o, const char *name, long port, bool resolve)
 {
-	char host[HERE_ADDRESS_BYTES];
+	char host[LOCAL_HOST_ADDRESS_BYTES];
 	struct ptcp_overlay_host h;
 	long its_port;
 	int i;
@@ -155,7 +149,7 @@ static int find_address(const struct ptcp_overlay *o, const char *name, long por
 
 int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, int *host, struct ptcp_err *e)
 {
-	char name[HERE_ADDRESS_BYTES], shown[TEXT_NAME_BYTES];
+	char name[LOCAL_HOST_ADDRESS_BYTES], shown[TEXT_NAME_BYTES];
 	long port;
 	int found;
 

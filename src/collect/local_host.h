@@ -4,13 +4,13 @@
 
 #include <ptcp/plan.h>
 
-#define HERE_ADDRESS_BYTES 256
+#define LOCAL_HOST_ADDRESS_BYTES 256
 
 /* As ptcp_overlay_local_host(), but *host is -1 without an error if no host matches. */
-int here_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e);
-const char *here_name(const struct ptcp_overlay *o, int host);
+int local_host_find(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e);
+const char *local_host_name(const struct ptcp_overlay *o, int host);
 
 /* Formats an overlay address as "HOST:PORT", IPv6 addresses in brackets. Returns out. */
-const char *here_authority(char out[HERE_ADDRESS_BYTES], const char *address);
+const char *local_host_authority(char out[LOCAL_HOST_ADDRESS_BYTES], const char *address);
 
 #endif

@@ -22,12 +22,12 @@ double monitor_route_bps(const struct route *r, double now_s, double window_s)
 	for (i = 1; i <= n; i++) {
 		k = (r->n_samples - i) % ROUTE_SAMPLES;
 		oldest = k;
-		if (now_s - r->seen[k].at_s >= window_s - TICK_S / 2)
+		if (now_s - r->sample[k].at_s >= window_s - TICK_S / 2)
 			break;
 	}
-	if (n == 0 || !(now_s > r->seen[oldest].at_s))
+	if (n == 0 || !(now_s > r->sample[oldest].at_s))
 		return 0;
-	return (double)(r->bytes - r->seen[oldest].bytes) * 8 / (now_s - r->seen[oldest].at_s);
+	return (double)(r->bytes - r->sample[oldest].bytes) * 8 / (now_s - r->sample[oldest].at_s);
 }
 
 static void sample_rates(struct ptcp_collect *c, double now_s)
@@ -44,8 +44,8 @@ static void sample_rates(struct ptcp_collect *c, double now_s)
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->status->rate_bps = 0;
 		for (r = s->route; r < s->route + s->candidates.n; r++) {
-			r->seen[r->n_samples % ROUTE_SAMPLES].at_s = now_s;
-			r->seen[r->n_samples++ % ROUTE_SAMPLES].bytes = r->bytes;
+			r->sample[r->n_samples % ROUTE_SAMPLES].at_s = now_s;
+			r->sample[r->n_samples++ % ROUTE_SAMPLES].bytes = r->bytes;
 			bps = monitor_route_bps(r, now_s, shown_s);
 			s->status->rate_bps += bps;
 			for (k = 0; k < r->n_links; k++) {
@@ -86,8 +86,8 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 			window = drift_window_s(&c->drift, r->assigned_bps);
 			*f = (struct drift_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.assigned_bps = PACE * r->assigned_bps, .observed_bps = monitor_route_bps(r, now_s, window) };
-			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 && now_s - r->since_s >= window &&
-			    (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
+			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 &&
+			    now_s - r->since_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
 	return (size_t)(f - c->flow);
@@ -184,7 +184,7 @@ static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 	if (left_s < EARLY_OR_LATE_S || now_s - c->planning_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && !s->beyond && !is_stored(s) &&
+		if (s->planned && !s->truncated && !is_stored(s) &&
 		    delay_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }

@@ -61,7 +61,8 @@ static void join(struct planner_thread *p)
 	p->joined = true;
 }
 
-int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e)
+int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule,
+    struct ptcp_err *e)
 {
 	join(p);
 	if (p->code < 0) {

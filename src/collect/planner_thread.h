@@ -15,7 +15,8 @@ int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o
 bool planner_thread_is_done(const struct planner_thread *p);
 
 /* Waits for the end; passes the plan to the caller, or the error. */
-int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule, struct ptcp_err *e);
+int planner_thread_take(struct planner_thread *p, struct ptcp_plan **plan, struct schedule **schedule,
+    struct ptcp_err *e);
 
 void planner_thread_free(struct planner_thread *p); /* waits; NULL is fine */
 

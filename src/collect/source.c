@@ -72,7 +72,7 @@ static bool on_trust(void *arg, const char *host, const char *fingerprint)
 static void on_started(struct source_transfer *s)
 {
 	s->progress_at_s = collect_now_s(s->c);
-	s->tries = 0;
+	s->failures = 0;
 	s->stalled++;
 	s->status->code = 0;
 	s->status->why = NULL;
@@ -147,7 +147,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 			collect_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
-		if (!s->sizing && s->tries == 0) /* report warnings once */
+		if (!s->sizing && s->failures == 0) /* report warnings once */
 			collect_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
@@ -162,16 +162,16 @@ static int name_ends(const struct source_transfer *s, char **from, char **to, st
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
 	const char *p = s->path + strspn(s->path, "/");
-	char address[HERE_ADDRESS_BYTES], *q;
+	char address[LOCAL_HOST_ADDRESS_BYTES], *q;
 	int n;
 
 	*to = NULL;
-	if ((*from = malloc(HERE_ADDRESS_BYTES + 16 + 3 * strlen(p))) == NULL ||
+	if ((*from = malloc(LOCAL_HOST_ADDRESS_BYTES + 16 + 3 * strlen(p))) == NULL ||
 	    asprintf(to, "%s/%s/", s->c->dest, s->name) < 0) {
 		free(*from);
 		return err_nomem(e);
 	}
-	n = sprintf(*from, "ptcp://%s/", here_authority(address, s->address));
+	n = sprintf(*from, "ptcp://%s/", local_host_authority(address, s->address));
 	for (q = *from + n; *p != '\0'; p++)
 		q += sprintf(q, strchr(plain, *p) != NULL ? "%c" : "%%%02X", (unsigned char)*p);
 	return 0;
@@ -205,30 +205,12 @@ static int make_routes(struct source_transfer *s, struct ptcp_err *e)
 	size_t i;
 	int r;
 
-	if ((r = candidates_choose(&s->candidates, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->status->host, e)) < 0)
+	r = candidates_choose(&s->candidates, s->c->overlay, s->sizing ? NULL : s->c->schedule, s->status->host, e);
+	if (r < 0)
 		return r;
 	for (i = 0; i < s->candidates.n && r == 0; i++)
 		r = make_route(&s->route[i], &s->candidates.at[i], s, e);
 	return r;
-}
-
-/* Spare paths have one stream. */
-static unsigned streams_of(const struct source_transfer *s, const struct candidate *v)
-{
-	if (s->sizing || !v->planned)
-		return 1;
-	return v->streams > 0 ? v->streams : s->c->o.streams;
-}
-
-/* The overlay's command with {name} replaced by the host's name; freed by the caller. NULL: no memory. */
-static char *launch_of(const struct source_transfer *s, const char *command)
-{
-	size_t cap = strlen(command) * (strlen(s->name) + 1) + 1;
-	char *out = malloc(cap);
-
-	if (out != NULL)
-		text_substitute(out, cap, command, "{name}", s->name);
-	return out;
 }
 
 static int start(struct source_transfer *s, struct ptcp_err *e)
@@ -239,16 +221,18 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	double shares[PTCP_PATHS_MAX];
 	uint64_t held[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
-	size_t i, streams = 0;
+	const struct candidate *v;
+	size_t i, cap, streams = 0;
 	int r;
 
 	if ((r = make_routes(s, e)) < 0 || (r = name_ends(s, &from, &to, e)) < 0)
 		return r;
 	for (i = 0; i < s->candidates.n; i++) {
-		paths[i] = s->candidates.at[i].text;
-		shares[i] = streams_of(s, &s->candidates.at[i]);
+		v = &s->candidates.at[i];
+		paths[i] = v->text;
+		shares[i] = s->sizing || !v->planned ? 1 : v->streams > 0 ? v->streams : s->c->o.streams;
 		streams += (size_t)shares[i];
-		held[i] = s->sizing ? 0 : s->candidates.at[i].stored_bytes;
+		held[i] = s->sizing ? 0 : v->stored_bytes;
 	}
 	o.paths = paths;
 	o.n_paths = s->candidates.n;
@@ -261,10 +245,13 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	o.log = o.log != NULL ? on_log : NULL;
 	o.trust = o.trust != NULL ? on_trust : NULL;
 	o.arg = s;
-	if (command != NULL && (launch = launch_of(s, command)) == NULL)
-		r = err_nomem(e);
-	else
-		r = 0;
+	if (command != NULL) { /* {name} is the overlay's name of the host */
+		cap = strlen(command) * (strlen(s->name) + 1) + 1;
+		if ((launch = malloc(cap)) != NULL)
+			text_substitute(launch, cap, command, "{name}", s->name);
+		else
+			r = err_nomem(e);
+	}
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
 		allocate_rates(s->c); /* before the start: data in transit cannot be recalled */
@@ -310,31 +297,31 @@ static void keep_result(struct source_transfer *s, int code)
 static void ended(struct source_transfer *s, int code, const struct ptcp_err *why)
 {
 	double now_s = collect_now_s(s->c);
-	bool sizing = s->sizing, again = s->again;
+	bool sizing = s->sizing, restart = s->restart;
 
 	keep_result(s, code);
 	source_reset(s);
-	s->sizing = s->again = false;
+	s->sizing = s->restart = false;
 	if (code < 0 && code != PTCP_ECANCELED) {
 		snprintf(s->why, sizeof s->why, "%s", why->msg);
 		s->status->code = code;
 		s->status->why = s->why;
 	}
 	if (code == PTCP_ECANCELED) {
-		if (again)
+		if (restart)
 			source_start(s);
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */
 	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < STALLED_MAX) {
-		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->tries < 5 ? s->tries : 5)), RETRY_MAX_S);
-		s->tries++;
+		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->failures < 5 ? s->failures : 5)), RETRY_MAX_S);
+		s->failures++;
 		if (s->planned)
 			s->c->unfit = "a source is lost";
 		set_state(s, PTCP_COLLECT_WAITING);
 	} else {
 		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
 		if (code == PTCP_ENOSPC)
-			s->c->stop = *why;
+			s->c->fatal = *why;
 		s->c->unfit = s->c->unfit != NULL || code == 0 ? s->c->unfit : "a source has failed";
 	}
 }
@@ -360,7 +347,7 @@ void source_step(struct source_transfer *s)
 
 void source_restart(struct source_transfer *s)
 {
-	s->again = true;
+	s->restart = true;
 	s->stalled = 0;
 	ptcp_transfer_cancel(s->t);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/overlay_links.h"
 #include "core/err.h"
 #include "core/text.h"
 

@@ -1,6 +1,7 @@
-/* An overlay file as plain structs (ptcp_overlay is the public handle): hosts, links, shared bottlenecks, windows. The contents are valid:
- * names are unique and known, links connect two hosts, windows of a link do not overlap, and every
- * bottleneck of a link with a curve has a curve. Missing numbers are CONF_UNSET. */
+/* An overlay file as plain structs (ptcp_overlay is the public handle): hosts, links, shared
+ * bottlenecks, windows. The contents are valid: names are unique and known, links connect two hosts,
+ * windows of a link do not overlap, and every bottleneck of a link with a curve has a curve. Missing
+ * numbers are CONF_UNSET. */
 #ifndef CONF_OVERLAY_H
 #define CONF_OVERLAY_H
 
@@ -96,5 +97,14 @@ int conf_overlay_host(const struct ptcp_overlay *o, const char *name);
 #define CONF_LINK_TEXT_BYTES (2 * CONF_NAME_MAX_BYTES + 2)
 int conf_overlay_link(const struct ptcp_overlay *o, const char *text,
     char buf[CONF_LINK_TEXT_BYTES], const char **missing);
+
+/* ---- overlay_links.c, for overlay.c ---- */
+
+/* Lists of links in an overlay file, read by overlay.c after the hosts. `node` 0: list not given. */
+int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+int conf_read_groups(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+int conf_read_windows(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+
+void conf_free_curve(struct conf_curve *c); /* NULL is fine */
 
 #endif

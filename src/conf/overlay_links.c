@@ -1,4 +1,4 @@
-#include "conf/overlay_links.h"
+#include "conf/overlay.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -14,8 +14,8 @@
 #define CONF_DEPTH_MAX 32
 #define CONF_NODES_MAX 2000000
 
-/* Reads a whole file, freed by the caller: at most CONF_FILE_MAX_BYTES and one more, which reveals a file too long.
- * `shown` names the file in errors. PTCP_EIO, with e->sys. */
+/* Reads a whole file, freed by the caller: at most CONF_FILE_MAX_BYTES and one more, which reveals a file
+ * too long. `shown` names the file in errors. PTCP_EIO, with e->sys. */
 int conf_read_file(char **out, size_t *n, const char *path, const char *shown, struct ptcp_err *e);
 
 struct conf_doc;

@@ -1,4 +1,5 @@
-/* Structs of options from callers, who may have been compiled with an older version: their first member is a size. */
+/* Structs of options from callers, who may have been compiled with an older version: their first member is
+ * a size. */
 #ifndef CORE_OPTS_H
 #define CORE_OPTS_H
 
@@ -6,8 +7,8 @@
 
 #include "core/err.h"
 
-/* Copies the caller's options over the defaults in `to`. PTCP_EUSAGE for a size of 0 or above `known`; `init` names the
- * function that sets the size. */
+/* Copies the caller's options over the defaults in `to`. PTCP_EUSAGE for a size of 0 or above `known`;
+ * `init` names the function that sets the size. */
 static inline int opts_copy(void *to, size_t known, const void *from, const char *init, struct ptcp_err *e)
 {
 	size_t size;

@@ -49,7 +49,7 @@ void control_replay_sent(struct control_replay *r, const uint8_t *p, size_t n)
 {
 	if (n == 0)
 		return;
-	memcpy(r->retained.data + r->retained.end, p, n); /* control_replay_room() has reserved it */
+	memcpy(r->retained.data + r->retained.end, p, n); /* reserved by control_replay_room() */
 	buf_added(&r->retained, n);
 }
 
@@ -140,7 +140,7 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 
 /* ---- Time ---- */
 
-/* Time at which the connection counts as dead. */
+/* Deadline for a sign of life on the connection. */
 static struct mono dead_at(const struct control_replay *r, const struct control_replay_session *s)
 {
 	switch (r->state) {
@@ -173,7 +173,7 @@ int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, 
 	if (!final)
 		return 0;
 	r->ended = true;
-	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s (run the command again)",
+	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s (run it again)",
 	    why->msg);
 }
 

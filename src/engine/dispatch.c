@@ -1,4 +1,4 @@
-/* What the peer says, frame by frame. */
+/* Incoming control frames: one table says in which state and role each is taken. In a handler last_heard is now. */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
@@ -16,46 +16,43 @@ static int on_error(struct engine *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-static int on_ping(struct engine *s, struct span in, struct mono now, struct ptcp_err *e)
+static int on_ping(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_ping f;
 	int r;
 
 	if ((r = wire_ping_decode(&f, in, e)) < 0)
 		return r;
-	s->peer_busy = engine_is_excuse(s, (enum wire_busy)f.busy, now) ? (enum wire_busy)f.busy : WIRE_IDLE;
+	s->peer_busy = engine_tolerates(s, (enum wire_busy)f.busy, s->last_heard) ? (enum wire_busy)f.busy : WIRE_IDLE;
 	if (s->peer_busy != WIRE_IDLE) {
-		s->last_progress = now;
+		s->last_progress = s->last_heard;
 		if (s->snd != NULL)
-			snd_excuse(s->snd, now);
+			snd_peer_busy(s->snd, s->last_heard);
 	}
 	return 0;
 }
 
-static int on_heard(struct engine *s, struct span in, struct ptcp_err *e)
+static int on_control_ack(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_control_ack f;
 	int r;
 
-	if (s->state == HELLO || !s->returns)
+	if (!s->control_replay)
 		return engine_unexpected(s, WIRE_CONTROL_ACK, e);
-	return (r = wire_control_ack_decode(&f, in, e)) < 0 ? r : s->o.ops->heard(s->o.arg, f.bytes, e);
+	return (r = wire_control_ack_decode(&f, in, e)) < 0 ? r : s->o.ops->control_ack(s->o.arg, f.bytes, e);
 }
 
-/* No sign of progress. */
 static int on_load(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_load f;
 	int r;
 
-	if (s->state == HELLO || !s->o.starter)
-		return engine_unexpected(s, WIRE_LOAD, e);
 	if ((r = wire_load_decode(&f, in, e)) == 0)
 		s->o.ops->load(s->o.arg, &f);
 	return r;
 }
 
-static int on_note(struct engine *s, struct span in, struct ptcp_err *e)
+static int on_warning(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_warning n;
 	int r;
@@ -63,14 +60,14 @@ static int on_note(struct engine *s, struct span in, struct ptcp_err *e)
 	if ((r = wire_warning_decode(&n, in, e)) < 0)
 		return r;
 	if (n.kind == WIRE_WARNING_FAILED && s->snd != NULL)
-		return err_set(e, PTCP_EPROTO, "unexpected NOTE of a failure from the receiver");
+		return err_set(e, PTCP_EPROTO, "unexpected WARNING of a failure from the receiver");
 	if (n.kind == WIRE_WARNING_FAILED)
-		s->noted_failures++;
-	s->o.ops->note(s->o.arg, &n);
+		s->warned_failures++;
+	s->o.ops->warning(s->o.arg, &n);
 	return 0;
 }
 
-/* Both ends must have come to the same. */
+/* The counts of both ends must agree. */
 static int on_end(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_end end;
@@ -83,7 +80,7 @@ static int on_end(struct engine *s, struct span in, struct ptcp_err *e)
 	if (end.files != engine_files(s) || end.failed < engine_failed(s) ||
 	    (s->snd != NULL && end.failed != engine_failed(s)))
 		return err_set(e, PTCP_EPROTO, "the peer's count of files differs");
-	if (s->state == RUNNING) { /* the sender's, which gets it back */
+	if (s->state == RUNNING) { /* the first END: send it back */
 		s->end = end;
 		OUTBOX_PUT(&s->out, end, END, &end);
 	}
@@ -91,103 +88,118 @@ static int on_end(struct engine *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-static int on_use(struct engine *s, struct span in, struct ptcp_err *e)
+static int on_set_streams(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_set_streams u;
 	int r;
 
-	if ((r = wire_set_streams_decode(&u, in, e)) < 0)
-		return r;
-	s->o.ops->use(s->o.arg, &u);
-	return 0;
+	if ((r = wire_set_streams_decode(&u, in, e)) == 0)
+		s->o.ops->set_streams(s->o.arg, &u);
+	return r;
 }
 
-static int on_seen(struct engine *s, struct span in, struct ptcp_err *e)
+static int on_tcp_report(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_tcp_report f;
 	int r;
 
-	if ((r = wire_tcp_report_decode(&f, in, e)) < 0)
-		return r;
-	s->o.ops->seen(s->o.arg, &f);
-	return 0;
+	if ((r = wire_tcp_report_decode(&f, in, e)) == 0)
+		s->o.ops->tcp_report(s->o.arg, &f);
+	return r;
 }
 
-/* Each makes us look at all streams. */
-static int on_rate(struct engine *s, struct span in, struct mono now, struct ptcp_err *e)
+/* Limited in number: each costs a pass over all streams. */
+static int on_rate(struct engine *s, struct span in, struct ptcp_err *e)
 {
+	uint64_t seconds = mono_diff_ns(s->last_heard, s->running_since) / NS_PER_S;
 	struct wire_rate f;
 	int r;
 
-	if (++s->n_rates > ENGINE_RATES + ENGINE_RATES_PER_S * (mono_diff_ns(now, s->running_since) / NS_PER_S))
+	if (++s->n_rates > ENGINE_RATES + ENGINE_RATES_PER_S * seconds)
 		return err_set(e, PTCP_EPROTO, "too many RATE frames");
-	if ((r = wire_rate_decode(&f, in, e)) < 0)
-		return r;
-	s->o.ops->rate(s->o.arg, &f);
-	return 0;
+	if ((r = wire_rate_decode(&f, in, e)) == 0)
+		s->o.ops->rate(s->o.arg, &f);
+	return r;
 }
 
-/* Whether the acceptor sends. */
-static bool gives(const struct engine *s)
+static int on_ack(struct engine *s, struct span in, struct ptcp_err *e)
 {
-	return s->open.role == WIRE_ACCEPTOR_SENDS || s->open.role == WIRE_ACCEPTOR_GENERATES;
+	return snd_on_ack(s->snd, in, s->last_heard, e);
 }
 
-static int running_frame(struct engine *s, unsigned type, struct span in, struct mono now,
-    struct ptcp_err *e)
-{
-	if (type == WIRE_SET_STREAMS && !s->o.starter)
-		return on_use(s, in, e);
-	if (type == WIRE_TCP_REPORT && s->o.starter && gives(s))
-		return on_seen(s, in, e);
-	if (type == WIRE_RATE && s->snd != NULL && !s->o.starter)
-		return on_rate(s, in, now, e);
-	if (type == WIRE_WARNING)
-		return on_note(s, in, e);
-	if (s->snd != NULL)
-		return type == WIRE_END && s->state == ENDING ? on_end(s, in, e) :
-		    snd_frame(s->snd, type, in, now, e);
-	if (s->rcv == NULL)
-		return type == WIRE_END && (s->state == ENDING) == s->o.starter ? on_end(s, in, e) :
-		    engine_unexpected(s, type, e);
-	return type == WIRE_END ? on_end(s, in, e) : rcv_frame(s->rcv, type, in, e);
-}
+/* States, as a set. */
+#define IN(state) (1u << (state))
+#define AFTER_HELLO (IN(OPENING) | IN(AWAIT_OPEN) | IN(AUTHORIZING) | AGREED)
+#define AGREED (IN(RUNNING) | IN(CLOSING))
 
-/* Talk brings nothing on, however much there is of it. */
-static bool brings(unsigned type)
-{
-	return type != WIRE_SET_STREAMS && type != WIRE_TCP_REPORT && type != WIRE_RATE && type != WIRE_WARNING;
-}
+/* Roles, as a set: starter or acceptor of a session with that role in OPEN (0 at an acceptor before OPEN). */
+#define STARTS(role) (1u << 2 * (role))
+#define ACCEPTS(role) (2u << 2 * (role))
+enum {
+	ANY = 0x3ff,
+	STARTER = 0x155,
+	ACCEPTOR = 0x2aa,
+	SENDER = STARTS(WIRE_ACCEPTOR_RECEIVES) | ACCEPTS(WIRE_ACCEPTOR_SENDS),
+	RECEIVER = STARTS(WIRE_ACCEPTOR_SENDS) | ACCEPTS(WIRE_ACCEPTOR_RECEIVES),
+	MEASURING_STARTER = STARTS(WIRE_ACCEPTOR_DISCARDS) | STARTS(WIRE_ACCEPTOR_GENERATES),
+	MEASURING_ACCEPTOR = ACCEPTS(WIRE_ACCEPTOR_DISCARDS) | ACCEPTS(WIRE_ACCEPTOR_GENERATES)
+};
 
-static int frame(struct engine *s, unsigned type, struct span in, struct mono now,
-    struct ptcp_err *e)
+#define ENGINE(f) f, NULL, NULL
+#define SND(f) NULL, f, NULL
+#define RCV(f) NULL, NULL, f
+
+/* Any pair of a state and a role without a row is a violation. */
+static const struct rule {
+	uint8_t type;
+	bool progress;    /* of the session: resets its time-out */
+	uint16_t states, roles;
+	/* One of: */
+	int (*handle)(struct engine *s, struct span in, struct ptcp_err *e);
+	int (*snd)(struct snd *s, struct span in, struct ptcp_err *e);
+	int (*rcv)(struct rcv *r, struct span in, struct ptcp_err *e);
+} rules[] = {
+	{ WIRE_ERROR, false, IN(HELLO) | AFTER_HELLO, ANY, ENGINE(on_error) },
+	{ WIRE_PING, false, IN(HELLO) | AFTER_HELLO, ANY, ENGINE(on_ping) },
+	{ WIRE_CONTROL_ACK, false, AFTER_HELLO, ANY, ENGINE(on_control_ack) },
+	{ WIRE_LOAD, false, AFTER_HELLO, STARTER, ENGINE(on_load) },
+	{ WIRE_HELLO, true, IN(HELLO), ANY, ENGINE(engine_on_hello) },
+	{ WIRE_OPEN, true, IN(AWAIT_OPEN), ACCEPTOR, ENGINE(engine_on_open) },
+	{ WIRE_OPENED, true, IN(OPENING), STARTER, ENGINE(engine_on_opened) },
+	{ WIRE_SET_STREAMS, false, AGREED, ACCEPTOR, ENGINE(on_set_streams) },
+	{ WIRE_TCP_REPORT, false, AGREED, STARTS(WIRE_ACCEPTOR_SENDS) | STARTS(WIRE_ACCEPTOR_GENERATES),
+	    ENGINE(on_tcp_report) },
+	{ WIRE_RATE, false, AGREED, ACCEPTS(WIRE_ACCEPTOR_SENDS), ENGINE(on_rate) },
+	{ WIRE_WARNING, false, AGREED, SENDER | RECEIVER, ENGINE(on_warning) },
+	{ WIRE_END, true, IN(RUNNING), RECEIVER | MEASURING_ACCEPTOR, ENGINE(on_end) },
+	{ WIRE_END, true, IN(CLOSING), SENDER | MEASURING_STARTER, ENGINE(on_end) },
+	{ WIRE_ANSWER, true, IN(RUNNING), SENDER, SND(snd_on_answer) },
+	{ WIRE_NEED, true, IN(RUNNING), SENDER, SND(snd_on_need) },
+	{ WIRE_HAVE, true, IN(RUNNING), SENDER, SND(snd_on_have) },
+	{ WIRE_ACK, true, IN(RUNNING), SENDER, ENGINE(on_ack) },
+	{ WIRE_DONE, true, IN(RUNNING), SENDER, SND(snd_on_done) },
+	{ WIRE_FAIL, true, IN(RUNNING), SENDER, SND(snd_on_fail) },
+	{ WIRE_ENTRY, true, IN(RUNNING), RECEIVER, RCV(rcv_on_entry) },
+	{ WIRE_FILE_END, true, IN(RUNNING), RECEIVER, RCV(rcv_on_file_end) },
+	{ WIRE_HOLE, true, IN(RUNNING), RECEIVER, RCV(rcv_on_hole) },
+	{ WIRE_FAIL, true, IN(RUNNING), RECEIVER, RCV(rcv_on_fail) },
+	{ WIRE_TOTALS, true, IN(RUNNING), RECEIVER, RCV(rcv_on_totals) }
+};
+
+static int take(struct engine *s, unsigned type, struct span in, struct ptcp_err *e)
 {
-	if (type == WIRE_ERROR)
-		return on_error(s, in, e);
-	if (type == WIRE_PING)
-		return on_ping(s, in, now, e);
-	if (type == WIRE_CONTROL_ACK)
-		return on_heard(s, in, e);
-	if (type == WIRE_LOAD)
-		return on_load(s, in, e);
-	if (brings(type))
-		engine_progress(s, now);
-	switch (s->state) {
-	case HELLO:
-		return type == WIRE_HELLO ? engine_on_hello(s, in, e) : engine_unexpected(s, type, e);
-	case OPENING:
-		return type == WIRE_OPENED ? engine_on_opened(s, in, e) : engine_unexpected(s, type, e);
-	case ASKED:
-		return type == WIRE_OPEN ? engine_on_open(s, in, e) : engine_unexpected(s, type, e);
-	case RUNNING:
-	case ENDING:
-		return running_frame(s, type, in, now, e);
-	case JUDGING:
-	case ENDED:
-	case FAILED:
-		break;
-	}
-	return engine_unexpected(s, type, e);
+	unsigned role = s->o.starter ? STARTS(s->open.role) : ACCEPTS(s->open.role);
+	const struct rule *f = rules, *end = rules + sizeof rules / sizeof *rules;
+
+	while (f < end && (f->type != type || (f->states & IN(s->state)) == 0 || (f->roles & role) == 0))
+		f++;
+	if (f == end)
+		return engine_unexpected(s, type, e);
+	if (f->progress)
+		engine_progress(s, s->last_heard);
+	if (f->handle != NULL)
+		return f->handle(s, in, e);
+	return f->snd != NULL ? f->snd(s->snd, in, e) : f->rcv(s->rcv, in, e);
 }
 
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
@@ -201,7 +213,7 @@ void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 	s->last_heard = now;
 	r = frame_reader_add(&s->in, p, n, &e);
 	while (r >= 0 && !engine_over(s) && (r = frame_reader_next(&s->in, &f, &e)) > 0)
-		r = frame(s, f.type, f.payload, now, &e);
+		r = take(s, f.type, f.payload, &e);
 	if (r < 0)
 		engine_fail(s, &e);
 	if (!engine_over(s))

@@ -14,8 +14,7 @@ static const char *const state_names[] = {
 
 void engine_set_state(struct engine *s, enum engine_state to, const char *event)
 {
-	log_at(s->o.log, LOG_DEBUG, "session", "state=%s->%s event=%s", state_names[s->state],
-	    state_names[to], event);
+	log_at(s->o.log, LOG_DEBUG, "session", "state=%s->%s event=%s", state_names[s->state], state_names[to], event);
 	s->state = to;
 }
 
@@ -41,16 +40,16 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 		return err_nomem(e);
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
-	if (o->returns)
+	if (o->control_replay)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_CONTROL_REPLAY;
 	s->o = *o;
-	s->returns = o->returns;
+	s->control_replay = o->control_replay;
 	s->last_ping = s->last_heard = now;
 	engine_progress(s, now);
 	s->peer_timeout_ns = o->timeout_ns;
 	if (open != NULL) {
 		s->open = *open;
-		if ((p = buf_reserve(&s->wanted_paths, open->paths.n + 1)) == NULL) {
+		if ((p = buf_reserve(&s->open_paths, open->paths.n + 1)) == NULL) {
 			free(s);
 			return err_nomem(e);
 		}
@@ -71,7 +70,7 @@ void engine_free(struct engine *s)
 	rcv_free(s->rcv);
 	frame_reader_fini(&s->in);
 	buf_fini(&s->out.b);
-	buf_fini(&s->wanted_paths);
+	buf_fini(&s->open_paths);
 	free(s);
 }
 
@@ -83,13 +82,13 @@ void engine_drop(struct engine *s)
 		rcv_drop(s->rcv);
 }
 
-/* ---- What is known of it ---- */
+/* ---- Getters ---- */
 
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct snd *engine_snd(struct engine *s) { return s->snd; }
 struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
-bool engine_returns(const struct engine *s) { return s->returns; }
-struct mono engine_heard(const struct engine *s) { return s->last_heard; }
+bool engine_replays(const struct engine *s) { return s->control_replay; }
+struct mono engine_last_heard(const struct engine *s) { return s->last_heard; }
 const struct wire_open *engine_open(const struct engine *s) { return &s->open; }
 enum wire_busy engine_peer_busy(const struct engine *s) { return s->peer_busy; }
 
@@ -110,13 +109,13 @@ bool engine_spooled(const struct engine *s)
 
 uint64_t engine_failed(const struct engine *s)
 {
-	uint64_t n = s->noted_failures;
+	uint64_t n = s->warned_failures;
 
 	if (s->snd != NULL)
 		return n + snd_stats(s->snd).done.failed;
 	if (s->rcv != NULL)
 		n += rcv_stats(s->rcv).done.failed;
-	/* More when directories failed: what is in them was never offered. */
+	/* More than ours where directories failed: their content was never offered. */
 	return s->end.failed > n ? s->end.failed : n;
 }
 
@@ -126,34 +125,33 @@ uint64_t engine_files(const struct engine *s)
 	    s->rcv != NULL ? rcv_stats(s->rcv).done.files : 0;
 }
 
-/* ---- What the peer is told ---- */
+/* ---- Outgoing frames ---- */
 
-void engine_use(struct engine *s, const struct wire_set_streams *u)
+void engine_set_streams(struct engine *s, const struct wire_set_streams *u)
 {
 	if (s->state == RUNNING)
 		OUTBOX_PUT(&s->out, set_streams, SET_STREAMS, u);
 }
 
-void engine_tell_load(struct engine *s, const struct wire_load *f)
+void engine_report_load(struct engine *s, const struct wire_load *f)
 {
 	if (s->state == RUNNING)
 		OUTBOX_PUT(&s->out, load, LOAD, f);
 }
 
-void engine_tell_seen(struct engine *s, const struct wire_tcp_report *f)
+void engine_report_tcp(struct engine *s, const struct wire_tcp_report *f)
 {
 	if (s->state == RUNNING)
 		OUTBOX_PUT(&s->out, tcp_report, TCP_REPORT, f);
 }
 
-void engine_rate(struct engine *s, const struct wire_rate *f)
+void engine_set_rates(struct engine *s, const struct wire_rate *f)
 {
 	if (s->state == RUNNING)
 		OUTBOX_PUT(&s->out, rate, RATE, f);
 }
 
-void engine_note(struct engine *s, enum wire_warning_kind kind, const char *path,
-    const struct ptcp_err *why)
+void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why)
 {
 	size_t path_n = strlen(path), text_n = strlen(why->msg);
 	struct wire_warning n = {
@@ -163,7 +161,7 @@ void engine_note(struct engine *s, enum wire_warning_kind kind, const char *path
 	};
 
 	if (kind == WIRE_WARNING_FAILED)
-		s->noted_failures++;
+		s->warned_failures++;
 	OUTBOX_PUT(&s->out, warning, WARNING, &n);
 }
 
@@ -174,7 +172,7 @@ void engine_send_end(struct engine *s)
 	struct wire_end end = { engine_files(s), engine_failed(s) };
 
 	OUTBOX_PUT(&s->out, end, END, &end);
-	engine_set_state(s, ENDING, "finished");
+	engine_set_state(s, CLOSING, "finished");
 }
 
 void engine_finish(struct engine *s)
@@ -195,7 +193,7 @@ void engine_fail(struct engine *s, const struct ptcp_err *why)
 {
 	if (engine_over(s))
 		return;
-	s->out.failed = false; /* the last word, whatever went wrong before */
+	s->out.failed = false; /* room for ERROR, even when memory was short before */
 	outbox_put_error(&s->out, why);
 	engine_end(s, why);
 }

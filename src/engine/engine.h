@@ -1,16 +1,16 @@
-/* One session on one control channel: agreeing, then sending or receiving, then the end.
+/* One session on one control channel: the handshake, then sending or receiving, then the end.
  *
- * Bytes and `now` come in, bytes (the outbox) and a deadline come out; decisions through the
- * operations. No sockets, no files, no clock; one thread. The starter sends OPEN and is
- * independent of who is the TLS client and of who sends the data.
+ * Bytes and `now` come in, bytes (the outbox) and a deadline go out; decisions pass through the
+ * operations. No sockets, no files, no clock; one thread. The starter sends OPEN, whichever side is
+ * the TLS client or sends the data.
  *
- *   HELLO    ours is sent; next OPENING (starter), ASKED (acceptor)
- *   OPENING  OPEN is sent; next RUNNING
- *   ASKED    waiting for OPEN; next JUDGING
- *   JUDGING  the caller decides; next RUNNING
- *   RUNNING  entries and blocks; next ENDING (sender), ENDED (receiver)
- *   ENDING   END is sent; next ENDED
- *   ENDED, FAILED   nothing more is taken; FAILED from any but ENDED */
+ *   HELLO        HELLO is sent; next OPENING (starter), AWAIT_OPEN (acceptor)
+ *   OPENING      OPEN is sent; next RUNNING
+ *   AWAIT_OPEN   next AUTHORIZING
+ *   AUTHORIZING  the caller decides; next RUNNING
+ *   RUNNING      entries and blocks; next CLOSING (sender), ENDED (receiver)
+ *   CLOSING      END is sent; next ENDED
+ *   ENDED, FAILED   all input is ignored; FAILED from any state but ENDED */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -20,53 +20,50 @@
 
 struct engine;
 
+/* Frames are valid during the call. */
 struct engine_ops {
-	/* Acceptor: what the starter asks for (valid during the call). Answer with
-	 * engine_accept() or engine_fail(), now or later. */
+	/* Acceptor: the starter's request. Answer with engine_accept() or engine_fail(), now or later. */
 	void (*open)(void *arg, const struct wire_open *o);
-	/* Both: agreed (valid during the call); engine_snd() or engine_rcv() is there, or neither in a
-	 * session that only measures. */
+	/* Agreed: engine_snd() or engine_rcv() is set, or neither in a measurement. */
 	void (*running)(void *arg, const struct wire_opened *o);
-	/* Something the sender could not offer, or a warning of either. */
-	void (*note)(void *arg, const struct wire_warning *n);
-	/* The peer has so many bytes of what the outbox gave; nothing it could not have. */
-	int (*heard)(void *arg, uint64_t bytes, struct ptcp_err *e);
-	/* What our own disk keeps us with right now. */
+	/* A warning of the peer, or a file that the sender could not offer. */
+	void (*warning)(void *arg, const struct wire_warning *n);
+	/* The peer has received `bytes` of our control stream. PTCP_EPROTO if that is impossible. */
+	int (*control_ack)(void *arg, uint64_t bytes, struct ptcp_err *e);
+	/* Why our own disk delays us now. */
 	enum wire_busy (*busy)(void *arg);
-	/* Whether that, or idling, is only for a rate that is kept to: what a peer owes then is waited for as for one that is
-	 * busy itself. NULL: never. */
+	/* Only a rate limit delays or idles us: the peer's silence is tolerated like a busy peer's. NULL: never. */
 	bool (*paced)(void *arg);
 	/* Once. `why` NULL: all is done (files may have failed, see engine_failed()). */
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
-	/* Starter: the acceptor itself holds the session up. */
+	/* Starter: load of the acceptor's host. */
 	void (*load)(void *arg, const struct wire_load *f);
-	/* Acceptor: so many streams are to be in use (valid during the calls). */
-	void (*use)(void *arg, const struct wire_set_streams *u);
-	/* A starter that receives: what the sender's kernel has seen. */
-	void (*seen)(void *arg, const struct wire_tcp_report *f);
-	/* An acceptor that sends: what its streams are to carry at most (valid during the call). */
+	/* Acceptor: number of active streams. */
+	void (*set_streams)(void *arg, const struct wire_set_streams *u);
+	/* Starter that receives: TCP statistics of the sender. */
+	void (*tcp_report)(void *arg, const struct wire_tcp_report *f);
+	/* Acceptor that sends: rate limits of the streams. */
 	void (*rate)(void *arg, const struct wire_rate *f);
 };
 
-/* A peer that says it is busy, or that a rate is kept to, is believed for so many time-outs since there was progress; for as many as the
- * second while it verifies, which may take as long as reading the largest of files. */
+/* Time-outs for which a busy or rate-limited peer may go without progress, and a peer that verifies: reading the
+ * largest file may take long. */
 #define ENGINE_BUSY_TIMEOUTS 120u
 #define ENGINE_VERIFYING_TIMEOUTS 2880u
 
-/* A sender takes no more RATE frames than so many, and so many for each second of the session. */
+/* Limit of RATE frames that a sender takes: a burst, and per second of the session. */
 #define ENGINE_RATES 200u
 #define ENGINE_RATES_PER_S 20u
 
 struct engine_opts {
 	bool starter;
-	bool one_channel;         /* blocks travel on the control channel; a peer that cannot is refused */
-	bool returns;             /* the control channel may be replaced, if the peer can do that, too */
+	bool one_channel;         /* blocks travel on the control channel; a peer without that ability is refused */
+	bool control_replay;      /* the control channel may be replaced if the peer agrees */
 	const char *software;     /* outlives the session */
 	uint64_t timeout_ns;
-	/* Of ours, as the peer is told: it says something three times as often. 0: as above. */
-	uint64_t hello_timeout_ns;
+	uint64_t hello_timeout_ns; /* announced to the peer, whose PINGs come three times as often; 0: timeout_ns */
 	uint32_t max_entries;
 	uint16_t max_streams;
 	const struct engine_ops *ops;
@@ -74,58 +71,56 @@ struct engine_opts {
 	const struct log *log;    /* may be NULL */
 };
 
-/* For the starter `open` says what it wants (copied). */
+/* Starter: `open` is the request (copied). Acceptor: NULL. */
 int engine_new(struct engine **out, const struct engine_opts *o, const struct wire_open *open,
     struct mono now, struct ptcp_err *e);
 void engine_free(struct engine *s); /* NULL is fine */
-/* Ends every entry that is unfinished, as the session itself is over. */
+/* Drops all unfinished entries of a session that is over. */
 void engine_drop(struct engine *s);
 
-/* Bytes of frames from the peer, but for those of a BLOCK where there is one channel; none is a sign of
- * life, too. What is wrong with them fails the session. */
+/* Control frames of the peer, without BLOCKs of a session with one channel. An empty input proves the peer alive,
+ * too. A violation fails the session. */
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now);
 /* The channel is gone: fails the session unless it has ended. */
 void engine_closed(struct engine *s, const struct ptcp_err *why);
-/* Bytes for the peer; the caller takes them off. */
+/* Bytes for the peer; the caller consumes them. */
 struct outbox *engine_outbox(struct engine *s);
 
-/* Acceptor in JUDGING; a session that has failed meanwhile ignores it. */
+/* Acceptor in AUTHORIZING; ignored once the session has failed. */
 void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now);
-/* Tells the peer why and ends. */
+/* Sends ERROR and ends the session. */
 void engine_fail(struct engine *s, const struct ptcp_err *why);
-/* The starter of a session that only measures, RUNNING: sends END. */
+/* Starter of a measurement, RUNNING: sends END. */
 void engine_finish(struct engine *s);
-/* Relays spool what goes over its data connections: these may stand still for long (RUNNING). */
-bool engine_spooled(const struct engine *s);
-/* RUNNING: the starter sends SET_STREAMS, an acceptor that sends TCP_REPORT. */
-void engine_use(struct engine *s, const struct wire_set_streams *u);
-void engine_tell_seen(struct engine *s, const struct wire_tcp_report *f);
-/* Acceptor, RUNNING: sends LOAD. */
-void engine_tell_load(struct engine *s, const struct wire_load *f);
-/* A starter that receives, RUNNING: sends RATE; not more than ENGINE_RATES_PER_S times a second. */
-void engine_rate(struct engine *s, const struct wire_rate *f);
+/* Send a frame, if RUNNING: the starter SET_STREAMS; an acceptor that sends TCP_REPORT; an acceptor LOAD; a starter
+ * that receives RATE, at most ENGINE_RATES_PER_S times a second. */
+void engine_set_streams(struct engine *s, const struct wire_set_streams *u);
+void engine_report_tcp(struct engine *s, const struct wire_tcp_report *f);
+void engine_report_load(struct engine *s, const struct wire_load *f);
+void engine_set_rates(struct engine *s, const struct wire_rate *f);
+/* Sends WARNING: a warning (both ends), or a file that could not be offered (sender; counted as failed). */
+void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why);
+
 /* Data came in on a stream. */
 void engine_progress(struct engine *s, struct mono now);
 struct mono engine_deadline(const struct engine *s);
-/* Also after the caller has done anything to the engine: looks whether all is finished. */
+/* At the deadline, and after any other call: sends PINGs, checks time-outs, and ends a session that is finished. */
 void engine_tick(struct engine *s, struct mono now);
 
 struct snd *engine_snd(struct engine *s); /* NULL unless sending and agreed */
 struct rcv *engine_rcv(struct engine *s); /* NULL unless receiving and agreed */
-/* The control channel may be replaced, as far as is known by now. */
-bool engine_returns(const struct engine *s);
-/* When the peer was last heard of there. */
-struct mono engine_heard(const struct engine *s);
-/* What the peer's disk keeps it with, by its last word. */
+/* RUNNING: relays spool the data connections, which may stand still for long. */
+bool engine_spooled(const struct engine *s);
+/* The control channel may be replaced: offered and, after HELLO, agreed. */
+bool engine_replays(const struct engine *s);
+/* When the last input came. */
+struct mono engine_last_heard(const struct engine *s);
+/* Why the peer's disk delays it, by its last PING. */
 enum wire_busy engine_peer_busy(const struct engine *s);
 bool engine_over(const struct engine *s);
-/* What was asked for: the starter's own, or the peer's OPEN (paths only during ops.open). */
+/* The starter's request (an acceptor has the paths only during ops.open). */
 const struct wire_open *engine_open(const struct engine *s);
-
-/* Something that could not be offered (sender only: counted), or a warning (both): the peer is told. */
-void engine_note(struct engine *s, enum wire_warning_kind kind, const char *path,
-    const struct ptcp_err *why);
-/* Failed files, both ends' and what could not be offered; complete when ended well. */
+/* Failed files of both ends, with files that could not be offered; complete when ended well. */
 uint64_t engine_failed(const struct engine *s);
 uint64_t engine_files(const struct engine *s);
 

@@ -1,34 +1,23 @@
-/* What both ends agree on before data flows: HELLO, OPEN, OPENED (PROTOCOL.md, section 4). */
+/* The handshake: HELLO, OPEN, OPENED (PROTOCOL.md, section 4). */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
 
-static int start_engine(struct engine *s, struct ptcp_err *e)
-{
-	/* `role` is what the acceptor does. */
-	bool sends = (s->open.role == WIRE_ACCEPTOR_SENDS) != s->o.starter;
-	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
-	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
-
-	if (engine_measures(s))
-		return 0;
-	if (sends) {
-		struct snd_opts so = { s->peer_entries, s->o.timeout_ns, s->peer_timeout_ns, verify, dry_run,
-			s->o.ops->snd, s->o.arg };
-
-		return snd_new(&s->snd, &so, &s->out, e);
-	} else {
-		struct rcv_opts ro = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
-
-		return rcv_new(&s->rcv, &ro, &s->out, e);
-	}
-}
+#define PEER_TIMEOUT_MIN_MS 300u
 
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
-	int r;
+	bool sends = (s->open.role == WIRE_ACCEPTOR_SENDS) != s->o.starter;
+	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
+	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
+	struct snd_opts snd = { s->peer_entries, s->o.timeout_ns, s->peer_timeout_ns, verify, dry_run, s->o.ops->snd,
+		s->o.arg };
+	struct rcv_opts rcv = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
+	int r = 0;
 
-	if ((r = start_engine(s, e)) < 0)
+	if (!engine_measures(s))
+		r = sends ? snd_new(&s->snd, &snd, &s->out, e) : rcv_new(&s->rcv, &rcv, &s->out, e);
+	if (r < 0)
 		return r;
 	s->running_since = s->last_progress;
 	engine_set_state(s, RUNNING, event);
@@ -36,7 +25,7 @@ static int run(struct engine *s, const struct wire_opened *o, const char *event,
 	return 0;
 }
 
-static bool is_able(const struct wire_hello *h, enum wire_ability a)
+static bool has_ability(const struct wire_hello *h, enum wire_ability a)
 {
 	unsigned i;
 
@@ -56,16 +45,14 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		return r;
 	if (h.version_min > WIRE_VERSION || h.version_max < WIRE_VERSION)
 		return err_set(e, PTCP_EPROTO, "the peer speaks versions %u to %u of the protocol, "
-		    "this is version %u (update the older side)", h.version_min, h.version_max,
-		    WIRE_VERSION);
-	if (s->o.one_channel && !is_able(&h, WIRE_ABLE_ONE_CHANNEL))
-		return err_set(e, PTCP_EPROTO, "the peer cannot take data on the control connection (update it, or "
-		    "open a port to it)");
-	s->peer_timeout_ns = (h.timeout_ms > 300 ? h.timeout_ms : 300) * NS_PER_MS;
+		    "this is version %u (update the older side)", h.version_min, h.version_max, WIRE_VERSION);
+	if (s->o.one_channel && !has_ability(&h, WIRE_ABLE_ONE_CHANNEL))
+		return err_set(e, PTCP_EPROTO, "the peer does not accept data on the control connection (open a port to it)");
+	s->peer_timeout_ns = (h.timeout_ms > PEER_TIMEOUT_MIN_MS ? h.timeout_ms : PEER_TIMEOUT_MIN_MS) * NS_PER_MS;
 	s->peer_entries = h.max_entries;
-	s->returns = s->returns && is_able(&h, WIRE_ABLE_CONTROL_REPLAY);
+	s->control_replay = s->control_replay && has_ability(&h, WIRE_ABLE_CONTROL_REPLAY);
 	if (!s->o.starter) {
-		engine_set_state(s, ASKED, "HELLO");
+		engine_set_state(s, AWAIT_OPEN, "HELLO");
 		return 0;
 	}
 	if (s->open.streams > h.max_streams)
@@ -85,7 +72,7 @@ int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e)
 		return r;
 	s->open = o;
 	s->open.paths = (struct span){ NULL, 0 };
-	engine_set_state(s, JUDGING, "OPEN");
+	engine_set_state(s, AUTHORIZING, "OPEN");
 	s->o.ops->open(s->o.arg, &o);
 	return 0;
 }
@@ -98,7 +85,7 @@ int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 	if ((r = wire_opened_decode(&o, in, e)) < 0)
 		return r;
 	if (o.streams > s->open.streams || o.cipher != s->open.cipher)
-		return err_set(e, PTCP_EPROTO, "the peer agreed to more than was asked for");
+		return err_set(e, PTCP_EPROTO, "the peer granted more than was requested");
 	return run(s, &o, "OPENED", e);
 }
 
@@ -106,7 +93,7 @@ void engine_accept(struct engine *s, const struct wire_opened *o, struct mono no
 {
 	struct ptcp_err e;
 
-	if (s->state != JUDGING)
+	if (s->state != AUTHORIZING)
 		return;
 	OUTBOX_PUT(&s->out, opened, OPENED, o);
 	engine_progress(s, now);

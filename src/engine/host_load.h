@@ -1,4 +1,4 @@
-/* Detects a host as the bottleneck: each end measures how long its worker threads were idle and how long its disk blocked
+/* Detects a host as the bottleneck: each end measures the idle time of its worker threads and how long its disk blocked
  * streams; the acceptor reports a high load to the starter, and the starter warns once. While the network is the
  * bottleneck, both ends have idle time. */
 #ifndef ENGINE_HOST_LOAD_H

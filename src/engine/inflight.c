@@ -4,7 +4,7 @@
 
 #include "core/units.h"
 
-#define UNKNOWN_NS NS_PER_S /* while nothing at all has been acknowledged */
+#define UNKNOWN_NS NS_PER_S /* before the first acknowledgement */
 
 void inflights_init(struct inflights *t)
 {
@@ -108,8 +108,8 @@ struct inflight *inflight_other(const struct inflight *f, const struct list *fil
 	return found;
 }
 
-/* That of those which have been sent; else that there is. */
-static const struct inflight *bringer(const struct list *file_list, uint32_t block)
+/* The only sent flight of the block, else its only flight, else NULL. */
+static const struct inflight *delivered_by(const struct list *file_list, uint32_t block)
 {
 	const struct inflight *f, *sent = NULL, *any = NULL;
 	unsigned n = 0, n_sent = 0;
@@ -131,7 +131,7 @@ static const struct inflight *bringer(const struct list *file_list, uint32_t blo
 
 void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes, struct mono now)
 {
-	const struct inflight *f = bringer(file_list, block);
+	const struct inflight *f = delivered_by(file_list, block);
 	struct mono begun;
 	uint64_t *avg, ns;
 

@@ -1,14 +1,19 @@
-/* Entries: their end, well or not. */
+/* Entries: from ENTRY to the first block, and their end. */
 #include "engine/receiver.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
 #include "engine/receiver_impl.h"
+#include "wire/attrs.h"
 
-const char rcv_no_directory[] = "its directory could not be made at the destination";
-const char rcv_no_file[] = "the file that it is another name of failed (send both again)";
+#define FRAMES_MAX_BYTES (16u << 20) /* waiting ENTRY frames */
+#define DEPTH_MAX 2048               /* nested directories */
+
+static const char no_directory[] = "its directory could not be made at the destination";
+static const char no_file[] = "the file that it is a hard link to failed (send both again)";
 
 int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
@@ -21,7 +26,7 @@ int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, s
 		r->o.max_entries = WIRE_SLOTS;
 	r->out = outbox;
 	list_init(&r->runnable);
-	list_init(&r->asking);
+	list_init(&r->requesting);
 	*out = r;
 	return 0;
 }
@@ -35,12 +40,12 @@ struct item *rcv_find(const struct rcv *r, uint64_t id)
 	return r->slot[slot];
 }
 
-bool rcv_unheard(const struct rcv *r, uint64_t id)
+bool rcv_is_new(const struct rcv *r, uint64_t id)
 {
 	return id >> 16 > r->highest;
 }
 
-void rcv_frame_free(struct rcv *r, struct item *f)
+static void free_frame(struct rcv *r, struct item *f)
 {
 	if (f->frame != NULL)
 		r->frame_bytes -= f->frame_bytes;
@@ -48,8 +53,7 @@ void rcv_frame_free(struct rcv *r, struct item *f)
 	f->frame = NULL;
 }
 
-/* Frees an ended entry once its last child or other name has let go of it; for that a file does not hold up its
- * directory. */
+/* Frees an ended entry, once no child or hard link refers to it; a file is released from its directory before. */
 static void release(struct item *f)
 {
 	struct item *parent;
@@ -69,7 +73,7 @@ static void release(struct item *f)
 	}
 }
 
-/* What waits for it waits in `to` now, or (NULL) for nothing. */
+/* Moves its waiters to `to`, or (NULL) to no list. */
 static void take_waiters(struct item *f, struct list *to)
 {
 	struct list *l;
@@ -99,7 +103,7 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	list_remove(&f->waiting);
 	take_waiters(f, f->type == WIRE_FILE && why == NULL ? &r->runnable : NULL);
 	rcv_bitmaps_free(r, f);
-	rcv_frame_free(r, f);
+	free_frame(r, f);
 	f->ended = true;
 	f->lost = why != NULL;
 	if (f->cookie != NULL)
@@ -108,20 +112,19 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	release(f);
 }
 
-/* Tells the sender and ends it. */
 static void fail_one(struct rcv *r, struct item *f, const struct ptcp_err *why)
 {
 	outbox_put_fail(r->out, f->id, why);
 	rcv_end(r, f, false, why);
 }
 
-/* Another name of a file, its directory being there, waits for that file. */
+/* A hard link in an open directory waits for its file. */
 static bool waits_for_file(const struct item *f)
 {
 	return f->type == WIRE_HARDLINK && (f->parent == NULL || f->parent->state == OPEN);
 }
 
-/* And what waits for that. */
+/* Fails its waiters, and theirs in turn. */
 void rcv_fail_waiters(struct rcv *r, struct item *f)
 {
 	struct ptcp_err lost;
@@ -130,7 +133,7 @@ void rcv_fail_waiters(struct rcv *r, struct item *f)
 	while (!list_empty(&f->waiters)) {
 		c = CONTAINER_OF(f->waiters.next, struct item, waiting);
 		take_waiters(c, &f->waiters);
-		err_set(&lost, PTCP_EPEER, "%s", waits_for_file(c) ? rcv_no_file : rcv_no_directory);
+		err_set(&lost, PTCP_EPEER, "%s", waits_for_file(c) ? no_file : no_directory);
 		fail_one(r, c, &lost);
 	}
 }
@@ -149,7 +152,7 @@ void rcv_done(struct rcv *r, struct item *f)
 	rcv_end(r, f, false, NULL);
 }
 
-void rcv_refuse(struct rcv *r, const struct wire_entry *w, int code, const char *text)
+static void refuse(struct rcv *r, const struct wire_entry *w, int code, const char *text)
 {
 	struct ptcp_err why;
 
@@ -164,6 +167,293 @@ int rcv_violation(const char *what, struct ptcp_err *e)
 {
 	return err_set(e, PTCP_EPROTO, "unexpected %s frame from the sender", what);
 }
+
+/* ---- Preparing entries ---- */
+
+void rcv_commit(struct rcv *r, struct item *f, const struct wire_entry *end_frame)
+{
+	f->state = COMMITTING;
+	r->o.ops->commit(r->o.arg, f->id, f->cookie, end_frame);
+}
+
+static void answer(struct rcv *r, struct item *f, uint8_t verdict)
+{
+	struct wire_answer a = { f->id, verdict };
+
+	OUTBOX_PUT(r->out, answer, ANSWER, &a);
+}
+
+static void accept_file(struct rcv *r, struct item *f, uint64_t *claimed)
+{
+	f->state = f->n_blocks > 0 ? RECEIVING : COMPLETE;
+	rcv_claim(r, f, claimed);
+	r->o.ops->accepted(r->o.arg, f->id, f->cookie, f->size_bytes, f->claimed != NULL);
+	answer(r, f, f->claimed != NULL ? WIRE_SEND_PARTS : WIRE_SEND_ALL);
+}
+
+static void accept_dir(struct rcv *r, struct item *f)
+{
+	struct list *l;
+
+	f->state = OPEN;
+	answer(r, f, WIRE_SEND_ALL);
+	while (!list_empty(&f->waiters)) {
+		l = f->waiters.next;
+		list_remove(l);
+		list_append(&r->runnable, l);
+	}
+}
+
+static void accept_entry(struct rcv *r, struct item *f, uint64_t *claimed)
+{
+	if (f->type == WIRE_DIR) {
+		accept_dir(r, f);
+	} else if (r->o.dry_run) {
+		free(claimed);
+		rcv_done(r, f);
+	} else if (f->type == WIRE_FILE) {
+		accept_file(r, f, claimed);
+	} else {
+		answer(r, f, WIRE_SEND_ALL);
+		rcv_commit(r, f, NULL);
+	}
+}
+
+/* Takes `claimed`. */
+static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *claimed,
+    const struct ptcp_err *why)
+{
+	switch (v) {
+	case RCV_ACCEPT:
+	case RCV_PARTS:
+		accept_entry(r, f, claimed);
+		break;
+	case RCV_COMPARE:
+		assert(f->type == WIRE_FILE && r->o.verify && !f->has_own);
+		f->state = COMPARING;
+		answer(r, f, WIRE_COMPARE);
+		break;
+	case RCV_HAVE_IT:
+		r->stats.done.bytes += f->size_bytes;
+		r->stats.done.resumed_bytes += f->size_bytes;
+		answer(r, f, WIRE_SEND_NONE);
+		rcv_end(r, f, true, NULL);
+		break;
+	case RCV_REFUSE:
+		rcv_fail(r, f, why);
+		break;
+	case RCV_LATER:
+		break;
+	}
+}
+
+static void prepare(struct rcv *r, struct item *f)
+{
+	uint64_t *claimed = NULL;
+	struct wire_entry w;
+	struct ptcp_err why;
+	enum rcv_prep v;
+
+	f->state = PREPARING;
+	if (wire_entry_decode(&w, (struct span){ f->frame, f->frame_bytes }, &why) < 0)
+		v = RCV_REFUSE; /* impossible: decoded before */
+	else
+		v = r->o.ops->prepare(r->o.arg, f->id, &w,
+		    f->parent != NULL ? f->parent->cookie : NULL, &f->cookie, &claimed, &why);
+	free_frame(r, f);
+	verdict(r, f, v, claimed, &why);
+}
+
+/* A hard link follows its file, and fails with it. */
+static void prepare_link(struct rcv *r, struct item *f)
+{
+	struct ptcp_err why;
+
+	if (f->file == NULL || (f->file->ended && !f->file->lost)) {
+		prepare(r, f);
+	} else if (f->file->lost) {
+		err_set(&why, PTCP_EPEER, "%s", no_file);
+		rcv_fail(r, f, &why);
+	} else {
+		list_append(&f->file->waiters, &f->waiting);
+	}
+}
+
+/* A loop instead of recursion, as trees are deep. */
+void rcv_run_waiting(struct rcv *r)
+{
+	struct item *f;
+
+	while (!list_empty(&r->runnable)) {
+		f = CONTAINER_OF(r->runnable.next, struct item, waiting);
+		list_remove(&f->waiting);
+		if (f->type == WIRE_HARDLINK)
+			prepare_link(r, f);
+		else
+			prepare(r, f);
+	}
+}
+
+void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed,
+    const struct ptcp_err *why)
+{
+	struct item *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != PREPARING) {
+		free(claimed);
+		return;
+	}
+	verdict(r, f, v, claimed, why);
+	rcv_run_waiting(r);
+}
+
+/* ---- Comparing with an existing file ---- */
+
+void rcv_try_compare(struct rcv *r, struct item *f)
+{
+	if (!f->has_own || !f->has_digest)
+		return;
+	if (!f->unreadable && digest_equal(f->sum, f->expected)) {
+		f->state = PREPARING;
+		r->o.ops->same(r->o.arg, f->id, f->cookie);
+		return;
+	}
+	f->sum = f->expected = (struct digest){ 0, 0 };
+	f->has_digest = false;
+	f->state = PREPARING;
+	r->o.ops->differs(r->o.arg, f->id, f->cookie);
+}
+
+void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why)
+{
+	struct item *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != COMPARING || f->has_own)
+		return;
+	f->has_own = true;
+	f->unreadable = why != NULL;
+	f->sum = digest;
+	rcv_try_compare(r, f);
+	rcv_run_waiting(r);
+}
+
+/* ---- New entries ---- */
+
+static struct item *item_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs, struct span in)
+{
+	struct item *f = calloc(1, sizeof *f);
+
+	if (f == NULL || (f->frame = malloc(in.n)) == NULL) {
+		free(f);
+		return NULL;
+	}
+	r->frame_bytes += in.n;
+	memcpy(f->frame, in.p, in.n);
+	f->frame_bytes = in.n;
+	f->id = w->id;
+	f->type = w->type;
+	f->size_bytes = w->size_bytes;
+	f->n_blocks = wire_grid_blocks(w->size_bytes);
+	f->sparse = attrs->sparse;
+	if (w->type == WIRE_HARDLINK && (f->file = rcv_find(r, attrs->link_id)) != NULL)
+		f->file->names++;
+	list_init(&f->waiting);
+	list_init(&f->waiters);
+	return f;
+}
+
+static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
+{
+	struct item *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
+	struct wire_attrs attrs = { 0 };
+
+	wire_attrs_decode(&attrs, w, NULL); /* cannot fail: decoded before */
+	if (w->parent != 0 && parent == NULL) {
+		refuse(r, w, PTCP_EPEER, no_directory);
+		return;
+	}
+	if (parent != NULL && parent->depth == DEPTH_MAX) {
+		refuse(r, w, PTCP_ERANGE, "more than 2048 nested directories");
+		return;
+	}
+	if (w->type == WIRE_HARDLINK && r->lost[wire_slot(attrs.link_id)] == attrs.link_id) {
+		refuse(r, w, PTCP_EPEER, no_file);
+		return;
+	}
+	if (r->frame_bytes + in.n > FRAMES_MAX_BYTES) {
+		refuse(r, w, PTCP_ENOMEM, "too many entries wait for their directories at the receiver");
+		return;
+	}
+	if ((f = item_new(r, w, &attrs, in)) == NULL) {
+		refuse(r, w, PTCP_ENOMEM, ptcp_err_text(PTCP_ENOMEM));
+		return;
+	}
+	if ((f->parent = parent) != NULL) {
+		parent->children++;
+		f->depth = parent->depth + 1;
+	}
+	r->slot[wire_slot(f->id)] = f;
+	r->stats.live++;
+	list_append(parent != NULL && parent->state != OPEN ? &parent->waiters : &r->runnable,
+	    &f->waiting);
+	rcv_run_waiting(r);
+}
+
+static bool parent_ok(const struct rcv *r, uint64_t id)
+{
+	const struct item *f = rcv_find(r, id);
+
+	if (f != NULL)
+		return f->type == WIRE_DIR && f->state != COMMITTING;
+	return !rcv_is_new(r, id); /* presumably a directory that failed */
+}
+
+static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err *e)
+{
+	struct item *f = rcv_find(r, w->id);
+
+	if (f == NULL && !rcv_is_new(r, w->id))
+		return 0;
+	if (f == NULL || f->state != OPEN || f->children > 0)
+		return rcv_violation("DIR_END", e);
+	if (r->o.dry_run)
+		rcv_done(r, f);
+	else
+		rcv_commit(r, f, w);
+	return 0;
+}
+
+static bool link_ok(const struct rcv *r, const struct wire_entry *w)
+{
+	struct wire_attrs a;
+	const struct item *f;
+
+	if (w->type != WIRE_HARDLINK)
+		return true;
+	if (wire_attrs_decode(&a, w, NULL) < 0 || rcv_is_new(r, a.link_id))
+		return false;
+	f = rcv_find(r, a.link_id);
+	return f == NULL || f->type == WIRE_FILE;
+}
+
+int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
+{
+	struct wire_entry w;
+	int err;
+
+	if ((err = wire_entry_decode(&w, in, e)) < 0)
+		return err;
+	if (w.type == WIRE_DIR_END)
+		return on_dir_end(r, &w, e);
+	if (wire_slot(w.id) >= r->o.max_entries || r->slot[wire_slot(w.id)] != NULL ||
+	    !rcv_is_new(r, w.id) || (w.parent != 0 && !parent_ok(r, w.parent)) || !link_ok(r, &w))
+		return rcv_violation("ENTRY", e);
+	r->highest = w.id >> 16;
+	new_entry(r, &w, in);
+	return 0;
+}
+
+/* ---- The end ---- */
 
 void rcv_drop(struct rcv *r)
 {

@@ -1,14 +1,15 @@
-/* Which blocks of a file are here: claimed from an earlier session, holes, and what is asked for. */
+/* Blocks of files: claims of an earlier session, holes, requests, written blocks, and the end of a file. */
 #include <stdlib.h>
 
 #include "core/err.h"
 #include "engine/receiver_impl.h"
 
-/* No more is asked for while so much waits for the sender to read, or so many blocks are to come:
- * it remembers each range that we ask for. */
+/* Bytes in the outbox, and blocks requested and not received, above which no more are requested: the sender stores each
+ * range. */
 #define BACKLOG_BYTES (1u << 20)
-#define ASKED_MAX (1u << 17)
+#define REQUESTED_MAX (1u << 17)
 
+/* Allocates a file's bitmap with its first block, as thousands of large files may wait. */
 static bool track(struct rcv *r, struct item *f)
 {
 	if (f->done != NULL)
@@ -24,7 +25,7 @@ static bool track(struct rcv *r, struct item *f)
 	return true;
 }
 
-bool rcv_track(struct rcv *r, struct item *f)
+static bool track_or_fail(struct rcv *r, struct item *f)
 {
 	struct ptcp_err why;
 
@@ -46,7 +47,7 @@ void rcv_claim(struct rcv *r, struct item *f, uint64_t *claimed)
 	}
 	r->bitmap_bytes += bytes;
 	f->claimed = claimed;
-	list_append(&r->asking, &f->waiting);
+	list_append(&r->requesting, &f->waiting);
 }
 
 void rcv_bitmaps_free(struct rcv *r, struct item *f)
@@ -59,13 +60,14 @@ void rcv_bitmaps_free(struct rcv *r, struct item *f)
 		r->bitmap_bytes -= bitmap_bytes(f->n_blocks);
 	free(f->claimed);
 	f->done = f->claimed = NULL;
-	r->asked -= f->asked;
-	f->asked = 0;
+	r->requested -= f->requested;
+	f->requested = 0;
 }
 
-/* ---- What is here ---- */
+/* ---- Received blocks ---- */
 
-bool rcv_wanted(const struct item *f, uint32_t block)
+/* Missing and requested. */
+static bool expects(const struct item *f, uint32_t block)
 {
 	return !bitmap_has(f->done, block) &&
 	    (f->claimed == NULL || (block < f->need_next && !bitmap_has(f->claimed, block)));
@@ -78,17 +80,16 @@ static void mark(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
 	r->stats.done.bytes += wire_grid_range_bytes(f->size_bytes, first, count);
 }
 
-void rcv_add_blocks(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
+static void add_blocks(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
 {
 	mark(r, f, first, count);
 	if (f->claimed != NULL) {
-		f->asked -= count;
-		r->asked -= count;
+		f->requested -= count;
+		r->requested -= count;
 	}
 }
 
-/* Whether all of them may come. */
-static bool all_wanted(const struct item *f, uint32_t first, uint32_t end)
+static bool expects_all(const struct item *f, uint32_t first, uint32_t end)
 {
 	if (bitmap_next(f->done, true, first, end) < end)
 		return false;
@@ -101,6 +102,24 @@ static bool range_fits(const struct item *f, uint32_t first, uint32_t count)
 	return first < f->n_blocks && count <= f->n_blocks - first;
 }
 
+static void try_commit(struct rcv *r, struct item *f)
+{
+	struct ptcp_err why;
+
+	if (f->n_done < f->n_blocks)
+		return;
+	f->state = COMPLETE;
+	if (f->n_blocks != 1 && !f->has_digest)
+		return;
+	if (f->n_blocks != 1 && r->o.verify && !digest_equal(f->sum, f->expected)) {
+		err_set(&why, PTCP_EVERIFY, "the file's digest differs from the source's "
+		    "(check memory and disk of both hosts, then send it again)");
+		rcv_fail(r, f, &why);
+		return;
+	}
+	rcv_commit(r, f, NULL);
+}
+
 int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
@@ -109,19 +128,19 @@ int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
 
 	if ((err = wire_hole_decode(&b, in, e)) < 0)
 		return err;
-	if ((f = rcv_find(r, b.id)) == NULL && !rcv_unheard(r, b.id))
+	if ((f = rcv_find(r, b.id)) == NULL && !rcv_is_new(r, b.id))
 		return 0;
 	if (f == NULL || f->state != RECEIVING || !f->sparse || !range_fits(f, b.first, b.count))
 		return rcv_violation("HOLE", e);
-	if (!rcv_track(r, f))
+	if (!track_or_fail(r, f))
 		return 0;
-	if (!all_wanted(f, b.first, b.first + b.count))
+	if (!expects_all(f, b.first, b.first + b.count))
 		return rcv_violation("HOLE", e);
-	rcv_add_blocks(r, f, b.first, b.count);
+	add_blocks(r, f, b.first, b.count);
 	r->stats.hole_bytes += wire_grid_range_bytes(f->size_bytes, b.first, b.count);
 	if (r->o.ops->hole != NULL)
 		r->o.ops->hole(r->o.arg, f->id, f->cookie, b.first, b.count);
-	rcv_try_commit(r, f);
+	try_commit(r, f);
 	return 0;
 }
 
@@ -131,8 +150,8 @@ static void need(struct rcv *r, struct item *f, uint32_t first, uint32_t end)
 {
 	struct wire_blocks b = { .id = f->id, .first = first, .count = end - first };
 
-	f->asked += b.count;
-	r->asked += b.count;
+	f->requested += b.count;
+	r->requested += b.count;
 	OUTBOX_PUT(r->out, need, NEED, &b);
 }
 
@@ -145,10 +164,10 @@ static void claims_good(struct rcv *r, struct item *f, uint32_t first, uint32_t 
 	r->stats.done.resumed_bytes += wire_grid_range_bytes(f->size_bytes, first, count);
 	digest_add(&f->sum, sum);
 	OUTBOX_PUT(r->out, have, HAVE, &b);
-	rcv_try_commit(r, f);
+	try_commit(r, f);
 }
 
-/* Those that rcv_tick() has passed are asked for at once. */
+/* Blocks before need_next are requested at once. */
 static void claims_bad(struct rcv *r, struct item *f, uint32_t first, uint32_t end)
 {
 	bitmap_set(f->claimed, false, first, end);
@@ -182,10 +201,10 @@ void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 	rcv_run_waiting(r);
 }
 
-/* ---- What is missing ---- */
+/* ---- Requests ---- */
 
-/* The next run of blocks that nobody claims. */
-static void ask_next(struct rcv *r, struct item *f)
+/* The next run of blocks without a claim. */
+static void request_next(struct rcv *r, struct item *f)
 {
 	uint32_t first = bitmap_next(f->claimed, false, f->need_next, f->n_blocks);
 
@@ -199,15 +218,113 @@ static void ask_next(struct rcv *r, struct item *f)
 void rcv_tick(struct rcv *r)
 {
 	r->needs_wait = false;
-	while (!list_empty(&r->asking) && r->asked < ASKED_MAX && !r->needs_wait) {
+	while (!list_empty(&r->requesting) && r->requested < REQUESTED_MAX && !r->needs_wait) {
 		if (buf_len(&r->out->b) > BACKLOG_BYTES)
 			r->needs_wait = true;
 		else
-			ask_next(r, CONTAINER_OF(r->asking.next, struct item, waiting));
+			request_next(r, CONTAINER_OF(r->requesting.next, struct item, waiting));
 	}
 }
 
 struct mono rcv_deadline(const struct rcv *r)
 {
 	return r->needs_wait && buf_len(&r->out->b) <= BACKLOG_BYTES ? (struct mono){ 0 } : MONO_NEVER;
+}
+
+/* ---- Blocks and the end of a file ---- */
+
+void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news news,
+    struct digest term, const struct ptcp_err *why)
+{
+	struct wire_ack ack = { id, block };
+	struct wire_blocks need = { .id = id, .first = block, .count = 1 };
+	struct item *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks || !track_or_fail(r, f) ||
+	    !expects(f, block))
+		return;
+	switch (news) {
+	case RCV_BLOCK_FAILED:
+		rcv_fail(r, f, why);
+		break;
+	case RCV_BLOCK_BAD:
+		OUTBOX_PUT(r->out, need, NEED, &need);
+		break;
+	case RCV_BLOCK_WRITTEN:
+		add_blocks(r, f, block, 1);
+		digest_add(&f->sum, term);
+		OUTBOX_PUT(r->out, ack, ACK, &ack);
+		try_commit(r, f);
+		break;
+	}
+}
+
+int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
+{
+	struct wire_file_end w;
+	struct item *f;
+	int err;
+
+	if ((err = wire_file_end_decode(&w, in, e)) < 0)
+		return err;
+	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
+		return 0;
+	if (f == NULL || f->has_digest ||
+	    (f->state != COMPARING && (f->state != COMPLETE || f->n_blocks == 1)))
+		return rcv_violation("FILE_END", e);
+	f->expected = w.digest;
+	f->has_digest = true;
+	if (f->state == COMPARING)
+		rcv_try_compare(r, f);
+	else
+		try_commit(r, f);
+	return 0;
+}
+
+int rcv_on_fail(struct rcv *r, struct span in, struct ptcp_err *e)
+{
+	struct wire_fail w;
+	struct ptcp_err why;
+	struct item *f;
+	uint8_t *p;
+	int err;
+
+	if ((err = wire_fail_decode(&w, in, e)) < 0)
+		return err;
+	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
+		return 0;
+	if (f == NULL || f->type != WIRE_FILE || f->state == WAITING || f->state == PREPARING)
+		return rcv_violation("FAIL", e);
+	if (f->state == COMMITTING)
+		return 0; /* too late: DONE or FAIL is in transit */
+	outbox_reason(&why, w.code, w.text);
+	rcv_fail_waiters(r, f);
+	if ((p = outbox_room(r->out, WIRE_FAIL_MAX_BYTES)) != NULL)
+		outbox_added(r->out, wire_fail_encode(p, &w));
+	rcv_end(r, f, false, &why);
+	return 0;
+}
+
+void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why)
+{
+	struct item *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != COMMITTING)
+		return;
+	if (why != NULL)
+		rcv_fail(r, f, why);
+	else
+		rcv_done(r, f);
+	rcv_run_waiting(r);
+}
+
+int rcv_on_totals(struct rcv *r, struct span in, struct ptcp_err *e)
+{
+	struct wire_totals t;
+	int err;
+
+	if ((err = wire_totals_decode(&t, in, e)) < 0)
+		return err;
+	r->o.ops->totals(r->o.arg, t.files, t.bytes, t.final);
+	return 0;
 }

@@ -89,10 +89,10 @@ void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct pt
 {
 	struct entry *parent;
 
-	/* With it end the lost directories around it that waited for nothing else. */
+	/* Lost directories end with their last child. */
 	for (;; f = parent) {
 		parent = f->parent;
-		if (f->state != LOST) /* that has been told */
+		if (f->state != LOST) /* reported already */
 			tell_ended(s, f, fate, why);
 		entry_free(s, f);
 		if (parent == NULL)
@@ -157,7 +157,7 @@ void snd_free(struct snd *s)
 	free(s);
 }
 
-/* ---- Its beginning ---- */
+/* ---- Offering entries ---- */
 
 unsigned snd_room(const struct snd *s)
 {
@@ -189,7 +189,7 @@ static bool is_sparse(const struct wire_entry *f)
 	return f->type == WIRE_FILE && f->attrs.n > 0 && wire_attrs_decode(&a, f, NULL) == 0 && a.sparse;
 }
 
-/* A new entry in the directory `top`; `number`: with an id. */
+/* A new entry in the directory `top`; `number`: allocate an id. */
 static struct entry *entry_new(struct snd *s, const struct wire_entry *f, struct entry *top,
     void *cookie, bool number)
 {
@@ -221,7 +221,7 @@ static struct entry *entry_new(struct snd *s, const struct wire_entry *f, struct
 	return n;
 }
 
-/* Without memory: a tree with a hole in it cannot go on, the session ends. */
+/* Without memory: ends the session, as the tree would be incomplete. */
 static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cookie)
 {
 	struct ptcp_err why;

@@ -1,4 +1,4 @@
-/* Blocks: which goes next on which stream, and what has become of it. */
+/* Blocks: jobs for streams, blocks in flight, retransmission, completion. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "core/err.h"
 #include "engine/sender_impl.h"
 
-#define RANGES_MAX (1u << 22) /* of all files, waiting to be sent again */
+#define RANGES_MAX (1u << 22) /* of all files, waiting for retransmission */
 
-/* ---- Blocks to be sent again ---- */
+/* ---- Retransmission ---- */
 
-/* Room for one range more: moves the live ones to the front, or takes memory. */
+/* Makes room for another range: moves live ranges to the front, or allocates. */
 static bool ranges_room(struct ranges *r)
 {
 	struct range *at;
@@ -31,7 +31,7 @@ static bool ranges_room(struct ranges *r)
 	return true;
 }
 
-static bool want_again(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+static bool add_range(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 {
 	struct ranges *r = &f->again;
 	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
@@ -54,7 +54,7 @@ bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 
 	if (s->n_ranges >= RANGES_MAX)
 		return false;
-	if (!want_again(s, f, first, count)) {
+	if (!add_range(s, f, first, count)) {
 		err_nomem(&why);
 		snd_fail(s, f, &why);
 		return true;
@@ -64,7 +64,7 @@ bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 	return true;
 }
 
-/* ---- What is on its way ---- */
+/* ---- Blocks in flight ---- */
 
 void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 {
@@ -99,8 +99,8 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 	s->flights.unread_bytes[stream] = 0;
 }
 
-/* The stream does not carry it any more; sent again unless another does. Also when it was
- * acknowledged, but word of its reading will not come: the digest needs its term. */
+/* The stream is lost: retransmits the block unless another stream carries a copy. An acknowledged block, too, if
+ * snd_read() is missing: the digest needs its term. */
 static void inflight_lost(struct snd *s, struct inflight *t)
 {
 	struct entry *f = t->file;
@@ -137,8 +137,7 @@ bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct ent
 	if (job->n == SND_JOB_EXTENTS || (job->n > 0 && *bytes + length > SND_JOB_BYTES))
 		return false;
 	if (inflight_add(&s->flights, &f->flights, f, block, length, stream, now) == NULL) {
-		/* What is in flight comes back and can be used again; without any there is
-		 * nothing to wait for. */
+		/* Without any block in flight no memory will be freed. */
 		s->out->failed |= list_empty(&s->flights.all);
 		return false;
 	}
@@ -203,7 +202,7 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 					return;
 				continue;
 			}
-			/* Asked for or lost, but a copy has arrived meanwhile. */
+			/* Requested or lost, but a copy has arrived meanwhile. */
 			if (!snd_settled(f, block) && !snd_job_add(s, job, bytes, f, block, stream, now))
 				return;
 			snd_taken(s, f, 1);
@@ -261,7 +260,7 @@ void snd_try_complete(struct snd *s, struct entry *f)
 	if (f->state != SENDING || f->n_acked < f->n_blocks)
 		return;
 	if (f->n_blocks == 1) {
-		snd_drop_blocks(s, f); /* that it was read need not be known: it has no digest */
+		snd_drop_blocks(s, f); /* no need for snd_read(): no digest of one block */
 		f->state = FINISHING;
 	} else if (f->n_read == f->n_blocks) {
 		snd_drop_blocks(s, f);
@@ -270,8 +269,7 @@ void snd_try_complete(struct snd *s, struct entry *f)
 	}
 }
 
-/* One reading of a block failed. That fails the file unless the receiver has the block or it is on its way elsewhere;
- * what is yet to be read there will hardly be. */
+/* A read error fails the file, unless the receiver has the block or another stream has already read it. */
 static void read_failed(struct snd *s, struct entry *f, struct inflight *t,
     const struct ptcp_err *why)
 {
@@ -309,7 +307,7 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	snd_try_complete(s, f);
 }
 
-/* What is known of the source as a whole goes to the receiver, or that it is no longer what was offered. */
+/* Sends FILE_END with the digest, or fails a source that has changed. */
 static void end_file(struct snd *s, struct entry *f, struct digest digest, enum snd_state next,
     const struct ptcp_err *why)
 {

@@ -1,8 +1,8 @@
-/* What the receiver says: PROTOCOL.md, section 8, "At the sender". */
+/* Frames of the receiver: PROTOCOL.md, section 8, "At the sender". */
 #include "core/err.h"
 #include "engine/sender_impl.h"
 
-/* Blocks of one file that did not verify, before it fails: some, and one in so many. */
+/* A file fails after MISMATCHES_MAX corrupt blocks, and one more for each MISMATCHES_ONE_IN acknowledged. */
 #define MISMATCHES_MAX 16
 #define MISMATCHES_ONE_IN 64
 
@@ -11,7 +11,6 @@ static int violation(const char *what, struct ptcp_err *e)
 	return err_set(e, PTCP_EPROTO, "unexpected %s frame from the receiver", what);
 }
 
-/* Whether this verdict may come now. */
 static bool answer_fits(const struct snd *s, const struct entry *f, uint8_t verdict)
 {
 	if (f->state != OFFERED && f->state != COMPARED)
@@ -25,7 +24,7 @@ static bool answer_fits(const struct snd *s, const struct entry *f, uint8_t verd
 	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || f->type == WIRE_FILE);
 }
 
-static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_answer a;
 	struct entry *f;
@@ -53,26 +52,24 @@ static int on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-/* Whether a frame about blocks fits the file: its range, and its state. */
 static bool blocks_fit(const struct entry *f, const struct wire_blocks *b)
 {
 	return f->state == SENDING && b->first < f->n_blocks && b->count <= f->n_blocks - b->first;
 }
 
-/* Whether any of these has been acknowledged. */
 static bool any_acked(const struct entry *f, const struct wire_blocks *b)
 {
 	return bitmap_next(f->acked, true, b->first, b->first + b->count) < b->first + b->count;
 }
 
-/* A block may wait because it was asked for, because it was lost on its way, and, some of them, because a copy was
- * spoilt. With more, a receiver could have us look through the same blocks without end. */
+/* A block may wait because the receiver requested it, because a stream lost it, and, a few, because a copy
+ * arrived corrupt. Without a limit, a receiver could make us search the same blocks without end. */
 static bool too_many_wait(const struct entry *f, uint32_t count)
 {
 	return f->again.blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
 }
 
-static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
 	struct ptcp_err why;
@@ -98,12 +95,12 @@ static int on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		snd_fail(s, f, &why);
 		return 0;
 	}
-	/* What has been sent of them is spoilt: nobody should wait for it. */
+	/* Blocks in flight are corrupt: do not wait for their acknowledgement. */
 	snd_forget_flights(s, f, b.first, b.count);
 	return snd_requeue(s, f, b.first, b.count) ? 0 : violation("NEED", e);
 }
 
-static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
 	struct entry *f;
@@ -137,7 +134,7 @@ static int on_have(struct snd *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e)
+int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e)
 {
 	struct wire_ack a;
 	struct entry *f;
@@ -158,7 +155,7 @@ static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_er
 	f->n_acked++;
 	s->stats.done.bytes += wire_grid_length(f->size_bytes, a.block);
 	inflight_acked(&s->flights, &f->flights, a.block, wire_grid_length(f->size_bytes, a.block), now);
-	if (bitmap_has(f->read, a.block)) /* else the digest waits for it */
+	if (bitmap_has(f->read, a.block)) /* else the digest still needs snd_read() */
 		snd_forget_flights(s, f, a.block, 1);
 	snd_try_complete(s, f);
 	return 0;
@@ -166,12 +163,12 @@ static int on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_er
 
 static bool done_fits(const struct snd *s, const struct entry *f)
 {
-	/* FAILING: our FAIL came too late, it is complete there. */
+	/* FAILING: our FAIL came too late, the file is complete at the receiver. */
 	return f->state == FINISHING || f->state == FAILING || (s->o.dry_run && f->type != WIRE_DIR &&
 	    (f->state == OFFERED || f->state == COMPARED));
 }
 
-static int on_done(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_done(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_done d;
 	struct entry *f;
@@ -185,7 +182,7 @@ static int on_done(struct snd *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-static int on_fail(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_fail(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_fail d;
 	struct ptcp_err why;
@@ -201,21 +198,8 @@ static int on_fail(struct snd *s, struct span in, struct ptcp_err *e)
 		snd_lose_dir(s, f, &why);
 	} else {
 		if (f->state == FAILING && f->why != NULL)
-			why = *f->why; /* in our own words */
+			why = *f->why; /* our own reason */
 		snd_end(s, f, SND_FAILED, &why);
 	}
 	return 0;
-}
-
-int snd_frame(struct snd *s, unsigned type, struct span in, struct mono now, struct ptcp_err *e)
-{
-	switch (type) {
-	case WIRE_ANSWER: return on_answer(s, in, e);
-	case WIRE_NEED:   return on_need(s, in, e);
-	case WIRE_HAVE:   return on_have(s, in, e);
-	case WIRE_ACK:    return on_ack(s, in, now, e);
-	case WIRE_DONE:   return on_done(s, in, e);
-	case WIRE_FAIL:   return on_fail(s, in, e);
-	default:          return violation(wire_type_name(type), e);
-	}
 }

@@ -1,12 +1,11 @@
-/* Holes: files that have some are looked at before they are sent, and what is not there is told
- * instead of sent. */
+/* Sparse files: their holes are mapped before the first block, and sent as HOLE frames. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "engine/sender_impl.h"
 
 #define MAPS_MAX_BYTES (64u << 20) /* of all files; one file may have any */
-#define MAPPING_MAX 64             /* being looked for: others wait for the same disk */
+#define MAPPING_MAX 64             /* maps in progress: they share a disk */
 
 void snd_await_map(struct snd *s, struct entry *f)
 {
@@ -23,8 +22,7 @@ void snd_drop_map(struct snd *s, struct entry *f)
 	f->holes = NULL;
 }
 
-/* As many as there is room for. */
-static void ask_for_maps(struct snd *s)
+static void request_maps(struct snd *s)
 {
 	struct entry *f;
 	uint64_t bytes;
@@ -81,7 +79,7 @@ bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end)
 	hole.count = end - block;
 	OUTBOX_PUT(s->out, hole, HOLE, &hole);
 	bitmap_set(f->acked, true, block, end);
-	bitmap_set(f->read, true, block, end); /* its term is 0 */
+	bitmap_set(f->read, true, block, end); /* the term is 0 */
 	f->n_acked += hole.count;
 	f->n_read += hole.count;
 	s->stats.done.bytes += wire_grid_range_bytes(f->size_bytes, block, hole.count);
@@ -90,7 +88,6 @@ bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end)
 	return true;
 }
 
-/* Holes need no stream, so they do not wait for one. */
 static void send_first_holes(struct snd *s)
 {
 	struct entry *f;
@@ -111,6 +108,6 @@ static void send_first_holes(struct snd *s)
 void snd_tick_holes(struct snd *s)
 {
 	s->holes_wait = false;
-	ask_for_maps(s);
+	request_maps(s);
 	send_first_holes(s);
 }

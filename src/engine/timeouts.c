@@ -1,39 +1,38 @@
-/* How long a peer may be silent or bring nothing, and what it is told of us meanwhile. */
+/* Time-outs: how long the peer may be silent or without progress, and the PINGs that report our own delays. */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
 
-#define TELL_NS (200 * NS_PER_MS) /* between PINGs at the least */
+#define PING_MIN_NS (200 * NS_PER_MS) /* between two PINGs */
 
 void engine_progress(struct engine *s, struct mono now)
 {
 	s->last_progress = s->last_work = now;
 }
 
-/* Not for ever. */
-static bool believes(const struct engine *s, unsigned timeouts, struct mono now)
+static bool worked_within(const struct engine *s, unsigned timeouts, struct mono now)
 {
 	return mono_diff_ns(now, s->last_work) / timeouts < s->o.timeout_ns;
 }
 
-bool engine_is_excuse(const struct engine *s, enum wire_busy busy, struct mono now)
+bool engine_tolerates(const struct engine *s, enum wire_busy busy, struct mono now)
 {
-	return busy != WIRE_IDLE && s->state != HELLO && s->state != ASKED &&
-	    believes(s, busy == WIRE_VERIFYING ? ENGINE_VERIFYING_TIMEOUTS : ENGINE_BUSY_TIMEOUTS, now);
+	return busy != WIRE_IDLE && s->state != HELLO && s->state != AWAIT_OPEN &&
+	    worked_within(s, busy == WIRE_VERIFYING ? ENGINE_VERIFYING_TIMEOUTS : ENGINE_BUSY_TIMEOUTS, now);
 }
 
-/* Whether the peer owes us something. */
+/* Whether the peer must act next. */
 static bool waiting(const struct engine *s)
 {
-	if (s->state == JUDGING || (s->state == RUNNING && engine_measures(s)))
+	if (s->state == AUTHORIZING || (s->state == RUNNING && engine_measures(s)))
 		return false;
 	return s->state != RUNNING || s->snd == NULL || snd_stats(s->snd).live > 0;
 }
 
-/* Judging is looking at the disk, too. */
+/* AUTHORIZING examines the disk as well. */
 static enum wire_busy busy(const struct engine *s)
 {
-	return s->state == JUDGING ? WIRE_READING : s->o.ops->busy(s->o.arg);
+	return s->state == AUTHORIZING ? WIRE_READING : s->o.ops->busy(s->o.arg);
 }
 
 static bool paced(const struct engine *s)
@@ -41,21 +40,21 @@ static bool paced(const struct engine *s)
 	return s->o.ops->paced != NULL && s->o.ops->paced(s->o.arg);
 }
 
-/* What the peer's user wants to see of it at once: nothing moves meanwhile. */
-static bool worth_telling(enum wire_busy b)
+/* Shown to the peer's user at once, as no data moves meanwhile. */
+static bool urgent(enum wire_busy b)
 {
 	return b == WIRE_SYNCING || b == WIRE_VERIFYING;
 }
 
-/* How long after the last PING the next is due. That we are busy no more is told soon: until then the peer bears what
- * it would else do something about. And that we keep to a rate: until then it copies what waits, at that rate. */
+/* Time from the last PING to the next. The end of a delay is reported soon, as the peer postpones its countermeasures
+ * until then; so is a rate limit, or the peer would copy waiting blocks and spend the rate on copies. */
 static uint64_t ping_after_ns(const struct engine *s, enum wire_busy now)
 {
 	uint64_t regular = s->peer_timeout_ns / 3;
 
-	if (now == s->told_busy || (now != WIRE_IDLE && !worth_telling(now) && !worth_telling(s->told_busy) && !paced(s)))
+	if (now == s->busy_reported || (now != WIRE_IDLE && !urgent(now) && !urgent(s->busy_reported) && !paced(s)))
 		return regular;
-	return regular < TELL_NS ? regular : TELL_NS;
+	return regular < PING_MIN_NS ? regular : PING_MIN_NS;
 }
 
 struct mono engine_deadline(const struct engine *s)
@@ -74,31 +73,33 @@ struct mono engine_deadline(const struct engine *s)
 	return at;
 }
 
+static void fail_late(struct engine *s, const char *what)
+{
+	struct ptcp_err e;
+
+	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run it again)",
+	    what, (double)s->o.timeout_ns / 1e9);
+	engine_fail(s, &e);
+}
+
 static void check_time(struct engine *s, struct mono now)
 {
 	enum wire_busy doing = busy(s);
 	bool at_rate = paced(s);
 	struct wire_ping ping = { (uint8_t)doing, 0 };
-	struct ptcp_err e;
 
-	/* What it was busy with at the last look kept it until now. */
+	/* A delay that was seen at the last tick lasted until now. */
 	if (!waiting(s) || ((doing != WIRE_IDLE || s->was_busy) && !at_rate))
 		engine_progress(s, now);
-	else if (at_rate && believes(s, ENGINE_BUSY_TIMEOUTS, now))
+	else if (at_rate && worked_within(s, ENGINE_BUSY_TIMEOUTS, now))
 		s->last_progress = now;
 	s->was_busy = doing != WIRE_IDLE;
 	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
-		err_set(&e, PTCP_ETIMEOUT, "the peer: not heard of for %.3g s "
-		    "(check the network and the other host, then run it again)",
-		    (double)s->o.timeout_ns / 1e9);
-		engine_fail(s, &e);
+		fail_late(s, "response");
 	} else if (mono_diff_ns(now, s->last_progress) >= s->o.timeout_ns) {
-		err_set(&e, PTCP_ETIMEOUT, "the peer: no progress for %.3g s "
-		    "(check the network and the other host, then run it again)",
-		    (double)s->o.timeout_ns / 1e9);
-		engine_fail(s, &e);
+		fail_late(s, "progress");
 	} else if (mono_diff_ns(now, s->last_ping) >= ping_after_ns(s, doing)) {
-		s->told_busy = doing;
+		s->busy_reported = doing;
 		ping.tick = ++s->ticks;
 		OUTBOX_PUT(&s->out, ping, PING, &ping);
 		s->last_ping = now;
@@ -114,7 +115,7 @@ void engine_tick(struct engine *s, struct mono now)
 	if (s->snd != NULL) {
 		snd_tick(s->snd, now);
 		if (engine_over(s))
-			return; /* an operation ended it */
+			return; /* an operation ended the session */
 		if (s->state == RUNNING && snd_finished(s->snd))
 			engine_send_end(s);
 	}
@@ -122,7 +123,7 @@ void engine_tick(struct engine *s, struct mono now)
 		rcv_tick(s->rcv);
 	check_time(s, now);
 	if (s->out.failed && !engine_over(s)) {
-		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read it, or memory is short");
+		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read, or memory is short");
 		engine_fail(s, &e);
 	}
 }

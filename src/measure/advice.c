@@ -96,9 +96,10 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 	int r;
 
 	ptcp_advice_opts_init(&opts);
-	if (o->size == 0 || o->size > sizeof opts || (unsigned)o->model >= PTCP_MODELS)
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_advice_opts_init() has not filled in");
-	memcpy(&opts, o, o->size);
+	if ((r = prober_take_opts(&opts, sizeof opts, o, "ptcp_advice_opts_init", e)) < 0)
+		return r;
+	if ((unsigned)opts.model >= PTCP_MODELS)
+		return err_set(e, PTCP_EUSAGE, "advice: no such model");
 	if (n > FIT_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", FIT_PROBES_MAX);
 	for (i = 0; i < n; i++) {

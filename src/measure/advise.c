@@ -21,8 +21,6 @@ struct share {
 struct advise {
 	struct prober base;
 	struct ptcp_advice_opts o;
-	struct session *session;
-	struct timer *timer;
 	struct mono started;
 	unsigned level[PTCP_PROBES_MAX];
 	size_t n_levels, at;
@@ -49,12 +47,6 @@ static struct advise *of(struct prober *b)
 	return CONTAINER_OF(b, struct advise, base);
 }
 
-static void fail(struct advise *a, const struct ptcp_err *why)
-{
-	timer_set(a->timer, MONO_NEVER);
-	session_cancel(a->session, why);
-}
-
 /* ---- One level ---- */
 
 static void start_level(struct advise *a, unsigned older)
@@ -63,7 +55,7 @@ static void start_level(struct advise *a, unsigned older)
 	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
-	probe_session_level(a->session, a->level[a->at], UINT64_MAX, false);
+	probe_session_level(a->base.session, a->level[a->at], UINT64_MAX, false);
 }
 
 /* Samples all streams of the level; returns the sum of acknowledged bytes. */
@@ -76,7 +68,7 @@ static uint64_t sample(struct advise *a, double elapsed_s)
 	a->times = (struct limit_times){ 0 };
 	a->at_end = (struct share){ 0 };
 	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++) {
-		if (!probe_session_tcpinfo(a->session, i, &now))
+		if (!probe_session_tcpinfo(a->base.session, i, &now))
 			continue;
 		if (!a->seen[i]) {
 			a->first[i] = now;
@@ -91,7 +83,7 @@ static uint64_t sample(struct advise *a, double elapsed_s)
 		a->times.buffer_s += now.buffer_s - a->first[i].buffer_s;
 	}
 	if (a->base.receives)
-		probe_session_reported(a->session, &a->times, &unused);
+		probe_session_reported(a->base.session, &a->times, &unused);
 	return acked;
 }
 
@@ -102,7 +94,7 @@ static void on_begun(void *arg)
 	memset(a->seen, 0, sizeof a->seen);
 	a->begun = a->sampled = mono_now();
 	a->acked = a->acked_first = sample(a, 0);
-	timer_set(a->timer, mono_add_ns(a->begun, SAMPLE_NS));
+	timer_set(a->base.timer, mono_add_ns(a->begun, SAMPLE_NS));
 }
 
 /* ---- From level to level ---- */
@@ -130,7 +122,7 @@ static int advise(struct advise *a, struct ptcp_err *e)
 /* Adds the level that the fit needs most, while time remains. */
 static void add_level(struct advise *a)
 {
-	unsigned granted = probe_session_granted(a->session), n = a->advice.next_probe;
+	unsigned granted = probe_session_granted(a->base.session), n = a->advice.next_probe;
 
 	if (n > 0 && a->n_levels < PTCP_PROBES_MAX &&
 	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START_S)
@@ -143,7 +135,7 @@ static void next_level(struct advise *a)
 
 	if (++a->at == a->n_levels) {
 		if (advise(a, &why) < 0) {
-			fail(a, &why);
+			prober_fail(&a->base, &why);
 			return;
 		}
 		add_level(a);
@@ -151,7 +143,7 @@ static void next_level(struct advise *a)
 	if (a->at < a->n_levels && a->level[a->at] > a->level[a->at - 1])
 		start_level(a, a->level[a->at - 1]);
 	else
-		probe_session_clear(a->session);
+		probe_session_clear(a->base.session);
 }
 
 /* Throughput per older stream over throughput per added stream, in the second half of the level; 1 for a shorter level. */
@@ -185,11 +177,11 @@ static void end_level(struct advise *a)
 	struct steady_result s;
 	struct ptcp_err why;
 
-	timer_set(a->timer, MONO_NEVER);
+	timer_set(a->base.timer, MONO_NEVER);
 	if (steady_result(&s, &a->settle) < 0) {
 		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: no data arrived (check the connection to the other host with "
 		    "ptcp send)", a->level[a->at]);
-		fail(a, &why);
+		prober_fail(&a->base, &why);
 		return;
 	}
 	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
@@ -216,21 +208,14 @@ static void on_timer(void *arg)
 	if (probe_is_done(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MAX_BYTES)
 		end_level(a);
 	else
-		timer_set(a->timer, mono_add_ns(now, SAMPLE_NS));
+		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
 }
 
 static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
     const struct ptcp_err *why)
 {
-	struct advise *a = arg;
-	struct ptcp_err lost;
-
-	(void)number;
-	(void)from;
-	(void)until;
-	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "probe with %u streams: a stream was lost: %s (run it again)",
-	    a->level[a->at], why != NULL ? why->msg : "it ended");
-	fail(a, &lost);
+	(void)number, (void)from, (void)until;
+	prober_lost(arg, why);
 }
 
 static void on_clear(void *arg)
@@ -240,7 +225,7 @@ static void on_clear(void *arg)
 	if (a->at < a->n_levels)
 		start_level(a, 0);
 	else
-		probe_session_finish(a->session);
+		probe_session_finish(a->base.session);
 }
 
 static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
@@ -248,30 +233,20 @@ static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, 
 static void running(struct prober *b, struct session *sess)
 {
 	struct advise *a = of(b);
-	struct ptcp_err why;
+	unsigned max = 0;
 	size_t i;
 
-	a->session = sess;
 	a->started = mono_now();
 	a->at = a->n_probes = 0;
-	if (session_probe(sess, &probe_session_ops, a, &why) < 0 ||
-	    (a->timer == NULL && timer_new(&a->timer, b->loop, on_timer, a, &why) < 0)) {
-		session_cancel(sess, &why);
-		return;
-	}
 	for (i = 0; i < a->n_levels; i++)
-		if (a->level[i] > probe_session_granted(sess)) {
-			err_set(&why, PTCP_EREFUSED, "probe with %u streams: the server grants at most %u "
-			    "(reduce --probes)", a->level[i], probe_session_granted(sess));
-			fail(a, &why);
-			return;
-		}
-	start_level(a, 0);
+		max = a->level[i] > max ? a->level[i] : max;
+	if (prober_begin(b, sess, &probe_session_ops, on_timer, max))
+		start_level(a, 0);
 }
 
 static void advise_free(struct prober *b)
 {
-	timer_free(of(b)->timer);
+	timer_free(b->timer);
 	free(of(b));
 }
 
@@ -340,13 +315,9 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 	a->base.ops = &ops;
 	ptcp_advice_init(&a->advice);
 	ptcp_advice_opts_init(&a->o);
-	if (o->size == 0 || o->size > sizeof a->o)
-		r = err_set(e, PTCP_EUSAGE, "options that ptcp_advice_opts_init() has not filled in");
-	else {
-		memcpy(&a->o, o, o->size);
+	if ((r = prober_take_opts(&a->o, sizeof a->o, o, "ptcp_advice_opts_init", e)) == 0) {
 		/* The fit may add a level. */
-		a->base.max_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams :
-		    PTCP_STREAMS_MAX;
+		a->base.max_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams : PTCP_STREAMS_MAX;
 		if ((r = take_levels(a, e)) == 0)
 			r = try_advice(a, e);
 	}

@@ -12,8 +12,6 @@ struct measure {
 	struct ptcp_measure_opts o;
 	struct level level[LEVELS_MAX];  /* ascending by streams */
 	size_t n_levels;
-	struct session *session;
-	struct timer *timer;
 	unsigned number;                 /* of the round, from 0 */
 	/* of the present round */
 	struct mono started;
@@ -43,7 +41,7 @@ static void start_round(struct measure *m)
 	m->n_ended = 0;
 	m->retransmits = 0;
 	m->failed = false;
-	probe_session_level(m->session, this_level(m)->streams, m->o.bytes_per_stream, false);
+	probe_session_level(m->base.session, this_level(m)->streams, m->o.bytes_per_stream, false);
 }
 
 static void on_begun(void *arg)
@@ -66,13 +64,13 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 	} else {
 		m->run[number] = (struct level_run){ (double)from.ns / 1e9, (double)until.ns / 1e9,
 			m->o.bytes_per_stream };
-		if (probe_session_tcpinfo(m->session, number, &last))
+		if (probe_session_tcpinfo(m->base.session, number, &last))
 			m->retransmits += last.retransmits;
 		if (m->base.receives)
-			probe_session_reported(m->session, &unused, &m->retransmits);
+			probe_session_reported(m->base.session, &unused, &m->retransmits);
 	}
 	if (m->failed || ++m->n_ended == this_level(m)->streams)
-		probe_session_clear(m->session);
+		probe_session_clear(m->base.session);
 }
 
 static void report_round(struct measure *m)
@@ -98,9 +96,9 @@ static void on_clear(void *arg)
 
 	report_round(m);
 	if (++m->number == m->o.rounds * m->n_levels)
-		probe_session_finish(m->session);
+		probe_session_finish(m->base.session);
 	else
-		timer_set(m->timer, mono_add_ns(m->started, (uint64_t)(m->o.interval_s * 1e9)));
+		timer_set(m->base.timer, mono_add_ns(m->started, (uint64_t)(m->o.interval_s * 1e9)));
 }
 
 static void on_timer(void *arg)
@@ -112,24 +110,13 @@ static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, 
 
 static void running(struct prober *b, struct session *sess)
 {
-	struct measure *m = of(b);
-	struct ptcp_err why;
-
-	m->session = sess;
-	if (session_probe(sess, &probe_session_ops, m, &why) < 0 ||
-	    (m->timer == NULL && timer_new(&m->timer, b->loop, on_timer, m, &why) < 0)) {
-		session_cancel(sess, &why);
-	} else if (b->max_streams > probe_session_granted(sess)) {
-		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants at most %u (reduce --streams)", b->max_streams, probe_session_granted(sess));
-		session_cancel(sess, &why);
-	} else {
-		start_round(m);
-	}
+	if (prober_begin(b, sess, &probe_session_ops, on_timer, b->max_streams))
+		start_round(of(b));
 }
 
 static void measure_free(struct prober *b)
 {
-	timer_free(of(b)->timer);
+	timer_free(b->timer);
 	free(of(b));
 }
 
@@ -202,12 +189,8 @@ int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct p
 		return err_nomem(e);
 	m->base.ops = &ops;
 	ptcp_measure_opts_init(&m->o);
-	if (o->size == 0 || o->size > sizeof m->o)
-		r = err_set(e, PTCP_EUSAGE, "options that ptcp_measure_opts_init() has not filled in");
-	else {
-		memcpy(&m->o, o, o->size);
+	if ((r = prober_take_opts(&m->o, sizeof m->o, o, "ptcp_measure_opts_init", e)) == 0)
 		r = take_opts(m, &m->o, e);
-	}
 	m->o.streams = NULL;
 	m->base.receives = m->o.receive;
 	if (r < 0) {

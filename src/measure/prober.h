@@ -3,9 +3,10 @@
 #define MEASURE_PROBER_H
 
 #include <math.h>
-
 #include <ptcp/ptcp.h>
+#include <string.h>
 
+#include "core/err.h"
 #include "model/history.h"
 #include "session/probe_session.h"
 
@@ -26,7 +27,29 @@ struct prober {
 	bool receives;           /* the acceptor sends */
 	struct loop *loop;       /* of the owner, like log */
 	const struct log *log;
+	struct session *session; /* from prober_begin() on, like timer */
+	struct timer *timer;
 };
+
+/* Copies options, whose first member is their size, over defaults. `init` names the function for an error. */
+static inline int prober_take_opts(void *out, size_t bytes, const void *opts, const char *init, struct ptcp_err *e)
+{
+	size_t size = *(const size_t *)opts;
+
+	if (size == 0 || size > bytes)
+		return err_set(e, PTCP_EUSAGE, "options that %s() has not filled in", init);
+	memcpy(out, opts, size);
+	return 0;
+}
+
+/* For `running`: starts probing the session with at most `streams` streams at a time. Callbacks of `ops` and the timer get
+ * the prober. False: the session has been canceled. */
+bool prober_begin(struct prober *b, struct session *sess, const struct probe_session_ops *ops,
+    void (*on_timer)(void *arg), unsigned streams);
+/* Stops the timer and cancels the session. */
+void prober_fail(struct prober *b, const struct ptcp_err *why);
+/* prober_fail() for a lost stream; `why` may be NULL. */
+void prober_lost(struct prober *b, const struct ptcp_err *why);
 
 /* Conversions: the unknown error is 0 in the model, NAN in public. */
 static inline struct probe probe_of_public(const struct ptcp_probe *p)

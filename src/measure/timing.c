@@ -18,8 +18,6 @@
 struct timing {
 	struct prober base;
 	struct ptcp_timing_opts o;
-	struct session *session;
-	struct timer *timer;
 	bool known;                      /* `largest` is determined */
 	uint64_t largest;
 	/* the message in transit */
@@ -37,23 +35,17 @@ static struct timing *of(struct prober *b)
 	return CONTAINER_OF(b, struct timing, base);
 }
 
-static void fail(struct timing *t, const struct ptcp_err *why)
-{
-	timer_set(t->timer, MONO_NEVER);
-	session_cancel(t->session, why);
-}
-
 static void send_message(struct timing *t, uint64_t bytes)
 {
 	struct tcpinfo now;
 	unsigned i;
 
 	for (i = 0; i < t->o.streams; i++)
-		t->acked[i] = probe_session_tcpinfo(t->session, i, &now) ? now.acked_bytes : 0;
+		t->acked[i] = probe_session_tcpinfo(t->base.session, i, &now) ? now.acked_bytes : 0;
 	t->bytes = bytes;
 	t->sent = mono_now();
-	probe_session_message(t->session, bytes);
-	timer_set(t->timer, mono_add_ns(t->sent, SAMPLE_NS));
+	probe_session_message(t->base.session, bytes);
+	timer_set(t->base.timer, mono_add_ns(t->sent, SAMPLE_NS));
 }
 
 /* Each stream has acknowledged its part of the message, and has no byte in transit. */
@@ -64,7 +56,7 @@ static bool arrived(struct timing *t)
 	unsigned i;
 
 	for (i = 0; i < t->o.streams; i++) {
-		if (!probe_session_tcpinfo(t->session, i, &now))
+		if (!probe_session_tcpinfo(t->base.session, i, &now))
 			return false;
 		if (now.min_rtt_s > 0 && (t->round_trip_s == 0 || now.min_rtt_s < t->round_trip_s))
 			t->round_trip_s = now.min_rtt_s;
@@ -98,8 +90,8 @@ static void give_up(struct timing *t)
 
 	err_set(&why, PTCP_ETIMEOUT, "timing of messages: %llu bytes did not arrive within %.3g s (the path is too slow to be "
 	    "measured, or needs a longer --timeout)", (unsigned long long)t->bytes, (double)TIMING_TIMEOUTS *
-	    (double)probe_session_timeout_ns(t->session) / 1e9);
-	fail(t, &why);
+	    (double)probe_session_timeout_ns(t->base.session) / 1e9);
+	prober_fail(&t->base, &why);
 }
 
 static void on_timer(void *arg)
@@ -109,10 +101,10 @@ static void on_timer(void *arg)
 	uint64_t took = mono_diff_ns(now, t->sent);
 
 	if (!arrived(t)) {
-		if (took > TIMING_TIMEOUTS * probe_session_timeout_ns(t->session))
+		if (took > TIMING_TIMEOUTS * probe_session_timeout_ns(t->base.session))
 			give_up(t);
 		else
-			timer_set(t->timer, mono_add_ns(now, SAMPLE_NS));
+			timer_set(t->base.timer, mono_add_ns(now, SAMPLE_NS));
 		return;
 	}
 	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f known=%d", (unsigned long long)t->bytes,
@@ -123,7 +115,7 @@ static void on_timer(void *arg)
 	}
 	t->message[t->n++] = (struct ptcp_message){ t->bytes, (double)took / 1e9 };
 	if (t->n == t->o.messages)
-		probe_session_clear(t->session);
+		probe_session_clear(t->base.session);
 	else
 		send_message(t, t->largest >> (t->n % SIZES));
 }
@@ -136,14 +128,8 @@ static void on_begun(void *arg)
 static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
     const struct ptcp_err *why)
 {
-	struct ptcp_err lost;
-
-	(void)number;
-	(void)from;
-	(void)until;
-	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "timing of messages: a stream was lost: %s (run it again)",
-	    why != NULL ? why->msg : "it ended");
-	fail(arg, &lost);
+	(void)number, (void)from, (void)until;
+	prober_lost(arg, why);
 }
 
 static void on_clear(void *arg)
@@ -151,7 +137,7 @@ static void on_clear(void *arg)
 	struct timing *t = arg;
 
 	if (t->n == t->o.messages)
-		probe_session_finish(t->session);
+		probe_session_finish(t->base.session);
 }
 
 static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
@@ -159,24 +145,15 @@ static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, 
 static void running(struct prober *b, struct session *sess)
 {
 	struct timing *t = of(b);
-	struct ptcp_err why;
 
-	t->session = sess;
 	t->n = 0;
-	if (session_probe(sess, &probe_session_ops, t, &why) < 0 ||
-	    (t->timer == NULL && timer_new(&t->timer, b->loop, on_timer, t, &why) < 0)) {
-		session_cancel(sess, &why);
-	} else if (t->o.streams > probe_session_granted(sess)) {
-		err_set(&why, PTCP_EREFUSED, "%u streams: the server grants at most %u (reduce --streams)", t->o.streams, probe_session_granted(sess));
-		session_cancel(sess, &why);
-	} else {
+	if (prober_begin(b, sess, &probe_session_ops, on_timer, t->o.streams))
 		probe_session_level(sess, t->o.streams, 0, true);
-	}
 }
 
 static void timing_free(struct prober *b)
 {
-	timer_free(of(b)->timer);
+	timer_free(b->timer);
 	free(of(b)->message);
 	free(of(b));
 }
@@ -205,9 +182,8 @@ void ptcp_timing_opts_init(struct ptcp_timing_opts *o)
 int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e)
 {
 	ptcp_timing_opts_init(out);
-	if (o->size == 0 || o->size > sizeof *out)
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_timing_opts_init() has not filled in");
-	memcpy(out, o, o->size);
+	if (prober_take_opts(out, sizeof *out, o, "ptcp_timing_opts_init", e) < 0)
+		return PTCP_EUSAGE;
 	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
 	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * FIRST_BYTES))
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or message size (at least 256 KiB): out of "

@@ -48,9 +48,9 @@ struct divide_flow {
 	bool grows;          /* scratch */
 };
 
-/* Sets each rate to weight x level. All levels rise together from `from`, each until a limit of its flow is used up, at
- * most to `to`. Limits may be INFINITY; flows over a limit exceeded at `from` stay there. `rest` and `load` are scratch,
- * n_limits elements each. */
+/* Sets each rate to weight x level. All levels rise together from `from`, each until a limit of its flow is
+ * used up, at most to `to`. Limits may be INFINITY; flows over a limit exceeded at `from` stay there.
+ * `rest` and `load` are scratch, n_limits elements each. */
 void divide_fairly(struct divide_flow *f, size_t n, const double *limit, size_t n_limits, double from, double to,
     double *rest, double *load);
 

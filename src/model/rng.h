@@ -1,4 +1,5 @@
-/* Reproducible random numbers from the caller's seed: SplitMix64 (Steele, Lea, Flood 2014). Never for secrets. */
+/* Reproducible random numbers from the caller's seed: SplitMix64 (Steele, Lea, Flood 2014). Never for
+ * secrets. */
 #ifndef MODEL_RNG_H
 #define MODEL_RNG_H
 

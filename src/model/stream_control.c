@@ -100,7 +100,8 @@ static bool is_sure(const struct stream_control *s)
 {
 	const struct probe *above;
 
-	return s->advised && (s->advice.impact_sd_ratio <= STREAM_CONTROL_SURE_RATIO || profile_host_limited(&s->profile, &above) != NULL);
+	return s->advised && (s->advice.impact_sd_ratio <= STREAM_CONTROL_SURE_RATIO ||
+	    profile_host_limited(&s->profile, &above) != NULL);
 }
 
 static bool hold(struct stream_control *s, unsigned streams, double rate_bps, double impact_ratio)
@@ -231,9 +232,10 @@ static bool path_changed(struct stream_control *s, int which)
 static bool reprobe(struct stream_control *s)
 {
 	const struct probe *room, *above;
-	unsigned up = STREAM_CONTROL_LEVER * s->streams < s->o.max_streams ? STREAM_CONTROL_LEVER * s->streams : s->o.max_streams;
+	unsigned up = STREAM_CONTROL_LEVER * s->streams;
 	const struct probe *worst;
 
+	up = up < s->o.max_streams ? up : s->o.max_streams;
 	record(s, s->observed_bps, (s->level_s - STREAM_CONTROL_SKIP_S) / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);

@@ -138,7 +138,8 @@ static void set_rates(struct baseline *s)
 	int k;
 
 	for (i = 0; i < s->nused; i++)
-		s->limit[i] = s->used[i] < n->narcs ? graph_rate(n, s->used[i], s->interval) : n->limit[s->used[i] - n->narcs].rate;
+		s->limit[i] = s->used[i] < n->narcs ? graph_rate(n, s->used[i], s->interval) :
+		    n->limit[s->used[i] - n->narcs].rate;
 	for (k = 0; k < s->nflows; k++)
 		s->share[k].weight = s->flow[k].left > 0;
 	divide_fairly(s->share, (size_t)s->nflows, s->limit, s->nused, 0, INFINITY, s->rest, s->load);

@@ -30,6 +30,12 @@ struct attempt {
 	double relayed_bound_bytes; /* of any plan with nslots */
 };
 
+static _Noreturn void too_many(struct slots *s)
+{
+	sandbox_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed (take a longer slot)",
+	    SLOTS_MAX, s->slot_s);
+}
+
 static void attempt_free(struct slots *s, struct attempt *a)
 {
 	if (a->lp == NULL)
@@ -82,8 +88,7 @@ static int least_allowed(struct slots *s, int from, struct attempt *a)
 		attempt_free(s, a);
 		few = enough;
 		if (enough >= SLOTS_MAX)
-			sandbox_fail(s->run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
-			    "(take a longer slot)", SLOTS_MAX, s->slot_s);
+			too_many(s);
 		enough = enough + step < SLOTS_MAX ? enough + step : SLOTS_MAX;
 		step *= 2;
 	}
@@ -156,15 +161,13 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	s.fringe = fluid.hops > 2 ? fluid.hops - 1 : 1;
 	guess = ceil(fluid.bound_s / slot_s * (1 - 1e-9));
 	if (guess > SLOTS_MAX)
-		sandbox_fail(run, PTCP_ERANGE, "planning: slots of %g s would be more than %d (take a "
-		    "longer slot)", slot_s, SLOTS_MAX);
+		too_many(&s);
 	proven = nslots = least_allowed(&s, guess > 1 ? (int)guess : 1, &a);
 	while ((v = try(&s, &a, nslots)) != FOUND) {
 		if (v == TOO_FEW && proven == nslots)
 			proven++;
 		if (++nslots > SLOTS_MAX)
-			sandbox_fail(run, PTCP_ERANGE, "planning: more than %d slots of %g s are needed "
-			    "(take a longer slot)", SLOTS_MAX, slot_s);
+			too_many(&s);
 	}
 	*out = fluid;
 	out->slot_s = slot_s;

@@ -1,4 +1,4 @@
-#include "plan/infeasible.h"
+#include "plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -27,7 +27,6 @@ struct lp {
 	bool dual_first;    /* the basis is dual feasible: rows were added to an optimum */
 };
 
-
 /* Writes the entries of a flow's column to ind[1..] and val[1..]; returns their number, at most
  * LP_ENTRIES_MAX and the limits of the arc. */
 #define LP_ENTRIES_MAX 10
@@ -41,7 +40,6 @@ void lp_add_flow(struct lp *lp, int arc, int period);
 
 /* Coefficient of a flow in the goal. */
 double lp_flow_cost(const struct lp *lp, int arc, int period);
-
 
 /* LP_LEAST_STORAGE: adds the peak storage of each relay, to be minimized. */
 void lp_add_peaks(struct lp *lp);

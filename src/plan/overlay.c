@@ -12,28 +12,33 @@
 
 _Static_assert(PTCP_UNKNOWN == CONF_UNSET, "the public header promises the same mark");
 
+/* Passes an overlay to the caller, with the budgets of its curves. */
+static int finish(struct ptcp_overlay **out, struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	int r = curve_budgets(o, e);
+
+	if (r < 0)
+		conf_overlay_free(o);
+	else
+		*out = o;
+	return r;
+}
+
 int ptcp_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_err *e)
 {
 	struct ptcp_overlay *o;
 	int r = conf_overlay_load(&o, path, e);
 
-	if (r == 0 && (r = curve_budgets(o, e)) < 0)
-		conf_overlay_free(o);
-	else if (r == 0)
-		*out = o;
-	return r;
+	return r < 0 ? r : finish(out, o, e);
 }
 
-int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, const char *name, struct ptcp_err *e)
+int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, const char *name,
+    struct ptcp_err *e)
 {
 	struct ptcp_overlay *o;
 	int r = conf_overlay_parse(&o, text, n, name, e);
 
-	if (r == 0 && (r = curve_budgets(o, e)) < 0)
-		conf_overlay_free(o);
-	else if (r == 0)
-		*out = o;
-	return r;
+	return r < 0 ? r : finish(out, o, e);
 }
 
 void ptcp_overlay_free(struct ptcp_overlay *o)

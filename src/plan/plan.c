@@ -225,23 +225,6 @@ static void make_relayed(struct sandbox *run, const struct graph *n, const struc
 		r->bound_s = fmin(r->bound_s, slot > 0 ? ceil(least / slot * (1 - 1e-9)) * slot : least);
 }
 
-static void make(struct sandbox *run, const struct graph *n, const struct planning *j,
-    struct pieces *pieces, struct method_result *r)
-{
-	switch (j->opts->method) {
-	case PTCP_PLAN_DIRECT:
-		method_baselines(run, n, false, pieces, r);
-		break;
-	case PTCP_PLAN_BEST_PATH:
-		method_baselines(run, n, true, pieces, r);
-		break;
-	case PTCP_PLAN_COORDINATED:
-	case PTCP_PLAN_PIPELINED:
-		make_relayed(run, n, j, pieces, r);
-		break;
-	}
-}
-
 static void check_deadline(struct sandbox *run, const struct planning *j, const struct method_result *r)
 {
 	double deadline = j->opts->deadline_s;
@@ -266,8 +249,10 @@ static void plan_job(struct sandbox *run, void *arg)
 	struct method_result r = { 0 };
 	struct ptcp_err e;
 
-	if (n->total > 0)
-		make(run, n, j, pieces, &r);
+	if (n->total > 0 && j->opts->method <= PTCP_PLAN_BEST_PATH)
+		method_baselines(run, n, j->opts->method == PTCP_PLAN_BEST_PATH, pieces, &r);
+	else if (n->total > 0)
+		make_relayed(run, n, j, pieces, &r);
 	check_deadline(run, j, &r);
 	if (build(&j->plan, pieces, n, r.streams, &e) < 0)
 		sandbox_fail(run, e.code, "%s", e.msg);

@@ -4,7 +4,7 @@
 
 #include <ptcp/plan.h>
 
-#include "plan/infeasible.h"
+#include "plan/lp.h"
 #include "plan/pieces.h"
 
 struct plan_piece {
@@ -24,8 +24,22 @@ struct ptcp_plan {
 	int nhosts;
 };
 
-/* ---- Methods: each adds its pieces and computes their makespan; each fails the run with PTCP_EINFEASIBLE and the
- * reason if no plan exists ---- */
+/* ---- infeasible.c: explanations of infeasible plans ---- */
+
+/* Fails the run with PTCP_EINFEASIBLE if a source never has a path to the destination; `slots`: relays need
+ * storage. */
+void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slots);
+
+/* Fails the run: in unlimited time only `share` of the data arrives. */
+_Noreturn void infeasible_always(struct sandbox *run, const struct graph *n, double share, bool slots);
+
+/* "S1>D (60 %), shared bottleneck 1 (40 %)": the bottlenecks of a plan. */
+#define INFEASIBLE_TEXT_BYTES 300
+void infeasible_limits(char text[INFEASIBLE_TEXT_BYTES], const struct graph *n, const struct time_grid *g,
+    const struct lp *lp);
+
+/* ---- Methods: each adds its pieces and computes their makespan; each fails the run with PTCP_EINFEASIBLE
+ * and the reason if no plan exists ---- */
 
 /* Parameters for tests and measurements; plan_tuning_init() sets the values for users. */
 struct plan_tuning {

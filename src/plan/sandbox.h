@@ -23,8 +23,8 @@ int sandbox_start(void (*fn)(struct sandbox *, void *), void *arg, size_t memory
 
 /* n zeroed elements; never NULL. */
 void *sandbox_alloc(struct sandbox *run, size_t n, size_t size);
-/* A copy of n elements in an array of twice the room (at least 64), counted in *room; the old array stays until the end
- * of the run. */
+/* A copy of n elements in an array of twice the room (at least 64), counted in *room; the old array stays
+ * until the end of the run. */
 void *sandbox_grow(struct sandbox *run, const void *old, size_t n, size_t *room, size_t size);
 /* Release frees the memory allocated since the mark. */
 size_t sandbox_mark(const struct sandbox *run);

@@ -14,7 +14,6 @@
 #include "conf/overlay.h"
 #include "plan/plan.h"
 
-
 #define CURVE_IMPACT_RATIO 0.10 /* default budget */
 #define CURVE_MIN_GAIN_RATIO 0.01
 

@@ -240,7 +240,7 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 	r->open = q->open;
 	r->open.flags &= ~(uint32_t)WIRE_OPEN_SPOOLED; /* the path has no relay */
 	r->open.role = reads ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES;
-	r->open.streams = (uint16_t)r->request.streams;
+	r->open.streams = (uint16_t)r->request.n_granted;
 	r->open.n_paths = 1;
 	r->open.paths = (struct span){ r->path, wire_path_encode(r->path, contents, q->grant.path) };
 	if (!reads)
@@ -256,9 +256,9 @@ static int take_probe(struct job *r, const struct job_request *q, struct ptcp_er
 	struct ptcp_timing_opts t;
 	int err;
 
-	if (r->request.streams < q->open.streams)
+	if (r->request.n_granted < q->open.streams)
 		return err_set(e, PTCP_EREFUSED, "%u streams: the server allows at most %u (reduce --streams)",
-		    q->open.streams, r->request.streams);
+		    q->open.streams, r->request.n_granted);
 	ptcp_timing_opts_init(&t);
 	t.streams = q->open.streams;
 	t.messages = q->messages;
@@ -330,7 +330,7 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 	}
 	log_at(&r->set->host->log, LOG_INFO, "server", "event=job from=%s client=%s what=%s with=%s:%u streams=%u detached=%d",
 	    r->address, r->client, r->mode == WIRE_GRANT_PROBE ? "probe" : r->mode == WIRE_GRANT_READ ? "fetch" : "send",
-	    r->host, r->port, r->request.streams, r->detached);
+	    r->host, r->port, r->request.n_granted, r->detached);
 	list_append(&t->jobs, &r->in_list);
 	t->n_running++;
 	*out = r;

@@ -192,8 +192,8 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? DESTINATION_INTO_DIR : 0) |
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0);
-	a->streams = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
-	a->streams = a->streams < fd_budget_connections() ? a->streams : fd_budget_connections();
+	a->n_granted = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
+	a->n_granted = a->n_granted < fd_budget_connections() ? a->n_granted : fd_budget_connections();
 	a->cipher = o->cipher;
 	if ((r = check_rights(a, o, e)) < 0 || a->measures)
 		return r;

@@ -24,7 +24,7 @@ struct request {
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* no files: the server discards blocks, */
 	bool generates;                /* or sends generated blocks */
-	unsigned streams;
+	unsigned n_granted;            /* streams */
 	enum ptcp_cipher cipher;
 	/* by request_find(), on an I/O thread */
 	int flags;

@@ -60,7 +60,7 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 	else if (why != NULL)
 		session_cancel(s->session, why);
 	else
-		session_accept(s->session, a->streams, a->cipher);
+		session_accept(s->session, a->n_granted, a->cipher);
 }
 
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
@@ -108,10 +108,10 @@ static void on_open(void *arg, struct session *sess, const struct wire_open *o)
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, s->client, s->request.auth.name,
 	    s->request.generates ? "generate" : s->request.measures ? "discard" : s->request.sends ? "send" : "receive",
-	    text_escape_quoted(shown, sizeof shown, request_first(&s->request)), s->request.streams,
+	    text_escape_quoted(shown, sizeof shown, request_first(&s->request)), s->request.n_granted,
 	    ptcp_cipher_name(s->request.cipher));
 	if (s->request.measures)
-		session_accept(sess, s->request.streams, s->request.cipher);
+		session_accept(sess, s->request.n_granted, s->request.cipher);
 	else
 		request_find(&s->request, on_found);
 }

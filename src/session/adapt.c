@@ -82,7 +82,7 @@ static void report_rates(struct session *sess, struct mono now)
 		return;
 	if (first)
 		pacing_loosen(&sess->o.host->pacing);
-	engine_rate(sess->engine, &f);
+	engine_set_rates(sess->engine, &f);
 }
 
 void adapt_rates(struct session *sess, struct mono now)
@@ -245,7 +245,7 @@ void adapt_load(struct session *sess, struct mono now)
 		sess->o.ops->warning(sess->o.arg, NULL, text);
 		break;
 	case HOST_LOAD_REPORT:
-		engine_tell_load(sess->engine, &h->ours);
+		engine_report_load(sess->engine, &h->ours);
 		break;
 	}
 	log_at(&sess->o.host->log, LOG_DEBUG, "load", "busy_permille=%u disk_permille=%u peer_busy=%u peer_disk=%u",
@@ -271,7 +271,7 @@ static void activate(struct session *sess)
 
 	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
-	engine_use(sess->engine, &use);
+	engine_set_streams(sess->engine, &use);
 	streams_activate(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 
@@ -291,7 +291,7 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 	so.max_streams = o->max_streams < sess->n_granted ? o->max_streams : sess->n_granted;
 	stream_count_init(&sess->stream_count, &so, mono_now());
 	sess->count_opts = *o;
-	sess->counts_streams = sess->tapped = true;
+	sess->adapts_streams = sess->tapped = true;
 	/* The streams will have the control connection's congestion control. */
 	if (engine_open(sess->engine)->role == WIRE_ACCEPTOR_RECEIVES && tcpinfo_read(&control, session_control_fd(sess)) == 0 &&
 	    stream_count_congestion(&sess->stream_count, control.congestion, strlen(control.congestion)))
@@ -312,12 +312,12 @@ void session_recall_probes(struct session *sess, const struct probe *probe, size
 
 const struct stream_control *session_stream_control(const struct session *sess)
 {
-	return sess->counts_streams ? &sess->stream_count.model : NULL;
+	return sess->adapts_streams ? &sess->stream_count.model : NULL;
 }
 
 void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f)
 {
-	if (sess->counts_streams && stream_count_report(&sess->stream_count, f))
+	if (sess->adapts_streams && stream_count_report(&sess->stream_count, f))
 		on_congestion(sess);
 }
 
@@ -332,7 +332,7 @@ void adapt_streams(struct session *sess, struct mono now)
 		return;
 	tcp_stats_read(sess, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
-		.inactive_bytes = d.inactive_bytes, .times = d.times, .all_connected = streams_in_use(sess) == sess->n_active,
+		.inactive_bytes = d.inactive_bytes, .times = d.times, .all_connected = streams_connected(sess) == sess->n_active,
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
 		.rate_limited = path_rates_limited(&sess->path_rates) };
 	changed = stream_count_add(c, &in, now);
@@ -344,5 +344,5 @@ void adapt_streams(struct session *sess, struct mono now)
 
 struct mono adapt_streams_deadline(const struct session *sess)
 {
-	return sess->counts_streams ? stream_count_deadline(&sess->stream_count) : MONO_NEVER;
+	return sess->adapts_streams ? stream_count_deadline(&sess->stream_count) : MONO_NEVER;
 }

@@ -4,9 +4,9 @@
 
 static struct control_replay_session replay_session(const struct session *sess)
 {
-	return (struct control_replay_session){ .agreed = engine_returns(sess->engine), .running = sess->running,
-		.failed = sess->failed, .over = sess->over, .gone = sess->told_gone, .receives = sess->receive != NULL,
-		.heard = engine_heard(sess->engine) };
+	return (struct control_replay_session){ .agreed = engine_replays(sess->engine), .running = sess->running,
+		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
+		.heard = engine_last_heard(sess->engine) };
 }
 
 bool control_may_resume(const struct session *sess)
@@ -37,7 +37,7 @@ static size_t write_bytes(struct session *sess, const uint8_t *bytes, size_t n)
 	struct span again;
 	size_t done;
 
-	if (!engine_returns(sess->engine))
+	if (!engine_replays(sess->engine))
 		return n > 0 ? chan_write(sess->control, bytes, n) : 0;
 	while ((again = control_replay_unsent(r)).n > 0) {
 		if ((done = chan_write(sess->control, again.p, again.n)) == 0)
@@ -105,7 +105,7 @@ static void on_readable(void *arg)
 	} else {
 		while (total < 8 * sizeof bytes && (n = chan_read(sess->control, bytes, sizeof bytes)) > 0) {
 			total += n;
-			acks = engine_returns(sess->engine) && sess->running ? engine_outbox(sess->engine) : NULL;
+			acks = engine_replays(sess->engine) && sess->running ? engine_outbox(sess->engine) : NULL;
 			control_replay_received(&sess->control_replay, n, acks);
 			engine_input(sess->engine, bytes, n, mono_now());
 		}
@@ -128,7 +128,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run the command again when the other host can be reached)",
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
 		control_replay_end(&sess->control_replay);
@@ -145,7 +145,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 const struct chan_ops control_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
-int control_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
+int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
 	return control_replay_acked(&((struct session *)arg)->control_replay, bytes, e);
 }

@@ -18,8 +18,8 @@ static void activate_granted(struct session *sess)
 {
 	struct wire_set_streams use = { .streams = (uint16_t)sess->n_granted };
 
-	engine_use(sess->engine, &use);
-	streams_activate(sess, sess->n_granted, "agreed");
+	engine_set_streams(sess->engine, &use);
+	streams_activate(sess, sess->n_granted, "granted");
 }
 
 /* A sending acceptor, unless one channel carries everything: that stream has no socket. */
@@ -42,18 +42,18 @@ static void on_running(void *arg, const struct wire_opened *o)
 	sess->reports_tcp = reports_tcp(sess);
 	sess->tapped |= sess->reports_tcp;
 	if (sess->o.one_channel)
-		streams_activate(sess, 1, "agreed");
+		streams_activate(sess, 1, "granted");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
 	if (adapt_start(sess, &why) < 0)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
-	if (sess->o.open != NULL && !sess->o.one_channel && !sess->counts_streams &&
+	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
 		activate_granted(sess);
 }
 
-static void on_use(void *arg, const struct wire_set_streams *u)
+static void on_set_streams(void *arg, const struct wire_set_streams *u)
 {
 	struct session *sess = arg;
 
@@ -62,7 +62,7 @@ static void on_use(void *arg, const struct wire_set_streams *u)
 		probe_session_use(sess, u->bytes);
 }
 
-static void on_seen(void *arg, const struct wire_tcp_report *f)
+static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 {
 	struct session *sess = arg;
 
@@ -72,7 +72,7 @@ static void on_seen(void *arg, const struct wire_tcp_report *f)
 		adapt_on_tcp_report(sess, f);
 }
 
-static void on_note(void *arg, const struct wire_warning *n)
+static void on_warning(void *arg, const struct wire_warning *n)
 {
 	struct session *sess = arg;
 	char path[WIRE_PATH_MAX + 1];
@@ -111,7 +111,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 }
 
 const struct engine_ops session_engine_ops = {
-	.open = on_open, .running = on_running, .note = on_note, .heard = control_heard, .busy = on_busy, .paced = on_paced,
-	.ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops, .use = on_use, .seen = on_seen,
+	.open = on_open, .running = on_running, .warning = on_warning, .control_ack = control_on_ack, .busy = on_busy, .paced = on_paced,
+	.ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops, .set_streams = on_set_streams, .tcp_report = on_tcp_report,
 	.rate = adapt_on_rate, .load = adapt_on_load
 };

@@ -73,7 +73,7 @@ static void set_streams(struct session *sess, unsigned streams)
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->generates ? 0 : sess->probe->stream_bytes };
 
 	sess->n_active = streams;
-	engine_use(sess->engine, &use);
+	engine_set_streams(sess->engine, &use);
 }
 
 void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool stays_open)

@@ -29,8 +29,8 @@ enum wire_busy session_busy(const struct session *sess)
 
 	if (b != WIRE_IDLE)
 		return b;
-	/* Relays that spool delay data, which the starter reports to the peer. The end that enforces a rate limit is busy, too;
-	 * a receiver that only requests the limit is not: see session_is_paced(). */
+	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate limit does
+	 * the same; a receiver only requests the limit, see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
 	    (path_rates_limited(&sess->path_rates) || pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)
@@ -76,8 +76,8 @@ struct ptcp_progress session_progress(const struct session *sess)
 	}
 	g.failed = engine_failed(sess->engine);
 	g.activity = (uint8_t)activity(sess);
-	g.streams = (uint16_t)streams_in_use(sess);
-	g.max_streams = (uint16_t)sess->n_most;
+	g.streams = (uint16_t)streams_connected(sess);
+	g.max_streams = (uint16_t)sess->n_connected_peak;
 	return g;
 }
 

@@ -238,7 +238,7 @@ static void warn(struct session *sess, const struct receive_entry *t, const char
 
 	dir_path_raw(t->dir, t->name, path, sizeof path);
 	err_set(&why, PTCP_EIO, "%s", text);
-	engine_note(sess->engine, WIRE_WARNING_ONLY, path, &why);
+	engine_warn(sess->engine, WIRE_WARNING_ONLY, path, &why);
 	sess->o.ops->warning(sess->o.arg, path, text);
 }
 

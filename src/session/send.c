@@ -64,7 +64,7 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 	if ((r = send_new(sess, &e)) < 0)
 		return r;
 	store_err_strip(&bare, why, text_escape(text, sizeof text, path));
-	engine_note(sess->engine, WIRE_WARNING_FAILED, path, &bare);
+	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &bare);
 	sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
 	return 0;
 }

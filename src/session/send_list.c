@@ -17,7 +17,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	err_set(&why, PTCP_EIO, "%s", text);
 	store_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
-	engine_note(sess->engine, kind, path, &bare);
+	engine_warn(sess->engine, kind, path, &bare);
 	if (kind == WIRE_WARNING_FAILED)
 		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
 	else

@@ -32,7 +32,7 @@ static const struct part {
 
 /* ---- The end ---- */
 
-static void tell_gone(struct msg *m)
+static void notify_gone(struct msg *m)
 {
 	struct session *sess = CONTAINER_OF(m, struct session, gone);
 
@@ -82,10 +82,10 @@ static void wind_up(struct session *sess, struct mono now)
 				return;
 		}
 	}
-	if (sess->told_gone)
+	if (sess->gone_posted)
 		return;
-	sess->told_gone = true;
-	sess->gone.run = tell_gone;
+	sess->gone_posted = true;
+	sess->gone.run = notify_gone;
 	loop_post(sess->o.host->control, &sess->gone);
 }
 
@@ -103,7 +103,7 @@ void session_free(struct session *sess)
 			parts[i].free(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		streams_close_tap(sess, i);
-	fd_budget_count(-1 - (int)sess->n_counted);
+	fd_budget_count(-1 - (int)sess->n_fds_reserved);
 	explicit_bzero(sess->key, sizeof sess->key);
 	free(sess);
 }
@@ -187,7 +187,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct engine_opts so = {
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
-		.returns = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
+		.control_replay = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
 		.ops = &session_engine_ops, .log = &o->host->log
 	};
@@ -202,7 +202,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		sess->tap[i] = -1;
 	fd_budget_count(1);
-	if (so.starter && so.returns && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
+	if (so.starter && so.control_replay && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
 		so.hello_timeout_ns = CONTROL_REPLAY_QUIET_NS;
 	sess->o = *o;
 	sess->pump = pump;

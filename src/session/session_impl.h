@@ -100,7 +100,7 @@ struct session {
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint8_t id[WIRE_SESSION_BYTES], key[32];
-	bool running, over, pumping, told_gone;
+	bool running, over, pumping, gone_posted;
 	bool failed;                /* with `why` */
 	struct ptcp_err why;
 	struct mono give_up;        /* deadline for the peer to close */
@@ -111,8 +111,10 @@ struct session {
 	unsigned n_granted;         /* agreed */
 	unsigned n_active;          /* of the granted: streams 0 to n_active - 1 carry new data, the rest may still drain */
 	const char *active_why;     /* reason for n_active, until reported; or NULL */
-	unsigned n_reported;        /* active and connected, as last reported */
-	unsigned n_connected, n_most, n_ending, n_counted;
+	unsigned n_connected;       /* active or not */
+	unsigned n_connected_reported, n_connected_peak; /* of the active */
+	unsigned n_ending;          /* lost or stopped, and not closed */
+	unsigned n_fds_reserved;
 	bool ever_connected;
 	struct stream *stream[PTCP_STREAMS_MAX];
 	struct mono since[PTCP_STREAMS_MAX]; /* time of connection */
@@ -138,7 +140,7 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
-	bool counts_streams;        /* the starter, after session_adapt_streams(): */
+	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
 	bool reports_tcp;           /* a sending acceptor: tcp_report.c */
@@ -175,8 +177,8 @@ extern const struct chan_ops control_ops;
 extern const struct mux_ops control_mux_ops; /* with one channel */
 /* Writes control frames, and with one channel blocks between frames. */
 void control_flush(struct session *sess);
-/* As engine_ops.heard. */
-int control_heard(void *arg, uint64_t bytes, struct ptcp_err *e);
+/* As engine_ops.control_ack. */
+int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e);
 /* A lost control connection may be replaced: the session continues. */
 bool control_may_resume(const struct session *sess);
 /* The starter is to connect a successor now. */
@@ -194,7 +196,7 @@ void control_free(struct session *sess);
 /* Sets the number of active streams; `why` is for the user. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
-unsigned streams_in_use(const struct session *sess);
+unsigned streams_connected(const struct session *sess);
 /* Reports a changed number to the user, unless more connections are in progress. */
 void streams_report(struct session *sess);
 /* The connection failed: closes the stream; the TLS client connects a new one. */
@@ -240,7 +242,7 @@ void adapt_load(struct session *sess, struct mono now);
 struct mono adapt_load_deadline(const struct session *sess);
 void adapt_streams(struct session *sess, struct mono now);
 struct mono adapt_streams_deadline(const struct session *sess);
-/* As engine_ops.rate, load and (unless a probe session) seen. */
+/* As engine_ops.rate, load and (unless a probe session) tcp_report. */
 void adapt_on_rate(void *arg, const struct wire_rate *f);
 void adapt_on_load(void *arg, const struct wire_load *f);
 void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f);

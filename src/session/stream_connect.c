@@ -75,8 +75,7 @@ static const struct path *path_of(const struct session *sess, unsigned number)
 	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
 }
 
-/* Shorter with several paths: an attempt that started while its path was cut would notice late that the path works
- * again. */
+/* Shorter with several paths: an attempt started on a cut path would notice the recovery late. */
 static uint64_t patience_ns(const struct session *sess)
 {
 	return sess->o.paths != NULL && sess->o.paths->n > 1 && sess->o.timeout_ns > PATH_NS ? PATH_NS : sess->o.timeout_ns;

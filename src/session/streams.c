@@ -12,7 +12,7 @@
 
 /* ---- Active streams ---- */
 
-unsigned streams_in_use(const struct session *sess)
+unsigned streams_connected(const struct session *sess)
 {
 	unsigned i, n = 0;
 
@@ -37,11 +37,11 @@ static bool more_to_come(const struct session *sess)
 /* Once for each change of the number, not for each stream. */
 static void report(struct session *sess, const char *why)
 {
-	unsigned from = sess->n_reported;
+	unsigned from = sess->n_connected_reported;
 
-	sess->n_reported = streams_in_use(sess);
-	if (sess->n_reported != from)
-		sess->o.ops->streams(sess->o.arg, from, sess->n_reported, why);
+	sess->n_connected_reported = streams_connected(sess);
+	if (sess->n_connected_reported != from)
+		sess->o.ops->streams(sess->o.arg, from, sess->n_connected_reported, why);
 }
 
 void streams_report(struct session *sess)
@@ -53,28 +53,28 @@ void streams_report(struct session *sess)
 }
 
 /* Reserves descriptors for streams 0 to streams - 1, connected or not. */
-static void count_fds(struct session *sess, unsigned streams)
+static void reserve_fds(struct session *sess, unsigned streams)
 {
 	unsigned need = streams * (sess->tapped ? 2 : 1);
 
-	if (need > sess->n_counted) {
-		fd_budget_count((int)(need - sess->n_counted));
-		sess->n_counted = need;
+	if (need > sess->n_fds_reserved) {
+		fd_budget_count((int)(need - sess->n_fds_reserved));
+		sess->n_fds_reserved = need;
 	}
 }
 
 void streams_activate(struct session *sess, unsigned streams, const char *why)
 {
-	unsigned before = streams_in_use(sess), after;
+	unsigned before = streams_connected(sess), after;
 
 	sess->n_active = streams;
-	sess->active_why = sess->counts_streams ? why : NULL;
-	count_fds(sess, streams);
+	sess->active_why = sess->adapts_streams ? why : NULL;
+	reserve_fds(sess, streams);
 	if (before == 0)
 		sess->none_since = mono_now();
-	after = streams_in_use(sess);
-	if (after > sess->n_most)
-		sess->n_most = after;
+	after = streams_connected(sess);
+	if (after > sess->n_connected_peak)
+		sess->n_connected_peak = after;
 	if (sess->probe == NULL && after < before)
 		report(sess, why);
 	else if (sess->probe == NULL)
@@ -169,7 +169,7 @@ void streams_retry_later(struct session *sess, unsigned number)
 
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
 {
-	unsigned number = stream_number(s), before = streams_in_use(sess);
+	unsigned number = stream_number(s), before = streams_connected(sess);
 
 	if (sess->stream[number] != s)
 		return;
@@ -187,7 +187,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	if (!sess->over) {
 		sess->join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
-		if (streams_in_use(sess) < before)
+		if (streams_connected(sess) < before)
 			report(sess, why->msg);
 		streams_retry_later(sess, number);
 	}
@@ -245,8 +245,8 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 	}
 	if (sess->payload->opts != NULL)
 		sess->payload->opts(sess, &o);
-	count_fds(sess, number + 1); /* a peer may join more than the active streams */
-	before = streams_in_use(sess);
+	reserve_fds(sess, number + 1); /* a peer may join more than the active streams */
+	before = streams_connected(sess);
 	if (engine_spooled(sess->engine))
 		sock_no_user_timeout(fd);
 	if (sess->tapped)
@@ -259,15 +259,15 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 	sess->since[number] = mono_now();
 	sess->n_connected++;
 	sess->ever_connected = true;
-	if (streams_in_use(sess) > sess->n_most)
-		sess->n_most = streams_in_use(sess);
+	if (streams_connected(sess) > sess->n_connected_peak)
+		sess->n_connected_peak = streams_connected(sess);
 	if (sess->payload->connected != NULL)
 		sess->payload->connected(sess, number);
 	if (sess->probe == NULL)
 		streams_share_rate(sess, number);
 	else
-		sess->n_reported = before; /* levels are not reported */
-	if (streams_in_use(sess) != before)
+		sess->n_connected_reported = before; /* levels are not reported */
+	if (streams_connected(sess) != before)
 		streams_report(sess);
 	session_pump(sess);
 }

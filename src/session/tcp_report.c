@@ -62,7 +62,7 @@ void tcp_report_pump(struct session *sess, struct mono now)
 		strcpy(d.congestion, control.congestion);
 	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s), us(d.times.buffer_s),
 		d.retransmits, { (const uint8_t *)d.congestion, strlen(d.congestion) } };
-	engine_tell_seen(sess->engine, &f);
+	engine_report_tcp(sess->engine, &f);
 	sess->tcp_reported = now;
 }
 

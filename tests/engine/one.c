@@ -12,7 +12,7 @@ static void on_open(void *arg, const struct wire_open *f)
 {
 	struct one *o = arg;
 
-	assert_int_equal(f->n_paths, 1);
+	assert_int_equal(f->n_paths, f->role == WIRE_ACCEPTOR_RECEIVES || f->role == WIRE_ACCEPTOR_SENDS);
 	o->opened++;
 }
 
@@ -181,8 +181,16 @@ static void on_rate(void *arg, const struct wire_rate *f)
 	o->rate = *f;
 }
 
-static const struct engine_ops ops = { .open = on_open, .running = on_running, .note = on_note, .busy = on_busy, .paced = on_paced,
-	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use, .seen = on_seen,
+static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
+{
+	(void)arg;
+	(void)bytes;
+	(void)e;
+	return 0;
+}
+
+static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
+	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
 	.rate = on_rate, .load = on_load };
 
 /* ---- From its beginning to RUNNING ---- */
@@ -195,15 +203,42 @@ static struct wire_open open_of(bool acceptor_sends, bool verify)
 		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0 };
 }
 
+static struct wire_open open_as(uint8_t role)
+{
+	bool files = role == WIRE_ACCEPTOR_RECEIVES || role == WIRE_ACCEPTOR_SENDS;
+
+	return (struct wire_open){ .role = role, .streams = 3, .n_paths = files, .paths = { path, files ? sizeof path : 0 } };
+}
+
+static void begin(struct one *o, bool starter, const struct wire_open *f)
+{
+	struct engine_opts so = { .starter = starter, .control_replay = true, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
+
+	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
+	assert_int_equal(engine_new(&o->s, &so, starter ? f : NULL, (struct mono){ o->now_ns }, NULL), 0);
+}
+
 static void init(struct one *o, bool starter, bool sends, uint32_t flags)
 {
 	struct wire_open f = open_of(!sends, false);
-	struct engine_opts so = { .starter = starter, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
-		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
 
 	f.flags = flags;
-	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
-	assert_int_equal(engine_new(&o->s, &so, starter ? &f : NULL, (struct mono){ o->now_ns }, NULL), 0);
+	begin(o, starter, &f);
+}
+
+void one_as(struct one *o, bool starter, uint8_t role)
+{
+	struct wire_open f = open_as(role);
+
+	begin(o, starter, &f);
+}
+
+void one_open_as(struct one *o, uint8_t role)
+{
+	struct wire_open f = open_as(role);
+
+	ONE_PUT(o, open, &f);
 }
 
 void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends, WIRE_OPEN_VERIFY); }
@@ -235,7 +270,8 @@ void one_tick(struct one *o, uint64_t after_ns)
 void one_hello(struct one *o)
 {
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = WIRE_SLOTS, .max_streams = 8 };
+		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 1,
+		.abilities = { WIRE_ABLE_CONTROL_REPLAY } };
 
 	ONE_PUT(o, hello, &h);
 }

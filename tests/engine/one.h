@@ -35,6 +35,9 @@ void one_fini(struct one *o);
 void one_run(struct one *o, bool sends, bool verify);
 void one_run_dry(struct one *o, bool sends);
 void one_run_as(struct one *o, bool starter, bool sends);
+/* The side of a session with that WIRE_ACCEPTOR_*, before HELLO; the acceptor gets OPEN by one_open_as(). */
+void one_as(struct one *o, bool starter, uint8_t role);
+void one_open_as(struct one *o, uint8_t role);
 void one_hello(struct one *o);
 void one_open(struct one *o, bool sends, bool verify);
 void one_opened(struct one *o);

@@ -90,6 +90,23 @@ static void who_has_one_channel(void **state)
 	}
 }
 
+/* Without the ability nobody may acknowledge the control stream. */
+static void a_control_ack_that_was_not_agreed(void **state)
+{
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_control_ack f = { 1 };
+	struct one o;
+
+	(void)state;
+	one_init(&o, false, true);
+	assert_true(engine_replays(o.s)); /* offered */
+	ONE_PUT(&o, hello, &h);
+	assert_false(engine_replays(o.s));
+	ONE_PUT(&o, control_ack, &f);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
 /* The acceptor takes fewer streams than are wanted: no more are asked for. */
 static void asks_for_no_more_streams_than_there_are(void **state)
 {
@@ -539,8 +556,8 @@ static void end_counts_agree(void **state)
 		one_run(&o, of[i].sends, true);
 		if (of[i].sends) {
 			err_set(&why, PTCP_EIO, "missing");
-			engine_note(o.s, WIRE_WARNING_FAILED, "path", &why);
-			engine_note(o.s, WIRE_WARNING_ONLY, "path", &why);
+			engine_warn(o.s, WIRE_WARNING_FAILED, "path", &why);
+			engine_warn(o.s, WIRE_WARNING_ONLY, "path", &why);
 			snd_listed(engine_snd(o.s), 0, 0, true);
 			one_tick(&o, 0);
 			assert_true(one_found(&o, WIRE_END, &p));
@@ -668,13 +685,13 @@ static void streams(void **state)
 	one_run_as(&o, false, true);
 	ONE_PUT(&o, set_streams, &use);
 	assert_int_equal(o.used, 2);
-	engine_tell_seen(o.s, &seen);
+	engine_report_tcp(o.s, &seen);
 	assert_true(one_found(&o, WIRE_TCP_REPORT, &p));
 	one_fini(&o);
 	one_run_as(&o, true, false);
 	ONE_PUT(&o, tcp_report, &seen);
 	assert_int_equal(o.seen_us, 7);
-	engine_use(o.s, &use);
+	engine_set_streams(o.s, &use);
 	use.streams = 0;
 	assert_true(one_found(&o, WIRE_SET_STREAMS, &p) && wire_set_streams_decode(&use, p, NULL) == 0);
 	assert_int_equal(use.streams, 2);
@@ -695,7 +712,7 @@ static void rates(void **state)
 	assert_true(o.ended == 0 && o.rates == 1 && o.rate.all_bps == 1000000 && o.rate.of[1] == 1);
 	one_fini(&o);
 	one_run_as(&o, true, false);
-	engine_rate(o.s, &f);
+	engine_set_rates(o.s, &f);
 	assert_true(one_found(&o, WIRE_RATE, &p) && wire_rate_decode(&d, p, NULL) == 0);
 	assert_true(d.n == 1 && d.bps[0] == 500000 && d.m == 2);
 	one_fini(&o);
@@ -729,6 +746,7 @@ int main(void)
 		cmocka_unit_test(versions),
 		cmocka_unit_test(both_say_hello_at_once),
 		cmocka_unit_test(who_has_one_channel),
+		cmocka_unit_test(a_control_ack_that_was_not_agreed),
 		cmocka_unit_test(streams),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(a_flood_of_rates),

@@ -1,7 +1,8 @@
-/* Every pair of a state and a frame: what PROTOCOL.md lists is taken, anything else ends the
- * session with PTCP_EPROTO and a reason for the peer. */
+/* Every state, role and frame: what PROTOCOL.md lists is taken, anything else ends the session with PTCP_EPROTO and a
+ * reason for the peer. */
 #include "one.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(USE) X(SEEN) X(RATE) X(LOAD) X(END) X(TOTALS) X(NOTE) X(NOTE_FAILED) \
+	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -98,22 +99,24 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	struct wire_set_streams use = { .streams = 2 };
 	struct wire_tcp_report seen = { .elapsed_us = 7 };
 	struct wire_rate rate = { .n = 1, .m = 1, .bps = { 1 }, .of = { 1 } };
+	struct wire_control_ack control_ack = { 1 };
 	struct wire_load load = { 900, 1000 };
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
-	struct wire_warning note = { .kind = f == F_NOTE_FAILED ? WIRE_WARNING_FAILED : WIRE_WARNING_ONLY };
+	struct wire_warning note = { .kind = f == F_WARNING_FAILED ? WIRE_WARNING_FAILED : WIRE_WARNING_ONLY };
 	struct wire_done done = { id };
 	struct wire_file_end file_end = { id, { 0, 0 } };
 
 	switch (f) {
-	case F_USE:          ONE_PUT(o, set_streams, &use); break;
-	case F_SEEN:         ONE_PUT(o, tcp_report, &seen); break;
+	case F_SET_STREAMS:          ONE_PUT(o, set_streams, &use); break;
+	case F_TCP_REPORT:         ONE_PUT(o, tcp_report, &seen); break;
+	case F_CONTROL_ACK:  ONE_PUT(o, control_ack, &control_ack); break;
 	case F_RATE:         ONE_PUT(o, rate, &rate); break;
 	case F_LOAD:         ONE_PUT(o, load, &load); break;
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
-	case F_NOTE:
-	case F_NOTE_FAILED:  ONE_PUT(o, warning, &note); break;
+	case F_WARNING:
+	case F_WARNING_FAILED:  ONE_PUT(o, warning, &note); break;
 	case F_ALL:          one_answer(o, id, WIRE_SEND_ALL); break;
 	case F_NONE:         one_answer(o, id, WIRE_SEND_NONE); break;
 	case F_PARTS:        one_answer(o, id, WIRE_SEND_PARTS); break;
@@ -152,16 +155,37 @@ static bool listed(const char *list, const char *word)
 	return strstr(list, spaced) != NULL;
 }
 
-/* One state: how to come there, and what is taken there. Returns the entry's id. */
+/* A frame in a state where it is taken, or not; `over`: nothing is, and nothing more is said. */
+static void check(struct one *o, int f, uint64_t id, bool takes, const char *where)
+{
+	bool over = o->ended > 0;
+	struct span p;
+
+	takes |= f == F_PING || f == F_UNKNOWN;
+	one_forget(o);
+	put(o, (enum frame)f, id);
+	if (over)
+		check_that(o->ended == 1 && !one_found(o, WIRE_ERROR, &p), "%s in %s", names[f], where);
+	else if (f == F_ERROR)
+		check_that(o->ended == 1 && o->why.code == PTCP_EREFUSED && one_said(o, &p) == 0, "ERROR in %s", where);
+	else if (takes)
+		check_that(o->ended == 0 || (f == F_END && o->why.code == 0), "%s is not taken in %s: %s", names[f], where,
+		    o->why.msg);
+	else
+		check_that(one_broke(o) && one_found(o, WIRE_ERROR, &p), "%s is taken in %s", names[f], where);
+}
+
+/* One state of an entry in a session that is RUNNING: how to enter it, and the frames taken there. Returns the entry's
+ * id. */
 struct state {
 	const char *name;
 	uint64_t (*enter)(struct one *o);
 	const char *takes;
 };
 
-static void walk(const struct state *st, size_t n)
+/* `always`: taken in each of the states. */
+static void walk(const struct state *st, size_t n, const char *always)
 {
-	struct span p;
 	struct one o;
 	uint64_t id;
 	size_t i;
@@ -169,90 +193,145 @@ static void walk(const struct state *st, size_t n)
 
 	for (i = 0; i < n; i++)
 		for (f = 0; f < N_FRAMES; f++) {
-			bool over, takes = listed(st[i].takes, names[f]) || f == F_PING || f == F_UNKNOWN;
-
 			id = st[i].enter(&o);
-			over = o.ended > 0;
-			one_forget(&o);
-			put(&o, (enum frame)f, id);
-			if (over) {
-				check_that(o.ended == 1 && !one_found(&o, WIRE_ERROR, &p), "%s in %s", names[f], st[i].name);
-			} else if (f == F_ERROR) {
-				check_that(o.ended == 1 && o.why.code == PTCP_EREFUSED &&
-				    one_said(&o, &p) == 0, "ERROR in %s", st[i].name);
-			} else if (takes) {
-				check_that(o.ended == 0 || (f == F_END && o.why.code == 0),
-				    "%s is not taken in %s: %s", names[f], st[i].name, o.why.msg);
-			} else {
-				check_that(one_broke(&o) && one_found(&o, WIRE_ERROR, &p), "%s is taken in %s",
-				    names[f], st[i].name);
-			}
+			check(&o, f, id, listed(st[i].takes, names[f]) || listed(always, names[f]), st[i].name);
 			one_fini(&o);
 		}
 }
 
 /* ---- The session ---- */
 
-static uint64_t none(struct one *o) { (void)o; return one_id(1, 0); }
-static uint64_t at_hello(struct one *o) { one_init(o, false, true); return none(o); }
-static uint64_t at_hello_starter(struct one *o) { one_init(o, true, true); return none(o); }
-static uint64_t at_opening(struct one *o) { one_init(o, true, true); one_hello(o); return none(o); }
-static uint64_t at_asked(struct one *o) { one_init(o, false, true); one_hello(o); return none(o); }
-static uint64_t at_judging(struct one *o) { at_asked(o); one_open(o, true, true); return none(o); }
-static uint64_t at_sending(struct one *o) { one_run(o, true, true); return none(o); }
-static uint64_t at_receiving(struct one *o) { one_run(o, false, true); return none(o); }
-static uint64_t starter_sending(struct one *o) { one_run_as(o, true, true); return none(o); }
-static uint64_t starter_receiving(struct one *o) { one_run_as(o, true, false); return none(o); }
+#define PHASES(X) X(HELLO) X(OPENING) X(AWAIT_OPEN) X(AUTHORIZING) X(RUNNING) X(CLOSING) X(ENDED) X(FAILED)
 
-static uint64_t at_ending(struct one *o)
+enum phase {
+#define X(name) P_##name,
+	PHASES(X)
+#undef X
+	N_PHASES
+};
+
+/* A side of a session with that role in OPEN, and what it takes once that is agreed. */
+static const struct end_of {
+	const char *name;
+	bool starter;
+	uint8_t role;
+	const char *running, *closing; /* NULL: it is never CLOSING */
+} sides[] = {
+	{ "starter that sends", true, WIRE_ACCEPTOR_RECEIVES, " CONTROL_ACK LOAD WARNING ", " CONTROL_ACK LOAD WARNING END " },
+	{ "starter that receives", true, WIRE_ACCEPTOR_SENDS,
+	    " CONTROL_ACK LOAD TCP_REPORT END TOTALS WARNING WARNING_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT ", NULL },
+	{ "starter that measures by sending", true, WIRE_ACCEPTOR_DISCARDS, " CONTROL_ACK LOAD ", " CONTROL_ACK LOAD END " },
+	{ "starter that measures by receiving", true, WIRE_ACCEPTOR_GENERATES, " CONTROL_ACK LOAD TCP_REPORT ",
+	    " CONTROL_ACK LOAD TCP_REPORT END " },
+	{ "acceptor that receives", false, WIRE_ACCEPTOR_RECEIVES,
+	    " CONTROL_ACK SET_STREAMS END TOTALS WARNING WARNING_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT ", NULL },
+	{ "acceptor that sends", false, WIRE_ACCEPTOR_SENDS, " CONTROL_ACK SET_STREAMS RATE WARNING ",
+	    " CONTROL_ACK SET_STREAMS RATE WARNING END " },
+	{ "acceptor that discards", false, WIRE_ACCEPTOR_DISCARDS, " CONTROL_ACK SET_STREAMS END ", NULL },
+	{ "acceptor that generates", false, WIRE_ACCEPTOR_GENERATES, " CONTROL_ACK SET_STREAMS END ", NULL }
+};
+
+static bool measures(const struct end_of *x)
 {
-	struct span p;
-
-	one_run(o, true, true);
-	snd_listed(engine_snd(o->s), 0, 0, true);
-	one_tick(o, 0);
-	assert_true(one_found(o, WIRE_END, &p));
-	return none(o);
+	return x->role == WIRE_ACCEPTOR_DISCARDS || x->role == WIRE_ACCEPTOR_GENERATES;
 }
 
-static uint64_t at_ended(struct one *o)
+/* What is taken in that phase; NULL: there is none such. */
+static const char *expected(const struct end_of *x, enum phase at)
 {
-	at_ending(o);
-	put(o, F_END, 0);
-	assert_true(o->ended == 1 && o->why.code == 0);
-	return none(o);
+	switch (at) {
+	case P_HELLO:       return " HELLO ";
+	case P_OPENING:     return x->starter ? " CONTROL_ACK OPENED LOAD " : NULL;
+	case P_AWAIT_OPEN:  return x->starter ? NULL : " CONTROL_ACK OPEN ";
+	case P_AUTHORIZING: return x->starter ? NULL : " CONTROL_ACK ";
+	case P_RUNNING:     return x->running;
+	case P_CLOSING:     return x->closing;
+	default:            return "";
+	}
 }
 
-static uint64_t at_failed(struct one *o)
+static void reach(struct one *o, const struct end_of *x, enum phase at)
 {
 	struct ptcp_err why;
 
-	one_run(o, true, true);
-	err_set(&why, PTCP_EIO, "x");
-	engine_fail(o->s, &why);
-	return none(o);
+	one_as(o, x->starter, x->role);
+	if (at == P_HELLO)
+		return;
+	one_hello(o);
+	if (at == P_OPENING || at == P_AWAIT_OPEN)
+		return;
+	if (x->starter)
+		one_opened(o);
+	else
+		one_open_as(o, x->role);
+	if (at == P_AUTHORIZING)
+		return;
+	if (!x->starter)
+		one_accept(o);
+	assert_int_equal(o->running, 1);
+	if (at == P_FAILED) {
+		err_set(&why, PTCP_EIO, "x");
+		engine_fail(o->s, &why);
+	} else if (x->closing != NULL && at >= P_CLOSING) {
+		if (measures(x))
+			engine_finish(o->s);
+		else
+			snd_listed(engine_snd(o->s), 0, 0, true);
+		one_tick(o, 0);
+	}
+	if (at == P_ENDED)
+		put(o, F_END, 0);
+	assert_int_equal(o->ended, at >= P_ENDED);
+}
+
+/* An empty payload is that of no frame here: of any type it is malformed, or not for this channel. */
+static void check_empty(const struct end_of *x, enum phase at, uint8_t type, const char *where)
+{
+	struct wire_header h = { .type = type, .flags = WIRE_CRITICAL };
+	uint8_t bytes[WIRE_HEADER_BYTES];
+	struct one o;
+
+	reach(&o, x, at);
+	wire_header_encode(bytes, &h);
+	one_input(&o, bytes, sizeof bytes);
+	check_that(at >= P_ENDED || one_broke(&o), "an empty %s is taken in %s", wire_type_name(type), where);
+	one_fini(&o);
 }
 
 static void sessions(void **state)
 {
-	static const struct state states[] = {
-		{ "HELLO of the acceptor", at_hello, " HELLO " },
-		{ "HELLO of the starter", at_hello_starter, " HELLO " },
-		{ "OPENING", at_opening, " OPENED LOAD " },
-		{ "ASKED", at_asked, " OPEN " },
-		{ "JUDGING", at_judging, "" },
-		{ "RUNNING, sending", at_sending, " NOTE USE RATE " },
-		{ "RUNNING, receiving", at_receiving, " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT USE " },
-		{ "RUNNING, the starter sends", starter_sending, " NOTE LOAD " },
-		{ "RUNNING, the starter receives", starter_receiving,
-		    " END TOTALS NOTE NOTE_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT SEEN LOAD " },
-		{ "ENDING", at_ending, " END NOTE USE RATE " },
-		{ "ENDED", at_ended, "" },
-		{ "FAILED", at_failed, "" },
+	static const char *const phases[] = {
+#define X(name) #name,
+		PHASES(X)
+#undef X
 	};
+	static const uint8_t types[] = {
+#define X(name, number, max) number,
+		WIRE_FRAMES(X)
+#undef X
+	};
+	const struct end_of *x;
+	char where[100];
+	struct one o;
+	size_t i;
+	int at, f;
 
 	(void)state;
-	walk(states, sizeof states / sizeof *states);
+	for (x = sides; x < sides + sizeof sides / sizeof *sides; x++)
+		for (at = 0; at < N_PHASES; at++) {
+			const char *takes = expected(x, (enum phase)at);
+
+			if (takes == NULL)
+				continue;
+			snprintf(where, sizeof where, "%s of a %s", phases[at], x->name);
+			for (f = 0; f < N_FRAMES; f++) {
+				reach(&o, x, (enum phase)at);
+				check(&o, f, one_id(1, 0), listed(takes, names[f]), where);
+				one_fini(&o);
+			}
+			for (i = 0; i < sizeof types; i++)
+				check_empty(x, (enum phase)at, types[i], where);
+		}
 }
 
 /* ---- Entries at the sender ---- */
@@ -439,34 +518,34 @@ static uint64_t retired(struct one *o)
 static void sent_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL NOTE USE RATE " },
-		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL NOTE USE RATE " },
-		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL NOTE USE RATE " },
-		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL NOTE USE RATE " },
-		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL NOTE USE RATE " },
-		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL NOTE USE RATE " },
-		{ "COMPARING", comparing, " FAIL NOTE USE RATE " },
-		{ "COMPARED", compared, " ALL NONE PARTS FAIL NOTE USE RATE " },
-		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL NOTE USE RATE " },
-		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL NOTE USE RATE " },
-		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL NOTE USE RATE " },
-		{ "OFFERED, a directory", offered_dir, " ALL FAIL NOTE USE RATE " },
-		{ "OFFERED, a link", offered_link, " ALL NONE FAIL NOTE USE RATE " },
-		{ "SENDING all", send_all, " NEED ACK FAIL NOTE USE RATE " },
-		{ "SENDING parts", send_parts, " NEED HAVE ACK FAIL NOTE USE RATE " },
-		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL NOTE USE RATE " },
-		{ "CHECKING", checking, " FAIL NOTE USE RATE " },
-		{ "FINISHING, a file", finishing, " DONE FAIL NOTE USE RATE " },
-		{ "FINISHING, a directory", finishing_dir, " DONE FAIL NOTE USE RATE " },
-		{ "FINISHING, a link", finishing_link, " DONE FAIL NOTE USE RATE " },
-		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL NOTE USE RATE " },
-		{ "MADE", made, " FAIL NOTE USE RATE " },
-		{ "LOST", lost, " NOTE USE RATE " },
-		{ "retired", retired, " NOTE USE RATE " },
+		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL " },
+		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL " },
+		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL " },
+		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL " },
+		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL " },
+		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL " },
+		{ "COMPARING", comparing, " FAIL " },
+		{ "COMPARED", compared, " ALL NONE PARTS FAIL " },
+		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL " },
+		{ "OFFERED, a directory", offered_dir, " ALL FAIL " },
+		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
+		{ "SENDING all", send_all, " NEED ACK FAIL " },
+		{ "SENDING parts", send_parts, " NEED HAVE ACK FAIL " },
+		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
+		{ "CHECKING", checking, " FAIL " },
+		{ "FINISHING, a file", finishing, " DONE FAIL " },
+		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
+		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
+		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
+		{ "MADE", made, " FAIL " },
+		{ "LOST", lost, "" },
+		{ "retired", retired, "" },
 	};
 
 	(void)state;
-	walk(states, sizeof states / sizeof *states);
+	walk(states, sizeof states / sizeof *states, " WARNING SET_STREAMS RATE CONTROL_ACK ");
 }
 
 /* ---- Entries at the receiver ---- */
@@ -642,30 +721,30 @@ static uint64_t unheard(struct one *o)
 static void received_entries(void **state)
 {
 	static const struct state states[] = {
-		{ "WAITING, a file", waiting, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK " },
-		{ "WAITING, a directory", waiting_dir, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_INSIDE " },
-		{ "PREPARING", preparing, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK " },
-		{ "RECEIVING", receiving, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "RECEIVING, sparse", receive_sparse, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL HOLE " },
-		{ "RECEIVING parts", receive_parts, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL HOLE " },
-		{ "COMPARING", comparing_here, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
-		{ "COMPARING, told", comparing_told, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "PREPARING again", prepared_anew, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK " },
-		{ "WAITING, a hard link", waiting_link, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW " },
-		{ "COMPLETE", complete, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL FILE_END " },
-		{ "COMMITTING, a file", committing, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_LINK FAIL " },
-		{ "COMMITTING, a link", committing_link, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW " },
-		{ "COMMITTING, a directory", committing_dir, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW " },
-		{ "OPEN", open_dir, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_INSIDE DIR_END " },
-		{ "OPEN, not empty", open_with_child, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_INSIDE " },
+		{ "WAITING, a file", waiting, " ENTRY_LINK " },
+		{ "WAITING, a directory", waiting_dir, " ENTRY_INSIDE " },
+		{ "PREPARING", preparing, " ENTRY_LINK " },
+		{ "RECEIVING", receiving, " ENTRY_LINK FAIL " },
+		{ "RECEIVING, sparse", receive_sparse, " ENTRY_LINK FAIL HOLE " },
+		{ "RECEIVING parts", receive_parts, " ENTRY_LINK FAIL HOLE " },
+		{ "COMPARING", comparing_here, " ENTRY_LINK FAIL FILE_END " },
+		{ "COMPARING, told", comparing_told, " ENTRY_LINK FAIL " },
+		{ "PREPARING again", prepared_anew, " ENTRY_LINK " },
+		{ "WAITING, a hard link", waiting_link, "" },
+		{ "COMPLETE", complete, " ENTRY_LINK FAIL FILE_END " },
+		{ "COMMITTING, a file", committing, " ENTRY_LINK FAIL " },
+		{ "COMMITTING, a link", committing_link, "" },
+		{ "COMMITTING, a directory", committing_dir, "" },
+		{ "OPEN", open_dir, " ENTRY_INSIDE DIR_END " },
+		{ "OPEN, not empty", open_with_child, " ENTRY_INSIDE " },
 		/* What it is told of it was on its way; whether it was a directory is forgotten. END: its
 		 * count of files is another. */
-		{ "retired", retired_file, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
-		{ "never heard of", unheard, " TOTALS NOTE NOTE_FAILED USE ENTRY_NEW ENTRY_SAME ENTRY_NEXT " },
+		{ "retired", retired_file, " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
+		{ "never heard of", unheard, " ENTRY_SAME ENTRY_NEXT " },
 	};
 
 	(void)state;
-	walk(states, sizeof states / sizeof *states);
+	walk(states, sizeof states / sizeof *states, " TOTALS WARNING WARNING_FAILED SET_STREAMS CONTROL_ACK ENTRY_NEW ");
 }
 
 int main(void)

@@ -388,7 +388,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	}
 }
 
-static const struct engine_ops ops = { .open = on_open, .running = on_running, .note = on_note,
+static const struct engine_ops ops = { .open = on_open, .running = on_running, .warning = on_note,
 	.busy = busy, .ended = on_ended, .snd = &world_snd_ops, .rcv = &world_rcv_ops };
 
 static void trace(void *arg, enum log_level level, const char *component, const char *msg)

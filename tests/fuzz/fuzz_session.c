@@ -1,9 +1,9 @@
-/* libFuzzer target: the engine in every state, with the peer and the caller as a script has them. The first
+/* libFuzzer target: the engine in every state, with the peer and the owner as a script has them. The first
  * bytes say which side of what session it is and how far it is begun properly; then each move is a byte
- * and what it needs: bytes of the peer's, a frame of it about an entry there is, a move of the caller's
- * (job_conn.h), or time. What the engine says must be frames that its peer decodes. */
+ * and what it needs: bytes of the peer's, a frame of it about an entry there is, a move of the owner's
+ * (owner.h), or time. What the engine says must be frames that its peer decodes. */
 #include "../wire/recode.h"
-#include "caller.h"
+#include "owner.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "wire/attrs.h"
@@ -17,7 +17,7 @@ static const uint8_t a_path[] = { 0, 0, 1, 'p' };
 
 /* ---- The peer ---- */
 
-static void input(struct job_conn *c, const uint8_t *p, size_t n)
+static void input(struct owner *c, const uint8_t *p, size_t n)
 {
 	uint8_t *exact = malloc(n + (n == 0)); /* so that a sanitizer sees a byte too many */
 
@@ -34,7 +34,7 @@ static void input(struct job_conn *c, const uint8_t *p, size_t n)
 		input((c), put_, wire_##x##_encode(put_, __VA_ARGS__)); \
 	} while (0)
 
-static void put_raw(struct job_conn *c)
+static void put_raw(struct owner *c)
 {
 	struct input part = take_bytes(&c->in, take_byte(&c->in));
 
@@ -42,7 +42,7 @@ static void put_raw(struct job_conn *c)
 }
 
 /* A header that is right, whatever follows it. */
-static void put_framed(struct job_conn *c)
+static void put_framed(struct owner *c)
 {
 	struct wire_header h = { .type = take_byte(&c->in) % 40 };
 	struct input part = take_bytes(&c->in, take_byte(&c->in));
@@ -54,10 +54,10 @@ static void put_framed(struct job_conn *c)
 	input(c, part.p, part.n);
 }
 
-static void put_entry(struct job_conn *c)
+static void put_entry(struct owner *c)
 {
 	uint8_t what = take_byte(&c->in), where = take_byte(&c->in), size = take_byte(&c->in);
-	struct item *parent = job_conn_item(c, where >> 2), *of = job_conn_item(c, size >> 2);
+	struct item *parent = owner_item(c, where >> 2), *of = owner_item(c, size >> 2);
 	struct wire_attrs a = { .sparse = (what & 8) != 0 };
 	struct wire_entry f = { .type = what % 5 + 1u, .mode = 0644, .name = { (const uint8_t *)"n", 1 } };
 	uint8_t attrs[32];
@@ -83,7 +83,7 @@ static void put_entry(struct job_conn *c)
 	PUT(c, entry, &f);
 }
 
-static void put_end(struct job_conn *c, uint8_t more)
+static void put_end(struct owner *c, uint8_t more)
 {
 	struct wire_end f = { engine_files(c->s) + (more & 1), engine_failed(c->s) + (more >> 1 & 1) };
 
@@ -91,10 +91,10 @@ static void put_end(struct job_conn *c, uint8_t more)
 }
 
 /* A frame about an entry that there is, or about none. */
-static void put_about(struct job_conn *c)
+static void put_about(struct owner *c)
 {
 	uint8_t type = take_byte(&c->in), how = take_byte(&c->in);
-	const struct item *it = job_conn_item(c, take_byte(&c->in));
+	const struct item *it = owner_item(c, take_byte(&c->in));
 	uint64_t id = it != NULL ? it->id : (uint64_t)how << 16;
 	struct wire_blocks b = { .id = id, .first = how & 15, .count = (how >> 4) + 1u };
 	struct span text = { (const uint8_t *)"no", 2 };
@@ -120,7 +120,7 @@ static void put_about(struct job_conn *c)
 
 /* ---- The session ---- */
 
-static void accept(struct job_conn *c)
+static void accept(struct owner *c)
 {
 	struct ptcp_err e;
 
@@ -137,7 +137,7 @@ static void accept(struct job_conn *c)
 	engine_accept(c->s, &c->opened, c->now);
 }
 
-static void begin(struct job_conn *c, unsigned kind)
+static void begin(struct owner *c, unsigned kind)
 {
 	bool acceptor_sends = ((kind & PEER_SENDS) != 0) == ((kind & STARTER) != 0);
 	struct wire_open open = { .role = kind & MEASURES ? WIRE_ACCEPTOR_DISCARDS : acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES,
@@ -145,9 +145,9 @@ static void begin(struct job_conn *c, unsigned kind)
 		.flags = (kind & VERIFY ? WIRE_OPEN_VERIFY : 0u) | (kind & DRY_RUN ? WIRE_OPEN_DRY_RUN : 0u) };
 	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
 		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? 4 : WIRE_SLOTS,
-		.max_streams = JOB_CONN_STREAMS, .ops = &job_conn_ops, .arg = c };
+		.max_streams = OWNER_STREAMS, .ops = &owner_ops, .arg = c };
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = JOB_CONN_STREAMS,
+		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = OWNER_STREAMS,
 		.n_abilities = 1, .abilities = { WIRE_ABLE_ONE_CHANNEL } };
 
 	if (kind & MEASURES)
@@ -172,7 +172,7 @@ static void begin(struct job_conn *c, unsigned kind)
 }
 
 /* What the engine has said, whole frames, of which each must be one that decodes. */
-static void hear(struct job_conn *c)
+static void hear(struct owner *c)
 {
 	static uint8_t out[RECODE_MAX_BYTES];
 	struct buf *b = &engine_outbox(c->s)->b;
@@ -187,7 +187,7 @@ static void hear(struct job_conn *c)
 	}
 }
 
-static void pass_time(struct job_conn *c)
+static void pass_time(struct owner *c)
 {
 	static const uint64_t ns[] = { 0, NS_PER_MS, 300 * NS_PER_MS, 2 * NS_PER_S, 5 * NS_PER_S, 13 * NS_PER_S };
 	uint8_t how = take_byte(&c->in);
@@ -198,7 +198,7 @@ static void pass_time(struct job_conn *c)
 	engine_tick(c->s, c->now);
 }
 
-static void say(struct job_conn *c)
+static void say(struct owner *c)
 {
 	struct ptcp_err e;
 	uint8_t how = take_byte(&c->in);
@@ -211,11 +211,11 @@ static void say(struct job_conn *c)
 	case 3: engine_fail(c->s, &e); break;
 	default:
 		if (engine_snd(c->s) != NULL)
-			engine_note(c->s, WIRE_WARNING_FAILED, "a", &e);
+			engine_warn(c->s, WIRE_WARNING_FAILED, "a", &e);
 	}
 }
 
-static void move(struct job_conn *c)
+static void move(struct owner *c)
 {
 	switch (take_byte(&c->in) % 16) {
 	case 0: put_raw(c); break;
@@ -223,15 +223,15 @@ static void move(struct job_conn *c)
 	case 2: case 3: put_about(c); break;
 	case 4: put_entry(c); break;
 	case 5: pass_time(c); break;
-	case 6: job_conn_offer(c); break;
-	case 7: job_conn_leave(c); break;
-	case 8: job_conn_listed(c); break;
-	case 9: job_conn_stream(c); break;
-	case 10: job_conn_take(c); break;
-	case 11: job_conn_read(c); break;
-	case 12: job_conn_answer_sending(c); break;
-	case 13: job_conn_answer_receiving(c); break;
-	case 14: job_conn_block(c); break;
+	case 6: owner_offer(c); break;
+	case 7: owner_leave(c); break;
+	case 8: owner_listed(c); break;
+	case 9: owner_stream(c); break;
+	case 10: owner_take(c); break;
+	case 11: owner_read(c); break;
+	case 12: owner_answer_sending(c); break;
+	case 13: owner_answer_receiving(c); break;
+	case 14: owner_block(c); break;
 	default:
 		if (c->judging)
 			accept(c);
@@ -242,7 +242,7 @@ static void move(struct job_conn *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct job_conn *c = calloc(1, sizeof *c);
+	struct owner *c = calloc(1, sizeof *c);
 	unsigned moves;
 
 	MUST(c != NULL);
@@ -256,7 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	MUST(engine_over(c->s) == c->ended);
 	engine_drop(c->s);
-	job_conn_check_end(c);
+	owner_check_end(c);
 	engine_free(c->s);
 	free(c);
 	return 0;

@@ -1,4 +1,4 @@
-/* Clients and third hosts that misuse what goes on between several hosts: routes, errands, grants, and control
+/* Clients and third hosts that misuse what goes on between several hosts: routes, jobs, grants, and control
  * connections that are replaced. */
 #include <netinet/in.h>
 #include <poll.h>
@@ -223,7 +223,7 @@ static void pretends(unsigned port, char **arguments)
 	}
 }
 
-struct remote_job {
+struct third {
 	int listener;
 	unsigned port;
 	struct peer *us;         /* as the client */
@@ -231,11 +231,11 @@ struct remote_job {
 	uint64_t id;
 };
 
-static struct remote_job third_host(void)
+static struct third third_host(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timeval patience = { 10, 0 };
-	struct remote_job t = { .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+	struct third t = { .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
 	socklen_t n = sizeof sa;
 
 	if (t.listener < 0 || bind(t.listener, (struct sockaddr *)&sa, n) < 0 || listen(t.listener, 64) < 0 ||
@@ -251,7 +251,7 @@ static struct remote_job third_host(void)
 static void hoarding_routes(unsigned port, char **arguments)
 {
 	static uint8_t junk[1 << 16];
-	struct remote_job t = third_host();
+	struct third t = third_host();
 	unsigned n = (unsigned)atoi(arguments[0]), i;
 	uint64_t hold_bytes = strtoull(arguments[1], NULL, 10);
 	struct peer *p[16];
@@ -287,7 +287,7 @@ static struct peer *connected(unsigned port)
 }
 
 /* With "/" there, or a measurement. */
-static void put_errand(struct peer *p, const struct remote_job *t, const char *host, uint8_t flags, enum wire_grant_mode mode)
+static void put_job(struct peer *p, const struct third *t, const char *host, uint8_t flags, enum wire_grant_mode mode)
 {
 	struct wire_job f = { .flags = flags, .port = (uint16_t)t->port, .timeout_ms = 20000,
 		.host = { (const uint8_t *)"127.0.0.1", 9 } };
@@ -303,22 +303,22 @@ static void put_errand(struct peer *p, const struct remote_job *t, const char *h
 }
 
 /* "/" of the host whose fingerprint that is, to us. */
-static void ask_errand(struct peer *p, const struct remote_job *t, const char *host, uint8_t flags)
+static void ask_job(struct peer *p, const struct third *t, const char *host, uint8_t flags)
 {
-	put_errand(p, t, host, flags, WIRE_GRANT_WRITE);
+	put_job(p, t, host, flags, WIRE_GRANT_WRITE);
 	ask(p, WIRE_ACCEPTOR_SENDS, "/", 1, WIRE_OPEN_VERIFY);
 }
 
-/* An errand under way, to us, who have agreed and do nothing. */
-static struct remote_job job(unsigned port, const char *host, uint8_t flags)
+/* A job under way, to us, who have agreed and do nothing. */
+static struct third job(unsigned port, const char *host, uint8_t flags)
 {
 	struct wire_opened o = { .session = { 1 }, .cipher = PTCP_CIPHER_AES128GCM, .streams = 1 };
-	struct remote_job t = third_host();
+	struct third t = third_host();
 	uint8_t out[WIRE_OPENED_MAX_BYTES];
 	const struct frame *f;
 
 	t.us = connected(port);
-	ask_errand(t.us, &t, host, flags);
+	ask_job(t.us, &t, host, flags);
 	t.session = peer_accept(t.listener, ALPN_GRANT);
 	expect(t.session, WIRE_GRANT);
 	send_hello(t.session);
@@ -334,7 +334,7 @@ static struct remote_job job(unsigned port, const char *host, uint8_t flags)
 }
 
 /* Is connected when its rights go, and has asked for nothing yet. */
-static void waiting_errand(unsigned port, char **arguments)
+static void waiting_job(unsigned port, char **arguments)
 {
 	struct peer *p = connected(port);
 
@@ -362,10 +362,10 @@ static void reason(char out[WIRE_ERROR_MAX_BYTES], struct peer *p, unsigned code
 	peer_close(p);
 }
 
-/* OPEN CLOSED FINGERPRINT of the host: of ports that it may not go on to none is told from the other; by routes, and by errands. */
+/* OPEN CLOSED FINGERPRINT of the host: of ports that it may not go on to none is told from the other; by routes, and by jobs. */
 static void scans(unsigned port, char **arguments)
 {
-	struct remote_job t = { .listener = -1 };
+	struct third t = { .listener = -1 };
 	char said[4][WIRE_ERROR_MAX_BYTES];
 	unsigned i;
 
@@ -374,27 +374,27 @@ static void scans(unsigned port, char **arguments)
 		reason(said[i], ask_route(port, t.port, 0), 5);
 		struct peer *p = connected(port);
 
-		ask_errand(p, &t, arguments[2], 0);
+		ask_job(p, &t, arguments[2], 0);
 		reason(said[2 + i], p, 5);
 	}
 	if (strcmp(said[0], said[1]) != 0 || strcmp(said[2], said[3]) != 0)
 		die("it tells ports apart: %s, %s; %s, %s", said[0], said[1], said[2], said[3]);
 }
 
-/* FINGERPRINT: an errand with who is no ptcp, where it may go on to: what that says is told to nobody. */
-static void listens_by_errand(unsigned port, char **arguments)
+/* FINGERPRINT: a job with who is no ptcp, where it may go on to: what that says is told to nobody. */
+static void listens_by_job(unsigned port, char **arguments)
 {
 	static const char *const secrets[] = { "220 SECRET ready\r\n", "SSH-2.0-SECRET\r\n", "\x16\x03\x03\x00\x06SECRET",
 		"\x15\x03\x03\x00\x06SECRET" };
 	char said[WIRE_ERROR_MAX_BYTES];
-	struct remote_job t = third_host();
+	struct third t = third_host();
 	size_t i;
 	int fd;
 
 	for (i = 0; i < sizeof secrets / sizeof *secrets; i++) {
 		struct peer *p = connected(port);
 
-		ask_errand(p, &t, arguments[0], 0);
+		ask_job(p, &t, arguments[0], 0);
 		if ((fd = accept(t.listener, NULL, NULL)) < 0 || send(fd, secrets[i], 11 + 6 * (i == 0), MSG_NOSIGNAL) < 0)
 			die("nobody connects");
 		shutdown(fd, SHUT_WR);
@@ -405,18 +405,18 @@ static void listens_by_errand(unsigned port, char **arguments)
 	}
 }
 
-/* FINGERPRINT MOST: as many errands as there may be for one client, and connections about them. */
-static void many_errands(unsigned port, char **arguments)
+/* FINGERPRINT MOST: as many jobs as there may be for one client, and connections about them. */
+static void many_jobs(unsigned port, char **arguments)
 {
-	struct remote_job t = third_host();
+	struct third t = third_host();
 	unsigned most = (unsigned)atoi(arguments[1]), i;
 	struct peer *p;
 
 	for (i = 0; i < most; i++)
-		ask_errand(connected(port), &t, arguments[0], 0); /* our listener never answers */
+		ask_job(connected(port), &t, arguments[0], 0); /* our listener never answers */
 	sleep(1);
 	p = connected(port);
-	ask_errand(p, &t, arguments[0], 0);
+	ask_job(p, &t, arguments[0], 0);
 	expect_error(p, 5);
 	peer_close(p);
 	sleep(1);
@@ -428,10 +428,10 @@ static void many_errands(unsigned port, char **arguments)
 	hold();
 }
 
-/* FINGERPRINT: has an errand under way when it is revoked: the third host hears of the end, too. */
-static void revoked_errand(unsigned port, char **arguments)
+/* FINGERPRINT: has a job under way when it is revoked: the third host hears of the end, too. */
+static void revoked_job(unsigned port, char **arguments)
 {
-	struct remote_job t = job(port, arguments[0], WIRE_JOB_DETACH);
+	struct third t = job(port, arguments[0], WIRE_JOB_DETACH);
 
 	say_open();
 	expect_error(t.us, 5);
@@ -443,7 +443,7 @@ static void dribbles(unsigned port, char **arguments)
 {
 	struct wire_opened o = { .session = { 7 }, .streams = 1 };
 	const struct wire_probe probe = { 1, 1, 0 };
-	struct remote_job t = third_host();
+	struct third t = third_host();
 	struct pollfd in = { .events = POLLIN };
 	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[3072];
 	time_t start = time(NULL);
@@ -452,7 +452,7 @@ static void dribbles(unsigned port, char **arguments)
 
 	setsockopt(t.listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
 	t.us = connected(port);
-	put_errand(t.us, &t, arguments[0], 0, WIRE_GRANT_PROBE);
+	put_job(t.us, &t, arguments[0], 0, WIRE_GRANT_PROBE);
 	peer_send(t.us, out, wire_probe_encode(out, &probe));
 	t.session = peer_accept(t.listener, ALPN_GRANT);
 	expect(t.session, WIRE_GRANT);
@@ -476,7 +476,7 @@ static void dribbles(unsigned port, char **arguments)
 static void talks_on(unsigned port, char **arguments)
 {
 	static uint8_t flood[1 << 20];
-	struct remote_job t = job(port, arguments[0], 0);
+	struct third t = job(port, arguments[0], 0);
 	struct wire_status f = { .id = t.id, .cancel = 1 };
 	struct peer *p = connected(port);
 	uint8_t out[WIRE_STATUS_MAX_BYTES];
@@ -492,7 +492,7 @@ static void talks_on(unsigned port, char **arguments)
 static void reads_no_event(unsigned port, char **arguments)
 {
 	static char path[WIRE_PATH_MAX], text[WIRE_TEXT_MAX];
-	struct remote_job t = job(port, arguments[0], 0);
+	struct third t = job(port, arguments[0], 0);
 	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)path, sizeof path },
 		{ (const uint8_t *)text, sizeof text } };
 	uint8_t out[WIRE_WARNING_MAX_BYTES];
@@ -548,10 +548,10 @@ static void lying_relay(unsigned port, char **arguments)
 const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL, NULL } };
 
 const struct hostile hostile_between[] = {
-	{ "revoked-control", revoked_control }, { "revoked-errand", revoked_errand },
+	{ "revoked-control", revoked_control }, { "revoked-job", revoked_job },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
 	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "circle", circle },
-	{ "pretends", pretends }, { "waiting-errand", waiting_errand }, { "many-errands", many_errands }, { "dribbles", dribbles },
-	{ "scans", scans }, { "listens-by-errand", listens_by_errand },
+	{ "pretends", pretends }, { "waiting-job", waiting_job }, { "many-jobs", many_jobs }, { "dribbles", dribbles },
+	{ "scans", scans }, { "listens-by-job", listens_by_job },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }
 };

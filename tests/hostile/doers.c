@@ -1,4 +1,4 @@
-/* Bad hosts that are asked for an errand: to send to a third one, or to measure the way there. */
+/* Bad hosts that are asked for a job: to send to a third one, or to measure the way there. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Who uses grants that are not for this, and asks for errands as nobody should. */
+/* Who uses grants that are not for this, and asks for jobs as nobody should. */
 #include <string.h>
 #include <time.h>
 
@@ -276,7 +276,7 @@ static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned 
 	peer_close(p);
 }
 
-/* HOST THIRD, fingerprints: an errand of each kind to where that host may not go on to, by whatever name: it says so, and
+/* HOST THIRD, fingerprints: a job of each kind to where that host may not go on to, by whatever name: it says so, and
  * does not connect. */
 static void goes_nowhere(unsigned port, char **arguments)
 {
@@ -313,7 +313,7 @@ static void goes_nowhere(unsigned port, char **arguments)
 }
 
 /* SENDER THIRD ISSUER_CONFIG, fingerprints: we are authorised there ourselves. */
-static void errands(unsigned port, char **arguments)
+static void jobs(unsigned port, char **arguments)
 {
 	struct wire_status status = { .id = 12345 };
 	struct identity us = self;
@@ -366,6 +366,6 @@ static void errands(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_grants[] = {
-	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "errands", errands },
+	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "jobs", jobs },
 	{ "other-modes", other_modes }, { "goes-nowhere", goes_nowhere }, { NULL, NULL }
 };

@@ -18,13 +18,13 @@ extern const struct hostile hostile_client[], hostile_greedy[], hostile_stranger
 extern const struct hostile hostile_steerers[], hostile_steered[];
 /* A bad relay that is to store. */
 extern const struct hostile hostile_keeper[];
-/* Bad hosts that are asked for errands. */
+/* Bad hosts that are asked for jobs. */
 extern const struct hostile hostile_doers[];
 /* Bad sources of a collection. */
 extern const struct hostile hostile_sources[];
 /* What uses grants that are not for this. */
 extern const struct hostile hostile_grants[];
-/* What misuses routes, errands, and control connections that are replaced. */
+/* What misuses routes, jobs, and control connections that are replaced. */
 extern const struct hostile hostile_between[], hostile_relay[];
 /* What tells, or asks, what is known of links. */
 extern const struct hostile hostile_lying[], hostile_askers[];

@@ -48,21 +48,21 @@ const struct wire_open *engine_open(const struct engine *e) { return e == NULL ?
 bool engine_spooled(const struct engine *e) { return e == NULL && fx.spooled; }
 enum wire_busy engine_peer_busy(const struct engine *e) { return e == NULL ? fx.busy : WIRE_IDLE; }
 
-void engine_rate(struct engine *e, const struct wire_rate *f)
+void engine_set_rates(struct engine *e, const struct wire_rate *f)
 {
 	(void)e;
 	fx.rate = *f;
 	fx.n_rates++;
 }
 
-void engine_tell_load(struct engine *e, const struct wire_load *f)
+void engine_report_load(struct engine *e, const struct wire_load *f)
 {
 	(void)e;
 	fx.load = *f;
 	fx.n_loads++;
 }
 
-void engine_use(struct engine *e, const struct wire_set_streams *f)
+void engine_set_streams(struct engine *e, const struct wire_set_streams *f)
 {
 	(void)e;
 	fx.activated = f->streams;
@@ -91,7 +91,7 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 	fx.n_activated++;
 }
 
-unsigned streams_in_use(const struct session *sess) { return sess->n_active; }
+unsigned streams_connected(const struct session *sess) { return sess->n_active; }
 void streams_share_rate(struct session *sess, unsigned i) { fx.shared |= sess->stream[i] != NULL ? 1u << i : 0; }
 
 void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why)

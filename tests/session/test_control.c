@@ -86,9 +86,9 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 void chan_flush(struct chan *c) { assert_false(c->freed); }
 int chan_fd(const struct chan *c) { return c->freed ? -1 : 7; }
 
-bool engine_returns(const struct engine *s) { return s->returns; }
+bool engine_replays(const struct engine *s) { return s->returns; }
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
-struct mono engine_heard(const struct engine *s) { return s->heard; }
+struct mono engine_last_heard(const struct engine *s) { return s->heard; }
 void engine_fail(struct engine *s, const struct ptcp_err *why) { s->failed = *why; }
 
 void engine_closed(struct engine *s, const struct ptcp_err *why)

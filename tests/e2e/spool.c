@@ -1,6 +1,6 @@
 /* A transfer over one path whose relays may store: what only programs ask for.
  *
- *   held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...
+ *   spool send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...
  *
  * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. */
 #include <ptcp/ptcp.h>
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 	int r;
 
 	if (argc < 9) {
-		fprintf(stderr, "usage: held send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...\n");
+		fprintf(stderr, "usage: spool send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

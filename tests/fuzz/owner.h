@@ -1,18 +1,18 @@
-/* The caller of a session under fuzzing: answers what the engine asks of it now, later or in vain, as the
+/* The owner of a session under fuzzing: answers what the engine asks of it now, later or in vain, as the
  * script says, and holds the engine to the promises of sender.h and receiver.h: each entry is told of once,
  * nothing is committed that is not wholly here, nothing is asked about what was not accepted. */
-#ifndef TESTS_FUZZ_CALLER_H
-#define TESTS_FUZZ_CALLER_H
+#ifndef FUZZ_OWNER_H
+#define FUZZ_OWNER_H
 
 #include "fuzz.h"
 #include "engine/engine.h"
 
-#define JOB_CONN_ITEMS 48
-#define JOB_CONN_BLOCKS 512 /* of a file whose blocks are followed one by one */
-#define JOB_CONN_STREAMS 4
-#define JOB_CONN_READS 128
+#define OWNER_ITEMS 48
+#define OWNER_BLOCKS 512 /* of a file whose blocks are followed one by one */
+#define OWNER_STREAMS 4
+#define OWNER_READS 128
 
-/* What an entry's caller owes the engine. */
+/* What an entry's owner owes the engine. */
 enum owed {
 	OWE_CHECK = 1, OWE_COMPARE = 2, OWE_MAP = 4, /* a sender's */
 	OWE_PREPARE = 8, OWE_AGAIN = 16, OWE_SAME = 32, OWE_HASH = 64, OWE_VERIFY = 128, OWE_COMMIT = 256
@@ -26,16 +26,16 @@ struct item {
 	unsigned owed;               /* bits of enum owed */
 	struct item *parent;
 	unsigned children;           /* not told of */
-	uint64_t written[JOB_CONN_BLOCKS / 64], claimed[JOB_CONN_BLOCKS / 64];
+	uint64_t written[OWNER_BLOCKS / 64], claimed[OWNER_BLOCKS / 64];
 	uint32_t n_written;
 	struct digest sum;
 };
 
-struct job_conn {
+struct owner {
 	struct engine *s;
 	struct mono now;
 	struct input in;
-	struct item item[JOB_CONN_ITEMS];
+	struct item item[OWNER_ITEMS];
 	bool verify, dry_run, judging, listed, ended;
 	uint16_t entries;            /* the peer's */
 	enum wire_busy busy;
@@ -43,28 +43,28 @@ struct job_conn {
 	uint16_t asked_streams;
 	struct wire_opened opened;   /* what an acceptor agrees to */
 	uint8_t next_prep;           /* how the next new entry is received */
-	bool up[JOB_CONN_STREAMS];
-	struct { unsigned stream; struct snd_extent extent; } read[JOB_CONN_READS];
+	bool up[OWNER_STREAMS];
+	struct { unsigned stream; struct snd_extent extent; } read[OWNER_READS];
 	unsigned n_reads;
 };
 
-extern const struct engine_ops job_conn_ops;
+extern const struct engine_ops owner_ops;
 
 /* By a byte of the script; NULL where there is none. */
-struct item *job_conn_item(struct job_conn *c, uint8_t which);
+struct item *owner_item(struct owner *c, uint8_t which);
 
-/* Moves of a caller, each with what it needs from the script. */
-void job_conn_offer(struct job_conn *c);
-void job_conn_leave(struct job_conn *c);
-void job_conn_listed(struct job_conn *c);
-void job_conn_stream(struct job_conn *c);
-void job_conn_take(struct job_conn *c);
-void job_conn_read(struct job_conn *c);
-void job_conn_answer_sending(struct job_conn *c);
-void job_conn_answer_receiving(struct job_conn *c);
-void job_conn_block(struct job_conn *c);
+/* Moves of a owner, each with what it needs from the script. */
+void owner_offer(struct owner *c);
+void owner_leave(struct owner *c);
+void owner_listed(struct owner *c);
+void owner_stream(struct owner *c);
+void owner_take(struct owner *c);
+void owner_read(struct owner *c);
+void owner_answer_sending(struct owner *c);
+void owner_answer_receiving(struct owner *c);
+void owner_block(struct owner *c);
 
 /* At the end, when the session has been dropped. */
-void job_conn_check_end(const struct job_conn *c);
+void owner_check_end(const struct owner *c);
 
 #endif

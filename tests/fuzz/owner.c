@@ -1,4 +1,4 @@
-#include "caller.h"
+#include "owner.h"
 
 #include "core/bitmap.h"
 #include "core/err.h"
@@ -16,18 +16,18 @@ static struct ptcp_err why_not(void)
 	return e;
 }
 
-struct item *job_conn_item(struct job_conn *c, uint8_t which)
+struct item *owner_item(struct owner *c, uint8_t which)
 {
-	struct item *it = &c->item[which % JOB_CONN_ITEMS];
+	struct item *it = &c->item[which % OWNER_ITEMS];
 
 	return it->used ? it : NULL;
 }
 
-static struct item *new_item(struct job_conn *c)
+static struct item *new_item(struct owner *c)
 {
 	unsigned i;
 
-	for (i = 0; i < JOB_CONN_ITEMS; i++)
+	for (i = 0; i < OWNER_ITEMS; i++)
 		if (!c->item[i].used) {
 			c->item[i].used = true;
 			return &c->item[i];
@@ -49,7 +49,7 @@ static void tell(struct item *it)
 
 static void on_open(void *arg, const struct wire_open *f)
 {
-	struct job_conn *c = arg;
+	struct owner *c = arg;
 	struct span rest = f->paths, path;
 	uint8_t flags;
 	unsigned n = 0;
@@ -66,7 +66,7 @@ static void on_open(void *arg, const struct wire_open *f)
 
 static void on_running(void *arg, const struct wire_opened *f)
 {
-	struct job_conn *c = arg;
+	struct owner *c = arg;
 
 	MUST(!c->ended && f->streams <= c->asked_streams);
 	MUST(engine_snd(c->s) == NULL || engine_rcv(c->s) == NULL);
@@ -74,16 +74,16 @@ static void on_running(void *arg, const struct wire_opened *f)
 
 static void on_note(void *arg, const struct wire_warning *n)
 {
-	MUST(!((struct job_conn *)arg)->ended);
+	MUST(!((struct owner *)arg)->ended);
 	MUST(n->path.n == 0 || memchr(n->path.p, 0, n->path.n) == NULL);
 }
 
-static enum wire_busy on_busy(void *arg) { return ((struct job_conn *)arg)->busy; }
-static bool on_paced(void *arg) { return ((struct job_conn *)arg)->paced; }
+static enum wire_busy on_busy(void *arg) { return ((struct owner *)arg)->busy; }
+static bool on_paced(void *arg) { return ((struct owner *)arg)->paced; }
 
 static void on_ended(void *arg, const struct ptcp_err *why)
 {
-	struct job_conn *c = arg;
+	struct owner *c = arg;
 
 	MUST(!c->ended);
 	MUST(why == NULL || (why->code < 0 && why->msg[0] != '\0'));
@@ -114,7 +114,7 @@ static void on_check(void *arg, void *cookie, uint64_t id)
 
 static void on_compare(void *arg, void *cookie, uint64_t id)
 {
-	MUST(((struct job_conn *)arg)->verify);
+	MUST(((struct owner *)arg)->verify);
 	owe(cookie, id, OWE_COMPARE);
 }
 
@@ -129,9 +129,9 @@ static void on_map(void *arg, void *cookie, uint64_t id)
 
 static void on_stalled(void *arg, unsigned stream)
 {
-	struct job_conn *c = arg;
+	struct owner *c = arg;
 
-	MUST(stream < JOB_CONN_STREAMS && c->up[stream]);
+	MUST(stream < OWNER_STREAMS && c->up[stream]);
 }
 
 static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
@@ -145,14 +145,14 @@ static uint64_t *claim(struct item *it, uint8_t pattern)
 	uint32_t i;
 
 	MUST(claimed != NULL);
-	for (i = 0; i < it->n_blocks && i < JOB_CONN_BLOCKS; i++)
+	for (i = 0; i < it->n_blocks && i < OWNER_BLOCKS; i++)
 		if (pattern >> (i % 8) & 1)
 			bitmap_add(claimed, i), bitmap_add(it->claimed, i);
 	return claimed;
 }
 
 /* A verdict of the script's that may be given of that entry. */
-static enum rcv_prep verdict(const struct job_conn *c, struct item *it, uint8_t how, bool again,
+static enum rcv_prep verdict(const struct owner *c, struct item *it, uint8_t how, bool again,
     uint64_t **claimed)
 {
 	*claimed = NULL;
@@ -176,7 +176,7 @@ static enum rcv_prep verdict(const struct job_conn *c, struct item *it, uint8_t 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
     void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
-	struct job_conn *c = arg;
+	struct owner *c = arg;
 	struct item *it = new_item(c), *above = parent;
 	uint8_t how = c->next_prep;
 
@@ -218,7 +218,7 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 {
 	struct item *it = cookie;
 
-	MUST(!((struct job_conn *)arg)->dry_run);
+	MUST(!((struct owner *)arg)->dry_run);
 	MUST(it->type == WIRE_FILE && it->id == id && it->size_bytes == size_bytes && !it->accepted && !it->told);
 	it->accepted = true;
 	if (parts)
@@ -232,7 +232,7 @@ static void add_written(struct item *it, uint32_t first, uint32_t count)
 	uint32_t i;
 
 	MUST(first < it->n_blocks && count <= it->n_blocks - first);
-	for (i = first; i < first + count && i < JOB_CONN_BLOCKS; i++)
+	for (i = first; i < first + count && i < OWNER_BLOCKS; i++)
 		MUST(bitmap_add(it->written, i));
 	it->n_written += count;
 	MUST(it->n_written <= it->n_blocks);
@@ -251,10 +251,10 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 {
 	struct item *it = cookie;
 
-	MUST(!((struct job_conn *)arg)->dry_run);
+	MUST(!((struct owner *)arg)->dry_run);
 	MUST(it->id == id && !it->told && !it->committing && it->children == 0);
 	MUST((end != NULL) == (it->type == WIRE_DIR));
-	if (it->type == WIRE_FILE && it->n_blocks <= JOB_CONN_BLOCKS)
+	if (it->type == WIRE_FILE && it->n_blocks <= OWNER_BLOCKS)
 		MUST(it->accepted && it->n_written == it->n_blocks);
 	it->committing = true;
 	it->owed |= OWE_COMMIT;
@@ -276,7 +276,7 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	(void)files;
 	(void)bytes;
 	(void)final;
-	MUST(!((struct job_conn *)arg)->ended);
+	MUST(!((struct owner *)arg)->ended);
 }
 
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
@@ -284,7 +284,7 @@ static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_
 
 static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
-	MUST(!((struct job_conn *)arg)->ended);
+	MUST(!((struct owner *)arg)->ended);
 	(void)bytes;
 	(void)e;
 	return 0;
@@ -293,25 +293,25 @@ static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
 static void on_use(void *arg, const struct wire_set_streams *u)
 {
 	(void)u;
-	MUST(!((struct job_conn *)arg)->ended);
+	MUST(!((struct owner *)arg)->ended);
 }
 
 static void on_seen(void *arg, const struct wire_tcp_report *f)
 {
-	MUST(!((struct job_conn *)arg)->ended);
+	MUST(!((struct owner *)arg)->ended);
 	MUST(f->congestion.n <= WIRE_CONGESTION_MAX);
 }
 
 static void on_load(void *arg, const struct wire_load *f)
 {
-	MUST(!((struct job_conn *)arg)->ended);
+	MUST(!((struct owner *)arg)->ended);
 	MUST(f->busy_permille <= 1000 && f->disk_permille <= 1000);
 }
 
 /* Whatever it says, the engine takes it. */
 static void on_rate(void *arg, const struct wire_rate *f)
 {
-	struct job_conn *c = arg;
+	struct owner *c = arg;
 	unsigned i;
 
 	MUST(!c->ended && engine_snd(c->s) != NULL);
@@ -322,11 +322,11 @@ static void on_rate(void *arg, const struct wire_rate *f)
 		snd_share(engine_snd(c->s), i, f->of[i]);
 }
 
-const struct engine_ops job_conn_ops = { .open = on_open, .running = on_running, .note = on_note, .heard = on_heard,
-	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .use = on_use,
-	.seen = on_seen, .rate = on_rate, .load = on_load };
+const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
+	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
+	.tcp_report = on_seen, .rate = on_rate, .load = on_load };
 
-/* ---- Moves of a sender's caller ---- */
+/* ---- Moves of a sender's owner ---- */
 
 static struct span link_attrs(uint8_t out[16], uint64_t id)
 {
@@ -335,13 +335,13 @@ static struct span link_attrs(uint8_t out[16], uint64_t id)
 	return (struct span){ out, wire_attrs_encode(out, &a) };
 }
 
-void job_conn_offer(struct job_conn *c)
+void owner_offer(struct owner *c)
 {
 	static const uint8_t sparse[] = { 0, WIRE_ATTR_SPARSE, 0, 0 };
 	struct snd *snd = engine_snd(c->s);
 	uint8_t what = take_byte(&c->in), attrs[16];
 	struct wire_entry f = { .type = what % 4 + 1u, .name = { (const uint8_t *)"n", 1 } };
-	struct item *it, *of = job_conn_item(c, what >> 2);
+	struct item *it, *of = owner_item(c, what >> 2);
 
 	if (snd == NULL || c->listed || snd_room(snd) == 0 || (it = new_item(c)) == NULL)
 		return;
@@ -365,7 +365,7 @@ void job_conn_offer(struct job_conn *c)
 	it->id = snd_offer(snd, &f, it);
 }
 
-void job_conn_leave(struct job_conn *c)
+void owner_leave(struct owner *c)
 {
 	struct snd *snd = engine_snd(c->s);
 
@@ -374,7 +374,7 @@ void job_conn_leave(struct job_conn *c)
 }
 
 /* The listing is complete once every directory has been left, and then nothing is offered any more. */
-void job_conn_listed(struct job_conn *c)
+void owner_listed(struct owner *c)
 {
 	struct snd *snd = engine_snd(c->s);
 
@@ -384,9 +384,9 @@ void job_conn_listed(struct job_conn *c)
 	snd_listed(snd, take_byte(&c->in), 7, c->listed);
 }
 
-void job_conn_stream(struct job_conn *c)
+void owner_stream(struct owner *c)
 {
-	unsigned stream = take_byte(&c->in) % JOB_CONN_STREAMS, i, n = 0;
+	unsigned stream = take_byte(&c->in) % OWNER_STREAMS, i, n = 0;
 	struct snd *snd = engine_snd(c->s);
 
 	if (snd == NULL)
@@ -403,14 +403,14 @@ void job_conn_stream(struct job_conn *c)
 	c->up[stream] = !c->up[stream];
 }
 
-void job_conn_take(struct job_conn *c)
+void owner_take(struct owner *c)
 {
-	unsigned stream = take_byte(&c->in) % JOB_CONN_STREAMS, i;
+	unsigned stream = take_byte(&c->in) % OWNER_STREAMS, i;
 	struct snd *snd = engine_snd(c->s);
 	struct snd_job job;
 	uint64_t bytes = 0;
 
-	if (snd == NULL || !c->up[stream] || c->n_reads + SND_JOB_EXTENTS > JOB_CONN_READS ||
+	if (snd == NULL || !c->up[stream] || c->n_reads + SND_JOB_EXTENTS > OWNER_READS ||
 	    !snd_take(snd, stream, c->now, &job))
 		return;
 	MUST(job.n > 0 && job.n <= SND_JOB_EXTENTS);
@@ -429,7 +429,7 @@ void job_conn_take(struct job_conn *c)
 	MUST(job.n == 1 || bytes <= SND_JOB_BYTES);
 }
 
-void job_conn_read(struct job_conn *c)
+void owner_read(struct owner *c)
 {
 	uint8_t which = take_byte(&c->in);
 	struct snd *snd = engine_snd(c->s);
@@ -466,16 +466,16 @@ static void answer_map(struct snd *snd, struct item *it, uint8_t how, const stru
 	uint32_t i;
 
 	if (holes != NULL)
-		for (i = 0; i < it->n_blocks && i < JOB_CONN_BLOCKS; i++)
+		for (i = 0; i < it->n_blocks && i < OWNER_BLOCKS; i++)
 			if (how >> 5 & 1u << i % 3)
 				bitmap_add(holes, i);
 	it->mapped = true;
 	snd_mapped(snd, it->id, holes, why);
 }
 
-void job_conn_answer_sending(struct job_conn *c)
+void owner_answer_sending(struct owner *c)
 {
-	struct item *it = job_conn_item(c, take_byte(&c->in));
+	struct item *it = owner_item(c, take_byte(&c->in));
 	struct snd *snd = engine_snd(c->s);
 	uint8_t how = take_byte(&c->in);
 	struct ptcp_err e = why_not();
@@ -490,9 +490,9 @@ void job_conn_answer_sending(struct job_conn *c)
 		snd_checked(snd, it->id, perhaps(how, &e));
 }
 
-/* ---- Moves of a receiver's caller ---- */
+/* ---- Moves of a receiver's owner ---- */
 
-static void answer_prepare(struct job_conn *c, struct rcv *rcv, struct item *it, uint8_t how, bool again)
+static void answer_prepare(struct owner *c, struct rcv *rcv, struct item *it, uint8_t how, bool again)
 {
 	struct ptcp_err e = why_not();
 	uint64_t *claimed;
@@ -509,7 +509,7 @@ static void answer_prepare(struct job_conn *c, struct rcv *rcv, struct item *it,
 /* A run of what is claimed has been read. */
 static void answer_verify(struct rcv *rcv, struct item *it, uint8_t how)
 {
-	uint32_t end = it->n_blocks < JOB_CONN_BLOCKS ? it->n_blocks : JOB_CONN_BLOCKS;
+	uint32_t end = it->n_blocks < OWNER_BLOCKS ? it->n_blocks : OWNER_BLOCKS;
 	uint32_t first = bitmap_next(it->claimed, true, 0, end), count = 0;
 	struct digest sum = { 0, 0 };
 	struct ptcp_err e = why_not();
@@ -533,9 +533,9 @@ static void answer_verify(struct rcv *rcv, struct item *it, uint8_t how)
 	rcv_verified(rcv, it->id, first, count, (how & 0x10) != 0, sum);
 }
 
-void job_conn_answer_receiving(struct job_conn *c)
+void owner_answer_receiving(struct owner *c)
 {
-	struct item *it = job_conn_item(c, take_byte(&c->in));
+	struct item *it = owner_item(c, take_byte(&c->in));
 	struct rcv *rcv = engine_rcv(c->s);
 	uint8_t how = take_byte(&c->in);
 	struct ptcp_err e = why_not();
@@ -558,9 +558,9 @@ void job_conn_answer_receiving(struct job_conn *c)
 
 /* A block of the peer's came on a stream. As intake has it, it is reported in any state of its entry, also
  * when it is here already, but what is claimed and not asked for is not written. */
-void job_conn_block(struct job_conn *c)
+void owner_block(struct owner *c)
 {
-	struct item *it = job_conn_item(c, take_byte(&c->in));
+	struct item *it = owner_item(c, take_byte(&c->in));
 	uint32_t block = take_byte(&c->in);
 	uint8_t how = take_byte(&c->in);
 	struct rcv *rcv = engine_rcv(c->s);
@@ -572,7 +572,7 @@ void job_conn_block(struct job_conn *c)
 		return;
 	before = rcv_stats(rcv);
 	/* Counted first: the last block may commit the file. */
-	if (how % 8 < 6 && !it->told && block < it->n_blocks && block < JOB_CONN_BLOCKS && it->accepted &&
+	if (how % 8 < 6 && !it->told && block < it->n_blocks && block < OWNER_BLOCKS && it->accepted &&
 	    !it->committing && !bitmap_has(it->written, block) && !bitmap_has(it->claimed, block)) {
 		add_written(it, block, 1);
 		digest_add(&it->sum, term);
@@ -588,10 +588,10 @@ void job_conn_block(struct job_conn *c)
 	MUST(rcv_stats(rcv).done.bytes == before.done.bytes);
 }
 
-void job_conn_check_end(const struct job_conn *c)
+void owner_check_end(const struct owner *c)
 {
 	unsigned i;
 
-	for (i = 0; i < JOB_CONN_ITEMS; i++)
+	for (i = 0; i < OWNER_ITEMS; i++)
 		MUST(!c->item[i].used || c->item[i].told);
 }

@@ -1,0 +1,159 @@
+/* Streams: those of a shared rate, copies of other streams' blocks at the end, and stalled streams. */
+#include "core/units.h"
+#include "engine/sender_impl.h"
+
+#define QUEUE_NS (500 * NS_PER_MS) /* of blocks at the shared rate, if more than one job */
+#define DOUBLINGS_MAX 20
+
+/* ---- Shared rates ---- */
+
+void snd_share(struct snd *s, unsigned stream, unsigned rate)
+{
+	s->rate_of[stream] = (uint8_t)rate;
+}
+
+void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps)
+{
+	s->rate[rate].idle = bps == SND_IDLE;
+	if (bps != SND_IDLE) /* queued blocks still leave at the old rate */
+		s->rate[rate].bps = bps;
+}
+
+/* Of all streams of the stream's rate: blocks that are not sent. */
+static uint64_t queued_bytes(const struct snd *s, unsigned stream)
+{
+	uint64_t bytes = 0;
+	unsigned i;
+
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		if (s->rate_of[i] == s->rate_of[stream])
+			bytes += s->flights.unread_bytes[i];
+	return bytes;
+}
+
+bool snd_stream_waits(const struct snd *s, unsigned stream)
+{
+	uint64_t bps = s->rate[s->rate_of[stream]].bps, queued;
+
+	if (s->rate[s->rate_of[stream]].idle)
+		return true;
+	if (bps == 0 || (queued = queued_bytes(s, stream)) == 0)
+		return false;
+	return (double)(queued + SND_JOB_BYTES) * 8 * NS_PER_S > (double)bps * QUEUE_NS;
+}
+
+void snd_set_paced(struct snd *s, bool paced)
+{
+	s->paced = paced;
+}
+
+/* ---- Copies ---- */
+
+/* Whether `stream` may carry a copy of a block in flight: not where one rate delays both streams, and a stream with
+ * blocks of its own only helps a stream of at least twice its latency. */
+static bool may_copy(const struct snd *s, const struct inflight *t, unsigned stream)
+{
+	const uint64_t *latency_ns = s->flights.latency_ns;
+
+	if (t->copied || (s->paced && s->rate_of[t->stream] == s->rate_of[stream]) ||
+	    (snd_stream_carries(s, stream) && (latency_ns[stream] == 0 || latency_ns[t->stream] / 2 < latency_ns[stream])))
+		return false;
+	return !snd_settled(t->file, t->block) &&
+	    inflight_on(&((struct entry *)t->file)->flights, stream, t->block) == NULL;
+}
+
+/* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
+ * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
+ * comes within the peer's time-out. Copies cost shared capacity: one at a time before the first acknowledgement. */
+void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
+    uint32_t *bytes)
+{
+	uint64_t patience = inflight_patience_ns(&s->flights, stream);
+	uint64_t most = s->o.peer_timeout_ns / 3, age;
+	struct list *l, *next, *last = s->flights.all.prev;
+	struct inflight *t;
+	struct mono due;
+
+	if (!s->flights.any_acked && s->flights.n_copies > 0)
+		return;
+	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
+		next = l->next;
+		t = CONTAINER_OF(l, struct inflight, in_all);
+		age = patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX);
+		due = mono_add_ns(t->since, age < most ? age : most);
+		if (may_copy(s, t, stream)) {
+			if (due.ns > now.ns && due.ns < s->tail_at.ns)
+				s->tail_at = due;
+			if (due.ns > now.ns && t->copies == 0)
+				break; /* the following blocks are younger */
+			if (due.ns <= now.ns && !snd_job_add(s, job, bytes, t->file, t->block, stream, now))
+				break;
+			if (due.ns <= now.ns)
+				inflight_copy(&s->flights, t, stream);
+		}
+		if (l == last)
+			break;
+	}
+}
+
+/* ---- Time ---- */
+
+void snd_peer_busy(struct snd *s, struct mono now)
+{
+	unsigned i;
+
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		s->flights.last_ack[i] = now;
+}
+
+bool snd_stream_carries(const struct snd *s, unsigned stream)
+{
+	return s->up[stream] && (!list_empty(&s->flights.stream[stream]) || s->flights.unread[stream] > 0);
+}
+
+struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
+uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
+
+/* When a stream counts as stalled; MONO_NEVER without blocks. Early enough before the session's time-out for another
+ * stream to take over, and with time for the blocks queued at the rate. */
+static struct mono stalls_at(const struct snd *s, unsigned stream)
+{
+	const struct list *l = &s->flights.stream[stream];
+	uint64_t bps = s->rate[s->rate_of[stream]].bps, queued_ns;
+	struct mono since = s->flights.handed[stream];
+
+	if (s->paced || !snd_stream_carries(s, stream))
+		return MONO_NEVER;
+	if (!list_empty(l))
+		since = CONTAINER_OF(l->next, struct inflight, in_stream)->since;
+	if (since.ns < s->flights.last_ack[stream].ns)
+		since = s->flights.last_ack[stream];
+	queued_ns = bps > 0 ? (uint64_t)((double)queued_bytes(s, stream) * 8e9 / (double)bps) : 0;
+	return mono_add_ns(since, s->o.timeout_ns / 4 * 3 + queued_ns);
+}
+
+struct mono snd_deadline(const struct snd *s)
+{
+	struct mono at = s->tail_at;
+	unsigned i;
+
+	if (s->holes_wait && buf_len(&s->out->b) <= BACKLOG_BYTES)
+		return (struct mono){ 0 };
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		at = mono_min(at, stalls_at(s, i));
+	return at;
+}
+
+void snd_tick(struct snd *s, struct mono now)
+{
+	unsigned i;
+
+	snd_tick_holes(s);
+	if (s->tail_at.ns <= now.ns)
+		s->tail_at = MONO_NEVER;
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		if (stalls_at(s, i).ns <= now.ns) {
+			s->flights.last_ack[i] = now; /* report once */
+			s->o.ops->stalled(s->o.arg, i);
+		}
+}
