@@ -201,15 +201,20 @@ int client_name_target(struct ptcp_transfer *t, struct ptcp_err *e)
 
 /* ---- Running ---- */
 
+static void set_canceled(const struct ptcp_transfer *t, struct ptcp_err *out)
+{
+	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
+	    t->n_paths == 0 ? "query: interrupted (run it again)" :
+	    "transfer: interrupted (run the same command again to resume it)");
+}
+
 static void check_cancelled(struct ptcp_transfer *t)
 {
 	struct ptcp_err why;
 
 	if (!atomic_load(&t->cancelled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
-	    t->n_paths == 0 ? "query: interrupted (run it again)" :
-	    "transfer: interrupted (run the same command again to resume it)");
+	set_canceled(t, &why);
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
 	else
@@ -234,9 +239,15 @@ static void on_wake(void *arg)
 
 void client_finish(struct ptcp_transfer *t, const struct ptcp_err *why)
 {
+	struct ptcp_err canceled;
+
 	if (t->over)
 		return;
 	t->over = true;
+	if (why != NULL && atomic_load(&t->cancelled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */
+		set_canceled(t, &canceled);
+		why = &canceled;
+	}
 	if (why != NULL) {
 		t->why = t->third != NULL ? *t->remote->cause(t, why) : *why;
 		t->result = t->why.code;
