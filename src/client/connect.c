@@ -190,14 +190,7 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, cons
 	start_session(t, mode, c);
 }
 
-static void on_start_failed(void *arg, const struct ptcp_err *why)
-{
-	struct ptcp_task *t = arg;
-
-	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_canceled() follows. */
-	if (!atomic_load(&t->canceled))
-		task_finish(t, why);
-}
+static void on_start_failed(void *arg, const struct ptcp_err *why) { task_finish(arg, why); }
 
 static struct session *session_of(void *arg)
 {

@@ -211,15 +211,20 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 
 /* ---- Running ---- */
 
+static void set_canceled(const struct ptcp_task *t, struct ptcp_err *out)
+{
+	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
+	    t->files.n_open_paths == 0 ? "query: interrupted (run it again)" :
+	    "transfer: interrupted (run the same command again to resume it)");
+}
+
 static void check_canceled(struct ptcp_task *t)
 {
 	struct ptcp_err why;
 
 	if (!atomic_load(&t->canceled) || t->over)
 		return;
-	err_set(&why, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
-	    t->files.n_open_paths == 0 ? "query: interrupted (run it again)" :
-	    "transfer: interrupted (run the same command again to resume it)");
+	set_canceled(t, &why);
 	if (t->session != NULL)
 		session_cancel(t->session, &why);
 	else
@@ -244,9 +249,15 @@ static void on_wake(void *arg)
 
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
+	struct ptcp_err canceled;
+
 	if (t->over)
 		return;
 	t->over = true;
+	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */
+		set_canceled(t, &canceled);
+		why = &canceled;
+	}
 	if (why != NULL) {
 		t->why = t->remote_job != NULL ? *t->job_ops->cause(t, why) : *why;
 		t->result = t->why.code;

@@ -105,7 +105,7 @@ static void on_session_gone(void *arg, struct peer_address *from)
 	struct ptcp_server *s = arg;
 
 	admission_session(s->pending.admission, from, false);
-	if (s->ssh != NULL && s->sessions.n_run > 0)
+	if (s->ssh != NULL && s->sessions.n_run > 0 && s->sessions.n == 0) /* a refused second one does not end the first */
 		ptcp_server_stop(s);
 	server_try_end(s);
 }
