@@ -45,7 +45,7 @@ session_SRC := session engine_ops control streams progress stream stream_send st
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io resume_verify probe_session
 measure_SRC := advice advise measure timing prober
-client_SRC := client transfer trust connect path_history client_session client_measure remote_job \
+client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
 server_SRC := server dispatch server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server

@@ -13,7 +13,7 @@ static int advise(const char *host, double percent, const char *pin, struct ptcp
 {
 	struct ptcp_transfer_opts connect;
 	struct ptcp_advice_opts opts;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	ptcp_transfer_opts_init(&connect);
@@ -25,9 +25,9 @@ static int advise(const char *host, double percent, const char *pin, struct ptcp
 	opts.impact_percent = percent;
 	if ((r = ptcp_advise_new(&t, &connect, host, &opts, err)) < 0)
 		return r;
-	if ((r = ptcp_transfer_run(t, err)) == 0)
-		r = ptcp_transfer_advice(t, advice, err);
-	ptcp_transfer_free(t);
+	if ((r = ptcp_task_run(t, err)) == 0)
+		r = ptcp_advise_result(t, advice, err);
+	ptcp_task_free(t);
 	return r;
 }
 

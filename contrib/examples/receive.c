@@ -11,7 +11,7 @@
 #include <ptcp/ptcp.h>
 
 struct host {
-	struct ptcp_transfer *transfer;
+	struct ptcp_task *transfer;
 	uv_poll_t poll;         /* the transfer's descriptor */
 	uv_timer_t timer;       /* and its time-out */
 	uv_timer_t tick;        /* the host's own work */
@@ -39,7 +39,7 @@ static void on_timeout(uv_timer_t *t)
 
 static void wait_for_it(struct host *h)
 {
-	int ms = ptcp_transfer_timeout_ms(h->transfer);
+	int ms = ptcp_task_timeout_ms(h->transfer);
 
 	if (ms < 0)
 		uv_timer_stop(&h->timer);
@@ -49,7 +49,7 @@ static void wait_for_it(struct host *h)
 
 static void step(struct host *h)
 {
-	h->result = ptcp_transfer_step(h->transfer, &h->err);
+	h->result = ptcp_task_step(h->transfer, &h->err);
 	if (h->result > 0) {
 		wait_for_it(h);
 		return;
@@ -62,9 +62,9 @@ static void step(struct host *h)
 
 static int start(struct host *h, uv_loop_t *loop)
 {
-	if (ptcp_transfer_start(h->transfer, &h->err) < 0)
+	if (ptcp_task_start(h->transfer, &h->err) < 0)
 		return -1;
-	uv_poll_init(loop, &h->poll, ptcp_transfer_fd(h->transfer));
+	uv_poll_init(loop, &h->poll, ptcp_task_fd(h->transfer));
 	uv_timer_init(loop, &h->timer);
 	h->poll.data = h->timer.data = h;
 	uv_poll_start(&h->poll, UV_READABLE, on_readable);
@@ -86,7 +86,7 @@ static void on_interrupt(uv_signal_t *s, int number)
 	struct host *h = s->data;
 
 	(void)number;
-	ptcp_transfer_cancel(h->transfer);
+	ptcp_task_cancel(h->transfer);
 }
 
 int main(int argc, char **argv)
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 	sources[0] = argv[1];
 	if (ptcp_recv_new(&h.transfer, &opts, sources, 1, argv[2], &h.err) < 0 || start(&h, loop) < 0) {
 		fprintf(stderr, "%s\n", h.err.msg);
-		ptcp_transfer_free(h.transfer);
+		ptcp_task_free(h.transfer);
 		return 2;
 	}
 	uv_timer_init(loop, &h.tick);
@@ -124,6 +124,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", h.err.msg);
 	else
 		printf("received; %u ticks meanwhile\n", h.ticks);
-	ptcp_transfer_free(h.transfer);
+	ptcp_task_free(h.transfer);
 	return h.result < 0;
 }

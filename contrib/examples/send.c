@@ -29,7 +29,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 int main(int argc, char **argv)
 {
 	struct ptcp_transfer_opts opts;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_result result;
 	struct ptcp_err err;
 	const char *sources[1], *pin = argv[argc - 1];
@@ -51,13 +51,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.msg);
 		return 2;
 	}
-	r = ptcp_transfer_run(t, &err);
+	r = ptcp_task_run(t, &err);
 	if (r < 0)
 		fprintf(stderr, "%s: %s\n", ptcp_err_name(r), err.msg);
 	ptcp_result_init(&result);
 	ptcp_transfer_result(t, &result);
 	printf("%llu files, %llu bytes in %.2f s\n", (unsigned long long)result.progress.files,
 	    (unsigned long long)result.progress.file_bytes, result.seconds);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	return r < 0;
 }

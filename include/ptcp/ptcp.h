@@ -124,9 +124,36 @@ struct ptcp_event {
 	size_t n_paths;
 };
 
-/* Called on the thread that runs the transfer; contents of ev are valid during the call only. May call
- * ptcp_transfer_cancel(). */
+/* Called on the thread that runs the task; contents of ev are valid during the call only. May call
+ * ptcp_task_cancel(). */
 typedef void ptcp_event_fn(void *arg, const struct ptcp_event *ev);
+
+/* ---- Tasks: work of a client ------------------------------------------------ */
+
+/* A transfer, query, advice, measurement or timing, created by a function ptcp_*_new(struct ptcp_task **out, ..), which
+ * copies all arguments and does not connect. Results are returned by functions named after the kind of task. */
+struct ptcp_task;
+
+/* Blocks until the task is done, failed or canceled; once per task. Returns 0 or the task's error. PTCP_ECANCELED:
+ * interrupted. */
+PTCP_API int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e);
+
+/* Runs the task from an event loop of the host program: start the task; whenever the descriptor is readable or the timeout
+ * has passed, step and query the timeout again. poll(), epoll, libuv (uv_poll_t and uv_timer_t) and glib all have these two
+ * primitives, so this header depends on no event loop; contrib/examples/receive.c is an example in 30 lines. Threads of the
+ * library do the bulk work. A step makes decisions and calls the callbacks; no step blocks except the last, which joins the
+ * threads. */
+PTCP_API int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e);
+/* The descriptor to watch, for reading only; constant for the lifetime of the task. */
+PTCP_API int ptcp_task_fd(const struct ptcp_task *t);
+/* Milliseconds until the next step is due; 0: now; -1: no timeout, wait for the descriptor. */
+PTCP_API int ptcp_task_timeout_ms(const struct ptcp_task *t);
+/* 1: continue. 0 or negative: the task has ended, with the return value of ptcp_task_run(). */
+PTCP_API int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e);
+/* Any thread and signal handlers; idempotent; also before the run. */
+PTCP_API void ptcp_task_cancel(struct ptcp_task *t);
+/* NULL is fine. Cancels a running task and waits for its end. May wait for the resolver, which cannot be interrupted. */
+PTCP_API void ptcp_task_free(struct ptcp_task *t);
 
 /* ---- Transfers ------------------------------------------------------------ */
 
@@ -235,8 +262,6 @@ struct ptcp_transfer_opts {
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
-struct ptcp_transfer;
-
 /* Send: local paths to a remote `dest`, or paths of one server to another server. Receive: remote `srcs`, all on one host,
  * into the local path `dest`. Remote forms: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
  * bracketed IPv6 address, for a server; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH" through SSH. The ssh process
@@ -244,10 +269,11 @@ struct ptcp_transfer;
  * Destination names are as with cp -r: below dest if dest is a directory, ends with a slash or has several sources;
  * otherwise the single source becomes dest. A slash at the end of a source directory means its contents.
  * PTCP_EUSAGE: malformed arguments; PTCP_ENOTYET: remote sources on several hosts, and SSH between two remote hosts.
- * Copies all arguments; does not connect. */
-PTCP_API int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+ * ptcp_task_run() returns 0 if every file is complete and verified under its name; PTCP_EPARTIAL: files failed (with an
+ * event each), the rest is done. */
+PTCP_API int ptcp_send_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
-PTCP_API int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+PTCP_API int ptcp_recv_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
 /* Result; valid after the end, with any outcome. */
@@ -265,37 +291,14 @@ struct ptcp_result {
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);
 
-/* Blocks until the transfer is done, failed or canceled; once per handle. Returns 0 if every file is complete and verified
- * under its name. PTCP_EPARTIAL: files failed (with an event each), the rest is done. PTCP_ECANCELED: interrupted. */
-PTCP_API int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e);
-
-/* Runs the transfer from an event loop of the host program: start the transfer; whenever the descriptor is readable or the
- * timeout has passed, step and query the timeout again. poll(), epoll, libuv (uv_poll_t and uv_timer_t) and glib all have
- * these two primitives, so this header depends on no event loop; contrib/examples/receive.c is an example in 30 lines.
- * Threads of the library do the bulk work. A step makes decisions and calls the callbacks; no step blocks except the last,
- * which joins the threads. */
-PTCP_API int ptcp_transfer_start(struct ptcp_transfer *t, struct ptcp_err *e);
-/* The descriptor to watch, for reading only; constant for the lifetime of the handle. */
-PTCP_API int ptcp_transfer_fd(const struct ptcp_transfer *t);
-/* Milliseconds until the next step is due; 0: now; -1: no timeout, wait for the descriptor. */
-PTCP_API int ptcp_transfer_timeout_ms(const struct ptcp_transfer *t);
-/* 1: continue. 0 or negative: the transfer has ended, with the return value of ptcp_transfer_run(). */
-PTCP_API int ptcp_transfer_step(struct ptcp_transfer *t, struct ptcp_err *e);
-
 /* Fills the fields known to the caller's ptcp_result_init(). */
-PTCP_API void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r);
-/* Any thread and signal handlers; idempotent; also before the run. */
-PTCP_API void ptcp_transfer_cancel(struct ptcp_transfer *t);
+PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);
  * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or .candidates; 0
  * for a transfer without either. opts.rate applies in addition. Any thread, before and during the run. PTCP_EUSAGE: path
  * or rate out of range, or the data does not pass this host. */
 #define PTCP_PATH_IDLE UINT64_MAX
-PTCP_API int ptcp_transfer_set_path_rate(struct ptcp_transfer *t, size_t path, uint64_t bps, struct ptcp_err *e);
-
-/* NULL is fine. Cancels a running transfer and waits for its end. May wait for the resolver, which cannot be
- * interrupted. */
-PTCP_API void ptcp_transfer_free(struct ptcp_transfer *t);
+PTCP_API int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e);
 
 /* ---- Detached transfers between two servers (jobs) --------------------------- */
 
@@ -318,9 +321,9 @@ struct ptcp_status {
 };
 
 /* Queries the server that runs the jobs: the job with that name, or for "HOST[:PORT]" all jobs of this identity. `cancel`:
- * first cancels the job, which can be resumed. Run the handle as a transfer; every job has a PTCP_EVENT_STATUS. Servers
- * remember ended jobs for a day, at most 64 of all clients, until restarted. PTCP_EPEER: no job of that name. */
-PTCP_API int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
+ * first cancels the job, which can be resumed. Every job has a PTCP_EVENT_STATUS. Servers remember
+ * ended jobs for a day, at most 64 of all clients, until restarted. PTCP_EPEER: no job of that name. */
+PTCP_API int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e);
 
 /* ---- Advice: how many streams ---------------------------------------------- */
@@ -419,12 +422,11 @@ PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_pr
 
 /* Advice from probes of the path to a server, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to an ephemeral server started
  * through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 21 seconds, 30 with a
- * further probe. Run, step, cancel and free the handle as a transfer; of `o` the options for connections and the cipher
- * apply. */
-PTCP_API int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+ * further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
+PTCP_API int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e);
-/* PTCP_EUSAGE: the handle has no advice. */
-PTCP_API int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a,
+/* PTCP_EUSAGE: the task has no advice. */
+PTCP_API int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a,
     struct ptcp_err *e);
 
 /* Prediction for a number of streams, at least 1. */
@@ -463,9 +465,9 @@ struct ptcp_measure_opts {
 #define PTCP_LEVELS_MAX 64
 PTCP_API void ptcp_measure_opts_init(struct ptcp_measure_opts *o);
 
-/* Rounds on the path to a host; for the handle see ptcp_advise_new(). A failed round is counted, and the measurement
+/* Rounds on the path to a host, written as in ptcp_advise_new(). A failed round is counted, and the measurement
  * continues. */
-PTCP_API int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+PTCP_API int ptcp_measure_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e);
 
 /* All rounds with one number of streams; rates are of the successful rounds. */
@@ -480,7 +482,7 @@ struct ptcp_level {
 
 /* Stores at most `most` levels with rounds, ascending by streams; returns the number of levels with rounds.
  * *saturates_at: the smallest level whose mean no larger level exceeds by 5 %; 0: the largest level. */
-PTCP_API size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out,
+PTCP_API size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out,
     size_t most, unsigned *saturates_at);
 
 /* ---- Timing: delays of messages ---------------------------------------------- */
@@ -500,19 +502,18 @@ struct ptcp_timing_opts {
 PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
 
 /* Messages of four sizes in turn to a server, over streams that stay open. A warm-up sends growing messages, not counted,
- * until one takes about half a second: TCP reaches its rate, and the sizes are chosen for a second at most. For the handle
- * see ptcp_advise_new(). */
-PTCP_API int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+ * until one takes about half a second: TCP reaches its rate, and the sizes are chosen for a second at most. */
+PTCP_API int ptcp_timing_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e);
 
 /* Timing between two remote servers, "HOST[:PORT]": `from` measures the path to `to`, with our permissions at both, if its
  * operator allows connections to `to`. PTCP_EREFUSED: not allowed; PTCP_ECONNECT: `from` cannot connect. */
-PTCP_API int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+PTCP_API int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *from, const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e);
 
 /* Stores at most `most` messages; returns the number of messages, fewer than requested after a failure. *round_trip_s: min
  * RTT of a packet, or NAN. */
-PTCP_API size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out,
+PTCP_API size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out,
     size_t most, double *round_trip_s);
 
 /* ---- Links published by servers ---------------------------------------------- */
@@ -529,13 +530,13 @@ struct ptcp_published_link {
 };
 #define PTCP_PUBLISHED_LINKS_MAX 1024
 
-/* Queries the server at "HOST[:PORT]" for its links; the server answers clients that may connect through it. For the handle
- * see ptcp_advise_new(). PTCP_EPEER: the server does not measure links; PTCP_EREFUSED. */
-PTCP_API int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+/* Queries the server at "HOST[:PORT]" for its links; the server answers clients that may connect through it. PTCP_EPEER: the
+ * server does not measure links; PTCP_EREFUSED. */
+PTCP_API int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e);
 /* Stores at most `most` links; returns the number of links. `to` includes the port, an IPv6 address is in brackets; strings
- * are escaped and owned by the handle. */
-PTCP_API size_t ptcp_transfer_links(const struct ptcp_transfer *t, struct ptcp_published_link *out, size_t most);
+ * are escaped and owned by the task. */
+PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most);
 
 /* ---- Server ---------------------------------------------------------------- */
 
@@ -565,7 +566,7 @@ struct ptcp_server_opts {
 	 * sent its identity through `in`, admits that client only, serves one session with any path of this user, and ends
 	 * with the session, at the end of `in`, or after a minute without the client. Has a temporary identity; ignores
 	 * listen and root. */
-	bool one_time;
+	bool ephemeral;
 	int in, out;
 	/* Further addresses, written as `listen`, and listening sockets, which are duplicated. With sockets and no address
 	 * there is no default address. In all at most PTCP_LISTEN_MAX. */
@@ -608,7 +609,7 @@ PTCP_API bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const
     unsigned *port);
 /* Serves until ptcp_server_stop(); once per handle; 0 when stopped. */
 PTCP_API int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e);
-/* Serves from an event loop of the host program; see ptcp_transfer_start(). A step returns 1 to continue, otherwise the
+/* Serves from an event loop of the host program; see ptcp_task_start(). A step returns 1 to continue, otherwise the
  * return value of ptcp_server_run(). */
 PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);

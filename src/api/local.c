@@ -102,7 +102,7 @@ int ptcp_authorize(const char *config_dir, const struct ptcp_permission *o, stru
 	/* A program built against an older header passes a shorter struct. */
 	ptcp_permission_init(&p);
 	if (o->size == 0 || o->size > sizeof p)
-		return err_set(e, PTCP_EUSAGE, "a permission that ptcp_permission_init() has not filled in");
+		return err_set(e, PTCP_EUSAGE, "permission: not initialized by ptcp_permission_init()");
 	memcpy(&p, o, o->size);
 	/* Loading the identity creates the directory. */
 	if ((r = check_permission(&p, e)) < 0 || (r = show(config_dir, false, fingerprint, e)) < 0)

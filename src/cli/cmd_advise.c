@@ -318,15 +318,15 @@ static int write_plot(FILE *f, const char *file, const void *advice)
 
 static int probe(struct advise_args *a, const char *target, struct ptcp_advice *advice, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	connect_show_streams(&a->connect);
 	if ((r = ptcp_advise_new(&t, &a->connect.transfer, target, &a->opts, e)) < 0)
 		return r;
 	if ((r = connect_run(t, e)) == 0)
-		r = ptcp_transfer_advice(t, advice, e);
-	ptcp_transfer_free(t);
+		r = ptcp_advise_result(t, advice, e);
+	ptcp_task_free(t);
 	return r;
 }
 

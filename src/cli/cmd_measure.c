@@ -204,11 +204,11 @@ static void on_round(void *arg, const struct ptcp_round *r)
 }
 
 /* Prints the measured levels, even if measuring has failed later. */
-static int summarize(const struct measure_args *a, const struct ptcp_transfer *t, struct ptcp_err *e)
+static int summarize(const struct measure_args *a, const struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct summary s;
 
-	s.n = ptcp_transfer_levels(t, s.level, PTCP_LEVELS_MAX, &s.saturates_at);
+	s.n = ptcp_measure_levels(t, s.level, PTCP_LEVELS_MAX, &s.saturates_at);
 	if (s.n == 0)
 		return 0;
 	if (a->connect.log.json)
@@ -231,7 +231,7 @@ static int close_csv(const struct measure_args *a, struct ptcp_err *e)
 
 static int measure(struct measure_args *a, const char *target, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = NULL;
+	struct ptcp_task *t = NULL;
 	struct ptcp_err later = { .code = 0 };
 	char shown[TEXT_NAME_BYTES];
 	int r;
@@ -249,7 +249,7 @@ static int measure(struct measure_args *a, const char *target, struct ptcp_err *
 		if (summarize(a, t, r < 0 ? &later : e) < 0 && r == 0)
 			r = e->code;
 	}
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	if (a->csv != NULL && close_csv(a, r < 0 ? &later : e) < 0 && r == 0)
 		r = e->code;
 	return r;

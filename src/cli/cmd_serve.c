@@ -203,7 +203,7 @@ static void handle_signals(struct serving *v)
 	int sig;
 
 	while ((sig = process_signal(v->signals)) != 0)
-		if (sig == SIGHUP && !v->first->server.one_time) {
+		if (sig == SIGHUP && !v->first->server.ephemeral) {
 			reload(v);
 		} else if (sig == SIGHUP) {
 			ptcp_server_stop(v->server); /* ssh has ended */
@@ -228,7 +228,7 @@ static int serve(struct serving *v, struct ptcp_err *e)
 		poll(p, 2, ms < 0 || ms > max_ms ? max_ms : ms);
 		handle_signals(v);
 		if (mono_now().ns >= next.ns) {
-			if (!v->first->server.one_time)
+			if (!v->first->server.ephemeral)
 				publish_again(v);
 			next = mono_add_ns(mono_now(), INTERVAL_NS);
 		}
@@ -277,7 +277,7 @@ static int make(struct serving *v, struct ptcp_err *e)
 
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
-	if (!v->first->server.one_time && (n = systemd_sockets(&first)) > 0) {
+	if (!v->first->server.ephemeral && (n = systemd_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)
 			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer)", n,
 			    PTCP_LISTEN_MAX);
@@ -286,7 +286,7 @@ static int make(struct serving *v, struct ptcp_err *e)
 		o.sockets = passed;
 		o.n_sockets = n;
 	}
-	if (v->first->watch == NULL || v->first->server.one_time || (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
+	if (v->first->watch == NULL || v->first->server.ephemeral || (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
 		r = ptcp_server_new(&v->server, &o, e);
 	for (i = 0; i < o.n_sockets; i++)
 		close(passed[i]); /* the server has duplicated the sockets */
@@ -300,7 +300,7 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	struct serving v = { .first = a, .a = a, .c = c, .argc = argc, .argv = argv,
 		.metrics = { .started = time(NULL), .when = mono_now() } };
 	struct ptcp_err late;
-	bool one_time = a->server.one_time;
+	bool ephemeral = a->server.ephemeral;
 	int r;
 
 	process_catch(EXIT_DONE, NULL);
@@ -311,9 +311,9 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 		return r;
 	}
 	process_set_stop(stop, v.server);
-	if (!one_time && (r = publish(&v, e)) == 0) /* fails now if the metrics file cannot be written */
+	if (!ephemeral && (r = publish(&v, e)) == 0) /* fails now if the metrics file cannot be written */
 		print_listening(&v);                /* an ephemeral server reports to its client instead */
-	if (r == 0 && (r = serve(&v, e)) == 0 && !one_time && publish(&v, &late) < 0)
+	if (r == 0 && (r = serve(&v, e)) == 0 && !ephemeral && publish(&v, &late) < 0)
 		serve_log(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", late.msg);
 	process_set_stop(NULL, NULL);
 	systemd_notify("STOPPING=1");

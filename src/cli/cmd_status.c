@@ -76,7 +76,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 /* The operands are NAME, ID TARGET, or TARGET for all transfers. */
 static int query(struct status_args *a, int n, char **operands, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = NULL;
+	struct ptcp_task *t = NULL;
 	char name[512];
 	int r;
 
@@ -86,7 +86,7 @@ static int query(struct status_args *a, int n, char **operands, struct ptcp_err 
 	a->single = strchr(name, '@') != NULL;
 	if ((r = ptcp_status_new(&t, &a->connect.transfer, name, a->cancel, e)) == 0)
 		r = connect_run(t, e);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	if (r == 0 && a->failed.code != 0) {
 		*e = a->failed;
 		r = e->code;

@@ -217,16 +217,16 @@ void connect_show_streams(struct connect_opts *a)
 
 static void cancel(void *handle)
 {
-	ptcp_transfer_cancel(handle);
+	ptcp_task_cancel(handle);
 }
 
-int connect_run(struct ptcp_transfer *t, struct ptcp_err *e)
+int connect_run(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	process_set_stop(cancel, t);
-	r = ptcp_transfer_run(t, e);
+	r = ptcp_task_run(t, e);
 	process_set_stop(NULL, NULL);
 	terminal_status("");
 	return r;

@@ -26,7 +26,7 @@ void connect_opts_fini(struct connect_opts *a);
 void connect_show_streams(struct connect_opts *a);
 
 /* Runs the handle to completion; a signal cancels it. */
-int connect_run(struct ptcp_transfer *t, struct ptcp_err *e);
+int connect_run(struct ptcp_task *t, struct ptcp_err *e);
 
 /* Setter of a bool: true for "recv", false for "send". */
 int connect_direction(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

@@ -339,13 +339,13 @@ int doctor_path(struct doctor *d, const char *target, double rate_bps, const str
 static int query(const char *target, const struct ptcp_transfer_opts *opts, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o = *opts;
-	struct ptcp_transfer *t = NULL;
+	struct ptcp_task *t = NULL;
 	int r;
 
 	o.trust = NULL; /* only the given fingerprints count */
 	if ((r = ptcp_status_new(&t, &o, target, false, e)) == 0)
 		r = connect_run(t, e);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	return r;
 }
 

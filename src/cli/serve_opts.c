@@ -87,7 +87,7 @@ static const struct opt serve_options[] = {
 	    0, 0 },
 	{ "watch-interval", 0, "TIME", "pause between the measurements of two links (default: 5m)", opt_seconds,
 	    AT(watch_interval_s), OPT_PATIENCE },
-	{ "one-time", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.one_time),
+	{ "one-time", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.ephemeral),
 	    0, 0 },
 	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
 	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
@@ -171,7 +171,7 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	log_opts_init(&a->log);
 	ptcp_server_opts_init(&a->server);
 	if ((r = options_parse(c, argc, argv, a, NULL, &given, e)) != 0 ||
-	    (!a->server.one_time && (r = configure(a, c, &given, e)) < 0))
+	    (!a->server.ephemeral && (r = configure(a, c, &given, e)) < 0))
 		return r;
 	if (a->n_listen > 0) {
 		a->server.listen = a->listen[0];
@@ -195,5 +195,5 @@ void serve_args_fini(struct serve_args *a)
 /* An ephemeral server reports warnings to its client through the session, not through SSH as well. */
 int serve_log_level(const struct serve_args *a)
 {
-	return log_opts_level(&a->log, a->server.one_time ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
+	return log_opts_level(&a->log, a->server.ephemeral ? PTCP_LOG_ERROR : PTCP_LOG_WARN);
 }

@@ -213,14 +213,14 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 }
 
 /* ptcp_send_new or ptcp_recv_new */
-typedef int transfer_new_fn(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+typedef int transfer_new_fn(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
 static int run_transfer(struct transfer_args *a, struct output *out, transfer_new_fn *new_transfer,
     struct ptcp_result *result, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *o = opts(a);
-	struct ptcp_transfer *t = NULL;
+	struct ptcp_task *t = NULL;
 	int r;
 
 	if ((r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
@@ -234,7 +234,7 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 		return r;
 	r = connect_run(t, e);
 	ptcp_transfer_result(t, result);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	return r;
 }
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -11,22 +11,23 @@
 
 #define PATH_NS (5 * NS_PER_S)
 
-uint32_t client_open_flags(const struct ptcp_transfer *t)
+uint32_t task_open_flags(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
+	const struct task_files *f = &t->files;
 	int flags =
 	    (o->no_verify ? 0 : WIRE_OPEN_VERIFY) | (o->preserve_times ? WIRE_OPEN_TIMES : 0) |
 	    (o->preserve_mode ? WIRE_OPEN_MODE : 0) | (o->preserve_links ? WIRE_OPEN_LINKS : 0) |
 	    (o->preserve_owner ? WIRE_OPEN_OWNER : 0) | (o->preserve_xattr ? WIRE_OPEN_XATTR : 0) |
 	    (o->preserve_setid ? WIRE_OPEN_SETID : 0) | (o->no_resume ? WIRE_OPEN_NO_RESUME : 0) |
 	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) |
-	    (t->sends && (t->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
-	    (t->sends && t->n_local == 1 && destination_is_contents(t->local[0]) ? WIRE_OPEN_CONTENTS : 0);
+	    (f->sends && (f->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
+	    (f->sends && f->n_local == 1 && destination_is_contents(f->local[0]) ? WIRE_OPEN_CONTENTS : 0);
 
 	return (uint32_t)flags;
 }
 
-uint8_t client_fsync(const struct ptcp_transfer *t)
+uint8_t task_fsync(const struct ptcp_task *t)
 {
 	static const uint8_t wire[] = { [PTCP_FSYNC_GROUP] = WIRE_FSYNC_GROUP,
 		[PTCP_FSYNC_NONE] = WIRE_FSYNC_NONE, [PTCP_FSYNC_FILE] = WIRE_FSYNC_FILE };
@@ -35,9 +36,9 @@ uint8_t client_fsync(const struct ptcp_transfer *t)
 }
 
 /* Where direct streams connect to: the address reached, or the name where that was a relay. */
-static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
+static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
-	if (t->ways.at[t->path].n_relays == 0)
+	if (t->paths.at[t->path].n_relays == 0)
 		return sock_split(t->peer, host, port, t->target.port, e);
 	strcpy(host, t->target.host);
 	*port = t->target.port;
@@ -47,32 +48,32 @@ static int direct_address(const struct ptcp_transfer *t, char host[SOCK_HOST_BYT
 static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
-static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
+static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
-	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->ways.n == 1 &&
-	    !t->ways.held && t->o.rate == NULL && atomic_load(&t->path_bps[0]) == 0;
-	unsigned requested = fixed || adaptive ? client_max_streams(t) : min_of(ADVICE_START, client_max_streams(t));
+	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
+	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
+	unsigned requested = fixed || adaptive ? task_max_streams(t) : min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
-		.role = t->sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
-		.fsync = client_fsync(t),
-		.flags = client_open_flags(t) | (t->ways.held ? WIRE_OPEN_SPOOLED : 0),
-		.n_paths = t->n_paths,
+		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
+		.fsync = task_fsync(t),
+		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0),
+		.n_paths = t->files.n_open_paths,
 		/* Each path has at least one stream. */
-		.streams = (uint16_t)min_of(max_of(requested, t->ways.n_places), fd_budget_connections()),
-		.paths = { t->paths, t->paths_bytes }
+		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
+		.paths = { t->files.open_paths, t->files.open_paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
 		.host = &t->host, .control = control, .connects = mode == SSH_START_DIRECT,
-		.one_channel = mode == SSH_START_PIPE, .once = t->launch != NULL, .address = address, .paths = &t->ways, .path = t->path,
-		.sock = { t->o.family, client_timeout_ns(t), t->congestion },
+		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
+		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.timeout_ns = client_timeout_ns(t), .ops = &client_session_ops, .arg = t
+		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t
 	};
 	int r;
 
-	t->adaptive = adaptive;
+	t->history.adaptive = adaptive;
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
 		open.flags = 0;
@@ -85,53 +86,51 @@ static int new_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct
 }
 
 /* On the control connection, which is taken. */
-static void start_session(struct ptcp_transfer *t, enum ssh_start_mode mode, struct chan *control)
+static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control)
 {
 	struct ptcp_err why;
 
 	strcpy(t->fingerprint, chan_fingerprint(control));
-	client_name_path(t, chan_fd(control));
+	task_name_path(t, chan_fd(control));
 	if (new_session(t, mode, control, &why) < 0) {
-		client_finish(t, &why);
+		task_finish(t, &why);
 		return;
 	}
-	atomic_store(&t->paced, true); /* path rates that were set before, or in an earlier attempt */
-	client_pace(t);
+	atomic_store(&t->path_rates.changed, true); /* path rates that were set before, or in an earlier attempt */
+	task_pace(t);
 }
 
-static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
-
-static int try_path(struct ptcp_transfer *t, struct ptcp_err *e);
+static int try_path(struct ptcp_task *t, struct ptcp_err *e);
 
 /* Tries the next path; after the last one, the first path's error is the outcome. */
-static void path_failed(struct ptcp_transfer *t, const struct ptcp_err *why)
+static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
 	struct ptcp_err next;
 
-	if (t->unknown && t->o.trust != NULL) {
-		client_finish(t, why);
+	if (t->trust.unknown && t->o.trust != NULL) {
+		task_finish(t, why);
 		return;
 	}
 	if (t->n_tried++ == 0)
 		t->path_why = *why;
-	if (t->ways.n > 1) {
-		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->ways, t->path),
+	if (t->paths.n > 1) {
+		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, t->path),
 		    why->msg);
-		client_warn(t, text);
+		task_warn(t, text);
 	}
-	if (t->n_tried == t->ways.n) {
-		client_finish(t, &t->path_why);
+	if (t->n_tried == t->paths.n) {
+		task_finish(t, &t->path_why);
 		return;
 	}
-	t->path = (t->path + 1) % t->ways.n;
+	t->path = (t->path + 1) % t->paths.n;
 	if (try_path(t, &next) < 0)
-		client_finish(t, &next);
+		task_finish(t, &next);
 }
 
 static void on_connected(void *arg, const struct connect_result *r)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	t->connect = NULL;
 	if (r->chan == NULL) {
@@ -139,31 +138,31 @@ static void on_connected(void *arg, const struct connect_result *r)
 		return;
 	}
 	strcpy(t->peer, r->address);
-	if (t->third == NULL) {
+	if (t->remote_job == NULL) {
 		start_session(t, SSH_START_DIRECT, r->chan);
 		return;
 	}
 	t->chan = r->chan;
 	strcpy(t->fingerprint, chan_fingerprint(t->chan));
-	t->remote->opened(t);
+	t->job_ops->opened(t);
 }
 
-static int try_path(struct ptcp_transfer *t, struct ptcp_err *e)
+static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
-	uint64_t all_ns = client_timeout_ns(t), timeout_ns = t->ways.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
-	const struct path *p = &t->ways.at[t->path];
+	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
+	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
-		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->congestion },
-		.alpn = t->third != NULL ? ALPN_JOB : ALPN_CONTROL, .check = client_trust, .done = on_connected, .arg = t };
+		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->o.congestion },
+		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
 
 	return connect_start(&t->connect, &o, e);
 }
 
-int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
+int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 {
 	timer_set(t->timer, MONO_NEVER);
-	t->path = (unsigned)t->ways.place[0];
+	t->path = (unsigned)t->paths.place[0];
 	return try_path(t, e);
 }
 
@@ -171,7 +170,7 @@ int client_dial(struct ptcp_transfer *t, struct ptcp_err *e)
 
 static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, const char *address)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	char text[2 * sizeof t->known_as + 200];
 	struct ptcp_err why;
 
@@ -179,45 +178,38 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, cons
 		chan_free(c);
 		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection in either direction, and ssh carries one stream only (open a "
 		    "port there to this host)", t->known_as);
-		client_finish(t, &why);
+		task_finish(t, &why);
 		return;
 	}
 	snprintf(t->peer, sizeof t->peer, "%s", address);
 	if (mode == SSH_START_PIPE) {
 		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, which is slower "
 		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
-		client_warn(t, text);
+		task_warn(t, text);
 	}
 	start_session(t, mode, c);
 }
 
-static void on_start_failed(void *arg, const struct ptcp_err *why)
-{
-	struct ptcp_transfer *t = arg;
-
-	/* ^C on a terminal ends ssh, too: the cancellation is the cause, and check_cancelled() follows. */
-	if (!atomic_load(&t->cancelled))
-		client_finish(t, why);
-}
+static void on_start_failed(void *arg, const struct ptcp_err *why) { task_finish(arg, why); }
 
 static struct session *session_of(void *arg)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	return t->session;
 }
 
-/* From here on like a daemon, with a known fingerprint. */
+/* From now on as with a permanent server, with a known fingerprint. */
 static void on_launched(void *arg, unsigned port, const char *fingerprint)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
-	strcpy(t->launched, fingerprint);
-	t->target.port = t->ways.port = port;
+	strcpy(t->trust.launched, fingerprint);
+	t->target.port = t->paths.port = port;
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
-	if (client_dial(t, &why) < 0)
-		client_finish(t, &why);
+	if (task_dial(t, &why) < 0)
+		task_finish(t, &why);
 }
 
 static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
@@ -225,31 +217,31 @@ static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed,
 /* To show progress; or the server that has a job is silent. */
 static void on_timer(void *arg)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	if (t->session != NULL)
-		client_show_progress(t);
-	else if (t->third != NULL)
-		t->remote->silent(t);
+		task_show_progress(t);
+	else if (t->remote_job != NULL)
+		t->job_ops->silent(t);
 }
 
-int client_connect(struct ptcp_transfer *t, struct ptcp_err *e)
+int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->ssh,
-		.launch = t->launch, .remote_ptcp = t->remote_ptcp, .remote_port = t->o.remote_port,
-		.sock = { t->o.family, client_timeout_ns(t), t->congestion }, .ops = &ssh_start_ops, .arg = t };
+	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
+		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
+		.sock = { t->o.family, task_timeout_ns(t), t->o.congestion }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
-	if (t->target.ssh || t->launch != NULL)
+	if (t->target.ssh || t->o.launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);
-	if (t->third != NULL)
-		t->remote->aim(t);
-	return client_dial(t, e);
+	if (t->remote_job != NULL)
+		t->job_ops->aim(t);
+	return task_dial(t, e);
 }
 
-void client_disconnect(struct ptcp_transfer *t)
+void task_disconnect(struct ptcp_task *t)
 {
 	ssh_start_free(t->ssh_start);
 	t->ssh_start = NULL;

@@ -4,55 +4,56 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 
 _Static_assert(HISTORY_PEER_BYTES >= REMOTE_USER_BYTES + SOCK_HOST_BYTES && HISTORY_LOCAL_BYTES >= SOCK_TEXT_BYTES &&
     HISTORY_CC_BYTES == TCPINFO_CC_BYTES && HISTORY_PROBES_MAX == PROFILE_MAX, "sizes");
 
-void client_name_path(struct ptcp_transfer *t, int fd)
+void task_name_path(struct ptcp_task *t, int fd)
 {
+	struct history_key *key = &t->history.key;
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
-	const char *candidate = t->ways.at[t->path].candidate;
+	const char *candidate = t->paths.at[t->path].candidate;
 	char text[SOCK_TEXT_BYTES], host[SOCK_HOST_BYTES];
 	unsigned port;
 
-	t->key = (struct history_key){ .sends = t->sends || (t->prober != NULL && !t->prober->receives) };
-	snprintf(t->key.peer, sizeof t->key.peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
+	*key = (struct history_key){ .sends = t->files.sends || (t->prober != NULL && !t->prober->receives) };
+	snprintf(key->peer, sizeof key->peer, "%s%s%s", t->known_as, candidate[0] != '\0' ? " via " : "", candidate);
 	/* ssh's pipe has no address, and the number of streams is fixed. */
 	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
 	    (sa.ss_family != AF_INET && sa.ss_family != AF_INET6))
 		return;
 	sock_address_text(text, (struct sockaddr *)&sa, n);
 	if (sock_split(text, host, &port, 0, NULL) == 0)
-		strcpy(t->key.local, host);
+		strcpy(key->local, host);
 }
 
 /* Not fatal: a transfer does not need its history. */
-static void log_failure(const struct ptcp_transfer *t, const struct ptcp_err *why)
+static void log_failure(const struct ptcp_task *t, const struct ptcp_err *why)
 {
 	log_at(&t->host.log, LOG_WARN, "history", "why=\"%s\"", why->msg);
 }
 
-static bool find(const struct ptcp_transfer *t, struct history_entry *h)
+static bool find(const struct ptcp_task *t, struct history_entry *h)
 {
 	struct ptcp_err why;
 	int r;
 
-	if (t->o.no_history || t->key.local[0] == '\0')
+	if (t->o.no_history || t->history.key.local[0] == '\0')
 		return false;
-	if ((r = history_find(t->state_dir, &t->key, h, &why)) < 0)
+	if ((r = history_find(t->o.state_dir, &t->history.key, h, &why)) < 0)
 		log_failure(t, &why);
 	return r > 0;
 }
 
-static void keep(const struct ptcp_transfer *t, const struct history_entry *h)
+static void keep(const struct ptcp_task *t, const struct history_entry *h)
 {
 	struct ptcp_err why;
 
 	if (!t->o.no_history && h->key.congestion[0] != '\0' && h->key.local[0] != '\0' &&
-	    history_put(t->state_dir, h, &why) < 0)
+	    history_put(t->o.state_dir, h, &why) < 0)
 		log_failure(t, &why);
 }
 
@@ -60,27 +61,27 @@ static void keep(const struct ptcp_transfer *t, const struct history_entry *h)
 
 static void on_known(void *arg, struct session *sess, const char *congestion)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct history_entry h;
 
-	strcpy(t->key.congestion, congestion);
+	strcpy(t->history.key.congestion, congestion);
 	if (find(t, &h))
 		session_recall_probes(sess, h.probe, h.n_probes);
 }
 
-void client_adapt_streams(struct ptcp_transfer *t, struct session *sess)
+void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
 	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
 
-	if (t->adaptive)
+	if (t->history.adaptive)
 		session_adapt_streams(sess, &o);
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
-void client_remember(struct ptcp_transfer *t)
+void task_remember(struct ptcp_task *t)
 {
-	const struct stream_control *m = &t->control;
-	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
+	const struct stream_control *m = &t->history.control;
+	struct history_entry h = { .key = t->history.key, .when_s = (int64_t)time(NULL) };
 	bool learned = m->advised && m->answer > 0 && !m->recalled;
 
 	if (learned) {
@@ -94,23 +95,23 @@ void client_remember(struct ptcp_transfer *t)
 /* ---- Advice ---- */
 
 /* The congestion control of a remote sender is unknown before it sends; the newest entry will do. */
-bool client_recall_advice(struct ptcp_transfer *t)
+bool task_recall_advice(struct ptcp_task *t)
 {
 	struct history_entry h;
 	struct tcpinfo control;
 
 	if (t->prober->ops->recall == NULL)
 		return false;
-	if (t->key.sends && tcpinfo_read(&control, session_control_fd(t->session)) == 0)
-		strcpy(t->key.congestion, control.congestion);
+	if (t->history.key.sends && tcpinfo_read(&control, session_control_fd(t->session)) == 0)
+		strcpy(t->history.key.congestion, control.congestion);
 	return find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
 }
 
 /* Only a measurement limited by the network tells the number of streams for the path. */
-void client_remember_advice(struct ptcp_transfer *t)
+void task_remember_advice(struct ptcp_task *t)
 {
 	const struct ptcp_advice *a = advise_advice(t->prober);
-	struct history_entry h = { .key = t->key, .when_s = (int64_t)time(NULL) };
+	struct history_entry h = { .key = t->history.key, .when_s = (int64_t)time(NULL) };
 	size_t i;
 
 	if (a == NULL || a->from_history || a->limit != PTCP_LIMIT_NETWORK)

@@ -9,45 +9,45 @@
 #include "core/text.h"
 #include "core/units.h"
 
-static void aim(struct ptcp_transfer *t, const struct remote *at)
+static void aim(struct ptcp_task *t, const struct remote *at)
 {
 	t->target = *at;
 	remote_name(at, t->known_as, sizeof t->known_as);
 }
 
-void remote_job_aim(struct ptcp_transfer *t)
+void remote_job_aim(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 
 	job_frames_fini(&h->frames);
 	memset(&h->frames, 0, sizeof h->frames);
 	if (remote_job_is_query(h))
 		return;
 	aim(t, &h->other);
-	if (h->audience[0] == '\0' && !client_knows_host(t, h->audience)) {
+	if (h->audience[0] == '\0' && !task_knows_host(t, h->audience)) {
 		h->audience[0] = '\0';
 		return;
 	}
 	aim(t, &h->doer);
 }
 
-static void flush(struct ptcp_transfer *t)
+static void flush(struct ptcp_task *t)
 {
-	struct buf *b = &t->third->frames.out.b;
+	struct buf *b = &t->remote_job->frames.out.b;
 
 	if (buf_len(b) > 0)
 		buf_consume(b, chan_write(t->chan, buf_head(b), buf_len(b)));
 	chan_flush(t->chan);
 }
 
-static void set_timer(struct ptcp_transfer *t)
+static void set_timer(struct ptcp_task *t)
 {
-	timer_set(t->timer, job_frames_deadline(&t->third->frames));
+	timer_set(t->timer, job_frames_deadline(&t->remote_job->frames));
 }
 
-static void expired(struct ptcp_transfer *t)
+static void expired(struct ptcp_task *t)
 {
-	const struct job_frames *j = &t->third->frames;
+	const struct job_frames *j = &t->remote_job->frames;
 	struct ptcp_err why;
 
 	switch (job_frames_fault(j, mono_now())) {
@@ -64,12 +64,12 @@ static void expired(struct ptcp_transfer *t)
 		    t->known_as, t->o.timeout_s);
 		break;
 	}
-	client_finish(t, &why);
+	task_finish(t, &why);
 }
 
 static struct ptcp_progress last_progress(const struct remote_job *h) { return h->frames.progress; }
 
-void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
+void remote_job_name(const struct ptcp_task *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES])
 {
 	snprintf(out, REMOTE_JOB_NAME_BYTES, "%0*llx@%s", REMOTE_JOB_ID_DIGITS, (unsigned long long)id, t->known_as);
 }
@@ -83,26 +83,26 @@ void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text)
 
 /* ---- Answers ---- */
 
-static void on_started(struct ptcp_transfer *t, const struct wire_started *f)
+static void on_started(struct ptcp_task *t, const struct wire_started *f)
 {
 	char name[REMOTE_JOB_NAME_BYTES];
 	struct ptcp_event ev = { .type = PTCP_EVENT_DETACHED, .text = name };
 
 	if (t->o.detach) {
 		remote_job_name(t, f->id, name);
-		client_emit(t, &ev);
-		job_frames_close(&t->third->frames);
-		client_finish(t, NULL);
+		task_emit(t, &ev);
+		job_frames_close(&t->remote_job->frames);
+		task_finish(t, NULL);
 		return;
 	}
 	span_copy(t->peer, f->peer);
-	strcpy(t->fingerprint, t->third->audience);
-	client_started(t);
+	strcpy(t->fingerprint, t->remote_job->audience);
+	task_started(t);
 }
 
-static void on_event(struct ptcp_transfer *t, const struct wire_event *f)
+static void on_event(struct ptcp_task *t, const struct wire_event *f)
 {
-	const struct session_ops *ops = &client_session_ops;
+	const struct session_ops *ops = &task_session_ops;
 	char path[WIRE_PATH_MAX + 1];
 	struct ptcp_err why;
 
@@ -117,7 +117,7 @@ static void on_event(struct ptcp_transfer *t, const struct wire_event *f)
 	}
 }
 
-static void on_error(struct ptcp_transfer *t, const struct wire_error *f)
+static void on_error(struct ptcp_task *t, const struct wire_error *f)
 {
 	struct ptcp_err why;
 
@@ -125,28 +125,28 @@ static void on_error(struct ptcp_transfer *t, const struct wire_error *f)
 	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
 		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_reverse(t, &why)) {
-		t->third->first = why;
-		t->third->reversing = true;
+		t->remote_job->first = why;
+		t->remote_job->reversing = true;
 		return;
 	}
-	client_outcome(t, &why);
+	task_outcome(t, &why);
 }
 
 static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 
 	switch (type) {
 	case WIRE_STARTED: on_started(t, &f->started); break;
 	case WIRE_EVENT: on_event(t, &f->event); break;
-	case WIRE_SAMPLE: remote_job_sampled(t->third, &f->sample); break;
+	case WIRE_SAMPLE: remote_job_sampled(t->remote_job, &f->sample); break;
 	case WIRE_STATE: remote_job_state(t, &f->state); break;
-	case WIRE_LINK: return remote_job_link(t->third, &f->link, e);
-	case WIRE_END: client_outcome(t, NULL); break;
+	case WIRE_LINK: return remote_job_link(t->remote_job, &f->link, e);
+	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
 	default: /* PROGRESS */
-		if (t->announced)
-			client_show_progress(t);
+		if (t->report.announced)
+			task_show_progress(t);
 	}
 	return 0;
 }
@@ -155,15 +155,15 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 
 static void on_readable(void *arg)
 {
-	struct ptcp_transfer *t = arg;
-	struct remote_job *h = t->third;
+	struct ptcp_task *t = arg;
+	struct remote_job *h = t->remote_job;
 	struct ptcp_err why;
 	uint8_t bytes[16384];
 	size_t n;
 
 	while (!t->over && !h->reversing && (n = chan_read(t->chan, bytes, sizeof bytes)) > 0)
 		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0)
-			client_finish(t, &why);
+			task_finish(t, &why);
 	if (t->over)
 		return;
 	if (!h->reversing) {
@@ -171,34 +171,34 @@ static void on_readable(void *arg)
 		return;
 	}
 	remote_job_reverse(t);
-	if (client_dial(t, &why) < 0)
-		client_finish(t, &why);
+	if (task_dial(t, &why) < 0)
+		task_finish(t, &why);
 }
 
 static void on_writable(void *arg) { flush(arg); }
 
 static void on_closed(void *arg, const struct ptcp_err *cause)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
-	if (remote_job_is_query(t->third) && cause == NULL) {
-		client_finish(t, NULL); /* the answer is complete */
+	if (remote_job_is_query(t->remote_job) && cause == NULL) {
+		task_finish(t, NULL); /* the answer is complete */
 		return;
 	}
 	err_set(&why, PTCP_EPEER, "%s: %s (run the same command again when that host can be reached: the transfer resumes)",
 	    t->known_as, cause != NULL ? cause->msg : "the host closed the connection");
-	client_finish(t, &why);
+	task_finish(t, &why);
 }
 
 static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
-static int request(struct ptcp_transfer *t, struct ptcp_err *e)
+static int request(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	int r;
 
-	h->frames = (struct job_frames){ .frame = on_frame, .arg = t, .timeout_ns = client_timeout_ns(t),
+	h->frames = (struct job_frames){ .frame = on_frame, .arg = t, .timeout_ns = task_timeout_ns(t),
 		.messages = h->timing.messages };
 	if ((r = remote_job_put(t, e)) < 0)
 		return r;
@@ -212,9 +212,9 @@ static int request(struct ptcp_transfer *t, struct ptcp_err *e)
 	return 0;
 }
 
-static void opened(struct ptcp_transfer *t)
+static void opened(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	struct ptcp_err why;
 	int r;
 
@@ -223,12 +223,12 @@ static void opened(struct ptcp_transfer *t)
 		chan_free(t->chan);
 		t->chan = NULL;
 		aim(t, &h->doer);
-		r = client_dial(t, &why);
+		r = task_dial(t, &why);
 	} else {
 		r = request(t, &why);
 	}
 	if (r < 0)
-		client_finish(t, &why);
+		task_finish(t, &why);
 }
 
 static void free_job(struct remote_job *h)
@@ -247,17 +247,17 @@ static void free_job(struct remote_job *h)
 	free(h);
 }
 
-static const struct client_remote_ops remote_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
+static const struct remote_job_ops remote_job_ops = { .aim = remote_job_aim, .opened = opened, .silent = expired,
 	.progress = last_progress, .cause = remote_job_cause, .free = free_job };
 
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e)
+int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e)
 {
-	if ((t->third = calloc(1, sizeof *t->third)) == NULL)
+	if ((t->remote_job = calloc(1, sizeof *t->remote_job)) == NULL)
 		return err_nomem(e);
-	t->remote = &remote_ops;
-	t->third->request = JOB_FRAMES_JOB_REQUESTED;
-	t->third->mode = WIRE_GRANT_WRITE;
-	t->third->doer = t->target;
-	t->third->other = *to;
+	t->job_ops = &remote_job_ops;
+	t->remote_job->request = JOB_FRAMES_JOB_REQUESTED;
+	t->remote_job->mode = WIRE_GRANT_WRITE;
+	t->remote_job->doer = t->target;
+	t->remote_job->other = *to;
 	return 0;
 }

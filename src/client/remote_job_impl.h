@@ -1,9 +1,9 @@
 /* The inside of requests to remote hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
- * remote_query.c and client_measure.c. */
+ * remote_query.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "engine/job_frames.h"
 
 struct remote_job {
@@ -27,31 +27,31 @@ static inline bool remote_job_is_query(const struct remote_job *h)
 	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED;
 }
 
-/* A job: t->target sends to `to`. Sets t->remote. */
-int remote_job_new(struct ptcp_transfer *t, const struct remote *to, struct ptcp_err *e);
-/* As in client_remote_ops. */
-void remote_job_aim(struct ptcp_transfer *t);
-const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why);
+/* A job: t->target sends to `to`. Sets t->job_ops. */
+int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err *e);
+/* As in remote_job_ops. */
+void remote_job_aim(struct ptcp_task *t);
+const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct ptcp_err *why);
 
 #define REMOTE_JOB_ID_DIGITS 16
 #define REMOTE_JOB_NAME_BYTES (REMOTE_JOB_ID_DIGITS + 1 + REMOTE_USER_BYTES + SOCK_HOST_BYTES)
 /* "ID@HOST:PORT" of the job with the id at t->target. */
-void remote_job_name(const struct ptcp_transfer *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES]);
+void remote_job_name(const struct ptcp_task *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES]);
 /* Code and sentence of a job's ERROR or STATE, as an error of the local user's transfer. */
 void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
 /* ---- remote_job_request.c ---- */
 
 /* Puts the frames of the request to the doer, whose identity is t->fingerprint. */
-int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e);
+int remote_job_put(struct ptcp_task *t, struct ptcp_err *e);
 /* After the sender's refusal: whether the receiver can be requested to fetch instead. */
-bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err *why);
+bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *why);
 /* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
-void remote_job_reverse(struct ptcp_transfer *t);
+void remote_job_reverse(struct ptcp_task *t);
 
-/* ---- Answers: remote_query.c, client_measure.c ---- */
+/* ---- Answers: remote_query.c, measure_task.c ---- */
 
-void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f);
+void remote_job_state(struct ptcp_task *t, const struct wire_state *f);
 int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp_err *e);
 void remote_job_sampled(struct remote_job *h, const struct wire_sample *f);
 

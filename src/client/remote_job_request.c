@@ -12,10 +12,10 @@ static const struct remote *destination(const struct remote_job *h)
 	return h->mode == WIRE_GRANT_READ ? &h->doer : &h->other;
 }
 
-static void put_job(struct ptcp_transfer *t)
+static void put_job(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
-	const char *cc = t->congestion != NULL ? t->congestion : "";
+	struct remote_job *h = t->remote_job;
+	const char *cc = t->o.congestion != NULL ? t->o.congestion : "";
 	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* a timetable was refused */
 	struct wire_job f = {
 		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),
@@ -28,9 +28,9 @@ static void put_job(struct ptcp_transfer *t)
 	OUTBOX_PUT(&h->frames.out, job, JOB, &f);
 }
 
-static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
+static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	uint8_t *p = outbox_room(&h->frames.out, WIRE_GRANT_MAX_BYTES);
 	const struct grant_terms terms = { t->fingerprint, h->audience, h->mode,
 		h->mode == WIRE_GRANT_PROBE ? "" : h->other.path };
@@ -46,41 +46,41 @@ static int put_grant(struct ptcp_transfer *t, struct ptcp_err *e)
 }
 
 /* Flags of OPEN for the path of the destination. */
-static uint32_t destination_flags(const struct ptcp_transfer *t)
+static uint32_t destination_flags(const struct ptcp_task *t)
 {
-	struct span rest = { t->paths, t->paths_bytes }, path;
+	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	uint8_t flags = 0;
 
 	wire_path_next(&rest, &flags, &path);
-	return (t->n_remote > 1 || destination_is_contents(destination(t->third)->path) ? WIRE_OPEN_INTO_DIR : 0) |
-	    (t->n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
+	return (t->files.n_remote > 1 || destination_is_contents(destination(t->remote_job)->path) ?
+	    WIRE_OPEN_INTO_DIR : 0) | (t->files.n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
 }
 
 /* OPEN with the client in place of the third host. */
-static void put_open(struct ptcp_transfer *t)
+static void put_open(struct ptcp_task *t)
 {
-	const char *dest = destination(t->third)->path;
+	const char *dest = destination(t->remote_job)->path;
 	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
 	struct wire_open f = {
-		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = client_fsync(t),
-		.flags = client_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams, .n_paths = t->n_paths,
-		.paths = { t->paths, t->paths_bytes }
+		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = task_fsync(t),
+		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams,
+		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes }
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;
 
-	if (t->third->mode == WIRE_GRANT_READ) {
+	if (t->remote_job->mode == WIRE_GRANT_READ) {
 		f.role = WIRE_ACCEPTOR_RECEIVES;
 		f.n_paths = 1;
 		f.paths = (struct span){ only, wire_path_encode(only, 0,
 		    (struct span){ (const uint8_t *)dest, strlen(dest) }) };
 	}
-	if ((p = outbox_room(&t->third->frames.out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
-		outbox_added(&t->third->frames.out, wire_open_encode(p, &f));
+	if ((p = outbox_room(&t->remote_job->frames.out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
+		outbox_added(&t->remote_job->frames.out, wire_open_encode(p, &f));
 }
 
-static void put_probe(struct ptcp_transfer *t)
+static void put_probe(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher };
 
 	OUTBOX_PUT(&h->frames.out, probe, PROBE, &f);
@@ -94,9 +94,9 @@ static void put_links(struct outbox *out)
 		outbox_added(out, wire_links_encode(p));
 }
 
-int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
+int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	int r;
 
 	if (h->request == JOB_FRAMES_LINKS_REQUESTED) {
@@ -123,17 +123,17 @@ int remote_job_put(struct ptcp_transfer *t, struct ptcp_err *e)
 /* ---- The receiver fetches, after the sender has refused ---- */
 
 /* A grant has one path, and a receiver applies no rules at the sender. */
-bool remote_job_can_reverse(const struct ptcp_transfer *t, const struct ptcp_err *why)
+bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *why)
 {
-	const struct remote_job *h = t->third;
+	const struct remote_job *h = t->remote_job;
 
-	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->announced && t->n_paths == 1 &&
-	    (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
+	return !remote_job_is_query(h) && h->mode == WIRE_GRANT_WRITE && !t->report.announced &&
+	    t->files.n_open_paths == 1 && (why->code == PTCP_ECONNECT || why->code == PTCP_EREFUSED);
 }
 
-void remote_job_reverse(struct ptcp_transfer *t)
+void remote_job_reverse(struct ptcp_task *t)
 {
-	struct remote_job *h = t->third;
+	struct remote_job *h = t->remote_job;
 	struct remote sender = h->doer;
 
 	log_at(&t->host.log, LOG_INFO, "client", "event=reversed why=\"%s\"", h->first.msg);
@@ -148,11 +148,11 @@ void remote_job_reverse(struct ptcp_transfer *t)
 	remote_job_aim(t);
 }
 
-const struct ptcp_err *remote_job_cause(const struct ptcp_transfer *t, const struct ptcp_err *why)
+const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct ptcp_err *why)
 {
-	const struct remote_job *h = t->third;
+	const struct remote_job *h = t->remote_job;
 
-	if (h == NULL || h->first.code == 0 || t->announced || why->code == PTCP_ECANCELED)
+	if (h == NULL || h->first.code == 0 || t->report.announced || why->code == PTCP_ECANCELED)
 		return why;
 	log_at(&t->host.log, LOG_INFO, "client", "event=not-fetched why=\"%s\"", why->msg);
 	return &h->first;

@@ -7,25 +7,21 @@
 #include "core/err.h"
 #include "core/text.h"
 
-/* A handle for a query of the server `at`, "HOST[:PORT]". */
-static int query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+/* A task for a query of the server `at`, "HOST[:PORT]". */
+static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     enum job_frames_state request, const char *at, struct ptcp_err *e)
 {
 	struct remote none = { .ssh = false };
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
-	if ((r = client_new(&t, o, e)) < 0)
+	if ((r = task_new(&t, o, e)) < 0)
 		return r;
 	if ((r = remote_job_new(t, &none, e)) == 0 && (r = remote_parse_host(&t->target, at, e)) == 0)
-		r = client_name_target(t, e);
-	if (r < 0) {
-		client_fini(t);
-		return r;
-	}
-	t->third->request = request;
-	*out = t;
-	return 0;
+		r = task_name_target(t, e);
+	if (r == 0)
+		t->remote_job->request = request;
+	return task_made(out, t, r);
 }
 
 /* ---- Jobs ---- */
@@ -37,10 +33,10 @@ static enum ptcp_state outcome(const struct wire_state *f, struct ptcp_err *why)
 	if (f->kind == WIRE_STATE_RUNNING)
 		return PTCP_STATE_RUNNING;
 	remote_job_reason(&reason, f->code, f->text);
-	return client_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
+	return task_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
 }
 
-void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f)
+void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
 {
 	char name[REMOTE_JOB_NAME_BYTES], peer[SOCK_HOST_BYTES + 10], host[WIRE_HOST_MAX + 1];
 	char source[WIRE_PATH_MAX + 1], dest[WIRE_PATH_MAX + 1];
@@ -56,7 +52,7 @@ void remote_job_state(struct ptcp_transfer *t, const struct wire_state *f)
 		s.code = why.code;
 		s.error = why.msg;
 	}
-	client_emit(t, &ev);
+	task_emit(t, &ev);
 }
 
 /* "ID@HOST[:PORT]", or "HOST[:PORT]" with id 0; the host at *at. */
@@ -78,7 +74,7 @@ static int parse_name(const char *name, uint64_t *id, const char **at, struct pt
 	return 0;
 }
 
-int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
+int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e)
 {
 	const char *at;
@@ -91,7 +87,7 @@ int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 		return err_set(e, PTCP_EUSAGE, "the transfer to be canceled is missing (give its name: ID@HOST:PORT)");
 	if ((r = query_new(out, o, JOB_FRAMES_STATUS_REQUESTED, at, e)) < 0)
 		return r;
-	(*out)->third->status = (struct wire_status){ id, cancel };
+	(*out)->remote_job->status = (struct wire_status){ id, cancel };
 	return 0;
 }
 
@@ -138,28 +134,24 @@ int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp
 	return l->to == NULL || (f->text.n > 0 && l->why == NULL) ? err_nomem(e) : 0;
 }
 
-int ptcp_link_query_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	if ((r = query_new(&t, o, JOB_FRAMES_LINKS_REQUESTED, from, e)) < 0)
 		return r;
 	if (t->target.ssh)
 		r = err_set(e, PTCP_EUSAGE, "%s: a link query needs a server, which ssh does not start (write HOST[:PORT])", from);
-	else if ((t->third->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->third->link)) == NULL)
+	else if ((t->remote_job->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->remote_job->link)) == NULL)
 		r = err_nomem(e);
-	if (r < 0)
-		client_fini(t);
-	else
-		*out = t;
-	return r;
+	return task_made(out, t, r);
 }
 
-size_t ptcp_transfer_links(const struct ptcp_transfer *t, struct ptcp_published_link *out, size_t most)
+size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most)
 {
-	const struct remote_job *h = t->third;
+	const struct remote_job *h = t->remote_job;
 
 	if (h == NULL || h->n_links == 0)
 		return 0;

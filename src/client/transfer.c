@@ -6,39 +6,39 @@
 #include "core/err.h"
 #include "core/text.h"
 
-static int add_path(struct ptcp_transfer *t, uint8_t flags, const char *path, struct ptcp_err *e)
+static int add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e)
 {
 	struct span s = { (const uint8_t *)path, strlen(path) };
 	uint8_t *p;
 
-	if (s.n > WIRE_PATH_MAX || t->n_paths == WIRE_PATHS_MAX ||
-	    t->paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
+	if (s.n > WIRE_PATH_MAX || t->files.n_open_paths == WIRE_PATHS_MAX ||
+	    t->files.open_paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
 		return err_set(e, PTCP_EUSAGE, "too many or too long remote paths for one transfer (name "
 		    "their directory)");
-	if ((p = realloc(t->paths, t->paths_bytes + s.n + 3)) == NULL)
+	if ((p = realloc(t->files.open_paths, t->files.open_paths_bytes + s.n + 3)) == NULL)
 		return err_nomem(e);
-	t->paths = p;
-	t->paths_bytes += wire_path_encode(p + t->paths_bytes, flags, s);
-	t->n_paths++;
+	t->files.open_paths = p;
+	t->files.open_paths_bytes += wire_path_encode(p + t->files.open_paths_bytes, flags, s);
+	t->files.n_open_paths++;
 	return 0;
 }
 
 /* A remote sender gets the rules in OPEN, behind the sources. */
-static int take_rules(struct ptcp_transfer *t, struct ptcp_err *e)
+static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	const struct ptcp_rule *rule;
 	size_t i;
 	int r = 0;
 
-	if (t->o.n_rules > 0 && (r = filter_new(&t->filter, e)) < 0)
+	if (t->o.n_rules > 0 && (r = filter_new(&t->files.filter, e)) < 0)
 		return r;
 	for (i = 0; i < t->o.n_rules; i++) {
 		rule = &t->o.rules[i];
-		if ((r = filter_add(t->filter, rule->include, rule->pattern, e)) < 0)
+		if ((r = filter_add(t->files.filter, rule->include, rule->pattern, e)) < 0)
 			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
 			    text_escape(shown, sizeof shown, rule->pattern));
-		if (!t->sends && (r = add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
+		if (!t->files.sends && (r = add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
 		    rule->pattern, e)) < 0)
 			return r;
 	}
@@ -68,8 +68,7 @@ static int local(const char *text, struct ptcp_err *e)
 	return r;
 }
 
-static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
-    struct ptcp_err *e)
+static int take_remote_sources(struct ptcp_task *t, const char *const *srcs, size_t n, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct remote each;
@@ -90,7 +89,7 @@ static int take_remote_sources(struct ptcp_transfer *t, const char *const *srcs,
 	return 0;
 }
 
-static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, size_t n,
+static int take_local_sources(struct ptcp_task *t, const char *const *srcs, size_t n,
     const char *dest, struct ptcp_err *e)
 {
 	size_t i;
@@ -105,7 +104,7 @@ static int take_local_sources(struct ptcp_transfer *t, const char *const *srcs, 
 }
 
 /* From one server to another; paths as if this host received. */
-static int take_third(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
+static int take_delegated(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest,
     struct ptcp_err *e)
 {
 	struct remote to;
@@ -131,30 +130,29 @@ static bool is_remote(const char *text)
 	return remote_parse(&ignored, text, NULL) > 0;
 }
 
-static int take_paths(struct ptcp_transfer *t, const char *const *srcs, size_t n, const char *dest,
-    struct ptcp_err *e)
+static int take_paths(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
 {
 	int r;
 
-	if (t->sends && is_remote(srcs[0]) && is_remote(dest)) {
-		t->sends = false;
-		t->n_local = 0;
-		t->n_remote = n;
-		return take_third(t, srcs, n, dest, e);
+	if (t->files.sends && is_remote(srcs[0]) && is_remote(dest)) {
+		t->files.sends = false;
+		t->files.n_local = 0;
+		t->files.n_remote = n;
+		return take_delegated(t, srcs, n, dest, e);
 	}
 	if (t->o.detach)
 		return err_set(e, PTCP_EUSAGE, "--detach: only for transfers between two other hosts (leave it out)");
-	t->n_local = t->sends ? n : 1;
-	t->n_remote = t->sends ? 1 : n;
-	if (t->sends)
+	t->files.n_local = t->files.sends ? n : 1;
+	t->files.n_remote = t->files.sends ? 1 : n;
+	if (t->files.sends)
 		return take_local_sources(t, srcs, n, dest, e);
 	return (r = local(dest, e)) < 0 ? r : take_remote_sources(t, srcs, n, e);
 }
 
-static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptcp_transfer_opts *o,
+static int transfer_new(struct ptcp_task **out, bool sends, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err scratch;
 	int r;
 
@@ -162,31 +160,26 @@ static int transfer_new(struct ptcp_transfer **out, bool sends, const struct ptc
 		e = &scratch;
 	if (n_srcs == 0)
 		return err_set(e, PTCP_EUSAGE, "no source (name a file or directory)");
-	if ((r = client_new(&t, o, e)) < 0)
+	if ((r = task_new(&t, o, e)) < 0)
 		return r;
-	t->sends = sends;
+	t->files.sends = sends;
 	r = take_paths(t, srcs, n_srcs, dest, e);
 	if (r == 0)
 		r = take_rules(t, e);
-	if (r == 0 && (t->local = client_copy_list(sends ? srcs : &dest, t->n_local)) == NULL)
+	if (r == 0 && (t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
 		r = err_nomem(e);
 	if (r == 0)
-		r = client_name_target(t, e);
-	if (r < 0) {
-		client_fini(t);
-		return r;
-	}
-	*out = t;
-	return 0;
+		r = task_name_target(t, e);
+	return task_made(out, t, r);
 }
 
-int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_send_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
 	return transfer_new(out, true, o, srcs, n_srcs, dest, e);
 }
 
-int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_recv_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
 	return transfer_new(out, false, o, srcs, n_srcs, dest, e);

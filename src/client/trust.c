@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/client_impl.h"
+#include "client/task_impl.h"
 #include "core/err.h"
 #include "net/trust.h"
 
@@ -27,18 +27,18 @@ static bool pin_is_for(const char *pin, const char *host, unsigned port, const c
 }
 
 /* The user can be asked only before a session runs. */
-static int unknown(struct ptcp_transfer *t, const char *name, const char *fingerprint, struct ptcp_err *e)
+static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, struct ptcp_err *e)
 {
 	if (t->session == NULL) {
-		t->unknown = true;
-		strcpy(t->asked_name, name);
-		strcpy(t->asked_fingerprint, fingerprint);
+		t->trust.unknown = true;
+		strcpy(t->trust.name, name);
+		strcpy(t->trust.fingerprint, fingerprint);
 	}
 	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare with ptcp key "
 	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint, fingerprint);
 }
 
-static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, const char *name,
+static int check_pins(struct ptcp_task *t, const char *host, unsigned port, const char *name,
     const char *fingerprint, struct ptcp_err *e)
 {
 	const char *pin;
@@ -46,8 +46,8 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 	size_t i;
 	int r;
 
-	for (i = 0; i < t->n_pins; i++) {
-		if (!pin_is_for(t->pins[i], host, port, &pin))
+	for (i = 0; i < t->o.n_fingerprints; i++) {
+		if (!pin_is_for(t->o.fingerprints[i], host, port, &pin))
 			continue;
 		if (strcmp(pin, fingerprint) == 0)
 			return 0;
@@ -69,11 +69,11 @@ static int check_pins(struct ptcp_transfer *t, const char *host, unsigned port, 
 }
 
 /* A relay's identity has no other role in this run: a relay must not pass for the host at the end of the path. */
-static int check_role(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint, struct ptcp_err *e)
+static int check_role(struct ptcp_task *t, const char *name, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
 	const struct trusted *m;
 
-	for (m = t->trusted; m < t->trusted + t->n_trusted; m++)
+	for (m = t->trust.accepted; m < t->trust.accepted + t->trust.n_accepted; m++)
 		if (strcmp(m->fingerprint, fingerprint) == 0 && (m->relay || relay) &&
 		    (m->relay != relay || strcasecmp(m->name, name) != 0))
 			return err_set(e, PTCP_EREFUSED, "%s: has the identity of %s%s (the relay answers for the other host, or both "
@@ -81,49 +81,50 @@ static int check_role(struct ptcp_transfer *t, const char *name, bool relay, con
 	return 0;
 }
 
-static void remember(struct ptcp_transfer *t, const char *name, bool relay, const char *fingerprint)
+static void remember(struct ptcp_task *t, const char *name, bool relay, const char *fingerprint)
 {
 	struct trusted *m;
 
-	for (m = t->trusted; m < t->trusted + t->n_trusted; m++)
+	for (m = t->trust.accepted; m < t->trust.accepted + t->trust.n_accepted; m++)
 		if (m->relay == relay && strcmp(m->fingerprint, fingerprint) == 0)
 			return;
-	if (t->n_trusted == TRUSTED_MAX)
+	if (t->trust.n_accepted == TRUSTED_MAX)
 		return;
-	t->n_trusted++;
+	t->trust.n_accepted++;
 	m->relay = relay;
 	snprintf(m->name, sizeof m->name, "%s", name);
 	strcpy(m->fingerprint, fingerprint);
 }
 
-int client_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t = arg;
+	struct ptcp_task *t = arg;
 	char name[NAME_BYTES];
 	int r;
 
 	sock_join(name, sizeof name, hop->host, hop->port);
 	if ((r = check_role(t, name, relay, fingerprint, e)) < 0)
 		return r;
-	if (t->launch == NULL || relay)
+	if (t->o.launch == NULL || relay)
 		r = check_pins(t, hop->host, hop->port, name, fingerprint, e);
-	else if (strcmp(fingerprint, t->launched) != 0)
-		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run the same command again)", name);
+	else if (strcmp(fingerprint, t->trust.launched) != 0)
+		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run "
+		    "the same command again)", name);
 	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);
 	return 0;
 }
 
-bool client_knows_host(const struct ptcp_transfer *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
+bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES])
 {
 	const char *pin, *found = NULL;
 	size_t i;
 
-	for (i = 0; i < t->n_pins; i++) {
-		if (!pin_is_for(t->pins[i], t->target.host, t->target.port, &pin))
+	for (i = 0; i < t->o.n_fingerprints; i++) {
+		if (!pin_is_for(t->o.fingerprints[i], t->target.host, t->target.port, &pin))
 			continue;
-		if (pin == t->pins[i] || (found != NULL && strcmp(found, pin) != 0))
+		if (pin == t->o.fingerprints[i] || (found != NULL && strcmp(found, pin) != 0))
 			return false;
 		found = pin;
 	}

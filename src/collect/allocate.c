@@ -163,7 +163,7 @@ static void assign_rates(struct ptcp_collect *c)
 static void update_extra(struct source_transfer *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
-	double given = 0, got = 0, stored = 0, bps, window = drift_window_s(&c->drift, INFINITY);
+	double given = 0, got = 0, stored_bytes = 0, bps, window = drift_window_s(&c->drift, INFINITY);
 	const struct route *r;
 
 	for (r = s->route; r < s->route + s->candidates.n; r++) {
@@ -172,9 +172,9 @@ static void update_extra(struct source_transfer *s, double now_s)
 		if (s->extra_bps > 0 || now_s - fmax(r->since_s, s->flows_since_s) >= window)
 			bps = fmin(bps, monitor_route_bps(r, now_s, window));
 		got += bps;
-		stored += (double)s->candidates.at[r - s->route].stored_bytes;
+		stored_bytes += (double)s->candidates.at[r - s->route].stored_bytes;
 	}
-	s->extra_bps = c->o.no_replan || stored > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
+	s->extra_bps = c->o.no_replan || stored_bytes > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
 	    schedule_left_bytes(c->schedule, s->status->host, PACE * (now_s - c->plan_start_s)), given, got);
 }
 

@@ -215,10 +215,10 @@ static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double 
 
 	for (i = 0; i < c->n; i++) {
 		s = &c->source[i];
-		ms = s->t != NULL ? ptcp_transfer_timeout_ms(s->t) : -1;
+		ms = s->t != NULL ? ptcp_task_timeout_ms(s->t) : -1;
 		due[i] = s->t == NULL ? s->retry_at_s : ms < 0 ? INFINITY : now_s + ms / 1e3;
 		first = fmin(first, due[i]);
-		fd[i] = (struct pollfd){ .fd = s->t != NULL ? ptcp_transfer_fd(s->t) : -1, .events = POLLIN };
+		fd[i] = (struct pollfd){ .fd = s->t != NULL ? ptcp_task_fd(s->t) : -1, .events = POLLIN };
 	}
 	poll(fd, c->n, (int)ceil(fmax(0, fmin(first - now_s, TICK_S)) * 1e3));
 	now_s = collect_now_s(c);
@@ -255,14 +255,14 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 				s->restart = false;
 				s->retry_at_s = INFINITY;
 				if (s->t != NULL)
-					ptcp_transfer_cancel(s->t);
+					ptcp_task_cancel(s->t);
 			}
 		}
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
 			for (s = c->source; s < c->source + c->n && collect_now_s(c) >= c->sizing_until_s; s++)
 				if (s->t != NULL && s->sizing)
-					ptcp_transfer_cancel(s->t); /* its result so far counts */
+					ptcp_task_cancel(s->t); /* its result so far counts */
 			continue;
 		}
 		next_s = c->plan_start_s + schedule_next_s(c->schedule, collect_now_s(c) - c->plan_start_s);

@@ -44,7 +44,7 @@ struct source_transfer {
 	struct ptcp_collect *c;
 	struct ptcp_collect_source *status;
 	const char *name, *address, *path; /* the overlay's */
-	struct ptcp_transfer *t;           /* current transfer, or NULL */
+	struct ptcp_task *t;           /* current transfer, or NULL */
 	struct candidates candidates;                  /* of the current transfer */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */

@@ -77,32 +77,32 @@ static int estimate(struct link_state *l, struct ptcp_err *e)
 /* ---- Measuring ---- */
 
 /* Polls the transfer's loop and the cancel flag. */
-int links_run(struct ptcp_links *s, struct ptcp_transfer *t, struct ptcp_err *e)
+int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct pollfd fd = { .fd = ptcp_transfer_fd(t), .events = POLLIN };
+	struct pollfd fd = { .fd = ptcp_task_fd(t), .events = POLLIN };
 	int r, ms;
 
-	if ((r = ptcp_transfer_start(t, e)) < 0)
+	if ((r = ptcp_task_start(t, e)) < 0)
 		return r;
 	do {
 		if (atomic_load(&s->canceled))
-			ptcp_transfer_cancel(t);
-		ms = ptcp_transfer_timeout_ms(t);
+			ptcp_task_cancel(t);
+		ms = ptcp_task_timeout_ms(t);
 		poll(&fd, 1, ms >= 0 && ms < LINKS_CANCEL_MS ? ms : LINKS_CANCEL_MS);
-	} while ((r = ptcp_transfer_step(t, e)) > 0);
+	} while ((r = ptcp_task_step(t, e)) > 0);
 	return r;
 }
 
-static int keep_messages(struct link_state *l, const struct ptcp_transfer *t, struct ptcp_err *e)
+static int keep_messages(struct link_state *l, const struct ptcp_task *t, struct ptcp_err *e)
 {
 	double round_trip;
-	size_t n = ptcp_transfer_messages(t, NULL, 0, &round_trip);
+	size_t n = ptcp_timing_messages(t, NULL, 0, &round_trip);
 	struct ptcp_message *more = realloc(l->message, (l->n + n + 1) * sizeof *more);
 
 	if (more == NULL)
 		return err_nomem(e);
 	l->message = more;
-	ptcp_transfer_messages(t, more + l->n, n, &round_trip);
+	ptcp_timing_messages(t, more + l->n, n, &round_trip);
 	l->n += n;
 	if (round_trip > 0 && (l->round_trip_s == 0 || round_trip < l->round_trip_s))
 		l->round_trip_s = round_trip;
@@ -110,7 +110,7 @@ static int keep_messages(struct link_state *l, const struct ptcp_transfer *t, st
 }
 
 /* Timing by us, or by the server where the link begins. */
-static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, const struct link_state *l,
+static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const struct link_state *l,
     unsigned messages, struct ptcp_err *e)
 {
 	struct ptcp_overlay_host from, to;
@@ -128,14 +128,14 @@ static int timing_of(struct ptcp_transfer **out, const struct ptcp_links *s, con
 
 int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	if ((r = timing_of(&t, s, l, messages, e)) < 0)
 		return r;
 	if ((r = links_run(s, t, e)) == 0)
 		r = keep_messages(l, t, e);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	if (r < 0 || (r = estimate(l, e)) < 0)
 		return r;
 	if (isnan(l->estimate.rate_bps))

@@ -71,14 +71,14 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_published
 	}
 }
 
-static int update_links(struct ptcp_links *s, int host, const struct ptcp_transfer *t, struct ptcp_err *e)
+static int update_links(struct ptcp_links *s, int host, const struct ptcp_task *t, struct ptcp_err *e)
 {
-	size_t n = ptcp_transfer_links(t, NULL, 0);
+	size_t n = ptcp_link_query_links(t, NULL, 0);
 	struct ptcp_published_link *known = calloc(n + 1, sizeof *known);
 
 	if (known == NULL)
 		return err_nomem(e);
-	ptcp_transfer_links(t, known, n);
+	ptcp_link_query_links(t, known, n);
 	take_all(s, host, known, n, NULL);
 	free(known);
 	return 0;
@@ -87,7 +87,7 @@ static int update_links(struct ptcp_links *s, int host, const struct ptcp_transf
 static int query(struct ptcp_links *s, int host, struct ptcp_err *e)
 {
 	struct ptcp_overlay_host h;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
 	ptcp_overlay_host(s->overlay, (size_t)host, &h);
@@ -97,7 +97,7 @@ static int query(struct ptcp_links *s, int host, struct ptcp_err *e)
 		return r;
 	if ((r = links_run(s, t, e)) == 0)
 		r = update_links(s, host, t, e);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	return r;
 }
 

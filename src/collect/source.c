@@ -43,7 +43,7 @@ void source_reset(struct source_transfer *s)
 {
 	size_t i;
 
-	ptcp_transfer_free(s->t);
+	ptcp_task_free(s->t);
 	s->t = NULL;
 	for (i = 0; i < s->candidates.n; i++)
 		free(s->route[i].limit);
@@ -219,7 +219,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *paths[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
-	uint64_t spool[PTCP_PATHS_MAX];
+	uint64_t spool_bytes[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
 	const struct candidate *v;
 	size_t i, cap, streams = 0;
@@ -232,12 +232,12 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 		paths[i] = v->text;
 		shares[i] = s->sizing || !v->planned ? 1 : v->streams > 0 ? v->streams : s->c->o.streams;
 		streams += (size_t)shares[i];
-		spool[i] = s->sizing ? 0 : v->stored_bytes;
+		spool_bytes[i] = s->sizing ? 0 : v->stored_bytes;
 	}
 	o.paths = paths;
 	o.n_paths = s->candidates.n;
 	o.path_shares = shares;
-	o.relay_spool_bytes = spool;
+	o.relay_spool_bytes = spool_bytes;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;
@@ -255,7 +255,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	o.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
 		allocate_rates(s->c); /* before the start: data in transit cannot be recalled */
-		r = ptcp_transfer_start(s->t, e);
+		r = ptcp_task_start(s->t, e);
 	}
 	free(from);
 	free(to);
@@ -341,7 +341,7 @@ void source_step(struct source_transfer *s)
 	struct ptcp_err why = { .code = 0 };
 	int r;
 
-	if ((r = ptcp_transfer_step(s->t, &why)) <= 0)
+	if ((r = ptcp_task_step(s->t, &why)) <= 0)
 		ended(s, r, &why);
 }
 
@@ -349,5 +349,5 @@ void source_restart(struct source_transfer *s)
 {
 	s->restart = true;
 	s->stalled = 0;
-	ptcp_transfer_cancel(s->t);
+	ptcp_task_cancel(s->t);
 }

@@ -125,7 +125,7 @@ static int write_first(struct connect *c, struct ptcp_err *e)
 		return c->o.first != NULL ? c->o.first(c->o.arg, c->chan, e) : 0;
 	next = c->at + 1 < c->o.n_relays ? &c->o.relay[c->at + 1] : &c->to;
 	f = (struct wire_route){ .port = (uint16_t)next->port, .host = { (const uint8_t *)next->host, strlen(next->host) },
-		.hold_bytes = c->o.hold_bytes };
+		.spool_bytes = c->o.spool_bytes };
 	chan_write(c->chan, frame, wire_route_encode(frame, &f));
 	return 0;
 }

@@ -36,7 +36,7 @@ struct connect_opts {
 	unsigned port;
 	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
 	unsigned n_relays;
-	uint64_t hold_bytes;    /* that each relay may spool */
+	uint64_t spool_bytes;    /* that each relay may spool */
 	uint64_t timeout_ns;    /* from connect_start() to `done` */
 	struct sock_opts sock;  /* for the established connection */
 	const char *alpn;

@@ -139,23 +139,23 @@ void paths_deal(struct paths *p, const double *shares)
 	}
 }
 
-void paths_hold(struct paths *p, const uint64_t *bytes)
+void paths_spool(struct paths *p, const uint64_t *bytes)
 {
 	unsigned i;
 
 	for (i = 0; bytes != NULL && i < p->n; i++) {
-		p->at[i].hold_bytes = p->at[i].n_relays > 0 ? bytes[i] : 0;
-		p->held = p->held || p->at[i].hold_bytes > 0;
+		p->at[i].spool_bytes = p->at[i].n_relays > 0 ? bytes[i] : 0;
+		p->spools = p->spools || p->at[i].spool_bytes > 0;
 	}
 }
 
-uint64_t paths_stream_hold(const struct paths *p, unsigned stream, unsigned streams)
+uint64_t paths_stream_spool_bytes(const struct paths *p, unsigned stream, unsigned streams)
 {
 	unsigned path = paths_of_stream(p, stream), i, n = 0;
 
 	for (i = 0; i < streams; i++)
 		n += paths_of_stream(p, i) == path;
-	return p->at[path].hold_bytes / (n > 0 ? n : 1);
+	return p->at[path].spool_bytes / (n > 0 ? n : 1);
 }
 
 void paths_fini(struct paths *p)

@@ -11,7 +11,7 @@ struct path {
 	struct connect_hop relay[CONNECT_RELAYS_MAX];
 	unsigned n_relays;            /* 0: direct */
 	char *candidate;              /* the user's text; "": direct */
-	uint64_t hold_bytes;          /* that each relay may spool; 0: no spooling */
+	uint64_t spool_bytes;          /* that each relay may spool; 0: no spooling */
 };
 
 struct paths {
@@ -23,7 +23,7 @@ struct paths {
 	unsigned n_places;
 	size_t place[PTCP_PATHS_MAX];
 	bool chosen;                  /* n_places of n candidates, by the transfer */
-	bool held;                    /* a relay of some path may spool */
+	bool spools;                  /* a relay of some path may spool */
 	uint8_t dealt[PTCP_STREAMS_MAX]; /* place of each stream, by number */
 };
 
@@ -35,9 +35,9 @@ void paths_choose(struct paths *p, unsigned places, uint64_t seed);
  * number of streams the first are dealt in proportion. Shares are finite and not negative; NULL: equal. */
 void paths_deal(struct paths *p, const double *shares);
 /* Bytes that each relay of a path may spool; NULL: none. */
-void paths_hold(struct paths *p, const uint64_t *bytes);
+void paths_spool(struct paths *p, const uint64_t *bytes);
 /* One stream's part of the path's spool, with `streams` in use. */
-uint64_t paths_stream_hold(const struct paths *p, unsigned stream, unsigned streams);
+uint64_t paths_stream_spool_bytes(const struct paths *p, unsigned stream, unsigned streams);
 void paths_fini(struct paths *p); /* zeroed is fine */
 static inline unsigned paths_of_stream(const struct paths *p, unsigned stream)
 {

@@ -37,7 +37,7 @@ static inline int prober_take_opts(void *out, size_t bytes, const void *opts, co
 	size_t size = *(const size_t *)opts;
 
 	if (size == 0 || size > bytes)
-		return err_set(e, PTCP_EUSAGE, "options that %s() has not filled in", init);
+		return err_set(e, PTCP_EUSAGE, "options: not initialized by %s()", init);
 	memcpy(out, opts, size);
 	return 0;
 }
@@ -72,7 +72,7 @@ const struct ptcp_advice *advise_advice(const struct prober *b);
 
 /* Runs rounds. Copies the options. */
 int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct ptcp_err *e);
-/* As ptcp_transfer_levels(). */
+/* As ptcp_measure_levels(). */
 size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max, unsigned *saturates_at);
 
 /* Maximum time of a message, in timeouts, even while bytes are acknowledged. */
@@ -82,7 +82,7 @@ size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max
 int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
 /* Times messages over streams that stay open. Copies the options. */
 int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptcp_err *e);
-/* As ptcp_transfer_messages(). */
+/* As ptcp_timing_messages(). */
 size_t timing_messages(const struct prober *b, struct ptcp_message *out, size_t max, double *round_trip_s);
 
 #endif

@@ -33,19 +33,19 @@ static void on_client(void *arg, const struct authorization *a)
 
 int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 {
-	struct ptcp_server_needs n = { .config_dir = s->host.config_dir, .binds = s->o.one_time,
-		.connects = s->o.one_time || s->o.n_relay_to > 0, .storage_dir = s->storage_dir };
+	struct ptcp_server_needs n = { .config_dir = s->host.config_dir, .binds = s->o.ephemeral,
+		.connects = s->o.ephemeral || s->o.n_relay_to > 0, .storage_dir = s->storage_dir };
 	struct roots r = { 0 };
 
 	if (s->o.confine == NULL)
 		return 0;
 	if ((s->roots = r.at = calloc(1, sizeof *r.at)) == NULL)
 		return err_nomem(e);
-	if (s->o.one_time)
+	if (s->o.ephemeral)
 		add(&r, "/"); /* the client is the same user and names the path later */
 	else if (s->root != NULL)
 		add(&r, s->root);
-	if (!s->o.one_time)
+	if (!s->o.ephemeral)
 		authorized_each(s->host.config_dir, on_client, &r, &s->host.log);
 	s->roots = r.at;
 	n.roots = (const char *const *)r.at;

@@ -388,7 +388,7 @@ int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f
 	d->port = f->port;
 	list_append(&r->list, &d->in_list);
 	r->n++;
-	d->storage = storage_new(r, d->client, f->hold_bytes);
+	d->storage = storage_new(r, d->client, f->spool_bytes);
 	fd_budget_count(d->storage != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
 	g->relayed = d;
 	if (dial_start(&d->dial, r->host->control, d->host, d->port, &so, on_dialled, d, &why) < 0)

@@ -105,7 +105,7 @@ static void on_session_gone(void *arg, struct peer_address *from)
 	struct ptcp_server *s = arg;
 
 	admission_session(s->pending.admission, from, false);
-	if (s->ssh != NULL && s->sessions.n_run > 0)
+	if (s->ssh != NULL && s->sessions.n_run > 0 && s->sessions.n == 0) /* a refused second one does not end the first */
 		ptcp_server_stop(s);
 	server_try_end(s);
 }
@@ -243,8 +243,8 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 
 	context_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
-	    (r = s->o.one_time ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
-	    (!s->o.one_time && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
+	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
+	    (!s->o.ephemeral && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -277,7 +277,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_pending(s, e)) < 0)
 		goto out;
 	server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
-	s->sessions.one_time = s->o.one_time;
+	s->sessions.ephemeral = s->o.ephemeral;
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
@@ -287,9 +287,9 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.links = &s->links;
 	loop_on_wake(s->loop, on_wake, s);
-	if (!s->o.one_time)
+	if (!s->o.ephemeral)
 		on_watch(s);
-	if (s->o.one_time && (r = ssh_server_start(s, e)) < 0)
+	if (s->o.ephemeral && (r = ssh_server_start(s, e)) < 0)
 		goto out;
 	*out = s;
 	return 0;

@@ -86,7 +86,7 @@ static int take(struct server_session *s, const struct wire_open *o, struct ptcp
 
 	if (s->granted && (r = check_grant(s, o, e)) < 0)
 		return r;
-	if (s->set->one_time && s->set->n_run > 0)
+	if (s->set->ephemeral && s->set->n_run > 0)
 		return err_set(e, PTCP_EREFUSED, "session: this server was started for one session only (start another server)");
 	return request_take(&s->request, o, e);
 }
@@ -281,7 +281,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.o = t->o, .own = t->one_time, .auth = *a };
+		.o = t->o, .own = t->ephemeral, .auth = *a };
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);

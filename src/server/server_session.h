@@ -12,7 +12,7 @@ struct server_session_set {
 	struct list list;
 	unsigned n, n_run;                /* now; accepted so far */
 	struct ptcp_server_stats past;    /* of ended sessions, and counters of events */
-	bool one_time;                    /* an ephemeral server: a single session, of the same user, with any absolute path */
+	bool ephemeral;                   /* a single session, of the same user, with any absolute path */
 	struct context *host;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */

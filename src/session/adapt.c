@@ -64,7 +64,7 @@ static void view(const struct session *sess, struct streams_view *v)
 	}
 	v->n_paths = p->n;
 	for (i = 0; i < p->n; i++)
-		v->path[i] = (struct path_view){ sess->path_rates.applied[i], p->at[i].hold_bytes > 0 };
+		v->path[i] = (struct path_view){ sess->path_rates.applied[i], p->at[i].spool_bytes > 0 };
 }
 
 /* ---- Rate limits ---- */

@@ -101,7 +101,7 @@ static void start(struct session *sess, unsigned number)
 		o.host = sess->o.paths->host;
 		o.port = sess->o.paths->port;
 		if (engine_spooled(sess->engine) && !control)
-			o.hold_bytes = paths_stream_hold(sess->o.paths, number, sess->n_active);
+			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}
 	if (connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;

@@ -92,7 +92,7 @@ static const struct wire_field hello[] = {
 	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
 }, route[] = {
 	POSITIVE("port", route, port), LENGTH("n", 1, route, host, 1, WIRE_HOST_MAX), DATA(route, host, WORD),
-	ANY("spool", route, hold_bytes)
+	ANY("spool", route, spool_bytes)
 }, grant[] = {
 	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
 	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),

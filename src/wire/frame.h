@@ -303,7 +303,7 @@ WIRE_CODEC(CONTROL_ACK, control_ack, wire_control_ack)
 struct wire_route {
 	uint16_t port;       /* not 0 */
 	struct span host;    /* name or address, IPv6 without brackets */
-	uint64_t hold_bytes; /* bytes that the relay may spool while the next hop accepts no data */
+	uint64_t spool_bytes; /* bytes that the relay may spool while the next hop accepts no data */
 };
 WIRE_CODEC(ROUTE, route, wire_route)
 

@@ -74,11 +74,11 @@ static int setup(void **state)
 
 /* ---- Transfers */
 
-static struct ptcp_transfer *sends_to(const char *address, const char *src, const char *dest,
+static struct ptcp_task *sends_to(const char *address, const char *src, const char *dest,
     ptcp_event_fn *event, void *arg)
 {
 	struct ptcp_transfer_opts o;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 	const char *from = lf_path(src);
 	char to[256];
@@ -92,7 +92,7 @@ static struct ptcp_transfer *sends_to(const char *address, const char *src, cons
 	return t;
 }
 
-static struct ptcp_transfer *sends(const char *src, const char *dest, ptcp_event_fn *event, void *arg)
+static struct ptcp_task *sends(const char *src, const char *dest, ptcp_event_fn *event, void *arg)
 {
 	return sends_to(lf_address, src, dest, event, arg);
 }
@@ -126,13 +126,13 @@ static void *job_main(void *arg)
 {
 	struct job *j = arg;
 	char src[16], dest[16];
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 
 	snprintf(src, sizeof src, "src%u", j->number);
 	snprintf(dest, sizeof dest, "at-once%u", j->number);
 	t = sends(src, dest, on_event, j);
-	j->result = ptcp_transfer_run(t, &j->e);
-	ptcp_transfer_free(t);
+	j->result = ptcp_task_run(t, &j->e);
+	ptcp_task_free(t);
 	return NULL;
 }
 
@@ -163,7 +163,7 @@ static void several_at_once(void **state)
 /* ---- A loop of ours, made of poll() */
 
 struct stepped {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int result;
 	struct ptcp_err e;
 };
@@ -177,27 +177,27 @@ static unsigned loop(struct stepped *s, unsigned n)
 
 	while (live > 0) {
 		for (i = 0, ms = 20000; i < n; i++) {
-			each = s[i].result > 0 ? ptcp_transfer_timeout_ms(s[i].t) : -1;
-			fd[i] = (struct pollfd){ s[i].result > 0 ? ptcp_transfer_fd(s[i].t) : -1, POLLIN, 0 };
+			each = s[i].result > 0 ? ptcp_task_timeout_ms(s[i].t) : -1;
+			fd[i] = (struct pollfd){ s[i].result > 0 ? ptcp_task_fd(s[i].t) : -1, POLLIN, 0 };
 			if (each >= 0 && each < ms)
 				ms = each;
 		}
 		assert_true(poll(fd, n, ms) > 0 || ms < 20000); /* else something was to be told and was not */
 		for (i = 0; i < n; i++)
-			if (s[i].result > 0 && (fd[i].revents != 0 || ptcp_transfer_timeout_ms(s[i].t) == 0)) {
+			if (s[i].result > 0 && (fd[i].revents != 0 || ptcp_task_timeout_ms(s[i].t) == 0)) {
 				steps++;
-				if ((s[i].result = ptcp_transfer_step(s[i].t, &s[i].e)) <= 0)
+				if ((s[i].result = ptcp_task_step(s[i].t, &s[i].e)) <= 0)
 					live--;
 			}
 	}
 	return steps;
 }
 
-static void start(struct stepped *s, struct ptcp_transfer *t)
+static void start(struct stepped *s, struct ptcp_task *t)
 {
 	s->t = t;
 	s->result = 1;
-	if (ptcp_transfer_start(t, &s->e) < 0)
+	if (ptcp_task_start(t, &s->e) < 0)
 		fail_msg("%s", s->e.msg);
 }
 
@@ -216,9 +216,9 @@ static void stepped_side_by_side(void **state)
 		snprintf(dest, sizeof dest, "stepped%u", i);
 		start(&s[i], sends(src, dest, on_event, &told));
 	}
-	fd = ptcp_transfer_fd(s[0].t);
+	fd = ptcp_task_fd(s[0].t);
 	assert_true(loop(s, 3) > 3);
-	assert_int_equal(ptcp_transfer_fd(s[0].t), fd);
+	assert_int_equal(ptcp_task_fd(s[0].t), fd);
 	assert_true(told.told > 0 && pthread_equal(told.told_on, pthread_self()));
 	for (i = 0; i < 3; i++) {
 		if (s[i].result != 0)
@@ -227,8 +227,8 @@ static void stepped_side_by_side(void **state)
 		ptcp_transfer_result(s[i].t, &r);
 		assert_int_equal(r.progress.files, FILES);
 		assert_true(r.seconds > 0);
-		assert_int_equal(ptcp_transfer_step(s[i].t, NULL), PTCP_EUSAGE);
-		ptcp_transfer_free(s[i].t);
+		assert_int_equal(ptcp_task_step(s[i].t, NULL), PTCP_EUSAGE);
+		ptcp_task_free(s[i].t);
 		snprintf(src, sizeof src, "src%u", i);
 		snprintf(dest, sizeof dest, "root/stepped%u", i);
 		is_there(src, dest);
@@ -248,17 +248,17 @@ static int listening_socket(void)
 }
 
 /* Server and client take turns in one thread until the client is done. */
-static int take_turns(struct ptcp_server *s, struct ptcp_transfer *t, struct ptcp_err *e)
+static int take_turns(struct ptcp_server *s, struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct pollfd fd[2] = { { ptcp_server_fd(s), POLLIN, 0 }, { ptcp_transfer_fd(t), POLLIN, 0 } };
+	struct pollfd fd[2] = { { ptcp_server_fd(s), POLLIN, 0 }, { ptcp_task_fd(t), POLLIN, 0 } };
 	int a, b, r;
 
 	do {
 		a = ptcp_server_timeout_ms(s);
-		b = ptcp_transfer_timeout_ms(t);
+		b = ptcp_task_timeout_ms(t);
 		poll(fd, 2, a < 0 || (b >= 0 && b < a) ? b : a);
 		assert_int_equal(ptcp_server_step(s, NULL), 1);
-	} while ((r = ptcp_transfer_step(t, e)) > 0);
+	} while ((r = ptcp_task_step(t, e)) > 0);
 	return r;
 }
 
@@ -286,7 +286,7 @@ static void serves_in_the_hosts_loop(void **state)
 	struct ptcp_server_stats st;
 	struct ptcp_server_opts o;
 	struct ptcp_server *s;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_result res;
 	struct ptcp_err e;
 	const char *address;
@@ -310,13 +310,13 @@ static void serves_in_the_hosts_loop(void **state)
 	assert_int_equal(ptcp_server_start(s, &e), 0);
 	snprintf(own, sizeof own, "127.0.0.1:%u", first);
 	t = sends_to(own, "src0", "own", NULL, NULL);
-	assert_int_equal(ptcp_transfer_start(t, &e), 0);
+	assert_int_equal(ptcp_task_start(t, &e), 0);
 	if (take_turns(s, t, &e) < 0)
 		fail_msg("%s", e.msg);
 	ptcp_result_init(&res);
 	ptcp_transfer_result(t, &res);
 	assert_int_equal(res.progress.max_streams, 2);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	ptcp_server_stop(s);
 	while ((r = ptcp_server_step(s, &e)) > 0)
 		;
@@ -340,7 +340,7 @@ static void time_passes_in_the_hosts_loop(void **state)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	const char *src = lf_path("large");
 	struct ptcp_transfer_opts o;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct timespec from, to;
 	struct stepped s;
 	struct ptcp_err e;
@@ -361,7 +361,7 @@ static void time_passes_in_the_hosts_loop(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	assert_int_equal(s.result, PTCP_ECONNECT);
 	assert_true(to.tv_sec - from.tv_sec < 5);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	close(fd);
 }
 
@@ -370,34 +370,34 @@ static void time_passes_in_the_hosts_loop(void **state)
 static void cancel_at_progress(void *arg, const struct ptcp_event *ev)
 {
 	if (ev->type == PTCP_EVENT_START)
-		ptcp_transfer_cancel(*(struct ptcp_transfer **)arg);
+		ptcp_task_cancel(*(struct ptcp_task **)arg);
 }
 
 static void *cancel_from_afar(void *arg)
 {
 	nanosleep(&(struct timespec){ 0, 20 * 1000 * 1000 }, NULL);
-	ptcp_transfer_cancel(arg);
+	ptcp_task_cancel(arg);
 	return NULL;
 }
 
 static void cancelled(void **state)
 {
-	struct ptcp_transfer *t = NULL;
+	struct ptcp_task *t = NULL;
 	struct stepped s;
 	pthread_t thread;
 
 	(void)state;
 	t = sends("large", "cancelled", cancel_at_progress, &t);
-	assert_int_equal(ptcp_transfer_run(t, NULL), PTCP_ECANCELED);
-	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_task_run(t, NULL), PTCP_ECANCELED);
+	ptcp_task_free(t);
 
 	t = sends("large", "cancelled", NULL, NULL);
-	ptcp_transfer_cancel(t);
+	ptcp_task_cancel(t);
 	start(&s, t);
-	assert_int_equal(ptcp_transfer_timeout_ms(t), 0);
+	assert_int_equal(ptcp_task_timeout_ms(t), 0);
 	loop(&s, 1);
 	assert_int_equal(s.result, PTCP_ECANCELED);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 
 	t = sends("large", "cancelled", NULL, NULL);
 	start(&s, t);
@@ -405,62 +405,62 @@ static void cancelled(void **state)
 	loop(&s, 1);
 	pthread_join(thread, NULL);
 	assert_true(s.result == PTCP_ECANCELED || s.result == 0); /* it may have been done by then */
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	}
 
 static void freed_while_at_work(void **state)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct stepped s;
 	unsigned i;
 
 	(void)state;
 	t = sends("large", "freed", NULL, NULL);
 	start(&s, t);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 
 	t = sends("large", "freed", NULL, NULL);
 	start(&s, t);
 	for (i = 0; i < 200 && s.result > 0; i++) {
-		poll(&(struct pollfd){ ptcp_transfer_fd(t), POLLIN, 0 }, 1, 5);
-		s.result = ptcp_transfer_step(t, &s.e);
+		poll(&(struct pollfd){ ptcp_task_fd(t), POLLIN, 0 }, 1, 5);
+		s.result = ptcp_task_step(t, &s.e);
 		if (access(lf_path("root/freed"), F_OK) == 0)
 			break;
 	}
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 }
 
 /* ---- In the wrong order, or from another time */
 
 static void wrong_order(void **state)
 {
-	struct ptcp_transfer *t = sends("src0", "order", NULL, NULL);
+	struct ptcp_task *t = sends("src0", "order", NULL, NULL);
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_transfer_step(t, &e), PTCP_EUSAGE);
-	assert_int_equal(ptcp_transfer_run(t, &e), 0);
-	assert_int_equal(ptcp_transfer_run(t, &e), PTCP_EUSAGE);
-	assert_int_equal(ptcp_transfer_start(t, &e), PTCP_EUSAGE);
-	assert_int_equal(ptcp_transfer_step(t, &e), PTCP_EUSAGE);
-	ptcp_transfer_free(t);
-	ptcp_transfer_free(NULL);
+	assert_int_equal(ptcp_task_step(t, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_task_run(t, &e), 0);
+	assert_int_equal(ptcp_task_run(t, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_task_start(t, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_task_step(t, &e), PTCP_EUSAGE);
+	ptcp_task_free(t);
+	ptcp_task_free(NULL);
 }
 
 /* Who was built when the structs ended earlier gets no more than it knew of. */
 static void older_structs(void **state)
 {
-	struct ptcp_transfer *t = sends("src0", "older", NULL, NULL);
+	struct ptcp_task *t = sends("src0", "older", NULL, NULL);
 	struct ptcp_result r;
 
 	(void)state;
-	assert_int_equal(ptcp_transfer_run(t, NULL), 0);
+	assert_int_equal(ptcp_task_run(t, NULL), 0);
 	memset(&r, 0xaa, sizeof r);
 	r.size = offsetof(struct ptcp_result, warnings);
 	ptcp_transfer_result(t, &r);
 	assert_int_equal(r.progress.file_bytes, FILES * FILE_BYTES);
 	assert_int_equal(r.warnings, UINT64_C(0xaaaaaaaaaaaaaaaa));
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 }
 
 int main(void)

@@ -103,10 +103,10 @@ int ptcp_revoke(const char *dir, const char *fingerprint, struct ptcp_err *e)
 
 /* ---- Transfers */
 
-struct ptcp_transfer {
+struct ptcp_task {
 	int unused;
 };
-static struct ptcp_transfer transfer;
+static struct ptcp_task transfer;
 
 void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 {
@@ -116,7 +116,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	o->timeout_s = 30;
 }
 
-static int new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+static int new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
 {
 	size_t used = 0;
@@ -131,21 +131,21 @@ static int new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
 	return play(fake.new_code, e);
 }
 
-int ptcp_send_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_send_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
 {
 	fake.sends++;
 	return new(out, o, srcs, n, dest, e);
 }
 
-int ptcp_recv_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_recv_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
 {
 	fake.recvs++;
 	return new(out, o, srcs, n, dest, e);
 }
 
-int ptcp_transfer_run(struct ptcp_transfer *t, struct ptcp_err *e)
+int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e)
 {
 	(void)t;
 	fake.runs++;
@@ -163,25 +163,25 @@ void ptcp_result_init(struct ptcp_result *r)
 	*r = (struct ptcp_result){ .size = sizeof *r };
 }
 
-void ptcp_transfer_result(const struct ptcp_transfer *t, struct ptcp_result *r)
+void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	(void)t;
 	*r = fake.result;
 }
 
-void ptcp_transfer_cancel(struct ptcp_transfer *t)
+void ptcp_task_cancel(struct ptcp_task *t)
 {
 	fake.cancels += t == &transfer;
 }
 
-void ptcp_transfer_free(struct ptcp_transfer *t)
+void ptcp_task_free(struct ptcp_task *t)
 {
 	fake.frees += t == &transfer;
 }
 
 /* ---- Measuring */
 
-static int new_prober(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+static int new_prober(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, struct ptcp_err *e)
 {
 	fake.opts = *o;
@@ -191,14 +191,14 @@ static int new_prober(struct ptcp_transfer **out, const struct ptcp_transfer_opt
 	return play(fake.new_code, e);
 }
 
-int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e)
 {
 	fake.advice_opts = *a;
 	return new_prober(out, o, target, e);
 }
 
-int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
+int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a, struct ptcp_err *e)
 {
 	(void)t;
 	(void)e;
@@ -221,21 +221,21 @@ const char *ptcp_state_name(enum ptcp_state s)
 	return names[s];
 }
 
-int ptcp_status_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *name,
+int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e)
 {
 	fake.status_cancel = cancel;
 	return new_prober(out, o, name, e);
 }
 
-int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_measure_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e)
 {
 	fake.measure = *m;
 	return new_prober(out, o, target, e);
 }
 
-size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out, size_t most,
+size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out, size_t most,
     unsigned *saturates_at)
 {
 	(void)t;

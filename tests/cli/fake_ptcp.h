@@ -8,15 +8,15 @@
 struct fake {
 	/* Results and events. */
 	int new_code;                    /* of ptcp_send_new, ptcp_recv_new, ptcp_server_new */
-	int run_code;                    /* of ptcp_transfer_run, ptcp_server_run */
+	int run_code;                    /* of ptcp_task_run, ptcp_server_run */
 	const char *sentence;            /* of a failure */
-	const struct ptcp_event *events; /* during ptcp_transfer_run */
+	const struct ptcp_event *events; /* during ptcp_task_run */
 	size_t n_events;
 	struct ptcp_result result;
 	int raise;                       /* a signal to raise during run; 0: none */
 	int key_code;                    /* of the key functions */
 	struct ptcp_advice advice;
-	const struct ptcp_round *rounds; /* during ptcp_transfer_run */
+	const struct ptcp_round *rounds; /* during ptcp_task_run */
 	size_t n_rounds;
 	const struct ptcp_level *levels;
 	size_t n_levels;

@@ -189,7 +189,7 @@ static void interrupted(void **state)
 		fake_reset();
 		fake.raise = signals[i];
 		fake.run_code = PTCP_ECANCELED;
-		/* the signal reached ptcp_transfer_cancel (+100), and the status is 8 */
+		/* the signal reached ptcp_task_cancel (+100), and the status is 8 */
 		assert_int_equal(in_child("send a ptcp://h/", "/dev/null"), 108);
 		fake.run_code = 0;
 		assert_int_equal(in_child("serve", "/dev/null"), 100);

@@ -254,7 +254,7 @@ static void serve(void **state)
 	assert_int_equal(a.n_listen, 0);
 	assert_null(a.server.root);
 	assert_null(a.settings);
-	assert_false(a.server.one_time);
+	assert_false(a.server.ephemeral);
 	assert_int_equal(a.ciphers, 0);
 	assert_int_equal(a.server.n_relay_to, 0);
 	assert_int_equal(a.server.max_relayed, 512);
@@ -266,7 +266,7 @@ static void serve(void **state)
 	serve_args_fini(&a);
 	assert_int_equal(parse_serve(&a, "--max-relayed|0", &e), PTCP_EUSAGE);
 	assert_int_equal(parse_serve(&a, "--one-time", &e), 0);
-	assert_true(a.server.one_time);
+	assert_true(a.server.ephemeral);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);
 	assert_int_equal(a.n_listen, 1);
 	assert_string_equal(a.listen[0], "[::1]:0");

@@ -1,4 +1,4 @@
-/* What a server was told of the ways from it, and who is told by it. */
+/* Queries of the links that a server publishes, and the permission to query them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -32,24 +32,24 @@ static int setup_no_relay(void **state)
 	return lf_make_dir() < 0 ? -1 : lf_serve(&o, &permission);
 }
 
-/* The handle that has asked; the caller frees it. */
-static int ask(struct ptcp_transfer **t, struct ptcp_err *e)
+/* The task of the query; freed by the caller. */
+static int ask(struct ptcp_task **t, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o;
 
 	lf_opts(&o);
 	assert_int_equal(ptcp_link_query_new(t, &o, lf_address, e), 0);
-	return ptcp_transfer_run(*t, e);
+	return ptcp_task_run(*t, e);
 }
 
 static void must_fail(int code)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 
 	assert_int_equal(ask(&t, &e), code);
-	assert_int_equal(ptcp_transfer_links(t, NULL, 0), 0);
-	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_link_query_links(t, NULL, 0), 0);
+	ptcp_task_free(t);
 }
 
 static const struct ptcp_published_link known[] = {
@@ -61,19 +61,19 @@ static const struct ptcp_published_link known[] = {
 static void told(void **state)
 {
 	struct ptcp_published_link got[4];
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 
 	(void)state;
 	must_fail(PTCP_EPEER); /* it does not measure */
 	assert_int_equal(ptcp_server_set_links(lf_server, known, 0, &e), 0);
 	assert_int_equal(ask(&t, &e), 0); /* it does, and knows nothing yet */
-	assert_int_equal(ptcp_transfer_links(t, got, 4), 0);
-	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_link_query_links(t, got, 4), 0);
+	ptcp_task_free(t);
 	assert_int_equal(ptcp_server_set_links(lf_server, known, 3, &e), 0);
 	assert_int_equal(ask(&t, &e), 0);
-	assert_int_equal(ptcp_transfer_links(t, got, 2), 3);
-	assert_int_equal(ptcp_transfer_links(t, got, 4), 3);
+	assert_int_equal(ptcp_link_query_links(t, got, 2), 3);
+	assert_int_equal(ptcp_link_query_links(t, got, 4), 3);
 	assert_string_equal(got[0].to, "b.example.org:7811");
 	assert_null(got[0].why);
 	assert_int_equal(got[0].messages, 12);
@@ -86,7 +86,7 @@ static void told(void **state)
 	assert_true(isnan(got[1].rate_error_bps) && isnan(got[1].delay_error_s) && got[1].delay_from_round_trip);
 	assert_string_equal(got[2].to, "127.0.0.1:7812");
 	assert_int_equal(got[2].messages, 0);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	assert_int_equal(ptcp_server_set_links(lf_server, NULL, 0, &e), 0);
 	must_fail(PTCP_EPEER);
 }
@@ -96,7 +96,7 @@ static void refused(void **state)
 {
 	struct ptcp_published_link bad[] = { known[0], known[0], known[0], known[0], known[0], known[0], known[0], known[0] };
 	static struct ptcp_published_link many[PTCP_PUBLISHED_LINKS_MAX + 1];
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 	size_t i;
 
@@ -116,12 +116,12 @@ static void refused(void **state)
 		many[i] = known[i % 3];
 	assert_int_equal(ptcp_server_set_links(lf_server, many, PTCP_PUBLISHED_LINKS_MAX + 1, &e), PTCP_EUSAGE);
 	assert_int_equal(ask(&t, &e), 0);
-	assert_int_equal(ptcp_transfer_links(t, NULL, 0), 3);
-	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_link_query_links(t, NULL, 0), 3);
+	ptcp_task_free(t);
 	assert_int_equal(ptcp_server_set_links(lf_server, many, PTCP_PUBLISHED_LINKS_MAX, &e), 0);
 	assert_int_equal(ask(&t, &e), 0);
-	assert_int_equal(ptcp_transfer_links(t, NULL, 0), PTCP_PUBLISHED_LINKS_MAX);
-	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_link_query_links(t, NULL, 0), PTCP_PUBLISHED_LINKS_MAX);
+	ptcp_task_free(t);
 }
 
 static void not_for_everybody(void **state)
@@ -136,7 +136,7 @@ static void not_for_everybody(void **state)
 static void wrong_places(void **state)
 {
 	struct ptcp_transfer_opts o;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 
 	(void)state;

@@ -44,7 +44,7 @@ static struct {
 	uint8_t in[600];
 	size_t n;
 	char routed[HOPS][100];
-	uint64_t hold_bytes;
+	uint64_t spool_bytes;
 	unsigned accepted;
 } peer;
 
@@ -114,7 +114,7 @@ static void peer_readable(void *arg)
 	if (h.type == WIRE_ROUTE) {
 		assert_int_equal(wire_route_decode(&f, in, NULL), 0);
 		snprintf(peer.routed[peer.at], sizeof peer.routed[0], "%.*s:%u", (int)f.host.n, (const char *)f.host.p, f.port);
-		peer.hold_bytes = f.hold_bytes;
+		peer.spool_bytes = f.spool_bytes;
 	}
 	if (peer.act[peer.at] != LISTEN)
 		peer.n = 0;
@@ -342,7 +342,7 @@ static void passes_relays(void **state)
 	struct connect_opts o = opts(FORWARD, FORWARD, WELCOME, 2);
 
 	(void)state;
-	o.hold_bytes = 1 << 20;
+	o.spool_bytes = 1 << 20;
 	run(&o);
 	assert_non_null(out.chan);
 	assert_string_equal(chan_fingerprint(out.chan), id[2].fingerprint);
@@ -350,7 +350,7 @@ static void passes_relays(void **state)
 	assert_string_equal(out.checked, "relay 127.0.0.1 relay second.test host.test ");
 	assert_string_equal(peer.routed[0], "second.test:702");
 	assert_string_equal(peer.routed[1], "host.test:703");
-	assert_int_equal(peer.hold_bytes, 1 << 20);
+	assert_int_equal(peer.spool_bytes, 1 << 20);
 	assert_int_equal(out.n_first, 1);
 	assert_int_equal(peer.accepted, 1);
 	behind_is_there();

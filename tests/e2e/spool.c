@@ -25,7 +25,7 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 int main(int argc, char **argv)
 {
 	struct ptcp_transfer_opts o;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 	const char *from;
 	uint64_t hold;
@@ -50,8 +50,8 @@ int main(int argc, char **argv)
 	r = strcmp(argv[1], "send") == 0 ? ptcp_send_new(&t, &o, &from, 1, argv[3], &e) :
 	    ptcp_recv_new(&t, &o, &from, 1, argv[3], &e);
 	if (r == 0) {
-		r = ptcp_transfer_run(t, &e);
-		ptcp_transfer_free(t);
+		r = ptcp_task_run(t, &e);
+		ptcp_task_free(t);
 	}
 	printf("%s\n", r == 0 ? "done" : e.msg);
 	return r == 0 ? 0 : 1;

@@ -119,23 +119,23 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static void send_route(struct peer *p, unsigned port, uint64_t hold_bytes)
+static void send_route(struct peer *p, unsigned port, uint64_t spool_bytes)
 {
 	static const char here[] = "127.0.0.1";
 	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 },
-		.hold_bytes = hold_bytes };
+		.spool_bytes = spool_bytes };
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
 	peer_send(p, out, wire_route_encode(out, &f));
 }
 
-static struct peer *ask_route(unsigned relay, unsigned port, uint64_t hold_bytes)
+static struct peer *ask_route(unsigned relay, unsigned port, uint64_t spool_bytes)
 {
 	struct peer *p = peer_connect(relay, ALPN_ROUTE);
 
 	if (p == NULL)
 		die("no handshake");
-	send_route(p, port, hold_bytes);
+	send_route(p, port, spool_bytes);
 	return p;
 }
 
@@ -253,12 +253,12 @@ static void hoarding_routes(unsigned port, char **arguments)
 	static uint8_t junk[1 << 16];
 	struct third t = third_host();
 	unsigned n = (unsigned)atoi(arguments[0]), i;
-	uint64_t hold_bytes = strtoull(arguments[1], NULL, 10);
+	uint64_t spool_bytes = strtoull(arguments[1], NULL, 10);
 	struct peer *p[16];
 	bool more;
 
 	for (i = 0; i < n; i++) {
-		p[i] = ask_route(port, t.port, hold_bytes);
+		p[i] = ask_route(port, t.port, spool_bytes);
 		expect(p[i], WIRE_ROUTED);
 		SSL_shutdown(p[i]->ssl);
 		if (peer_frame(p[i])->type != END_CLOSED)

@@ -41,12 +41,12 @@ static void on_round(void *arg, const struct ptcp_round *r)
 	}
 }
 
-static struct ptcp_transfer *measure(const unsigned *streams, size_t n, struct heard *h,
+static struct ptcp_task *measure(const unsigned *streams, size_t n, struct heard *h,
     enum ptcp_cipher cipher)
 {
 	struct ptcp_transfer_opts o;
 	struct ptcp_measure_opts m;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 
 	lf_opts(&o);
@@ -68,44 +68,44 @@ static void rounds_and_levels(void **state)
 	static const unsigned streams[] = { GRANTED, 1, 3 };
 	struct ptcp_level level[PTCP_LEVELS_MAX];
 	struct heard h = { 0 };
-	struct ptcp_transfer *t = measure(streams, 3, &h, PTCP_CIPHER_AES128GCM);
+	struct ptcp_task *t = measure(streams, 3, &h, PTCP_CIPHER_AES128GCM);
 	struct ptcp_advice a;
 	struct ptcp_err e = { .code = 0 };
 	unsigned saturates_at;
 	int r;
 
 	(void)state;
-	assert_int_equal(ptcp_transfer_levels(t, level, PTCP_LEVELS_MAX, &saturates_at), 0);
-	r = ptcp_transfer_run(t, &e);
+	assert_int_equal(ptcp_measure_levels(t, level, PTCP_LEVELS_MAX, &saturates_at), 0);
+	r = ptcp_task_run(t, &e);
 	assert_string_equal(e.msg, "");
 	assert_int_equal(r, 0);
 	assert_int_equal(h.rounds, 9);
 	assert_int_equal(h.streams, 3 * (GRANTED + 1 + 3));
 	assert_int_equal(h.failed, 0);
-	assert_int_equal(ptcp_transfer_levels(t, level, 1, &saturates_at), 3); /* writes one */
-	assert_int_equal(ptcp_transfer_levels(t, level, PTCP_LEVELS_MAX, &saturates_at), 3);
+	assert_int_equal(ptcp_measure_levels(t, level, 1, &saturates_at), 3); /* writes one */
+	assert_int_equal(ptcp_measure_levels(t, level, PTCP_LEVELS_MAX, &saturates_at), 3);
 	assert_int_equal(level[0].streams, 1);
 	assert_int_equal(level[2].streams, GRANTED);
 	assert_int_equal(level[2].rounds, 3);
 	assert_int_equal(level[2].failed, 0);
 	assert_true(level[2].min_bps <= level[2].mean_bps && level[2].mean_bps <= level[2].max_bps);
 	ptcp_advice_init(&a);
-	assert_int_equal(ptcp_transfer_advice(t, &a, &e), PTCP_EUSAGE); /* of another kind */
-	ptcp_transfer_free(t);
+	assert_int_equal(ptcp_advise_result(t, &a, &e), PTCP_EUSAGE); /* of another kind */
+	ptcp_task_free(t);
 }
 
 static void more_than_is_granted(void **state)
 {
 	static const unsigned streams[] = { GRANTED + 1 };
 	struct heard h = { 0 };
-	struct ptcp_transfer *t = measure(streams, 1, &h, PTCP_CIPHER_AES256GCM);
+	struct ptcp_task *t = measure(streams, 1, &h, PTCP_CIPHER_AES256GCM);
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_transfer_run(t, &e), PTCP_EREFUSED);
+	assert_int_equal(ptcp_task_run(t, &e), PTCP_EREFUSED);
 	assert_non_null(strstr(e.msg, "at most 8"));
 	assert_int_equal(h.rounds, 0);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 }
 
 /* In clear is as with files: only where the server allows it. */
@@ -113,17 +113,17 @@ static void a_cipher_that_is_not_allowed(void **state)
 {
 	static const unsigned streams[] = { 1 };
 	struct heard h = { 0 };
-	struct ptcp_transfer *t = measure(streams, 1, &h, PTCP_CIPHER_NONE);
+	struct ptcp_task *t = measure(streams, 1, &h, PTCP_CIPHER_NONE);
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(ptcp_transfer_run(t, &e), PTCP_EREFUSED);
+	assert_int_equal(ptcp_task_run(t, &e), PTCP_EREFUSED);
 	assert_non_null(strstr(e.msg, "cipher none"));
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 }
 
 struct cancelling {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	unsigned at, seen;
 };
 
@@ -132,7 +132,7 @@ static void cancel_at(void *arg, const struct ptcp_event *ev)
 	struct cancelling *c = arg;
 
 	if (ev->type == PTCP_EVENT_STREAMS && ++c->seen == c->at)
-		ptcp_transfer_cancel(c->t);
+		ptcp_task_cancel(c->t);
 }
 
 /* With one stream, and while others join. */
@@ -156,10 +156,10 @@ static void cancelled(void **state)
 		ao.levels = levels + 1; /* 2 and 6 */
 		ao.n_levels = 2;
 		assert_int_equal(ptcp_advise_new(&c.t, &o, lf_address, &ao, &e), 0);
-		assert_int_equal(ptcp_transfer_run(c.t, &e), PTCP_ECANCELED);
+		assert_int_equal(ptcp_task_run(c.t, &e), PTCP_ECANCELED);
 		ptcp_advice_init(&a);
-		assert_int_equal(ptcp_transfer_advice(c.t, &a, &e), PTCP_EUSAGE);
-		ptcp_transfer_free(c.t);
+		assert_int_equal(ptcp_advise_result(c.t, &a, &e), PTCP_EUSAGE);
+		ptcp_task_free(c.t);
 	}
 }
 
@@ -179,10 +179,10 @@ static void freed_at_work(void **state)
 	ao.levels = (const unsigned[]){ 4, 8 };
 	ao.n_levels = 2;
 	assert_int_equal(ptcp_advise_new(&c.t, &o, lf_address, &ao, &e), 0);
-	assert_int_equal(ptcp_transfer_start(c.t, &e), 0);
+	assert_int_equal(ptcp_task_start(c.t, &e), 0);
 	while (c.seen < 4)
-		assert_int_equal(ptcp_transfer_step(c.t, &e), 1);
-	ptcp_transfer_free(c.t);
+		assert_int_equal(ptcp_task_step(c.t, &e), 1);
+	ptcp_task_free(c.t);
 }
 
 static void what_cannot_be_asked_for(void **state)
@@ -191,7 +191,7 @@ static void what_cannot_be_asked_for(void **state)
 	struct ptcp_transfer_opts o;
 	struct ptcp_advice_opts ao;
 	struct ptcp_measure_opts m;
-	struct ptcp_transfer *t = NULL;
+	struct ptcp_task *t = NULL;
 	struct ptcp_err e;
 	size_t i;
 

@@ -219,10 +219,10 @@ static void a_dead_path_loses_its_streams(void **state)
 static void paths_that_cannot_be_dead(void **state)
 {
 	(void)state;
-	fx.paths.at[0].hold_bytes = 1;
+	fx.paths.at[0].spool_bytes = 1;
 	start();
 	pass(20, 0xa);
-	fx.paths.at[0].hold_bytes = 0;
+	fx.paths.at[0].spool_bytes = 0;
 	session_set_path_rate(&fx.s, 0, PTCP_PATH_IDLE);
 	pass(20, 0xa);
 	session_set_path_rate(&fx.s, 0, 0); /* a changed limit restarts the time */

@@ -101,7 +101,7 @@ struct observed {
 	pthread_mutex_t lock;
 	bool sends, started, over;
 	uint64_t bytes[2];
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	pthread_t thread;
 	int result;
 	struct ptcp_err e;
@@ -158,7 +158,7 @@ static void *run(void *arg)
 {
 	struct observed *w = arg;
 
-	w->result = ptcp_transfer_run(w->t, &w->e);
+	w->result = ptcp_task_run(w->t, &w->e);
 	return NULL;
 }
 
@@ -206,7 +206,7 @@ static void end(struct observed *w)
 	snprintf(command, sizeof command, "cmp -s '%s' '%s'", lf_path("root/file"), w->sends ? lf_path("root/sent") :
 	    lf_path("got"));
 	assert_int_equal(system(command), 0);
-	ptcp_transfer_free(w->t);
+	ptcp_task_free(w->t);
 	pthread_mutex_destroy(&w->lock);
 }
 
@@ -306,7 +306,7 @@ static void usage_errors(void **state)
 {
 	const char *from = lf_path("root/file");
 	struct ptcp_transfer_opts o;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct ptcp_err e;
 
 	(void)state;
@@ -316,10 +316,10 @@ static void usage_errors(void **state)
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, PTCP_PATH_IDLE, &e), 0);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 1, 0, &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 9999, &e), PTCP_EUSAGE);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 	assert_int_equal(ptcp_status_new(&t, &o, "127.0.0.1:1", false, &e), 0);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 0, &e), PTCP_EUSAGE);
-	ptcp_transfer_free(t);
+	ptcp_task_free(t);
 }
 
 int main(void)

@@ -638,12 +638,12 @@ static void route_golden(void **state)
 	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
 	assert_int_equal(d.port, 7811);
 	assert_span(d.host, "r.example-1");
-	assert_int_equal(d.hold_bytes, 0);
+	assert_int_equal(d.spool_bytes, 0);
 	drop(in);
 	in = check_golden("route-spool", f, wire_route_encode(f, &holds));
 	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
 	assert_span(d.host, "r.example-1");
-	assert_int_equal(d.hold_bytes, 0x100000000);
+	assert_int_equal(d.spool_bytes, 0x100000000);
 	drop(in);
 	memset(longest, 'h', sizeof longest);
 	assert_int_equal(wire_route_encode(f, &large), WIRE_ROUTE_MAX_BYTES);

@@ -1,4 +1,4 @@
-/* Handles that measure, from this host or between two other hosts. */
+/* Tasks that measure, from this host or between two other hosts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,13 +6,13 @@
 #include "client/remote_job_impl.h"
 #include "core/err.h"
 
-static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *target,
+static int start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *target,
     struct prober *b, struct ptcp_err *e)
 {
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	int r;
 
-	if ((r = client_new(&t, o, e)) < 0) {
+	if ((r = task_new(&t, o, e)) < 0) {
 		b->ops->free(b);
 		return r;
 	}
@@ -20,15 +20,12 @@ static int start(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
 	b->loop = t->loop;
 	b->log = &t->host.log;
 	t->o.streams = b->max_streams;
-	if ((r = remote_parse_host(&t->target, target, e)) < 0 || (r = client_name_target(t, e)) < 0) {
-		client_fini(t);
-		return r;
-	}
-	*out = t;
-	return 0;
+	if ((r = remote_parse_host(&t->target, target, e)) == 0)
+		r = task_name_target(t, e);
+	return task_made(out, t, r);
 }
 
-int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e)
 {
 	struct prober *b;
@@ -37,7 +34,7 @@ int ptcp_advise_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 	return (r = advise_new(&b, a, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
-int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_measure_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_measure_opts *m, struct ptcp_err *e)
 {
 	struct prober *b;
@@ -46,7 +43,7 @@ int ptcp_measure_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts
 	return (r = measure_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
-int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o,
+int ptcp_timing_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e)
 {
 	struct prober *b;
@@ -55,35 +52,28 @@ int ptcp_timing_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts 
 	return (r = timing_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
 }
 
-int ptcp_timing_between_new(struct ptcp_transfer **out, const struct ptcp_transfer_opts *o, const char *from,
+int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,
     const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e)
 {
 	struct ptcp_timing_opts timing;
-	struct ptcp_transfer *t;
+	struct ptcp_task *t;
 	struct remote other;
 	int r;
 
-	if ((r = timing_opts_take(&timing, m, e)) < 0 || (r = client_new(&t, o, e)) < 0)
+	if ((r = timing_opts_take(&timing, m, e)) < 0 || (r = task_new(&t, o, e)) < 0)
 		return r;
 	if ((r = remote_parse_host(&t->target, from, e)) < 0 || (r = remote_parse_host(&other, to, e)) < 0 ||
-	    (r = client_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0) {
-		client_fini(t);
-		return r;
-	}
-	t->third->request = JOB_FRAMES_TIMING_REQUESTED;
-	t->third->mode = WIRE_GRANT_PROBE;
-	t->third->timing = timing;
-	if ((t->third->message = calloc(timing.messages, sizeof *t->third->message)) == NULL)
+	    (r = task_name_target(t, e)) < 0 || (r = remote_job_new(t, &other, e)) < 0)
+		return task_made(out, t, r);
+	t->remote_job->request = JOB_FRAMES_TIMING_REQUESTED;
+	t->remote_job->mode = WIRE_GRANT_PROBE;
+	t->remote_job->timing = timing;
+	if ((t->remote_job->message = calloc(timing.messages, sizeof *t->remote_job->message)) == NULL)
 		r = err_nomem(e);
 	else if (t->target.ssh || other.ssh)
 		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
 		    "HOST[:PORT])");
-	if (r < 0) {
-		client_fini(t);
-		return r;
-	}
-	*out = t;
-	return 0;
+	return task_made(out, t, r);
 }
 
 void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
@@ -92,10 +82,9 @@ void remote_job_sampled(struct remote_job *h, const struct wire_sample *f)
 	h->round_trip_s = (double)f->round_trip_ns / 1e9;
 }
 
-size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message *out, size_t most,
-    double *round_trip_s)
+size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out, size_t most, double *round_trip_s)
 {
-	const struct remote_job *h = t->third;
+	const struct remote_job *h = t->remote_job;
 	size_t n;
 
 	if (h == NULL)
@@ -107,21 +96,20 @@ size_t ptcp_transfer_messages(const struct ptcp_transfer *t, struct ptcp_message
 	return n;
 }
 
-int ptcp_transfer_advice(const struct ptcp_transfer *t, struct ptcp_advice *a, struct ptcp_err *e)
+int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a, struct ptcp_err *e)
 {
 	const struct ptcp_advice *found = advise_advice(t->prober);
 	size_t size;
 
 	if (found == NULL)
-		return err_set(e, PTCP_EUSAGE, "no advice: the handle has not probed yet (run a handle of ptcp_advise_new())");
+		return err_set(e, PTCP_EUSAGE, "no advice: the task has not probed yet (run a task of ptcp_advise_new())");
 	size = a->size < found->size ? a->size : found->size;
 	memcpy(a, found, size);
 	a->size = size;
 	return 0;
 }
 
-size_t ptcp_transfer_levels(const struct ptcp_transfer *t, struct ptcp_level *out, size_t most,
-    unsigned *saturates_at)
+size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out, size_t most, unsigned *saturates_at)
 {
 	return measure_levels(t->prober, out, most, saturates_at);
 }

@@ -1,0 +1,420 @@
+/* A task: options, attempts, run, result. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/task_impl.h"
+#include "core/byteorder.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "net/trust.h"
+
+#define PATHS_USUAL 2
+
+/* ---- Options ---- */
+
+void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
+{
+	*o = (struct ptcp_transfer_opts){
+		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
+		.preserve_mode = true, .preserve_links = true, .timeout_s = 30,
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
+	};
+}
+
+static void free_list(const char *const *list, size_t n)
+{
+	while (list != NULL && n > 0)
+		free((char *)(uintptr_t)list[--n]);
+	free((void *)(uintptr_t)list);
+}
+
+const char *const *task_copy_list(const char *const *in, size_t n)
+{
+	const char **out = calloc(n + 1, sizeof *out);
+	size_t i;
+
+	for (i = 0; out != NULL && i < n; i++)
+		if ((out[i] = strdup(in[i])) == NULL) {
+			free_list(out, i);
+			out = NULL;
+		}
+	return out;
+}
+
+static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	if (o->n_candidates == 0)
+		return o->n_selected == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
+	if (o->n_paths > 0)
+		return err_set(e, PTCP_EUSAGE, "--relays: not with --via (write direct among the relays for the direct path)");
+	if (o->n_candidates > PTCP_PATHS_MAX)
+		return err_set(e, PTCP_EUSAGE, "--relays: more than %d (leave some out)", PTCP_PATHS_MAX);
+	if (o->n_selected > o->n_candidates)
+		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)", o->n_selected,
+		    o->n_candidates);
+	return 0;
+}
+
+static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
+	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || o->remote_port > 65535 ||
+	    (o->family != 0 && o->family != 4 && o->family != 6))
+		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), port, "
+		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
+	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
+	    o->max_streams > PTCP_STREAMS_MAX)
+		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
+		    "(1 to %d) out of range", PTCP_STREAMS_MAX);
+	return check_relays(o, e);
+}
+
+/* Texts of the options, which the task copies. */
+#define OPTS_TEXTS(o) \
+	{ &(o)->config_dir, &(o)->state_dir, &(o)->congestion, &(o)->ssh, &(o)->launch, &(o)->remote_ptcp }
+
+/* An older caller's options are a prefix of ours. */
+static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from, struct ptcp_err *e)
+{
+	struct ptcp_transfer_opts o;
+	const char **text[] = OPTS_TEXTS(&o);
+	bool copied;
+	size_t i;
+
+	ptcp_transfer_opts_init(&o);
+	if (from != NULL) {
+		if (from->size == 0 || from->size > sizeof o)
+			return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_transfer_opts_init()");
+		memcpy(&o, from, from->size);
+	}
+	if (check_opts(&o, e) < 0 || pacing_parse(&t->rate, o.rate, e) < 0)
+		return PTCP_EUSAGE;
+	if (o.n_candidates > 0) { /* candidates: paths of one relay each */
+		o.paths = o.candidates;
+		o.n_paths = o.n_candidates;
+	}
+	o.fingerprints = task_copy_list(o.fingerprints, o.n_fingerprints);
+	o.paths = task_copy_list(o.paths, o.n_paths);
+	copied = o.fingerprints != NULL && o.paths != NULL;
+	for (i = 0; i < sizeof text / sizeof *text; i++)
+		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
+			copied = false;
+	t->o = o;
+	return copied ? 0 : err_nomem(e);
+}
+
+static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	size_t i;
+
+	for (i = 0; o->path_shares != NULL && i < o->n_paths; i++)
+		if (!(o->path_shares[i] >= 0 && o->path_shares[i] <= DBL_MAX))
+			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i,
+			    o->path_shares[i]);
+	for (i = 0; o->relay_spool_bytes != NULL && i < o->n_paths; i++)
+		if (o->relay_spool_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
+			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext (choose another "
+			    "cipher, or no spooling)");
+	return 0;
+}
+
+static int check_pins(struct ptcp_task *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	const char *eq;
+	size_t i;
+
+	for (i = 0; i < t->o.n_fingerprints; i++) {
+		eq = strrchr(t->o.fingerprints[i], '=');
+		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->o.fingerprints[i]))
+			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. "
+			    "(ptcp key show prints the fingerprint on the server)",
+			    text_escape(shown, sizeof shown, t->o.fingerprints[i]));
+	}
+	return 0;
+}
+
+void task_fini(struct ptcp_task *t)
+{
+	const char **text[] = OPTS_TEXTS(&t->o);
+	size_t i;
+
+	if (t->prober != NULL)
+		t->prober->ops->free(t->prober);
+	if (t->remote_job != NULL)
+		t->job_ops->free(t->remote_job);
+	loop_free(t->loop);
+	free_list(t->files.local, t->files.n_local);
+	free_list(t->o.fingerprints, t->o.n_fingerprints);
+	free_list(t->o.paths, t->o.n_paths);
+	for (i = 0; i < sizeof text / sizeof *text; i++)
+		free((char *)(uintptr_t)*text[i]);
+	paths_fini(&t->paths);
+	filter_free(t->files.filter);
+	free(t->files.open_paths);
+	free(t);
+}
+
+int task_made(struct ptcp_task **out, struct ptcp_task *t, int r)
+{
+	if (r < 0)
+		task_fini(t);
+	else
+		*out = t;
+	return r;
+}
+
+int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	struct ptcp_task *t = calloc(1, sizeof *t);
+	int r;
+
+	if (t == NULL)
+		return err_nomem(e);
+	atomic_init(&t->canceled, false);
+	atomic_init(&t->path_rates.changed, false);
+	if ((r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 && (r = check_pins(t, e)) == 0)
+		r = check_shares(&t->o, e);
+	return task_made(out, t, r);
+}
+
+static int choose(struct ptcp_task *t, struct ptcp_err *e)
+{
+	unsigned usual = t->paths.n < PATHS_USUAL ? t->paths.n : PATHS_USUAL;
+	uint8_t seed[8];
+	int r;
+
+	if ((r = tls_random(seed, sizeof seed, e)) == 0)
+		paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, get_u64(seed));
+	return r;
+}
+
+int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
+{
+	int r;
+
+	if (t->o.launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
+		return err_set(e, PTCP_EUSAGE, "launch: only for a transfer with one ptcp://HOST/PATH");
+	remote_name(&t->target, t->known_as, sizeof t->known_as);
+	if ((r = paths_parse(&t->paths, t->o.paths, t->o.n_paths, &t->target, e)) < 0)
+		return r;
+	if (t->o.n_candidates > 0)
+		return choose(t, e);
+	if (t->o.n_paths > 0)
+		paths_deal(&t->paths, t->o.path_shares);
+	paths_spool(&t->paths, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
+	t->o.path_shares = NULL; /* the caller's */
+	t->o.relay_spool_bytes = NULL;
+	return 0;
+}
+
+/* ---- Running ---- */
+
+static void set_canceled(const struct ptcp_task *t, struct ptcp_err *out)
+{
+	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run the same command again)" :
+	    t->files.n_open_paths == 0 ? "query: interrupted (run the same command again)" :
+	    "transfer: interrupted (run the same command again to resume it)");
+}
+
+static void check_canceled(struct ptcp_task *t)
+{
+	struct ptcp_err why;
+
+	if (!atomic_load(&t->canceled) || t->over)
+		return;
+	set_canceled(t, &why);
+	if (t->session != NULL)
+		session_cancel(t->session, &why);
+	else
+		task_finish(t, &why);
+}
+
+void task_pace(struct ptcp_task *t)
+{
+	unsigned i;
+
+	if (t->session == NULL || !atomic_exchange(&t->path_rates.changed, false))
+		return;
+	for (i = 0; i < t->paths.n; i++)
+		session_set_path_rate(t->session, i, atomic_load(&t->path_rates.bps[i]));
+}
+
+static void on_wake(void *arg)
+{
+	check_canceled(arg);
+	task_pace(arg);
+}
+
+void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
+{
+	struct ptcp_err canceled;
+
+	if (t->over)
+		return;
+	t->over = true;
+	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */
+		set_canceled(t, &canceled);
+		why = &canceled;
+	}
+	if (why != NULL) {
+		t->why = t->remote_job != NULL ? *t->job_ops->cause(t, why) : *why;
+		t->result = t->why.code;
+	}
+	loop_stop(t->loop);
+}
+
+/* ---- An attempt: until the end, or until the user is asked about an unknown host ---- */
+
+static void attempt_end(struct ptcp_task *t)
+{
+	task_disconnect(t);
+	context_fini(&t->host);
+	t->running = false;
+}
+
+static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
+{
+	unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
+	    1u << PTCP_CIPHER_CHACHA20;
+	int r;
+
+	t->over = t->trust.unknown = false;
+	t->trust.n_accepted = t->n_tried = 0;
+	t->result = 0;
+	t->started = mono_now();
+	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
+	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
+	    e)) < 0)
+		return r;
+	t->running = true;
+	loop_reset(t->loop);
+	loop_on_wake(t->loop, on_wake, t);
+	if ((r = pacing_start(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = task_connect(t, e)) < 0) {
+		attempt_end(t);
+		return r;
+	}
+	check_canceled(t);
+	return 0;
+}
+
+/* After a turn of the loop: 1: it goes on; else the task's result. */
+static int settle(struct ptcp_task *t, struct ptcp_err *e)
+{
+	struct ptcp_err scratch;
+	int r = t->result;
+
+	if (!t->over)
+		return 1;
+	attempt_end(t);
+	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
+	if (e == NULL)
+		e = &scratch;
+	if (r < 0)
+		*e = t->why;
+	if (!t->trust.unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->trust.name, t->trust.fingerprint))
+		return r;
+	if ((r = known_hosts_add(t->host.config_dir, t->trust.name, t->trust.fingerprint, e)) < 0 ||
+	    (r = attempt_begin(t, e)) < 0)
+		return r;
+	return 1;
+}
+
+int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e)
+{
+	struct ptcp_err scratch;
+
+	if (t->ran)
+		return err_set(e, PTCP_EUSAGE, "a task runs once");
+	t->ran = true;
+	return attempt_begin(t, e != NULL ? e : &scratch);
+}
+
+int ptcp_task_fd(const struct ptcp_task *t) { return loop_fd(t->loop); }
+
+int ptcp_task_timeout_ms(const struct ptcp_task *t)
+{
+	return t->over || !t->running ? 0 : loop_timeout_ms(t->loop);
+}
+
+int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e)
+{
+	if (!t->running)
+		return err_set(e, PTCP_EUSAGE, "the task does not run");
+	loop_run_once(t->loop, false);
+	return settle(t, e);
+}
+
+int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = ptcp_task_start(t, e)) < 0)
+		return r;
+	do
+		loop_run_once(t->loop, true);
+	while ((r = settle(t, e)) > 0);
+	return r;
+}
+
+void ptcp_task_free(struct ptcp_task *t)
+{
+	if (t == NULL)
+		return;
+	if (t->running) {
+		ptcp_task_cancel(t);
+		while (!t->over)
+			loop_run_once(t->loop, true);
+		attempt_end(t);
+	}
+	task_fini(t);
+}
+
+void ptcp_task_cancel(struct ptcp_task *t)
+{
+	atomic_store(&t->canceled, true);
+	loop_wake(t->loop);
+}
+
+int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e)
+{
+	if (t->prober != NULL || t->remote_job != NULL || t->paths.n == 0)
+		return err_set(e, PTCP_EUSAGE, "path rates: only for transfers from or to this host");
+	if (path >= t->paths.n)
+		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->paths.n);
+	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
+		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE stops a path)",
+		    TIMETABLE_MIN_BPS);
+	atomic_store(&t->path_rates.bps[path], bps);
+	atomic_store(&t->path_rates.changed, true);
+	loop_wake(t->loop);
+	return 0;
+}
+
+void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
+{
+	struct ptcp_result all = {
+		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
+		.warnings = t->report.warnings, .seconds = t->seconds,
+		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
+	};
+	const struct stream_control *m = &t->history.control;
+
+	if (m->answer > 0 && m->advised) {
+		all.advised_streams = m->answer;
+		all.predicted_bps = m->predicted_bps;
+		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
+		if (m->observed_bps > 0)
+			all.measured_bps = m->observed_bps;
+		all.from_history = m->recalled;
+	}
+
+	memcpy(r, &all, all.size);
+}
+
+void ptcp_result_init(struct ptcp_result *r)
+{
+	*r = (struct ptcp_result){ .size = sizeof *r };
+}

@@ -1,0 +1,185 @@
+/* Inside a task: task.c (options, attempts, run), transfer.c (sources and destination), trust.c
+ * (identities), connect.c (connecting), task_session.c (a session's callbacks), path_history.c, measure_task.c, and
+ * remote_job_impl.h for jobs of other hosts. */
+#ifndef CLIENT_TASK_IMPL_H
+#define CLIENT_TASK_IMPL_H
+
+#include <ptcp/ptcp.h>
+#include <stdatomic.h>
+
+#include "client/history_file.h"
+#include "client/ssh_start.h"
+#include "conn/paths.h"
+#include "conn/remote.h"
+#include "core/buf.h"
+#include "core/glob.h"
+#include "measure/prober.h"
+
+#define RATE_SAMPLES 16
+#define TRUSTED_MAX (PTCP_PATHS_MAX * CONNECT_RELAYS_MAX + 1)
+
+struct remote_job;
+
+/* Jobs and queries of remote hosts: they use the control connection instead of a session. */
+struct remote_job_ops {
+	void (*aim)(struct ptcp_task *t);    /* before connecting: the next host, into t->target */
+	void (*opened)(struct ptcp_task *t); /* t->chan is connected, and its host trusted */
+	void (*silent)(struct ptcp_task *t); /* t->timer fired */
+	struct ptcp_progress (*progress)(const struct remote_job *h); /* as last reported */
+	const struct ptcp_err *(*cause)(const struct ptcp_task *t, const struct ptcp_err *why); /* to report for `why` */
+	void (*free)(struct remote_job *h);
+};
+
+/* transfer.c: a transfer's files. */
+struct task_files {
+	bool sends;
+	const char *const *local;       /* sources, or the destination */
+	size_t n_local, n_remote;
+	struct filter *filter;          /* NULL: no rules */
+	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
+	size_t open_paths_bytes;
+	uint16_t n_open_paths;
+};
+
+/* trust.c: identities accepted in this attempt, and the unknown identity. */
+struct task_trust {
+	struct trusted {
+		bool relay;             /* else the target */
+		char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
+	} accepted[TRUSTED_MAX];
+	unsigned n_accepted;
+	bool unknown;                   /* ask the user about `name` and `fingerprint`, then connect again */
+	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
+	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by o.launch */
+};
+
+/* task_session.c: events, and the numbers in them. */
+struct task_report {
+	bool announced;                 /* PTCP_EVENT_START */
+	uint64_t warnings;
+	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
+	unsigned n_samples;
+	struct ptcp_path path_stats[PTCP_PATHS_MAX];
+	struct ptcp_progress last;
+};
+
+/* path_history.c: of transfers and advice. */
+struct task_history {
+	struct history_key key;         /* of the path; congestion "": unknown */
+	bool adaptive;                  /* the session determines the number of streams */
+	struct stream_control control;  /* at the end; advised: false: no result */
+};
+
+struct ptcp_task {
+	struct ptcp_transfer_opts o;    /* texts, fingerprints and paths are copies */
+	struct timetable rate;
+	struct remote target;           /* without paths */
+	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
+	struct paths paths;
+	struct task_files files;        /* of a transfer */
+	struct prober *prober;          /* of a measurement by this host; or NULL */
+	struct remote_job *remote_job;  /* of a query, or between two other hosts: target is the sender; or NULL */
+	const struct remote_job_ops *job_ops;
+	struct {                        /* ptcp_transfer_set_path_rate() */
+		_Atomic uint64_t bps[PTCP_PATHS_MAX];
+		atomic_bool changed;
+	} path_rates;
+	/* the run, of one attempt or more: */
+	struct context host;
+	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
+	atomic_bool canceled;
+	bool ran, running, over;
+	int result;
+	struct ptcp_err why;
+	struct mono started;
+	double seconds;
+	struct task_trust trust;
+	struct task_report report;
+	struct task_history history;
+	/* connect.c: */
+	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
+	struct connect *connect;
+	unsigned path;                  /* of the present attempt, then of the control connection */
+	unsigned n_tried;
+	struct ptcp_err path_why;       /* the first path's error */
+	struct chan *chan;              /* of a remote_job, to the present server */
+	struct session *session;        /* else */
+	struct timer *timer;
+	char peer[REMOTE_USER_BYTES + SOCK_HOST_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
+};
+
+/* Time without progress of the peer before the client gives up. */
+static inline uint64_t task_timeout_ns(const struct ptcp_task *t)
+{
+	return (uint64_t)(t->o.timeout_s * 1e9);
+}
+
+/* Maximum number of streams: as requested, or as the stream controller may choose. */
+static inline unsigned task_max_streams(const struct ptcp_task *t)
+{
+	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
+}
+
+/* ---- task.c ---- */
+
+/* A task with options, but without a target. */
+int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* Once t->target is set: its name and paths. */
+int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
+/* Copies of n strings, NULL-terminated; NULL: out of memory. */
+const char *const *task_copy_list(const char *const *in, size_t n);
+/* The end of ptcp_*_new(): stores the task, or after an error `r` frees the task. Returns r. */
+int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
+/* Frees a task that does not run. */
+void task_fini(struct ptcp_task *t);
+/* Applies requested path rates to the session. */
+void task_pace(struct ptcp_task *t);
+/* Ends this attempt; the first outcome counts. `why` NULL: done. */
+void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+
+/* ---- trust.c ---- */
+
+/* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->trust.unknown the user
+ * may be asked. */
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
+/* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can tell. */
+bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
+
+/* ---- connect.c ---- */
+
+/* Starts connecting; a session, t->job_ops->opened() or task_finish() follows. */
+int task_connect(struct ptcp_task *t, struct ptcp_err *e);
+/* Connects to t->target, from the first path on. */
+int task_dial(struct ptcp_task *t, struct ptcp_err *e);
+/* The options as OPEN has them. */
+uint32_t task_open_flags(const struct ptcp_task *t);
+uint8_t task_fsync(const struct ptcp_task *t);
+/* Closes all but the session. */
+void task_disconnect(struct ptcp_task *t);
+
+/* ---- path_history.c ---- */
+
+/* `fd`: of the control connection. */
+void task_name_path(struct ptcp_task *t, int fd);
+/* Adapts the number of streams if t->history.adaptive, starting from the path's history. */
+void task_adapt_streams(struct ptcp_task *t, struct session *sess);
+/* At the end: records the controller's result. */
+void task_remember(struct ptcp_task *t);
+/* For advice: true if found in the history, so that no measurement is needed. */
+bool task_recall_advice(struct ptcp_task *t);
+void task_remember_advice(struct ptcp_task *t);
+
+/* ---- task_session.c ---- */
+
+extern const struct session_ops task_session_ops;
+void task_emit(struct ptcp_task *t, const struct ptcp_event *ev);
+/* Emits PTCP_EVENT_START. */
+void task_started(struct ptcp_task *t);
+/* The error of a transfer with this progress that ended with `why` (NULL: in order); false: none. */
+bool task_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
+/* Ends the transfer, `why` NULL: in order, though files may have failed. */
+void task_outcome(struct ptcp_task *t, const struct ptcp_err *why);
+void task_warn(struct ptcp_task *t, const char *text);
+void task_show_progress(struct ptcp_task *t);
+
+#endif
