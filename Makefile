@@ -1,4 +1,4 @@
-# ptcp: `make demo` shows it, `make check` tests it, `make help` lists the rest.
+# ptcp: `make demo` demonstrates ptcp, `make check` runs the tests, `make help` lists all targets.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -17,7 +17,7 @@ INSTALL ?= install
 OBJCOPY ?= objcopy
 CFLAGS  ?= -O2 -g
 
-# make check SAN=address,undefined and SAN=thread build in folders of their own.
+# make check SAN=address,undefined (or SAN=thread): run tests with sanitizers, in a separate build folder
 SAN ?=
 comma := ,
 BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if \
@@ -28,7 +28,7 @@ Q := $(if $(V),,@)
 .PHONY: all check clean demo help install setup uninstall FORCE
 .SECONDARY:
 
-# ---- What there is, layer by layer; arrows never turn back (tests/layers) ----
+# ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
 core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
@@ -53,7 +53,7 @@ api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
 	baselines infeasible verify plan limits
-collect_SRC := local_host links links_watch links_ask links_kept schedule candidates drift source \
+collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
@@ -67,7 +67,7 @@ PLAN_LIBS := -lglpk # has no pkg-config file
 TOOL_PC := jansson
 TEST_PC := cmocka
 
-# ---- Tests mirror the layers; scripts print what cmocka prints, see tests/run ----
+# ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
 core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
@@ -123,11 +123,11 @@ $(BUILD)/libptcp.a: $(call layer_objs,$(libptcp_LAYERS))
 $(BUILD)/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# What of libptcp's inside libptcp-plan has in itself.
+# Internal layers of libptcp that are also linked into libptcp-plan.
 $(BUILD)/libinside.a: $(call layer_objs,core model)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# The shared ones export what their maps name. libptcp-plan has what it needs of core and model in itself.
+# Shared libraries export the symbols in their maps. libptcp-plan contains its own copy of core and model.
 LIB_SO  := libptcp.so libptcp-plan.so
 .PHONY: shared
 shared: $(LIB_SO:%=$(BUILD)/%)
@@ -143,7 +143,7 @@ $(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAY
 		$(BUILD)/libinside.a
 	$(call shared_link,$(call pc_libs,$(PLAN_PC)) $(PLAN_LIBS) -lm)
 
-# The static ones to install: one object each, in which only what is public is seen from outside.
+# Static libraries to install: one object each, with only the public symbols global.
 static_link = $(Q)mkdir -p $(@D) && $(LD) -r -o $(@:.a=.o) $(filter %.o,$^) $(filter %.a,$^) && \
 	$(OBJCOPY) -w $(foreach s,$(1),--keep-global-symbol='$(s)') $(@:.a=.o) && \
 	rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
@@ -169,7 +169,7 @@ include tests/lab/lab.mk
 
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 
-# What some tests need beside that: a fixture, a solver, every allocation to fail, a fake library.
+# Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
@@ -188,7 +188,7 @@ $(BUILD)/tests/model/test_study $(BUILD)/tests/bench/multipath/report: $(multipa
 $(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
-# The tools of the plan's tests, and what they link beside libptcp.
+# Tools of the tests of plan, and the objects that they link in addition to libptcp.
 plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
 $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
@@ -214,7 +214,7 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 		$(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
 
-# What fuzz targets are made of: all that there is, but for main().
+# Objects of fuzz targets: all sources except main().
 fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
@@ -222,7 +222,7 @@ fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
 
-# Preloaded by tests, into what has a sanitizer or not.
+# Preloaded by tests, into programs with or without sanitizers.
 $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
@@ -231,20 +231,20 @@ $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
 	session client between links grants greedy steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
-# --------------------------------------------------- Showing, installing
+# -------------------------------------------------- Demonstrating, installing
 
-# make demo sends a tree over loopback and back, and compares.
+# make demo: send a tree over loopback and back, and compare
 demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install puts the tool, its manual, completions and units, the libraries and their headers below PREFIX.
-# DESTDIR is put before that, for packages.
+# make install: install tool, manual, completions, units, libraries and headers below PREFIX
+# Packages set DESTDIR, a prefix of all paths.
 MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
-# from contrib, with its place: service units name the tool, and so are made.
+# Files from contrib, with their destinations: service units contain the path of the tool, and are generated.
 EXTRAS    := systemd/ptcp.service.in:$(UNITDIR)/ptcp.service systemd/ptcp.socket:$(UNITDIR)/ptcp.socket \
 	systemd/user/ptcp.service.in:$(PREFIX)/lib/systemd/user/ptcp.service \
 	systemd/ptcp.sysusers:$(PREFIX)/lib/sysusers.d/ptcp.conf \
@@ -254,7 +254,7 @@ EXTRAS    := systemd/ptcp.service.in:$(UNITDIR)/ptcp.service systemd/ptcp.socket
 extra_from = contrib/$(firstword $(subst :, ,$(1)))
 extra_to   = $(DESTDIR)$(lastword $(subst :, ,$(1)))
 man_of    = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
-# A page of section 3 describes several functions: each gets a page that refers to it.
+# A page of section 3 describes several functions: each function gets a page that refers to the common page.
 man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
 	$(shell sed -n '/^\.Sh SYNOPSIS/q; s/^\.Nm \(ptcp_[a-z0-9_]*\).*/\1/p' $(1))),$(1):$(f).3)
 
@@ -278,7 +278,7 @@ install: all $(LIB_A)
 		sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
 		chmod 644 $(call extra_to,$(x)) &&) true
 
-# make uninstall removes what install put there.
+# make uninstall: remove the installed files
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/ptcp $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
 		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
@@ -289,8 +289,7 @@ uninstall:
 		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
 
-# make dist makes ptcp-VERSION.tar.gz of what is committed (or, without git, of what is there), the same bytes
-# every time.
+# make dist: pack the committed sources (without git: all sources) into ptcp-VERSION.tar.gz, reproducibly
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
@@ -298,13 +297,13 @@ DIST := ptcp-$(VERSION)
 dist:
 	$(Q)contrib/dist $(DIST) $(BUILD)
 
-# make deb makes Debian packages of that in $(BUILD)/deb.
+# make deb: build Debian packages in build/deb
 deb: dist
 	$(Q)contrib/deb $(DIST) $(BUILD)
 
 # --------------------------------------------------------------- Testing
 
-# make check builds and runs all tests; T=core/units only those whose name contains that.
+# make check: build and run all tests; T=core/units: only tests with this text in their names
 named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
 check: setup
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(call named_T,$(test_BINS)) \
@@ -312,15 +311,16 @@ check: setup
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
 		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
 
-# What takes longest begins first, laboratories not side by side; programs, which compute, come last.
+# The longest tests begin first, but laboratories do not run side by side; programs, which compute, come last.
 test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_collect \
 	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
 	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
 	e2e/test_spool e2e/test_via lab/test_lab.sh))
 
-# make check-long plans 10,000 random overlays and compares hundreds with plain formulations, kills
-# transfers 300 times and disturbs 500, sends a million files, floods a server with strangers, compares
-# advice with what streams bring, and prints what came of it.
+# make check-long: run campaigns (random overlays, kills, disturbances, a million files, floods, advice)
+# Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
+# disturbs 500, sends a million files, floods a server with unauthenticated connections, compares advice with
+# measured throughput, and prints the results.
 .PHONY: check-long
 check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
@@ -330,9 +330,9 @@ check-long: setup
 		tests/hostile/test_strangers \
 		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
 
-# make fuzz FUZZ_S=60 runs each fuzz target so long on its seeds, FUZZ="wire glob" only those (needs clang
-# and its libFuzzer). What it learns stays in build-fuzz; an input that found something belongs in
-# tests/fuzz/seeds, which make check feeds to the same targets.
+# make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
+# New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
+# to the same targets.
 FUZZ    := $(fuzz_TESTS)
 FUZZ_S  ?= 60
 FUZZ_CC ?= clang
@@ -356,13 +356,14 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 
 # ------------------------------------------------------------- Measuring
 
-# make bench-hash, bench-small, bench-chan: each of our tricks beside the plain way (tests/bench/README.md).
+# make bench-hash, bench-small, bench-chan: compare optimizations with plain code (tests/bench/README.md)
 .PHONY: bench-hash bench-small bench-chan multipath-report
 bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
-# make bench-quick puts ptcp beside its peers and the limit in about a minute; make bench takes more
-# data, rounds, numbers of streams, and a real disk. ROUNDS, SIZE and others: see tests/bench/peers.
+# make bench-quick: compare ptcp with its peers and with the limit, in about a minute
+# make bench: the same with more data, rounds and numbers of streams, and a real disk
+# Settings such as ROUNDS and SIZE: see tests/bench/peers.
 .PHONY: bench bench-quick
 bench_HELPERS := $(BUILD)/tests/bench/meter $(BUILD)/tests/bench/limit
 
@@ -375,19 +376,20 @@ bench bench-quick: all $(bench_HELPERS)
 $(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
 
-# make bench-relay tells what a relay costs, beside a decrypting proxy.
+# make bench-relay: measure the CPU time of a relay, compared with a decrypting proxy
 .PHONY: bench-relay
 bench-relay: all $(BUILD)/tests/bench/proxy
 	$(Q)BUILD='$(BUILD)' tests/bench/relay
 
-# make plan-bench measures planning beside the plain formulation.
+# make plan-bench: measure the time of planning, compared with the plain formulation
 .PHONY: plan-bench
 plan-bench: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/bench/plan/bench
 	$(Q)$(BUILD)/tests/bench/plan/bench
 
-# make plan-report sets plans and their execution beside the published study: as a fluid, and as kept from
-# the laboratory (a minute of CPU); plan-pictures draws it, collect-lab measures the latter (an hour, root).
+# make plan-report: compare plans and recorded executions with the published study (a minute of CPU time)
+# make plan-pictures: draw the report
+# make collect-lab: record executions in the laboratory (an hour, root)
 .PHONY: plan-report plan-pictures collect-lab
 plan-report: $(BUILD)/tests/bench/collect/report
 	$(Q)$< $(ARGS) tests/bench/collect/lab.csv
@@ -398,28 +400,28 @@ plan-pictures: $(BUILD)/tests/bench/collect/report
 collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget
 	$(Q)BUILD='$(BUILD)' tests/bench/collect/lab
 
-# make advice-truth measures what advice is compared with, in laboratories (hours, root; see
-# tests/bench/advice/truth for settings).
+# make advice-truth: measure true throughput and impact in laboratories (hours, root)
+# Settings: see tests/bench/advice/truth.
 .PHONY: advice-truth advice-report advice-pictures advice-witness advice-steered
 advice-truth: lab-programs
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/truth
 
-# make advice-report scores advice against the kept truth.
+# make advice-report: score advice against the recorded truth
 advice-report: $(BUILD)/tests/bench/advice/report
 	$(Q)$< tests/bench/advice/truth.csv
 
 advice-pictures: $(BUILD)/tests/bench/advice/report
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
 
-# make advice-witness sees from outside what advice and a transfer by it take (five minutes, root).
+# make advice-witness: measure the impact of advice and of an advised transfer externally (five minutes, root)
 advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/witness
 
-# make advice-steered sets steered transfers beside ones with a fixed number of streams (an hour, root).
+# make advice-steered: compare --streams auto with fixed numbers of streams (an hour, root)
 advice-steered: all lab-programs $(BUILD)/tests/e2e/jsonget
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/steered
 
-# make multipath-report sets the rate controller beside the published study.
+# make multipath-report: compare the multipath rate controller with the published study
 multipath-report: $(BUILD)/tests/bench/multipath/report
 	$(Q)$<
 

@@ -131,9 +131,9 @@ static void print_confidence(FILE *f, const struct ptcp_advice *a)
 	for (i = 0; (warning = ptcp_advice_warning(a, i)) != NULL; i++)
 		fprintf(f, "  - %s\n", warning);
 	if (a->next_probe > 0)
-		fprintf(f, "The most useful further probe: %u stream%s.\n", a->next_probe, plural(a->next_probe));
+		fprintf(f, "Most useful further probe: %u stream%s.\n", a->next_probe, plural(a->next_probe));
 	if (a->congestion_advice != NULL)
-		fprintf(f, "A gentler congestion control is %s (--congestion).\n", a->congestion_advice);
+		fprintf(f, "A less aggressive congestion control: %s (--congestion).\n", a->congestion_advice);
 }
 
 static void print_probes(FILE *f, const struct ptcp_advice *a)

@@ -106,7 +106,7 @@ static int find(const struct paths_args *a, const struct ptcp_overlay *o, const 
 	    (r = find_host(o, "to", a->to, file, &to, e)) < 0)
 		return r;
 	if (from == to)
-		return err_set(e, PTCP_EUSAGE, "--to %s: is the host of --from, too (name a different host)", a->to);
+		return err_set(e, PTCP_EUSAGE, "--to %s: the same host as --from (name a different host)", a->to);
 	return ptcp_paths_find(p, o, from, to, a->bytes, a->max_paths, e);
 }
 

@@ -151,7 +151,7 @@ static int find(struct overlay_paths *r, const struct ptcp_overlay *o, const str
 	    (code = ptcp_overlay_remote_host(o, server, &remote, e)) < 0)
 		return code;
 	if (local == remote)
-		return err_set(e, PTCP_EUSAGE, "%s: is the local host in the overlay, too (name the local host with --local-host)",
+		return err_set(e, PTCP_EUSAGE, "%s: is also the local host in the overlay (name the local host with --local-host)",
 		    server);
 	if ((code = ptcp_paths_find(&p, o, q->sends ? local : remote, q->sends ? remote : local, bytes,
 	    q->n_paths > 0 ? q->n_paths : PATHS_DEFAULT, e)) < 0)

@@ -84,7 +84,7 @@ static int set_fsync(void *args, const struct opt *o, const char *text, struct p
 			opts(args)->fsync = (enum ptcp_fsync)i;
 			return 0;
 		}
-	return opt_reject(o, text, e, "no such way to sync (none, group or file)");
+	return opt_reject(o, text, e, "no such sync mode (none, group or file)");
 }
 
 static int add_via(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

@@ -59,7 +59,8 @@ static void expired(struct ptcp_task *t)
 		    "again)", t->known_as, (double)job_frames_stall_ns(j) / 1e9);
 		break;
 	default:
-		err_set(&why, PTCP_ETIMEOUT, "%s: no response for %.3g s (check the network and that host, then run it again)",
+		err_set(&why, PTCP_ETIMEOUT, "%s: no response for %.3g s (check the network and that host, then run "
+		    "the same command again)",
 		    t->known_as, t->o.timeout_s);
 		break;
 	}
@@ -185,8 +186,8 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 		task_finish(t, NULL); /* the answer is complete */
 		return;
 	}
-	err_set(&why, PTCP_EPEER, "%s: %s (run it again when that host can be reached: the transfer resumes)",
-	    t->known_as, cause != NULL ? cause->msg : "it closed the connection");
+	err_set(&why, PTCP_EPEER, "%s: %s (run the same command again when that host can be reached: the transfer resumes)",
+	    t->known_as, cause != NULL ? cause->msg : "the host closed the connection");
 	task_finish(t, &why);
 }
 

@@ -75,7 +75,7 @@ static void pipe_open(struct ssh_start *f)
 	struct ptcp_err why;
 	int fd = line_reader_take_fd(f->lines);
 
-	o.hint = "see what ssh said, and run it again";
+	o.hint = "see the output of ssh, and run the same command again";
 	o.done = on_pipe_connected;
 	o.arg = f;
 	f->lines = NULL;
@@ -155,7 +155,7 @@ static void back_begin(struct ssh_start *f)
 	for (i = 0; i < n; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
 	timer_set(f->timer, mono_add_ns(mono_now(), MODE_NS));
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=back port=%u", listener_port(f->listener));
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=reverse-offered port=%u", listener_port(f->listener));
 	line_reader_send(f->lines, "back %u%s", listener_port(f->listener), text);
 }
 
@@ -294,7 +294,7 @@ void ssh_connect_timeout(struct ssh_start *f)
 	} else if (f->state == BACK) {
 		pipe_begin(f);
 	} else if (f->state == PIPE) {
-		err_set(&why, PTCP_ETIMEOUT, "%s: no response through ssh (run it again)", f->name);
+		err_set(&why, PTCP_ETIMEOUT, "%s: no response through ssh (run the same command again)", f->name);
 		ssh_start_fail(f, &why);
 	}
 }

@@ -51,7 +51,7 @@ static void fail_ended(struct ssh_start *f)
 	else if (!f->exited)
 		fail(f, "the remote command closed its output (is it ptcp?)");
 	else if (f->signal != 0)
-		fail(f, "ssh was ended by signal %d (run it again)", f->signal);
+		fail(f, "ssh was ended by signal %d (run the same command again)", f->signal);
 	else if (f->status == 255)
 		fail(f, "ssh could not connect, or was cut off (see its output; \"ssh %s\" must work)", f->name);
 	else if (f->state != AWAIT_ANSWER)
@@ -126,7 +126,7 @@ static void on_line(void *arg, const char *line)
 
 	if (f->state != AWAIT_ANSWER)
 		ssh_connect_line(f, line);
-	else if (ssh_hello_is_meant(line))
+	else if (ssh_hello_is_greeting(line))
 		on_answer(f, line);
 	else if (strncmp(line, SSH_HELLO_ERROR " ", n) == 0)
 		fail(f, "%s", text_escape(shown, sizeof shown, line + n));

@@ -62,12 +62,12 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
 	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || o->remote_port > 65535 ||
 	    (o->family != 0 && o->family != 4 && o->family != 6))
-		return err_set(e, PTCP_EUSAGE, "streams over %d, or a cipher, timeout (0.5s to 24h), port, "
+		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), port, "
 		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
 	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
 	    o->max_streams > PTCP_STREAMS_MAX)
-		return err_set(e, PTCP_EUSAGE, "an impact budget out of range (0 to 100 %%), or of a maximum of streams "
-		    "(1 to %d)", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
+		    "(1 to %d) out of range", PTCP_STREAMS_MAX);
 	return check_relays(o, e);
 }
 
@@ -86,7 +86,7 @@ static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from,
 	ptcp_transfer_opts_init(&o);
 	if (from != NULL) {
 		if (from->size == 0 || from->size > sizeof o)
-			return err_set(e, PTCP_EUSAGE, "options that ptcp_transfer_opts_init() has not filled in");
+			return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_transfer_opts_init()");
 		memcpy(&o, from, from->size);
 	}
 	if (check_opts(&o, e) < 0 || pacing_parse(&t->rate, o.rate, e) < 0)
@@ -129,7 +129,7 @@ static int check_pins(struct ptcp_task *t, struct ptcp_err *e)
 	for (i = 0; i < t->o.n_fingerprints; i++) {
 		eq = strrchr(t->o.fingerprints[i], '=');
 		if (!identity_fingerprint_ok(eq != NULL ? eq + 1 : t->o.fingerprints[i]))
-			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints it there)",
+			return err_set(e, PTCP_EUSAGE, "--fingerprint %s: not SHA256:.. or HOST[:PORT]=SHA256:.. (ptcp key show prints the fingerprint on the server)",
 			    text_escape(shown, sizeof shown, t->o.fingerprints[i]));
 	}
 	return 0;
@@ -195,7 +195,7 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 	int r;
 
 	if (t->o.launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
-		return err_set(e, PTCP_EUSAGE, "launch: only of a transfer with one ptcp://HOST/PATH");
+		return err_set(e, PTCP_EUSAGE, "launch: only for a transfer with one ptcp://HOST/PATH");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if ((r = paths_parse(&t->paths, t->o.paths, t->o.n_paths, &t->target, e)) < 0)
 		return r;
@@ -213,8 +213,8 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 
 static void set_canceled(const struct ptcp_task *t, struct ptcp_err *out)
 {
-	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run it again)" :
-	    t->files.n_open_paths == 0 ? "query: interrupted (run it again)" :
+	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run the same command again)" :
+	    t->files.n_open_paths == 0 ? "query: interrupted (run the same command again)" :
 	    "transfer: interrupted (run the same command again to resume it)");
 }
 
@@ -380,7 +380,7 @@ void ptcp_task_cancel(struct ptcp_task *t)
 int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e)
 {
 	if (t->prober != NULL || t->remote_job != NULL || t->paths.n == 0)
-		return err_set(e, PTCP_EUSAGE, "path rates: only of transfers from or to this host");
+		return err_set(e, PTCP_EUSAGE, "path rates: only for transfers from or to this host");
 	if (path >= t->paths.n)
 		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->paths.n);
 	if (bps > 0 && bps < TIMETABLE_MIN_BPS)

@@ -76,7 +76,7 @@ static int check_role(struct ptcp_task *t, const char *name, bool relay, const c
 	for (m = t->trust.accepted; m < t->trust.accepted + t->trust.n_accepted; m++)
 		if (strcmp(m->fingerprint, fingerprint) == 0 && (m->relay || relay) &&
 		    (m->relay != relay || strcasecmp(m->name, name) != 0))
-			return err_set(e, PTCP_EREFUSED, "%s: it has the identity of %s%s (a relay answers in its place, or both "
+			return err_set(e, PTCP_EREFUSED, "%s: has the identity of %s%s (the relay answers for the other host, or both "
 			    "are one host: leave one out)", name, m->relay ? "the relay " : "", m->name);
 	return 0;
 }
@@ -108,7 +108,7 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char 
 	if (t->o.launch == NULL || relay)
 		r = check_pins(t, hop->host, hop->port, name, fingerprint, e);
 	else if (strcmp(fingerprint, t->trust.launched) != 0)
-		r = err_set(e, PTCP_EREFUSED, "%s: its fingerprint is not the started server's (run it again)", name);
+		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run the same command again)", name);
 	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);

@@ -65,7 +65,7 @@ static bool was_lowered(const struct ptcp_collect *c, const struct route *r)
 }
 
 /* Min rate of the path's limits, by initial or current rates. */
-static double least_bps(const struct route *r, const double *limit_bps)
+static double min_limit_bps(const struct route *r, const double *limit_bps)
 {
 	double least = INFINITY;
 	size_t i;
@@ -80,7 +80,7 @@ static double boosted_bps(const struct source_transfer *s, const struct route *r
 {
 	if (r->bound || !(s->extra_bps > 0) || (r->counted && !(r->assigned_bps > 0)))
 		return 0;
-	return fmin(r->assigned_bps + s->extra_bps, least_bps(r, s->c->limit_bps));
+	return fmin(r->assigned_bps + s->extra_bps, min_limit_bps(r, s->c->limit_bps));
 }
 
 /* Assigned rate, or the rate of a probe. */
@@ -89,7 +89,7 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 	double bps = r->assigned_bps;
 
 	if (s->c->probing && !r->bound)
-		bps = bps > 0 ? DRIFT_PROBE_RATIO * bps : was_lowered(s->c, r) ? least_bps(r, s->c->limit_first_bps) : 0;
+		bps = bps > 0 ? DRIFT_PROBE_RATIO * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
 	return bps;
 }
 
@@ -163,7 +163,7 @@ static void assign_rates(struct ptcp_collect *c)
 static void update_extra(struct source_transfer *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
-	double given = 0, got = 0, stored_bytes = 0, bps, window = drift_window_s(&c->drift, INFINITY);
+	double given = 0, got = 0, stored = 0, bps, window = drift_window_s(&c->drift, INFINITY);
 	const struct route *r;
 
 	for (r = s->route; r < s->route + s->candidates.n; r++) {
@@ -172,9 +172,9 @@ static void update_extra(struct source_transfer *s, double now_s)
 		if (s->extra_bps > 0 || now_s - fmax(r->since_s, s->flows_since_s) >= window)
 			bps = fmin(bps, monitor_route_bps(r, now_s, window));
 		got += bps;
-		stored_bytes += (double)s->candidates.at[r - s->route].stored_bytes;
+		stored += (double)s->candidates.at[r - s->route].stored_bytes;
 	}
-	s->extra_bps = c->o.no_replan || stored_bytes > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
+	s->extra_bps = c->o.no_replan || stored > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
 	    schedule_left_bytes(c->schedule, s->status->host, PACE * (now_s - c->plan_start_s)), given, got);
 }
 

@@ -54,7 +54,7 @@ void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 
 void ptcp_collect_cancel(struct ptcp_collect *c)
 {
-	atomic_store(&c->cancelled, true); /* poll() returns within a tick */
+	atomic_store(&c->canceled, true); /* poll() returns within a tick */
 }
 
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
@@ -163,7 +163,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 
 	if (c == NULL)
 		return err_nomem(e);
-	atomic_init(&c->cancelled, false);
+	atomic_init(&c->canceled, false);
 	c->overlay = o;
 	c->drift.off_since_s = c->drift.probe_until_s = NAN;
 	if ((r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
@@ -249,7 +249,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 	bool ending = false;
 
 	while (any_at_work(c)) {
-		if (!ending && (atomic_load(&c->cancelled) || c->fatal.code != 0)) {
+		if (!ending && (atomic_load(&c->canceled) || c->fatal.code != 0)) {
 			ending = true;
 			for (s = c->source; s < c->source + c->n; s++) {
 				s->restart = false;
@@ -295,7 +295,7 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 	}
 	if (c->fatal.code != 0)
 		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
-	if (atomic_load(&c->cancelled) && done + failed < c->n)
+	if (atomic_load(&c->canceled) && done + failed < c->n)
 		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (failed == 0)
 		return 0;
@@ -320,7 +320,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_start(s);
 	work(c, fd, due); /* counts the data of sources with unknown size */
-	if (c->fatal.code != 0 || atomic_load(&c->cancelled))
+	if (c->fatal.code != 0 || atomic_load(&c->canceled))
 		return outcome(c, e);
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)

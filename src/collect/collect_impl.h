@@ -55,7 +55,7 @@ struct source_transfer {
 	bool busy;                         /* transferring data, not only verifying or syncing */
 	uint64_t data_bytes;               /* data to fetch, as known before; PTCP_UNKNOWN */
 	uint64_t listed_bytes;             /* found by the dry run so far */
-	uint64_t most_bytes, most_files;   /* max progress of any transfer */
+	uint64_t most_bytes, max_files;   /* max progress of any transfer */
 	uint64_t wire_before;              /* sent by earlier transfers */
 	double flows_since_s;              /* start of data on any path; INFINITY: none yet */
 	double progress_at_s;                  /* latest progress */
@@ -80,7 +80,7 @@ struct ptcp_collect {
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
 	struct divide_flow *divided;        /* room for all routes of all sources */
 	struct drift_flow *flow;         /* room for all routes of all sources */
-	atomic_bool cancelled;
+	atomic_bool canceled;
 	bool ran;
 	struct mono start;
 	/* current plan */

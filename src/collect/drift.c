@@ -69,13 +69,13 @@ static bool is_explained(const struct drift_flow *f, const double *found_bps)
 	return false;
 }
 
-static double sum_got(const struct drift_flow *f, size_t n, size_t limit, bool only_given)
+static double sum_observed(const struct drift_flow *f, size_t n, size_t limit, bool only_assigned)
 {
 	double sum = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (crosses(&f[i], limit) && (f[i].assigned_bps > 0 || !only_given))
+		if (crosses(&f[i], limit) && (f[i].assigned_bps > 0 || !only_assigned))
 			sum += f[i].observed_bps;
 	return sum;
 }
@@ -141,7 +141,7 @@ static size_t find_slower(const struct drift_flow *f, size_t n, const double *li
 			other = f[flow].limit[i];
 			if (other != limit && (!isfinite(limit_bps[other]) || !same_flows(f, n, limit, other)))
 				continue;
-			found_bps[other] = sum_got(f, n, limit, false);
+			found_bps[other] = sum_observed(f, n, limit, false);
 			found++;
 		}
 	}
@@ -154,11 +154,11 @@ static size_t find_slower(const struct drift_flow *f, size_t n, const double *li
  * is higher; but it proves the recovery of a lowered limit. */
 static double faster_bps(const struct drift_flow *f, size_t n, size_t limit, double limit_bps, double first_bps)
 {
-	double least = limit_bps * (1 + DRIFT_MIN_RATIO), given = sum_got(f, n, limit, true), recovered;
+	double least = limit_bps * (1 + DRIFT_MIN_RATIO), given = sum_observed(f, n, limit, true), recovered;
 
 	if (given > least)
 		return given;
-	recovered = fmin(sum_got(f, n, limit, false), first_bps);
+	recovered = fmin(sum_observed(f, n, limit, false), first_bps);
 	return recovered > least ? recovered : NAN;
 }
 

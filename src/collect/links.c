@@ -25,7 +25,7 @@ void ptcp_links_opts_init(struct ptcp_links_opts *o)
 
 /* ---- Estimates ---- */
 
-/* Removes the acknowledgment's way back, half of the RTT, from the intercept. */
+/* Subtracts half of the RTT, the delay of the acknowledgment, from the intercept. */
 static void estimate_delay(struct ptcp_link_estimate *m, const struct regress *r, double round_trip_s)
 {
 	double half = round_trip_s / 2, delay = r->d_min_s - half;
@@ -85,7 +85,7 @@ int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
 	if ((r = ptcp_task_start(t, e)) < 0)
 		return r;
 	do {
-		if (atomic_load(&s->cancelled))
+		if (atomic_load(&s->canceled))
 			ptcp_task_cancel(t);
 		ms = ptcp_task_timeout_ms(t);
 		poll(&fd, 1, ms >= 0 && ms < LINKS_CANCEL_MS ? ms : LINKS_CANCEL_MS);
@@ -209,7 +209,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 	return r;
 }
 
-int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e)
+int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
 {
 	size_t i, measured = 0, failed = 0;
 	const struct link_state *first = NULL;
@@ -222,12 +222,12 @@ int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e)
 	if (failed == 0)
 		return 0;
 	if (measured == 0)
-		return err_set(e, first->code, "links: none %s, the first: %s", asked ? "is published" : "could be measured",
+		return err_set(e, first->code, "links: none %s, the first: %s", queried ? "is published" : "could be measured",
 		    first->why);
-	if (asked)
-		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; without --query they are "
-		    "measured)", failed, failed + measured);
-	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run it again when "
+	if (queried)
+		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; omit --query to measure "
+		    "them)", failed, failed + measured);
+	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run the same command again when "
 	    "their hosts can be reached)", failed, failed + measured);
 }
 
@@ -256,7 +256,7 @@ int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
 
 void ptcp_links_cancel(struct ptcp_links *s)
 {
-	atomic_store(&s->cancelled, true);
+	atomic_store(&s->canceled, true);
 }
 
 /* ---- Selection of links ---- */
@@ -305,7 +305,7 @@ int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
 
 	if (s == NULL)
 		return err_nomem(e);
-	atomic_init(&s->cancelled, false);
+	atomic_init(&s->canceled, false);
 	s->overlay = o;
 	s->connect = *connect;
 	s->n = ptcp_overlay_links(o);

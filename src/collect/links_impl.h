@@ -1,5 +1,5 @@
 /* Internals of links: links.c (measurement within a budget), links_watch.c (continuous measurement),
- * links_ask.c (queries of servers) and links_kept.c (the file). */
+ * links_query.c (queries of servers) and links_file.c (the file). */
 #ifndef COLLECT_LINKS_IMPL_H
 #define COLLECT_LINKS_IMPL_H
 
@@ -31,7 +31,7 @@ struct ptcp_links {
 	struct link_state *link;
 	size_t n;
 	int local_host;
-	atomic_bool cancelled;
+	atomic_bool canceled;
 };
 
 /* Polling interval of the cancel flag, which any thread may set. */
@@ -48,7 +48,7 @@ int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e);
 /* Records the reason of a failed measurement. */
 void links_fail(struct link_state *l, const struct ptcp_err *why);
 /* Overall result. */
-int links_outcome(const struct ptcp_links *s, bool asked, struct ptcp_err *e);
+int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e);
 /* Age of the estimate in seconds. */
 double links_age_s(const struct link_state *l);
 

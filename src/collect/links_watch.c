@@ -22,9 +22,9 @@ void ptcp_links_watch_init(struct ptcp_links_watch *w)
 	*w = (struct ptcp_links_watch){ .size = sizeof *w, .pause_s = 60 };
 }
 
-static int cancelled(const struct ptcp_links *s, struct ptcp_err *e)
+static int canceled(const struct ptcp_links *s, struct ptcp_err *e)
 {
-	return !atomic_load(&s->cancelled) ? 0 : err_set(e, PTCP_ECANCELED, "links: interrupted (run it again)");
+	return !atomic_load(&s->canceled) ? 0 : err_set(e, PTCP_ECANCELED, "links: interrupted (run the same command again)");
 }
 
 static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
@@ -32,7 +32,7 @@ static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)
 	struct mono until = mono_add_ns(mono_now(), (uint64_t)(seconds * 1e9));
 	int r;
 
-	while ((r = cancelled(s, e)) == 0 && mono_now().ns < until.ns)
+	while ((r = canceled(s, e)) == 0 && mono_now().ns < until.ns)
 		poll(NULL, 0, LINKS_CANCEL_MS);
 	return r;
 }
@@ -61,7 +61,7 @@ static void add(struct ewma *s, double known, double found)
 }
 
 /* Measures with new messages only; the previous estimate stands if the measurement fails. */
-static int look(struct ptcp_links *s, struct link_state *l, struct ptcp_err *e)
+static int measure(struct ptcp_links *s, struct link_state *l, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate last = l->estimate, known = last, *m = &l->estimate;
 	int r;
@@ -126,8 +126,8 @@ int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, str
 			continue;
 		if ((r = wait_turn(s, &o, &s->link[i], &rng, e)) < 0)
 			return r;
-		r = look(s, &s->link[i], &why);
-		if (r == PTCP_ENOMEM || cancelled(s, e) < 0)
+		r = measure(s, &s->link[i], &why);
+		if (r == PTCP_ENOMEM || canceled(s, e) < 0)
 			return r == PTCP_ENOMEM ? err_nomem(e) : PTCP_ECANCELED;
 		if (r < 0)
 			links_fail(&s->link[i], &why);

@@ -8,7 +8,7 @@
 #include "core/err.h"
 
 #define SAME_S 1e-6 /* closer times are equal */
-#define LEAST_BPS 1.0 /* smaller rates are rounding errors */
+#define MIN_BPS 1.0 /* smaller rates are rounding errors */
 
 /* Start or end of a piece: change of a rate, or of stored bytes. */
 struct change {
@@ -59,7 +59,7 @@ static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
 		sum += c[i].by;
 		if (i + 1 < n && c[i + 1].at_s - c[i].at_s < SAME_S)
 			continue;
-		out[k++] = (struct schedule_rate){ c[i].at_s, sum > LEAST_BPS ? sum : 0 };
+		out[k++] = (struct schedule_rate){ c[i].at_s, sum > MIN_BPS ? sum : 0 };
 	}
 	return k;
 }

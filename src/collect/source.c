@@ -109,10 +109,10 @@ static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 	if (g->bytes != s->status->progress.bytes || g->total_bytes != s->status->progress.total_bytes ||
 	    g->activity != PTCP_TRANSFERRING)
 		s->progress_at_s = collect_now_s(s->c);
-	if (g->bytes > s->most_bytes || g->files > s->most_files)
+	if (g->bytes > s->most_bytes || g->files > s->max_files)
 		s->stalled = 0;
 	s->most_bytes = g->bytes > s->most_bytes ? g->bytes : s->most_bytes;
-	s->most_files = g->files > s->most_files ? g->files : s->most_files;
+	s->max_files = g->files > s->max_files ? g->files : s->max_files;
 	s->busy = g->activity == PTCP_TRANSFERRING;
 	for (i = 0; i < ev->n_paths && i < s->candidates.n; i++) {
 		for (k = 0; k < s->route[i].n_links; k++)
@@ -219,7 +219,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	struct ptcp_transfer_opts o = s->c->connect;
 	const char *paths[PTCP_PATHS_MAX];
 	double shares[PTCP_PATHS_MAX];
-	uint64_t spool_bytes[PTCP_PATHS_MAX];
+	uint64_t spool[PTCP_PATHS_MAX];
 	char *from, *to, *launch = NULL;
 	const struct candidate *v;
 	size_t i, cap, streams = 0;
@@ -232,12 +232,12 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 		paths[i] = v->text;
 		shares[i] = s->sizing || !v->planned ? 1 : v->streams > 0 ? v->streams : s->c->o.streams;
 		streams += (size_t)shares[i];
-		spool_bytes[i] = s->sizing ? 0 : v->stored_bytes;
+		spool[i] = s->sizing ? 0 : v->stored_bytes;
 	}
 	o.paths = paths;
 	o.n_paths = s->candidates.n;
 	o.path_shares = shares;
-	o.relay_spool_bytes = spool_bytes;
+	o.relay_spool_bytes = spool;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
 	o.event = on_event;

@@ -103,7 +103,7 @@ static int check_identity(struct connect *c, struct ptcp_err *e)
 	for (i = 0; i < c->at; i++)
 		if (strcmp(c->relay_fingerprint[i], fingerprint) == 0) {
 			hop_text(relay, &c->o.relay[i]);
-			return err_set(e, PTCP_EREFUSED, "%s: it has the identity of the relay %s (that relay answers in its place, or "
+			return err_set(e, PTCP_EREFUSED, "%s: has the identity of the relay %s (the relay answers for the other host, or "
 			    "both are one host: leave one out)", name, relay);
 		}
 	if (at_relay(c))
@@ -144,7 +144,7 @@ static void hop_done(struct connect *c)
 		return;
 	}
 	if ((fd = chan_take_fd(c->chan)) < 0) {
-		broken(c, "it sends data before the end of TLS");
+		broken(c, "data before the end of TLS");
 		return;
 	}
 	chan_free(c->chan);
@@ -205,7 +205,7 @@ static void on_readable(void *arg)
 		return;
 	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && (h.type != answer || h.length > 0)) ||
 	    h.length > sizeof c->answer - WIRE_HEADER_BYTES) {
-		broken(c, "its answer is malformed");
+		broken(c, "malformed answer");
 		return;
 	}
 	if (!fill(c, WIRE_HEADER_BYTES + h.length))
@@ -225,7 +225,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct connect *c = arg;
 
 	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_ECONNECT,
-	    why != NULL ? why->msg : "it closed the connection", true);
+	    why != NULL ? why->msg : "the host closed the connection", true);
 }
 
 static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };

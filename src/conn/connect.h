@@ -24,7 +24,7 @@ enum connect_cause {
 };
 
 struct connect_result {
-	struct chan *chan;      /* opened, the caller's, attached to no loop (chan_attach()); NULL: failed, */
+	struct chan *chan;      /* opened, owned by the caller, attached to no loop (see chan_attach()); NULL: failed */
 	enum connect_cause cause;
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
@@ -49,7 +49,7 @@ struct connect_opts {
 	bool (*permits)(void *arg, const struct sockaddr *sa);
 	/* The host's fingerprint; NULL: `check` decides. */
 	const char *fingerprint;
-	/* Whether the fingerprint is the relay's or the host's. Negative with `e`: no. */
+	/* Whether the fingerprint is trusted for the relay or host. Negative with `e`: no. */
 	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
 	/* Writes the first frame to the authenticated host; NULL: no frame. Negative with `e`: give up. */
 	int (*first)(void *arg, struct chan *c, struct ptcp_err *e);

@@ -1,4 +1,4 @@
-/* What the sessions of one handle share: loops and their threads, I/O threads, identity, rate, log. */
+/* Shared by the sessions of one handle: loops and their threads, I/O threads, identity, rate, log. */
 #ifndef CONN_CONTEXT_H
 #define CONN_CONTEXT_H
 
@@ -12,7 +12,7 @@
 
 #define CONTEXT_WORKERS_MAX 64
 
-/* The rate of all streams together, in each direction. Control thread, but for the pacers. */
+/* Rate limit of all streams together, in each direction. Control thread, except for the pacers. */
 struct pacing {
 	struct pacer out, in;     /* blocks sent and received */
 	struct timetable table;
@@ -42,12 +42,12 @@ void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_le
  * Log and identity may be set already; the identity is then not read. On failure nothing is left. */
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
     unsigned server_ciphers, struct ptcp_err *e);
-/* Every session must be gone. Zeroed memory is fine. */
+/* All sessions must have ended. Zeroed memory is fine. */
 void context_fini(struct context *h);
 
-/* Without it, and after pacing_stop(), the rate is not limited. */
+/* Before pacing_start() and after pacing_stop() the rate is unlimited. */
 int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
-/* For a receiver whose sender keeps to the rate: blocks that were delayed in transit may catch up. */
+/* For a receiver whose sender enforces the rate: blocks that were delayed in transit may catch up. */
 void pacing_loosen(struct pacing *p);
 void pacing_stop(struct pacing *p); /* zeroed memory is fine */
 /* Parses the option --rate; NULL: no limit. PTCP_EUSAGE with the option's name and text. */

@@ -7,10 +7,10 @@
 #include "net/identity.h"
 #include "net/tls.h"
 
-#define SEEN_MOST 4096
-#define OWN_MOST (SEEN_MOST / 4) /* of one issuer */
+#define GRANTS_MAX 4096
+#define ISSUER_MAX (GRANTS_MAX / 4) /* of one issuer */
 
-struct grant_seen {
+struct grant_use {
 	uint8_t issuer[WIRE_KEY_BYTES], nonce[WIRE_NONCE_BYTES];
 	uint64_t expiry_s;
 	bool spent;
@@ -38,8 +38,8 @@ int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, s
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 
 	if (!identity_verify(g->issuer, text, wire_grant_text(text, g), g->signature))
-		return err_set(e, PTCP_EREFUSED, "the grant: its signature is wrong (it was forged or damaged; "
-		    "ask for the transfer again)");
+		return err_set(e, PTCP_EREFUSED, "the grant: invalid signature, forged or damaged (repeat the "
+		    "command)");
 	return identity_key_fingerprint(out, g->issuer, e);
 }
 
@@ -61,20 +61,20 @@ static void forget_expired(struct grants *t, uint64_t now_s)
 	size_t i;
 
 	for (i = 0; i < t->n; )
-		if (t->seen[i].expiry_s <= now_s)
-			t->seen[i] = t->seen[--t->n];
+		if (t->used[i].expiry_s <= now_s)
+			t->used[i] = t->used[--t->n];
 		else
 			i++;
 }
 
-static struct grant_seen *find(struct grants *t, const struct wire_grant *g)
+static struct grant_use *find(struct grants *t, const struct wire_grant *g)
 {
 	size_t i;
 
 	for (i = 0; i < t->n; i++)
-		if (memcmp(t->seen[i].nonce, g->nonce, sizeof g->nonce) == 0 &&
-		    memcmp(t->seen[i].issuer, g->issuer, sizeof g->issuer) == 0)
-			return &t->seen[i];
+		if (memcmp(t->used[i].nonce, g->nonce, sizeof g->nonce) == 0 &&
+		    memcmp(t->used[i].issuer, g->issuer, sizeof g->issuer) == 0)
+			return &t->used[i];
 	return NULL;
 }
 
@@ -83,7 +83,7 @@ static size_t count(const struct grants *t, const struct wire_grant *g)
 	size_t i, n = 0;
 
 	for (i = 0; i < t->n; i++)
-		n += memcmp(t->seen[i].issuer, g->issuer, sizeof g->issuer) == 0;
+		n += memcmp(t->used[i].issuer, g->issuer, sizeof g->issuer) == 0;
 	return n;
 }
 
@@ -91,36 +91,33 @@ static int check(const struct wire_grant *g, const char *own, const char *peer, 
     struct ptcp_err *e)
 {
 	if (!is(g->audience, own))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is for another server than this (ask for the transfer again)");
+		return err_set(e, PTCP_EREFUSED, "the grant: issued for another server than this (repeat the command)");
 	if (!is(g->grantee, peer))
-		return err_set(e, PTCP_EREFUSED, "the grant: it is for another host than the one that uses it");
+		return err_set(e, PTCP_EREFUSED, "the grant: issued for another client than this (repeat the command)");
 	if (g->expiry_s <= now_s)
-		return err_set(e, PTCP_EREFUSED, "the grant: it has expired (ask for the transfer again; if it was made "
-		    "just now, compare the hosts' clocks)");
-	if (g->expiry_s - now_s > GRANT_LIFE_MOST_S)
-		return err_set(e, PTCP_EREFUSED, "the grant: it is valid for more than a day (compare the hosts' "
-		    "clocks)");
+		return err_set(e, PTCP_EREFUSED, "the grant: expired (repeat the command; if the grant is new, "
+		    "compare the hosts' clocks)");
+	if (g->expiry_s - now_s > GRANT_LIFE_MAX_S)
+		return err_set(e, PTCP_EREFUSED, "the grant: valid for more than a day (compare the hosts' clocks)");
 	return 0;
 }
 
 int grants_take(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
     struct ptcp_err *e)
 {
-	struct grant_seen *s;
+	struct grant_use *s;
 	int r;
 
 	if ((r = check(g, own, peer, now_s, e)) < 0)
 		return r;
 	forget_expired(t, now_s);
 	if ((s = find(t, g)) != NULL)
-		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: it was used before (ask for the "
-		    "transfer again)");
-	if (t->n == SEEN_MOST || count(t, g) >= OWN_MOST)
-		return err_set(e, PTCP_EREFUSED, "too busy: too many grants were received (try again "
-		    "later)");
-	if (t->seen == NULL && (t->seen = calloc(SEEN_MOST, sizeof *t->seen)) == NULL)
+		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: used before (repeat the command)");
+	if (t->n == GRANTS_MAX || count(t, g) >= ISSUER_MAX)
+		return err_set(e, PTCP_EREFUSED, "too busy: too many grants in use (try again later)");
+	if (t->used == NULL && (t->used = calloc(GRANTS_MAX, sizeof *t->used)) == NULL)
 		return err_nomem(e);
-	s = &t->seen[t->n++];
+	s = &t->used[t->n++];
 	memcpy(s->issuer, g->issuer, sizeof s->issuer);
 	memcpy(s->nonce, g->nonce, sizeof s->nonce);
 	s->expiry_s = g->expiry_s;
@@ -130,10 +127,10 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 
 void grants_spend(struct grants *t, const struct wire_grant *g)
 {
-	struct grant_seen *s = find(t, g);
+	struct grant_use *s = find(t, g);
 
 	if (s != NULL)
 		s->spent = true; /* else expired */
 }
 
-void grants_fini(struct grants *t) { free(t->seen); }
+void grants_fini(struct grants *t) { free(t->used); }

@@ -1,4 +1,4 @@
-/* Grants: by a grant an authorized client lets another host do one thing at a server, once (PROTOCOL.md, section 13).
+/* Grants: a grant of an authorized client permits another host a single session at a server (PROTOCOL.md, section 13).
  * Control thread. */
 #ifndef CONN_GRANTS_H
 #define CONN_GRANTS_H
@@ -7,9 +7,9 @@
 #include "wire/grant.h"
 
 #define GRANT_LIFE_S 900        /* of grants that we make */
-#define GRANT_LIFE_MOST_S 86400 /* of grants that we accept */
+#define GRANT_LIFE_MAX_S 86400 /* of grants that we accept */
 
-/* All borrowed. */
+/* Members are borrowed. */
 struct grant_terms {
 	const char *grantee, *audience; /* fingerprints */
 	enum wire_grant_mode mode;
@@ -19,22 +19,22 @@ struct grant_terms {
 /* Encodes a grant signed by `issuer`, which expires GRANT_LIFE_S after `now_s`. */
 int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer,
     const struct grant_terms *terms, uint64_t now_s, struct ptcp_err *e);
-/* The issuer's fingerprint; PTCP_EREFUSED where the signature is not the issuer's. */
+/* The issuer's fingerprint; PTCP_EREFUSED: the signature is invalid. */
 int grant_issuer(char out[PTCP_FINGERPRINT_BYTES], const struct wire_grant *g, struct ptcp_err *e);
-/* Both are fingerprints. */
+/* Whether grantee and audience of the grant have these fingerprints. */
 bool grant_is_for(const struct wire_grant *g, const char *grantee, const char *audience);
 
-/* Grants received, until they expire. */
+/* Received grants, remembered until they expire. */
 struct grants {
-	struct grant_seen *seen;
+	struct grant_use *used;
 	size_t n;
 };
 
-/* At the audience, `own`: whether `peer` may use a grant, whose signature is verified, now: for the first time, or again
- * after a session that was cut off. PTCP_EREFUSED with the reason. */
+/* At the audience, `own`: whether `peer` may use a grant with verified signature now, for the first time or after an
+ * interrupted session. PTCP_EREFUSED with the reason. */
 int grants_take(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
     struct ptcp_err *e);
-/* After its use: refused from here on. */
+/* After a completed session: refuses the grant from now on. */
 void grants_spend(struct grants *t, const struct wire_grant *g);
 void grants_fini(struct grants *t);
 

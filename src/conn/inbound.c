@@ -263,7 +263,7 @@ static void shut_out(struct pending *l, int fd, const char *address)
 		return;
 	l->shut_out_logged = now;
 	log_at(&l->o.host->log, LOG_WARN, "server", "event=shut-out from=%s connections=%llu why=\"too many "
-	    "from there that come to nothing\"", address, (unsigned long long)l->shut_out);
+	    "failed or unauthenticated connections from this address\"", address, (unsigned long long)l->shut_out);
 }
 
 static void free_oldest(struct pending *l, const struct peer_address *from)

@@ -1,6 +1,6 @@
 /* Unauthenticated inbound connections of a server, or of a client that the server connects to: TLS
- * handshake, then by ALPN a control connection, a data connection (JOIN), a relayed one (ROUTE), a session by grant
- * (GRANT), or a client that requests a job. Admission control (net/admission.h) and time limits bound the cost.
+ * handshake, then by ALPN a control connection, a data connection (JOIN), a relayed one (ROUTE), a session under a
+ * grant (GRANT), or a client that requests a job. Admission control (net/admission.h) and time limits bound the cost.
  * Control thread. */
 #ifndef CONN_INBOUND_H
 #define CONN_INBOUND_H
@@ -14,18 +14,18 @@
 struct inbound;
 struct relayed;
 
-/* Requests of an authenticated peer. Negative with `e`: refused, and the peer is told. Else the callback has taken the
- * channel (inbound_take_chan()), or answers a route later. */
+/* Requests of an authenticated peer. Negative with `e`: refused; the peer gets the reason. Otherwise the callback has
+ * taken the channel (inbound_take_chan()), or answers a route later. */
 struct inbound_ops {
 	int (*control)(void *arg, struct inbound *g, struct ptcp_err *e);         /* a session */
-	/* A session by grant, a job, to be relayed; NULL: not served. */
+	/* A session under a grant; a job; a relayed connection. NULL: not served. */
 	int (*granted)(void *arg, struct inbound *g, const struct wire_grant *f, struct ptcp_err *e);
 	int (*job)(void *arg, struct inbound *g, struct ptcp_err *e);
 	int (*route)(void *arg, struct inbound *g, const struct wire_route *f, struct ptcp_err *e);
-	/* To be a stream, or the next control connection. *plaintext: streams leave TLS. */
+	/* A stream, or the successor of a control connection. *plaintext: set if the stream leaves TLS. */
 	int (*join)(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e);
 	void (*stream)(void *arg, struct chan *c, const struct wire_join *j);     /* joined; `c` is taken */
-	/* TLS is left, and the relay takes the channel; or the connection ends before. */
+	/* The channel has left TLS, and the relay takes the socket; or the connection ended earlier. */
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);
 	void (*gone)(void *arg);                                                  /* freed; may be NULL */
@@ -33,19 +33,19 @@ struct inbound_ops {
 
 struct pending_opts {
 	struct context *host;
-	uint64_t timeout_ns;                 /* for the socket, once a stream */
+	uint64_t timeout_ns;                 /* of the socket, after JOIN */
 	unsigned waiting, sessions, streams; /* as admission_new(); `waiting` is reduced where descriptors are few */
 	const struct inbound_ops *ops;
 	void *arg;
 };
 
-/* All connections that wait. */
+/* All pending connections. */
 struct pending {
 	struct pending_opts o;
 	struct admission *admission;
 	struct list waiting;                 /* the oldest first */
 	unsigned n;
-	uint64_t shut_out;                   /* connections closed at once */
+	uint64_t shut_out;                   /* connections closed on arrival */
 	struct mono shut_out_logged;
 };
 
@@ -66,9 +66,9 @@ struct inbound {
 };
 
 int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e);
-/* No connection may wait any more. Zeroed memory is fine. */
+/* All connections must have ended. Zeroed memory is fine. */
 void pending_fini(struct pending *l);
-/* A new connection. `fd` is taken, and closed at once where admission control says so. */
+/* A new connection. Takes `fd`, and closes it if admission control refuses the address. */
 void pending_take(struct pending *l, int fd, const char *address, bool one_channel);
 void pending_empty(struct pending *l);
 

@@ -162,7 +162,7 @@ int remote_parse_host(struct remote *out, const char *text, struct ptcp_err *e)
 	    err_set(e, PTCP_EUSAGE, "%s: names no host or port (write HOST[:PORT])", shown);
 }
 
-/* ---- At the far end ---- */
+/* ---- At the remote end ---- */
 
 /* `user` NULL: this process's. False: no home directory. */
 static bool home_of(char out[HOME_PATH_BYTES], const char *user)

@@ -8,7 +8,7 @@
 #define HOME_PATH_BYTES 8192
 
 struct remote {
-	bool ssh;                     /* started through ssh; else a daemon */
+	bool ssh;                     /* ephemeral server through ssh; else a server */
 	char user[REMOTE_USER_BYTES]; /* ssh only; "": ssh decides */
 	char host[SOCK_HOST_BYTES];   /* without brackets; with ssh a name for ssh to resolve */
 	unsigned port;                /* with ssh, sshd's; 0: ssh decides */
@@ -17,7 +17,7 @@ struct remote {
 
 /* 1: remote, `out` filled; 0: a local path; PTCP_EUSAGE for malformed text.
  *
- *   ptcp://HOST[:PORT]/PATH          a daemon
+ *   ptcp://HOST[:PORT]/PATH          a server
  *   [USER@]HOST:PATH                 through ssh; PATH is literal
  *   ssh://[USER@]HOST[:PORT]/PATH    the same, PATH absolute (/~/x: below the home directory) and %-decoded
  *
@@ -25,7 +25,7 @@ struct remote {
  * for scp: ./a:b. Names that ssh could take for an option, or a shell for more than a word, are refused. */
 int remote_parse(struct remote *out, const char *text, struct ptcp_err *e);
 
-/* A host without a path: HOST[:PORT] or ptcp://HOST[:PORT], a daemon; USER@HOST or ssh://[USER@]HOST[:PORT], through
+/* A host without a path: HOST[:PORT] or ptcp://HOST[:PORT], a server; USER@HOST or ssh://[USER@]HOST[:PORT], through
  * ssh; errors as above. */
 int remote_parse_host(struct remote *out, const char *text, struct ptcp_err *e);
 
@@ -35,7 +35,7 @@ bool remote_same_host(const struct remote *a, const struct remote *b);
 /* Whether the path, as a source, means the contents of a directory: PATH/, or a home directory. */
 bool remote_is_contents(const struct remote *t);
 
-/* At the far end of ssh: the absolute path. "~" and "~USER" at the start (alone or before a slash) become a home
+/* At the remote end of ssh: the absolute path. "~" and "~USER" at the start (alone or before a slash) become a home
  * directory; a relative path is below this user's. No other character is special; a final slash stays. PTCP_EUSAGE for
  * a result that is too long, or without a home directory. May query name services. */
 int home_path(char out[HOME_PATH_BYTES], const char *path, struct ptcp_err *e);

@@ -53,7 +53,7 @@ bool ssh_hello_address_ok(const char *text)
 	return inet_pton(AF_INET6, host, bytes) == 1 || (scope == NULL && inet_pton(AF_INET, host, bytes) == 1);
 }
 
-bool ssh_hello_is_meant(const char *line)
+bool ssh_hello_is_greeting(const char *line)
 {
 	size_t n = strlen(SSH_HELLO_WORD);
 
@@ -71,11 +71,11 @@ static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_
 	unsigned version;
 
 	split(w, line);
-	if (!ssh_hello_is_meant(line) || w->n < 2 || !number(&version, w->at[1]))
+	if (!ssh_hello_is_greeting(line) || w->n < 2 || !number(&version, w->at[1]))
 		return malformed(e);
 	if (version != SSH_HELLO_VERSION)
-		return err_set(e, PTCP_EPROTO, "its ptcp speaks version %u of the start through ssh, this one version %d "
-		    "(update the older of the two)", version, SSH_HELLO_VERSION);
+		return err_set(e, PTCP_EPROTO, "the remote ptcp uses version %u of the SSH start protocol, the local ptcp "
+		    "version %d (update the older of the two)", version, SSH_HELLO_VERSION);
 	return w->n >= n ? 0 : malformed(e);
 }
 

@@ -31,7 +31,7 @@ struct ssh_hello_back {
 };
 
 /* Whether the line is a greeting, of any version; other lines are a login shell's. */
-bool ssh_hello_is_meant(const char *line);
+bool ssh_hello_is_greeting(const char *line);
 /* PTCP_EPROTO for a malformed line, or another version (both are named). */
 int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct ptcp_err *e);
 int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struct ptcp_err *e);

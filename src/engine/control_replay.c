@@ -145,7 +145,7 @@ static struct mono dead_at(const struct control_replay *r, const struct control_
 {
 	switch (r->state) {
 	case CONTROL_UP:
-		return mono_add_ns(s->heard.ns > r->since.ns ? s->heard : r->since, CONTROL_REPLAY_QUIET_NS);
+		return mono_add_ns(s->last_input.ns > r->since.ns ? s->last_input : r->since, CONTROL_REPLAY_QUIET_NS);
 	case CONTROL_RESUMING:
 		return mono_add_ns(r->since, CONTROL_REPLAY_RESUME_NS);
 	case CONTROL_LOST:
@@ -173,7 +173,8 @@ int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, 
 	if (!final)
 		return 0;
 	r->ended = true;
-	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s (run it again)",
+	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s "
+	    "(run the same command again)",
 	    why->msg);
 }
 

@@ -13,8 +13,8 @@
 #include "core/clock.h"
 #include "wire/outbox.h"
 
-#define CONTROL_REPLAY_MAX_BYTES (8u << 20)                     /* retained at most */
-#define CONTROL_REPLAY_ACK_BYTES (32u << 10)                    /* received between two CONTROL_ACKs */
+#define CONTROL_REPLAY_MAX_BYTES (8u << 20)                     /* limit of retained bytes */
+#define CONTROL_REPLAY_ACK_BYTES (32u << 10)                    /* bytes received between two CONTROL_ACKs */
 #define CONTROL_REPLAY_QUIET_NS (UINT64_C(3) * 1000000000)      /* UP without a frame: the connection is dead */
 #define CONTROL_REPLAY_RESUME_NS (UINT64_C(3) * 1000000000)     /* limit for RESUMING */
 
@@ -29,9 +29,9 @@ struct control_replay {
 	struct mono since;              /* start of the connection */
 	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES];
 	size_t got;                     /* of the peer's CONTROL_ACK */
-	bool opens;                     /* this end opens successors, */
-	unsigned path, n_paths;         /* on this path of n */
-	bool ended;                     /* the peer has no use for a successor */
+	bool opens;                     /* this end opens successors */
+	unsigned path, n_paths;         /* path of the next successor; number of paths */
+	bool ended;                     /* the peer has received everything: no successor is needed */
 };
 
 /* The session's state. */
@@ -39,7 +39,7 @@ struct control_replay_session {
 	bool agreed;            /* both ends support replay (CONTROL_REPLAY) */
 	bool running, failed, over, gone;
 	bool receives;
-	struct mono heard;      /* last bytes from the peer */
+	struct mono last_input;      /* last bytes from the peer */
 };
 
 /* In UP. Only a starter that is the TLS client opens successors. */
@@ -51,24 +51,25 @@ bool control_replay_possible(const struct control_replay *r, const struct contro
 
 /* ---- Bytes sent and received, once agreed ---- */
 
-/* Bytes to retransmit first; empty: new ones may go. */
+/* Bytes to retransmit before new bytes; empty: none. */
 struct span control_replay_unsent(const struct control_replay *r);
 void control_replay_resent(struct control_replay *r, size_t n);
-/* How many of n new bytes may be sent: CONTROL_REPLAY_MAX_BYTES and memory limit them. Then control_replay_sent(). */
+/* Number of new bytes, at most n, that may be sent now: limited by CONTROL_REPLAY_MAX_BYTES and memory. Call
+ * control_replay_sent() after sending. */
 size_t control_replay_room(struct control_replay *r, size_t n);
 void control_replay_sent(struct control_replay *r, const uint8_t *p, size_t n);
-/* Counts; appends a CONTROL_ACK to the outbox when one is due. `out` NULL: never. */
+/* Counts received bytes; appends a CONTROL_ACK to the outbox when due. `out` NULL: counts only. */
 void control_replay_received(struct control_replay *r, size_t n, struct outbox *out);
 /* The peer's CONTROL_ACK: PTCP_EPROTO if the peer cannot have received that many bytes. */
 int control_replay_acked(struct control_replay *r, uint64_t bytes, struct ptcp_err *e);
 
 /* ---- Connections ---- */
 
-/* The connection died: LOST, on to the next path. */
+/* The connection died: LOST; the successor uses the next path. */
 void control_replay_lost(struct control_replay *r);
-/* The successor broke while RESUMING, or could not be used: LOST, the same path again. */
+/* The successor broke while RESUMING, or could not be used: LOST; the next attempt uses the same path. */
 void control_replay_dropped(struct control_replay *r);
-/* The peer closed the connection in good order, after receiving everything. */
+/* The peer closed the connection cleanly, after receiving everything. */
 void control_replay_end(struct control_replay *r);
 /* A successor is connected: RESUMING. Encodes the first frame for it; returns its length. */
 size_t control_replay_begin(struct control_replay *r, uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES], struct mono now);

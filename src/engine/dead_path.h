@@ -13,7 +13,7 @@ struct dead_path {
 	bool enabled;
 	struct mono checked;
 	struct {
-		struct mono since;      /* the connection's, to detect a new one */
+		struct mono since;      /* start of the connection, to detect a new connection */
 		uint64_t moved;
 		struct mono progress;   /* time of the last progress */
 	} stream[ENGINE_STREAMS_MAX];
@@ -22,7 +22,7 @@ struct dead_path {
 
 /* Only the end that opens the connections checks, and only among several paths. */
 void dead_path_init(struct dead_path *d, bool connects, unsigned n_paths);
-/* The path starts a new DEAD_PATH_NS, e.g. because its rate limit changed. */
+/* Restarts the time limit DEAD_PATH_NS of a path, for example after a change of its rate limit. */
 void dead_path_excuse(struct dead_path *d, unsigned path, struct mono now);
 bool dead_path_due(const struct dead_path *d, struct mono now);
 /* Paths whose streams are to be closed, as a bit mask. Paths with spooling relays are never dead; a rate limit extends

@@ -1,4 +1,4 @@
-/* Incoming control frames: one table says in which state and role each is taken. In a handler last_heard is now. */
+/* Incoming control frames: one table says in which state and role each is accepted. In a handler last_input is now. */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
@@ -23,11 +23,11 @@ static int on_ping(struct engine *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_ping_decode(&f, in, e)) < 0)
 		return r;
-	s->peer_busy = engine_tolerates(s, (enum wire_busy)f.busy, s->last_heard) ? (enum wire_busy)f.busy : WIRE_IDLE;
+	s->peer_busy = engine_tolerates(s, (enum wire_busy)f.busy, s->last_input) ? (enum wire_busy)f.busy : WIRE_IDLE;
 	if (s->peer_busy != WIRE_IDLE) {
-		s->last_progress = s->last_heard;
+		s->last_progress = s->last_input;
 		if (s->snd != NULL)
-			snd_peer_busy(s->snd, s->last_heard);
+			snd_peer_busy(s->snd, s->last_input);
 	}
 	return 0;
 }
@@ -111,7 +111,7 @@ static int on_tcp_report(struct engine *s, struct span in, struct ptcp_err *e)
 /* Limited in number: each costs a pass over all streams. */
 static int on_rate(struct engine *s, struct span in, struct ptcp_err *e)
 {
-	uint64_t seconds = mono_diff_ns(s->last_heard, s->running_since) / NS_PER_S;
+	uint64_t seconds = mono_diff_ns(s->last_input, s->running_since) / NS_PER_S;
 	struct wire_rate f;
 	int r;
 
@@ -124,7 +124,7 @@ static int on_rate(struct engine *s, struct span in, struct ptcp_err *e)
 
 static int on_ack(struct engine *s, struct span in, struct ptcp_err *e)
 {
-	return snd_on_ack(s->snd, in, s->last_heard, e);
+	return snd_on_ack(s->snd, in, s->last_input, e);
 }
 
 /* States, as a set. */
@@ -196,7 +196,7 @@ static int take(struct engine *s, unsigned type, struct span in, struct ptcp_err
 	if (f == end)
 		return engine_unexpected(s, type, e);
 	if (f->progress)
-		engine_progress(s, s->last_heard);
+		engine_progress(s, s->last_input);
 	if (f->handle != NULL)
 		return f->handle(s, in, e);
 	return f->snd != NULL ? f->snd(s->snd, in, e) : f->rcv(s->rcv, in, e);
@@ -210,7 +210,7 @@ void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 
 	if (engine_over(s))
 		return;
-	s->last_heard = now;
+	s->last_input = now;
 	r = frame_reader_add(&s->in, p, n, &e);
 	while (r >= 0 && !engine_over(s) && (r = frame_reader_next(&s->in, &f, &e)) > 0)
 		r = take(s, f.type, f.payload, &e);

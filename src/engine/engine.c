@@ -44,7 +44,7 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 		h.abilities[h.n_abilities++] = WIRE_ABLE_CONTROL_REPLAY;
 	s->o = *o;
 	s->control_replay = o->control_replay;
-	s->last_ping = s->last_heard = now;
+	s->last_ping = s->last_input = now;
 	engine_progress(s, now);
 	s->peer_timeout_ns = o->timeout_ns;
 	if (open != NULL) {
@@ -88,7 +88,7 @@ struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct snd *engine_snd(struct engine *s) { return s->snd; }
 struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
 bool engine_replays(const struct engine *s) { return s->control_replay; }
-struct mono engine_last_heard(const struct engine *s) { return s->last_heard; }
+struct mono engine_last_input(const struct engine *s) { return s->last_input; }
 const struct wire_open *engine_open(const struct engine *s) { return &s->open; }
 enum wire_busy engine_peer_busy(const struct engine *s) { return s->peer_busy; }
 

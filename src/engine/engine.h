@@ -1,8 +1,8 @@
 /* One session on one control channel: the handshake, then sending or receiving, then the end.
  *
- * Bytes and `now` come in, bytes (the outbox) and a deadline go out; decisions pass through the
- * operations. No sockets, no files, no clock; one thread. The starter sends OPEN, whichever side is
- * the TLS client or sends the data.
+ * Inputs are bytes and `now`; outputs are bytes (the outbox) and a deadline; the engine reports
+ * decisions through its operations. No sockets, no files, no clock; one thread. The starter sends
+ * OPEN; either end may be the TLS client, and either end may send the data.
  *
  *   HELLO        HELLO is sent; next OPENING (starter), AWAIT_OPEN (acceptor)
  *   OPENING      OPEN is sent; next RUNNING
@@ -26,13 +26,13 @@ struct engine_ops {
 	void (*open)(void *arg, const struct wire_open *o);
 	/* Agreed: engine_snd() or engine_rcv() is set, or neither in a measurement. */
 	void (*running)(void *arg, const struct wire_opened *o);
-	/* A warning of the peer, or a file that the sender could not offer. */
+	/* A warning from the peer, or a file that the sending peer could not offer. */
 	void (*warning)(void *arg, const struct wire_warning *n);
 	/* The peer has received `bytes` of our control stream. PTCP_EPROTO if that is impossible. */
 	int (*control_ack)(void *arg, uint64_t bytes, struct ptcp_err *e);
-	/* Why our own disk delays us now. */
+	/* Activity that delays this end now, such as reading from a disk. */
 	enum wire_busy (*busy)(void *arg);
-	/* Only a rate limit delays or idles us: the peer's silence is tolerated like a busy peer's. NULL: never. */
+	/* Only a rate limit delays this end: the engine then tolerates a silent peer like a busy peer. NULL: never. */
 	bool (*paced)(void *arg);
 	/* Once. `why` NULL: all is done (files may have failed, see engine_failed()). */
 	void (*ended)(void *arg, const struct ptcp_err *why);
@@ -48,12 +48,12 @@ struct engine_ops {
 	void (*rate)(void *arg, const struct wire_rate *f);
 };
 
-/* Time-outs for which a busy or rate-limited peer may go without progress, and a peer that verifies: reading the
- * largest file may take long. */
+/* Maximum time without progress, in time-outs, of a peer that is busy or rate-limited, and of a peer that verifies
+ * (reading the largest file may take long). */
 #define ENGINE_BUSY_TIMEOUTS 120u
 #define ENGINE_VERIFYING_TIMEOUTS 2880u
 
-/* Limit of RATE frames that a sender takes: a burst, and per second of the session. */
+/* Limit on RATE frames accepted by a sender: a burst, and a number per second of the session. */
 #define ENGINE_RATES 200u
 #define ENGINE_RATES_PER_S 20u
 
@@ -63,7 +63,7 @@ struct engine_opts {
 	bool control_replay;      /* the control channel may be replaced if the peer agrees */
 	const char *software;     /* outlives the session */
 	uint64_t timeout_ns;
-	uint64_t hello_timeout_ns; /* announced to the peer, whose PINGs come three times as often; 0: timeout_ns */
+	uint64_t hello_timeout_ns; /* announced to the peer, which sends three PINGs in this time; 0: timeout_ns */
 	uint32_t max_entries;
 	uint16_t max_streams;
 	const struct engine_ops *ops;
@@ -75,11 +75,11 @@ struct engine_opts {
 int engine_new(struct engine **out, const struct engine_opts *o, const struct wire_open *open,
     struct mono now, struct ptcp_err *e);
 void engine_free(struct engine *s); /* NULL is fine */
-/* Drops all unfinished entries of a session that is over. */
+/* Ends all unfinished entries of an ended session. */
 void engine_drop(struct engine *s);
 
-/* Control frames of the peer, without BLOCKs of a session with one channel. An empty input proves the peer alive,
- * too. A violation fails the session. */
+/* Control frames of the peer, without BLOCKs of a session with one channel. Empty input
+ * counts as a sign of life, too. A violation fails the session. */
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now);
 /* The channel is gone: fails the session unless it has ended. */
 void engine_closed(struct engine *s, const struct ptcp_err *why);
@@ -101,7 +101,7 @@ void engine_set_rates(struct engine *s, const struct wire_rate *f);
 /* Sends WARNING: a warning (both ends), or a file that could not be offered (sender; counted as failed). */
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why);
 
-/* Data came in on a stream. */
+/* A stream has received data. */
 void engine_progress(struct engine *s, struct mono now);
 struct mono engine_deadline(const struct engine *s);
 /* At the deadline, and after any other call: sends PINGs, checks time-outs, and ends a session that is finished. */
@@ -109,18 +109,18 @@ void engine_tick(struct engine *s, struct mono now);
 
 struct snd *engine_snd(struct engine *s); /* NULL unless sending and agreed */
 struct rcv *engine_rcv(struct engine *s); /* NULL unless receiving and agreed */
-/* RUNNING: relays spool the data connections, which may stand still for long. */
+/* RUNNING: relays may spool the data, hence streams may stall for a long time. */
 bool engine_spooled(const struct engine *s);
 /* The control channel may be replaced: offered and, after HELLO, agreed. */
 bool engine_replays(const struct engine *s);
-/* When the last input came. */
-struct mono engine_last_heard(const struct engine *s);
-/* Why the peer's disk delays it, by its last PING. */
+/* Time of the last input. */
+struct mono engine_last_input(const struct engine *s);
+/* The peer's activity, as of its last PING. */
 enum wire_busy engine_peer_busy(const struct engine *s);
 bool engine_over(const struct engine *s);
-/* The starter's request (an acceptor has the paths only during ops.open). */
+/* The starter's request (at the acceptor, its paths are valid only during ops.open). */
 const struct wire_open *engine_open(const struct engine *s);
-/* Failed files of both ends, with files that could not be offered; complete when ended well. */
+/* Number of failed files at both ends, including files that could not be offered; final after a successful end. */
 uint64_t engine_failed(const struct engine *s);
 uint64_t engine_files(const struct engine *s);
 

@@ -1,4 +1,4 @@
-/* The inside of an engine, for engine.c (construction, getters, outgoing frames, the end), handshake.c, dispatch.c
+/* Internals of the engine, for engine.c (construction, getters, outgoing frames, the end), handshake.c, dispatch.c
  * (incoming frames) and timeouts.c. */
 #ifndef ENGINE_ENGINE_IMPL_H
 #define ENGINE_ENGINE_IMPL_H
@@ -30,21 +30,21 @@ struct engine {
 	struct mono running_since;
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
-	bool was_busy;                   /* we, at the last tick */
+	bool was_busy;                   /* this end, at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
-	struct mono last_ping, last_heard, last_progress;
+	struct mono last_ping, last_input, last_progress;
 	struct mono last_work;           /* as last_progress, without the peer's claims to be busy */
 };
 
 /* ---- engine.c ---- */
 
-/* `event` is for the log. */
+/* `event` names the cause in the log. */
 void engine_set_state(struct engine *s, enum engine_state to, const char *event);
 int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e);
 /* A measurement has neither a sender nor a receiver of files. */
 bool engine_measures(const struct engine *s);
 void engine_send_end(struct engine *s);
-/* The peer knows already: done (`why` NULL) or failed. */
+/* Ends the session without informing the peer: done (`why` NULL) or failed. */
 void engine_end(struct engine *s, const struct ptcp_err *why);
 
 /* ---- handshake.c ---- */
@@ -55,7 +55,7 @@ int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e);
 
 /* ---- timeouts.c ---- */
 
-/* Whether to wait for a peer that reports `busy`: only once there is work, and not without end. */
+/* Whether to wait for a peer that reports `busy`: only after work has started, and for a limited time. */
 bool engine_tolerates(const struct engine *s, enum wire_busy busy, struct mono now);
 
 #endif

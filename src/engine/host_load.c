@@ -55,13 +55,13 @@ static bool is_full(const struct wire_load *l)
 	return l->busy_permille >= HOST_LOAD_FULL_PERMILLE || l->disk_permille >= HOST_LOAD_FULL_PERMILLE;
 }
 
-static enum host_load_action judge(struct host_load *h, bool held_back, struct mono now)
+static enum host_load_action judge(struct host_load *h, bool throttled, struct mono now)
 {
 	struct wire_load peer = { 0, 0 };
 
 	if (mono_diff_ns(now, h->peer_at) < 2 * HOST_LOAD_INTERVAL_NS)
 		peer = h->peer;
-	if (held_back || (!is_full(&h->ours) && !is_full(&peer))) {
+	if (throttled || (!is_full(&h->ours) && !is_full(&peer))) {
 		h->full -= h->full > 0;
 		return HOST_LOAD_NOTHING;
 	}
@@ -78,7 +78,7 @@ bool host_load_due(const struct host_load *h, struct mono now)
 	return mono_diff_ns(now, h->checked) >= HOST_LOAD_INTERVAL_NS;
 }
 
-enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool held_back,
+enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool throttled,
     struct mono now)
 {
 	uint64_t elapsed_ns = mono_diff_ns(now, h->checked);
@@ -88,7 +88,7 @@ enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_
 	h->disk_ns = 0;
 	h->checked = now;
 	if (h->starter)
-		return judge(h, held_back, now);
+		return judge(h, throttled, now);
 	return is_full(&h->ours) ? HOST_LOAD_REPORT : HOST_LOAD_NOTHING;
 }
 

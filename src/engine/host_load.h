@@ -13,7 +13,7 @@
 #define HOST_LOAD_WORKERS_MAX 64
 #define HOST_LOAD_INTERVAL_NS (UINT64_C(1) * 1000000000)
 #define HOST_LOAD_FULL_PERMILLE 800u    /* of an interval: the resource is saturated */
-#define HOST_LOAD_INTERVALS 4u          /* saturated ones, minus others, before the warning */
+#define HOST_LOAD_INTERVALS 4u          /* saturated minus unsaturated intervals before the warning */
 
 enum host_load_cause { HOST_LOAD_OUR_CPU, HOST_LOAD_OUR_DISK, HOST_LOAD_PEER_CPU, HOST_LOAD_PEER_DISK, HOST_LOAD_CAUSES };
 enum host_load_action { HOST_LOAD_NOTHING, HOST_LOAD_WARN, HOST_LOAD_REPORT };
@@ -25,8 +25,8 @@ struct host_load {
 	struct mono disk_at;                    /* last call of host_load_disk(), */
 	bool on_disk;                           /* and its argument */
 	uint64_t disk_ns;                       /* blocked, in this interval */
-	struct wire_load ours, peer;            /* of the last interval; as reported, */
-	struct mono peer_at;                    /* at that time */
+	struct wire_load ours, peer;            /* this end in the last interval; latest report of the peer */
+	struct mono peer_at;                    /* time of the report */
 	unsigned full, full_by[HOST_LOAD_CAUSES]; /* saturated intervals; by the largest cause */
 };
 
@@ -37,9 +37,9 @@ void host_load_peer(struct host_load *h, const struct wire_load *f, struct mono 
 /* Call at every event: whether a stream waits for a disk from now on. */
 void host_load_disk(struct host_load *h, bool waits, struct mono now);
 bool host_load_due(const struct host_load *h, struct mono now);
-/* Ends the interval. idle_ns: idle time of each worker thread since its start. held_back: a rate limit, spooling relays or
+/* Ends the interval. idle_ns: idle time of each worker thread since its start. throttled: a rate limit, spooling relays or
  * verification make the session slow on purpose. REPORT: send `ours`; WARN: host_load_warning(). */
-enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool held_back,
+enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool throttled,
     struct mono now);
 void host_load_warning(const struct host_load *h, char *text, size_t cap);
 struct mono host_load_deadline(const struct host_load *h);

@@ -4,7 +4,7 @@
 
 #include "core/units.h"
 
-#define UNKNOWN_NS NS_PER_S /* before the first acknowledgement */
+#define UNKNOWN_NS NS_PER_S /* before the first acknowledgment */
 
 void inflights_init(struct inflights *t)
 {

@@ -1,5 +1,5 @@
-/* Blocks in flight: stream, block and time of each, oldest first in each of three lists: of all, of a stream, of a file.
- * Used by the sender only. */
+/* Blocks in flight, with stream and time. Each block is in three lists, oldest first: all blocks, the blocks of its stream,
+ * the blocks of its file. Used by the sender only. */
 #ifndef ENGINE_INFLIGHT_H
 #define ENGINE_INFLIGHT_H
 
@@ -11,7 +11,8 @@
 struct inflight {
 	struct list in_all, in_stream, in_file;
 	void *file;
-	struct mono handed, since; /* to the stream; the same, after inflight_sent() the time of sending */
+	struct mono handed; /* when the stream got the block */
+	struct mono since;  /* when the stream sent the block; until inflight_sent() the same as `handed` */
 	uint32_t block;
 	unsigned stream;
 	bool sent;
@@ -21,8 +22,8 @@ struct inflight {
 
 struct inflights {
 	struct list all, stream[INFLIGHT_STREAMS], spare;
-	/* Blocks handed to the stream without inflight_sent(), even if their flights were removed: the stream still
-	 * sends them. And when the newest was handed. */
+	/* Blocks handed to the stream and not sent yet, including blocks whose flights were removed, which the stream
+	 * sends nevertheless. `handed`: time of the newest. */
 	uint32_t unread[INFLIGHT_STREAMS];
 	uint64_t unread_bytes[INFLIGHT_STREAMS]; /* estimated from the mean length */
 	struct mono handed[INFLIGHT_STREAMS];
@@ -30,13 +31,13 @@ struct inflights {
 	uint64_t acked_bytes[INFLIGHT_STREAMS];
 	bool any_acked;
 	unsigned n_copies; /* total */
-	uint64_t latency_ns[INFLIGHT_STREAMS]; /* moving average from start to acknowledgement; 0: unknown */
+	uint64_t latency_ns[INFLIGHT_STREAMS]; /* moving average of the time until acknowledgment; 0: unknown */
 };
 
 void inflights_init(struct inflights *t);
 void inflights_fini(struct inflights *t); /* all flights must have been removed */
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 struct inflight *inflight_add(struct inflights *t, struct list *file_list, void *file, uint32_t block,
     uint32_t bytes, unsigned stream, struct mono now);
 /* A block that was handed to the stream has been sent; `f` NULL: its flight was removed. */
@@ -44,15 +45,15 @@ void inflight_sent(struct inflights *t, unsigned stream, struct inflight *f, str
 void inflight_remove(struct inflights *t, struct inflight *f);
 /* The flight of a block that the stream carries, or NULL. */
 struct inflight *inflight_on(const struct list *file_list, unsigned stream, uint32_t block);
-/* The stream's newest flight is a copy of `t`. */
+/* The stream's newest flight is a copy of `of`. */
 void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream);
 /* Another flight of the same block of the same file, preferably a sent one; or NULL. */
 struct inflight *inflight_other(const struct inflight *f, const struct list *file_list);
 /* A block was acknowledged: adds its latency to the average of the stream that delivered it, if only one stream
  * qualifies. */
 void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes, struct mono now);
-/* Age at which this stream copies another stream's flight: from its own latency, or while unknown the mean of the
- * others'. */
+/* Age at which this stream copies a block in flight on another stream: derived from the latency of this stream, or, while
+ * unknown, from the mean latency of the other streams. */
 uint64_t inflight_patience_ns(const struct inflights *t, unsigned stream);
 
 #endif

@@ -20,7 +20,7 @@ void job_frames_await(struct job_frames *j, struct mono now)
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now)
 {
 	j->state = state;
-	j->requested = j->heard = j->progressed = now;
+	j->requested = j->last_input = j->progressed = now;
 }
 
 void job_frames_fini(struct job_frames *j)
@@ -60,7 +60,7 @@ static int on_started(struct job_frames *j, const struct frame *in, union job_fr
 {
 	(void)in, (void)f, (void)e;
 	j->state = j->state == JOB_FRAMES_TIMING_REQUESTED ? JOB_FRAMES_TIMING_RUNNING : JOB_FRAMES_JOB_RUNNING;
-	j->progressed = j->heard;
+	j->progressed = j->last_input;
 	return 0;
 }
 
@@ -70,7 +70,7 @@ static int on_progress(struct job_frames *j, const struct frame *in, union job_f
 
 	(void)in, (void)e;
 	if (!timing && differs(&f->progress, &j->progress))
-		j->progressed = j->heard;
+		j->progressed = j->last_input;
 	j->progress = f->progress;
 	return 0;
 }
@@ -78,7 +78,7 @@ static int on_progress(struct job_frames *j, const struct frame *in, union job_f
 /* A delay longer than the time since the request, or a rate above that of any link, was not measured. */
 static int on_sample(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
-	uint64_t waited_ns = mono_diff_ns(j->heard, j->requested);
+	uint64_t waited_ns = mono_diff_ns(j->last_input, j->requested);
 	const struct wire_sample *s = &f->sample;
 
 	if (j->n_samples == j->messages)
@@ -89,7 +89,7 @@ static int on_sample(struct job_frames *j, const struct frame *in, union job_fra
 		    "same version of ptcp)", (unsigned long long)s->bytes, (double)s->delay_ns / 1e9);
 	j->n_samples++;
 	j->samples_ns += s->delay_ns;
-	j->progressed = j->heard;
+	j->progressed = j->last_input;
 	return 0;
 }
 
@@ -215,7 +215,7 @@ int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mo
 		return 0;
 	if (j->state == JOB_FRAMES_ANSWERING)
 		return trailing(e);
-	j->heard = now;
+	j->last_input = now;
 	r = frame_reader_add(&j->in, p, n, e);
 	while (r >= 0 && j->state != JOB_FRAMES_CLOSED && (r = frame_reader_next(&j->in, &f, e)) > 0)
 		r = take(j, &f, e);
@@ -260,7 +260,7 @@ enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono n
 {
 	if (is_unread(j))
 		return JOB_FRAMES_UNREAD;
-	if (is_client(j) && mono_diff_ns(now, j->heard) >= j->timeout_ns)
+	if (is_client(j) && mono_diff_ns(now, j->last_input) >= j->timeout_ns)
 		return JOB_FRAMES_SILENT;
 	return mono_diff_ns(now, j->progressed) >= job_frames_stall_ns(j) ? JOB_FRAMES_STALLED : JOB_FRAMES_ALIVE;
 }
@@ -271,5 +271,5 @@ struct mono job_frames_deadline(const struct job_frames *j)
 
 	if (is_unread(j))
 		return (struct mono){ 0 };
-	return is_client(j) ? mono_min(stall, mono_add_ns(j->heard, j->timeout_ns)) : stall;
+	return is_client(j) ? mono_min(stall, mono_add_ns(j->last_input, j->timeout_ns)) : stall;
 }

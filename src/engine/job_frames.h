@@ -1,6 +1,6 @@
 /* Either end of a job connection (PROTOCOL.md, section 13): decodes the received frames that the state allows, passes
  * them to the owner, buffers the frames to be sent, and limits silence, stalls and unread output. No sockets and no
- * clock: bytes and `now` come in, bytes and a deadline come out.
+ * clock: inputs are bytes and `now`, outputs are bytes and a deadline.
  *
  * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED or
  *         LINKS_REQUESTED; each > CLOSED (END, ERROR)
@@ -56,7 +56,7 @@ struct job_frames {
 	int (*frame)(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e);
 	void *arg;
 	uint64_t timeout_ns;           /* client: maximum silence of the server */
-	unsigned messages;             /* client: that were requested of a measurement */
+	unsigned messages;             /* client: number of messages requested of a measurement */
 
 	enum job_frames_state state;
 	struct frame_reader in;
@@ -64,7 +64,7 @@ struct job_frames {
 	size_t job_bytes;
 	struct outbox out;             /* frames to be sent */
 	struct ptcp_progress progress; /* client: the last one received */
-	struct mono requested, heard, progressed;
+	struct mono requested, last_input, progressed;
 	unsigned n_samples;
 	uint64_t samples_ns;           /* sum of their delays */
 };

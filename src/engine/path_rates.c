@@ -96,7 +96,7 @@ struct mono path_rates_deadline(const struct path_rates *r, bool reports, bool r
 {
 	if (r->pending)
 		return mono_add_ns(r->reported, PATH_RATES_REPORT_NS);
-	return recheck ? mono_add_ns(r->checked, reports ? PATH_RATES_CHECK_NS : PATH_RATES_HOLDS_NS) : MONO_NEVER;
+	return recheck ? mono_add_ns(r->checked, reports ? PATH_RATES_CHECK_NS : PATH_RATES_RECHECK_NS) : MONO_NEVER;
 }
 
 /* ---- The acceptor that sends ---- */

@@ -1,6 +1,6 @@
-/* Rate limit of each path: the lower of the caller's and the one of path_select.h. The starter sets the limits. The
- * sender enforces the limits (by snd_set_rate() and the pacers of its streams); a receiving starter reports them in
- * a RATE frame, and its own pacers only stop a sender that does not comply. */
+/* Rate limit of each path: the lower of the caller's limit and the limit set by path_select.h. The starter sets the
+ * limits. The sender enforces the limits (by snd_set_rate() and the pacers of its streams); a receiving starter
+ * reports them in a RATE frame, and its own pacers only stop a sender that does not comply. */
 #ifndef ENGINE_PATH_RATES_H
 #define ENGINE_PATH_RATES_H
 
@@ -9,7 +9,7 @@
 
 #define PATH_RATES_REPORT_NS (UINT64_C(100) * 1000000)  /* minimum between two RATE frames: the peer limits their number */
 #define PATH_RATES_CHECK_NS (UINT64_C(1) * 1000000000)
-#define PATH_RATES_HOLDS_NS (UINT64_C(250) * 1000000)
+#define PATH_RATES_RECHECK_NS (UINT64_C(250) * 1000000)
 
 struct path_rates {
 	/* bit/s by path; 0: no limit; ENGINE_PATH_IDLE */
@@ -30,7 +30,7 @@ bool path_rates_limited(const struct path_rates *r);
 
 /* ---- The starter ---- */
 
-/* Brings `applied` and the pacers up to date. Returns the paths whose limit has changed, as a bit mask. `loose`: the
+/* Updates `applied` and the pacers. Returns the paths whose limit has changed, as a bit mask. `loose`: the
  * pacers allow an eighth more, as the peer enforces the limit. */
 uint32_t path_rates_apply(struct path_rates *r, unsigned n_paths, bool loose, struct mono now);
 /* Receiving starter: true if *f, the limits of paths and (all_bps) of all streams together, is to be sent now.
@@ -41,7 +41,7 @@ bool path_rates_report(struct path_rates *r, struct wire_rate *f, uint64_t all_b
 /* ---- The sending acceptor ---- */
 
 void path_rates_received(struct path_rates *r, const struct wire_rate *f, struct mono now);
-/* Which of the frame's rates a stream shares, from 1; 0: none. */
+/* Number of the frame's rate that limits a stream, from 1; 0: none. */
 unsigned path_rates_share(const struct path_rates *r, unsigned stream);
 /* Either end. reports: the end is a receiving starter; recheck: a limit of all paths may change or block without an
  * event. */

@@ -31,7 +31,7 @@ int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, s
 	return 0;
 }
 
-struct item *rcv_find(const struct rcv *r, uint64_t id)
+struct rcv_entry *rcv_find(const struct rcv *r, uint64_t id)
 {
 	unsigned slot = wire_slot(id);
 
@@ -45,7 +45,7 @@ bool rcv_is_new(const struct rcv *r, uint64_t id)
 	return id >> 16 > r->highest;
 }
 
-static void free_frame(struct rcv *r, struct item *f)
+static void free_frame(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->frame != NULL)
 		r->frame_bytes -= f->frame_bytes;
@@ -54,9 +54,9 @@ static void free_frame(struct rcv *r, struct item *f)
 }
 
 /* Frees an ended entry, once no child or hard link refers to it; a file is released from its directory before. */
-static void release(struct item *f)
+static void release(struct rcv_entry *f)
 {
-	struct item *parent;
+	struct rcv_entry *parent;
 
 	while (f != NULL && f->ended && f->children == 0) {
 		parent = f->parent;
@@ -74,7 +74,7 @@ static void release(struct item *f)
 }
 
 /* Moves its waiters to `to`, or (NULL) to no list. */
-static void take_waiters(struct item *f, struct list *to)
+static void take_waiters(struct rcv_entry *f, struct list *to)
 {
 	struct list *l;
 
@@ -86,7 +86,7 @@ static void take_waiters(struct item *f, struct list *to)
 	}
 }
 
-void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err *why)
+void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp_err *why)
 {
 	r->slot[wire_slot(f->id)] = NULL;
 	r->stats.live--;
@@ -112,39 +112,39 @@ void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err 
 	release(f);
 }
 
-static void fail_one(struct rcv *r, struct item *f, const struct ptcp_err *why)
+static void fail_one(struct rcv *r, struct rcv_entry *f, const struct ptcp_err *why)
 {
 	outbox_put_fail(r->out, f->id, why);
 	rcv_end(r, f, false, why);
 }
 
 /* A hard link in an open directory waits for its file. */
-static bool waits_for_file(const struct item *f)
+static bool waits_for_file(const struct rcv_entry *f)
 {
 	return f->type == WIRE_HARDLINK && (f->parent == NULL || f->parent->state == OPEN);
 }
 
 /* Fails its waiters, and theirs in turn. */
-void rcv_fail_waiters(struct rcv *r, struct item *f)
+void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err lost;
-	struct item *c;
+	struct rcv_entry *c;
 
 	while (!list_empty(&f->waiters)) {
-		c = CONTAINER_OF(f->waiters.next, struct item, waiting);
+		c = CONTAINER_OF(f->waiters.next, struct rcv_entry, waiting);
 		take_waiters(c, &f->waiters);
 		err_set(&lost, PTCP_EPEER, "%s", waits_for_file(c) ? no_file : no_directory);
 		fail_one(r, c, &lost);
 	}
 }
 
-void rcv_fail(struct rcv *r, struct item *f, const struct ptcp_err *why)
+void rcv_fail(struct rcv *r, struct rcv_entry *f, const struct ptcp_err *why)
 {
 	rcv_fail_waiters(r, f);
 	fail_one(r, f, why);
 }
 
-void rcv_done(struct rcv *r, struct item *f)
+void rcv_done(struct rcv *r, struct rcv_entry *f)
 {
 	struct wire_done done = { f->id };
 
@@ -170,20 +170,20 @@ int rcv_violation(const char *what, struct ptcp_err *e)
 
 /* ---- Preparing entries ---- */
 
-void rcv_commit(struct rcv *r, struct item *f, const struct wire_entry *end_frame)
+void rcv_commit(struct rcv *r, struct rcv_entry *f, const struct wire_entry *end_frame)
 {
 	f->state = COMMITTING;
 	r->o.ops->commit(r->o.arg, f->id, f->cookie, end_frame);
 }
 
-static void answer(struct rcv *r, struct item *f, uint8_t verdict)
+static void answer(struct rcv *r, struct rcv_entry *f, uint8_t verdict)
 {
 	struct wire_answer a = { f->id, verdict };
 
 	OUTBOX_PUT(r->out, answer, ANSWER, &a);
 }
 
-static void accept_file(struct rcv *r, struct item *f, uint64_t *claimed)
+static void accept_file(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 {
 	f->state = f->n_blocks > 0 ? RECEIVING : COMPLETE;
 	rcv_claim(r, f, claimed);
@@ -191,7 +191,7 @@ static void accept_file(struct rcv *r, struct item *f, uint64_t *claimed)
 	answer(r, f, f->claimed != NULL ? WIRE_SEND_PARTS : WIRE_SEND_ALL);
 }
 
-static void accept_dir(struct rcv *r, struct item *f)
+static void accept_dir(struct rcv *r, struct rcv_entry *f)
 {
 	struct list *l;
 
@@ -204,7 +204,7 @@ static void accept_dir(struct rcv *r, struct item *f)
 	}
 }
 
-static void accept_entry(struct rcv *r, struct item *f, uint64_t *claimed)
+static void accept_entry(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 {
 	if (f->type == WIRE_DIR) {
 		accept_dir(r, f);
@@ -220,7 +220,7 @@ static void accept_entry(struct rcv *r, struct item *f, uint64_t *claimed)
 }
 
 /* Takes `claimed`. */
-static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *claimed,
+static void verdict(struct rcv *r, struct rcv_entry *f, enum rcv_prep v, uint64_t *claimed,
     const struct ptcp_err *why)
 {
 	switch (v) {
@@ -233,7 +233,7 @@ static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *cl
 		f->state = COMPARING;
 		answer(r, f, WIRE_COMPARE);
 		break;
-	case RCV_HAVE_IT:
+	case RCV_UP_TO_DATE:
 		r->stats.done.bytes += f->size_bytes;
 		r->stats.done.resumed_bytes += f->size_bytes;
 		answer(r, f, WIRE_SEND_NONE);
@@ -247,7 +247,7 @@ static void verdict(struct rcv *r, struct item *f, enum rcv_prep v, uint64_t *cl
 	}
 }
 
-static void prepare(struct rcv *r, struct item *f)
+static void prepare(struct rcv *r, struct rcv_entry *f)
 {
 	uint64_t *claimed = NULL;
 	struct wire_entry w;
@@ -265,7 +265,7 @@ static void prepare(struct rcv *r, struct item *f)
 }
 
 /* A hard link follows its file, and fails with it. */
-static void prepare_link(struct rcv *r, struct item *f)
+static void prepare_link(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err why;
 
@@ -282,10 +282,10 @@ static void prepare_link(struct rcv *r, struct item *f)
 /* A loop instead of recursion, as trees are deep. */
 void rcv_run_waiting(struct rcv *r)
 {
-	struct item *f;
+	struct rcv_entry *f;
 
 	while (!list_empty(&r->runnable)) {
-		f = CONTAINER_OF(r->runnable.next, struct item, waiting);
+		f = CONTAINER_OF(r->runnable.next, struct rcv_entry, waiting);
 		list_remove(&f->waiting);
 		if (f->type == WIRE_HARDLINK)
 			prepare_link(r, f);
@@ -297,7 +297,7 @@ void rcv_run_waiting(struct rcv *r)
 void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed,
     const struct ptcp_err *why)
 {
-	struct item *f = rcv_find(r, id);
+	struct rcv_entry *f = rcv_find(r, id);
 
 	if (f == NULL || f->state != PREPARING) {
 		free(claimed);
@@ -309,7 +309,7 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed
 
 /* ---- Comparing with an existing file ---- */
 
-void rcv_try_compare(struct rcv *r, struct item *f)
+void rcv_try_compare(struct rcv *r, struct rcv_entry *f)
 {
 	if (!f->has_own || !f->has_digest)
 		return;
@@ -326,7 +326,7 @@ void rcv_try_compare(struct rcv *r, struct item *f)
 
 void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why)
 {
-	struct item *f = rcv_find(r, id);
+	struct rcv_entry *f = rcv_find(r, id);
 
 	if (f == NULL || f->state != COMPARING || f->has_own)
 		return;
@@ -339,9 +339,10 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
 
 /* ---- New entries ---- */
 
-static struct item *item_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs, struct span in)
+static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs,
+    struct span in)
 {
-	struct item *f = calloc(1, sizeof *f);
+	struct rcv_entry *f = calloc(1, sizeof *f);
 
 	if (f == NULL || (f->frame = malloc(in.n)) == NULL) {
 		free(f);
@@ -364,7 +365,7 @@ static struct item *item_new(struct rcv *r, const struct wire_entry *w, const st
 
 static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 {
-	struct item *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
+	struct rcv_entry *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
 	struct wire_attrs attrs = { 0 };
 
 	wire_attrs_decode(&attrs, w, NULL); /* cannot fail: decoded before */
@@ -384,7 +385,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		refuse(r, w, PTCP_ENOMEM, "too many entries wait for their directories at the receiver");
 		return;
 	}
-	if ((f = item_new(r, w, &attrs, in)) == NULL) {
+	if ((f = entry_new(r, w, &attrs, in)) == NULL) {
 		refuse(r, w, PTCP_ENOMEM, ptcp_err_text(PTCP_ENOMEM));
 		return;
 	}
@@ -401,7 +402,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 
 static bool parent_ok(const struct rcv *r, uint64_t id)
 {
-	const struct item *f = rcv_find(r, id);
+	const struct rcv_entry *f = rcv_find(r, id);
 
 	if (f != NULL)
 		return f->type == WIRE_DIR && f->state != COMMITTING;
@@ -410,7 +411,7 @@ static bool parent_ok(const struct rcv *r, uint64_t id)
 
 static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err *e)
 {
-	struct item *f = rcv_find(r, w->id);
+	struct rcv_entry *f = rcv_find(r, w->id);
 
 	if (f == NULL && !rcv_is_new(r, w->id))
 		return 0;
@@ -426,7 +427,7 @@ static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err
 static bool link_ok(const struct rcv *r, const struct wire_entry *w)
 {
 	struct wire_attrs a;
-	const struct item *f;
+	const struct rcv_entry *f;
 
 	if (w->type != WIRE_HARDLINK)
 		return true;

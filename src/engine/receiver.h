@@ -5,7 +5,7 @@
  *   WAITING    for its directory, or a hard link for its file
  *   PREPARING  the store prepares the entry; from WAITING, COMPARING
  *   COMPARING  a similar file exists, both ends hash theirs; from PREPARING (files only)
- *   RECEIVING  blocks may come; from PREPARING (files only)
+ *   RECEIVING  blocks may arrive; from PREPARING (files only)
  *   COMPLETE   all blocks are written, FILE_END is missing; from RECEIVING
  *   COMMITTING the store renames the entry; from RECEIVING, COMPLETE, PREPARING (links), OPEN
  *   OPEN       an existing directory; from PREPARING (directories only)
@@ -31,14 +31,14 @@ enum rcv_prep {
 	RCV_ACCEPT,
 	RCV_PARTS,   /* a file whose blocks in `claimed` may be written already; rcv_verified() follows */
 	RCV_COMPARE, /* only with VERIFY: a similar complete file exists; rcv_compared() follows */
-	RCV_HAVE_IT,
+	RCV_UP_TO_DATE,
 	RCV_LATER,
 	RCV_REFUSE
 };
 
 struct rcv_ops {
 	/* A new entry in the directory whose cookie is `parent` (NULL: the destination): prepare the store for it
-	 * (make the directory, open the part file); in a dry run only look. RCV_LATER: rcv_prepared() follows, not from
+	 * (make the directory, open the part file); in a dry run only examine. RCV_LATER: rcv_prepared() follows, not from
 	 * within. RCV_REFUSE with `e`. RCV_PARTS with a bitmap_new() of the file's blocks in `claimed`. The cookie is
 	 * the caller's until ended(). The file of a HARDLINK is complete. */
 	enum rcv_prep (*prepare)(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
@@ -47,19 +47,20 @@ struct rcv_ops {
 	 * Answer with rcv_prepared() (never RCV_COMPARE), not from within. */
 	void (*differs)(void *arg, uint64_t id, void *cookie);
 	/* From now on blocks may be written, even before the sender has our ANSWER. `parts`: verify the claims, with
-	 * rcv_verified(), not from within; else claims are void, all blocks will come. */
+	 * rcv_verified(), not from within; else claims are void, all blocks will arrive. */
 	void (*accepted)(void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bool parts);
 	/* These blocks are holes, and count as written: data of an earlier session must be zeroed before the commit is
 	 * done. NULL: no such data. */
 	void (*hole)(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count);
-	/* Complete: set the final name, mode and times (of a directory: mode and times of `end`). Answer with rcv_committed(), not from within. */
+	/* Complete: set the final name, mode and times (of a directory: mode and times of `end`). Answer with
+	 * rcv_committed(), not from within. */
 	void (*commit)(void *arg, uint64_t id, void *cookie, const struct wire_entry *end);
 	/* The entry has ended; once for each prepared entry. `why` NULL: complete (`skipped`: up to date); else failed:
 	 * remove the written data. */
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
 	/* The compared file is equal: set mode, owner and times. Answer with
-	 * rcv_prepared() (RCV_HAVE_IT or RCV_REFUSE), not from within. */
+	 * rcv_prepared() (RCV_UP_TO_DATE or RCV_REFUSE), not from within. */
 	void (*same)(void *arg, uint64_t id, void *cookie);
 };
 
@@ -88,21 +89,21 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep verdict, uint64_t *c
     const struct ptcp_err *why);
 /* The digest of the existing file (see snd_ops.compare), or the error. */
 void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why);
-/* Claimed blocks were read: good, with the sum of their terms, or all to be sent. Blocks without a claim, and verified
- * blocks, are ignored. */
+/* Claimed blocks were read: good, with the sum of their terms, or bad: all to be sent. Blocks without a claim, and
+ * verified blocks, are ignored. */
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum);
 
 /* Claimed blocks cannot be read: the file fails. */
 void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 
-enum rcv_block_news {
+enum rcv_block_result {
 	RCV_BLOCK_WRITTEN, /* verified and written */
 	RCV_BLOCK_BAD,     /* did not verify, not written */
 	RCV_BLOCK_FAILED   /* could not be written: `why` */
 };
-/* News of a block; ignored for ended files and blocks already written. */
-void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news news,
+/* Result of a received block; ignored for ended files and blocks already written. */
+void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result result,
     struct digest term, const struct ptcp_err *why);
 void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 

@@ -10,7 +10,7 @@
 #define REQUESTED_MAX (1u << 17)
 
 /* Allocates a file's bitmap with its first block, as thousands of large files may wait. */
-static bool track(struct rcv *r, struct item *f)
+static bool track(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->done != NULL)
 		return true;
@@ -25,7 +25,7 @@ static bool track(struct rcv *r, struct item *f)
 	return true;
 }
 
-static bool track_or_fail(struct rcv *r, struct item *f)
+static bool track_or_fail(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err why;
 
@@ -36,7 +36,7 @@ static bool track_or_fail(struct rcv *r, struct item *f)
 	return false;
 }
 
-void rcv_claim(struct rcv *r, struct item *f, uint64_t *claimed)
+void rcv_claim(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 {
 	uint64_t bytes = bitmap_bytes(f->n_blocks);
 
@@ -50,7 +50,7 @@ void rcv_claim(struct rcv *r, struct item *f, uint64_t *claimed)
 	list_append(&r->requesting, &f->waiting);
 }
 
-void rcv_bitmaps_free(struct rcv *r, struct item *f)
+void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->done != NULL && f->done != &f->few) {
 		r->bitmap_bytes -= bitmap_bytes(f->n_blocks);
@@ -67,20 +67,20 @@ void rcv_bitmaps_free(struct rcv *r, struct item *f)
 /* ---- Received blocks ---- */
 
 /* Missing and requested. */
-static bool expects(const struct item *f, uint32_t block)
+static bool expects(const struct rcv_entry *f, uint32_t block)
 {
 	return !bitmap_has(f->done, block) &&
 	    (f->claimed == NULL || (block < f->need_next && !bitmap_has(f->claimed, block)));
 }
 
-static void mark(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
+static void mark(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t count)
 {
 	bitmap_set(f->done, true, first, first + count);
 	f->n_done += count;
 	r->stats.done.bytes += wire_grid_range_bytes(f->size_bytes, first, count);
 }
 
-static void add_blocks(struct rcv *r, struct item *f, uint32_t first, uint32_t count)
+static void add_blocks(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t count)
 {
 	mark(r, f, first, count);
 	if (f->claimed != NULL) {
@@ -89,7 +89,7 @@ static void add_blocks(struct rcv *r, struct item *f, uint32_t first, uint32_t c
 	}
 }
 
-static bool expects_all(const struct item *f, uint32_t first, uint32_t end)
+static bool expects_all(const struct rcv_entry *f, uint32_t first, uint32_t end)
 {
 	if (bitmap_next(f->done, true, first, end) < end)
 		return false;
@@ -97,12 +97,12 @@ static bool expects_all(const struct item *f, uint32_t first, uint32_t end)
 	    (end <= f->need_next && bitmap_next(f->claimed, true, first, end) == end);
 }
 
-static bool range_fits(const struct item *f, uint32_t first, uint32_t count)
+static bool range_fits(const struct rcv_entry *f, uint32_t first, uint32_t count)
 {
 	return first < f->n_blocks && count <= f->n_blocks - first;
 }
 
-static void try_commit(struct rcv *r, struct item *f)
+static void try_commit(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err why;
 
@@ -123,7 +123,7 @@ static void try_commit(struct rcv *r, struct item *f)
 int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
-	struct item *f;
+	struct rcv_entry *f;
 	int err;
 
 	if ((err = wire_hole_decode(&b, in, e)) < 0)
@@ -146,7 +146,7 @@ int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
 
 /* ---- Claims ---- */
 
-static void need(struct rcv *r, struct item *f, uint32_t first, uint32_t end)
+static void need(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t end)
 {
 	struct wire_blocks b = { .id = f->id, .first = first, .count = end - first };
 
@@ -155,7 +155,7 @@ static void need(struct rcv *r, struct item *f, uint32_t first, uint32_t end)
 	OUTBOX_PUT(r->out, need, NEED, &b);
 }
 
-static void claims_good(struct rcv *r, struct item *f, uint32_t first, uint32_t count,
+static void claims_good(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t count,
     struct digest sum)
 {
 	struct wire_blocks b = { .id = f->id, .first = first, .count = count, .digest = sum };
@@ -168,7 +168,7 @@ static void claims_good(struct rcv *r, struct item *f, uint32_t first, uint32_t 
 }
 
 /* Blocks before need_next are requested at once. */
-static void claims_bad(struct rcv *r, struct item *f, uint32_t first, uint32_t end)
+static void claims_bad(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t end)
 {
 	bitmap_set(f->claimed, false, first, end);
 	if (first < f->need_next)
@@ -178,7 +178,7 @@ static void claims_bad(struct rcv *r, struct item *f, uint32_t first, uint32_t e
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum)
 {
-	struct item *f = rcv_find(r, id);
+	struct rcv_entry *f = rcv_find(r, id);
 	uint32_t end = first + count;
 
 	if (f == NULL || f->state != RECEIVING || f->claimed == NULL || !range_fits(f, first, count) ||
@@ -194,7 +194,7 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 
 void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
-	struct item *f = rcv_find(r, id);
+	struct rcv_entry *f = rcv_find(r, id);
 
 	if (f != NULL && f->state == RECEIVING)
 		rcv_fail(r, f, why);
@@ -204,7 +204,7 @@ void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 /* ---- Requests ---- */
 
 /* The next run of blocks without a claim. */
-static void request_next(struct rcv *r, struct item *f)
+static void request_next(struct rcv *r, struct rcv_entry *f)
 {
 	uint32_t first = bitmap_next(f->claimed, false, f->need_next, f->n_blocks);
 
@@ -222,7 +222,7 @@ void rcv_tick(struct rcv *r)
 		if (buf_len(&r->out->b) > BACKLOG_BYTES)
 			r->needs_wait = true;
 		else
-			request_next(r, CONTAINER_OF(r->requesting.next, struct item, waiting));
+			request_next(r, CONTAINER_OF(r->requesting.next, struct rcv_entry, waiting));
 	}
 }
 
@@ -233,17 +233,17 @@ struct mono rcv_deadline(const struct rcv *r)
 
 /* ---- Blocks and the end of a file ---- */
 
-void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news news,
+void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result result,
     struct digest term, const struct ptcp_err *why)
 {
 	struct wire_ack ack = { id, block };
 	struct wire_blocks need = { .id = id, .first = block, .count = 1 };
-	struct item *f = rcv_find(r, id);
+	struct rcv_entry *f = rcv_find(r, id);
 
 	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks || !track_or_fail(r, f) ||
 	    !expects(f, block))
 		return;
-	switch (news) {
+	switch (result) {
 	case RCV_BLOCK_FAILED:
 		rcv_fail(r, f, why);
 		break;
@@ -262,7 +262,7 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_news n
 int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
 {
 	struct wire_file_end w;
-	struct item *f;
+	struct rcv_entry *f;
 	int err;
 
 	if ((err = wire_file_end_decode(&w, in, e)) < 0)
@@ -285,7 +285,7 @@ int rcv_on_fail(struct rcv *r, struct span in, struct ptcp_err *e)
 {
 	struct wire_fail w;
 	struct ptcp_err why;
-	struct item *f;
+	struct rcv_entry *f;
 	uint8_t *p;
 	int err;
 
@@ -307,7 +307,7 @@ int rcv_on_fail(struct rcv *r, struct span in, struct ptcp_err *e)
 
 void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
-	struct item *f = rcv_find(r, id);
+	struct rcv_entry *f = rcv_find(r, id);
 
 	if (f == NULL || f->state != COMMITTING)
 		return;

@@ -1,4 +1,4 @@
-/* The inside of the receiving half, for receiver.c (entries) and receiver_blocks.c (blocks of files). */
+/* Internals of the receiving half, for receiver.c (entries) and receiver_blocks.c (blocks of files). */
 #ifndef ENGINE_RECEIVER_IMPL_H
 #define ENGINE_RECEIVER_IMPL_H
 
@@ -6,21 +6,21 @@
 #include "core/list.h"
 #include "engine/receiver.h"
 
-/* Of all unfinished entries together. */
+/* Limit for all unfinished entries together. */
 #define BITMAPS_MAX_BYTES (64u << 20)
 
 enum rcv_state { WAITING, PREPARING, COMPARING, RECEIVING, COMPLETE, COMMITTING, OPEN };
 
-struct item {
+struct rcv_entry {
 	uint64_t id, size_bytes;
-	struct item *parent;
+	struct rcv_entry *parent;
 	void *cookie;
 	enum rcv_state state;
 	uint8_t type;
 	bool ended, lost;         /* retained for the children of a directory or the hard links of a file; failed */
 	bool has_digest;
 	uint32_t children, depth, names; /* unfinished children, and hard links to the file */
-	struct item *file;        /* target of a HARDLINK; NULL: was complete already */
+	struct rcv_entry *file;        /* target of a HARDLINK; NULL: was complete already */
 	struct list waiting;      /* in waiters of the directory or file, in runnable, later in requesting */
 	struct list waiters;      /* of a directory: children; of a file: hard links */
 	uint8_t *frame;           /* the ENTRY, until prepared */
@@ -33,13 +33,13 @@ struct item {
 	/* Resuming: */
 	uint64_t *claimed;        /* bitmap of claimed blocks that did not turn out bad; NULL: none */
 	uint32_t need_next;       /* earlier blocks have been requested, or are claimed */
-	uint32_t requested;       /* and not received */
+	uint32_t requested;       /* requested blocks, not yet received */
 };
 
 struct rcv {
 	struct rcv_opts o;
 	struct outbox *out;
-	struct item *slot[WIRE_SLOTS];
+	struct rcv_entry *slot[WIRE_SLOTS];
 	uint64_t highest;         /* count of the newest id */
 	uint64_t lost[WIRE_SLOTS]; /* id of the slot's last failed file: the sender knows once it reuses the slot */
 	struct list runnable;     /* their directory is open, or their file complete */
@@ -52,28 +52,28 @@ struct rcv {
 
 /* ---- receiver.c ---- */
 
-struct item *rcv_find(const struct rcv *r, uint64_t id);
+struct rcv_entry *rcv_find(const struct rcv *r, uint64_t id);
 /* No entry with this id has been offered. */
 bool rcv_is_new(const struct rcv *r, uint64_t id);
 int rcv_violation(const char *what, struct ptcp_err *e);
 /* Ends the entry and frees its slot; `why` NULL: complete. */
-void rcv_end(struct rcv *r, struct item *f, bool skipped, const struct ptcp_err *why);
+void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp_err *why);
 /* Sends FAIL, ends the entry and all its waiters. */
-void rcv_fail(struct rcv *r, struct item *f, const struct ptcp_err *why);
-/* The waiters only. */
-void rcv_fail_waiters(struct rcv *r, struct item *f);
+void rcv_fail(struct rcv *r, struct rcv_entry *f, const struct ptcp_err *why);
+/* Fails the waiters only. */
+void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f);
 /* Sends DONE and ends the entry. */
-void rcv_done(struct rcv *r, struct item *f);
+void rcv_done(struct rcv *r, struct rcv_entry *f);
 /* Prepares entries whose directories or files are ready. */
 void rcv_run_waiting(struct rcv *r);
-void rcv_commit(struct rcv *r, struct item *f, const struct wire_entry *end_frame);
+void rcv_commit(struct rcv *r, struct rcv_entry *f, const struct wire_entry *end_frame);
 /* With both digests known: skips the file, or prepares to receive it. */
-void rcv_try_compare(struct rcv *r, struct item *f);
+void rcv_try_compare(struct rcv *r, struct rcv_entry *f);
 
 /* ---- receiver_blocks.c ---- */
 
-/* Takes the claims of an accepted file, or discards them for want of memory. */
-void rcv_claim(struct rcv *r, struct item *f, uint64_t *claimed);
-void rcv_bitmaps_free(struct rcv *r, struct item *f);
+/* Takes the claims of an accepted file, or discards the claims for lack of memory. */
+void rcv_claim(struct rcv *r, struct rcv_entry *f, uint64_t *claimed);
+void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f);
 
 #endif

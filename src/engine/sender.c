@@ -32,7 +32,7 @@ int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, s
 
 /* ---- The end of an entry ---- */
 
-struct entry *snd_find(const struct snd *s, uint64_t id)
+struct snd_entry *snd_find(const struct snd *s, uint64_t id)
 {
 	unsigned slot = wire_slot(id);
 
@@ -41,7 +41,7 @@ struct entry *snd_find(const struct snd *s, uint64_t id)
 	return s->slot[slot];
 }
 
-static void free_slot(struct snd *s, struct entry *f)
+static void free_slot(struct snd *s, struct snd_entry *f)
 {
 	if (f->id == 0)
 		return;
@@ -51,7 +51,7 @@ static void free_slot(struct snd *s, struct entry *f)
 	f->id = 0;
 }
 
-static void entry_free(struct snd *s, struct entry *f)
+static void entry_free(struct snd *s, struct snd_entry *f)
 {
 	snd_drop_blocks(s, f);
 	free_slot(s, f);
@@ -65,7 +65,7 @@ static void entry_free(struct snd *s, struct entry *f)
 	free(f);
 }
 
-static void tell_ended(struct snd *s, struct entry *f, enum snd_fate fate,
+static void report_ended(struct snd *s, struct snd_entry *f, enum snd_fate fate,
     const struct ptcp_err *why)
 {
 	void *cookie = f->cookie;
@@ -85,15 +85,15 @@ static void tell_ended(struct snd *s, struct entry *f, enum snd_fate fate,
 		s->o.ops->ended(s->o.arg, cookie, fate, why);
 }
 
-void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct ptcp_err *why)
+void snd_end(struct snd *s, struct snd_entry *f, enum snd_fate fate, const struct ptcp_err *why)
 {
-	struct entry *parent;
+	struct snd_entry *parent;
 
 	/* Lost directories end with their last child. */
 	for (;; f = parent) {
 		parent = f->parent;
 		if (f->state != LOST) /* reported already */
-			tell_ended(s, f, fate, why);
+			report_ended(s, f, fate, why);
 		entry_free(s, f);
 		if (parent == NULL)
 			return;
@@ -104,7 +104,7 @@ void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct pt
 	snd_dir_try_end(s, parent);
 }
 
-void snd_dir_try_end(struct snd *s, struct entry *d)
+void snd_dir_try_end(struct snd *s, struct snd_entry *d)
 {
 	if (!d->left || d->children > 0)
 		return;
@@ -116,7 +116,7 @@ void snd_dir_try_end(struct snd *s, struct entry *d)
 	}
 }
 
-void snd_fail(struct snd *s, struct entry *f, const struct ptcp_err *why)
+void snd_fail(struct snd *s, struct snd_entry *f, const struct ptcp_err *why)
 {
 	if (f->state == FAILING)
 		return;
@@ -127,9 +127,9 @@ void snd_fail(struct snd *s, struct entry *f, const struct ptcp_err *why)
 	outbox_put_fail(s->out, f->id, why);
 }
 
-void snd_lose_dir(struct snd *s, struct entry *d, const struct ptcp_err *why)
+void snd_lose_dir(struct snd *s, struct snd_entry *d, const struct ptcp_err *why)
 {
-	tell_ended(s, d, SND_FAILED, why);
+	report_ended(s, d, SND_FAILED, why);
 	d->state = LOST;
 	free_slot(s, d);
 	snd_dir_try_end(s, d);
@@ -137,11 +137,11 @@ void snd_lose_dir(struct snd *s, struct entry *d, const struct ptcp_err *why)
 
 void snd_drop(struct snd *s)
 {
-	struct entry *f;
+	struct snd_entry *f;
 
 	while (!list_empty(&s->all)) {
-		f = CONTAINER_OF(s->all.next, struct entry, in_all);
-		tell_ended(s, f, SND_DROPPED, NULL);
+		f = CONTAINER_OF(s->all.next, struct snd_entry, in_all);
+		report_ended(s, f, SND_DROPPED, NULL);
 		entry_free(s, f);
 	}
 	s->depth = s->untracked = 0;
@@ -171,7 +171,7 @@ unsigned snd_depth(const struct snd *s)
 
 static bool stack_room(struct snd *s)
 {
-	struct entry **stack;
+	struct snd_entry **stack;
 
 	if (s->depth < s->cap_stack)
 		return true;
@@ -190,10 +190,10 @@ static bool is_sparse(const struct wire_entry *f)
 }
 
 /* A new entry in the directory `top`; `number`: allocate an id. */
-static struct entry *entry_new(struct snd *s, const struct wire_entry *f, struct entry *top,
+static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, struct snd_entry *top,
     void *cookie, bool number)
 {
-	struct entry *n;
+	struct snd_entry *n;
 
 	if ((f->type == WIRE_DIR && !stack_room(s)) || (n = calloc(1, sizeof *n)) == NULL)
 		return NULL;
@@ -235,7 +235,7 @@ static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cooki
 
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 {
-	struct entry *top = s->depth > 0 ? s->stack[s->depth - 1] : NULL, *n;
+	struct snd_entry *top = s->depth > 0 ? s->stack[s->depth - 1] : NULL, *n;
 	bool lost = top != NULL && top->state == LOST;
 	struct ptcp_err why;
 	uint8_t *p;
@@ -264,7 +264,7 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 
 void snd_leave(struct snd *s)
 {
-	struct entry *d;
+	struct snd_entry *d;
 
 	if (s->untracked > 0) {
 		s->untracked--;

@@ -1,7 +1,7 @@
-/* The sending half of the engine: offers entries, assigns blocks to streams, tracks acknowledgements.
+/* The sending half of the engine: offers entries, assigns blocks to streams, tracks acknowledgments.
  *
- * No sockets, no files, no clock: the caller passes entries, the peer's frames, streams that come and
- * go, and `now`; the caller takes jobs for streams and delivers the outbox. One thread (the control
+ * No sockets, no files, no clock: the caller passes entries, the peer's frames, connected and lost
+ * streams, and `now`; the caller takes jobs for streams and delivers the outbox. One thread (the control
  * thread). An entry's life:
  *
  *   OFFERED   ENTRY was sent; next COMPARING, SENDING, MADE (a directory), or the end
@@ -99,16 +99,16 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now);
 void snd_stream_lost(struct snd *s, unsigned stream);
 
 /* The next job for a stream that has room: lost blocks first, then new blocks, and when the listing is complete and
- * no block is left, for an idle stream, copies of blocks that wait long for their acknowledgement on another stream.
+ * no block is left, for an idle stream, copies of blocks that wait long for their acknowledgment on another stream.
  * False: no block now (try again after frames, losses or snd_deadline()). */
 bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job);
 /* A common cause, our rate limit or the peer's disk, delays the blocks of all streams: no stream counts as stalled,
  * and a stream carries copies only of blocks under another rate. Initially false. */
 void snd_set_paced(struct snd *s, bool paced);
 
-/* Rates shared by some streams; the caller enforces them. The streams of a rate take only as many blocks as it sends
- * in half a second, or one job, so that the tail does not wait for a slow stream. A stream has rate 0 (none) at first,
- * and keeps its rate when it comes up again. */
+/* Rates shared by some streams; the caller enforces them. The streams of a rate take only as many blocks as the rate
+ * permits in half a second, or one job, so that the tail does not wait for a slow stream. A stream has rate 0 (none)
+ * at first, and keeps its rate when connected again. */
 #define SND_RATES 16
 #define SND_IDLE UINT64_MAX
 void snd_share(struct snd *s, unsigned stream, unsigned rate); /* 1 to SND_RATES, or 0 */
@@ -117,10 +117,10 @@ void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps);
 /* The stream's rate admits no block now. */
 bool snd_stream_waits(const struct snd *s, unsigned stream);
 
-/* The stream has unacknowledged blocks; time of its last acknowledgement (or of snd_peer_busy()). */
+/* The stream has unacknowledged blocks; time of its last acknowledgment (or of snd_peer_busy()). */
 bool snd_stream_carries(const struct snd *s, unsigned stream);
 struct mono snd_stream_acked(const struct snd *s, unsigned stream);
-/* Bytes of acknowledged blocks that are known to have come over streams of this number. */
+/* Bytes of acknowledged blocks delivered by the streams with this number, as far as known. */
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream);
 
 /* A block of a job was read (its term, for the digest) and is being sent, or could not be read (`why`). May be called

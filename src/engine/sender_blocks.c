@@ -31,7 +31,7 @@ static bool ranges_room(struct ranges *r)
 	return true;
 }
 
-static bool add_range(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+static bool add_range(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
 {
 	struct ranges *r = &f->again;
 	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
@@ -48,7 +48,7 @@ static bool add_range(struct snd *s, struct entry *f, uint32_t first, uint32_t c
 	return true;
 }
 
-bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
 {
 	struct ptcp_err why;
 
@@ -66,7 +66,7 @@ bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
 
 /* ---- Blocks in flight ---- */
 
-void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count)
+void snd_forget_flights(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
 {
 	struct list *l, *next;
 	struct inflight *t;
@@ -79,7 +79,7 @@ void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t
 	}
 }
 
-void snd_drop_blocks(struct snd *s, struct entry *f)
+void snd_drop_blocks(struct snd *s, struct snd_entry *f)
 {
 	snd_forget_flights(s, f, 0, UINT32_MAX);
 	snd_drop_map(s, f);
@@ -103,7 +103,7 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
  * snd_read() is missing: the digest needs its term. */
 static void inflight_lost(struct snd *s, struct inflight *t)
 {
-	struct entry *f = t->file;
+	struct snd_entry *f = t->file;
 	struct inflight *other = inflight_other(t, &f->flights);
 	uint32_t block = t->block;
 	struct ptcp_err why;
@@ -128,7 +128,7 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 
 /* ---- Jobs ---- */
 
-bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f,
+bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f,
     uint32_t block, unsigned stream, struct mono now)
 {
 	uint32_t length = wire_grid_length(f->size_bytes, block);
@@ -153,7 +153,7 @@ bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct ent
 	return true;
 }
 
-bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end)
+bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end)
 {
 	const struct range *r;
 
@@ -168,7 +168,7 @@ bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end)
 	return *block < *end;
 }
 
-void snd_taken(struct snd *s, struct entry *f, uint32_t count)
+void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count)
 {
 	struct ranges *r = &f->again;
 
@@ -189,11 +189,11 @@ void snd_taken(struct snd *s, struct entry *f, uint32_t count)
 static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
-	struct entry *f;
+	struct snd_entry *f;
 	uint32_t block, end;
 
 	while (!list_empty(&s->ready)) {
-		f = CONTAINER_OF(s->ready.next, struct entry, in_ready);
+		f = CONTAINER_OF(s->ready.next, struct snd_entry, in_ready);
 		if (!snd_track(s, f))
 			continue;
 		while (snd_next_block(f, &block, &end)) {
@@ -227,7 +227,7 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 
 /* ---- News ---- */
 
-bool snd_track(struct snd *s, struct entry *f)
+bool snd_track(struct snd *s, struct snd_entry *f)
 {
 	struct ptcp_err why;
 
@@ -242,7 +242,7 @@ bool snd_track(struct snd *s, struct entry *f)
 	return false;
 }
 
-void snd_start(struct snd *s, struct entry *f, bool parts)
+void snd_start(struct snd *s, struct snd_entry *f, bool parts)
 {
 	f->state = SENDING;
 	f->parts = parts;
@@ -255,7 +255,7 @@ void snd_start(struct snd *s, struct entry *f, bool parts)
 	snd_try_complete(s, f);
 }
 
-void snd_try_complete(struct snd *s, struct entry *f)
+void snd_try_complete(struct snd *s, struct snd_entry *f)
 {
 	if (f->state != SENDING || f->n_acked < f->n_blocks)
 		return;
@@ -270,7 +270,7 @@ void snd_try_complete(struct snd *s, struct entry *f)
 }
 
 /* A read error fails the file, unless the receiver has the block or another stream has already read it. */
-static void read_failed(struct snd *s, struct entry *f, struct inflight *t,
+static void read_failed(struct snd *s, struct snd_entry *f, struct inflight *t,
     const struct ptcp_err *why)
 {
 	const struct inflight *other;
@@ -287,7 +287,7 @@ static void read_failed(struct snd *s, struct entry *f, struct inflight *t,
 void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struct digest term,
     const struct ptcp_err *why, struct mono now)
 {
-	struct entry *f = snd_find(s, id);
+	struct snd_entry *f = snd_find(s, id);
 	struct inflight *t;
 
 	t = f != NULL ? inflight_on(&f->flights, stream, block) : NULL;
@@ -308,7 +308,7 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 }
 
 /* Sends FILE_END with the digest, or fails a source that has changed. */
-static void end_file(struct snd *s, struct entry *f, struct digest digest, enum snd_state next,
+static void end_file(struct snd *s, struct snd_entry *f, struct digest digest, enum snd_state next,
     const struct ptcp_err *why)
 {
 	struct wire_file_end end_frame = { f->id, digest };
@@ -323,7 +323,7 @@ static void end_file(struct snd *s, struct entry *f, struct digest digest, enum 
 
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
 {
-	struct entry *f = snd_find(s, id);
+	struct snd_entry *f = snd_find(s, id);
 
 	if (f != NULL && f->state == CHECKING)
 		end_file(s, f, f->digest, FINISHING, why);
@@ -331,7 +331,7 @@ void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
 
 bool snd_compares(const struct snd *s, uint64_t id)
 {
-	const struct entry *f = snd_find(s, id);
+	const struct snd_entry *f = snd_find(s, id);
 
 	return f != NULL && f->state == COMPARING;
 }

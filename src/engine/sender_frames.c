@@ -11,7 +11,7 @@ static int violation(const char *what, struct ptcp_err *e)
 	return err_set(e, PTCP_EPROTO, "unexpected %s frame from the receiver", what);
 }
 
-static bool answer_fits(const struct snd *s, const struct entry *f, uint8_t verdict)
+static bool answer_fits(const struct snd *s, const struct snd_entry *f, uint8_t verdict)
 {
 	if (f->state != OFFERED && f->state != COMPARED)
 		return false;
@@ -27,7 +27,7 @@ static bool answer_fits(const struct snd *s, const struct entry *f, uint8_t verd
 int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_answer a;
-	struct entry *f;
+	struct snd_entry *f;
 	int r;
 
 	if ((r = wire_answer_decode(&a, in, e)) < 0)
@@ -52,19 +52,19 @@ int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
-static bool blocks_fit(const struct entry *f, const struct wire_blocks *b)
+static bool blocks_fit(const struct snd_entry *f, const struct wire_blocks *b)
 {
 	return f->state == SENDING && b->first < f->n_blocks && b->count <= f->n_blocks - b->first;
 }
 
-static bool any_acked(const struct entry *f, const struct wire_blocks *b)
+static bool any_acked(const struct snd_entry *f, const struct wire_blocks *b)
 {
 	return bitmap_next(f->acked, true, b->first, b->first + b->count) < b->first + b->count;
 }
 
 /* A block may wait because the receiver requested it, because a stream lost it, and, a few, because a copy
  * arrived corrupt. Without a limit, a receiver could make us search the same blocks without end. */
-static bool too_many_wait(const struct entry *f, uint32_t count)
+static bool too_many_wait(const struct snd_entry *f, uint32_t count)
 {
 	return f->again.blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
 }
@@ -73,7 +73,7 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
 	struct ptcp_err why;
-	struct entry *f;
+	struct snd_entry *f;
 	int r;
 
 	if ((r = wire_need_decode(&b, in, e)) < 0)
@@ -95,7 +95,7 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		snd_fail(s, f, &why);
 		return 0;
 	}
-	/* Blocks in flight are corrupt: do not wait for their acknowledgement. */
+	/* Blocks in flight are corrupt: do not wait for their acknowledgment. */
 	snd_forget_flights(s, f, b.first, b.count);
 	return snd_requeue(s, f, b.first, b.count) ? 0 : violation("NEED", e);
 }
@@ -103,7 +103,7 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_blocks b;
-	struct entry *f;
+	struct snd_entry *f;
 	uint64_t bytes;
 	uint32_t end;
 	int r;
@@ -137,7 +137,7 @@ int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
 int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e)
 {
 	struct wire_ack a;
-	struct entry *f;
+	struct snd_entry *f;
 	int r;
 
 	if ((r = wire_ack_decode(&a, in, e)) < 0)
@@ -161,7 +161,7 @@ int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *
 	return 0;
 }
 
-static bool done_fits(const struct snd *s, const struct entry *f)
+static bool done_fits(const struct snd *s, const struct snd_entry *f)
 {
 	/* FAILING: our FAIL came too late, the file is complete at the receiver. */
 	return f->state == FINISHING || f->state == FAILING || (s->o.dry_run && f->type != WIRE_DIR &&
@@ -171,7 +171,7 @@ static bool done_fits(const struct snd *s, const struct entry *f)
 int snd_on_done(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_done d;
-	struct entry *f;
+	struct snd_entry *f;
 	int r;
 
 	if ((r = wire_done_decode(&d, in, e)) < 0)
@@ -186,7 +186,7 @@ int snd_on_fail(struct snd *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_fail d;
 	struct ptcp_err why;
-	struct entry *f;
+	struct snd_entry *f;
 	int r;
 
 	if ((r = wire_fail_decode(&d, in, e)) < 0)

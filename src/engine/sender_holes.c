@@ -7,13 +7,13 @@
 #define MAPS_MAX_BYTES (64u << 20) /* of all files; one file may have any */
 #define MAPPING_MAX 64             /* maps in progress: they share a disk */
 
-void snd_await_map(struct snd *s, struct entry *f)
+void snd_await_map(struct snd *s, struct snd_entry *f)
 {
 	f->unmapped = true;
 	list_append(&s->unmapped, &f->in_ready);
 }
 
-void snd_drop_map(struct snd *s, struct entry *f)
+void snd_drop_map(struct snd *s, struct snd_entry *f)
 {
 	if (f->has_map)
 		s->map_bytes -= bitmap_bytes(f->n_blocks);
@@ -24,11 +24,11 @@ void snd_drop_map(struct snd *s, struct entry *f)
 
 static void request_maps(struct snd *s)
 {
-	struct entry *f;
+	struct snd_entry *f;
 	uint64_t bytes;
 
 	while (!list_empty(&s->unmapped) && s->n_mapping < MAPPING_MAX) {
-		f = CONTAINER_OF(s->unmapped.next, struct entry, in_ready);
+		f = CONTAINER_OF(s->unmapped.next, struct snd_entry, in_ready);
 		bytes = bitmap_bytes(f->n_blocks);
 		if (s->map_bytes > 0 && s->map_bytes + bytes > MAPS_MAX_BYTES)
 			return;
@@ -42,7 +42,7 @@ static void request_maps(struct snd *s)
 
 void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why)
 {
-	struct entry *f = snd_find(s, id);
+	struct snd_entry *f = snd_find(s, id);
 	uint32_t block, end;
 
 	assert(s->n_mapping > 0);
@@ -61,12 +61,12 @@ void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_e
 		list_append(&s->ready, &f->in_ready);
 }
 
-bool snd_is_hole(const struct entry *f, uint32_t block)
+bool snd_is_hole(const struct snd_entry *f, uint32_t block)
 {
 	return f->holes != NULL && bitmap_has(f->holes, block) && !bitmap_has(f->acked, block);
 }
 
-bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end)
+bool snd_put_holes(struct snd *s, struct snd_entry *f, uint32_t block, uint32_t end)
 {
 	struct wire_blocks hole = { .id = f->id, .first = block };
 
@@ -90,11 +90,11 @@ bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end)
 
 static void send_first_holes(struct snd *s)
 {
-	struct entry *f;
+	struct snd_entry *f;
 	uint32_t block, end;
 
 	while (!list_empty(&s->ready)) {
-		f = CONTAINER_OF(s->ready.next, struct entry, in_ready);
+		f = CONTAINER_OF(s->ready.next, struct snd_entry, in_ready);
 		if (!snd_track(s, f))
 			continue;
 		while (snd_next_block(f, &block, &end)) {

@@ -1,4 +1,4 @@
-/* The inside of the sending half, for sender.c (entries), sender_blocks.c (blocks), sender_streams.c (rates, copies,
+/* Internals of the sending half, for sender.c (entries), sender_blocks.c (blocks), sender_streams.c (rates, copies,
  * stalled streams), sender_holes.c and sender_frames.c (the receiver's frames). */
 #ifndef ENGINE_SENDER_IMPL_H
 #define ENGINE_SENDER_IMPL_H
@@ -23,9 +23,9 @@ struct ranges {
 	uint64_t blocks;                /* in live ranges, each occurrence counted */
 };
 
-struct entry {
+struct snd_entry {
 	uint64_t id, size_bytes;        /* id 0: has no slot */
-	struct entry *parent;
+	struct snd_entry *parent;
 	void *cookie;
 	enum snd_state state;
 	uint8_t type;
@@ -36,7 +36,7 @@ struct entry {
 	struct wire_entry end;          /* its DIR_END */
 	/* regular files */
 	bool parts;                     /* the receiver requests the blocks */
-	bool sparse, unmapped;          /* has holes; their places are unknown: no block is sent yet */
+	bool sparse, unmapped;          /* has holes; the holes are unknown: no block is sent yet */
 	bool has_map;                   /* counted in map_bytes */
 	uint64_t *holes;                /* NULL: none */
 	uint32_t n_blocks, next, n_acked, n_read, mismatches;
@@ -50,14 +50,14 @@ struct entry {
 struct snd {
 	struct snd_opts o;
 	struct outbox *out;
-	struct entry *slot[WIRE_SLOTS];
+	struct snd_entry *slot[WIRE_SLOTS];
 	uint16_t spare[WIRE_SLOTS];
 	unsigned n_spare;
 	uint64_t n_ids;
 	struct list all;                /* unfinished entries, and lost directories */
-	struct entry **stack;           /* directories entered and not left */
+	struct snd_entry **stack;           /* directories entered and not left */
 	unsigned depth, cap_stack;
-	unsigned untracked;             /* further directories entered, for want of memory */
+	unsigned untracked;             /* number of further directories entered, for lack of memory */
 	struct list ready;              /* files with blocks to send */
 	uint32_t n_ranges;              /* in all `again` */
 	struct list unmapped;           /* files whose map has not been requested */
@@ -75,42 +75,42 @@ struct snd {
 
 /* ---- sender.c ---- */
 
-struct entry *snd_find(const struct snd *s, uint64_t id);
-void snd_end(struct snd *s, struct entry *f, enum snd_fate fate, const struct ptcp_err *why);
+struct snd_entry *snd_find(const struct snd *s, uint64_t id);
+void snd_end(struct snd *s, struct snd_entry *f, enum snd_fate fate, const struct ptcp_err *why);
 /* Fails on our side: sends FAIL; the receiver drops the entry, and its answer ends the entry here. */
-void snd_fail(struct snd *s, struct entry *f, const struct ptcp_err *why);
+void snd_fail(struct snd *s, struct snd_entry *f, const struct ptcp_err *why);
 /* The receiver could not make the directory: frees the slot, keeps the entry for its children. */
-void snd_lose_dir(struct snd *s, struct entry *d, const struct ptcp_err *why);
+void snd_lose_dir(struct snd *s, struct snd_entry *d, const struct ptcp_err *why);
 /* Sends DIR_END of a directory that was left and whose children have ended. */
-void snd_dir_try_end(struct snd *s, struct entry *d);
+void snd_dir_try_end(struct snd *s, struct snd_entry *d);
 
 /* ---- sender_blocks.c ---- */
 
 /* Blocks may be sent; `parts`: only blocks that NEED requests. */
-void snd_start(struct snd *s, struct entry *f, bool parts);
+void snd_start(struct snd *s, struct snd_entry *f, bool parts);
 /* Allocates a file's bitmaps with its first block, as thousands of large files may wait. False without memory: the
  * file has failed. */
-bool snd_track(struct snd *s, struct entry *f);
+bool snd_track(struct snd *s, struct snd_entry *f);
 /* Retransmits blocks, ahead of new ones; false when too many ranges wait. */
-bool snd_requeue(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
-/* These blocks no longer count as in flight. */
-void snd_forget_flights(struct snd *s, struct entry *f, uint32_t first, uint32_t count);
-/* All its flights and waiting blocks. */
-void snd_drop_blocks(struct snd *s, struct entry *f);
+bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count);
+/* Removes these blocks from the blocks in flight. */
+void snd_forget_flights(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count);
+/* Removes the flights and waiting blocks of the file. */
+void snd_drop_blocks(struct snd *s, struct snd_entry *f);
 /* The file's next block to send, and the end of its run; false when none is left. */
-bool snd_next_block(const struct entry *f, uint32_t *block, uint32_t *end);
+bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end);
 /* `count` blocks from snd_next_block() on are done. */
-void snd_taken(struct snd *s, struct entry *f, uint32_t count);
+void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count);
 /* The receiver has the block, and its term is in the digest. */
-static inline bool snd_settled(const struct entry *f, uint32_t block)
+static inline bool snd_settled(const struct snd_entry *f, uint32_t block)
 {
 	return bitmap_has(f->acked, block) && bitmap_has(f->read, block);
 }
 /* Continues once all blocks are acknowledged, and read for the digest. */
-void snd_try_complete(struct snd *s, struct entry *f);
+void snd_try_complete(struct snd *s, struct snd_entry *f);
 
 /* Adds a block to the job and to the blocks in flight; false if the job is full or memory is short. */
-bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct entry *f, uint32_t block,
+bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f, uint32_t block,
     unsigned stream, struct mono now);
 
 /* ---- sender_streams.c ---- */
@@ -121,11 +121,11 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 /* ---- sender_holes.c ---- */
 
 /* Blocks are sent once the holes are known. */
-void snd_await_map(struct snd *s, struct entry *f);
-void snd_drop_map(struct snd *s, struct entry *f);
-bool snd_is_hole(const struct entry *f, uint32_t block);
+void snd_await_map(struct snd *s, struct snd_entry *f);
+void snd_drop_map(struct snd *s, struct snd_entry *f);
+bool snd_is_hole(const struct snd_entry *f, uint32_t block);
 /* Sends HOLE for the holes at `block`, up to `end`; false while the outbox is full. */
-bool snd_put_holes(struct snd *s, struct entry *f, uint32_t block, uint32_t end);
+bool snd_put_holes(struct snd *s, struct snd_entry *f, uint32_t block, uint32_t end);
 /* Requests maps, and sends the holes at the beginning of files. */
 void snd_tick_holes(struct snd *s);
 

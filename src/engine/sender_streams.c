@@ -59,12 +59,12 @@ static bool may_copy(const struct snd *s, const struct inflight *t, unsigned str
 	    (snd_stream_carries(s, stream) && (latency_ns[stream] == 0 || latency_ns[t->stream] / 2 < latency_ns[stream])))
 		return false;
 	return !snd_settled(t->file, t->block) &&
-	    inflight_on(&((struct entry *)t->file)->flights, stream, t->block) == NULL;
+	    inflight_on(&((struct snd_entry *)t->file)->flights, stream, t->block) == NULL;
 }
 
 /* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
  * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
- * comes within the peer's time-out. Copies cost shared capacity: one at a time before the first acknowledgement. */
+ * comes within the peer's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {

@@ -1,6 +1,6 @@
-/* Adjusts the number of active streams to the observed throughput, as model/stream_control decides. The starter's,
- * whichever end sends: a sender samples its own TCP connections, a receiver combines its byte counts with the
- * TCP_REPORTs of the sender. */
+/* Adjusts the number of active streams to the observed throughput, as model/stream_control decides. Runs at the
+ * starter, whichever end sends: a sending starter samples its own TCP connections, a receiving starter combines its
+ * byte counts with the TCP_REPORTs of the sender. */
 #ifndef ENGINE_STREAM_COUNT_H
 #define ENGINE_STREAM_COUNT_H
 

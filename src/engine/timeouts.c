@@ -63,7 +63,7 @@ struct mono engine_deadline(const struct engine *s)
 
 	if (engine_over(s))
 		return MONO_NEVER;
-	at = mono_min(at, mono_add_ns(s->last_heard, s->o.timeout_ns));
+	at = mono_min(at, mono_add_ns(s->last_input, s->o.timeout_ns));
 	if (waiting(s))
 		at = mono_min(at, mono_add_ns(s->last_progress, s->o.timeout_ns));
 	if (s->snd != NULL)
@@ -77,7 +77,8 @@ static void fail_late(struct engine *s, const char *what)
 {
 	struct ptcp_err e;
 
-	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run it again)",
+	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run "
+	    "the same command again)",
 	    what, (double)s->o.timeout_ns / 1e9);
 	engine_fail(s, &e);
 }
@@ -88,13 +89,13 @@ static void check_time(struct engine *s, struct mono now)
 	bool at_rate = paced(s);
 	struct wire_ping ping = { (uint8_t)doing, 0 };
 
-	/* A delay that was seen at the last tick lasted until now. */
+	/* A delay observed at the last tick lasted until now. */
 	if (!waiting(s) || ((doing != WIRE_IDLE || s->was_busy) && !at_rate))
 		engine_progress(s, now);
 	else if (at_rate && worked_within(s, ENGINE_BUSY_TIMEOUTS, now))
 		s->last_progress = now;
 	s->was_busy = doing != WIRE_IDLE;
-	if (mono_diff_ns(now, s->last_heard) >= s->o.timeout_ns) {
+	if (mono_diff_ns(now, s->last_input) >= s->o.timeout_ns) {
 		fail_late(s, "response");
 	} else if (mono_diff_ns(now, s->last_progress) >= s->o.timeout_ns) {
 		fail_late(s, "progress");

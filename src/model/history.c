@@ -9,7 +9,7 @@
 
 #include "core/text.h"
 
-#define RATE_MOST 1000000000000000u /* bit/s accepted */
+#define RATE_MAX_BPS 1000000000000000u /* bit/s accepted */
 #define CLOCKS_DIFFER_S 60
 
 bool history_same(const struct history_key *a, const struct history_key *b)
@@ -53,7 +53,7 @@ size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *
 	for (i = 0; i < h->n_probes; i++) {
 		const struct probe *p = &h->probe[i];
 
-		if (n >= cap || !(p->throughput_bps >= 1 && p->throughput_bps <= RATE_MOST && p->error_bps <= RATE_MOST))
+		if (n >= cap || !(p->throughput_bps >= 1 && p->throughput_bps <= RATE_MAX_BPS && p->error_bps <= RATE_MAX_BPS))
 			return 0;
 		n += (size_t)snprintf(out + n, HISTORY_LINE_BYTES - n, "%s%u:%.0f:%.0f", i > 0 ? "," : "", p->streams,
 		    p->throughput_bps, ceil(p->error_bps));
@@ -99,8 +99,8 @@ static bool get_probe(const char **at, struct probe *p)
 	const char *rest = *at + strcspn(*at, ",");
 	char end = *rest;
 
-	if (!get_number(at, 1, 100000, ':', &streams) || !get_number(at, 1, RATE_MOST, ':', &rate) ||
-	    !get_number(at, 1, RATE_MOST, end, &error))
+	if (!get_number(at, 1, 100000, ':', &streams) || !get_number(at, 1, RATE_MAX_BPS, ':', &rate) ||
+	    !get_number(at, 1, RATE_MAX_BPS, end, &error))
 		return false;
 	*p = (struct probe){ (unsigned)streams, (double)rate, (double)error };
 	return true;

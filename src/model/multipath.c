@@ -74,7 +74,7 @@ size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const d
 /* ---- Control ---- */
 
 #define BETTER 1.05       /* throughput factor required of a known candidate */
-#define LEAST_RATIO 0.01
+#define MIN_RATIO 0.01
 
 static void forget_candidates(struct multipath *r)
 {
@@ -146,7 +146,7 @@ static void replace_dead(struct multipath *r, const bool *down)
 		for (k = 0; k < r->places; k++)
 			alive[k] = k == i ? 0 : 1;
 		if (reselect_paths(r->place, r->places, RESELECT_WORST, alive, weight, r->candidates, &r->rng) > 0)
-			r->reason = "no data arrives over it";
+			r->reason = "the old path delivers no data";
 	}
 }
 
@@ -172,7 +172,7 @@ static void reselect_all(struct multipath *r, double sum_bps)
 	memcpy(before, r->place, sizeof before);
 	if (sum_bps * BETTER < r->best_bps) {
 		memcpy(r->place, r->best, sizeof before);
-		r->reason = "higher throughput with it";
+		r->reason = "higher throughput with the new path";
 		r->best_bps = 0;
 	} else {
 		memcpy(r->best, r->place, sizeof before);
@@ -214,7 +214,7 @@ static void set_rates(struct multipath *r)
 	size_t i;
 
 	for (i = 0; i < r->places; i++) {
-		r->rate_bps[i] = fmax(r->control.rate_bps[i], LEAST_RATIO * r->demand_bps);
+		r->rate_bps[i] = fmax(r->control.rate_bps[i], MIN_RATIO * r->demand_bps);
 		sum += r->rate_bps[i];
 	}
 	for (i = 0; i < r->places && sum > r->demand_bps; i++)

@@ -41,7 +41,7 @@ void ratectl_init(struct ratectl *c, const struct ratectl_opts *o, size_t paths,
 	}
 }
 
-static void normalise(struct ratectl *c)
+static void normalize(struct ratectl *c)
 {
 	double total = sum(c->chance, c->paths), least = CHANCE_MIN / (double)c->paths;
 	size_t i;
@@ -67,7 +67,7 @@ static bool adjust(struct ratectl *c, const double *observed_bps)
 		c->chance[g] = fmin(2 * c->chance[g], 1);
 		c->beta[g] *= c->opts.alpha;
 	}
-	normalise(c);
+	normalize(c);
 	return failed;
 }
 

@@ -1,4 +1,4 @@
-/* Joins a pair of pollable descriptors (pipes, as from sshd) into one socket, copying bytes both ways.
+/* Joins a pair of pollable descriptors (pipes, as from sshd) into one socket, copying bytes in both directions.
  * Everything on the thread of the loop. */
 #ifndef NET_BRIDGE_H
 #define NET_BRIDGE_H

@@ -60,7 +60,7 @@ void chan_flush(struct chan *c);
 /* While paused, `readable` is not called. */
 void chan_pause(struct chan *c, bool paused);
 
-/* Leaves TLS: close_notify both ways, then `opened` again, then raw bytes. */
+/* Leaves TLS: close_notify in both directions, then `opened` again, then raw bytes. */
 void chan_leave_tls(struct chan *c);
 /* After that: transfers the socket to the caller; only chan_free() is allowed then. -1 while bytes are
  * buffered. */

@@ -50,12 +50,12 @@ static bool deliver(struct line_reader *ls)
  * returns the bytes that the peer had written. */
 static ssize_t receive(struct line_reader *ls)
 {
-	bool reset_seen = false;
+	bool was_reset = false;
 	ssize_t n;
 
 	do
 		n = recv(ls->fd, ls->buf + ls->n, sizeof ls->buf - ls->n, 0);
-	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset_seen && (reset_seen = true))));
+	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !was_reset && (was_reset = true))));
 	return n;
 }
 
@@ -79,7 +79,7 @@ static void on_readable(uv_poll_t *p, int status, int events)
 			end(ls, n > 0);
 			return;
 		}
-	} while (status < 0); /* libuv has seen an error and stopped polling */
+	} while (status < 0); /* libuv has detected an error and stopped polling */
 }
 
 int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,

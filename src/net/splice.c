@@ -102,8 +102,8 @@ static void on_poll(uv_poll_t *p, int status, int events);
 static void watch(struct splice *s, int i)
 {
 	const struct lane *in = &s->lane[i], *out = &s->lane[!i];
-	bool gives = lane_has_spooled(out) ? lane_can_unspool(out) : out->in_pipe > 0;
-	int want = (in->eof || in->in_pipe > 0 ? 0 : UV_READABLE) | (gives ? UV_WRITABLE : 0);
+	bool can_write = lane_has_spooled(out) ? lane_can_unspool(out) : out->in_pipe > 0;
+	int want = (in->eof || in->in_pipe > 0 ? 0 : UV_READABLE) | (can_write ? UV_WRITABLE : 0);
 
 	poll_events(&s->poll[i], &s->events[i], want, on_poll);
 }
@@ -112,8 +112,8 @@ void splice_pump(struct splice *s)
 {
 	if (move_lane(s, &s->lane[0]) < 0 || move_lane(s, &s->lane[1]) < 0)
 		return;
-	if (s->bytes + s->total_spooled_bytes != s->seen) {
-		s->seen = s->bytes + s->total_spooled_bytes;
+	if (s->bytes + s->total_spooled_bytes != s->progress_bytes) {
+		s->progress_bytes = s->bytes + s->total_spooled_bytes;
 		s->moved = mono_now();
 	}
 	if (s->lane[0].shut && s->lane[1].shut) {

@@ -1,4 +1,4 @@
-/* Connects two sockets: splice(2) moves opaque bytes both ways, through a pipe per direction, without
+/* Connects two sockets: splice(2) moves opaque bytes in both directions, through a pipe per direction, without
  * copying. With a spool, bytes that the next hop does not take yet are stored in a file. Everything on the
  * thread of the loop, except waiting for the disk. */
 #ifndef NET_SPLICE_H
@@ -45,7 +45,7 @@ int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o,
 /* Closes both sockets and discards spooled bytes. `gone` (may be NULL) is called from the loop when no thread
  * uses the splice any more; for a NULL splice at once. */
 void splice_free(struct splice *s, void (*gone)(void *arg), void *arg);
-/* Bytes forwarded, both ways; bytes spooled in total; bytes spooled now. */
+/* Bytes forwarded in both directions; bytes spooled in total; bytes spooled now. */
 uint64_t splice_bytes(const struct splice *s);
 uint64_t splice_total_spooled_bytes(const struct splice *s);
 uint64_t splice_spooled_bytes(const struct splice *s);

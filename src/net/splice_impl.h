@@ -42,7 +42,7 @@ struct splice {
 	struct lane lane[2];     /* from fd[i] to the other */
 	struct timer *idle;
 	uint64_t bytes, total_spooled_bytes;
-	uint64_t seen;           /* sum of both at the last progress, */
+	uint64_t progress_bytes; /* sum of both at the last progress, */
 	struct mono moved;       /* and its time */
 	struct mono slow_until;  /* the disk is slow: write on another thread */
 	bool over, freed;

@@ -39,7 +39,7 @@ typedef bool trust_admits_fn(void *arg, const char *fingerprint, struct authoriz
  * trusted (both are logged). */
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log);
-/* Identifies a version of authorized_clients; zeroed: none seen. */
+/* Identifies a version of authorized_clients; zeroed: none. */
 struct trust_stamp {
 	bool exists;
 	dev_t dev;

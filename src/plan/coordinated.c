@@ -74,13 +74,13 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 		return false;
 	}
 	a->lp = lp_new(s->run, s->n, a->g, LP_SLOTS_LOOSE, 1, s->tuning->all_arcs);
-	lp_solve(a->lp, LP_MOST_DATA);
+	lp_solve(a->lp, LP_MAX_DATA);
 	return true;
 }
 
 /* The minimum number of slots, at least `from`, allowed by the bound at level 0. If its program was solved
  * last, `a` keeps it. */
-static int least_allowed(struct slots *s, int from, struct attempt *a)
+static int min_allowed(struct slots *s, int from, struct attempt *a)
 {
 	int few = from - 1, enough = from, step = 1;
 
@@ -111,13 +111,13 @@ enum verdict { FOUND, TOO_FEW, UNKNOWN };
 /* Turns the loose program in `a`, in which all data arrives, into an exact one. */
 static bool exact(struct attempt *a, double total)
 {
-	lp_solve(a->lp, LP_LEAST_RELAYED);
+	lp_solve(a->lp, LP_MIN_RELAYED);
 	a->relayed_bound_bytes = fmax(0, lp_bound(a->lp) - total);
 	if (a->full || lp_tighten(a->lp))
 		return true;
 	if (lp_share(a->lp) < ALL)
 		return false;
-	lp_solve(a->lp, LP_LEAST_RELAYED);
+	lp_solve(a->lp, LP_MIN_RELAYED);
 	return true;
 }
 
@@ -162,7 +162,7 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	guess = ceil(fluid.bound_s / slot_s * (1 - 1e-9));
 	if (guess > SLOTS_MAX)
 		too_many(&s);
-	proven = nslots = least_allowed(&s, guess > 1 ? (int)guess : 1, &a);
+	proven = nslots = min_allowed(&s, guess > 1 ? (int)guess : 1, &a);
 	while ((v = try(&s, &a, nslots)) != FOUND) {
 		if (v == TOO_FEW && proven == nslots)
 			proven++;
@@ -174,7 +174,7 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
 	out->makespan_s = nslots * slot_s;
 	out->bound_s = proven * slot_s;
 	out->relayed_bound_bytes = a.relayed_bound_bytes;
-	lp_solve(a.lp, LP_LEAST_STORAGE);
+	lp_solve(a.lp, LP_MIN_STORAGE);
 	pieces_trace(pieces, a.lp, n, a.g);
 	lp_free(a.lp); /* later than the pieces in the run's memory */
 }

@@ -29,7 +29,7 @@ double lp_flow_max(const struct lp *lp, int arc, int period)
 		if (!(lp->n->host[a->from].data > 0) && s == 0 && g->stage[s].nslots == 1)
 			return 0;
 	}
-	return fmin(cap, lp->most_share);
+	return fmin(cap, lp->max_share);
 }
 
 /* Scales a flow's column: 1 is the largest useful flow, since the tolerances of the simplex method are
@@ -78,7 +78,7 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 
 double lp_flow_cost(const struct lp *lp, int arc, int period)
 {
-	return lp->goal == LP_LEAST_RELAYED ? lp->flow_scale[arc * lp->g->nperiods + period] : 0;
+	return lp->goal == LP_MIN_RELAYED ? lp->flow_scale[arc * lp->g->nperiods + period] : 0;
 }
 
 void lp_add_flow(struct lp *lp, int arc, int period)
@@ -205,7 +205,7 @@ static void add_share(struct lp *lp)
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
 	lp->share_col = glp_add_cols(lp->p, 1);
-	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
+	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->max_share) ? GLP_DB : GLP_LO, 0, lp->max_share);
 	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 
@@ -291,14 +291,14 @@ static void seed(struct lp *lp)
 }
 
 struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
-    double most_share, bool all_arcs)
+    double max_share, bool all_arcs)
 {
 	struct lp *lp = sandbox_alloc(run, 1, sizeof *lp);
 	size_t at = (size_t)n->nhosts * (size_t)g->nstages;
 	size_t flows = (size_t)n->narcs * (size_t)g->nperiods;
 	int h, s, a;
 
-	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .most_share = most_share };
+	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .max_share = max_share };
 	lp->staged = g->nstages > 1 || g->slot_s > 0;
 	lp->src_row = sandbox_alloc(run, (size_t)n->nhosts, sizeof(int));
 	lp->store_row = sandbox_alloc(run, at, sizeof(int));
@@ -376,7 +376,7 @@ void lp_add_relayed_row(struct lp *lp, double most)
  * largest, to keep the basis feasible. */
 static void add_peak(struct lp *lp, int host)
 {
-	int S = lp->g->nstages, s, c = 0, row, most_row = 0;
+	int S = lp->g->nstages, s, c = 0, row, max_row = 0;
 	double most = -1;
 
 	for (s = 0; s < S; s++) {
@@ -393,12 +393,12 @@ static void add_peak(struct lp *lp, int host)
 		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, stored }, (double[]){ 0, 1, -1 });
 		if (glp_get_col_prim(lp->p, stored) > most) {
 			most = glp_get_col_prim(lp->p, stored);
-			most_row = row;
+			max_row = row;
 		}
 	}
 	if (c != 0) {
 		glp_set_col_stat(lp->p, c, GLP_BS);
-		glp_set_row_stat(lp->p, most_row, GLP_NL);
+		glp_set_row_stat(lp->p, max_row, GLP_NL);
 	}
 }
 

@@ -24,18 +24,18 @@
 enum lp_mode { LP_FLUID, LP_SLOTS, LP_SLOTS_LOOSE };
 
 enum lp_goal {
-	LP_MOST_DATA,    /* maximizes the share of the data, equal for all sources */
-	LP_LEAST_RELAYED,
-	LP_LEAST_STORAGE,
+	LP_MAX_DATA,    /* maximizes the share of the data, equal for all sources */
+	LP_MIN_RELAYED,
+	LP_MIN_STORAGE,
 };
 
 struct lp;
 
 /* `max_share` caps the share; 1 if only feasibility matters. `all_arcs`: no pruning. */
 struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
-    double most_share, bool all_arcs);
-/* Makes a loose program, solved for LP_LEAST_RELAYED, exact, and solves again from the present solution. If
- * the share becomes unreachable, solves for LP_MOST_DATA and returns false. */
+    double max_share, bool all_arcs);
+/* Makes a loose program, solved for LP_MIN_RELAYED, exact, and solves again from the present solution. If
+ * the share becomes unreachable, solves for LP_MAX_DATA and returns false. */
 bool lp_tighten(struct lp *lp);
 void lp_free(struct lp *lp); /* NULL is fine; a failed run frees its program */
 
@@ -53,7 +53,7 @@ double lp_share_per_s(const struct lp *lp);
 double lp_flow(const struct lp *lp, int arc, int period);
 double lp_own(const struct lp *lp, int host, int stage);
 
-/* Limits with a positive price, by their part of the share; valid after LP_MOST_DATA. Returns the number
+/* Limits with a positive price, by their part of the share; valid after LP_MAX_DATA. Returns the number
  * written. */
 struct lp_limit {
 	int arc;     /* or -1 */

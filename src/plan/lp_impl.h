@@ -12,7 +12,7 @@ struct lp {
 	const struct time_grid *g;
 	enum lp_mode mode;
 	bool staged;      /* storage and the start of own data are variables */
-	double most_share;
+	double max_share;
 	glp_prob *p;
 	enum lp_goal goal;
 	/* Rows, 0: none; [host * nstages + stage], [limit * nperiods + period] */
@@ -41,7 +41,7 @@ void lp_add_flow(struct lp *lp, int arc, int period);
 /* Coefficient of a flow in the goal. */
 double lp_flow_cost(const struct lp *lp, int arc, int period);
 
-/* LP_LEAST_STORAGE: adds the peak storage of each relay, to be minimized. */
+/* LP_MIN_STORAGE: adds the peak storage of each relay, to be minimized. */
 void lp_add_peaks(struct lp *lp);
 /* As lp_tighten(), without solving. */
 void lp_make_exact(struct lp *lp);

@@ -31,7 +31,7 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
 
 	for (i = 1; i <= n; i++)
 		d -= dual[ind[i]] * val[i];
-	return lp->goal == LP_MOST_DATA ? d : -d;
+	return lp->goal == LP_MAX_DATA ? d : -d;
 }
 
 /* Prices all missing columns, sets lp->slack, and returns the number of improving columns, the best
@@ -101,7 +101,7 @@ static enum outcome simplex(struct lp *lp)
 	parm.msg_lev = GLP_MSG_OFF;
 	parm.tol_bnd = 1e-9;
 	parm.tol_dj = 1e-9;
-	if (lp->goal != LP_MOST_DATA)
+	if (lp->goal != LP_MAX_DATA)
 		parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, sandbox_left_s(lp->run))));
 	for (attempt = 0; attempt < 4; attempt++) {
 		parm.meth = lp->dual_first || attempt >= 2 ? GLP_DUALP : GLP_PRIMAL;
@@ -140,11 +140,11 @@ static enum outcome optimize(struct lp *lp)
 		}
 		lp->slack = 0;
 		keep_values(lp);
-		if (lp->goal == LP_MOST_DATA && lp_share(lp) >= lp->most_share)
+		if (lp->goal == LP_MAX_DATA && lp_share(lp) >= lp->max_share)
 			return OPTIMAL;
 		mark = sandbox_mark(lp->run);
 		n = price(lp, &c);
-		if (lp->slack > PROVEN && (lp->goal == LP_MOST_DATA || !sandbox_hurry(lp->run))) {
+		if (lp->slack > PROVEN && (lp->goal == LP_MAX_DATA || !sandbox_hurry(lp->run))) {
 			for (i = 0; i < n && i < BATCH; i++)
 				lp_add_flow(lp, c[i].at / lp->g->nperiods, c[i].at % lp->g->nperiods);
 			sandbox_release(lp->run, mark);
@@ -157,28 +157,28 @@ static enum outcome optimize(struct lp *lp)
 
 void lp_solve(struct lp *lp, enum lp_goal goal)
 {
-	double share = goal == LP_MOST_DATA ? 0 : lp_share(lp);
-	double relayed = goal == LP_LEAST_STORAGE ? lp->value[0] : 0;
+	double share = goal == LP_MAX_DATA ? 0 : lp_share(lp);
+	double relayed = goal == LP_MIN_STORAGE ? lp->value[0] : 0;
 	int i;
 
 	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
 		glp_set_obj_coef(lp->p, i, 0);
 	lp->goal = goal;
 	switch (goal) {
-	case LP_MOST_DATA:
+	case LP_MAX_DATA:
 		glp_set_col_bnds(lp->p, lp->share_col,
-		    isfinite(lp->most_share) ? GLP_DB : GLP_LO, 0, lp->most_share);
+		    isfinite(lp->max_share) ? GLP_DB : GLP_LO, 0, lp->max_share);
 		glp_set_obj_dir(lp->p, GLP_MAX);
 		glp_set_obj_coef(lp->p, lp->share_col, 1);
 		break;
-	case LP_LEAST_RELAYED:
+	case LP_MIN_RELAYED:
 		glp_set_obj_dir(lp->p, GLP_MIN);
 		glp_set_col_bnds(lp->p, lp->share_col, GLP_DB, share * (1 - KEEP), share);
 		for (i = 0; i < lp->n->narcs * lp->g->nperiods; i++)
 			if (lp->flow_col[i] != 0)
 				glp_set_obj_coef(lp->p, lp->flow_col[i], lp->flow_scale[i]);
 		break;
-	case LP_LEAST_STORAGE:
+	case LP_MIN_STORAGE:
 		glp_set_obj_dir(lp->p, GLP_MIN);
 		lp_add_relayed_row(lp, relayed * (1 + KEEP));
 		lp_add_peaks(lp);
@@ -186,7 +186,7 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 	}
 	/* Later goals have a feasible solution, the previous one; if rounding makes them infeasible, the
 	 * previous solution stays, without a bound. */
-	if (optimize(lp) == INFEASIBLE && goal == LP_MOST_DATA)
+	if (optimize(lp) == INFEASIBLE && goal == LP_MAX_DATA)
 		sandbox_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
 		    "lie too far apart");
 }
@@ -199,7 +199,7 @@ bool lp_tighten(struct lp *lp)
 	outcome = optimize(lp);
 	if (outcome == OPTIMAL || (outcome == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
 		return true;
-	lp_solve(lp, LP_MOST_DATA);
+	lp_solve(lp, LP_MAX_DATA);
 	return false;
 }
 
@@ -210,8 +210,8 @@ double lp_share(const struct lp *lp)
 
 double lp_bound(const struct lp *lp)
 {
-	if (lp->goal == LP_MOST_DATA)
-		return fmin(lp_share(lp) + lp->slack, lp->most_share);
+	if (lp->goal == LP_MAX_DATA)
+		return fmin(lp_share(lp) + lp->slack, lp->max_share);
 	return fmax(0, (lp->value[0] - lp->slack) * lp->n->total);
 }
 

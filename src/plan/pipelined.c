@@ -47,7 +47,7 @@ static void solve_at(struct horizon_search *s, double t)
 	s->mark = sandbox_mark(s->run);
 	s->g = time_grid_pipelined(s->run, s->n, t);
 	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs);
-	lp_solve(s->lp, LP_MOST_DATA);
+	lp_solve(s->lp, LP_MAX_DATA);
 	s->t = t;
 	s->share = lp_share(s->lp);
 	s->per_s = lp_share_per_s(s->lp);
@@ -134,12 +134,12 @@ void method_pipelined(struct sandbox *run, const struct graph *n, const struct p
 		out->bound_s = over > 0 && s.per_s > 0 ? s.t - over / s.per_s : s.t;
 	out->makespan_s = n->ntimes == 1 ? s.t / s.share : s.t;
 	if (pieces != NULL) {
-		lp_solve(s.lp, LP_LEAST_RELAYED);
+		lp_solve(s.lp, LP_MIN_RELAYED);
 		if (n->ntimes == 1) /* with constant rates a plan can be stretched to any horizon */
 			s.g->end_s = s.g->period[0].len_s = s.t / lp_share(s.lp);
 		out->relayed_bound_bytes = fmax(0, lp_bound(s.lp) / lp_share(s.lp) - n->total);
 		if (s.g->nstages > 1)
-			lp_solve(s.lp, LP_LEAST_STORAGE);
+			lp_solve(s.lp, LP_MIN_STORAGE);
 		out->makespan_s = s.g->end_s;
 		pieces_trace(pieces, s.lp, n, s.g);
 		for (i = 0; i < pieces->n; i++)

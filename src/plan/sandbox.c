@@ -26,7 +26,7 @@ struct sandbox {
 	struct block *blocks;
 	size_t nblocks, used_bytes, memory_bytes;
 	double effort_s; /* CPU time of the thread: the load of the machine does not change plans */
-	char said[200]; /* GLPK's last line, for errors */
+	char glpk_error[200]; /* GLPK's last line, for errors */
 	int code;
 	struct ptcp_err err;
 };
@@ -112,7 +112,7 @@ static int glpk_says(void *info, const char *s)
 	struct sandbox *run = info;
 
 	if (strncmp(s, "Error detected", 14) != 0)
-		snprintf(run->said, sizeof run->said, "%.*s", (int)strcspn(s, "\n"), s);
+		snprintf(run->glpk_error, sizeof run->glpk_error, "%.*s", (int)strcspn(s, "\n"), s);
 	return 1;
 }
 
@@ -120,9 +120,9 @@ static void glpk_failed(void *info)
 {
 	struct sandbox *run = info;
 
-	if (strstr(run->said, "memory") != NULL)
-		sandbox_fail(run, PTCP_ENOMEM, "planning: %s", run->said);
-	sandbox_fail(run, PTCP_ERANGE, "planning: GLPK failed: %s", run->said);
+	if (strstr(run->glpk_error, "memory") != NULL)
+		sandbox_fail(run, PTCP_ENOMEM, "planning: %s", run->glpk_error);
+	sandbox_fail(run, PTCP_ERANGE, "planning: GLPK failed: %s", run->glpk_error);
 }
 
 static void *run_thread(void *p)

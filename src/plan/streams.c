@@ -61,7 +61,7 @@ static int fit_curve(struct fit *fit, const struct conf_curve *c, const char *fi
 	return 0;
 }
 
-static int set_most(struct conf_curve *c, double budget, const char *file, struct ptcp_err *e)
+static int set_max(struct conf_curve *c, double budget, const char *file, struct ptcp_err *e)
 {
 	bool given = !isnan(c->point[0].impact_ratio), alone = c->point[c->n - 1].streams == 1;
 	unsigned n, last = c->point[c->n - 1].streams;
@@ -94,14 +94,14 @@ int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e)
 	for (i = 0; i < o->nlinks; i++) {
 		if ((c = o->links[i].curve) == NULL)
 			continue;
-		if ((r = set_most(c, budget, o->file, e)) < 0)
+		if ((r = set_max(c, budget, o->file, e)) < 0)
 			return r;
 		o->links[i].rate_bps = (uint64_t)curve_rate_bps(c, c->max_streams);
 	}
 	for (i = 0; i < o->ngroups; i++) {
 		if ((c = o->groups[i].curve) == NULL)
 			continue;
-		if ((r = set_most(c, budget, o->file, e)) < 0)
+		if ((r = set_max(c, budget, o->file, e)) < 0)
 			return r;
 		o->groups[i].rate_bps = (uint64_t)curve_rate_bps(c, c->max_streams);
 	}
@@ -120,7 +120,7 @@ const struct conf_curve *streams_limit(const struct graph *n, int limit)
 	return limits_curve(n->overlay, n->limit[limit].of);
 }
 
-int streams_most(const struct graph *n, int arc)
+int streams_max(const struct graph *n, int arc)
 {
 	const struct graph_arc *a = &n->arc[arc];
 	const struct conf_curve *c = own_curve(n, arc);
@@ -138,7 +138,7 @@ bool streams_counted(const struct graph *n)
 	int a;
 
 	for (a = 0; a < n->narcs; a++)
-		if (streams_most(n, a) > 0)
+		if (streams_max(n, a) > 0)
 			return true;
 	return false;
 }
@@ -194,7 +194,7 @@ struct graph *streams_with(struct sandbox *run, const struct graph *n, const int
 	int a, most;
 
 	for (a = 0; a < n->narcs; a++)
-		if ((most = streams_most(n, a)) > 0)
+		if ((most = streams_max(n, a)) > 0)
 			apply_streams(own, n, a, streams != NULL ? streams[n->arc[a].link] : most);
 	return own;
 }
@@ -243,10 +243,10 @@ struct graph *streams_even(struct sandbox *run, const struct graph *n, const cha
 	memset(streams, 0, n->overlay->nlinks * sizeof *streams);
 	while (more)
 		for (more = false, a = 0; a < n->narcs; a++)
-			if (in_use[a] && streams_most(n, a) > 0 && add_stream(n, a, streams, used))
+			if (in_use[a] && streams_max(n, a) > 0 && add_stream(n, a, streams, used))
 				more = true;
 	for (a = 0; a < n->narcs; a++)
-		if (in_use[a] && streams_most(n, a) > 0 && streams[n->arc[a].link] == 0)
+		if (in_use[a] && streams_max(n, a) > 0 && streams[n->arc[a].link] == 0)
 			return NULL;
 	return streams_with(run, n, streams);
 }

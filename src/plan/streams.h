@@ -49,7 +49,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 const struct conf_curve *streams_limit(const struct graph *n, int limit);
 
 /* Max streams of an arc, as if no other had any; 0: not counted. */
-int streams_most(const struct graph *n, int arc);
+int streams_max(const struct graph *n, int arc);
 
 /* The graph without windows, each arc at its highest rate. */
 struct graph *streams_steady(struct sandbox *run, const struct graph *n);

@@ -48,7 +48,7 @@ static void add_arc(struct stream_search *b, int arc)
 {
 	const struct graph_arc *a = &b->n->arc[arc];
 	const struct conf_curve *c = b->n->overlay->links[a->link].curve;
-	int most = streams_most(b->n, arc), i, r;
+	int most = streams_max(b->n, arc), i, r;
 
 	if (most == 0 || b->lp->flow_col[arc] == 0)
 		return;
@@ -182,7 +182,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 	b.t = n->total / in;
 	b.streams_col = sandbox_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
 	b.lp = lp_new(run, streams_with(run, b.n, NULL), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
-	lp_solve(b.lp, LP_MOST_DATA);
+	lp_solve(b.lp, LP_MAX_DATA);
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)
 		add_arc(&b, a);

@@ -378,7 +378,7 @@ out:
 /* ---- Storage of relays ---- */
 
 /* Peak between two changes; with slots, at the ends of slots only. */
-static double most_between(const struct check *c, double t0, double stored, double t1, double slope)
+static double max_between(const struct check *c, double t0, double stored, double t1, double slope)
 {
 	double slot = c->p->info.slot_s, first, last;
 
@@ -408,7 +408,7 @@ static int sweep_storage(const struct check *c, struct change *ch, size_t n, dou
 		pieces += ch[i].pieces > 0;
 		if (i + 1 == n || ch[i + 1].limit != h)
 			continue;
-		peak[h] = fmax(peak[h], most_between(c, ch[i].t, stored, ch[i + 1].t, slope));
+		peak[h] = fmax(peak[h], max_between(c, ch[i].t, stored, ch[i + 1].t, slope));
 		stored += slope * (ch[i + 1].t - ch[i].t);
 		limit = c->o->hosts[h].storage_bytes == CONF_UNSET ? INFINITY :
 		    (double)c->o->hosts[h].storage_bytes;

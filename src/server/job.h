@@ -51,7 +51,7 @@ struct job_client {
  * PTCP_EREFUSED, PTCP_EPROTO, PTCP_ENOMEM. */
 int job_new(struct job **out, struct job_set *t, const struct job_client *c, const struct job_request *q,
     struct ptcp_err *e);
-/* The connection is gone: cancels the job unless it is detached. */
+/* The connection has ended: cancels the job unless detached. */
 void job_leave(struct job *r);
 /* Ends the job for the reason `why`, now or later; no effect once the job is over. */
 void job_cancel(struct job *r, const struct ptcp_err *why);

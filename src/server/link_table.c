@@ -70,7 +70,7 @@ static int take_link(struct link_table_entry *w, const struct ptcp_published_lin
 	if ((r = remote_parse_host(&to, l->to, e)) < 0)
 		return r;
 	if (to.ssh || !take_numbers(&w->f, l))
-		return err_set(e, PTCP_EUSAGE, "%s: the estimate of the link is out of range, or the host is no server", l->to);
+		return err_set(e, PTCP_EUSAGE, "%s: link estimate out of range, or an address through ssh", l->to);
 	w->f.port = (uint16_t)to.port;
 	strcpy(w->host, to.host);
 	strncpy(w->text, l->why != NULL ? l->why : "", WIRE_TEXT_MAX);

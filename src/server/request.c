@@ -139,7 +139,7 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if (!a->own && a->auth.root[0] == '\0' && a->root == NULL)
 		return err_set(e, PTCP_EREFUSED, "files: none are served (have the server started with --root)");
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "sending: this client may only read (have the server's administrator authorize it "
+		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize it "
 		    "without --read-only)");
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && o->n_paths != 1)
 		return err_set(e, PTCP_EPROTO, "OPEN frame without exactly one destination");

@@ -119,7 +119,8 @@ static void on_wake(void *arg)
 		return;
 	s->stopping = true;
 	listen_end(s);
-	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run it again when the server is back)");
+	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same "
+	    "command again when the server is back)");
 	pending_empty(&s->pending);
 	server_session_cancel_all(&s->sessions, &why);
 	relay_stop(&s->relay);
@@ -180,7 +181,7 @@ static int check_opts(struct ptcp_server_opts *all, struct relay_acl **nexthops,
 
 	ptcp_server_opts_init(all);
 	if (o != NULL && (o->size == 0 || o->size > sizeof *all))
-		return err_set(e, PTCP_EUSAGE, "options that ptcp_server_opts_init() has not filled in");
+		return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_server_opts_init()");
 	if (o != NULL)
 		memcpy(all, o, o->size);
 	if ((r = check_ranges(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)

@@ -1,4 +1,4 @@
-/* The inside of a server. */
+/* Internals of a server. */
 #ifndef SERVER_SERVER_IMPL_H
 #define SERVER_SERVER_IMPL_H
 

@@ -71,7 +71,7 @@ static int check_grant(const struct server_session *s, const struct wire_open *o
 	uint8_t flags;
 
 	if (o->role != role[s->grant.mode])
-		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this (it lets a host %s)",
+		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this session (only: %s)",
 		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
 	while (wire_path_next(&rest, &flags, &path))
 		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||
@@ -222,7 +222,7 @@ static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t
 		    strcmp(other->client, s->client) != 0)
 			continue;
 		waits |= session_over(other->session) || (!other->request.sends && !other->request.measures);
-		if (!older || session_over(other->session) || !session_holds(other->session, dev, ino))
+		if (!older || session_over(other->session) || !session_has_locked(other->session, dev, ino))
 			continue;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
 		    s->client, other->address, s->address);

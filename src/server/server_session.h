@@ -28,7 +28,7 @@ void server_session_set_init(struct server_session_set *t, struct context *host,
 struct server_session_link {
 	struct chan *control;
 	const char *address;              /* for logs; copied */
-	struct peer_address *from;              /* of the address; NULL: not counted */
+	struct peer_address *from;        /* admission record of the address; NULL: not counted */
 	bool connects, one_channel;       /* as session_opts has them */
 	const char *host;                 /* destination of our data connections, if `connects`; copied */
 	unsigned port;

@@ -48,7 +48,7 @@ static void back_next(struct ssh_server *o);
 
 static void back_failed(struct ssh_server *o, const struct ptcp_err *why)
 {
-	log_at(&o->s->host.log, LOG_INFO, "ssh", "event=back-failed to=%s why=\"%s\"",
+	log_at(&o->s->host.log, LOG_INFO, "ssh", "event=reverse-failed to=%s why=\"%s\"",
 	    o->back.address[o->next], why->msg);
 	o->next++;
 	back_next(o);

@@ -217,7 +217,7 @@ struct mono adapt_paths_deadline(const struct session *sess)
 
 /* ---- Load of the hosts ---- */
 
-static bool is_held_back(const struct session *sess)
+static bool is_throttled(const struct session *sess)
 {
 	return engine_spooled(sess->engine) || path_rates_limited(&sess->path_rates) || pacer_limits(session_pacer(sess)) ||
 	    session_progress(sess).activity != PTCP_TRANSFERRING;
@@ -237,7 +237,7 @@ void adapt_load(struct session *sess, struct mono now)
 		return;
 	for (i = 0; i < sess->o.host->n_workers; i++)
 		idle_ns[i] = loop_idle_ns(sess->o.host->worker[i]);
-	switch (host_load_check(h, idle_ns, sess->o.host->n_workers, is_held_back(sess), now)) {
+	switch (host_load_check(h, idle_ns, sess->o.host->n_workers, is_throttled(sess), now)) {
 	case HOST_LOAD_NOTHING:
 		break;
 	case HOST_LOAD_WARN:

@@ -6,7 +6,7 @@ static struct control_replay_session replay_session(const struct session *sess)
 {
 	return (struct control_replay_session){ .agreed = engine_replays(sess->engine), .running = sess->running,
 		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
-		.heard = engine_last_heard(sess->engine) };
+		.last_input = engine_last_input(sess->engine) };
 }
 
 bool control_may_resume(const struct session *sess)
@@ -85,7 +85,7 @@ static void on_mux_pump(void *arg)
 {
 	struct session *sess = arg;
 
-	if (sess->control != NULL && !sess->over && mux_holds(sess->mux))
+	if (sess->control != NULL && !sess->over && mux_has_pending(sess->mux))
 		mux_input(sess->mux, sess->control);
 	session_pump(sess);
 }
@@ -128,7 +128,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run it again when the other host can be reached)",
+	err_set(&cut, PTCP_EPEER, "control connection: %s (run the same command again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
 		control_replay_end(&sess->control_replay);
@@ -176,7 +176,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 		engine_fail(sess->engine, violation);
 		return;
 	}
-	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-back again=%zu", sess->control_replay.resend);
+	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control_replay.resend);
 	sess->retries[STREAM_CONNECT_CONTROL] = 0;
 }
 

@@ -59,7 +59,7 @@ static void on_set_streams(void *arg, const struct wire_set_streams *u)
 
 	streams_activate(sess, u->streams < sess->n_granted ? u->streams : sess->n_granted, "requested");
 	if (sess->probe != NULL)
-		probe_session_use(sess, u->bytes);
+		probe_session_on_set_streams(sess, u->bytes);
 }
 
 static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
@@ -67,7 +67,7 @@ static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 	struct session *sess = arg;
 
 	if (sess->probe != NULL)
-		probe_session_seen(sess, f);
+		probe_session_on_report(sess, f);
 	else
 		adapt_on_tcp_report(sess, f);
 }

@@ -126,7 +126,7 @@ static size_t forward(struct mux *m, const uint8_t *p, size_t n)
 	return n;
 }
 
-bool mux_holds(const struct mux *m) { return m->in.start < m->in.end; }
+bool mux_has_pending(const struct mux *m) { return m->in.start < m->in.end; }
 
 void mux_input(struct mux *m, struct chan *control)
 {
@@ -136,14 +136,14 @@ void mux_input(struct mux *m, struct chan *control)
 	while (total < TURN_BYTES && fill(l, control)) {
 		total += l->end - l->start;
 		l->start += forward(m, l->piece + l->start, l->end - l->start);
-		if (mux_holds(m))
+		if (mux_has_pending(m))
 			break;
 		if (l->left == 0)
 			l->head_got = 0;
 	}
 	if (m->inner != NULL)
 		chan_flush(m->inner);
-	chan_pause(control, mux_holds(m));
+	chan_pause(control, mux_has_pending(m));
 }
 
 /* ---- To the peer ---- */

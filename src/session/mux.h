@@ -22,8 +22,8 @@ int mux_open(struct mux *m, struct chan **stream_end, struct ptcp_err *e);
 
 /* Reads available frames; pauses the control channel while the stream does not accept its blocks. */
 void mux_input(struct mux *m, struct chan *control);
-/* Frames of the peer wait for the stream. */
-bool mux_holds(const struct mux *m);
+/* Received blocks wait for the stream. */
+bool mux_has_pending(const struct mux *m);
 
 /* Sends available data of the stream's next block; true: the block is complete. A block that the stream leaves
  * unfinished is completed as void. */

@@ -77,7 +77,7 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, u
 	return s;
 }
 
-bool open_files_holds(const struct open_files *t, uint64_t dev, uint64_t ino)
+bool open_files_contains(const struct open_files *t, uint64_t dev, uint64_t ino)
 {
 	uint64_t d, n;
 	unsigned i;

@@ -34,6 +34,6 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, u
 struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes, uint64_t ns,
     struct mono now);
 /* Control thread: true if the part with that inode belongs to an open file. */
-bool open_files_holds(const struct open_files *t, uint64_t dev, uint64_t ino);
+bool open_files_contains(const struct open_files *t, uint64_t dev, uint64_t ino);
 
 #endif

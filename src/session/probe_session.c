@@ -105,7 +105,7 @@ void probe_session_message(struct session *sess, uint64_t bytes)
 		stream_generate(sess->stream[i], bytes / b->streams + (i < bytes % b->streams));
 }
 
-void probe_session_use(struct session *sess, uint64_t stream_bytes)
+void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes)
 {
 	struct probe_session *b = sess->probe;
 
@@ -209,7 +209,7 @@ bool probe_session_reported(const struct session *sess, struct limit_times *time
 	return !sess->probe->generates;
 }
 
-void probe_session_seen(struct session *sess, const struct wire_tcp_report *f)
+void probe_session_on_report(struct session *sess, const struct wire_tcp_report *f)
 {
 	struct probe_session *b = sess->probe;
 

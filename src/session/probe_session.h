@@ -43,7 +43,7 @@ bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct t
 bool probe_session_reported(const struct session *sess, struct limit_times *times, uint64_t *retransmits);
 /* Ends the level: resets streams that still send. */
 void probe_session_clear(struct session *sess);
-/* Ends the session in good order; between levels. */
+/* Ends the session cleanly; between levels. */
 void probe_session_finish(struct session *sess);
 
 #endif

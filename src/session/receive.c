@@ -43,9 +43,9 @@ void receive_free(struct session *sess)
 	sess->receive = NULL;
 }
 
-bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino)
+bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino)
 {
-	return sess->receive != NULL && open_files_holds(&sess->receive->files, dev, ino);
+	return sess->receive != NULL && open_files_contains(&sess->receive->files, dev, ino);
 }
 
 /* ---- Entries ---- */

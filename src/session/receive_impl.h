@@ -15,7 +15,7 @@ enum work {
 	WORK_NONE,
 	WORK_ACCEPT,     /* nothing but the answer */
 	WORK_MKDIR,
-	WORK_RESUME,     /* look for a part or a complete file of an earlier run */
+	WORK_RESUME,     /* search for a part or a complete file of an earlier run */
 	WORK_REFRESH,    /* the file is up to date: set its mode */
 	WORK_DRY_DIR,    /* dry run: does the directory exist? */
 	WORK_DRY_FILE,   /* dry run: is the file up to date? */

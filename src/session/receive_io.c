@@ -320,11 +320,11 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		resume_found(sess, t);
 		break;
 	case WORK_DRY_FILE:
-		rcv_prepared(rcv, t->id, t->same ? RCV_HAVE_IT : RCV_ACCEPT, NULL, NULL);
+		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_REFRESH:
 		warn_lacking(sess, t);
-		rcv_prepared(rcv, t->id, RCV_HAVE_IT, NULL, NULL);
+		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case WORK_COMMIT:
 	case WORK_SYMLINK:

@@ -1,4 +1,4 @@
-/* Sending side of a session: lists the sources, gives blocks to the streams. */
+/* Sending side of a session: lists the sources, assigns blocks to the streams. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -130,7 +130,7 @@ static void pump(struct session *sess)
 		return; /* called from an operation: the outer call continues */
 	sess->pumping = true;
 	control_flush(sess); /* makes room for more */
-	if (sess->mux != NULL && mux_holds(sess->mux))
+	if (sess->mux != NULL && mux_has_pending(sess->mux))
 		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* the peer is not silent: this end does not read */
 	engine_tick(sess->engine, now);
 	if (sess->running && !sess->over) {
@@ -165,8 +165,8 @@ void session_yield(struct session *sess)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECANCELED, "transfer ended: another one of the same files by this client took over "
-	    "(it goes on from here; let it end)");
+	err_set(&why, PTCP_ECANCELED, "transfer: superseded by a newer run of the same client with the same files "
+	    "(let the newer run finish)");
 	engine_fail(sess->engine, &why);
 	sess->give_up = mono_now(); /* a connected peer has the reason by now */
 	pump(sess);

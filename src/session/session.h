@@ -71,7 +71,7 @@ bool session_over(const struct session *sess);
 /* Ends at once for a newer session of the same client. */
 void session_yield(struct session *sess);
 /* Whether the session has locked the part file of that inode. */
-bool session_holds(const struct session *sess, uint64_t dev, uint64_t ino);
+bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino);
 
 /* ---- Sources and destination: before running ---- */
 

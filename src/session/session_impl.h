@@ -19,7 +19,7 @@
 #include "session/session.h"
 #include "session/stream.h"
 
-#define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* number for the successor of the control connection */
+#define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* index of the successor of the control connection */
 #define CONNECTING_MAX (PTCP_STREAMS_MAX + 1)
 
 /* The connection of a future stream, or of the control connection's successor. */
@@ -79,7 +79,7 @@ struct tcp_stats {
 	struct mono since[PTCP_STREAMS_MAX]; /* `since` of the session, for `last`; 0: none */
 };
 
-/* Their increase over an interval. */
+/* Increase of the counters over an interval. */
 struct tcp_delta {
 	uint64_t active_bytes;    /* of active streams, TLS included: acknowledged, or received */
 	uint64_t inactive_bytes;  /* of inactive streams, which drain */
@@ -94,7 +94,7 @@ struct session {
 	char address[SOCK_HOST_BYTES];
 	struct engine *engine;
 	struct chan *control;       /* NULL once closed */
-	struct chan *successor;     /* of `control`, until the peer has said where to continue */
+	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
@@ -128,7 +128,7 @@ struct session {
 	struct mono began;          /* start of RUNNING */
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* of the last failed connection */
-	uint64_t retransmits;       /* of streams that are gone */
+	uint64_t retransmits;       /* of ended streams */
 	/* one of: */
 	struct send_side *send;
 	struct receive_side *receive;
@@ -279,8 +279,8 @@ void probe_session_free(struct session *sess);
 void probe_session_pump(struct session *sess, struct mono now);
 struct mono probe_session_deadline(const struct session *sess);
 /* Acceptor: a level starts or ends; session_generate() sends stream_bytes bytes on each stream. */
-void probe_session_use(struct session *sess, uint64_t stream_bytes);
+void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes);
 /* Starter: the sending end's report. */
-void probe_session_seen(struct session *sess, const struct wire_tcp_report *f);
+void probe_session_on_report(struct session *sess, const struct wire_tcp_report *f);
 
 #endif

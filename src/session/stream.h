@@ -46,7 +46,7 @@ struct stream_results {
 	struct {
 		uint64_t id;
 		uint32_t block;
-		enum rcv_block_news what;
+		enum rcv_block_result what;
 		struct digest term;
 		struct ptcp_err *why;           /* with RCV_BLOCK_FAILED; the callback frees it; NULL: out of memory */
 	} of[STREAM_RESULTS];

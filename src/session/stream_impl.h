@@ -28,7 +28,7 @@ struct generator {
 /* Another session has locked the part file of the block: */
 enum part_lock {
 	PART_FREE,
-	PART_QUERIED, /* the control thread looks for the session */
+	PART_QUERIED, /* the control thread searches for the session */
 	PART_YIELDS,  /* the session may release the part soon */
 	PART_FOREIGN, /* a session of another client, or already ended: retry once */
 	PART_RETRIED

@@ -45,7 +45,7 @@ static void post_results(struct stream *s)
 }
 
 /* One allocation for up to STREAM_RESULTS blocks of a turn. */
-static void add_result(struct stream *s, enum rcv_block_news what, struct digest term, const struct ptcp_err *why)
+static void add_result(struct stream *s, enum rcv_block_result what, struct digest term, const struct ptcp_err *why)
 {
 	struct stream_results *r;
 	struct ptcp_err nomem;

@@ -1,4 +1,4 @@
-/* The data streams of a session: how many are active, and how streams come and go. */
+/* The data streams of a session: number of active streams, connected and lost streams. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -194,7 +194,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	session_pump(sess);
 }
 
-static bool takes_stream(const struct session *sess, unsigned number)
+static bool accepts_stream(const struct session *sess, unsigned number)
 {
 	/* A measuring starter takes only streams of the present level. */
 	return sess->running && !sess->over &&
@@ -212,7 +212,7 @@ bool session_knows(const struct session *sess, struct chan *c, const struct wire
 	    chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, sess->key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac) &&
-	    (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : takes_stream(sess, j->stream));
+	    (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : accepts_stream(sess, j->stream));
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(mac, sizeof mac);
 	return known;
@@ -235,7 +235,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		control_take(sess, c);
 		return;
 	}
-	if (!takes_stream(sess, number)) {
+	if (!accepts_stream(sess, number)) {
 		chan_free(c);
 		return;
 	}

@@ -116,15 +116,15 @@ static void for_whom_and_when(void **state)
 
 	(void)state;
 	refused(&t, &g, stranger.fingerprint, peer, NOW, "another server than this");
-	refused(&t, &g, own, stranger.fingerprint, NOW, "another host than the one");
-	refused(&t, &g, own, issuer.fingerprint, NOW, "another host than the one");
+	refused(&t, &g, own, stranger.fingerprint, NOW, "another client than this");
+	refused(&t, &g, own, issuer.fingerprint, NOW, "another client than this");
 	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S, "expired");
-	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MOST_S - 1, "more than a day");
+	refused(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MAX_S - 1, "more than a day");
 	assert_int_equal(t.n, 0); /* what is refused is not remembered */
 	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S - 1, NULL), 0);
 	grants_fini(&t);
 	t = (struct grants){ 0 };
-	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MOST_S, NULL), 0);
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S - GRANT_LIFE_MAX_S, NULL), 0);
 	grants_fini(&t);
 }
 

@@ -180,9 +180,9 @@ static void greetings(void **state)
 	size_t i;
 
 	(void)state;
-	assert_true(ssh_hello_is_meant("ptcp-ssh 1 x"));
-	assert_false(ssh_hello_is_meant("ptcp-ssh-error x"));
-	assert_false(ssh_hello_is_meant("Welcome"));
+	assert_true(ssh_hello_is_greeting("ptcp-ssh 1 x"));
+	assert_false(ssh_hello_is_greeting("ptcp-ssh-error x"));
+	assert_false(ssh_hello_is_greeting("Welcome"));
 	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.1.0 " FP " 7811 fe80::1%eth0", &e), 0);
 	assert_string_equal(a.software, "0.1.0");
 	assert_string_equal(a.fingerprint, FP);

@@ -32,7 +32,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&fx, 0, sizeof fx);
 	fx.now = (struct mono){ 1000 * SECOND };
-	fx.s = (struct control_replay_session){ .agreed = true, .running = true, .heard = fx.now };
+	fx.s = (struct control_replay_session){ .agreed = true, .running = true, .last_input = fx.now };
 	fx.wire = malloc(2 * MAX);
 	fx.room = 2 * MAX;
 	control_replay_init(&fx.r, true, 0, 3, fx.now);
@@ -323,7 +323,7 @@ static void silence(void **state)
 	(void)state;
 	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, late.ns);
 	assert_false(control_replay_tick(&fx.r, &fx.s, (struct mono){ late.ns - 1 }));
-	fx.s.heard = mono_add_ns(fx.now, SECOND); /* any byte postpones the deadline */
+	fx.s.last_input = mono_add_ns(fx.now, SECOND); /* any byte postpones the deadline */
 	assert_false(control_replay_tick(&fx.r, &fx.s, late));
 	assert_false(control_replay_wants(&fx.r, &fx.s));
 	assert_true(control_replay_tick(&fx.r, &fx.s, mono_add_ns(late, SECOND)));

@@ -82,7 +82,7 @@ static void after_a_file_that_is_here(void **state)
 	put(&o, WIRE_FILE, FILE_ID, 0, 10);
 	put_link(&o, LINK_ID, 0, FILE_ID);
 	o.prep = RCV_ACCEPT;
-	rcv_prepared(rcv_of(&o), FILE_ID, RCV_HAVE_IT, NULL, NULL);
+	rcv_prepared(rcv_of(&o), FILE_ID, RCV_UP_TO_DATE, NULL, NULL);
 	assert_true(o.skipped == 1 && o.commits == 1);
 	one_fini(&o);
 
@@ -93,7 +93,7 @@ static void after_a_file_that_is_here(void **state)
 	o.prep = RCV_ACCEPT;
 	rcv_compared(rcv_of(&o), FILE_ID, (struct digest){ 0, 5 }, NULL);
 	ONE_PUT(&o, file_end, &(struct wire_file_end){ FILE_ID, { 0, 5 } });
-	rcv_prepared(rcv_of(&o), FILE_ID, RCV_HAVE_IT, NULL, NULL);
+	rcv_prepared(rcv_of(&o), FILE_ID, RCV_UP_TO_DATE, NULL, NULL);
 	assert_true(o.skipped == 1 && o.commits == 1);
 	one_fini(&o);
 }
@@ -255,7 +255,7 @@ static void says_what_it_would_take(void **state)
 	o.prep = RCV_PARTS; /* what it has of it does not matter */
 	o.claimed = bitmap_new(4096);
 	put(&o, WIRE_FILE, one_id(5, 5), one_id(1, 1), 1u << 30);
-	o.prep = RCV_HAVE_IT;
+	o.prep = RCV_UP_TO_DATE;
 	put(&o, WIRE_FILE, one_id(6, 6), one_id(1, 1), 10);
 	ONE_PUT(&o, entry, &end);
 	while ((type = one_said(&o, &p)) != 0) {

@@ -17,7 +17,7 @@ static struct {
 	struct host_load h;
 	struct mono now;
 	uint64_t idle_ns[WORKERS];
-	bool held_back;
+	bool throttled;
 	unsigned n_warnings, n_reports;
 } fx;
 
@@ -46,7 +46,7 @@ static void pass(unsigned seconds, unsigned idle, unsigned last_idle, unsigned d
 		fx.now = mono_add_ns(fx.now, NS_PER_S + 1);
 		host_load_disk(&fx.h, false, fx.now);
 		assert_true(host_load_due(&fx.h, fx.now));
-		a = host_load_check(&fx.h, fx.idle_ns, WORKERS, fx.held_back, fx.now);
+		a = host_load_check(&fx.h, fx.idle_ns, WORKERS, fx.throttled, fx.now);
 		fx.n_warnings += a == HOST_LOAD_WARN;
 		fx.n_reports += a == HOST_LOAD_REPORT;
 	}
@@ -165,10 +165,10 @@ static void no_recent_report(void **state)
 static void slow_on_purpose(void **state)
 {
 	(void)state;
-	fx.held_back = true;
+	fx.throttled = true;
 	pass(40, 0, 0, 1000);
 	assert_int_equal(fx.n_warnings, 0);
-	fx.held_back = false;
+	fx.throttled = false;
 	pass(4, 0, 0, 1000);
 	assert_int_equal(fx.n_warnings, 1);
 }

@@ -17,7 +17,7 @@ static void put(struct one *o, uint8_t type, uint64_t id, uint64_t parent, uint6
 	ONE_PUT(o, entry, &f);
 }
 
-static void block(struct one *o, uint64_t id, uint32_t index, enum rcv_block_news what)
+static void block(struct one *o, uint64_t id, uint32_t index, enum rcv_block_result what)
 {
 	struct digest d = { 0, index + 1 };
 	struct ptcp_err why;

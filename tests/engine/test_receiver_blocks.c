@@ -333,7 +333,7 @@ static void the_same_file_is_skipped(void **state)
 		if (!first)
 			rcv_compared(rcv_of(&o), ID, sum_of(0, 3), NULL);
 		assert_true(o.same == 1 && one_said(&o, &p) == 0); /* once its mode is right, too */
-		rcv_prepared(rcv_of(&o), ID, RCV_HAVE_IT, NULL, NULL);
+		rcv_prepared(rcv_of(&o), ID, RCV_UP_TO_DATE, NULL, NULL);
 		assert_int_equal(verdict_said(&o), WIRE_SEND_NONE);
 		assert_true(o.skipped == 1 && o.differs == 0 && rcv_idle(rcv_of(&o)));
 		assert_int_equal(rcv_stats(rcv_of(&o)).done.resumed_bytes, 3 * BLOCK);

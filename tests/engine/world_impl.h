@@ -21,7 +21,7 @@ struct event {
 	uint32_t block;
 	struct node *node;
 	struct digest term;
-	enum rcv_block_news what;
+	enum rcv_block_result what;
 	struct snd_job *job;
 	uint8_t *bytes;
 	size_t n;

@@ -63,7 +63,7 @@ static enum rcv_prep verdict(struct world *w, struct node *n, bool again, uint64
 	if (n->refused)
 		return RCV_REFUSE;
 	if (n->have_it || (n->here == n->version && !w->plan.verify))
-		return RCV_HAVE_IT;
+		return RCV_UP_TO_DATE;
 	if (n->here != 0 && w->plan.verify && !again)
 		return RCV_COMPARE;
 	if (!keep)
@@ -251,7 +251,7 @@ static void on_prepared(struct world *w, struct event *ev)
 {
 	uint64_t *claimed = NULL;
 	struct ptcp_err why;
-	enum rcv_prep v = ev->block == 2 ? RCV_HAVE_IT : verdict(w, ev->node, ev->block == 1, &claimed, &why);
+	enum rcv_prep v = ev->block == 2 ? RCV_UP_TO_DATE : verdict(w, ev->node, ev->block == 1, &claimed, &why);
 
 	/* The sender may have failed it meanwhile: then it is over. */
 	if (!ev->node->over)

@@ -100,7 +100,7 @@ static void greetings(const char *text)
 	if (strlen(text) >= LINE_READER_BYTES) /* which is what a line is */
 		return;
 	if (ssh_hello_hello_parse(&hello, text, NULL) == 0)
-		MUST(identity_fingerprint_ok(hello.fingerprint) && hello.port <= 65535 && ssh_hello_is_meant(text));
+		MUST(identity_fingerprint_ok(hello.fingerprint) && hello.port <= 65535 && ssh_hello_is_greeting(text));
 	if (ssh_hello_answer_parse(&answer, text, NULL) == 0) {
 		MUST(identity_fingerprint_ok(answer.fingerprint) && answer.port >= 1 && answer.port <= 65535);
 		MUST(answer.address[0] == '\0' || ssh_hello_address_ok(answer.address));

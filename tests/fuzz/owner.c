@@ -161,7 +161,7 @@ static enum rcv_prep verdict(const struct owner *c, struct item *it, uint8_t how
 	if (it->type == WIRE_DIR)
 		return RCV_ACCEPT;
 	if (how % 8 == 1)
-		return RCV_HAVE_IT;
+		return RCV_UP_TO_DATE;
 	if (it->type == WIRE_FILE && how % 8 == 2 && c->verify && !again) {
 		it->owed |= OWE_HASH;
 		return RCV_COMPARE;
@@ -547,7 +547,7 @@ void owner_answer_receiving(struct owner *c)
 	else if (pay(it, OWE_AGAIN))
 		answer_prepare(c, rcv, it, how, true);
 	else if (pay(it, OWE_SAME))
-		rcv_prepared(rcv, it->id, how % 8 == 7 ? RCV_REFUSE : RCV_HAVE_IT, NULL, perhaps(how, &e));
+		rcv_prepared(rcv, it->id, how % 8 == 7 ? RCV_REFUSE : RCV_UP_TO_DATE, NULL, perhaps(how, &e));
 	else if (pay(it, OWE_HASH))
 		rcv_compared(rcv, it->id, (struct digest){ 0, how }, perhaps(how, &e));
 	else if (pay(it, OWE_COMMIT))

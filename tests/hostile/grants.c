@@ -111,7 +111,7 @@ static void not_for_this(unsigned port, char **arguments)
 	g.expiry_s = (uint64_t)time(NULL) - 1;
 	sign(&g, &issuer);
 	expect_refused(port, &g);
-	g.expiry_s = (uint64_t)time(NULL) + 2 * GRANT_LIFE_MOST_S;
+	g.expiry_s = (uint64_t)time(NULL) + 2 * GRANT_LIFE_MAX_S;
 	sign(&g, &issuer);
 	expect_refused(port, &g);
 	g = good;

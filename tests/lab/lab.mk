@@ -6,7 +6,7 @@ lab_CMDS  := lab cmd_up cmd_use cmd_down selftest
 lab_dir   := $(BUILD)/tests/lab
 lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp
 
-# What `make check` runs of it: unit tests, and a script with the programs it needs.
+# Laboratory tests of `make check`: unit tests, and a script with its programs.
 test_BINS    += $(patsubst %,$(lab_dir)/test_%,link net topo)
 test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab advise links watch overlay collect)
 test_PROGRAMS += $(lab_BINS)
@@ -30,9 +30,9 @@ $(lab_dir)/udp: $(lab_dir)/udp.o $(BUILD)/libptcp.a
 $(lab_dir)/iobench: $(patsubst %,$(lab_dir)/%.o,iobench ns veth) $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-# make lab-selftest measures the laboratory's own accuracy (two minutes, root)
-# make lab-curves measures goodput over streams (hours; see tests/lab/curves for settings)
-# make lab-iobench compares two ways of carrying packets
+# make lab-selftest: measure the accuracy of the laboratory (two minutes, root)
+# make lab-curves: measure goodput by number of streams (hours; settings: see tests/lab/curves)
+# make lab-iobench: compare two methods of forwarding packets
 .PHONY: lab-selftest lab-curves lab-iobench
 lab-selftest: lab-programs
 	$(Q)$(lab_dir)/lab selftest

@@ -25,7 +25,7 @@ struct chan {
 struct engine {
 	struct outbox out;
 	bool returns;
-	struct mono heard;
+	struct mono last_input;
 	size_t input;
 	unsigned closed;
 	struct ptcp_err failed;
@@ -88,7 +88,7 @@ int chan_fd(const struct chan *c) { return c->freed ? -1 : 7; }
 
 bool engine_replays(const struct engine *s) { return s->returns; }
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
-struct mono engine_last_heard(const struct engine *s) { return s->heard; }
+struct mono engine_last_input(const struct engine *s) { return s->last_input; }
 void engine_fail(struct engine *s, const struct ptcp_err *why) { s->failed = *why; }
 
 void engine_closed(struct engine *s, const struct ptcp_err *why)
@@ -105,7 +105,7 @@ void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 }
 
 bool mux_is_between(const struct mux *m) { return m == NULL; }
-bool mux_holds(const struct mux *m) { return m != NULL; }
+bool mux_has_pending(const struct mux *m) { return m != NULL; }
 void mux_input(struct mux *m, struct chan *c) { (void)m, (void)c; }
 bool mux_output(struct mux *m, struct chan *c) { return m == NULL && c == NULL; }
 
@@ -130,14 +130,14 @@ static int setup(void **state)
 	(void)state;
 	memset(&fx, 0, sizeof fx);
 	fx.engine.returns = true;
-	fx.engine.heard = mono_now();
+	fx.engine.last_input = mono_now();
 	fx.paths.n = 3;
 	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .open = &fx.open, .paths = &fx.paths };
 	fx.s.engine = &fx.engine;
 	fx.s.pump = pump;
 	fx.s.running = true;
 	fx.s.control = new_chan();
-	control_replay_init(&fx.s.control_replay, true, 0, 3, fx.engine.heard);
+	control_replay_init(&fx.s.control_replay, true, 0, 3, fx.engine.last_input);
 	return 0;
 }
 
@@ -308,7 +308,7 @@ static void closed_in_good_order(void **state)
 
 static void a_dead_connection(void **state)
 {
-	struct mono late = mono_add_ns(fx.engine.heard, CONTROL_REPLAY_QUIET_NS);
+	struct mono late = mono_add_ns(fx.engine.last_input, CONTROL_REPLAY_QUIET_NS);
 
 	(void)state;
 	assert_int_equal(control_deadline(&fx.s).ns, late.ns);

@@ -137,7 +137,7 @@ static void control_frames_pass(void **state)
 	}
 	assert_int_equal(fx.n_heard, n);
 	assert_memory_equal(fx.heard, f, n);
-	assert_false(mux_holds(fx.mux));
+	assert_false(mux_has_pending(fx.mux));
 }
 
 /* Until there is a stream a block is no more than any frame: the session judges it. */
@@ -165,14 +165,14 @@ static void blocks_go_to_the_stream(void **state)
 	(void)state;
 	assert_int_equal(mux_open(fx.mux, &fx.stream, NULL), 0);
 	total = 4 * n;
-	for (i = 0; i < 4 && !mux_holds(fx.mux); i++)
-		for (k = 0; k < n && !mux_holds(fx.mux); k += 10000, sent += 10000) {
+	for (i = 0; i < 4 && !mux_has_pending(fx.mux); i++)
+		for (k = 0; k < n && !mux_has_pending(fx.mux); k += 10000, sent += 10000) {
 			put(fx.peer, b + k, n - k < 10000 ? n - k : 10000);
 			mux_input(fx.mux, fx.control);
 			if (n - k < 10000)
 				sent -= 10000 - (n - k);
 		}
-	assert_true(mux_holds(fx.mux));
+	assert_true(mux_has_pending(fx.mux));
 	assert_true(sent < total);
 	assert_int_equal(fx.n_heard, 0);
 	while (at < sent) {

@@ -71,7 +71,7 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_published
 	}
 }
 
-static int hear(struct ptcp_links *s, int host, const struct ptcp_task *t, struct ptcp_err *e)
+static int update_links(struct ptcp_links *s, int host, const struct ptcp_task *t, struct ptcp_err *e)
 {
 	size_t n = ptcp_link_query_links(t, NULL, 0);
 	struct ptcp_published_link *known = calloc(n + 1, sizeof *known);
@@ -84,7 +84,7 @@ static int hear(struct ptcp_links *s, int host, const struct ptcp_task *t, struc
 	return 0;
 }
 
-static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
+static int query(struct ptcp_links *s, int host, struct ptcp_err *e)
 {
 	struct ptcp_overlay_host h;
 	struct ptcp_task *t;
@@ -96,7 +96,7 @@ static int ask(struct ptcp_links *s, int host, struct ptcp_err *e)
 	if ((r = ptcp_link_query_new(&t, &s->connect, h.address, e)) < 0)
 		return r;
 	if ((r = links_run(s, t, e)) == 0)
-		r = hear(s, host, t, e);
+		r = update_links(s, host, t, e);
 	ptcp_task_free(t);
 	return r;
 }
@@ -125,7 +125,7 @@ int ptcp_links_query(struct ptcp_links *s, struct ptcp_err *e)
 			continue;
 		if (s->o.begin != NULL)
 			s->o.begin(s->o.arg, i);
-		if ((r = ask(s, s->link[i].of.from, &why)) == PTCP_ECANCELED || r == PTCP_ENOMEM) {
+		if ((r = query(s, s->link[i].of.from, &why)) == PTCP_ECANCELED || r == PTCP_ENOMEM) {
 			if (e != NULL)
 				*e = why;
 			return r;

@@ -22,8 +22,8 @@
 #include "core/userdir.h"
 
 #define LINE_BYTES (LOCAL_HOST_ADDRESS_BYTES + 200)
-#define RATE_MOST UINT64_C(1000000000000000)
-#define DELAY_MOST UINT64_C(3600000000000)
+#define RATE_MAX_BPS UINT64_C(1000000000000000)
+#define DELAY_MAX_NS UINT64_C(3600000000000)
 #define CLOCKS_DIFFER_S 60   /* tolerated step back of the clock */
 
 static int failed(struct ptcp_err *e, const char *what, const char *file)
@@ -66,8 +66,8 @@ static const char *parse(struct ptcp_link_estimate *m, char *line)
 
 	line[strcspn(line, "\n")] = '\0';
 	if ((address = strsep(&at, " ")) == NULL || !number(&at, PTCP_STREAMS_MAX, &streams) ||
-	    !number(&at, INT64_MAX, &when) || !number(&at, RATE_MOST, &rate) || !number(&at, RATE_MOST, &rate_error) ||
-	    !number(&at, DELAY_MOST, &delay) || !number(&at, DELAY_MOST, &delay_error) ||
+	    !number(&at, INT64_MAX, &when) || !number(&at, RATE_MAX_BPS, &rate) || !number(&at, RATE_MAX_BPS, &rate_error) ||
+	    !number(&at, DELAY_MAX_NS, &delay) || !number(&at, DELAY_MAX_NS, &delay_error) ||
 	    !number(&at, UINT32_MAX, &messages) || !number(&at, 1, &flags) || at != NULL)
 		return NULL;
 	if (streams == UINT64_MAX || when == UINT64_MAX || rate == UINT64_MAX || rate == 0 || delay == UINT64_MAX ||
