@@ -34,25 +34,25 @@ core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file user
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
-	sink part journal resume verify commit entry owner xattr
+	sink part journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
-session_SRC := session engine_ops control streams progress stream stream_send stream_generate stream_recv mux open_files \
+session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
-	hardlinks send send_list send_io receive receive_io resume_verify probe_session
+	hardlinks send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
-server_SRC := server dispatch server_session request confine_needs relay \
+server_SRC := server admit server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines infeasible verify plan limits
+	baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
@@ -84,7 +84,7 @@ measure_TESTS := measure
 client_TESTS := history_file remote_query
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify sandbox random streams quickest limits
+plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options

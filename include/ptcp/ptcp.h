@@ -254,7 +254,7 @@ struct ptcp_transfer_opts {
 	 * without progress, and `streams` of 0 does not adapt to throughput. NULL: no spooling */
 	const uint64_t *relay_spool_bytes;
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
-	 * that starts an ephemeral server (`remote_ptcp` serve --one-time) instead of a permanent one. The server serves
+	 * that starts an ephemeral server (`remote_ptcp` serve --ephemeral) instead of a permanent one. The server serves
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
 	 * command. Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;

@@ -87,7 +87,7 @@ static const struct opt serve_options[] = {
 	    0, 0 },
 	{ "watch-interval", 0, "TIME", "pause between the measurements of two links (default: 5m)", opt_seconds,
 	    AT(watch_interval_s), OPT_PATIENCE },
-	{ "one-time", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.ephemeral),
+	{ "ephemeral", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.ephemeral),
 	    0, 0 },
 	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
 	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
@@ -105,7 +105,7 @@ const struct opt *const serve_tables[] = { serve_options, log_options, NULL };
 
 static bool is_key(const struct opt *o)
 {
-	return o != NULL && strcmp(o->name, "config") != 0 && strcmp(o->name, "one-time") != 0;
+	return o != NULL && strcmp(o->name, "config") != 0 && strcmp(o->name, "ephemeral") != 0;
 }
 
 static int no_such_key(const struct command *c, const struct conf_setting *s, struct ptcp_err *e)

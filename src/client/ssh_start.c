@@ -192,9 +192,9 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	int fd, r;
 
 	/* The same for all transfers: their options travel in the protocol. */
-	if ((size_t)snprintf(remote, sizeof remote, "%s serve --one-time", ptcp) >= sizeof remote)
+	if ((size_t)snprintf(remote, sizeof remote, "%s serve --ephemeral", ptcp) >= sizeof remote)
 		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: longer than %zu bytes (put it into a script)",
-		    sizeof remote - sizeof " serve --one-time");
+		    sizeof remote - sizeof " serve --ephemeral");
 	if (f->o.launch != NULL)
 		r = launch_args(&args, f->o.launch, f->o.target->host, f->o.remote_ptcp, e);
 	else

@@ -99,7 +99,7 @@ int launch_args(struct start_args *out, const char *command, const char *host, c
 	if ((r = add_words(out, &to, max, "--remote-ptcp", ptcp != NULL ? ptcp : "ptcp", host, e)) < 0)
 		return r;
 	add(out, "serve");
-	add(out, "--one-time");
+	add(out, "--ephemeral");
 	out->at[out->n] = NULL;
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "collect/collect_impl.h"
 #include "core/err.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 #define RATE_MIN_BPS 10000.0 /* min rate of a transfer */
 #define STEADY_RATIO 0.05    /* smaller changes are not set */

@@ -5,7 +5,7 @@
 
 #include "collect/local_host.h"
 #include "core/err.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 #define SPARE_MAX 3 /* max spare paths over a relay */
 

@@ -12,7 +12,7 @@
 #include "core/err.h"
 #include "core/opts.h"
 #include "core/text.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 const char *ptcp_collect_state_name(enum ptcp_collect_state s)
 {

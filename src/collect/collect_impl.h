@@ -25,7 +25,7 @@
 struct route {
 	int link[CANDIDATES_HOPS_MAX];
 	size_t n_links;
-	size_t *limit;         /* limits of its links, see plan/limits.h */
+	size_t *limit;         /* limits of its links, see plan/rate_limits.h */
 	size_t n_limits;
 	bool bound;            /* crosses a limited host: rate always enforced */
 	bool counted;          /* its streams are counted: no catching up without a planned rate */

@@ -5,7 +5,7 @@
 
 #include "collect/collect_impl.h"
 #include "core/units.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 #define EARLY_OR_LATE_RATIO 0.25 /* of the time left: deviation that triggers replanning, */
 #define EARLY_OR_LATE_S 3.0      /* if above this, */

@@ -8,7 +8,7 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 #include "core/text.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 #define RETRY_FIRST_S 0.5
 #define RETRY_MAX_S 8.0

@@ -341,3 +341,56 @@ void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct
 	if (snd_compares(s, id))
 		end_file(s, snd_find(s, id), digest, COMPARED, why);
 }
+
+/* ---- The tail: copies of blocks in flight on slower streams ---- */
+
+#define DOUBLINGS_MAX 20 /* of a block's age between copies */
+
+/* Whether `stream` may carry a copy of a block in flight: not where one rate delays both streams, and a stream with
+ * blocks of its own only helps a stream of at least twice its latency. */
+static bool may_copy(const struct snd *s, const struct inflight *t, unsigned stream)
+{
+	const uint64_t *latency_ns = s->flights.latency_ns;
+
+	if (t->copied || (s->paced && s->rate_of[t->stream] == s->rate_of[stream]) ||
+	    (snd_stream_carries(s, stream) && (latency_ns[stream] == 0 || latency_ns[t->stream] / 2 < latency_ns[stream])))
+		return false;
+	return !snd_settled(t->file, t->block) &&
+	    inflight_on(&((struct snd_entry *)t->file)->flights, stream, t->block) == NULL;
+}
+
+/* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
+ * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
+ * comes within the peer's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
+void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
+    uint32_t *bytes)
+{
+	uint64_t patience = inflight_patience_ns(&s->flights, stream);
+	uint64_t most = s->o.peer_timeout_ns / 3, age;
+	struct list *l, *next, *last = s->flights.all.prev;
+	struct inflight *t;
+	struct mono due;
+
+	if (!s->flights.any_acked && s->flights.n_copies > 0)
+		return;
+	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
+		next = l->next;
+		t = CONTAINER_OF(l, struct inflight, in_all);
+		age = patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX);
+		due = mono_add_ns(t->since, age < most ? age : most);
+		if (may_copy(s, t, stream)) {
+			if (due.ns > now.ns && due.ns < s->tail_at.ns)
+				s->tail_at = due;
+			if (due.ns > now.ns && t->copies == 0)
+				break; /* the following blocks are younger */
+			if (due.ns <= now.ns && !snd_job_add(s, job, bytes, t->file, t->block, stream, now))
+				break;
+			if (due.ns <= now.ns)
+				inflight_copy(&s->flights, t, stream);
+		}
+		if (l == last)
+			break;
+	}
+}
+
+/* ---- Time ---- */

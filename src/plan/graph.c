@@ -6,7 +6,7 @@
 
 #include "core/units.h"
 #include "model/stats.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 const char *graph_name(const struct graph *n, int host)
 {

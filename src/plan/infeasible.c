@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 #define LIMITS_SHOWN 4
 

@@ -10,7 +10,7 @@
 #include "core/units.h"
 #include "model/divide.h"
 #include "model/paths.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 #include "conf/overlay.h"
 
 struct quickest_path {

@@ -6,7 +6,7 @@
 
 #include "core/err.h"
 #include "model/fit.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 _Static_assert(CONF_POINTS_MAX <= FIT_PROBES_MAX, "a curve is fitted as a whole");
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "plan/streams.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 #include "plan/lp_impl.h"
 
 #define NOTHING 1e-9 /* of the data */

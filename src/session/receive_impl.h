@@ -1,5 +1,5 @@
 /* Receiving side of a session: receive.c (the engine's decisions), receive_io.c (the store's work, in batches on an I/O
- * thread), resume_verify.c (data of an earlier run). */
+ * thread), verify_queue.c (data of an earlier run). */
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 
@@ -36,7 +36,7 @@ struct receive_entry {
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* dry run: the file is up to date */
-	bool verifying, compare; /* see resume_verify.c */
+	bool verifying, compare; /* see verify_queue.c */
 	struct list in_verify_queue;
 	unsigned fds;           /* descriptors reserved, see store/fd_budget.h */
 	struct dir *dir;        /* the parent */
@@ -69,9 +69,9 @@ struct receive_side {
 	struct store_item ends[WORK_BATCH]; /* completions of the batch */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
-	struct list verify_queue;   /* resume_verify.c: entries that wait for an I/O thread, */
+	struct list verify_queue;   /* verify_queue.c: entries that wait for an I/O thread, */
 	unsigned n_verifying;       /* and steps there */
-	struct sink *syncing;       /* resume_verify.c: a large file on an I/O thread; or NULL */
+	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
 	struct msg done, sync_done;
 	struct io_job io, sync_io;
 	uint64_t total_files, total_bytes;
@@ -95,7 +95,7 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
 void receive_entry_free(struct session *sess, struct receive_entry *t);
 
-/* ---- resume_verify.c ---- */
+/* ---- verify_queue.c ---- */
 
 /* Verifies data of an earlier run step by step, in parallel with everything else, and reports to the engine: the
  * claimed blocks of the part, or (`compare`) a complete file with the size and time of the source. */

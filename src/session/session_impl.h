@@ -191,7 +191,7 @@ void control_pump(struct session *sess, struct mono now);
 struct mono control_deadline(const struct session *sess);
 void control_free(struct session *sess);
 
-/* ---- streams.c: connected data streams ---- */
+/* ---- stream_set.c: connected data streams ---- */
 
 /* Sets the number of active streams; `why` is for the user. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);

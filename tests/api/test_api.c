@@ -380,18 +380,18 @@ static void *cancel_from_afar(void *arg)
 	return NULL;
 }
 
-static void cancelled(void **state)
+static void canceled(void **state)
 {
 	struct ptcp_task *t = NULL;
 	struct stepped s;
 	pthread_t thread;
 
 	(void)state;
-	t = sends("large", "cancelled", cancel_at_progress, &t);
+	t = sends("large", "canceled", cancel_at_progress, &t);
 	assert_int_equal(ptcp_task_run(t, NULL), PTCP_ECANCELED);
 	ptcp_task_free(t);
 
-	t = sends("large", "cancelled", NULL, NULL);
+	t = sends("large", "canceled", NULL, NULL);
 	ptcp_task_cancel(t);
 	start(&s, t);
 	assert_int_equal(ptcp_task_timeout_ms(t), 0);
@@ -399,7 +399,7 @@ static void cancelled(void **state)
 	assert_int_equal(s.result, PTCP_ECANCELED);
 	ptcp_task_free(t);
 
-	t = sends("large", "cancelled", NULL, NULL);
+	t = sends("large", "canceled", NULL, NULL);
 	start(&s, t);
 	assert_int_equal(pthread_create(&thread, NULL, cancel_from_afar, t), 0);
 	loop(&s, 1);
@@ -470,7 +470,7 @@ int main(void)
 		cmocka_unit_test(stepped_side_by_side),
 		cmocka_unit_test(serves_in_the_hosts_loop),
 		cmocka_unit_test(time_passes_in_the_hosts_loop),
-		cmocka_unit_test(cancelled),
+		cmocka_unit_test(canceled),
 		cmocka_unit_test(freed_while_at_work),
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(older_structs),

@@ -265,7 +265,7 @@ static void serve(void **state)
 	assert_int_equal(a.server.max_relayed, 9);
 	serve_args_fini(&a);
 	assert_int_equal(parse_serve(&a, "--max-relayed|0", &e), PTCP_EUSAGE);
-	assert_int_equal(parse_serve(&a, "--one-time", &e), 0);
+	assert_int_equal(parse_serve(&a, "--ephemeral", &e), 0);
 	assert_true(a.server.ephemeral);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);
 	assert_int_equal(a.n_listen, 1);
@@ -298,7 +298,7 @@ static void serve_file(void **state)
 	} bad[] = {
 		{ "rooot: /x\n", ":1:1: ", "unknown key 'rooot'" },
 		{ "config: x\n", ":1:1: ", "unknown key 'config'" },
-		{ "one-time: true\n", ":1:1: ", "unknown key 'one-time'" },
+		{ "ephemeral: true\n", ":1:1: ", "unknown key 'ephemeral'" },
 		{ "root: /x\ncipher: [aes128gcm, rot13]\n", ":2:21: ", "--cipher 'rot13'" },
 		{ "max-streams: many\n", ":1:14: ", "--max-streams 'many'" },
 		{ "json: yes\n", ":1:7: ", "true or false" },

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collect/planner_thread.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 #include "plan/overlay.h"
 #include "plan/parsed.h"
 

@@ -147,8 +147,8 @@ static void command_lines(void **state)
 
 	(void)state;
 	assert_int_equal(remote_parse(&t, "h:secret path", NULL), 1);
-	assert_int_equal(ssh_args(&a, NULL, &t, &any, "ptcp serve --one-time", NULL), 0);
-	assert_string_equal(joined(&a), "ssh|" OURS "|h|ptcp serve --one-time");
+	assert_int_equal(ssh_args(&a, NULL, &t, &any, "ptcp serve --ephemeral", NULL), 0);
+	assert_string_equal(joined(&a), "ssh|" OURS "|h|ptcp serve --ephemeral");
 	assert_int_equal(ssh_args(&a, "", &t, &v6, NULL, NULL), 0);
 	assert_string_equal(joined(&a), "ssh|-G|" OURS "|-6|h");
 	assert_int_equal(remote_parse(&t, "ssh://u@h:22/x", NULL), 1);

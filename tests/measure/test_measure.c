@@ -136,7 +136,7 @@ static void cancel_at(void *arg, const struct ptcp_event *ev)
 }
 
 /* With one stream, and while others join. */
-static void cancelled(void **state)
+static void canceled(void **state)
 {
 	static const unsigned levels[] = { 1, 2, 6 };
 	struct cancelling c;
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(rounds_and_levels),
 		cmocka_unit_test(more_than_is_granted),
 		cmocka_unit_test(a_cipher_that_is_not_allowed),
-		cmocka_unit_test(cancelled),
+		cmocka_unit_test(canceled),
 		cmocka_unit_test(freed_at_work),
 		cmocka_unit_test(what_cannot_be_asked_for),
 	};

@@ -320,7 +320,7 @@ static void without_descriptors(void **state)
 /* ---- Giving up ---- */
 
 /* After so many milliseconds: while resolving, while connecting, when there may be an answer. */
-static void cancelled_at_any_time(void **state)
+static void canceled_at_any_time(void **state)
 {
 	static const char *const hosts[] = { "127.0.0.1", "localhost", "no-such-host.invalid" };
 	struct sock_opts o = { 0, 5 * NS_PER_S, NULL };
@@ -357,7 +357,7 @@ int main(void)
 		nf_test(reaches_a_listener), nf_test(closed_port), nf_timed_test(no_answer), nf_test(no_such_name),
 		nf_test(of_one_family), nf_test(whichever_family_listens),
 		nf_timed_test(a_silent_family_does_not_delay), nf_test(congestion_control),
-		nf_test(without_descriptors), nf_test(cancelled_at_any_time),
+		nf_test(without_descriptors), nf_test(canceled_at_any_time),
 	};
 	return cmocka_run_group_tests_name("net/dial", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "collect/drift.h"
 #include "collect/schedule.h"
 #include "model/divide.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 #include "conf/overlay.h"
 
 /* As in src/collect: what makes its policy, beside the lookout. */

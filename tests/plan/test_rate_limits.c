@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "parsed.h"
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 #include "plan/overlay.h"
 
 static const char text[] =

@@ -4,8 +4,8 @@
  * Limit i is link i; the shared bottlenecks follow, then the ingress of each host, then the egress.
  * Rates are in bit/s, INFINITY if not given. A collection also updates the rates, and the time, of its
  * overlay. */
-#ifndef PLAN_LIMITS_H
-#define PLAN_LIMITS_H
+#ifndef PLAN_RATE_LIMITS_H
+#define PLAN_RATE_LIMITS_H
 
 #include "conf/overlay.h"
 

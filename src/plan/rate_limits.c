@@ -1,4 +1,4 @@
-#include "plan/limits.h"
+#include "plan/rate_limits.h"
 
 #include <math.h>
 #include <stdio.h>
