@@ -97,6 +97,8 @@ bool engine_over(const struct engine *s)
 	return s->state == ENDED || s->state == FAILED;
 }
 
+bool engine_closing(const struct engine *s) { return s->state == CLOSING || engine_over(s); }
+
 bool engine_measures(const struct engine *s)
 {
 	return s->open.role == WIRE_ACCEPTOR_DISCARDS || s->open.role == WIRE_ACCEPTOR_GENERATES;

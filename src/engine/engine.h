@@ -118,6 +118,8 @@ struct mono engine_last_input(const struct engine *s);
 /* The peer's activity, as of its last PING. */
 enum wire_busy engine_peer_busy(const struct engine *s);
 bool engine_over(const struct engine *s);
+/* CLOSING or over: all data has arrived, so the end of a stream is expected. */
+bool engine_closing(const struct engine *s);
 /* The starter's request (at the acceptor, its paths are valid only during ops.open). */
 const struct wire_open *engine_open(const struct engine *s);
 /* Number of failed files at both ends, including files that could not be offered; final after a successful end. */

@@ -184,7 +184,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 		sess->none_since = mono_now();
 	if (sess->o.one_channel && !sess->over)
 		engine_fail(sess->engine, why);
-	if (!sess->over) {
+	if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
 		sess->join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
 		if (streams_connected(sess) < before)

@@ -558,9 +558,11 @@ static void end_counts_agree(void **state)
 			err_set(&why, PTCP_EIO, "missing");
 			engine_warn(o.s, WIRE_WARNING_FAILED, "path", &why);
 			engine_warn(o.s, WIRE_WARNING_ONLY, "path", &why);
+			assert_false(engine_closing(o.s));
 			snd_listed(engine_snd(o.s), 0, 0, true);
 			one_tick(&o, 0);
 			assert_true(one_found(&o, WIRE_END, &p));
+			assert_true(engine_closing(o.s) && !engine_over(o.s)); /* streams may end from here on */
 			assert_int_equal(wire_end_decode(&end, p, NULL), 0);
 			assert_true(end.files == 0 && end.failed == 1);
 		} else {
