@@ -104,7 +104,7 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 {
 	enum known_host found = HOST_UNKNOWN;
 	char *rest, *name, *fp;
-	struct lines l = { NULL };
+	struct lines l = { .f = NULL };
 	int r;
 
 	if ((r = open_trusted(&l.f, dir, "known_hosts", e)) < 0)
@@ -122,7 +122,7 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES])
 {
 	char path[PATH_BYTES], *rest, *name, *fp;
-	struct lines l = { NULL };
+	struct lines l = { .f = NULL };
 	unsigned n = 0;
 
 	if (file_path(path, dir, "known_hosts", NULL) < 0 || (l.f = fopen(path, "re")) == NULL)

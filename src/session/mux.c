@@ -72,7 +72,7 @@ static void on_inner_closed(void *arg, const struct ptcp_err *why)
 }
 
 static const struct chan_ops inner_ops = { .readable = on_inner, .writable = on_inner, .closed = on_inner_closed };
-static const struct chan_ops no_ops = { NULL }; /* until the stream takes the channel */
+static const struct chan_ops no_ops = { .readable = NULL }; /* until the stream takes the channel */
 
 int mux_open(struct mux *m, struct chan **stream_end, struct ptcp_err *e)
 {

@@ -77,7 +77,7 @@ struct watched {
 	bool early;
 };
 
-static int on_busy(void *arg)
+static bool on_busy(void *arg)
 {
 	struct watched *w = arg;
 

@@ -445,7 +445,7 @@ static void moved_while_bytes_are_pending(void **state)
 /* Without callbacks nothing is read, nothing turns; with the callbacks of a later owner all of it is there. */
 static void without_callbacks(void **state)
 {
-	static const struct chan_ops none = { NULL };
+	static const struct chan_ops none = { .readable = NULL };
 	struct pair p = { .a = { .to_send = 100000, .write_bytes = 100000 }, .b = { .number = 1, .want = 100000, .read_bytes = 65536 } };
 	struct chan_opts o = { .server = true, .ops = &none };
 	int fd[2];

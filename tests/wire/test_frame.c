@@ -124,7 +124,7 @@ static void every_frame_is_described(void **state)
 
 static void every_ability_is_described(void **state)
 {
-	char *text = protocol(), *table = strstr(text, "| ability | |"), *end, row[20];
+	char *text = protocol(), *table = strstr(text, "| ability | |"), *end = NULL, row[20];
 	unsigned i;
 
 	(void)state;
