@@ -14,9 +14,9 @@
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 
 void job_set_init(struct job_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, const struct relay_acl *nexthops, void (*gone)(void *arg), void *arg)
+    const struct ptcp_server_opts *o, const struct relay_acl *next_hops, void (*gone)(void *arg), void *arg)
 {
-	*t = (struct job_set){ .host = host, .root = root, .o = o, .nexthops = nexthops, .gone = gone,
+	*t = (struct job_set){ .host = host, .root = root, .o = o, .next_hops = next_hops, .gone = gone,
 	    .arg = arg };
 	list_init(&t->jobs);
 	list_init(&t->conns);
@@ -211,7 +211,7 @@ static int check(struct job_set *t, const struct job_client *c, const struct job
 		return err;
 	if ((err = check_role(q, e)) < 0)
 		return err;
-	if (t->nexthops == NULL)
+	if (t->next_hops == NULL)
 		return job_refuse_host(r, e);
 	if (c->auth->no_relay)
 		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the server's "

@@ -194,7 +194,7 @@ static bool permits(void *arg, const struct sockaddr *sa)
 {
 	const struct job *r = arg;
 
-	return relay_acl_permit(r->set->nexthops, r->host, r->port, sa);
+	return relay_acl_permit(r->set->next_hops, r->host, r->port, sa);
 }
 
 static int connect_there(struct job *r, struct ptcp_err *e)

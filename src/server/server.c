@@ -158,7 +158,7 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 }
 
 /* Resolves names. */
-static int parse_nexthops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
+static int parse_next_hops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct relay_acl *list = NULL;
 	size_t i;
@@ -174,7 +174,7 @@ static int parse_nexthops(struct relay_acl **out, const struct ptcp_server_opts 
 }
 
 /* Options of the user over the defaults, checked and parsed; `all` borrows strings. */
-static int check_opts(struct ptcp_server_opts *all, struct relay_acl **nexthops, struct timetable *rate,
+static int check_opts(struct ptcp_server_opts *all, struct relay_acl **next_hops, struct timetable *rate,
     const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	int r;
@@ -186,7 +186,7 @@ static int check_opts(struct ptcp_server_opts *all, struct relay_acl **nexthops,
 		memcpy(all, o, o->size);
 	if ((r = check_ranges(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
 		return r;
-	return parse_nexthops(nexthops, all, e);
+	return parse_next_hops(next_hops, all, e);
 }
 
 /* ---- Starting ---- */
@@ -217,7 +217,7 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	if ((r = check_opts(&s->o, &s->nexthops, &s->rate, o, e)) < 0)
+	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL) ||
@@ -279,11 +279,11 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
 	s->sessions.ephemeral = s->o.ephemeral;
 	s->sessions.roots = (const char *const *)s->roots;
-	relay_init(&s->relay, &s->host, s->nexthops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
+	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
 	if ((r = start_storage(s, e)) < 0)
 		goto out;
-	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->nexthops, server_try_end, s);
+	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, server_try_end, s);
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.links = &s->links;
 	loop_on_wake(s->loop, on_wake, s);
@@ -376,7 +376,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	context_fini(&s->host);
 	loop_free(s->loop);
 	server_forget_needs(s);
-	relay_acl_free(s->nexthops);
+	relay_acl_free(s->next_hops);
 	link_table_fini(&s->links);
 	free(s->config_dir);
 	free(s->storage_dir);
@@ -400,10 +400,10 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 		relay_acl_free(to);
 		return r;
 	}
-	s->relay.to = s->jobs.nexthops = to;
+	s->relay.to = s->jobs.next_hops = to;
 	s->relay.max = all.max_relayed;
-	relay_acl_free(s->nexthops);
-	s->nexthops = to;
+	relay_acl_free(s->next_hops);
+	s->next_hops = to;
 	s->o.max_relayed = all.max_relayed;
 	s->o.max_streams = all.max_streams;
 	s->o.max_sessions = all.max_sessions;

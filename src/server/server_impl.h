@@ -33,7 +33,7 @@ struct ptcp_server {
 	struct timer *watch;            /* of authorized_clients */
 	struct trust_stamp trusted;     /* at the last check */
 	struct server_session_set sessions;
-	struct relay_acl *nexthops;     /* NULL: none */
+	struct relay_acl *next_hops;     /* NULL: none */
 	struct relay relay;
 	struct job_set jobs;
 	struct link_table links;

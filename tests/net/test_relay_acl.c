@@ -151,5 +151,5 @@ int main(void)
 		nf_test(what_cannot_be_listed),
 	};
 
-	return cmocka_run_group_tests_name("net/nexthops", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("net/next_hops", tests, NULL, NULL);
 }
