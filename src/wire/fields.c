@@ -10,7 +10,7 @@
 
 /* ---- The tables; `s` is the struct without wire_, `m` the member ---- */
 
-#define wire_progress ptcp_progress
+#define wire_progress ptcp_progress /* PROGRESS carries the public struct as it is */
 #define AT(s, m) offsetof(struct wire_##s, m)
 #define SIZE(s, m) sizeof(((struct wire_##s *)NULL)->m)
 
