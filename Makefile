@@ -43,7 +43,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
-	hardlinks send send_list send_io receive receive_io verify_queue probe_session
+	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
@@ -79,7 +79,7 @@ net_TESTS   := loop sock dial listen admission line_reader child spool splice br
 engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control adapt path_rates
+session_TESTS := mux hardlinks linked_files control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 api_TESTS   := api

@@ -181,3 +181,23 @@ uint64_t dir_dev(struct dir *d)
 	pthread_mutex_unlock(&d->tree->lock);
 	return dev;
 }
+
+char *dir_path_below(const struct dir *d, const struct dir *base, const char *name)
+{
+	size_t n = strlen(name) + 1;
+	const struct dir *up;
+	char *path, *p;
+
+	for (up = d; up != base; up = up->parent)
+		n += strlen(up->name) + 1;
+	if ((path = malloc(n)) == NULL)
+		return NULL;
+	p = path + n - strlen(name) - 1;
+	strcpy(p, name);
+	for (up = d; up != base; up = up->parent) {
+		*--p = '/';
+		p -= strlen(up->name);
+		memcpy(p, up->name, strlen(up->name));
+	}
+	return path;
+}

@@ -84,6 +84,10 @@ const char *dir_path_text(const struct dir *d, const char *name, char *out, size
 /* As dir_path_text(), in raw bytes, for programs. */
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);
 
+/* The whole path of `name` in d, relative to `base` (d itself or a directory above d); the caller frees it. NULL without
+ * memory. */
+char *dir_path_below(const struct dir *d, const struct dir *base, const char *name);
+
 #define DIR_PATH_TEXT_BYTES 400  /* for messages */
 #define DIR_PATH_RAW_BYTES 4200  /* any path accepted by the system */
 

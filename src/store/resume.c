@@ -224,7 +224,13 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 	return st->st_uid == uid && st->st_gid == gid;
 }
 
-static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
+static void set_id(struct sink *s, const struct stat *st)
+{
+	atomic_store(&s->part_dev, st->st_dev);
+	atomic_store(&s->part_ino, st->st_ino);
+}
+
+static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	const struct meta *m = &s->meta;
@@ -234,6 +240,7 @@ static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
 
 	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return store_err_sys(e, errno, s->dir, s->name, NULL);
+	set_id(s, &st);
 	if (refreshed(s, &st))
 		return 0;
 	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)

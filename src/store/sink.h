@@ -84,8 +84,8 @@ bool sink_seems_same(struct sink *s);
  * I/O threads. */
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
-/* dev and inode of the part that this sink holds or was refused. False: no part so far. Two sinks with equal
- * ids exclude each other. No I/O, never blocks. */
+/* dev and inode of the part that this sink holds or was refused, hence of the complete file; after sink_refresh() of
+ * the target. False: no part so far. Two sinks with equal ids exclude each other. No I/O, never blocks. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
 /* After SINK_PART, before the first write: drops the claims; the first write empties the part. */
@@ -182,9 +182,15 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Creates a hard link to the regular file at `path` below `base` (".." and links in the path are refused),
- * under a temporary name renamed to `name`; without effect if `name` is already a name of that file. */
-int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
-    struct ptcp_err *e);
+/* A file received by this session: its path below `base`, as dir_path_below() returns it, and its inode. */
+struct store_file {
+	struct dir *base;
+	const char *path;
+	uint64_t dev, ino;
+};
+
+/* Creates a hard link to the file under a temporary name and renames it to `name`; without effect if `name` is already
+ * a name of the file. PTCP_EIO with ESTALE if another file has the path: links in the path are not followed. */
+int store_hardlink(const struct store_file *to, struct dir *parent, const char *name, struct ptcp_err *e);
 
 #endif
