@@ -1,6 +1,7 @@
 /* Directories and links, see sink.h. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,6 +84,22 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
 	return dropped > 0;
 }
 
+int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wanted, struct ptcp_err *e)
+{
+	int sys = errno;
+	char text[120];
+	struct stat st;
+
+	if (!sys_cannot_set(sys) || dir_sys(d)->fstat(fd, &st) != 0)
+		return store_err_sys(e, errno, d, name, "cannot set the mode");
+	if ((st.st_mode & 07777) == wanted)
+		return 0;
+	snprintf(text, sizeof text, "the mode is %04o instead of %04o: %s", (unsigned)st.st_mode & 07777,
+	    (unsigned)wanted, strerror(sys));
+	store_err_set(e, PTCP_EIO, sys, d, name, text);
+	return 1;
+}
+
 static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_ok, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
@@ -93,8 +110,8 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_
 		return store_err_sys(e, errno, d, NULL, NULL);
 	/* Keep the receiver's own setgid and sticky bits, unless `setid`. */
 	mode = owner_mode(m->mode, m->setid, owner_ok) | (m->setid ? 0 : st.st_mode & 07000);
-	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && !sys_cannot_set(errno))
-		return store_err_sys(e, errno, d, NULL, "cannot set the directory's mode");
+	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0)
+		return meta_mode_failed(d, NULL, at, mode, e);
 	return 0;
 }
 
@@ -113,7 +130,7 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && !sys_cannot_set(errno))
 		r = store_err_sys(e, errno, d, NULL, "cannot set the directory's times");
 	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, owner_ok, e)) == 0)
-		r = dropped;
+		r = dropped > 0;
 	dir_fd_done(d);
 	dir_changed(d);
 	return r;

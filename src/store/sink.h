@@ -80,7 +80,7 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 bool sink_seems_same(struct sink *s);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and
- * different. Without effect if the target was replaced meanwhile. 1: an attribute was refused, named by `e`.
+ * different. Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`.
  * I/O threads. */
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
@@ -152,7 +152,7 @@ struct store_item {
 	struct dir *dir;      /* with sink NULL: the directory of a new link or directory, or a finished directory */
 	int result;           /* 0 or a negative PTCP_E* */
 	struct ptcp_err *why; /* owned by the caller; may be NULL */
-	bool attr_dropped;    /* with result 0: the file system refused an extended attribute, named by `why` */
+	bool attr_dropped;    /* with result 0: the mode or an extended attribute was refused, named by `why` */
 	bool synced;          /* used by the store */
 };
 
@@ -174,7 +174,7 @@ void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
 /* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
  * setgid and sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a
- * shared directory) are left out. 1: the file system refused an extended attribute, named by `e`. */
+ * shared directory) are left out. 1: the mode or an extended attribute was left out, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
 /* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory.

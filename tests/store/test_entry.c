@@ -64,6 +64,14 @@ static void directories(void **state)
 	assert_int_equal(store_dir_finish(d, &plain, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 03751);
 	dir_unref(d);
+	/* Of another user. */
+	d = dir_child(fx_root, "d");
+	fx_fail_always(FX_fchmodat, EPERM);
+	assert_int_equal(store_dir_finish(d, &private, &e), 1);
+	assert_string_equal(e.msg, "d: the mode is 3751 instead of 3500: Operation not permitted");
+	assert_int_equal(store_dir_finish(d, &full, &e), 0);
+	fx_heal();
+	dir_unref(d);
 	/* In the way. */
 	fx_text("file", "x");
 	assert_int_equal(symlink("plain", fx_path("link")), 0);
