@@ -269,6 +269,27 @@ static void sync_dirs(struct store_item *of, unsigned n)
 	}
 }
 
+/* Fails items whose directory has been moved away meanwhile: they are complete, but not where they were requested.
+ * Items are mostly sorted by directory. */
+static void check_places(struct store_item *of, unsigned n)
+{
+	const struct dir *last = NULL;
+	struct ptcp_err e;
+	unsigned i;
+	int r = 0;
+
+	for (i = 0; i < n; i++) {
+		if (of[i].result != 0)
+			continue;
+		if (dir_of(&of[i]) != last)
+			r = dir_in_place(dir_of(&of[i]), &e);
+		last = dir_of(&of[i]);
+		of[i].result = r;
+		if (r != 0 && of[i].why != NULL)
+			*of[i].why = e;
+	}
+}
+
 static void complete(struct store_item *of, unsigned n, bool sync)
 {
 	unsigned i;
@@ -286,6 +307,7 @@ static void complete(struct store_item *of, unsigned n, bool sync)
 			of[i].result = give_name(of[i].sink, of[i].why);
 	if (sync)
 		sync_dirs(of, n);
+	check_places(of, n);
 	for (i = 0; i < n; i++)
 		if (of[i].sink != NULL && of[i].sink->named)
 			finish(of[i].sink, of[i].result == 0);

@@ -61,6 +61,10 @@ void dir_fd_done(struct dir *d);
  * RESOLVE_CACHED. `flags` create no file. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
+/* Whether d still lies beneath the root at its path: 0, or PTCP_EIO with ESTALE, naming the directory that was moved or
+ * replaced. d was opened before. */
+int dir_in_place(struct dir *d, struct ptcp_err *e);
+
 /* To be called after a change of names in d, or of d's mode or times. */
 void dir_changed(struct dir *d);
 /* Makes the changes of d and of all directories above durable. PTCP_EIO if the disk failed; without effect

@@ -190,6 +190,49 @@ void dir_fd_done(struct dir *d)
 	pthread_mutex_unlock(&d->tree->lock);
 }
 
+/* ---- Directories that are moved ---- */
+
+/* The directory that has the name of d now; `at` is the parent of d. */
+static int stat_name(const struct dir *d, int at, struct stat *st)
+{
+	const struct sys *sys = d->tree->sys;
+	int fd, r;
+
+	if (!d->resolved)
+		return sys->fstatat(at, d->name, st, AT_SYMLINK_NOFOLLOW);
+	if ((fd = open_flags(d, at, O_PATH | O_DIRECTORY | O_CLOEXEC, false)) < 0)
+		return -1;
+	r = sys->fstat(fd, st);
+	sys->close(fd);
+	return r;
+}
+
+static int check_name(struct dir *d, struct ptcp_err *e)
+{
+	struct stat st = { 0 };
+	int at, r;
+
+	if ((at = dir_fd(d->parent, e)) < 0)
+		return at;
+	r = stat_name(d, at, &st);
+	if (r != 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EXDEV)
+		r = store_err_sys(e, errno, d, NULL, NULL);
+	else if (r != 0 || (d->known && (st.st_dev != d->dev || st.st_ino != d->ino)))
+		r = store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
+		    "the directory was moved or replaced during the transfer (run the same command again)");
+	dir_fd_done(d->parent);
+	return r;
+}
+
+int dir_in_place(struct dir *d, struct ptcp_err *e)
+{
+	int r = 0;
+
+	for (; d->parent != NULL && r == 0; d = d->parent)
+		r = check_name(d, e);
+	return r;
+}
+
 /* ---- Paths of several components ---- */
 
 /* Copies `path` to `out` without empty and "." components; returns its length. */
