@@ -33,7 +33,7 @@ Q := $(if $(V),,@)
 core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
+store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
@@ -72,7 +72,7 @@ TEST_PC := cmocka
 core_TESTS  := err log text list buf units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
-store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
+store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan

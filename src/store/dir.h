@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "store/excluded.h"
 #include "store/sys.h"
 
 struct tree;
@@ -23,6 +24,11 @@ struct dir;
 
 /* `root` must exist and be a directory ("" is refused). `sys` outlives the tree. */
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
+/* No node is one of these directories, or lies beneath: PTCP_EREFUSED; no entry of them is replaced. The root itself is not
+ * judged. Before the first use of the tree. */
+void tree_exclude(struct tree *t, const struct excluded *x);
+/* Whether this inode is one of them. */
+bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino);
 /* Drops the caller's reference; nodes keep their tree alive. NULL is fine. */
 void tree_unref(struct tree *t);
 

@@ -18,6 +18,8 @@ int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, cons
 
 	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : store_err_sys(e, errno, d, name, NULL);
+	if (dir_excludes(d, st.st_dev, st.st_ino))
+		return store_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY);
 	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
 	if (S_ISDIR(st.st_mode))
@@ -37,6 +39,8 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	if (!S_ISDIR(st.st_mode))
 		return store_err_set(e, PTCP_EIO, EEXIST, parent, name,
 		    "cannot create the directory: a file has this name (move it away)");
+	if (dir_excludes(parent, st.st_dev, st.st_ino))
+		return store_err_set(e, PTCP_EREFUSED, EACCES, parent, name, EXCLUDED_WHY);
 	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
 		return 0;
 	if (sys->fchmodat(at, name, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0)
