@@ -127,12 +127,13 @@ $(BUILD)/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS))
 $(BUILD)/libinside.a: $(call layer_objs,core model)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# Shared libraries export the symbols in their maps. libptcp-plan contains its own copy of core and model.
+# Shared libraries export the symbols in their maps. libptcp-plan contains its own copy of core and model. Lookups of
+# names may outlive a handle, so the code stays loaded (nodelete).
 LIB_SO  := libptcp.so libptcp-plan.so
 .PHONY: shared
 shared: $(LIB_SO:%=$(BUILD)/%)
 
-shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,--version-script=$(filter %.map,$^) \
+shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
 	-Wl,--no-undefined $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
 	$(filter %.so %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
 
