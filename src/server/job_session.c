@@ -194,8 +194,7 @@ static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr
 {
 	const struct job *r = arg;
 
-	(void)all;
-	return relay_acl_permit(r->set->next_hops, r->host, r->port, sa);
+	return relay_acl_permit(r->set->next_hops, r->host, r->port, r->sock.family == 0 ? all : NULL, sa);
 }
 
 static int connect_there(struct job *r, struct ptcp_err *e)

@@ -171,7 +171,7 @@ void relay_forget(struct relayed *d)
 	relayed_free(d);
 }
 
-void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned max, uint64_t timeout_ns,
+void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg)
 {
 	*r = (struct relay){ .host = host, .to = to, .max = max, .timeout_ns = timeout_ns, .gone = gone,
@@ -301,8 +301,7 @@ static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr
 {
 	const struct relayed *d = arg;
 
-	(void)all;
-	return relay_acl_permit(d->relay->to, d->host, d->port, sa);
+	return relay_acl_permit(d->relay->to, d->host, d->port, all, sa);
 }
 
 /* The answer must not describe forbidden addresses. */
@@ -373,8 +372,11 @@ static void dial_next_hop(struct relayed *d)
 		.sock = { .timeout_ns = CONNECT_NS }, .permits = permits, .done = on_dialled, .arg = d };
 	struct ptcp_err why;
 
-	if (dial_start(&d->dial, d->relay->host->control, &o, &why) < 0)
-		refuse(d, &why);
+	if (!relay_acl_may_permit(d->relay->to, d->host, d->port))
+		err_set(&why, PTCP_EREFUSED, "no entry of --relay-to permits the host and port");
+	else if (dial_start(&d->dial, d->relay->host->control, &o, &why) == 0)
+		return;
+	refuse(d, &why);
 }
 
 int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
