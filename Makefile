@@ -30,10 +30,10 @@ Q := $(if $(V),,@)
 
 # ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
-core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
+core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
+store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
@@ -43,7 +43,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv mux open_files \
 	stream_connect adapt tcp_report \
-	hardlinks send send_list send_io receive receive_io verify_queue probe_session
+	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
@@ -69,17 +69,17 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
-core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
+core_TESTS  := err log text list buf units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
-store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
+store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks control adapt path_rates
+session_TESTS := mux hardlinks linked_files control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 api_TESTS   := api

@@ -154,6 +154,13 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	return 0;
 }
 
+static int check_launch(const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	if (o->launch == NULL || o->fault == NULL)
+		return 0;
+	return err_set(e, PTCP_ECONFIG, "%s, whose launch command runs programs here: %s", o->file, o->fault);
+}
+
 int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const char *dest, const struct ptcp_collect_opts *opts,
     struct ptcp_err *e)
@@ -166,7 +173,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 	atomic_init(&c->canceled, false);
 	c->overlay = o;
 	c->drift.off_since_s = c->drift.probe_until_s = NAN;
-	if ((r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
+	if ((r = check_launch(o, e)) == 0 && (r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
 	if (r < 0)
 		ptcp_collect_free(c);
