@@ -91,7 +91,7 @@ fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
-	send_recv trees kept resume failures disk ssh via third clocks rate \
+	send_recv trees kept resume failures interrupt disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \

@@ -119,14 +119,11 @@ static void interrupted(void *line)
 
 static int make_and_print(const struct plan_args *a, const char *file, struct ptcp_err *e)
 {
-	static char line[] = "ptcp: plan: interrupted (run the same command again)\n";
 	struct ptcp_overlay *o = NULL;
 	struct ptcp_plan *plan = NULL;
 	struct plan_shown s = { .overlay = NULL };
 	int r;
 
-	process_catch(EXIT_INTERRUPTED, line);
-	process_set_stop(interrupted, line);
 	if ((r = ptcp_overlay_load(&o, file, e)) == 0)
 		r = make(a, o, &s, &plan, e);
 	process_set_stop(NULL, NULL);
@@ -143,10 +140,13 @@ static int make_and_print(const struct plan_args *a, const char *file, struct pt
 
 static int run_plan(const struct command *c, int argc, char **argv)
 {
+	static char line[] = "ptcp: plan: interrupted (run the same command again)\n";
 	struct ptcp_err e = { .code = 0 };
 	struct plan_args a;
 	int r;
 
+	process_catch(EXIT_INTERRUPTED, line);
+	process_set_stop(interrupted, line);
 	memset(&a, 0, sizeof a);
 	ptcp_plan_opts_init(&a.opts);
 	if ((r = options_parse(c, argc, argv, &a, NULL, NULL, &e)) == 0)
