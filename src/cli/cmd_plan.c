@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/plan_output.h"
 #include "cli/process.h"
@@ -108,15 +107,6 @@ static int make(const struct plan_args *a, struct ptcp_overlay *o, struct plan_s
 	return plan_baselines(a->opts.method, s, e);
 }
 
-/* Planning leaves no files or processes behind: a signal may end the process at any point. */
-static void interrupted(void *line)
-{
-	ssize_t r = write(STDERR_FILENO, line, strlen(line));
-
-	(void)r;
-	_exit(EXIT_INTERRUPTED);
-}
-
 static int make_and_print(const struct plan_args *a, const char *file, struct ptcp_err *e)
 {
 	struct ptcp_overlay *o = NULL;
@@ -146,7 +136,7 @@ static int run_plan(const struct command *c, int argc, char **argv)
 	int r;
 
 	process_catch(EXIT_INTERRUPTED, line);
-	process_set_stop(interrupted, line);
+	process_set_stop(process_end, line); /* planning leaves no files or processes behind */
 	memset(&a, 0, sizeof a);
 	ptcp_plan_opts_init(&a.opts);
 	if ((r = options_parse(c, argc, argv, &a, NULL, NULL, &e)) == 0)

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "core/err.h"
 
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
@@ -132,6 +133,14 @@ void process_set_stop(void (*stop)(void *handle), void *handle)
 	atomic_store(&stop_fn, stop);
 	if (stop != NULL && process_stopping())
 		stop(handle); /* idempotent; the signal handler may have called stop too */
+}
+
+void process_end(void *line)
+{
+	ssize_t r = write(STDERR_FILENO, line, strlen(line));
+
+	(void)r;
+	_exit(EXIT_INTERRUPTED);
 }
 
 bool process_stopping(void)

@@ -19,6 +19,9 @@ void process_catch(int second_status, const char *second_line);
 #define INTERRUPTED_TWICE "\nptcp: interrupted twice: ended at once (run the same command again)\n"
 bool process_state_requested(void);
 
+/* For process_set_stop(), with a line to be written to stderr: ends the process, interrupted, at once. */
+void process_end(void *line);
+
 /* `stop` must be async-signal-safe. Set NULL before freeing the handle. */
 void process_set_stop(void (*stop)(void *handle), void *handle);
 
