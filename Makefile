@@ -34,7 +34,7 @@ core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file trus
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
-	sink part journal resume resume_verify commit entry owner xattr
+	sink part leftover journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
@@ -49,14 +49,14 @@ client_SRC := task transfer trust connect path_history task_session measure_task
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
 server_SRC := server admit server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
-api_SRC   := local
+api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
 	baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
-	cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
+	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
@@ -73,7 +73,7 @@ core_TESTS  := err log text list buf units clock pacer timetable bitmap glob ato
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
-	faults power torture
+	leftover faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
@@ -91,12 +91,12 @@ fuzz_TESTS  := wire session state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
-	send_recv trees kept resume failures disk ssh via third clocks rate \
+	send_recv trees kept resume failures interrupt clean disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
-test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
+test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/spool)
 

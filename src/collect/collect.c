@@ -57,6 +57,11 @@ void ptcp_collect_cancel(struct ptcp_collect *c)
 	atomic_store(&c->canceled, true); /* poll() returns within a tick */
 }
 
+bool collect_is_ending(const struct ptcp_collect *c)
+{
+	return atomic_load(&c->canceled) || c->fatal.code != 0;
+}
+
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
 {
 	*r = (struct ptcp_collect_result){ .size = sizeof *r };
@@ -256,7 +261,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 	bool ending = false;
 
 	while (any_at_work(c)) {
-		if (!ending && (atomic_load(&c->canceled) || c->fatal.code != 0)) {
+		if (!ending && collect_is_ending(c)) {
 			ending = true;
 			for (s = c->source; s < c->source + c->n; s++) {
 				s->restart = false;
@@ -300,10 +305,10 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 		if (s->status->state == PTCP_COLLECT_FAILED && failed++ == 0)
 			first = s;
 	}
+	if (atomic_load(&c->canceled) && done < c->n)
+		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (c->fatal.code != 0)
 		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
-	if (atomic_load(&c->canceled) && done + failed < c->n)
-		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (failed == 0)
 		return 0;
 	if (done == 0)
