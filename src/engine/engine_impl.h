@@ -51,6 +51,7 @@ void engine_end(struct engine *s, const struct ptcp_err *why);
 
 int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e);
+int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e);
 
 /* ---- timeouts.c ---- */

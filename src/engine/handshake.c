@@ -1,4 +1,4 @@
-/* The handshake: HELLO, OPEN, OPENED (PROTOCOL.md, section 4). */
+/* The handshake: HELLO, OPEN, WAITING, OPENED (PROTOCOL.md, section 4). */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
@@ -77,6 +77,18 @@ int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_waiting f;
+	int r;
+
+	if (s->open.wait_ms == 0)
+		return engine_unexpected(s, WIRE_WAITING, e);
+	if ((r = wire_waiting_decode(&f, in, e)) == 0)
+		s->o.ops->waiting(s->o.arg, f.ahead);
+	return r;
+}
+
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_opened o;
@@ -87,6 +99,14 @@ int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 	if (o.streams > s->open.streams || o.cipher != s->open.cipher)
 		return err_set(e, PTCP_EPROTO, "the peer granted more than was requested");
 	return run(s, &o, "OPENED", e);
+}
+
+void engine_wait(struct engine *s, uint32_t ahead)
+{
+	struct wire_waiting f = { ahead };
+
+	if (s->state == AUTHORIZING)
+		OUTBOX_PUT(&s->out, waiting, WAITING, &f);
 }
 
 void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now)

@@ -13,6 +13,13 @@ static void on_open(void *arg, const struct wire_open *o)
 	sess->o.ops->open(sess->o.arg, sess, o);
 }
 
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	struct session *sess = arg;
+
+	sess->o.ops->waiting(sess->o.arg, ahead);
+}
+
 /* The number of streams is fixed. */
 static void activate_granted(struct session *sess)
 {
@@ -111,7 +118,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 }
 
 const struct engine_ops session_engine_ops = {
-	.open = on_open, .running = on_running, .warning = on_warning, .control_ack = control_on_ack, .busy = on_busy, .paced = on_paced,
+	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops, .set_streams = on_set_streams, .tcp_report = on_tcp_report,
 	.rate = adapt_on_rate, .load = adapt_on_load
 };

@@ -233,6 +233,12 @@ struct engine *session_engine(struct session *sess) { return sess->engine; }
 const uint8_t *session_id(const struct session *sess) { return sess->id; }
 enum ptcp_cipher session_cipher(const struct session *sess) { return sess->cipher; }
 
+void session_wait(struct session *sess, uint32_t ahead)
+{
+	engine_wait(sess->engine, ahead);
+	pump(sess);
+}
+
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher)
 {
 	struct wire_opened o = { .cipher = (uint8_t)cipher,

@@ -18,6 +18,8 @@ struct session_ops {
 	/* Acceptor: authorize the request; then call session_send_from() or session_receive_into(), and session_accept();
 	 * or engine_fail(session_engine()). */
 	void (*open)(void *arg, struct session *sess, const struct wire_open *o);
+	/* Starter: the peer is busy, and `ahead` other sessions wait before this one. */
+	void (*waiting)(void *arg, uint32_t ahead);
 	/* Accepted. */
 	void (*running)(void *arg, struct session *sess);
 	/* A file or link is done, or a directory failed; `path` in raw bytes. */
@@ -85,6 +87,9 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
 /* Acceptor: grants the request with up to `streams` streams. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
+
+/* Acceptor: tells a starter that waits how many sessions wait before this one. */
+void session_wait(struct session *sess, uint32_t ahead);
 
 /* ---- Number of streams ---- */
 
