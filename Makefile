@@ -47,7 +47,7 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
-server_SRC := server admit server_session request confine_needs relay \
+server_SRC := server admit session_queue server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := local
 conf_SRC  := yaml fields settings overlay overlay_links edit
@@ -82,13 +82,14 @@ conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
+server_TESTS := session_queue
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
-TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
+TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \

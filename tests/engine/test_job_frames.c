@@ -99,7 +99,7 @@ static void put_request(struct outbox *o)
 
 static void put_probe(struct outbox *o)
 {
-	struct wire_probe f = { 4, 2, 0 };
+	struct wire_probe f = { 4, 2, 0, 0 };
 
 	put_job_and_grant(o);
 	OUTBOX_PUT(o, probe, PROBE, &f);

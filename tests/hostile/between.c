@@ -442,7 +442,7 @@ static void revoked_job(unsigned port, char **arguments)
 static void dribbles(unsigned port, char **arguments)
 {
 	struct wire_opened o = { .session = { 7 }, .streams = 1 };
-	const struct wire_probe probe = { 1, 1, 0 };
+	const struct wire_probe probe = { 1, 1, 0, 0 };
 	struct third t = third_host();
 	struct pollfd in = { .events = POLLIN };
 	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[3072];
