@@ -27,7 +27,7 @@ struct engine {
 	uint32_t peer_entries;
 	bool control_replay;             /* offered, and not declined */
 	uint64_t n_rates;                /* RATE frames received */
-	struct mono running_since;
+	struct mono running_since, opened;   /* opened: starter, when OPEN was sent */
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
 	bool was_busy;                   /* this end, at the last tick */

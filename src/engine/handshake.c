@@ -59,6 +59,7 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		s->open.streams = h.max_streams;
 	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(s->open.paths.n))) != NULL)
 		outbox_added(&s->out, wire_open_encode(p, &s->open));
+	s->opened = s->last_input;
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;
 }
@@ -84,9 +85,12 @@ int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e)
 
 	if (s->open.wait_ms == 0)
 		return engine_unexpected(s, WIRE_WAITING, e);
-	if ((r = wire_waiting_decode(&f, in, e)) == 0)
-		s->o.ops->waiting(s->o.arg, f.ahead);
-	return r;
+	if ((r = wire_waiting_decode(&f, in, e)) < 0)
+		return r;
+	if (mono_diff_ns(s->last_input, s->opened) > s->open.wait_ms * NS_PER_MS + s->o.timeout_ns)
+		return err_set(e, PTCP_EBUSY, "too busy: the server has no room yet (try again later, or wait longer with --wait)");
+	s->o.ops->waiting(s->o.arg, f.ahead);
+	return 0;
 }
 
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)

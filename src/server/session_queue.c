@@ -29,38 +29,43 @@ static struct queue_client *find_client(struct session_queue *q, const char *nam
 	LIST_EACH(&q->clients, c, struct queue_client, in_list)
 		if (strcmp(c->name, name) == 0)
 			return c;
-	if ((c = calloc(1, sizeof *c + strlen(name) + 1)) == NULL)
+	return NULL;
+}
+
+static struct queue_client *new_client(struct session_queue *q, const char *name)
+{
+	struct queue_client *c = calloc(1, sizeof *c + strlen(name) + 1);
+
+	if (c == NULL)
 		return NULL;
 	strcpy(c->name, name);
 	list_append(&q->clients, &c->in_list);
 	return c;
 }
 
-static void forget_idle(struct queue_client *c)
+int queue_room(struct session_queue *q, const char *client, const struct queue_limits *l, struct ptcp_err *e)
 {
-	if (c->admitted + c->waiting > 0)
-		return;
-	list_remove(&c->in_list);
-	free(c);
+	const struct queue_client *c = find_client(q, client);
+
+	if (q->n_waiting >= l->waiting)
+		return err_set(e, PTCP_EBUSY, "too busy: %u sessions wait for the server, its limit (try again later)",
+		    q->n_waiting);
+	if (c != NULL && c->waiting >= l->client_waiting)
+		return err_set(e, PTCP_EBUSY, "too busy: %u sessions of this client wait for the server, its limit (try again later)",
+		    c->waiting);
+	return 0;
 }
 
 int queue_enter(struct session_queue *q, struct queue_entry *s, const char *client, const struct queue_limits *l,
     struct ptcp_err *e)
 {
 	struct queue_client *c = find_client(q, client);
-	int r = 0;
+	int r;
 
-	if (c == NULL)
-		return err_nomem(e);
-	if (q->n_waiting >= l->waiting)
-		r = err_set(e, PTCP_EBUSY, "too busy: %u clients wait for the server, its limit (try again later)", q->n_waiting);
-	else if (c->waiting >= l->client_waiting)
-		r = err_set(e, PTCP_EBUSY, "too busy: %u sessions of this client wait for the server, its limit (try again later)",
-		    c->waiting);
-	if (r < 0) {
-		forget_idle(c);
+	if ((r = queue_room(q, client, l, e)) < 0)
 		return r;
-	}
+	if (c == NULL && (c = new_client(q, client)) == NULL)
+		return err_nomem(e);
 	*s = (struct queue_entry){ .client = c, .state = QUEUE_OPENING };
 	list_init(&s->in_list);
 	c->waiting++;
@@ -159,7 +164,10 @@ void queue_leave(struct session_queue *q, struct queue_entry *s, const struct qu
 		if (c->admitted-- >= l->client_sessions)
 			renew_turns(q, c);
 	}
-	forget_idle(c);
+	if (c->admitted + c->waiting > 0)
+		return;
+	list_remove(&c->in_list);
+	free(c);
 }
 
 unsigned queue_ahead(const struct session_queue *q, const struct queue_entry *s, const struct queue_limits *l)

@@ -37,7 +37,9 @@ struct queue_limits {
 
 void queue_init(struct session_queue *q);
 
-/* A session of the client, before OPEN. PTCP_EBUSY: too many sessions wait. */
+/* PTCP_EBUSY: too many sessions wait. */
+int queue_room(struct session_queue *q, const char *client, const struct queue_limits *l, struct ptcp_err *e);
+/* A session of the client, before OPEN; as queue_room(), or PTCP_ENOMEM. */
 int queue_enter(struct session_queue *q, struct queue_entry *s, const char *client, const struct queue_limits *l,
     struct ptcp_err *e);
 /* OPEN has arrived. */

@@ -29,15 +29,6 @@ static void activate_granted(struct session *sess)
 	streams_activate(sess, sess->n_granted, "granted");
 }
 
-/* A sending acceptor, unless one channel carries everything: that stream has no socket. */
-static bool reports_tcp(const struct session *sess)
-{
-	uint8_t role = engine_open(sess->engine)->role;
-
-	return sess->o.open == NULL && !sess->o.one_channel &&
-	    (role == WIRE_ACCEPTOR_SENDS || role == WIRE_ACCEPTOR_GENERATES);
-}
-
 static void on_running(void *arg, const struct wire_opened *o)
 {
 	struct session *sess = arg;
@@ -46,7 +37,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
 	sess->n_granted = o->streams;
-	sess->reports_tcp = reports_tcp(sess);
+	sess->reports_tcp = streams_report_tcp(sess);
 	sess->tapped |= sess->reports_tcp;
 	if (sess->o.one_channel)
 		streams_activate(sess, 1, "granted");

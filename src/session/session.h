@@ -52,11 +52,16 @@ struct session_opts {
 	struct sock_opts sock;        /* copied; congestion outlives the session */
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;
+	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;
 	const struct session_ops *ops;
 	void *arg;
 };
 
+/* Reserves the descriptors of a session with up to `want` streams, of `each` descriptors; fewer streams if room is short.
+ * Returns the number of streams, and the descriptors in *fds; 0: no room. `alone`: at least one stream, whatever the
+ * room. */
+unsigned session_take_fds(unsigned *fds, unsigned want, unsigned each, bool alone);
 int session_new(struct session **out, const struct session_opts *o, struct ptcp_err *e);
 void session_free(struct session *sess); /* only after ops.gone; NULL is fine */
 struct engine *session_engine(struct session *sess);
@@ -88,6 +93,8 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 /* Acceptor: grants the request with up to `streams` streams. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
 
+/* Acceptor: session_take_fds() for this session. */
+unsigned session_reserve(struct session *sess, unsigned want, bool alone);
 /* Acceptor: tells a starter that waits how many sessions wait before this one. */
 void session_wait(struct session *sess, uint32_t ahead);
 

@@ -158,16 +158,36 @@ static void waits_for_room(void **state)
 	assert_true(one_found(&o, WIRE_OPEN, &p));
 	assert_int_equal(wire_open_decode(&open, p, NULL), 0);
 	assert_int_equal(open.wait_ms, ONE_WAIT_MS);
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 6; i++) {
 		f.ahead = 20 - (uint32_t)i;
 		ONE_PUT(&o, waiting, &f);
 		assert_int_equal(o.ahead, 20 - i);
 		one_tick(&o, ONE_TIMEOUT_NS - 1);
 		assert_int_equal(o.ended, 0);
 	}
-	assert_int_equal(o.waited, 20);
+	assert_int_equal(o.waited, 6);
 	one_opened(&o);
 	assert_int_equal(o.running, 1);
+	one_fini(&o);
+}
+
+/* Requested were 60 s. */
+static void waits_no_longer_than_requested(void **state)
+{
+	struct wire_waiting f = { 0 };
+	const uint64_t limit_s = (ONE_WAIT_MS + ONE_TIMEOUT_NS / NS_PER_MS) / 1000;
+	struct one o;
+	unsigned s;
+
+	(void)state;
+	one_init(&o, true, true);
+	one_hello(&o);
+	for (s = 0; o.ended == 0 && s < 200; s++) {
+		ONE_PUT(&o, waiting, &f);
+		one_tick(&o, NS_PER_S);
+	}
+	assert_int_equal(o.why.code, PTCP_EBUSY);
+	assert_in_range(s, limit_s, limit_s + 3);
 	one_fini(&o);
 }
 
@@ -822,6 +842,7 @@ int main(void)
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),
 		cmocka_unit_test(waits_for_room),
+		cmocka_unit_test(waits_no_longer_than_requested),
 		cmocka_unit_test(waits_only_on_request),
 		cmocka_unit_test(tells_the_position),
 		cmocka_unit_test(byte_by_byte),

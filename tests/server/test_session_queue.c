@@ -183,7 +183,7 @@ static void full(void **state)
 	assert_non_null(strstr(why.msg, "8 sessions of this client wait"));
 	all_arrive(&q, s + 8, "bbcc");
 	assert_int_equal(queue_enter(&q, &s[12], "d", &limits, &why), PTCP_EBUSY);
-	assert_non_null(strstr(why.msg, "12 clients wait"));
+	assert_non_null(strstr(why.msg, "12 sessions wait"));
 	assert_null(s[12].client);
 	queue_leave(&q, &s[12], &limits);
 	queue_leave(&q, &s[3], &limits); /* gives up */
