@@ -47,7 +47,7 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query ssh_start ssh_connect start_args history_file
-server_SRC := server admit server_session request confine_needs relay \
+server_SRC := server admit session_queue server_session session_wait request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
@@ -82,19 +82,20 @@ conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
+server_TESTS := session_queue
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire session state trust overlay settings glob text place options
-TEST_LAYERS := core wire model store net engine conn session measure client api conf plan collect cli fuzz
+TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures interrupt clean disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
-	$(addprefix tests/campaign/test_,kills chaos link bounds) \
+	$(addprefix tests/campaign/test_,kills chaos link bounds crowd) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
@@ -327,7 +328,7 @@ check-long: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
 	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/hostile/test_hostile tests/hostile/test_swaps \
+		tests/campaign/test_bounds tests/campaign/test_crowd tests/hostile/test_hostile tests/hostile/test_swaps \
 		tests/hostile/test_strangers \
 		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
 

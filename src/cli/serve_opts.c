@@ -74,6 +74,8 @@ static const struct opt serve_options[] = {
 	    AT(server.max_client_sessions), 1, PTCP_SESSIONS_MAX },
 	{ "max-streams", 0, "N", "maximum number of streams per transfer (default: 128)", opt_unsigned,
 	    AT(server.max_streams), 1, PTCP_STREAMS_MAX },
+	{ "max-waiting", 0, "N", "maximum number of transfers that wait for room; three quarters per client (default: 256)",
+	    opt_unsigned, AT(server.max_waiting), 1, PTCP_SESSIONS_MAX },
 	{ "max-startups", 0, "N", "maximum number of unauthenticated connections (default: 512)", opt_unsigned,
 	    AT(server.max_startups), 1, PTCP_STARTUPS_MAX },
 	{ "timeout", 0, "TIME", "end a session after this time without progress (default: 30s)", opt_seconds,

@@ -27,6 +27,7 @@ struct job {
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct request request;
+	unsigned fds;                  /* reserved for the session, until it starts */
 	unsigned failures;             /* of files */
 	char *from, *to;               /* first source and destination; with PROBE "" */
 	struct connect *connect;

@@ -132,8 +132,19 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	job_over(r, why != NULL ? &copy : NULL);
 }
 
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	struct wire_waiting f = { ahead };
+	struct job *r = arg;
+
+	if (r->conn == NULL)
+		return;
+	OUTBOX_PUT(job_conn_outbox(r->conn), waiting, WAITING, &f);
+	job_conn_flush(r->conn);
+}
+
 static const struct session_ops session_ops = {
-	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
 };
 
 static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)
@@ -141,7 +152,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 	char address[SOCK_HOST_BYTES];
 	struct session_opts o = {
 		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
-		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .timeout_ns = r->sock.timeout_ns,
+		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
 		.ops = &session_ops, .arg = r
 	};
 	int err;
@@ -150,6 +161,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 		chan_free(control);
 		return err;
 	}
+	r->fds = 0;
 	return session_new(&r->session, &o, e);
 }
 

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "server/server_impl.h"
+#include "store/fd_budget.h"
 
 #define WATCH_NS (500 * NS_PER_MS) /* between checks of authorized_clients */
 
@@ -17,9 +18,13 @@
 static void on_accepted(void *arg, int fd, const char *address)
 {
 	struct ptcp_server *s = arg;
+	unsigned i;
 
 	s->sessions.past.connections++;
 	pending_take(&s->pending, fd, address, false);
+	for (i = 0; i < s->n_at && fd_budget_inbound_full(); i++)
+		if (s->at[i].listener != NULL)
+			listener_rest(s->at[i].listener);
 }
 
 static int listen_on(struct ptcp_server *s, int fd, struct listener **out, struct ptcp_err *e)
@@ -139,6 +144,7 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
 		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
 		{ "client-sessions", o->max_client_sessions, PTCP_SESSIONS_MAX },
+		{ "waiting", o->max_waiting, PTCP_SESSIONS_MAX },
 		{ "startups", o->max_startups, PTCP_STARTUPS_MAX },
 		{ "relayed", o->max_relayed, UINT_MAX },
 	};
@@ -302,7 +308,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_context(s, e)) < 0 ||
 	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_pending(s, e)) < 0)
 		goto out;
-	server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
+	if ((r = server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s, e)) < 0)
+		goto out;
 	s->sessions.ephemeral = s->o.ephemeral;
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
@@ -395,7 +402,7 @@ void ptcp_server_free(struct ptcp_server *s)
 		return;
 	ssh_server_free(s->ssh);
 	job_set_fini(&s->jobs);
-	grants_fini(&s->sessions.grants);
+	server_session_set_fini(&s->sessions);
 	listen_end(s);
 	timer_free(s->watch);
 	pending_fini(&s->pending);
@@ -435,9 +442,11 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->o.max_streams = all.max_streams;
 	s->o.max_sessions = all.max_sessions;
 	s->o.max_client_sessions = all.max_client_sessions;
+	s->o.max_waiting = all.max_waiting;
 	s->o.timeout_s = all.timeout_s;
 	s->o.log_level = all.log_level;
 	s->host.log.level = (enum log_level)all.log_level;
+	server_session_serve(&s->sessions);
 	return 0;
 }
 
@@ -465,7 +474,8 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		.size = sizeof *o,
 		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 		    1u << PTCP_CIPHER_CHACHA20,
-		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_startups = 512,
+		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
+		.max_startups = 512,
 		.timeout_s = 30, .max_relayed = 512,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};

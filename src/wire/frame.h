@@ -41,6 +41,7 @@
 	X(CONTROL_ACK, 10, 8) \
 	X(RATE, 11, 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX) \
 	X(LOAD, 12, 4) \
+	X(WAITING, 13, 4) \
 	X(ENTRY, 16, WIRE_CONTROL_MAX) \
 	X(ANSWER, 17, 9) \
 	X(NEED, 18, 16) \
@@ -56,7 +57,7 @@
 	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16) \
 	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
-	X(PROBE, 55, 5) \
+	X(PROBE, 55, 9) \
 	X(GRANT, 56, 187 + WIRE_PATH_MAX) \
 	X(JOB, 57, 18 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX) \
 	X(STARTED, 58, 9 + WIRE_HOST_MAX) \
@@ -203,9 +204,10 @@ struct wire_open {
 	uint16_t streams;
 	uint16_t n_paths;
 	struct span paths;
+	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
 };
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 12 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 16 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most
@@ -276,6 +278,12 @@ struct wire_load {
 	uint16_t busy_permille, disk_permille;
 };
 WIRE_CODEC(LOAD, load, wire_load)
+
+/* From a busy acceptor, before OPENED: the session waits, behind `ahead` others. */
+struct wire_waiting {
+	uint32_t ahead;
+};
+WIRE_CODEC(WAITING, waiting, wire_waiting)
 
 #define WIRE_MAC_BYTES 32
 
