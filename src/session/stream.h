@@ -15,6 +15,7 @@
 #include "engine/receiver.h"
 #include "engine/sender.h"
 #include "session/open_files.h"
+#include "store/hash.h"
 #include "store/source.h"
 
 struct stream;
@@ -35,7 +36,10 @@ struct stream_job {
 	struct stream *stream;
 	uint8_t *buf;
 	size_t buf_bytes, fill;                 /* frames to send: buf[0..fill) */
-	unsigned n_read;                        /* extents in buf, or failed */
+	unsigned n_read;                        /* extents read, or failed */
+	uint32_t extent_read;                   /* bytes read of the next one */
+	struct block_hash sum;                  /* of these */
+	bool ready;                             /* buf is full, or has all the rest */
 	bool reading;                           /* an I/O thread has the job */
 	struct stream_job *next;
 };

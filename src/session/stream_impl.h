@@ -5,11 +5,20 @@
 #include <stdatomic.h>
 
 #include "session/stream.h"
+#include "store/hash.h"
 
 /* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */
 enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
 
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
+
+/* Of the block whose chunks arrive: */
+enum block_state {
+	BLOCK_NONE,    /* no chunk, or the rest is not sent */
+	BLOCK_GOOD,    /* verified and written so far */
+	BLOCK_CORRUPT, /* the last chunk reports it */
+	BLOCK_FAILED   /* reported */
+};
 
 /* Generated blocks, for measurements. */
 struct generator {
@@ -67,11 +76,13 @@ struct stream {
 	size_t got;                      /* bytes of the phase */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct wire_block block;
-	struct sink *sink;               /* destination of the block; NULL: discard the block */
-	uint32_t index;
-	uint64_t hash;
-	uint8_t *buf;
-	size_t buf_bytes;
+	struct wire_chunk chunk;         /* of that frame, within its block: */
+	uint64_t id;
+	uint32_t block_index, next_chunk;
+	enum block_state state;
+	struct block_hash sum;
+	struct sink *sink;               /* destination of the chunk; NULL: discard the chunk */
+	uint8_t *buf;                    /* WIRE_CHUNK_BYTES; NULL: not needed so far */
 	struct mono slow_until;          /* the disk is slow: write on I/O threads until then */
 	struct io_job write_io;
 	struct msg write_done;
