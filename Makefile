@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
-core_SRC  := err text log buf units pacer timetable bitmap glob atomic_file userdir thread
+core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
@@ -69,7 +69,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
-core_TESTS  := err text list buf units clock pacer timetable bitmap glob atomic_file userdir thread
+core_TESTS  := err text list buf memory_budget units clock pacer timetable bitmap glob atomic_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
