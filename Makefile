@@ -41,7 +41,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
-session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv mux open_files \
+session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
 	stream_connect adapt tcp_report \
 	hardlinks send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
@@ -93,7 +93,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
@@ -228,7 +228,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links grants greedy steering strangers served server sources doers keeper local peer)
+	session client between links grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing

@@ -203,14 +203,15 @@ void memory_shrink(struct memory_claim *c, uint64_t bytes)
 	pthread_mutex_unlock(&a->budget->lock);
 }
 
-void memory_give(struct memory_claim *c)
+bool memory_give(struct memory_claim *c)
 {
 	struct memory_account *a = c->account;
+	bool waited;
 
 	if (a == NULL)
-		return;
+		return false;
 	pthread_mutex_lock(&a->budget->lock);
-	if (c->waiting) {
+	if ((waited = c->waiting)) {
 		wait_no_more(c);
 	} else if (c->bytes > 0) {
 		list_remove(&c->in_list);
@@ -220,6 +221,7 @@ void memory_give(struct memory_claim *c)
 	c->bytes = 0;
 	serve(a->budget);
 	pthread_mutex_unlock(&a->budget->lock);
+	return waited;
 }
 
 bool memory_wanted(const struct memory_claim *c)

@@ -55,8 +55,8 @@ bool memory_take(struct memory_claim *c, uint64_t bytes);
 /* Takes more for a holder, without waiting. False: too little is free, or others wait. */
 bool memory_grow(struct memory_claim *c, uint64_t bytes);
 void memory_shrink(struct memory_claim *c, uint64_t bytes);
-/* Gives all back, or ends the wait; an empty claim is fine. */
-void memory_give(struct memory_claim *c);
+/* Gives all back, or ends the wait and returns true: `granted` does not follow. An empty claim is fine. */
+bool memory_give(struct memory_claim *c);
 /* Whether others wait for memory that this holder has: a user between two pieces of work takes memory anew. */
 bool memory_wanted(const struct memory_claim *c);
 

@@ -327,6 +327,8 @@ void chan_shutdown(struct chan *c)
 
 void chan_read_ahead(struct chan *c, bool read_ahead) { c->no_read_ahead = !read_ahead; }
 
+bool chan_holds_input(const struct chan *c) { return c->rx_start < c->rx_end; }
+
 bool chan_flushed(struct chan *c)
 {
 	if (c->tx_start == c->tx_end)

@@ -12,6 +12,7 @@ struct server_session {
 	struct list in_list;
 	struct server_session_set *set;
 	struct session *session;
+	struct memory_account *memory; /* NULL: no limit */
 	char address[SOCK_TEXT_BYTES];
 	struct peer_address *from;
 	struct mono since;
@@ -41,6 +42,7 @@ static void server_session_free(struct server_session *s)
 	request_fini(&s->request);
 	free(s->path);
 	session_free(s->session);
+	memory_account_free(s->memory);
 	list_remove(&s->in_list);
 	set->n--;
 	free(s);
@@ -292,7 +294,15 @@ int server_session_new(struct server_session_set *t, const struct server_session
 		free(s);
 		return r;
 	}
+	if (t->memory != NULL && (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0) {
+		chan_free(l->control);
+		free(s->path);
+		free(s);
+		return r;
+	}
+	o.memory = s->memory;
 	if ((r = session_new(&s->session, &o, e)) < 0) {
+		memory_account_free(s->memory);
 		free(s->path);
 		free(s);
 		return r;

@@ -5,6 +5,7 @@
 
 #include "conn/context.h"
 #include "conn/paths.h"
+#include "core/memory_budget.h"
 #include "engine/engine.h"
 #include "model/stream_control.h"
 #include "net/sock.h"
@@ -51,6 +52,7 @@ struct session_opts {
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;
 	uint64_t timeout_ns;
+	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;
 	void *arg;
 };

@@ -137,6 +137,12 @@ static bool wait_for_lock(struct stream *s)
 	return true;
 }
 
+static void give_buf(struct stream *s)
+{
+	loop_buffer_give(s->loop, s->buf, false);
+	s->buf = NULL;
+}
+
 static void drop_sink(struct stream *s)
 {
 	sink_unref(s->sink);
@@ -269,7 +275,7 @@ static int start_chunk(struct stream *s, struct ptcp_err *e)
 			add_result(s, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, NULL);
 		drop_sink(s);
 	}
-	if (s->sink != NULL && s->buf == NULL && (s->buf = malloc(WIRE_CHUNK_BYTES)) == NULL)
+	if (s->sink != NULL && s->buf == NULL && (s->buf = loop_buffer_take(s->loop, false)) == NULL)
 		return err_nomem(e);
 	return 0;
 }
@@ -321,8 +327,10 @@ static bool gather(struct stream *s, uint8_t *to, size_t n)
 		got = chan_read(s->chan, to + s->got, allowed);
 		stream_charge(s, got);
 		s->got += got;
-		if (got < allowed)
+		if (got < allowed) {
+			s->drained = true;
 			return false;
+		}
 	}
 	s->got = 0;
 	return true;
@@ -342,11 +350,26 @@ static bool discard(struct stream *s, size_t n)
 		got = chan_read(s->chan, scratch, allowed);
 		stream_charge(s, got);
 		s->got += got;
-		if (got < allowed)
+		if (got < allowed) {
+			s->drained = true;
 			return false;
+		}
 	}
 	s->got = 0;
 	return true;
+}
+
+/* Between two frames: while others wait for memory, the stream reads no further ahead, and gives way as soon as it has no
+ * data in buffers. */
+static bool next_turn(struct stream *s)
+{
+	bool wanted = memory_wanted(&s->memory);
+
+	chan_read_ahead(s->chan, !wanted);
+	if (!wanted || !s->worked || chan_holds_input(s->chan))
+		return true;
+	give_buf(s);
+	return stream_memory_turn(s);
 }
 
 /* 1: continue, 0: stop for now, negative: the peer broke the protocol. */
@@ -356,6 +379,8 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 
 	switch (s->phase) {
 	case PHASE_HEAD:
+		if (s->got == 0 && !next_turn(s))
+			return 0;
 		if (!gather(s, s->head, sizeof s->head))
 			return 0;
 		if ((r = start_chunk(s, e)) < 0)
@@ -371,6 +396,7 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 		if (!gather(s, s->tail, sizeof s->tail))
 			return 0;
 		s->phase = PHASE_HEAD;
+		s->worked = true;
 		if ((r = end_chunk(s, e)) <= 0)
 			return r;
 		if (s->block.length_bytes >= WIRE_CHUNK_BYTES / 2)
@@ -387,14 +413,18 @@ void stream_recv_readable(void *arg)
 	struct ptcp_err why;
 	int r;
 
-	if (s->lost_posted)
+	if (s->lost_posted || !stream_memory_take(s))
 		return;
+	s->drained = false;
 	while ((r = step(s, &blocks, &small, &why)) > 0)
 		;
 	post_results(s);
 	if (r < 0) {
 		chan_pause(s->chan, true);
 		stream_fail(s, &why);
+	} else if (s->drained && s->sink == NULL) {
+		give_buf(s);
+		stream_memory_give(s);
 	}
 }
 

@@ -13,6 +13,7 @@
 
 static_assert(SND_JOB_BYTES >= WIRE_CHUNK_BYTES && WIRE_CHUNK_BYTES == HASH_CHUNK_BYTES &&
     WIRE_BLOCK_MAX == HASH_CHUNKS_MAX * HASH_CHUNK_BYTES, "a chunk fits the buffer and its block the hash");
+static_assert(BUF_BYTES <= LOOP_BUFFER_BYTES, "a job fits a buffer of the loop");
 
 static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_err *why)
 {
@@ -96,7 +97,7 @@ static int read_extents(struct stream_job *job, bool verify, bool wait)
 		n = job->job.extent[job->n_read].length - job->extent_read;
 		if (n > WIRE_CHUNK_BYTES)
 			n = WIRE_CHUNK_BYTES;
-		if (job->fill + n + FRAME_BYTES > job->buf_bytes)
+		if (job->fill + n + FRAME_BYTES > BUF_BYTES)
 			break;
 		if ((r = read_chunk(job, n, verify, wait)) != 0)
 			return r;
@@ -126,10 +127,26 @@ static void read_on_disk(struct io_job *io)
 	loop_post(job->stream->loop, &job->msg);
 }
 
+/* The job's buffer; for the first job, whose memory is there, always. False: too little memory to read ahead. */
+static bool have_buf(struct stream *s, struct stream_job *job)
+{
+	struct ptcp_err why;
+
+	if (job->buf != NULL || job->ready || (job->buf = stream_memory_take_buf(s)) != NULL)
+		return true;
+	if (job != s->first)
+		return false;
+	err_nomem(&why);
+	for (; job->n_read < job->job.n; job->n_read++)
+		extent_failed(job, job->n_read, &why);
+	job->ready = true;
+	return true;
+}
+
 /* Returns true if the buffer is ready to be sent; otherwise an I/O thread reads. */
 static bool job_read(struct stream *s, struct stream_job *job)
 {
-	if (job->reading)
+	if (job->reading || !have_buf(s, job))
 		return false;
 	if (job->ready || read_extents(job, s->o.verify, false) == 0)
 		return true;
@@ -160,38 +177,55 @@ static bool write_job(struct stream *s, struct stream_job *job)
 	return true;
 }
 
+static void job_sent(struct stream *s, struct stream_job *job)
+{
+	if ((s->first = job->next) == NULL)
+		s->last = &s->first;
+	stream_memory_give_buf(s, job->buf);
+	job->buf = NULL;
+	s->worked = true;
+	job->msg.run = stream_job_sent;
+	loop_post(s->o.host->control, &job->msg);
+}
+
+/* Before a job: while others wait for memory, the stream gives way as soon as it has no data in buffers. */
+static bool next_turn(struct stream *s)
+{
+	if (s->n_bufs > 0 || !s->worked || !memory_wanted(&s->memory))
+		return stream_memory_take(s);
+	return chan_flushed(s->chan) && stream_memory_turn(s);
+}
+
 void stream_send_writable(void *arg)
 {
 	struct stream *s = arg;
 	struct stream_job *job;
 
-	while ((job = s->first) != NULL && job_read(s, job)) {
+	while ((job = s->first) != NULL) {
+		if (!next_turn(s))
+			return;
+		if (!job_read(s, job))
+			break;
 		if (!write_job(s, job))
 			return;
 		s->written = 0;
-		if (job->n_read < job->job.n) {
-			job->ready = false;
-			job->fill = 0;
-			continue;
-		}
-		if ((s->first = job->next) == NULL)
-			s->last = &s->first;
-		job->msg.run = stream_job_sent;
-		loop_post(s->o.host->control, &job->msg);
+		job->ready = false;
+		job->fill = 0;
+		if (job->n_read == job->job.n)
+			job_sent(s, job);
 	}
 	/* While the first job waits for the disk, start reading the rest of the queue. */
 	for (job = s->first != NULL ? s->first->next : NULL; job != NULL; job = job->next)
 		job_read(s, job);
 	chan_flush(s->chan);
+	if (s->first == NULL && s->has_memory && chan_flushed(s->chan))
+		stream_memory_give(s);
 }
 
 void stream_send_queue(struct msg *m)
 {
 	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
 	struct stream *s = job->stream;
-	struct ptcp_err why;
-	size_t need = 0;
-	unsigned i;
 
 	if (s->stopping || s->lost_posted)
 		return; /* the engine sends the blocks on another stream */
@@ -202,22 +236,6 @@ void stream_send_queue(struct msg *m)
 	job->ready = false;
 	job->next = NULL;
 	memset(job->failed, 0, sizeof job->failed);
-	for (i = 0; i < job->job.n; i++)
-		need += job->job.extent[i].length + FRAME_BYTES;
-	if (need > BUF_BYTES)
-		need = BUF_BYTES;
-	if (need > job->buf_bytes) {
-		free(job->buf);
-		job->buf = malloc(need);
-		job->buf_bytes = job->buf != NULL ? need : 0;
-	}
-	if (job->buf == NULL) {
-		err_nomem(&why);
-		for (i = 0; i < job->job.n; i++)
-			extent_failed(job, i, &why);
-		job->n_read = job->job.n;
-		job->ready = true;
-	}
 	*s->last = job;
 	s->last = &job->next;
 	if (s->first == job)
