@@ -625,8 +625,12 @@ struct ptcp_server_opts {
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
+	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter; streams
+	 * beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
+	uint64_t max_memory_bytes;
 };
 #define PTCP_LISTEN_MAX 32
+#define PTCP_MEMORY_MIN (16u << 20)
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 
 struct ptcp_server;
@@ -649,9 +653,10 @@ PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
-/* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s, rate, relay_to,
- * max_relayed and log_level to the values of `o`; the remaining fields are ignored. Running sessions keep the agreed
- * values. PTCP_EUSAGE: a value is malformed or out of range, and all values are unchanged. */
+/* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
+ * rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields are ignored.
+ * Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values are
+ * unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 
@@ -670,6 +675,7 @@ struct ptcp_server_stats {
 	uint64_t stored_bytes;      /* now, spooled on disk; whole MiB */
 	unsigned links_known;       /* now, published links with rate and delay */
 	unsigned waiting_now;       /* sessions that wait for room */
+	uint64_t memory_bytes;      /* now, of data in transit: see max_memory_bytes */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */

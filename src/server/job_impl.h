@@ -33,6 +33,7 @@ struct job {
 	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
+	struct memory_account *memory; /* of the session; NULL: no limit */
 	struct timer *timer;
 	struct mono requested, ended;
 	bool over;

@@ -33,6 +33,7 @@ static void server_session_free(struct server_session *s)
 	free(s->path);
 	session_free(s->session);
 	server_session_leave(s);
+	memory_account_free(s->memory);
 	list_remove(&s->in_list);
 	set->n--;
 	free(s);
@@ -299,8 +300,17 @@ int server_session_new(struct server_session_set *t, const struct server_session
 		free(s);
 		return r;
 	}
+	if (t->memory != NULL && (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0) {
+		queue_leave(&t->queue, &s->place, &limit);
+		chan_free(l->control);
+		free(s->path);
+		free(s);
+		return r;
+	}
+	o.memory = s->memory;
 	if ((r = session_new(&s->session, &o, e)) < 0) {
 		queue_leave(&t->queue, &s->place, &limit);
+		memory_account_free(s->memory);
 		free(s->path);
 		free(s);
 		return r;

@@ -20,6 +20,7 @@ struct server_session_set {
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	struct grants grants;
+	struct memory_budget *memory;     /* NULL: no limit */
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct peer_address *from); /* a session has ended */
 	void *arg;

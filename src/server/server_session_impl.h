@@ -10,6 +10,7 @@ struct server_session {
 	struct list in_list;
 	struct server_session_set *set;
 	struct session *session;
+	struct memory_account *memory; /* NULL: no limit */
 	char address[SOCK_TEXT_BYTES];
 	struct peer_address *from;
 	struct mono since;

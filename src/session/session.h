@@ -5,6 +5,7 @@
 
 #include "conn/context.h"
 #include "conn/paths.h"
+#include "core/memory_budget.h"
 #include "engine/engine.h"
 #include "model/stream_control.h"
 #include "net/sock.h"
@@ -54,6 +55,7 @@ struct session_opts {
 	uint16_t max_streams;
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;
+	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;
 	void *arg;
 };

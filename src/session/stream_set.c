@@ -256,7 +256,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
 		.host = sess->o.host, .number = number, .chan = c, .pacer = &sess->path_rates.all,
-		.path = session_path_of(sess, number),
+		.path = session_path_of(sess, number), .memory = sess->o.memory, .only_stream = sess->o.one_channel,
 		.worker = sess->id[0] + number, /* sessions of a server start at different workers */
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ops = &stream_ops, .arg = sess

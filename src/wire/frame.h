@@ -19,6 +19,7 @@
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
+#define WIRE_CHUNK_BYTES (256u << 10)
 #define WIRE_TEXT_MAX 500
 #define WIRE_HOST_MAX 255
 #define WIRE_PATH_MAX 4096
@@ -54,7 +55,7 @@
 	X(END, 25, 16) \
 	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(HOLE, 27, 16) \
-	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16) \
+	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
 	X(PROBE, 55, 9) \
@@ -430,10 +431,10 @@ WIRE_CODEC(END, end, wire_end)
 
 /* ---- Blocks: on data connections ------------------------------------------------ */
 
-/* In transit: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of wire_block_end. */
+/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of wire_block_end. */
 struct wire_block {
 	uint64_t id, offset;
-	uint32_t length_bytes; /* 1 to WIRE_BLOCK_MAX; offset + length at most WIRE_FILE_MAX */
+	uint32_t length_bytes; /* 1 to WIRE_CHUNK_BYTES; offset + length at most WIRE_FILE_MAX */
 };
 #define WIRE_BLOCK_FIELDS 24
 #define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
@@ -459,6 +460,15 @@ uint32_t wire_grid_bytes(uint64_t size_bytes);
 uint32_t wire_grid_blocks(uint64_t size_bytes);
 /* Length of one block; 0 if the file has no such block. */
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
+/* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last may
+ * be shorter; each chunk has a frame of its own. */
+struct wire_chunk {
+	uint32_t block, index; /* of the chunk within the block */
+	uint32_t block_bytes;
+	bool last;             /* of its block */
+};
+/* False: the frame does not fit the grid of the file. */
+bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, uint64_t size_bytes);
 /* Bytes of `count` blocks from `first` on; blocks beyond the end of the file count nothing. */
 uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count);
 

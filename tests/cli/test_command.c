@@ -278,6 +278,10 @@ static void serves(void **state)
 	assert_int_equal(command("serve --max-waiting 0"), 2);
 	assert_int_equal(command("serve --max-streams 129"), 2);
 	assert_string_equal(cap.err, "ptcp: --max-streams '129': not a number from 1 to 128\n");
+	assert_int_equal(command("serve --max-memory 64MiB"), 0);
+	assert_true(fake.server.max_memory_bytes == 64u << 20);
+	assert_int_equal(command("serve --max-memory 1MiB"), 2);
+	assert_string_equal(cap.err, "ptcp: --max-memory '1MiB': not a size of at least 16MiB\n");
 	assert_int_equal(command("serve --max-sessions 0"), 2);
 	assert_int_equal(command("serve --max-startups -1"), 2);
 	assert_int_equal(command("serve --max-client-sessions 4097"), 2);
