@@ -21,7 +21,7 @@ void ptcp_clean_result_init(struct ptcp_clean_result *r)
 	*r = (struct ptcp_clean_result){ .size = sizeof *r };
 }
 
-static bool on_found(void *arg, const struct leftover *l)
+static void on_found(void *arg, const struct leftover *l)
 {
 	const struct ptcp_clean_opts *o = arg;
 	char path[DIR_PATH_RAW_BYTES];
@@ -30,7 +30,6 @@ static bool on_found(void *arg, const struct leftover *l)
 
 	if (o->found != NULL)
 		o->found(o->arg, &shown);
-	return true;
 }
 
 static int check(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_err *e)

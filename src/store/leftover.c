@@ -1,6 +1,7 @@
 #include "store/leftover.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,10 +19,10 @@ struct mark {
 	char name[PART_NAME_BYTES];
 };
 
-struct cleaning {
-	const struct leftover_opts *o;
-	struct leftover_totals *totals;
-	bool stopped;
+struct leftovers {
+	struct leftover_opts o;
+	struct leftover_totals totals;
+	struct walk *walk;
 	unsigned n_marks;
 	struct mark mark[MARKS_MAX];
 };
@@ -105,39 +106,39 @@ static const char *not_ours(const struct candidate *c)
 	return NULL;
 }
 
-static void report(struct cleaning *k, const struct candidate *c, double age, const char *why)
+static void report(struct leftovers *k, const struct candidate *c, double age, const char *why)
 {
 	const struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
 		.why = why };
 
 	if (why != NULL) {
-		k->totals->failed++;
+		k->totals.failed++;
 	} else {
-		k->totals->files++;
-		k->totals->bytes += l.size_bytes;
+		k->totals.files++;
+		k->totals.bytes += l.size_bytes;
 	}
-	if (k->o->found != NULL && !k->o->found(k->o->arg, &l))
-		k->stopped = true;
+	if (k->o.found != NULL)
+		k->o.found(k->o.arg, &l);
 }
 
 /* The part's lock is ours where the file has one. */
-static void remove_file(struct cleaning *k, struct candidate *c, double age)
+static void remove_file(struct leftovers *k, struct candidate *c, double age)
 {
 	const char *why = not_ours(c);
 
-	if (why == NULL && !k->o->dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
+	if (why == NULL && !k->o.dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
 		if (errno == ENOENT)
 			return;
 		why = strerror(errno);
 	}
-	if (why == NULL && !k->o->dry_run)
+	if (why == NULL && !k->o.dry_run)
 		dir_changed(c->d);
 	report(k, c, age, why);
 }
 
-static void judge(struct cleaning *k, struct candidate *c)
+static void judge(struct leftovers *k, struct candidate *c)
 {
-	double age, min_s = k->o->older_s;
+	double age, min_s = k->o.older_s;
 	bool in_use = false, ours;
 	int fd = -1;
 
@@ -145,20 +146,20 @@ static void judge(struct cleaning *k, struct candidate *c)
 		return; /* gone since the listing */
 	if ((ours = not_ours(c) == NULL)) /* the lock of another user's file is not ours to take */
 		fd = lock_part(c, &in_use);
-	age = group_age_s(c, &k->o->now);
+	age = group_age_s(c, &k->o.now);
 	if (ours && !c->locked && min_s < LEFTOVER_UNLOCKED_S)
 		min_s = LEFTOVER_UNLOCKED_S;
 	if (in_use)
-		k->totals->in_use++;
+		k->totals.in_use++;
 	else if (age < min_s)
-		k->totals->recent++;
+		k->totals.recent++;
 	else
 		remove_file(k, c, age);
 	if (fd >= 0)
 		c->sys->close(fd);
 }
 
-static int judge_in(struct cleaning *k, struct dir *d, const char *name, struct ptcp_err *e)
+static int judge_in(struct leftovers *k, struct dir *d, const char *name, struct ptcp_err *e)
 {
 	struct candidate c = { .d = d, .sys = dir_sys(d), .name = name };
 
@@ -169,7 +170,7 @@ static int judge_in(struct cleaning *k, struct dir *d, const char *name, struct 
 	return 0;
 }
 
-static void postpone(struct cleaning *k, const struct walk_entry *w)
+static void postpone(struct leftovers *k, const struct walk_entry *w)
 {
 	if (k->n_marks == MARKS_MAX)
 		return; /* the next run removes it */
@@ -177,60 +178,97 @@ static void postpone(struct cleaning *k, const struct walk_entry *w)
 	k->mark[k->n_marks++].dir = dir_ref(w->dir);
 }
 
-static void on_entry(struct cleaning *k, const struct walk_entry *w)
+static void report_failed(struct leftovers *k, const struct walk_entry *w)
 {
-	struct ptcp_err why;
 	char path[DIR_PATH_TEXT_BYTES];
+	size_t n = strlen(dir_path_text(w->dir, w->name, path, sizeof path));
+	const struct leftover l = { .dir = w->dir, .name = w->name,
+		.why = w->why + (strncmp(w->why, path, n) == 0 ? n + 2 : 0) };
 
-	if (w->type == WALK_FAILED) {
-		k->totals->failed++;
-		if (k->o->found != NULL && !k->o->found(k->o->arg, &(struct leftover){ .dir = w->dir, .name = w->name,
-		    .why = w->why + (strncmp(w->why, dir_path_text(w->dir, w->name, path, sizeof path), strlen(path)) == 0 ?
-		    strlen(path) + 2 : 0) }))
-			k->stopped = true;
-	} else if (w->type != WALK_SKIPPED || !part_is_own_name(w->name)) {
-		return;
-	} else if (has_suffix(w->name, PART_DIR_SUFFIX)) {
-		postpone(k, w);
-	} else if (judge_in(k, w->dir, w->name, &why) < 0) {
-		k->totals->failed++;
-	}
+	k->totals.failed++;
+	if (k->o.found != NULL)
+		k->o.found(k->o.arg, &l);
 }
 
-static int walk_all(struct cleaning *k, struct walk *w, struct ptcp_err *e)
+static void on_entry(struct leftovers *k, const struct walk_entry *w)
 {
-	struct walk_entry entry;
+	struct ptcp_err why;
+
+	if (w->type == WALK_FAILED)
+		report_failed(k, w);
+	else if (w->type != WALK_SKIPPED || !part_is_own_name(w->name))
+		return;
+	else if (has_suffix(w->name, PART_DIR_SUFFIX))
+		postpone(k, w);
+	else if (judge_in(k, w->dir, w->name, &why) < 0)
+		k->totals.failed++;
+}
+
+static void judge_marks(struct leftovers *k)
+{
 	struct ptcp_err why;
 	unsigned i;
-	int r = 0;
 
-	while (!k->stopped && (r = walk_next(w, &entry, e)) > 0) {
+	for (i = 0; i < k->n_marks && k->totals.in_use == 0 && k->totals.recent == 0; i++)
+		if (judge_in(k, k->mark[i].dir, k->mark[i].name, &why) < 0)
+			k->totals.failed++;
+}
+
+int leftovers_new(struct leftovers **out, struct dir *base, const struct leftover_opts *o, struct ptcp_err *e)
+{
+	struct leftovers *k = calloc(1, sizeof *k);
+	int r;
+
+	if (k == NULL)
+		return err_nomem(e);
+	k->o = *o;
+	if ((r = walk_new(&k->walk, e)) < 0 || (r = walk_add(k->walk, base, NULL, e)) < 0) {
+		leftovers_free(k);
+		return r;
+	}
+	*out = k;
+	return 0;
+}
+
+int leftovers_step(struct leftovers *k, unsigned entries, struct ptcp_err *e)
+{
+	struct walk_entry entry;
+	int r = 1;
+
+	while (entries-- > 0 && (r = walk_next(k->walk, &entry, e)) > 0) {
 		on_entry(k, &entry);
 		walk_entry_fini(&entry);
 	}
-	for (i = 0; i < k->n_marks; i++) {
-		if (r == 0 && !k->stopped && k->totals->in_use == 0 && k->totals->recent == 0 &&
-		    judge_in(k, k->mark[i].dir, k->mark[i].name, &why) < 0)
-			k->totals->failed++;
+	if (r == 0)
+		judge_marks(k);
+	return r;
+}
+
+const struct leftover_totals *leftovers_totals(const struct leftovers *k) { return &k->totals; }
+
+void leftovers_free(struct leftovers *k)
+{
+	unsigned i;
+
+	if (k == NULL)
+		return;
+	for (i = 0; i < k->n_marks; i++)
 		dir_unref(k->mark[i].dir);
-	}
-	return r < 0 ? r : 0;
+	walk_free(k->walk);
+	free(k);
 }
 
 int leftovers_clean(struct dir *base, const struct leftover_opts *o, struct leftover_totals *out, struct ptcp_err *e)
 {
-	struct cleaning *k = calloc(1, sizeof *k);
-	struct walk *w = NULL;
+	struct leftovers *k = NULL;
 	int r;
 
 	*out = (struct leftover_totals){ 0 };
-	if (k == NULL)
-		return err_nomem(e);
-	k->o = o;
-	k->totals = out;
-	if ((r = walk_new(&w, e)) == 0 && (r = walk_add(w, base, NULL, e)) == 0)
-		r = walk_all(k, w, e);
-	walk_free(w);
-	free(k);
+	if ((r = leftovers_new(&k, base, o, e)) < 0)
+		return r;
+	while ((r = leftovers_step(k, UINT_MAX, e)) > 0)
+		;
+	*out = k->totals;
+	leftovers_free(k);
 	return r;
 }

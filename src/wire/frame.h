@@ -68,7 +68,10 @@
 	X(STATE, 62, 115 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(SAMPLE, 63, 24) \
 	X(LINKS, 64, 0) \
-	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX)
+	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
+	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
+	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(CLEANED, 68, 41)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,

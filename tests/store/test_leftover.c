@@ -18,14 +18,13 @@
 static struct leftover_totals totals;
 static char listed[4000]; /* "PATH" or "PATH!" for one that cannot be removed, each with a space behind */
 
-static bool on_found(void *arg, const struct leftover *l)
+static void on_found(void *arg, const struct leftover *l)
 {
 	char path[DIR_PATH_RAW_BYTES];
 
 	(void)arg;
 	strcat(listed, dir_path_raw(l->dir, l->name, path, sizeof path));
 	strcat(listed, l->why != NULL ? "! " : " ");
-	return true;
 }
 
 /* As `later_s` seconds from now. */
@@ -197,13 +196,44 @@ static void every_call_may_fail(void **state)
 	assert_int_equal(totals.files, 3);
 }
 
+/* In steps of one entry each, and given up after any of them. */
+static void steps(void **state)
+{
+	struct leftover_opts o = { .found = on_found };
+	int n, k, left, open_before = fx_open_fds();
+	struct leftovers *l;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &o.now);
+	o.now.tv_sec += 1000000;
+	fx_mkdir("d");
+	for (k = 0; k < 4; k++) {
+		listed[0] = '\0';
+		fx_text("d/" STEM ".part", "data");
+		fx_text("d/" OTHER ".part", "data");
+		assert_int_equal(leftovers_new(&l, fx_root, &o, NULL), 0);
+		for (n = 0, left = 1; n < k && left > 0; n++)
+			assert_true((left = leftovers_step(l, 1, NULL)) >= 0);
+		leftovers_free(l);
+		assert_int_equal(fx_count("d"), k < 2 ? 2 : 3 - k);
+		assert_in_range(fx_open_fds(), 0, open_before + 4);
+	}
+	assert_int_equal(leftovers_new(&l, fx_root, &o, NULL), 0);
+	for (n = 1; (left = leftovers_step(l, 1, NULL)) > 0; n++)
+		;
+	assert_int_equal(left, 0);
+	assert_int_equal(n, 3); /* d, the end of d, the end */
+	assert_int_equal(leftovers_totals(l)->files, 0);
+	leftovers_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(old_ones_are_removed), fx_tree_test(locked_ones_are_retained),
 		fx_tree_test(unlocked_ones_need_an_age), fx_tree_test(part_and_journal_have_one_age),
 		fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
-		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail),
+		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps),
 	};
 
 	return cmocka_run_group_tests_name("store/leftover", tests, NULL, NULL);
