@@ -136,25 +136,57 @@ static void remove_file(struct leftovers *k, struct candidate *c, double age)
 	report(k, c, age, why);
 }
 
-static void judge(struct leftovers *k, struct candidate *c)
+/* Whether a journal has a part, with which it is judged: alone it has no lock. */
+static bool is_with_part(const struct candidate *c)
 {
-	double age, min_s = k->o.older_s;
-	bool in_use = false, ours;
-	int fd = -1;
+	char name[PART_NAME_BYTES];
+	struct stat st;
 
-	if (c->sys->fstatat(c->at, c->name, &c->st, AT_SYMLINK_NOFOLLOW) != 0)
-		return; /* gone since the listing */
-	if ((ours = not_ours(c) == NULL)) /* the lock of another user's file is not ours to take */
-		fd = lock_part(c, &in_use);
-	age = group_age_s(c, &k->o.now);
-	if (ours && !c->locked && min_s < LEFTOVER_UNLOCKED_S)
-		min_s = LEFTOVER_UNLOCKED_S;
+	if (!has_suffix(c->name, PART_JOURNAL_SUFFIX))
+		return false;
+	memcpy(name, c->name, STEM_BYTES);
+	strcpy(name + STEM_BYTES, PART_SUFFIX);
+	return c->sys->fstatat(c->at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void conclude(struct leftovers *k, struct candidate *c, bool in_use, double age, double min_s)
+{
 	if (in_use)
 		k->totals.in_use++;
 	else if (age < min_s)
 		k->totals.recent++;
 	else
 		remove_file(k, c, age);
+}
+
+/* Before the part, whose removal ends the protection by the lock. */
+static void conclude_journal(struct leftovers *k, const struct candidate *part, bool in_use, double age, double min_s)
+{
+	char name[PART_NAME_BYTES];
+	struct candidate c = *part;
+
+	memcpy(name, part->name, STEM_BYTES);
+	strcpy(name + STEM_BYTES, PART_JOURNAL_SUFFIX);
+	c.name = name;
+	if (has_suffix(part->name, PART_SUFFIX) && c.sys->fstatat(c.at, name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
+		conclude(k, &c, in_use, age, min_s);
+}
+
+static void judge(struct leftovers *k, struct candidate *c)
+{
+	double age, min_s = k->o.older_s;
+	bool in_use = false, ours;
+	int fd = -1;
+
+	if (c->sys->fstatat(c->at, c->name, &c->st, AT_SYMLINK_NOFOLLOW) != 0 || is_with_part(c))
+		return; /* the former: gone since the listing */
+	if ((ours = not_ours(c) == NULL)) /* the lock of another user's file is not ours to take */
+		fd = lock_part(c, &in_use);
+	age = group_age_s(c, &k->o.now);
+	if (ours && !c->locked && min_s < LEFTOVER_UNLOCKED_S)
+		min_s = LEFTOVER_UNLOCKED_S;
+	conclude_journal(k, c, in_use, age, min_s);
+	conclude(k, c, in_use, age, min_s);
 	if (fd >= 0)
 		c->sys->close(fd);
 }

@@ -116,6 +116,28 @@ static void part_and_journal_have_one_age(void **state)
 	assert_true(fx_exists(STEM ".journal"));
 }
 
+/* The lock of the part covers the journal, in any order of the listing. */
+static void journals_go_with_their_parts(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 16; i++) {
+		char part[PART_NAME_BYTES], journal[PART_NAME_BYTES];
+
+		snprintf(part, sizeof part, ".ptcp-%016x.part", i);
+		snprintf(journal, sizeof journal, ".ptcp-%016x.journal", i);
+		fx_text(part, "data");
+		fx_text(journal, "journal");
+	}
+	clean(1, 0, true);
+	assert_int_equal(totals.files, 32);
+	clean(1, 0, false);
+	assert_int_equal(totals.files, 32);
+	assert_int_equal(totals.recent, 0);
+	assert_int_equal(fx_count("."), 0);
+}
+
 static void links_are_not_followed(void **state)
 {
 	(void)state;
@@ -232,7 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(old_ones_are_removed), fx_tree_test(locked_ones_are_retained),
 		fx_tree_test(unlocked_ones_need_an_age), fx_tree_test(part_and_journal_have_one_age),
-		fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
+		fx_tree_test(journals_go_with_their_parts), fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
 		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps),
 	};
 
