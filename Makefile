@@ -94,7 +94,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures interrupt clean disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy memory between links steering jobs collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds crowd) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
@@ -230,7 +230,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links grants greedy memory steering strangers served server sources doers keeper local peer)
+	session client between links cleaning grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing

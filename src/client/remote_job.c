@@ -165,8 +165,10 @@ static void on_readable(void *arg)
 	size_t n;
 
 	while (!t->over && !t->wait.pausing && !h->reversing && (n = chan_read(t->chan, bytes, sizeof bytes)) > 0)
-		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0)
+		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0) {
+			err_while(&why, why.code, "%s", t->known_as);
 			task_finish(t, &why);
+		}
 	if (t->over || t->wait.pausing)
 		return;
 	if (!h->reversing) {
