@@ -304,3 +304,58 @@ int leftovers_clean(struct dir *base, const struct leftover_opts *o, struct left
 	leftovers_free(k);
 	return r;
 }
+
+/* ---- Counting ---- */
+
+void leftover_count_add(struct leftover_count *to, const struct leftover_count *c)
+{
+	if (c->files > 0 && (to->files == 0 || c->age_s < to->age_s))
+		to->age_s = c->age_s;
+	to->files += c->files;
+	to->bytes += c->bytes;
+}
+
+static void on_counted(void *arg, const struct leftover *l)
+{
+	const struct leftover_count c = { 1, l->size_bytes, l->age_s > 0 ? l->age_s : 0 };
+
+	if (l->why == NULL)
+		leftover_count_add(arg, &c);
+}
+
+static void count_in(struct dir *d, DIR *stream, struct leftover_count *c)
+{
+	struct leftovers *k = NULL;
+	struct dirent *de;
+
+	while ((de = dir_sys(d)->readdir(stream)) != NULL) {
+		if (!part_is_own_name(de->d_name) || has_suffix(de->d_name, PART_DIR_SUFFIX))
+			continue;
+		if (k == NULL && (k = calloc(1, sizeof *k)) == NULL)
+			return;
+		k->o = (struct leftover_opts){ .dry_run = true, .found = on_counted, .arg = c };
+		clock_gettime(CLOCK_REALTIME, &k->o.now);
+		judge_in(k, d, de->d_name, NULL);
+	}
+	leftovers_free(k);
+}
+
+void leftovers_count(struct dir *d, struct leftover_count *c)
+{
+	const struct sys *sys = dir_sys(d);
+	DIR *stream;
+	int at, fd;
+
+	if ((at = dir_fd(d, NULL)) < 0)
+		return;
+	fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	dir_fd_done(d);
+	if (fd < 0)
+		return;
+	if ((stream = sys->fdopendir(fd)) == NULL) {
+		sys->close(fd);
+		return;
+	}
+	count_in(d, stream, c);
+	sys->closedir(stream);
+}

@@ -48,4 +48,13 @@ void leftovers_free(struct leftovers *k); /* NULL is fine */
 /* All steps. */
 int leftovers_clean(struct dir *base, const struct leftover_opts *o, struct leftover_totals *out, struct ptcp_err *e);
 
+/* Leftovers in `d` alone that leftovers_clean() would remove at any age, without marks: adds to *c. Errors count as
+ * none. */
+struct leftover_count {
+	uint64_t files, bytes;
+	double age_s; /* of the youngest */
+};
+void leftovers_count(struct dir *d, struct leftover_count *c);
+void leftover_count_add(struct leftover_count *to, const struct leftover_count *c);
+
 #endif

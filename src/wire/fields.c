@@ -92,6 +92,8 @@ static const struct wire_field hello[] = {
 	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_ONLY), ANY("code", warning, code),
 	LENGTH("n", 2, warning, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, warning, text, 0, WIRE_TEXT_MAX),
 	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
+}, leftovers[] = {
+	POSITIVE("files", leftovers, files), ANY("bytes", leftovers, bytes), ANY("age_ms", leftovers, age_ms)
 }, route[] = {
 	POSITIVE("port", route, port), LENGTH("n", 1, route, host, 1, WIRE_HOST_MAX), DATA(route, host, WORD),
 	ANY("spool", route, spool_bytes)
@@ -311,5 +313,5 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
 	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),
 	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL), LAYOUT(LEFTOVER, leftover, leftover, NULL),
-	LAYOUT(CLEANED, cleaned, cleaned, NULL)
+	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(LEFTOVERS, leftovers, leftovers, NULL)
 };

@@ -218,6 +218,41 @@ static void every_call_may_fail(void **state)
 	assert_int_equal(totals.files, 3);
 }
 
+/* What a transfer tells of a directory: what it would not resume, there alone. */
+static void counted(void **state)
+{
+	struct leftover_count c = { 0 };
+	struct dir *d = dir_child(fx_root, "d");
+	int fd;
+
+	(void)state;
+	fx_mkdir("d");
+	fx_mkdir("d/e");
+	fx_text("d/e/" STEM ".part", "below");
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 0);
+	fx_text("d/" STEM ".part", "data");
+	fx_text("d/" STEM ".journal", "journal");
+	fx_text("d/" STEM ".dir", "a mark");
+	fx_text("d/" OTHER ".part", "in use");
+	fx_text("d/file", "final");
+	fd = open(fx_path("d/" OTHER ".part"), O_RDWR);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 2);
+	assert_int_equal(c.bytes, 4 + 7);
+	assert_true(c.age_s >= 0 && c.age_s < 60);
+	close(fd);
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 2 + 3);
+	assert_true(fx_exists("d/" STEM ".part"));
+	dir_unref(d);
+	d = dir_child(fx_root, "missing");
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 5);
+	dir_unref(d);
+}
+
 /* In steps of one entry each, and given up after any of them. */
 static void steps(void **state)
 {
@@ -255,7 +290,7 @@ int main(void)
 		fx_tree_test(old_ones_are_removed), fx_tree_test(locked_ones_are_retained),
 		fx_tree_test(unlocked_ones_need_an_age), fx_tree_test(part_and_journal_have_one_age),
 		fx_tree_test(journals_go_with_their_parts), fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
-		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps),
+		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps), fx_tree_test(counted),
 	};
 
 	return cmocka_run_group_tests_name("store/leftover", tests, NULL, NULL);

@@ -283,9 +283,12 @@ static void clean_golden(void **state)
 		{ "any byte in its text", "leftover", 23, "1b", true },
 		{ "a text that is not there", "leftover", 18, "0005", false },
 		{ "neither the last nor not", "cleaned", 40, "02", false },
+		{ "no leftovers", "leftovers", 0, "0000000000000000", false },
 	};
 	const struct wire_clean c = { 86400000, 1, text_span("in/") };
 	const struct wire_leftover l = { 5000, 86400001, text_span("a/\xff"), text_span("gone") };
+	const struct wire_leftovers left = { 3, 5000, 86400001 };
+	struct wire_leftovers dleft;
 	const struct wire_cleaned t = { 3, 5000, 2, 1, 7, 1 };
 	uint8_t f[WIRE_LEFTOVER_MAX_BYTES];
 	struct wire_clean dc;
@@ -308,6 +311,10 @@ static void clean_golden(void **state)
 	in = check_golden("cleaned", f, wire_cleaned_encode(f, &t));
 	assert_int_equal(wire_cleaned_decode(&dt, in, NULL), 0);
 	assert_true(dt.files == 3 && dt.bytes == 5000 && dt.in_use == 2 && dt.recent == 1 && dt.failed == 7 && dt.final == 1);
+	drop(in);
+	in = check_golden("leftovers", f, wire_leftovers_encode(f, &left));
+	assert_int_equal(wire_leftovers_decode(&dleft, in, NULL), 0);
+	assert_true(dleft.files == 3 && dleft.bytes == 5000 && dleft.age_ms == 86400001);
 	drop(in);
 	CHECK(cases, check_patches);
 }
