@@ -120,10 +120,12 @@ void remote_name(const struct remote *t, char *out, size_t cap)
 		sock_join(out, cap, t->host, t->port);
 }
 
-/* Everything but what neither URLs nor shells treat specially is written as %XX. */
+/* Neither URLs nor shells treat these specially. */
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@";
+
+/* All other bytes are written as %XX. */
 static bool append_encoded(char *out, size_t cap, const char *path)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@";
 	size_t n = strlen(out);
 
 	for (; *path != '\0'; path++) {
@@ -140,6 +142,8 @@ bool remote_url(const struct remote *t, char *out, size_t cap)
 	char host[SOCK_HOST_BYTES + 10];
 	bool v6 = strchr(t->host, ':') != NULL;
 
+	if (t->user[strspn(t->user, plain)] != '\0' || t->host[strspn(t->host, plain)] != '\0')
+		return false;
 	if (!t->ssh || t->port != 0)
 		sock_join(host, sizeof host, t->host, t->port);
 	else
