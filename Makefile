@@ -46,7 +46,7 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	hardlinks send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query ssh_start ssh_connect start_args history_file
+	remote_job_request remote_query ssh_start ssh_connect start_args history_file retry
 server_SRC := server admit server_session request confine_needs relay \
 	job job_session job_conn link_table ssh_server
 api_SRC   := local
@@ -76,7 +76,7 @@ store_TESTS := fd_budget io dir destination walk source hash sink journal resume
 	faults power torture
 net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks control adapt path_rates

@@ -11,6 +11,7 @@
 #include "net/trust.h"
 
 #define PATHS_USUAL 2
+#define RETRY_FOR_MAX_S (30 * 86400)
 
 /* ---- Options ---- */
 
@@ -18,7 +19,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 {
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
-		.preserve_mode = true, .preserve_links = true, .timeout_s = 30,
+		.preserve_mode = true, .preserve_links = true, .timeout_s = 30, .retry_for_s = 600,
 		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
 	};
 }
@@ -60,9 +61,10 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
-	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || o->remote_port > 65535 ||
+	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) ||
+	    !(o->retry_for_s >= 0 && o->retry_for_s <= RETRY_FOR_MAX_S) || o->remote_port > 65535 ||
 	    (o->family != 0 && o->family != 4 && o->family != 6))
-		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), port, "
+		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), time to retry (at most 30 days), port, "
 		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
 	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
 	    o->max_streams > PTCP_STREAMS_MAX)
@@ -284,7 +286,8 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	t->over = t->trust.unknown = false;
 	t->trust.n_accepted = t->n_tried = 0;
 	t->result = 0;
-	t->started = mono_now();
+	if (!t->retry.worked)
+		t->started = mono_now();
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
 	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
@@ -308,7 +311,19 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 
 	if (!t->over)
 		return 1;
-	attempt_end(t);
+	if (t->retry.timer != NULL) { /* a pause has ended, or was canceled */
+		retry_pause_end(t);
+		if (r == 0 && (r = attempt_begin(t, &t->why)) == 0)
+			return 1;
+		t->result = r;
+	} else {
+		attempt_end(t);
+	}
+	if (retry_is_due(t) && retry_pause(t, &t->why) == 0) {
+		t->running = true;
+		return 1;
+	}
+	t->running = false;
 	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
 	if (e == NULL)
 		e = &scratch;

@@ -143,11 +143,13 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 /* Deadline for a sign of life on the connection. */
 static struct mono dead_at(const struct control_replay *r, const struct control_replay_session *s)
 {
+	uint64_t limit_ns = s->quiet_ns + CONTROL_REPLAY_RTTS * s->rtt_ns;
+
 	switch (r->state) {
 	case CONTROL_UP:
-		return mono_add_ns(s->last_input.ns > r->since.ns ? s->last_input : r->since, CONTROL_REPLAY_QUIET_NS);
+		return mono_add_ns(s->last_input.ns > r->since.ns ? s->last_input : r->since, limit_ns);
 	case CONTROL_RESUMING:
-		return mono_add_ns(r->since, CONTROL_REPLAY_RESUME_NS);
+		return mono_add_ns(r->since, limit_ns);
 	case CONTROL_LOST:
 		break;
 	}

@@ -15,8 +15,7 @@
 
 #define CONTROL_REPLAY_MAX_BYTES (8u << 20)                     /* limit of retained bytes */
 #define CONTROL_REPLAY_ACK_BYTES (32u << 10)                    /* bytes received between two CONTROL_ACKs */
-#define CONTROL_REPLAY_QUIET_NS (UINT64_C(3) * 1000000000)      /* UP without a frame: the connection is dead */
-#define CONTROL_REPLAY_RESUME_NS (UINT64_C(3) * 1000000000)     /* limit for RESUMING */
+#define CONTROL_REPLAY_RTTS 3                                   /* see control_replay_session.rtt_ns */
 
 enum control_replay_state { CONTROL_UP, CONTROL_LOST, CONTROL_RESUMING };
 
@@ -36,10 +35,11 @@ struct control_replay {
 
 /* The session's state. */
 struct control_replay_session {
-	bool agreed;            /* both ends support replay (CONTROL_REPLAY) */
+	bool agreed;            /* both ends let the session linger (HELLO) */
 	bool running, failed, over, gone;
 	bool receives;
 	struct mono last_input;      /* last bytes from the peer */
+	uint64_t quiet_ns, rtt_ns;   /* UP without a frame, or RESUMING, for quiet + CONTROL_REPLAY_RTTS RTTs: dead */
 };
 
 /* In UP. Only a starter that is the TLS client opens successors. */

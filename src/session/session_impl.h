@@ -96,6 +96,7 @@ struct session {
 	struct chan *control;       /* NULL once closed */
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
+	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
@@ -181,6 +182,8 @@ void control_flush(struct session *sess);
 int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e);
 /* A lost control connection may be replaced: the session continues. */
 bool control_may_resume(const struct session *sess);
+/* It works, as far as this end knows. */
+bool control_is_up(const struct session *sess);
 /* The starter is to connect a successor now. */
 bool control_wants_successor(const struct session *sess);
 /* A joined connection as the successor; taken. */
@@ -199,6 +202,8 @@ void streams_activate(struct session *sess, unsigned streams, const char *why);
 unsigned streams_connected(const struct session *sess);
 /* Reports a changed number to the user, unless more connections are in progress. */
 void streams_report(struct session *sess);
+/* After an outage: replaces streams whose peer was silent, and retries the others at once. */
+void streams_revive(struct session *sess);
 /* The connection failed: closes the stream; the TLS client connects a new one. */
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why);
 /* Applies the rate limit of a stream's path, see path_rates.h. */

@@ -32,7 +32,8 @@ static int setup(void **state)
 	(void)state;
 	memset(&fx, 0, sizeof fx);
 	fx.now = (struct mono){ 1000 * SECOND };
-	fx.s = (struct control_replay_session){ .agreed = true, .running = true, .last_input = fx.now };
+	fx.s = (struct control_replay_session){ .agreed = true, .running = true, .last_input = fx.now,
+		.quiet_ns = 3 * SECOND };
 	fx.wire = malloc(2 * MAX);
 	fx.room = 2 * MAX;
 	control_replay_init(&fx.r, true, 0, 3, fx.now);
@@ -318,7 +319,7 @@ static void sessions_without_successors(void **state)
 
 static void silence(void **state)
 {
-	struct mono late = mono_add_ns(fx.now, CONTROL_REPLAY_QUIET_NS);
+	struct mono late = mono_add_ns(fx.now, 3 * SECOND);
 
 	(void)state;
 	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, late.ns);
@@ -334,7 +335,7 @@ static void silence(void **state)
 	fx.now = mono_add_ns(late, 100 * SECOND);
 	resumes(0); /* the time counts from the successor's start */
 	assert_false(control_replay_wants(&fx.r, &fx.s));
-	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, fx.now.ns + CONTROL_REPLAY_QUIET_NS);
+	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, fx.now.ns + 3 * SECOND);
 }
 
 /* A successor is connected, but its peer does not send CONTROL_ACK. */

@@ -323,7 +323,7 @@ const struct hostile hostile_steerers[] = {
 /* A session with as many streams as its client asked for, up to 16. */
 static struct server_session steered(void)
 {
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 
 	server_session_read_open(&s);
 	server_session_agree(&s, s.streams < 16 ? s.streams : 16, 0);
@@ -492,7 +492,7 @@ static const struct frame *but_rates(struct peer *p)
 /* BLOCKS: sends a file of so many as fast as it can, whatever rate its client has asked for. */
 static void keeps_to_no_rate(unsigned port, char **arguments)
 {
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
 	const struct frame *f;
 
