@@ -8,7 +8,8 @@
 #define FIRST_NS NS_PER_S
 #define DOUBLINGS 6u /* at most 64 s between two attempts */
 
-/* The next attempt may succeed: the network, or the other host, has failed. */
+/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs would
+ * supersede each other by turns. */
 static bool may_help(int code)
 {
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT;

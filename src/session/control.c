@@ -149,6 +149,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	if (control_may_resume(sess)) {
 		log_lost(sess, why->msg);
 		control_replay_lost(&sess->control_replay);
+		if (!sess->control_replay.opens)
+			sess->return_by = mono_add_ns(mono_now(), sess->o.timeout_ns);
 		report_attempt(sess, why->msg);
 	} else {
 		engine_closed(sess->engine, &cut);
@@ -194,6 +196,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control_replay.resend);
 	sess->retries[STREAM_CONNECT_CONTROL] = 0;
 	sess->rtt_ns = 0;
+	sess->return_by = MONO_NEVER;
 	streams_revive(sess);
 }
 
@@ -279,7 +282,13 @@ static bool rtt_excuses(struct session *sess)
 void control_pump(struct session *sess, struct mono now)
 {
 	struct control_replay_session s = replay_session(sess);
+	struct ptcp_err why;
 
+	if (now.ns >= sess->return_by.ns) {
+		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
+		engine_fail(sess->engine, &why);
+		return;
+	}
 	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))
 		s = replay_session(sess);
 	if (!control_replay_tick(&sess->control_replay, &s, now))
@@ -295,7 +304,7 @@ struct mono control_deadline(const struct session *sess)
 {
 	struct control_replay_session s = replay_session(sess);
 
-	return control_replay_deadline(&sess->control_replay, &s);
+	return mono_min(sess->return_by, control_replay_deadline(&sess->control_replay, &s));
 }
 
 void control_free(struct session *sess)

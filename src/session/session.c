@@ -168,7 +168,7 @@ void session_yield(struct session *sess)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECANCELED, "transfer: superseded by a newer run of the same client with the same files "
+	err_set(&why, PTCP_ESUPERSEDED, "transfer: superseded by a newer run of the same client with the same files "
 	    "(let the newer run finish)");
 	engine_fail(sess->engine, &why);
 	sess->give_up = mono_now(); /* a connected peer has the reason by now */
@@ -204,6 +204,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	fd_budget_count(1);
 	sess->o = *o;
 	sess->quiet_ns = so.quiet_ns;
+	sess->return_by = MONO_NEVER;
 	sess->pump = pump;
 	path_rates_init(&sess->path_rates);
 	control_replay_init(&sess->control_replay, o->connects && so.starter, o->path, o->paths != NULL ? o->paths->n : 1,

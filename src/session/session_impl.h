@@ -97,6 +97,7 @@ struct session {
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
+	struct mono return_by;      /* acceptor: the connection was closed, probably with the client: no long linger */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];

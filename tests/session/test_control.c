@@ -156,6 +156,7 @@ static int setup(void **state)
 	fx.s.pump = pump;
 	fx.s.running = true;
 	fx.s.quiet_ns = 3 * NS_PER_S;
+	fx.s.return_by = MONO_NEVER;
 	fx.s.control = new_chan();
 	control_replay_init(&fx.s.control_replay, true, 0, 3, fx.engine.last_input);
 	return 0;
