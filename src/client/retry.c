@@ -40,6 +40,15 @@ void retry_report(struct ptcp_task *t, unsigned attempt, uint64_t wait_ns, const
 	task_emit(t, &ev);
 }
 
+void retry_give_up(struct ptcp_task *t)
+{
+	struct ptcp_err last = t->why;
+
+	if (t->retry.worked && last.code == PTCP_ECONNECT)
+		t->result = err_set(&t->why, PTCP_EPEER, "transfer: cut off, and not continued within %.4g s: %s (run the same "
+		    "command again to resume it)", t->o.retry_for_s, last.msg);
+}
+
 static void on_timer(void *arg)
 {
 	struct ptcp_task *t = arg;

@@ -324,6 +324,8 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 		return 1;
 	}
 	t->running = false;
+	retry_give_up(t);
+	r = t->result;
 	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
 	if (e == NULL)
 		e = &scratch;

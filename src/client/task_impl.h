@@ -159,6 +159,8 @@ bool retry_is_due(const struct ptcp_task *t);
 /* Runs the loop for the pause before the next attempt, instead of an attempt. */
 int retry_pause(struct ptcp_task *t, struct ptcp_err *e);
 void retry_pause_end(struct ptcp_task *t);
+/* No attempt follows: the outcome is that of the transfer, not of the last attempt to connect. */
+void retry_give_up(struct ptcp_task *t);
 
 /* ---- trust.c ---- */
 
