@@ -61,12 +61,13 @@ static uint64_t ping_after_ns(const struct engine *s, enum wire_busy now)
 
 /* ---- Limits ---- */
 
-/* Without a connection the session lingers, for a successor of the connection. */
+/* Without a connection a running session lingers, for a successor of the connection. Before, this end's time-out holds,
+ * so that a client that goes silent does not occupy a session for longer. */
 static uint64_t silence_limit_ns(const struct engine *s)
 {
-	bool lingers = s->state == RUNNING || s->state == CLOSING;
-
-	return lingers && s->linger_ns > s->timeout_ns ? s->linger_ns : s->timeout_ns;
+	if (s->state != RUNNING && s->state != CLOSING)
+		return s->o.timeout_ns;
+	return s->linger_ns > s->timeout_ns ? s->linger_ns : s->timeout_ns;
 }
 
 /* A session that has moved data waits for it to move again as long as for a lost connection. */
