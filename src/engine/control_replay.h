@@ -30,6 +30,7 @@ struct control_replay {
 	size_t got;                     /* of the peer's CONTROL_ACK */
 	bool opens;                     /* this end opens successors */
 	unsigned path, n_paths;         /* path of the next successor; number of paths */
+	unsigned n_refusals;            /* by relays, in a row */
 	bool ended;                     /* the peer has received everything: no successor is needed */
 };
 
@@ -85,9 +86,11 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 bool control_replay_tick(struct control_replay *r, const struct control_replay_session *s, struct mono now);
 /* Whether this end is to open a successor now. */
 bool control_replay_wants(const struct control_replay *r, const struct control_replay_session *s);
-/* No successor could be opened on this path. final: the peer refused it, or is known to have ended. Returns an error
- * that fails the session, or 0 after moving to the next path. */
-int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool final, struct ptcp_err *e);
+/* No successor could be opened on this path. over: the peer refused it, or is known to have ended. path_over: a relay
+ * refused it. Returns an error that fails the session, also after all paths were refused; or 0 after moving to the next
+ * path. */
+int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool over, bool path_over,
+    struct ptcp_err *e);
 struct mono control_replay_deadline(const struct control_replay *r, const struct control_replay_session *s);
 
 #endif

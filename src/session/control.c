@@ -255,15 +255,17 @@ void control_take(struct session *sess, struct chan *c)
 	session_pump(sess);
 }
 
-void control_failed(struct session *sess, const struct ptcp_err *why, bool refused)
+void control_failed(struct session *sess, const struct connect_result *r)
 {
+	/* After its session, an ephemeral server is gone, and has missed no frame. */
+	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->over);
+	bool path_over = r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED;
 	struct ptcp_err e;
 
-	/* After its session, an ephemeral server is gone, and has missed no frame. */
-	if (control_replay_failed(&sess->control_replay, why, refused || (sess->o.once && sess->over), &e) < 0)
+	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0)
 		engine_fail(sess->engine, &e);
 	else
-		report_attempt(sess, why->msg);
+		report_attempt(sess, r->why.msg);
 }
 
 /* On a slow path, or behind a long queue, silence of a few RTTs is usual. */

@@ -191,7 +191,7 @@ bool control_wants_successor(const struct session *sess);
 /* A joined connection as the successor; taken. */
 void control_take(struct session *sess, struct chan *c);
 /* An attempt to connect a successor failed. */
-void control_failed(struct session *sess, const struct ptcp_err *why, bool refused);
+void control_failed(struct session *sess, const struct connect_result *r);
 void control_pump(struct session *sess, struct mono now);
 struct mono control_deadline(const struct session *sess);
 void control_free(struct session *sess);

@@ -19,7 +19,7 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
 	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
-		control_failed(sess, &r->why, r->cause == CONNECT_REFUSED);
+		control_failed(sess, r);
 	} else {
 		sess->join_why = r->why;
 		streams_report(sess);

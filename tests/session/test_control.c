@@ -344,13 +344,14 @@ static void a_dead_connection(void **state)
 
 static void no_successor(void **state)
 {
-	struct ptcp_err why = { .code = PTCP_ECONNECT, .msg = "refused" };
+	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
 
 	(void)state;
 	closed(false);
-	control_failed(&fx.s, &why, false);
+	control_failed(&fx.s, &r);
 	assert_int_equal(fx.engine.failed.code, 0);
-	control_failed(&fx.s, &why, true);
+	r.cause = CONNECT_REFUSED;
+	control_failed(&fx.s, &r);
 	assert_int_equal(fx.engine.failed.code, PTCP_EPEER);
 }
 
@@ -358,14 +359,14 @@ static void no_successor(void **state)
 static void an_ephemeral_server_is_gone(void **state)
 {
 	static struct receive_side *receives = (struct receive_side *)1; /* only compared with NULL */
-	struct ptcp_err why = { .code = PTCP_ECONNECT, .msg = "refused" };
+	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
 
 	(void)state;
 	fx.s.o.once = fx.s.over = true;
 	fx.s.receive = receives;
 	closed(false);
 	assert_true(control_wants_successor(&fx.s));
-	control_failed(&fx.s, &why, false);
+	control_failed(&fx.s, &r);
 	assert_false(control_wants_successor(&fx.s));
 }
 
