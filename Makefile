@@ -39,10 +39,10 @@ net_SRC   := loop sock resolve dial listen admission line_reader child spool spl
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
-	control_replay dead_path path_select path_rates stream_count host_load
+	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
-	stream_connect adapt tcp_report \
+	stream_connect stalls adapt tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
@@ -77,7 +77,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
+	measuring worlds torture control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control adapt path_rates
 measure_TESTS := measure

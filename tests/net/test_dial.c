@@ -128,7 +128,7 @@ static struct answer dial(const char *host, unsigned port, int family, unsigned 
 	struct answer a = { .fd = -1 };
 
 	begin();
-	start(host, port, (struct sock_opts){ family, timeout_ms * NS_PER_MS, NULL }, &a);
+	start(host, port, (struct sock_opts){ .family = family, .timeout_ns = timeout_ms * NS_PER_MS }, &a);
 	assert_true(nf_run_until(loop, &a.came, timeout_ms + 10000));
 	nf_run_for(loop, 2);
 	assert_int_equal(a.n, 1);
@@ -290,7 +290,7 @@ static void a_silent_family_does_not_delay(void **state)
 
 static void congestion_control(void **state)
 {
-	struct sock_opts o = { 0, 5 * NS_PER_S, "no-such-thing" };
+	struct sock_opts o = { .timeout_ns = 5 * NS_PER_S, .congestion = "no-such-thing" };
 	unsigned port = 0;
 	int s = listen_on(AF_INET, 8, &port);
 	struct answer a = { .fd = -1 };
@@ -310,7 +310,7 @@ static void without_descriptors(void **state)
 	struct rlimit old, none;
 	unsigned port = 0;
 	int s = listen_on(AF_INET, 8, &port);
-	struct sock_opts o = { 0, 5 * NS_PER_S, NULL };
+	struct sock_opts o = { .timeout_ns = 5 * NS_PER_S };
 	struct answer a = { .fd = -1 };
 
 	(void)state;
@@ -335,7 +335,7 @@ static void without_descriptors(void **state)
 static void canceled_at_any_time(void **state)
 {
 	static const char *const hosts[] = { "127.0.0.1", "localhost", "no-such-host.invalid" };
-	struct sock_opts o = { 0, 5 * NS_PER_S, NULL };
+	struct sock_opts o = { .timeout_ns = 5 * NS_PER_S };
 	int fds[16], n;
 	unsigned port = deaf_port(fds, &n), ms, i;
 	struct dial *d;
