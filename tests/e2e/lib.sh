@@ -9,6 +9,8 @@
 #   all_beside                  has shown them in their order; they share nothing that they change
 #   after_case                  what a script may define: runs after each case
 #   done_testing                last line of a script
+#
+# CASE=text: only the cases whose name contains the text.
 
 set -u
 export LC_ALL=C
@@ -40,8 +42,11 @@ trap 'exit 1' INT TERM HUP
 
 # ---- Cases
 
+wanted() { [[ $1 == *"${CASE-}"* ]]; }
+
 test_case() {
 	local name=$1 rc
+	wanted "$name" || return 0
 	cases=$((cases + 1))
 	dir=$tmp/case$cases
 	mkdir "$dir"
