@@ -330,6 +330,12 @@ check-long: setup
 		tests/hostile/test_strangers \
 		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
 
+# make check-mutants: remove each security check of SECURITY.md, one at a time; the test named there must fail
+.PHONY: check-mutants
+check-mutants: setup
+	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
+	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
+
 # make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
 # New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
 # to the same targets.

@@ -12,7 +12,7 @@
 #define MOVES_MAX 400
 #define CONNS 4
 #define MESSAGES 3
-#define HEARD_BYTES 16384
+#define HEARD_BYTES 4096
 #define TIMEOUT_NS (10 * NS_PER_S)
 #define NOW_S UINT64_C(1700000000)
 
