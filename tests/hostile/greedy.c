@@ -237,6 +237,23 @@ static void unasked_bits(unsigned port, char **arguments)
 }
 
 /* Types that are none, such as devices would be. */
+/* Names of part files, journals and the like: the data of other transfers. */
+static void reserved_names(unsigned port, char **arguments)
+{
+	static const char *const names[] = { ".ptcp-0123456789abcdef.part", ".ptcp-0123456789abcdef.journal",
+		".ptcp-0123456789abcdef.link", ".ptcp-0123456789abcdef.dir" };
+	struct session s = sending(port, "/");
+	unsigned i;
+
+	(void)arguments;
+	for (i = 0; i < 4; i++)
+		if (file(&s, ID(i, i + 1), 0, names[i]))
+			die("%s is received", names[i]);
+	if (!file(&s, ID(4, 5), 0, "x"))
+		die("the session has suffered");
+	finish(&s, 1, 4);
+}
+
 static void no_devices(unsigned port, char **arguments)
 {
 	unsigned type;
@@ -324,5 +341,6 @@ const struct hostile hostile_greedy[] = {
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
+	{ "reserved-names", reserved_names },
 	{ "links-out", links_out }, { "rate-flood", rate_flood }, { NULL, NULL }
 };
