@@ -78,6 +78,7 @@ timed() {
 }
 
 beside() {
+	wanted "${@: -2:1}" || return 0
 	"$@" >"$tmp/beside$cases" &
 	besides+=("$! $tmp/beside$cases")
 	cases=$((cases + 1))
