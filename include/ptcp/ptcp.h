@@ -174,6 +174,34 @@ PTCP_API bool ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
 PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
 PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
 
+/* Leftovers: part files, journals, unfinished links and marks of interrupted transfers. */
+struct ptcp_leftover {
+	const char *path;    /* below the directory */
+	uint64_t bytes;
+	double age_s;        /* since the last change */
+	const char *why;     /* why it cannot be removed; NULL: removed, or would be in a dry run */
+};
+struct ptcp_clean_opts {
+	size_t size;
+	double older_s;      /* min age; default: 86400 */
+	bool dry_run;        /* remove nothing */
+	void (*found)(void *arg, const struct ptcp_leftover *l); /* or NULL */
+	void *arg;
+};
+struct ptcp_clean_result {
+	size_t size;
+	uint64_t files, bytes;   /* removed */
+	uint64_t in_use, recent; /* retained: of running transfers; younger than older_s */
+	uint64_t failed;         /* not removed */
+};
+PTCP_API void ptcp_clean_opts_init(struct ptcp_clean_opts *o);
+PTCP_API void ptcp_clean_result_init(struct ptcp_clean_result *r);
+/* Removes the leftovers of this user in a local directory and below, without following links. Files of running
+ * transfers, which are locked, and final files are never removed. Blocks on disk. PTCP_EPARTIAL if some leftovers
+ * cannot be removed. */
+PTCP_API int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_clean_result *r,
+    struct ptcp_err *e);
+
 /* An unknown host: return true to trust the fingerprint from now on (it is added to known_hosts). Called while no
  * connection is open; may block, for example to ask the user. */
 typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);

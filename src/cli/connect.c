@@ -229,7 +229,7 @@ int connect_run(struct ptcp_task *t, struct ptcp_err *e)
 	r = ptcp_task_run(t, e);
 	process_set_stop(NULL, NULL);
 	terminal_status("");
-	return r;
+	return process_result(r, e);
 }
 
 double connect_throughput_bps(uint64_t bytes, double seconds)

@@ -41,8 +41,7 @@ static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fi
 {
 	if (server_admits(s, fingerprint, a))
 		return 0;
-	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
-	    g->address, fingerprint);
+	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized\"", fingerprint);
 	g->end = ADMISSION_BAD;
 	return err_set(e, refuse(s), "this client: not authorized (have the server's administrator run: ptcp key authorize "
 	    "%s)", fingerprint);
@@ -94,8 +93,8 @@ static int on_granted(void *arg, struct inbound *g, const struct wire_grant *gra
 	else if ((r = admit_client(s, g, issuer, &a, e)) < 0)
 		return r;
 	if (r < 0 || (r = check_grant(s, g, grant, e)) < 0) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=grant-refused from=%s client=%s by=%s why=\"%s\"", g->address,
-		    issuer, chan_fingerprint(g->chan), e->msg);
+		inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan),
+		    e->msg);
 		return r;
 	}
 	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
@@ -126,11 +125,13 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
 	struct ptcp_server *s = arg;
+	struct authorization a;
 
 	/* All invalid JOINs get the same answer, without a hint for strangers. */
 	if (!session_knows(server_session_find(&s->sessions, j->session), g->chan, j)) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
-		    chan_fingerprint(g->chan));
+		inbound_log(g, LOG_WARN, "join-refused", "client=%s", chan_fingerprint(g->chan));
+		if (!server_admits(s, chan_fingerprint(g->chan), &a)) /* a client may be late to a session that has ended */
+			g->end = ADMISSION_BAD;
 		return err_set(e, refuse(s), "no such session or stream");
 	}
 	*plaintext = server_session_cipher(&s->sessions, j->session) == PTCP_CIPHER_NONE;

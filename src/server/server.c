@@ -233,6 +233,29 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
+/* Tells the operator that a root contains the server's own configuration; refuses the configuration itself as the root. */
+static int judge_root(struct ptcp_server *s, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *root, *dir;
+	struct stat of_root, of_dir;
+	size_t n;
+
+	if (s->root == NULL || stat(s->root, &of_root) < 0 || stat(s->host.config_dir, &of_dir) < 0)
+		return 0;
+	if (of_root.st_dev == of_dir.st_dev && of_root.st_ino == of_dir.st_ino)
+		return err_set(e, PTCP_ECONFIG, "--root %s: the server's own configuration, with its key (serve another directory)",
+		    text_escape(shown, sizeof shown, s->root));
+	root = realpath(s->root, NULL);
+	dir = realpath(s->host.config_dir, NULL);
+	n = root != NULL ? strlen(root) : 0;
+	if (n > 0 && dir != NULL && strncmp(dir, root, n) == 0 && (dir[n] == '/' || root[n - 1] == '/'))
+		log_at(&s->host.log, LOG_WARN, "server", "event=not-served dir=\"%s\" why=\"the server's own configuration lies "
+		    "beneath the root\"", text_escape_quoted(shown, sizeof shown, dir));
+	free(root);
+	free(dir);
+	return 0;
+}
+
 /* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and confinement
  * come before the threads of the context, because threads inherit the restrictions of the starting thread. */
 static int start_context(struct ptcp_server *s, struct ptcp_err *e)
@@ -244,6 +267,8 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.ephemeral && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
+		return r;
+	if (!s->o.ephemeral && (r = judge_root(s, e)) < 0)
 		return r;
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)

@@ -346,7 +346,11 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		return 0;
 	}
 	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && part_is_own_name(name))
-		r = skip(out, "the name of an unfinished file of ptcp: not sent (rename it)", &why);
+		r = skip(out, "an unfinished file of ptcp, by its name: not sent (remove it "
+		    "with ptcp clean, or rename it)", &why);
+	if (r == 0 && out->type == WALK_DIR && dir_excludes(dir, out->dev, out->ino))
+		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :
+		    store_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
 	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;

@@ -226,8 +226,9 @@ static bool entry_valid(const void *f)
 	switch (d->type) {
 	case WIRE_DIR: return named && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_FILE: return named && d->target.n == 0;
+	case WIRE_HARDLINK: return named && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes == 0 && d->parent == 0;
-	default: return named && d->target.n > 0 && d->size_bytes == 0; /* links */
+	default: return named && d->target.n > 0 && d->size_bytes == 0; /* symbolic links */
 	}
 }
 

@@ -330,7 +330,7 @@ struct wire_entry {
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */
 	struct span name;    /* one component, text_name_ok() */
-	struct span target;  /* of a link: 1 to WIRE_PATH_MAX bytes without NUL */
+	struct span target;  /* of a symbolic link: 1 to WIRE_PATH_MAX bytes without NUL */
 	struct span attrs;   /* wire/attrs.h; well-formed once decoded */
 };
 #define WIRE_DIR_END_MAX_BYTES (8 + 49)

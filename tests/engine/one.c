@@ -375,7 +375,7 @@ struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t
 
 	if (type == WIRE_DIR_END)
 		f.name.n = 0;
-	if (type == WIRE_SYMLINK || type == WIRE_HARDLINK)
+	if (type == WIRE_SYMLINK)
 		f.target = (struct span){ (const uint8_t *)"target", 6 };
 	return f;
 }

@@ -69,15 +69,17 @@ static void put_entry(struct owner *c)
 		f.parent = 0;
 		f.name.n = 0;
 	}
-	if (f.type == WIRE_FILE)
+	if (f.type == WIRE_FILE) {
 		f.size_bytes = (uint64_t)(size & 15) << (size >> 4) * 3;
+		a.linked = (what & 16) != 0;
+	}
 	else
 		a.sparse = false;
-	if (f.type == WIRE_SYMLINK || f.type == WIRE_HARDLINK)
+	if (f.type == WIRE_SYMLINK)
 		f.target = (struct span){ (const uint8_t *)"t", 1 };
 	if (f.type == WIRE_HARDLINK)
 		a.link_id = of != NULL ? of->id : 1 << 16;
-	if (a.sparse || a.link_id != 0)
+	if (a.sparse || a.linked || a.link_id != 0)
 		f.attrs = (struct span){ attrs, wire_attrs_encode(attrs, &a) };
 	c->next_prep = take_byte(&c->in);
 	PUT(c, entry, &f);

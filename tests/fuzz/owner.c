@@ -353,6 +353,7 @@ void owner_offer(struct owner *c)
 	if (f.type == WIRE_SYMLINK) {
 		f.target = f.name;
 		if (of != NULL && of != it && of->type == WIRE_FILE && of->id != 0 && !of->told) {
+			f.target.n = 0;
 			f.type = WIRE_HARDLINK;
 			f.attrs = link_attrs(attrs, of->id);
 		}

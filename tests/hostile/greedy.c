@@ -275,7 +275,7 @@ static uint64_t link_attr(uint8_t out[12], uint64_t id)
 	return id;
 }
 
-/* Other names for what is outside: of a good file, but by a path that leads elsewhere. */
+/* Hard links to a good file that was not announced as LINKED. ARGUMENTS: the paths that they name beside the id. */
 static void links_out(unsigned port, char **arguments)
 {
 	struct session s = sending(port, "/");

@@ -50,7 +50,7 @@ static void run(const struct hostile *const *tables, const char *name, unsigned 
 static unsigned listen_here(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct timeval patience = { 10, 0 };
+	struct timeval patience = { patience_s(10), 0 };
 	socklen_t n = sizeof sa;
 	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

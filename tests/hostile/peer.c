@@ -47,7 +47,7 @@ static void patience(int fd, unsigned s)
 
 void peer_patience(struct peer *p, unsigned s)
 {
-	patience(p->fd, s);
+	patience(p->fd, patience_s(s));
 }
 
 int peer_dial(unsigned port)
