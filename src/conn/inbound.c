@@ -23,7 +23,7 @@ void inbound_free(struct inbound *g)
 		l->o.ops->relay_forget(g->relayed);
 	list_remove(&g->in_list);
 	l->n--;
-	fd_budget_count(-1);
+	fd_budget_count_inbound(-1);
 	admission_leave(l->admission, g->from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
@@ -251,7 +251,7 @@ static int inbound_new(struct pending *l, int fd, const char *address, struct pe
 	strncpy(g->address, address, sizeof g->address - 1);
 	list_append(&l->waiting, &g->in_list);
 	l->n++;
-	fd_budget_count(1);
+	fd_budget_count_inbound(1);
 	timer_set(g->timer, mono_add_ns(mono_now(), PATIENCE_NS));
 	return 0;
 }

@@ -23,19 +23,6 @@ static int refuse(struct ptcp_server *s)
 	return PTCP_EREFUSED;
 }
 
-static int check_room(struct ptcp_server *s, const char *fingerprint, struct ptcp_err *e)
-{
-	unsigned own;
-
-	if (s->sessions.n >= s->o.max_sessions)
-		return err_set(e, refuse(s), "too busy: the server has %u sessions, its limit (try again later)",
-		    s->sessions.n);
-	if ((own = server_session_count(&s->sessions, fingerprint)) >= s->o.max_client_sessions)
-		return err_set(e, refuse(s), "too busy: this client has %u sessions, its limit (try again when one has ended)",
-		    own);
-	return 0;
-}
-
 static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct authorization *a,
     struct ptcp_err *e)
 {
@@ -55,8 +42,10 @@ static int begin(struct ptcp_server *s, struct inbound *g, const struct authoriz
 		.grant = grant, .issuer = issuer };
 	int r;
 
-	if ((r = check_room(s, grant != NULL ? issuer : chan_fingerprint(g->chan), e)) < 0)
+	if ((r = server_session_room(&s->sessions, grant != NULL ? issuer : chan_fingerprint(g->chan), e)) < 0) {
+		refuse(s);
 		return r;
+	}
 	l.control = inbound_take_chan(g);
 	if (server_session_new(&s->sessions, &l, a, e) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
@@ -114,7 +103,7 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");
 	if (s->jobs.n_conns >= JOB_CONNS_MAX ||
 	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: too many connections for jobs (try again later)");
+		return err_set(e, PTCP_EBUSY, "too busy: too many connections for jobs (try again later)");
 	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, e) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
 	else

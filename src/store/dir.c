@@ -112,7 +112,7 @@ void dir_unref(struct dir *d)
 		assert(d->pins == (parent == NULL));
 		list_remove(&d->idle);
 		if (d->fd >= 0 && parent != NULL)
-			t->open--;
+			dir_closed(t);
 		pthread_mutex_unlock(&t->lock);
 		if (d->fd >= 0)
 			t->sys->close(d->fd);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "store/fd_budget.h"
 #include "store/store_err.h"
 
 /* openat2() fails with EAGAIN when a rename anywhere races with a "..". */
@@ -108,18 +109,27 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 	return 0;
 }
 
-/* The next four with tree->lock held. */
+/* The next five with tree->lock held. */
+
+void dir_closed(struct tree *t)
+{
+	t->open--;
+	if (t->counted > t->open) {
+		t->counted--;
+		fd_budget_give_directory();
+	}
+}
 
 static void trim(struct tree *t)
 {
 	struct dir *d;
 
-	while (t->open > t->max_open && !list_empty(&t->idle)) {
+	while ((t->open > t->max_open || t->open > t->counted) && !list_empty(&t->idle)) {
 		d = CONTAINER_OF(t->idle.next, struct dir, idle);
 		list_remove(&d->idle);
 		t->sys->close(d->fd);
 		d->fd = -1;
-		t->open--;
+		dir_closed(t);
 	}
 }
 
@@ -156,6 +166,7 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	d->ino = st->st_ino;
 	d->fd = fd;
 	d->tree->open++;
+	d->tree->counted += fd_budget_take_directory();
 	list_append(&d->tree->idle, &d->idle);
 	return 0;
 }

@@ -35,7 +35,7 @@ struct meta {
 
 /* Properties of an offered file. */
 struct sink_opts {
-	uint32_t block_bytes; /* writes are whole blocks, the last may be shorter */
+	uint32_t block_bytes; /* of the grid; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
@@ -110,10 +110,12 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 /* ---- While blocks arrive ---- */
 
 /* Writes n bytes at off. The first write opens the part and empties an existing one (unless sink_inspect()
- * returned SINK_PART). off + n <= size, and with a journal exactly one block (asserted); `hash` is its
- * content hash, for the journal. PTCP_ECANCELED after store_complete() or sink_discard(); after a failed sync
- * its error. */
+ * returned SINK_PART). off + n <= size, and with a journal these bytes end a block (asserted) whose other chunks, if
+ * any, were written by sink_write_chunk(); `hash` is the block's content hash, for the journal. PTCP_ECANCELED after
+ * store_complete() or sink_discard(); after a failed sync its error. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
+/* As sink_write(), for data that ends no block: the journal gets no record, so a later run does not trust the data. */
+int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e);
 
 /* Maximum number of descriptors until the file is complete or discarded; to be taken (fd_budget.h) before
  * sink_inspect() or the first write. No I/O. */

@@ -113,6 +113,10 @@ static void failures(void **state)
 	assert_end(2);
 	assert_int_equal(fake.runs, 1);
 	fake.new_code = 0;
+	fake.run_code = PTCP_EBUSY;
+	fake.sentence = "too busy: the server has 64 sessions, its limit (try again later)";
+	assert_int_equal(command("send --wait 90s --json a ptcp://h/"), 4);
+	assert_end(4);
 	fake.run_code = PTCP_EREFUSED;
 	fake.sentence = "h: unknown (add it)";
 	assert_int_equal(command("send --json a ptcp://h/"), 4);
@@ -269,8 +273,15 @@ static void serves(void **state)
 	assert_int_equal(fake.server.max_client_sessions, 3);
 	assert_int_equal(fake.server.max_streams, 128);
 	assert_int_equal(fake.server.max_startups, 65536);
+	assert_int_equal(command("serve --max-waiting 7"), 0);
+	assert_int_equal(fake.server.max_waiting, 7);
+	assert_int_equal(command("serve --max-waiting 0"), 2);
 	assert_int_equal(command("serve --max-streams 129"), 2);
 	assert_string_equal(cap.err, "ptcp: --max-streams '129': not a number from 1 to 128\n");
+	assert_int_equal(command("serve --max-memory 64MiB"), 0);
+	assert_true(fake.server.max_memory_bytes == 64u << 20);
+	assert_int_equal(command("serve --max-memory 1MiB"), 2);
+	assert_string_equal(cap.err, "ptcp: --max-memory '1MiB': not a size of at least 16MiB\n");
 	assert_int_equal(command("serve --max-sessions 0"), 2);
 	assert_int_equal(command("serve --max-startups -1"), 2);
 	assert_int_equal(command("serve --max-client-sessions 4097"), 2);

@@ -143,7 +143,7 @@ static void begin(struct owner *c, unsigned kind)
 {
 	bool acceptor_sends = ((kind & PEER_SENDS) != 0) == ((kind & STARTER) != 0);
 	struct wire_open open = { .role = kind & MEASURES ? WIRE_ACCEPTOR_DISCARDS : acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES,
-		.streams = 3, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
+		.streams = 3, .wait_ms = kind & VERIFY ? 1000 : 0, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
 		.flags = (kind & VERIFY ? WIRE_OPEN_VERIFY : 0u) | (kind & DRY_RUN ? WIRE_OPEN_DRY_RUN : 0u) };
 	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
 		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? 4 : WIRE_SLOTS,

@@ -22,8 +22,11 @@ static void many_sessions(unsigned port, char **arguments)
 	for (i = 0; i < most; i++)
 		opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 	p = control(port);
+	send_hello(p);
+	expect(p, WIRE_HELLO);
+	ask(p, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY);
 	f = peer_frame(p);
-	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || memmem(f->payload, f->n, "too busy", 8) == NULL)
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 18 || memmem(f->payload, f->n, "too busy", 8) == NULL)
 		die("session %u is not refused: %s came", most + 1, frame_name(f->type));
 	expect_end(p);
 	hold();
