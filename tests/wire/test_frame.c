@@ -277,8 +277,8 @@ static void headers(void **state)
 		{ "0581 0000 00000009", false },
 		{ "0501 0100 00000009", false },  /* reserved bytes */
 		{ "0501 0001 00000009", false },
-		{ "2001 0000 00200028", true },   /* the largest BLOCK */
-		{ "2001 0000 00200029", false },
+		{ "2001 0000 00040028", true },   /* the largest BLOCK */
+		{ "2001 0000 00040029", false },
 		{ "1001 0000 00010000", true },   /* the largest ENTRY */
 		{ "1001 0000 00010001", false },
 		{ "0001 0000 00000000", false },  /* unknown and critical */
