@@ -1,7 +1,7 @@
 /* libFuzzer target: the start of a session, from HELLO to OPENED, at either end. The first bytes choose the end and
  * the settings; then each move is a byte and its arguments: bytes or a frame from the peer, whole or in pieces, time,
- * or the decision of an acceptor, which admits an OPEN as a server does (server/request.h). Beyond OPENED the target
- * session takes over. */
+ * or the decision of an acceptor, which lets a session wait, or admits its OPEN as a server does (server/request.h).
+ * Beyond OPENED the target session takes over. */
 #include "../wire/recode.h"
 #include "fuzz.h"
 #include "core/err.h"
@@ -23,7 +23,11 @@ struct start {
 	struct input in;
 	unsigned kind;
 	bool judging, answered, running, ended, permitted;
-	unsigned heard_hello, heard_open, heard_opened, heard_error; /* frames from the engine */
+	unsigned heard_hello, heard_open, heard_waiting, heard_opened, heard_error; /* frames from the engine */
+	unsigned waited;              /* acceptor: calls of engine_wait() */
+	bool may_wait;                /* acceptor: the peer does */
+	uint32_t wait_ms;             /* starter */
+	struct mono requested;        /* when the engine sent OPEN */
 	uint16_t requested_streams;   /* of the OPEN that the engine sent */
 	struct wire_opened granted;   /* by the acceptor */
 	struct ptcp_server_opts server;
@@ -73,6 +77,7 @@ static void on_open(void *arg, const struct wire_open *f)
 		n++;
 	MUST(n == f->n_paths && rest.n == 0 && f->streams > 0);
 	c->judging = true;
+	c->may_wait = f->wait_ms > 0;
 	c->request = (struct request){ .o = &c->server, .own = (c->kind & OWN) != 0,
 		.root = (c->kind & NO_ROOT) != 0 ? NULL : "/srv",
 		.auth = { .read_only = (c->kind & READ_ONLY) != 0 } };
@@ -83,6 +88,15 @@ static void on_open(void *arg, const struct wire_open *f)
 		check_permitted(c, f);
 	else
 		MUST(why.code < 0 && why.msg[0] != '\0');
+}
+
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	struct start *c = arg;
+
+	(void)ahead;
+	MUST((c->kind & STARTER) != 0 && c->heard_open == 1 && !c->running && !c->ended);
+	MUST(c->wait_ms > 0 && mono_diff_ns(c->now, c->requested) <= c->wait_ms * NS_PER_MS + TIMEOUT_NS);
 }
 
 static void on_running(void *arg, const struct wire_opened *f)
@@ -128,7 +142,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	c->ended = true;
 }
 
-static const struct engine_ops ops = { .open = on_open, .running = on_running, .warning = on_warning,
+static const struct engine_ops ops = { .open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning,
 	.control_ack = on_control_ack, .busy = on_busy, .ended = on_ended, .load = on_load,
 	.set_streams = on_set_streams, .tcp_report = on_tcp_report, .rate = on_rate };
 
@@ -208,7 +222,9 @@ static void put_open(struct start *c)
 	size_t n = 0;
 	unsigned i;
 
-	o.n_paths = take_byte(&c->in) % 8;
+	how = take_byte(&c->in);
+	o.n_paths = how % 8;
+	o.wait_ms = (how >> 3) * 1000u;
 	for (i = 0; i < o.n_paths; i++) {
 		uint8_t flags = take_byte(&c->in) % 5;
 		struct input part = take_bytes(&c->in, take_byte(&c->in));
@@ -231,7 +247,23 @@ static void put_opened(struct start *c)
 	deliver(c, frame, wire_opened_encode(frame, &f));
 }
 
+static void put_waiting(struct start *c)
+{
+	static uint8_t frame[WIRE_WAITING_MAX_BYTES];
+	struct wire_waiting f = { take_u16(&c->in) };
+
+	deliver(c, frame, wire_waiting_encode(frame, &f));
+}
+
 /* ---- This end ---- */
+
+static void let_wait(struct start *c)
+{
+	if (c->judging && !c->may_wait)
+		return;
+	c->waited += c->judging;
+	engine_wait(c->s, c->waited);
+}
 
 static void decide(struct start *c)
 {
@@ -282,25 +314,31 @@ static void hear(struct start *c)
 		c->heard_hello += h.type == WIRE_HELLO;
 		c->heard_error += h.type == WIRE_ERROR;
 		c->heard_opened += h.type == WIRE_OPENED;
+		c->heard_waiting += h.type == WIRE_WAITING;
 		if (h.type == WIRE_OPEN) {
 			MUST((c->kind & STARTER) != 0 && c->heard_open++ == 0 && wire_open_decode(&o, payload, NULL) == 0);
 			c->requested_streams = o.streams;
+			c->requested = c->now;
+			MUST(o.wait_ms == c->wait_ms);
 		}
 		buf_consume(b, WIRE_HEADER_BYTES + h.length);
 	}
+	MUST(c->heard_waiting == c->waited);
 	MUST(c->heard_opened == ((c->kind & STARTER) == 0 && c->running ? 1 : 0));
 }
 
 static void move(struct start *c)
 {
-	switch (take_byte(&c->in) % 10) {
+	uint8_t what = take_byte(&c->in);
+
+	switch (what % 10) {
 	case 0: put_raw(c); break;
 	case 1: put_framed(c); break;
 	case 2: case 3: put_hello(c); break;
 	case 4: case 5: put_open(c); break;
-	case 6: put_opened(c); break;
+	case 6: what < 128 ? put_opened(c) : put_waiting(c); break;
 	case 7: pass_time(c); break;
-	case 8: decide(c); break;
+	case 8: what < 128 ? decide(c) : let_wait(c); break;
 	default: engine_closed(c->s, &(struct ptcp_err){ .code = PTCP_EPEER, .msg = "connection lost" });
 	}
 }
@@ -312,11 +350,13 @@ static void begin(struct start *c)
 	bool measures = (c->kind & MEASURES) != 0;
 	struct wire_open open = { .role = (measures ? WIRE_ACCEPTOR_DISCARDS : WIRE_ACCEPTOR_RECEIVES) + (how & 1u),
 		.cipher = how >> 1 & 3, .streams = 6, .n_paths = measures ? 0 : 1,
-		.paths = { a_path, measures ? 0 : sizeof a_path }, .flags = measures ? 0 : how >> 3 & 1u };
+		.paths = { a_path, measures ? 0 : sizeof a_path }, .flags = measures ? 0 : how >> 3 & 1u,
+		.wait_ms = (how >> 4) * 5000u };
 	struct engine_opts o = { .starter = (c->kind & STARTER) != 0, .one_channel = (c->kind & ONE_CHANNEL) != 0,
 		.control_replay = (c->kind & REPLAY) != 0, .software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = 16,
 		.max_streams = STREAMS_MAX, .ops = &ops, .arg = c };
 
+	c->wait_ms = open.wait_ms;
 	ptcp_server_opts_init(&c->server);
 	c->server.max_streams = STREAMS_MAX;
 	c->server.ciphers = how >> 4;

@@ -109,7 +109,7 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 	MUST(got == WIRE_GRANT && same_span(frame, q->grant_frame));
 	next_known(&rest, &got);
 	MUST(got == type && (q->messages > 0) == (type == WIRE_PROBE) && rest.n == 0);
-	MUST(e->injected || q->job.port == 1000 + e->conn);
+	MUST(e->injected || (q->job.port == 1000 + e->conn && q->open.wait_ms == 60 + e->conn));
 }
 
 static int on_request(struct end *e, unsigned type, const union job_frame *f, struct ptcp_err *err)
@@ -133,6 +133,9 @@ static int on_report(struct end *e, unsigned type, const union job_frame *f)
 
 	MUST(!e->over);
 	switch (type) {
+	case WIRE_WAITING:
+		MUST(job && !e->started);
+		break;
 	case WIRE_STARTED:
 		MUST(job && !e->started && (e->injected || f->started.id == e->conn + 1));
 		e->started = true;
@@ -303,8 +306,8 @@ static void put_job(struct world *w, struct end *e)
 	struct wire_job job = { .flags = how & WIRE_JOB_FLAGS, .port = (uint16_t)(1000 + e->conn),
 		.timeout_ms = 1000u + how, .host = { (const uint8_t *)"third.example", 13 } };
 	struct wire_open open = { .role = how >> 2 & 1 ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES, .streams = 2,
-		.n_paths = 1, .paths = { paths, sizeof paths } };
-	struct wire_probe probe = { .streams = 2, .messages = MESSAGES };
+		.wait_ms = 60 + e->conn, .n_paths = 1, .paths = { paths, sizeof paths } };
+	struct wire_probe probe = { .streams = 2, .messages = MESSAGES, .wait_ms = 60 + e->conn };
 
 	OUTBOX_PUT(&e->j.out, job, JOB, &job);
 	put_grant(w, e, e->kind == TIMING);
@@ -348,7 +351,8 @@ static void report(struct world *w, struct end *e)
 		return;
 	switch (how % 8) {
 	case 0: OUTBOX_PUT(&e->j.out, started, STARTED, (&(struct wire_started){ e->conn + 1, text })); break;
-	case 1: case 2: OUTBOX_PUT(&e->j.out, progress, PROGRESS, &p); break;
+	case 1: OUTBOX_PUT(&e->j.out, progress, PROGRESS, &p); break;
+	case 2: OUTBOX_PUT(&e->j.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
 	case 3: OUTBOX_PUT(&e->j.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 3, 1, 2, text, text })); break;
 	case 4: OUTBOX_PUT(&e->j.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n })); break;
 	case 5: OUTBOX_PUT(&e->j.out, state, STATE, &state); break;
