@@ -32,6 +32,25 @@ static void many_sessions(unsigned port, char **arguments)
 	hold();
 }
 
+/* Control connections that never send OPEN, until one is refused: after how many, is the argument. */
+static void many_waiting(unsigned port, char **arguments)
+{
+	unsigned most = (unsigned)atoi(arguments[0]), i;
+	const struct frame *f;
+	struct peer *p;
+
+	for (i = 0; i <= most; i++) {
+		p = control(port);
+		send_hello(p);
+		f = peer_frame(p);
+		if (i < most && f->type != WIRE_HELLO)
+			die("session %u: %s came", i + 1, frame_name(f->type));
+	}
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 18 || memmem(f->payload, f->n, "of this client wait", 19) == NULL)
+		die("session %u is not refused: %s came", i, frame_name(f->type));
+	hold();
+}
+
 /* Asks for 65,535 streams: gets as many as the argument says, and none beyond that joins. */
 static void many_streams(unsigned port, char **arguments)
 {
@@ -340,7 +359,7 @@ static void rate_flood(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_greedy[] = {
-	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "revoked", revoked },
+	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "many-waiting", many_waiting }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
