@@ -81,6 +81,18 @@ static void many_streams(unsigned port, char **arguments)
 	drop(&s);
 }
 
+/* Connections beside a session, to which the limits of strangers do not apply; none ever joins. */
+static void unjoined(unsigned port, char **arguments)
+{
+	unsigned n = (unsigned)atoi(arguments[0]);
+	struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
+
+	while (n-- > 0)
+		peer_dial(port);
+	hold();
+	drop(&s);
+}
+
 /* Has a session and waits to be told that it is over, as its client is revoked; nothing joins it then. */
 static void revoked(unsigned port, char **arguments)
 {
@@ -359,7 +371,8 @@ static void rate_flood(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_greedy[] = {
-	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "many-waiting", many_waiting }, { "revoked", revoked },
+	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "many-waiting", many_waiting },
+	{ "unjoined", unjoined }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
