@@ -59,17 +59,15 @@ static void many_streams(unsigned port, char **arguments)
 	struct session s = { .port = port, .control = control(port) };
 	unsigned most = (unsigned)atoi(arguments[0]), i;
 	uint8_t out[WIRE_OPEN_BYTES(sizeof path)];
-	const struct frame *f;
 	struct wire_join j;
 	struct peer *p;
 
 	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
-	f = expect(s.control, WIRE_OPENED);
-	if (get_u16(f->payload + 17) != most)
-		die("%u streams are granted", get_u16(f->payload + 17));
-	memcpy(s.id, f->payload, sizeof s.id);
+	take_opened(&s);
+	if (s.granted != most)
+		die("%u streams are granted", s.granted);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
 	for (i = 0; i < most; i++)
