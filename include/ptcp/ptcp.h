@@ -88,6 +88,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_DETACHED, /* the servers continue the transfer alone: text = name of the job, for ptcp_status_new() */
 	PTCP_EVENT_STATUS,   /* of a job: left */
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
+	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; PROGRESS shows when data moves again */
 	PTCP_EVENT_WAITING,  /* before START: the server is busy: ahead */
 };
 
@@ -123,6 +124,9 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
+	/* RECONNECTING */
+	unsigned attempt;             /* counted from 1 */
+	double in_s;                  /* pause before it */
 	unsigned ahead;               /* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server
 	                                 has no room for more waiting sessions, and the task connects again later */
 };
@@ -232,7 +236,9 @@ struct ptcp_transfer_opts {
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
 	int family;                 /* 0, 4 or 6 */
-	double timeout_s;           /* give up after timeout_s without progress; 30, at least 0.5 */
+	/* Give up after timeout_s without progress at the start, or of a peer that responds; 30, at least 0.5. The peer's is
+	 * used where it is longer, as far as retry_for_s permits */
+	double timeout_s;
 	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
 	const char *const *fingerprints;
@@ -290,6 +296,10 @@ struct ptcp_transfer_opts {
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
 	 * command. Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;
+	/* Of transfers from or to this host: after data has moved, a lost connection is tried again for so long, in the same
+	 * session (as long as the server keeps it), or in a new session that resumes the transfer. 600; 0: not at all; at most
+	 * 30 days */
+	double retry_for_s;
 	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
 };
 #define PTCP_PATHS_MAX 16
@@ -625,6 +635,9 @@ struct ptcp_server_opts {
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
+	/* A session that has lost its connections is kept for so long, or for the client's retry_for_s if that is shorter;
+	 * 3600; 0: not at all; at most 30 days */
+	double max_linger_s;
 	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter; streams
 	 * beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
@@ -654,9 +667,9 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields are ignored.
- * Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values are
- * unchanged. */
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields
+ * are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values
+ * are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 

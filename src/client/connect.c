@@ -70,7 +70,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
 		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t
+		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
+		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9)
 	};
 	int r;
 

@@ -66,6 +66,9 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
+	if (t->report.last.bytes > 0)
+		retry_moved(t, t->report.last.bytes);
+	t->report.last.wire_bytes += t->retry.wire_bytes;
 	ev->progress = t->report.last;
 	show_paths(t, ev);
 	measure_rate(t, ev);
@@ -118,6 +121,11 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	struct ptcp_event ev = { .type = PTCP_EVENT_STREAMS, .from = from, .to = to, .text = why };
 
 	task_emit(t, &ev);
+}
+
+static void on_reconnecting(void *arg, unsigned attempt, uint64_t wait_ns, const char *why)
+{
+	retry_report(arg, attempt, wait_ns, why);
 }
 
 static void on_paths(void *arg, const char *why)
@@ -267,9 +275,10 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;
+	t->retry.wire_bytes = t->report.last.wire_bytes;
 }
 
 const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
-	.paths = on_paths, .check = task_trust, .gone = on_gone
+	.reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };

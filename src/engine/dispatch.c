@@ -37,7 +37,7 @@ static int on_control_ack(struct engine *s, struct span in, struct ptcp_err *e)
 	struct wire_control_ack f;
 	int r;
 
-	if (!s->control_replay)
+	if (s->linger_ns == 0)
 		return engine_unexpected(s, WIRE_CONTROL_ACK, e);
 	return (r = wire_control_ack_decode(&f, in, e)) < 0 ? r : s->o.ops->control_ack(s->o.arg, f.bytes, e);
 }
@@ -211,7 +211,7 @@ void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 
 	if (engine_over(s))
 		return;
-	s->last_input = now;
+	engine_heard(s, now);
 	r = frame_reader_add(&s->in, p, n, &e);
 	while (r >= 0 && !engine_over(s) && (r = frame_reader_next(&s->in, &f, &e)) > 0)
 		r = take(s, f.type, f.payload, &e);

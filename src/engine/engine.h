@@ -62,10 +62,12 @@ struct engine_ops {
 struct engine_opts {
 	bool starter;
 	bool one_channel;         /* blocks travel on the control channel; a peer without that ability is refused */
-	bool control_replay;      /* the control channel may be replaced if the peer agrees */
 	const char *software;     /* outlives the session */
-	uint64_t timeout_ns;
-	uint64_t hello_timeout_ns; /* announced to the peer, which sends three PINGs in this time; 0: timeout_ns */
+	uint64_t timeout_ns;      /* without progress */
+	uint64_t quiet_ns;        /* silence that means a dead connection: three PINGs of the peer; 0: timeout_ns */
+	/* How long a session lives without a connection, if the peer allows it as well: the control channel may be
+	 * replaced meanwhile. 0: not at all. */
+	uint64_t linger_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
 	const struct engine_ops *ops;
@@ -115,8 +117,9 @@ struct snd *engine_snd(struct engine *s); /* NULL unless sending and agreed */
 struct rcv *engine_rcv(struct engine *s); /* NULL unless receiving and agreed */
 /* RUNNING: relays may spool the data, hence streams may stall for a long time. */
 bool engine_spooled(const struct engine *s);
-/* The control channel may be replaced: offered and, after HELLO, agreed. */
-bool engine_replays(const struct engine *s);
+/* How long the session lives without a connection: as offered and, after HELLO, as agreed. 0: the control channel
+ * cannot be replaced. */
+uint64_t engine_linger_ns(const struct engine *s);
 /* Time of the last input. */
 struct mono engine_last_input(const struct engine *s);
 /* The peer's activity, as of its last PING. */

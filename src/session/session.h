@@ -32,6 +32,9 @@ struct session_ops {
 	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same client
 	 * and release the file soon, so try again. NULL: never. */
 	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
+	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after `wait_ns`.
+	 * Ends that connect only; or NULL. */
+	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
@@ -54,7 +57,8 @@ struct session_opts {
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
-	uint64_t timeout_ns;
+	uint64_t timeout_ns;          /* without progress, while the peer responds */
+	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;
 	void *arg;

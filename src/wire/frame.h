@@ -146,14 +146,15 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
 
 /* Choices of the two ends; in use when both list the ability. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1,   /* BLOCKs also on the control connection */
-	WIRE_ABLE_CONTROL_REPLAY = 2 /* the control connection may be replaced */
+	WIRE_ABLE_ONE_CHANNEL = 1 /* BLOCKs also on the control connection */
 };
 
 /* First frame of both sides of a control connection. */
 struct wire_hello {
 	uint16_t version_min, version_max;
-	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without a frame */
+	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
+	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
+	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
 	uint32_t max_entries;     /* unfinished entries as a receiver; above WIRE_SLOTS means WIRE_SLOTS */
 	uint16_t max_streams;
 	uint8_t n_abilities;

@@ -11,10 +11,12 @@
 
 #define MOVES_MAX 300
 #define TIMEOUT_NS (12 * NS_PER_S)
+#define QUIET_NS (4 * NS_PER_S)
+#define LINGER_NS (40 * NS_PER_S)
 #define STREAMS_MAX 8
 
 enum {
-	STARTER = 1, ONE_CHANNEL = 2, REPLAY = 4, READ_ONLY = 8, OWN_ROOT = 16, NO_ROOT = 32, OWN = 64, MEASURES = 128
+	STARTER = 1, ONE_CHANNEL = 2, LINGERS = 4, READ_ONLY = 8, OWN_ROOT = 16, NO_ROOT = 32, OWN = 64, MEASURES = 128
 };
 
 struct start {
@@ -111,8 +113,7 @@ static void on_running(void *arg, const struct wire_opened *f)
 	else
 		MUST(c->permitted && f->streams == c->granted.streams);
 	MUST(engine_snd(c->s) == NULL || engine_rcv(c->s) == NULL);
-	if ((c->kind & ONE_CHANNEL) == 0 && (c->kind & REPLAY) == 0)
-		MUST(!engine_replays(c->s));
+	MUST(engine_linger_ns(c->s) <= ((c->kind & LINGERS) != 0 ? LINGER_NS : 0));
 }
 
 /* Frames of a running session; each may arrive together with the OPENED. */
@@ -204,6 +205,8 @@ static void put_hello(struct start *c)
 	unsigned i;
 
 	h.timeout_ms = (uint32_t)take_u16(&c->in) << 4;
+	h.quiet_ms = h.timeout_ms / 3 + 1;
+	h.linger_ms = (how >> 6) * 20000u;
 	h.max_entries = take_u16(&c->in);
 	h.max_streams = take_u16(&c->in);
 	for (i = 0; i < h.n_abilities; i++)
@@ -327,6 +330,18 @@ static void hear(struct start *c)
 	MUST(c->heard_opened == ((c->kind & STARTER) == 0 && c->running ? 1 : 0));
 }
 
+/* The engine is punctual: a late tick would excuse the peer. */
+static void fall_silent(struct start *c)
+{
+	struct mono end = mono_add_ns(c->now, TIMEOUT_NS);
+
+	engine_tick(c->s, c->now);
+	while (!engine_over(c->s) && c->now.ns < end.ns) {
+		c->now = mono_min(engine_deadline(c->s), end);
+		engine_tick(c->s, c->now);
+	}
+}
+
 static void move(struct start *c)
 {
 	uint8_t what = take_byte(&c->in);
@@ -353,7 +368,7 @@ static void begin(struct start *c)
 		.paths = { a_path, measures ? 0 : sizeof a_path }, .flags = measures ? 0 : how >> 3 & 1u,
 		.wait_ms = (how >> 4) * 5000u };
 	struct engine_opts o = { .starter = (c->kind & STARTER) != 0, .one_channel = (c->kind & ONE_CHANNEL) != 0,
-		.control_replay = (c->kind & REPLAY) != 0, .software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = 16,
+		.linger_ns = (c->kind & LINGERS) != 0 ? LINGER_NS : 0, .quiet_ns = QUIET_NS, .software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = 16,
 		.max_streams = STREAMS_MAX, .ops = &ops, .arg = c };
 
 	c->wait_ms = open.wait_ms;
@@ -380,8 +395,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		MUST(engine_over(c->s) || engine_deadline(c->s).ns <= c->now.ns + TIMEOUT_NS);
 	}
 	if (!c->running) { /* no state before OPENED outlives a silent peer */
-		c->now.ns += TIMEOUT_NS;
-		engine_tick(c->s, c->now);
+		fall_silent(c);
 		MUST(engine_over(c->s));
 		hear(c);
 	}
