@@ -392,7 +392,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		MUST(engine_snd(c->s) == NULL && engine_rcv(c->s) == NULL);
 		move(c);
 		hear(c);
-		MUST(engine_over(c->s) || engine_deadline(c->s).ns <= c->now.ns + TIMEOUT_NS);
+		MUST(c->running || engine_over(c->s) || engine_deadline(c->s).ns <= c->now.ns + TIMEOUT_NS);
 	}
 	if (!c->running) { /* no state before OPENED outlives a silent peer */
 		fall_silent(c);
