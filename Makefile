@@ -46,9 +46,9 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query ssh_start ssh_connect start_args history_file retry
+	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry
 server_SRC := server admit session_queue server_session session_wait request confine_needs relay \
-	job job_session job_conn link_table ssh_server
+	job job_session job_conn cleaning link_table ssh_server
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
@@ -94,7 +94,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures interrupt clean disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy memory between links steering jobs collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	tests/bench/advice/test_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
@@ -230,7 +230,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links grants greedy memory steering strangers served server sources doers keeper local peer)
+	session client between links cleaning grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing

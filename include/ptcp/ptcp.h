@@ -201,12 +201,13 @@ struct ptcp_clean_result {
 	uint64_t files, bytes;   /* removed */
 	uint64_t in_use, recent; /* retained: of running transfers; younger than older_s */
 	uint64_t failed;         /* not removed */
+	uint64_t unlisted;       /* of files and failed: a server lists the first 10,000 only */
 };
 PTCP_API void ptcp_clean_opts_init(struct ptcp_clean_opts *o);
 PTCP_API void ptcp_clean_result_init(struct ptcp_clean_result *r);
 /* Removes the leftovers of this user in a local directory and below, without following links. Files of running
  * transfers, which are locked, and final files are never removed. Blocks on disk. PTCP_EPARTIAL if some leftovers
- * cannot be removed. */
+ * cannot be removed. For a directory on another host: ptcp_clean_new(). */
 PTCP_API int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_clean_result *r,
     struct ptcp_err *e);
 
@@ -368,6 +369,16 @@ struct ptcp_status {
  * ended jobs for a day, at most 64 of all clients, until restarted. PTCP_EPEER: no job of that name. */
 PTCP_API int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e);
+
+/* Whether a path, as written by a user, is on another host. */
+PTCP_API bool ptcp_is_remote(const char *path);
+/* Removes leftovers as ptcp_clean() does, beneath a directory on another host, "ptcp://HOST/PATH", "HOST:PATH" or
+ * "ssh://HOST/PATH", with the rights of that server's user. The server must permit this identity to write.
+ * ptcp_task_run() calls `found`. */
+PTCP_API int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct ptcp_clean_opts *clean, struct ptcp_err *e);
+/* Counts at the end, or so far; fills the fields known to the caller's ptcp_clean_result_init(). */
+PTCP_API void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r);
 
 /* ---- Advice: how many streams ---------------------------------------------- */
 

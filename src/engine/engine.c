@@ -185,6 +185,20 @@ void engine_finish(struct engine *s)
 		engine_send_end(s);
 }
 
+void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f)
+{
+	if (!s->o.starter && !engine_over(s))
+		OUTBOX_PUT(&s->out, leftovers, LEFTOVERS, f);
+}
+
+void engine_finished(struct engine *s)
+{
+	if (s->state != CLOSING || s->rcv == NULL)
+		return;
+	OUTBOX_PUT(&s->out, end, END, &s->end);
+	engine_end(s, NULL);
+}
+
 void engine_end(struct engine *s, const struct ptcp_err *why)
 {
 	if (engine_over(s))

@@ -8,8 +8,8 @@
  *   OPENING      OPEN is sent; next RUNNING
  *   AWAIT_OPEN   next AUTHORIZING
  *   AUTHORIZING  the caller decides; next RUNNING
- *   RUNNING      entries and blocks; next CLOSING (sender), ENDED (receiver)
- *   CLOSING      END is sent; next ENDED
+ *   RUNNING      entries and blocks; next CLOSING (sender), CLOSING or ENDED (receiver)
+ *   CLOSING      sender: END is sent; receiver: END has arrived, ops.finish has work; next ENDED
  *   ENDED, FAILED   all input is ignored; FAILED from any state but ENDED */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -40,6 +40,11 @@ struct engine_ops {
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
+	/* Receiver: the sender has no further entries, and all have ended. False: engine_finished() follows; true or NULL: the
+	 * session ends now. */
+	bool (*finish)(void *arg);
+	/* Starter that sends: leftovers at the receiver. */
+	void (*leftovers)(void *arg, const struct wire_leftovers *f);
 	/* Starter: load of the acceptor's host. */
 	void (*load)(void *arg, const struct wire_load *f);
 	/* Acceptor: number of active streams. */
@@ -106,6 +111,11 @@ void engine_report_load(struct engine *s, const struct wire_load *f);
 void engine_set_rates(struct engine *s, const struct wire_rate *f);
 /* Sends WARNING: a warning (both ends), or a file that could not be offered (sender; counted as failed). */
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why);
+
+/* Receiver, before the end: sends LEFTOVERS, if the peer is the starter. */
+void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f);
+/* Receiver, after ops.finish: ends the session, unless it is over. */
+void engine_finished(struct engine *s);
 
 /* A stream has received data. */
 void engine_progress(struct engine *s, struct mono now);

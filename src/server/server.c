@@ -324,7 +324,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	    server_try_end, s);
 	if ((r = start_storage(s, e)) < 0)
 		goto out;
-	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, server_try_end, s);
+	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, s->o.ephemeral ? ssh_server_job_gone : server_try_end, s);
+	s->jobs.ephemeral = s->o.ephemeral;
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.links = &s->links;
 	s->jobs.memory = s->memory;

@@ -28,6 +28,8 @@ struct session_ops {
 	    const struct ptcp_err *why);
 	/* A warning about a file path (NULL: about the session). */
 	void (*warning)(void *arg, const char *path, const char *text);
+	/* A receiver's directories contain leftovers of transfers whose sources are gone. */
+	void (*leftovers)(void *arg, const struct wire_leftovers *f);
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
 	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same client
 	 * and release the file soon, so try again. NULL: never. */
@@ -120,6 +122,10 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 void session_recall_probes(struct session *sess, const struct probe *probe, size_t count);
 /* Result; NULL: the number is fixed. Valid as long as the session. */
 const struct stream_control *session_stream_control(const struct session *sess);
+
+/* The warning about leftovers, with the command that removes them beneath `where`, a word for a shell. */
+#define SESSION_LEFTOVERS_BYTES 6000
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f, const char *where);
 
 /* ---- Data connections ---- */
 

@@ -280,6 +280,8 @@ void receive_pump(struct session *sess, struct mono now);
 struct mono receive_deadline(const struct session *sess);
 bool receive_idle(const struct session *sess); /* no job queued or on an I/O thread */
 enum wire_busy receive_busy(const struct session *sess);
+/* As engine_ops.finish. */
+bool receive_finish(struct session *sess);
 extern const struct rcv_ops receive_rcv_ops;
 void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results);
 

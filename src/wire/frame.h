@@ -55,6 +55,7 @@
 	X(END, 25, 16) \
 	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(HOLE, 27, 16) \
+	X(LEFTOVERS, 28, 24) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
@@ -68,7 +69,10 @@
 	X(STATE, 62, 115 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(SAMPLE, 63, 24) \
 	X(LINKS, 64, 0) \
-	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX)
+	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
+	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
+	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(CLEANED, 68, 41)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,
@@ -373,6 +377,15 @@ struct wire_warning {
 	struct span text;
 };
 WIRE_CODEC(WARNING, warning, wire_warning)
+
+/* From an acceptor that receives, at most once: files of interrupted transfers in the directories of this transfer, for
+ * sources that are gone. */
+struct wire_leftovers {
+	uint64_t files; /* not 0 */
+	uint64_t bytes;
+	uint64_t age_ms; /* of the youngest, since its last change */
+};
+WIRE_CODEC(LEFTOVERS, leftovers, wire_leftovers)
 
 /* ---- Verdicts: receiver to sender ---------------------------------------------- */
 

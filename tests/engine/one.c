@@ -173,6 +173,13 @@ static void on_load(void *arg, const struct wire_load *f)
 	assert_int_equal(f->busy_permille, 900);
 }
 
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	((struct one *)arg)->leftovers += f->files;
+}
+
+static bool on_finish(void *arg) { return !((struct one *)arg)->finish_later; }
+
 static void on_waiting(void *arg, uint32_t ahead)
 {
 	struct one *o = arg;
@@ -199,7 +206,7 @@ static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 
 static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
-	.rate = on_rate, .load = on_load, .waiting = on_waiting };
+	.rate = on_rate, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
 
 /* ---- From its beginning to RUNNING ---- */
 

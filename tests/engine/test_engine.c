@@ -625,6 +625,62 @@ static void end_with_something_unfinished(void **state)
 	one_fini(&o);
 }
 
+/* A receiver may have work after the last entry; nothing but its end is possible meanwhile. */
+static void finished_later(void **state)
+{
+	const struct wire_leftovers left = { 2, 100, 5000 };
+	const struct wire_entry late = one_entry(WIRE_FILE, one_id(1, 1), 0, 10);
+	struct wire_end end = { 0, 0 };
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	o.finish_later = true;
+	ONE_PUT(&o, end, &end);
+	assert_false(one_found(&o, WIRE_END, &p));
+	assert_true(engine_closing(o.s) && !engine_over(o.s) && o.ended == 0);
+	engine_report_leftovers(o.s, &left);
+	engine_finished(o.s);
+	assert_int_equal(one_said(&o, &p), WIRE_LEFTOVERS);
+	assert_int_equal(one_said(&o, &p), WIRE_END);
+	assert_true(o.ended == 1 && o.why.code == 0);
+	engine_finished(o.s);
+	assert_int_equal(o.ended, 1);
+	one_fini(&o);
+
+	one_run(&o, false, true);
+	o.finish_later = true;
+	ONE_PUT(&o, end, &end);
+	ONE_PUT(&o, end, &end);
+	assert_true(one_broke(&o));
+	engine_finished(o.s);
+	assert_int_equal(o.ended, 1);
+	one_fini(&o);
+
+	one_run(&o, false, true);
+	o.finish_later = true;
+	ONE_PUT(&o, end, &end);
+	ONE_PUT(&o, entry, &late);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+/* A starter that sends is told once. */
+static void leftovers_once(void **state)
+{
+	const struct wire_leftovers left = { 2, 100, 5000 };
+	struct one o;
+
+	(void)state;
+	one_run_as(&o, true, true);
+	ONE_PUT(&o, leftovers, &left);
+	assert_true(o.leftovers == 2 && o.ended == 0);
+	ONE_PUT(&o, leftovers, &left);
+	assert_true(one_broke(&o) && o.leftovers == 2);
+	one_fini(&o);
+}
+
 static void end_counts_agree(void **state)
 {
 	static const struct { bool sends; uint64_t files, failed; bool fits; } of[] = {
@@ -857,6 +913,8 @@ int main(void)
 		cmocka_unit_test(judging_is_work),
 		cmocka_unit_test(a_hasty_peer),
 		cmocka_unit_test(end_with_something_unfinished),
+		cmocka_unit_test(finished_later),
+		cmocka_unit_test(leftovers_once),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),
 		cmocka_unit_test(a_peer_that_never_reads),
