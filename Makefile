@@ -88,7 +88,7 @@ conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
-fuzz_TESTS  := wire session state trust overlay settings glob text place options
+fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
@@ -319,18 +319,32 @@ test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e
 	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
 	e2e/test_spool e2e/test_via lab/test_lab.sh))
 
-# make check-long: run campaigns (random overlays, kills, disturbances, a million files, floods, advice)
+# make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
 # disturbs 500, sends a million files, floods a server with unauthenticated connections, compares advice with
-# measured throughput, and prints the results.
-.PHONY: check-long
+# measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
+# sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
+long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
+	$(addprefix hostile/test_,hostile memory swaps strangers) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths collect)))
+long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
+.PHONY: check-long check-long-once
 check-long: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
-	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
-		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/campaign/test_crowd tests/hostile/test_hostile tests/hostile/test_swaps \
-		tests/hostile/test_strangers \
-		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
+	$(Q)failed=0; for san in $(if $(SAN),'$(SAN)','' address,undefined thread); do \
+		echo "$${san:+with sanitizers: }$${san:-without sanitizers}"; \
+		$(MAKE) --no-print-directory check-long-once SAN="$$san" || failed=1; \
+	done; exit $$failed
+
+check-long-once:
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS) \
+		$(if $(SAN),$(test_NEEDS))
+	$(Q)LONG=1 TEST_TIMEOUT=$(if $(SAN),21600,7200) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(long_ALL)
+
+# make check-mutants: remove each security check of SECURITY.md, one at a time; the test named there must fail
+.PHONY: check-mutants
+check-mutants: setup
+	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
+	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
 
 # make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
 # New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
