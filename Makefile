@@ -389,8 +389,13 @@ bench: ARGS ?= large streams small start disk
 bench bench-quick: all $(bench_HELPERS)
 	$(Q)BUILD='$(BUILD)' tests/bench/peers $(ARGS)
 
-$(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
+$(bench_HELPERS) $(BUILD)/tests/bench/trips: $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
+
+# make bench-trips: count the round trips of small transfers in a laboratory (root)
+.PHONY: bench-trips
+bench-trips: all lab-programs $(BUILD)/tests/bench/trips
+	$(Q)BUILD='$(BUILD)' tests/bench/trips $(ARGS)
 
 # make bench-relay: measure the CPU time of a relay, compared with a decrypting proxy
 .PHONY: bench-relay
