@@ -50,6 +50,7 @@ struct session_opts {
 	struct chan *control;         /* opened, peer's fingerprint accepted; taken, also on failure */
 	bool connects;                /* this end opens the data connections (the TLS client) */
 	bool one_channel;             /* no data connections: blocks travel on the control connection */
+	struct connect *spare;        /* connect_result.spare; taken, also on failure */
 	const char *address;          /* of the peer, for data connections; copied */
 	unsigned port;
 	bool once;                    /* the peer is an ephemeral server */

@@ -29,6 +29,7 @@ struct stream_connect {
 	struct session *session;
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
+	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
@@ -222,6 +223,8 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 void streams_share_rate(struct session *sess, unsigned number);
 /* A connection failed: delays the next attempt, longer after each failure. */
 void streams_retry_later(struct session *sess, unsigned number);
+/* As session_add_stream(); `joining`: JOINED has not arrived yet. */
+void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining);
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out); /* false: unknown */
 void streams_close_tap(struct session *sess, unsigned number);
 

@@ -78,6 +78,8 @@ struct stream {
 	atomic_bool stall_posted;        /* memory_stalled is posted, */
 	bool awaits_stall;               /* and the stream's end waits for it */
 	struct mono closed_at;           /* by the peer */
+	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: JOINED, */
+	size_t joined_got;                 /* its first bytes */
 	/* sender: queue, the first job is being written */
 	struct stream_job *first, **last;
 	size_t written;                  /* bytes of the first job accepted by the channel */
