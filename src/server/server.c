@@ -80,6 +80,12 @@ static void listen_end(struct ptcp_server *s)
 	}
 }
 
+void server_unlisten(struct ptcp_server *s)
+{
+	listen_end(s);
+	s->n_at = 0;
+}
+
 /* ---- Stopping ---- */
 
 void server_try_end(void *arg)
