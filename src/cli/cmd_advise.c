@@ -96,6 +96,23 @@ static const char *formula(enum ptcp_model m)
 	}
 }
 
+/* The impact of one stream is a fact about the path: the budget limits the further streams. */
+static void print_answer(FILE *f, const struct ptcp_advice *a)
+{
+	struct ptcp_advice_point one, two;
+	char rate[UNITS_TEXT_BYTES];
+
+	ptcp_advice_at(a, 1, &one);
+	ptcp_advice_at(a, 2, &two);
+	fprintf(f, "%u stream%s: %s; any transfer takes %.2g %% from others here; ", a->streams, plural(a->streams),
+	    units_rate_text(rate, a->throughput_bps), one.impact_total_percent);
+	if (a->streams == 1)
+		fprintf(f, "a second stream would take %.2g %% more", two.impact_percent);
+	else
+		fprintf(f, "%u streams take %.2g %% more", a->streams, a->impact_percent);
+	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
+}
+
 static void print_reason(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point next;
@@ -192,10 +209,9 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 
 static void print_text(FILE *f, const struct ptcp_advice *a)
 {
-	char rate[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
+	char age[UNITS_TEXT_BYTES];
 
-	fprintf(f, "%u stream%s: %s, slowing each other flow by %.3g %% (budget %.3g %%)\n", a->streams,
-	    plural(a->streams), units_rate_text(rate, a->throughput_bps), a->impact_percent, a->budget_percent);
+	print_answer(f, a);
 	if (a->from_history)
 		fprintf(f, "From probes %s ago, in the path history (--no-history probes again).\n",
 		    units_time_text(age, a->age_s));

@@ -14,9 +14,8 @@
  * half of the answers are confident, with throughput within 15 % in the median and 35 % in nine cases of
  * ten, impact within 12 points, and few budgets exceeded (tests/bench/advice/README.md).
  *
- * An impact relative to no transfer above the budget also lowers confidence. With fair share every answer
- * limited by the budget has this warning: n/(n+m) exceeds n/(n+1+m), and n+1 streams would be the answer if
- * n/(n+1+m) were within the budget. */
+ * The impact relative to no transfer is the price of any transfer: a fact, which the budget does not limit
+ * and which says nothing about the certainty of the answer. */
 #ifndef MODEL_ADVICE_H
 #define MODEL_ADVICE_H
 
@@ -89,10 +88,9 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_NOISY, 16, "the probes scatter too much to determine the answer") \
 	X(ADVICE_WARN_MISFIT, 32, "the probes do not lie on the model's curve") \
 	X(ADVICE_WARN_RIVAL, 64, "another model that fits as well predicts otherwise") \
-	X(ADVICE_WARN_TOTAL, 128, "the impact against no transfer exceeds the budget") \
-	X(ADVICE_WARN_BBR, 256, "BBR streams slow other flows down more than the model predicts") \
-	X(ADVICE_WARN_CONGESTION, 512, "no model is known for this congestion control") \
-	X(ADVICE_WARN_HOST_LIMITED, 1024, "windows or buffers, not the path, limited the streams part of the time")
+	X(ADVICE_WARN_BBR, 128, "BBR streams slow other flows down more than the model predicts") \
+	X(ADVICE_WARN_CONGESTION, 256, "no model is known for this congestion control") \
+	X(ADVICE_WARN_HOST_LIMITED, 512, "windows or buffers, not the path, limited the streams part of the time")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,
