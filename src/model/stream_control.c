@@ -28,7 +28,7 @@ static bool request(struct stream_control *s, unsigned streams)
 
 	s->streams = streams;
 	s->settle.n = 0;
-	s->level_s = s->starved_s = s->host_limited_s = 0;
+	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = 0;
 	return other;
 }
 
@@ -185,22 +185,31 @@ static bool restart(struct stream_control *s, const char *why)
 
 /* ---- Probing ---- */
 
+/* Pauses of a disk or the application neither count nor end a level. If the pauses last, a level above the first ends:
+ * with its rate if the rate exceeds that of the first level, otherwise without, as the application limits both. */
+static bool add_starved(struct stream_control *s, const struct stream_control_sample *x)
+{
+	s->starved_s += x->interval_s;
+	s->starved_bps += (x->rate_bps - s->starved_bps) * x->interval_s / s->starved_s;
+	if (s->profile.n == 0 || s->starved_s < STREAM_CONTROL_STARVED_S || s->starved_s < s->level_s)
+		return false;
+	if (s->starved_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
+		return restart(s, "too little data to send: stream counts cannot be compared");
+	record(s, s->starved_bps, 1);
+	return s->n_next > 0 ? probe_next(s) : conclude(s);
+}
+
 static bool add_probing(struct stream_control *s, const struct stream_control_sample *x)
 {
 	struct steady_result r;
 
-	if (x->starved && s->profile.n == 0) {
-		request(s, s->streams); /* the first level waits for enough data */
-		return false;
-	}
+	if (x->starved)
+		return add_starved(s, x);
 	steady_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
-	s->starved_s += x->starved ? x->interval_s : 0;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
 	if (s->level_s < STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 || steady_result(&r, &s->settle) < 0)
 		return false;
-	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
-		return restart(s, "too little data to send: stream counts cannot be compared");
 	record(s, r.mean_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }

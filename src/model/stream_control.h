@@ -22,6 +22,8 @@
 
 /* Duration of a level; the first levels are ADVICE_LEVELS. */
 #define STREAM_CONTROL_LEVEL_S 5.0
+/* A level ends after this much time limited by the application or a disk; shorter pauses do not count. */
+#define STREAM_CONTROL_STARVED_S (2 * STREAM_CONTROL_LEVEL_S)
 /* Upward extrapolation: at most this factor of the largest probed count. */
 #define STREAM_CONTROL_STRETCH 2u
 /* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most
@@ -68,8 +70,9 @@ struct stream_control {
 	double observed_bps, observed_s;         /* observed at the answer, and for how long; 0: not yet */
 	/* this level */
 	struct steady settle;
-	double level_s;                  /* counted time; parts of it: */
-	double starved_s, host_limited_s;
+	double level_s;                  /* counted time */
+	double host_limited_s;           /* part of it */
+	double starved_s, starved_bps;   /* uncounted time, and its rate */
 	unsigned next[PROFILE_MAX]; /* pending levels */
 	size_t n_next;
 	/* holding */

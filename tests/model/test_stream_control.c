@@ -376,6 +376,42 @@ static void windows(void **state)
 	assert_near(s.predicted_impact_ratio, 0, 0);
 }
 
+/* The same behind a receiver that syncs its disk for 0.2 s of each 3 s, with a level of 5 s: pauses end no level and begin
+ * none anew. */
+static void pauses_of_the_receiver(void **state)
+{
+	struct stream_control s = begun(0.1, 32);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 300; i++) {
+		bool syncs = i % 30 < 2;
+		struct stream_control_sample x = { STREAM_CONTROL_SAMPLE_S, fmin(s.streams * 8e6, 196e6), true, syncs, true };
+
+		x.rate_bps *= syncs ? 0.1 : 1;
+		stream_control_add(&s, &x);
+	}
+	assert_in_range(s.answer, 24, 26);
+	assert_near(s.predicted_bps, 196e6, 0.02);
+}
+
+/* A disk that stalls for 4 s in the middle of a level: the level is what was seen before and after. */
+static void a_disk_stalls(void **state)
+{
+	struct stream_control s = begun(0.1, 32);
+
+	(void)state;
+	feed(&s, STREAM_CONTROL_LEVEL_S / 2, 90e6 * 4 / 9, false);
+	assert_int_equal(feed(&s, 4, 1e6, true), 0);
+	assert_int_equal(feed(&s, STREAM_CONTROL_LEVEL_S / 2 + 0.1, 90e6 * 4 / 9, false), 1);
+	assert_int_equal(s.streams, 15);
+	feed(&s, STREAM_CONTROL_LEVEL_S / 2, 90e6 * 15 / 20, false);
+	assert_int_equal(feed(&s, 4, 1e6, true), 0);
+	assert_int_equal(feed(&s, STREAM_CONTROL_LEVEL_S / 2 + 0.1, 90e6 * 15 / 20, false), 1);
+	assert_true(s.advised && s.answer == 1);
+	assert_near(s.predicted_bps, 15e6, 1e-6);
+}
+
 static const struct probe known[] = { { 4, 40e6, 2e6 }, { 12, 60e6, 3e6 } };
 
 static void from_history(void **state)
@@ -425,6 +461,8 @@ int main(void)
 		cmocka_unit_test(early_levels),
 		cmocka_unit_test(windows),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(pauses_of_the_receiver),
+		cmocka_unit_test(a_disk_stalls),
 		cmocka_unit_test(from_history),
 		cmocka_unit_test(the_path_changes),
 		cmocka_unit_test(time_lost),
