@@ -330,7 +330,8 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	    (a.fit.prior_others == 0 && (r = compare_rival(&a, p, count, e)) < 0))
 		return r;
 	warn(&a, p, count, o);
-	a.confident = a.warnings == 0;
+	advice_set_ranges(&a);
+	a.confident = a.warnings == 0 && advice_is_narrow(&a);
 	a.next_probe = suggest(&a, p, count, o, noisiest);
 	*out = a;
 	return 0;

@@ -1,0 +1,442 @@
+#include "model/evidence.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/stats.h"
+
+/* ---- Observation ---- */
+
+static double burst_of(const struct evidence_watch *w)
+{
+	double bytes = 0, time_s = 0;
+	size_t i = w->n;
+
+	while (i > 0 && time_s < EVIDENCE_BURST_S * (1 - 1e-6)) {
+		bytes += w->sample[--i].delivered_bytes;
+		time_s += w->sample[i].interval_s;
+	}
+	return time_s >= EVIDENCE_BURST_S * (1 - 1e-6) ? 8 * bytes / time_s : 0;
+}
+
+void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s)
+{
+	if (w->n == STEADY_MAX)
+		return;
+	w->sample[w->n++] = *s;
+	e->burst_bps = fmax(e->burst_bps, burst_of(w));
+	if (!(s->rtt_s > 0))
+		return;
+	e->peak_rtt_s = fmax(e->peak_rtt_s, s->rtt_s);
+	if (!(e->base_rtt_s > 0) || s->rtt_s < e->base_rtt_s)
+		e->base_rtt_s = s->rtt_s;
+}
+
+/* Without slow start. */
+static void summarize(struct evidence_level *l, const struct evidence_watch *w)
+{
+	double rtt_s[STEADY_MAX], sum_s = 0, lost = 0, busy_s = 0, window_s = 0;
+	size_t i, n = 0;
+
+	l->segments = 0;
+	for (i = w->n / 3; i < w->n; i++) {
+		const struct evidence_sample *s = &w->sample[i];
+
+		l->segments += s->sent_segments;
+		lost += s->lost_segments;
+		busy_s += s->busy_s;
+		window_s += s->window_s;
+		if (s->rtt_s > 0)
+			sum_s += rtt_s[n++] = s->rtt_s;
+	}
+	stats_sort(rtt_s, n);
+	l->rtt_s = n > 0 ? sum_s / (double)n : -1;
+	l->low_rtt_s = n > 0 ? rtt_s[n / 10] : -1;
+	l->loss_ratio = l->segments > 0 ? lost / l->segments : -1;
+	l->window_ratio = busy_s > 0 ? window_s / busy_s : -1;
+}
+
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, const struct probe *p, double lag_ratio)
+{
+	size_t i;
+
+	for (i = 0; i < e->n && e->level[i].probe.streams != p->streams; i++)
+		;
+	if (i == EVIDENCE_LEVELS_MAX) {
+		memmove(e->level, e->level + 1, (EVIDENCE_LEVELS_MAX - 1) * sizeof *e->level);
+		i--;
+	} else if (i == e->n) {
+		e->n++;
+	}
+	e->level[i] = (struct evidence_level){ .probe = *p, .lag_ratio = lag_ratio };
+	summarize(&e->level[i], w);
+}
+
+/* ---- Parameters, calibrated on random paths of the laboratory (tests/bench/advice/README.md) ---- */
+
+static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.40, 0.20 };
+
+#define CURVE_SD 0.07      /* of a rate from its curve, beside its error */
+#define TAIL 4.0           /* degrees of freedom: single levels may be far off */
+#define BURST_SD_BELOW 0.12 /* logarithm of the burst over its expectation */
+#define BURST_SD_ABOVE 0.05
+#define BURST_LIMITED 1.4  /* range of the logarithm if limits may keep the streams from filling the link */
+#define BURST_SHARE 0.5    /* part of their share that other flows keep against slow start */
+#define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level */
+#define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
+#define IDLE_MEAN 0.05     /* the same before our streams start */
+#define NO_QUEUE 0.3       /* probability of a queue too short to be seen beside other flows, over that of nobody else */
+#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
+#define FULL_LINK 0.95     /* .. and min part at which it may have any length */
+#define LAG_MAX 0.5        /* max of lag_ratio */
+#define LOSS_POWER 0.6     /* rate ~ loss^-LOSS_POWER: Reno 0.5, CUBIC 0.75 (RFC 9438) */
+#define LOSS_SD 0.3
+#define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
+#define WINDOW_LIMITED 0.3
+#define WEAK_SD 0.5        /* logarithm of the contenders below one */
+#define PI 3.14159265358979
+#define SMOOTH 3.0         /* power of the smooth minimum */
+#define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
+
+/* ---- Grid ---- */
+
+#define N_CAPACITIES 26
+#define N_CONTENDERS 24
+#define N_LIMITS 10
+
+/* Over the largest rate seen: from slightly below (a burst may exceed the capacity) to four times. */
+static double capacity_ratio(unsigned i)
+{
+	return exp(-0.04 + 0.045 * i + 0.0008 * i * i);
+}
+
+static double contenders(unsigned i, const struct evidence *e)
+{
+	return (e->model_based ? 0.04 : 0.25) * pow(1.27, i);
+}
+
+/* Limit of each stream over the largest rate per stream seen. */
+static double limit_ratio(unsigned i)
+{
+	return exp(-0.15 + 0.1 * i + 0.02 * i * i);
+}
+
+/* ---- Hypotheses ---- */
+
+static double smooth_min(double x, double y)
+{
+	return x * pow(1 + pow(x / y, SMOOTH), -1 / SMOOTH);
+}
+
+double belief_point_bps(const struct belief_point *p, double streams)
+{
+	double share_bps = p->capacity_bps * streams / (streams + p->contenders);
+
+	return isinf(p->limit_bps) ? share_bps : smooth_min(share_bps, streams * p->limit_bps);
+}
+
+static bool has_others(const struct belief_point *p)
+{
+	return p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED;
+}
+
+/* Others get what our streams leave. */
+double belief_point_impact(const struct belief_point *p, double streams)
+{
+	if (!has_others(p))
+		return 0;
+	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
+}
+
+/* ---- Likelihoods, as logarithms ---- */
+
+static double tailed(double off, double sd)
+{
+	return -(TAIL + 1) / 2 * log1p(off * off / (sd * sd * TAIL)) - log(sd);
+}
+
+static double of_rates(const struct belief_point *p, const struct evidence *e)
+{
+	double sum = 0, sd;
+	size_t i;
+
+	for (i = 0; i < e->n; i++) {
+		const struct probe *x = &e->level[i].probe;
+
+		sd = has_others(p) ? hypot(fmin(e->level[i].lag_ratio, LAG_MAX), CURVE_SD) : ALONE_SD;
+		sum += tailed(log(x->throughput_bps / belief_point_bps(p, x->streams)), hypot(probe_error_ratio(x), sd));
+	}
+	return sum;
+}
+
+static unsigned most_streams(const struct evidence *e)
+{
+	unsigned most = 0;
+	size_t i;
+
+	for (i = 0; i < e->n; i++)
+		most = e->level[i].probe.streams > most ? e->level[i].probe.streams : most;
+	return most;
+}
+
+/* Limited streams may never fill the link; then the burst only is a lower bound of the capacity. */
+static double of_burst(const struct belief_point *p, const struct evidence *e)
+{
+	double n = most_streams(e), others = has_others(p) ? BURST_SHARE * p->contenders : 0, off, sd;
+
+	if (!(e->burst_bps > 0))
+		return 0;
+	off = log(e->burst_bps / (p->capacity_bps * n / (n + others)));
+	if (off < 0 && !isinf(p->limit_bps))
+		return -log(BURST_LIMITED);
+	sd = off < 0 ? BURST_SD_BELOW : BURST_SD_ABOVE;
+	return -off * off / (2 * sd * sd) - log((BURST_SD_BELOW + BURST_SD_ABOVE) / 2 * sqrt(2 * PI));
+}
+
+/* Density of an exponential distribution on [0, 1]; a large mean makes it uniform. */
+static double emptiness(double x, double mean)
+{
+	return -x / mean - log(mean * (1 - exp(-1 / mean)));
+}
+
+static double unit(double x)
+{
+	return fmin(fmax(x, 0), 1);
+}
+
+/* The longest queue of the evidence, or 0 if it cannot be distinguished from noise. */
+static double longest_queue_s(const struct evidence *e)
+{
+	double queue_s = e->peak_rtt_s - e->base_rtt_s;
+
+	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
+}
+
+/* Other flows fill the queue to any length. With nobody else it is empty unless our streams fill the link. */
+static double of_queue(const struct belief_point *p, const struct evidence *e)
+{
+	double queue_s = longest_queue_s(e), sum = 0, full;
+	size_t i;
+
+	if (has_others(p) || queue_s == 0)
+		return has_others(p) && e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : 0;
+	for (i = 0; i < e->n; i++) {
+		if (e->level[i].low_rtt_s <= 0)
+			continue;
+		full = unit((belief_point_bps(p, e->level[i].probe.streams) / p->capacity_bps - EMPTY_LINK) /
+		    (FULL_LINK - EMPTY_LINK));
+		if (full < 1)
+			sum += (1 - full) * emptiness(unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s), QUEUE_MEAN);
+	}
+	if (e->idle_rtt_s > 0)
+		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), IDLE_MEAN);
+	return sum;
+}
+
+/* The rate of a stream follows from its loss and RTT, once it has converged, whatever the cause: losses measure the
+ * ratio of the rates per stream at two levels even while the rates still change. */
+static double of_losses(const struct belief_point *p, const struct evidence *e)
+{
+	const struct evidence_level *a, *b;
+	double sum = 0, lost_a, lost_b, seen, expected;
+	size_t i;
+
+	for (i = 1; i < e->n && !e->model_based; i++) {
+		a = &e->level[i - 1];
+		b = &e->level[i];
+		if (a->loss_ratio < 0 || b->loss_ratio < 0 || a->rtt_s <= 0 || b->rtt_s <= 0 || !(a->segments > 0) ||
+		    !(b->segments > 0) || a->probe.streams == b->probe.streams)
+			continue;
+		lost_a = a->loss_ratio * a->segments + 0.5;
+		lost_b = b->loss_ratio * b->segments + 0.5;
+		seen = -LOSS_POWER * log(lost_b / b->segments / (lost_a / a->segments)) - log(b->rtt_s / a->rtt_s);
+		expected = log(belief_point_bps(p, b->probe.streams) / b->probe.streams /
+		    (belief_point_bps(p, a->probe.streams) / a->probe.streams));
+		sum += tailed(seen - expected, sqrt(LOSS_SD * LOSS_SD + LOSS_POWER * LOSS_POWER * (1 / lost_a + 1 / lost_b)));
+	}
+	return sum;
+}
+
+static double of_windows(const struct belief_point *p, const struct evidence *e)
+{
+	size_t i;
+
+	for (i = 0; i < e->n && isinf(p->limit_bps); i++)
+		if (e->level[i].window_ratio > WINDOW_LIMITED)
+			return log(UNLIMITED_WINDOW);
+	return 0;
+}
+
+/* Few other flows rarely are much weaker than our streams, unless ours ignore losses. */
+static double of_contenders(const struct belief_point *p, const struct evidence *e)
+{
+	double below = has_others(p) ? fmin(log(p->contenders / (e->model_based ? 0.1 : 1)), 0) : 0;
+
+	return -below * below / (2 * WEAK_SD * WEAK_SD);
+}
+
+static double likelihood(const struct belief_point *p, const struct evidence *e)
+{
+	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_windows(p, e) + of_contenders(p, e);
+}
+
+/* ---- All hypotheses ---- */
+
+struct weighing {
+	const struct evidence *e;
+	struct belief *b;
+	double most_bps, most_each_bps; /* largest rate seen, and per stream */
+	double best;                    /* largest logarithm of a weight so far */
+};
+
+/* Adds the point unless its weight is negligible; drops the lighter half if there is no room. */
+static void add(struct weighing *w, struct belief_point *p, double share)
+{
+	struct belief *b = w->b;
+	size_t i, n;
+
+	p->weight = log(prior[p->kind] * share) + likelihood(p, w->e);
+	w->best = fmax(w->best, p->weight);
+	if (p->weight < w->best - NEGLIGIBLE)
+		return;
+	if (b->n == BELIEF_POINTS_MAX) {
+		for (i = n = 0; i < b->n; i++)
+			if (b->point[i].weight >= w->best - NEGLIGIBLE)
+				b->point[n++] = b->point[i];
+		b->n = n;
+	}
+	if (b->n < BELIEF_POINTS_MAX)
+		b->point[b->n++] = *p;
+}
+
+static void weigh_kind(struct weighing *w, enum evidence_kind kind)
+{
+	bool limited = kind == EVIDENCE_NOBODY_LIMITED || kind == EVIDENCE_OTHERS_LIMITED;
+	unsigned n_contenders = kind == EVIDENCE_NOBODY_LIMITED ? 1 : kind != EVIDENCE_NOBODY ? N_CONTENDERS :
+	    w->e->model_based ? 2 : N_CONTENDERS / 2;
+	unsigned n_limits = limited ? N_LIMITS : 1, c, h, l;
+	struct belief_point p = { .kind = kind };
+	double share = 1.0 / N_CAPACITIES / n_contenders / n_limits;
+
+	for (c = 0; c < N_CAPACITIES; c++)
+		for (h = 0; h < n_contenders; h++)
+			for (l = 0; l < n_limits; l++) {
+				p.capacity_bps = w->most_bps * capacity_ratio(c);
+				p.contenders = kind == EVIDENCE_NOBODY_LIMITED || (kind == EVIDENCE_NOBODY && h == 0) ? 0.01 :
+				    contenders(h, w->e);
+				p.limit_bps = limited ? w->most_each_bps * limit_ratio(l) : INFINITY;
+				/* Alone, half of the links are filled by any number of streams. */
+				add(w, &p, kind != EVIDENCE_NOBODY ? share : h == 0 ? 0.5 * n_contenders * share :
+				    0.5 * n_contenders / (n_contenders - 1) * share);
+			}
+}
+
+static void normalize(struct weighing *w)
+{
+	struct belief *b = w->b;
+	double sum = 0, others = 0, logs = 0;
+	size_t i, n = 0;
+
+	for (i = 0; i < b->n; i++) {
+		b->point[i].weight = exp(b->point[i].weight - w->best);
+		if (b->point[i].weight >= exp(-NEGLIGIBLE)) {
+			sum += b->point[i].weight;
+			b->point[n++] = b->point[i];
+		}
+	}
+	b->n = n;
+	for (i = 0; i < n; i++) {
+		struct belief_point *p = &b->point[i];
+
+		p->weight /= sum;
+		if (has_others(p)) {
+			others += p->weight;
+			logs += p->weight * log(p->contenders);
+		}
+	}
+	b->nobody_ratio = 1 - others;
+	b->contenders = others > 0 ? exp(logs / others) : 0;
+}
+
+int belief_of(struct belief *out, const struct evidence *e)
+{
+	struct weighing w = { .e = e, .b = out, .best = -INFINITY };
+	int kind;
+	size_t i;
+
+	w.most_bps = e->burst_bps;
+	for (i = 0; i < e->n; i++) {
+		const struct probe *x = &e->level[i].probe;
+
+		w.most_bps = fmax(w.most_bps, x->throughput_bps);
+		w.most_each_bps = fmax(w.most_each_bps, x->throughput_bps / x->streams);
+	}
+	if (e->n == 0 || !(w.most_each_bps > 0))
+		return -1;
+	out->n = 0;
+	for (kind = 0; kind < EVIDENCE_KINDS; kind++)
+		weigh_kind(&w, (enum evidence_kind)kind);
+	normalize(&w);
+	return 0;
+}
+
+/* ---- Predictions ---- */
+
+#define BINS 256
+
+/* Quantiles of weighted values in [from, until], from a histogram. */
+struct histogram {
+	double from, until, weight[BINS];
+};
+
+static void histogram_add(struct histogram *h, double x, double weight)
+{
+	double at = (x - h->from) / (h->until - h->from) * BINS;
+
+	h->weight[(size_t)fmin(fmax(at, 0), BINS - 1)] += weight;
+}
+
+/* Linear within a bin, but the first, which has the values without any impact. */
+static double histogram_quantile(const struct histogram *h, double part)
+{
+	double below = 0;
+	size_t i;
+
+	for (i = 0; i < BINS - 1 && below + h->weight[i] < part; i++)
+		below += h->weight[i];
+	if (i == 0)
+		return h->from;
+	return h->from + (h->until - h->from) / BINS * ((double)i + unit((part - below) / fmax(h->weight[i], 1e-12)));
+}
+
+static struct belief_range range_of(const struct histogram *h)
+{
+	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5), histogram_quantile(h, 0.9) };
+}
+
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams)
+{
+	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
+	struct belief_range logs;
+	size_t i;
+
+	*out = (struct belief_prediction){ .mean_impact_ratio = 0 };
+	for (i = 0; i < b->n; i++) {
+		double x = log(belief_point_bps(&b->point[i], streams));
+
+		rate.from = fmin(rate.from, x);
+		rate.until = fmax(rate.until, x + 1e-9);
+	}
+	for (i = 0; i < b->n; i++) {
+		const struct belief_point *p = &b->point[i];
+		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
+
+		histogram_add(&rate, log(bps), p->weight);
+		histogram_add(&impact, taken, p->weight);
+		out->mean_impact_ratio += p->weight * taken;
+		out->total_impact_ratio += has_others(p) ? p->weight * bps / p->capacity_bps : 0;
+	}
+	logs = range_of(&rate);
+	out->throughput_bps = (struct belief_range){ exp(logs.low), exp(logs.middle), exp(logs.high) };
+	out->impact_ratio = range_of(&impact);
+}
