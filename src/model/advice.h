@@ -40,8 +40,9 @@
 #define ADVICE_RANGE_SD 1.2816
 /* An answer may exceed the budget by more than this with a probability of at most 10 %. */
 #define ADVICE_OVER_BUDGET 0.05
-/* Probabilities of nobody else above which the answer maximizes throughput, and below which there are others. */
-#define ADVICE_NOBODY_RATIO 0.6
+/* Probabilities of nobody else from which nobody, and up to which somebody is reported. With nobody else the budget limits
+ * nothing, as the probability of an impact is at most 10 %. */
+#define ADVICE_NOBODY_RATIO 0.9
 #define ADVICE_SOMEBODY_RATIO 0.3
 /* Stream counts with a prediction in struct advice. */
 #define ADVICE_CURVE_MAX 128u
@@ -123,6 +124,7 @@ struct advice_point {
 	double throughput_bps, throughput_low_bps, throughput_high_bps;
 	double impact_ratio, impact_low_ratio, impact_high_ratio;
 	double impact_total_ratio;
+	double mean_bps;  /* geometric mean of the hypotheses' throughput: smooth, for gains */
 };
 
 struct advice {
@@ -157,7 +159,7 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 
 /* Prediction for a stream count, at least 1. */
 void advice_at(const struct advice *a, unsigned streams, struct advice_point *out);
-/* Stream count for another budget, by the curve of an advice from evidence. */
+/* Stream count for another budget. */
 unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, double budget_ratio,
     enum advice_limit *limited_by);
 

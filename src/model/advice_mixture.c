@@ -55,16 +55,15 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max)
 	for (n = 1; n <= a->n_curve; n++) {
 		belief_predict(&p, b, n);
 		a->curve[n - 1] = (struct advice_point){ p.throughput_bps.middle, p.throughput_bps.low, p.throughput_bps.high,
-			p.mean_impact_ratio, p.impact_ratio.low, p.impact_ratio.high, p.total_impact_ratio };
+			p.mean_impact_ratio, p.impact_ratio.low, p.impact_ratio.high, p.total_impact_ratio, p.mean_bps };
 	}
 }
 
-#define RESOLUTION 0.97 /* a larger part of the throughput of all streams is all of it */
+#define RESOLUTION 0.93 /* a larger part of the throughput of all streams is all of it */
 
-static bool keeps_budget(const struct advice *a, const struct advice_point *p, double budget_ratio)
+static bool keeps_budget(const struct advice_point *p, double budget_ratio)
 {
-	return a->others == ADVICE_OTHERS_NONE ||
-	    (p->impact_ratio <= budget_ratio && p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET);
+	return p->impact_ratio <= budget_ratio && p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET;
 }
 
 /* Most streams with a gain, each over the stream before, up to the resolution of the predictions. */
@@ -72,8 +71,8 @@ static unsigned most_with_gain(const struct advice *a, const struct advice_opts 
 {
 	unsigned n = 1;
 
-	while (n < max && a->curve[n - 1].throughput_bps < RESOLUTION * a->curve[max - 1].throughput_bps &&
-	    a->curve[n].throughput_bps >= a->curve[n - 1].throughput_bps * (1 + o->min_gain_ratio))
+	while (n < max && a->curve[n - 1].mean_bps < RESOLUTION * a->curve[max - 1].mean_bps &&
+	    a->curve[n].mean_bps >= a->curve[n - 1].mean_bps * (1 + o->min_gain_ratio))
 		n++;
 	return n;
 }
@@ -81,16 +80,22 @@ static unsigned most_with_gain(const struct advice *a, const struct advice_opts 
 unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, double budget_ratio,
     enum advice_limit *limited_by)
 {
-	unsigned max = o->max_streams < a->n_curve ? o->max_streams : a->n_curve, by_gain = most_with_gain(a, o, max), n;
+	unsigned max = o->max_streams < a->n_curve ? o->max_streams : a->n_curve, by_gain, n;
+	struct advice_opts with = *o;
 
-	for (n = 1; n < by_gain && keeps_budget(a, &a->curve[n], budget_ratio); n++)
+	if (max == 0) {
+		with.budget_ratio = budget_ratio;
+		return advice_search(&a->fit, &with, limited_by);
+	}
+	by_gain = most_with_gain(a, o, max);
+	for (n = 1; n < by_gain && keeps_budget(&a->curve[n], budget_ratio); n++)
 		;
 	if (n < by_gain)
 		*limited_by = ADVICE_BY_IMPACT;
 	else if (n == max)
 		*limited_by = ADVICE_BY_MAX;
 	else
-		*limited_by = a->curve[n - 1].throughput_bps >= RESOLUTION * a->curve[max - 1].throughput_bps ?
+		*limited_by = a->curve[n - 1].mean_bps >= RESOLUTION * a->curve[max - 1].mean_bps ?
 		    ADVICE_BY_SATURATED : ADVICE_BY_GAIN;
 	return n;
 }
@@ -117,8 +122,10 @@ static void warn(struct advice *a, const struct advice_opts *o)
 {
 	a->warnings = 0;
 	a->congestion_advice = NULL;
-	if (!advice_is_narrow(a))
-		a->warnings |= a->others == ADVICE_OTHERS_UNKNOWN ? ADVICE_WARN_UNSEEN : ADVICE_WARN_NOISY;
+	if (a->others == ADVICE_OTHERS_UNKNOWN && (a->streams > 1 || !advice_is_narrow(a)))
+		a->warnings |= ADVICE_WARN_UNSEEN;
+	else if (!advice_is_narrow(a))
+		a->warnings |= ADVICE_WARN_NOISY;
 	if (o->congestion == ADVICE_CC_BBR && a->others != ADVICE_OTHERS_NONE) {
 		a->warnings |= ADVICE_WARN_BBR;
 		a->congestion_advice = "cubic";

@@ -32,6 +32,8 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 		e->base_rtt_s = s->rtt_s;
 }
 
+#define MIN_ERROR 0.002 /* of a rate */
+
 /* Without slow start. */
 static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 {
@@ -56,11 +58,20 @@ static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 	l->window_ratio = busy_s > 0 ? window_s / busy_s : -1;
 }
 
-void evidence_add_level(struct evidence *e, const struct evidence_watch *w, const struct probe *p, double lag_ratio)
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
+    double older_ratio)
 {
+	struct evidence_level l = { .probe = { streams, s->mean_bps, fmax(s->error_bps, MIN_ERROR * s->mean_bps) } };
+	double lag_before, lag;
 	size_t i;
 
-	for (i = 0; i < e->n && e->level[i].probe.streams != p->streams; i++)
+	l.lag_ratio = probe_error_ratio(&(struct probe){ streams, s->mean_bps, 0 });
+	if (older_ratio > 0 && e->n > 0) {
+		probe_lag(&e->level[e->n - 1].probe, &l.probe, older_ratio, &lag_before, &lag);
+		l.lag_ratio = hypot(l.lag_ratio, lag);
+		e->level[e->n - 1].lag_ratio = hypot(e->level[e->n - 1].lag_ratio, lag_before);
+	}
+	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
 		;
 	if (i == EVIDENCE_LEVELS_MAX) {
 		memmove(e->level, e->level + 1, (EVIDENCE_LEVELS_MAX - 1) * sizeof *e->level);
@@ -68,8 +79,8 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, cons
 	} else if (i == e->n) {
 		e->n++;
 	}
-	e->level[i] = (struct evidence_level){ .probe = *p, .lag_ratio = lag_ratio };
-	summarize(&e->level[i], w);
+	summarize(&l, w);
+	e->level[i] = l;
 }
 
 /* ---- Parameters, calibrated on random paths of the laboratory (tests/bench/advice/README.md) ---- */
@@ -85,7 +96,9 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.40, 0.20 };
 #define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level */
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define IDLE_MEAN 0.05     /* the same before our streams start */
-#define NO_QUEUE 0.3       /* probability of a queue too short to be seen beside other flows, over that of nobody else */
+#define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
+#define NO_OWN_QUEUE 0.3   /* .. probability of less */
+#define NO_QUEUE 0.1       /* probability of a queue too short to be seen beside other flows, over that of nobody else */
 #define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
 #define FULL_LINK 0.95     /* .. and min part at which it may have any length */
 #define LAG_MAX 0.5        /* max of lag_ratio */
@@ -163,7 +176,7 @@ static double of_rates(const struct belief_point *p, const struct evidence *e)
 	for (i = 0; i < e->n; i++) {
 		const struct probe *x = &e->level[i].probe;
 
-		sd = has_others(p) ? hypot(fmin(e->level[i].lag_ratio, LAG_MAX), CURVE_SD) : ALONE_SD;
+		sd = has_others(p) || e->model_based ? hypot(fmin(e->level[i].lag_ratio, LAG_MAX), CURVE_SD) : ALONE_SD;
 		sum += tailed(log(x->throughput_bps / belief_point_bps(p, x->streams)), hypot(probe_error_ratio(x), sd));
 	}
 	return sum;
@@ -225,6 +238,9 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 			continue;
 		full = unit((belief_point_bps(p, e->level[i].probe.streams) / p->capacity_bps - EMPTY_LINK) /
 		    (FULL_LINK - EMPTY_LINK));
+		/* Our own losses need a queue that is full at times. */
+		if (full == 1 && !e->model_based && e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
+			sum += log(NO_OWN_QUEUE);
 		if (full < 1)
 			sum += (1 - full) * emptiness(unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s), QUEUE_MEAN);
 	}
@@ -433,10 +449,12 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 
 		histogram_add(&rate, log(bps), p->weight);
 		histogram_add(&impact, taken, p->weight);
+		out->mean_bps += p->weight * log(bps);
 		out->mean_impact_ratio += p->weight * taken;
 		out->total_impact_ratio += has_others(p) ? p->weight * bps / p->capacity_bps : 0;
 	}
 	logs = range_of(&rate);
+	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));
 	out->throughput_bps = (struct belief_range){ exp(logs.low), exp(logs.middle), exp(logs.high) };
 	out->impact_ratio = range_of(&impact);
 }

@@ -71,8 +71,10 @@ struct evidence {
 
 /* Adds a sample to the level, and to base, peak and burst of all levels. */
 void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s);
-/* Ends the level and adds it, or replaces the level with the same stream count. A full list drops the first level. */
-void evidence_add_level(struct evidence *e, const struct evidence_watch *w, const struct probe *p, double lag_ratio);
+/* Ends the level and adds it, or replaces the level with the same stream count. A full list drops the first level.
+ * older_ratio: rate per stream of the level before over the rate per added stream, 0 if all streams are new. */
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
+    double older_ratio);
 
 /* ---- Judgment ---- */
 
@@ -112,6 +114,7 @@ struct belief_range {
 };
 struct belief_prediction {
 	struct belief_range throughput_bps, impact_ratio;
+	double mean_bps;           /* geometric mean */
 	double mean_impact_ratio;
 	double total_impact_ratio; /* mean; relative to no transfer */
 };

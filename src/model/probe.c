@@ -86,18 +86,28 @@ static bool is_alone(const struct probe *before, const struct probe *after, doub
 	    before->streams * older_ratio <= after->streams - before->streams;
 }
 
-void probe_grew(struct probe *before, struct probe *after, double older_ratio)
+void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
+    double *lag_after)
 {
 	double lag = older_ratio > 1 ? LAG_ERROR * log(older_ratio) : 0;
 	double more = log(after->throughput_bps / after->streams * before->streams / before->throughput_bps);
 
+	*lag_after = lag;
+	*lag_before = hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0);
+}
+
+void probe_grew(struct probe *before, struct probe *after, double older_ratio)
+{
+	double lag_before, lag_after;
+
+	probe_lag(before, after, older_ratio, &lag_before, &lag_after);
 	if (is_alone(before, after, older_ratio)) {
 		before->error_bps = PROBE_ALONE_RATIO * before->throughput_bps;
 		after->error_bps = PROBE_ALONE_RATIO * after->throughput_bps;
 		return;
 	}
-	widen(after, lag);
-	widen(before, hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0));
+	widen(after, lag_after);
+	widen(before, lag_before);
 }
 
 bool probe_is_done(const struct steady *s, double elapsed_s)

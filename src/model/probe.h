@@ -53,6 +53,11 @@ void probe_of_steady(struct probe *out, unsigned streams, const struct steady_re
 
 #define PROBE_ALONE_RATIO 0.02
 
+/* Errors, as logarithms, of two successive probes with a growing group of streams if there are other flows: the part of
+ * probe_grew() that is caused by streams that had not reached their share. */
+void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
+    double *lag_after);
+
 /* Adjusts the errors of two successive probes with a growing group of streams. Widens both errors by
  * evidence that streams had not reached their share: each older stream got `older_ratio` times the rate of
  * each newer stream; or the rate per stream rose with the stream count, which has no other explanation. If
