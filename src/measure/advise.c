@@ -85,6 +85,8 @@ static void observe_idle(struct advise *a)
 
 static void add_stream(struct evidence_sample *t, const struct tcpinfo *now, const struct tcpinfo *first)
 {
+	if (now->min_rtt_s > 0 && (t->min_rtt_s == 0 || now->min_rtt_s < t->min_rtt_s))
+		t->min_rtt_s = now->min_rtt_s;
 	t->delivered_bytes += (double)(now->delivered_bytes - first->delivered_bytes);
 	t->sent_segments += (double)(now->sent_segments - first->sent_segments);
 	t->lost_segments += (double)(now->retransmits - first->retransmits);
@@ -100,7 +102,7 @@ static void watch(struct advise *a, const struct evidence_sample *t, double rtt_
 	if (interval_s > 0 && n > 0)
 		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ interval_s,
 		    t->delivered_bytes - was->delivered_bytes, t->sent_segments - was->sent_segments,
-		    t->lost_segments - was->lost_segments, rtt_s / n, t->busy_s - was->busy_s, t->window_s - was->window_s });
+		    t->lost_segments - was->lost_segments, rtt_s / n, t->min_rtt_s, t->busy_s - was->busy_s, t->window_s - was->window_s });
 	a->total = *t;
 }
 

@@ -21,6 +21,8 @@ static double burst_of(const struct evidence_watch *w)
 
 void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s)
 {
+	double least_s;
+
 	if (w->n == STEADY_MAX)
 		return;
 	w->sample[w->n++] = *s;
@@ -28,8 +30,9 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 	if (!(s->rtt_s > 0))
 		return;
 	e->peak_rtt_s = fmax(e->peak_rtt_s, s->rtt_s);
-	if (!(e->base_rtt_s > 0) || s->rtt_s < e->base_rtt_s)
-		e->base_rtt_s = s->rtt_s;
+	least_s = s->min_rtt_s > 0 ? fmin(s->min_rtt_s, s->rtt_s) : s->rtt_s;
+	if (!(e->base_rtt_s > 0) || least_s < e->base_rtt_s)
+		e->base_rtt_s = least_s;
 }
 
 #define MIN_ERROR 0.002 /* of a rate */
@@ -96,6 +99,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.40, 0.20 };
 #define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level */
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define IDLE_MEAN 0.05     /* the same before our streams start */
+#define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
 #define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
 #define NO_OWN_QUEUE 0.3   /* .. probability of less */
 #define NO_QUEUE 0.1       /* probability of a queue too short to be seen beside other flows, over that of nobody else */
@@ -108,7 +112,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.40, 0.20 };
 #define WINDOW_LIMITED 0.3
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
 #define PI 3.14159265358979
-#define SMOOTH 3.0         /* power of the smooth minimum */
+#define SMOOTH 6.0         /* power of the smooth minimum */
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
 
 /* ---- Grid ---- */
@@ -209,7 +213,7 @@ static double of_burst(const struct belief_point *p, const struct evidence *e)
 /* Density of an exponential distribution on [0, 1]; a large mean makes it uniform. */
 static double emptiness(double x, double mean)
 {
-	return -x / mean - log(mean * (1 - exp(-1 / mean)));
+	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), EMPTINESS_MAX);
 }
 
 static double unit(double x)

@@ -46,6 +46,7 @@ struct evidence_sample {
 	double interval_s;
 	double delivered_bytes, sent_segments, lost_segments;
 	double rtt_s;           /* mean over the streams; 0: unknown */
+	double min_rtt_s;       /* smallest of all streams so far; 0: unknown */
 	double busy_s, window_s; /* of all streams; window_s: limited by windows or buffers */
 };
 

@@ -9,6 +9,7 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
+#define RUN_ERROR 0.03    /* of the rate of one short run, within the run */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
 void stream_control_opts_init(struct stream_control_opts *o)
@@ -26,8 +27,11 @@ static bool request(struct stream_control *s, unsigned streams)
 {
 	bool other = streams != s->streams;
 
-	s->streams = streams;
-	s->settle.n = 0;
+	s->target = streams;
+	s->leave_s = 0;
+	if (streams > s->streams || s->streams == 0)
+		s->streams = streams;
+	s->settle.n = s->kernel.n = 0;
 	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = 0;
 	return other;
 }
@@ -37,6 +41,7 @@ static bool request(struct stream_control *s, unsigned streams)
 static void reset_profile(struct stream_control *s)
 {
 	s->n_next = s->profile.n = 0;
+	s->evidence = (struct evidence){ .n = 0 };
 	s->recalled = false;
 	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
 	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
@@ -58,10 +63,23 @@ static void plan_levels(struct stream_control *s)
 	}
 }
 
+/* The impact of the first levels is known once all of them are. */
+static void charge_levels(struct stream_control *s)
+{
+	struct advice_point p;
+	size_t i;
+
+	for (i = 0; i < s->profile.n; i++) {
+		advice_at(&s->advice, s->profile.probe[i].streams, &p);
+		s->spent_s += p.impact_ratio * STREAM_CONTROL_LEVEL_S;
+	}
+}
+
 /* Fair share only: with many levels a rival may fit the noise better, but predicts no better. */
 static bool fit(struct stream_control *s, double prior_others)
 {
 	struct advice_opts o;
+	bool first = !s->advised && !s->recalled;
 
 	advice_opts_init(&o);
 	o.model = FIT_FAIR_SHARE;
@@ -69,13 +87,33 @@ static bool fit(struct stream_control *s, double prior_others)
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
-	s->advised = advice_from_probes(&s->advice, s->profile.probe, s->profile.n, &o, NULL) == 0;
+	s->advised = (s->evidence.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &s->evidence, &o, NULL) :
+	    advice_from_probes(&s->advice, s->profile.probe, s->profile.n, &o, NULL)) == 0;
+	if (s->advised && first)
+		charge_levels(s);
 	return s->advised;
 }
 
 static void record(struct stream_control *s, double mean_bps, double runs)
 {
+	struct steady_result r = { 0, mean_bps, 0 };
+	size_t i;
+
 	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
+	if (!(s->evidence.base_rtt_s > 0))
+		return;
+	/* The kernel's view is of the latest run, the rate of all runs. */
+	evidence_add_level(&s->evidence, &s->kernel, s->streams, &r, 0);
+	for (i = 0; i < s->evidence.n; i++) {
+		struct evidence_level *l = &s->evidence.level[i];
+		size_t known = profile_find(&s->profile, l->probe.streams);
+
+		if (known < s->profile.n) {
+			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
+			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
+			l->probe.error_bps = RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
+		}
+	}
 }
 
 /* ---- Transitions ---- */
@@ -152,10 +190,24 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
+/* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */
+static unsigned settle_on(const struct stream_control *s, unsigned answer)
+{
+	struct advice_point old, new;
+
+	if (s->answer == 0 || s->answer > s->advice.n_curve)
+		return answer;
+	advice_at(&s->advice, s->answer, &old);
+	advice_at(&s->advice, answer, &new);
+	return old.impact_ratio <= s->o.budget_ratio + STREAM_CONTROL_EXCESS_RATIO &&
+	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
+}
+
 /* Holds at the answer, or probes towards an answer far outside the probed range. */
 static bool conclude(struct stream_control *s)
 {
 	const struct probe *room, *above, *fewest;
+	struct advice_point at;
 	unsigned n;
 
 	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
@@ -163,12 +215,14 @@ static bool conclude(struct stream_control *s)
 		return hold(s, s->streams, 0, 0);
 	if ((room = profile_host_limited(&s->profile, &above)) != NULL)
 		return fill_path(s, room, above);
-	n = s->advice.streams;
-	if (n <= s->advice.fit.most)
-		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	n = settle_on(s, s->advice.streams);
+	if (n <= s->advice.fit.most) {
+		advice_at(&s->advice, n, &at);
+		return hold(s, n, at.throughput_bps, at.impact_ratio);
+	}
 	/* Unsteady streams at the first level make the next level look better than it is. */
 	fewest = profile_fewest(&s->profile);
-	if (s->profile.runs[fewest - s->profile.probe] < 2)
+	if (s->advice.n_curve == 0 && s->profile.runs[fewest - s->profile.probe] < 2)
 		return probe_at(s, fewest->streams);
 	return probe_at(s, n < STREAM_CONTROL_STRETCH * s->advice.fit.most ? n : STREAM_CONTROL_STRETCH * s->advice.fit.most);
 }
@@ -236,23 +290,47 @@ static bool path_changed(struct stream_control *s, int which)
 	return other;
 }
 
+static bool is_affordable(const struct stream_control *s, unsigned streams)
+{
+	struct advice_point p;
+
+	if (!s->advised)
+		return true;
+	advice_at(&s->advice, streams, &p);
+	return s->spent_s + p.impact_ratio * STREAM_CONTROL_LEVEL_S <=
+	    (s->o.budget_ratio + STREAM_CONTROL_OVER_RATIO) * STREAM_CONTROL_BUDGET_S;
+}
+
+/* The level that has just been recorded goes on. */
+static bool wait_for_budget(struct stream_control *s)
+{
+	s->level_s = STREAM_CONTROL_SKIP_S;
+	s->observed_s = s->observed_bps = 0;
+	s->hold_s = STREAM_CONTROL_SKIP_S + STREAM_CONTROL_WAIT_S;
+	return false;
+}
+
 /* The hold time is over: probes the least known level, or a distant higher level. On a path with room lower
  * levels are useless. */
 static bool reprobe(struct stream_control *s)
 {
 	const struct probe *room, *above;
 	unsigned up = STREAM_CONTROL_LEVER * s->streams;
+	bool alone;
 	const struct probe *worst;
 
 	up = up < s->o.max_streams ? up : s->o.max_streams;
 	record(s, s->observed_bps, (s->level_s - STREAM_CONTROL_SKIP_S) / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
-	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up)
+	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
-	worst = profile_worst(&s->profile, room != NULL ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
+	alone = s->advised && s->advice.others == ADVICE_OTHERS_NONE;
+	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
+	if (!is_affordable(s, worst->streams))
+		return wait_for_budget(s);
 	return probe_at(s, worst->streams);
 }
 
@@ -296,7 +374,7 @@ void stream_control_init(struct stream_control *s, const struct stream_control_o
 	*s = (struct stream_control){ .o = *o };
 	if (o->max_streams <= 1 || o->budget_ratio <= 0) {
 		s->phase = STREAM_CONTROL_FIXED;
-		s->streams = 1;
+		s->streams = s->target = 1;
 		return;
 	}
 	plan_levels(s);
@@ -320,12 +398,41 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 	s->n_next = 0;
 	n = s->advice.streams;
 	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	s->streams = s->target; /* none has started */
+}
+
+/* Streams above the target leave gradually. */
+static bool leave(struct stream_control *s, double interval_s)
+{
+	bool alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
+	unsigned surplus = s->streams - s->target;
+
+	s->leave_s += interval_s;
+	if (s->leave_s < (alone ? STREAM_CONTROL_LEAVE_ALONE_S : STREAM_CONTROL_LEAVE_S))
+		return false;
+	s->leave_s = 0;
+	s->streams -= alone ? 1 : (surplus + 1) / 2;
+	return true;
+}
+
+static void spend(struct stream_control *s, double interval_s)
+{
+	struct advice_point p = { .impact_ratio = 0 };
+
+	if (s->advised)
+		advice_at(&s->advice, s->streams, &p);
+	s->spent_s = s->spent_s * exp(-interval_s / STREAM_CONTROL_BUDGET_S) + p.impact_ratio * interval_s;
 }
 
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)
 {
+	spend(s, x->interval_s);
+	if (s->streams > s->target)
+		return leave(s, x->interval_s);
 	if (!x->steady)
 		return false;
+	if (!x->starved)
+		evidence_watch_add(&s->kernel, &s->evidence, &x->kernel);
 	switch (s->phase) {
 	case STREAM_CONTROL_PROBING:
 		return add_probing(s, x);

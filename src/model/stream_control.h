@@ -44,6 +44,19 @@
 /* Sampling interval, approximate and constant. */
 #define STREAM_CONTROL_SAMPLE_S 0.1
 
+/* Streams leave gradually, and the others take over: half of the surplus at a time, or one unless other flows are seen,
+ * which use the link meanwhile. */
+#define STREAM_CONTROL_LEAVE_S 0.3
+#define STREAM_CONTROL_LEAVE_ALONE_S 1.0
+/* The budget holds for the mean impact over this time, probes included: a level that would exceed the budget by more
+ * than OVER_RATIO waits. */
+#define STREAM_CONTROL_BUDGET_S 60.0
+#define STREAM_CONTROL_OVER_RATIO 0.02
+#define STREAM_CONTROL_WAIT_S 5.0
+/* An answer replaces another if it gains this much throughput, or if the other exceeds the budget by this much. */
+#define STREAM_CONTROL_GAIN_RATIO 0.05
+#define STREAM_CONTROL_EXCESS_RATIO 0.02
+
 #define STREAM_CONTROL_REASON_BYTES 160
 
 struct stream_control_opts {
@@ -59,17 +72,22 @@ enum stream_control_phase { STREAM_CONTROL_PROBING, STREAM_CONTROL_HOLDING, STRE
 struct stream_control {
 	struct stream_control_opts o;
 	enum stream_control_phase phase;
-	unsigned streams;                /* requested now */
+	unsigned streams;                /* requested now; leaves gradually for */
+	unsigned target;                 /* the count of this level */
+	double leave_s;                  /* since the last stream left */
 	char reason[STREAM_CONTROL_REASON_BYTES]; /* for the request; "" at the start */
 	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */
 	bool contradicted;               /* observed throughput disproved the history */
 	struct advice advice;            /* valid once `advised` */
 	struct profile profile;
+	struct evidence evidence;        /* of the same levels */
+	double spent_s;                  /* impact x time, decaying over STREAM_CONTROL_BUDGET_S */
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;
 	double observed_bps, observed_s;         /* observed at the answer, and for how long; 0: not yet */
 	/* this level */
 	struct steady settle;
+	struct evidence_watch kernel;
 	double level_s;                  /* counted time */
 	double host_limited_s;           /* part of it */
 	double starved_s, starved_bps;   /* uncounted time, and its rate */
@@ -95,6 +113,7 @@ struct stream_control_sample {
 	bool steady;           /* all requested streams were active, and no others */
 	bool starved;          /* limited by the application or a disk, not by the path */
 	bool host_limited;            /* limited by windows or buffers: the path has room for more streams */
+	struct evidence_sample kernel; /* the same interval, as the kernel reports it; rtt_s 0: unknown */
 };
 
 /* Adds a sample. True: the requested stream count changed. */

@@ -143,7 +143,7 @@ static void watches_levels(void **state)
 	for (i = 0; i < 60; i++) {
 		double surge = i == 10 || i == 11 ? 1.2 : 1;
 
-		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, surge * 1e6, 700, i < 20 ? 50 : 7, i == 3 ? 0.05 : 0.06, 0.4,
+		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, surge * 1e6, 700, i < 20 ? 50 : 7, 0.06, i == 3 ? 0.05 : 0.055, 0.4,
 		    i < 20 ? 0.4 : 0.1 });
 	}
 	evidence_add_level(&e, &w, 4, &s, 0);
