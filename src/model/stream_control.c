@@ -9,6 +9,7 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
+#define FIRST_LEVELS_MAX 3 /* before the first answer, to tell whether there are others */
 #define RUN_ERROR 0.03    /* of the rate of one short run, within the run */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
@@ -71,7 +72,7 @@ static void charge_levels(struct stream_control *s)
 
 	for (i = 0; i < s->profile.n; i++) {
 		advice_at(&s->advice, s->profile.probe[i].streams, &p);
-		s->spent_s += p.impact_ratio * STREAM_CONTROL_LEVEL_S;
+		s->spent_s[s->second] += p.impact_ratio * STREAM_CONTROL_LEVEL_S;
 	}
 }
 
@@ -190,6 +191,21 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
+static bool is_affordable(const struct stream_control *s, unsigned streams)
+{
+	struct advice_point p;
+	double spent_s = 0;
+	size_t i;
+
+	if (!s->advised)
+		return true;
+	for (i = 0; i < STREAM_CONTROL_BUDGET_S; i++)
+		spent_s += s->spent_s[i];
+	advice_at(&s->advice, streams, &p);
+	return spent_s + p.impact_ratio * STREAM_CONTROL_LEVEL_S <=
+	    (s->o.budget_ratio + STREAM_CONTROL_OVER_RATIO) * STREAM_CONTROL_BUDGET_S;
+}
+
 /* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */
 static unsigned settle_on(const struct stream_control *s, unsigned answer)
 {
@@ -215,6 +231,11 @@ static bool conclude(struct stream_control *s)
 		return hold(s, s->streams, 0, 0);
 	if ((room = profile_host_limited(&s->profile, &above)) != NULL)
 		return fill_path(s, room, above);
+	/* More streams show whether anybody else loses. */
+	if (s->answer == 0 && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
+	    s->profile.n < FIRST_LEVELS_MAX && s->advice.fit.most < s->o.max_streams &&
+	    is_affordable(s, STREAM_CONTROL_STRETCH * s->advice.fit.most))
+		return probe_at(s, STREAM_CONTROL_STRETCH * s->advice.fit.most);
 	n = settle_on(s, s->advice.streams);
 	if (n <= s->advice.fit.most) {
 		advice_at(&s->advice, n, &at);
@@ -290,23 +311,11 @@ static bool path_changed(struct stream_control *s, int which)
 	return other;
 }
 
-static bool is_affordable(const struct stream_control *s, unsigned streams)
-{
-	struct advice_point p;
-
-	if (!s->advised)
-		return true;
-	advice_at(&s->advice, streams, &p);
-	return s->spent_s + p.impact_ratio * STREAM_CONTROL_LEVEL_S <=
-	    (s->o.budget_ratio + STREAM_CONTROL_OVER_RATIO) * STREAM_CONTROL_BUDGET_S;
-}
-
 /* The level that has just been recorded goes on. */
 static bool wait_for_budget(struct stream_control *s)
 {
-	s->level_s = STREAM_CONTROL_SKIP_S;
+	s->level_s = fmax(s->hold_s - STREAM_CONTROL_WAIT_S, STREAM_CONTROL_SKIP_S);
 	s->observed_s = s->observed_bps = 0;
-	s->hold_s = STREAM_CONTROL_SKIP_S + STREAM_CONTROL_WAIT_S;
 	return false;
 }
 
@@ -320,7 +329,7 @@ static bool reprobe(struct stream_control *s)
 	const struct probe *worst;
 
 	up = up < s->o.max_streams ? up : s->o.max_streams;
-	record(s, s->observed_bps, (s->level_s - STREAM_CONTROL_SKIP_S) / PROFILE_RUN_S);
+	record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
 	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
@@ -421,7 +430,13 @@ static void spend(struct stream_control *s, double interval_s)
 
 	if (s->advised)
 		advice_at(&s->advice, s->streams, &p);
-	s->spent_s = s->spent_s * exp(-interval_s / STREAM_CONTROL_BUDGET_S) + p.impact_ratio * interval_s;
+	s->second_s += interval_s;
+	if (s->second_s >= 1) {
+		s->second_s = 0;
+		s->second = (s->second + 1) % STREAM_CONTROL_BUDGET_S;
+		s->spent_s[s->second] = 0;
+	}
+	s->spent_s[s->second] += p.impact_ratio * interval_s;
 }
 
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)
