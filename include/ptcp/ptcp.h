@@ -287,6 +287,10 @@ struct ptcp_result {
 	double predicted_impact_percent; /* slowdown of each other flow, compared with one stream */
 	double measured_bps;             /* observed throughput of these streams; NAN: used too briefly */
 	bool from_history;               /* predicted from earlier transfers, and confirmed */
+	/* What the budget cost: streams that would have had the highest throughput; 0: the budget did not limit the streams. */
+	double budget_percent;
+	unsigned fastest_streams;
+	double fastest_bps, fastest_impact_percent;
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

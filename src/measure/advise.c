@@ -318,6 +318,9 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 	for (i = 0; i < h->n_probes; i++)
 		a->probes[i] = probe_to_public(&h->probe[i]);
 	a->n_probes = h->n_probes;
+	a->evidence = h->evidence;
+	a->limit = h->limit;
+	a->partly_limited = h->partly_limited;
 	strcpy(a->advice.congestion, h->key.congestion);
 	if (advise(a, NULL) < 0)
 		return false;
@@ -386,6 +389,15 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 	}
 	*out = &a->base;
 	return 0;
+}
+
+void advise_remember(const struct prober *b, struct history_entry *h)
+{
+	const struct advise *a = of((struct prober *)(uintptr_t)b);
+
+	h->evidence = a->evidence;
+	h->limit = a->limit;
+	h->partly_limited = a->partly_limited;
 }
 
 const struct ptcp_advice *advise_advice(const struct prober *b)

@@ -69,6 +69,8 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 
 /* Probes a path until the fit is good enough, then advises. Copies the options. */
 int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
+/* Evidence and limit of the advice. */
+void advise_remember(const struct prober *b, struct history_entry *h);
 /* NULL: no advice yet, or another kind of prober. */
 const struct ptcp_advice *advise_advice(const struct prober *b);
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "model/stats.h"
 
@@ -227,6 +228,18 @@ static const struct {
 const char *limit_name(enum limit l)
 {
 	return all[l].name;
+}
+
+int limit_by_name(enum limit *out, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(all[i].name, name) == 0) {
+			*out = (enum limit)i;
+			return 0;
+		}
+	return -1;
 }
 
 const char *limit_advice(enum limit l)

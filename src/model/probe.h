@@ -146,6 +146,8 @@ enum limit {
 };
 
 const char *limit_name(enum limit l);
+/* 0, or -1 for an unknown name. */
+int limit_by_name(enum limit *out, const char *name);
 const char *limit_advice(enum limit l);
 
 /* Sums over streams, in seconds. busy_s includes the next two. */

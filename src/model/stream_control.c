@@ -356,6 +356,12 @@ static int detect_change(struct stream_control *s, const struct stream_control_s
 	return 0;
 }
 
+static bool is_short(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && !s->recalled && s->level_s >= STREAM_CONTROL_DWELL_S &&
+	    s->observed_bps < STREAM_CONTROL_SHORT_RATIO * s->predicted_bps;
+}
+
 static bool add_holding(struct stream_control *s, const struct stream_control_sample *x)
 {
 	int which;
@@ -373,6 +379,10 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 	if (which != 0)
 		return s->recalled ? restart(s, "the path differs from an earlier transfer: probing") :
 		    path_changed(s, which);
+	if (is_short(s)) {
+		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
+		return conclude(s);
+	}
 	return s->level_s >= s->hold_s && reprobe(s);
 }
 
@@ -391,22 +401,27 @@ void stream_control_init(struct stream_control *s, const struct stream_control_o
 	s->reason[0] = '\0';
 }
 
-void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count)
+void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count, const struct evidence *e)
 {
+	struct advice_point at;
 	unsigned n;
 
 	if (s->phase == STREAM_CONTROL_FIXED || count > PROFILE_MAX)
 		return;
 	profile_recall(&s->profile, p, count);
+	if (e->n == count)
+		s->evidence = *e;
 	if (!fit(s, 0)) {
 		s->profile.n = 0;
+		s->evidence = (struct evidence){ .n = 0 };
 		return;
 	}
 	s->recalled = true;
 	s->hold_s = 2 * STREAM_CONTROL_FIRST_HOLD_S; /* known already, and long enough to be contradicted */
 	s->n_next = 0;
 	n = s->advice.streams;
-	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	advice_at(&s->advice, n, &at);
+	hold(s, n, at.throughput_bps, at.impact_ratio);
 	s->streams = s->target; /* none has started */
 }
 
@@ -420,7 +435,7 @@ static bool leave(struct stream_control *s, double interval_s)
 	if (s->leave_s < (alone ? STREAM_CONTROL_LEAVE_ALONE_S : STREAM_CONTROL_LEAVE_S))
 		return false;
 	s->leave_s = 0;
-	s->streams -= alone ? 1 : (surplus + 1) / 2;
+	s->streams -= alone ? surplus / 8 + (surplus < 8) : (surplus + 1) / 2;
 	return true;
 }
 

@@ -57,6 +57,9 @@
 #define STREAM_CONTROL_GAIN_RATIO 0.05
 #define STREAM_CONTROL_EXCESS_RATIO 0.01
 
+/* An answer that delivers this much less than predicted is judged again. */
+#define STREAM_CONTROL_SHORT_RATIO 0.8
+
 #define STREAM_CONTROL_REASON_BYTES 160
 
 struct stream_control_opts {
@@ -104,9 +107,9 @@ struct stream_control {
 /* Starts probing. Copies the options. */
 void stream_control_init(struct stream_control *s, const struct stream_control_opts *o);
 
-/* Before the first sample: loads probes of an earlier transfer and starts at their answer. Ignores probes
- * that cannot be fitted. */
-void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count);
+/* Before the first sample: loads probes of an earlier transfer, with their evidence (n 0: none), and starts at their
+ * answer. Ignores probes that cannot be fitted. */
+void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count, const struct evidence *e);
 
 /* Observation of one interval. */
 struct stream_control_sample {

@@ -300,12 +300,12 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 		activate(sess);
 }
 
-void session_recall_probes(struct session *sess, const struct probe *probe, size_t count)
+void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e)
 {
 	struct stream_control *m = &sess->stream_count.model;
 	unsigned before = m->streams;
 
-	stream_control_recall(m, probe, count);
+	stream_control_recall(m, probe, count, e);
 	if (m->streams != before)
 		activate(sess);
 }
