@@ -34,7 +34,8 @@ extern "C" {
 	X(PTCP_ENOSPC, -14, "no space left")                                   \
 	X(PTCP_ECHANGED, -15, "the source changed while it was sent")          \
 	X(PTCP_ENOTYET, -16, "not available yet")                              \
-	X(PTCP_ERANGE, -17, "value out of range")
+	X(PTCP_ERANGE, -17, "value out of range")                              \
+	X(PTCP_EBUSY, -18, "too busy")
 
 enum ptcp_code {
 #define X(name, value, text) name = value,

@@ -88,6 +88,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_DETACHED, /* the servers continue the transfer alone: text = name of the job, for ptcp_status_new() */
 	PTCP_EVENT_STATUS,   /* of a job: left */
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
+	PTCP_EVENT_WAITING,  /* before START: the server is busy: ahead */
 };
 
 struct ptcp_status;
@@ -122,7 +123,10 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
+	unsigned ahead;               /* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server
+	                                 has no room for more waiting sessions, and the task connects again later */
 };
+#define PTCP_AHEAD_UNKNOWN UINT32_MAX
 
 /* Called on the thread that runs the task; contents of ev are valid during the call only. May call
  * ptcp_task_cancel(). */
@@ -173,6 +177,34 @@ PTCP_API bool ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
  * above 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
 PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
 PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
+
+/* Leftovers: part files, journals, unfinished links and marks of interrupted transfers. */
+struct ptcp_leftover {
+	const char *path;    /* below the directory */
+	uint64_t bytes;
+	double age_s;        /* since the last change */
+	const char *why;     /* why it cannot be removed; NULL: removed, or would be in a dry run */
+};
+struct ptcp_clean_opts {
+	size_t size;
+	double older_s;      /* min age; default: 86400 */
+	bool dry_run;        /* remove nothing */
+	void (*found)(void *arg, const struct ptcp_leftover *l); /* or NULL */
+	void *arg;
+};
+struct ptcp_clean_result {
+	size_t size;
+	uint64_t files, bytes;   /* removed */
+	uint64_t in_use, recent; /* retained: of running transfers; younger than older_s */
+	uint64_t failed;         /* not removed */
+};
+PTCP_API void ptcp_clean_opts_init(struct ptcp_clean_opts *o);
+PTCP_API void ptcp_clean_result_init(struct ptcp_clean_result *r);
+/* Removes the leftovers of this user in a local directory and below, without following links. Files of running
+ * transfers, which are locked, and final files are never removed. Blocks on disk. PTCP_EPARTIAL if some leftovers
+ * cannot be removed. */
+PTCP_API int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_clean_result *r,
+    struct ptcp_err *e);
 
 /* An unknown host: return true to trust the fingerprint from now on (it is added to known_hosts). Called while no
  * connection is open; may block, for example to ask the user. */
@@ -258,6 +290,7 @@ struct ptcp_transfer_opts {
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
 	 * command. Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;
+	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -614,6 +647,7 @@ struct ptcp_server_opts {
 	unsigned max_relayed;       /* concurrent relayed connections, of which one client may have half; 512 */
 	unsigned max_client_sessions; /* concurrent, per client; 16 */
 	unsigned max_startups;        /* unauthenticated connections; 512 */
+	unsigned max_waiting;         /* sessions that wait for room, of which one client may have three quarters; 256 */
 	/* Called once by ptcp_server_new(), with identity and address present and before any thread starts: lets a process
 	 * that is only a server give up all rights not named in `n` (Landlock, capabilities, user), for this thread and all
 	 * later threads. A negative PTCP_E* ends the start. NULL: the library gives up no rights by itself. */
@@ -624,8 +658,12 @@ struct ptcp_server_opts {
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
+	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter; streams
+	 * beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
+	uint64_t max_memory_bytes;
 };
 #define PTCP_LISTEN_MAX 32
+#define PTCP_MEMORY_MIN (16u << 20)
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
 
 struct ptcp_server;
@@ -648,9 +686,10 @@ PTCP_API int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e);
 PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
-/* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, timeout_s, rate, relay_to,
- * max_relayed and log_level to the values of `o`; the remaining fields are ignored. Running sessions keep the agreed
- * values. PTCP_EUSAGE: a value is malformed or out of range, and all values are unchanged. */
+/* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
+ * rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields are ignored.
+ * Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values are
+ * unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 
@@ -668,6 +707,8 @@ struct ptcp_server_stats {
 	unsigned relayed_now;       /* connections between clients and next hops */
 	uint64_t stored_bytes;      /* now, spooled on disk; whole MiB */
 	unsigned links_known;       /* now, published links with rate and delay */
+	unsigned waiting_now;       /* sessions that wait for room */
+	uint64_t memory_bytes;      /* now, of data in transit: see max_memory_bytes */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */

@@ -343,7 +343,6 @@ static int collect(struct collect_args *a, const char *file, const char *dest, s
 {
 	int r;
 
-	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	if ((r = ptcp_overlay_load(overlay, file, e)) < 0)
 		return r;
 	out->overlay = *overlay;
@@ -355,7 +354,7 @@ static int collect(struct collect_args *a, const char *file, const char *dest, s
 	process_set_stop(cancel, *collection);
 	r = ptcp_collect_run(*collection, e);
 	process_set_stop(NULL, NULL);
-	return r;
+	return process_result(r, e);
 }
 
 static int run_collect(const struct command *c, int argc, char **argv)
@@ -367,6 +366,7 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	struct collect_args a;
 	int n, r;
 
+	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	memset(&a, 0, sizeof a);
 	ptcp_collect_opts_init(&a.opts);
 	r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e);

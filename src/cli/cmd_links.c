@@ -280,7 +280,6 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 	struct ptcp_err later;
 	int r, r2;
 
-	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	process_set_stop(cancel, l);
 	r = a->query ? ptcp_links_query(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
@@ -295,7 +294,7 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 		}
 	}
 	process_set_stop(NULL, NULL);
-	return r;
+	return process_result(r, e);
 }
 
 static int load_and_measure(struct links_args *a, const char *file, struct ptcp_err *e)
@@ -339,6 +338,7 @@ static int run_links(const struct command *c, int argc, char **argv)
 	struct links_args a;
 	int r;
 
+	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	memset(&a, 0, sizeof a);
 	ptcp_links_opts_init(&a.opts);
 	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, &given, &e)) == 0 && (r = check(c, &a, &given, &e)) == 0)

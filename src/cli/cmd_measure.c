@@ -229,6 +229,13 @@ static int close_csv(const struct measure_args *a, struct ptcp_err *e)
 	    text_escape(shown, sizeof shown, a->csv_file), error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
 }
 
+static void print_waiting_json(void *arg, const struct ptcp_event *ev)
+{
+	(void)arg;
+	if (ev->type == PTCP_EVENT_WAITING)
+		json_line(json_waiting(ev->ahead));
+}
+
 static int measure(struct measure_args *a, const char *target, struct ptcp_err *e)
 {
 	struct ptcp_task *t = NULL;
@@ -241,6 +248,8 @@ static int measure(struct measure_args *a, const char *target, struct ptcp_err *
 	if (a->csv != NULL)
 		write_csv_head(a->csv);
 	connect_show_streams(&a->connect);
+	if (a->connect.log.json)
+		a->connect.transfer.event = print_waiting_json;
 	a->opts.round = on_round;
 	a->opts.arg = a;
 	r = ptcp_measure_new(&t, &a->connect.transfer, target, &a->opts, e);

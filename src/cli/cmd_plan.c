@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/plan_output.h"
 #include "cli/process.h"
@@ -108,25 +107,13 @@ static int make(const struct plan_args *a, struct ptcp_overlay *o, struct plan_s
 	return plan_baselines(a->opts.method, s, e);
 }
 
-/* Planning leaves no files or processes behind: a signal may end the process at any point. */
-static void interrupted(void *line)
-{
-	ssize_t r = write(STDERR_FILENO, line, strlen(line));
-
-	(void)r;
-	_exit(EXIT_INTERRUPTED);
-}
-
 static int make_and_print(const struct plan_args *a, const char *file, struct ptcp_err *e)
 {
-	static char line[] = "ptcp: plan: interrupted (run the same command again)\n";
 	struct ptcp_overlay *o = NULL;
 	struct ptcp_plan *plan = NULL;
 	struct plan_shown s = { .overlay = NULL };
 	int r;
 
-	process_catch(EXIT_INTERRUPTED, line);
-	process_set_stop(interrupted, line);
 	if ((r = ptcp_overlay_load(&o, file, e)) == 0)
 		r = make(a, o, &s, &plan, e);
 	process_set_stop(NULL, NULL);
@@ -143,10 +130,13 @@ static int make_and_print(const struct plan_args *a, const char *file, struct pt
 
 static int run_plan(const struct command *c, int argc, char **argv)
 {
+	static char line[] = "ptcp: plan: interrupted (run the same command again)\n";
 	struct ptcp_err e = { .code = 0 };
 	struct plan_args a;
 	int r;
 
+	process_catch(EXIT_INTERRUPTED, line);
+	process_set_stop(process_end, line); /* planning leaves no files or processes behind */
 	memset(&a, 0, sizeof a);
 	ptcp_plan_opts_init(&a.opts);
 	if ((r = options_parse(c, argc, argv, &a, NULL, NULL, &e)) == 0)

@@ -117,6 +117,8 @@ const struct opt connect_options[] = {
 	    0, 0, 0 },
 	{ "timeout", 0, "TIME", "give up after this time without progress of the peer (default: 30s)", opt_seconds,
 	    AT(timeout_s), OPT_PATIENCE },
+	{ "wait", 0, "TIME", "how long to wait for a busy server; 0: fail at once (default: 1m)", opt_seconds,
+	    AT(wait_s), 0, 86400 },
 	{ "ipv4", '4', NULL, "use IPv4 only", set_family, 0, 0, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_family, 0, 0, 0 },
 	{ "congestion", 0, "NAME", "congestion control: cubic, bbr, reno or auto (default: auto, the system's)",
@@ -198,11 +200,22 @@ int connect_stream_counts(const struct opt *o, const char *text, unsigned *count
 
 /* ---- Runs ---- */
 
+const char *connect_waiting_text(char *buf, size_t cap, unsigned ahead)
+{
+	if (ahead == PTCP_AHEAD_UNKNOWN)
+		snprintf(buf, cap, "waiting: the server is busy");
+	else
+		snprintf(buf, cap, "waiting: %u ahead", ahead);
+	return buf;
+}
+
 static void show_streams(void *arg, const struct ptcp_event *ev)
 {
 	char line[64];
 
 	(void)arg;
+	if (ev->type == PTCP_EVENT_WAITING)
+		terminal_status(connect_waiting_text(line, sizeof line, ev->ahead));
 	if (ev->type != PTCP_EVENT_STREAMS)
 		return;
 	snprintf(line, sizeof line, "probing with %u stream%s", ev->to, plural(ev->to));
@@ -229,7 +242,7 @@ int connect_run(struct ptcp_task *t, struct ptcp_err *e)
 	r = ptcp_task_run(t, e);
 	process_set_stop(NULL, NULL);
 	terminal_status("");
-	return r;
+	return process_result(r, e);
 }
 
 double connect_throughput_bps(uint64_t bytes, double seconds)

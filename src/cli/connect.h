@@ -22,7 +22,10 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
     struct options_given *given, struct ptcp_err *e);
 void connect_opts_fini(struct connect_opts *a);
 
-/* Shows the number of streams of a measurement on the status line. */
+/* Status line of a client that waits for a busy server. */
+const char *connect_waiting_text(char *buf, size_t cap, unsigned ahead);
+
+/* Shows the number of streams of a measurement, or the position in the server's queue, on the status line. */
 void connect_show_streams(struct connect_opts *a);
 
 /* Runs the handle to completion; a signal cancels it. */

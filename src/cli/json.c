@@ -5,8 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ptcp/ptcp.h>
+
 #include "core/err.h"
 #include "core/text.h"
+
+json_t *json_waiting(unsigned ahead)
+{
+	return json_pack("{s:s, s:o}", "event", "waiting", "ahead", ahead == PTCP_AHEAD_UNKNOWN ? json_null() :
+	    json_count(ahead));
+}
 
 int json_line(json_t *object)
 {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/process.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -99,5 +100,5 @@ int plot_draw(const char *file, plot_fn *write_script, const void *data, struct 
 	}
 	unlink(script);
 	free(script);
-	return r;
+	return process_result(r, e); /* a terminal's SIGINT also ends gnuplot */
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,7 +16,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cli/command.h"
+#include "core/err.h"
+
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
+#define SIGNAL_MS 200  /* between the signals to a child and to us */
 
 static atomic_int signals;
 static _Atomic(void *) stop_handle;
@@ -130,9 +135,36 @@ void process_set_stop(void (*stop)(void *handle), void *handle)
 		stop(handle); /* idempotent; the signal handler may have called stop too */
 }
 
+void process_end(void *line)
+{
+	ssize_t r = write(STDERR_FILENO, line, strlen(line));
+
+	(void)r;
+	_exit(EXIT_INTERRUPTED);
+}
+
 bool process_stopping(void)
 {
 	return atomic_load(&signals) > 0;
+}
+
+static bool lost_peer(int code)
+{
+	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_EPROTO;
+}
+
+static bool stopped_within(int ms)
+{
+	for (; ms > 0 && !process_stopping(); ms -= 10)
+		poll(NULL, 0, 10); /* another thread may run the handler */
+	return process_stopping();
+}
+
+int process_result(int r, struct ptcp_err *e)
+{
+	if (r >= 0 || r == PTCP_ECANCELED || !(lost_peer(r) ? stopped_within(SIGNAL_MS) : process_stopping()))
+		return r;
+	return err_set(e, PTCP_ECANCELED, "interrupted (run the same command again)");
 }
 
 /* ---- Service manager ---- */

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ptcp_err;
+
 /* Opens /dev/null for closed standard descriptors, ignores SIGPIPE, forbids core files, and raises the limit
  * of open descriptors to its maximum. */
 void process_prepare(void);
@@ -17,11 +19,19 @@ void process_catch(int second_status, const char *second_line);
 #define INTERRUPTED_TWICE "\nptcp: interrupted twice: ended at once (run the same command again)\n"
 bool process_state_requested(void);
 
+/* For process_set_stop(), with a line to be written to stderr: ends the process, interrupted, at once. */
+void process_end(void *line);
+
 /* `stop` must be async-signal-safe. Set NULL before freeing the handle. */
 void process_set_stop(void (*stop)(void *handle), void *handle);
 
 /* Whether a signal has requested to stop. */
 bool process_stopping(void);
+
+/* The result of work that ended with `r`, 0 or a negative PTCP_E* described by *e: after a signal, any failure
+ * becomes PTCP_ECANCELED. A terminal's SIGINT also ends ssh and launched servers, and a service manager signals
+ * one process after another: after the loss of a peer, waits a moment for our signal. */
+int process_result(int r, struct ptcp_err *e);
 
 /* Redirects SIGHUP and SIGUSR1 to a descriptor, before threads are started; -1 on failure. */
 int process_signal_fd(void);

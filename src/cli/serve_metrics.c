@@ -26,12 +26,14 @@ void metrics_log_state(const struct metrics *m)
 {
 	const struct ptcp_server_stats *n = &m->stats;
 
-	serve_log(PTCP_LOG_INFO, "event=state sessions=%u streams=%u relayed=%u stored_bytes=%llu "
+	serve_log(PTCP_LOG_INFO, "event=state sessions=%u waiting=%u streams=%u relayed=%u stored_bytes=%llu "
 	    "received_bytes=%llu sent_bytes=%llu received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu "
-	    "refused=%llu retransmits=%llu links_known=%u", n->sessions_now, n->streams_now, n->relayed_now,
+	    "refused=%llu retransmits=%llu links_known=%u memory_bytes=%llu", n->sessions_now, n->waiting_now, n->streams_now,
+	    n->relayed_now,
 	    (unsigned long long)n->stored_bytes, (unsigned long long)n->received_bytes, (unsigned long long)n->sent_bytes,
 	    m->received_bps, m->sent_bps, (unsigned long long)n->sessions, (unsigned long long)n->sessions_failed,
-	    (unsigned long long)n->refused, (unsigned long long)n->retransmits, n->links_known);
+	    (unsigned long long)n->refused, (unsigned long long)n->retransmits, n->links_known,
+	    (unsigned long long)n->memory_bytes);
 }
 
 /* ---- File ---- */
@@ -80,9 +82,11 @@ static void print(FILE *f, const struct metrics *m)
 		fprintf(f, "ptcp_%s %llu\n", c->name, (unsigned long long)*(const uint64_t *)(const void *)at);
 	}
 	gauge(f, "sessions", "Active sessions.", m->stats.sessions_now);
+	gauge(f, "waiting_sessions", "Sessions that wait for room.", m->stats.waiting_now);
 	gauge(f, "streams", "Active data connections.", m->stats.streams_now);
 	gauge(f, "relayed", "Active relayed connections.", m->stats.relayed_now);
 	gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
+	gauge(f, "memory_bytes", "Memory in use for data in transit, see --max-memory.", (double)m->stats.memory_bytes);
 	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
 	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);

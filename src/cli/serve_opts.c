@@ -59,6 +59,15 @@ static int set_storage(void *args, const struct opt *o, const char *text, struct
 	return 0;
 }
 
+static int set_memory(void *arg, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	uint64_t *bytes = &((struct serve_args *)arg)->server.max_memory_bytes;
+
+	if (units_parse_size(text, bytes) != 0 || *bytes < PTCP_MEMORY_MIN)
+		return opt_reject(o, text, e, "not a size of at least 16MiB");
+	return 0;
+}
+
 #define AT(member) offsetof(struct serve_args, member)
 
 static const struct opt serve_options[] = {
@@ -74,8 +83,11 @@ static const struct opt serve_options[] = {
 	    AT(server.max_client_sessions), 1, PTCP_SESSIONS_MAX },
 	{ "max-streams", 0, "N", "maximum number of streams per transfer (default: 128)", opt_unsigned,
 	    AT(server.max_streams), 1, PTCP_STREAMS_MAX },
+	{ "max-waiting", 0, "N", "maximum number of transfers that wait for room; three quarters per client (default: 256)",
+	    opt_unsigned, AT(server.max_waiting), 1, PTCP_SESSIONS_MAX },
 	{ "max-startups", 0, "N", "maximum number of unauthenticated connections (default: 512)", opt_unsigned,
 	    AT(server.max_startups), 1, PTCP_STARTUPS_MAX },
+	{ "max-memory", 0, "SIZE", "maximum memory for data in transit (default: 256MiB)", set_memory, 0, 0, 0 },
 	{ "timeout", 0, "TIME", "end a session after this time without progress (default: 30s)", opt_seconds,
 	    AT(server.timeout_s), OPT_PATIENCE },
 	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,

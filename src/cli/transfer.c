@@ -229,7 +229,6 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	o->arg = out;
 	out->cipher = ptcp_cipher_name(o->cipher);
 	out->routes = o->n_paths > 0 ? o->paths : o->n_candidates > 0 ? o->candidates : NULL;
-	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	if ((r = new_transfer(&t, o, a->srcs, a->n_srcs, a->dest, e)) < 0)
 		return r;
 	r = connect_run(t, e);
@@ -246,6 +245,7 @@ static int run(const struct command *c, int argc, char **argv, transfer_new_fn *
 	struct output out;
 	int r;
 
+	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	ptcp_result_init(&result);
 	r = transfer_parse(&a, c, argc, argv, &e);
 	output_init(&out, c->name, &a.connect.log);

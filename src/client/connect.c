@@ -61,6 +61,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.n_paths = t->files.n_open_paths,
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
+		.wait_ms = task_wait_ms(t),
 		.paths = { t->files.open_paths, t->files.open_paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
@@ -102,8 +103,9 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e);
 
-/* Tries the next path; after the last one, the first path's error is the outcome. */
-static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
+/* Tries the next path; after the last one, the first path's error is the outcome. `closed`: the host is there, and may be
+ * busy. */
+static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, bool closed)
 {
 	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
 	struct ptcp_err next;
@@ -120,7 +122,8 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why)
 		task_warn(t, text);
 	}
 	if (t->n_tried == t->paths.n) {
-		task_finish(t, &t->path_why);
+		if (!closed || !task_pauses(t, t->wait.until_closed))
+			task_finish(t, &t->path_why);
 		return;
 	}
 	t->path = (t->path + 1) % t->paths.n;
@@ -134,7 +137,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 	t->connect = NULL;
 	if (r->chan == NULL) {
-		path_failed(t, &r->why);
+		path_failed(t, &r->why, r->cause == CONNECT_CLOSED);
 		return;
 	}
 	strcpy(t->peer, r->address);
@@ -214,12 +217,28 @@ static void on_launched(void *arg, unsigned port, const char *fingerprint)
 
 static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
 
-/* To show progress; or the server that has a job is silent. */
+static void connect_again(struct ptcp_task *t)
+{
+	struct ptcp_err why;
+
+	t->wait.pausing = false;
+	t->n_tried = t->trust.n_accepted = 0;
+	chan_free(t->chan);
+	t->chan = NULL;
+	if (t->remote_job != NULL)
+		t->job_ops->aim(t);
+	if (task_dial(t, &why) < 0)
+		task_finish(t, &why);
+}
+
+/* To show progress; to connect to a busy server again; or the server that has a job is silent. */
 static void on_timer(void *arg)
 {
 	struct ptcp_task *t = arg;
 
-	if (t->session != NULL)
+	if (t->wait.pausing)
+		connect_again(t);
+	else if (t->session != NULL)
 		task_show_progress(t);
 	else if (t->remote_job != NULL)
 		t->job_ops->silent(t);

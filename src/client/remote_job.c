@@ -122,7 +122,7 @@ static void on_error(struct ptcp_task *t, const struct wire_error *f)
 	struct ptcp_err why;
 
 	remote_job_reason(&why, f->code, f->text);
-	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED)
+	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED || why.code == PTCP_EBUSY)
 		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_reverse(t, &why)) {
 		t->remote_job->first = why;
@@ -137,6 +137,7 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	struct ptcp_task *t = arg;
 
 	switch (type) {
+	case WIRE_WAITING: task_waits(t, f->waiting.ahead); break;
 	case WIRE_STARTED: on_started(t, &f->started); break;
 	case WIRE_EVENT: on_event(t, &f->event); break;
 	case WIRE_SAMPLE: remote_job_sampled(t->remote_job, &f->sample); break;
@@ -161,10 +162,10 @@ static void on_readable(void *arg)
 	uint8_t bytes[16384];
 	size_t n;
 
-	while (!t->over && !h->reversing && (n = chan_read(t->chan, bytes, sizeof bytes)) > 0)
+	while (!t->over && !t->wait.pausing && !h->reversing && (n = chan_read(t->chan, bytes, sizeof bytes)) > 0)
 		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0)
 			task_finish(t, &why);
-	if (t->over)
+	if (t->over || t->wait.pausing)
 		return;
 	if (!h->reversing) {
 		set_timer(t);

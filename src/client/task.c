@@ -8,9 +8,13 @@
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 #include "net/trust.h"
 
 #define PATHS_USUAL 2
+#define PAUSE_NS (500 * NS_PER_MS) /* between two connections to a busy server, at first; then up to 8 times that */
+#define PAUSES_DOUBLED 3
+#define CLOSED_NS (10 * NS_PER_S)  /* how long to try a host that closes connections: it may be no busy ptcp server */
 
 /* ---- Options ---- */
 
@@ -19,7 +23,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
 		.preserve_mode = true, .preserve_links = true, .timeout_s = 30,
-		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .wait_s = 60
 	};
 }
 
@@ -60,10 +64,10 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
-	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || o->remote_port > 65535 ||
+	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || !(o->wait_s >= 0 && o->wait_s <= 86400) || o->remote_port > 65535 ||
 	    (o->family != 0 && o->family != 4 && o->family != 6))
-		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), port, "
-		    "address family or sync mode out of range", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), waiting time (0 to 24h), "
+		    "port, address family or sync mode out of range", PTCP_STREAMS_MAX);
 	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
 	    o->max_streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
@@ -248,11 +252,50 @@ static void on_wake(void *arg)
 	task_pace(arg);
 }
 
+uint32_t task_wait_ms(const struct ptcp_task *t)
+{
+	struct mono now = mono_now();
+
+	return now.ns >= t->wait.until.ns ? 0 : (uint32_t)(mono_diff_ns(t->wait.until, now) / NS_PER_MS + 1);
+}
+
+void task_waits(struct ptcp_task *t, uint32_t ahead)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_WAITING, .ahead = ahead };
+
+	if (t->wait.waited && t->wait.ahead == ahead)
+		return;
+	t->wait.waited = true;
+	t->wait.ahead = ahead;
+	task_emit(t, &ev);
+}
+
+bool task_pauses(struct ptcp_task *t, struct mono until)
+{
+	unsigned doubled = t->wait.pauses < PAUSES_DOUBLED ? t->wait.pauses : PAUSES_DOUBLED;
+	struct mono now = mono_now(), next;
+	uint8_t random;
+
+	if (t->report.announced || atomic_load(&t->canceled) || t->target.ssh || t->o.launch != NULL ||
+	    tls_random(&random, 1, NULL) < 0)
+		return false;
+	next = mono_add_ns(now, (PAUSE_NS << doubled) * (128 + random) / 256); /* a crowd must not return at once */
+	if (next.ns >= until.ns)
+		return false;
+	t->wait.pausing = true;
+	t->wait.pauses++;
+	timer_set(t->timer, next);
+	task_waits(t, PTCP_AHEAD_UNKNOWN);
+	return true;
+}
+
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	struct ptcp_err canceled;
 
-	if (t->over)
+	if (t->over || (t->wait.pausing && !atomic_load(&t->canceled)))
+		return;
+	if (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until))
 		return;
 	t->over = true;
 	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */
@@ -285,6 +328,10 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	t->trust.n_accepted = t->n_tried = 0;
 	t->result = 0;
 	t->started = mono_now();
+	t->wait.until = mono_add_ns(t->started, (uint64_t)(t->o.wait_s * 1e9));
+	t->wait.until_closed = mono_min(t->wait.until, mono_add_ns(t->started, CLOSED_NS));
+	t->wait.pausing = t->wait.waited = false;
+	t->wait.pauses = 0;
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
 	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)

@@ -102,6 +102,13 @@ struct ptcp_task {
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
 	struct ptcp_err path_why;       /* the first path's error */
+	struct {                        /* for a busy server */
+		struct mono until, until_closed;
+		bool pausing;               /* before the next connection */
+		bool waited;
+		uint32_t ahead;             /* as reported last */
+		unsigned pauses;
+	} wait;
 	struct chan *chan;              /* of a remote_job, to the present server */
 	struct session *session;        /* else */
 	struct timer *timer;
@@ -134,7 +141,14 @@ int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 void task_fini(struct ptcp_task *t);
 /* Applies requested path rates to the session. */
 void task_pace(struct ptcp_task *t);
-/* Ends this attempt; the first outcome counts. `why` NULL: done. */
+/* Remaining time to wait for a busy server, as OPEN has it. */
+uint32_t task_wait_ms(const struct ptcp_task *t);
+/* Reports the position in the server's queue. */
+void task_waits(struct ptcp_task *t, uint32_t ahead);
+/* After a failure because the server is busy: true if the task will connect again, when t->timer fires. `until`: no
+ * later. */
+bool task_pauses(struct ptcp_task *t, struct mono until);
+/* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again. `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- trust.c ---- */

@@ -110,6 +110,8 @@ static void on_warning(void *arg, const char *path, const char *text)
 
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
+static void on_waiting(void *arg, uint32_t ahead) { task_waits(arg, ahead); }
+
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct ptcp_task *t = arg;
@@ -193,6 +195,8 @@ void task_started(struct ptcp_task *t)
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
 	t->report.announced = true;
+	if (t->wait.waited)
+		t->started = mono_now(); /* the waiting is no part of the transfer */
 	t->report.sample[0].at = mono_now();
 	t->report.n_samples = 1;
 	show_paths(t, &ev);
@@ -266,6 +270,6 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 }
 
 const struct session_ops task_session_ops = {
-	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
 	.paths = on_paths, .check = task_trust, .gone = on_gone
 };

@@ -57,6 +57,11 @@ void ptcp_collect_cancel(struct ptcp_collect *c)
 	atomic_store(&c->canceled, true); /* poll() returns within a tick */
 }
 
+bool collect_is_ending(const struct ptcp_collect *c)
+{
+	return atomic_load(&c->canceled) || c->fatal.code != 0;
+}
+
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
 {
 	*r = (struct ptcp_collect_result){ .size = sizeof *r };
@@ -154,6 +159,13 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	return 0;
 }
 
+static int check_launch(const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	if (o->launch == NULL || o->fault == NULL)
+		return 0;
+	return err_set(e, PTCP_ECONFIG, "%s, whose launch command runs programs here: %s", o->file, o->fault);
+}
+
 int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const char *dest, const struct ptcp_collect_opts *opts,
     struct ptcp_err *e)
@@ -166,7 +178,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 	atomic_init(&c->canceled, false);
 	c->overlay = o;
 	c->drift.off_since_s = c->drift.probe_until_s = NAN;
-	if ((r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
+	if ((r = check_launch(o, e)) == 0 && (r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
 	if (r < 0)
 		ptcp_collect_free(c);
@@ -249,7 +261,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 	bool ending = false;
 
 	while (any_at_work(c)) {
-		if (!ending && (atomic_load(&c->canceled) || c->fatal.code != 0)) {
+		if (!ending && collect_is_ending(c)) {
 			ending = true;
 			for (s = c->source; s < c->source + c->n; s++) {
 				s->restart = false;
@@ -293,10 +305,10 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 		if (s->status->state == PTCP_COLLECT_FAILED && failed++ == 0)
 			first = s;
 	}
+	if (atomic_load(&c->canceled) && done < c->n)
+		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (c->fatal.code != 0)
 		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
-	if (atomic_load(&c->canceled) && done + failed < c->n)
-		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
 	if (failed == 0)
 		return 0;
 	if (done == 0)

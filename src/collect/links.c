@@ -76,7 +76,13 @@ static int estimate(struct link_state *l, struct ptcp_err *e)
 
 /* ---- Measuring ---- */
 
-/* Polls the transfer's loop and the cancel flag. */
+int links_canceled(struct ptcp_err *e)
+{
+	return err_set(e, PTCP_ECANCELED, "links: interrupted (run the same command again)");
+}
+
+/* Polls the transfer's loop and the cancel flag. Whatever ends a canceled transfer is the cancellation: a server
+ * may have received the same signal. */
 int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct pollfd fd = { .fd = ptcp_task_fd(t), .events = POLLIN };
@@ -90,7 +96,7 @@ int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
 		ms = ptcp_task_timeout_ms(t);
 		poll(&fd, 1, ms >= 0 && ms < LINKS_CANCEL_MS ? ms : LINKS_CANCEL_MS);
 	} while ((r = ptcp_task_step(t, e)) > 0);
-	return r;
+	return r < 0 && atomic_load(&s->canceled) ? links_canceled(e) : r;
 }
 
 static int keep_messages(struct link_state *l, const struct ptcp_task *t, struct ptcp_err *e)

@@ -43,6 +43,8 @@ struct ptcp_links {
 
 /* Sends more messages, and estimates from all. */
 int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e);
+/* Fills *e; returns PTCP_ECANCELED. */
+int links_canceled(struct ptcp_err *e);
 /* Runs a transfer until its end, or until the links are canceled. */
 int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e);
 /* Records the reason of a failed measurement. */

@@ -24,7 +24,7 @@ void ptcp_links_watch_init(struct ptcp_links_watch *w)
 
 static int canceled(const struct ptcp_links *s, struct ptcp_err *e)
 {
-	return !atomic_load(&s->canceled) ? 0 : err_set(e, PTCP_ECANCELED, "links: interrupted (run the same command again)");
+	return atomic_load(&s->canceled) ? links_canceled(e) : 0;
 }
 
 static int rest(const struct ptcp_links *s, double seconds, struct ptcp_err *e)

@@ -307,8 +307,8 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 		s->status->code = code;
 		s->status->why = s->why;
 	}
-	if (code == PTCP_ECANCELED) {
-		if (restart)
+	if (code == PTCP_ECANCELED || (is_temporary(code) && collect_is_ending(s->c))) {
+		if (restart && !collect_is_ending(s->c))
 			source_start(s);
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */

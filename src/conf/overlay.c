@@ -241,10 +241,12 @@ int conf_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_e
 {
 	struct conf_doc *d = NULL;
 	char shown[TEXT_NAME_BYTES];
+	const char *fault;
 	int r;
 
-	if ((r = conf_doc_load(&d, path, e)) == 0)
-		r = from_doc(out, d, text_escape(shown, sizeof shown, path), e);
+	if ((r = conf_doc_load(&d, path, &fault, e)) == 0 &&
+	    (r = from_doc(out, d, text_escape(shown, sizeof shown, path), e)) == 0)
+		(*out)->fault = fault;
 	conf_doc_free(d);
 	return r;
 }

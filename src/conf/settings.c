@@ -62,6 +62,7 @@ int conf_settings_load(struct conf_settings **out, const char *path, struct ptcp
 {
 	struct conf_settings *s = calloc(1, sizeof *s);
 	struct conf_doc *d = NULL;
+	const char *fault;
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
@@ -69,8 +70,8 @@ int conf_settings_load(struct conf_settings **out, const char *path, struct ptcp
 		free(s);
 		return err_nomem(e);
 	}
-	if ((r = conf_doc_load(&d, path, e)) == 0)
-		r = read_all(s, d, e);
+	if ((r = conf_doc_load(&d, path, &fault, e)) == 0)
+		r = fault != NULL ? err_set(e, PTCP_ECONFIG, "%s: %s", s->file, fault) : read_all(s, d, e);
 	conf_doc_free(d);
 	if (r < 0)
 		conf_settings_free(s);

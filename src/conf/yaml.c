@@ -12,6 +12,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/trusted_file.h"
 
 struct conf_doc {
 	yaml_document_t yaml;
@@ -216,7 +217,7 @@ static int read_all(int fd, char *buf, size_t max, size_t *n, const char *shown,
 	return 0;
 }
 
-int conf_read_file(char **out, size_t *n, const char *path, const char *shown, struct ptcp_err *e)
+int conf_read_file(char **out, size_t *n, const char *path, const char *shown, const char **fault, struct ptcp_err *e)
 {
 	const size_t max = CONF_FILE_MAX_BYTES + 1;
 	char *buf = NULL;
@@ -235,6 +236,8 @@ int conf_read_file(char **out, size_t *n, const char *path, const char *shown, s
 		r = err_nomem(e);
 	else
 		r = read_all(fd, buf, max, n, shown, e);
+	if (fault != NULL)
+		*fault = trusted_file_fault(fd, path);
 	close(fd);
 	if (r < 0)
 		free(buf);
@@ -243,14 +246,14 @@ int conf_read_file(char **out, size_t *n, const char *path, const char *shown, s
 	return r;
 }
 
-int conf_doc_load(struct conf_doc **out, const char *path, struct ptcp_err *e)
+int conf_doc_load(struct conf_doc **out, const char *path, const char **fault, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *buf;
 	size_t n;
 	int r;
 
 	text_escape(shown, sizeof shown, path);
-	if ((r = conf_read_file(&buf, &n, path, shown, e)) < 0)
+	if ((r = conf_read_file(&buf, &n, path, shown, fault, e)) < 0)
 		return r;
 	r = conf_doc_parse(out, buf, n, shown, e);
 	free(buf);

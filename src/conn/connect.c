@@ -224,8 +224,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
 
-	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_ECONNECT,
-	    why != NULL ? why->msg : "the host closed the connection", true);
+	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : c->state == HANDSHAKE && why != NULL && why->code == PTCP_EPEER ?
+	    CONNECT_CLOSED : CONNECT_UNREACHABLE, PTCP_ECONNECT, why != NULL ? why->msg : "the host closed the connection", true);
 }
 
 static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };

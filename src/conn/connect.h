@@ -16,6 +16,7 @@ struct connect_hop {
 };
 
 enum connect_cause {
+	CONNECT_CLOSED,      /* the host closed the connection during the handshake: it may be busy */
 	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
 	CONNECT_REFUSED,     /* the host answered ERROR, or has no permitted address */
 	CONNECT_TIMED_OUT,

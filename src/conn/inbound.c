@@ -1,5 +1,7 @@
 #include "conn/inbound.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +23,7 @@ void inbound_free(struct inbound *g)
 		l->o.ops->relay_forget(g->relayed);
 	list_remove(&g->in_list);
 	l->n--;
-	fd_budget_count(-1);
+	fd_budget_count_inbound(-1);
 	admission_leave(l->admission, g->from, g->end);
 	chan_free(g->chan);
 	timer_free(g->timer);
@@ -37,6 +39,23 @@ struct chan *inbound_take_chan(struct inbound *g)
 	g->chan = NULL;
 	g->end = ADMISSION_GOOD;
 	return c;
+}
+
+void inbound_log(struct inbound *g, enum log_level level, const char *event, const char *fmt, ...)
+{
+	const struct log *log = &g->pending->o.host->log;
+	unsigned left_out;
+	char text[700];
+	va_list ap;
+
+	if (level > log->level || !log_limit_allows(&g->pending->log_limit, mono_now(), &left_out))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (left_out > 0)
+		log_at(log, LOG_WARN, "server", "event=log-limited lines=%u why=\"too many failed connections\"", left_out);
+	log_at(log, level, "server", "event=%s from=%s %s", event, g->address, text);
 }
 
 void inbound_refuse(struct inbound *g, const struct ptcp_err *why)
@@ -190,8 +209,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct inbound *g = arg;
 
 	if (why != NULL)
-		log_at(&g->pending->o.host->log, LOG_INFO, "server", "event=inbound-lost from=%s why=\"%s\"", g->address,
-		    why->msg);
+		inbound_log(g, LOG_INFO, "inbound-lost", "why=\"%s\"", why->msg);
 	if (why != NULL && why->code == PTCP_EPROTO && g->state == INBOUND_HANDSHAKE)
 		g->end = ADMISSION_BAD; /* not a ptcp client */
 	inbound_free(g);
@@ -203,7 +221,7 @@ static void on_timer(void *arg)
 {
 	struct inbound *g = arg;
 
-	log_at(&g->pending->o.host->log, LOG_INFO, "server", "event=inbound-late from=%s", g->address);
+	inbound_log(g, LOG_INFO, "inbound-late", "why=\"no valid request in time\"");
 	inbound_free(g);
 }
 
@@ -233,7 +251,7 @@ static int inbound_new(struct pending *l, int fd, const char *address, struct pe
 	strncpy(g->address, address, sizeof g->address - 1);
 	list_append(&l->waiting, &g->in_list);
 	l->n++;
-	fd_budget_count(1);
+	fd_budget_count_inbound(1);
 	timer_set(g->timer, mono_add_ns(mono_now(), PATIENCE_NS));
 	return 0;
 }

@@ -49,8 +49,28 @@ bool atomic_file_end(struct atomic_file *n, bool keep, bool sync)
 	good = fclose(n->f) == 0 && good;
 	if (keep && good && rename(n->temp, n->path) == 0) {
 		free(n->temp);
-		return true;
+		return !sync || atomic_file_sync_name(n->path);
 	}
 	discard(n);
 	return !keep;
+}
+
+bool atomic_file_sync_name(const char *path)
+{
+	const char *end = strrchr(path, '/');
+	char *dir = end != NULL ? strndup(path, (size_t)(end - path) + 1) : strdup(".");
+	int fd, sys = 0;
+
+	if (dir == NULL)
+		return false;
+	if ((fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+		sys = errno != EACCES ? errno : 0;
+	} else {
+		if (fsync(fd) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
+			sys = errno;
+		close(fd);
+	}
+	free(dir);
+	errno = sys;
+	return sys == 0;
 }

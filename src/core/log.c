@@ -18,3 +18,18 @@ void log_write(const struct log *l, enum log_level level, const char *component,
 	l->write(l->arg, level, component, msg);
 	errno = saved;
 }
+
+bool log_limit_allows(struct log_limit *l, struct mono now, unsigned *left_out)
+{
+	*left_out = 0;
+	if (l->n == 0 || mono_diff_ns(now, l->since) >= 60 * NS_PER_S) {
+		*left_out = l->left_out;
+		*l = (struct log_limit){ .since = now };
+	}
+	if (l->n < LOG_LIMIT_LINES) {
+		l->n++;
+		return true;
+	}
+	l->left_out++;
+	return false;
+}

@@ -3,6 +3,10 @@
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
 
+#include <stdbool.h>
+
+#include "core/clock.h"
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 struct log {
@@ -21,5 +25,16 @@ struct log {
 
 void log_write(const struct log *l, enum log_level level, const char *component,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Limits lines that strangers cause, so that a flood does not fill the log. Zeroed at first. One thread. */
+struct log_limit {
+	struct mono since;
+	unsigned n, left_out; /* in the current minute */
+};
+#define LOG_LIMIT_LINES 60 /* a minute */
+
+/* Whether one more line may be written now. *left_out: number of lines refused in the minute before, with the first line
+ * after it; else 0. */
+bool log_limit_allows(struct log_limit *l, struct mono now, unsigned *left_out);
 
 #endif

@@ -165,6 +165,7 @@ static const struct rule {
 	{ WIRE_LOAD, false, AFTER_HELLO, STARTER, ENGINE(on_load) },
 	{ WIRE_HELLO, true, IN(HELLO), ANY, ENGINE(engine_on_hello) },
 	{ WIRE_OPEN, true, IN(AWAIT_OPEN), ACCEPTOR, ENGINE(engine_on_open) },
+	{ WIRE_WAITING, true, IN(OPENING), STARTER, ENGINE(engine_on_waiting) },
 	{ WIRE_OPENED, true, IN(OPENING), STARTER, ENGINE(engine_on_opened) },
 	{ WIRE_SET_STREAMS, false, AGREED, ACCEPTOR, ENGINE(on_set_streams) },
 	{ WIRE_TCP_REPORT, false, AGREED, STARTS(WIRE_ACCEPTOR_SENDS) | STARTS(WIRE_ACCEPTOR_GENERATES),

@@ -24,6 +24,8 @@ struct engine;
 struct engine_ops {
 	/* Acceptor: the starter's request. Answer with engine_accept() or engine_fail(), now or later. */
 	void (*open)(void *arg, const struct wire_open *o);
+	/* Starter: the acceptor is busy, and `ahead` other sessions wait before this one. */
+	void (*waiting)(void *arg, uint32_t ahead);
 	/* Agreed: engine_snd() or engine_rcv() is set, or neither in a measurement. */
 	void (*running)(void *arg, const struct wire_opened *o);
 	/* A warning from the peer, or a file that the sending peer could not offer. */
@@ -88,6 +90,8 @@ struct outbox *engine_outbox(struct engine *s);
 
 /* Acceptor in AUTHORIZING; ignored once the session has failed. */
 void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now);
+/* Acceptor in AUTHORIZING whose starter waits (wire_open.wait_ms): sends WAITING. */
+void engine_wait(struct engine *s, uint32_t ahead);
 /* Sends ERROR and ends the session. */
 void engine_fail(struct engine *s, const struct ptcp_err *why);
 /* Starter of a measurement, RUNNING: sends END. */

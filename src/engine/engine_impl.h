@@ -27,7 +27,7 @@ struct engine {
 	uint32_t peer_entries;
 	bool control_replay;             /* offered, and not declined */
 	uint64_t n_rates;                /* RATE frames received */
-	struct mono running_since;
+	struct mono running_since, opened;   /* opened: starter, when OPEN was sent */
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
 	bool was_busy;                   /* this end, at the last tick */
@@ -51,6 +51,7 @@ void engine_end(struct engine *s, const struct ptcp_err *why);
 
 int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e);
+int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e);
 
 /* ---- timeouts.c ---- */

@@ -1,4 +1,4 @@
-/* The handshake: HELLO, OPEN, OPENED (PROTOCOL.md, section 4). */
+/* The handshake: HELLO, OPEN, WAITING, OPENED (PROTOCOL.md, section 4). */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"
@@ -59,6 +59,7 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		s->open.streams = h.max_streams;
 	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(s->open.paths.n))) != NULL)
 		outbox_added(&s->out, wire_open_encode(p, &s->open));
+	s->opened = s->last_input;
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;
 }
@@ -77,6 +78,21 @@ int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_waiting f;
+	int r;
+
+	if (s->open.wait_ms == 0)
+		return engine_unexpected(s, WIRE_WAITING, e);
+	if ((r = wire_waiting_decode(&f, in, e)) < 0)
+		return r;
+	if (mono_diff_ns(s->last_input, s->opened) > s->open.wait_ms * NS_PER_MS + s->o.timeout_ns)
+		return err_set(e, PTCP_EBUSY, "too busy: the server has no room yet (try again later, or wait longer with --wait)");
+	s->o.ops->waiting(s->o.arg, f.ahead);
+	return 0;
+}
+
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_opened o;
@@ -87,6 +103,14 @@ int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 	if (o.streams > s->open.streams || o.cipher != s->open.cipher)
 		return err_set(e, PTCP_EPROTO, "the peer granted more than was requested");
 	return run(s, &o, "OPENED", e);
+}
+
+void engine_wait(struct engine *s, uint32_t ahead)
+{
+	struct wire_waiting f = { ahead };
+
+	if (s->state == AUTHORIZING)
+		OUTBOX_PUT(&s->out, waiting, WAITING, &f);
 }
 
 void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now)

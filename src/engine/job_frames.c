@@ -75,6 +75,13 @@ static int on_progress(struct job_frames *j, const struct frame *in, union job_f
 	return 0;
 }
 
+static int on_waiting(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+{
+	(void)in, (void)f, (void)e;
+	j->progressed = j->last_input;
+	return 0;
+}
+
 /* A delay longer than the time since the request, or a rate above that of any link, was not measured. */
 static int on_sample(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
@@ -151,7 +158,7 @@ static int on_work(struct job_frames *j, const struct frame *in, union job_frame
 		q.open = f->open;
 	} else {
 		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = f->probe.cipher,
-			.streams = f->probe.streams };
+			.streams = f->probe.streams, .wait_ms = f->probe.wait_ms };
 		q.messages = f->probe.messages;
 	}
 	if ((r = wire_job_decode(&q.job, payload_of(job), e)) < 0 ||
@@ -176,6 +183,7 @@ static const struct rule {
 } rules[] = {
 	{ WIRE_ERROR, REQUESTED | RUNNING | QUERY, on_last },
 	{ WIRE_STARTED, REQUESTED, on_started },
+	{ WIRE_WAITING, REQUESTED, on_waiting },
 	{ WIRE_PROGRESS, REQUESTED | RUNNING, on_progress },
 	{ WIRE_EVENT, RUNNING, NULL },
 	{ WIRE_SAMPLE, BIT(TIMING_RUNNING), on_sample },

@@ -33,6 +33,7 @@ struct job_request {
 
 /* A frame as passed to the owner. */
 union job_frame {
+	struct wire_waiting waiting;
 	struct wire_started started;
 	struct ptcp_progress progress;
 	struct wire_event event;

@@ -363,6 +363,11 @@ static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, co
 	return f;
 }
 
+static uint64_t path_bytes(const struct rcv_entry *parent, const struct wire_entry *w)
+{
+	return (parent != NULL ? parent->path_bytes + 1 : 0) + w->name.n;
+}
+
 static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 {
 	struct rcv_entry *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
@@ -389,6 +394,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		refuse(r, w, PTCP_ENOMEM, ptcp_err_text(PTCP_ENOMEM));
 		return;
 	}
+	f->path_bytes = path_bytes(parent, w);
 	if ((f->parent = parent) != NULL) {
 		parent->children++;
 		f->depth = parent->depth + 1;
@@ -424,17 +430,20 @@ static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err
 	return 0;
 }
 
-static bool link_ok(const struct rcv *r, const struct wire_entry *w)
+/* Counts LINKED files. */
+static bool links_ok(struct rcv *r, const struct wire_entry *w)
 {
-	struct wire_attrs a;
 	const struct rcv_entry *f;
+	struct wire_attrs a;
 
-	if (w->type != WIRE_HARDLINK)
-		return true;
-	if (wire_attrs_decode(&a, w, NULL) < 0 || rcv_is_new(r, a.link_id))
+	if (wire_attrs_decode(&a, w, NULL) < 0)
 		return false;
+	if (a.linked)
+		r->linked_bytes += WIRE_LINKED_COST(path_bytes(rcv_find(r, w->parent), w));
+	if (w->type != WIRE_HARDLINK)
+		return r->linked_bytes <= WIRE_LINKED_MAX_BYTES;
 	f = rcv_find(r, a.link_id);
-	return f == NULL || f->type == WIRE_FILE;
+	return f != NULL ? f->type == WIRE_FILE : !rcv_is_new(r, a.link_id);
 }
 
 int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
@@ -447,7 +456,7 @@ int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
 	if (w.type == WIRE_DIR_END)
 		return on_dir_end(r, &w, e);
 	if (wire_slot(w.id) >= r->o.max_entries || r->slot[wire_slot(w.id)] != NULL ||
-	    !rcv_is_new(r, w.id) || (w.parent != 0 && !parent_ok(r, w.parent)) || !link_ok(r, &w))
+	    !rcv_is_new(r, w.id) || (w.parent != 0 && !parent_ok(r, w.parent)) || !links_ok(r, &w))
 		return rcv_violation("ENTRY", e);
 	r->highest = w.id >> 16;
 	new_entry(r, &w, in);

@@ -19,6 +19,7 @@ struct rcv_entry {
 	uint8_t type;
 	bool ended, lost;         /* retained for the children of a directory or the hard links of a file; failed */
 	bool has_digest;
+	uint64_t path_bytes;      /* length of its path below the destination, in the sender's names */
 	uint32_t children, depth, names; /* unfinished children, and hard links to the file */
 	struct rcv_entry *file;        /* target of a HARDLINK; NULL: was complete already */
 	struct list waiting;      /* in waiters of the directory or file, in runnable, later in requesting */
@@ -47,6 +48,7 @@ struct rcv {
 	uint64_t requested;       /* blocks, of all files */
 	bool needs_wait;          /* for the outbox */
 	uint64_t bitmap_bytes, frame_bytes;
+	uint64_t linked_bytes;    /* costs of all LINKED files */
 	struct rcv_stats stats;
 };
 

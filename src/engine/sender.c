@@ -190,6 +190,9 @@ static bool is_sparse(const struct wire_entry *f)
 }
 
 /* A new entry in the directory `top`; `number`: allocate an id. */
+/* Length of the path of an entry in that directory, without its name. */
+static uint64_t below(const struct snd_entry *top) { return top != NULL ? top->path_bytes + 1 : 0; }
+
 static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, struct snd_entry *top,
     void *cookie, bool number)
 {
@@ -207,6 +210,7 @@ static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, st
 	list_init(&n->in_ready);
 	list_init(&n->flights);
 	list_append(&s->all, &n->in_all);
+	n->path_bytes = below(top) + f->name.n;
 	if ((n->parent = top) != NULL)
 		top->children++;
 	if (number) {
@@ -231,6 +235,16 @@ static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cooki
 	s->out->failed = true;
 	err_nomem(&why);
 	s->o.ops->ended(s->o.arg, cookie, SND_FAILED, &why);
+}
+
+bool snd_may_link(struct snd *s, size_t name_bytes)
+{
+	uint64_t path = below(s->depth > 0 ? s->stack[s->depth - 1] : NULL) + name_bytes;
+
+	if (WIRE_LINKED_COST(path) > WIRE_LINKED_MAX_BYTES - s->linked_bytes)
+		return false;
+	s->linked_bytes += WIRE_LINKED_COST(path);
+	return true;
 }
 
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)

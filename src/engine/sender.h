@@ -75,6 +75,9 @@ unsigned snd_room(const struct snd *s);
  * of directories entered and not left. */
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
 void snd_leave(struct snd *s);
+/* Whether the receiver will remember a file of that name, offered next, for hard links: offer the file as LINKED.
+ * False: its memory (WIRE_LINKED_MAX_BYTES) is used up, offer every name as a file. */
+bool snd_may_link(struct snd *s, size_t name_bytes);
 unsigned snd_depth(const struct snd *s);
 /* Totals listed so far; `final`: the listing is complete. */
 void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final);

@@ -32,6 +32,7 @@ struct snd_entry {
 	struct list in_all;
 	/* directories */
 	bool left;
+	uint64_t path_bytes;            /* length of its path below the destination */
 	uint32_t children;
 	struct wire_entry end;          /* its DIR_END */
 	/* regular files */
@@ -54,6 +55,7 @@ struct snd {
 	uint16_t spare[WIRE_SLOTS];
 	unsigned n_spare;
 	uint64_t n_ids;
+	uint64_t linked_bytes;          /* costs of all files offered as LINKED */
 	struct list all;                /* unfinished entries, and lost directories */
 	struct snd_entry **stack;           /* directories entered and not left */
 	unsigned depth, cap_stack;

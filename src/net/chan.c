@@ -181,6 +181,7 @@ void chan_update_events(struct chan *c)
 {
 	int want = 0;
 
+	chan_return_buffers(c);
 	if (c->poll == NULL) /* detached */
 		return;
 	if (!c->closed && !c->failed && !c->eof && (!is_paused(c) || !chan_flows(c)))
@@ -243,13 +244,9 @@ int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_
 		return err_nomem(e);
 	}
 	c->o = *o;
-	c->rx = malloc(CHAN_GATHER_BYTES);
-	c->tx = malloc(CHAN_GATHER_BYTES + CHAN_SLACK_BYTES);
 	if (tls == NULL)
 		c->mode = CHAN_RAW;
-	if (c->rx == NULL || c->tx == NULL)
-		r = err_nomem(e);
-	else if (tls == NULL || (r = chan_tls_start(c, tls, e)) == 0)
+	if (tls == NULL || (r = chan_tls_start(c, tls, e)) == 0)
 		r = attach_poll(c, l, e);
 	if (r < 0) {
 		chan_free(c);
@@ -268,8 +265,8 @@ void chan_free(struct chan *c)
 	if (c->o.fd >= 0)
 		close(c->o.fd);
 	chan_tls_free(c);
-	free(c->rx);
-	free(c->tx);
+	loop_buffer_give(c->loop, c->rx, false);
+	loop_buffer_give(c->loop, c->tx, true);
 	free(c);
 }
 
@@ -326,6 +323,19 @@ void chan_shutdown(struct chan *c)
 	}
 	c->shutting = true;
 	chan_again(c);
+}
+
+void chan_read_ahead(struct chan *c, bool read_ahead) { c->no_read_ahead = !read_ahead; }
+
+bool chan_holds_input(const struct chan *c) { return c->rx_start < c->rx_end; }
+
+bool chan_flushed(struct chan *c)
+{
+	if (c->tx_start == c->tx_end)
+		return true;
+	c->want_write = true;
+	chan_update_events(c);
+	return false;
 }
 
 int chan_fd(const struct chan *c) { return c->o.fd; }

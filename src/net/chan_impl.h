@@ -34,7 +34,9 @@ struct chan {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned hops;           /* server: relays on the path */
 	bool hops_read;          /* server: the first byte was checked for a number of relays */
-	uint8_t *rx, *tx;
+	uint8_t *rx, *tx;        /* the loop's buffers; NULL while empty */
+	bool no_read_ahead;
+	size_t wanted;           /* by the present chan_read() */
 	size_t rx_start, rx_end, tx_start, tx_end;
 	size_t turn_bytes;       /* read in this turn */
 	uint64_t tx_records;     /* under the current key */
@@ -85,6 +87,8 @@ void chan_tx_put(struct chan *c, const void *p, size_t n);
 bool chan_rx_fill(struct chan *c);
 /* As chan_rx_fill(), with at most `max` bytes. */
 bool chan_rx_fill_max(struct chan *c, size_t max);
+/* Returns empty buffers to the loop. */
+void chan_return_buffers(struct chan *c);
 bool chan_has_input(const struct chan *c);
 
 #endif

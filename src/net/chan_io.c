@@ -1,4 +1,5 @@
 /* A channel's socket and buffers; reading and writing, raw or through TLS. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,6 +8,7 @@
 #include "net/chan_impl.h"
 
 #define TX_BYTES (CHAN_GATHER_BYTES + CHAN_SLACK_BYTES)
+static_assert(CHAN_GATHER_BYTES <= LOOP_BUFFER_BYTES && TX_BYTES <= LOOP_LARGE_BUFFER_BYTES, "buffers of the loop");
 /* Raw reads and writes below this size go through the buffers, larger ones directly to and from the caller's
  * memory. */
 #define SMALL_BYTES (CHAN_GATHER_BYTES / 8)
@@ -30,8 +32,32 @@ void chan_tx_send(struct chan *c)
 	c->tx_start = c->tx_end = 0;
 }
 
+static bool have_buffer(struct chan *c, uint8_t **p, bool large)
+{
+	if (*p != NULL || (*p = loop_buffer_take(c->loop, large)) != NULL)
+		return true;
+	chan_fail(c, PTCP_ENOMEM, 0, "out of memory");
+	return false;
+}
+
+void chan_return_buffers(struct chan *c)
+{
+	if (c->loop == NULL) /* detached */
+		return;
+	if (c->rx_start == c->rx_end) {
+		loop_buffer_give(c->loop, c->rx, false);
+		c->rx = NULL;
+	}
+	if (c->tx_start == c->tx_end) {
+		loop_buffer_give(c->loop, c->tx, true);
+		c->tx = NULL;
+	}
+}
+
 size_t chan_tx_room(struct chan *c)
 {
+	if (!have_buffer(c, &c->tx, true))
+		return 0;
 	if (c->tx_start > 0 && TX_BYTES - c->tx_end < TX_BYTES / 3) {
 		memmove(c->tx, c->tx + c->tx_start, c->tx_end - c->tx_start);
 		c->tx_end -= c->tx_start;
@@ -67,6 +93,8 @@ static ssize_t receive(struct chan *c, void *buf, size_t n)
 
 bool chan_rx_fill(struct chan *c)
 {
+	if (c->no_read_ahead && chan_flows(c))
+		return chan_rx_fill_max(c, c->wanted);
 	return chan_rx_fill_max(c, c->mode == CHAN_HANDSHAKE ? CHAN_HANDSHAKE_BYTES : CHAN_GATHER_BYTES);
 }
 
@@ -81,6 +109,8 @@ bool chan_rx_fill_max(struct chan *c, size_t max)
 		chan_again(c);
 		return false;
 	}
+	if (!have_buffer(c, &c->rx, false))
+		return false;
 	n = receive(c, c->rx, max < CHAN_GATHER_BYTES ? max : CHAN_GATHER_BYTES);
 	if (n <= 0) {
 		no_bytes(c, n);
@@ -129,6 +159,7 @@ size_t chan_read(struct chan *c, void *buf, size_t n)
 	size_t total = 0, got;
 
 	while (total < n && !c->failed && chan_flows(c)) {
+		c->wanted = n - total;
 		if (c->eof && !chan_has_input(c))
 			break;
 		got = c->mode == CHAN_TLS ? chan_tls_read(c, (uint8_t *)buf + total, n - total) :

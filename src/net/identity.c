@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/atomic_file.h"
 #include "core/userdir.h"
 #include "net/tls.h"
 
@@ -196,6 +197,8 @@ static int make_identity(const char *dir, const char *path, bool *existed, struc
 		else if (link(temp, path) < 0 && !(*existed = errno == EEXIST))
 			r = err_sys(e, PTCP_ECONFIG, "creating %s", path);
 		unlink(temp);
+		if (r == 0 && !atomic_file_sync_name(path)) /* peers pin the key: it must survive a power cut */
+			r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	}
 	identity_fini(&id);
 	return r;

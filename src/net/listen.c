@@ -15,11 +15,11 @@
 #include "core/units.h"
 #include "net/loop_uv.h"
 
-#define REST_NS (100 * NS_PER_MS)
+#define REST_NS (50 * NS_PER_MS)
 
 struct listener {
 	uv_poll_t poll;
-	struct timer *rest; /* pause while the process has no descriptors left */
+	struct timer *rest; /* pause while descriptors are short */
 	int fd, reserve;    /* reserve: a spare descriptor, given up to accept and close a connection */
 	char address[SOCK_HOST_BYTES];
 	unsigned port;
@@ -88,6 +88,12 @@ static void on_rested(void *arg)
 	uv_poll_start(&ls->poll, UV_READABLE, on_incoming);
 }
 
+void listener_rest(struct listener *ls)
+{
+	uv_poll_stop(&ls->poll);
+	timer_set(ls->rest, mono_add_ns(mono_now(), REST_NS));
+}
+
 /* Out of descriptors: closes a new connection by means of the reserve. If another thread has taken the freed
  * descriptor, polling pauses: otherwise the pending connection would wake the loop without end. */
 static void turn_away(struct listener *ls)
@@ -98,10 +104,8 @@ static void turn_away(struct listener *ls)
 		close(ls->reserve);
 	if ((fd = accept4(ls->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		close(fd);
-	if ((ls->reserve = fcntl(ls->fd, F_DUPFD_CLOEXEC, 0)) < 0) {
-		uv_poll_stop(&ls->poll);
-		timer_set(ls->rest, mono_add_ns(mono_now(), REST_NS));
-	}
+	if ((ls->reserve = fcntl(ls->fd, F_DUPFD_CLOEXEC, 0)) < 0)
+		listener_rest(ls);
 }
 
 /* At most 16 connections a turn: a flood must not delay the sessions on the loop. */

@@ -16,6 +16,8 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
  * descriptors. */
 int listener_take(struct listener **out, struct loop *l, int fd,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
+/* Accepts nothing for 50 ms: new connections wait. */
+void listener_rest(struct listener *ls);
 void listener_free(struct listener *ls); /* NULL is fine */
 /* The address ("127.0.0.1" or "::") and port. */
 const char *listener_address(const struct listener *ls);

@@ -8,6 +8,8 @@
 #include "core/thread.h"
 #include "core/units.h"
 
+#define SPARE_BUFFERS 2u /* of each size: a stream in its turn uses at most two */
+
 struct loop {
 	uv_loop_t uv;
 	uv_async_t wake;
@@ -18,6 +20,10 @@ struct loop {
 	struct msg *first, **last; /* under mutex */
 	void (*woken)(void *arg);
 	void *woken_arg;
+	struct spare {
+		void *of[SPARE_BUFFERS];
+		unsigned n;
+	} spare[2]; /* buffers, large ones second */
 };
 
 uv_loop_t *loop_uv(struct loop *l) { return &l->uv; }
@@ -142,6 +148,7 @@ void loop_post(struct loop *l, struct msg *m)
 
 void loop_free(struct loop *l)
 {
+	unsigned i;
 	int r;
 
 	if (l == NULL)
@@ -156,8 +163,30 @@ void loop_free(struct loop *l)
 	r = uv_loop_close(&l->uv);
 	assert(r == 0); /* else an object on the loop was not freed */
 	(void)r;
+	for (i = 0; i < 2; i++)
+		while (l->spare[i].n > 0)
+			free(l->spare[i].of[--l->spare[i].n]);
 	pthread_mutex_destroy(&l->mutex);
 	free(l);
+}
+
+/* ---- Buffers ---- */
+
+void *loop_buffer_take(struct loop *l, bool large)
+{
+	struct spare *s = &l->spare[large];
+
+	return s->n > 0 ? s->of[--s->n] : malloc(large ? LOOP_LARGE_BUFFER_BYTES : LOOP_BUFFER_BYTES);
+}
+
+void loop_buffer_give(struct loop *l, void *p, bool large)
+{
+	struct spare *s = l != NULL ? &l->spare[large] : NULL;
+
+	if (s != NULL && p != NULL && s->n < SPARE_BUFFERS)
+		s->of[s->n++] = p;
+	else
+		free(p);
 }
 
 /* ---- Timers ---- */

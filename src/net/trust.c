@@ -12,6 +12,7 @@
 
 #include "core/atomic_file.h"
 #include "core/text.h"
+#include "core/trusted_file.h"
 #include "core/userdir.h"
 #include "net/identity.h"
 
@@ -46,10 +47,18 @@ struct lines {
 	size_t cap;
 };
 
+/* Stands for a NUL, which would end the line early: a NUL in the line of a client would cut off its restrictions. */
+#define NUL_MARK '\1'
+
 /* The first word of the next line that has any, and the rest of the line. */
 static bool next_line(struct lines *l, char **first, char **rest)
 {
-	while (getline(&l->line, &l->cap, l->f) > 0) {
+	ssize_t n;
+	char *p;
+
+	while ((n = getline(&l->line, &l->cap, l->f)) > 0) {
+		while ((p = memchr(l->line, '\0', (size_t)n)) != NULL)
+			*p = NUL_MARK;
 		*rest = l->line;
 		if ((*first = word(rest)) != NULL)
 			return true;
@@ -63,39 +72,48 @@ static void close_lines(struct lines *l)
 	fclose(l->f);
 }
 
-/* Why a file must not be trusted, or NULL: write access to the file or directory is control over trust. */
-static const char *fault(FILE *f, const char *dir)
+/* NULL with `e`; e->sys is ENOENT if the file does not exist. */
+static FILE *open_file(const char *path, struct ptcp_err *e)
 {
-	struct stat st, above;
+	int fd = trusted_file_open(path);
+	FILE *f;
 
-	if (fstat(fileno(f), &st) < 0 || stat(dir, &above) < 0)
-		return strerror(errno);
-	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return "belongs to another user (chown the file and check its content)";
-	if ((st.st_mode & 022) != 0)
-		return "others can write it (chmod 600 the file and check its content)";
-	if ((above.st_mode & 022) != 0 && (above.st_mode & S_ISVTX) == 0)
-		return "others can write its directory (chmod 700 the directory and check the file's content)";
-	return NULL;
+	if (fd < 0 && errno == EINVAL)
+		err_set(e, PTCP_ECONFIG, "%s: not a regular file (move it away)", path);
+	else if (fd < 0)
+		err_sys(e, PTCP_ECONFIG, "reading %s", path);
+	if (fd < 0)
+		return NULL;
+	if ((f = fdopen(fd, "r")) == NULL) {
+		err_sys(e, PTCP_ECONFIG, "reading %s", path);
+		close(fd);
+	}
+	return f;
 }
 
 /* PTCP_ECONFIG when the file cannot be read or trusted; *out NULL: it does not exist. */
 static int open_trusted(FILE **out, const char *dir, const char *name, struct ptcp_err *e)
 {
-	char path[PATH_BYTES], where[USERDIR_BYTES];
-	const char *why;
+	char path[PATH_BYTES];
+	struct ptcp_err why;
+	const char *fault;
 	int r;
 
 	*out = NULL;
-	if ((r = userdir_config(where, dir, e)) < 0 || (r = file_path(path, dir, name, e)) < 0)
+	if ((r = file_path(path, dir, name, e)) < 0)
 		return r;
-	if ((*out = fopen(path, "re")) == NULL)
-		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
-	if ((why = fault(*out, where)) == NULL)
+	if ((*out = open_file(path, &why)) == NULL) {
+		if (why.sys == ENOENT)
+			return 0;
+		if (e != NULL)
+			*e = why;
+		return why.code;
+	}
+	if ((fault = trusted_file_fault(fileno(*out), path)) == NULL)
 		return 0;
 	fclose(*out);
 	*out = NULL;
-	return err_set(e, PTCP_ECONFIG, "%s: %s", path, why);
+	return err_set(e, PTCP_ECONFIG, "%s: %s", path, fault);
 }
 
 /* ---- known_hosts ---- */
@@ -125,7 +143,7 @@ bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP
 	struct lines l = { .f = NULL };
 	unsigned n = 0;
 
-	if (file_path(path, dir, "known_hosts", NULL) < 0 || (l.f = fopen(path, "re")) == NULL)
+	if (file_path(path, dir, "known_hosts", NULL) < 0 || (l.f = open_file(path, NULL)) == NULL)
 		return false;
 	while (next_line(&l, &name, &rest)) {
 		if ((fp = word(&rest)) == NULL || strcasecmp(name, host) != 0 || !identity_fingerprint_ok(fp) ||
@@ -216,6 +234,8 @@ static bool parse_permission(char *rest, struct authorization *a)
 	char *w;
 
 	*a = (struct authorization){ 0 };
+	if (strchr(rest, NUL_MARK) != NULL)
+		return false;
 	while ((w = word(&rest)) != NULL) {
 		if (strcmp(w, "read-only") == 0)
 			a->read_only = true;
@@ -321,12 +341,15 @@ static int copy_others(FILE *to, const char *path, const char *fingerprint, stru
 {
 	char *line = NULL, last = '\n';
 	size_t cap = 0, n = strlen(fingerprint);
-	FILE *from = fopen(path, "re");
+	struct ptcp_err why;
+	FILE *from = open_file(path, &why);
 	int found = 0;
 	ssize_t got;
 
+	if (from == NULL && why.sys != ENOENT && e != NULL)
+		*e = why;
 	if (from == NULL)
-		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
+		return why.sys == ENOENT ? 0 : why.code;
 	while ((got = getline(&line, &cap, from)) > 0) {
 		const char *p = line + strspn(line, " \t");
 

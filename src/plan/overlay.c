@@ -190,7 +190,7 @@ int ptcp_overlay_save(const char *from, const char *to, const struct ptcp_overla
 	int r;
 
 	text_escape(shown, sizeof shown, from);
-	if ((r = conf_read_file(&text, &bytes, from, shown, e)) < 0)
+	if ((r = conf_read_file(&text, &bytes, from, shown, NULL, e)) < 0)
 		return r;
 	if ((r = conf_overlay_parse(&was, text, bytes, shown, e)) == 0 &&
 	    (r = make_changes(&changes, found, n, was->nlinks, e)) == 0 &&

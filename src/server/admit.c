@@ -23,26 +23,12 @@ static int refuse(struct ptcp_server *s)
 	return PTCP_EREFUSED;
 }
 
-static int check_room(struct ptcp_server *s, const char *fingerprint, struct ptcp_err *e)
-{
-	unsigned own;
-
-	if (s->sessions.n >= s->o.max_sessions)
-		return err_set(e, refuse(s), "too busy: the server has %u sessions, its limit (try again later)",
-		    s->sessions.n);
-	if ((own = server_session_count(&s->sessions, fingerprint)) >= s->o.max_client_sessions)
-		return err_set(e, refuse(s), "too busy: this client has %u sessions, its limit (try again when one has ended)",
-		    own);
-	return 0;
-}
-
 static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct authorization *a,
     struct ptcp_err *e)
 {
 	if (server_admits(s, fingerprint, a))
 		return 0;
-	log_at(&s->host.log, LOG_WARN, "server", "event=refused from=%s client=%s why=\"not authorized\"",
-	    g->address, fingerprint);
+	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized\"", fingerprint);
 	g->end = ADMISSION_BAD;
 	return err_set(e, refuse(s), "this client: not authorized (have the server's administrator run: ptcp key authorize "
 	    "%s)", fingerprint);
@@ -56,8 +42,10 @@ static int begin(struct ptcp_server *s, struct inbound *g, const struct authoriz
 		.grant = grant, .issuer = issuer };
 	int r;
 
-	if ((r = check_room(s, grant != NULL ? issuer : chan_fingerprint(g->chan), e)) < 0)
+	if ((r = server_session_room(&s->sessions, grant != NULL ? issuer : chan_fingerprint(g->chan), e)) < 0) {
+		refuse(s);
 		return r;
+	}
 	l.control = inbound_take_chan(g);
 	if (server_session_new(&s->sessions, &l, a, e) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
@@ -94,8 +82,8 @@ static int on_granted(void *arg, struct inbound *g, const struct wire_grant *gra
 	else if ((r = admit_client(s, g, issuer, &a, e)) < 0)
 		return r;
 	if (r < 0 || (r = check_grant(s, g, grant, e)) < 0) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=grant-refused from=%s client=%s by=%s why=\"%s\"", g->address,
-		    issuer, chan_fingerprint(g->chan), e->msg);
+		inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan),
+		    e->msg);
 		return r;
 	}
 	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
@@ -115,7 +103,7 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");
 	if (s->jobs.n_conns >= JOB_CONNS_MAX ||
 	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: too many connections for jobs (try again later)");
+		return err_set(e, PTCP_EBUSY, "too busy: too many connections for jobs (try again later)");
 	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, e) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
 	else
@@ -126,11 +114,13 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
 	struct ptcp_server *s = arg;
+	struct authorization a;
 
 	/* All invalid JOINs get the same answer, without a hint for strangers. */
 	if (!session_knows(server_session_find(&s->sessions, j->session), g->chan, j)) {
-		log_at(&s->host.log, LOG_WARN, "server", "event=join-refused from=%s client=%s", g->address,
-		    chan_fingerprint(g->chan));
+		inbound_log(g, LOG_WARN, "join-refused", "client=%s", chan_fingerprint(g->chan));
+		if (!server_admits(s, chan_fingerprint(g->chan), &a)) /* a client may be late to a session that has ended */
+			g->end = ADMISSION_BAD;
 		return err_set(e, refuse(s), "no such session or stream");
 	}
 	*plaintext = server_session_cipher(&s->sessions, j->session) == PTCP_CIPHER_NONE;

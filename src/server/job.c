@@ -9,6 +9,7 @@
 #include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
+#include "store/fd_budget.h"
 
 #define REMEMBERED_MAX 64
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
@@ -27,8 +28,15 @@ bool job_set_idle(const struct job_set *t)
 	return t->n_running == 0 && t->n_conns == 0;
 }
 
+static void return_fds(struct job *r)
+{
+	fd_budget_count(-(int)r->fds);
+	r->fds = 0;
+}
+
 static void job_free(struct job *r)
 {
+	return_fds(r);
 	list_remove(&r->in_list);
 	request_fini(&r->request);
 	connect_cancel(r->connect);
@@ -68,6 +76,7 @@ static void forget_old(struct job_set *t)
 /* Frees everything but what STATE reports. */
 static void remember(struct job *r)
 {
+	return_fds(r);
 	timer_free(r->timer);
 	r->timer = NULL;
 	request_fini(&r->request);
@@ -177,10 +186,10 @@ static int check_room(const struct job_set *t, const char *client, struct ptcp_e
 	unsigned own = running(t, client);
 
 	if (t->n_running >= t->o->max_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: the server runs %u jobs, its limit (try again later)",
+		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u jobs, its limit (try again later)",
 		    t->n_running);
 	if (own >= t->o->max_client_sessions)
-		return err_set(e, PTCP_EREFUSED, "too busy: the server runs %u jobs for this client, its limit (try again "
+		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u jobs for this client, its limit (try again "
 		    "when one has ended)", own);
 	return 0;
 }
@@ -274,6 +283,16 @@ static int take_probe(struct job *r, const struct job_request *q, struct ptcp_er
 	return 0;
 }
 
+static int reserve_fds(struct job *r, struct ptcp_err *e)
+{
+	unsigned permitted = r->request.n_granted;
+
+	r->request.n_granted = session_take_fds(&r->fds, permitted, r->mode == WIRE_GRANT_PROBE ? 2 : 1, false);
+	if (r->request.n_granted == 0 || (r->mode == WIRE_GRANT_PROBE && r->request.n_granted < permitted))
+		return err_set(e, PTCP_EBUSY, "too busy: the other sessions need the server's descriptors (try again later)");
+	return 0;
+}
+
 static int take(struct job *r, const struct job_client *c, const struct job_request *q, struct ptcp_err *e)
 {
 	uint64_t timeout_ns = q->job.timeout_ms * NS_PER_MS, max_ns = (uint64_t)(r->set->o->timeout_s * 1e9);
@@ -289,7 +308,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
 		.roots = r->set->roots, .o = r->set->o, .auth = *c->auth };
-	if ((err = request_take(&r->request, &q->open, e)) < 0)
+	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
 		return err;
 	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, q, e) : take_path(r, q, e);
 }

@@ -24,6 +24,7 @@ struct job_set {
 	const struct ptcp_server_opts *o;
 	struct relay_acl *next_hops; /* permitted third hosts; NULL: none */
 	struct link_table *links;         /* published links */
+	struct memory_budget *memory;     /* NULL: no limit */
 	void (*gone)(void *arg);          /* a job or a connection has ended */
 	void *arg;
 };

@@ -27,11 +27,13 @@ struct job {
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct request request;
+	unsigned fds;                  /* reserved for the session, until it starts */
 	unsigned failures;             /* of files */
 	char *from, *to;               /* first source and destination; with PROBE "" */
 	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
+	struct memory_account *memory; /* of the session; NULL: no limit */
 	struct timer *timer;
 	struct mono requested, ended;
 	bool over;

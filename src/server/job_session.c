@@ -128,12 +128,25 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 		copy = *why; /* session_free() frees the original */
 	r->last = session_progress(sess);
 	session_free(sess);
+	memory_account_free(r->memory);
+	r->memory = NULL;
 	r->session = NULL;
 	job_over(r, why != NULL ? &copy : NULL);
 }
 
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	struct wire_waiting f = { ahead };
+	struct job *r = arg;
+
+	if (r->conn == NULL)
+		return;
+	OUTBOX_PUT(job_conn_outbox(r->conn), waiting, WAITING, &f);
+	job_conn_flush(r->conn);
+}
+
 static const struct session_ops session_ops = {
-	.running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
 };
 
 static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)
@@ -141,7 +154,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 	char address[SOCK_HOST_BYTES];
 	struct session_opts o = {
 		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
-		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .timeout_ns = r->sock.timeout_ns,
+		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
 		.ops = &session_ops, .arg = r
 	};
 	int err;
@@ -150,7 +163,17 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 		chan_free(control);
 		return err;
 	}
-	return session_new(&r->session, &o, e);
+	if (r->set->memory != NULL && (err = memory_account_new(&r->memory, r->set->memory, r->client, e)) < 0) {
+		chan_free(control);
+		return err;
+	}
+	r->fds = 0;
+	o.memory = r->memory;
+	if ((err = session_new(&r->session, &o, e)) < 0) {
+		memory_account_free(r->memory);
+		r->memory = NULL;
+	}
+	return err;
 }
 
 /* ---- Connecting to the third host ---- */

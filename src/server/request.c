@@ -6,6 +6,7 @@
 #include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "core/userdir.h"
 #include "session/probe_session.h"
 #include "store/fd_budget.h"
 
@@ -59,16 +60,31 @@ static int find_places(struct request *a, struct tree *tree, struct ptcp_err *e)
 	return 0;
 }
 
+/* Looks them up for each request: the directories may be replaced while the server runs. */
+static void exclude_own(const struct request *a, struct tree *tree)
+{
+	struct excluded x = { .n = 0 };
+	char state[USERDIR_BYTES];
+
+	excluded_add(&x, a->host->config_dir);
+	if (userdir_state(state, NULL, NULL) == 0)
+		excluded_add(&x, state);
+	tree_exclude(tree, &x);
+}
+
 /* A confined server cannot open a root configured later; the sentence must not blame permissions. */
 static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
 {
 	const char *const *at = a->roots;
+	int r;
 
 	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
 		at++;
 	if (at != NULL && *at == NULL)
 		return err_set(e, PTCP_ECONFIG, "configured after the server had started (restart the server)");
-	return tree_open(out, root, &sys_real, e);
+	if ((r = tree_open(out, root, &sys_real, e)) == 0)
+		exclude_own(a, *out);
+	return r;
 }
 
 static int look_up(struct request *a, struct ptcp_err *e)

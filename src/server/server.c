@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "server/server_impl.h"
+#include "store/fd_budget.h"
 
 #define WATCH_NS (500 * NS_PER_MS) /* between checks of authorized_clients */
 
@@ -17,9 +18,13 @@
 static void on_accepted(void *arg, int fd, const char *address)
 {
 	struct ptcp_server *s = arg;
+	unsigned i;
 
 	s->sessions.past.connections++;
 	pending_take(&s->pending, fd, address, false);
+	for (i = 0; i < s->n_at && fd_budget_inbound_full(); i++)
+		if (s->at[i].listener != NULL)
+			listener_rest(s->at[i].listener);
 }
 
 static int listen_on(struct ptcp_server *s, int fd, struct listener **out, struct ptcp_err *e)
@@ -97,6 +102,7 @@ static void on_watch(void *arg)
 		relay_reauthorize(&s->relay, server_admits, s);
 		job_set_reauthorize(&s->jobs, server_admits, s);
 	}
+	memory_budget_check(s->memory, mono_now());
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
 
@@ -139,6 +145,7 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
 		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
 		{ "client-sessions", o->max_client_sessions, PTCP_SESSIONS_MAX },
+		{ "waiting", o->max_waiting, PTCP_SESSIONS_MAX },
 		{ "startups", o->max_startups, PTCP_STARTUPS_MAX },
 		{ "relayed", o->max_relayed, UINT_MAX },
 	};
@@ -150,6 +157,8 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 			    limits[i].max);
 	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
+	if (o->max_memory_bytes < PTCP_MEMORY_MIN)
+		return err_set(e, PTCP_EUSAGE, "--max-memory: below the minimum of %u MiB (give more)", PTCP_MEMORY_MIN >> 20);
 	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
 		return err_set(e, PTCP_EUSAGE, "--relay-storage: below the minimum of 2 MiB (give more, or leave it out)");
 	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
@@ -233,6 +242,29 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
+/* Tells the operator that a root contains the server's own configuration; refuses the configuration itself as the root. */
+static int judge_root(struct ptcp_server *s, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *root, *dir;
+	struct stat of_root, of_dir;
+	size_t n;
+
+	if (s->root == NULL || stat(s->root, &of_root) < 0 || stat(s->host.config_dir, &of_dir) < 0)
+		return 0;
+	if (of_root.st_dev == of_dir.st_dev && of_root.st_ino == of_dir.st_ino)
+		return err_set(e, PTCP_ECONFIG, "--root %s: the server's own configuration, with its key (serve another directory)",
+		    text_escape(shown, sizeof shown, s->root));
+	root = realpath(s->root, NULL);
+	dir = realpath(s->host.config_dir, NULL);
+	n = root != NULL ? strlen(root) : 0;
+	if (n > 0 && dir != NULL && strncmp(dir, root, n) == 0 && (dir[n] == '/' || root[n - 1] == '/'))
+		log_at(&s->host.log, LOG_WARN, "server", "event=not-served dir=\"%s\" why=\"the server's own configuration lies "
+		    "beneath the root\"", text_escape_quoted(shown, sizeof shown, dir));
+	free(root);
+	free(dir);
+	return 0;
+}
+
 /* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and confinement
  * come before the threads of the context, because threads inherit the restrictions of the starting thread. */
 static int start_context(struct ptcp_server *s, struct ptcp_err *e)
@@ -244,6 +276,8 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.ephemeral && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
+		return r;
+	if (!s->o.ephemeral && (r = judge_root(s, e)) < 0)
 		return r;
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -274,11 +308,14 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		return err_nomem(e);
 	atomic_init(&s->stop, false);
 	link_table_init(&s->links);
-	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 || (r = start_context(s, e)) < 0 ||
-	    (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_pending(s, e)) < 0)
+	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 ||
+	    (!s->o.ephemeral && (r = memory_budget_new(&s->memory, s->o.max_memory_bytes, e)) < 0) ||
+	    (r = start_context(s, e)) < 0 || (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_pending(s, e)) < 0)
 		goto out;
-	server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s);
+	if ((r = server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s, e)) < 0)
+		goto out;
 	s->sessions.ephemeral = s->o.ephemeral;
+	s->sessions.memory = s->memory;
 	s->sessions.roots = (const char *const *)s->roots;
 	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
@@ -287,6 +324,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, server_try_end, s);
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.links = &s->links;
+	s->jobs.memory = s->memory;
 	loop_on_wake(s->loop, on_wake, s);
 	if (!s->o.ephemeral)
 		on_watch(s);
@@ -370,12 +408,13 @@ void ptcp_server_free(struct ptcp_server *s)
 		return;
 	ssh_server_free(s->ssh);
 	job_set_fini(&s->jobs);
-	grants_fini(&s->sessions.grants);
+	server_session_set_fini(&s->sessions);
 	listen_end(s);
 	timer_free(s->watch);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);
 	context_fini(&s->host);
+	memory_budget_free(s->memory);
 	loop_free(s->loop);
 	server_forget_needs(s);
 	link_table_fini(&s->links);
@@ -408,11 +447,15 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->next_hops = to;
 	s->o.max_relayed = all.max_relayed;
 	s->o.max_streams = all.max_streams;
+	if (s->memory != NULL)
+		memory_budget_set(s->memory, all.max_memory_bytes);
 	s->o.max_sessions = all.max_sessions;
 	s->o.max_client_sessions = all.max_client_sessions;
+	s->o.max_waiting = all.max_waiting;
 	s->o.timeout_s = all.timeout_s;
 	s->o.log_level = all.log_level;
 	s->host.log.level = (enum log_level)all.log_level;
+	server_session_serve(&s->sessions);
 	return 0;
 }
 
@@ -425,6 +468,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	all.relayed_now = s->relay.n;
 	all.links_known = link_table_count(&s->links);
 	all.stored_bytes = relay_stored_bytes(&s->relay);
+	all.memory_bytes = s->memory != NULL ? memory_budget_held(s->memory) : 0;
 	all.size = st->size < sizeof all ? st->size : sizeof all;
 	memcpy(st, &all, all.size);
 }
@@ -440,8 +484,8 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		.size = sizeof *o,
 		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 		    1u << PTCP_CIPHER_CHACHA20,
-		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_startups = 512,
-		.timeout_s = 30, .max_relayed = 512,
+		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
+		.max_startups = 512, .timeout_s = 30, .max_relayed = 512, .max_memory_bytes = UINT64_C(256) << 20,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
 }

@@ -32,6 +32,7 @@ struct ptcp_server {
 	struct pending pending;
 	struct timer *watch;            /* of authorized_clients */
 	struct trust_stamp trusted;     /* at the last check */
+	struct memory_budget *memory;   /* of the sessions; NULL: no limit */
 	struct server_session_set sessions;
 	struct relay_acl *next_hops;     /* NULL: none */
 	struct relay relay;

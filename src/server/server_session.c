@@ -1,34 +1,25 @@
-#include "server/server_session.h"
+#include "server/server_session_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
 #include "core/text.h"
-#include "server/request.h"
 #include "store/store_err.h"
 
-struct server_session {
-	struct list in_list;
-	struct server_session_set *set;
-	struct session *session;
-	char address[SOCK_TEXT_BYTES];
-	struct peer_address *from;
-	struct mono since;
-	bool gone;
-	unsigned failures;             /* of files, as far as logged */
-	struct request request;
-	char client[PTCP_FINGERPRINT_BYTES]; /* or the issuer of the grant */
-	bool granted;                  /* the peer acts under the grant: */
-	struct wire_grant grant;
-	char *path;                    /* of the grant */
-};
-
-void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg)
+int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg, struct ptcp_err *e)
 {
 	*t = (struct server_session_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
 	list_init(&t->list);
+	queue_init(&t->queue);
+	return timer_new(&t->tick, host->control, server_session_tick, t, e);
+}
+
+void server_session_set_fini(struct server_session_set *t)
+{
+	timer_free(t->tick);
+	grants_fini(&t->grants);
 }
 
 static void server_session_free(struct server_session *s)
@@ -41,9 +32,12 @@ static void server_session_free(struct server_session *s)
 	request_fini(&s->request);
 	free(s->path);
 	session_free(s->session);
+	server_session_leave(s);
+	memory_account_free(s->memory);
 	list_remove(&s->in_list);
 	set->n--;
 	free(s);
+	server_session_serve(set);
 	set->gone(set->arg, from);
 }
 
@@ -91,29 +85,39 @@ static int take(struct server_session *s, const struct wire_open *o, struct ptcp
 	return request_take(&s->request, o, e);
 }
 
-static void on_open(void *arg, struct session *sess, const struct wire_open *o)
+void server_session_refuse(struct server_session *s, const struct ptcp_err *why)
 {
-	struct server_session *s = arg;
-	char shown[TEXT_NAME_BYTES];
-	struct ptcp_err why;
+	log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address, s->client,
+	    why->msg);
+	s->set->past.refused++;
+	session_cancel(s->session, why);
+}
 
-	s->session = sess;
-	if (take(s, o, &why) < 0) {
-		log_at(log_of(s), LOG_WARN, "server", "event=refused from=%s client=%s why=\"%s\"", s->address,
-		    s->client, why.msg);
-		s->set->past.refused++;
-		engine_fail(session_engine(sess), &why);
-		return;
-	}
+void server_session_admit(struct server_session *s)
+{
+	char shown[TEXT_NAME_BYTES];
+
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, s->client, s->request.auth.name,
 	    s->request.generates ? "generate" : s->request.measures ? "discard" : s->request.sends ? "send" : "receive",
 	    text_escape_quoted(shown, sizeof shown, request_first(&s->request)), s->request.n_granted,
 	    ptcp_cipher_name(s->request.cipher));
 	if (s->request.measures)
-		session_accept(sess, s->request.n_granted, s->request.cipher);
+		session_accept(s->session, s->request.n_granted, s->request.cipher);
 	else
 		request_find(&s->request, on_found);
+}
+
+static void on_open(void *arg, struct session *sess, const struct wire_open *o)
+{
+	struct server_session *s = arg;
+	struct ptcp_err why;
+
+	s->session = sess;
+	if (take(s, o, &why) < 0)
+		server_session_refuse(s, &why);
+	else
+		server_session_wait(s, o->wait_ms);
 }
 
 /* ---- Running sessions ---- */
@@ -184,7 +188,8 @@ void server_session_add_stats(struct server_session_set *t, struct ptcp_server_s
 		if (s->gone || s->session == NULL)
 			continue;
 		count(s, s->session, st);
-		st->sessions_now++;
+		st->waiting_now += s->place.state == QUEUE_WAITING;
+		st->sessions_now += s->place.state == QUEUE_ADMITTED;
 		st->streams_now += session_progress(s->session).streams;
 	}
 }
@@ -272,6 +277,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .ops = &session_ops
 	};
 	struct server_session *s = calloc(1, sizeof *s);
+	struct queue_limits limit = server_session_limits(t);
 	int r;
 
 	if (s == NULL) {
@@ -287,12 +293,24 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	strncpy(s->address, l->address, sizeof s->address - 1);
 	strcpy(s->client, chan_fingerprint(l->control));
 	o.arg = s;
-	if (l->grant != NULL && (r = take_grant(s, l, e)) < 0) {
+	if ((l->grant != NULL && (r = take_grant(s, l, e)) < 0) ||
+	    (r = queue_enter(&t->queue, &s->place, s->client, &limit, e)) < 0) {
 		chan_free(l->control);
+		free(s->path);
 		free(s);
 		return r;
 	}
+	if (t->memory != NULL && (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0) {
+		queue_leave(&t->queue, &s->place, &limit);
+		chan_free(l->control);
+		free(s->path);
+		free(s);
+		return r;
+	}
+	o.memory = s->memory;
 	if ((r = session_new(&s->session, &o, e)) < 0) {
+		queue_leave(&t->queue, &s->place, &limit);
+		memory_account_free(s->memory);
 		free(s->path);
 		free(s);
 		return r;
@@ -323,16 +341,6 @@ struct session *server_session_find(struct server_session_set *t, const uint8_t 
 enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES])
 {
 	return find(t, id)->request.cipher;
-}
-
-unsigned server_session_count(const struct server_session_set *t, const char *fingerprint)
-{
-	const struct server_session *s;
-	unsigned n = 0;
-
-	LIST_EACH(&t->list, s, struct server_session, in_list)
-		n += s->session != NULL && strcmp(s->client, fingerprint) == 0;
-	return n;
 }
 
 /* Whether the present rights of the client permit the session. */

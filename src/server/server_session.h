@@ -6,10 +6,13 @@
 #include "core/list.h"
 #include "net/admission.h"
 #include "net/trust.h"
+#include "server/session_queue.h"
 #include "session/session.h"
 
 struct server_session_set {
 	struct list list;
+	struct session_queue queue;
+	struct timer *tick;               /* while sessions wait */
 	unsigned n, n_run;                /* now; accepted so far */
 	struct ptcp_server_stats past;    /* of ended sessions, and counters of events */
 	bool ephemeral;                   /* a single session, of the same user, with any absolute path */
@@ -17,13 +20,20 @@ struct server_session_set {
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	struct grants grants;
+	struct memory_budget *memory;     /* NULL: no limit */
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct peer_address *from); /* a session has ended */
 	void *arg;
 };
 
-void server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg);
+int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,
+    struct ptcp_err *e);
+void server_session_set_fini(struct server_session_set *t);
+/* PTCP_EBUSY: too many sessions wait, in all or of this client. */
+int server_session_room(struct server_session_set *t, const char *client, struct ptcp_err *e);
+/* Admits waiting sessions for which there is room; to be called when a limit has changed. */
+void server_session_serve(struct server_session_set *t);
 /* The connection of a client. */
 struct server_session_link {
 	struct chan *control;
@@ -45,8 +55,6 @@ struct session *server_session_find(struct server_session_set *t, const uint8_t 
 enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 /* Adds the running sessions. */
 void server_session_add_stats(struct server_session_set *t, struct ptcp_server_stats *st);
-/* Number of sessions of the client. */
-unsigned server_session_count(const struct server_session_set *t, const char *fingerprint);
 /* After a change of the authorized clients: ends sessions without permission. */
 void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *admits, void *arg);
 void server_session_cancel_all(struct server_session_set *t, const struct ptcp_err *why);

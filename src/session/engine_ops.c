@@ -13,6 +13,13 @@ static void on_open(void *arg, const struct wire_open *o)
 	sess->o.ops->open(sess->o.arg, sess, o);
 }
 
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	struct session *sess = arg;
+
+	sess->o.ops->waiting(sess->o.arg, ahead);
+}
+
 /* The number of streams is fixed. */
 static void activate_granted(struct session *sess)
 {
@@ -20,15 +27,6 @@ static void activate_granted(struct session *sess)
 
 	engine_set_streams(sess->engine, &use);
 	streams_activate(sess, sess->n_granted, "granted");
-}
-
-/* A sending acceptor, unless one channel carries everything: that stream has no socket. */
-static bool reports_tcp(const struct session *sess)
-{
-	uint8_t role = engine_open(sess->engine)->role;
-
-	return sess->o.open == NULL && !sess->o.one_channel &&
-	    (role == WIRE_ACCEPTOR_SENDS || role == WIRE_ACCEPTOR_GENERATES);
 }
 
 static void on_running(void *arg, const struct wire_opened *o)
@@ -39,7 +37,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
 	sess->n_granted = o->streams;
-	sess->reports_tcp = reports_tcp(sess);
+	sess->reports_tcp = streams_report_tcp(sess);
 	sess->tapped |= sess->reports_tcp;
 	if (sess->o.one_channel)
 		streams_activate(sess, 1, "granted");
@@ -111,7 +109,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 }
 
 const struct engine_ops session_engine_ops = {
-	.open = on_open, .running = on_running, .warning = on_warning, .control_ack = control_on_ack, .busy = on_busy, .paced = on_paced,
+	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops, .set_streams = on_set_streams, .tcp_report = on_tcp_report,
 	.rate = adapt_on_rate, .load = adapt_on_load
 };

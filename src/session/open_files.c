@@ -48,12 +48,11 @@ void open_files_clear(struct open_files *t, uint64_t id)
 	sink_unref(s);
 }
 
-struct sink *open_files_find(struct open_files *t, const struct wire_block *b, uint32_t *index, bool *ok)
+struct sink *open_files_find(struct open_files *t, const struct wire_block *b, struct wire_chunk *c, bool *ok)
 {
 	unsigned i = wire_slot(b->id);
 	struct sink *s = NULL;
 	uint64_t size = 0;
-	uint32_t grid;
 
 	*ok = true;
 	if (i >= WIRE_SLOTS || b->id == 0)
@@ -66,15 +65,10 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, u
 	pthread_mutex_unlock(&t->lock);
 	if (s == NULL)
 		return NULL;
-	grid = wire_grid_bytes(size);
-	*ok = b->offset < size && b->offset % grid == 0 &&
-	    b->length_bytes == wire_grid_length(size, (uint32_t)(b->offset / grid));
-	if (!*ok) {
-		sink_unref(s);
-		return NULL;
-	}
-	*index = (uint32_t)(b->offset / grid);
-	return s;
+	if ((*ok = wire_chunk_find(c, b, size)))
+		return s;
+	sink_unref(s);
+	return NULL;
 }
 
 bool open_files_contains(const struct open_files *t, uint64_t dev, uint64_t ino)

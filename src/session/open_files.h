@@ -25,9 +25,9 @@ void open_files_init(struct open_files *t);
 void open_files_fini(struct open_files *t);
 void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64_t size_bytes);
 void open_files_clear(struct open_files *t, uint64_t id);
-/* The sink of a block (a reference for the caller) and the index of the block; NULL: no such file is open, discard the
- * block. *ok false: the block does not fit the grid of the file. Any thread. */
-struct sink *open_files_find(struct open_files *t, const struct wire_block *b, uint32_t *index, bool *ok);
+/* The sink of a frame's data (a reference for the caller) and the position of the data; NULL: no such file is open,
+ * discard the data. *ok false: the frame does not fit the grid of the file. Any thread. */
+struct sink *open_files_find(struct open_files *t, const struct wire_block *b, struct wire_chunk *c, bool *ok);
 
 /* Control thread: counts a written block. If the file, one with a journal, now has `bytes` unsynced bytes, or any for
  * `ns`, and `sync` is set, restarts the count and returns the sink (a reference for the caller); otherwise NULL. */

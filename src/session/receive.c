@@ -38,6 +38,8 @@ void receive_free(struct session *sess)
 	if (sess->receive == NULL)
 		return;
 	open_files_fini(&sess->receive->files);
+	dir_unref(sess->receive->top);
+	linked_files_fini(&sess->receive->linked);
 	destination_fini(&sess->receive->place);
 	free(sess->receive);
 	sess->receive = NULL;
@@ -142,24 +144,16 @@ static struct sink *make_sink(const struct receive_entry *t, const struct wire_e
 	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
 }
 
-/* The link names the existing file by its path below the destination, with the sender's first component: replaces a
- * renamed first component. */
-static bool take_link(struct receive_side *r, struct receive_entry *t, const struct wire_entry *f)
-{
-	bool renamed = r->place.rename[0] != '\0';
-	const char *name = renamed ? r->place.rename : r->place.name, *rest;
-	char *path = copy(f->target);
+/* Linked files are remembered by their paths below this directory. */
+static struct dir *linked_base(const struct receive_side *r) { return r->top != NULL ? r->top : r->place.base; }
 
-	t->self = dir_ref(r->placed && !renamed ? r->place.above : r->place.base);
-	t->target = path;
-	if (path == NULL || !r->placed)
-		return path != NULL;
-	rest = strchr(path, '/');
-	rest = rest != NULL ? rest : "";
-	if ((t->target = malloc(strlen(name) + strlen(rest) + 1)) != NULL)
-		stpcpy(stpcpy(t->target, name), rest);
-	free(path);
-	return t->target != NULL;
+static bool make_dir_node(struct receive_side *r, struct receive_entry *t)
+{
+	if ((t->self = dir_child(t->dir, t->name)) == NULL)
+		return false;
+	if (t->source != NULL)
+		r->top = dir_ref(t->self);
+	return true;
 }
 
 static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id, const struct wire_entry *f,
@@ -181,14 +175,16 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		ok = (t->name = copy(f->name)) != NULL;
 	}
 	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && take_attributes(sess, t, &a);
+	if (ok) {
+		t->linked = a.linked;
+		t->link_id = a.link_id;
+	}
 	if (ok && f->type == WIRE_DIR)
-		ok = (t->self = dir_child(t->dir, t->name)) != NULL;
+		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
 		ok = (t->sink = make_sink(t, f, &a)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
-	if (ok && f->type == WIRE_HARDLINK)
-		ok = take_link(sess->receive, t, f);
 	if (!ok) {
 		receive_entry_free(sess, t);
 		return NULL;
@@ -307,7 +303,23 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 		open_files_clear(&sess->receive->files, id);
 	if (end != NULL)
 		set_meta(sess, &t->meta, end);
+	if (t->type == WIRE_HARDLINK) {
+		t->file = linked_files_find(&sess->receive->linked, t->link_id);
+		t->self = dir_ref(linked_base(sess->receive));
+	}
 	receive_enqueue(sess, t, work[t->type]);
+}
+
+/* Without memory its hard links will fail. */
+static void remember_linked(struct receive_side *r, const struct receive_entry *t)
+{
+	uint64_t dev, ino;
+	char *path;
+
+	if (!sink_part_id(t->sink, &dev, &ino) || (path = dir_path_below(t->dir, linked_base(r), t->name)) == NULL)
+		return;
+	linked_files_add(&r->linked, t->id, dev, ino, path);
+	free(path);
 }
 
 static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why)
@@ -323,6 +335,8 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, why);
 	else if (why == NULL && t->type != WIRE_DIR)
 		sess->o.ops->file(sess->o.arg, path, skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, NULL);
+	if (why == NULL && t->linked)
+		remember_linked(sess->receive, t);
 	t->ended = true;
 	t->release = why != NULL;
 	/* A later run can resume the part unless its data is wrong or the source has changed. */

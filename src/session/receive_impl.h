@@ -3,6 +3,7 @@
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 
+#include "session/linked_files.h"
 #include "session/session_impl.h"
 #include "store/owner.h"
 #include "store/sink.h"
@@ -36,6 +37,7 @@ struct receive_entry {
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* dry run: the file is up to date */
+	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
 	struct list in_verify_queue;
 	unsigned fds;           /* descriptors reserved, see store/fd_budget.h */
@@ -43,6 +45,8 @@ struct receive_entry {
 	struct dir *self;       /* of a directory */
 	struct sink *sink;      /* of a file */
 	char *name, *target;
+	uint64_t link_id;       /* of a hard link: its file, */
+	const struct linked_file *file; /* and the record of the file; NULL: unknown */
 	char *source;           /* top-level directory under a new name: its name at the sender */
 	struct meta meta;       /* borrows from the next two */
 	struct owner *owner;
@@ -61,6 +65,8 @@ struct receive_side {
 	struct open_files files;
 	struct destination place;
 	bool placed;                /* the top-level entry with a new name has arrived */
+	struct dir *top;            /* that entry, if a directory; else NULL */
+	struct linked_files linked;
 	enum store_sync sync;
 	struct receive_entry *first, **last;         /* queue */
 	struct receive_entry *fd_first, **fd_last;   /* queue for descriptors */

@@ -49,6 +49,18 @@ static int make_dir(struct receive_entry *t)
 	return r;
 }
 
+static int make_hardlink(struct receive_entry *t)
+{
+	struct store_file to = { .base = t->self };
+
+	if (t->file == NULL)
+		return err_set(&t->why, PTCP_EREFUSED, "the sender did not announce hard links to that file");
+	to.path = t->file->path;
+	to.dev = t->file->dev;
+	to.ino = t->file->ino;
+	return store_hardlink(&to, t->dir, t->name, &t->why);
+}
+
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
@@ -79,7 +91,7 @@ static void do_work(struct receive_entry *t)
 		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
 		break;
 	case WORK_HARDLINK:
-		t->result = store_hardlink(t->self, t->target, t->dir, t->name, &t->why);
+		t->result = make_hardlink(t);
 		break;
 	case WORK_FINISH_DIR:
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);

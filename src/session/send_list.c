@@ -58,7 +58,7 @@ static struct span pack_xattrs(struct send_side *t, const struct xattrs *x)
 /* Optional attributes of an entry, encoded. */
 static struct span attributes(struct session *sess, const struct send_entry *o, const struct hardlink *link_to, unsigned i)
 {
-	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0 };
+	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0, .linked = o->hardlink != NULL };
 	struct send_side *t = sess->send;
 	size_t n;
 
@@ -94,14 +94,13 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 	};
 	struct send_entry *o;
 	struct ptcp_err why;
-	const char *to = type == WIRE_SYMLINK ? w->target : link_to != NULL ? link_to->path : NULL;
 	uint64_t id;
 
 	f.name = (struct span){ (const uint8_t *)name, strlen(w->name) };
 	memcpy(name, w->name, f.name.n);
-	if (to != NULL) {
-		f.target = (struct span){ (const uint8_t *)target, strnlen(to, WIRE_PATH_MAX) };
-		memcpy(target, to, f.target.n);
+	if (type == WIRE_SYMLINK) {
+		f.target = (struct span){ (const uint8_t *)target, strnlen(w->target, WIRE_PATH_MAX) };
+		memcpy(target, w->target, f.target.n);
 	}
 	if ((o = send_entry_new(w, type)) == NULL) {
 		err_nomem(&why);
@@ -119,23 +118,10 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 		first->id = id;
 }
 
-/* The path of the entry relative to the destination: its last `depth` + 1 components. */
-static const char *destination_path(const struct walk_entry *w, char *out)
-{
-	const char *at = dir_path_raw(w->dir, w->name, out, DIR_PATH_RAW_BYTES);
-	size_t n = strlen(at);
-	int components = w->depth + 1;
-
-	while (n > 0 && (at[n - 1] != '/' || --components > 0))
-		n--;
-	return at + n;
-}
-
 static void offer_file(struct session *sess, unsigned i)
 {
 	struct walk_entry *w = &sess->send->entry[i];
 	struct hardlinks *links = &sess->send->hardlinks;
-	char path[DIR_PATH_RAW_BYTES];
 	struct hardlink *l;
 
 	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0) {
@@ -146,11 +132,13 @@ static void offer_file(struct session *sess, unsigned i)
 		offer(sess, i, WIRE_HARDLINK, l, NULL);
 		return;
 	}
-	if (l == NULL)
+	/* Without a record the next name is sent as a file, too. */
+	if (!snd_may_link(engine_snd(sess->engine), strlen(w->name)))
+		l = NULL;
+	else if (l == NULL)
 		l = hardlinks_add(links, w->dev, w->ino);
-	/* Without a record of its path the first name counts as failed: the next name is sent as a file. */
 	if (l != NULL)
-		l->failed = !hardlinks_set_path(links, l, destination_path(w, path));
+		l->failed = false;
 	offer(sess, i, WIRE_FILE, NULL, l);
 }
 

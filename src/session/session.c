@@ -103,7 +103,7 @@ void session_free(struct session *sess)
 			parts[i].free(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		streams_close_tap(sess, i);
-	fd_budget_count(-1 - (int)sess->n_fds_reserved);
+	fd_budget_count(-(int)sess->n_fds_reserved);
 	explicit_bzero(sess->key, sizeof sess->key);
 	free(sess);
 }
@@ -196,12 +196,19 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	int r;
 
 	if (sess == NULL) {
+		fd_budget_count(-(int)o->fds);
 		chan_free(o->control);
 		return err_nomem(e);
 	}
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		sess->tap[i] = -1;
-	fd_budget_count(1);
+	if (so.starter && o->fds == 0) { /* an acceptor: session_reserve() */
+		sess->n_fds_base = sess->n_fds_reserved = 1;
+		fd_budget_count(1);
+	} else if (so.starter) {
+		sess->n_fds_base = SESSION_FDS;
+		sess->n_fds_reserved = o->fds;
+	}
 	if (so.starter && so.control_replay && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
 		so.hello_timeout_ns = CONTROL_REPLAY_QUIET_NS;
 	sess->o = *o;
@@ -232,6 +239,12 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 struct engine *session_engine(struct session *sess) { return sess->engine; }
 const uint8_t *session_id(const struct session *sess) { return sess->id; }
 enum ptcp_cipher session_cipher(const struct session *sess) { return sess->cipher; }
+
+void session_wait(struct session *sess, uint32_t ahead)
+{
+	engine_wait(sess->engine, ahead);
+	pump(sess);
+}
 
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher)
 {

@@ -20,6 +20,7 @@
 #include "session/stream.h"
 
 #define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* index of the successor of the control connection */
+#define SESSION_FDS 5u /* beside the streams: control connection, root, a listing, and a file with its journal */
 #define CONNECTING_MAX (PTCP_STREAMS_MAX + 1)
 
 /* The connection of a future stream, or of the control connection's successor. */
@@ -115,7 +116,7 @@ struct session {
 	unsigned n_connected;       /* active or not */
 	unsigned n_connected_reported, n_connected_peak; /* of the active */
 	unsigned n_ending;          /* lost or stopped, and not closed */
-	unsigned n_fds_reserved;
+	unsigned n_fds_base, n_fds_reserved; /* beside the streams; in all */
 	bool ever_connected;
 	struct stream *stream[PTCP_STREAMS_MAX];
 	struct mono since[PTCP_STREAMS_MAX]; /* time of connection */
@@ -195,6 +196,9 @@ void control_free(struct session *sess);
 /* ---- stream_set.c: connected data streams ---- */
 
 /* Sets the number of active streams; `why` is for the user. */
+/* Whether this end sends TCP_REPORT: a sending acceptor, unless one channel carries everything: that stream has no
+ * socket. */
+bool streams_report_tcp(const struct session *sess);
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
 unsigned streams_connected(const struct session *sess);

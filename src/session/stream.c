@@ -74,6 +74,7 @@ static void on_paced(void *arg)
 {
 	struct stream *s = arg;
 
+	s->paced = false;
 	if (s->stopping || s->lost_posted)
 		return;
 	if (s->o.files != NULL)
@@ -98,6 +99,7 @@ size_t stream_allowance(struct stream *s, size_t want)
 				stream_fail(s, &why);
 			else
 				timer_set(s->pacing, at);
+			s->paced = true;
 			return 0;
 		}
 		if (s->allowance[i] < want)
@@ -124,7 +126,7 @@ static void run_gone(struct msg *m)
 
 void stream_try_gone(struct stream *s)
 {
-	if (!s->stopping || s->n_io > 0 || s->gen.turn_posted || s->gone_posted)
+	if (!s->stopping || s->n_io > 0 || s->gen.turn_posted || s->gone_posted || !stream_memory_fini(s))
 		return;
 	s->gone_posted = true;
 	s->gone.run = run_gone;
@@ -165,6 +167,7 @@ static void on_stop(struct msg *m)
 	timer_free(s->lock_timer);
 	timer_free(s->pacing);
 	s->lock_timer = s->pacing = NULL;
+	stream_memory_stop(s);
 	stream_try_gone(s);
 }
 
@@ -187,6 +190,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
 	atomic_init(&s->pacer[PACE_SHARED], NULL);
 	s->last = &s->first;
+	stream_memory_init(s);
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->sampling, false);

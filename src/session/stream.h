@@ -12,9 +12,11 @@
 #define SESSION_STREAM_H
 
 #include "conn/context.h"
+#include "core/memory_budget.h"
 #include "engine/receiver.h"
 #include "engine/sender.h"
 #include "session/open_files.h"
+#include "store/hash.h"
 #include "store/source.h"
 
 struct stream;
@@ -33,9 +35,12 @@ struct stream_job {
 	struct msg msg;
 	struct io_job io;
 	struct stream *stream;
-	uint8_t *buf;
-	size_t buf_bytes, fill;                 /* frames to send: buf[0..fill) */
-	unsigned n_read;                        /* extents in buf, or failed */
+	uint8_t *buf;                           /* the loop's; NULL: nothing is read */
+	size_t fill;                            /* frames to send: buf[0..fill) */
+	unsigned n_read;                        /* extents read, or failed */
+	uint32_t extent_read;                   /* bytes read of the next one */
+	struct block_hash sum;                  /* of these */
+	bool ready;                             /* buf is full, or has all the rest */
 	bool reading;                           /* an I/O thread has the job */
 	struct stream_job *next;
 };
@@ -72,6 +77,8 @@ struct stream_opts {
 	unsigned worker;                /* index of the worker loop, modulo the number of loops */
 	unsigned path;                  /* index of the path */
 	struct pacer *pacer;            /* rate limit beside the host's; or NULL */
+	struct memory_account *memory;  /* NULL: no limit */
+	bool only_stream;               /* without a replacement: the stream is not closed for its memory */
 	struct chan *chan;              /* taken, also on failure; on the control loop until now */
 	bool verify;
 	struct open_files *files;       /* receiver: destination of the blocks; NULL: the stream sends */

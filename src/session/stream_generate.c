@@ -78,6 +78,10 @@ void stream_generate_writable(void *arg)
 
 	if (g->from.ns == 0)
 		return; /* not started */
+	if (g->left_bytes > 0 && g->written == 0 && s->worked && memory_wanted(&s->memory) && !chan_flushed(s->chan))
+		return;
+	if (g->left_bytes > 0 && !(g->written == 0 ? stream_memory_turn(s) : stream_memory_take(s)))
+		return;
 	while (g->left_bytes > 0 && turn < TURN_BYTES) {
 		if (g->written == 0)
 			start_frame(g);
@@ -85,9 +89,12 @@ void stream_generate_writable(void *arg)
 			return;
 		turn += g->block.length_bytes;
 		g->written = 0;
+		s->worked = true;
 	}
 	if (g->left_bytes == 0 && s->o.stays_open) {
 		chan_flush(s->chan);
+		if (chan_flushed(s->chan))
+			stream_memory_give(s);
 	} else if (g->left_bytes == 0) {
 		chan_shutdown(s->chan);
 	} else if (!g->turn_posted) {

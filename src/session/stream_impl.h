@@ -5,11 +5,20 @@
 #include <stdatomic.h>
 
 #include "session/stream.h"
+#include "store/hash.h"
 
 /* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */
 enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
 
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
+
+/* Of the block whose chunks arrive: */
+enum block_state {
+	BLOCK_NONE,    /* no chunk, or the rest is not sent */
+	BLOCK_GOOD,    /* verified and written so far */
+	BLOCK_CORRUPT, /* the last chunk reports it */
+	BLOCK_FAILED   /* reported */
+};
 
 /* Generated blocks, for measurements. */
 struct generator {
@@ -54,6 +63,15 @@ struct stream {
 	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
 	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
 	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
+	bool paced;                      /* until then */
+	/* Memory of the channel's buffers and the stream's own: stream_memory.c. */
+	struct memory_claim memory;
+	bool has_memory, awaits_memory;
+	bool worked;                     /* with the memory that it has */
+	unsigned n_bufs;                 /* sender: job buffers in use, the first as part of the stream's memory */
+	struct msg memory_granted, memory_stalled;
+	atomic_bool stall_posted;        /* memory_stalled is posted, */
+	bool awaits_stall;               /* and the stream's end waits for it */
 	struct mono closed_at;           /* by the peer */
 	/* sender: queue, the first job is being written */
 	struct stream_job *first, **last;
@@ -65,13 +83,16 @@ struct stream {
 	struct mono first_at;            /* time of the first block */
 	enum phase phase;
 	size_t got;                      /* bytes of the phase */
+	bool drained;                    /* the channel has no more input now */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct wire_block block;
-	struct sink *sink;               /* destination of the block; NULL: discard the block */
-	uint32_t index;
-	uint64_t hash;
-	uint8_t *buf;
-	size_t buf_bytes;
+	struct wire_chunk chunk;         /* of that frame, within its block: */
+	uint64_t id;
+	uint32_t block_index, next_chunk;
+	enum block_state state;
+	struct block_hash sum;
+	struct sink *sink;               /* destination of the chunk; NULL: discard the chunk */
+	uint8_t *buf;                    /* the loop's; NULL: no chunk is in progress */
 	struct mono slow_until;          /* the disk is slow: write on I/O threads until then */
 	struct io_job write_io;
 	struct msg write_done;
@@ -98,6 +119,23 @@ void stream_job_sent(struct msg *m);
 size_t stream_allowance(struct stream *s, size_t want);
 /* Charges bytes sent or received to the rate limits. */
 void stream_charge(struct stream *s, size_t n);
+
+/* ---- stream_memory.c ---- */
+
+void stream_memory_init(struct stream *s);
+/* True: the stream has memory for its buffers. False: the stream pauses until its turn; then its channel's callback
+ * runs. */
+bool stream_memory_take(struct stream *s);
+/* As stream_memory_take(), between two pieces of work while no buffer is in use: others may have their turn first. */
+bool stream_memory_turn(struct stream *s);
+/* No buffer is in use, and none is needed for now. */
+void stream_memory_give(struct stream *s);
+/* Sender: a job's buffer; NULL: too little memory for one more, or (the first) none at all. */
+uint8_t *stream_memory_take_buf(struct stream *s);
+void stream_memory_give_buf(struct stream *s, uint8_t *buf);
+/* At the end: cancels a wait; gives all back, unless a message of the budget is still to come. */
+void stream_memory_stop(struct stream *s);
+bool stream_memory_fini(struct stream *s);
 
 /* Posts ops.gone once nothing of the stream is in progress. */
 void stream_try_gone(struct stream *s);

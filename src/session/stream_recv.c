@@ -1,5 +1,5 @@
-/* Receiving half of a stream, on its worker: gathers a block in memory, verifies the block and then writes it to the
- * file. Corrupt data never reaches a file. */
+/* Receiving half of a stream, on its worker: gathers a chunk of a block in memory, verifies the chunk and then writes it
+ * to the file. Corrupt data never reaches a file. A block is reported with its last chunk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,11 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "session/stream_impl.h"
-#include "store/hash.h"
 #include "store/store_err.h"
 
 #define BLOCKS_PER_TURN 8u        /* per turn of the loop: fairness between streams */
 #define SMALL_PER_TURN 128u
-#define BUF_BYTES (256u << 10)
+#define DISCARD_BYTES (16u << 10) /* at once: a TLS record */
 #define SLOW_WRITE_NS (50 * NS_PER_MS)
 #define SLOW_FOR_NS (5 * NS_PER_S)
 #define LOCK_RETRY_NS (20 * NS_PER_MS)
@@ -58,7 +57,7 @@ static void add_result(struct stream *s, enum rcv_block_result what, struct dige
 	s->results->stream = s;
 	r = &s->results->results;
 	r->of[r->n].id = s->block.id;
-	r->of[r->n].block = s->index;
+	r->of[r->n].block = s->chunk.block;
 	r->of[r->n].what = what;
 	r->of[r->n].term = term;
 	if (why != NULL && (r->of[r->n].why = malloc(sizeof *why)) != NULL)
@@ -67,13 +66,13 @@ static void add_result(struct stream *s, enum rcv_block_result what, struct dige
 		post_results(s);
 }
 
-static bool write_block(struct stream *s);
+static bool write_out(struct stream *s);
 
 static void on_lock_timer(void *arg)
 {
 	struct stream *s = arg;
 
-	if (!s->stopping && s->sink != NULL && write_block(s)) {
+	if (!s->stopping && s->sink != NULL && write_out(s)) {
 		post_results(s);
 		chan_pause(s->chan, false);
 	}
@@ -138,10 +137,31 @@ static bool wait_for_lock(struct stream *s)
 	return true;
 }
 
-/* Returns true when the block is done, false to retry the write later. */
-static bool write_ended(struct stream *s, int result, const struct ptcp_err *why)
+static void give_buf(struct stream *s)
+{
+	loop_buffer_give(s->loop, s->buf, false);
+	s->buf = NULL;
+}
+
+static void drop_sink(struct stream *s)
+{
+	sink_unref(s->sink);
+	s->sink = NULL;
+}
+
+static void report_written(struct stream *s)
 {
 	struct digest term = { 0, 0 };
+
+	if (s->o.verify)
+		term = hash_term(s->chunk.block, s->chunk.block_bytes, block_hash_end(&s->sum));
+	add_result(s, RCV_BLOCK_WRITTEN, term, NULL);
+}
+
+/* Returns true when the chunk is done, false to retry the write later. */
+static bool write_ended(struct stream *s, int result, const struct ptcp_err *why)
+{
+	const struct digest none = { 0, 0 };
 	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err bare;
 
@@ -150,16 +170,15 @@ static bool write_ended(struct stream *s, int result, const struct ptcp_err *why
 	s->locked_since.ns = 0;
 	s->lock = PART_FREE;
 	if (result == 0) {
-		if (s->o.verify)
-			term = hash_term(s->index, s->block.length_bytes, s->hash);
-		add_result(s, RCV_BLOCK_WRITTEN, term, NULL);
+		if (s->chunk.last)
+			report_written(s);
 	} else {
+		s->state = BLOCK_FAILED;
 		store_err_strip(&bare, why, sink_path_text(s->sink, path, sizeof path));
 		/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
-		add_result(s, RCV_BLOCK_FAILED, term, why->code == PTCP_ENOSPC ? why : &bare);
+		add_result(s, RCV_BLOCK_FAILED, none, why->code == PTCP_ENOSPC ? why : &bare);
 	}
-	sink_unref(s->sink);
-	s->sink = NULL;
+	drop_sink(s);
 	return true;
 }
 
@@ -175,19 +194,27 @@ static void on_write_done(struct msg *m)
 	stream_io_done(s);
 }
 
+static int write_chunk(struct stream *s, struct ptcp_err *e)
+{
+	const struct wire_block *b = &s->block;
+
+	return s->chunk.last ? sink_write(s->sink, s->buf, b->length_bytes, b->offset, block_hash_end(&s->sum), e) :
+	    sink_write_chunk(s->sink, s->buf, b->length_bytes, b->offset, e);
+}
+
 /* On an I/O thread. */
 static void write_on_disk(struct io_job *io)
 {
 	struct stream *s = CONTAINER_OF(io, struct stream, write_io);
 
-	s->write_result = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset, s->hash, &s->write_why);
+	s->write_result = write_chunk(s, &s->write_why);
 	s->write_done.run = on_write_done;
 	loop_post(s->loop, &s->write_done);
 }
 
 /* Writes into the page cache from the worker. After a slow write, the next writes are made on I/O threads while the
  * stream pauses. Returns false if the stream pauses. */
-static bool write_block(struct stream *s)
+static bool write_out(struct stream *s)
 {
 	struct mono start = mono_now(), end;
 	struct ptcp_err why;
@@ -201,17 +228,35 @@ static bool write_block(struct stream *s)
 		io_submit(s->o.host->io, &s->write_io);
 		return false;
 	}
-	r = sink_write(s->sink, s->buf, s->block.length_bytes, s->block.offset, s->hash, &why);
+	r = write_chunk(s, &why);
 	end = mono_now();
 	if (mono_diff_ns(end, start) > SLOW_WRITE_NS)
 		s->slow_until = mono_add_ns(end, SLOW_FOR_NS);
 	return write_ended(s, r, &why);
 }
 
-/* Decodes the head, looks up the file and makes room for the data. */
-static int start_block(struct stream *s, struct ptcp_err *e)
+/* The chunks of a block arrive in order, without other frames in between. */
+static bool take_chunk(struct stream *s)
 {
-	size_t need;
+	const struct wire_chunk *c = &s->chunk;
+
+	if (c->index == 0) {
+		s->id = s->block.id;
+		s->state = BLOCK_GOOD;
+		s->sum.n = 0;
+		s->next_chunk = 0;
+		s->block_index = c->block;
+	} else if (s->state == BLOCK_NONE || s->id != s->block.id || s->block_index != c->block ||
+	    s->next_chunk != c->index) {
+		return false;
+	}
+	s->next_chunk++;
+	return true;
+}
+
+/* Decodes the head, looks up the file and makes room for data that is not discarded. */
+static int start_chunk(struct stream *s, struct ptcp_err *e)
+{
 	bool ok;
 	int r;
 
@@ -222,49 +267,54 @@ static int start_block(struct stream *s, struct ptcp_err *e)
 	s->received_bytes += s->block.length_bytes;
 	if (s->o.max_bytes > 0 && s->received_bytes > s->o.max_bytes)
 		return err_set(e, PTCP_EREFUSED, "a measurement stream exceeded this host's limit of bytes");
-	s->sink = open_files_find(s->o.files, &s->block, &s->index, &ok);
-	if (!ok)
+	s->sink = open_files_find(s->o.files, &s->block, &s->chunk, &ok);
+	if (!ok || (s->sink != NULL && !take_chunk(s)))
 		return err_set(e, PTCP_EPROTO, "a block that does not fit its file");
-	need = s->block.length_bytes > BUF_BYTES ? s->block.length_bytes : BUF_BYTES;
-	if (need > s->buf_bytes) {
-		free(s->buf);
-		s->buf = malloc(need);
-		s->buf_bytes = s->buf != NULL ? need : 0;
-		if (s->buf == NULL)
-			return err_nomem(e);
+	if (s->sink != NULL && s->state != BLOCK_GOOD) {
+		if (s->state == BLOCK_CORRUPT && s->chunk.last)
+			add_result(s, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, NULL);
+		drop_sink(s);
 	}
+	if (s->sink != NULL && s->buf == NULL && (s->buf = loop_buffer_take(s->loop, false)) == NULL)
+		return err_nomem(e);
 	return 0;
 }
 
-/* The block is complete: verifies and writes it. 1: continue, 0: paused, negative: the peer broke the protocol. */
-static int end_block(struct stream *s, struct ptcp_err *e)
+static void corrupt(struct stream *s)
 {
-	struct digest none = { 0, 0 };
+	s->state = BLOCK_CORRUPT;
+	if (s->chunk.last)
+		add_result(s, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, NULL);
+	drop_sink(s);
+}
+
+/* The chunk is complete: verifies and writes it. 1: continue, 0: paused, negative: the peer broke the protocol. */
+static int end_chunk(struct stream *s, struct ptcp_err *e)
+{
 	struct wire_block_end end;
+	uint64_t hash;
 	int r;
 
 	if ((r = wire_block_end_decode(&end, s->tail, e)) < 0)
 		return r;
 	if (s->sink != NULL && end.status == WIRE_BLOCK_VOID) {
-		sink_unref(s->sink);
-		s->sink = NULL;
+		s->state = BLOCK_NONE; /* of this block nothing more arrives */
+		drop_sink(s);
 	}
 	if (s->sink == NULL)
 		return 1;
-	if (s->o.verify || sink_has_journal(s->sink))
-		s->hash = hash_content(s->buf, s->block.length_bytes);
-	if (s->o.verify) {
-		if (end.check != hash_check(s->head + WIRE_HEADER_BYTES, s->hash)) {
-			add_result(s, RCV_BLOCK_BAD, none, NULL);
-			sink_unref(s->sink);
-			s->sink = NULL;
+	if (s->o.verify || sink_has_journal(s->sink)) {
+		hash = hash_content(s->buf, s->block.length_bytes);
+		if (s->o.verify && end.check != hash_check(s->head + WIRE_HEADER_BYTES, hash)) {
+			corrupt(s);
 			return 1;
 		}
+		block_hash_add(&s->sum, hash);
 	}
-	return write_block(s);
+	return write_out(s);
 }
 
-/* Reads one part of the block. False: the part is incomplete; more data or the timer of a rate limit resumes. */
+/* Reads one part of the frame. False: the part is incomplete; more data or the timer of a rate limit resumes. */
 static bool gather(struct stream *s, uint8_t *to, size_t n)
 {
 	size_t allowed, got;
@@ -277,11 +327,49 @@ static bool gather(struct stream *s, uint8_t *to, size_t n)
 		got = chan_read(s->chan, to + s->got, allowed);
 		stream_charge(s, got);
 		s->got += got;
-		if (got < allowed)
+		if (got < allowed) {
+			s->drained = true;
 			return false;
+		}
 	}
 	s->got = 0;
 	return true;
+}
+
+/* As gather(), of data without a destination. */
+static bool discard(struct stream *s, size_t n)
+{
+	uint8_t scratch[DISCARD_BYTES];
+	size_t allowed, got;
+
+	while (s->got < n) {
+		if ((allowed = stream_allowance(s, n - s->got < sizeof scratch ? n - s->got : sizeof scratch)) == 0) {
+			chan_pause(s->chan, true);
+			return false;
+		}
+		got = chan_read(s->chan, scratch, allowed);
+		stream_charge(s, got);
+		s->got += got;
+		if (got < allowed) {
+			s->drained = true;
+			return false;
+		}
+	}
+	s->got = 0;
+	return true;
+}
+
+/* Between two frames: while others wait for memory, the stream reads no further ahead, and gives way as soon as it has no
+ * data in buffers. */
+static bool next_turn(struct stream *s)
+{
+	bool wanted = memory_wanted(&s->memory);
+
+	chan_read_ahead(s->chan, !wanted);
+	if (!wanted || !s->worked || chan_holds_input(s->chan))
+		return true;
+	give_buf(s);
+	return stream_memory_turn(s);
 }
 
 /* 1: continue, 0: stop for now, negative: the peer broke the protocol. */
@@ -291,14 +379,16 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 
 	switch (s->phase) {
 	case PHASE_HEAD:
+		if (s->got == 0 && !next_turn(s))
+			return 0;
 		if (!gather(s, s->head, sizeof s->head))
 			return 0;
-		if ((r = start_block(s, e)) < 0)
+		if ((r = start_chunk(s, e)) < 0)
 			return r;
 		s->phase = PHASE_BODY;
 		return 1;
 	case PHASE_BODY:
-		if (!gather(s, s->buf, s->block.length_bytes))
+		if (!(s->sink != NULL ? gather(s, s->buf, s->block.length_bytes) : discard(s, s->block.length_bytes)))
 			return 0;
 		s->phase = PHASE_END;
 		return 1;
@@ -306,9 +396,10 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 		if (!gather(s, s->tail, sizeof s->tail))
 			return 0;
 		s->phase = PHASE_HEAD;
-		if ((r = end_block(s, e)) <= 0)
+		s->worked = true;
+		if ((r = end_chunk(s, e)) <= 0)
 			return r;
-		if (s->block.length_bytes >= BUF_BYTES / 2)
+		if (s->block.length_bytes >= WIRE_CHUNK_BYTES / 2)
 			++*blocks;
 		return ++*small < SMALL_PER_TURN && *blocks < BLOCKS_PER_TURN;
 	}
@@ -322,14 +413,18 @@ void stream_recv_readable(void *arg)
 	struct ptcp_err why;
 	int r;
 
-	if (s->lost_posted)
+	if (s->lost_posted || !stream_memory_take(s))
 		return;
+	s->drained = false;
 	while ((r = step(s, &blocks, &small, &why)) > 0)
 		;
 	post_results(s);
 	if (r < 0) {
 		chan_pause(s->chan, true);
 		stream_fail(s, &why);
+	} else if (s->drained && s->sink == NULL) {
+		give_buf(s);
+		stream_memory_give(s);
 	}
 }
 

@@ -52,10 +52,44 @@ void streams_report(struct session *sess)
 	sess->active_why = NULL;
 }
 
+bool streams_report_tcp(const struct session *sess)
+{
+	uint8_t role = engine_open(sess->engine)->role;
+
+	return sess->o.open == NULL && !sess->o.one_channel &&
+	    (role == WIRE_ACCEPTOR_SENDS || role == WIRE_ACCEPTOR_GENERATES);
+}
+
+/* At most half of the room, so that the next session finds some. */
+unsigned session_take_fds(unsigned *fds, unsigned want, unsigned each, bool alone)
+{
+	unsigned left = fd_budget_left(), n;
+
+	left = left > SESSION_FDS ? (left - SESSION_FDS) / each : 0;
+	n = want <= left / 2 ? want : left / 2 > 0 ? left / 2 : 1;
+	*fds = SESSION_FDS + n * each;
+	if (left > 0 && fd_budget_reserve(*fds))
+		return n;
+	if (!alone) {
+		*fds = 0;
+		return 0;
+	}
+	fd_budget_count((int)*fds);
+	return n;
+}
+
+unsigned session_reserve(struct session *sess, unsigned want, bool alone)
+{
+	unsigned n = session_take_fds(&sess->n_fds_reserved, want, streams_report_tcp(sess) ? 2 : 1, alone);
+
+	sess->n_fds_base = SESSION_FDS;
+	return n;
+}
+
 /* Reserves descriptors for streams 0 to streams - 1, connected or not. */
 static void reserve_fds(struct session *sess, unsigned streams)
 {
-	unsigned need = streams * (sess->tapped ? 2 : 1);
+	unsigned need = sess->n_fds_base + streams * (sess->tapped ? 2 : 1);
 
 	if (need > sess->n_fds_reserved) {
 		fd_budget_count((int)(need - sess->n_fds_reserved));
@@ -222,7 +256,7 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 {
 	struct stream_opts o = {
 		.host = sess->o.host, .number = number, .chan = c, .pacer = &sess->path_rates.all,
-		.path = session_path_of(sess, number),
+		.path = session_path_of(sess, number), .memory = sess->o.memory, .only_stream = sess->o.one_channel,
 		.worker = sess->id[0] + number, /* sessions of a server start at different workers */
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ops = &stream_ops, .arg = sess

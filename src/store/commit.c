@@ -13,14 +13,14 @@
  * of all programs. */
 #define FEW 8
 
-/* 1: an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no modes
+/* 1: the mode or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no modes
  * or times (vfat, some network shares). */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
 	mode_t mode = 0666 & ~dir_umask(s->dir);
-	int fd = s->part.fd, dropped;
+	int fd = s->part.fd, dropped, refused = 0;
 	bool owner_ok;
 
 	if ((dropped = meta_set_owner(&s->meta, s->dir, s->name, fd, &owner_ok, e)) < 0)
@@ -29,11 +29,11 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 		mode = owner_mode(s->meta.mode, s->meta.setid, owner_ok);
 	if (s->end_bytes != s->size_bytes && sys->ftruncate(fd, (off_t)s->size_bytes) != 0)
 		return store_err_sys(e, errno, s->dir, s->name, "cannot set the length");
-	if (sys->fchmod(fd, mode) != 0 && !sys_cannot_set(errno))
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set the mode");
+	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
+		return refused;
 	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !sys_cannot_set(errno))
 		return store_err_sys(e, errno, s->dir, s->name, "cannot set the times");
-	return dropped;
+	return dropped | refused;
 }
 
 /* A network file system may report a failed write only when a descriptor is closed. Ours must stay open until
@@ -269,6 +269,27 @@ static void sync_dirs(struct store_item *of, unsigned n)
 	}
 }
 
+/* Fails items whose directory has been moved away meanwhile: they are complete, but not where they were requested.
+ * Items are mostly sorted by directory. */
+static void check_places(struct store_item *of, unsigned n)
+{
+	const struct dir *last = NULL;
+	struct ptcp_err e;
+	unsigned i;
+	int r = 0;
+
+	for (i = 0; i < n; i++) {
+		if (of[i].result != 0)
+			continue;
+		if (dir_of(&of[i]) != last)
+			r = dir_in_place(dir_of(&of[i]), &e);
+		last = dir_of(&of[i]);
+		of[i].result = r;
+		if (r != 0 && of[i].why != NULL)
+			*of[i].why = e;
+	}
+}
+
 static void complete(struct store_item *of, unsigned n, bool sync)
 {
 	unsigned i;
@@ -286,6 +307,7 @@ static void complete(struct store_item *of, unsigned n, bool sync)
 			of[i].result = give_name(of[i].sink, of[i].why);
 	if (sync)
 		sync_dirs(of, n);
+	check_places(of, n);
 	for (i = 0; i < n; i++)
 		if (of[i].sink != NULL && of[i].sink->named)
 			finish(of[i].sink, of[i].result == 0);

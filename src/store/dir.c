@@ -73,6 +73,10 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	return 0;
 }
 
+void tree_exclude(struct tree *t, const struct excluded *x) { t->excluded = *x; }
+
+bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino) { return excluded_has(&d->tree->excluded, dev, ino); }
+
 void tree_unref(struct tree *t)
 {
 	if (t != NULL)
@@ -108,7 +112,7 @@ void dir_unref(struct dir *d)
 		assert(d->pins == (parent == NULL));
 		list_remove(&d->idle);
 		if (d->fd >= 0 && parent != NULL)
-			t->open--;
+			dir_closed(t);
 		pthread_mutex_unlock(&t->lock);
 		if (d->fd >= 0)
 			t->sys->close(d->fd);
@@ -180,4 +184,24 @@ uint64_t dir_dev(struct dir *d)
 	dev = d->known ? (uint64_t)d->dev : 0;
 	pthread_mutex_unlock(&d->tree->lock);
 	return dev;
+}
+
+char *dir_path_below(const struct dir *d, const struct dir *base, const char *name)
+{
+	size_t n = strlen(name) + 1;
+	const struct dir *up;
+	char *path, *p;
+
+	for (up = d; up != base; up = up->parent)
+		n += strlen(up->name) + 1;
+	if ((path = malloc(n)) == NULL)
+		return NULL;
+	p = path + n - strlen(name) - 1;
+	strcpy(p, name);
+	for (up = d; up != base; up = up->parent) {
+		*--p = '/';
+		p -= strlen(up->name);
+		memcpy(p, up->name, strlen(up->name));
+	}
+	return path;
 }

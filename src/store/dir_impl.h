@@ -30,12 +30,16 @@ struct tree {
 	const struct sys *sys;
 	pthread_mutex_t lock;
 	struct list idle; /* least recently used first */
-	unsigned open, max_open;
+	unsigned open, max_open, counted; /* counted: those in the descriptor budget, the others are not cached */
 	mode_t umask;
 	atomic_bool no_cached; /* the kernel lacks RESOLVE_CACHED */
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
+	struct excluded excluded;
 	struct dir *root;
 };
+
+/* After closing a directory other than the root, with tree->lock held. */
+void dir_closed(struct tree *t);
 
 /* A node for `name`, of n bytes, below `parent` (NULL: the root). NULL without memory. */
 struct dir *dir_node_new(struct tree *t, struct dir *parent, const char *name, size_t n);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "store/fd_budget.h"
 #include "store/store_err.h"
 
 /* openat2() fails with EAGAIN when a rename anywhere races with a "..". */
@@ -54,6 +55,31 @@ static int open_flags(const struct dir *d, int at, int flags, bool cached)
 	}
 }
 
+/* Whether the open directory is excluded, or, for a path of several components, lies beneath one that is: `st` is its
+ * result of fstat. The directories above the root are judged in vain. */
+static bool is_excluded(const struct dir *d, int fd, struct stat st)
+{
+	const struct sys *sys = d->tree->sys;
+	struct stat above;
+	int at = fd, up;
+	bool found;
+
+	if (d->tree->excluded.n == 0)
+		return false;
+	while (!(found = dir_excludes(d, st.st_dev, st.st_ino)) && d->resolved) {
+		up = sys->openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		if (at != fd)
+			sys->close(at);
+		at = up;
+		if (up < 0 || sys->fstat(up, &above) != 0 || (above.st_dev == st.st_dev && above.st_ino == st.st_ino))
+			break;
+		st = above;
+	}
+	if (at != fd && at >= 0)
+		sys->close(at);
+	return found;
+}
+
 static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st, struct ptcp_err *e)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -75,22 +101,35 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		d->tree->sys->close(fd);
 		return store_err_sys(e, sys, d, NULL, NULL);
 	}
+	if (is_excluded(d, fd, *st)) {
+		d->tree->sys->close(fd);
+		return store_err_set(e, PTCP_EREFUSED, EACCES, d, NULL, EXCLUDED_WHY);
+	}
 	*out = fd;
 	return 0;
 }
 
-/* The next four with tree->lock held. */
+/* The next five with tree->lock held. */
+
+void dir_closed(struct tree *t)
+{
+	t->open--;
+	if (t->counted > t->open) {
+		t->counted--;
+		fd_budget_give_directory();
+	}
+}
 
 static void trim(struct tree *t)
 {
 	struct dir *d;
 
-	while (t->open > t->max_open && !list_empty(&t->idle)) {
+	while ((t->open > t->max_open || t->open > t->counted) && !list_empty(&t->idle)) {
 		d = CONTAINER_OF(t->idle.next, struct dir, idle);
 		list_remove(&d->idle);
 		t->sys->close(d->fd);
 		d->fd = -1;
-		t->open--;
+		dir_closed(t);
 	}
 }
 
@@ -127,6 +166,7 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	d->ino = st->st_ino;
 	d->fd = fd;
 	d->tree->open++;
+	d->tree->counted += fd_budget_take_directory();
 	list_append(&d->tree->idle, &d->idle);
 	return 0;
 }
@@ -188,6 +228,49 @@ void dir_fd_done(struct dir *d)
 	pthread_mutex_lock(&d->tree->lock);
 	unpin(d);
 	pthread_mutex_unlock(&d->tree->lock);
+}
+
+/* ---- Directories that are moved ---- */
+
+/* The directory that has the name of d now; `at` is the parent of d. */
+static int stat_name(const struct dir *d, int at, struct stat *st)
+{
+	const struct sys *sys = d->tree->sys;
+	int fd, r;
+
+	if (!d->resolved)
+		return sys->fstatat(at, d->name, st, AT_SYMLINK_NOFOLLOW);
+	if ((fd = open_flags(d, at, O_PATH | O_DIRECTORY | O_CLOEXEC, false)) < 0)
+		return -1;
+	r = sys->fstat(fd, st);
+	sys->close(fd);
+	return r;
+}
+
+static int check_name(struct dir *d, struct ptcp_err *e)
+{
+	struct stat st = { 0 };
+	int at, r;
+
+	if ((at = dir_fd(d->parent, e)) < 0)
+		return at;
+	r = stat_name(d, at, &st);
+	if (r != 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EXDEV)
+		r = store_err_sys(e, errno, d, NULL, NULL);
+	else if (r != 0 || (d->known && (st.st_dev != d->dev || st.st_ino != d->ino)))
+		r = store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
+		    "the directory was moved or replaced during the transfer (run the same command again)");
+	dir_fd_done(d->parent);
+	return r;
+}
+
+int dir_in_place(struct dir *d, struct ptcp_err *e)
+{
+	int r = 0;
+
+	for (; d->parent != NULL && r == 0; d = d->parent)
+		r = check_name(d, e);
+	return r;
 }
 
 /* ---- Paths of several components ---- */

@@ -1,6 +1,7 @@
 /* Directories and links, see sink.h. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, cons
 
 	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : store_err_sys(e, errno, d, name, NULL);
+	if (dir_excludes(d, st.st_dev, st.st_ino))
+		return store_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY);
 	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
 	if (S_ISDIR(st.st_mode))
@@ -36,6 +39,8 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	if (!S_ISDIR(st.st_mode))
 		return store_err_set(e, PTCP_EIO, EEXIST, parent, name,
 		    "cannot create the directory: a file has this name (move it away)");
+	if (dir_excludes(parent, st.st_dev, st.st_ino))
+		return store_err_set(e, PTCP_EREFUSED, EACCES, parent, name, EXCLUDED_WHY);
 	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
 		return 0;
 	if (sys->fchmodat(at, name, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0)
@@ -83,6 +88,22 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
 	return dropped > 0;
 }
 
+int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wanted, struct ptcp_err *e)
+{
+	int sys = errno;
+	char text[120];
+	struct stat st;
+
+	if (!sys_cannot_set(sys) || dir_sys(d)->fstat(fd, &st) != 0)
+		return store_err_sys(e, errno, d, name, "cannot set the mode");
+	if ((st.st_mode & 07777) == wanted)
+		return 0;
+	snprintf(text, sizeof text, "the mode is %04o instead of %04o: %s", (unsigned)st.st_mode & 07777,
+	    (unsigned)wanted, strerror(sys));
+	store_err_set(e, PTCP_EIO, sys, d, name, text);
+	return 1;
+}
+
 static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_ok, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
@@ -93,8 +114,8 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_
 		return store_err_sys(e, errno, d, NULL, NULL);
 	/* Keep the receiver's own setgid and sticky bits, unless `setid`. */
 	mode = owner_mode(m->mode, m->setid, owner_ok) | (m->setid ? 0 : st.st_mode & 07000);
-	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0 && !sys_cannot_set(errno))
-		return store_err_sys(e, errno, d, NULL, "cannot set the directory's mode");
+	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0)
+		return meta_mode_failed(d, NULL, at, mode, e);
 	return 0;
 }
 
@@ -113,7 +134,7 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && !sys_cannot_set(errno))
 		r = store_err_sys(e, errno, d, NULL, "cannot set the directory's times");
 	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, owner_ok, e)) == 0)
-		r = dropped;
+		r = dropped > 0;
 	dir_fd_done(d);
 	dir_changed(d);
 	return r;
@@ -204,31 +225,25 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 
 /* ---- Hard links ---- */
 
-/* Splits `path` below `base` into its directory and last component. The path is the peer's: ".." is refused,
- * and links are not followed. */
-static int split(struct dir *base, const char *path, struct dir **in, const char **last, struct ptcp_err *e)
+/* The directory of the file, and its name there. */
+static struct dir *dir_of(const struct store_file *f, const char **name)
 {
-	struct dir *d = dir_ref(base), *child;
-	char name[NAME_MAX + 1];
-	const char *end;
+	struct dir *d = dir_ref(f->base), *child;
+	char component[NAME_MAX + 1];
+	const char *path = f->path, *end;
 	size_t n;
 
-	while ((end = strchr(path, '/')) != NULL && text_name_ok(path, n = (size_t)(end - path))) {
-		memcpy(name, path, n);
-		name[n] = '\0';
-		child = dir_child(d, name);
+	for (; (end = strchr(path, '/')) != NULL; path = end + 1) {
+		n = (size_t)(end - path);
+		memcpy(component, path, n);
+		component[n] = '\0';
+		child = dir_child(d, component);
 		dir_unref(d);
 		if ((d = child) == NULL)
-			return err_nomem(e);
-		path = end + 1;
+			return NULL;
 	}
-	if (!text_name_ok(path, strlen(path))) {
-		dir_unref(d);
-		return store_err_set(e, PTCP_EIO, EINVAL, base, NULL, "invalid target of a hard link");
-	}
-	*in = d;
-	*last = path;
-	return 0;
+	*name = path;
+	return d;
 }
 
 /* Renaming one of two names of a file to the other has no effect and leaves both. */
@@ -240,39 +255,47 @@ static bool same_file(const struct sys *sys, int at, const char *a, const char *
 	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int hardlink(int from, const char *existing, struct dir *parent, int at, const char *name,
+/* 0 if `name` in `at` is the received file. */
+static int check_file(const struct store_file *f, int at, const char *file, const struct dir *d, const char *name,
     struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (dir_sys(d)->fstatat(at, file, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return store_err_sys(e, errno, d, name, "target of the hard link");
+	if (st.st_dev != f->dev || st.st_ino != f->ino)
+		return store_err_set(e, PTCP_EIO, ESTALE, d, name,
+		    "the file it is a hard link to was replaced meanwhile (run the same command again)");
+	return 0;
+}
+
+/* The link is checked, too: the target may be replaced just before it is linked. */
+static int hardlink(const struct store_file *to, int from, const char *existing, struct dir *parent, int at,
+    const char *name, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(parent);
 	char temp[PART_NAME_BYTES];
-	struct stat st;
 	int r;
 
 	part_name(temp, name, PART_LINK_SUFFIX);
-	if (sys->fstatat(from, existing, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, parent, name, "target of the hard link");
-	if (!S_ISREG(st.st_mode))
-		return store_err_set(e, PTCP_EIO, EINVAL, parent, name, "the target of the hard link is no regular file");
-	if ((r = link_temp(parent, at, temp, name, (struct link_target){ from, existing }, e)) != 0)
+	if ((r = check_file(to, from, existing, parent, name, e)) != 0 ||
+	    (r = link_temp(parent, at, temp, name, (struct link_target){ from, existing }, e)) != 0)
 		return r;
-	if (same_file(sys, at, temp, name)) {
-		sys->unlinkat(at, temp, 0);
+	if ((r = check_file(to, at, temp, parent, name, e)) == 0 && !same_file(sys, at, temp, name) &&
+	    (r = rename_link(parent, at, temp, name, e)) == 0)
 		return 0;
-	}
-	if ((r = rename_link(parent, at, temp, name, e)) < 0)
-		sys->unlinkat(at, temp, 0);
+	sys->unlinkat(at, temp, 0);
 	return r;
 }
 
-int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
-    struct ptcp_err *e)
+int store_hardlink(const struct store_file *to, struct dir *parent, const char *name, struct ptcp_err *e)
 {
 	const char *existing;
 	struct dir *in;
 	int from, at, r;
 
-	if ((r = split(base, path, &in, &existing, e)) < 0)
-		return r;
+	if ((in = dir_of(to, &existing)) == NULL)
+		return err_nomem(e);
 	if ((from = dir_fd(in, e)) < 0) {
 		dir_unref(in);
 		return from;
@@ -280,7 +303,7 @@ int store_hardlink(struct dir *base, const char *path, struct dir *parent, const
 	if ((at = dir_fd(parent, e)) < 0) {
 		r = at;
 	} else {
-		r = hardlink(from, existing, parent, at, name, e);
+		r = hardlink(to, from, existing, parent, at, name, e);
 		dir_fd_done(parent);
 	}
 	dir_fd_done(in);

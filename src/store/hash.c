@@ -1,5 +1,6 @@
 #include "store/hash.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -18,6 +19,17 @@
 
 uint64_t hash_content(const void *p, size_t n) { return FAST_64BITS(p, n); }
 uint64_t hash_content_plain(const void *p, size_t n) { return XXH3_64bits(p, n); }
+
+void block_hash_add(struct block_hash *h, uint64_t content_hash)
+{
+	assert(h->n < HASH_CHUNKS_MAX);
+	put_u64(h->chunk[h->n++], content_hash);
+}
+
+uint64_t block_hash_end(const struct block_hash *h)
+{
+	return h->n == 1 ? get_u64(h->chunk[0]) : hash_content(h->chunk, h->n * sizeof h->chunk[0]);
+}
 
 /* The code for inputs of this length is the same on all processors. */
 uint64_t hash_check(const uint8_t header[24], uint64_t content_hash)
@@ -42,15 +54,42 @@ struct digest hash_term(uint64_t index, uint64_t length, uint64_t content_hash)
 	return (struct digest){ .hi = h.high64, .lo = h.low64 };
 }
 
+static uint32_t chunk_bytes(uint32_t block_bytes)
+{
+	return block_bytes < HASH_CHUNK_BYTES ? block_bytes : HASH_CHUNK_BYTES;
+}
+
 static uint64_t hash_zeros(struct file_digest *sum, void *buf, uint32_t n)
 {
-	if (n == sum->block_bytes && sum->zeros_known)
+	bool whole = n == chunk_bytes(sum->block_bytes);
+
+	if (whole && sum->zeros_known)
 		return sum->zeros;
 	memset(buf, 0, n);
-	if (n < sum->block_bytes)
+	if (!whole)
 		return hash_content(buf, n);
 	sum->zeros_known = true;
 	return sum->zeros = hash_content(buf, n);
+}
+
+/* Hashes the n bytes of a block; adds to *done the bytes read. */
+static int hash_block(struct file_digest *sum, uint32_t n, uint64_t off, file_digest_read_fn *read, void *arg,
+    void *buf, uint64_t *done, struct ptcp_err *e)
+{
+	struct block_hash h = { 0 };
+	uint32_t at, chunk;
+	int r;
+
+	for (at = 0; at < n; at += chunk) {
+		chunk = chunk_bytes(n - at);
+		if ((r = read(arg, buf, chunk, off + at, e)) < 0)
+			return r;
+		if (r == 0)
+			*done += chunk;
+		block_hash_add(&h, r > 0 ? hash_zeros(sum, buf, chunk) : hash_content(buf, chunk));
+	}
+	digest_add(&sum->digest, hash_term(sum->next++, n, block_hash_end(&h)));
+	return 0;
 }
 
 int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_read_fn *read, void *arg,
@@ -58,18 +97,16 @@ int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_r
 {
 	uint64_t off = (uint64_t)sum->next * sum->block_bytes, done = 0;
 	uint32_t n, blocks = 0;
-	void *buf = malloc(size_bytes < sum->block_bytes ? (size_t)size_bytes + 1 : sum->block_bytes);
+	void *buf = malloc(size_bytes < sum->block_bytes ? chunk_bytes((uint32_t)size_bytes + 1) :
+	    chunk_bytes(sum->block_bytes));
 	int r = 0;
 
 	if (buf == NULL)
 		return err_nomem(e);
 	for (; off < size_bytes && done < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS; off += n, blocks++) {
 		n = size_bytes - off < sum->block_bytes ? (uint32_t)(size_bytes - off) : sum->block_bytes;
-		if ((r = read(arg, buf, n, off, e)) < 0)
+		if ((r = hash_block(sum, n, off, read, arg, buf, &done, e)) < 0)
 			break;
-		if (r == 0)
-			done += n;
-		digest_add(&sum->digest, hash_term(sum->next++, n, r > 0 ? hash_zeros(sum, buf, n) : hash_content(buf, n)));
 	}
 	free(buf);
 	return r < 0 ? r : off < size_bytes;

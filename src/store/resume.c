@@ -224,26 +224,44 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 	return st->st_uid == uid && st->st_gid == gid;
 }
 
-static int refresh_at(const struct sink *s, int at, struct ptcp_err *e)
+static void set_id(struct sink *s, const struct stat *st)
 {
-	const struct sys *sys = dir_sys(s->dir);
+	atomic_store(&s->part_dev, st->st_dev);
+	atomic_store(&s->part_ino, st->st_ino);
+}
+
+static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
+{
 	const struct meta *m = &s->meta;
 	bool owner_ok;
+	int r = meta_set_owner(m, s->dir, s->name, fd, &owner_ok, e), refused = 0;
+	mode_t mode;
+
+	if (r < 0 || !m->set_mode)
+		return r;
+	mode = owner_mode(m->mode, m->setid, owner_ok);
+	if (dir_sys(s->dir)->fchmod(fd, mode) != 0)
+		refused = meta_mode_failed(s->dir, s->name, fd, mode, e);
+	return refused < 0 ? refused : r | refused;
+}
+
+static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
 	struct stat st;
 	int fd, r = 0;
 
 	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return store_err_sys(e, errno, s->dir, s->name, NULL);
+	set_id(s, &st);
 	if (refreshed(s, &st))
 		return 0;
 	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
 		return store_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, &st) != 0)
 		r = store_err_sys(e, errno, s->dir, s->name, NULL);
-	else if (S_ISREG(st.st_mode) && seems_same(s, &st) &&
-	    (r = meta_set_owner(m, s->dir, s->name, fd, &owner_ok, e)) >= 0 && m->set_mode &&
-	    sys->fchmod(fd, owner_mode(m->mode, m->setid, owner_ok)) != 0 && !sys_cannot_set(errno))
-		r = store_err_sys(e, errno, s->dir, s->name, "cannot set the mode");
+	else if (S_ISREG(st.st_mode) && seems_same(s, &st))
+		r = refresh_file(s, fd, e);
 	sys->close(fd);
 	return r;
 }

@@ -16,7 +16,7 @@ struct verifying {
 	struct journal_record of[JOURNAL_READ];
 	unsigned n, at;
 	uint32_t rest; /* after all records: blocks below were reported */
-	uint8_t *buf;  /* one block */
+	uint8_t *buf;  /* one chunk of a block */
 	uint64_t pending[]; /* claimed and not reported yet */
 };
 
@@ -32,7 +32,7 @@ int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *
 	size_t bytes = (size_t)bitmap_bytes(s->journal.n_blocks);
 	struct verifying *v = calloc(1, sizeof *v + bytes);
 
-	if (v == NULL || (v->buf = malloc(s->opts.block_bytes)) == NULL) {
+	if (v == NULL || (v->buf = malloc(HASH_CHUNK_BYTES)) == NULL) {
 		free(v);
 		return err_nomem(e);
 	}
@@ -111,17 +111,32 @@ static void add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool goo
 		digest_add(&last->sum, *term);
 }
 
+/* False: the block cannot be read. */
+static bool hash_block(struct sink *s, int fd, uint64_t off, uint32_t n, uint64_t *hash)
+{
+	struct verifying *v = s->verifying;
+	struct block_hash h = { 0 };
+	uint32_t at, chunk;
+
+	for (at = 0; at < n; at += chunk) {
+		chunk = n - at < HASH_CHUNK_BYTES ? n - at : HASH_CHUNK_BYTES;
+		if (sys_read_all(dir_sys(s->dir), fd, v->buf, chunk, off + at) != (ssize_t)chunk)
+			return false;
+		block_hash_add(&h, hash_content(v->buf, chunk));
+	}
+	*hash = block_hash_end(&h);
+	return true;
+}
+
 /* Compares the block with its record, and clears the block if it differs or cannot be read. */
 static int check_block(struct sink *s, int fd, uint32_t block, const struct journal_record *record,
     bool *good, struct digest *term, struct ptcp_err *e)
 {
-	struct verifying *v = s->verifying;
 	uint64_t off = (uint64_t)block * s->opts.block_bytes, hash;
 	uint32_t n = sink_block_length(s, block);
 
 	*good = false;
-	if (record != NULL && sys_read_all(dir_sys(s->dir), fd, v->buf, n, off) == (ssize_t)n) {
-		hash = hash_content(v->buf, n);
+	if (record != NULL && hash_block(s, fd, off, n, &hash)) {
 		*good = hash == record->hash;
 		*term = hash_term(block, n, hash);
 	}

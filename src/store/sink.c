@@ -223,27 +223,39 @@ static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint
 	return r;
 }
 
-int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e)
+/* `hash` NULL: no record for the journal. */
+static int write_data(struct sink *s, const void *buf, size_t n, uint64_t off, const uint64_t *hash, struct ptcp_err *e)
 {
 	uint64_t end = off + n;
-	uint32_t block = 0;
 	int fd, r;
 
 	assert(off <= s->size_bytes && n <= s->size_bytes - off);
-	if (sink_has_journal(s)) {
-		block = (uint32_t)(off / s->opts.block_bytes);
-		assert(off % s->opts.block_bytes == 0 && n == sink_block_length(s, block));
-	}
 	if ((r = enter(s, off == 0 && n == s->size_bytes, &fd, e)) != 0)
 		return r;
 	if (s->opts.sparse)
 		r = write_sparse(s, fd, buf, n, off, &end, e);
 	else
 		r = write_all(s, fd, buf, n, off, e);
-	if (r == 0)
-		journal_append(&s->journal, dir_sys(s->dir), block, hash);
+	if (r == 0 && hash != NULL)
+		journal_append(&s->journal, dir_sys(s->dir), (uint32_t)(off / s->opts.block_bytes), *hash);
 	sink_leave(s, end);
 	return r;
+}
+
+int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e)
+{
+	uint32_t block;
+
+	if (!sink_has_journal(s))
+		return write_data(s, buf, n, off, NULL, e);
+	block = (uint32_t)(off / s->opts.block_bytes);
+	assert(off + n == (uint64_t)block * s->opts.block_bytes + sink_block_length(s, block));
+	return write_data(s, buf, n, off, &hash, e);
+}
+
+int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e)
+{
+	return write_data(s, buf, n, off, NULL, e);
 }
 
 void sink_stop_writers(struct sink *s, enum sink_state state)

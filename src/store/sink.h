@@ -35,7 +35,7 @@ struct meta {
 
 /* Properties of an offered file. */
 struct sink_opts {
-	uint32_t block_bytes; /* writes are whole blocks, the last may be shorter */
+	uint32_t block_bytes; /* of the grid; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
@@ -80,12 +80,12 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 bool sink_seems_same(struct sink *s);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and
- * different. Without effect if the target was replaced meanwhile. 1: an attribute was refused, named by `e`.
+ * different. Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`.
  * I/O threads. */
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
-/* dev and inode of the part that this sink holds or was refused. False: no part so far. Two sinks with equal
- * ids exclude each other. No I/O, never blocks. */
+/* dev and inode of the part that this sink holds or was refused, hence of the complete file; after sink_refresh() of
+ * the target. False: no part so far. Two sinks with equal ids exclude each other. No I/O, never blocks. */
 bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino);
 
 /* After SINK_PART, before the first write: drops the claims; the first write empties the part. */
@@ -110,10 +110,12 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 /* ---- While blocks arrive ---- */
 
 /* Writes n bytes at off. The first write opens the part and empties an existing one (unless sink_inspect()
- * returned SINK_PART). off + n <= size, and with a journal exactly one block (asserted); `hash` is its
- * content hash, for the journal. PTCP_ECANCELED after store_complete() or sink_discard(); after a failed sync
- * its error. */
+ * returned SINK_PART). off + n <= size, and with a journal these bytes end a block (asserted) whose other chunks, if
+ * any, were written by sink_write_chunk(); `hash` is the block's content hash, for the journal. PTCP_ECANCELED after
+ * store_complete() or sink_discard(); after a failed sync its error. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
+/* As sink_write(), for data that ends no block: the journal gets no record, so a later run does not trust the data. */
+int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e);
 
 /* Maximum number of descriptors until the file is complete or discarded; to be taken (fd_budget.h) before
  * sink_inspect() or the first write. No I/O. */
@@ -152,7 +154,7 @@ struct store_item {
 	struct dir *dir;      /* with sink NULL: the directory of a new link or directory, or a finished directory */
 	int result;           /* 0 or a negative PTCP_E* */
 	struct ptcp_err *why; /* owned by the caller; may be NULL */
-	bool attr_dropped;    /* with result 0: the file system refused an extended attribute, named by `why` */
+	bool attr_dropped;    /* with result 0: the mode or an extended attribute was refused, named by `why` */
 	bool synced;          /* used by the store */
 };
 
@@ -174,7 +176,7 @@ void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
 /* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
  * setgid and sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a
- * shared directory) are left out. 1: the file system refused an extended attribute, named by `e`. */
+ * shared directory) are left out. 1: the mode or an extended attribute was left out, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
 /* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory.
@@ -182,9 +184,15 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Creates a hard link to the regular file at `path` below `base` (".." and links in the path are refused),
- * under a temporary name renamed to `name`; without effect if `name` is already a name of that file. */
-int store_hardlink(struct dir *base, const char *path, struct dir *parent, const char *name,
-    struct ptcp_err *e);
+/* A file received by this session: its path below `base`, as dir_path_below() returns it, and its inode. */
+struct store_file {
+	struct dir *base;
+	const char *path;
+	uint64_t dev, ino;
+};
+
+/* Creates a hard link to the file under a temporary name and renames it to `name`; without effect if `name` is already
+ * a name of the file. PTCP_EIO with ESTALE if another file has the path: links in the path are not followed. */
+int store_hardlink(const struct store_file *to, struct dir *parent, const char *name, struct ptcp_err *e);
 
 #endif

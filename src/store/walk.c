@@ -12,7 +12,7 @@
 #include "store/part.h"
 #include "store/store_err.h"
 
-/* Levels below this one (or less, see fd_budget_directories()) are read completely when entered and their
+/* Levels below this one (or less, see store/fd_budget.h) are read completely when entered and their
  * stream is closed, so that a deep tree does not exhaust the descriptors. */
 #define STREAMS_MAX 64
 
@@ -27,6 +27,7 @@ struct item {
 struct level {
 	struct level *up;
 	struct dir *dir;
+	bool counted;     /* in the descriptor budget */
 	DIR *stream;      /* NULL at the end, and after reading completely */
 	struct buf names; /* of a directory read completely, each with its NUL */
 	char *why;        /* the listing failed; to be reported next */
@@ -72,6 +73,9 @@ static void close_stream(struct walk *w, struct level *l)
 	dir_sys(l->dir)->closedir(l->stream);
 	l->stream = NULL;
 	w->streams--;
+	if (l->counted)
+		fd_budget_give_directory();
+	l->counted = false;
 }
 
 static void pop(struct walk *w)
@@ -162,6 +166,7 @@ static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
 	if (l->stream == NULL)
 		return store_err_sys(why, saved, l->dir, NULL, "cannot list the directory");
 	w->streams++;
+	l->counted = fd_budget_take_directory();
 	return 0;
 }
 
@@ -209,7 +214,7 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	}
 	l->up = w->top;
 	w->top = l;
-	if ((r = open_stream(w, l, &why)) == 0 && w->streams > w->max_streams)
+	if ((r = open_stream(w, l, &why)) == 0 && (w->streams > w->max_streams || !l->counted))
 		r = read_whole(w, l, &why);
 	return r == 0 ? 0 : fail_listing(w, l, &why);
 }
@@ -346,7 +351,11 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		return 0;
 	}
 	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && part_is_own_name(name))
-		r = skip(out, "the name of an unfinished file of ptcp: not sent (rename it)", &why);
+		r = skip(out, "an unfinished file of ptcp, by its name: not sent (remove it "
+		    "with ptcp clean, or rename it)", &why);
+	if (r == 0 && out->type == WALK_DIR && dir_excludes(dir, out->dev, out->ino))
+		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :
+		    store_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
 	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;

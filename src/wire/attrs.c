@@ -26,6 +26,8 @@ size_t wire_attrs_bytes(const struct wire_attrs *a)
 		n += 4 + owner_bytes(a);
 	if (a->xattrs.n > 0)
 		n += 4 + a->xattrs.n;
+	if (a->linked)
+		n += 4;
 	return n;
 }
 
@@ -70,6 +72,8 @@ size_t wire_attrs_encode(uint8_t *out, const struct wire_attrs *a)
 		p = write_tag(p, WIRE_ATTR_XATTRS, a->xattrs.n);
 		p = write_span(p, a->xattrs);
 	}
+	if (a->linked)
+		p = write_tag(p, WIRE_ATTR_LINKED, 0);
 	return (size_t)(p - out);
 }
 
@@ -110,6 +114,7 @@ static bool belongs(uint16_t tag, uint8_t type)
 	switch (tag) {
 	case WIRE_ATTR_VERSION:
 	case WIRE_ATTR_SPARSE:
+	case WIRE_ATTR_LINKED:
 		return type == WIRE_FILE;
 	case WIRE_ATTR_LINK_ID:
 		return type == WIRE_HARDLINK;
@@ -144,6 +149,9 @@ static bool read_value(struct wire_attrs *a, uint16_t tag, struct span value)
 		break;
 	case WIRE_ATTR_XATTRS:
 		read_xattrs(&r, a);
+		break;
+	case WIRE_ATTR_LINKED:
+		a->linked = true;
 		break;
 	default: /* unknown */
 		return true;

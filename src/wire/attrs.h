@@ -11,10 +11,15 @@ enum wire_attr {
 	WIRE_ATTR_LINK_ID = 3, /* HARDLINK, mandatory */
 	WIRE_ATTR_OWNER = 4,   /* FILE, DIR, SYMLINK */
 	WIRE_ATTR_XATTRS = 5,  /* FILE, DIR, SYMLINK */
+	WIRE_ATTR_LINKED = 6,  /* FILE: no value */
 	WIRE_ATTR_CRITICAL = 0x8000 /* unknown tags from here on are malformed */
 };
 
 #define WIRE_VERSION_BYTES 16
+/* The receiver remembers the name of each LINKED file of a session: the costs of all of them may not exceed this sum.
+ * `path`: length of the file's path below the destination, made of the names in ENTRY frames. */
+#define WIRE_LINKED_MAX_BYTES (32u << 20)
+#define WIRE_LINKED_COST(path) (64 + (uint64_t)(path))
 #define WIRE_OWNER_NAME_MAX 255
 #define WIRE_XATTR_NAME_MAX 255
 /* All extended attributes of an entry, as wire_xattr_encode() writes them. */
@@ -30,6 +35,7 @@ struct wire_attrs {
 	uint32_t uid, gid;
 	struct span user, group;             /* without NUL; may be empty */
 	struct span xattrs;                  /* wire_xattr_next() */
+	bool linked;                         /* hard links to the file may follow */
 };
 
 size_t wire_attrs_bytes(const struct wire_attrs *a);

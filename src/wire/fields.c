@@ -37,7 +37,7 @@ static const struct wire_field hello[] = {
 	UINT("role", open, role, WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_GENERATES), ANY("cipher", open, cipher),
 	UINT("fsync", open, fsync, 0, WIRE_FSYNC_FILE), FIXED("", 1, 0),
 	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
-	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), REST(open, paths)
+	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
 	UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
@@ -61,6 +61,8 @@ static const struct wire_field hello[] = {
 	ARRAY("rates", rate, bps, n, 1, UINT64_MAX), ARRAY("shares", rate, of, m, 0, WIRE_RATES_MAX)
 }, load[] = {
 	UINT("busy", load, busy_permille, 0, 1000), UINT("disk", load, disk_permille, 0, 1000)
+}, waiting[] = {
+	ANY("ahead", waiting, ahead)
 }, entry[] = {
 	UINT("type", entry, type, WIRE_DIR, WIRE_HARDLINK), ID(entry, id), ANY("parent", entry, parent),
 	UINT("size", entry, size_bytes, 0, WIRE_FILE_MAX), ANY("mtime_s", entry, mtime_s),
@@ -104,7 +106,7 @@ static const struct wire_field hello[] = {
 	UINT("rate", job, rate_bps, 0, WIRE_RATE_IDLE - 1)
 }, probe[] = {
 	POSITIVE("streams", probe, streams), UINT("messages", probe, messages, 1, WIRE_SAMPLES_MAX),
-	ANY("cipher", probe, cipher)
+	ANY("cipher", probe, cipher), ANY("wait_ms", probe, wait_ms)
 }, sample[] = {
 	POSITIVE("bytes", sample, bytes), POSITIVE("delay_ns", sample, delay_ns), ANY("round_trip_ns", sample, round_trip_ns)
 }, started[] = {
@@ -226,8 +228,9 @@ static bool entry_valid(const void *f)
 	switch (d->type) {
 	case WIRE_DIR: return named && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_FILE: return named && d->target.n == 0;
+	case WIRE_HARDLINK: return named && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes == 0 && d->parent == 0;
-	default: return named && d->target.n > 0 && d->size_bytes == 0; /* links */
+	default: return named && d->target.n > 0 && d->size_bytes == 0; /* symbolic links */
 	}
 }
 
@@ -288,7 +291,8 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(OPENED, opened, opened, opened_valid), LAYOUT(ERROR, error, error, NULL), LAYOUT(PING, ping, ping, NULL),
 	LAYOUT(SET_STREAMS, set_streams, set_streams, NULL), LAYOUT(TCP_REPORT, tcp_report, tcp_report, NULL),
 	LAYOUT(JOIN, join, join, NULL), LAYOUT(CONTROL_ACK, control_ack, control_ack, NULL),
-	OPTIONAL(RATE, rate, rate, rate_valid), OPTIONAL(LOAD, load, load, NULL), LAYOUT(ENTRY, entry, entry, entry_valid),
+	OPTIONAL(RATE, rate, rate, rate_valid), OPTIONAL(LOAD, load, load, NULL),
+	LAYOUT(WAITING, waiting, waiting, NULL), LAYOUT(ENTRY, entry, entry, entry_valid),
 	LAYOUT(ANSWER, answer, answer, NULL), LAYOUT(NEED, range, blocks, range_valid),
 	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
 	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),

@@ -73,7 +73,7 @@ size_t wire_block_encode(uint8_t *out, const struct wire_block *f)
 		WIRE_BLOCK_FIELDS + f->length_bytes + WIRE_BLOCK_END_BYTES };
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
-	assert(f->length_bytes > 0 && f->length_bytes <= WIRE_BLOCK_MAX);
+	assert(f->length_bytes > 0 && f->length_bytes <= WIRE_CHUNK_BYTES);
 	wire_header_encode(out, &h);
 	p = write_u64(p, f->id);
 	p = write_u64(p, f->offset);
@@ -97,7 +97,7 @@ int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *
 	d.length_bytes = get_u32(in + 16);
 	rest = get_u32(in + 20);
 	if (h.type != WIRE_BLOCK || rest != 0 || !wire_id_ok(d.id) || d.length_bytes == 0 ||
-	    d.length_bytes > WIRE_BLOCK_MAX ||
+	    d.length_bytes > WIRE_CHUNK_BYTES ||
 	    h.length != WIRE_BLOCK_FIELDS + d.length_bytes + WIRE_BLOCK_END_BYTES ||
 	    d.offset > WIRE_FILE_MAX - d.length_bytes)
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
@@ -133,7 +133,7 @@ static uint64_t divide_up(uint64_t size_bytes, uint32_t b)
 
 uint32_t wire_grid_bytes(uint64_t size_bytes)
 {
-	uint32_t b = 256u << 10;
+	uint32_t b = WIRE_CHUNK_BYTES;
 
 	while (b < WIRE_BLOCK_MAX && divide_up(size_bytes, b) > 1u << 20)
 		b *= 2;
@@ -164,4 +164,21 @@ uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t cou
 	if (size_bytes > WIRE_FILE_MAX || start >= size_bytes)
 		return 0;
 	return (end < size_bytes ? end : size_bytes) - start;
+}
+
+bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, uint64_t size_bytes)
+{
+	uint32_t grid = wire_grid_bytes(size_bytes), within, rest;
+	struct wire_chunk c;
+
+	if (size_bytes > WIRE_FILE_MAX || f->offset >= size_bytes)
+		return false;
+	c.block = (uint32_t)(f->offset / grid);
+	c.block_bytes = wire_grid_length(size_bytes, c.block);
+	within = (uint32_t)(f->offset % grid);
+	rest = c.block_bytes - within;
+	c.index = within / WIRE_CHUNK_BYTES;
+	c.last = rest <= WIRE_CHUNK_BYTES;
+	*out = c;
+	return within % WIRE_CHUNK_BYTES == 0 && f->length_bytes == (c.last ? rest : WIRE_CHUNK_BYTES);
 }

@@ -19,6 +19,7 @@
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
+#define WIRE_CHUNK_BYTES (256u << 10)
 #define WIRE_TEXT_MAX 500
 #define WIRE_HOST_MAX 255
 #define WIRE_PATH_MAX 4096
@@ -41,6 +42,7 @@
 	X(CONTROL_ACK, 10, 8) \
 	X(RATE, 11, 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX) \
 	X(LOAD, 12, 4) \
+	X(WAITING, 13, 4) \
 	X(ENTRY, 16, WIRE_CONTROL_MAX) \
 	X(ANSWER, 17, 9) \
 	X(NEED, 18, 16) \
@@ -53,10 +55,10 @@
 	X(END, 25, 16) \
 	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(HOLE, 27, 16) \
-	X(BLOCK, 32, WIRE_BLOCK_MAX + 24 + 16) \
+	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
-	X(PROBE, 55, 5) \
+	X(PROBE, 55, 9) \
 	X(GRANT, 56, 187 + WIRE_PATH_MAX) \
 	X(JOB, 57, 18 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX) \
 	X(STARTED, 58, 9 + WIRE_HOST_MAX) \
@@ -203,9 +205,10 @@ struct wire_open {
 	uint16_t streams;
 	uint16_t n_paths;
 	struct span paths;
+	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
 };
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 12 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 16 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most
@@ -277,6 +280,12 @@ struct wire_load {
 };
 WIRE_CODEC(LOAD, load, wire_load)
 
+/* From a busy acceptor, before OPENED: the session waits, behind `ahead` others. */
+struct wire_waiting {
+	uint32_t ahead;
+};
+WIRE_CODEC(WAITING, waiting, wire_waiting)
+
 #define WIRE_MAC_BYTES 32
 
 /* First frame of a data connection, from its TLS client. */
@@ -330,7 +339,7 @@ struct wire_entry {
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */
 	struct span name;    /* one component, text_name_ok() */
-	struct span target;  /* of a link: 1 to WIRE_PATH_MAX bytes without NUL */
+	struct span target;  /* of a symbolic link: 1 to WIRE_PATH_MAX bytes without NUL */
 	struct span attrs;   /* wire/attrs.h; well-formed once decoded */
 };
 #define WIRE_DIR_END_MAX_BYTES (8 + 49)
@@ -422,10 +431,10 @@ WIRE_CODEC(END, end, wire_end)
 
 /* ---- Blocks: on data connections ------------------------------------------------ */
 
-/* In transit: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of wire_block_end. */
+/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of wire_block_end. */
 struct wire_block {
 	uint64_t id, offset;
-	uint32_t length_bytes; /* 1 to WIRE_BLOCK_MAX; offset + length at most WIRE_FILE_MAX */
+	uint32_t length_bytes; /* 1 to WIRE_CHUNK_BYTES; offset + length at most WIRE_FILE_MAX */
 };
 #define WIRE_BLOCK_FIELDS 24
 #define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
@@ -451,6 +460,15 @@ uint32_t wire_grid_bytes(uint64_t size_bytes);
 uint32_t wire_grid_blocks(uint64_t size_bytes);
 /* Length of one block; 0 if the file has no such block. */
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
+/* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last may
+ * be shorter; each chunk has a frame of its own. */
+struct wire_chunk {
+	uint32_t block, index; /* of the chunk within the block */
+	uint32_t block_bytes;
+	bool last;             /* of its block */
+};
+/* False: the frame does not fit the grid of the file. */
+bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, uint64_t size_bytes);
 /* Bytes of `count` blocks from `first` on; blocks beyond the end of the file count nothing. */
 uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count);
 

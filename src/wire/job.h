@@ -30,6 +30,7 @@ struct wire_probe {
 	uint16_t streams;  /* not 0 */
 	uint16_t messages; /* 1 to WIRE_SAMPLES_MAX */
 	uint8_t cipher;    /* an enum ptcp_cipher, as in OPEN */
+	uint32_t wait_ms;  /* as in OPEN */
 };
 #define WIRE_SAMPLES_MAX 1024
 WIRE_CODEC(PROBE, probe, wire_probe)

@@ -4,8 +4,8 @@
  *
  * FILE holds the line that `ptcp serve` prints when it is ready, and is read anew for each
  * connection: so a server may come back at another port. Without --modes the seed draws one to three. On
- * stdout: "PORT MODES", and when it is told to end (SIGTERM) "up BYTES down BYTES", which is what it
- * has taken from clients and from servers. On stderr: each fault that struck.
+ * stdout: "PORT MODES", and on SIGQUIT, and on SIGTERM at its end, "up BYTES down BYTES": the bytes
+ * taken so far from clients and from servers. On stderr: each fault that struck.
  *
  * SIGUSR1: the link goes away: nothing moves, newcomers wait. SIGUSR2: it is back.
  * SIGHUP: the connections that are there die without a word; newcomers get through. */
@@ -233,10 +233,11 @@ static void obey(void)
 {
 	unsigned i;
 
-	if (told[SIGTERM]) {
+	if (told[SIGTERM] || told[SIGQUIT]) {
 		printf("up %llu down %llu\n", (unsigned long long)chaos.total_bytes[0],
 		    (unsigned long long)chaos.total_bytes[1]);
-		exit(fflush(stdout) == 0 ? 0 : 1);
+		if (fflush(stdout) != 0 || told[SIGTERM])
+			exit(told[SIGTERM] && !ferror(stdout) ? 0 : 1);
 	}
 	if (told[SIGUSR1])
 		chaos.dark = true;
@@ -244,7 +245,7 @@ static void obey(void)
 		chaos.dark = false;
 	for (i = 0; told[SIGHUP] && i < chaos.conns; i++)
 		chaos.conn[i].dead = true;
-	told[SIGUSR1] = told[SIGUSR2] = told[SIGHUP] = 0;
+	told[SIGUSR1] = told[SIGUSR2] = told[SIGHUP] = told[SIGQUIT] = 0;
 }
 
 static void turn(void)
@@ -338,7 +339,7 @@ static void announce(unsigned port)
 
 int main(int argc, char **argv)
 {
-	static const int signals[] = { SIGTERM, SIGUSR1, SIGUSR2, SIGHUP };
+	static const int signals[] = { SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGHUP };
 	struct sigaction a = { .sa_handler = tell };
 	size_t i;
 

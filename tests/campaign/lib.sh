@@ -23,8 +23,6 @@ runs() { : "${RUNS:=$([ -n "$LONG" ] && echo "$2" || echo "$1")}"; }
 # nap SECONDS, without starting a process
 nap() { read -rt "$1" -u "$never"; }
 
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
-
 # below N: a number from 0, of the run's generator
 below() { drawn=$(((RANDOM << 15 | RANDOM) % $1)); }
 
@@ -101,17 +99,29 @@ all_there() {
 # proxy OPTION...: starts it before the server of the current folder; sets $proxy, its process, and
 # $url and $modes
 proxy() {
-	local i
+	local since
 	: >proxy.out
 	"$chaos" --to "$PWD/server.serve.out" "$@" >proxy.out 2>proxy.err </dev/null &
 	proxy=$!
 	echo "$proxy" >>"$pids"
-	for ((i = 0; i < 250; i++)); do
-		[ -s proxy.out ] && break
+	since=$(now_ms)
+	until [ -s proxy.out ] || overdue "$since" 5; do
 		nap 0.02
 	done
 	read -r port modes <proxy.out || fail "no proxy: $(cat proxy.err)"
 	proxied=ptcp://127.0.0.1:$port
+}
+
+# carried: sets $bytes, which the proxy has taken so far from the sender
+carried() {
+	local lines
+	lines=$(wc -l <proxy.out)
+	kill -QUIT "$proxy"
+	until [ "$(wc -l <proxy.out)" -gt "$lines" ]; do
+		nap 0.002
+	done
+	read -r _ up _ down < <(tail -n 1 proxy.out)
+	bytes=$([ "$way" = send ] && echo "$up" || echo "$down")
 }
 
 # counted: ends the proxy; sets $up and $down, the bytes it took from clients and from servers
@@ -130,11 +140,12 @@ begin() {
 	began_ms=$(now_ms)
 }
 
-# finish SECONDS: waits for it; sets $status and $took_ms
+# finish SECONDS: waits for it at most so long (see overdue); sets $status and $took_ms
 finish() {
-	local until_ms=$(($(now_ms) + $1 * 1000))
+	local since
+	since=$(now_ms)
 	while kill -0 "$job" 2>/dev/null; do
-		[ "$(now_ms)" -lt "$until_ms" ] || fail "hung: still there after $1 s"
+		! overdue "$since" "$1" || fail "hung: still there after $1 s"
 		nap 0.01
 	done
 	took_ms=$(($(now_ms) - began_ms))
@@ -162,6 +173,7 @@ one_run() {
 	(
 		pids=/dev/null # the worker's group will do; by the end a number may be another's
 		differing=0
+		measure_patience
 		trap 'figures >>"$tmp/figures"; kill -KILL $(jobs -p) 2>/dev/null' EXIT
 		cd "$dir" || exit 1
 		RANDOM=$2

@@ -264,6 +264,35 @@ int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)
 	return 0;
 }
 
+/* ---- Leftovers */
+
+void ptcp_clean_opts_init(struct ptcp_clean_opts *o)
+{
+	*o = (struct ptcp_clean_opts){ .size = sizeof *o, .older_s = 86400 };
+}
+
+void ptcp_clean_result_init(struct ptcp_clean_result *r)
+{
+	*r = (struct ptcp_clean_result){ .size = sizeof *r };
+}
+
+int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_clean_result *r, struct ptcp_err *e)
+{
+	const struct ptcp_leftover l = { .path = "d/a\nb", .bytes = 7000, .age_s = 3600, .why = fake.clean_why };
+
+	fake.clean = *o;
+	o->found(o->arg, &l);
+	r->files = fake.clean_why == NULL;
+	r->bytes = fake.clean_why == NULL ? 7000 : 0;
+	r->failed = fake.clean_why != NULL;
+	r->in_use = 2;
+	if (fake.clean_why == NULL)
+		return 0;
+	e->code = PTCP_EPARTIAL;
+	snprintf(e->msg, sizeof e->msg, "%s: one remains", dir);
+	return e->code;
+}
+
 /* ---- Server */
 
 struct ptcp_server {

@@ -33,6 +33,8 @@ struct fake {
 	struct ptcp_advice_opts advice_opts;
 	struct ptcp_measure_opts measure;
 	bool status_cancel;
+	struct ptcp_clean_opts clean;   /* of the last ptcp_clean(), which reports one leftover; clean_why: why it remains */
+	const char *clean_why;
 	char srcs[512];                  /* joined by '|' */
 	char dest[256];
 	char listen[64], root[256];

@@ -22,6 +22,7 @@
 
 static const struct command *const commands[] = {
 	&command_send, &command_recv, &command_serve, &command_key, &command_advise, &command_measure,
+	&command_clean,
 };
 static struct capture cap;
 
@@ -112,6 +113,10 @@ static void failures(void **state)
 	assert_end(2);
 	assert_int_equal(fake.runs, 1);
 	fake.new_code = 0;
+	fake.run_code = PTCP_EBUSY;
+	fake.sentence = "too busy: the server has 64 sessions, its limit (try again later)";
+	assert_int_equal(command("send --wait 90s --json a ptcp://h/"), 4);
+	assert_end(4);
 	fake.run_code = PTCP_EREFUSED;
 	fake.sentence = "h: unknown (add it)";
 	assert_int_equal(command("send --json a ptcp://h/"), 4);
@@ -268,8 +273,15 @@ static void serves(void **state)
 	assert_int_equal(fake.server.max_client_sessions, 3);
 	assert_int_equal(fake.server.max_streams, 128);
 	assert_int_equal(fake.server.max_startups, 65536);
+	assert_int_equal(command("serve --max-waiting 7"), 0);
+	assert_int_equal(fake.server.max_waiting, 7);
+	assert_int_equal(command("serve --max-waiting 0"), 2);
 	assert_int_equal(command("serve --max-streams 129"), 2);
 	assert_string_equal(cap.err, "ptcp: --max-streams '129': not a number from 1 to 128\n");
+	assert_int_equal(command("serve --max-memory 64MiB"), 0);
+	assert_true(fake.server.max_memory_bytes == 64u << 20);
+	assert_int_equal(command("serve --max-memory 1MiB"), 2);
+	assert_string_equal(cap.err, "ptcp: --max-memory '1MiB': not a size of at least 16MiB\n");
 	assert_int_equal(command("serve --max-sessions 0"), 2);
 	assert_int_equal(command("serve --max-startups -1"), 2);
 	assert_int_equal(command("serve --max-client-sessions 4097"), 2);
@@ -436,6 +448,28 @@ static void help(void **state)
 	assert_int_equal(fake.runs, 0);
 }
 
+static void cleans(void **state)
+{
+	(void)state;
+	assert_int_equal(command("clean x"), 0);
+	assert_true(fake.clean.older_s == 86400 && !fake.clean.dry_run);
+	assert_string_equal(cap.out, "d/a\\012b  7.00 kB  1h00m\n");
+	assert_string_equal(cap.err, "removed 1 leftover, 7.00 kB; retained 2 in use, 0 too recent\n");
+	assert_int_equal(command("clean -n -q --older 2h x"), 0);
+	assert_true(fake.clean.older_s == 7200 && fake.clean.dry_run);
+	assert_string_equal(cap.out, "");
+	assert_string_equal(cap.err, "");
+	assert_int_equal(command("clean --json --older 0 x"), 0);
+	assert_end(0);
+	assert_non_null(strstr(cap.out, "\"status\":\"removed\""));
+	fake.clean_why = "busy";
+	assert_int_equal(command("clean x"), 6);
+	assert_string_equal(cap.err, "ptcp: d/a\\012b: busy\nptcp: x: one remains\n");
+	assert_int_equal(command("clean --json x"), 6);
+	assert_end(6);
+	assert_int_equal(command("clean"), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -448,6 +482,7 @@ int main(void)
 		cmocka_unit_test_setup(output_that_fails, setup),
 		cmocka_unit_test_setup(serves, setup),
 		cmocka_unit_test_setup(reloads, setup),
+		cmocka_unit_test_setup(cleans, setup),
 		cmocka_unit_test_setup(keys, setup),
 		cmocka_unit_test_setup(advises, setup),
 		cmocka_unit_test_setup(measures, setup),

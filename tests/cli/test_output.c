@@ -70,6 +70,15 @@ static void json_start_and_streams(void **state)
 	assert_string_equal(cap.out,
 	    "{\"event\":\"streams\",\"from\":4,\"to\":3,\"reason\":\"lost\"}\n");
 	json_decref(j);
+
+	ev = (struct ptcp_event){ .type = PTCP_EVENT_WAITING, .ahead = 14 };
+	j = event(true, &ev);
+	assert_string_equal(cap.out, "{\"event\":\"waiting\",\"ahead\":14}\n");
+	json_decref(j);
+	ev.ahead = PTCP_AHEAD_UNKNOWN;
+	j = event(true, &ev);
+	assert_string_equal(cap.out, "{\"event\":\"waiting\",\"ahead\":null}\n");
+	json_decref(j);
 }
 
 /* Every name results in a line of valid JSON that contains all bytes of the name. */

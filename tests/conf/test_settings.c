@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf/settings.h"
@@ -98,11 +99,30 @@ static void refused(void **state)
 	assert_int_equal(e.sys, ENOENT);
 }
 
+/* Settings decide what is served to whom. */
+static void written_by_others(void **state)
+{
+	struct conf_settings *s;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(load(&s, "root: /a\n", &e), 0);
+	conf_settings_free(s);
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_int_equal(load(&s, "root: /a\n", &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "others can write it (chmod 600"));
+	assert_null(s);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(load(&s, "root: /a\n", &e), 0);
+	conf_settings_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_lists),
 		cmocka_unit_test(blames),
+		cmocka_unit_test(written_by_others),
 		cmocka_unit_test(refused),
 	};
 	int fd, r;

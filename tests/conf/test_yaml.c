@@ -179,14 +179,14 @@ static void files(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	assert_int_equal(conf_doc_load(&d, dir, &e), PTCP_EIO);
+	assert_int_equal(conf_doc_load(&d, dir, NULL, &e), PTCP_EIO);
 	snprintf(path, sizeof path, "%s/a.yaml", dir);
-	assert_int_equal(conf_doc_load(&d, path, &e), PTCP_EIO);
+	assert_int_equal(conf_doc_load(&d, path, NULL, &e), PTCP_EIO);
 	assert_non_null(strstr(e.msg, "No such file"));
 	assert_non_null(f = fopen(path, "w"));
 	fputs("a: 1\n", f);
 	fclose(f);
-	assert_int_equal(conf_doc_load(&d, path, &e), 0);
+	assert_int_equal(conf_doc_load(&d, path, NULL, &e), 0);
 	assert_int_equal(conf_doc_mark(d, conf_doc_root(d)).line, 1);
 	conf_doc_free(d);
 	unlink(path);

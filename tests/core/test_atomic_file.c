@@ -9,11 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/atomic_file.h"
 
 static char dir[] = "/tmp/ptcp-newfile-XXXXXX", path[64];
+
+static int dirs_synced, dir_errno;
+
+/* In place of the C library's: notes whether a directory is synced after the file has its name. */
+int fsync(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	if (!S_ISDIR(st.st_mode))
+		return (int)syscall(SYS_fsync, fd);
+	dirs_synced += access(path, F_OK) == 0;
+	errno = dir_errno;
+	return dir_errno == 0 ? 0 : -1;
+}
 
 static int setup(void **state)
 {
@@ -75,6 +91,38 @@ static void takes_the_place_of_what_was_there(void **state)
 	holds("second");
 }
 
+/* Else a power cut could bring the old file back: a revoked client. */
+static void the_name_is_durable(void **state)
+{
+	static const struct { int sys; bool good; } cases[] = { { 0, true }, { EINVAL, true }, { EIO, false } };
+	struct atomic_file n;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		dirs_synced = 0;
+		dir_errno = cases[i].sys;
+		assert_true(atomic_file_begin(&n, path));
+		fputs("second", n.f);
+		assert_int_equal(atomic_file_end(&n, true, true), cases[i].good);
+		if (!cases[i].good)
+			assert_int_equal(errno, cases[i].sys);
+		assert_int_equal(dirs_synced, 1);
+		holds("second");
+	}
+	dir_errno = dirs_synced = 0;
+	assert_true(atomic_file_begin(&n, path));
+	fputs("second", n.f);
+	assert_true(atomic_file_end(&n, true, false));
+	assert_int_equal(dirs_synced, 0);
+	assert_int_equal(chdir(dir), 0);
+	assert_true(atomic_file_begin(&n, "file"));
+	fputs("second", n.f);
+	assert_true(atomic_file_end(&n, true, true));
+	assert_int_equal(dirs_synced, 1);
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void leaves_what_was_there(void **state)
 {
 	struct atomic_file n;
@@ -114,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_the_place_of_what_was_there),
+		cmocka_unit_test(the_name_is_durable),
 		cmocka_unit_test(leaves_what_was_there),
 		cmocka_unit_test(says_why_there_can_be_none),
 	};

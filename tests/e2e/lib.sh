@@ -23,6 +23,24 @@ failures=0 cases=0 besides=()
 pids=$tmp/pids
 : >"$pids"
 
+# Measures the factor for limits of waiting (tests/e2e/patience.c), for our programs, too.
+measure_patience() {
+	PTCP_PATIENCE=$("$BUILD/tests/e2e/patience" 2>/dev/null || echo 1)
+	export PTCP_PATIENCE
+}
+
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
+# overdue SINCE_MS SECONDS: whether more than SECONDS have passed, in seconds of a quiet machine without sanitizers.
+# Other load may have begun since the last measurement.
+overdue() {
+	local passed_ms=$(($(now_ms) - $1)) before=$PTCP_PATIENCE
+	[ "$passed_ms" -gt $(($2 * 1000 * PTCP_PATIENCE)) ] || return 1
+	measure_patience
+	[ "$PTCP_PATIENCE" -gt "$before" ] || PTCP_PATIENCE=$before
+	[ "$passed_ms" -gt $(($2 * 1000 * PTCP_PATIENCE)) ]
+}
+
 cleanup() {
 	local pid
 	trap '' INT TERM HUP # the second of two signals must not end this halfway
@@ -38,11 +56,14 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 
+measure_patience
+
 # ---- Cases
 
 test_case() {
 	local name=$1 rc
 	cases=$((cases + 1))
+	measure_patience
 	dir=$tmp/case$cases
 	mkdir "$dir"
 	(
@@ -142,7 +163,7 @@ authorize() {
 # serve SIDE [OPTION...]: starts a server, sets $pid, $port, $addr, $fp and $url. The case's
 # folder (or $tmp outside a case) gets SIDE.serve.out and SIDE.serve.err.
 serve() {
-	local side=$1 line i log
+	local side=$1 line log since
 	shift
 	log=$PWD/$side.serve
 	case $PWD in "$tmp"*) ;; *) log=$tmp/$side.serve ;; esac
@@ -153,8 +174,8 @@ serve() {
 		"$PTCP" serve "$@" >"$log.out" 2>"$log.err" </dev/null &
 	pid=$!
 	echo "$pid" >>"$pids"
-	for ((i = 0; i < 100; i++)); do
-		grep -q . "$log.out" && break
+	since=$(now_ms)
+	until grep -q . "$log.out" || overdue "$since" 5; do
 		kill -0 "$pid" 2>/dev/null || break
 		sleep 0.05
 	done
@@ -198,7 +219,7 @@ run_as() {
 	done
 	command=$2
 	shift 2
-	as "$side" timeout -k 5 "${LIMIT:-60}" "$PTCP" "$command" "${options[@]}" "$@" \
+	as "$side" timeout -k 5 $((${LIMIT:-60} * PTCP_PATIENCE)) "$PTCP" "$command" "${options[@]}" "$@" \
 		>out 2>err </dev/null
 	status=$?
 	echo "ptcp $command $* -> $status"
@@ -249,8 +270,9 @@ start_transfer() {
 
 # Until bytes have moved; fails if the transfer is over before.
 wait_moving() {
-	local i
-	for ((i = 0; i < 400; i++)); do
+	local since
+	since=$(now_ms)
+	until overdue "$since" 8; do
 		grep -qE '"event":"progress","bytes":[1-9]' out && return
 		grep -q '"event":"end"' out && fail "over before it could be disturbed"
 		sleep 0.02
@@ -258,11 +280,11 @@ wait_moving() {
 	fail "nothing moved: $(cat -v err)"
 }
 
-# end_transfer SECONDS: waits for it at most so long, sets $status
+# end_transfer SECONDS: waits for it at most so long (see overdue), sets $status
 end_transfer() {
-	local i
-	for ((i = 0; i < $1 * 50; i++)); do
-		kill -0 "$job" 2>/dev/null || break
+	local since
+	since=$(now_ms)
+	while kill -0 "$job" 2>/dev/null && ! overdue "$since" "$1"; do
 		sleep 0.02
 	done
 	if kill -0 "$job" 2>/dev/null; then

@@ -173,6 +173,14 @@ static void on_load(void *arg, const struct wire_load *f)
 	assert_int_equal(f->busy_permille, 900);
 }
 
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	struct one *o = arg;
+
+	o->waited++;
+	o->ahead = ahead;
+}
+
 static void on_rate(void *arg, const struct wire_rate *f)
 {
 	struct one *o = arg;
@@ -191,7 +199,7 @@ static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 
 static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
-	.rate = on_rate, .load = on_load };
+	.rate = on_rate, .load = on_load, .waiting = on_waiting };
 
 /* ---- From its beginning to RUNNING ---- */
 
@@ -200,17 +208,18 @@ static const uint8_t path[] = { 0, 0, 1, 'p' };
 static struct wire_open open_of(bool acceptor_sends, bool verify)
 {
 	return (struct wire_open){ .role = acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES, .streams = 3,
-		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0 };
+		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0, .wait_ms = ONE_WAIT_MS };
 }
 
 static struct wire_open open_as(uint8_t role)
 {
 	bool files = role == WIRE_ACCEPTOR_RECEIVES || role == WIRE_ACCEPTOR_SENDS;
 
-	return (struct wire_open){ .role = role, .streams = 3, .n_paths = files, .paths = { path, files ? sizeof path : 0 } };
+	return (struct wire_open){ .role = role, .streams = 3, .n_paths = files, .paths = { path, files ? sizeof path : 0 },
+		.wait_ms = ONE_WAIT_MS };
 }
 
-static void begin(struct one *o, bool starter, const struct wire_open *f)
+void one_as_open(struct one *o, bool starter, const struct wire_open *f)
 {
 	struct engine_opts so = { .starter = starter, .control_replay = true, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
 		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
@@ -224,14 +233,14 @@ static void init(struct one *o, bool starter, bool sends, uint32_t flags)
 	struct wire_open f = open_of(!sends, false);
 
 	f.flags = flags;
-	begin(o, starter, &f);
+	one_as_open(o, starter, &f);
 }
 
 void one_as(struct one *o, bool starter, uint8_t role)
 {
 	struct wire_open f = open_as(role);
 
-	begin(o, starter, &f);
+	one_as_open(o, starter, &f);
 }
 
 void one_open_as(struct one *o, uint8_t role)
@@ -375,7 +384,7 @@ struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t
 
 	if (type == WIRE_DIR_END)
 		f.name.n = 0;
-	if (type == WIRE_SYMLINK || type == WIRE_HARDLINK)
+	if (type == WIRE_SYMLINK)
 		f.target = (struct span){ (const uint8_t *)"target", 6 };
 	return f;
 }

@@ -6,6 +6,7 @@
 #include "world.h"
 
 #define ONE_TIMEOUT_NS (12 * NS_PER_S)
+#define ONE_WAIT_MS 60000u
 
 struct one {
 	struct engine *s;
@@ -25,6 +26,7 @@ struct one {
 	unsigned stalled;            /* bit mask */
 	unsigned used;               /* streams, as USE last said */
 	uint64_t seen_us;            /* elapsed, of all SEEN */
+	unsigned waited, ahead;      /* WAITING frames, and the position of the last one */
 	unsigned rates;              /* RATE frames, and the last one */
 	struct wire_rate rate;
 };
@@ -37,6 +39,7 @@ void one_run_dry(struct one *o, bool sends);
 void one_run_as(struct one *o, bool starter, bool sends);
 /* The side of a session with that WIRE_ACCEPTOR_*, before HELLO; the acceptor gets OPEN by one_open_as(). */
 void one_as(struct one *o, bool starter, uint8_t role);
+void one_as_open(struct one *o, bool starter, const struct wire_open *f);
 void one_open_as(struct one *o, uint8_t role);
 void one_hello(struct one *o);
 void one_open(struct one *o, bool sends, bool verify);

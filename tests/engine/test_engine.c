@@ -141,6 +141,93 @@ static void a_granted_cipher_that_was_not_asked_for(void **state)
 	one_fini(&o);
 }
 
+/* ---- A busy acceptor ---- */
+
+/* WAITING keeps the starter from its time-out, until OPENED. */
+static void waits_for_room(void **state)
+{
+	struct wire_waiting f;
+	struct wire_open open;
+	struct span p;
+	struct one o;
+	int i;
+
+	(void)state;
+	one_init(&o, true, true);
+	one_hello(&o);
+	assert_true(one_found(&o, WIRE_OPEN, &p));
+	assert_int_equal(wire_open_decode(&open, p, NULL), 0);
+	assert_int_equal(open.wait_ms, ONE_WAIT_MS);
+	for (i = 0; i < 6; i++) {
+		f.ahead = 20 - (uint32_t)i;
+		ONE_PUT(&o, waiting, &f);
+		assert_int_equal(o.ahead, 20 - i);
+		one_tick(&o, ONE_TIMEOUT_NS - 1);
+		assert_int_equal(o.ended, 0);
+	}
+	assert_int_equal(o.waited, 6);
+	one_opened(&o);
+	assert_int_equal(o.running, 1);
+	one_fini(&o);
+}
+
+/* Requested were 60 s. */
+static void waits_no_longer_than_requested(void **state)
+{
+	struct wire_waiting f = { 0 };
+	const uint64_t limit_s = (ONE_WAIT_MS + ONE_TIMEOUT_NS / NS_PER_MS) / 1000;
+	struct one o;
+	unsigned s;
+
+	(void)state;
+	one_init(&o, true, true);
+	one_hello(&o);
+	for (s = 0; o.ended == 0 && s < 200; s++) {
+		ONE_PUT(&o, waiting, &f);
+		one_tick(&o, NS_PER_S);
+	}
+	assert_int_equal(o.why.code, PTCP_EBUSY);
+	assert_in_range(s, limit_s, limit_s + 3);
+	one_fini(&o);
+}
+
+static void waits_only_on_request(void **state)
+{
+	struct wire_open f = { .role = WIRE_ACCEPTOR_DISCARDS, .streams = 3 };
+	struct wire_waiting waiting = { 0 };
+	struct one o;
+
+	(void)state;
+	one_as_open(&o, true, &f);
+	one_hello(&o);
+	ONE_PUT(&o, waiting, &waiting);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+static void tells_the_position(void **state)
+{
+	struct wire_waiting f;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_init(&o, false, false);
+	one_hello(&o);
+	engine_wait(o.s, 3);
+	assert_false(one_found(&o, WIRE_WAITING, &p)); /* nothing was requested yet */
+	one_open(&o, false, true);
+	engine_wait(o.s, 3);
+	assert_true(one_found(&o, WIRE_WAITING, &p));
+	assert_int_equal(wire_waiting_decode(&f, p, NULL), 0);
+	assert_int_equal(f.ahead, 3);
+	one_accept(&o);
+	one_forget(&o);
+	engine_wait(o.s, 2);
+	assert_false(one_found(&o, WIRE_WAITING, &p));
+	one_fini(&o);
+}
+
 /* ---- Bytes ---- */
 
 static void byte_by_byte(void **state)
@@ -192,7 +279,7 @@ static void nonsense(void **state)
 static void the_peers_codes(void **state)
 {
 	static const int keeps[] = { PTCP_ENOMEM, PTCP_EREFUSED, PTCP_EVERIFY, PTCP_EPROTO, PTCP_ETIMEOUT,
-		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET };
+		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY };
 	struct wire_error f = { 0, { (const uint8_t *)"a\033b", 3 } };
 	struct one o;
 	size_t i;
@@ -754,6 +841,10 @@ int main(void)
 		cmocka_unit_test(a_flood_of_rates),
 		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),
+		cmocka_unit_test(waits_for_room),
+		cmocka_unit_test(waits_no_longer_than_requested),
+		cmocka_unit_test(waits_only_on_request),
+		cmocka_unit_test(tells_the_position),
 		cmocka_unit_test(byte_by_byte),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(the_peers_codes),

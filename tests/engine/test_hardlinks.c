@@ -2,9 +2,11 @@
 #include "one.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/bitmap.h"
 #include "core/err.h"
+#include "wire/attrs.h"
 
 #define FILE_ID ((uint64_t)2 << 16 | 2)
 #define LINK_ID ((uint64_t)3 << 16 | 3)
@@ -237,6 +239,70 @@ static void dropped_while_it_waits(void **state)
 	one_fini(&o);
 }
 
+/* ---- Files to which links may follow ---- */
+
+static struct wire_entry linked_file(uint64_t id, uint64_t parent, const uint8_t *name, size_t n)
+{
+	static const uint8_t linked[] = { 0, WIRE_ATTR_LINKED, 0, 0 };
+	struct wire_entry f = one_entry(WIRE_FILE, id, parent, 10);
+
+	f.name = (struct span){ name, n };
+	f.attrs = (struct span){ linked, sizeof linked };
+	return f;
+}
+
+/* Number of LINKED files, with that name and in a directory of that name, which the receiver remembers. */
+static unsigned accepted(const uint8_t *name, size_t n)
+{
+	struct wire_entry f = one_entry(WIRE_DIR, one_id(1, 1), 0, 0);
+	struct one o;
+	unsigned i;
+
+	one_run(&o, false, true);
+	o.prep = RCV_ACCEPT;
+	f.name = (struct span){ name, n };
+	ONE_PUT(&o, entry, &f);
+	o.prep = RCV_UP_TO_DATE;
+	for (i = 0; o.ended == 0; i++) {
+		f = linked_file(one_id(i + 2, 2), one_id(1, 1), name, n);
+		ONE_PUT(&o, entry, &f);
+		one_forget(&o);
+	}
+	assert_true(one_broke(&o));
+	one_fini(&o);
+	return i - 1;
+}
+
+/* Number of those that the sender offers as LINKED. */
+static unsigned offered(const uint8_t *name, size_t n)
+{
+	struct wire_entry f = one_entry(WIRE_DIR, 0, 0, 0);
+	unsigned i = 0;
+	struct one o;
+
+	one_run(&o, true, true);
+	f.name = (struct span){ name, n };
+	snd_offer(engine_snd(o.s), &f, malloc(1));
+	while (snd_may_link(engine_snd(o.s), n))
+		i++;
+	one_fini(&o);
+	return i;
+}
+
+/* Both sides count alike, the sender stays below the limit. */
+static void files_that_are_remembered(void **state)
+{
+	static uint8_t name[255];
+	size_t n;
+
+	(void)state;
+	memset(name, 'n', sizeof name);
+	for (n = 1; n <= sizeof name; n += 254) {
+		assert_int_equal(offered(name, n), (32u << 20) / (64 + 2 * n + 1));
+		assert_int_equal(accepted(name, n), offered(name, n));
+	}
+}
+
 /* ---- Dry runs ---- */
 
 static void says_what_it_would_take(void **state)
@@ -279,6 +345,7 @@ int main(void)
 		cmocka_unit_test(of_a_file_whose_slot_fails_again),
 		cmocka_unit_test(of_a_file_whose_directory_ends),
 		cmocka_unit_test(dropped_while_it_waits),
+		cmocka_unit_test(files_that_are_remembered),
 		cmocka_unit_test(says_what_it_would_take),
 	};
 	return cmocka_run_group_tests_name("engine/links", tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void put_request(struct outbox *o)
 
 static void put_probe(struct outbox *o)
 {
-	struct wire_probe f = { 4, 2, 0 };
+	struct wire_probe f = { 4, 2, 0, 0 };
 
 	put_job_and_grant(o);
 	OUTBOX_PUT(o, probe, PROBE, &f);
@@ -252,6 +252,7 @@ static void wrong_order(void **state)
 		{ WIRE_JOB, IN(AWAIT_REQUEST) }, { WIRE_STATUS, IN(AWAIT_REQUEST) }, { WIRE_LINKS, IN(AWAIT_REQUEST) },
 		{ WIRE_GRANT, IN(AWAIT_GRANT) }, { WIRE_OPEN, IN(AWAIT_WORK) }, { WIRE_PROBE, IN(AWAIT_WORK) },
 		{ WIRE_STARTED, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
+		{ WIRE_WAITING, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
 		{ WIRE_PROGRESS, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) }, { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) }, { WIRE_LINK, IN(LINKS_REQUESTED) },

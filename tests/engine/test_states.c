@@ -14,7 +14,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
+	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(WAITING) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -101,6 +101,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	struct wire_rate rate = { .n = 1, .m = 1, .bps = { 1 }, .of = { 1 } };
 	struct wire_control_ack control_ack = { 1 };
 	struct wire_load load = { 900, 1000 };
+	struct wire_waiting waiting = { 3 };
 	struct wire_end end = { 0, 0 };
 	struct wire_totals totals = { 0, 0, 1 };
 	struct wire_warning note = { .kind = f == F_WARNING_FAILED ? WIRE_WARNING_FAILED : WIRE_WARNING_ONLY };
@@ -113,6 +114,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_CONTROL_ACK:  ONE_PUT(o, control_ack, &control_ack); break;
 	case F_RATE:         ONE_PUT(o, rate, &rate); break;
 	case F_LOAD:         ONE_PUT(o, load, &load); break;
+	case F_WAITING:      ONE_PUT(o, waiting, &waiting); break;
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;
 	case F_WARNING:
@@ -241,7 +243,7 @@ static const char *expected(const struct end_of *x, enum phase at)
 {
 	switch (at) {
 	case P_HELLO:       return " HELLO ";
-	case P_OPENING:     return x->starter ? " CONTROL_ACK OPENED LOAD " : NULL;
+	case P_OPENING:     return x->starter ? " CONTROL_ACK OPENED LOAD WAITING " : NULL;
 	case P_AWAIT_OPEN:  return x->starter ? NULL : " CONTROL_ACK OPEN ";
 	case P_AUTHORIZING: return x->starter ? NULL : " CONTROL_ACK ";
 	case P_RUNNING:     return x->running;

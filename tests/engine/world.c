@@ -272,7 +272,8 @@ static bool linkable(const struct node *n)
 
 static struct span attrs_of(const struct node *n, uint8_t type, uint8_t *room)
 {
-	struct wire_attrs a = { .has_version = type == WIRE_FILE, .sparse = n->holes != NULL };
+	struct wire_attrs a = { .has_version = type == WIRE_FILE, .sparse = n->holes != NULL,
+		.linked = type == WIRE_FILE && n->index % 2 == 0 };
 
 	put_u32(a.version, n->version);
 	if (type == WIRE_HARDLINK)
@@ -292,7 +293,7 @@ static void offer(struct world *w, struct node *n)
 		f.type = WIRE_SYMLINK;
 	f.name.n = (size_t)snprintf(name, sizeof name, "%u", n->index);
 	f.attrs = attrs_of(n, f.type, attrs);
-	if (f.type == WIRE_SYMLINK || f.type == WIRE_HARDLINK)
+	if (f.type == WIRE_SYMLINK)
 		f.target.n = 2;
 	if (n->type == WIRE_FILE) {
 		w->files++;

@@ -88,6 +88,7 @@ static void check_attrs(const struct wire_entry *f, const struct node *n)
 
 	assert_int_equal(wire_attrs_decode(&a, f, NULL), 0);
 	assert_true(a.has_version == (n->type == WIRE_FILE) && a.sparse == (n->holes != NULL));
+	assert_true(a.linked == (n->type == WIRE_FILE && n->index % 2 == 0));
 	assert_true(!a.has_version || get_u32(a.version) == n->version);
 	if (f->type == WIRE_HARDLINK)
 		check_that(a.link_id == n->link_to->id && n->link_to->over && !n->link_to->failed,
@@ -111,7 +112,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	n = w->node[index];
 	assert_true(f->type == n->type || (n->type == WIRE_HARDLINK && f->type == WIRE_SYMLINK));
 	assert_true(f->size_bytes == n->size_bytes && f->mode == (index & 07777) && f->mtime_s == index &&
-	    (f->type == WIRE_SYMLINK || f->type == WIRE_HARDLINK) == (f->target.n == 2));
+	    (f->type == WIRE_SYMLINK) == (f->target.n == 2));
 	check_attrs(f, n);
 	assert_false(n->prepared);
 	assert_ptr_equal(parent, n->parent);

@@ -69,15 +69,17 @@ static void put_entry(struct owner *c)
 		f.parent = 0;
 		f.name.n = 0;
 	}
-	if (f.type == WIRE_FILE)
+	if (f.type == WIRE_FILE) {
 		f.size_bytes = (uint64_t)(size & 15) << (size >> 4) * 3;
+		a.linked = (what & 16) != 0;
+	}
 	else
 		a.sparse = false;
-	if (f.type == WIRE_SYMLINK || f.type == WIRE_HARDLINK)
+	if (f.type == WIRE_SYMLINK)
 		f.target = (struct span){ (const uint8_t *)"t", 1 };
 	if (f.type == WIRE_HARDLINK)
 		a.link_id = of != NULL ? of->id : 1 << 16;
-	if (a.sparse || a.link_id != 0)
+	if (a.sparse || a.linked || a.link_id != 0)
 		f.attrs = (struct span){ attrs, wire_attrs_encode(attrs, &a) };
 	c->next_prep = take_byte(&c->in);
 	PUT(c, entry, &f);
@@ -141,7 +143,7 @@ static void begin(struct owner *c, unsigned kind)
 {
 	bool acceptor_sends = ((kind & PEER_SENDS) != 0) == ((kind & STARTER) != 0);
 	struct wire_open open = { .role = kind & MEASURES ? WIRE_ACCEPTOR_DISCARDS : acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES,
-		.streams = 3, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
+		.streams = 3, .wait_ms = kind & VERIFY ? 1000 : 0, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
 		.flags = (kind & VERIFY ? WIRE_OPEN_VERIFY : 0u) | (kind & DRY_RUN ? WIRE_OPEN_DRY_RUN : 0u) };
 	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
 		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? 4 : WIRE_SLOTS,

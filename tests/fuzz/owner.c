@@ -308,6 +308,12 @@ static void on_load(void *arg, const struct wire_load *f)
 	MUST(f->busy_permille <= 1000 && f->disk_permille <= 1000);
 }
 
+static void on_waiting(void *arg, uint32_t ahead)
+{
+	(void)ahead;
+	MUST(!((struct owner *)arg)->ended);
+}
+
 /* Whatever it says, the engine takes it. */
 static void on_rate(void *arg, const struct wire_rate *f)
 {
@@ -324,7 +330,7 @@ static void on_rate(void *arg, const struct wire_rate *f)
 
 const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
-	.tcp_report = on_seen, .rate = on_rate, .load = on_load };
+	.tcp_report = on_seen, .rate = on_rate, .load = on_load, .waiting = on_waiting };
 
 /* ---- Moves of a sender's owner ---- */
 
@@ -353,6 +359,7 @@ void owner_offer(struct owner *c)
 	if (f.type == WIRE_SYMLINK) {
 		f.target = f.name;
 		if (of != NULL && of != it && of->type == WIRE_FILE && of->id != 0 && !of->told) {
+			f.target.n = 0;
 			f.type = WIRE_HARDLINK;
 			f.attrs = link_attrs(attrs, of->id);
 		}

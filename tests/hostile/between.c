@@ -436,13 +436,13 @@ static void many_jobs(unsigned port, char **arguments)
 	sleep(1);
 	p = connected(port);
 	ask_job(p, &t, arguments[0], 0);
-	expect_error(p, 5);
+	expect_error(p, 18); /* too busy */
 	peer_close(p);
 	sleep(1);
 	for (; i < 2 * most; i++)
 		connected(port);
 	p = connected(port);
-	expect_error(p, 5);
+	expect_error(p, 18); /* too busy */
 	peer_close(p);
 	hold();
 }
@@ -461,7 +461,7 @@ static void revoked_job(unsigned port, char **arguments)
 static void dribbles(unsigned port, char **arguments)
 {
 	struct wire_opened o = { .session = { 7 }, .streams = 1 };
-	const struct wire_probe probe = { 1, 1, 0 };
+	const struct wire_probe probe = { 1, 1, 0, 0 };
 	struct third t = third_host();
 	struct pollfd in = { .events = POLLIN };
 	uint8_t out[WIRE_OPENED_MAX_BYTES], bytes[3072];

@@ -418,7 +418,7 @@ static void early_end(unsigned port, char **arguments)
 static void bitmap_bomb(unsigned port, char **arguments)
 {
 	struct session s = sending(port, "/");
-	unsigned i, accepted = 0;
+	unsigned i, k, accepted = 0;
 	const struct frame *f;
 	char name[16];
 
@@ -428,7 +428,8 @@ static void bitmap_bomb(unsigned port, char **arguments)
 		send_entry(s.control, WIRE_FILE, ID(i, i + 1), 0, name, strlen(name), UINT64_C(1) << 48, NULL);
 		if (answer(&s, ID(i, i + 1)) == 0)
 			continue;
-		send_block(s.data, ID(i, i + 1), 0, WIRE_BLOCK_MAX, true);
+		for (k = 0; k < WIRE_BLOCK_MAX / WIRE_CHUNK_BYTES; k++)
+			send_block(s.data, ID(i, i + 1), k * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, true);
 		f = peer_frame(s.control);
 		accepted += f->type == WIRE_ACK;
 		if (f->type != WIRE_ACK && f->type != WIRE_FAIL)

@@ -265,7 +265,7 @@ static void expect_no_job(unsigned port, const struct wire_grant *g, uint8_t rol
 
 static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned flags, uint64_t rate_bps)
 {
-	const struct wire_probe f = { 1, 1, 0 };
+	const struct wire_probe f = { 1, 1, 0, 0 };
 	struct peer *p = asking(port);
 	uint8_t out[WIRE_PROBE_MAX_BYTES];
 
@@ -283,7 +283,7 @@ static void goes_nowhere(unsigned port, char **arguments)
 	static const char *const hosts[] = { "127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "::", "::1",
 		"::ffff:127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "fe80::1", "ff02::1", "255.255.255.255" };
 	static const uint8_t roles[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS };
-	const struct wire_probe probe = { 1, 1, 0 };
+	const struct wire_probe probe = { 1, 1, 0, 0 };
 	uint8_t out[WIRE_PROBE_MAX_BYTES];
 	const struct frame *f;
 	struct wire_grant g;

@@ -22,8 +22,11 @@ static void many_sessions(unsigned port, char **arguments)
 	for (i = 0; i < most; i++)
 		opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 	p = control(port);
+	send_hello(p);
+	expect(p, WIRE_HELLO);
+	ask(p, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY);
 	f = peer_frame(p);
-	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || memmem(f->payload, f->n, "too busy", 8) == NULL)
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 18 || memmem(f->payload, f->n, "too busy", 8) == NULL)
 		die("session %u is not refused: %s came", most + 1, frame_name(f->type));
 	expect_end(p);
 	hold();
@@ -258,7 +261,7 @@ static uint64_t link_attr(uint8_t out[12], uint64_t id)
 	return id;
 }
 
-/* Other names for what is outside: of a good file, but by a path that leads elsewhere. */
+/* Hard links to a good file that was not announced as LINKED. ARGUMENTS: the paths that they name beside the id. */
 static void links_out(unsigned port, char **arguments)
 {
 	struct session s = sending(port, "/");

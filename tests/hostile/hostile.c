@@ -50,7 +50,7 @@ static void run(const struct hostile *const *tables, const char *name, unsigned 
 static unsigned listen_here(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct timeval patience = { 10, 0 };
+	struct timeval patience = { patience_s(10), 0 };
 	socklen_t n = sizeof sa;
 	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -67,7 +67,8 @@ static unsigned listen_here(void)
 int main(int argc, char **argv)
 {
 	static const struct hostile *const clients[] = { hostile_client, hostile_greedy, hostile_strangers, hostile_grants,
-		hostile_between, hostile_steerers, hostile_askers, NULL };
+		hostile_between, hostile_steerers, hostile_askers,
+		hostile_holders, NULL };
 	static const struct hostile *const servers[] = { hostile_server, hostile_relay, hostile_steered,
 		hostile_sources, hostile_doers, hostile_lying, hostile_keeper, NULL };
 	static const struct hostile *const local[] = { hostile_local, NULL };

@@ -6,7 +6,7 @@ hostile=$BUILD/tests/hostile/hostile
 client_at() {
 	local port=$1 name=$2
 	shift 2
-	timeout 60 "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" || fail "hostile client $name $*"
+	timeout $((60 * PTCP_PATIENCE)) "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" || fail "hostile client $name $*"
 }
 
 # hold_client PORT CASE [ARGUMENT...]: the same, beside what follows, until release_client; it has said "open"
@@ -15,7 +15,7 @@ hold_client() {
 	shift 2
 	: >opened # of one before
 	mkfifo hold
-	timeout 60 "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" <hold >opened 2>held.err &
+	timeout $((60 * PTCP_PATIENCE)) "$hostile" client "$name" "$(config "${who:-bad}")" "$port" "$@" <hold >opened 2>held.err &
 	holder=$!
 	exec 9>hold
 	rm hold

@@ -12,7 +12,6 @@
 
 #include "store/hash.h"
 
-#define MOST_BLOCK (2u << 20)
 
 struct identity self;
 SSL_CTX *client_tls, *server_tls;
@@ -47,7 +46,7 @@ static void patience(int fd, unsigned s)
 
 void peer_patience(struct peer *p, unsigned s)
 {
-	patience(p->fd, s);
+	patience(p->fd, patience_s(s));
 }
 
 int peer_dial(unsigned port)
@@ -311,7 +310,7 @@ void send_entry(struct peer *p, uint8_t type, uint64_t id, uint64_t parent, cons
 
 static uint8_t *content(uint64_t offset, uint32_t n)
 {
-	static uint8_t data[MOST_BLOCK];
+	static uint8_t data[WIRE_BLOCK_MAX];
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
@@ -321,7 +320,7 @@ static uint8_t *content(uint64_t offset, uint32_t n)
 
 void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool good)
 {
-	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + MOST_BLOCK + WIRE_BLOCK_END_BYTES];
+	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
 	struct wire_block b = { id, offset, n };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 

@@ -5,6 +5,7 @@
 
 #include "core/byteorder.h"
 #include "net/tls.h"
+#include "patience.h"
 #include "wire/frame.h"
 
 struct peer {
@@ -20,7 +21,7 @@ struct frame {
 
 /* Instead of a frame: closed in good order, cut, nothing for TIMEOUT_S. */
 enum { END_CLOSED = -1, END_CUT = -2, END_SILENT = -3 };
-#define TIMEOUT_S 5
+#define TIMEOUT_S patience_s(5)
 
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -37,7 +38,7 @@ struct peer *peer_may_accept(int listener, const char *alpn); /* NULL: it is gon
 /* Leaves TLS behind ROUTED: TLS anew, with who is behind the relay. NULL as above; takes `p`. */
 struct peer *peer_beyond(struct peer *p, const char *alpn);
 void peer_close(struct peer *p);
-/* So long nothing may come before it counts as silence. */
+/* So long nothing may come before it counts as silence, in seconds of a quiet machine. */
 void peer_patience(struct peer *p, unsigned s);
 
 void peer_send(struct peer *p, const void *bytes, size_t n);

@@ -417,7 +417,8 @@ static void unasked_bits(unsigned port, char **arguments)
 	server_session_end(&s);
 }
 
-/* Another name of a good file, that is one of what is outside. ARGUMENTS: the good name, and where it leads. */
+/* A hard link to a good file that was not announced as LINKED. ARGUMENTS: the name of its directory; the path that the
+ * link names beside the id, or an empty one. */
 static void link_out(unsigned port, char **arguments)
 {
 	struct server_session s = server_session_joined();

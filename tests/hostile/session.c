@@ -154,7 +154,7 @@ void send_with_attrs(struct peer *p, uint8_t type, uint64_t id, uint64_t size, u
     size_t n)
 {
 	struct wire_entry f = { .type = type, .id = id, .size_bytes = size, .mode = mode,
-		.name = { (const uint8_t *)"x", 1 }, .target = { (const uint8_t *)"y", type != WIRE_FILE },
+		.name = { (const uint8_t *)"x", 1 }, .target = { (const uint8_t *)"y", type == WIRE_SYMLINK },
 		.attrs = { (const uint8_t *)attrs, n } };
 	uint8_t out[WIRE_ENTRY_BYTES(128)];
 

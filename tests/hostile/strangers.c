@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <stdio.h>
@@ -255,7 +256,42 @@ static void tickets(unsigned port, char **arguments)
 		die("a session was resumed");
 }
 
+/* Whether the server answers a JOIN to a session that does not exist; false: it closes the connection unread. */
+static bool is_answered(unsigned port)
+{
+	struct wire_join f = { .session = { 1 }, .stream = 1 };
+	uint8_t out[WIRE_JOIN_MAX_BYTES], in[WIRE_HEADER_BYTES];
+	int fd = dial_from(port, 0x7f030405u), on = 1;
+	SSL *ssl = SSL_new(client_tls);
+	bool answered;
+
+	if (fd < 0)
+		die("no connection");
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	SSL_set_fd(ssl, fd);
+	SSL_set_alpn_protos(ssl, (const uint8_t *)"\13" ALPN_DATA, 12);
+	answered = SSL_connect(ssl) == 1 && SSL_write(ssl, out, (int)wire_join_encode(out, &f)) > 0 &&
+	    SSL_read(ssl, in, sizeof in) == sizeof in;
+	ERR_clear_error();
+	SSL_free(ssl);
+	close(fd);
+	return answered;
+}
+
+/* Data connections to a session that does not exist, of nobody who is known. Prints the number of answered ones, and the
+ * seconds until the address was shut out. */
+static void join_flood(unsigned port, char **arguments)
+{
+	struct mono start = mono_now();
+	unsigned n = 0;
+
+	(void)arguments;
+	while (n < 400 && is_answered(port))
+		n++;
+	printf("%u %u\n", n, (unsigned)(mono_diff_ns(mono_now(), start) / NS_PER_S));
+}
+
 const struct hostile hostile_strangers[] = {
 	{ "half-open", half_open }, { "slow-handshake", slow_handshake }, { "flood", flood },
-	{ "other-tls", other_tls }, { "tickets", tickets }, { NULL, NULL }
+	{ "other-tls", other_tls }, { "tickets", tickets }, { "join-flood", join_flood }, { NULL, NULL }
 };

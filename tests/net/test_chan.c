@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ struct end {
 	uint64_t to_send, sent, got, want;
 	size_t write_bytes, read_bytes; /* at a time */
 	bool hand_over;          /* after `opened` */
+	bool no_read_ahead;
 	bool shut;               /* when all has been sent */
 	bool shut_back;          /* when closed */
 	bool shut_full;          /* when all that is wanted has come */
@@ -229,6 +231,8 @@ static void start_end(struct end *x, struct loop *l, int fd, uint64_t rekey)
 	if (x->read_bytes == 0)
 		x->read_bytes = 65536;
 	assert_int_equal(chan_new(&x->c, l, o.server ? server_tls : client_tls, &o, NULL), 0);
+	if (x->no_read_ahead)
+		chan_read_ahead(x->c, false);
 }
 
 struct pair {
@@ -306,7 +310,7 @@ static void bytes_of_many_sizes(void **state)
 	for (i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (k = 0; k < 4; k++) { /* TLS or raw, over one kind of socket or the other */
 			struct pair p = { .a = { .to_send = cases[i].total, .want = cases[i].total / 2,
-				.write_bytes = cases[i].write, .read_bytes = cases[i].read, .hand_over = k >= 2 } };
+				.write_bytes = cases[i].write, .read_bytes = cases[i].read, .hand_over = k & 2, .no_read_ahead = i % 2 == 1 } };
 
 			p.b = p.a;
 			p.b.to_send = p.a.want;
@@ -316,7 +320,7 @@ static void bytes_of_many_sizes(void **state)
 			assert_true(nf_run_until(p.l, &p.a.full, 20000));
 			assert_int_equal(p.b.got, p.b.want);
 			assert_int_equal(p.a.got, p.a.want);
-			assert_int_equal(p.a.opened, k >= 2 ? 2 : 1);
+			assert_int_equal(p.a.opened, k & 2 ? 2 : 1);
 			assert_false(p.a.closed || p.b.closed);
 			assert_string_equal(chan_fingerprint(p.a.c), theirs.fingerprint);
 			assert_string_equal(chan_fingerprint(p.b.c), ours.fingerprint);
@@ -350,6 +354,31 @@ static void back_pressure_and_pause(void **state)
 		chan_pause(p.b.c, false);
 		assert_true(nf_run_until(p.l, &p.b.full, 20000));
 		assert_int_equal(p.b.got, 20000000);
+		end_pair(&p);
+	}
+}
+
+/* What is not requested stays in the socket, except for the rest of a TLS record. */
+static void no_read_ahead(void **state)
+{
+	int k, left;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		struct pair p = { .a = { .to_send = 60000, .hand_over = k == 1 },
+			.b = { .want = 60000, .read_bytes = 1000, .pause_at = 1000, .hand_over = k == 1, .no_read_ahead = true } };
+
+		start_pair(&p, false);
+		do
+			nf_run_for(p.l, 50);
+		while (p.a.sent < 60000 || p.b.got == 0);
+		nf_run_for(p.l, 50);
+		assert_int_equal(p.b.got, 1000);
+		assert_int_equal(ioctl(chan_fd(p.b.c), FIONREAD, &left), 0);
+		assert_true(left >= 60000 - 1000 - (k == 1 ? 0 : 2 * 16384)); /* a record of the handshake's read, and one of ours */
+		p.b.pause_at = 0;
+		chan_pause(p.b.c, false);
+		assert_true(nf_run_until(p.l, &p.b.full, 20000));
 		end_pair(&p);
 	}
 }
@@ -807,7 +836,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(bytes_of_many_sizes), nf_test(back_pressure_and_pause),
-		nf_test(nothing_to_do_is_nothing_done), nf_test(written_before_it_is_open),
+		nf_test(no_read_ahead), nf_test(nothing_to_do_is_nothing_done), nf_test(written_before_it_is_open),
 		nf_test(moved_while_bytes_are_pending),
 		nf_test(without_callbacks), nf_test(data_in_place_of_close_notify),
 		nf_test(no_close_notify_comes), nf_test(junk_behind_the_end), nf_test(closed_in_good_order),

@@ -350,6 +350,64 @@ static void malformed_lines_admit_nobody(void **state)
 	assert_int_equal(find(A, &a), 0);
 }
 
+static void write_bytes(const char *name, const char *text, size_t n)
+{
+	FILE *f = fopen(nf_path(name), "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(nf_path(name), 0600), 0);
+}
+
+/* A NUL ends no line: the restrictions that follow it count, or the line is refused. */
+static void lines_with_a_nul(void **state)
+{
+	static const char *const after[] = { "$ read-only", " $ read-only", " name=x$ read-only", " name=x$", "$",
+		" read-only $", " # $", " root=/$a" };
+	struct authorization a;
+	char text[400], *p;
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < sizeof after / sizeof *after; i++) {
+		n = (size_t)snprintf(text, sizeof text, "%s%s\n%s\n", A, after[i], B);
+		if ((p = memchr(text, '$', n)) != NULL)
+			*p = '\0';
+		write_bytes("authorized_clients", text, n);
+		if (find(A, &a) != 0)
+			fail_msg("%s", after[i]);
+		assert_int_equal(find(B, &a), 1);
+	}
+	n = (size_t)snprintf(text, sizeof text, "a:1$ %s\nb:1 %s$x\n", A, A);
+	*(char *)memchr(text, '$', n) = '\0';
+	*(char *)memchr(text, '$', n) = '\0';
+	write_bytes("known_hosts", text, n);
+	assert_int_equal(known("a:1", A), HOST_UNKNOWN);
+	assert_int_equal(known("b:1", A), HOST_DIFFERS);
+}
+
+/* Nobody waits for the other end of a FIFO; the time limit ends a test that does. */
+static void no_regular_files(void **state)
+{
+	char fp[PTCP_FINGERPRINT_BYTES];
+	struct authorization a;
+	struct ptcp_err e;
+
+	(void)state;
+	alarm(10);
+	assert_int_equal(mkfifo(nf_path("authorized_clients"), 0600), 0);
+	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(complaints, 1);
+	put(A, false, false, NULL, NULL, PTCP_ECONFIG);
+	assert_int_equal(mkfifo(nf_path("known_hosts"), 0600), 0);
+	assert_int_equal(known_hosts_check(nf_dir, "a:1", A, &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "known_hosts: not a regular file"));
+	assert_false(known_hosts_single(nf_dir, "a:1", fp));
+	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), PTCP_ECONFIG);
+	alarm(0);
+}
+
 static void a_list_that_others_write_admits_nobody(void **state)
 {
 	static const unsigned bad[] = { 0620, 0602, 0666, 0660 }, good[] = { 0600, 0644, 0400 };
@@ -481,7 +539,7 @@ int main(void)
 		nf_test(many_processes_meet_a_host), nf_test(hosts_that_others_wrote_are_not_trusted),
 		nf_test(changes_are_seen),
 		nf_test(permissions_round_trip), nf_test(longest_root), nf_test(revoked),
-		nf_test(malformed_lines_admit_nobody), nf_test(a_list_that_others_write_admits_nobody),
+		nf_test(lines_with_a_nul), nf_test(no_regular_files), nf_test(malformed_lines_admit_nobody), nf_test(a_list_that_others_write_admits_nobody),
 		nf_test(what_cannot_be_read_admits_nobody), nf_test(an_unfinished_line_stays_whole),
 		nf_test(many_write_authorized_clients), nf_test(replaced_at_once),
 	};

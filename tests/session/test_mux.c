@@ -12,7 +12,7 @@
 #include "session/mux.h"
 #include "wire/frame.h"
 
-#define BLOCK_BYTES (300u << 10)
+#define BLOCK_BYTES WIRE_CHUNK_BYTES
 
 /* One side under test: its mux, its stream's channel, and the peer's end of the control channel. */
 static struct {

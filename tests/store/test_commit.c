@@ -363,6 +363,90 @@ static void periodic(void **state)
 	sink_unref(s);
 }
 
+/* Completes one file in `in`, a path, while its directory is moved to "away"; `again`: another directory takes the place. */
+static int moved(struct dir *d, const char *in, const char *move, bool again, struct ptcp_err *e)
+{
+	struct offer o = { "f", 100, 1, false };
+	struct store_item item = { .sink = offer_sink(d, &o), .why = e };
+	char path[100];
+
+	assert_int_equal(offer_write(item.sink, &o, 0, NULL), 0);
+	if (move != NULL)
+		assert_int_equal(rename(fx_path(move), fx_path("away")), 0);
+	if (again)
+		assert_int_equal(mkdir(fx_path(move), 0700), 0);
+	store_complete(&item, 1, STORE_SYNC_GROUP);
+	sink_unref(item.sink);
+	snprintf(path, sizeof path, "%s/f", in);
+	assert_int_equal(fx_exists(path), item.result == 0);
+	return item.result;
+}
+
+/* The files of a directory that was moved away are not where they were requested. */
+static void directory_moved(void **state)
+{
+	static const struct { const char *move; bool again; const char *says; } cases[] = {
+		{ NULL, false, NULL }, { "a/b", false, "a/b: the directory was moved" },
+		{ "a/b", true, "a/b: the directory was moved" }, { "a", false, "a: the directory was moved" },
+		{ "a", true, "a: the directory was moved" },
+	};
+	struct dir *a, *d;
+	struct ptcp_err e;
+	unsigned i, how;
+	int r;
+
+	(void)state;
+	for (i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+		how = i / 2;
+		fx_mkdir("a");
+		fx_mkdir("a/b");
+		if (i % 2 == 0) { /* a directory of the transfer, and one that the user named */
+			a = dir_child(fx_root, "a");
+			d = dir_child(a, "b");
+			dir_unref(a);
+		} else {
+			assert_int_equal(dir_resolve(&d, fx_root, "a/b", NULL), 0);
+		}
+		r = moved(d, "a/b", cases[how].move, cases[how].again, &e);
+		dir_unref(d);
+		assert_int_equal(r, cases[how].says == NULL ? 0 : PTCP_EIO);
+		if (r != 0)
+			assert_int_equal(e.sys, ESTALE);
+		if (r != 0 && i % 2 == 0 && strncmp(e.msg, cases[how].says, strlen(cases[how].says)) != 0)
+			fail_msg("%s", e.msg);
+		remove(fx_path("away/b/f"));
+		remove(fx_path("away/f"));
+		remove(fx_path("away/b"));
+		remove(fx_path("away"));
+		remove(fx_path("a/b/f"));
+		remove(fx_path("a/b"));
+		remove(fx_path("a"));
+		assert_int_equal(fx_count(""), 0);
+	}
+}
+
+/* A finished directory, too, and with the names of directories above replaced by links. */
+static void directory_replaced_by_link(void **state)
+{
+	struct dir *d = dir_child(fx_root, "d");
+	const struct meta m = { .set_mode = true, .mode = 0755 };
+	struct store_item item = { .dir = d };
+	struct ptcp_err e;
+
+	(void)state;
+	item.why = &e;
+	fx_mkdir("d");
+	assert_int_equal(store_dir_finish(d, &m, NULL), 0);
+	store_complete(&item, 1, STORE_SYNC_GROUP);
+	assert_int_equal(item.result, 0);
+	assert_int_equal(rename(fx_path("d"), fx_path("away")), 0);
+	assert_int_equal(symlink("away", fx_path("d")), 0);
+	store_complete(&item, 1, STORE_SYNC_NONE);
+	assert_int_equal(item.result, PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
+	dir_unref(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,7 +454,7 @@ int main(void)
 		fx_tree_test(data_lost),
 		fx_tree_test(cannot_sync), fx_tree_test(not_readable), fx_tree_test(name_lost),
 		fx_tree_test(new_directories),
-		fx_tree_test(periodic),
+		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(directory_replaced_by_link),
 	};
 	return cmocka_run_group_tests_name("store/group", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,6 +63,14 @@ static void directories(void **state)
 	assert_int_equal(look("d").st_mode & 07777, 03751);
 	assert_int_equal(store_dir_finish(d, &plain, NULL), 0);
 	assert_int_equal(look("d").st_mode & 07777, 03751);
+	dir_unref(d);
+	/* Of another user. */
+	d = dir_child(fx_root, "d");
+	fx_fail_always(FX_fchmodat, EPERM);
+	assert_int_equal(store_dir_finish(d, &private, &e), 1);
+	assert_string_equal(e.msg, "d: the mode is 3751 instead of 3500: Operation not permitted");
+	assert_int_equal(store_dir_finish(d, &full, &e), 0);
+	fx_heal();
 	dir_unref(d);
 	/* In the way. */
 	fx_text("file", "x");
@@ -161,6 +170,18 @@ static void same_inode(const char *a, const char *b)
 	assert_true(look(a).st_ino == look(b).st_ino && look(a).st_nlink >= 2);
 }
 
+static int link_to(struct dir *base, const char *path, struct dir *parent, const char *name, struct ptcp_err *e)
+{
+	struct store_file f = { base, path, 0, 0 };
+	char *below = base == fx_root ? strdup(path) : dir_path_below(base, fx_root, path);
+	struct stat st = look(below);
+
+	free(below);
+	f.dev = st.st_dev;
+	f.ino = st.st_ino;
+	return store_hardlink(&f, parent, name, e);
+}
+
 static void hardlinks(void **state)
 {
 	struct dir *d = dir_child(fx_root, "d");
@@ -170,59 +191,89 @@ static void hardlinks(void **state)
 	fx_mkdir("d");
 	fx_mkdir("d/e");
 	fx_text("d/e/one", "1");
-	assert_int_equal(store_hardlink(fx_root, "d/e/one", fx_root, "two", NULL), 0);
+	assert_int_equal(link_to(fx_root, "d/e/one", fx_root, "two", NULL), 0);
 	same_inode("d/e/one", "two");
-	assert_int_equal(store_hardlink(fx_root, "d/e/one", fx_root, "two", NULL), 0); /* a second run */
+	assert_int_equal(link_to(fx_root, "d/e/one", fx_root, "two", NULL), 0); /* a second run */
 	assert_int_equal(look("two").st_nlink, 2);
-	assert_int_equal(store_hardlink(fx_root, "two", d, "\xff\n", NULL), 0);
-	assert_int_equal(store_hardlink(d, "e/one", fx_root, "four", NULL), 0);
+	assert_int_equal(link_to(fx_root, "two", d, "\xff\n", NULL), 0);
+	assert_int_equal(link_to(d, "e/one", fx_root, "four", NULL), 0);
 	assert_int_equal(look("two").st_nlink, 4);
 	/* Files and links are replaced, a leftover makes way. */
 	fx_text("old", "old");
 	assert_int_equal(symlink("old", fx_path("soft")), 0);
 	fx_text(part_name(part, "old", PART_LINK_SUFFIX), "x");
-	assert_int_equal(store_hardlink(fx_root, "two", fx_root, "old", NULL), 0);
-	assert_int_equal(store_hardlink(fx_root, "two", fx_root, "soft", NULL), 0);
+	assert_int_equal(link_to(fx_root, "two", fx_root, "old", NULL), 0);
+	assert_int_equal(link_to(fx_root, "two", fx_root, "soft", NULL), 0);
 	same_inode("two", "old");
 	same_inode("two", "soft");
 	assert_int_equal(fx_count(""), 5);
 	dir_unref(d);
 }
 
-/* Nothing but a regular file below the base gets another name. */
+/* A local user replaces the received file, or its directory: the file in its place gets no further name. */
 static void hardlinks_refused(void **state)
 {
-	static const char *const paths[] = { "", "/", "..", ".", "d/..", "../f", "d/../../f", "/../f", "f/", "none",
-		"none/f", "d", "soft", "p", "out/f", "f/f" };
 	struct dir *base = dir_child(fx_root, "base");
+	struct store_file f = { base, "d/f", 0, 0 };
 	struct ptcp_err e;
-	size_t i;
+	struct stat st;
 
 	(void)state;
 	fx_mkdir("base");
 	fx_mkdir("base/d");
-	fx_mkdir("beside");
-	fx_text("beside/f", "secret");
-	fx_text("base/f", "x");
+	fx_mkdir("base/occupied");
+	fx_text("base/d/f", "x");
 	fx_text("f", "secret");
-	assert_int_equal(symlink("../f", fx_path("base/soft")), 0);
-	assert_int_equal(symlink("../beside", fx_path("base/out")), 0);
+	st = look("base/d/f");
+	f.dev = st.st_dev;
+	f.ino = st.st_ino;
+	/* A directory, FIFO or device that has the name stays. */
 	assert_int_equal(mkfifo(fx_path("base/p"), 0600), 0);
-	for (i = 0; i < sizeof paths / sizeof *paths; i++) {
-		e.code = 0;
-		if (store_hardlink(base, paths[i], base, "new", &e) >= 0)
-			fail_msg("%s", paths[i]);
-		assert_int_not_equal(e.code, 0);
-		assert_false(fx_exists("base/new"));
-	}
-	assert_int_equal(fx_count("base"), 5);
-	/* What has the name and is neither file nor link stays. */
-	assert_int_equal(store_hardlink(base, "f", base, "d", &e), PTCP_EIO);
+	assert_int_equal(store_hardlink(&f, base, "occupied", &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
-	assert_int_equal(store_hardlink(base, "f", base, "p", &e), PTCP_EIO);
-	assert_int_equal(fx_count("base"), 5);
-	assert_int_equal(look("base/f").st_nlink, 1);
+	assert_int_equal(store_hardlink(&f, base, "p", &e), PTCP_EIO);
+	assert_int_equal(look("base/d/f").st_nlink, 1);
+
+	assert_int_equal(rename(fx_path("base/d/f"), fx_path("base/d/kept")), 0);
+	assert_int_equal(store_hardlink(&f, base, "new", &e), PTCP_EIO);
+	assert_int_equal(e.sys, ENOENT);
+	assert_int_equal(link(fx_path("f"), fx_path("base/d/f")), 0);
+	assert_int_equal(store_hardlink(&f, base, "new", &e), PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
+	assert_int_equal(unlink(fx_path("base/d/f")), 0);
+	assert_int_equal(symlink("kept", fx_path("base/d/f")), 0);
+	assert_int_equal(store_hardlink(&f, base, "new", &e), PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
+	assert_int_equal(rename(fx_path("base/d"), fx_path("moved")), 0);
+	assert_int_equal(symlink("../moved", fx_path("base/d")), 0);
+	assert_true(store_hardlink(&f, base, "new", &e) < 0);
+	assert_false(fx_exists("base/new"));
+	assert_int_equal(look("f").st_nlink, 1);
 	dir_unref(base);
+}
+
+static void swap_target(enum fx_call call)
+{
+	if (call != FX_linkat || rob-- <= 0)
+		return;
+	assert_int_equal(unlink(fx_path("one")), 0);
+	assert_int_equal(link(fx_path("secret"), fx_path("one")), 0);
+}
+
+/* The same just before the link is made, after the check of the target. */
+static void hardlink_swapped(void **state)
+{
+	struct ptcp_err e;
+
+	(void)state;
+	fx_text("one", "1");
+	fx_text("secret", "s");
+	fx_before(swap_target);
+	rob = 1;
+	assert_int_equal(link_to(fx_root, "one", fx_root, "two", &e), PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
+	assert_int_equal(fx_count(""), 2);
+	assert_int_equal(look("secret").st_nlink, 2);
 }
 
 static int attempt(int what, struct ptcp_err *e)
@@ -235,7 +286,7 @@ static int attempt(int what, struct ptcp_err *e)
 	case 1: r = store_mkdir(d, "old", &full, NULL, e); break;
 	case 2: r = store_dir_finish(d, &full, e); break;
 	case 3: r = store_symlink(d, "l", "t", &full, e); break;
-	case 4: r = store_hardlink(d, "old/f", d, "l", e); break;
+	case 4: r = link_to(d, "old/f", d, "l", e); break;
 	}
 	dir_unref(d);
 	return r;
@@ -284,7 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(directories), fx_tree_test(finish_unreadable), fx_tree_test(links),
 		fx_tree_test(link_robbed), fx_tree_test(hardlinks),
-		fx_tree_test(hardlinks_refused), fx_tree_test(faults),
+		fx_tree_test(hardlinks_refused), fx_tree_test(hardlink_swapped), fx_tree_test(faults),
 	};
 	return cmocka_run_group_tests_name("store/entry", tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void leaves_some_free(void **state)
 	(void)state;
 	limit(64);
 	n = take_all();
-	assert_in_range(n, 24, 40);
+	assert_in_range(n, 8, 12); /* half of the room */
 	assert_false(fd_budget_take(1));
 	fd_budget_give(1);
 	assert_false(fd_budget_take(2));
@@ -54,15 +54,61 @@ static void connections_count(void **state)
 	limit(64);
 	n = take_all();
 	fd_budget_give(n);
-	fd_budget_count(17);
-	assert_int_equal(take_all(), n - 17);
-	fd_budget_give(n - 17);
-	fd_budget_count((int)n); /* more than there are */
+	fd_budget_count((int)n + 3);
+	assert_int_equal(take_all(), n - 3);
+	fd_budget_give(n - 3);
+	fd_budget_count(100); /* more than there are */
 	assert_false(fd_budget_take(1));
-	fd_budget_count(-(int)n);
-	fd_budget_count(-17);
+	assert_int_equal(fd_budget_left(), 0);
+	assert_false(fd_budget_reserve(1));
+	fd_budget_count(-100);
+	fd_budget_count(-(int)n - 3);
 	assert_int_equal(take_all(), n);
 	fd_budget_give(n);
+}
+
+/* Reservations have the room that files leave, and files the room that reservations leave. */
+static void reservations(void **state)
+{
+	unsigned room, files;
+
+	(void)state;
+	limit(256);
+	room = fd_budget_left();
+	assert_in_range(room, 128, 192);
+	assert_true(fd_budget_reserve(room - 5));
+	assert_false(fd_budget_reserve(6));
+	assert_int_equal(fd_budget_left(), 5);
+	assert_int_equal(take_all(), 5);
+	assert_false(fd_budget_reserve(1));
+	fd_budget_give(5);
+	fd_budget_count(5 - (int)room);
+	files = take_all();
+	assert_int_equal(files, room / 2);
+	assert_int_equal(fd_budget_left(), room - files);
+	fd_budget_give(files);
+}
+
+/* All shares together, and a few for short moments, stay below the limit. */
+static void shares_do_not_overlap(void **state)
+{
+	unsigned n, directories = 0, inbound = 0;
+	const rlim_t limits[] = { 64, 256, 1024, 16384 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		limit(limits[i]);
+		for (directories = 0; fd_budget_take_directory(); directories++)
+			;
+		for (inbound = 0; !fd_budget_inbound_full(); inbound++)
+			fd_budget_count_inbound(1);
+		n = fd_budget_left() + directories + inbound + fd_budget_waiting(UINT32_MAX);
+		assert_in_range(n, limits[i] / 2, limits[i] - 20);
+		fd_budget_count_inbound(-(int)inbound);
+		while (directories-- > 0)
+			fd_budget_give_directory();
+	}
 }
 
 static void taken_anyway(void **state)
@@ -115,14 +161,17 @@ static void strangers_have_a_part_of_it(void **state)
 {
 	(void)state;
 	limit(64);
-	assert_int_equal(fd_budget_unauthenticated(512), 8);
-	assert_int_equal(fd_budget_unauthenticated(5), 5);
+	assert_int_equal(fd_budget_unauthenticated(512), 4);
+	assert_int_equal(fd_budget_unauthenticated(3), 3);
+	assert_int_equal(fd_budget_waiting(256), 8);
+	assert_int_equal(fd_budget_waiting(2), 2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free), cmocka_unit_test(strangers_have_a_part_of_it),
-		cmocka_unit_test(connections_count), cmocka_unit_test(taken_anyway),
+		cmocka_unit_test(connections_count), cmocka_unit_test(reservations),
+		cmocka_unit_test(shares_do_not_overlap), cmocka_unit_test(taken_anyway),
 		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

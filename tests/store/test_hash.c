@@ -42,6 +42,37 @@ static void fast_is_plain(void **state)
 	free(p);
 }
 
+static uint64_t hash_chunks(const uint64_t *of, unsigned n)
+{
+	struct block_hash h = { 0 };
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		block_hash_add(&h, of[i]);
+	assert_int_equal(h.n, n);
+	return block_hash_end(&h);
+}
+
+/* The hash of a block: its chunk's, or of the chunks' hashes in order. */
+static void blocks_of_chunks(void **state)
+{
+	static const uint64_t of[HASH_CHUNKS_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	uint64_t swapped[2] = { 2, 1 };
+	uint8_t be[8 * HASH_CHUNKS_MAX] = { 0 };
+	unsigned i, k;
+
+	(void)state;
+	assert_true(hash_chunks(of, 1) == 1);
+	assert_true(hash_chunks(swapped, 2) != hash_chunks(of, 2));
+	for (i = 0; i < HASH_CHUNKS_MAX; i++)
+		be[8 * i + 7] = (uint8_t)of[i];
+	for (i = 2; i <= HASH_CHUNKS_MAX; i++) {
+		assert_true(hash_chunks(of, i) == hash_content(be, 8 * (size_t)i));
+		for (k = 2; k < i; k++)
+			assert_true(hash_chunks(of, i) != hash_chunks(of, k));
+	}
+}
+
 static void every_bit_counts(void **state)
 {
 	uint8_t header[24] = { 0 };
@@ -85,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden),
 		cmocka_unit_test(fast_is_plain),
+		cmocka_unit_test(blocks_of_chunks),
 		cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(digest_in_any_order),
 	};

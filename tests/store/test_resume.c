@@ -63,7 +63,8 @@ static void refreshed(void **state)
 	s = with_meta(&m);
 	assert_int_equal(chmod(fx_path("big"), 0600), 0);
 	fx_fail_always(FX_fchmod, EPERM); /* not ours */
-	assert_int_equal(sink_refresh(s, NULL), 0);
+	assert_int_equal(sink_refresh(s, &e), 1);
+	assert_non_null(strstr(e.msg, "big: the mode is 0600 instead of 6751"));
 	fx_fail_always(FX_fchmod, EIO);
 	assert_int_equal(sink_refresh(s, &e), PTCP_EIO);
 	fx_heal();

@@ -261,7 +261,14 @@ static int resuming(void)
 
 static int linking(void)
 {
-	int r = store_hardlink(root, "a/b/c/g", root, "hard", NULL);
+	struct store_file f = { root, "a/b/c/g", 0, 0 };
+	struct stat st;
+	int r;
+
+	assert_int_equal(stat(fx_path(f.path), &st), 0);
+	f.dev = st.st_dev;
+	f.ino = st.st_ino;
+	r = store_hardlink(&f, root, "hard", NULL);
 
 	unlink(fx_path("hard"));
 	return r;

@@ -15,7 +15,7 @@
 enum { RECODE_MISSING = 1 };
 
 /* Room that recode() needs for its output. */
-#define RECODE_MAX_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_MAX + WIRE_BLOCK_FIELDS + WIRE_BLOCK_END_BYTES)
+#define RECODE_MAX_BYTES (WIRE_HEADER_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_FIELDS + WIRE_BLOCK_END_BYTES)
 
 static inline int recode_block(const uint8_t *frame, size_t n, uint8_t *out, size_t *out_n,
     struct ptcp_err *e)

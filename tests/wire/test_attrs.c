@@ -16,12 +16,13 @@ static struct wire_attrs all(void)
 		.version = { 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac,
 		    0xad, 0xae, 0xaf },
 		.sparse = true, .has_owner = true, .uid = 1000, .gid = 100,
-		.user = text_span("ada"), .group = text_span("ws"), .xattrs = { xattrs, 9 } };
+		.user = text_span("ada"), .group = text_span("ws"), .xattrs = { xattrs, 9 },
+		.linked = true };
 }
 
 static void assert_same(const struct wire_attrs *a, const struct wire_attrs *b)
 {
-	assert_true(a->has_version == b->has_version && a->sparse == b->sparse &&
+	assert_true(a->has_version == b->has_version && a->sparse == b->sparse && a->linked == b->linked &&
 	    a->link_id == b->link_id && a->has_owner == b->has_owner && a->uid == b->uid &&
 	    a->gid == b->gid && a->user.n == b->user.n && a->group.n == b->group.n &&
 	    a->xattrs.n == b->xattrs.n);
@@ -83,7 +84,11 @@ static void rules(void **state)
 		{ "none", WIRE_FILE, "", true },
 		{ "none of a link", WIRE_HARDLINK, "", false },
 		{ "none of what ends", WIRE_DIR_END, "", true },
-		{ "unknown", WIRE_FILE, "0006 0001 ff", true },
+		{ "unknown", WIRE_FILE, "0007 0001 ff", true },
+		{ "links may follow", WIRE_FILE, "0006 0000", true },
+		{ "links may follow, with a value", WIRE_FILE, "0006 0001 ff", false },
+		{ "links may follow a directory", WIRE_DIR, "0006 0000", false },
+		{ "links may follow a link", WIRE_HARDLINK, "0003 0008 0000000000020001 0006 0000", false },
 		{ "unknown", WIRE_DIR_END, "7fff 0000", true },
 		{ "unknown and critical", WIRE_FILE, "8000 0000", false },
 		{ "unknown and critical, behind others", WIRE_FILE, "0002 0000 ffff 0000", false },

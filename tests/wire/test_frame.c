@@ -332,7 +332,7 @@ static void header_of_every_type(void **state)
 		wire_header_encode(in, &(struct wire_header){ (uint8_t)type, 0, 0 });
 		assert_int_equal(wire_header_decode(&h, in, NULL), 0);
 		wire_header_encode(in, &(struct wire_header){ (uint8_t)type, 0,
-		    WIRE_BLOCK_MAX + 1000 });
+		    WIRE_CHUNK_BYTES + 1000 });
 		assert_int_equal(wire_header_decode(&h, in, NULL), PTCP_EPROTO);
 	}
 }
@@ -412,8 +412,8 @@ static void block_rules(void **state)
 
 static void largest_block(void **state)
 {
-	const struct wire_block b = { UINT64_C(0xffffffffffff3fff), WIRE_FILE_MAX - WIRE_BLOCK_MAX,
-		WIRE_BLOCK_MAX };
+	const struct wire_block b = { UINT64_C(0xffffffffffff3fff), WIRE_FILE_MAX - WIRE_CHUNK_BYTES,
+		WIRE_CHUNK_BYTES };
 	const struct wire_block_end end = { WIRE_BLOCK_VOID, UINT64_MAX };
 	uint8_t *f = malloc(RECODE_MAX_BYTES);
 	size_t n;
@@ -429,8 +429,8 @@ static void largest_block(void **state)
 	assert_int_equal(recode_exact(f, n, &same), 0);
 	assert_true(same);
 	/* One more, consistently, is over the limit. */
-	put_u32(f + 4, WIRE_BLOCK_FIELDS + WIRE_BLOCK_MAX + 1 + WIRE_BLOCK_END_BYTES);
-	put_u32(f + WIRE_HEADER_BYTES + 16, WIRE_BLOCK_MAX + 1);
+	put_u32(f + 4, WIRE_BLOCK_FIELDS + WIRE_CHUNK_BYTES + 1 + WIRE_BLOCK_END_BYTES);
+	put_u32(f + WIRE_HEADER_BYTES + 16, WIRE_CHUNK_BYTES + 1);
 	assert_int_equal(recode_exact(f, n, &same), PTCP_EPROTO);
 	free(f);
 }
@@ -526,6 +526,47 @@ static void grid_of_impossible_sizes(void **state)
 	}
 }
 
+static bool chunk_at(struct wire_chunk *c, uint64_t size, uint64_t offset, uint32_t n)
+{
+	const struct wire_block b = { 0x10002, offset, n };
+
+	return wire_chunk_find(c, &b, size);
+}
+
+/* The chunks of a file cover the file, and nothing else fits. */
+static void chunks(void **state)
+{
+	static const uint64_t sizes[] = { 1, 5, WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES + 1, 5000000, (UINT64_C(1) << 38) + 1,
+		(UINT64_C(1) << 39) + WIRE_CHUNK_BYTES + 7, (UINT64_C(1) << 41) - 3, WIRE_FILE_MAX };
+	struct wire_chunk c;
+	uint64_t size, off, from;
+	uint32_t grid, n;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		size = sizes[i];
+		grid = wire_grid_bytes(size);
+		from = size > 64 * (uint64_t)grid ? (size - 1) / grid * grid - 60 * (uint64_t)grid : 0;
+		for (off = from; off < size; off += n) {
+			n = size - off < WIRE_CHUNK_BYTES ? (uint32_t)(size - off) : WIRE_CHUNK_BYTES;
+			assert_true(chunk_at(&c, size, off, n));
+			assert_int_equal(c.block, off / grid);
+			assert_int_equal(c.block_bytes, wire_grid_length(size, c.block));
+			assert_int_equal(c.index, off % grid / WIRE_CHUNK_BYTES);
+			assert_int_equal(c.last, off + n == size || (off + n) % grid == 0);
+			assert_false(chunk_at(&c, size, off, n + 1));
+			assert_false(n > 1 && chunk_at(&c, size, off, n - 1));
+			assert_false(n > 1 && chunk_at(&c, size, off + 1, n - 1));
+			assert_false(chunk_at(&c, size, off + 1, n));
+		}
+		assert_false(chunk_at(&c, size, size, 1));
+	}
+	assert_false(chunk_at(&c, 0, 0, 1));
+	assert_false(chunk_at(&c, WIRE_FILE_MAX + 1, 0, WIRE_CHUNK_BYTES));
+	assert_false(chunk_at(&c, UINT64_MAX, UINT64_MAX - 1, 1));
+}
+
 static void grid_of_random_sizes(void **state)
 {
 	uint64_t x = 0x9e3779b97f4a7c15; /* xorshift64 from a fixed start */
@@ -564,6 +605,7 @@ int main(void)
 		cmocka_unit_test(largest_block),
 		cmocka_unit_test(grid_of_known_sizes),
 		cmocka_unit_test(grid_of_impossible_sizes),
+		cmocka_unit_test(chunks),
 		cmocka_unit_test(grid_of_random_sizes),
 	};
 	return cmocka_run_group_tests_name("wire/frame", tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void open_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
-		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 } };
+		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000 };
 	struct wire_open d;
 	struct span in, rest, path;
 	size_t i;
@@ -145,9 +145,10 @@ static void open_golden(void **state)
 	assert_int_equal(d.flags, o.flags);
 	assert_int_equal(d.streams, 4);
 	assert_int_equal(d.n_paths, 1);
+	assert_int_equal(d.wait_ms, 60000);
 	drop(in);
 
-	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 } };
+	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -200,7 +201,7 @@ static void filters_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
-		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 } }, d;
+		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0 }, d;
 	struct span in, rest, path;
 	size_t i;
 
@@ -247,29 +248,30 @@ static void open_rules(void **state)
 		{ "more paths than there are", "open-put", 10, "0002", false },
 		{ "more paths than there are", "open-get", 10, "0004", false },
 		{ "fewer paths than there are", "open-get", 10, "0002", false },
-		{ "contents of the destination", "open-put", 12, "01", false },
-		{ "unknown path flag", "open-get", 12, "08", false },
-		{ "two flags of a path", "open-get", 12, "03", false },
-		{ "two flags of a path", "open-filters", 12, "06", false },
-		{ "pattern for a destination", "open-put", 12, "02", false },
-		{ "pattern for a destination", "open-put", 12, "04", false },
-		{ "empty pattern", "open-get", 16, "02", false },
-		{ "patterns alone", "open-filters", 18, "02", false },
-		{ "sources alone", "open-filters", 12, "00", true },
-		{ "NUL in a pattern", "open-filters", 15, "00", false },
-		{ "unknown path flag", "open-get", 16, "80", false },
-		{ "path longer than the frame", "open-put", 13, "0008", false },
-		{ "path shorter than the frame", "open-put", 13, "0006", false },
-		{ "NUL in a path", "open-put", 15, "00", false },
-		{ "NUL at the end of a path", "open-put", 21, "00", false },
-		{ "NUL in a later path", "open-get", 22, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 15, "2e2e2f2e2e2f78", true },
+		{ "the longest wait", "open-put", 12, "ffffffff", true },
+		{ "contents of the destination", "open-put", 16, "01", false },
+		{ "unknown path flag", "open-get", 16, "08", false },
+		{ "two flags of a path", "open-get", 16, "03", false },
+		{ "two flags of a path", "open-filters", 16, "06", false },
+		{ "pattern for a destination", "open-put", 16, "02", false },
+		{ "pattern for a destination", "open-put", 16, "04", false },
+		{ "empty pattern", "open-get", 20, "02", false },
+		{ "patterns alone", "open-filters", 22, "02", false },
+		{ "sources alone", "open-filters", 16, "00", true },
+		{ "NUL in a pattern", "open-filters", 19, "00", false },
+		{ "unknown path flag", "open-get", 20, "80", false },
+		{ "path longer than the frame", "open-put", 17, "0008", false },
+		{ "path shorter than the frame", "open-put", 17, "0006", false },
+		{ "NUL in a path", "open-put", 19, "00", false },
+		{ "NUL at the end of a path", "open-put", 25, "00", false },
+		{ "NUL in a later path", "open-get", 26, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 19, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
 	};
 	static const struct payload whole[] = {
-		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00 0000", true },
+		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00000000 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
-		    "01 00 0000 00000000 0001 0002 00 0001 61 00 0001 62", false },
+		    "01 00 0000 00000000 0001 0002 00000000 00 0001 61 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
 
@@ -283,12 +285,12 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 {
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 } };
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 12 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 16 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;
@@ -558,6 +560,19 @@ static void load_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void waiting_golden(void **state)
+{
+	const struct wire_waiting w = { 14 };
+	struct wire_waiting d;
+	uint8_t f[WIRE_WAITING_MAX_BYTES];
+	struct span in = check_golden("waiting", f, wire_waiting_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_waiting_decode(&d, in, NULL), 0);
+	assert_int_equal(d.ahead, 14);
+	drop(in);
+}
+
 static void join_golden(void **state)
 {
 	struct wire_join w = { { 0 }, 7, { 0 } }, d;
@@ -698,6 +713,7 @@ int main(void)
 		cmocka_unit_test(tcp_report_golden),
 		cmocka_unit_test(rate_golden),
 		cmocka_unit_test(load_golden),
+		cmocka_unit_test(waiting_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
 		cmocka_unit_test(control_ack_golden),

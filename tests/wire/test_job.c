@@ -317,7 +317,7 @@ static void probe_golden(void **state)
 		{ "the most messages", "probe", 2, "0400", true },
 		{ "too many messages", "probe", 2, "0401", false },
 	};
-	const struct wire_probe s = { 4, 16, 1 };
+	const struct wire_probe s = { 4, 16, 1, 30000 };
 	uint8_t f[WIRE_PROBE_MAX_BYTES];
 	struct span in = check_golden("probe", f, wire_probe_encode(f, &s));
 	struct wire_probe d;

@@ -1,0 +1,91 @@
+/* ptcp clean: what interrupted transfers have left behind. */
+#include <stdio.h>
+#include <string.h>
+
+#include <ptcp/ptcp.h>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/process.h"
+#include "cli/terminal.h"
+#include "core/text.h"
+#include "core/units.h"
+
+struct clean_args {
+	struct ptcp_clean_opts opts;
+	bool json, quiet;
+	const char *dir;
+};
+
+#define AT(member) offsetof(struct clean_args, member)
+
+static const struct opt clean_options[] = {
+	{ "older", 0, "TIME", "minimum age, since the last change (default: 24h)", opt_seconds, AT(opts.older_s),
+	    0, 1e8 },
+	{ "dry-run", 'n', NULL, "list leftovers, remove nothing", opt_true, AT(opts.dry_run), 0, 0 },
+	{ "json", 0, NULL, "print JSON objects on standard output", opt_true, AT(json), 0, 0 },
+	{ "quiet", 'q', NULL, "print errors only", opt_true, AT(quiet), 0, 0 },
+	{ .name = NULL },
+};
+
+static void on_found(void *arg, const struct ptcp_leftover *l)
+{
+	const struct clean_args *a = arg;
+	char path[2 * TEXT_NAME_BYTES], size[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
+
+	text_escape(path, sizeof path, l->path);
+	if (a->json)
+		json_line(json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "event", "leftover", "path", json_text(l->path),
+		    "status", l->why != NULL ? "failed" : a->opts.dry_run ? "found" : "removed", "bytes",
+		    json_count(l->bytes), "age_s", json_seconds(l->age_s), "error", json_text(l->why)));
+	else if (l->why == NULL && !a->quiet)
+		printf("%s  %s  %s\n", path, units_size_text(size, l->bytes), units_time_text(age, l->age_s));
+	if (l->why != NULL)
+		terminal_line("ptcp: %s: %s", path, l->why);
+}
+
+static void print_end(const struct clean_args *a, const struct ptcp_clean_result *r, int code, const struct ptcp_err *e)
+{
+	char size[UNITS_TEXT_BYTES];
+
+	if (a->json)
+		json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok", code == 0,
+		    "exit", (int)exit_status(code), "error", json_text(code != 0 ? exit_sentence(e) : NULL), "files",
+		    json_count(r->files), "bytes", json_count(r->bytes), "in_use", json_count(r->in_use), "recent",
+		    json_count(r->recent), "failed", json_count(r->failed)));
+	else if (code == 0 && !a->quiet)
+		terminal_line("%s %llu leftover%s, %s; retained %llu in use, %llu too recent",
+		    a->opts.dry_run ? "found" : "removed", (unsigned long long)r->files, plural(r->files),
+		    units_size_text(size, r->bytes), (unsigned long long)r->in_use, (unsigned long long)r->recent);
+}
+
+static int run_clean(const struct command *c, int argc, char **argv)
+{
+	static char line[] = "ptcp: clean: interrupted (run the same command again)\n";
+	struct ptcp_err e = { .code = 0 };
+	struct ptcp_clean_result result;
+	struct clean_args a;
+	int r;
+
+	process_catch(EXIT_INTERRUPTED, line);
+	process_set_stop(process_end, line); /* each removal is whole */
+	memset(&a, 0, sizeof a);
+	ptcp_clean_opts_init(&a.opts);
+	ptcp_clean_result_init(&result);
+	a.json = options_has_flag(argc, argv, "--json"); /* parsing may fail before --json */
+	if ((r = options_parse(c, argc, argv, &a, NULL, NULL, &e)) == OPTIONS_HELP)
+		return command_help(c);
+	a.opts.found = on_found;
+	a.opts.arg = &a;
+	if (r == 0)
+		r = ptcp_clean(argv[0], &a.opts, &result, &e);
+	process_set_stop(NULL, NULL);
+	print_end(&a, &result, r, &e);
+	return command_end(c, r, &e);
+}
+
+static const struct opt *const tables[] = { clean_options, NULL };
+
+const struct command command_clean = { "clean", "[options] DIRECTORY",
+	"remove what interrupted transfers have left behind", run_clean, tables, 1, 1, "needs one directory" };

@@ -1,0 +1,44 @@
+/* Internals of a server's sessions, for server_session.c (requests, running sessions) and session_wait.c (sessions that
+ * wait for room). */
+#ifndef SERVER_SERVER_SESSION_IMPL_H
+#define SERVER_SERVER_SESSION_IMPL_H
+
+#include "server/request.h"
+#include "server/server_session.h"
+
+struct server_session {
+	struct list in_list;
+	struct server_session_set *set;
+	struct session *session;
+	struct memory_account *memory; /* NULL: no limit */
+	char address[SOCK_TEXT_BYTES];
+	struct peer_address *from;
+	struct mono since;
+	struct queue_entry place;
+	struct mono wait_until, told_at; /* of a waiting session */
+	unsigned told;                 /* its position, as of the last WAITING */
+	bool gone;
+	unsigned failures;             /* of files, as far as logged */
+	struct request request;
+	char client[PTCP_FINGERPRINT_BYTES]; /* or the issuer of the grant */
+	bool granted;                  /* the peer acts under the grant: */
+	struct wire_grant grant;
+	char *path;                    /* of the grant */
+};
+
+/* ---- server_session.c ---- */
+
+void server_session_refuse(struct server_session *s, const struct ptcp_err *why);
+/* There is room for request.n_granted streams. */
+void server_session_admit(struct server_session *s);
+
+/* ---- session_wait.c ---- */
+
+struct queue_limits server_session_limits(const struct server_session_set *t);
+/* Of set->tick, once a second while sessions wait. */
+void server_session_tick(void *arg);
+/* The request is permitted: admits the session now, or within wait_ms, or refuses it. */
+void server_session_wait(struct server_session *s, uint32_t wait_ms);
+void server_session_leave(struct server_session *s);
+
+#endif

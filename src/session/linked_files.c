@@ -1,0 +1,53 @@
+#include "session/linked_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS (1u << 16) /* chains of 8 at WIRE_LINKED_MAX_BYTES and the shortest paths */
+
+/* The count in the upper bits of an id rises by one from entry to entry. */
+static struct linked_file **bucket_of(const struct linked_files *t, uint64_t id)
+{
+	return &t->bucket[id >> 16 & (BUCKETS - 1)];
+}
+
+void linked_files_fini(struct linked_files *t)
+{
+	struct linked_file *f;
+	unsigned i;
+
+	for (i = 0; t->bucket != NULL && i < BUCKETS; i++)
+		while ((f = t->bucket[i]) != NULL) {
+			t->bucket[i] = f->next;
+			free(f);
+		}
+	free(t->bucket);
+	*t = (struct linked_files){ 0 };
+}
+
+const struct linked_file *linked_files_find(const struct linked_files *t, uint64_t id)
+{
+	const struct linked_file *f = t->bucket != NULL ? *bucket_of(t, id) : NULL;
+
+	while (f != NULL && f->id != id)
+		f = f->next;
+	return f;
+}
+
+bool linked_files_add(struct linked_files *t, uint64_t id, uint64_t dev, uint64_t ino, const char *path)
+{
+	struct linked_file *f, **at;
+	size_t n = strlen(path) + 1;
+
+	if ((t->bucket == NULL && (t->bucket = calloc(BUCKETS, sizeof *t->bucket)) == NULL) ||
+	    (f = malloc(sizeof *f + n)) == NULL)
+		return false;
+	f->id = id;
+	f->dev = dev;
+	f->ino = ino;
+	memcpy(f->path, path, n);
+	at = bucket_of(t, id);
+	f->next = *at;
+	*at = f;
+	return true;
+}

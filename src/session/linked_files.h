@@ -1,0 +1,27 @@
+/* Receiver: the place of each file of the session to which hard links may follow. A hard link names the file by id only,
+ * so a sender reaches no other file of this host. Control thread. */
+#ifndef SESSION_LINKED_FILES_H
+#define SESSION_LINKED_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct linked_file {
+	struct linked_file *next;
+	uint64_t id;       /* the engine's */
+	uint64_t dev, ino;
+	char path[];       /* below the destination */
+};
+
+/* The engine limits the number of records (WIRE_LINKED_MAX_BYTES). */
+struct linked_files {
+	struct linked_file **bucket;
+};
+
+void linked_files_fini(struct linked_files *t); /* zeroed is fine */
+/* NULL: no such file. */
+const struct linked_file *linked_files_find(const struct linked_files *t, uint64_t id);
+/* Ids are unique in a session. False: out of memory. */
+bool linked_files_add(struct linked_files *t, uint64_t id, uint64_t dev, uint64_t ino, const char *path);
+
+#endif

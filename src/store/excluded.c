@@ -1,0 +1,87 @@
+#include "store/excluded.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX 16 /* of one path */
+
+bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino)
+{
+	unsigned i;
+
+	for (i = 0; i < x->n; i++)
+		if (x->of[i].dev == dev && x->of[i].ino == ino)
+			return true;
+	return false;
+}
+
+static void add(struct excluded *x, const struct stat *st)
+{
+	if (excluded_has(x, st->st_dev, st->st_ino))
+		return;
+	if ((x->full |= x->n == EXCLUDED_MAX))
+		return;
+	x->of[x->n].dev = st->st_dev;
+	x->of[x->n++].ino = st->st_ino;
+}
+
+/* Replaces the link, the first `n` bytes of `path`, by its target. */
+static bool follow(char path[PATH_MAX], size_t n)
+{
+	char to[PATH_MAX], link[PATH_MAX], out[PATH_MAX];
+	const char *end;
+	ssize_t got;
+	int dir = 0;
+
+	memcpy(link, path, n);
+	link[n] = '\0';
+	if ((got = readlink(link, to, sizeof to - 1)) < 0)
+		return false;
+	to[got] = '\0';
+	if (to[0] != '/' && (end = strrchr(link, '/')) != NULL)
+		dir = (int)(end - link) + 1;
+	if ((size_t)snprintf(out, sizeof out, "%.*s%s%s", dir, link, to, path + n) >= sizeof out)
+		return false;
+	strcpy(path, out);
+	return true;
+}
+
+/* Adds the first link of the path that is not known, and follows it. */
+static bool next_link(struct excluded *x, char path[PATH_MAX])
+{
+	char part[PATH_MAX];
+	struct stat st;
+	size_t i;
+
+	for (i = 1; path[i - 1] != '\0'; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (lstat(part, &st) == 0 && S_ISLNK(st.st_mode)) {
+			add(x, &st);
+			return follow(path, i);
+		}
+		if (path[i] == '\0')
+			break;
+	}
+	return false;
+}
+
+void excluded_add(struct excluded *x, const char *path)
+{
+	char now[PATH_MAX];
+	struct stat st;
+	int links;
+
+	if (stat(path, &st) == 0)
+		add(x, &st);
+	if (path[0] == '\0' || strlen(path) >= sizeof now)
+		return;
+	strcpy(now, path);
+	for (links = 0; links < LINKS_MAX && next_link(x, now); links++)
+		;
+}

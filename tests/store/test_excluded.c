@@ -1,0 +1,151 @@
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/excluded.h"
+#include "store/sink.h"
+#include "store/walk.h"
+
+static struct tree *tree;
+
+/* The fixture's root, with these directories excluded; to be released by end(). */
+static struct dir *begin(const char *a, const char *b)
+{
+	struct excluded x = { .n = 0 };
+
+	excluded_add(&x, fx_path(a));
+	if (b != NULL)
+		excluded_add(&x, fx_path(b));
+	assert_int_equal(tree_open(&tree, fx_path("."), &sys_real, NULL), 0);
+	tree_exclude(tree, &x);
+	return tree_root(tree);
+}
+
+static void end(struct dir *root)
+{
+	dir_unref(root);
+	tree_unref(tree);
+}
+
+static void refused(struct dir *root, const char *path, bool want)
+{
+	struct dir *d = NULL;
+	struct ptcp_err e;
+	int r = dir_resolve(&d, root, path, &e);
+
+	if (r != (want ? PTCP_EREFUSED : 0))
+		fail_msg("%s: %d", path, r);
+	if (want)
+		assert_non_null(strstr(e.msg, EXCLUDED_WHY));
+	dir_unref(d);
+}
+
+/* By every path, by names that change, and in what lies beneath. */
+static void directories(void **state)
+{
+	struct dir *root, *home, *conf;
+	struct ptcp_err e;
+
+	(void)state;
+	fx_mkdir("home");
+	fx_mkdir("home/conf");
+	fx_mkdir("home/conf/deep");
+	fx_mkdir("home/conf/deep/er");
+	fx_mkdir("home/other");
+	assert_int_equal(symlink("home/conf/deep", fx_path("in")), 0);
+	assert_int_equal(symlink("../conf/../conf", fx_path("home/other/to")), 0);
+	root = begin("home/conf", "missing");
+	refused(root, "home/conf", true);
+	refused(root, "home/conf/deep", true);
+	refused(root, "home/conf/deep/er", true);
+	refused(root, "home/other/../conf", true);
+	refused(root, "home/other/to", true);
+	refused(root, "in", true);
+	refused(root, "in/er", true);
+	refused(root, "home/other", false);
+	refused(root, "home/conf/..", false);
+	refused(root, "", false);
+	home = dir_child(root, "home");
+	conf = dir_child(home, "conf");
+	assert_int_equal(dir_fd(conf, &e), PTCP_EREFUSED);
+	dir_unref(conf);
+	/* An existing directory is not even made writable. */
+	assert_int_equal(chmod(fx_path("home/conf"), 0500), 0);
+	assert_int_equal(store_mkdir(home, "conf", NULL, NULL, &e), PTCP_EREFUSED);
+	assert_int_equal(chmod(fx_path("home/conf"), 0700), 0);
+	dir_unref(home);
+	assert_int_equal(rename(fx_path("home"), fx_path("moved")), 0);
+	refused(root, "moved/conf/deep", true);
+	refused(root, "moved/other", false);
+	end(root);
+}
+
+/* Whoever replaced a link on the path of the configuration would choose the configuration. */
+static void links_to_it(void **state)
+{
+	static const char *const links[] = { "first", "second" };
+	const struct meta m = { .set_mode = false };
+	struct dir *root;
+	struct ptcp_err e;
+	struct stat st;
+	unsigned i;
+
+	(void)state;
+	fx_mkdir("real");
+	fx_mkdir("real/conf");
+	assert_int_equal(symlink("second", fx_path("first")), 0);
+	assert_int_equal(symlink("real", fx_path("second")), 0);
+	assert_int_equal(symlink("real", fx_path("third")), 0);
+	root = begin("first/conf", NULL);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(store_symlink(root, links[i], "elsewhere", &m, &e), PTCP_EREFUSED);
+		assert_non_null(strstr(e.msg, EXCLUDED_WHY));
+	}
+	assert_int_equal(store_symlink(root, "third", "elsewhere", &m, &e), 0);
+	refused(root, "real/conf", true);
+	refused(root, "real", false);
+	assert_int_equal(lstat(fx_path("first"), &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	end(root);
+}
+
+/* The list of a source leaves the directory out, with a warning; requested itself, it fails. */
+static void listing(void **state)
+{
+	struct walk_entry out;
+	struct dir *root;
+	struct walk *w;
+	unsigned i, skipped = 0, dirs = 0;
+
+	(void)state;
+	fx_mkdir("conf");
+	fx_text("conf/key", "secret");
+	fx_mkdir("data");
+	root = begin("conf", NULL);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(walk_new(&w, NULL), 0);
+		assert_int_equal(walk_add(w, root, i == 0 ? NULL : "conf", NULL), 0);
+		for (skipped = dirs = 0; walk_next(w, &out, NULL) > 0; walk_entry_fini(&out)) {
+			skipped += out.type == (i == 0 ? WALK_SKIPPED : WALK_FAILED) &&
+			    strstr(out.why, EXCLUDED_WHY) != NULL;
+			dirs += out.type == WALK_DIR;
+			assert_true(out.type != WALK_FILE);
+		}
+		assert_int_equal(skipped, 1);
+		assert_int_equal(dirs, i == 0);
+		walk_free(w);
+	}
+	end(root);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fx_tree_test(directories), fx_tree_test(links_to_it), fx_tree_test(listing),
+	};
+	return cmocka_run_group_tests_name("store/excluded", tests, NULL, NULL);
+}
