@@ -95,10 +95,11 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
-	tests/bench/advice/test_report
+	tests/bench/advice/test_report tests/bench/advice/test_campaign_report
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/spool)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
+	bench/advice/campaign_report e2e/spool)
 
 # ------------------------------------------------------------- Compiling
 
@@ -180,6 +181,8 @@ $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAG
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
+$(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records seed_score)
+$(BUILD)/tests/bench/advice/campaign_report: test_LIBS := $(call pc_libs,jansson)
 
 $(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
 
@@ -412,6 +415,15 @@ advice-report: $(BUILD)/tests/bench/advice/report
 
 advice-pictures: $(BUILD)/tests/bench/advice/report
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
+
+# make advice-campaign: measure truth, advice and transfers on random paths (hours, root)
+# Settings: see tests/bench/advice/campaign. Report: make campaign-report, OUT as there
+.PHONY: advice-campaign campaign-report
+advice-campaign: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/campaign
+
+campaign-report: $(BUILD)/tests/bench/advice/campaign_report
+	$(Q)$< $(wildcard $(or $(OUT),$(BUILD)/advice-campaign)/*/*.jsonl)
 
 # make advice-witness: measure the impact of advice and of an advised transfer externally (five minutes, root)
 advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget

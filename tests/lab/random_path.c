@@ -147,7 +147,7 @@ static void print_groups(const struct random_path *p, FILE *to)
 	for (i = 0; i < p->groups; i++) {
 		const struct random_group *g = &p->group[i];
 
-		fprintf(to, "# Other flows from x%u to y%u: %u of %s, RTT %g ms", i + 1, i + 1, g->flows, g->congestion,
+		fprintf(to, "# Other flows from x%u to y%u: %u, %s, RTT %g ms", i + 1, i + 1, g->flows, g->congestion,
 		    g->rtt_ms);
 		if (g->on_s > 0)
 			fprintf(to, ", each for %g s on average, with pauses of %g s", g->on_s, g->off_s);
@@ -167,16 +167,18 @@ static void print_bottleneck(const struct random_path *p, FILE *to)
 
 void random_path_topology(const struct random_path *p, FILE *to)
 {
-	char name[8];
+	char name[16];
 	unsigned i;
 
-	fprintf(to, "# Random path %llu. The transfer goes from src to dst, RTT %g ms.\n", (unsigned long long)p->seed, p->rtt_ms);
+	fprintf(to, "# Random path %llu. The transfer goes from src to dst: %s, RTT %g ms\n", (unsigned long long)p->seed,
+	    p->congestion, p->rtt_ms);
 	print_groups(p, to);
+	/* Congestion control is a setting of each flow: some kernels allow a namespace no default but their own. */
 	fprintf(to, "defaults:\n  host: { rmem: 4096 131072 67108864, wmem: 4096 65536 67108864 }\n"
-	    "hosts:\n  src: { cc: %s }\n", p->congestion);
+	    "hosts:\n  src:\n");
 	print_receiver(p, "dst", p->window_bytes > 0, to);
 	for (i = 0; i < p->groups; i++) {
-		fprintf(to, "  x%u: { cc: %s }\n", i + 1, p->group[i].congestion);
+		fprintf(to, "  x%u:\n", i + 1);
 		snprintf(name, sizeof name, "y%u", i + 1);
 		print_receiver(p, name, p->all_windows, to);
 	}
@@ -184,7 +186,7 @@ void random_path_topology(const struct random_path *p, FILE *to)
 	print_bottleneck(p, to);
 	print_access(p, "src", "dst", p->rtt_ms, to);
 	for (i = 0; i < p->groups; i++) {
-		char sender[8], receiver[8];
+		char sender[16], receiver[16];
 
 		snprintf(sender, sizeof sender, "x%u", i + 1);
 		snprintf(receiver, sizeof receiver, "y%u", i + 1);
