@@ -18,7 +18,7 @@
  * monotonic time in seconds, the bytes acknowledged so far on each stream, and, of all
  * streams together so far, seconds in which they were busy, and of these held up by the
  * receiver's window and by their own buffers. At the same times -T writes the TCP_INFO of
- * each open stream to FILE, as CSV with a header.
+ * each open stream to FILE, as CSV with a header; 0 is an unknown RTT or an unlimited pacing rate.
  *
  * With -o the streams come and go: each is open for ON_S on average and closed for OFF_S,
  * exponentially distributed, independently of the other streams and of earlier runs. */

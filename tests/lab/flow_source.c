@@ -173,14 +173,20 @@ static int keep_full(struct source *f, struct mono end)
 	}
 }
 
+/* The kernel says UINT64_MAX for no limit. */
+static unsigned long long limit_bps(uint64_t bytes_per_s)
+{
+	return bytes_per_s == UINT64_MAX ? 0 : bytes_per_s * 8;
+}
+
 static void print_trace(struct source *f, double at, int index, const struct tcp_info *t)
 {
 	fprintf(f->trace, "%.3f,%d,%d,%llu,%llu,%llu,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%llu,%u,%llu,%llu,%llu,%u,%u,%u,%u\n",
 	    at, f->open, index, (unsigned long long)t->tcpi_bytes_acked, (unsigned long long)t->tcpi_bytes_sent,
 	    (unsigned long long)t->tcpi_bytes_retrans, t->tcpi_data_segs_out, t->tcpi_total_retrans, t->tcpi_delivered,
 	    t->tcpi_lost, t->tcpi_unacked, t->tcpi_snd_cwnd, t->tcpi_snd_ssthresh, t->tcpi_rtt, t->tcpi_rttvar,
-	    t->tcpi_min_rtt, t->tcpi_ca_state, (unsigned long long)t->tcpi_delivery_rate * 8,
-	    (unsigned long long)t->tcpi_pacing_rate * 8, t->tcpi_delivery_rate_app_limited,
+	    t->tcpi_min_rtt == UINT32_MAX ? 0 : t->tcpi_min_rtt, t->tcpi_ca_state,
+	    (unsigned long long)t->tcpi_delivery_rate * 8, limit_bps(t->tcpi_pacing_rate), t->tcpi_delivery_rate_app_limited,
 	    (unsigned long long)t->tcpi_busy_time, (unsigned long long)t->tcpi_rwnd_limited,
 	    (unsigned long long)t->tcpi_sndbuf_limited, t->tcpi_notsent_bytes, t->tcpi_dsack_dups, t->tcpi_reord_seen,
 	    t->tcpi_snd_wnd);
