@@ -184,9 +184,21 @@ static void print_set(const struct seed_case *c, size_t n, const char *form, enu
 	free(s);
 }
 
+static const char *const forms[] = { "full", "short" };
+#define FORMS (sizeof forms / sizeof *forms)
+
+static size_t of_other_forms(const struct seed_case *c, size_t n)
+{
+	size_t others = n, i, f;
+
+	for (i = 0; i < n; i++)
+		for (f = 0; f < FORMS; f++)
+			others -= strcmp(c[i].form, forms[f]) == 0;
+	return others;
+}
+
 int main(int argc, char **argv)
 {
-	static const char *const forms[] = { "full", "short" };
 	struct seed_case *all = calloc((size_t)argc, sizeof *all);
 	size_t n = 0, f;
 	int set;
@@ -200,9 +212,11 @@ int main(int argc, char **argv)
 	for (; n < (size_t)argc - 1; n++)
 		if (records_read(argv[n + 1], &all[n]) < 0)
 			return 1;
-	for (f = 0; f < sizeof forms / sizeof *forms; f++)
+	for (f = 0; f < FORMS; f++)
 		for (set = 0; set < SETS; set++)
 			print_set(all, n, forms[f], (enum set)set);
+	if (of_other_forms(all, n) > 0)
+		printf("\n%zu files of other forms ignored.\n", of_other_forms(all, n));
 	free(all);
 	return 0;
 }

@@ -28,6 +28,7 @@ goodput() {
 		function total(x, f, sum) { sum = 0; for (f in count) sum += upto(f, x); return sum }
 		END {
 			form = step > 0 ? "%s%.3g" : "%s%.4g"
+			if (until <= from) { print 0; exit } # or the steps would never end
 			if (step == 0) step = until - from
 			was = total(from)
 			for (x = from + step; x <= until + 0.001; x += step) {
