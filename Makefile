@@ -35,7 +35,7 @@ wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io dir dir_open destination walk source hash \
 	sink part journal resume resume_verify commit entry owner xattr
-net_SRC   := loop sock dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
@@ -74,7 +74,7 @@ wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io dir destination walk source hash sink journal resume race commit entry owner xattr \
 	faults power torture
-net_TESTS   := loop sock dial listen admission line_reader child spool splice bridge relay_acl \
+net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
@@ -97,7 +97,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/campaign/test_,kills chaos link bounds) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool)
 
@@ -128,12 +128,13 @@ $(BUILD)/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS))
 $(BUILD)/libinside.a: $(call layer_objs,core model)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# Shared libraries export the symbols in their maps. libptcp-plan contains its own copy of core and model.
+# Shared libraries export the symbols in their maps. libptcp-plan contains its own copy of core and model. Lookups of
+# names may outlive a handle, so the code stays loaded (nodelete).
 LIB_SO  := libptcp.so libptcp-plan.so
 .PHONY: shared
 shared: $(LIB_SO:%=$(BUILD)/%)
 
-shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,--version-script=$(filter %.map,$^) \
+shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
 	-Wl,--no-undefined $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
 	$(filter %.so %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
 
@@ -228,7 +229,7 @@ $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 # Preloaded by tests, into programs with or without sanitizers.
 $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $<
+	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
 	session client between links grants greedy steering strangers served server sources doers keeper local peer)

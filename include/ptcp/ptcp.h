@@ -617,7 +617,7 @@ PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, timeout_s, rate, relay_to,
  * max_relayed and log_level to the values of `o`; the remaining fields are ignored. Running sessions keep the agreed
- * values. May wait for the resolver. PTCP_EUSAGE: a value is malformed or out of range, and all values are unchanged. */
+ * values. PTCP_EUSAGE: a value is malformed or out of range, and all values are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 

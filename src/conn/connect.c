@@ -279,16 +279,20 @@ static void on_timer(void *arg)
 	fail_at_hop(c, CONNECT_TIMED_OUT, PTCP_ECONNECT, text, true);
 }
 
+static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
+{
+	const struct connect *c = arg;
+
+	return c->o.permits(c->o.arg, all, sa);
+}
+
 static int start_dial(struct connect *c, struct ptcp_err *e)
 {
-	struct sock_opts so = c->o.sock;
-	int r;
+	struct dial_opts o = { .names = c->o.context->names, .client = c->o.client, .host = hop(c)->host, .port = hop(c)->port,
+		.sock = c->o.sock, .permits = c->o.permits != NULL ? permits : NULL, .done = on_dialed, .arg = c };
 
-	so.timeout_ns = c->o.timeout_ns;
-	r = dial_start(&c->dial, c->o.context->control, hop(c)->host, hop(c)->port, &so, on_dialed, c, e);
-	if (r == 0 && c->o.permits != NULL)
-		dial_filter(c->dial, c->o.permits, c->o.arg);
-	return r;
+	o.sock.timeout_ns = c->o.timeout_ns;
+	return dial_start(&c->dial, c->o.context->control, &o, e);
 }
 
 /* `fd` -1: dials. */

@@ -4,7 +4,7 @@
 #define CONN_CONNECT_H
 
 #include "conn/context.h"
-#include "net/sock.h"
+#include "net/resolve.h"
 #include "wire/frame.h"
 
 #define CONNECT_RELAYS_MAX 8
@@ -45,8 +45,9 @@ struct connect_opts {
 	bool plaintext;         /* leave TLS after the answer */
 	enum wire_type answer;  /* to `first`: this frame, without payload, or ERROR; 0: no answer */
 	const char *hint;       /* remedy in errors of the host; NULL: "is it a ptcp server?" */
-	/* Addresses of the host that may be connected to; NULL: all. */
-	bool (*permits)(void *arg, const struct sockaddr *sa);
+	const char *client;     /* that lookups are counted for, as dial_opts has it; borrowed until `done` */
+	/* Addresses of the host that may be connected to, as dial_opts has it. */
+	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The host's fingerprint; NULL: `check` decides. */
 	const char *fingerprint;
 	/* Whether the fingerprint is trusted for the relay or host. Negative with `e`: no. */

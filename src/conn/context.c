@@ -103,6 +103,7 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
+	    (r = resolver_new(&h->names, control, getaddrinfo, e)) < 0 ||
 	    (r = owners_new(&h->owners, &owner_db_real, e)) < 0 ||
 	    (r = io_new(&h->io, IO_THREADS, e)) < 0)
 		goto out;
@@ -126,6 +127,7 @@ void context_fini(struct context *h)
 
 	pacing_stop(&h->pacing);
 	io_free(h->io);
+	resolver_free(h->names);
 	for (i = 0; i < h->n_workers; i++) {
 		loop_free(h->worker[i]);
 		fd_budget_count(-LOOP_FDS);
@@ -136,6 +138,7 @@ void context_fini(struct context *h)
 	owners_free(h->owners);
 	h->owners = NULL;
 	h->io = NULL;
+	h->names = NULL;
 	h->n_workers = 0;
 	h->client = h->server = NULL;
 }

@@ -7,6 +7,7 @@
 #include "core/timetable.h"
 #include "core/userdir.h"
 #include "net/chan.h"
+#include "net/resolve.h"
 #include "store/io.h"
 #include "store/owner.h"
 
@@ -26,6 +27,7 @@ struct context {
 	struct loop *worker[CONTEXT_WORKERS_MAX];
 	unsigned n_workers;
 	struct io *io;
+	struct resolver *names;           /* of the control loop */
 	struct owners *owners;            /* names of users and groups */
 	struct identity identity;
 	SSL_CTX *client, *server;         /* NULL where not requested */

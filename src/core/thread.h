@@ -3,10 +3,13 @@
 #define CORE_THREAD_H
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include <ptcp/err.h>
 
 /* PTCP_ENOMEM, with errno's value in e->sys. */
 int thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
+/* A thread that nobody joins: it may outlive all objects that are not its own. */
+int thread_start_detached(size_t stack_bytes, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
 
 #endif

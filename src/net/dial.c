@@ -1,7 +1,7 @@
 #include "net/dial.h"
 
 #include <errno.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +22,19 @@ struct attempt {
 	char address[SOCK_TEXT_BYTES];
 };
 
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
 struct dial {
 	struct loop *loop;
-	struct sock_opts o;
+	struct dial_opts o;
 	char host[SOCK_HOST_BYTES];
-	unsigned port;
-	void (*done)(void *, int, const char *, const struct ptcp_err *);
-	void *arg;
-	bool (*permits)(void *, const struct sockaddr *); /* NULL: every address */
-	void *permits_arg;
-	uv_getaddrinfo_t dns;
-	bool resolving, over;
-	struct addrinfo *answer, *order[ATTEMPTS_MAX];
+	struct resolve resolve;
+	bool over;
+	union address order[ATTEMPTS_MAX];
 	unsigned n_order, next, n_open, n_closing;
 	struct attempt *open[ATTEMPTS_MAX];
 	struct timer *timer;
@@ -43,11 +44,8 @@ struct dial {
 
 static void dial_release(struct dial *d)
 {
-	if (!d->over || d->resolving || d->n_closing > 0)
-		return;
-	if (d->answer != NULL)
-		uv_freeaddrinfo(d->answer);
-	free(d);
+	if (d->over && d->n_closing == 0)
+		free(d);
 }
 
 static void on_attempt_closed(uv_handle_t *h)
@@ -78,6 +76,7 @@ static void attempt_end(struct attempt *a, bool keep)
 
 static void dial_end(struct dial *d)
 {
+	resolve_cancel(&d->resolve);
 	while (d->n_open > 0)
 		attempt_end(d->open[0], false);
 	timer_free(d->timer);
@@ -93,12 +92,12 @@ static void dial_done(struct dial *d, int fd, const char *address)
 	if (address != NULL)
 		memcpy(reached, address, sizeof reached);
 	dial_end(d);
-	if (fd >= 0 && sock_tune(fd, &d->o, &e) < 0) {
+	if (fd >= 0 && sock_tune(fd, &d->o.sock, &e) < 0) {
 		close(fd);
 		fd = -1;
 		d->why = e;
 	}
-	d->done(d->arg, fd, reached, fd >= 0 ? NULL : &d->why);
+	d->o.done(d->o.arg, fd, reached, fd >= 0 ? NULL : &d->why);
 	dial_release(d);
 }
 
@@ -106,20 +105,23 @@ void dial_cancel(struct dial *d)
 {
 	if (d == NULL)
 		return;
-	if (d->resolving)
-		uv_cancel((uv_req_t *)&d->dns);
 	dial_end(d);
 	dial_release(d);
 }
 
 static void dial_next(struct dial *d);
 
+static socklen_t address_bytes(const union address *a)
+{
+	return a->sa.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6;
+}
+
 static void attempt_failed(struct dial *d, const char *address, int sys)
 {
 	char where[SOCK_HOST_BYTES + 10];
 	bool named;
 
-	sock_join(where, sizeof where, d->host, d->port);
+	sock_join(where, sizeof where, d->host, d->o.port);
 	named = strcmp(where, address) != 0;
 	err_set(&d->why, PTCP_ECONNECT, "connecting to %s%s%s%s: %s%s", where, named ? " (" : "", named ? address : "",
 	    named ? ")" : "", strerror(sys), sys == ECONNREFUSED ? " (is a ptcp server running there, on that port?)" :
@@ -154,16 +156,16 @@ static void on_connect(uv_poll_t *h, int status, int events)
 }
 
 /* Returns 0 or an errno. */
-static int attempt_start(struct dial *d, const struct addrinfo *ai, char address[SOCK_TEXT_BYTES])
+static int attempt_start(struct dial *d, const union address *to, char address[SOCK_TEXT_BYTES])
 {
 	struct attempt *a;
 	int fd;
 
-	sock_address_text(address, ai->ai_addr, ai->ai_addrlen);
-	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	sock_address_text(address, &to->sa, address_bytes(to));
+	fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return errno;
-	if (connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 && errno != EINPROGRESS) {
+	if (connect(fd, &to->sa, address_bytes(to)) < 0 && errno != EINPROGRESS) {
 		int sys = errno;
 
 		close(fd);
@@ -183,122 +185,157 @@ static int attempt_start(struct dial *d, const struct addrinfo *ai, char address
 	return 0;
 }
 
-/* Starts the attempts that are due and sets the timer; ends the dial at its deadline or when all attempts
- * have failed. */
-static void dial_next(struct dial *d)
+static void time_out(struct dial *d)
+{
+	char where[SOCK_HOST_BYTES + 10], shown[TEXT_NAME_BYTES];
+	double timeout_s = (double)d->o.sock.timeout_ns / 1e9;
+
+	sock_join(where, sizeof where, d->host, d->o.port);
+	if (d->resolve.lookup != NULL)
+		err_set(&d->why, PTCP_ECONNECT, "resolving %s: no answer for %.3g s (check the name servers)",
+		    text_escape(shown, sizeof shown, d->host), timeout_s);
+	else
+		err_set(&d->why, PTCP_ECONNECT, "connecting to %s: no response for %.3g s (is the host up, and does a "
+		    "firewall let port %u through?)", where, timeout_s, d->o.port);
+	dial_done(d, -1, NULL);
+}
+
+/* Starts the attempts that are due. */
+static void start_due(struct dial *d)
 {
 	struct mono now = mono_now();
-	char address[SOCK_TEXT_BYTES], where[SOCK_HOST_BYTES + 10];
+	char address[SOCK_TEXT_BYTES];
 	int sys;
 
-	if (now.ns >= d->deadline.ns) {
-		sock_join(where, sizeof where, d->host, d->port);
-		err_set(&d->why, PTCP_ECONNECT, "connecting to %s: no response for %.3g s (is the host up, and does a "
-		    "firewall let port %u through?)", where, (double)d->o.timeout_ns / 1e9, d->port);
-		dial_done(d, -1, NULL);
-		return;
-	}
 	while (d->next < d->n_order && now.ns >= d->next_at.ns) {
 		d->next_at = mono_add_ns(now, STAGGER_NS);
-		if ((sys = attempt_start(d, d->order[d->next++], address)) != 0)
+		if ((sys = attempt_start(d, &d->order[d->next++], address)) != 0)
 			attempt_failed(d, address, sys);
 	}
-	if (d->n_open == 0 && d->next == d->n_order) {
-		dial_done(d, -1, NULL);
+}
+
+static bool all_failed(const struct dial *d) { return d->n_open == 0 && d->next == d->n_order; }
+
+static void set_timer(struct dial *d)
+{
+	timer_set(d->timer, d->next < d->n_order && d->next_at.ns < d->deadline.ns ? d->next_at : d->deadline);
+}
+
+/* Continues, or ends the dial at its deadline or when all attempts have failed. */
+static void dial_next(struct dial *d)
+{
+	if (mono_now().ns >= d->deadline.ns) {
+		time_out(d);
 		return;
 	}
-	timer_set(d->timer, d->next < d->n_order && d->next_at.ns < d->deadline.ns ? d->next_at :
-	    d->deadline);
+	start_due(d);
+	if (all_failed(d))
+		dial_done(d, -1, NULL);
+	else
+		set_timer(d);
 }
 
 static void on_dial_timer(void *arg) { dial_next(arg); }
 
-static bool permitted(const struct dial *d, const struct addrinfo *ai)
+/* ---- Addresses ---- */
+
+static bool permitted(const struct dial *d, const struct addrinfo *all, const struct addrinfo *ai)
 {
-	return d->permits == NULL || d->permits(d->permits_arg, ai->ai_addr);
+	return d->o.permits == NULL || d->o.permits(d->o.arg, all, ai->ai_addr);
+}
+
+static void add_address(struct dial *d, const struct addrinfo *ai)
+{
+	union address *a = &d->order[d->n_order++];
+
+	memcpy(a, ai->ai_addr, ai->ai_addrlen < sizeof *a ? ai->ai_addrlen : sizeof *a);
+	if (a->sa.sa_family == AF_INET)
+		a->v4.sin_port = htons((uint16_t)d->o.port);
+	else
+		a->v6.sin6_port = htons((uint16_t)d->o.port);
 }
 
 /* The two families alternate, starting with the resolver's first choice (RFC 8305, 4). */
-static void sort_addresses(struct dial *d)
+static void sort_addresses(struct dial *d, const struct addrinfo *all)
 {
-	struct addrinfo *next[2] = { d->answer, d->answer }, *a;
-	int family = d->answer->ai_family, i;
+	const struct addrinfo *next[2] = { all, all }, *a;
+	int family = all->ai_family, i;
 
 	for (i = 0; d->n_order < ATTEMPTS_MAX && (next[0] != NULL || next[1] != NULL); i = !i) {
-		for (a = next[i]; a != NULL && ((a->ai_family == family) == i || !permitted(d, a)); a = a->ai_next)
+		for (a = next[i]; a != NULL && ((a->ai_family == family) == i || !permitted(d, all, a)); a = a->ai_next)
 			;
 		next[i] = a != NULL ? a->ai_next : NULL;
 		if (a != NULL)
-			d->order[d->n_order++] = a;
+			add_address(d, a);
 	}
 }
 
-static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
+/* Without addresses to try, the dial has failed. */
+static void take_answer(struct dial *d, const struct resolve_answer *a)
 {
-	struct dial *d = req->data;
 	char shown[TEXT_NAME_BYTES];
 
-	d->resolving = false;
-	d->answer = res;
-	if (d->over) {
-		dial_release(d);
-		return;
-	}
-	if (status < 0 || res == NULL) {
-		err_set(&d->why, PTCP_ECONNECT, "resolving %s: %s (check the name)",
-		    text_escape(shown, sizeof shown, d->host), status < 0 ? uv_strerror(status) : "no addresses");
-		dial_done(d, -1, NULL);
-		return;
-	}
-	sort_addresses(d);
-	if (d->n_order == 0) {
-		err_set(&d->why, PTCP_EREFUSED, "connecting to %s: its addresses are not permitted",
-		    text_escape(shown, sizeof shown, d->host));
-		dial_done(d, -1, NULL);
-		return;
-	}
+	text_escape(shown, sizeof shown, d->host);
+	if (a->error != 0)
+		err_set(&d->why, PTCP_ECONNECT, "resolving %s: %s (check the name)", shown, resolve_error_text(a));
+	else
+		sort_addresses(d, a->all);
+	if (a->error == 0 && d->n_order == 0)
+		err_set(&d->why, PTCP_EREFUSED, "connecting to %s: its addresses are not permitted", shown);
+}
+
+static void on_resolved(struct resolve *q, const struct resolve_answer *a)
+{
+	struct dial *d = CONTAINER_OF(q, struct dial, resolve);
+
+	take_answer(d, a);
 	dial_next(d);
 }
 
-void dial_filter(struct dial *d, bool (*permits)(void *arg, const struct sockaddr *sa), void *arg)
+/* A number is connected to at once; a failure is reported from the loop. */
+static int begin(struct dial *d, struct ptcp_err *e)
 {
-	d->permits = permits;
-	d->permits_arg = arg;
+	struct resolve_answer a;
+	char shown[TEXT_NAME_BYTES];
+
+	if (resolve_number(&a, d->host, d->o.sock.family)) {
+		take_answer(d, &a);
+		if (a.all != NULL)
+			freeaddrinfo(a.all);
+		start_due(d);
+		if (all_failed(d))
+			timer_set(d->timer, mono_now());
+		else
+			set_timer(d);
+		return 0;
+	}
+	if (d->o.names == NULL)
+		return err_set(e, PTCP_ECONNECT, "resolving %s: not a numeric address",
+		    text_escape(shown, sizeof shown, d->host));
+	timer_set(d->timer, d->deadline);
+	return resolve_start(&d->resolve, d->o.names, d->o.client, d->host, d->o.sock.family, on_resolved, e);
 }
 
-int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port, const struct sock_opts *o,
-    void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why), void *arg,
-    struct ptcp_err *e)
+int dial_start(struct dial **out, struct loop *l, const struct dial_opts *o, struct ptcp_err *e)
 {
 	struct dial *d = calloc(1, sizeof *d);
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-	char service[12], shown[TEXT_NAME_BYTES];
 	int r;
 
 	if (d == NULL)
 		return err_nomem(e);
 	d->loop = l;
 	d->o = *o;
-	d->port = port;
-	d->done = done;
-	d->arg = arg;
-	d->deadline = mono_add_ns(mono_now(), o->timeout_ns);
-	snprintf(d->host, sizeof d->host, "%s", host);
-	snprintf(service, sizeof service, "%u", port);
-	hints.ai_family = o->family == 4 ? AF_INET : o->family == 6 ? AF_INET6 : AF_UNSPEC;
+	snprintf(d->host, sizeof d->host, "%s", o->host);
+	d->deadline = mono_add_ns(mono_now(), o->sock.timeout_ns);
 	if ((r = timer_new(&d->timer, l, on_dial_timer, d, e)) < 0) {
 		free(d);
 		return r;
 	}
-	d->dns.data = d;
-	if ((r = uv_getaddrinfo(loop_uv(l), &d->dns, on_resolved, d->host, service, &hints)) < 0) {
+	if ((r = begin(d, e)) < 0) {
 		timer_free(d->timer);
 		free(d);
-		return err_set(e, PTCP_ECONNECT, "resolving %s: %s",
-		    text_escape(shown, sizeof shown, host), uv_strerror(r));
+		return r;
 	}
-	d->resolving = true;
-	timer_set(d->timer, d->deadline);
 	*out = d;
 	return 0;
 }

@@ -2,19 +2,26 @@
 #ifndef NET_DIAL_H
 #define NET_DIAL_H
 
-#include "net/loop.h"
-#include "net/sock.h"
+#include "net/resolve.h"
+
+struct dial_opts {
+	struct resolver *names; /* NULL: numeric hosts only */
+	const char *client;     /* whose lookups are counted, see resolve_start() */
+	const char *host;       /* copied */
+	unsigned port;
+	struct sock_opts sock;  /* `congestion` is borrowed until `done` */
+	/* Whether to try `sa`, one of the addresses `all` of the host; NULL: every address. */
+	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
+	/* Once, from the loop: with a non-blocking socket, owned by the caller, and the address reached; or with -1 and
+	 * PTCP_ECONNECT, PTCP_EREFUSED without any permitted address, PTCP_EUSAGE for an unavailable congestion control. */
+	void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why);
+	void *arg;
+};
 
 /* Connects to a name or address: tries all its addresses, IPv6 and IPv4 alternating, each 250 ms after the
- * previous or once the previous has failed (RFC 8305). `done` is called once, from the loop: with a
- * non-blocking socket, owned by the caller, and the address reached; or with -1 and PTCP_ECONNECT
- * (PTCP_EUSAGE for an unavailable congestion control). `o->congestion` is borrowed until then. */
+ * previous or once the previous has failed (RFC 8305). */
 struct dial;
-int dial_start(struct dial **out, struct loop *l, const char *host, unsigned port, const struct sock_opts *o,
-    void (*done)(void *arg, int fd, const char *address, const struct ptcp_err *why), void *arg,
-    struct ptcp_err *e);
-/* Directly after dial_start(): tries only addresses accepted by `permits`; PTCP_EREFUSED without any. */
-void dial_filter(struct dial *d, bool (*permits)(void *arg, const struct sockaddr *sa), void *arg);
+int dial_start(struct dial **out, struct loop *l, const struct dial_opts *o, struct ptcp_err *e);
 /* Only before `done`, and instead of `done`. NULL is fine. */
 void dial_cancel(struct dial *d);
 

@@ -33,8 +33,7 @@ void loop_stop(struct loop *l);
 void loop_reset(struct loop *l);
 /* Total time that the loop's thread waited for events. Any thread. */
 uint64_t loop_idle_ns(struct loop *l);
-/* All objects on the loop must be free, and no thread may post to it. Waits for the resolver of a canceled
- * dial. NULL is fine. */
+/* All objects on the loop must be free, and no thread may post to it. NULL is fine. */
 void loop_free(struct loop *l);
 
 /* Any thread; first in, first out. Not after the loop was stopped. */

@@ -1,7 +1,6 @@
 #include "net/relay_acl.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,9 +9,11 @@
 #include <strings.h>
 
 #include "core/text.h"
-#include "net/sock.h"
+#include "core/units.h"
 
 #define NAME_ADDRESSES 16
+#define RETRY_MIN_NS NS_PER_S
+#define RETRY_MAX_NS (60 * NS_PER_S)
 
 /* IPv6, or IPv4-mapped IPv6; prefix lengths accordingly. */
 struct range {
@@ -24,13 +25,20 @@ struct relay_acl_entry {
 	struct relay_acl_entry *next;
 	char name[SOCK_HOST_BYTES];          /* "": a range */
 	struct range range;
-	struct range known[NAME_ADDRESSES];  /* addresses of the name when it was listed */
+	struct range known[NAME_ADDRESSES];  /* addresses of the name in its first answer */
 	unsigned n_known;
 	unsigned port;                       /* 0: any */
+	bool answered, warned;
+	struct resolve resolve;
+	struct relay_acl *list;
 };
 
 struct relay_acl {
 	struct relay_acl_entry *first;
+	struct resolver *names;
+	const struct log *log;
+	struct timer *retry;
+	uint64_t retry_ns;
 };
 
 static const char *const special[] = {
@@ -134,18 +142,6 @@ static bool same_name(const char *a, const char *b)
 	return n == m && strncasecmp(a, b, n) == 0;
 }
 
-static void look_up(struct relay_acl_entry *h)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all, *i;
-
-	if (getaddrinfo(h->name, NULL, &hints, &all) != 0)
-		return; /* later addresses are permitted unless special */
-	for (i = all; i != NULL && h->n_known < NAME_ADDRESSES; i = i->ai_next)
-		if (address_of(h->known[h->n_known].at, i->ai_addr))
-			h->known[h->n_known++].bits = 128;
-	freeaddrinfo(all);
-}
-
 int relay_acl_add(struct relay_acl **list, const char *text, unsigned default_port, struct ptcp_err *e)
 {
 	struct relay_acl_entry *h;
@@ -163,10 +159,9 @@ int relay_acl_add(struct relay_acl **list, const char *text, unsigned default_po
 		return err_nomem(e);
 	h->range = range;
 	h->port = port;
-	if (!is_range) {
+	h->list = *list;
+	if (!is_range)
 		strcpy(h->name, host);
-		look_up(h);
-	}
 	h->next = (*list)->first;
 	(*list)->first = h;
 	return 0;
@@ -178,10 +173,89 @@ void relay_acl_free(struct relay_acl *n)
 
 	while (n != NULL && (h = n->first) != NULL) {
 		n->first = h->next;
+		resolve_cancel(&h->resolve);
 		free(h);
 	}
+	if (n != NULL)
+		timer_free(n->retry);
 	free(n);
 }
+
+/* ---- Names ---- */
+
+static void learn(struct relay_acl_entry *h, const struct addrinfo *all)
+{
+	h->answered = true;
+	for (; all != NULL && h->n_known < NAME_ADDRESSES; all = all->ai_next)
+		if (address_of(h->known[h->n_known].at, all->ai_addr))
+			h->known[h->n_known++].bits = 128;
+}
+
+/* That there is no such name is an answer, too: whoever registers the name later gets no special addresses. */
+static bool is_answer(int error)
+{
+	return error == 0 || error == EAI_NONAME || error == EAI_NODATA || error == EAI_ADDRFAMILY;
+}
+
+static void retry_later(struct relay_acl_entry *h, const char *why)
+{
+	struct relay_acl *n = h->list;
+	char shown[TEXT_NAME_BYTES];
+
+	if (!h->warned)
+		log_at(n->log, LOG_WARN, "relay", "event=unresolved name=\"%s\" why=\"%s\" hint=\"trying again; check the name "
+		    "servers\"", text_escape_quoted(shown, sizeof shown, h->name), why);
+	h->warned = true;
+	timer_set(n->retry, mono_add_ns(mono_now(), n->retry_ns));
+}
+
+static void on_resolved(struct resolve *q, const struct resolve_answer *a)
+{
+	struct relay_acl_entry *h = CONTAINER_OF(q, struct relay_acl_entry, resolve);
+
+	if (h->answered)
+		return; /* to a client's request */
+	if (is_answer(a->error))
+		learn(h, a->all);
+	else
+		retry_later(h, resolve_error_text(a));
+}
+
+static void resolve_all(struct relay_acl *n)
+{
+	struct relay_acl_entry *h;
+	struct ptcp_err why;
+
+	for (h = n->first; h != NULL; h = h->next)
+		if (h->name[0] != '\0' && !h->answered && h->resolve.lookup == NULL &&
+		    resolve_start(&h->resolve, n->names, NULL, h->name, 0, on_resolved, &why) < 0)
+			retry_later(h, why.msg);
+}
+
+static void on_retry(void *arg)
+{
+	struct relay_acl *n = arg;
+
+	n->retry_ns = 2 * n->retry_ns < RETRY_MAX_NS ? 2 * n->retry_ns : RETRY_MAX_NS;
+	resolve_all(n);
+}
+
+int relay_acl_resolve(struct relay_acl *n, struct loop *l, struct resolver *names, const struct log *log,
+    struct ptcp_err *e)
+{
+	int r;
+
+	if (n == NULL)
+		return 0;
+	n->names = names;
+	n->log = log;
+	n->retry_ns = RETRY_MIN_NS;
+	if ((r = timer_new(&n->retry, l, on_retry, n, e)) == 0)
+		resolve_all(n);
+	return r;
+}
+
+/* ---- Requests ---- */
 
 /* Prefix length of the longest special range that contains the address; 0: none. */
 static unsigned special_bits(const uint8_t at[16])
@@ -206,21 +280,42 @@ static bool had_address(const struct relay_acl_entry *h, const uint8_t at[16])
 	return false;
 }
 
-bool relay_acl_permit(const struct relay_acl *n, const char *host, unsigned port, const struct sockaddr *sa)
+static bool lists_port(const struct relay_acl_entry *h, unsigned port) { return h->port == 0 || h->port == port; }
+
+bool relay_acl_may_permit(const struct relay_acl *n, const char *host, unsigned port)
 {
 	const struct relay_acl_entry *h;
+
+	for (h = n != NULL ? n->first : NULL; h != NULL; h = h->next)
+		if (lists_port(h, port) && (h->name[0] == '\0' || same_name(h->name, host)))
+			return true;
+	return false;
+}
+
+static bool permits(struct relay_acl_entry *h, const char *host, const struct addrinfo *all, const uint8_t at[16],
+    unsigned special_range)
+{
+	if (h->name[0] == '\0')
+		return contains(&h->range, at) && h->range.bits >= special_range;
+	if (!same_name(h->name, host))
+		return false;
+	if (!h->answered && all != NULL)
+		learn(h, all);
+	return special_range == 0 || had_address(h, at);
+}
+
+bool relay_acl_permit(struct relay_acl *n, const char *host, unsigned port, const struct addrinfo *all,
+    const struct sockaddr *sa)
+{
+	struct relay_acl_entry *h;
 	uint8_t at[16];
 	unsigned bits;
 
 	if (n == NULL || !address_of(at, sa))
 		return false;
 	bits = special_bits(at);
-	for (h = n->first; h != NULL; h = h->next) {
-		if (h->port != 0 && h->port != port)
-			continue;
-		if (h->name[0] != '\0' ? same_name(h->name, host) && (bits == 0 || had_address(h, at)) :
-		    contains(&h->range, at) && h->range.bits >= bits)
+	for (h = n->first; h != NULL; h = h->next)
+		if (lists_port(h, port) && permits(h, host, all, at, bits))
 			return true;
-	}
 	return false;
 }

@@ -14,7 +14,7 @@
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 
 void job_set_init(struct job_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, const struct relay_acl *next_hops, void (*gone)(void *arg), void *arg)
+    const struct ptcp_server_opts *o, struct relay_acl *next_hops, void (*gone)(void *arg), void *arg)
 {
 	*t = (struct job_set){ .host = host, .root = root, .o = o, .next_hops = next_hops, .gone = gone,
 	    .arg = arg };
@@ -216,6 +216,8 @@ static int check(struct job_set *t, const struct job_client *c, const struct job
 	if (c->auth->no_relay)
 		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the server's "
 		    "administrator authorize it without --no-relay)");
+	if (!relay_acl_may_permit(t->next_hops, r->host, r->port))
+		return job_refuse_host(r, e);
 	if ((err = grant_issuer(issuer, &q->grant, e)) < 0)
 		return err;
 	if (strcmp(issuer, c->fingerprint) != 0 || !grant_is_for(&q->grant, own, r->audience))

@@ -22,7 +22,7 @@ struct job_set {
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any path */
 	const struct ptcp_server_opts *o;
-	const struct relay_acl *next_hops; /* permitted third hosts; NULL: none */
+	struct relay_acl *next_hops; /* permitted third hosts; NULL: none */
 	struct link_table *links;         /* published links */
 	void (*gone)(void *arg);          /* a job or a connection has ended */
 	void *arg;
@@ -31,7 +31,7 @@ struct job_set {
 /* Everything is borrowed until job_set_fini(); the owner fills in `roots` and `links`. `gone` is called in the middle of
  * the end of a job or connection: defer what depends on job_set_idle(). */
 void job_set_init(struct job_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, const struct relay_acl *next_hops, void (*gone)(void *arg), void *arg);
+    const struct ptcp_server_opts *o, struct relay_acl *next_hops, void (*gone)(void *arg), void *arg);
 /* No job runs and no connection is open. */
 bool job_set_idle(const struct job_set *t);
 /* Cancels all jobs with the reason `why`; the set becomes idle later. */

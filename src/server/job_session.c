@@ -190,16 +190,16 @@ static void on_connected(void *arg, const struct connect_result *c)
 		job_over(r, &why);
 }
 
-static bool permits(void *arg, const struct sockaddr *sa)
+static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
 {
 	const struct job *r = arg;
 
-	return relay_acl_permit(r->set->next_hops, r->host, r->port, sa);
+	return relay_acl_permit(r->set->next_hops, r->host, r->port, r->sock.family == 0 ? all : NULL, sa);
 }
 
 static int connect_there(struct job *r, struct ptcp_err *e)
 {
-	struct connect_opts o = { .context = r->set->host, .host = r->host, .port = r->port,
+	struct connect_opts o = { .context = r->set->host, .host = r->host, .port = r->port, .client = r->client,
 		.timeout_ns = r->sock.timeout_ns, .sock = r->sock, .alpn = ALPN_GRANT, .permits = permits,
 		.fingerprint = r->audience, .first = write_grant, .done = on_connected, .arg = r };
 

@@ -171,7 +171,7 @@ void relay_forget(struct relayed *d)
 	relayed_free(d);
 }
 
-void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned max, uint64_t timeout_ns,
+void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg)
 {
 	*r = (struct relay){ .host = host, .to = to, .max = max, .timeout_ns = timeout_ns, .gone = gone,
@@ -297,11 +297,11 @@ void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg)
 
 /* ---- Requests ---- */
 
-static bool permits(void *arg, const struct sockaddr *sa)
+static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
 {
 	const struct relayed *d = arg;
 
-	return relay_acl_permit(d->relay->to, d->host, d->port, sa);
+	return relay_acl_permit(d->relay->to, d->host, d->port, all, sa);
 }
 
 /* The answer must not describe forbidden addresses. */
@@ -366,11 +366,22 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 	return 0;
 }
 
+static void dial_next_hop(struct relayed *d)
+{
+	const struct dial_opts o = { .names = d->relay->host->names, .client = d->client, .host = d->host, .port = d->port,
+		.sock = { .timeout_ns = CONNECT_NS }, .permits = permits, .done = on_dialled, .arg = d };
+	struct ptcp_err why;
+
+	if (!relay_acl_may_permit(d->relay->to, d->host, d->port))
+		err_set(&why, PTCP_EREFUSED, "no entry of --relay-to permits the host and port");
+	else if (dial_start(&d->dial, d->relay->host->control, &o, &why) == 0)
+		return;
+	refuse(d, &why);
+}
+
 int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
 {
-	const struct sock_opts so = { 0, CONNECT_NS, NULL };
 	struct relayed *d;
-	struct ptcp_err why;
 
 	if (check(r, g->chan, e) < 0) {
 		log_at(&r->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s why=\"%s\"",
@@ -391,9 +402,6 @@ int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f
 	d->storage = storage_new(r, d->client, f->spool_bytes);
 	fd_budget_count(d->storage != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
 	g->relayed = d;
-	if (dial_start(&d->dial, r->host->control, d->host, d->port, &so, on_dialled, d, &why) < 0)
-		refuse(d, &why);
-	else
-		dial_filter(d->dial, permits, d);
+	dial_next_hop(d);
 	return 0;
 }

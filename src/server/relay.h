@@ -17,7 +17,7 @@ struct relayed;
 
 struct relay {
 	struct context *host;
-	const struct relay_acl *to;  /* permitted next hops; NULL: none */
+	struct relay_acl *to;  /* permitted next hops; NULL: none */
 	unsigned max;                /* number of connections; at most half for a single client */
 	uint64_t timeout_ns;         /* of sockets whose peer acknowledges nothing */
 	struct {
@@ -33,7 +33,7 @@ struct relay {
 };
 
 /* Borrows all but the numbers. */
-void relay_init(struct relay *r, struct context *host, const struct relay_acl *to, unsigned max, uint64_t timeout_ns,
+void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg);
 /* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);

@@ -157,7 +157,6 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
-/* Resolves names. */
 static int parse_next_hops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct relay_acl *list = NULL;
@@ -249,7 +248,9 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
 		return r;
-	return pacing_start(&s->host.pacing, &s->rate, s->loop, e);
+	if ((r = pacing_start(&s->host.pacing, &s->rate, s->loop, e)) < 0)
+		return r;
+	return relay_acl_resolve(s->next_hops, s->loop, s->host.names, &s->host.log, e);
 }
 
 static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
@@ -373,10 +374,10 @@ void ptcp_server_free(struct ptcp_server *s)
 	listen_end(s);
 	timer_free(s->watch);
 	pending_fini(&s->pending);
+	relay_acl_free(s->next_hops);
 	context_fini(&s->host);
 	loop_free(s->loop);
 	server_forget_needs(s);
-	relay_acl_free(s->next_hops);
 	link_table_fini(&s->links);
 	free(s->config_dir);
 	free(s->storage_dir);
@@ -396,7 +397,8 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	if ((r = check_opts(&all, &to, &rate, o, e)) < 0)
 		return r;
 	pacing_stop(&s->host.pacing);
-	if ((r = pacing_start(&s->host.pacing, &rate, s->loop, e)) < 0) {
+	if ((r = pacing_start(&s->host.pacing, &rate, s->loop, e)) < 0 ||
+	    (r = relay_acl_resolve(to, s->loop, s->host.names, &s->host.log, e)) < 0) {
 		relay_acl_free(to);
 		return r;
 	}

@@ -195,9 +195,10 @@ static int first(void *arg, struct chan *c, struct ptcp_err *e)
 	return 0;
 }
 
-static bool none(void *arg, const struct sockaddr *sa)
+static bool none(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
 {
 	(void)arg;
+	(void)all;
 	(void)sa;
 	return false;
 }

@@ -119,14 +119,18 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static void send_route(struct peer *p, unsigned port, uint64_t spool_bytes)
+static void send_route_to(struct peer *p, const char *host, unsigned port, uint64_t spool_bytes)
 {
-	static const char here[] = "127.0.0.1";
-	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)here, sizeof here - 1 },
+	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)host, strlen(host) },
 		.spool_bytes = spool_bytes };
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
 	peer_send(p, out, wire_route_encode(out, &f));
+}
+
+static void send_route(struct peer *p, unsigned port, uint64_t spool_bytes)
+{
+	send_route_to(p, "127.0.0.1", port, spool_bytes);
 }
 
 static struct peer *ask_route(unsigned relay, unsigned port, uint64_t spool_bytes)
@@ -274,6 +278,21 @@ static void hoarding_routes(unsigned port, char **arguments)
 	hold();
 }
 
+/* COUNT: so many routes, each to another name that no name server answers for. */
+static void dead_names(unsigned port, char **arguments)
+{
+	unsigned n = (unsigned)atoi(arguments[0]), i;
+	char host[20];
+	struct peer *p;
+
+	for (i = 0; i < n; i++) {
+		if ((p = peer_connect(port, ALPN_ROUTE)) == NULL)
+			die("no handshake");
+		snprintf(host, sizeof host, "%u.dead", i);
+		send_route_to(p, host, 7811, 0);
+	}
+	hold();
+}
 
 /* ---- Errands: we are the client, and the third host as well ---- */
 
@@ -550,7 +569,7 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-job", revoked_job },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "circle", circle },
+	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "dead-names", dead_names }, { "circle", circle },
 	{ "pretends", pretends }, { "waiting-job", waiting_job }, { "many-jobs", many_jobs }, { "dribbles", dribbles },
 	{ "scans", scans }, { "listens-by-job", listens_by_job },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }

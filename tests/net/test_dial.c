@@ -3,7 +3,6 @@
 #include "fixture.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -13,21 +12,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* In place of the C library's: "both.test" is ::1 and 127.0.0.1, in this order, wherever the test
- * runs. The C library frees each answer of a list by itself, so two lists may be joined. */
-__attribute__((visibility("default"))) int getaddrinfo(const char *restrict host,
-    const char *restrict service, const struct addrinfo *restrict hints,
-    struct addrinfo **restrict out)
+/* "both.test" is ::1 and 127.0.0.1, in this order, wherever the test runs. The C library frees each answer of a
+ * list by itself, so two lists may be joined. */
+static int fake(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **out)
 {
-	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 	int r;
 
-	*(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
 	if (strcmp(host, "both.test") != 0)
-		return real(host, service, hints, out);
-	if ((r = real("::1", service, hints, out)) != 0)
+		return getaddrinfo(host, service, hints, out);
+	if ((r = getaddrinfo("::1", service, hints, out)) != 0)
 		return r;
-	return real("127.0.0.1", service, hints, &(*out)->ai_next);
+	return getaddrinfo("127.0.0.1", service, hints, &(*out)->ai_next);
 }
 
 /* Sockets of the other side, made without the code under test. */
@@ -100,21 +95,44 @@ static void on_done(void *arg, int fd, const char *address, const struct ptcp_er
 	assert_true((fd >= 0) == (why == NULL));
 }
 
-static struct answer dial(const char *host, unsigned port, int family, unsigned timeout_ms)
+static struct loop *loop;
+static struct resolver *names;
+
+static void begin(void)
 {
-	struct sock_opts o = { family, timeout_ms * NS_PER_MS, NULL };
-	struct answer a = { .fd = -1 };
 	struct ptcp_err e;
-	struct loop *l;
+
+	assert_int_equal(loop_new(&loop, &e), 0);
+	assert_int_equal(resolver_new(&names, loop, fake, &e), 0);
+}
+
+static void end(void)
+{
+	resolver_free(names);
+	loop_free(loop);
+}
+
+static struct dial *start(const char *host, unsigned port, struct sock_opts sock, struct answer *a)
+{
+	const struct dial_opts o = { .names = names, .host = host, .port = port, .sock = sock, .done = on_done, .arg = a };
+	struct ptcp_err e;
 	struct dial *d;
 
-	assert_int_equal(loop_new(&l, &e), 0);
-	assert_int_equal(dial_start(&d, l, host, port, &o, on_done, &a, &e), 0);
-	assert_false(a.came); /* never from within */
-	assert_true(nf_run_until(l, &a.came, timeout_ms + 10000));
-	nf_run_for(l, 2);
+	assert_int_equal(dial_start(&d, loop, &o, &e), 0);
+	assert_false(a->came); /* never from within */
+	return d;
+}
+
+static struct answer dial(const char *host, unsigned port, int family, unsigned timeout_ms)
+{
+	struct answer a = { .fd = -1 };
+
+	begin();
+	start(host, port, (struct sock_opts){ family, timeout_ms * NS_PER_MS, NULL }, &a);
+	assert_true(nf_run_until(loop, &a.came, timeout_ms + 10000));
+	nf_run_for(loop, 2);
 	assert_int_equal(a.n, 1);
-	loop_free(l);
+	end();
 	return a;
 }
 
@@ -276,17 +294,14 @@ static void congestion_control(void **state)
 	unsigned port = 0;
 	int s = listen_on(AF_INET, 8, &port);
 	struct answer a = { .fd = -1 };
-	struct ptcp_err e;
-	struct loop *l;
-	struct dial *d;
 
 	(void)state;
-	assert_int_equal(loop_new(&l, &e), 0);
-	assert_int_equal(dial_start(&d, l, "127.0.0.1", port, &o, on_done, &a, &e), 0);
-	assert_true(nf_run_until(l, &a.came, 5000));
+	begin();
+	start("127.0.0.1", port, o, &a);
+	assert_true(nf_run_until(loop, &a.came, 5000));
 	assert_int_equal(a.fd, -1);
 	assert_int_equal(a.why.code, PTCP_EUSAGE);
-	loop_free(l);
+	end();
 	close(s);
 }
 
@@ -297,23 +312,20 @@ static void without_descriptors(void **state)
 	int s = listen_on(AF_INET, 8, &port);
 	struct sock_opts o = { 0, 5 * NS_PER_S, NULL };
 	struct answer a = { .fd = -1 };
-	struct ptcp_err e;
-	struct loop *l;
-	struct dial *d;
 
 	(void)state;
-	assert_int_equal(loop_new(&l, &e), 0);
-	nf_run_for(l, 2);
+	begin();
+	nf_run_for(loop, 2);
 	getrlimit(RLIMIT_NOFILE, &old);
 	none = old;
 	none.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(dial_start(&d, l, "127.0.0.1", port, &o, on_done, &a, &e), 0);
-	assert_true(nf_run_until(l, &a.came, 5000));
+	start("127.0.0.1", port, o, &a);
+	assert_true(nf_run_until(loop, &a.came, 5000));
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(a.fd, -1);
 	assert_int_equal(a.why.sys, EMFILE);
-	loop_free(l);
+	end();
 	close(s);
 }
 
@@ -326,8 +338,6 @@ static void canceled_at_any_time(void **state)
 	struct sock_opts o = { 0, 5 * NS_PER_S, NULL };
 	int fds[16], n;
 	unsigned port = deaf_port(fds, &n), ms, i;
-	struct ptcp_err e;
-	struct loop *l;
 	struct dial *d;
 
 	(void)state;
@@ -335,17 +345,17 @@ static void canceled_at_any_time(void **state)
 		for (ms = 0; ms < 12; ms += 3) {
 			struct answer a = { .fd = -1 };
 
-			assert_int_equal(loop_new(&l, &e), 0);
-			assert_int_equal(dial_start(&d, l, hosts[i], port, &o, on_done, &a, &e), 0);
+			begin();
+			d = start(hosts[i], port, o, &a);
 			if (ms > 0)
-				nf_run_for(l, ms);
+				nf_run_for(loop, ms);
 			if (!a.came)
 				dial_cancel(d);
-			nf_run_for(l, 3);
+			nf_run_for(loop, 3);
 			assert_int_equal(a.n, a.came ? 1 : 0);
 			if (a.fd >= 0)
 				close(a.fd);
-			loop_free(l);
+			end();
 		}
 	dial_cancel(NULL);
 	close_all(fds, n);

@@ -1,7 +1,7 @@
 /* Where a relay may connect to: what is listed, and no special address unless it is listed as one. */
 #include "fixture.h"
 
-#include <netdb.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,17 +23,20 @@ static void forget(void)
 	list = NULL;
 }
 
-/* Of the host `name`, which has this address. */
-static bool permits(const char *name, const char *address, unsigned port)
+/* Of the host `name`, which has this address now: `first`, and may tell it by its first answer. */
+static bool judge(const char *name, const char *address, unsigned port, bool first)
 {
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *ai;
+	struct resolve_answer a;
 	bool ok;
 
-	assert_int_equal(getaddrinfo(address, NULL, &hints, &ai), 0);
-	ok = relay_acl_permit(list, name, port, ai->ai_addr);
-	freeaddrinfo(ai);
+	assert_true(resolve_number(&a, address, 0));
+	ok = relay_acl_permit(list, name, port, first ? a.all : NULL, a.all->ai_addr);
+	freeaddrinfo(a.all);
+	assert_true(!ok || relay_acl_may_permit(list, name, port)); /* else it would not have been resolved */
 	return ok;
 }
+
+static bool permits(const char *name, const char *address, unsigned port) { return judge(name, address, port, false); }
 
 static void addresses_and_ports(void **state)
 {
@@ -105,22 +108,135 @@ static void special_ones_listed(void **state)
 	forget();
 }
 
+/* ---- Names ---- */
+
+static struct loop *loop;
+static struct resolver *resolver;
+static int error = EAI_AGAIN;  /* of dead.test */
+static atomic_uint asked;      /* for dead.test */
+static unsigned answered;
+
+/* As one name server: dead.test has no address yet, special.test is 10.1.2.3, gone.test does not exist. */
+static int fake(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+{
+	if (strcmp(host, "gone.test") == 0)
+		return EAI_NONAME;
+	if (strcmp(host, "dead.test") == 0) {
+		atomic_fetch_add(&asked, 1);
+		if (error != 0)
+			return error;
+	}
+	return getaddrinfo("10.1.2.3", service, hints, out);
+}
+
+static void on_answer(struct resolve *q, const struct resolve_answer *a)
+{
+	(void)q;
+	(void)a;
+	answered++;
+}
+
+/* Before the loop has run: shares the list's own lookups of these names, and so is answered after the list. */
+static void settle(const char *a, const char *b)
+{
+	struct resolve q[2] = { { .lookup = NULL }, { .lookup = NULL } };
+	struct ptcp_err e;
+	unsigned ms;
+
+	answered = 0;
+	assert_int_equal(resolve_start(&q[0], resolver, NULL, a, 0, on_answer, &e), 0);
+	assert_int_equal(resolve_start(&q[1], resolver, NULL, b, 0, on_answer, &e), 0);
+	for (ms = 0; ms < 5000 && answered < 2; ms++)
+		nf_run_for(loop, 1);
+	assert_int_equal(answered, 2);
+}
+
+static void begin(void)
+{
+	struct ptcp_err e;
+
+	assert_int_equal(loop_new(&loop, &e), 0);
+	assert_int_equal(resolver_new(&resolver, loop, fake, &e), 0);
+	assert_int_equal(relay_acl_resolve(list, loop, resolver, NULL, &e), 0);
+}
+
+static void end(void)
+{
+	forget();
+	resolver_free(resolver);
+	loop_free(loop);
+}
+
 /* What a name means may change; what it may mean does not. */
 static void names(void **state)
 {
 	(void)state;
-	lists("localhost:99");
-	lists("elsewhere.invalid:*");
-	assert_true(permits("localhost", "127.0.0.1", 99));
-	assert_true(permits("LocalHost.", "127.0.0.1", 99));
-	assert_false(permits("localhost", "127.0.0.1", 100));
-	assert_false(permits("localhost", "10.0.0.1", 99));       /* it had no such address when it was listed */
-	assert_true(permits("localhost", "192.0.2.1", 99));
-	assert_false(permits("127.0.0.1", "127.0.0.1", 99));      /* the name is listed, not the address */
-	assert_false(permits("local", "192.0.2.1", 99));
-	assert_true(permits("elsewhere.invalid", "192.0.2.1", 1));
-	assert_false(permits("elsewhere.invalid", "127.0.0.1", 1));
-	assert_false(permits("elsewhere.invalid", "::ffff:127.0.0.1", 1));
+	lists("special.test:99");
+	lists("gone.test:*");
+	begin();
+	assert_false(permits("special.test", "10.1.2.3", 99));    /* not resolved yet */
+	settle("special.test", "gone.test");
+	assert_true(permits("special.test", "10.1.2.3", 99));
+	assert_true(permits("Special.Test.", "10.1.2.3", 99));
+	assert_false(permits("special.test", "10.1.2.3", 100));
+	assert_false(judge("special.test", "10.0.0.1", 99, true)); /* not in its first answer */
+	assert_true(permits("special.test", "192.0.2.1", 99));
+	assert_false(permits("10.1.2.3", "10.1.2.3", 99));        /* the name is listed, not the address */
+	assert_false(permits("special", "192.0.2.1", 99));
+	assert_true(permits("gone.test", "192.0.2.1", 1));
+	assert_false(judge("gone.test", "10.1.2.3", 1, true));    /* registered later */
+	assert_false(judge("gone.test", "::ffff:127.0.0.1", 1, true));
+	end();
+}
+
+/* A client's request may bring the first answer. */
+static void first_answer_to_a_client(void **state)
+{
+	(void)state;
+	lists("dead.test");
+	begin();
+	assert_false(permits("dead.test", "10.7.7.7", 7811));
+	assert_true(judge("dead.test", "10.7.7.7", 7811, true));
+	assert_true(permits("dead.test", "10.7.7.7", 7811));
+	assert_false(judge("dead.test", "10.1.2.3", 7811, true));
+	end();
+}
+
+/* The name server of a name comes back. */
+static void resolved_again(void **state)
+{
+	unsigned ms;
+
+	(void)state;
+	lists("dead.test");
+	error = EAI_AGAIN;
+	begin();
+	for (ms = 0; ms < 5000 && atomic_load(&asked) < 2; ms += 10)
+		nf_run_for(loop, 10);
+	nf_run_for(loop, 20);
+	assert_true(atomic_load(&asked) >= 2);
+	assert_false(permits("dead.test", "10.1.2.3", 7811));
+	assert_true(permits("dead.test", "192.0.2.1", 7811));
+	error = 0;
+	for (ms = 0; ms < 10000 && !permits("dead.test", "10.1.2.3", 7811); ms += 10)
+		nf_run_for(loop, 10);
+	assert_true(permits("dead.test", "10.1.2.3", 7811));
+	end();
+}
+
+/* Names that no entry permits are not resolved. */
+static void without_look_up(void **state)
+{
+	(void)state;
+	assert_false(relay_acl_may_permit(NULL, "a.test", 7811));
+	lists("a.test");
+	lists("b.test:*");
+	lists("10.0.0.0/8:80");
+	assert_true(relay_acl_may_permit(list, "A.test.", 7811));
+	assert_false(relay_acl_may_permit(list, "a.test", 81));
+	assert_false(relay_acl_may_permit(list, "c.test", 7811));
+	assert_true(relay_acl_may_permit(list, "b.test", 81));
+	assert_true(relay_acl_may_permit(list, "c.test", 80)); /* may have an address of the range */
 	forget();
 }
 
@@ -148,6 +264,9 @@ int main(void)
 		nf_test(everything_is_not_special),
 		nf_test(special_ones_listed),
 		nf_test(names),
+		nf_test(first_answer_to_a_client),
+		nf_timed_test(resolved_again),
+		nf_test(without_look_up),
 		nf_test(what_cannot_be_listed),
 	};
 
