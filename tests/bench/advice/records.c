@@ -128,14 +128,17 @@ static int read_auto(struct seed_case *c, const json_t *j)
 {
 	const json_t *end = json_object_get(j, "end");
 	struct seed_auto *out = c->transfer;
+	bool changes = strcmp(text(j, "record"), "change") == 0;
 
-	while (out < c->transfer + c->transfers && out->budget_ratio != number(j, "budget_percent") / 100)
+	while (out < c->transfer + c->transfers && (out->changes != changes ||
+	    out->budget_ratio != number(j, "budget_percent") / 100))
 		out++;
 	if (out == c->transfer + c->transfers && c->transfers++ == SEED_AUTOS_MAX)
 		return -1;
 	memset(out, 0, sizeof *out);
 	out->budget_ratio = number(j, "budget_percent") / 100;
 	out->disturbed = is_true(j, "disturbed");
+	out->changes = changes;
 	out->seconds = series(out->ours_mbps, json_object_get(j, "ours_mbps"));
 	series(out->others_mbps, json_object_get(j, "others_mbps"));
 	copy(out->congestion, sizeof out->congestion, text(end, "congestion"));
@@ -144,12 +147,21 @@ static int read_auto(struct seed_case *c, const json_t *j)
 	return out->budget_ratio > 0 && out->seconds > 0 ? 0 : -1;
 }
 
+static int read_alone(struct seed_case *c, const json_t *j)
+{
+	c->alone_mbps = fmax(c->alone_mbps, number(j, "ours_mbps"));
+	return number(j, "ours_mbps") >= 0 ? 0 : -1;
+}
+
 static int read_record(struct seed_case *c, const json_t *j)
 {
 	static const struct {
 		const char *name;
 		int (*read)(struct seed_case *, const json_t *);
-	} kinds[] = { { "path", read_path }, { "truth", read_truth }, { "advice", read_answer }, { "auto", read_auto } };
+	} kinds[] = {
+		{ "path", read_path }, { "truth", read_truth }, { "alone", read_alone }, { "advice", read_answer },
+		{ "auto", read_auto }, { "change", read_auto },
+	};
 	const char *record = text(j, "record");
 	size_t i;
 

@@ -39,6 +39,7 @@ struct seed_auto {
 	char congestion[16]; /* "" if unknown */
 	double ours_mbps[SEED_SECONDS_MAX], others_mbps[SEED_SECONDS_MAX];
 	size_t seconds;
+	bool changes;        /* the other flows end after half of the time */
 };
 
 struct seed_case {
@@ -54,6 +55,7 @@ struct seed_case {
 	size_t answers;
 	struct seed_auto transfer[SEED_AUTOS_MAX];
 	size_t transfers;
+	double alone_mbps;       /* goodput of the best measured number of streams without other flows; 0: not measured */
 };
 
 /* Reads the file of one seed. 0, or -1 after printing FILE:LINE and the reason. */

@@ -112,6 +112,15 @@ static bool is_windowed(const struct seed_case *c)
 	return c->window_bytes > 0 && c->window_bytes * 8e-3 / c->rtt_ms < c->rate_mbps / 2;
 }
 
+/* A transfer whose other flows end after half of the time. */
+static void add_change(struct seed_score *s, const struct seed_case *c, const struct seed_auto *t)
+{
+	size_t from = t->seconds / 2 + SEED_AGAIN_S;
+
+	if (from < t->seconds && c->alone_mbps > 0)
+		add(&s->again, mean_of(t->ours_mbps + from, t->seconds - from) / c->alone_mbps);
+}
+
 static void add_transfer(struct seed_score *s, const struct seed_case *c, const struct seed_auto *t)
 {
 	const struct seed_truth *one = seed_truth_of(c, 1, c->congestion);
@@ -120,6 +129,10 @@ static void add_transfer(struct seed_score *s, const struct seed_case *c, const 
 
 	s->transfers++;
 	s->transfers_failed += t->failed;
+	if (t->changes) {
+		add_change(s, c, t);
+		return;
+	}
 	if (one == NULL || isnan(best))
 		return;
 	add(&s->best, ours / best);

@@ -7,6 +7,7 @@
 #define SEED_SAMPLES_MAX 4096
 #define SEED_BROKEN_RATIO 0.05 /* a budget counts as broken if the impact exceeds it by more */
 #define SEED_WINDOW_S 60       /* the budget of a transfer holds over any period of this length */
+#define SEED_AGAIN_S 20        /* time to adapt after a change of the other flows */
 #define SEED_NO_GAIN 1.03      /* more streams do not help if the best number has less than this factor over one */
 
 struct samples {
@@ -33,6 +34,7 @@ struct seed_score {
 	struct samples windowed;       /* auto over the best number where the receive window limits */
 	struct samples excess;         /* largest impact over SEED_WINDOW_S - budget */
 	struct share within;           /* auto: no period more than SEED_BROKEN_RATIO above the budget */
+	struct samples again;          /* auto from SEED_AGAIN_S after the end of all other flows over the best alone */
 	struct samples scatter_few, scatter_many; /* |run / mean - 1| of truth with 1 or 2, and more streams */
 	struct samples scatter_impact; /* |impact of a run - impact of the means| */
 };
