@@ -96,10 +96,11 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link bounds crowd) \
-	tests/bench/advice/test_report
+	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/spool)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
+	bench/advice/campaign_report e2e/spool)
 
 # ------------------------------------------------------------- Compiling
 
@@ -182,6 +183,8 @@ $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAG
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
+$(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records seed_score)
+$(BUILD)/tests/bench/advice/campaign_report: test_LIBS := $(call pc_libs,jansson)
 
 $(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
 
@@ -330,7 +333,8 @@ check-long: setup
 		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
 		tests/campaign/test_bounds tests/campaign/test_crowd tests/hostile/test_hostile tests/hostile/test_swaps \
 		tests/hostile/test_strangers \
-		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh
+		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh \
+		tests/bench/advice/test_campaign
 
 # make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
 # New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
@@ -414,6 +418,15 @@ advice-report: $(BUILD)/tests/bench/advice/report
 
 advice-pictures: $(BUILD)/tests/bench/advice/report
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
+
+# make advice-campaign: measure truth, advice and transfers on random paths (hours, root)
+# Settings: see tests/bench/advice/campaign. Report: make campaign-report, OUT as there
+.PHONY: advice-campaign campaign-report
+advice-campaign: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/campaign
+
+campaign-report: $(BUILD)/tests/bench/advice/campaign_report
+	$(Q)$< $(wildcard $(or $(OUT),$(BUILD)/advice-campaign)/*/*.jsonl)
 
 # make advice-witness: measure the impact of advice and of an advised transfer externally (five minutes, root)
 advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget
