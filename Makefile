@@ -183,7 +183,7 @@ $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAG
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
-$(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records seed_score)
+$(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records replay seed_score)
 $(BUILD)/tests/bench/advice/campaign_report: test_LIBS := $(call pc_libs,jansson)
 
 $(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o

@@ -1,6 +1,11 @@
 /* make campaign-report: scores advice and transfers with --streams auto on random paths (see the script `campaign`).
  *
- *   campaign_report FILE..
+ *   campaign_report [-r mixture|fit] [-s odd|even] [-v] FILE..
+ *
+ *   -r  score the answers of src/model to the recorded probes instead of the recorded answers of ptcp advise: of all
+ *       evidence, or of the throughput alone
+ *   -s  only odd or even seeds: parameters are calibrated on odd seeds
+ *   -v  list the answers
  *
  * Forms (full, short) are reported apart, and within each form the seeds that the decision was tuned on (1 to 60), the
  * fresh seeds (from 1001 on), and any others. */
@@ -8,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/advice/records.h"
+#include "bench/advice/replay.h"
 #include "bench/advice/seed_score.h"
 
 #define TUNING_LAST 60
@@ -113,6 +120,7 @@ static void print_all(struct seed_score *s)
 	print_quantiles("scatter of truth, more streams, median / 9 in 10, %", &s->scatter_many, 0.5, 0.9, "");
 	print_quantiles("impact error, median / 9 in 10, points", &s->impact, 0.5, 0.9, "6 / -");
 	print_quantiles("scatter of true impact, median / 9 in 10, points", &s->scatter_impact, 0.5, 0.9, "");
+	print_quantiles("goodput of the answer / best in the budget, median / worst tenth, %", &s->share, 0.5, 0.1, "");
 	print_share("budget broken by over 5 points, %", &s->broken, "10");
 	print_share("answers of high confidence, %", &s->confident, "60");
 	print_share("of these, budget broken, %", &s->confident_broken, "6");
@@ -198,20 +206,83 @@ static size_t of_other_forms(const struct seed_case *c, size_t n)
 	return others;
 }
 
+/* ---- Command ---- */
+
+static const char *method, *only;
+static bool list;
+
+static int usage(void)
+{
+	fputs("usage: campaign_report [-r mixture|fit] [-s odd|even] [-v] FILE.. (JSON lines of the campaign, one file per seed)\n",
+	    stderr);
+	return 2;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+	return word == NULL || strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static int read_options(int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "r:s:v")) != -1) {
+		if (c == 'r')
+			method = optarg;
+		else if (c == 's')
+			only = optarg;
+		else if (c == 'v')
+			list = true;
+		else
+			return -1;
+	}
+	return optind < argc && is_one_of(method, "mixture", "fit") && is_one_of(only, "odd", "even") ? 0 : -1;
+}
+
+static void list_answers(const struct seed_case *c)
+{
+	double ours = NAN, others = NAN;
+	size_t i;
+
+	for (i = 0; i < c->answers; i++) {
+		const struct seed_answer *a = &c->answer[i];
+
+		seed_truth_at(c, a->streams, a->congestion, &ours, &others);
+		printf("seed %llu, %u others, %s, budget %.0f: %u streams, %.1f (%.1f to %.1f) of %.1f Mbit/s, best %.1f; impact %.0f "
+		    "(%.0f to %.0f) of %.0f; %s\n", c->seed, c->others, a->congestion, 100 * a->budget_ratio, a->streams, a->mbps, a->low_mbps,
+		    a->high_mbps, ours, seed_best_mbps(c, a->congestion, a->budget_ratio), 100 * a->impact_ratio,
+		    100 * a->impact_low_ratio, 100 * a->impact_high_ratio, 100 * seed_impact(c, a->streams, a->congestion),
+		    a->confident ? "high" : "low");
+	}
+}
+
+/* 1: read, 0: not wanted. */
+static int read_seed(struct seed_case *c, const char *file)
+{
+	if (records_read(file, c) < 0)
+		return -1;
+	if (only != NULL && (c->seed % 2 == 1) != (strcmp(only, "odd") == 0))
+		return 0;
+	if (method != NULL && replay_answers(c, file, strcmp(method, "fit") == 0 ? REPLAY_FIT : REPLAY_MIXTURE) < 0)
+		return -1;
+	if (list)
+		list_answers(c);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct seed_case *all = calloc((size_t)argc, sizeof *all);
 	size_t n = 0, f;
-	int set;
+	int set, r;
 
-	if (argc < 2) {
-		fputs("usage: campaign_report FILE.. (JSON lines of the campaign, one file per seed)\n", stderr);
-		return 2;
-	}
 	if (all == NULL)
 		return 1;
-	for (; n < (size_t)argc - 1; n++)
-		if (records_read(argv[n + 1], &all[n]) < 0)
+	if (read_options(argc, argv) < 0)
+		return usage();
+	for (argv += optind; *argv != NULL; argv++, n += (size_t)r)
+		if ((r = read_seed(&all[n], *argv)) < 0)
 			return 1;
 	for (f = 0; f < FORMS; f++)
 		for (set = 0; set < SETS; set++)

@@ -153,6 +153,14 @@ static int read_alone(struct seed_case *c, const json_t *j)
 	return number(j, "ours_mbps") >= 0 ? 0 : -1;
 }
 
+/* Of several, the latest that the machine did not disturb. */
+static int read_probe(struct seed_case *c, const json_t *j)
+{
+	if (strncmp(text(j, "levels"), "4:10,15:10,", 11) == 0 && (c->probes[0] == '\0' || !is_true(j, "disturbed")))
+		copy(c->probes, sizeof c->probes, text(j, "file"));
+	return 0;
+}
+
 static int read_record(struct seed_case *c, const json_t *j)
 {
 	static const struct {
@@ -160,7 +168,7 @@ static int read_record(struct seed_case *c, const json_t *j)
 		int (*read)(struct seed_case *, const json_t *);
 	} kinds[] = {
 		{ "path", read_path }, { "truth", read_truth }, { "alone", read_alone }, { "advice", read_answer },
-		{ "auto", read_auto }, { "change", read_auto },
+		{ "auto", read_auto }, { "change", read_auto }, { "probe", read_probe },
 	};
 	const char *record = text(j, "record");
 	size_t i;
@@ -168,7 +176,7 @@ static int read_record(struct seed_case *c, const json_t *j)
 	for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(record, kinds[i].name) == 0)
 			return kinds[i].read(c, j);
-	return strcmp(record, "probe") == 0 ? 0 : -1;
+	return -1;
 }
 
 int records_read(const char *file, struct seed_case *out)
@@ -232,26 +240,57 @@ double truth_others_mbps(const struct seed_truth *t)
 	return mean(t->others_mbps, t->runs);
 }
 
+/* The measured numbers next to n: the most up to n, the fewest from n on; NULL: none. */
+static void neighbors(const struct seed_case *c, unsigned streams, const char *congestion, const struct seed_truth **below,
+    const struct seed_truth **above)
+{
+	size_t i;
+
+	*below = *above = NULL;
+	for (i = 0; i < c->truths; i++) {
+		const struct seed_truth *t = &c->truth[i];
+
+		if (t->streams == 0 || strcmp(t->congestion, congestion) != 0)
+			continue;
+		if (t->streams <= streams && (*below == NULL || t->streams > (*below)->streams))
+			*below = t;
+		if (t->streams >= streams && (*above == NULL || t->streams < (*above)->streams))
+			*above = t;
+	}
+}
+
+bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps, double *others_mbps)
+{
+	const struct seed_truth *a, *b;
+	double part;
+
+	neighbors(c, streams, congestion, &a, &b);
+	if (a == NULL || b == NULL || b->streams > 2 * a->streams)
+		return false;
+	part = b == a ? 0 : (double)(streams - a->streams) / (b->streams - a->streams);
+	*ours_mbps = truth_ours_mbps(a) + part * (truth_ours_mbps(b) - truth_ours_mbps(a));
+	*others_mbps = truth_others_mbps(a) + part * (truth_others_mbps(b) - truth_others_mbps(a));
+	return true;
+}
+
 double seed_impact(const struct seed_case *c, unsigned streams, const char *congestion)
 {
-	const struct seed_truth *one = seed_truth_of(c, 1, congestion), *t = seed_truth_of(c, streams, congestion);
+	const struct seed_truth *one = seed_truth_of(c, 1, congestion);
+	double ours, others;
 
-	if (one == NULL || t == NULL || c->others == 0 || truth_others_mbps(one) <= 0)
+	if (one == NULL || c->others == 0 || truth_others_mbps(one) <= 0 || !seed_truth_at(c, streams, congestion, &ours, &others))
 		return NAN;
-	return 1 - truth_others_mbps(t) / truth_others_mbps(one);
+	return 1 - others / truth_others_mbps(one);
 }
 
 double seed_best_mbps(const struct seed_case *c, const char *congestion, double budget_ratio)
 {
-	double best = NAN;
-	size_t i;
+	double best = NAN, ours, others;
+	unsigned n;
 
-	for (i = 0; i < c->truths; i++) {
-		const struct seed_truth *t = &c->truth[i];
-		bool over = t->streams > 1 && c->others > 0 && !(seed_impact(c, t->streams, congestion) <= budget_ratio);
-
-		if (t->streams > 0 && strcmp(t->congestion, congestion) == 0 && !over)
-			best = fmax(best, truth_ours_mbps(t));
-	}
+	for (n = 1; n <= SEED_STREAMS_MOST; n++)
+		if (seed_truth_at(c, n, congestion, &ours, &others) &&
+		    (n == 1 || c->others == 0 || seed_impact(c, n, congestion) <= budget_ratio))
+			best = fmax(best, ours);
 	return best;
 }

@@ -7,6 +7,7 @@
 
 #define SEED_TRUTHS_MAX 32
 #define SEED_RUNS_MAX 16
+#define SEED_STREAMS_MOST 32
 #define SEED_ANSWERS_MAX 8
 #define SEED_AUTOS_MAX 4
 #define SEED_SECONDS_MAX 600
@@ -55,6 +56,7 @@ struct seed_case {
 	size_t answers;
 	struct seed_auto transfer[SEED_AUTOS_MAX];
 	size_t transfers;
+	char probes[64];         /* raw data of the probes whose groups grow from 4 streams; "": none */
 	double alone_mbps;       /* goodput of the best measured number of streams without other flows; 0: not measured */
 };
 
@@ -66,10 +68,13 @@ const struct seed_truth *seed_truth_of(const struct seed_case *c, unsigned strea
 /* Means over the runs. */
 double truth_ours_mbps(const struct seed_truth *t);
 double truth_others_mbps(const struct seed_truth *t);
-/* Share that n streams take from the other flows, compared with one stream; NAN if it was not measured, or without
- * other flows. */
+/* Mean goodput of ours and of the others with n streams, linear between measured numbers that differ by at most a factor
+ * of two; false: not known. */
+bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps, double *others_mbps);
+/* Share that n streams take from the other flows, compared with one stream; NAN if unknown, or without other
+ * flows. */
 double seed_impact(const struct seed_case *c, unsigned streams, const char *congestion);
-/* Goodput of the best measured number of streams whose impact is within the budget; NAN without truth. */
+/* Goodput of the best number of streams up to SEED_STREAMS_MOST whose impact is within the budget; NAN without truth. */
 double seed_best_mbps(const struct seed_case *c, const char *congestion, double budget_ratio);
 
 #endif

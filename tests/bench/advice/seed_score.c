@@ -57,7 +57,7 @@ static void add_impact(struct seed_score *s, const struct seed_case *c, const st
 
 static void add_answer(struct seed_score *s, const struct seed_case *c, const struct seed_answer *a)
 {
-	const struct seed_truth *t = seed_truth_of(c, a->streams, a->congestion);
+	double ours, others, best = seed_best_mbps(c, a->congestion, a->budget_ratio);
 
 	s->answers++;
 	s->failed += a->failed;
@@ -66,13 +66,14 @@ static void add_answer(struct seed_score *s, const struct seed_case *c, const st
 	if (a->failed)
 		return;
 	add(&s->probing_s, a->seconds);
-	if (t == NULL || truth_ours_mbps(t) <= 0) {
+	if (!seed_truth_at(c, a->streams, a->congestion, &ours, &others) || ours <= 0) {
 		s->unknown++;
 		return;
 	}
-	add(&s->throughput, fabs(a->mbps / truth_ours_mbps(t) - 1));
+	add(&s->throughput, fabs(a->mbps / ours - 1));
+	add(&s->share, fmin(ours / best, 1));
 	if (!isnan(a->low_mbps))
-		count(&s->throughput_inside, truth_ours_mbps(t) >= a->low_mbps && truth_ours_mbps(t) <= a->high_mbps);
+		count(&s->throughput_inside, ours >= a->low_mbps && ours <= a->high_mbps);
 	add_impact(s, c, a);
 }
 

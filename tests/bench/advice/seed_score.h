@@ -23,6 +23,7 @@ struct seed_score {
 	unsigned paths, answers, failed, disturbed, unknown; /* unknown: no truth of the answer */
 	struct samples throughput;     /* |predicted / true - 1| */
 	struct samples impact;         /* |predicted - true|, beside other flows, more than one stream */
+	struct samples share;          /* true goodput of the answer over that of the best number in the budget, at most 1 */
 	struct share broken;           /* of the answers beside other flows */
 	struct share confident, confident_broken;
 	struct share throughput_inside, impact_inside; /* true values in the ranges of the answer */
