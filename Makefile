@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence advice advice_mixture stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief advice advice_mixture stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \

@@ -145,8 +145,14 @@ static bool was_probed(const struct evidence *ev, unsigned streams)
 	return false;
 }
 
+static enum evidence_growth growth_of(enum advice_congestion c)
+{
+	return c == ADVICE_CC_BBR ? EVIDENCE_MODEL : c == ADVICE_CC_RENO ? EVIDENCE_RENO : EVIDENCE_CUBIC;
+}
+
 int advice_from_evidence(struct advice *out, const struct evidence *ev, const struct advice_opts *o, struct ptcp_err *e)
 {
+	struct evidence seen = *ev;
 	struct probe probes[EVIDENCE_LEVELS_MAX];
 	struct belief *b;
 	struct advice a;
@@ -159,7 +165,8 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 		return r;
 	if ((b = malloc(sizeof *b)) == NULL)
 		return err_nomem(e);
-	if (belief_of(b, ev) == 0) {
+	seen.growth = growth_of(o->congestion);
+	if (belief_of(b, &seen) == 0) {
 		a.others = b->nobody_ratio >= ADVICE_NOBODY_RATIO ? ADVICE_OTHERS_NONE :
 		    b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME : ADVICE_OTHERS_UNKNOWN;
 		draw_curve(&a, b, o->max_streams);

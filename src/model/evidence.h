@@ -3,12 +3,12 @@
  * Throughput at two stream counts cannot tell other flows from our own losses: behind a short queue 1, 4 and 15 streams
  * have curves of one shape alone and beside five others. We therefore weigh hypotheses by the likelihood of all that the
  * kernel reports. A hypothesis is a point of a grid:
- *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see evidence.c)
+ *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
  * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in units
  * of our streams: other flows (the share of each is then proportional to 1 / (n + h)), or with nobody else the losses
  * that our own streams cause (then nobody is slowed down).
  *
- * Likelihoods, with their deviations in evidence.c:
+ * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
  *   - the largest rate that arrived over a short time: at most C, and close to C while many streams are in slow start;
  *   - the queue: other flows keep the queue filled whatever our share is; with nobody else the queue is empty while our
@@ -37,6 +37,7 @@ struct evidence_level {
 	double loss_ratio;      /* retransmitted of all segments sent */
 	double segments;        /* sent */
 	double window_ratio;    /* part of the busy time limited by windows or buffers */
+	double time_s;          /* duration of the level */
 };
 
 /* ---- Observation of one level ---- */
@@ -58,6 +59,13 @@ struct evidence_watch {
 
 /* ---- All levels ---- */
 
+/* How a congestion control takes its share from others. */
+enum evidence_growth {
+	EVIDENCE_CUBIC,         /* CUBIC, or unknown */
+	EVIDENCE_RENO,
+	EVIDENCE_MODEL,         /* not driven by loss: BBR */
+};
+
 /* Zero-initialize. */
 struct evidence {
 	struct evidence_level level[EVIDENCE_LEVELS_MAX];
@@ -67,7 +75,7 @@ struct evidence {
 	double peak_rtt_s;      /* largest mean RTT of all streams at one time */
 	double idle_rtt_s;      /* before our streams sent data */
 	double burst_bps;       /* largest rate of arrival over EVIDENCE_BURST_S */
-	bool model_based;       /* our congestion control is not driven by loss (BBR) */
+	enum evidence_growth growth; /* of our windows */
 };
 
 /* Adds a sample to the level, and to base, peak and burst of all levels. */

@@ -68,9 +68,9 @@ static size_t put_path(char *out, size_t cap, const struct history_entry *h)
 
 static size_t put_level(char *out, size_t cap, const struct evidence_level *l)
 {
-	return (size_t)snprintf(out, cap, ":%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%.0f:%" PRIu64, millionths(l->lag_ratio),
-	    millionths(l->rtt_s), millionths(l->low_rtt_s), millionths(l->loss_ratio), fmax(l->segments, 0),
-	    millionths(l->window_ratio));
+	return (size_t)snprintf(out, cap, ":%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%.0f:%" PRIu64 ":%" PRIu64,
+	    millionths(l->lag_ratio), millionths(l->rtt_s), millionths(l->low_rtt_s), millionths(l->loss_ratio), fmax(l->segments, 0),
+	    millionths(l->window_ratio), millionths(l->time_s));
 }
 
 size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h)
@@ -133,6 +133,7 @@ static bool get_number(const char **at, uint64_t least, uint64_t most, char end,
 /* Standard error of a recalled rate within its run. */
 #define RUN_ERROR 0.03
 #define RTT_MAX_US 1000000000u
+#define TIME_MAX_US 4000000000u
 
 static bool get_millionths(const char **at, uint64_t most, char end, double *out)
 {
@@ -173,7 +174,8 @@ static bool get_level(const char **at, char end, struct evidence_level *l, const
 	*l = (struct evidence_level){ .probe = { p->streams, p->throughput_bps, RUN_ERROR * p->throughput_bps } };
 	if (!get_millionths(at, 1000000000u, ':', &l->lag_ratio) || !get_millionths(at, RTT_MAX_US, ':', &l->rtt_s) ||
 	    !get_millionths(at, RTT_MAX_US, ':', &l->low_rtt_s) || !get_millionths(at, 1000000u, ':', &l->loss_ratio) ||
-	    !get_number(at, 0, RATE_MAX_BPS, ':', &segments) || !get_millionths(at, 1000000u, end, &l->window_ratio))
+	    !get_number(at, 0, RATE_MAX_BPS, ':', &segments) || !get_millionths(at, 1000000u, ':', &l->window_ratio) ||
+	    !get_millionths(at, TIME_MAX_US, end, &l->time_s))
 		return false;
 	l->segments = (double)segments;
 	return true;

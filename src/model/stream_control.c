@@ -112,6 +112,7 @@ static void record(struct stream_control *s, double mean_bps, double runs)
 		if (known < s->profile.n) {
 			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
 			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
+			l->time_s = PROFILE_RUN_S * s->profile.runs[known];
 			l->probe.error_bps = RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
 		}
 	}

@@ -10,7 +10,7 @@
 static struct evidence_level level(unsigned streams, double mbps, double rtt_ms, double low_ms, double loss_ratio)
 {
 	return (struct evidence_level){ .probe = { streams, mbps * MBIT, 0.03 * mbps * MBIT }, .lag_ratio = 0.12, .rtt_s = rtt_ms / 1e3,
-		.low_rtt_s = low_ms / 1e3, .loss_ratio = loss_ratio, .segments = 20000, .window_ratio = 0 };
+		.low_rtt_s = low_ms / 1e3, .loss_ratio = loss_ratio, .segments = 20000, .window_ratio = 0, .time_s = 10 };
 }
 
 static struct evidence path(struct evidence_level four, struct evidence_level fifteen, double peak_ms, double idle_ms,
@@ -20,18 +20,23 @@ static struct evidence path(struct evidence_level four, struct evidence_level fi
 		.idle_rtt_s = idle_ms / 1e3, .burst_bps = burst_mbps * MBIT };
 }
 
-static struct advice judge(const struct evidence *e, double budget_ratio)
+static struct advice judge_with(const struct evidence *e, double budget_ratio, enum advice_congestion congestion)
 {
 	struct advice_opts o;
 	struct advice a;
 
 	advice_opts_init(&o);
 	o.budget_ratio = budget_ratio;
-	o.congestion = e->model_based ? ADVICE_CC_BBR : ADVICE_CC_CUBIC;
+	o.congestion = congestion;
 	assert_int_equal(advice_from_evidence(&a, e, &o, NULL), 0);
 	assert_true(a.throughput_low_bps <= a.throughput_bps && a.throughput_bps <= a.throughput_high_bps);
 	assert_true(a.impact_low_ratio <= a.impact_high_ratio);
 	return a;
+}
+
+static struct advice judge(const struct evidence *e, double budget_ratio)
+{
+	return judge_with(e, budget_ratio, ADVICE_CC_CUBIC);
 }
 
 /* A queue of one bandwidth-delay product and nobody else: any number of streams fills the link. */
@@ -125,11 +130,56 @@ static void bbr_alone(void **state)
 	struct advice a;
 
 	(void)state;
-	e.model_based = true;
-	a = judge(&e, 0.1);
+	a = judge_with(&e, 0.1, ADVICE_CC_BBR);
 	assert_in_range(a.streams, 1, 4);
 	assert_true(a.throughput_high_bps > 90 * MBIT);
 	assert_near(a.throughput_bps, 92 * MBIT, 0.08);
+}
+
+/* One BBR stream takes most of a link that 17 other flows share: what 4 and 15 had is the same. */
+static void bbr_beside_others(void **state)
+{
+	struct evidence e = path(level(4, 84, 86, 85, 0.13), level(15, 86, 70, 68, 0.16), 88, 82, 92);
+	struct advice a;
+
+	(void)state;
+	e.level[0].lag_ratio = e.level[1].lag_ratio = 0.5;
+	a = judge_with(&e, 0.1, ADVICE_CC_BBR);
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	assert_int_equal(a.streams, 1);
+	assert_true(a.throughput_bps > 50 * MBIT && a.throughput_high_bps > 80 * MBIT);
+}
+
+/* 15 Reno flows behind a queue of one bandwidth-delay product of 118 ms. 4 streams that join them have 6 Mbit/s in the
+ * first 10 s, and 28 in the end; 15 have 36 and 47. */
+static void shares_not_reached_yet(void **state)
+{
+	struct evidence e = path(level(4, 6, 215, 200, 2e-4), level(15, 36, 220, 205, 1e-3), 236, 210, 60);
+	struct advice a;
+	struct advice_point p;
+
+	(void)state;
+	e.base_rtt_s = 0.118;
+	a = judge_with(&e, 0.1, ADVICE_CC_RENO);
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	advice_at(&a, 15, &p);
+	assert_true(p.throughput_bps > 40 * MBIT && p.throughput_high_bps > 47 * MBIT);
+	advice_at(&a, 4, &p);
+	assert_true(p.throughput_bps > 10 * MBIT && p.throughput_high_bps > 20 * MBIT);
+	assert_false(a.confident);
+}
+
+/* 4 streams had half of the link and a queue of half of the longest: somebody else filled it. */
+static void others_fill_the_queue(void **state)
+{
+	struct evidence e = path(level(4, 14, 163, 124, 1.15e-3), level(15, 27, 189, 164, 3e-3), 263, 0, 29);
+	struct advice a;
+
+	(void)state;
+	e.base_rtt_s = 0.109;
+	a = judge_with(&e, 0.3, ADVICE_CC_RENO);
+	assert_int_not_equal(a.others, ADVICE_OTHERS_NONE);
+	assert_in_range(a.streams, 1, 2);
 }
 
 static void watches_levels(void **state)
@@ -153,6 +203,7 @@ static void watches_levels(void **state)
 	assert_near(e.peak_rtt_s, 0.06, 1e-12);
 	assert_near(e.level[0].loss_ratio, 0.01, 1e-9); /* without slow start */
 	assert_near(e.level[0].window_ratio, 0.25, 1e-9);
+	assert_near(e.level[0].time_s, 6, 1e-9);
 	assert_near(e.level[0].lag_ratio, 0.1 * pow(2, 0.6), 1e-9);
 	evidence_add_level(&e, &w, 4, &s, 0);
 	assert_int_equal(e.n, 1);
@@ -172,6 +223,9 @@ int main(void)
 		cmocka_unit_test(fifteen_others),
 		cmocka_unit_test(windows),
 		cmocka_unit_test(bbr_alone),
+		cmocka_unit_test(bbr_beside_others),
+		cmocka_unit_test(shares_not_reached_yet),
+		cmocka_unit_test(others_fill_the_queue),
 		cmocka_unit_test(watches_levels),
 	};
 	return cmocka_run_group_tests_name("model/evidence", tests, NULL, NULL);

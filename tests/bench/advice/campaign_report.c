@@ -126,6 +126,10 @@ static void print_all(struct seed_score *s)
 	print_share("of these, budget broken, %", &s->confident_broken, "6");
 	print_share("true throughput in the 80 % range, %", &s->throughput_inside, "70 to 90");
 	print_share("true impact in the 80 % range, %", &s->impact_inside, "70 to 90");
+	print_quantiles("throughput error of all predictions, median / 9 in 10, %", &s->curve, 0.5, 0.9, "");
+	print_quantiles("impact error of all predictions, median / 9 in 10, points", &s->curve_impact, 0.5, 0.9, "");
+	print_share("true throughput in the range, all predictions, %", &s->curve_inside, "70 to 90");
+	print_share("true impact in the range, all predictions, %", &s->curve_impact_inside, "70 to 90");
 	print_quantiles("auto / best fixed number in the budget, median / worst tenth, %", &s->best, 0.5, 0.1, "92 / 80");
 	print_quantiles("auto / 1 stream where more do not help, median / worst tenth, %", &s->no_gain, 0.5, 0.1, "97 / -");
 	print_quantiles("auto / 32 streams, random loss alone, median / worst tenth, %", &s->lossy_alone, 0.5, 0.1, "90 / -");
@@ -213,8 +217,8 @@ static bool list;
 
 static int usage(void)
 {
-	fputs("usage: campaign_report [-r mixture|fit] [-s odd|even] [-v] FILE.. (JSON lines of the campaign, one file per seed)\n",
-	    stderr);
+	fputs("usage: campaign_report [-r mixture|fit] [-s odd|even] [-v] FILE..\n"
+	    "FILE: JSON lines of the campaign, one file per seed\n", stderr);
 	return 2;
 }
 
@@ -249,11 +253,11 @@ static void list_answers(const struct seed_case *c)
 		const struct seed_answer *a = &c->answer[i];
 
 		seed_truth_at(c, a->streams, a->congestion, &ours, &others);
-		printf("seed %llu, %u others, %s, budget %.0f: %u streams, %.1f (%.1f to %.1f) of %.1f Mbit/s, best %.1f; impact %.0f "
-		    "(%.0f to %.0f) of %.0f; %s\n", c->seed, c->others, a->congestion, 100 * a->budget_ratio, a->streams, a->mbps, a->low_mbps,
-		    a->high_mbps, ours, seed_best_mbps(c, a->congestion, a->budget_ratio), 100 * a->impact_ratio,
-		    100 * a->impact_low_ratio, 100 * a->impact_high_ratio, 100 * seed_impact(c, a->streams, a->congestion),
-		    a->confident ? "high" : "low");
+		printf("seed %llu, %u others, %s, budget %.0f: %u streams, %.1f (%.1f to %.1f) Mbit/s, truth %.1f, best %.1f; ",
+		    c->seed, c->others, a->congestion, 100 * a->budget_ratio, a->streams, a->mbps, a->low_mbps, a->high_mbps, ours,
+		    seed_best_mbps(c, a->congestion, a->budget_ratio));
+		printf("impact %.0f (%.0f to %.0f), truth %.0f; %s\n", 100 * a->impact_ratio, 100 * a->impact_low_ratio,
+		    100 * a->impact_high_ratio, 100 * seed_impact(c, a->streams, a->congestion), a->confident ? "high" : "low");
 	}
 }
 

@@ -88,6 +88,19 @@ static int read_truth(struct seed_case *c, const json_t *j)
 	return 0;
 }
 
+static void read_curve(struct seed_answer *out, const json_t *curve)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(curve, i, p)
+		if (i < SEED_STREAMS_MOST)
+			out->curve[out->n_curve++] = (struct seed_point){ number(p, "throughput_bps") / 1e6,
+				number(p, "throughput_low_bps") / 1e6, number(p, "throughput_high_bps") / 1e6,
+				number(p, "impact_percent") / 100, number(p, "impact_low_percent") / 100,
+				number(p, "impact_high_percent") / 100 };
+}
+
 static int read_answer(struct seed_case *c, const json_t *j)
 {
 	const json_t *a = json_object_get(j, "advice");
@@ -109,6 +122,7 @@ static int read_answer(struct seed_case *c, const json_t *j)
 	};
 	if (!out->failed)
 		out->streams = (unsigned)number(a, "streams");
+	read_curve(out, json_object_get(a, "curve"));
 	copy(out->congestion, sizeof out->congestion, text(a, "congestion"));
 	return out->budget_ratio > 0 && (out->failed || out->streams > 0) ? 0 : -1;
 }
@@ -259,7 +273,8 @@ static void neighbors(const struct seed_case *c, unsigned streams, const char *c
 	}
 }
 
-bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps, double *others_mbps)
+bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps,
+    double *others_mbps)
 {
 	const struct seed_truth *a, *b;
 	double part;
@@ -278,7 +293,8 @@ double seed_impact(const struct seed_case *c, unsigned streams, const char *cong
 	const struct seed_truth *one = seed_truth_of(c, 1, congestion);
 	double ours, others;
 
-	if (one == NULL || c->others == 0 || truth_others_mbps(one) <= 0 || !seed_truth_at(c, streams, congestion, &ours, &others))
+	if (one == NULL || c->others == 0 || truth_others_mbps(one) <= 0 ||
+	    !seed_truth_at(c, streams, congestion, &ours, &others))
 		return NAN;
 	return 1 - others / truth_others_mbps(one);
 }

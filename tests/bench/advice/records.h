@@ -21,6 +21,10 @@ struct seed_truth {
 	bool disturbed;
 };
 
+struct seed_point {
+	double mbps, low_mbps, high_mbps, impact_ratio, impact_low_ratio, impact_high_ratio; /* NAN: not predicted */
+};
+
 /* An answer of ptcp advise. Ranges are NAN if the answer has none. */
 struct seed_answer {
 	double budget_ratio;
@@ -31,6 +35,8 @@ struct seed_answer {
 	double impact_ratio, impact_low_ratio, impact_high_ratio;
 	bool confident, disturbed;
 	double seconds;
+	struct seed_point curve[SEED_STREAMS_MOST]; /* from 1 stream on */
+	size_t n_curve;
 };
 
 /* A transfer with --streams auto: each second. */
@@ -70,7 +76,8 @@ double truth_ours_mbps(const struct seed_truth *t);
 double truth_others_mbps(const struct seed_truth *t);
 /* Mean goodput of ours and of the others with n streams, linear between measured numbers that differ by at most a factor
  * of two; false: not known. */
-bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps, double *others_mbps);
+bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps,
+    double *others_mbps);
 /* Share that n streams take from the other flows, compared with one stream; NAN if unknown, or without other
  * flows. */
 double seed_impact(const struct seed_case *c, unsigned streams, const char *congestion);

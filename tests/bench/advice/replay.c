@@ -106,12 +106,18 @@ static double acked(const struct moment *m, unsigned from, unsigned until)
 	return sum;
 }
 
+/* The RTTs of the first segments, until they are known. */
 static void observe_idle(struct replay *r, const struct moment *m)
 {
-	unsigned i;
+	double sum_s = 0;
+	unsigned i, n = 0;
 
-	for (i = 0; i < m->n; i++)
-		r->evidence.idle_rtt_s += m->row[i].min_rtt_s / m->n;
+	for (i = 0; i < m->n; i++) {
+		sum_s += m->row[i].min_rtt_s;
+		n += m->row[i].min_rtt_s > 0;
+	}
+	if (r->evidence.idle_rtt_s == 0 && n > 0)
+		r->evidence.idle_rtt_s = sum_s / n;
 }
 
 /* Rate of older streams over that of newer streams, in the second half of the longest level. */
@@ -128,23 +134,25 @@ static int replay_level(struct replay *r, size_t k)
 	static struct moment first, last, now, half;
 	static struct evidence_watch watch;
 	static struct steady settle;
-	struct steady_result result;
 	struct evidence_sample s, all;
+	struct steady_result result;
 	unsigned older = k > 0 ? levels[k - 1] : 0;
 
 	while (next_moment(r, &first) && first.n != levels[k])
 		;
 	if (first.n != levels[k])
 		return -1;
-	if (k == 0)
-		observe_idle(r, &first);
+	observe_idle(r, &first);
 	settle.n = watch.n = half.n = 0;
-	for (last = first; !probe_is_done(&settle, last.at_s - first.at_s) && next_moment(r, &now) && now.n == levels[k]; last = now) {
+	last = first;
+	while (!probe_is_done(&settle, last.at_s - first.at_s) && next_moment(r, &now) && now.n == levels[k]) {
+		observe_idle(r, &now);
 		s = difference(&last, &now);
 		evidence_watch_add(&watch, &r->evidence, &s);
 		steady_add(&settle, 8 * (acked(&now, 0, now.n) - acked(&last, 0, now.n)) / s.interval_s);
 		if (half.n == 0 && now.at_s - first.at_s >= PROBE_MAX_S / 2)
 			half = now;
+		last = now;
 	}
 	if (steady_result(&result, &settle) < 0)
 		return -1;
@@ -153,7 +161,7 @@ static int replay_level(struct replay *r, size_t k)
 	if (older > 0)
 		probe_grew(&r->probe[k - 1], &r->probe[k], older_ratio(&half, &last, older));
 	all = difference(&first, &last);
-	r->windows |= limit_is_partial(&(struct limit_times){ .elapsed_s = all.busy_s, .busy_s = all.busy_s, .window_s = all.window_s });
+	r->windows |= limit_is_partial(&(struct limit_times){ all.busy_s, all.busy_s, all.window_s, 0 });
 	return 0;
 }
 
@@ -162,7 +170,9 @@ static int replay_level(struct replay *r, size_t k)
 static int answer(struct replay *r, struct seed_answer *out, double budget_ratio, enum replay_method method)
 {
 	struct advice_opts o;
+	struct advice_point p;
 	static struct advice a;
+	unsigned n;
 
 	advice_opts_init(&o);
 	o.budget_ratio = budget_ratio;
@@ -176,6 +186,11 @@ static int answer(struct replay *r, struct seed_answer *out, double budget_ratio
 		.impact_low_ratio = a.impact_low_ratio, .impact_high_ratio = a.impact_high_ratio,
 		.confident = a.confident && !r->windows, .seconds = NAN };
 	snprintf(out->congestion, sizeof out->congestion, "%s", r->c->congestion);
+	for (n = 1; n <= SEED_STREAMS_MOST; n++) {
+		advice_at(&a, n, &p);
+		out->curve[out->n_curve++] = (struct seed_point){ p.throughput_bps / 1e6, p.throughput_low_bps / 1e6,
+			p.throughput_high_bps / 1e6, p.impact_ratio, p.impact_low_ratio, p.impact_high_ratio };
+	}
 	return 0;
 }
 

@@ -46,7 +46,7 @@ static const struct method rivals[METHODS_MAX] = {
 	{ .name = "ptcp", .level = ADVICE_LEVELS, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 };
 
-/* Which answers count: all, or those of high confidence. */
+/* Which answers count: all, or those without warnings. */
 enum subset { ALL, SURE, SUBSETS };
 
 static bool list_cases, list_curves, every_sight;
@@ -149,7 +149,7 @@ static bool is_held(const struct path_case *c, const struct case_sight *s)
 static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
     bool held, bool drawn[SUBSETS])
 {
-	bool counts[SUBSETS] = { true, !held && a->confident };
+	bool counts[SUBSETS] = { true, !held && a->warnings == 0 };
 	int i;
 
 	for (i = 0; i < SUBSETS; i++) {
@@ -299,7 +299,7 @@ static void print_table(const char *title, const struct method *all, enum subset
 	print_row("impact above budget, 9 in 10, points", of, excess_p90, "%.0f");
 }
 
-/* The goals for answers of high confidence beside what ptcp reaches. */
+/* The goals for answers without warnings beside what ptcp reaches. */
 static void print_marks(void)
 {
 	static const struct {
@@ -317,7 +317,7 @@ static void print_marks(void)
 	const struct score *s = scores[n_methods - 1];
 	size_t i;
 
-	printf("\nAnswers of high confidence by ptcp\n\n|  | goal | stretch goal | ptcp |\n|---|---:|---:|---:|\n");
+	printf("\nAnswers without warnings by ptcp\n\n|  | goal | stretch goal | ptcp |\n|---|---:|---:|---:|\n");
 	for (i = 0; i < sizeof mark / sizeof *mark; i++) {
 		printf("| %s | %.0f | %.0f", mark[i].what, mark[i].least, mark[i].better);
 		print_cell(s[SURE].cases > 0 ? mark[i].value(&s[SURE]) : NAN, "%.0f");
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
 	if (!list_cases && !list_curves) {
 		printf("%zu paths, budgets of 10, 20 and 30 %%.\n", paths);
 		print_table("All answers", methods, ALL);
-		print_table("Answers of high confidence", methods, SURE);
+		print_table("Answers without warnings", methods, SURE);
 		print_marks();
 		paths = score_all(rivals, all, count);
 		printf("\nOther ways to probe, on the %zu paths where all were tried.\n", paths);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "quantile.h"
 
@@ -75,6 +76,29 @@ static void add_answer(struct seed_score *s, const struct seed_case *c, const st
 	if (!isnan(a->low_mbps))
 		count(&s->throughput_inside, ours >= a->low_mbps && ours <= a->high_mbps);
 	add_impact(s, c, a);
+}
+
+/* All predictions; those of one answer, since the budget does not change them. */
+static void add_curve(struct seed_score *s, const struct seed_case *c, const struct seed_answer *a)
+{
+	size_t i;
+
+	for (i = 0; i < c->truths; i++) {
+		const struct seed_truth *t = &c->truth[i];
+		const struct seed_point *p = &a->curve[t->streams - 1];
+		double impact = seed_impact(c, t->streams, t->congestion);
+
+		if (t->streams == 0 || t->streams > a->n_curve || strcmp(t->congestion, a->congestion) != 0)
+			continue;
+		add(&s->curve, fabs(p->mbps / truth_ours_mbps(t) - 1));
+		if (!isnan(p->low_mbps))
+			count(&s->curve_inside, truth_ours_mbps(t) >= p->low_mbps && truth_ours_mbps(t) <= p->high_mbps);
+		if (t->streams == 1 || isnan(impact))
+			continue;
+		add(&s->curve_impact, fabs(p->impact_ratio - impact));
+		if (!isnan(p->impact_low_ratio))
+			count(&s->curve_impact_inside, impact >= p->impact_low_ratio && impact <= p->impact_high_ratio);
+	}
 }
 
 /* ---- Transfers ---- */
@@ -173,6 +197,8 @@ void seed_score_add(struct seed_score *s, const struct seed_case *c)
 	s->paths++;
 	for (i = 0; i < c->answers; i++)
 		add_answer(s, c, &c->answer[i]);
+	if (c->answers > 0 && !c->answer[0].failed)
+		add_curve(s, c, &c->answer[0]);
 	for (i = 0; i < c->transfers; i++)
 		add_transfer(s, c, &c->transfer[i]);
 	for (i = 0; i < c->truths; i++)
