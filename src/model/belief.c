@@ -5,7 +5,7 @@
 
 /* ---- Parameters, calibrated on random paths of the laboratory (tests/bench/advice/README.md) ---- */
 
-static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.40, 0.20 };
+static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 
 #define CURVE_SD 0.07      /* of a rate from its curve, beside its error */
 #define TAIL 4.0           /* degrees of freedom: single levels may be far off, .. */
@@ -40,6 +40,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.40, 0.20 };
 #define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
 #define FUTURE_ALONE_SD 0.02 /* .. with nobody else */
 #define FUTURE_IMPACT_SD 0.05 /* of the impact, times its root */
+#define UNSEEN_IMPACT 0.02 /* of all probed streams: others that lose less are not seen */
 #define PI 3.14159265358979
 #define SMOOTH 6.0         /* power of the smooth minimum */
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
@@ -83,14 +84,29 @@ double belief_point_bps(const struct belief_point *p, double streams)
 
 static bool has_others(const struct belief_point *p)
 {
-	return p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED;
+	return p->kind != EVIDENCE_NOBODY && p->kind != EVIDENCE_NOBODY_LIMITED;
 }
 
-/* Others get what our streams leave. */
+/* Rate of each flow if random loss limits all. */
+static double each_bps(const struct belief_point *p, double streams)
+{
+	return smooth_min(p->capacity_bps / (streams + p->contenders), p->limit_bps);
+}
+
+/* Part of the capacity that is used, unless others use the rest. */
+static double load(const struct belief_point *p, double streams)
+{
+	return p->kind == EVIDENCE_ALL_LIMITED ? each_bps(p, streams) * (streams + p->contenders) / p->capacity_bps :
+	    belief_point_bps(p, streams) / p->capacity_bps;
+}
+
+/* Others get what our streams leave, or as much as each of our streams. */
 double belief_point_impact(const struct belief_point *p, double streams)
 {
 	if (!has_others(p))
 		return 0;
+	if (p->kind == EVIDENCE_ALL_LIMITED)
+		return 1 - each_bps(p, streams) / each_bps(p, 1);
 	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
 }
 
@@ -119,7 +135,7 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 {
 	double cycle;
 
-	if (!has_others(p) || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 || !(l->time_s > 0))
+	if (!has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 || !(l->time_s > 0))
 		return 0;
 	cycle = cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, e->growth);
 	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
@@ -185,21 +201,29 @@ static double longest_queue_s(const struct evidence *e)
 	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
 }
 
-/* Other flows fill the queue to any length. With nobody else it is empty unless our streams fill the link. */
+/* Part to which the link is so full that the queue may have any length. */
+static double fullness(const struct belief_point *p, double streams)
+{
+	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));
+}
+
+/* Other flows fill the queue to any length. With nobody else, or losses that limit all flows, it is empty unless the
+ * link is full. */
 static double of_queue(const struct belief_point *p, const struct evidence *e)
 {
 	double queue_s = longest_queue_s(e), sum = 0, full, low, mean;
 	size_t i;
 
-	if (has_others(p) || queue_s == 0)
-		return has_others(p) && e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : 0;
+	if (p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED)
+		return e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : 0;
+	if (queue_s == 0)
+		return 0;
 	for (i = 0; i < e->n; i++) {
 		if (e->level[i].low_rtt_s <= 0)
 			continue;
-		full = unit((belief_point_bps(p, e->level[i].probe.streams) / p->capacity_bps - EMPTY_LINK) /
-		    (FULL_LINK - EMPTY_LINK));
+		full = fullness(p, e->level[i].probe.streams);
 		/* Our own losses need a queue that is full at times. */
-		if (full == 1 && e->growth != EVIDENCE_MODEL && e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
+		if (full == 1 && !has_others(p) && e->growth != EVIDENCE_MODEL && e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
 			sum += log(NO_OWN_QUEUE);
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
@@ -208,7 +232,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 			sum += (1 - full) * (emptiness(low, QUEUE_MEAN) + fmin(emptiness(mean, MEAN_QUEUE_MEAN), 0));
 		}
 	}
-	if (e->idle_rtt_s > 0)
+	if (e->idle_rtt_s > 0 && fullness(p, 0) == 0)
 		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), IDLE_MEAN);
 	return sum;
 }
@@ -291,7 +315,7 @@ static void add(struct weighing *w, struct belief_point *p, double share)
 
 static void weigh_kind(struct weighing *w, enum evidence_kind kind)
 {
-	bool limited = kind == EVIDENCE_NOBODY_LIMITED || kind == EVIDENCE_OTHERS_LIMITED;
+	bool limited = kind != EVIDENCE_NOBODY && kind != EVIDENCE_OTHERS;
 	unsigned n_contenders = kind == EVIDENCE_NOBODY_LIMITED ? 1 : kind != EVIDENCE_NOBODY ? N_CONTENDERS :
 	    w->e->growth == EVIDENCE_MODEL ? 2 : N_CONTENDERS / 2;
 	unsigned n_limits = limited ? N_LIMITS : 1, c, h, l;
@@ -314,7 +338,7 @@ static void weigh_kind(struct weighing *w, enum evidence_kind kind)
 static void normalize(struct weighing *w)
 {
 	struct belief *b = w->b;
-	double sum = 0, others = 0, logs = 0;
+	double sum = 0, others = 0, logs = 0, unseen = 0, most = fmax(most_streams(w->e), 2);
 	size_t i, n = 0;
 
 	for (i = 0; i < b->n; i++) {
@@ -333,8 +357,10 @@ static void normalize(struct weighing *w)
 			others += p->weight;
 			logs += p->weight * log(p->contenders);
 		}
+		if (belief_point_impact(p, most) < UNSEEN_IMPACT)
+			unseen += p->weight;
 	}
-	b->nobody_ratio = 1 - others;
+	b->nobody_ratio = unseen;
 	b->contenders = others > 0 ? exp(logs / others) : 0;
 }
 
@@ -429,7 +455,8 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 			histogram_add(&impact, taken, p->weight);
 		out->mean_bps += p->weight * log(bps);
 		out->mean_impact_ratio += p->weight * taken;
-		out->total_impact_ratio += has_others(p) ? p->weight * bps / p->capacity_bps : 0;
+		out->total_impact_ratio += p->weight * (p->kind == EVIDENCE_ALL_LIMITED ?
+		    1 - each_bps(p, streams) / each_bps(p, 0) : has_others(p) ? bps / p->capacity_bps : 0);
 	}
 	logs = range_of(&rate);
 	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));

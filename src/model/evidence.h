@@ -11,8 +11,8 @@
  * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
  *   - the largest rate that arrived over a short time: at most C, and close to C while many streams are in slow start;
- *   - the queue: other flows keep the queue filled whatever our share is; with nobody else the queue is empty while our
- *     streams do not fill the link, and before they start;
+ *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that limits
+ *     all flows, the queue is empty while the link is not full, and before our streams start;
  *   - the loss per segment: constant with random loss, growing with n with congestion;
  *   - the time limited by windows.
  * The answer is the mixture of all hypotheses by weight. */
@@ -92,6 +92,7 @@ enum evidence_kind {
 	EVIDENCE_NOBODY_LIMITED, /* nobody else; random loss or windows limit each stream */
 	EVIDENCE_OTHERS,        /* other flows share the link */
 	EVIDENCE_OTHERS_LIMITED, /* the same, and random loss or windows limit each of our streams */
+	EVIDENCE_ALL_LIMITED,   /* random loss on the link limits all flows: ours slow others down once the link is full */
 	EVIDENCE_KINDS
 };
 
@@ -107,7 +108,7 @@ struct belief_point {
 struct belief {
 	struct belief_point point[BELIEF_POINTS_MAX];
 	size_t n;
-	double nobody_ratio;    /* probability of nobody else */
+	double nobody_ratio;    /* probability of nobody else, or of others that the probed streams do not slow down */
 	double contenders;      /* geometric mean of h beside others */
 };
 

@@ -9,8 +9,8 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
-#define FIRST_LEVELS_MAX 3 /* before the first answer, to tell whether there are others */
 #define RUN_ERROR 0.03    /* of the rate of one short run, within the run */
+#define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
 void stream_control_opts_init(struct stream_control_opts *o)
@@ -153,8 +153,8 @@ static bool hold(struct stream_control *s, unsigned streams, double rate_bps, do
 	s->expected_bps = s->recent_bps = known < s->profile.n && s->profile.runs[known] >= WELL_KNOWN_RUNS ?
 	    s->profile.probe[known].throughput_bps : 0;
 	if (s->answer > 0)
-		s->hold_s = is_close(streams, s->answer) && is_sure(s) ? fmin(2 * s->hold_s, STREAM_CONTROL_HOLD_MAX_S) :
-		    STREAM_CONTROL_FIRST_HOLD_S;
+		s->hold_s = !is_close(streams, s->answer) ? STREAM_CONTROL_FIRST_HOLD_S :
+		    fmin((is_sure(s) ? 2 : UNSURE_GROWTH) * s->hold_s, STREAM_CONTROL_HOLD_MAX_S);
 	if (streams != s->answer)
 		s->observed_bps = s->observed_s = 0;
 	s->answer = streams;
@@ -230,13 +230,8 @@ static bool conclude(struct stream_control *s)
 	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
 	if (!fit(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
-	if ((room = profile_host_limited(&s->profile, &above)) != NULL)
+	if ((room = profile_host_limited(&s->profile, &above)) != NULL && s->advice.others != ADVICE_OTHERS_SOME)
 		return fill_path(s, room, above);
-	/* More streams show whether anybody else loses. */
-	if (s->answer == 0 && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
-	    s->profile.n < FIRST_LEVELS_MAX && s->advice.fit.most < s->o.max_streams &&
-	    is_affordable(s, STREAM_CONTROL_STRETCH * s->advice.fit.most))
-		return probe_at(s, STREAM_CONTROL_STRETCH * s->advice.fit.most);
 	n = settle_on(s, s->advice.streams);
 	if (n <= s->advice.fit.most) {
 		advice_at(&s->advice, n, &at);
@@ -335,7 +330,7 @@ static bool reprobe(struct stream_control *s)
 	room = profile_host_limited(&s->profile, &above);
 	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
-	alone = s->advised && s->advice.others == ADVICE_OTHERS_NONE;
+	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
 	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
@@ -357,10 +352,28 @@ static int detect_change(struct stream_control *s, const struct stream_control_s
 	return 0;
 }
 
+/* The first seconds at a count, with few streams beside others, are no measure of what is to be expected. */
+static bool is_as_predicted(const struct stream_control *s)
+{
+	struct advice_point p;
+
+	if (!s->advised || s->recalled || s->advice.n_curve == 0)
+		return false;
+	advice_at(&s->advice, s->streams, &p);
+	return s->recent_bps >= p.throughput_low_bps && s->recent_bps <= p.throughput_high_bps;
+}
+
 static bool is_short(const struct stream_control *s)
 {
 	return s->advised && s->advice.n_curve > 0 && !s->recalled && s->level_s >= STREAM_CONTROL_DWELL_S &&
 	    s->observed_bps < STREAM_CONTROL_SHORT_RATIO * s->predicted_bps;
+}
+
+/* Few streams show whether others fill the queue, and cost no budget. */
+static bool is_unsure(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && !s->recalled && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
+	    profile_find(&s->profile, s->streams) == s->profile.n;
 }
 
 static bool add_holding(struct stream_control *s, const struct stream_control_sample *x)
@@ -376,11 +389,20 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 	s->observed_s += x->interval_s;
 	s->observed_bps += (x->rate_bps - s->observed_bps) * x->interval_s / s->observed_s;
 	which = detect_change(s, x);
+	if (which != 0 && is_as_predicted(s)) {
+		cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
+		s->expected_bps = s->recent_bps;
+		which = 0;
+	}
 	s->contradicted |= which != 0 && s->recalled;
 	if (which != 0)
 		return s->recalled ? restart(s, "the path differs from an earlier transfer: probing") :
 		    path_changed(s, which);
 	if (is_short(s)) {
+		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
+		return conclude(s);
+	}
+	if (s->level_s >= STREAM_CONTROL_UNSURE_S && is_unsure(s)) {
 		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 		return conclude(s);
 	}
@@ -429,7 +451,7 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 /* Streams above the target leave gradually. */
 static bool leave(struct stream_control *s, double interval_s)
 {
-	bool alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
+	bool alone = s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
 	unsigned surplus = s->streams - s->target;
 
 	s->leave_s += interval_s;

@@ -9,8 +9,8 @@
  *
  * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
  * seconds of one level. Application-limited time has no information about the path and changes nothing. If
- * windows or buffers limit each stream, the controller takes as many streams as fill the path: models of
- * shares do not apply. */
+ * windows or buffers limit each stream and no other flows are seen, the controller takes as many streams as fill
+ * the path: models of shares do not apply. */
 #ifndef MODEL_STREAM_CONTROL_H
 #define MODEL_STREAM_CONTROL_H
 
@@ -57,6 +57,8 @@
 #define STREAM_CONTROL_GAIN_RATIO 0.05
 #define STREAM_CONTROL_EXCESS_RATIO 0.01
 
+/* Where others are neither seen nor excluded, the first answer is judged again after this time. */
+#define STREAM_CONTROL_UNSURE_S 6.0
 /* An answer that delivers this much less than predicted is judged again. */
 #define STREAM_CONTROL_SHORT_RATIO 0.8
 
